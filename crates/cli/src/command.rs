@@ -14,7 +14,6 @@ pub(crate) mod inbox;
 pub(crate) mod init;
 pub(crate) mod logs;
 pub(crate) mod plan;
-pub(crate) mod question;
 pub(crate) mod raise;
 pub(crate) mod repair;
 pub(crate) mod resume;

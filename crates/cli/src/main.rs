@@ -3,40 +3,22 @@
 //! stdout is data, stderr is talk. Each command is a module of [`command`]; what it cannot do comes back as a [`Failure`]
 //! with a code, a message, a hint and an exit code, and is said in one place.
 
-mod agent;
-mod args;
-mod attachment;
-mod background;
-mod called;
 mod command;
-mod config;
-mod conversation;
-mod diff;
-mod engine_room;
-mod failpoint;
-mod failure;
-mod flow_files;
-mod form;
-mod home;
-mod interrupts;
-mod keyboard;
-mod live;
-mod log;
-mod models;
-mod narrate;
-mod output;
-mod place;
-mod preview;
-mod prompt;
+mod process;
 mod remote;
-mod reopening;
-mod select;
-mod telemetry;
-mod waiting;
+mod session;
+mod store;
+mod text;
+mod view;
 
+use crate::{
+    process::{args, failure::Failure, log, output},
+    session::{agent, background},
+    store::home,
+    text::place,
+};
 use args::{Cli, Command};
 use clap::Parser as _;
-use failure::Failure;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

@@ -26,16 +26,15 @@ mod stream;
 mod tail;
 
 pub(crate) use address::{Address, Options};
-pub(crate) use mirror::forget;
 
-use crate::{
+use crate::process::{
     args::Command,
     failure::{BAD_INPUT, Failure},
     interrupts::{self, Mode},
 };
 use call::Server;
 use envoi_kernel::ids::Principal;
-use mirror::Mirror;
+use mirror::{Mirror, forget};
 use std::sync::{Arc, OnceLock};
 
 /// A server, as one bearer of a token sees it.
@@ -52,6 +51,7 @@ impl Remote {
     fn connect(address: &Address, json: bool) -> Result<Self, Failure> {
         let server = Server::at(address)?;
         // Whatever is interrupted leaves nothing behind.
+        interrupts::before_exit(forget);
         interrupts::mean(Mode::Idle)?;
         mirror::sweep();
         let by = rows::bearer(&server.get("/v1/token")?)?;
@@ -111,7 +111,7 @@ fn at_the_server(address: &Address, json: bool, command: Command) -> Result<u8, 
         }
         Command::Why { run, step } => look::why(&remote()?, run.as_deref(), step.as_deref()),
         Command::Logs { run, step, stderr, follow } => {
-            let place = step.as_deref().map(crate::place::Place::new);
+            let place = step.as_deref().map(crate::text::place::Place::new);
             let view = crate::command::logs::View { place, stderr, json };
             logs::logs(&remote()?, run.as_deref(), &view, follow)
         }
@@ -151,7 +151,7 @@ fn not_here(command: &str) -> Failure {
 }
 
 /// The engine is the server's.
-fn not_an_engine(args: &crate::args::EngineArgs) -> Result<(), Failure> {
+fn not_an_engine(args: &crate::process::args::EngineArgs) -> Result<(), Failure> {
     match (args.jobs, args.take_over) {
         (Some(_), _) => Err(not_here("--jobs")),
         (_, true) => Err(not_here("--take-over")),

@@ -20,6 +20,11 @@ struct Layers {
 const LAYERED: &[Layers] = &[
     Layers { base: "crates/kernel/src/", folders: &["model", "state", "decide"], circular: &["decide"] },
     Layers { base: "crates/flow/src/", folders: &["syntax", "values", "parse", "check"], circular: &[] },
+    Layers {
+        base: "crates/cli/src/",
+        folders: &["text", "process", "store", "view", "session", "command", "remote"],
+        circular: &[],
+    },
 ];
 
 pub(crate) fn check(sources: &[Source]) -> Vec<Problem> {

@@ -1,15 +1,17 @@
 //! `envoi approve`, `deny` and `answer`: a person decides, and the run goes on.
 
 use crate::{
-    args::{AnswerArgs, ApproveArgs, Decision, DenyArgs, Form, Reply},
-    attachment, background,
-    conversation::{self, Conversation},
-    engine_room,
-    failure::{BAD_INPUT, Failure},
-    form,
-    home::{self, Home},
-    narrate::Narrator,
-    preview, select,
+    process::{
+        args::{AnswerArgs, ApproveArgs, Decision, DenyArgs, Form, Reply},
+        environment,
+        failure::{BAD_INPUT, Failure},
+    },
+    session::{
+        background, engine_client,
+        interactive::{self, Conversation},
+    },
+    store::{attachment, home::Home, select},
+    view::{form, preview, printer::Narrator},
 };
 use envoi_contract::{
     digest::Digest,
@@ -96,17 +98,18 @@ fn give(home: &Home, reply: &Reply, said: &Said<'_>) -> Result<u8, Failure> {
     let run = envoi_engine::load_run(&reader, &id)?;
     let asked = Asked { reader: &reader, run: &run, id: &id, interrupt: &interrupt };
     let tenant = reader.tenant_of(&id).map_err(Failure::store)?;
-    let by = tenant.map_or_else(home::principal, |tenant| Principal { tenant, ..home::principal() });
+    let by =
+        tenant.map_or_else(environment::principal, |tenant| Principal { tenant, ..environment::principal() });
     let mut attach = |path: &Path| attachment::attach(&store, &by, path);
-    let answer = composed(asked, &home::principal(), reply, said, &mut attach)?;
+    let answer = composed(asked, &environment::principal(), reply, said, &mut attach)?;
     for file in attachment::unreadable(&reader, &answer.attachments) {
         let name = file.filename.as_deref().unwrap_or(&file.artifact_id);
-        crate::live::say(&format!(
+        crate::process::messages::say(&format!(
             "warning: the store does not have `{name}` ({}); steps will not be able to read it",
             file.digest
         ));
     }
-    let caller = super::resume::caller(&reader, &id)?;
+    let caller = crate::session::caller::caller(&reader, &id)?;
     drop(reader);
     let follow = !reply.no_resume;
     let request = Request::Answer(Box::new(AnswerRequest { run: id.clone(), answer, follow, caller }));
@@ -117,7 +120,7 @@ fn give(home: &Home, reply: &Reply, said: &Said<'_>) -> Result<u8, Failure> {
     let mut talk = Conversation::new(id.clone(), home.json);
     let view = |run: &RunId| super::resume::view(&store, run).filter(|_| follow);
     let mut narrator = Narrator::new(id, home.json).live(view).asks_in_place(talk.is_possible());
-    engine_room::ask(&store, request, &reply.engine, &mut narrator, &mut talk)
+    engine_client::ask(&store, request, &reply.engine, &mut narrator, &mut talk)
 }
 
 /// What is answered.
@@ -220,7 +223,7 @@ fn filled(
     if form.is_some() || !is_terminal || answers::complete(schema, None).is_ok() {
         return Ok(form);
     }
-    conversation::form(asked.reader, asked.id, raised, (schema, by)).map(Some)
+    interactive::form(asked.reader, asked.id, raised, (schema, by)).map(Some)
 }
 
 /// The text of a file, or of stdin for `-`.

@@ -1,29 +1,32 @@
 //! `envoi cancel`: end a run; what is running is ended first.
 
-use super::resume::caller_or_none;
 use crate::{
-    args::EngineArgs,
-    conversation::Conversation,
-    engine_room,
-    failure::{Failure, MACHINE},
-    home::{self, Home},
-    narrate::Narrator,
-    select,
+    process::{
+        args::EngineArgs,
+        environment,
+        failure::{Failure, MACHINE, STOPPED},
+    },
+    session::{caller::caller_or_none, engine_client, interactive::Conversation},
+    store::{home::Home, select},
+    view::printer::Narrator,
 };
 use envoi_engine::protocol::Request;
 
 pub(crate) fn cancel(home: &Home, run: &str) -> Result<u8, Failure> {
     let (store, reader) = home.store()?;
     let run = select::run(&reader, run)?;
-    let request =
-        Request::Cancel { run: run.clone(), by: home::principal(), caller: caller_or_none(&reader, &run) };
+    let request = Request::Cancel {
+        run: run.clone(),
+        by: environment::principal(),
+        caller: caller_or_none(&reader, &run),
+    };
     drop(reader);
     let args = EngineArgs { jobs: None, detach: false, take_over: false };
     let mut talk = Conversation::none(run.clone());
     let mut narrator = Narrator::new(run, home.json).quiet();
     // The command did what it was asked: the run's own code is for those who run it.
-    match engine_room::ask(&store, request, &args, &mut narrator, &mut talk)? {
-        engine_room::STOPPED => Ok(engine_room::STOPPED),
+    match engine_client::ask(&store, request, &args, &mut narrator, &mut talk)? {
+        STOPPED => Ok(STOPPED),
         // Something is wrong with the run, so that it could not be ended.
         MACHINE => Ok(MACHINE),
         _ => Ok(0),

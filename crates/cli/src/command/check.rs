@@ -2,9 +2,11 @@
 
 use super::run::read_flow;
 use crate::{
-    failure::{BAD_INPUT, Failure},
-    flow_files::Beside,
-    output,
+    process::{
+        failure::{BAD_INPUT, Failure},
+        output,
+    },
+    store::flow_files::Beside,
 };
 use std::{io::IsTerminal as _, path::PathBuf};
 

@@ -1,6 +1,6 @@
 //! `envoi completions`: a script for the shell.
 
-use crate::{args::Cli, failure::Failure, output};
+use crate::process::{args::Cli, failure::Failure, output};
 use clap::CommandFactory as _;
 
 pub(crate) fn completions(shell: clap_complete::Shell) -> Result<u8, Failure> {

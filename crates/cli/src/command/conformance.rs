@@ -1,6 +1,6 @@
 //! `envoi conformance`: vectors against this binary; one line a failure, and last how many passed.
 
-use crate::{
+use crate::process::{
     failure::{BAD_INPUT, Failure},
     output,
 };

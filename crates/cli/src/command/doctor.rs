@@ -2,7 +2,10 @@
 
 mod runs;
 
-use crate::{config, failure::Failure, home::Home, output};
+use crate::{
+    process::{failure::Failure, output},
+    store::{config, home::Home},
+};
 use envoi_journal::{Layout, Lease, OpenError, Standing, Store, Taken, Undelivered, with_causes};
 use serde_json::json;
 use std::path::Path;
@@ -27,7 +30,7 @@ pub(crate) fn doctor(home: &Home) -> Result<u8, Failure> {
         output::table(&findings.iter().map(row).collect::<Vec<_>>())
     };
     output::data(&text)?;
-    Ok(if sound { 0 } else { crate::failure::MACHINE })
+    Ok(if sound { 0 } else { crate::process::failure::MACHINE })
 }
 
 fn finding(what: &'static str, result: Result<String, String>) -> Finding {
@@ -51,7 +54,7 @@ fn supervisor() -> Finding {
 }
 
 fn socket() -> Finding {
-    let dirs = crate::home::socket_dirs();
+    let dirs = crate::process::environment::socket_dirs();
     let made = dirs.iter().find(|dir| tempfile_in(dir).is_ok()).map(|dir| dir.display().to_string());
     finding("folder of the socket", made.ok_or_else(|| format!("none of {dirs:?} can be written to")))
 }
@@ -118,7 +121,7 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
 
 /// Why the store cannot be opened, and what to do.
 fn why_closed(dir: &Path, error: &OpenError) -> String {
-    let failure = crate::home::cannot_open(dir, error);
+    let failure = crate::store::home::cannot_open(dir, error);
     let readable = match Store::open_read_only(Layout::new(dir)) {
         Ok(_) => "; it can be read: `runs`, `show` and `logs` work",
         Err(_) => "",

@@ -1,6 +1,6 @@
 //! `envoi explain`: what an error code means and what to do.
 
-use crate::{
+use crate::process::{
     failure::{BAD_INPUT, Failure},
     output,
 };

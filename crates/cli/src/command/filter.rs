@@ -1,6 +1,6 @@
 //! `envoi handoff` and `envoi route`: the contracts as filters. Bad input: nothing on stdout, a diagnostic on stderr, exit 2.
 
-use crate::{
+use crate::process::{
     failure::{BAD_INPUT, Failure},
     output,
 };

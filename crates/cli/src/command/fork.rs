@@ -1,15 +1,15 @@
 //! `envoi fork`: a new run with what another one has lived up to a step, which goes on from there by itself.
 
-use super::{resume, run};
+use super::run;
 use crate::{
-    args::ForkArgs,
-    background,
-    conversation::Conversation,
-    engine_room,
-    failure::{BAD_INPUT, Failure},
-    home::{self, Home},
-    narrate::Narrator,
-    select,
+    process::{
+        args::ForkArgs,
+        environment,
+        failure::{BAD_INPUT, Failure},
+    },
+    session::{background, engine_client, interactive::Conversation},
+    store::{home::Home, select},
+    view::printer::Narrator,
 };
 use envoi_engine::protocol::{ForkRequest, Request};
 use envoi_kernel::ids::{RunId, StepId};
@@ -24,8 +24,8 @@ pub(crate) fn fork(home: &Home, args: &ForkArgs) -> Result<u8, Failure> {
         workspace: run::workspace_use(args.copy, args.share_workspace),
         yes_to: run::yes_to(&args.yes_to)?,
         why: args.why.clone(),
-        by: home::principal(),
-        caller: resume::caller(&reader, &from)?,
+        by: environment::principal(),
+        caller: crate::session::caller::caller(&reader, &from)?,
         from: from.clone(),
     }));
     let flow = std::sync::Arc::clone(envoi_engine::load_run(&reader, &from)?.flow());
@@ -35,9 +35,9 @@ pub(crate) fn fork(home: &Home, args: &ForkArgs) -> Result<u8, Failure> {
         return background::told(&run, home.json);
     }
     let mut talk = Conversation::new(id.clone(), home.json);
-    let view = |run: &RunId| crate::live::Live::of_run(run, &flow, store.layout(), store.reader().ok());
+    let view = |run: &RunId| crate::view::live::Live::of_run(run, &flow, store.layout(), store.reader().ok());
     let mut narrator = Narrator::new(id, home.json).live(view).asks_in_place(talk.is_possible()).forks();
-    engine_room::ask(&store, request, &args.engine, &mut narrator, &mut talk)
+    engine_client::ask(&store, request, &args.engine, &mut narrator, &mut talk)
 }
 
 pub(crate) fn step(name: &str) -> Result<StepId, Failure> {

@@ -3,7 +3,7 @@
 //! Nothing is written unless all files can be; what exists is overwritten only if that is wanted.
 
 use super::check::colour;
-use crate::{
+use crate::process::{
     args::ImportArgs,
     failure::{BAD_INPUT, Failure, MACHINE},
     output,

@@ -1,9 +1,11 @@
 //! `envoi init`: a flow file to start from, and the store. Nothing that exists is overwritten.
 
 use crate::{
-    failure::{BAD_INPUT, Failure},
-    home::Home,
-    output,
+    process::{
+        failure::{BAD_INPUT, Failure},
+        output,
+    },
+    store::home::Home,
 };
 use envoi_journal::Layout;
 use std::{

@@ -5,12 +5,12 @@ mod files;
 mod follow;
 
 use crate::{
-    failure::Failure,
-    home::Home,
-    live::columns::{Charset, shown},
-    output,
-    place::Place,
-    select,
+    process::{failure::Failure, output},
+    store::{home::Home, select},
+    text::{
+        columns::{Charset, shown},
+        place::Place,
+    },
 };
 use envoi_kernel::{
     Event, Record,

@@ -4,7 +4,7 @@ mod compare;
 mod table;
 
 use super::run::{load, read_flow};
-use crate::{args::PlanArgs, failure::Failure, output};
+use crate::process::{args::PlanArgs, failure::Failure, output};
 use envoi_contract::json::{Object, Value};
 use envoi_flow::plan::{Dominant, Maxima, Past, Plan, is_flow, line_of, plan};
 use std::{collections::BTreeMap, path::Path};

@@ -1,15 +1,15 @@
 //! `envoi raise`: let a run use more than its flow says; one that a bound ended goes on.
 
-use super::resume::{caller, view};
+use super::resume::view;
 use crate::{
-    args::RaiseArgs,
-    background,
-    conversation::Conversation,
-    engine_room,
-    failure::{BAD_INPUT, Failure},
-    home::{self, Home},
-    narrate::Narrator,
-    select,
+    process::{
+        args::RaiseArgs,
+        environment,
+        failure::{BAD_INPUT, Failure},
+    },
+    session::{background, caller::caller, engine_client, interactive::Conversation},
+    store::{home::Home, select},
+    view::printer::Narrator,
 };
 use envoi_engine::protocol::{Request, ResumeRequest};
 use envoi_kernel::{
@@ -24,7 +24,7 @@ pub(crate) fn raise(home: &Home, args: &RaiseArgs) -> Result<u8, Failure> {
     let request = Request::Resume(Box::new(ResumeRequest {
         raise: Some(more),
         why: args.why.clone(),
-        ..ResumeRequest::follow(run.clone(), home::principal(), caller(&reader, &run)?)
+        ..ResumeRequest::follow(run.clone(), environment::principal(), caller(&reader, &run)?)
     }));
     drop(reader);
     if args.engine.detach {
@@ -34,7 +34,7 @@ pub(crate) fn raise(home: &Home, args: &RaiseArgs) -> Result<u8, Failure> {
     let mut talk = Conversation::new(run.clone(), home.json);
     let seen = |run: &RunId| view(&store, run);
     let mut narrator = Narrator::new(run, home.json).live(seen).asks_in_place(talk.is_possible());
-    engine_room::ask(&store, request, &args.engine, &mut narrator, &mut talk)
+    engine_client::ask(&store, request, &args.engine, &mut narrator, &mut talk)
 }
 
 pub(crate) fn more(args: &RaiseArgs) -> Result<Ledger, Failure> {

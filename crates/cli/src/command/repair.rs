@@ -3,10 +3,11 @@
 
 use super::runs;
 use crate::{
-    called,
-    failure::{Failure, MACHINE},
-    home::Home,
-    output, select, waiting,
+    process::{
+        failure::{Failure, MACHINE},
+        invocation, output,
+    },
+    store::{home::Home, select, waiting},
 };
 use envoi_journal::{
     CommitError, Examination, Holder, Lease, RepairOptions, RepairReport, RunRow, Taken, with_causes,
@@ -43,7 +44,7 @@ pub(crate) fn repair(home: &Home) -> Result<u8, Failure> {
     })?;
     lease.release();
     output::data(&if home.json { as_json(&report) } else { as_text(&report) })?;
-    Ok(if report.is_whole() { 0 } else { crate::failure::MACHINE })
+    Ok(if report.is_whole() { 0 } else { crate::process::failure::MACHINE })
 }
 
 fn taken_over(message: &str) -> Failure {
@@ -93,7 +94,7 @@ impl Seen {
 
     fn as_text(&self) -> String {
         let Self { row, examination, unloadable, obstacles, attempts } = self;
-        let (run, envoi) = (&row.run, called::envoi());
+        let (run, envoi) = (&row.run, invocation::envoi());
         let mut text = format!("{run}: {} events, {} contents\n", examination.events, examination.contents);
         if let Some(aside) = &row.aside {
             text.push_str(&format!("set aside since {} ({}): {}\n", aside.since, aside.code, aside.reason));

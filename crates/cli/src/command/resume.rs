@@ -1,17 +1,16 @@
 //! `envoi resume`: go on with a run, after a crash, after its failure, or with a decision.
 
 use crate::{
-    args::{InDoubt, ResumeArgs, Review},
-    background,
-    conversation::Conversation,
-    engine_room,
-    failure::Failure,
-    home::{self, Home},
-    live::Live,
-    narrate::Narrator,
-    select,
+    process::{
+        args::{InDoubt, ResumeArgs, Review},
+        environment,
+        failure::Failure,
+    },
+    session::{background, caller::caller_or_none, engine_client, interactive::Conversation},
+    store::{home::Home, select},
+    view::{live::Live, printer::Narrator},
 };
-use envoi_engine::protocol::{CallerWire, Request, ResumeRequest};
+use envoi_engine::protocol::{Request, ResumeRequest};
 use envoi_journal::{Reader, Store};
 use envoi_kernel::{
     event::{Choice, Event},
@@ -28,7 +27,7 @@ pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
         reopen: choice.is_none(),
         again: true,
         why: args.why.clone(),
-        ..ResumeRequest::follow(run.clone(), home::principal(), caller_or_none(&reader, &run))
+        ..ResumeRequest::follow(run.clone(), environment::principal(), caller_or_none(&reader, &run))
     }));
     warn_of_changed_scripts(&store, &reader, &run);
     drop(reader);
@@ -39,7 +38,7 @@ pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
     let mut talk = Conversation::new(run.clone(), home.json);
     let view = |run: &RunId| view(&store, run);
     let mut narrator = Narrator::new(run, home.json).live(view).asks_in_place(talk.is_possible());
-    engine_room::ask(&store, request, &args.engine, &mut narrator, &mut talk)
+    engine_client::ask(&store, request, &args.engine, &mut narrator, &mut talk)
 }
 
 pub(crate) fn choice(args: &ResumeArgs) -> Option<Choice> {
@@ -60,18 +59,6 @@ pub(crate) fn view(store: &Store, run: &RunId) -> Option<Live> {
     Live::of_run(run, &flow, store.layout(), Some(reader))
 }
 
-/// What commands of this run may see of the present environment.
-pub(crate) fn caller(reader: &Reader, run: &RunId) -> Result<CallerWire, Failure> {
-    let run = envoi_engine::load_run(reader, run)?;
-    let source = run.started().map(|started| started.source.clone()).unwrap_or_default();
-    Ok(home::caller(run.flow(), Path::new(&source).parent().unwrap_or(Path::new("/"))))
-}
-
-/// As [`caller`]. Of a run that cannot be read nothing is known: the engine says so, and sets it aside.
-pub(crate) fn caller_or_none(reader: &Reader, run: &RunId) -> CallerWire {
-    caller(reader, run).unwrap_or_default()
-}
-
 /// The flow's text is pinned, scripts are not: a file named by a command that is newer than the run's last event may make
 /// it behave differently.
 fn warn_of_changed_scripts(store: &Arc<Store>, reader: &Reader, run: &RunId) {
@@ -86,7 +73,7 @@ fn warn_of_changed_scripts(store: &Arc<Store>, reader: &Reader, run: &RunId) {
                 path.metadata().ok().filter(std::fs::Metadata::is_file).and_then(|meta| meta.modified().ok());
             let newer = changed.is_some_and(|at| millis(at) > row.updated_at.as_millis());
             if newer && !path.starts_with(store.layout().root()) && !warned.contains(argument) {
-                crate::live::say(&format!(
+                crate::process::messages::say(&format!(
                     "warning: `{argument}` has changed since the run's last event; scripts are not pinned"
                 ));
                 warned.push(argument.clone());

@@ -1,15 +1,14 @@
 //! `envoi run`: start a run and follow it.
 
 use crate::{
-    args::RunArgs,
-    background,
-    conversation::Conversation,
-    engine_room,
-    failure::{BAD_INPUT, Failure},
-    flow_files::Beside,
-    home::{self, Home},
-    live::Live,
-    narrate::Narrator,
+    process::{
+        args::RunArgs,
+        environment,
+        failure::{BAD_INPUT, Failure},
+    },
+    session::{background, engine_client, interactive::Conversation},
+    store::{flow_files::Beside, home::Home},
+    view::{live::Live, printer::Narrator},
 };
 use envoi_contract::json::{Object, Value};
 use envoi_engine::protocol::{Request, StartRequest, WorkspaceUse};
@@ -39,10 +38,10 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
         inputs: given,
         workspace: workspace_use(args.copy, args.share_workspace),
         yes_to: yes_to(&args.yes_to)?,
-        trace: home::variable("TRACEPARENT"),
+        trace: environment::variable("TRACEPARENT"),
         requester: requester(args)?,
-        by: home::principal(),
-        caller: home::caller(&loaded.flow, &flow_dir),
+        by: environment::principal(),
+        caller: environment::caller(&loaded.flow, &flow_dir),
     }));
     if args.engine.detach {
         let run = background::detach(&store, &request, args.engine.jobs)?;
@@ -52,7 +51,7 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
     let flow = Arc::new(loaded.flow);
     let view = |run: &RunId| Live::of_run(run, &flow, store.layout(), store.reader().ok());
     let mut narrator = Narrator::new(run, home.json).live(view).asks_in_place(talk.is_possible());
-    engine_room::ask(&store, request, &args.engine, &mut narrator, &mut talk)
+    engine_client::ask(&store, request, &args.engine, &mut narrator, &mut talk)
 }
 
 /// The absolute path and the text of a flow file.
@@ -145,7 +144,7 @@ pub(crate) fn yes_to(names: &[String]) -> Result<Vec<StepId>, Failure> {
 
 /// An id for a new run.
 pub(crate) fn new_id() -> Result<RunId, Failure> {
-    RunId::new(home::random_id("run_")?).map_err(Failure::store)
+    RunId::new(environment::random_id("run_")?).map_err(Failure::store)
 }
 
 pub(crate) fn workspace_use(copy: bool, share: bool) -> WorkspaceUse {

@@ -2,8 +2,11 @@
 
 mod follow;
 
-use super::inbox::span;
-use crate::{called, failure::Failure, home::Home, output};
+use crate::{
+    process::{failure::Failure, invocation, output},
+    store::home::Home,
+    view::questions::span,
+};
 use envoi_contract::time::Timestamp;
 use envoi_journal::{Activity, Aside, Doing, RunFilter, RunRow, RunStatus};
 pub(crate) use follow::follow;
@@ -31,7 +34,7 @@ pub(crate) fn print(rows: &[RunRow], json: bool) -> Result<u8, Failure> {
 /// Says what goes on with runs that do not go on by themselves, once for all of them.
 fn hint(rows: &[RunRow]) {
     let is = |activity| move |row: &&RunRow| row.doing.is_some_and(|doing| doing.activity == activity);
-    let envoi = called::envoi();
+    let envoi = invocation::envoi();
     if rows.iter().filter(is(Activity::Stopped)).any(|row| row.status() == RunStatus::Running) {
         eprintln!("stopped: nothing works on it; {envoi} resume RUN goes on");
     }

@@ -1,6 +1,6 @@
 //! `envoi schema`: the JSON Schema of a message, of a flow file or of a configuration; without a name, which there are.
 
-use crate::{
+use crate::process::{
     failure::{BAD_INPUT, Failure},
     output,
 };

@@ -3,14 +3,17 @@
 //! Runs that were under way when it came up go on; `run`, `resume` and the answers of other terminals are handed to it.
 //! Ctrl-C or SIGTERM ends it within a moment: live steps go on under their supervisors, and the next engine finds them.
 
-use super::{resume, token};
+use super::token;
 use crate::{
-    args::ServeArgs,
-    config, engine_room,
-    failure::{BAD_INPUT, Failure, MACHINE},
-    home::{self, Home},
-    interrupts::{self, Mode},
-    live, models, output,
+    process::{
+        args::ServeArgs,
+        environment,
+        failure::{BAD_INPUT, Failure, MACHINE},
+        interrupts::{self, Mode},
+        messages, output,
+    },
+    session::{caller, engine_client, models},
+    store::{config, home::Home},
 };
 use envoi_engine::{
     Desk, Host,
@@ -65,7 +68,7 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     let found = models::place(configured.server.public_url.as_deref(), bound, encrypted);
     let per_attempt = models::per_attempt(bridge.attempt_tokens.as_ref(), &found);
     let (lease, other) = lease(&store, args.take_over)?;
-    let (host, telemetry) = engine_room::start(&store, lease, other.as_ref(), args.jobs, per_attempt)?;
+    let (host, telemetry) = engine_client::start(&store, lease, other.as_ref(), args.jobs, per_attempt)?;
     let (stop, stopped) = mpsc::channel();
     interrupts::mean(Mode::Serving(Box::new(move || stop.send(()).unwrap_or_default())))?;
     let first = first_token(&store)?;
@@ -73,7 +76,7 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     let server = Server::start(listener, settings, Arc::clone(&store), host.desk().clone())
         .map_err(|ServeError(error)| Failure::machine("the server", error))?;
     go_on(&store, host.desk());
-    warning(bound, encrypted).iter().for_each(|text| live::say(text));
+    warning(bound, encrypted).iter().for_each(|text| messages::say(text));
     said(&server.url(), first.as_deref(), home.json)?;
     while stopped.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) && !host.is_over() {}
     server.stop(GRACE);
@@ -122,8 +125,8 @@ fn settings(store: &Store, configured: config::Server, tls: Option<Tls>, bridge:
         workspace: workspace(store),
         models: bridge.models,
         attempt_tokens: bridge.attempt_tokens,
-        caller: home::caller,
-        log: live::say,
+        caller: environment::caller,
+        log: messages::say,
     }
 }
 
@@ -202,7 +205,7 @@ fn first_token(store: &Store) -> Result<Option<String>, Failure> {
     }
     let new_token = NewToken {
         name: "first".to_owned(),
-        tenant: home::principal().tenant,
+        tenant: environment::principal().tenant,
         scopes: Scopes::new([Scope::Admin]),
         expires_at: None,
     };
@@ -234,7 +237,7 @@ fn said(url: &str, first: Option<&str>, as_json: bool) -> Result<(), Failure> {
 /// Goes on with what was under way when the last engine went. What only waits for a person needs nobody; unless its time
 /// runs out, which somebody has to see.
 fn go_on(store: &Store, desk: &Desk) {
-    let told = |error: &dyn core::fmt::Display| live::say(&format!("runs are not gone on with: {error}"));
+    let told = |error: &dyn core::fmt::Display| messages::say(&format!("runs are not gone on with: {error}"));
     let reader = match store.reader() {
         Ok(reader) => reader,
         Err(error) => return told(&error),
@@ -247,11 +250,13 @@ fn go_on(store: &Store, desk: &Desk) {
     for row in rows.into_iter().filter(|row| row.aside.is_some() || needs_somebody(&reader, row)) {
         if let Some(why) = &row.aside {
             let (run, Aside { code, reason, .. }) = (&row.run, why);
-            live::say(&format!("run {run} stays aside ({code}): {reason}; `envoi resume {run}` tries again"));
+            messages::say(&format!(
+                "run {run} stays aside ({code}): {reason}; `envoi resume {run}` tries again"
+            ));
             continue;
         }
         if let Some(why) = gone_on(&reader, desk, &row) {
-            live::say(&format!("run {} does not go on: {why}", row.run));
+            messages::say(&format!("run {} does not go on: {why}", row.run));
         }
     }
 }
@@ -264,7 +269,7 @@ fn needs_somebody(reader: &Reader, row: &RunRow) -> bool {
 
 /// Why the run does not go on, if it does not.
 fn gone_on(reader: &Reader, desk: &Desk, row: &RunRow) -> Option<String> {
-    let caller = resume::caller_or_none(reader, &row.run);
+    let caller = caller::caller_or_none(reader, &row.run);
     let by = Principal { tenant: row.tenant.clone(), actor: row.actor.clone() };
     let request = ResumeRequest::follow(row.run.clone(), by, caller);
     let (client, heard) = mpsc::channel();
@@ -287,7 +292,7 @@ fn leave(host: Host) -> Result<u8, Failure> {
     });
     closing.map_err(|error| Failure::machine("a thread", error))?;
     match told.recv_timeout(LAST_COMMITS) {
-        Ok(Some(error)) => Err(engine_room::stopped_by(&error)),
+        Ok(Some(error)) => Err(engine_client::stopped_by(&error)),
         Ok(None) | Err(_) => Ok(0),
     }
 }

@@ -5,17 +5,24 @@ mod notices;
 mod unread;
 mod visits;
 
-use super::{inbox::span, question, runs};
+use super::runs;
 use crate::{
-    called,
-    conversation::open,
-    diff,
-    failure::{BAD_INPUT, Failure},
-    home::{self, Home},
-    narrate::{head, how_to_answer, plain, seconds},
-    output,
-    place::Place,
-    select,
+    process::{
+        environment,
+        failure::{BAD_INPUT, Failure},
+        invocation, output,
+    },
+    store::{home::Home, select},
+    text::{
+        diff,
+        place::Place,
+        words::{head, plain},
+    },
+    view::{
+        describe::how_to_answer,
+        question,
+        questions::{open, span},
+    },
 };
 use envoi_engine::load_run;
 use envoi_journal::{Activity, Aside, Doing, Found, Reader, RunRow, RunStatus};
@@ -50,7 +57,7 @@ pub(crate) fn show(home: &Home, run: Option<&str>, view: &View) -> Result<u8, Fa
     if let (View::Overview, Some(text)) = (view, run)
         && let Found::Interrupt(interrupt, id) = select::found(&reader, text)?
     {
-        return question::show(&reader, &id, &interrupt, (&home::principal(), home.json));
+        return question::show(&reader, &id, &interrupt, (&environment::principal(), home.json));
     }
     let id = select::run_or_newest(&reader, run)?;
     let row = envoi_engine::run_row(store.layout(), &reader, &id).map_err(Failure::store)?;
@@ -135,7 +142,7 @@ fn place_of(visit: &VisitId) -> String {
 
 /// How the run stands, and what to do where it does not go on by itself.
 fn status_lines(row: &RunRow, status: &str, reason: &str) -> String {
-    let (envoi, run) = (called::envoi(), &row.run);
+    let (envoi, run) = (invocation::envoi(), &row.run);
     let mut text = match row.doing {
         Some(Doing { activity: Activity::Stopped, since }) if row.status() == RunStatus::Running => {
             let ago = span(envoi_engine::now(), since);
@@ -179,7 +186,7 @@ fn overview(
     if let Some(forked) = run.forked() {
         say(format_args!("forked from {} at step {} by {}", forked.from, forked.step, forked.by.actor))?;
     }
-    for reopening in crate::reopening::all(&records(reader, id)?) {
+    for reopening in crate::view::reopening::all(&records(reader, id)?) {
         say(format_args!("reopened   {}", reopening.told()))?;
     }
     say(format_args!("workspace  {workspace}"))?;
@@ -227,24 +234,6 @@ fn reason(run: &Run) -> String {
     }
 }
 
-pub(crate) fn used(run: &Run) -> String {
-    let (used, limits) = (run.ledger(), run.limits());
-    let of = |limit: Option<String>| limit.map_or_else(String::new, |limit| format!(" of {limit}"));
-    format!(
-        "{}{} attempts, {}{} loop-backs, {}{} model calls, ${}{}, {}{} of work",
-        used.agent_hops,
-        of(limits.agent_hops.map(|n| n.to_string())),
-        used.iterations,
-        of(limits.iterations.map(|n| n.to_string())),
-        used.llm_calls,
-        of(limits.llm_calls.map(|n| n.to_string())),
-        used.cost,
-        of(limits.cost.map(|cost| format!("${cost}"))),
-        seconds(used.wall_time_ms),
-        of(limits.wall_time_ms.map(seconds)),
-    )
-}
-
 fn overview_json(
     reader: &Reader,
     row: &RunRow,
@@ -271,7 +260,7 @@ fn overview_json(
         "forked_from": row.forked_from.as_ref().map(ToString::to_string),
         "root": row.root.as_ref().map(ToString::to_string),
         "started_at": row.started_at.to_string(),
-        "reopened": crate::reopening::all(&all).map(|reopening| json!({
+        "reopened": crate::view::reopening::all(&all).map(|reopening| json!({
             "at": reopening.record.at.to_string(), "by": reopening.event.by.actor, "steps": reopening.steps,
         })).collect::<Vec<_>>(),
         "updated_at": row.updated_at.to_string(),

@@ -1,10 +1,14 @@
 //! `envoi store adopt`: a copy becomes a store of its own.
 
 use crate::{
-    engine_room::REFUSED,
-    failure::Failure,
-    home::{self, Home},
-    output, waiting,
+    process::{
+        failure::{Failure, REFUSED},
+        output,
+    },
+    store::{
+        home::{self, Home},
+        waiting,
+    },
 };
 use envoi_journal::{AdoptError, Layout, Lease, Reader, RunFilter, RunRow, Store, Taken};
 use serde_json::json;

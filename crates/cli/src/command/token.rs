@@ -1,10 +1,12 @@
 //! `envoi token`: the tokens that `envoi serve` takes. The store holds only their digests.
 
 use crate::{
-    args::{TokenCommand, TokenScope},
-    failure::{BAD_INPUT, Failure},
-    home::Home,
-    output, waiting,
+    process::{
+        args::{TokenCommand, TokenScope},
+        failure::{BAD_INPUT, Failure},
+        output,
+    },
+    store::{home::Home, waiting},
 };
 use envoi_contract::time::Timestamp;
 use envoi_journal::TokenRow;

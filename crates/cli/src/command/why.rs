@@ -1,13 +1,10 @@
 //! `envoi why`: the decisions of a run, one after the other, with the rows of the table that did not fire.
 
 use crate::{
-    diff,
-    failure::Failure,
-    home::Home,
-    narrate::{flow_of, goals, items, model_call, plain, stopping},
-    output,
-    place::Place,
-    select,
+    process::{failure::Failure, output},
+    store::{home::Home, select},
+    text::{diff, place::Place, words::plain},
+    view::describe::{flow_of, goals, items, model_call, stopping},
 };
 use envoi_contract::json::Value;
 use envoi_journal::Reader;
@@ -100,7 +97,7 @@ fn as_text(record: &Record, records: &[Record]) -> String {
         Event::CancelRequested(cancel) => format!("cancel asked by {} at {}\n", cancel.by.actor, record.at),
         Event::RunReopened(reopened) => {
             let why = reopened.why.as_deref().map_or_else(String::new, |why| format!(": {why}"));
-            let told = crate::reopening::of(records, record.seq)
+            let told = crate::view::reopening::of(records, record.seq)
                 .map(|reopening| reopening.told())
                 .unwrap_or_default();
             format!("reopened {told} at {}{why}\n", record.at)
@@ -216,7 +213,7 @@ fn as_json(record: &Record, records: &[Record]) -> Option<serde_json::Value> {
         }),
         Event::RunReopened(reopened) => json!({
             "event": "reopened", "at": record.at.to_string(), "step": reopened.step.as_str(), "by": reopened.by.actor,
-            "why": reopened.why, "steps": crate::reopening::of(records, record.seq).map(|reopening| reopening.steps),
+            "why": reopened.why, "steps": crate::view::reopening::of(records, record.seq).map(|reopening| reopening.steps),
         }),
         Event::RunForked(forked) => json!({
             "event": "forked", "at": record.at.to_string(), "from": forked.from.as_str(), "step": forked.step.as_str(),

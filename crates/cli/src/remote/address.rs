@@ -1,10 +1,10 @@
 //! Where the server is, and what lets one in: read from the command line, the environment and files, checked before anything
 //! is sent.
 
-use crate::{
-    called,
+use crate::process::{
+    environment,
     failure::{BAD_INPUT, Failure},
-    home,
+    invocation,
 };
 use std::{
     fs,
@@ -53,7 +53,7 @@ impl Address {
                 bad("--server and --home name two places where the runs are").hint("give one of them")
             );
         }
-        let known = home::variable("ENVOI_SERVER").filter(|_| said.is_none() && !options.has_home);
+        let known = environment::variable("ENVOI_SERVER").filter(|_| said.is_none() && !options.has_home);
         let Some(url) = said.or(known.as_deref().map(str::trim)).filter(|url| !url.is_empty()) else {
             return match options.token_file.is_some() || options.ca.is_some() {
                 true => {
@@ -66,7 +66,7 @@ impl Address {
         let token = token(options.token_file.as_deref())?;
         let roots = options.ca.as_deref().map(certificates).transpose()?;
         if said.is_some() {
-            called::with(&again(&url, options));
+            invocation::with(&again(&url, options));
         }
         Ok(Some(Self { url, token, roots }))
     }
@@ -110,7 +110,7 @@ fn token(file: Option<&Path>) -> Result<String, Failure> {
     let text = match file {
         Some(path) => fs::read_to_string(path)
             .map_err(|error| needed(format!("the token cannot be read: {}: {error}", path.display())))?,
-        None => home::variable("ENVOI_TOKEN")
+        None => environment::variable("ENVOI_TOKEN")
             .ok_or_else(|| needed("a server takes a token, and none is given".to_owned()))?,
     };
     let token = text.trim();

@@ -2,10 +2,12 @@
 
 use super::{Remote, call::good, not_an_engine, runs::go_on};
 use crate::{
-    args::{AnswerArgs, ApproveArgs, DenyArgs, Reply},
-    attachment,
     command::answer::{Asked, Said, composed},
-    failure::Failure,
+    process::{
+        args::{AnswerArgs, ApproveArgs, DenyArgs, Reply},
+        failure::Failure,
+    },
+    store::attachment,
 };
 use envoi_contract::{json::Value, user_envelope::AttachmentRef};
 use envoi_engine::protocol::{AnswerRequest, CallerWire, Request};

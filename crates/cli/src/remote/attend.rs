@@ -12,11 +12,16 @@ use super::{
     tail::{Heard, Tail},
 };
 use crate::{
-    conversation::Conversation,
-    engine_room::{End, identified, is_enough},
-    failure::{Failure, MACHINE},
-    interrupts::{self, Mode},
-    narrate::Narrator,
+    process::{
+        failure::{Failure, MACHINE},
+        interrupts::{self, Mode},
+    },
+    session::{
+        engine_client::{identified, is_enough},
+        interactive::Conversation,
+        outcome::End,
+    },
+    view::printer::Narrator,
 };
 use envoi_engine::protocol::{Request, Standing};
 use envoi_journal::{Reader, RunStatus};

@@ -7,9 +7,9 @@ use super::{
     address::Address,
     problem::{failure, not_understood},
 };
-use crate::{
+use crate::process::{
     failure::{Failure, MACHINE},
-    live,
+    messages,
 };
 use std::{
     fs::File,
@@ -85,7 +85,7 @@ pub(crate) struct Broken {
 impl Server {
     pub(crate) fn at(address: &Address) -> Result<Self, Failure> {
         if address.is_in_the_clear() {
-            live::say(&format!(
+            messages::say(&format!(
                 "warning: the token goes to {} in the clear, for everybody on the way to read; use https",
                 address.url
             ));

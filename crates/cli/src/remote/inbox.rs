@@ -1,7 +1,7 @@
 //! `inbox` at a server.
 
 use super::{Remote, call::segment, rows, stream};
-use crate::{command::inbox as local, failure::Failure};
+use crate::{command::inbox as local, process::failure::Failure};
 use envoi_journal::{InboxRow, InterruptState, Reader};
 use envoi_kernel::ids::{InterruptId, RunId};
 use serde::Deserialize;

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     command::logs::{self, Output, Outputs, PIECE_BYTES, View},
-    failure::{Failure, MACHINE},
+    process::failure::{Failure, MACHINE},
 };
 use envoi_journal::RunStatus;
 use envoi_kernel::{

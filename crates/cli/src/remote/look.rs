@@ -3,11 +3,11 @@
 use super::Remote;
 use crate::{
     command::{
-        question,
         show::{self, View},
         why as decisions,
     },
-    failure::Failure,
+    process::failure::Failure,
+    view::question,
 };
 use envoi_journal::{Activity, Found};
 

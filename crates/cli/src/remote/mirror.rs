@@ -6,7 +6,7 @@
 
 mod folder;
 
-use crate::{failure::Failure, home};
+use crate::process::{environment, failure::Failure};
 use envoi_journal::{Commit, Layout, PinnedFlow, Reader, Store, Writer};
 use envoi_kernel::{
     Record,
@@ -39,7 +39,7 @@ struct Brought {
 
 impl Mirror {
     pub(crate) fn new() -> Result<Self, Failure> {
-        let folder = Folder::new(&home::private_dir())?;
+        let folder = Folder::new(&environment::private_dir())?;
         *FOLDER.lock().unwrap_or_else(PoisonError::into_inner) = Some(folder.path().to_owned());
         let failed = |error: &dyn std::fmt::Display| Failure::machine(folder.path().display(), error);
         let store = Store::open(Layout::new(folder.path())).map_err(|error| failed(&error))?.as_mirror();
@@ -106,5 +106,5 @@ pub(crate) fn forget() {
 
 /// Removes what others have left who were killed.
 pub(crate) fn sweep() {
-    folder::sweep(&home::private_dir());
+    folder::sweep(&environment::private_dir());
 }

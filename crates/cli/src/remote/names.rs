@@ -9,8 +9,8 @@ use super::{
     rows::{self, Listed},
 };
 use crate::{
-    failure::{BAD_INPUT, Failure},
-    select,
+    process::failure::{BAD_INPUT, Failure},
+    store::select,
 };
 use envoi_journal::{Found, InboxRow, RunRow};
 use envoi_kernel::ids::{InterruptId, RunId};

@@ -2,7 +2,7 @@
 //! one that the same refusal has here.
 
 use super::call::Reply;
-use crate::failure::{BAD_INPUT, Failure, MACHINE};
+use crate::process::failure::{BAD_INPUT, Failure, MACHINE};
 use serde::Deserialize;
 
 /// Exit code of what makes no sense now, or is not allowed.

@@ -6,7 +6,10 @@ use super::{
     problem::not_understood,
     rows,
 };
-use crate::{command::question, conversation::open, failure::Failure};
+use crate::{
+    process::failure::Failure,
+    view::{question, questions::open},
+};
 use envoi_contract::digest::Digest;
 use envoi_engine::load_run;
 use envoi_journal::{PinnedFlow, Reader, RunRow};

@@ -1,7 +1,7 @@
 //! What a command asks of the engine, as the server is asked for it.
 
 use super::call::{Again, segment};
-use crate::{failure::Failure, home};
+use crate::process::{environment, failure::Failure};
 use envoi_contract::json::{Object, Value};
 use envoi_engine::protocol::{AnswerRequest, Request, ResumeRequest};
 use envoi_kernel::{
@@ -43,7 +43,7 @@ pub(crate) fn post(request: &Request) -> Result<Option<Post>, Failure> {
 }
 
 fn key(known: Option<&str>) -> Result<String, Failure> {
-    known.map_or_else(|| home::random_id("req_"), |known| Ok(known.to_owned()))
+    known.map_or_else(|| environment::random_id("req_"), |known| Ok(known.to_owned()))
 }
 
 fn resumed(asked: &ResumeRequest) -> Result<Option<Post>, Failure> {

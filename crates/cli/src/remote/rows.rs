@@ -1,7 +1,7 @@
 //! Rows as the server shows them, read into those that the printers know.
 
 use super::{call::read, problem::not_understood};
-use crate::failure::Failure;
+use crate::process::failure::Failure;
 use envoi_contract::{digest::Digest, envelope::InterruptKind, time::Timestamp};
 use envoi_journal::{Activity, Aside, Closed, Doing, Ended, InboxRow, InterruptState, RunRow};
 use envoi_kernel::{

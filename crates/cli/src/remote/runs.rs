@@ -5,12 +5,13 @@ use super::{
     attend::{Attended, send},
 };
 use crate::{
-    args::{EngineArgs, RaiseArgs, ResumeArgs},
-    background,
     command::{self, raise::more, resume::choice},
-    conversation::Conversation,
-    failure::Failure,
-    narrate::Narrator,
+    process::{
+        args::{EngineArgs, RaiseArgs, ResumeArgs},
+        failure::Failure,
+    },
+    session::{background, interactive::Conversation},
+    view::printer::Narrator,
 };
 use envoi_engine::protocol::{CallerWire, Request, ResumeRequest};
 use envoi_kernel::ids::RunId;
@@ -56,7 +57,7 @@ pub(super) fn go_on(
     args: &EngineArgs,
 ) -> Result<u8, Failure> {
     if args.detach {
-        send(remote, &crate::engine_room::identified(request))?;
+        send(remote, &crate::session::engine_client::identified(request))?;
         return background::told(run, remote.json);
     }
     let mut attended = Attended::new(remote, run)?;

@@ -11,17 +11,17 @@ use super::{
     rows,
 };
 use crate::{
-    args::{ForkArgs, RunArgs},
-    background,
     command::{
         fork::step,
         run::{given_inputs, load, read_flow, requester, yes_to},
     },
-    conversation::Conversation,
-    failure::Failure,
-    home,
-    live::Live,
-    narrate::Narrator,
+    process::{
+        args::{ForkArgs, RunArgs},
+        environment,
+        failure::Failure,
+    },
+    session::{background, interactive::Conversation},
+    view::{live::Live, printer::Narrator},
 };
 use envoi_contract::json::{Object, Value};
 use envoi_flow::{Files, Loaded};
@@ -67,7 +67,7 @@ pub(crate) fn fork(remote: &Remote, args: &ForkArgs) -> Result<u8, Failure> {
     let run = begun(remote, &format!("/v1/runs/{}/fork", segment(from.as_str())), body)?;
     match args.engine.detach {
         true => {
-            run.notes.iter().for_each(|note| crate::live::say(note));
+            run.notes.iter().for_each(|note| crate::process::messages::say(note));
             background::told(&run.run, remote.json)
         }
         false => attend(remote, &run, Narrator::forks),
@@ -199,10 +199,10 @@ struct Notes {
 }
 
 fn begun(remote: &Remote, path: &str, body: Object) -> Result<Begun, Failure> {
-    let key = home::random_id("start_")?;
+    let key = environment::random_id("start_")?;
     // One that is none would make a header that cannot be sent.
-    let trace =
-        home::variable("TRACEPARENT").filter(|trace| trace.bytes().all(|byte| byte.is_ascii_graphic()));
+    let trace = environment::variable("TRACEPARENT")
+        .filter(|trace| trace.bytes().all(|byte| byte.is_ascii_graphic()));
     let mut headers = vec![("idempotency-key", key.as_str()), ("content-type", "application/json")];
     headers.extend(trace.as_deref().map(|trace| ("traceparent", trace)));
     let reply = remote.server.post(path, &headers, &Value::Object(body).compact(), Again::Yes)?;

@@ -7,7 +7,7 @@ use super::{
     call::{Ask, PATIENCE, Server, first_pause, longer, retry_after, whole},
     problem::failure,
 };
-use crate::failure::{Failure, MACHINE};
+use crate::process::failure::{Failure, MACHINE};
 use std::{
     io::{BufRead as _, BufReader, Read},
     thread,

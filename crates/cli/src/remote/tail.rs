@@ -5,7 +5,7 @@ use super::{
     call::{read, segment},
     stream,
 };
-use crate::failure::Failure;
+use crate::process::failure::Failure;
 use envoi_kernel::{
     Record,
     ids::{RunId, Seq},

@@ -5,7 +5,7 @@
 //! are over are not read again.
 
 use super::{Finding, finding};
-use crate::called;
+use crate::process::invocation;
 use envoi_engine::load_run;
 use envoi_journal::{Aside, Examination, ReadError, Reader, RunFilter, RunRow, examine_events};
 
@@ -31,7 +31,7 @@ pub(super) fn look(reader: &Reader) -> Result<Seen, ReadError> {
     for run in reader.runs_of_events_alone()? {
         let text = format!(
             "{run}: its events are there, its entry in the journal and its row are not; {} repair makes them again",
-            called::envoi()
+            invocation::envoi()
         );
         seen.findings.push(finding("run that is lost", Err(text)));
     }
@@ -66,7 +66,7 @@ fn first_of(found: &Examination) -> Option<String> {
 }
 
 fn bad(what: &'static str, row: &RunRow, wrong: &str) -> Finding {
-    let (run, envoi) = (&row.run, called::envoi());
+    let (run, envoi) = (&row.run, invocation::envoi());
     finding(
         what,
         Err(format!("{run} {wrong}; {envoi} repair {run} looks closer, {envoi} resume {run} tries again")),

@@ -1,7 +1,7 @@
 //! The outputs of a run of a store of this machine: files.
 
 use super::{Output, Outputs, PIECE_BYTES};
-use crate::failure::Failure;
+use crate::process::failure::Failure;
 use envoi_journal::{Layout, Reader, RunStatus};
 use envoi_kernel::{
     Record,

@@ -5,7 +5,7 @@
 //! cap the supervisor keeps the end elsewhere until the attempt is over: it comes then.
 
 use super::{Output, Outputs, PIECE_BYTES, View};
-use crate::{failure::Failure, output};
+use crate::process::{failure::Failure, output};
 use envoi_kernel::{Event, Record, ids::AttemptId};
 use std::{collections::BTreeMap, thread};
 

@@ -1,7 +1,7 @@
 //! Two plans beside each other.
 
 use super::{Planned, table};
-use crate::output;
+use crate::process::output;
 use envoi_contract::json::{Object, Value};
 use envoi_flow::plan::{Most, Plan, StepPlan};
 use std::cmp::Ordering;

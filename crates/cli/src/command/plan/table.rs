@@ -1,7 +1,7 @@
 //! A plan for people.
 
 use super::Planned;
-use crate::output;
+use crate::process::output;
 use envoi_flow::plan::{Amount, Dominant, Field, Items, LoopPlan, Most, Past, Plan, StepPlan};
 use envoi_kernel::ids::StepId;
 

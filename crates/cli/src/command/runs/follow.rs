@@ -2,12 +2,12 @@
 //! engine's lock.
 
 use crate::{
-    called,
-    failure::Failure,
-    home::Home,
-    live::{Live, Roster, StoreView, Terminal},
-    narrate::Narrator,
-    output,
+    process::{failure::Failure, invocation, output, terminal::Terminal},
+    store::home::Home,
+    view::{
+        live::{Live, Roster, StoreView},
+        printer::Narrator,
+    },
 };
 use envoi_contract::time::Timestamp;
 use envoi_journal::{Aside, ReadError, Reader};
@@ -99,7 +99,7 @@ fn lines(reader: &Reader, json: bool) -> Result<u8, Failure> {
 fn unreadable(run: &RunId, error: &ReadError, json: bool) -> String {
     match json {
         true => format!("{}\n", json!({"run": run.as_str(), "unreadable": error.to_string()})),
-        false => format!("{run} cannot be read: {error}; {} show {run} says more\n", called::envoi()),
+        false => format!("{run} cannot be read: {error}; {} show {run} says more\n", invocation::envoi()),
     }
 }
 
@@ -107,7 +107,7 @@ fn told_aside(run: &RunId, aside: Option<&Aside>, json: bool) -> String {
     match aside {
         _ if json => format!("{}\n", json!({"run": run.as_str(), "set_aside": aside.map(super::aside_json)})),
         Some(Aside { code, reason, .. }) => {
-            format!("{run} set aside: {code}: {reason}; {} resume {run} tries again\n", called::envoi())
+            format!("{run} set aside: {code}: {reason}; {} resume {run} tries again\n", invocation::envoi())
         }
         None => format!("{run} taken up again\n"),
     }

@@ -1,6 +1,9 @@
 //! What a run has used, and of what: one row a bound, and one a step.
 
-use crate::{live::terminal, narrate::seconds, output};
+use crate::{
+    process::{output, terminal},
+    text::words::seconds,
+};
 use envoi_kernel::{Run, ledger::Ledger};
 use serde_json::{Value, json};
 

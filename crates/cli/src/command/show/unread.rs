@@ -2,9 +2,11 @@
 
 use super::{super::runs, status_lines};
 use crate::{
-    called, diff,
-    failure::{Failure, MACHINE},
-    output,
+    process::{
+        failure::{Failure, MACHINE},
+        invocation, output,
+    },
+    text::diff,
 };
 use envoi_journal::{Examination, ReadError, Reader, RunRow, examine_events};
 use envoi_kernel::{Record, ids::Seq};
@@ -75,7 +77,7 @@ pub(super) fn events(reader: &Reader, row: &RunRow) -> Result<u8, Failure> {
     match damaged {
         None => Ok(0),
         Some(damaged) => {
-            let (envoi, run) = (called::envoi(), &row.run);
+            let (envoi, run) = (invocation::envoi(), &row.run);
             Err(Failure::store(damaged)
                 .hint(format!("{envoi} repair {run} looks at the events behind it too")))
         }
@@ -128,7 +130,7 @@ fn damage(found: &Examination) -> Vec<String> {
 }
 
 fn what_to_do(row: &RunRow, found: &Examination) -> String {
-    let (envoi, run) = (called::envoi(), &row.run);
+    let (envoi, run) = (invocation::envoi(), &row.run);
     if found.has_no_entry {
         return format!("{envoi} repair makes its entry in the journal again");
     }

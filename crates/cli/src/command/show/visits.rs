@@ -5,12 +5,12 @@
 
 use super::accounts::fitted;
 use crate::{
-    live::{
+    process::{output, terminal},
+    text::{
         columns::{Charset, clip},
-        terminal,
+        place,
+        words::{head, seconds},
     },
-    narrate::{head, seconds},
-    output, place,
 };
 use envoi_contract::{handoff::Status as HandoffStatus, time::Timestamp};
 use envoi_kernel::{

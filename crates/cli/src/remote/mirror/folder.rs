@@ -4,7 +4,7 @@
 //! its place, under the lock, before it removes anything, so that a maker between making and locking finds another file, or none,
 //! where its lock was, and makes another folder. Knows nothing of what lies in it.
 
-use crate::{failure::Failure, home};
+use crate::process::{environment, failure::Failure};
 use rustix::{
     fs::{FlockOperation, Mode, OFlags, flock},
     io::Errno,
@@ -34,7 +34,7 @@ impl Folder {
     /// A new one below `parent`.
     pub(super) fn new(parent: &Path) -> Result<Self, Failure> {
         for _ in 0..TRIES {
-            let path = parent.join(home::random_id(PREFIX)?);
+            let path = parent.join(environment::random_id(PREFIX)?);
             let failed = |error| Failure::machine(path.display(), error);
             fs::DirBuilder::new().mode(0o700).create(&path).map_err(failed)?;
             match hold(&path).map_err(failed)? {

@@ -1,0 +1,12 @@
+//! This process: its arguments and environment, signals, terminal, log, output and failures.
+
+pub(crate) mod args;
+pub(crate) mod environment;
+pub(crate) mod failpoint;
+pub(crate) mod failure;
+pub(crate) mod interrupts;
+pub(crate) mod invocation;
+pub(crate) mod log;
+pub(crate) mod messages;
+pub(crate) mod output;
+pub(crate) mod terminal;

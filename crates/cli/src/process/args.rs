@@ -1,0 +1,569 @@
+//! The command line: every command, its arguments, and what `--help` says of them.
+
+use crate::process::log;
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use envoi_kernel::ledger::Cost;
+use std::{net::SocketAddr, path::PathBuf};
+
+const AFTER_HELP: &str = "\
+Exit codes of run, resume, approve, deny, answer and raise: 0 succeeded, 1 failed, 3 waits for a person, 4 a bound is used up, 5 in doubt, \
+130 cancelled. Of plan: 4 past a given maximum. Of every command: 2 bad usage or file, 6 refused, 7 stopped by Ctrl-C with the run unfinished, \
+8 the store or the machine failed.";
+
+/// Runs pipelines of agents, scripts and people, and never loses or repeats an acknowledged step.
+#[derive(Debug, Parser)]
+#[command(name = "envoi", version, after_help = AFTER_HELP, max_term_width = 100)]
+pub(crate) struct Cli {
+    /// Print data as JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// The store [default: $ENVOI_HOME, else the nearest .envoi upward from here, else ./.envoi]
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) home: Option<PathBuf>,
+    /// Drive the engine that answers there, in place of one of this machine [default: $ENVOI_SERVER]; its token is
+    /// $ENVOI_TOKEN
+    #[arg(long, global = true, value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) server: Option<String>,
+    /// Read the server's token from a file [default: $ENVOI_TOKEN]
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Trust the certificates in this file (PEM) for the server, and no others [default: those that the machine trusts]
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) server_ca: Option<PathBuf>,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Every command.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Write a small flow file to start from, and make the store
+    Init {
+        /// Where
+        #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
+        dir: PathBuf,
+    },
+    /// Start a run of a flow and follow it to its end
+    Run(RunArgs),
+    /// Go on with a run: after a crash, after its failure, or with a decision
+    Resume(ResumeArgs),
+    /// List the questions that wait for a person
+    Inbox {
+        /// Only those of this run
+        run: Option<String>,
+        /// Go on listing as questions are asked and closed, until Ctrl-C
+        #[arg(long, short)]
+        follow: bool,
+        /// Also those that are closed
+        #[arg(long, conflicts_with = "follow")]
+        all: bool,
+    },
+    /// Say yes to a question, and go on with its run
+    Approve(ApproveArgs),
+    /// Say no to a question, and go on with its run
+    Deny(DenyArgs),
+    /// Answer a question with words, a form, files or a decision, and go on with its run
+    Answer(AnswerArgs),
+    /// Begin a new run with what a run that is over has lived up to a step, and go on from there another way
+    Fork(ForkArgs),
+    /// Let a run use more than its flow says, and go on with it
+    Raise(RaiseArgs),
+    /// List the runs
+    Runs {
+        /// Only those that are not over
+        #[arg(long)]
+        unfinished: bool,
+        /// Most rows
+        #[arg(long, default_value_t = 50)]
+        limit: u32,
+        /// Follow the runs that are not over, until Ctrl-C: live on a terminal, one line an event elsewhere
+        #[arg(short, long, conflicts_with = "limit")]
+        follow: bool,
+    },
+    /// Show a run: its steps, what it waits for, what it has used; or a question: all that one needs to decide
+    Show {
+        /// Id of the run or the question, or a unique beginning or end of it [default: the newest run]
+        #[arg(value_name = "RUN|INT")]
+        run: Option<String>,
+        /// The pipeline envelope (contract 3) as JSON
+        #[arg(long, conflicts_with = "events")]
+        envelope: bool,
+        /// Every event, one JSON a line
+        #[arg(long)]
+        events: bool,
+        /// The hand-off of a step's last visit as JSON: a step, an item (`0.test`), a step of an inner flow
+        /// (`build.2.compile`), a visit (`test.2`)
+        #[arg(long, value_name = "STEP", conflicts_with_all = ["envelope", "events"])]
+        handoff: Option<String>,
+    },
+    /// Print what a run's commands wrote
+    Logs {
+        /// Id of the run, or a unique beginning or end of it [default: the newest]
+        run: Option<String>,
+        /// Only this step, item (`0.test`), step of an inner flow (`build.2.compile`), visit (`test.2`) or attempt
+        #[arg(long)]
+        step: Option<String>,
+        /// Only stderr
+        #[arg(long)]
+        stderr: bool,
+        /// Go on with what comes, until the run comes to rest
+        #[arg(short, long)]
+        follow: bool,
+    },
+    /// End a run; what is running is ended first
+    Cancel {
+        /// Id of the run, or a unique beginning or end of it
+        run: String,
+    },
+    /// Say why a run went the way it went, decision by decision
+    Why {
+        /// Id of the run, or a unique beginning or end of it [default: the newest]
+        run: Option<String>,
+        /// Only this step, item (`0.test`), step of an inner flow (`build.2.compile`), visit (`test.2`) or attempt
+        #[arg(long)]
+        step: Option<String>,
+    },
+    /// Check a flow file and show every mistake at its place
+    Check {
+        /// Flow files
+        #[arg(required = true, value_hint = ValueHint::FilePath)]
+        flows: Vec<PathBuf>,
+    },
+    /// Show the worst case of a flow: attempts, loops, time, calls and cost, and what dominates it
+    Plan(PlanArgs),
+    /// Make flow files of files of the swarm dialect, and list what they do not carry
+    Import(ImportArgs),
+    /// Make a hand-off (contract 2) of a step's result; a filter
+    Handoff {
+        /// JSON or labelled text [default: stdin]
+        #[arg(value_hint = ValueHint::FilePath)]
+        file: Option<PathBuf>,
+        /// One line
+        #[arg(long)]
+        compact: bool,
+    },
+    /// Resolve a hand-off text to a routing signal (contract 1); a filter
+    Route {
+        /// JSON or labelled text [default: stdin]
+        #[arg(value_hint = ValueHint::FilePath)]
+        file: Option<PathBuf>,
+        /// One line
+        #[arg(long)]
+        compact: bool,
+    },
+    /// Answer over the network: REST, event streams; the engine of the store until Ctrl-C
+    Serve(ServeArgs),
+    /// Make, list and revoke the tokens that `envoi serve` takes
+    #[command(subcommand)]
+    Token(TokenCommand),
+    /// Run conformance vectors against this binary
+    Conformance {
+        /// Vector files
+        #[arg(required = true, value_hint = ValueHint::FilePath)]
+        files: Vec<PathBuf>,
+    },
+    /// Rebuild everything that can be rebuilt from the events, and say what differed; of one run, only look
+    Repair {
+        /// Look at this run alone, and change nothing
+        run: Option<String>,
+    },
+    /// Check the machine and the store
+    Doctor,
+    /// Decide about a store that was copied
+    #[command(subcommand)]
+    Store(StoreCommand),
+    /// Say what an error code means and what to do
+    Explain {
+        /// Such as TOOL_TIMEOUT
+        code: String,
+    },
+    /// Print the JSON Schema of a message or of a flow file
+    Schema {
+        /// Such as handoff [default: list the names]
+        name: Option<String>,
+    },
+    /// Print a completion script for a shell
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+    /// Supervise one attempt (started by the engine, never by hand)
+    #[command(name = "__attempt", hide = true)]
+    Attempt,
+    /// Talk to another agent (started for a step with `a2a`, never by hand)
+    #[command(name = "__a2a", hide = true)]
+    A2a,
+    /// Be the engine of a store until nothing is under way (started by --detach, never by hand)
+    #[command(name = "__engine", hide = true)]
+    Engine {
+        /// Most attempts at once
+        #[arg(long)]
+        jobs: Option<usize>,
+    },
+}
+
+/// How the engine is had.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct EngineArgs {
+    /// Most attempts at once [default: 2 x cores]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<usize>,
+    /// Leave the run to an engine in the background and return
+    #[arg(long, conflicts_with = "take_over")]
+    pub(crate) detach: bool,
+    /// Become the engine even though another holds the store; that one can then neither commit nor start anything
+    #[arg(long)]
+    pub(crate) take_over: bool,
+}
+
+/// `envoi serve`.
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Where to listen [default: the configuration's, else 127.0.0.1:7007]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// Most attempts at once [default: 2 x cores]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<usize>,
+    /// Become the engine even though another holds the store; that one can then neither commit nor start anything
+    #[arg(long)]
+    pub(crate) take_over: bool,
+    /// Log what happens to stderr: error, warn, info, debug, trace or off, or TARGET=LEVEL, with commas between several
+    /// [default: $ENVOI_LOG, else off]
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) log: Option<String>,
+    /// The form of the log's lines
+    #[arg(long, value_name = "FORM", value_enum, default_value_t)]
+    pub(crate) log_format: log::Format,
+}
+
+impl Command {
+    /// What the command line says of the log.
+    pub(crate) fn log(&self) -> (Option<&str>, log::Format) {
+        match self {
+            Self::Serve(args) => (args.log.as_deref(), args.log_format),
+            _ => (None, log::Format::default()),
+        }
+    }
+}
+
+/// See [`Command::Store`].
+#[derive(Debug, Subcommand)]
+pub(crate) enum StoreCommand {
+    /// Make a copy a store of its own, so that it can be used beside the original
+    Adopt {
+        /// Runs that the original began may work in its workspaces outside of the project's folder
+        #[arg(long)]
+        share_workspaces: bool,
+    },
+}
+
+/// `envoi token`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Make a token and print it: it cannot be seen again
+    Create {
+        /// What it is called: the actor of what is done with it; one a tenant, for ever
+        name: String,
+        /// What it is good for; may be given more than once. Every token may read
+        #[arg(long = "scope", value_enum, value_name = "SCOPE", default_value = "read")]
+        scopes: Vec<TokenScope>,
+        /// Whose runs it is about
+        #[arg(long, default_value = "local")]
+        tenant: String,
+        /// For how long it is good, such as 30d [default: until it is revoked]
+        #[arg(long, value_name = "DURATION", value_parser = duration)]
+        expires: Option<u64>,
+    },
+    /// List the tokens, without themselves
+    List,
+    /// Make a token good for nothing, at once
+    Revoke {
+        /// Its id, or its name if only one tenant has one of that name
+        token: String,
+    },
+}
+
+/// See [`TokenCommand`].
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum TokenScope {
+    /// See runs, questions, artifacts
+    Read,
+    /// Answer questions
+    Answer,
+    /// Start, resume and cancel runs
+    Run,
+    /// Everything, and register flows: whoever may do that may run commands here
+    Admin,
+}
+
+/// `envoi run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The flow file; at a server also a flow that is registered there, by its id or digest
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) flow: PathBuf,
+    /// An input: text for inputs of type string, JSON for others
+    #[arg(long = "input", short = 'i', value_name = "NAME=VALUE")]
+    pub(crate) inputs: Vec<String>,
+    /// Inputs as a JSON object in a file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) inputs_file: Option<PathBuf>,
+    /// Run although another run has a live attempt in the workspace
+    #[arg(long, conflicts_with = "copy")]
+    pub(crate) share_workspace: bool,
+    /// Run in a copy of the workspace, in the run's own folder
+    #[arg(long)]
+    pub(crate) copy: bool,
+    /// Approve the questions of this step as soon as they are put; recorded as that
+    #[arg(long, value_name = "STEP")]
+    pub(crate) yes_to: Vec<String>,
+    /// The user on whose behalf the run is started, as its envelope names them [default: your login name]
+    #[arg(long, value_name = "USER")]
+    pub(crate) user: Option<String>,
+    /// The conversation that the run belongs to, as its envelope names it [default: the run's id]
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) session: Option<String>,
+    /// A text for the metadata of the run's envelope; may be given several times
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) metadata: Vec<String>,
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+}
+
+/// `envoi fork`.
+#[derive(Debug, Args)]
+pub(crate) struct ForkArgs {
+    /// Id of the run, or a unique beginning or end of it
+    pub(crate) run: String,
+    /// Where the new run begins: a step of the run's own flow, as it was entered last [default: the step that stopped it]
+    #[arg(long, value_name = "STEP")]
+    pub(crate) from: Option<String>,
+    /// Why
+    #[arg(long)]
+    pub(crate) why: Option<String>,
+    /// Run although another run has a live attempt in the workspace
+    #[arg(long, conflicts_with = "copy")]
+    pub(crate) share_workspace: bool,
+    /// Run in a copy of the workspace, in the new run's own folder
+    #[arg(long)]
+    pub(crate) copy: bool,
+    /// Approve the questions of this step as soon as they are put; recorded as that
+    #[arg(long, value_name = "STEP")]
+    pub(crate) yes_to: Vec<String>,
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+}
+
+/// `envoi plan`.
+#[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    /// The flow file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) flow: PathBuf,
+    /// Exit 4 if a run could make more attempts than this
+    #[arg(long, value_name = "N")]
+    pub(crate) max_attempts: Option<u64>,
+    /// Exit 4 if a run could cost more dollars than this, as far as reports tell, or its cost is not bounded
+    #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
+    pub(crate) max_cost: Option<Cost>,
+    /// Exit 4 if attempts could be live for longer than this, or their time is not bounded
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) max_time: Option<u64>,
+    /// Exit 4 if a run could make more model calls than this, as far as reports tell, or they are not bounded
+    #[arg(long, value_name = "N")]
+    pub(crate) max_calls: Option<u64>,
+    /// Show what differs from the worst case of another flow file
+    #[arg(long, value_name = "FLOW", value_hint = ValueHint::FilePath)]
+    pub(crate) compare: Option<PathBuf>,
+}
+
+fn dollars(text: &str) -> Result<Cost, String> {
+    Cost::parse(text).ok_or_else(|| "expected dollars such as 5 or 0.50".to_owned())
+}
+
+fn duration(text: &str) -> Result<u64, String> {
+    envoi_flow::parse_duration(text).ok_or_else(|| "expected a duration such as 90s, 30m or 2h".to_owned())
+}
+
+/// `envoi resume`.
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    /// Id of the run, or a unique beginning or end of it [default: the one that is not over]
+    pub(crate) run: Option<String>,
+    /// What to do about an attempt in doubt
+    #[arg(long, value_enum, conflicts_with = "review")]
+    pub(crate) in_doubt: Option<InDoubt>,
+    /// What to do where a review is needed
+    #[arg(long, value_enum)]
+    pub(crate) review: Option<Review>,
+    /// Why a run that is over is reopened
+    #[arg(long)]
+    pub(crate) why: Option<String>,
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+}
+
+/// See [`ResumeArgs`].
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum InDoubt {
+    /// A new attempt of the same visit
+    Rerun,
+    /// The visit has failed
+    Fail,
+}
+
+/// See [`ResumeArgs`].
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Review {
+    /// Go on
+    Proceed,
+    /// Another round of the loop
+    Again,
+    /// The run fails
+    Stop,
+}
+
+/// `envoi import`.
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// Files of the swarm dialect
+    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Write DIR/<flow>.yaml for each file [default: the flow of one file goes to stdout]
+    #[arg(long, short, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) output: Option<PathBuf>,
+    /// Overwrite files that exist
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+    /// What each step runs; {prompt}, {agent} and {step} are filled in, no shell is involved
+    #[arg(long, value_name = "COMMAND", default_value = envoi_flow::import::DEFAULT_COMMAND)]
+    pub(crate) command: String,
+    /// Write nothing, and exit with 6, if anything is not carried
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+/// What every answer may have.
+#[derive(Debug, Args)]
+pub(crate) struct Reply {
+    /// Id of the question, or of a run that asks one, or a unique beginning or end of it [default: the only open one]
+    #[arg(value_name = "INT|RUN")]
+    pub(crate) question: Option<String>,
+    /// A file to attach; may be given up to 20 times
+    #[arg(long = "file", short = 'f', value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Refuse the answer unless this digest, which `envoi show` prints, is still that of what is shown
+    #[arg(long, value_name = "DIGEST")]
+    pub(crate) seen: Option<String>,
+    /// Only record the answer; the run goes on when somebody resumes it
+    #[arg(long, conflicts_with_all = ["detach", "take_over"])]
+    pub(crate) no_resume: bool,
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+}
+
+/// A form that is filled in.
+#[derive(Debug, Args)]
+pub(crate) struct Form {
+    /// The form as a JSON object, or @FILE
+    #[arg(long, value_name = "JSON|@FILE", conflicts_with = "fields")]
+    pub(crate) data: Option<String>,
+    /// One field of the form; text as it is, other types as JSON or yes and no
+    #[arg(long = "field", value_name = "NAME=VALUE")]
+    pub(crate) fields: Vec<String>,
+}
+
+/// `envoi approve`.
+#[derive(Debug, Args)]
+pub(crate) struct ApproveArgs {
+    #[command(flatten)]
+    pub(crate) reply: Reply,
+    /// A note for whoever comes next
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) note: Option<String>,
+    #[command(flatten)]
+    pub(crate) form: Form,
+}
+
+/// `envoi deny`.
+#[derive(Debug, Args)]
+pub(crate) struct DenyArgs {
+    #[command(flatten)]
+    pub(crate) reply: Reply,
+    /// Why
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+}
+
+/// `envoi answer`.
+#[derive(Debug, Args)]
+pub(crate) struct AnswerArgs {
+    #[command(flatten)]
+    pub(crate) reply: Reply,
+    /// The answer in words, every byte of it; `-` for stdin
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) text: Option<String>,
+    /// The decision [default: words or the form, where the question takes them]
+    #[arg(long, value_enum, value_name = "CHOICE")]
+    pub(crate) choice: Option<Decision>,
+    /// A user envelope (contract 5) as it came: a file, or `-` for stdin
+    #[arg(long, value_name = "FILE", conflicts_with = "text", value_hint = ValueHint::FilePath)]
+    pub(crate) envelope: Option<PathBuf>,
+    /// How much a bound is raised by: a number, a duration such as 10m, or dollars
+    #[arg(long, value_name = "MORE", conflicts_with = "choice")]
+    pub(crate) raise: Option<String>,
+    #[command(flatten)]
+    pub(crate) form: Form,
+}
+
+/// See [`AnswerArgs`].
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Decision {
+    /// Yes
+    Approve,
+    /// No
+    Deny,
+    /// Words or a form
+    Respond,
+    /// Go on
+    Proceed,
+    /// Another round
+    Again,
+    /// The run fails
+    Stop,
+    /// In doubt: a new attempt of the same visit
+    Rerun,
+    /// In doubt: the visit has failed
+    Fail,
+}
+
+/// `envoi raise`.
+#[derive(Debug, Args)]
+pub(crate) struct RaiseArgs {
+    /// Id of the run, or a unique beginning or end of it
+    pub(crate) run: String,
+    /// More attempts
+    #[arg(long, value_name = "N")]
+    pub(crate) agent_hops: Option<u64>,
+    /// More loop-backs
+    #[arg(long, value_name = "N")]
+    pub(crate) iterations: Option<u64>,
+    /// More rounds, of a run with goals
+    #[arg(long, value_name = "N")]
+    pub(crate) rounds: Option<u64>,
+    /// More model calls
+    #[arg(long, value_name = "N")]
+    pub(crate) llm_calls: Option<u64>,
+    /// More time of work, such as 10m
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) wall_time: Option<String>,
+    /// More dollars, such as 2.50
+    #[arg(long, value_name = "DOLLARS")]
+    pub(crate) cost_usd: Option<String>,
+    /// Why
+    #[arg(long)]
+    pub(crate) why: Option<String>,
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+}

@@ -1,0 +1,178 @@
+//! What Ctrl-C (or SIGTERM) does: it depends on whether this process is the engine or follows another's.
+//!
+//! The handlers are installed once; what they mean can change, because a follower may become the engine. Whoever starts a command
+//! with SIGINT ignored (`nohup envoi run … &` in a script) wants it to outlive a Ctrl-C that is meant for what runs in front: then
+//! SIGINT stays ignored, and SIGTERM ends the command as ever.
+
+use crate::process::{
+    failure::{Failure, STOPPED},
+    invocation, messages, terminal,
+};
+use envoi_kernel::ids::RunId;
+use signal_hook::{
+    consts::{SIGINT, SIGTERM},
+    flag,
+    iterator::Signals,
+};
+use std::{
+    io, mem,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, atomic::AtomicBool},
+    thread,
+};
+
+/// What this process is to a run.
+pub(crate) enum Mode {
+    /// Neither: the first signal ends it.
+    Idle,
+    /// Another process is the engine.
+    Following {
+        /// That process.
+        engine: u32,
+        /// The run.
+        run: Option<RunId>,
+    },
+    /// The engine is a server, elsewhere.
+    Afar {
+        /// Its address.
+        server: String,
+        /// The run.
+        run: RunId,
+    },
+    /// It waits for the person who gives the signal: the question stays open.
+    Asking {
+        /// What the command exits with.
+        code: u8,
+    },
+    /// It answers over the network; the first signal ends that.
+    Serving(Box<dyn Fn() + Send>),
+    /// It is the engine; the first signal starts nothing new.
+    Engine(Box<dyn Fn() + Send>),
+}
+
+const STAYS_OPEN: &[u8] = b"\nthe question stays open: `envoi inbox` lists it\n";
+
+static MODE: Mutex<Mode> = Mutex::new(Mode::Idle);
+
+/// Set by the first signal; the second one then ends the process in its handler, so that two in quick succession are two.
+static ONCE: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+/// From now on a signal means this.
+pub(crate) fn mean(mode: Mode) -> Result<(), Failure> {
+    *lock() = mode;
+    installed()
+}
+
+/// A signal means this while `work` is under way, and then what it meant before.
+pub(crate) fn meanwhile<T>(mode: Mode, work: impl FnOnce() -> T) -> Result<T, Failure> {
+    let before = mem::replace(&mut *lock(), mode);
+    let done = installed().map(|()| work());
+    *lock() = before;
+    done
+}
+
+fn installed() -> Result<(), Failure> {
+    if ONCE.get().is_none() {
+        install().map_err(|error| Failure::machine("signals", error))?;
+    }
+    Ok(())
+}
+
+fn lock() -> MutexGuard<'static, Mode> {
+    MODE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn install() -> std::io::Result<()> {
+    let once = Arc::clone(ONCE.get_or_init(Arc::default));
+    let heeded: &[i32] = if ignores_ctrl_c() { &[SIGTERM] } else { &[SIGINT, SIGTERM] };
+    for signal in heeded {
+        flag::register_conditional_shutdown(*signal, i32::from(STOPPED), Arc::clone(&once))?;
+        flag::register(*signal, Arc::clone(&once))?;
+    }
+    let mut signals = Signals::new(heeded)?;
+    thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        for _ in signals.forever() {
+            obey(&lock());
+        }
+    })?;
+    Ok(())
+}
+
+/// Whether this process was started with SIGINT ignored. Where there is no `/proc` nobody can say without unsafe code, and Ctrl-C
+/// is heeded.
+fn ignores_ctrl_c() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    ignored(&status).is_some_and(|mask| mask & (1 << (SIGINT - 1)) != 0)
+}
+
+/// The signals that a process ignores, as `/proc/PID/status` has them: the lowest bit is signal 1.
+fn ignored(status: &str) -> Option<u64> {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+    u64::from_str_radix(mask.trim(), 16).ok()
+}
+
+/// What has to be removed before a signal ends the process.
+static CLEANUP: OnceLock<fn()> = OnceLock::new();
+
+/// Runs `cleanup` before a signal ends the process. Only the first caller counts.
+pub(crate) fn before_exit(cleanup: fn()) {
+    CLEANUP.get_or_init(|| cleanup);
+}
+
+/// Ends the process, in the middle of whatever it does.
+fn leave(code: u8) {
+    if let Some(cleanup) = CLEANUP.get() {
+        cleanup();
+    }
+    std::process::exit(i32::from(code));
+}
+
+fn obey(mode: &Mode) {
+    match mode {
+        Mode::Idle => leave(STOPPED),
+        Mode::Following { engine, run } => {
+            let run = run.as_ref().map_or("RUN", RunId::as_str);
+            messages::say(&format!(
+                "the run goes on in process {engine}; `envoi cancel {run}` ends it, `envoi resume {run}` follows it"
+            ));
+            leave(STOPPED);
+        }
+        Mode::Afar { server, run } => {
+            let envoi = invocation::envoi();
+            messages::say(&format!(
+                "the run goes on at {server}; `{envoi} cancel {run}` ends it, `{envoi} resume {run}` follows it"
+            ));
+            leave(STOPPED);
+        }
+        Mode::Asking { code } => {
+            // Whatever else has been locked, this gets out.
+            rustix::io::write(io::stderr(), STAYS_OPEN).unwrap_or_default();
+            terminal::discard();
+            leave(*code);
+        }
+        Mode::Serving(stop) => stop(),
+        Mode::Engine(drain) => {
+            messages::say(
+                "starting nothing new, waiting for live steps; Ctrl-C again leaves them to their supervisors, and \
+                 `envoi resume` finds them",
+            );
+            drain();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ignored_signals_are_read_as_linux_writes_them() {
+        let status =
+            |mask: &str| format!("Name:\tenvoi\nSigBlk:\t0000000000000002\nSigIgn:\t{mask}\nSigCgt:\t0\n");
+        for (mask, found) in
+            [("0000000000000000", Some(0)), ("0000000000001002", Some(0x1002)), ("nothing", None)]
+        {
+            assert_eq!(ignored(&status(mask)), found, "{mask}");
+        }
+        assert_eq!(ignored(""), None);
+    }
+}

@@ -1,0 +1,125 @@
+//! The log of the process: on stderr, and only for who asks for it.
+//!
+//! Owns who is told and in which form. What is told, and that it holds no secrets, is said where it happens.
+
+use crate::process::{
+    environment,
+    failure::{BAD_INPUT, Failure},
+    messages,
+};
+use std::{io, mem};
+use tracing::{level_filters::LevelFilter, subscriber};
+use tracing_subscriber::{
+    Layer as _,
+    filter::Targets,
+    fmt::{self, MakeWriter},
+    layer::SubscriberExt as _,
+    registry,
+};
+
+/// The form of its lines.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    #[default]
+    Text,
+    /// One object a line
+    Json,
+}
+
+/// The variable that asks for it, unless the command line does.
+const VARIABLE: &str = "ENVOI_LOG";
+
+/// From now on what is told goes to stderr, if anybody asks for it: `asked`, else the variable.
+pub(crate) fn begin(asked: Option<&str>, format: Format) -> Result<(), Failure> {
+    let said = asked.map(str::to_owned).or_else(|| environment::variable(VARIABLE)).unwrap_or_default();
+    if said.trim().is_empty() {
+        return Ok(());
+    }
+    let filter = filter(&said)?;
+    let lines = match format {
+        Format::Text => fmt::layer().with_ansi(false).with_writer(Above).boxed(),
+        Format::Json => fmt::layer().json().flatten_event(true).with_writer(Above).boxed(),
+    };
+    let all = registry().with(lines.with_filter(filter));
+    subscriber::set_global_default(all).map_err(|error| Failure::machine("the log", error))
+}
+
+/// `LEVEL`, or `TARGET=LEVEL` for a part of the program, with commas between them.
+fn filter(said: &str) -> Result<Targets, Failure> {
+    let mut filter = Targets::new();
+    for directive in said.split(',').map(str::trim).filter(|directive| !directive.is_empty()) {
+        let (target, level) = match directive.split_once('=') {
+            Some((target, level)) => (Some(target.trim()), level.trim()),
+            None => (None, directive),
+        };
+        let level = level.parse::<LevelFilter>().map_err(|_| unknown(directive))?;
+        filter = match target {
+            Some(target) => filter.with_target(target, level),
+            None => filter.with_default(level),
+        };
+    }
+    Ok(filter)
+}
+
+fn unknown(directive: &str) -> Failure {
+    let message = format!("`{directive}` says nothing about what is to be logged");
+    Failure::new(BAD_INPUT, "LOG_INVALID", message)
+        .hint("a level: error, warn, info, debug, trace or off; or TARGET=LEVEL; with commas between several")
+}
+
+/// Writes whole lines to stderr, above the picture if there is one.
+struct Above;
+
+impl<'w> MakeWriter<'w> for Above {
+    type Writer = Line;
+
+    fn make_writer(&'w self) -> Line {
+        Line(Vec::new())
+    }
+}
+
+/// What is written of one event; said when it is whole.
+struct Line(Vec<u8>);
+
+impl io::Write for Line {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        let bytes = mem::take(&mut self.0);
+        let text = String::from_utf8_lossy(&bytes);
+        if !text.trim_end().is_empty() {
+            messages::say(text.trim_end());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tracing::Level;
+
+    #[test]
+    fn a_filter_is_levels_and_parts_of_the_program_with_levels() {
+        let server =
+            |said: &str, level: Level| filter(said).unwrap().would_enable("envoi_server::observe", &level);
+        assert!(server("info", Level::INFO) && !server("info", Level::DEBUG));
+        assert!(
+            server("warn, envoi_server=debug", Level::DEBUG)
+                && !server("warn,envoi_engine=debug", Level::INFO)
+        );
+        assert!(!server("off", Level::ERROR) && !server("", Level::ERROR));
+        for wrong in ["loud", "envoi_server", "envoi_server=loud", "info;debug", "info,,loud"] {
+            assert_eq!(filter(wrong).unwrap_err().code, "LOG_INVALID", "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Messages to the person at the terminal, on stderr. A live view prints them above its picture.
+
+use crate::text::diff;
+use std::sync::{Mutex, PoisonError, Weak};
+
+/// A view that owns the terminal for now.
+pub(crate) trait MessageArea: Send + Sync {
+    /// Prints `text` above the picture. `false` if the view draws nothing at present: then it is printed plainly.
+    fn print_above(&self, text: &str) -> bool;
+}
+
+/// The view that draws, if one does.
+static SCREEN: Mutex<Option<Weak<dyn MessageArea>>> = Mutex::new(None);
+
+/// From now on messages go through `screen`, as long as it lives.
+pub(crate) fn print_through(screen: Weak<dyn MessageArea>) {
+    *SCREEN.lock().unwrap_or_else(PoisonError::into_inner) = Some(screen);
+}
+
+/// Prints a message on stderr: above the picture if there is one. `text` may have several lines.
+pub(crate) fn say(text: &str) {
+    let screen = SCREEN.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(Weak::upgrade);
+    if !screen.is_some_and(|screen| screen.print_above(text)) {
+        eprintln!("{}", diff::lines(text));
+    }
+}

@@ -1,0 +1,134 @@
+//! What kind of terminal stderr is: whether a live view is wanted there, what it can show, how large it is.
+//!
+//! The only reader of the variables that say so. A pipe, a file, `TERM=dumb` and a command in the background get plain
+//! lines.
+
+use crate::text::columns::Charset;
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::getpgrp,
+    termios::{self, QueueSelector, tcflush},
+};
+use std::{env, io, time::Duration};
+
+/// Of a terminal that does not say.
+const USUAL: (usize, usize) = (80, 24);
+
+/// See the module.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Terminal {
+    pub(crate) charset: Charset,
+    pub(crate) colour: bool,
+    /// Whether it breaks lines anew when it becomes narrower: most do; xterm, rxvt, screen and the console cut them.
+    pub(crate) reflows: bool,
+}
+
+impl Terminal {
+    /// The terminal that stderr is, if it can show a picture that changes and people look at it.
+    pub(crate) fn of_stderr() -> Option<Self> {
+        let able = termios::isatty(io::stderr()) && is_able(&text("TERM")) && is_in_front();
+        able.then(|| Self {
+            charset: charset(&[text("LC_ALL"), text("LC_CTYPE"), text("LANG")]),
+            colour: text("NO_COLOR").is_empty(),
+            reflows: reflows(&text("TERM"), |name| !text(name).is_empty()),
+        })
+    }
+}
+
+/// Columns and lines of stderr now.
+pub(crate) fn size() -> (usize, usize) {
+    match termios::tcgetwinsize(io::stderr()) {
+        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col.into(), size.ws_row.into()),
+        _ => USUAL,
+    }
+}
+
+/// Columns of stdout, if it is a terminal that says.
+pub(crate) fn columns_of_stdout() -> Option<usize> {
+    let size = termios::tcgetwinsize(io::stdout()).ok()?;
+    (size.ws_col > 0).then(|| size.ws_col.into())
+}
+
+/// Whether the terminal is this command's to write to: not while it is in the background of its shell. A terminal that
+/// is not the controlling one has no background.
+pub(crate) fn is_in_front() -> bool {
+    termios::tcgetpgrp(io::stderr()).map_or(true, |front| front == getpgrp())
+}
+
+fn text(name: &str) -> String {
+    env::var(name).unwrap_or_default()
+}
+
+fn is_able(term: &str) -> bool {
+    !matches!(term, "" | "dumb" | "unknown")
+}
+
+/// The first variable that is set says it, as for every program (POSIX, "Internationalization Variables").
+fn charset(locale: &[String]) -> Charset {
+    let set = locale.iter().find(|value| !value.is_empty()).map_or("", String::as_str).to_ascii_lowercase();
+    match set.contains("utf-8") || set.contains("utf8") {
+        true => Charset::Unicode,
+        false => Charset::Ascii,
+    }
+}
+
+fn reflows(term: &str, is_set: impl Fn(&str) -> bool) -> bool {
+    let cuts = is_set("XTERM_VERSION") || is_set("STY") || term.starts_with("rxvt") || term == "linux";
+    // The variables of the terminal around it reach what runs in tmux.
+    is_set("TMUX") || !cuts
+}
+
+/// How long nothing comes after what was typed ahead, or pasted, has come to its end.
+const QUIET: Duration = Duration::from_millis(10);
+
+/// Looks for that; a keyboard that never rests is not waited for.
+const MOST_LOOKS: u32 = 50;
+
+/// What has been typed and not been read is forgotten. Not by a command in the background: that would stop it.
+pub(crate) fn discard() {
+    if !is_in_front() {
+        return;
+    }
+    for _ in 0..MOST_LOOKS {
+        // More than the terminal holds comes up behind it; a terminal that is gone has nothing.
+        if tcflush(io::stdin(), QueueSelector::IFlush).is_err() || !has_input(QUIET).unwrap_or(false) {
+            return;
+        }
+    }
+}
+
+pub(crate) fn has_input(within: Duration) -> rustix::io::Result<bool> {
+    let stdin = io::stdin();
+    let within = Timespec { tv_sec: 0, tv_nsec: i64::from(within.subsec_nanos()) };
+    poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&within)).map(|ready| ready > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_says_what_a_terminal_can_show() {
+        for (locale, expected) in [
+            (["", "", "C.UTF-8"], Charset::Unicode),
+            (["", "en_US.utf8", "C"], Charset::Unicode),
+            (["C", "", "en_US.UTF-8"], Charset::Ascii),
+            (["", "", ""], Charset::Ascii),
+        ] {
+            assert_eq!(charset(&locale.map(str::to_owned)), expected, "{locale:?}");
+        }
+        for (term, set, expected) in [
+            ("xterm-256color", "", true),
+            ("xterm-256color", "XTERM_VERSION", false),
+            ("xterm-256color", "XTERM_VERSION TMUX", true),
+            ("screen", "STY", false),
+            ("linux", "", false),
+        ] {
+            let is_set = |name: &str| set.split(' ').any(|found| found == name);
+            assert_eq!(reflows(term, is_set), expected, "{term} {set}");
+        }
+        for (term, expected) in [("", false), ("dumb", false), ("vt100", true)] {
+            assert_eq!(is_able(term), expected, "{term}");
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! One command at work with an engine: being it, or asking it, and the conversation with the person at the terminal.
+
+pub(crate) mod agent;
+pub(crate) mod background;
+pub(crate) mod caller;
+pub(crate) mod engine_client;
+pub(crate) mod interactive;
+pub(crate) mod models;
+pub(crate) mod outcome;
+pub(crate) mod telemetry;

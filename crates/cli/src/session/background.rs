@@ -1,0 +1,140 @@
+//! Runs that are left to an engine in the background.
+
+use crate::{
+    process::{failure::Failure, output},
+    session::engine_client::{self, PING_PATIENCE},
+    store::{config, home::Home},
+};
+use envoi_engine::{
+    Client,
+    protocol::{Request, Response},
+};
+use envoi_journal::{Layout, Lease, Store, Taken};
+use envoi_kernel::ids::RunId;
+use std::{
+    fs::File,
+    process::{Command, Stdio},
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How long a new engine may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long an engine that nobody asks anything stays up.
+const UNASKED: Duration = Duration::from_secs(10);
+
+/// Hands `request` to an engine in the background, starting one if there is none; returns when the run is accepted.
+pub(crate) fn detach(store: &Arc<Store>, request: &Request, jobs: Option<usize>) -> Result<RunId, Failure> {
+    // An engine in the background could tell nobody what is wrong with it.
+    config::load(store.layout())?;
+    let until = Instant::now() + PATIENCE;
+    let mut started = false;
+    while Instant::now() < until {
+        match Lease::try_take(store.layout()).map_err(Failure::store)? {
+            Taken::Lease(lease) => {
+                lease.release();
+                if !started {
+                    spawn(store.layout(), jobs)?;
+                    started = true;
+                }
+            }
+            Taken::Held(Some(holder)) if !holder.socket.as_os_str().is_empty() => {
+                if let Some(run) = hand_over(&holder.socket, request)? {
+                    return Ok(run);
+                }
+            }
+            Taken::Held(_) => {}
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    let log = store.layout().root().join("engine.log");
+    Err(Failure::new(
+        crate::process::failure::MACHINE,
+        "ENGINE_UNREACHABLE",
+        "no engine in the background answers",
+    )
+    .hint(format!("see {}", log.display())))
+}
+
+/// Says which run was accepted.
+pub(crate) fn told(run: &RunId, json: bool) -> Result<u8, Failure> {
+    let text = if json { serde_json::json!({"run": run.as_str()}).to_string() } else { run.to_string() };
+    output::data(&(text + "\n")).map(|()| 0)
+}
+
+fn hand_over(socket: &std::path::Path, request: &Request) -> Result<Option<RunId>, Failure> {
+    // Nothing is asked of an engine that does not answer: it could do it later, when nobody expects it any more.
+    if !Client::answers(socket, PING_PATIENCE) {
+        return Ok(None);
+    }
+    let Ok(client) = Client::connect(socket) else { return Ok(None) };
+    let mut outcome = Ok(None);
+    let asked = client.ask(request, |response| match response {
+        Response::Accepted { run } => {
+            outcome = Ok(Some(run));
+            false
+        }
+        // A run that rests with its first commit is heard of before it is said to be accepted.
+        Response::Rest { .. } => {
+            outcome = Ok(request.run().cloned());
+            false
+        }
+        Response::Noted { text } => {
+            crate::process::messages::say(&text);
+            true
+        }
+        Response::Refused(refused) => {
+            outcome = Err(Failure::from(refused));
+            false
+        }
+        _ => true,
+    });
+    match (asked, outcome) {
+        (_, Err(failure)) => Err(failure),
+        (Ok(()), Ok(run)) => Ok(run),
+        (Err(_), Ok(_)) => Ok(None),
+    }
+}
+
+fn spawn(layout: &Layout, jobs: Option<usize>) -> Result<(), Failure> {
+    let failed = |error| Failure::machine("an engine in the background", error);
+    let log =
+        File::options().create(true).append(true).open(layout.root().join("engine.log")).map_err(failed)?;
+    let mut command = Command::new("/proc/self/exe");
+    command.arg("--home").arg(layout.root()).arg("__engine");
+    if let Some(jobs) = jobs {
+        command.arg("--jobs").arg(jobs.to_string());
+    }
+    let out = log.try_clone().map_err(failed)?;
+    command.stdin(Stdio::null()).stdout(out).stderr(log).spawn().map(drop).map_err(failed)
+}
+
+/// The lease, unless another engine keeps it: who asks for it in passing holds it for a moment only.
+fn lease_soon(store: &Arc<Store>) -> Result<Option<Lease>, Failure> {
+    let until = Instant::now() + Duration::from_secs(2);
+    loop {
+        match Lease::try_take(store.layout()).map_err(Failure::store)? {
+            Taken::Lease(lease) => return Ok(Some(lease)),
+            Taken::Held(_) if Instant::now() > until => return Ok(None),
+            Taken::Held(_) => thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
+/// `envoi __engine`: the engine in a session of its own, until nothing is under way any more.
+pub(crate) fn be_the_engine(home: &Home, jobs: Option<usize>) -> Result<u8, Failure> {
+    // Fails only for the leader of a group, which a spawned process is not; the terminal's signals would then reach it.
+    rustix::process::setsid().map(drop).unwrap_or_default();
+    let store = home.open()?;
+    let Some(lease) = lease_soon(&store)? else { return Ok(0) };
+    let (host, telemetry) =
+        engine_client::start(&store, lease, None, jobs, envoi_engine::PerAttempt::default())?;
+    host.wait_until_asked(UNASKED);
+    let stopped = host.close();
+    telemetry.end(engine_client::LAST_SPANS);
+    match stopped {
+        None => Ok(0),
+        Some(error) => Err(Failure::store(error)),
+    }
+}

@@ -1,0 +1,19 @@
+//! What the commands of a run that exists may see of the present environment.
+
+use crate::process::{environment, failure::Failure};
+use envoi_engine::protocol::CallerWire;
+use envoi_journal::Reader;
+use envoi_kernel::ids::RunId;
+use std::path::Path;
+
+/// What commands of this run may see of the present environment.
+pub(crate) fn caller(reader: &Reader, run: &RunId) -> Result<CallerWire, Failure> {
+    let run = envoi_engine::load_run(reader, run)?;
+    let source = run.started().map(|started| started.source.clone()).unwrap_or_default();
+    Ok(environment::caller(run.flow(), Path::new(&source).parent().unwrap_or(Path::new("/"))))
+}
+
+/// As [`caller`]. Of a run that cannot be read nothing is known: the engine says so, and sets it aside.
+pub(crate) fn caller_or_none(reader: &Reader, run: &RunId) -> CallerWire {
+    caller(reader, run).unwrap_or_default()
+}

@@ -1,0 +1,392 @@
+//! How a command gets an engine: by being it, or by handing its run to the one that is.
+//!
+//! A held lock whose socket does not answer is tried again, lock first, for two seconds: a child between fork and exec
+//! holds it for a moment, and an engine that is just closing gives it back. If the engine goes away while it is followed,
+//! this process takes its place and goes on.
+
+use crate::{
+    process::{
+        args::EngineArgs,
+        environment, failpoint,
+        failure::{Failure, REFUSED, STOPPED},
+        interrupts::{self, Mode},
+        messages,
+    },
+    session::{interactive::Conversation, outcome::End, telemetry::Telemetry},
+    store::config,
+    view::{describe::how_to_answer, printer::Narrator},
+};
+use envoi_engine::Notices;
+use envoi_engine::{
+    Client, ClientError, Host, HostError, PerAttempt, Settings,
+    protocol::{Request, Response, ResumeRequest},
+};
+use envoi_flow::config::Config;
+use envoi_journal::{CommitError, Holder, Layout, Lease, RunFilter, Store, Taken};
+use envoi_kernel::ids::RunId;
+use envoi_step::Launcher;
+use std::{
+    path::Path,
+    sync::{Arc, mpsc},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How long a held lock without an answer is tried again.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long an engine may take to say that it is there. One that is stopped still has its socket.
+pub(crate) const PING_PATIENCE: Duration = Duration::from_secs(2);
+/// What the collector of spans gets to take the last ones.
+pub(crate) const LAST_SPANS: Duration = Duration::from_secs(3);
+/// Between two tries.
+const PAUSE: Duration = Duration::from_millis(20);
+/// Makes the request of whoever is the engine, tells `narrator` what is heard, and returns the exit code.
+pub(crate) fn ask(
+    store: &Arc<Store>,
+    request: Request,
+    args: &EngineArgs,
+    narrator: &mut Narrator,
+    talk: &mut Conversation,
+) -> Result<u8, Failure> {
+    let mut request = identified(request);
+    let mut take_over = args.take_over;
+    let mut until = Instant::now() + PATIENCE;
+    let mut asked_before = false;
+    loop {
+        let (lease, other) = lease(store.layout(), take_over)?;
+        take_over = false;
+        let outcome = match lease {
+            Some(lease) => {
+                let (room, told) = (Room { store, args }, Told { narrator, talk });
+                be_the_engine(room, (lease, other.as_ref()), request.clone(), told).map_err(Handing::Failed)
+            }
+            None => hand_over(other.as_ref(), &request, narrator).and_then(|end| {
+                let next = talk.after(store, &end, narrator).map_err(Handing::Failed)?;
+                match next {
+                    Some(next) => {
+                        (request, asked_before, until) = (identified(next), false, Instant::now() + PATIENCE);
+                        Err(Handing::Again)
+                    }
+                    None => end.told(narrator).map_err(Handing::Failed),
+                }
+            }),
+        };
+        let holder = other;
+        match outcome {
+            Ok(code) => return Ok(code),
+            Err(Handing::Again) => {}
+            // An engine that went away may have done what was asked of it before it could say so.
+            Err(Handing::Failed(failure))
+                if asked_before && failure.exit_code == REFUSED && was_done(&request) =>
+            {
+                asked_before = false;
+                request = go_on_with(request);
+            }
+            Err(Handing::Failed(failure)) => return Err(failure),
+            // Nobody waits for what follows from it.
+            Err(Handing::Gone { accepted: true }) if is_enough(&request) => return Ok(0),
+            Err(Handing::Gone { accepted: true }) => {
+                request = go_on_with(request);
+                until = Instant::now() + PATIENCE;
+            }
+            Err(Handing::Gone { accepted: false }) if Instant::now() > until => {
+                return Err(unreachable(holder.as_ref()));
+            }
+            // It may have gone between its commit and its answer: who is asked next finds the run begun, and goes on.
+            Err(Handing::Gone { accepted: false }) => {
+                asked_before = true;
+                thread::sleep(PAUSE);
+            }
+        }
+    }
+}
+
+fn lease(layout: &Layout, take_over: bool) -> Result<(Option<Lease>, Option<Holder>), Failure> {
+    let taken = Lease::try_take(layout).map_err(Failure::store)?;
+    match taken {
+        Taken::Lease(lease) => Ok((Some(lease), None)),
+        Taken::Held(holder) if take_over => {
+            Ok((Some(Lease::take_over(layout).map_err(Failure::store)?), holder))
+        }
+        Taken::Held(holder) => Ok((None, holder)),
+    }
+}
+
+fn unreachable(holder: Option<&Holder>) -> Failure {
+    let failure = |message| Failure::new(crate::process::failure::MACHINE, "ENGINE_UNREACHABLE", message);
+    match holder.filter(|holder| !holder.socket.as_os_str().is_empty()) {
+        Some(holder) => failure(format!(
+            "another engine (process {}) holds the store and does not answer",
+            holder.pid
+        ))
+        .hint(
+            "--take-over replaces it: it can then neither commit nor start anything, and running steps go on",
+        ),
+        None => {
+            let who =
+                holder.map_or_else(|| "a process".to_owned(), |holder| format!("process {}", holder.pid));
+            failure(format!(
+                "{who} holds the store and takes no requests: a repair, or an engine that is coming up"
+            ))
+            .hint("wait for it; an engine that was stopped while it came up is replaced by --take-over")
+        }
+    }
+}
+
+/// After the engine that had taken it went away, a request is to go on with the run, not to begin it again.
+fn go_on_with(request: Request) -> Request {
+    let (run, by, caller) = match request {
+        Request::Start(start) => (start.run, start.by, start.caller),
+        Request::Fork(fork) => (fork.run, fork.by, fork.caller),
+        Request::Resume(resume) => (resume.run, resume.by, resume.caller),
+        Request::Answer(answer) => (answer.run, answer.answer.by, answer.caller),
+        other @ (Request::Cancel { .. } | Request::Ping) => return other,
+    };
+    Request::Resume(Box::new(ResumeRequest::follow(run, by, caller)))
+}
+
+/// A decision that has an id is taken once, however often it is asked for because no reply came. A step that has called this
+/// command waits for the run, and is named.
+pub(crate) fn identified(mut request: Request) -> Request {
+    if let Some(caller) = request.caller_mut() {
+        caller.within = environment::within();
+    }
+    let id = match &mut request {
+        Request::Answer(asked) => &mut asked.answer.request,
+        Request::Resume(asked) if asked.choice.is_some() || asked.raise.is_some() => &mut asked.request,
+        _ => return request,
+    };
+    if id.is_none() {
+        *id = environment::random_id("req_").ok();
+    }
+    request
+}
+
+/// Whether a request that is refused the second time was done the first time. An answer, or a decision, may have been made
+/// by somebody else meanwhile: the engine knows its own by their ids, and a refusal is one.
+fn was_done(request: &Request) -> bool {
+    match request {
+        // The engine knows a run that it has begun, and follows it.
+        Request::Answer(_) | Request::Fork(_) => false,
+        Request::Resume(resume) => resume.choice.is_none() && resume.raise.is_none(),
+        Request::Start(_) | Request::Cancel { .. } | Request::Ping => true,
+    }
+}
+
+/// Whether there is nothing to be followed once a request is accepted.
+pub(crate) fn is_enough(request: &Request) -> bool {
+    matches!(request, Request::Answer(answer) if !answer.follow)
+}
+
+enum Handing {
+    Gone {
+        accepted: bool,
+    },
+    Failed(Failure),
+    /// The person at the terminal has said something; the request is now another one.
+    Again,
+}
+
+fn hand_over(holder: Option<&Holder>, request: &Request, narrator: &mut Narrator) -> Result<End, Handing> {
+    let gone = Handing::Gone { accepted: false };
+    let Some(holder) = holder.filter(|holder| !holder.socket.as_os_str().is_empty()) else {
+        return Err(gone);
+    };
+    // Nothing is asked of an engine that does not answer: it could do it later, when nobody expects it any more.
+    if !Client::answers(&holder.socket, PING_PATIENCE) {
+        return Err(gone);
+    }
+    let Ok(client) = Client::connect(&holder.socket) else { return Err(gone) };
+    interrupts::mean(Mode::Following { engine: holder.pid, run: request.run().cloned() })
+        .map_err(Handing::Failed)?;
+    let mut accepted = false;
+    let mut end = None;
+    let asked = client.ask(request, |response| {
+        accepted = accepted || matches!(response, Response::Accepted { .. } | Response::Record { .. });
+        end = hear(response, narrator);
+        true
+    });
+    match (asked, end) {
+        (Ok(()), Some(End::Stopped)) | (Err(ClientError::Gone), _) => Err(Handing::Gone { accepted }),
+        (Ok(()), Some(end)) => Ok(end),
+        (Ok(()), None) => Ok(End::Silence),
+        (Err(ClientError::NoAnswer { .. }), _) => Err(gone),
+        (Err(error), _) => Err(Handing::Failed(Failure::store(error))),
+    }
+}
+
+/// Tells what is heard; what ends it, for a last response.
+fn hear(response: Response, narrator: &mut Narrator) -> Option<End> {
+    match response {
+        Response::Accepted { .. } => narrator.accepted(),
+        Response::Noted { text } => narrator.note(&text),
+        Response::Record { record } => narrator.record(&record),
+        Response::Rest { standing } => return Some(End::Rest(standing)),
+        Response::Refused(refused) => return Some(End::Refused(refused.into())),
+        Response::Stopped { .. } => return Some(End::Stopped),
+        Response::Pong => return Some(End::Silence),
+    }
+    None
+}
+
+/// What an engine comes up with.
+#[derive(Clone, Copy)]
+struct Room<'a> {
+    store: &'a Arc<Store>,
+    args: &'a EngineArgs,
+}
+
+/// Who is told, and who is asked.
+struct Told<'a> {
+    narrator: &'a mut Narrator,
+    talk: &'a mut Conversation,
+}
+
+/// Is the engine until the request's run has come to rest and nothing else is under way. While the run waits for the
+/// person at the terminal, the engine stays: what lapses meanwhile lapses on time.
+fn be_the_engine(
+    room: Room<'_>,
+    (lease, other): (Lease, Option<&Holder>),
+    request: Request,
+    told: Told<'_>,
+) -> Result<u8, Failure> {
+    let (host, telemetry) = start(room.store, lease, other, room.args.jobs, PerAttempt::default())?;
+    let run = request.run().cloned();
+    let outcome = converse(&host, room.store, request, told.narrator, told.talk);
+    wait_for_others(room.store, run.as_ref(), told.narrator);
+    let stopped = host.close();
+    telemetry.end(LAST_SPANS);
+    tell_of_notices(room.store, run.as_ref(), told.narrator);
+    match (outcome, stopped) {
+        (None | Some(Ok(STOPPED)), Some(error)) => Err(stopped_by(&error)),
+        (Some(outcome), Some(error)) => {
+            // The run of this command had come to rest; what stopped the engine concerns others.
+            stopped_by(&error).say(false);
+            outcome
+        }
+        (Some(outcome), None) => outcome,
+        (None, None) => Ok(STOPPED),
+    }
+}
+
+/// One request after the other, as long as the person at the terminal answers; what the last one came to.
+fn converse(
+    host: &Host,
+    store: &Store,
+    request: Request,
+    narrator: &mut Narrator,
+    talk: &mut Conversation,
+) -> Option<Result<u8, Failure>> {
+    let mut request = request;
+    loop {
+        request = identified(request);
+        if let Err(failure) = interrupts::mean(Mode::Engine(Box::new(host.drain()))) {
+            return Some(Err(failure));
+        }
+        let (client, heard) = mpsc::channel();
+        let desk = host.desk().clone();
+        let asking =
+            thread::Builder::new().name("desk".to_owned()).spawn(move || desk.serve(request, &client));
+        if let Err(error) = asking {
+            return Some(Err(Failure::machine("a thread", error)));
+        }
+        let end = heard.into_iter().find_map(|response| hear(response, narrator))?;
+        match talk.after(store, &end, narrator) {
+            Ok(Some(next)) => request = next,
+            Ok(None) => return Some(end.told(narrator)),
+            Err(failure) => return Some(Err(failure)),
+        }
+    }
+}
+
+pub(crate) fn stopped_by(error: &envoi_engine::EngineError) -> Failure {
+    use envoi_engine::EngineError;
+    if let EngineError::TakenOver | EngineError::Store(CommitError::Fenced { .. }) = error {
+        return Failure::new(crate::process::failure::MACHINE, "TAKEN_OVER", error.to_string())
+            .hint("the other engine goes on with the run; `envoi resume RUN` follows it");
+    }
+    Failure::store(error)
+}
+
+/// Comes up as the engine, with what the store's configuration says. An engine that was stopped within a transaction keeps the database busy: it is killed, which is
+/// always safe, because it could not commit any more and supervisors go on.
+pub(crate) fn start(
+    store: &Arc<Store>,
+    lease: Lease,
+    other: Option<&Holder>,
+    jobs: Option<usize>,
+    per_attempt: PerAttempt,
+) -> Result<(Host, Telemetry), Failure> {
+    let configured = config::load(store.layout())?;
+    let settings = Settings {
+        jobs: jobs.unwrap_or_else(environment::default_jobs),
+        launcher: Launcher::own(["__attempt"]),
+        socket_dirs: environment::socket_dirs(),
+        reached: failpoint::reached,
+        notices: notices(&configured),
+        per_attempt,
+        said: messages::say,
+        stream_cap_bytes: configured.output.stream_bytes,
+        waits_to_start: other.is_none(),
+    };
+    // A store that is locked may be waited for long: until the engine is up, the first signal ends that.
+    interrupts::mean(Mode::Idle)?;
+    let started = match (Host::start(Arc::clone(store), lease, &settings), other) {
+        (Err((HostError::Store(CommitError::Busy), lease)), Some(other)) => {
+            kill(store.layout().root(), other.pid);
+            let settings = Settings { waits_to_start: true, ..settings };
+            Host::start(Arc::clone(store), lease, &settings)
+        }
+        (started, _) => started,
+    };
+    let host = started.map_err(|(error, _)| Failure::store(error))?;
+    let telemetry = Telemetry::begin(store, host.desk());
+    Ok((host, telemetry))
+}
+
+/// How others are told: whom the configuration names, and what this environment has for it.
+fn notices(configured: &Config) -> Notices {
+    Notices {
+        targets: configured.notify.clone(),
+        env: environment::allowed(),
+        variable: environment::variable,
+        how_to_answer: |run, raised| how_to_answer(run, raised, false),
+    }
+}
+
+/// Kills the process that holds the lock of this store. Its id may have been given to another since it was written down:
+/// one that has nothing of the store open is left alone.
+fn kill(store: &Path, pid: u32) {
+    use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+    let Some(id) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return };
+    let Ok(process) = pidfd_open(id, PidfdFlags::empty()) else { return };
+    let open = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let mut files = open.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+    if files.any(|file| file.starts_with(store)) {
+        // A process that has ended in the meantime is what was wanted.
+        pidfd_send_signal(&process, Signal::KILL).unwrap_or_default();
+    }
+}
+
+/// Says so if somebody was to be told of this run and has not been.
+fn tell_of_notices(store: &Arc<Store>, run: Option<&RunId>, narrator: &mut Narrator) {
+    let Some(run) = run else { return };
+    let rows = store.reader().and_then(|reader| reader.deliveries(run)).unwrap_or_default();
+    let missed = rows.iter().filter(|row| row.delivered_at.is_none()).count();
+    if missed > 0 {
+        let many = if missed == 1 { "1 notice is" } else { &format!("{missed} notices are") };
+        narrator
+            .note(&format!("{many} not delivered; `envoi show {run}` says why, the next engine tries again"));
+    }
+}
+
+fn wait_for_others(store: &Arc<Store>, own: Option<&RunId>, narrator: &mut Narrator) {
+    let rows = store.reader().and_then(|reader| reader.runs(RunFilter { unfinished: true, limit: None }));
+    let others =
+        rows.unwrap_or_default().iter().filter(|row| row.live_attempts > 0 && Some(&row.run) != own).count();
+    if others > 0 {
+        narrator.note(&format!(
+            "{others} other runs of this store may have live attempts; waiting for those of this engine"
+        ));
+    }
+}

@@ -1,0 +1,228 @@
+//! The conversation of a command with the person at its terminal: whenever the run waits, its question is asked in place.
+//!
+//! Owns when a person is asked and what is done with what they say. While they think, the question may be answered from
+//! elsewhere, or lapse: that is looked for all the time, and ends the asking. Nobody is asked where stdin or stderr is no
+//! terminal.
+
+use crate::{
+    process::{
+        environment,
+        failure::{BAD_INPUT, Failure},
+        interrupts::{self, Mode},
+    },
+    session::{caller, outcome::End},
+    view::{
+        form,
+        keyboard::{Keyboard, Screen},
+        preview,
+        printer::Narrator,
+        prompt::{self, Said},
+        question,
+        questions::{is_open, open, stands},
+    },
+};
+use envoi_contract::json::Value;
+use envoi_engine::{
+    load_run,
+    protocol::{AnswerRequest, Request, ResumeRequest},
+};
+use envoi_journal::{Reader, Store};
+use envoi_kernel::{
+    Run,
+    event::InterruptRaised,
+    ids::{Principal, RunId},
+};
+use std::io::{self, IsTerminal as _, Write as _};
+
+/// Exit codes of a run that waits: for an answer, or for a word about an attempt in doubt.
+const WAITING: [u8; 2] = [WAITS, 5];
+const WAITS: u8 = 3;
+/// Exit code of what makes no sense now.
+const REFUSED: u8 = 6;
+
+/// See the module.
+pub(crate) struct Conversation {
+    run: RunId,
+    possible: bool,
+    /// Whether anything has been asked yet.
+    asked: bool,
+    by: Principal,
+}
+
+impl Conversation {
+    /// With whoever is at the terminal, if there is one and data does not go there as JSON.
+    pub(crate) fn new(run: RunId, json: bool) -> Self {
+        let possible = !json && io::stdin().is_terminal() && io::stderr().is_terminal();
+        Self { run, possible, asked: false, by: environment::principal() }
+    }
+
+    /// Whether there is somebody.
+    pub(crate) fn is_possible(&self) -> bool {
+        self.possible
+    }
+
+    /// With nobody.
+    pub(crate) fn none(run: RunId) -> Self {
+        Self { run, possible: false, asked: false, by: environment::principal() }
+    }
+
+    /// Whoever is at the terminal is known by this name.
+    pub(crate) fn with(self, by: &Principal) -> Self {
+        Self { by: by.clone(), ..self }
+    }
+
+    /// What is to be asked of the engine next, after a request has come to its end; `None` when nobody waits for a person,
+    /// or the person leaves it so. A refusal of what was said here is told, and the question asked again.
+    pub(crate) fn after(
+        &mut self,
+        store: &Store,
+        end: &End,
+        narrator: &mut Narrator,
+    ) -> Result<Option<Request>, Failure> {
+        let code = match end {
+            End::Rest(standing) if WAITING.contains(&standing.exit_code) => standing.exit_code,
+            End::Refused(_) if self.asked => WAITS,
+            _ => return Ok(None),
+        };
+        if !self.possible {
+            if let End::Rest(_) = end {
+                let reader = store.reader().map_err(Failure::store)?;
+                narrator.waits(&open(&load_run(&reader, &self.run)?));
+            }
+            return Ok(None);
+        }
+        narrator.aside(|| {
+            let refused = matches!(end, End::Refused(_));
+            match self.next(store, refused)? {
+                // There is nothing left to be asked: how the run stands is what matters now.
+                Next::Followed(request) => Ok(Some(request)),
+                Next::Nothing => Ok(None),
+                Next::Asked(raised) => {
+                    if let End::Refused(failure) = end {
+                        failure.say(false);
+                    }
+                    interrupts::meanwhile(Mode::Asking { code }, || self.ask(store, &raised))?
+                }
+            }
+        })
+    }
+
+    /// What there is to ask this person.
+    fn next(&mut self, store: &Store, refused: bool) -> Result<Next, Failure> {
+        let reader = store.reader().map_err(Failure::store)?;
+        let run = load_run(&reader, &self.run)?;
+        let told = |error: io::Error| Failure::machine("the terminal", error);
+        let mut theirs = Vec::new();
+        for raised in open(&run) {
+            match preview::not_for(&run, raised, &self.by) {
+                None => return Ok(Next::Asked(Box::new(raised.clone()))),
+                Some(why) => theirs.push((raised, why)),
+            }
+        }
+        for (raised, why) in &theirs {
+            let brief = question::brief(&reader, &self.run, &raised.interrupt, &self.by)?;
+            write!(Screen, "\n{brief}  not to be answered by you: {why}\n").map_err(told)?;
+        }
+        // The answer came too late: another one was first.
+        if theirs.is_empty() && refused {
+            self.asked = false;
+            return Ok(Next::Followed(self.follow(&reader)?));
+        }
+        Ok(Next::Nothing)
+    }
+
+    /// To hear how the run goes on.
+    fn follow(&self, reader: &Reader) -> Result<Request, Failure> {
+        let caller = caller::caller(reader, &self.run)?;
+        let request = ResumeRequest::follow(self.run.clone(), self.by.clone(), caller);
+        Ok(Request::Resume(Box::new(request)))
+    }
+
+    fn ask(&mut self, store: &Store, raised: &InterruptRaised) -> Result<Option<Request>, Failure> {
+        let reader = store.reader().map_err(Failure::store)?;
+        let run = load_run(&reader, &self.run)?;
+        let (by, mut output) = (self.by.clone(), Screen);
+        let mut input = Keyboard::new(&reader, &self.run, &raised.interrupt);
+        self.asked = true;
+        let told = |error: io::Error| Failure::machine("the terminal", error);
+        loop {
+            let brief = question::brief(&reader, &self.run, &raised.interrupt, &self.by)?;
+            write!(output, "\n{brief}").map_err(told)?;
+            let said = put(&run, raised, &by, &mut input, &mut output).map_err(told)?;
+            match said {
+                Said::Show => {
+                    let all = question::overview(&reader, &self.run, &raised.interrupt, &self.by)?;
+                    writeln!(output, "\n{all}").map_err(told)?;
+                }
+                Said::Answer(answer) => {
+                    let caller = caller::caller(&reader, &self.run)?;
+                    let request =
+                        AnswerRequest { run: self.run.clone(), answer: *answer, follow: true, caller };
+                    return Ok(Some(Request::Answer(Box::new(request))));
+                }
+                Said::Later if is_open(&reader, &self.run, &raised.interrupt) => {
+                    writeln!(output).map_err(told)?;
+                    return Ok(None);
+                }
+                // Decided elsewhere, or too late: what follows from that is to be seen.
+                Said::Later => {
+                    writeln!(output, "\n{}", closed(&reader, &self.run, raised)?).map_err(told)?;
+                    return Ok(Some(self.follow(&reader)?));
+                }
+            }
+        }
+    }
+}
+
+/// What is to be done about the questions of a run.
+enum Next {
+    /// This one is asked.
+    Asked(Box<InterruptRaised>),
+    /// None is open: the run is followed.
+    Followed(Request),
+    /// None is for this person.
+    Nothing,
+}
+
+fn put(
+    run: &Run,
+    raised: &InterruptRaised,
+    by: &Principal,
+    input: &mut Keyboard<'_>,
+    output: &mut Screen,
+) -> io::Result<Said> {
+    let choices = preview::choices(run, raised, by);
+    prompt::put(&choices, output)?;
+    input.begin();
+    prompt::ask(run, raised, (&choices, by.clone()), input, output)
+}
+
+/// What has become of a question that can no longer be answered.
+fn closed(reader: &Reader, run: &RunId, raised: &InterruptRaised) -> Result<String, Failure> {
+    let row = reader.question(run, &raised.interrupt).map_err(Failure::store)?;
+    Ok(format!("the question is closed: {}", stands(&row, envoi_engine::now())))
+}
+
+/// The form of a question of which the rest of the answer is known, with all that is needed to fill it in.
+pub(crate) fn form(
+    reader: &Reader,
+    run: &RunId,
+    raised: &InterruptRaised,
+    (schema, by): (&Value, &Principal),
+) -> Result<Value, Failure> {
+    let told = |error: io::Error| Failure::machine("the terminal", error);
+    let asked = interrupts::meanwhile(Mode::Asking { code: WAITS }, || {
+        let mut input = Keyboard::new(reader, run, &raised.interrupt);
+        write!(Screen, "{}", question::brief(reader, run, &raised.interrupt, by)?).map_err(told)?;
+        input.begin();
+        form::ask(schema, &mut input, &mut Screen).map_err(told)
+    })?;
+    if let Some(form) = asked? {
+        return Ok(form);
+    }
+    if is_open(reader, run, &raised.interrupt) {
+        let message = "the form was not filled in; nothing was answered";
+        return Err(Failure::new(BAD_INPUT, "ANSWER_INVALID", message));
+    }
+    Err(Failure::new(REFUSED, "QUESTION_CLOSED", closed(reader, run, raised)?))
+}

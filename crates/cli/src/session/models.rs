@@ -1,0 +1,95 @@
+//! Models of the configuration, with the keys that this environment has for them, and what commands are told of the bridge.
+
+use crate::process::{environment, failure::Failure, messages};
+use envoi_engine::{PerAttempt, Variable};
+use envoi_flow::models as configured;
+use envoi_kernel::flow::SecretSource;
+use envoi_server::{AttemptTokens, Models, Offer, Provider};
+use std::{
+    fs,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    path::Path,
+    time::Duration,
+};
+
+/// What the server needs to know. A provider whose key cannot be had is not there, and that is said.
+pub(crate) fn offered(configured: configured::Models, folder: &Path) -> Models {
+    let configured::Models { default, providers, offer } = configured;
+    let providers = providers.into_iter().filter_map(|(name, provider)| {
+        let key = match provider.key.as_ref().map(|source| key(source, folder)).transpose() {
+            Ok(key) => key,
+            Err(reason) => {
+                messages::say(&format!("models of provider `{name}` cannot be called: {reason}"));
+                return None;
+            }
+        };
+        let timeout = Duration::from_millis(provider.timeout_ms);
+        Some((name, Provider { url: provider.url, key, timeout }))
+    });
+    let offer = offer.into_iter().map(|(name, offer)| {
+        let configured::Offer { provider, name: own, price } = offer;
+        (name, Offer { provider, name: own, price })
+    });
+    let models = Models { default, providers: providers.collect(), offer: offer.collect() };
+    let unpriced = models.offer.iter().filter(|(_, offer)| offer.price.is_none());
+    for (name, _) in unpriced {
+        messages::say(&format!("model `{name}` has no price: no `cost_usd` bounds its calls"));
+    }
+    models
+}
+
+fn key(source: &SecretSource, folder: &Path) -> Result<String, String> {
+    let key = match source {
+        SecretSource::Env(name) => {
+            environment::variable(name).ok_or_else(|| format!("the variable `{name}` is not set"))?
+        }
+        SecretSource::File(path) => {
+            let path = folder.join(path);
+            let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+            text.strip_suffix('\n').unwrap_or(&text).to_owned()
+        }
+    };
+    let sendable = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');
+    sendable.then_some(key).ok_or_else(|| "its key is empty, or holds what no key holds".to_owned())
+}
+
+/// What makes tokens of attempts, if there are models to be called with them.
+pub(crate) fn attempt_tokens(models: &Models, folder: &Path) -> Result<Option<AttemptTokens>, Failure> {
+    if models.offer.is_empty() {
+        return Ok(None);
+    }
+    AttemptTokens::of_store(folder)
+        .map(Some)
+        .map_err(|error| Failure::machine("the key of the bridge", error))
+}
+
+/// Where commands find the server: where the configuration says that others do, else where it listens.
+pub(crate) fn place(public: Option<&str>, address: SocketAddr, encrypted: bool) -> String {
+    let scheme = if encrypted { "https" } else { "http" };
+    public.map_or_else(|| format!("{scheme}://{}", reachable(address)), str::to_owned)
+}
+
+/// What commands are told: where the bridge of the server at this place is, and a token that is theirs alone.
+pub(crate) fn per_attempt(tokens: Option<&AttemptTokens>, place: &str) -> PerAttempt {
+    let Some(tokens) = tokens.cloned() else { return PerAttempt::default() };
+    let url = format!("{place}/api/llm-bridge");
+    PerAttempt::new(move |run, attempt| {
+        let (name, value) = ("ENVOI_BRIDGE_URL".to_owned(), url.clone());
+        let token = Variable {
+            name: "ENVOI_BRIDGE_TOKEN".to_owned(),
+            value: tokens.token(run, attempt),
+            secret: true,
+        };
+        vec![Variable { name, value, secret: false }, token]
+    })
+}
+
+/// A server on all addresses is reached by the loopback's.
+fn reachable(mut address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    address
+}

@@ -1,0 +1,34 @@
+//! How a request ended, for the command that made it.
+
+use crate::{
+    process::failure::{Failure, STOPPED},
+    view::printer::Narrator,
+};
+use envoi_engine::protocol::Standing;
+
+/// The end of what is heard of a request.
+pub(crate) enum End {
+    /// The run has come to rest.
+    Rest(Standing),
+    /// Nothing was done.
+    Refused(Failure),
+    /// The engine has stopped.
+    Stopped,
+    /// There was nothing to be heard.
+    Silence,
+}
+
+impl End {
+    /// Says how the run stands; what the command exits with.
+    pub(crate) fn told(self, narrator: &mut Narrator) -> Result<u8, Failure> {
+        match self {
+            Self::Rest(standing) => {
+                narrator.rest(&standing);
+                Ok(standing.exit_code)
+            }
+            Self::Refused(failure) => Err(failure),
+            Self::Stopped => Ok(STOPPED),
+            Self::Silence => Ok(0),
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! A collector as the variables of OpenTelemetry name it, and spans in the form in which it takes them: OTLP over HTTP,
+//! protobuf.
+
+use crate::process::environment;
+use envoi_engine::trace::{
+    SpanId, TraceId,
+    spans::{Attribute, Span},
+};
+use opentelemetry::{
+    InstrumentationScope, KeyValue,
+    trace::{Link, SpanContext, SpanKind, Status, TraceFlags, TraceState},
+};
+use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
+use opentelemetry_otlp::{SpanExporter, WithHttpConfig as _};
+use opentelemetry_sdk::{
+    Resource,
+    trace::{SpanData, SpanExporter as _, SpanLinks},
+};
+use std::{
+    future::{Future, ready},
+    pin::{Pin, pin},
+    task::{Context, Poll, Waker},
+    time::{Duration, SystemTime},
+};
+use ureq::{
+    Agent,
+    tls::{RootCerts, TlsConfig},
+};
+
+/// One of these says where the collector is; else there is none.
+const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
+/// How long it may take to answer, in milliseconds.
+const TIMEOUTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT"];
+/// Unless said: the figure of OpenTelemetry.
+const USUAL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What the program calls itself, unless `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES` do.
+const SERVICE: &str = "envoi";
+
+/// See the module.
+pub(super) struct Collector {
+    exporter: SpanExporter,
+    scope: InstrumentationScope,
+}
+
+impl Collector {
+    /// `None` if no variable names one, or `OTEL_SDK_DISABLED` or `OTEL_TRACES_EXPORTER` says that there is none.
+    ///
+    /// # Errors
+    /// In words: what is named cannot be one.
+    pub(super) fn of_environment() -> Result<Option<Self>, String> {
+        let is_off = is("OTEL_SDK_DISABLED", "true") || is("OTEL_TRACES_EXPORTER", "none");
+        if is_off || first(ENDPOINTS).is_none() {
+            return Ok(None);
+        }
+        let timeout = first(TIMEOUTS).and_then(|text| text.trim().parse().ok());
+        let client = Client::new(timeout.map_or(USUAL_TIMEOUT, Duration::from_millis));
+        let mut exporter = SpanExporter::builder()
+            .with_http()
+            .with_http_client(client)
+            .build()
+            .map_err(|error| error.to_string())?;
+        exporter.set_resource(&resource());
+        let scope = InstrumentationScope::builder(SERVICE).with_version(env!("CARGO_PKG_VERSION")).build();
+        Ok(Some(Self { exporter, scope }))
+    }
+
+    /// Sends these spans, once or, while the collector asks for that, again for as long as it may take.
+    ///
+    /// # Errors
+    /// In words.
+    pub(super) fn take(&self, spans: &[Span]) -> Result<(), String> {
+        let batch = spans.iter().map(|span| self.data(span)).collect();
+        // The client below blocks, and so does the exporter between two tries: there is nobody to be woken by.
+        let mut export = pin!(self.exporter.export(batch));
+        match export.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(done) => done.map_err(|error| error.to_string()),
+            Poll::Pending => Err("the exporter waits for something else than its client".to_owned()),
+        }
+    }
+
+    fn data(&self, span: &Span) -> SpanData {
+        let attributes = span.attributes.iter().map(|(name, value)| match value {
+            Attribute::Text(text) => KeyValue::new(*name, text.clone()),
+            Attribute::Number(number) => KeyValue::new(*name, *number),
+        });
+        let error = span.error.clone().map(|code| KeyValue::new("error.type", code));
+        let mut links = SpanLinks::default();
+        links.links =
+            span.link.map(|id| Link::new(context(span.trace, id), Vec::new(), 0)).into_iter().collect();
+        SpanData {
+            span_context: context(span.trace, span.id),
+            parent_span_id: span.parent.map_or(opentelemetry::trace::SpanId::INVALID, id),
+            parent_span_is_remote: span.is_remote,
+            span_kind: if span.is_call { SpanKind::Client } else { SpanKind::Internal },
+            name: span.name.clone().into(),
+            start_time: time(span.start),
+            end_time: time(span.end),
+            attributes: attributes.chain(error).collect(),
+            dropped_attributes_count: 0,
+            events: Default::default(),
+            links,
+            status: span.error.clone().map_or(Status::Unset, Status::error),
+            instrumentation_scope: self.scope.clone(),
+        }
+    }
+}
+
+fn first(variables: [&str; 2]) -> Option<String> {
+    variables.iter().filter_map(|name| environment::variable(name)).find(|value| !value.trim().is_empty())
+}
+
+fn is(variable: &str, word: &str) -> bool {
+    environment::variable(variable).is_some_and(|value| value.trim().eq_ignore_ascii_case(word))
+}
+
+fn resource() -> Resource {
+    let version = KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
+    let found = Resource::builder().with_attribute(version.clone()).build();
+    let named =
+        found.get(&"service.name".into()).is_some_and(|name| !name.as_str().starts_with("unknown_service"));
+    if named { found } else { Resource::builder().with_attribute(version).with_service_name(SERVICE).build() }
+}
+
+fn context(trace: TraceId, span: SpanId) -> SpanContext {
+    let trace = opentelemetry::trace::TraceId::from_bytes(trace.bytes());
+    SpanContext::new(trace, id(span), TraceFlags::SAMPLED, false, TraceState::default())
+}
+
+fn id(span: SpanId) -> opentelemetry::trace::SpanId {
+    opentelemetry::trace::SpanId::from_bytes(span.bytes())
+}
+
+fn time(at: envoi_contract::time::Timestamp) -> SystemTime {
+    let since = Duration::from_millis(u64::try_from(at.as_millis()).unwrap_or(0));
+    SystemTime::UNIX_EPOCH.checked_add(since).unwrap_or(SystemTime::UNIX_EPOCH)
+}
+
+/// The client that the program has anyway. Follows no redirect and uses no proxy of the environment, as for notices.
+#[derive(Debug)]
+struct Client(Agent);
+
+impl Client {
+    fn new(timeout: Duration) -> Self {
+        let trust = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build();
+        let config = Agent::config_builder()
+            .timeout_global(Some(timeout))
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .proxy(None)
+            .tls_config(trust)
+            .user_agent(SERVICE);
+        Self(config.build().new_agent())
+    }
+
+    fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let answer = self.0.run(request.map(|body| body.to_vec()))?;
+        let (parts, mut body) = answer.into_parts();
+        Ok(Response::from_parts(parts, body.read_to_vec()?.into()))
+    }
+}
+
+impl HttpClient for Client {
+    fn send_bytes<'c, 'f>(
+        &'c self,
+        request: Request<Bytes>,
+    ) -> Pin<Box<dyn Future<Output = Result<Response<Bytes>, HttpError>> + Send + 'f>>
+    where
+        'c: 'f,
+        Self: 'f,
+    {
+        Box::pin(ready(self.send(request)))
+    }
+}

@@ -1,0 +1,207 @@
+//! The thread that makes spans of what is committed, and has them sent.
+//!
+//! It hears only that a run has gone on, and reads the records from the journal: so it never holds up the engine, and what
+//! waits is a name a run, however slow the collector is. Spans of what an engine has committed are sent by that engine or by
+//! nobody: what it had not sent when it was killed is not sent later.
+
+use super::collector::Collector;
+use crate::process::{environment, messages};
+use envoi_engine::{
+    Desk, now,
+    trace::spans::{Span, Trail},
+};
+use envoi_journal::{ReadError, Reader, Store};
+use envoi_kernel::{
+    Event, Record,
+    ids::{RunId, Seq},
+};
+use std::{
+    collections::BTreeMap,
+    mem,
+    ops::Range,
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        mpsc::{self, Receiver},
+    },
+    thread,
+    time::Duration,
+};
+
+/// Milliseconds between two batches, and spans of a request: the variables of OpenTelemetry.
+const DELAY: &str = "OTEL_BSP_SCHEDULE_DELAY";
+const BATCH: &str = "OTEL_BSP_MAX_EXPORT_BATCH_SIZE";
+
+/// Unless the variables say otherwise.
+const USUAL_DELAY_MS: u64 = 1_000;
+const USUAL_BATCH: usize = 512;
+
+/// See the module.
+pub(super) struct Sender {
+    news: Arc<News>,
+    done: Receiver<()>,
+}
+
+/// What the engine tells.
+#[derive(Default)]
+struct News {
+    state: Mutex<State>,
+    bell: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Runs that have gone on, and which events of each were not looked at.
+    changed: BTreeMap<RunId, Range<Seq>>,
+    closing: bool,
+}
+
+impl Sender {
+    /// `None` if nobody is to be sent anything, or if that cannot be done; the person at the terminal is told why.
+    pub(super) fn begin(store: &Arc<Store>, desk: &Desk) -> Option<Self> {
+        let collector = Collector::of_environment()
+            .unwrap_or_else(|error| complain(&format!("no spans are sent: {error}")))?;
+        let reader =
+            store.reader().map_err(|error| complain::<()>(&format!("no spans are sent: {error}"))).ok()?;
+        let news = Arc::new(News::default());
+        let (tell, done) = mpsc::channel();
+        let heard = Arc::clone(&news);
+        let work = Work { reader, collector, trails: BTreeMap::new(), failing: false };
+        let spawned = thread::Builder::new().name("spans".to_owned()).spawn(move || {
+            work.until_closed(&heard);
+            tell.send(()).unwrap_or_default();
+        });
+        if let Err(error) = spawned {
+            return complain(&format!("no spans are sent: {error}"));
+        }
+        let told = Arc::clone(&news);
+        desk.watch(Arc::new(move |run, records| told.committed(run, records)));
+        Some(Self { news, done })
+    }
+
+    /// Sends what is left, in so much time.
+    pub(super) fn end(self, patience: Duration) {
+        self.news.lock().closing = true;
+        self.news.bell.notify_all();
+        if self.done.recv_timeout(patience).is_err() {
+            complain::<()>("the collector has not taken the last spans in time");
+        }
+    }
+}
+
+fn complain<T>(text: &str) -> Option<T> {
+    messages::say(text);
+    None
+}
+
+impl News {
+    fn committed(&self, run: &RunId, records: &[Record]) {
+        let (Some(first), Some(last)) = (records.first(), records.last()) else { return };
+        let mut state = self.lock();
+        let news = state.changed.entry(run.clone()).or_insert(first.seq..first.seq);
+        news.end = last.seq.saturating_add(1);
+        drop(state);
+        self.bell.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What has changed, once something has and `delay` is over since; and whether that is all.
+    fn next(&self, delay: Duration) -> (BTreeMap<RunId, Range<Seq>>, bool) {
+        let asleep = |state: &mut State| state.changed.is_empty() && !state.closing;
+        let woken = self.bell.wait_while(self.lock(), asleep).unwrap_or_else(PoisonError::into_inner);
+        let open = |state: &mut State| !state.closing;
+        let (mut state, _) =
+            self.bell.wait_timeout_while(woken, delay, open).unwrap_or_else(PoisonError::into_inner);
+        (mem::take(&mut state.changed), state.closing)
+    }
+}
+
+struct Work {
+    reader: Reader,
+    collector: Collector,
+    /// Runs that are active.
+    trails: BTreeMap<RunId, Trail>,
+    /// Whether the last batch did not arrive, and the person at the terminal knows.
+    failing: bool,
+}
+
+impl Work {
+    fn until_closed(mut self, news: &News) {
+        let delay = Duration::from_millis(number(DELAY).unwrap_or(USUAL_DELAY_MS));
+        let batch = number(BATCH).and_then(|size| usize::try_from(size).ok()).filter(|size| *size > 0);
+        loop {
+            let (changed, closing) = news.next(delay);
+            // Whether a run rests is known once the clock has gone on.
+            thread::sleep(Duration::from_millis(2));
+            let mut spans = Vec::new();
+            for (run, news) in changed {
+                match self.follow(&run, news) {
+                    Ok(over) => spans.extend(over),
+                    Err(error) => tracing::warn!(run = run.as_str(), %error, "spans are lost"),
+                }
+            }
+            for part in spans.chunks(batch.unwrap_or(USUAL_BATCH)) {
+                self.send(part);
+            }
+            if closing {
+                return;
+            }
+        }
+    }
+
+    /// The spans of a run that are over with these records of it. Others that are there by now are told of later.
+    fn follow(&mut self, run: &RunId, news: Range<Seq>) -> Result<Vec<Span>, ReadError> {
+        let records = |from: Seq, to: Seq| {
+            let count = u32::try_from(to.saturating_sub(from)).unwrap_or(u32::MAX);
+            self.reader.records(run, from, Some(count))
+        };
+        let fresh = records(news.start, news.end)?;
+        let known = match self.trails.remove(run) {
+            Some(trail) => Some(trail),
+            None if news.start == 0 => begun(&fresh, false),
+            // What was before is told already.
+            None => begun(&records(0, news.start)?, true),
+        };
+        let Some(mut trail) = known else { return Ok(Vec::new()) };
+        let mut spans = trail.take(&fresh);
+        spans.extend(trail.pause(now()));
+        let is_wanted = trail.is_sampled();
+        // One that rests is read again when it goes on: there may be many of them, and for long.
+        if trail.is_active() {
+            self.trails.insert(run.clone(), trail);
+        }
+        Ok(if is_wanted { spans } else { Vec::new() })
+    }
+
+    fn send(&mut self, spans: &[Span]) {
+        match self.collector.take(spans) {
+            Ok(()) => self.failing = false,
+            Err(error) => {
+                tracing::warn!(%error, count = spans.len(), "spans are lost");
+                if !mem::replace(&mut self.failing, true) {
+                    complain::<()>(&format!(
+                        "{} spans are lost, further ones are tried: {error}",
+                        spans.len()
+                    ));
+                }
+            }
+        }
+    }
+}
+
+/// What is known of a run after the records of its beginning; for those of its first commit, what is to be known before.
+fn begun(records: &[Record], is_told: bool) -> Option<Trail> {
+    let Event::RunStarted(started) = &records.first()?.event else { return None };
+    let mut trail = Trail::of(started);
+    if is_told {
+        drop(trail.take(records));
+        drop(trail.pause(now()));
+    }
+    Some(trail)
+}
+
+fn number(variable: &str) -> Option<u64> {
+    environment::variable(variable)?.trim().parse().ok()
+}

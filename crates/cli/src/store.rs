@@ -1,0 +1,8 @@
+//! The store of runs: where it is, its configuration, and the runs, flows and files that a command names.
+
+pub(crate) mod attachment;
+pub(crate) mod config;
+pub(crate) mod flow_files;
+pub(crate) mod home;
+pub(crate) mod select;
+pub(crate) mod waiting;

@@ -1,0 +1,116 @@
+//! Where the store is, and how it is opened to read or to change it.
+
+use crate::{process::failure::Failure, store::waiting};
+use envoi_journal::{Layout, OpenError, Reader, Store};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// See the module.
+pub(crate) struct Home {
+    given: Option<PathBuf>,
+    pub(crate) json: bool,
+}
+
+impl Home {
+    pub(crate) fn new(given: Option<PathBuf>, json: bool) -> Self {
+        Self {
+            given: given
+                .or_else(|| env::var_os("ENVOI_HOME").filter(|home| !home.is_empty()).map(PathBuf::from)),
+            json,
+        }
+    }
+
+    /// The store's folder if one was named.
+    pub(crate) fn given(&self) -> Option<PathBuf> {
+        self.given.clone()
+    }
+
+    /// The store's folder: as given, else the nearest `.envoi` upward from the current folder, else one to be made in it.
+    pub(crate) fn dir(&self) -> Result<PathBuf, Failure> {
+        let here = env::current_dir().map_err(|error| Failure::machine("the current folder", error))?;
+        if let Some(given) = &self.given {
+            return Ok(resolved(&here.join(given)));
+        }
+        let nearest =
+            here.ancestors().map(|folder| folder.join(".envoi")).find(|candidate| candidate.is_dir());
+        Ok(resolved(&nearest.unwrap_or_else(|| here.join(".envoi"))))
+    }
+
+    /// The store, made where it is missing. One that another process keeps locked is waited for.
+    pub(crate) fn open(&self) -> Result<Arc<Store>, Failure> {
+        let dir = self.dir()?;
+        let opened = waiting::for_the_store(|| Store::open(Layout::new(&dir)))?;
+        Ok(Arc::new(opened.map_err(|error| cannot_open(&dir, &error))?))
+    }
+
+    /// The store to look at: nothing is made, migrated or locked for that. One that is not there has no runs.
+    pub(crate) fn reader(&self) -> Result<(Store, Reader), Failure> {
+        let dir = self.existing()?;
+        let store = Store::open_read_only(Layout::new(&dir)).map_err(|error| cannot_open(&dir, &error))?;
+        let reader = store.reader().map_err(Failure::store)?;
+        Ok((store, reader))
+    }
+
+    /// The store to change, which must be there.
+    pub(crate) fn store(&self) -> Result<(Arc<Store>, Reader), Failure> {
+        self.existing()?;
+        let store = self.open()?;
+        let reader = store.reader().map_err(Failure::store)?;
+        Ok((store, reader))
+    }
+
+    /// The folder of the store, which must be there.
+    pub(crate) fn existing(&self) -> Result<PathBuf, Failure> {
+        let dir = self.dir()?;
+        if dir.join("envoi.db").is_file() {
+            return Ok(dir);
+        }
+        let message = format!("there is no store at `{}`", dir.display());
+        Err(Failure::new(crate::process::failure::BAD_INPUT, "NO_STORE", message)
+            .hint("`envoi run flow.yaml` makes one; or name one with --home or ENVOI_HOME"))
+    }
+}
+
+/// Why a store cannot be opened, with what the machine says about it.
+pub(crate) fn cannot_open(dir: &Path, error: &OpenError) -> Failure {
+    if let OpenError::Copied { original, .. } = error {
+        let message = format!(
+            "the store `{}` is a copy of `{}`, which is still there: it can be read and not be used",
+            dir.display(),
+            original.display()
+        );
+        return Failure::new(crate::process::failure::REFUSED, "STORE_COPIED", message).hint(
+            "go on in the original; or `envoi store adopt` makes the copy a store of its own (`envoi explain STORE_COPIED`)",
+        );
+    }
+    Failure::store(format!("the store `{}`: {error}", dir.display())).hint(cure(error))
+}
+
+/// What may help.
+fn cure(error: &OpenError) -> &'static str {
+    match error {
+        OpenError::Io { .. } => {
+            "`envoi doctor` looks closer; the store's folder has to be one that may be written"
+        }
+        OpenError::Corrupt { .. } => {
+            "restore it from a backup: what SQLite cannot read, `envoi repair` cannot either"
+        }
+        OpenError::Busy { .. } => "end that transaction (a backup, a database shell), and try again",
+        _ => "`envoi doctor` looks closer",
+    }
+}
+
+/// One spelling for one folder: processes of an attempt are known by it. Without links where it exists, else where its
+/// parent does.
+fn resolved(dir: &Path) -> PathBuf {
+    if let Ok(found) = fs::canonicalize(dir) {
+        return found;
+    }
+    match (dir.parent().and_then(|parent| fs::canonicalize(parent).ok()), dir.file_name()) {
+        (Some(parent), Some(name)) => parent.join(name),
+        _ => dir.to_owned(),
+    }
+}

@@ -1,0 +1,6 @@
+//! What a terminal shows of text: its columns, differences, places in a run and values as words.
+
+pub(crate) mod columns;
+pub(crate) mod diff;
+pub(crate) mod place;
+pub(crate) mod words;

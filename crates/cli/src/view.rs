@@ -1,0 +1,12 @@
+//! What a person sees of runs and questions, and the lines that a person types.
+
+pub(crate) mod describe;
+pub(crate) mod form;
+pub(crate) mod keyboard;
+pub(crate) mod live;
+pub(crate) mod preview;
+pub(crate) mod printer;
+pub(crate) mod prompt;
+pub(crate) mod question;
+pub(crate) mod questions;
+pub(crate) mod reopening;

@@ -1,0 +1,116 @@
+//! Words for the events of a run, for every view of it: what a person did, what a visit does, how a question is answered.
+
+use crate::{process::invocation, text::words::seconds};
+use envoi_contract::envelope::InterruptKind;
+use envoi_kernel::{
+    Event, Run,
+    event::{About, CallOutcome, FannedOut, FlowEntered, InterruptRaised, ModelCallEnded, RunEnded},
+    ids::RunId,
+};
+
+/// What became of a call of a model.
+pub(crate) fn model_call(ended: &ModelCallEnded) -> &'static str {
+    match ended.outcome {
+        CallOutcome::Ok => "a model answered",
+        CallOutcome::Failed => "a model call failed",
+        CallOutcome::BrokenOff => "a model call was broken off",
+    }
+}
+
+/// How a person answers this question. What decides for all questions of a run is for one that is alone.
+pub(crate) fn how_to_answer(run: &RunId, raised: &InterruptRaised, is_alone: bool) -> String {
+    let envoi = invocation::envoi();
+    let choose = |choices: &str| format!("{envoi} answer {} --choice {choices}", raised.interrupt);
+    match raised.about {
+        About::InDoubt if !is_alone => choose("rerun|fail"),
+        About::Exhausted if !is_alone => choose("proceed|stop"),
+        About::Blocked | About::Review | About::Stuck if !is_alone => choose("proceed|again|stop"),
+        About::InDoubt => format!("{envoi} resume {run} --in-doubt rerun|fail"),
+        About::Exhausted => format!("{envoi} resume {run} --review proceed|stop"),
+        About::Blocked | About::Review | About::Stuck => {
+            format!("{envoi} resume {run} --review proceed|again|stop")
+        }
+        About::Limit => format!("{envoi} answer {} --raise MORE; {envoi} deny {0}", raised.interrupt),
+        About::Agent => format!("{envoi} answer {} --text …; {envoi} deny {0}", raised.interrupt),
+        About::Ask if raised.kind() == InterruptKind::Clarification => {
+            format!("{envoi} answer {} --text …; {envoi} deny {0}", raised.interrupt)
+        }
+        About::Ask => format!("{envoi} approve {}; {envoi} deny {0}", raised.interrupt),
+    }
+}
+
+/// What is said of an event for good, also where a picture shows the rest: what a person did, and warnings.
+pub(crate) fn remarks(event: &Event) -> Vec<String> {
+    match event {
+        Event::AttemptSettled(settled) => {
+            let told = |warning| format!("  {:<18} warning: {warning}", settled.attempt.to_string());
+            settled.warnings.iter().map(told).collect()
+        }
+        Event::InterruptAnswered(answered) => {
+            vec![format!("answered: {} (by {})", answered.choice.word(), answered.by.actor)]
+        }
+        Event::CancelRequested(cancel) => vec![format!("cancelling (asked by {})", cancel.by.actor)],
+        Event::LimitsRaised(raised) => vec![format!("limits raised (by {})", raised.by.actor)],
+        Event::RunReopened(reopened) => {
+            vec![format!("reopened at {} by {}", reopened.step, reopened.by.actor)]
+        }
+        Event::RunForked(forked) => {
+            vec![format!("forked from {} at {} by {}", forked.from, forked.step, forked.by.actor)]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The items of a visit that is done for each of several values.
+pub(crate) fn items(fanned: &FannedOut) -> String {
+    let items = match fanned.items.len() {
+        1 => "1 item".to_owned(),
+        many => format!("{many} items"),
+    };
+    let bound = if fanned.width < fanned.items.len() {
+        format!(", {} at a time", fanned.width)
+    } else {
+        String::new()
+    };
+    format!("has {items}{bound}")
+}
+
+/// The flow that a visit runs.
+pub(crate) fn flow_of(entered: &FlowEntered) -> String {
+    match &entered.at {
+        Some(step) => format!("leads into flow {} at {step}", entered.flow),
+        None if entered.resumes => format!("takes up flow {} where it stopped", entered.flow),
+        None => format!("runs flow {}", entered.flow),
+    }
+}
+
+/// What a visit has reached of the run's goals.
+pub(crate) fn goals(goals: &[String]) -> String {
+    match goals {
+        [] => "reaches no goal that was open".to_owned(),
+        goals => format!("reaches {}", goals.join(", ")),
+    }
+}
+
+/// A run that starts nothing more.
+pub(crate) fn stopping(end: &RunEnded) -> String {
+    format!("stopping, as soon as what is running is over: {}", end.reason)
+}
+
+pub(crate) fn used(run: &Run) -> String {
+    let (used, limits) = (run.ledger(), run.limits());
+    let of = |limit: Option<String>| limit.map_or_else(String::new, |limit| format!(" of {limit}"));
+    format!(
+        "{}{} attempts, {}{} loop-backs, {}{} model calls, ${}{}, {}{} of work",
+        used.agent_hops,
+        of(limits.agent_hops.map(|n| n.to_string())),
+        used.iterations,
+        of(limits.iterations.map(|n| n.to_string())),
+        used.llm_calls,
+        of(limits.llm_calls.map(|n| n.to_string())),
+        used.cost,
+        of(limits.cost.map(|cost| format!("${cost}"))),
+        seconds(used.wall_time_ms),
+        of(limits.wall_time_ms.map(seconds)),
+    )
+}

@@ -1,0 +1,212 @@
+//! The form of a question: from options of a command line, or asked field by field.
+
+use crate::process::failure::{BAD_INPUT, Failure};
+use envoi_contract::json::{Object, Value};
+use envoi_flow::answers::{self, Field};
+use std::{
+    fs,
+    io::{self, BufRead, Write},
+};
+
+/// The form that `--data` or `--field` give; `None` where neither is there. The engine fills in defaults and checks it.
+pub(crate) fn given(schema: &Value, args: &crate::process::args::Form) -> Result<Option<Value>, Failure> {
+    match &args.data {
+        Some(text) => document(text).map(Some),
+        None if args.fields.is_empty() => Ok(None),
+        None => members(schema, &args.fields).map(|given| Some(Value::Object(given))),
+    }
+}
+
+fn bad(message: String) -> Failure {
+    Failure::new(BAD_INPUT, "ANSWER_INVALID", message).hint("`envoi show INT` lists the fields of the form")
+}
+
+fn document(text: &str) -> Result<Value, Failure> {
+    let read = match text.strip_prefix('@') {
+        Some(path) => fs::read_to_string(path).map_err(|error| bad(format!("{path}: {error}")))?,
+        None => text.to_owned(),
+    };
+    Value::parse_str(&read).map_err(|error| bad(format!("--data is not JSON: {error}")))
+}
+
+fn members(schema: &Value, given: &[String]) -> Result<Object, Failure> {
+    let fields = answers::fields(schema);
+    let mut members = Object::default();
+    for argument in given {
+        let (name, text) = argument
+            .split_once('=')
+            .ok_or_else(|| bad(format!("`{argument}` is not of the form NAME=VALUE")))?;
+        if members.contains_key(name) {
+            return Err(bad(format!("field `{name}` is given twice")));
+        }
+        let value = match fields.iter().find(|field| field.name == name) {
+            Some(field) => field.parse(text).map_err(|why| bad(format!("field `{name}`: {why}")))?,
+            // The schema says whether others are welcome.
+            None => Value::from(text),
+        };
+        members.insert(name, value);
+    }
+    Ok(members)
+}
+
+/// Asks every field until it fits, in the order of the schema. `None` when the input ends first: nothing was answered.
+pub(crate) fn ask(
+    schema: &Value,
+    input: &mut dyn BufRead,
+    output: &mut dyn Write,
+) -> io::Result<Option<Value>> {
+    loop {
+        let mut members = Object::default();
+        for field in answers::fields(schema) {
+            match ask_field(&field, input, output)? {
+                Asked::Value(value) => {
+                    members.insert(field.name.as_str(), value);
+                }
+                Asked::Nothing => {}
+                Asked::Ended => return Ok(None),
+            }
+        }
+        match answers::complete(schema, Some(&Value::Object(members))) {
+            Ok(form) => return Ok(Some(form)),
+            Err(errors) => writeln!(output, "  the form as a whole does not fit: {errors}\n  once more:")?,
+        }
+    }
+}
+
+enum Asked {
+    Value(Value),
+    Nothing,
+    Ended,
+}
+
+fn ask_field(field: &Field, input: &mut dyn BufRead, output: &mut dyn Write) -> io::Result<Asked> {
+    if let Some(description) = &field.description {
+        writeln!(output, "  {description}")?;
+    }
+    loop {
+        let prompt = format!("  {} ({}{}): ", field.title, field.expects(), presumed(field));
+        let Some(line) = line(&prompt, input, output)? else { return Ok(Asked::Ended) };
+        if line.is_empty() {
+            match &field.default {
+                Some(default) => return Ok(Asked::Value(default.clone())),
+                None if field.required => {
+                    writeln!(output, "    it is needed")?;
+                    continue;
+                }
+                None => return Ok(Asked::Nothing),
+            }
+        }
+        match field.parse(&line) {
+            Ok(value) => return Ok(Asked::Value(value)),
+            Err(why) => writeln!(output, "    {why}")?,
+        }
+    }
+}
+
+fn presumed(field: &Field) -> String {
+    match (&field.default, field.required) {
+        (Some(default), _) => format!("; Enter for {}", crate::text::words::plain(default)),
+        (None, true) => String::new(),
+        (None, false) => "; Enter to leave it out".to_owned(),
+    }
+}
+
+/// The most bytes of a line that a terminal takes (`N_TTY_BUF_SIZE`, less the end of the line); it drops the rest silently.
+const MOST_BYTES: usize = 4095;
+
+/// Asks until there is a whole line, without its end; `None` when the input ends, also within a line: what is there of it has
+/// not been sent.
+pub(crate) fn line(
+    prompt: &str,
+    input: &mut dyn BufRead,
+    output: &mut dyn Write,
+) -> io::Result<Option<String>> {
+    loop {
+        write!(output, "{prompt}")?;
+        output.flush()?;
+        let mut bytes = Vec::new();
+        input.read_until(b'\n', &mut bytes)?;
+        let Some(line) = bytes.strip_suffix(b"\n") else { return Ok(None) };
+        if line.len() >= MOST_BYTES {
+            writeln!(
+                output,
+                "    a line of a terminal ends at {MOST_BYTES} bytes, and the rest of this one is lost;"
+            )?;
+            writeln!(
+                output,
+                "    say less, or leave it for later and give it with `envoi answer --text - < FILE`"
+            )?;
+            continue;
+        }
+        match std::str::from_utf8(line) {
+            Ok(line) => return Ok(Some(line.strip_suffix('\r').unwrap_or(line).to_owned())),
+            Err(_) => writeln!(output, "    that is not UTF-8; once more:")?,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCHEMA: &str = r#"{"type": "object", "required": ["channel"], "properties": {
+        "channel": {"enum": ["blog", "mail"], "title": "Where to", "description": "Readers see it there."},
+        "copies": {"type": "integer", "minimum": 1, "default": 2},
+        "note": {"type": "string"}}}"#;
+
+    fn asked(lines: &str) -> (Option<String>, String) {
+        let schema = Value::parse_str(SCHEMA).unwrap();
+        let mut output = Vec::new();
+        let form = ask(&schema, &mut lines.as_bytes(), &mut output).unwrap();
+        (form.map(|form| form.compact()), String::from_utf8(output).unwrap())
+    }
+
+    #[test]
+    fn a_form_is_asked_field_by_field_until_each_fits() {
+        let (form, told) = asked("\nfax\nBlog\n0\n\nhello\n");
+        assert_eq!(form.as_deref(), Some(r#"{"channel":"blog","copies":2,"note":"hello"}"#));
+        assert_eq!(told.matches("Where to (blog, mail): ").count(), 3, "{told}");
+        assert!(told.contains("it is needed") && told.contains("Readers see it there."), "{told}");
+        assert!(told.contains("copies (a whole number; Enter for 2): "), "{told}");
+    }
+
+    #[test]
+    fn a_field_that_is_given_twice_is_refused_in_either_form() {
+        let schema = Value::parse_str(SCHEMA).unwrap();
+        let told = |fields: &[&str], data: Option<&str>| {
+            let fields = fields.iter().map(ToString::to_string).collect();
+            let args = crate::process::args::Form { data: data.map(str::to_owned), fields };
+            let failure = given(&schema, &args).unwrap_err();
+            assert_eq!((failure.code.as_str(), failure.exit_code), ("ANSWER_INVALID", BAD_INPUT));
+            failure.message
+        };
+        let twice = ["channel=mail", "copies=1", "copies=1"];
+        assert_eq!(told(&twice, None), "field `copies` is given twice");
+        // Of members that the schema does not name, too.
+        assert_eq!(told(&["channel=mail", "x=1", "x=2"], None), "field `x` is given twice");
+        let twice = told(&[], Some(r#"{"channel": "mail", "copies": 1, "copies": 2}"#));
+        assert!(twice.starts_with("--data is not JSON: ") && twice.contains("copies"), "{twice}");
+    }
+
+    #[test]
+    fn an_input_that_ends_is_no_answer() {
+        assert_eq!(asked("mail\n").0, None);
+        assert_eq!(asked("mail\n\nhalf a no").0, None, "the line was not sent");
+        assert_eq!(asked("mail\n\n\n").0.as_deref(), Some(r#"{"channel":"mail","copies":2}"#));
+    }
+
+    #[test]
+    fn a_line_that_is_cut_or_is_no_text_is_asked_for_again() {
+        let said = |bytes: &[u8]| {
+            let (mut bytes, mut output) = (bytes, Vec::new());
+            let line = line("? ", &mut bytes, &mut output).unwrap();
+            (line, String::from_utf8(output).unwrap())
+        };
+        let (line, told) = said(&[&[b'x'; 4095][..], b"\nshort\r\n"].concat());
+        assert_eq!(line.as_deref(), Some("short"));
+        assert!(told.contains("envoi answer --text -") && told.ends_with("? "), "{told}");
+        assert_eq!(said(&[&[b'x'; 4094][..], b"\n"].concat()).0.map(|line| line.len()), Some(4094));
+        let (line, told) = said(b"caf\xe9\ncaf\xc3\xa9\n");
+        assert_eq!((line.as_deref(), told.matches("? ").count()), (Some("caf\u{e9}"), 2));
+    }
+}

@@ -1,0 +1,92 @@
+//! The terminal that a person answers on: lines from the keyboard, as long as the question is open, and text to the screen.
+//!
+//! Owns what keeps an answer an answer: what was typed before a question was seen, or is left when its asking ends, is
+//! discarded; nothing that is shown does anything to the terminal. No lock is held while a person thinks: a signal is obeyed
+//! at once, and others may say something.
+
+use crate::{process::terminal, text::diff, view::questions::is_open};
+use envoi_journal::Reader;
+use envoi_kernel::ids::{InterruptId, RunId};
+use std::{
+    io::{self, BufRead, BufReader, Read, Write},
+    time::Duration,
+};
+
+/// How often the journal is looked at while a person thinks.
+const EVERY: Duration = Duration::from_millis(250);
+/// Lines of the terminal; they end when the question is closed meanwhile. Dropped, nothing of them is left for whoever reads
+/// next: another question, or a shell.
+pub(crate) struct Keyboard<'a> {
+    lines: BufReader<Attentive<'a>>,
+}
+
+impl<'a> Keyboard<'a> {
+    /// For an answer to this question.
+    pub(crate) fn new(reader: &'a Reader, run: &'a RunId, asked: &'a InterruptId) -> Self {
+        Self { lines: BufReader::new(Attentive { reader, run, asked }) }
+    }
+
+    /// From here on a line is an answer: what came before was typed by somebody who had not seen the question.
+    pub(crate) fn begin(&mut self) {
+        let held = self.lines.buffer().len();
+        self.lines.consume(held);
+        terminal::discard();
+    }
+}
+
+impl Read for Keyboard<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.lines.read(buffer)
+    }
+}
+
+impl BufRead for Keyboard<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.lines.fill_buf()
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.lines.consume(amount);
+    }
+}
+
+impl Drop for Keyboard<'_> {
+    fn drop(&mut self) {
+        terminal::discard();
+    }
+}
+
+/// What the terminal gives as long as the question is open.
+struct Attentive<'a> {
+    reader: &'a Reader,
+    run: &'a RunId,
+    asked: &'a InterruptId,
+}
+
+impl Read for Attentive<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match terminal::has_input(EVERY) {
+                Ok(false) | Err(rustix::io::Errno::INTR) if is_open(self.reader, self.run, self.asked) => {}
+                Ok(false) | Err(rustix::io::Errno::INTR) => return Ok(0),
+                Ok(true) => return rustix::io::read(io::stdin(), buffer).map_err(io::Error::from),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+/// stderr, for text of which a part came from a step, a flow or another person.
+pub(crate) struct Screen;
+
+impl Write for Screen {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        let shown = diff::lines(&String::from_utf8_lossy(text));
+        io::stderr().write_all(shown.as_bytes())?;
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}

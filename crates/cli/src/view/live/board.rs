@@ -1,0 +1,305 @@
+//! One run as a person sees it: every step with its state, fed by the records of the run and by nothing else.
+//!
+//! Pure: time comes in with each look ([`super::frame`]), the last line of output is given from outside. What the run has
+//! used, what it asks and how it stands is the kernel's own [`Run`], lived through with the same records.
+
+use super::level::{Level, Parts};
+pub(crate) use super::level::{State, StepView};
+use super::shape;
+use crate::view::questions;
+use envoi_contract::{handoff::Status as HandoffStatus, time::Timestamp};
+use envoi_kernel::{
+    Event, Flow, Record, Run, Status,
+    event::{
+        About, AttemptSettled, Change, Course, Done, FlowEntered, HandoffWritten, InterruptRaised, Outcome,
+        Routed, StepsGivenUp,
+    },
+    files::list_name,
+    ids::{AttemptId, InterruptId, Seq, StepId, VisitId},
+};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// See the module.
+pub(crate) struct Board {
+    run: Run,
+    /// The steps of the run's own flow, with all that is part of them.
+    pub(crate) level: Level,
+    /// Files that the run's steps handed over, with what was done to them last.
+    pub(crate) files: BTreeMap<String, Change>,
+    /// Lists of files that are too many to be named, and how many each has.
+    pub(crate) lists: BTreeMap<String, u64>,
+    /// The visit that closed last, and what it said.
+    pub(crate) last: Option<(VisitId, String)>,
+    began: Option<Timestamp>,
+    cancelling: bool,
+    stopping: bool,
+    next: Seq,
+}
+
+impl Board {
+    pub(crate) fn new(flow: &Arc<Flow>) -> Self {
+        Self {
+            run: Run::new(Arc::clone(flow)),
+            level: Level::of(flow, ""),
+            files: BTreeMap::new(),
+            lists: BTreeMap::new(),
+            last: None,
+            began: None,
+            cancelling: false,
+            stopping: false,
+            next: 0,
+        }
+    }
+
+    pub(crate) fn flow(&self) -> &Flow {
+        self.run.flow()
+    }
+
+    pub(crate) fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// The place of the record that comes next; others are not taken.
+    pub(crate) fn next(&self) -> Seq {
+        self.next
+    }
+
+    /// The word for how the run stands.
+    pub(crate) fn status(&self) -> &'static str {
+        match self.run.status() {
+            Status::Running if self.cancelling => "cancelling",
+            Status::Running if self.stopping => "stopping",
+            status => status.word(),
+        }
+    }
+
+    /// How long the run has been going, or went until it came to rest.
+    pub(crate) fn elapsed_ms(&self, now: Timestamp) -> u64 {
+        let until = if self.run.status() == Status::Running { now } else { self.run.last_at() };
+        self.began.map_or(0, |began| since(began, until))
+    }
+
+    /// Attempts whose output can be followed.
+    pub(crate) fn live(&self) -> Vec<AttemptId> {
+        self.run.wants().attempts
+    }
+
+    /// Questions to a person, oldest first.
+    pub(crate) fn questions(&self) -> Vec<&InterruptRaised> {
+        questions::open(&self.run)
+    }
+
+    /// `line` is what `attempt` wrote last.
+    pub(crate) fn output(&mut self, attempt: &AttemptId, line: String) {
+        if let Some(step) = self.level.find(&attempt.visit) {
+            step.output = line;
+        }
+    }
+
+    /// Takes the next record; one that has been taken already changes nothing.
+    pub(crate) fn record(&mut self, record: &Record) {
+        // A record that cannot follow is the engine's to complain of; here it would only hide the rest.
+        if record.seq != self.next || self.run.apply(record).is_err() {
+            return;
+        }
+        self.next = record.seq.saturating_add(1);
+        self.began = self.began.or(Some(record.at));
+        self.take(record);
+        let wants = self.run.wants();
+        for visit in &wants.ready {
+            if let Some(step) = self.level.find(visit) {
+                step.state = State::Ready;
+                step.attempt = if step.visit == visit.visit { step.attempt } else { 0 };
+                step.visit = visit.visit;
+            }
+        }
+        self.level.ending(&wants.ending);
+    }
+
+    fn take(&mut self, record: &Record) {
+        match &record.event {
+            Event::StepsGivenUp(given) => self.given_up(given),
+            Event::FannedOut(fanned) => {
+                if let Some(step) = self.level.find(&fanned.visit) {
+                    step.begin(&fanned.visit, record.at, Parts::Items(BTreeMap::new()));
+                }
+            }
+            Event::FlowEntered(entered) => self.flow_entered(entered, record.at),
+            // What follows from it closes the visit, but for one whose hand-off stands already.
+            Event::FlowReturned(returned) => {
+                if let Some(step) = self.level.find(&returned.visit) {
+                    step.state = State::Done;
+                }
+            }
+            Event::AttemptStarted(started) => {
+                self.started(&started.attempt, record.at, started.iteration);
+            }
+            Event::AttemptSettled(settled) if !settled.late => self.settled(settled),
+            Event::TimerSet(timer) => {
+                if let Some(step) = self.level.find(&timer.visit) {
+                    step.state = State::Retry { due: timer.due };
+                }
+            }
+            Event::Routed(routed) => self.routed(routed),
+            Event::HandoffWritten(written) => self.handed_over(written, record.at),
+            Event::InterruptRaised(raised) => self.asked(raised),
+            Event::InterruptAnswered(answered) => self.closed(&answered.interrupt),
+            Event::InterruptCancelled(cancelled) => self.closed(&cancelled.interrupt),
+            Event::CancelRequested(_) => self.cancelling = true,
+            Event::RunStopping(_) => self.stopping = true,
+            Event::RunForked(_) => (self.began, self.cancelling) = (Some(record.at), false),
+            _ => {}
+        }
+    }
+
+    /// Steps that nobody waits for any more; those that were under way get a hand-off as well.
+    fn given_up(&mut self, given: &StepsGivenUp) {
+        let Some(level) = self.level.within(&given.scope) else { return };
+        let steps = level.steps.iter_mut().filter(|step| given.steps.contains(&step.id));
+        steps.filter(|step| step.state == State::Waiting).for_each(|step| step.state = State::Skipped);
+    }
+
+    fn flow_entered(&mut self, entered: &FlowEntered, at: Timestamp) {
+        let Some(flow) = self.run.flow().flows.get(&entered.flow).cloned() else { return };
+        let scope = entered.visit.inside();
+        let Some(step) = self.level.find(&entered.visit) else { return };
+        let before = core::mem::take(&mut step.parts);
+        let mut level = Level::of(&flow, &scope);
+        // What the visit before had finished is not done again.
+        if let (true, Parts::Flow(before)) = (entered.resumes, before) {
+            let kept = before.steps.into_iter().map(|step| (step.id.clone(), step));
+            let mut kept: BTreeMap<StepId, StepView> =
+                kept.filter(|(_, step)| step.state == State::Done).collect();
+            for step in &mut level.steps {
+                if let Some(before) = kept.remove(&step.id) {
+                    *step = StepView { scope: scope.clone(), ..before };
+                }
+            }
+        }
+        step.begin(&entered.visit, at, Parts::Flow(Box::new(level)));
+    }
+
+    fn started(&mut self, attempt: &AttemptId, at: Timestamp, iteration: u64) {
+        if let Some(level) = self.level.within(attempt.visit.flow_scope())
+            && let Some(place) = level.flow.position(&attempt.visit.step)
+        {
+            level.rounds.started(place, iteration);
+        }
+        let Some(step) = self.level.find(&attempt.visit) else { return };
+        step.state = State::Running;
+        step.visit = attempt.visit.visit;
+        step.attempt = attempt.attempt;
+        step.began = at;
+        step.output.clear();
+        if attempt.attempt == 1 {
+            step.told.clear();
+        }
+    }
+
+    fn settled(&mut self, settled: &AttemptSettled) {
+        for file in settled.files.iter().filter(|file| file.change != Change::Unchanged) {
+            self.files.insert(file.path.clone(), file.change);
+        }
+        if let Some(manifest) = &settled.manifest {
+            let visit = &settled.attempt.visit;
+            let list = list_name(&visit.scope, &visit.step);
+            self.lists.insert(list, manifest.total);
+        }
+        let Some(step) = self.level.find(&settled.attempt.visit) else { return };
+        step.took_ms = settled.duration_ms;
+        step.output.clear();
+        step.state = match settled.outcome {
+            Outcome::InDoubt { .. } => State::InDoubt,
+            _ if settled.ok => State::Done,
+            _ => State::Failed,
+        };
+        if let Some(error) = &settled.error {
+            step.told = format!("{}: {}", error.code, error.message);
+        }
+    }
+
+    fn routed(&mut self, routed: &Routed) {
+        self.failed_by_hint(routed);
+        let Some(level) = self.level.within(routed.visit.flow_scope()) else { return };
+        let from = level.flow.position(&routed.visit.step);
+        let (to, back) = match &routed.course {
+            Course::Enter(step) => (level.flow.position(step), false),
+            Course::LoopBack(step) | Course::Round(step) => (level.flow.position(step), true),
+            _ => return,
+        };
+        let (Some(from), Some(to)) = (from, to) else { return };
+        if back {
+            let repeated = shape::repeated(&level.flow, from, to);
+            match routed.course {
+                Course::Round(_) => level.rounds.begin(&repeated),
+                _ => level.rounds.go_back(from, to),
+            }
+            let body = level.steps.iter_mut().enumerate().filter(|(at, _)| repeated.contains(at));
+            body.for_each(|(_, step)| step.reset());
+        } else {
+            level.rounds.enter(from, to);
+        }
+    }
+
+    /// A visit whose hand-off stands already, and whose text led into a flow that failed, gets no other.
+    fn failed_by_hint(&mut self, routed: &Routed) {
+        let is_failure = matches!(routed.course, Course::Stop | Course::Done(Done::Failed));
+        let step = self.level.find(&routed.visit).filter(|step| is_failure && step.state == State::Running);
+        if let Some(step) = step {
+            step.state = State::Failed;
+        }
+    }
+
+    fn handed_over(&mut self, written: &HandoffWritten, at: Timestamp) {
+        let handoff = &written.handoff;
+        let told = match handoff.status {
+            HandoffStatus::Skipped => handoff.routing_signal.reason.clone(),
+            _ => handoff.error.as_ref().unwrap_or(&handoff.summary).clone(),
+        };
+        if written.visit.scope.is_empty() {
+            self.last = Some((written.visit.clone(), told.clone()));
+        }
+        let Some(step) = self.level.find(&written.visit) else { return };
+        step.told = told;
+        // What is routed back stands there as waiting already.
+        if step.state != State::Waiting || handoff.status == HandoffStatus::Skipped {
+            step.state = match handoff.status {
+                HandoffStatus::Succeeded => State::Done,
+                HandoffStatus::Failed => State::Failed,
+                HandoffStatus::Skipped => State::Skipped,
+            };
+        }
+        step.visit = written.visit.visit;
+        step.took_ms = match step.parts {
+            Parts::None => handoff.duration_ms,
+            // It had no attempt of its own.
+            Parts::Items(_) | Parts::Flow(_) => since(step.began, at),
+        };
+    }
+
+    fn asked(&mut self, raised: &InterruptRaised) {
+        let state = if raised.about == About::InDoubt { State::InDoubt } else { State::Asked };
+        if let Some(step) = self.level.find(&raised.visit) {
+            step.state = state;
+            step.question = Some((raised.interrupt.clone(), raised.question.clone()));
+        }
+    }
+
+    fn closed(&mut self, interrupt: &InterruptId) {
+        self.level.each(&mut |step| {
+            if step.question.as_ref().is_some_and(|(id, _)| id == interrupt) {
+                step.question = None;
+                // What the answer leads to follows; the visit that was asked about has its hand-off, or gets one.
+                step.state = if step.state == State::Asked { State::Done } else { step.state };
+            }
+        });
+    }
+}
+
+/// Milliseconds from one time to a later one.
+pub(crate) fn since(from: Timestamp, to: Timestamp) -> u64 {
+    u64::try_from(to.as_millis().saturating_sub(from.as_millis())).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests;

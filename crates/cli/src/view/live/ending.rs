@@ -1,0 +1,90 @@
+//! What is said under the last picture when a run has come to rest: what came out, where it is, what it cost, what to
+//! type next.
+
+use super::{
+    board::Board,
+    frame::{took, used},
+    line::{Line, Role},
+};
+use crate::{
+    text::{
+        columns::{Charset, shown},
+        words::plain,
+    },
+    view::describe::how_to_answer,
+};
+use envoi_kernel::{
+    event::{Change, InterruptRaised},
+    ids::RunId,
+};
+use std::path::Path;
+
+/// Lines of the last summary, and files, that are shown.
+const MOST: usize = 5;
+
+/// See the module. `here` is the current folder: paths below it are shown relative to it.
+pub(crate) fn ending(board: &Board, reason: Option<&str>, here: &Path, charset: Charset) -> Vec<Line> {
+    let Some(started) = board.run().started() else { return Vec::new() };
+    let mut lines = Vec::new();
+    let mut say = |role: Role, text: &str| {
+        lines.push(Line::default().with(role, shown(text, charset)));
+    };
+    if let Some(reason) = reason {
+        say(Role::Bad, reason);
+    }
+    let is_alone = board.questions().len() == 1;
+    for raised in board.questions() {
+        question(&started.run, raised, is_alone).iter().for_each(|line| say(Role::Warn, line));
+    }
+    if let (Some((visit, told)), None) = (&board.last, reason) {
+        let mut told = told.lines().map(str::trim_end).filter(|line| !line.is_empty());
+        if let Some(first) = told.next() {
+            say(Role::Plain, &format!("{}: {first}", visit.step));
+        }
+        told.by_ref().take(MOST).for_each(|line| say(Role::Plain, &format!("  {line}")));
+        if told.next().is_some() {
+            say(Role::Faint, &format!("  and more: envoi show --handoff {}", visit.step));
+        }
+    }
+    let files = Path::new(&started.run_base).join(board.flow().id.as_str());
+    let files = files.strip_prefix(here).unwrap_or(&files);
+    say(Role::Plain, &format!("files: {}", files.display()));
+    for (path, change) in board.files.iter().take(MOST) {
+        say(Role::Plain, &format!("  {path} ({})", word(*change)));
+    }
+    if board.files.len() > MOST {
+        say(Role::Faint, &format!("  and {} more", board.files.len().saturating_sub(MOST)));
+    }
+    for (list, total) in &board.lists {
+        say(Role::Plain, &format!("  {list} lists {total} files"));
+    }
+    let time = took(board.elapsed_ms(board.run().last_at()));
+    let used = match used(board, charset).concat() {
+        nothing if nothing.is_empty() => "nothing".to_owned(),
+        used => used,
+    };
+    say(Role::Plain, &format!("cost: {used}; {time}"));
+    lines
+}
+
+/// A question with what is known, and how it is answered.
+pub(crate) fn question(run: &RunId, raised: &InterruptRaised, is_alone: bool) -> Vec<String> {
+    let mut lines: Vec<String> = raised.question.lines().map(str::to_owned).collect();
+    for (name, value) in raised.evidence.as_object().into_iter().flat_map(|members| members.iter()) {
+        let told = crate::text::words::head(&plain(value));
+        if !matches!(told.as_str(), "" | "null" | "[]" | "0") {
+            lines.push(format!("  {name}: {told}"));
+        }
+    }
+    lines.push(format!("  answer: {}", how_to_answer(run, raised, is_alone)));
+    lines
+}
+
+fn word(change: Change) -> &'static str {
+    match change {
+        Change::Created => "new",
+        Change::Modified => "changed",
+        Change::Deleted => "deleted",
+        Change::Unchanged => "unchanged",
+    }
+}

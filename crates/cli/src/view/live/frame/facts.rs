@@ -1,0 +1,134 @@
+//! The words and signs of a picture: marks, durations, counts.
+
+use crate::{
+    text::columns::Charset,
+    view::live::{
+        board::{Board, State, StepView, since},
+        line::Role,
+    },
+};
+use envoi_contract::time::Timestamp;
+use envoi_kernel::Progress;
+
+/// The sign before a step.
+pub(super) fn mark(state: State, charset: Charset) -> (&'static str, Role) {
+    let (unicode, ascii, role) = match state {
+        State::Waiting => ("·", ".", Role::Faint),
+        State::Ready => ("○", "o", Role::Plain),
+        State::Running => ("●", "*", Role::Busy),
+        State::Retry { .. } => ("↻", "~", Role::Warn),
+        State::Asked | State::InDoubt => ("?", "?", Role::Warn),
+        State::Ending => ("●", "*", Role::Warn),
+        State::Done => ("✓", "+", Role::Good),
+        State::Failed => ("✗", "x", Role::Bad),
+        State::Skipped => ("–", "-", Role::Faint),
+    };
+    (if charset == Charset::Unicode { unicode } else { ascii }, role)
+}
+
+/// What is said of a step after its duration, most important first.
+pub(super) fn facts(step: &StepView, now: Timestamp, round: Option<String>) -> Vec<(Role, String)> {
+    let mut facts = Vec::new();
+    let stands = step.stands();
+    if stands == State::Waiting {
+        // What an earlier round of a loop was like says nothing of the next one.
+        return facts;
+    }
+    let mut say = |role, fact: String| facts.push((role, fact));
+    match stands {
+        State::Retry { due } => say(Role::Warn, format!("next try in {}", passing(since(now, due)))),
+        State::Asked => say(Role::Warn, "asks".to_owned()),
+        State::Ending => say(Role::Warn, "being ended".to_owned()),
+        State::InDoubt => say(Role::Warn, "in doubt".to_owned()),
+        State::Ready => say(Role::Plain, "ready".to_owned()),
+        State::Skipped => say(Role::Faint, "skipped".to_owned()),
+        State::Waiting | State::Running | State::Done | State::Failed => {}
+    }
+    if step.visit > 1 {
+        say(Role::Plain, format!("visit {}", step.visit));
+    }
+    if step.attempt > 1 || (step.tries > 1 && step.state == State::Running) {
+        // Re-runs after doubt are attempts too, and are not counted as tries.
+        let of = if step.attempt <= step.tries { format!(" of {}", step.tries) } else { String::new() };
+        say(Role::Plain, format!("attempt {}{of}", step.attempt));
+    }
+    if let Some(round) = round {
+        say(Role::Plain, round);
+    }
+    facts
+}
+
+/// How far a step that is done for each of several values has come, in parts that follow one another.
+pub(super) fn items(progress: Progress, step: &StepView) -> Vec<String> {
+    let Progress { items, over, failed } = progress;
+    let running = step.open_parts().into_iter().filter(|item| item.stands() == State::Running).count();
+    let mut told = vec![format!("  {over} of {items} items")];
+    told.extend((failed > 0).then(|| format!(", {failed} failed")));
+    told.extend((running > 0).then(|| format!(", {running} running")));
+    told
+}
+
+/// How long something took, in at most six columns: `9.4 s`, `1m02s`, `23h59m`, `12d03h`.
+pub(crate) fn took(ms: u64) -> String {
+    if ms < 60_000 {
+        return format!("{}.{} s", ms / 1_000, (ms % 1_000) / 100);
+    }
+    passing(ms)
+}
+
+/// How long something has been going on: as [`took`], in whole seconds.
+pub(crate) fn passing(ms: u64) -> String {
+    let seconds = ms / 1_000;
+    let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds} s"),
+        (0, 0, _) => format!("{minutes}m{:02}s", seconds % 60),
+        (0, ..) => format!("{hours}h{:02}m", minutes % 60),
+        (1..100, ..) => format!("{days}d{:02}h", hours % 24),
+        _ => format!("{days}d"),
+    }
+}
+
+/// What the run has used of what it may use, in parts that follow one another.
+pub(crate) fn used(board: &Board, charset: Charset) -> Vec<String> {
+    let (used, limits) = (board.run().ledger(), board.run().limits());
+    let of = |limit: Option<String>| limit.map_or_else(String::new, |limit| format!(" of {limit}"));
+    let count = |n: u64, limit: Option<u64>, one: &str, many: &str| {
+        let what = if limit.unwrap_or(n) == 1 { one } else { many };
+        let told = || format!("{n}{} {what}", of(limit.map(|n| n.to_string())));
+        (n > 0 || limit.is_some()).then(told)
+    };
+    let money = || format!("${}{}", used.cost, of(limits.cost.map(|cost| format!("${cost}"))));
+    let time = |limit: u64| format!("{} of {} of work", passing(used.wall_time_ms), passing(limit));
+    let told = [
+        count(used.agent_hops, limits.agent_hops, "attempt", "attempts"),
+        count(used.iterations, limits.iterations, "loop-back", "loop-backs"),
+        count(used.llm_calls, limits.llm_calls, "model call", "model calls"),
+        (used.cost != <_>::default() || limits.cost.is_some()).then(money),
+        limits.wall_time_ms.map(time),
+    ];
+    let separator = if charset == Charset::Unicode { " · " } else { ", " };
+    let parts = told.into_iter().flatten().enumerate();
+    parts.map(|(at, part)| if at == 0 { part } else { format!("{separator}{part}") }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_take_at_most_six_columns() {
+        for (ms, took_told, passing_told) in [
+            (0, "0.0 s", "0 s"),
+            (9_470, "9.4 s", "9 s"),
+            (59_999, "59.9 s", "59 s"),
+            (62_000, "1m02s", "1m02s"),
+            (3_599_999, "59m59s", "59m59s"),
+            (86_399_000, "23h59m", "23h59m"),
+            (99 * 86_400_000, "99d00h", "99d00h"),
+            (u64::MAX, "213503982334d", "213503982334d"),
+        ] {
+            assert_eq!((took(ms).as_str(), passing(ms).as_str()), (took_told, passing_told));
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Which rows of a picture are left out when there is no room for all.
+
+use crate::{
+    text::columns::Charset,
+    view::live::{
+        board::State,
+        line::{Line, Role},
+    },
+};
+
+/// One row.
+pub(super) struct Row {
+    pub(super) line: Line,
+    /// The state of the step whose row it is; `None` for what only explains.
+    pub(super) step: Option<State>,
+    /// Whether it explains a step that matters.
+    pub(super) explains: bool,
+}
+
+impl Row {
+    fn matters(&self) -> bool {
+        self.step.is_some_and(State::matters)
+    }
+}
+
+/// The rows in their order, at most `room` of them: first those of steps that matter, then what explains these, then
+/// those nearest to one that matters.
+pub(super) fn fit(rows: Vec<Row>, room: usize, charset: Charset) -> Vec<Line> {
+    if rows.len() <= room {
+        return rows.into_iter().map(|row| row.line).collect();
+    }
+    // One line counts the rest.
+    let kept = room.saturating_sub(1);
+    let rank = |(row, far): (&Row, usize)| if row.explains { 1 } else { far.saturating_mul(2) };
+    let ranks = rows.iter().zip(distances(&rows)).map(rank);
+    let mut order: Vec<(usize, usize)> = ranks.enumerate().map(|(at, rank)| (rank, at)).collect();
+    order.sort_unstable();
+    let mut chosen: Vec<usize> = order.into_iter().take(kept).map(|(_, at)| at).collect();
+    chosen.sort_unstable();
+    let mut left_out = Vec::new();
+    let mut lines = Vec::with_capacity(room);
+    for (at, row) in rows.into_iter().enumerate() {
+        match chosen.binary_search(&at) {
+            Ok(_) => lines.push(row.line),
+            Err(_) => left_out.extend(row.step),
+        }
+    }
+    lines.push(Line::default().with(Role::Faint, rest(&left_out, charset)));
+    lines
+}
+
+/// How far each row is from one that matters; from the first row if none does.
+fn distances(rows: &[Row]) -> Vec<usize> {
+    let far = rows.len();
+    let none = !rows.iter().any(Row::matters);
+    let near = |at: usize, row: &Row, before: usize| match row.matters() || (none && at == 0) {
+        true => 0,
+        false => before.saturating_add(1),
+    };
+    let mut last = far;
+    let mut down = Vec::with_capacity(far);
+    for (at, row) in rows.iter().enumerate() {
+        last = near(at, row, last);
+        down.push(last);
+    }
+    last = far;
+    for (at, row) in rows.iter().enumerate().rev() {
+        last = near(at, row, last);
+        if let Some(distance) = down.get_mut(at) {
+            *distance = last.min(*distance);
+        }
+    }
+    down
+}
+
+fn rest(states: &[State], charset: Charset) -> String {
+    let count = |is: fn(&State) -> bool| states.iter().filter(|state| is(state)).count();
+    let done = count(|state| matches!(state, State::Done | State::Skipped));
+    let waiting = count(|state| *state == State::Waiting);
+    let other = states.len().saturating_sub(done).saturating_sub(waiting);
+    let told = [(done, "done"), (waiting, "waiting"), (other, "under way or failed")];
+    let parts: Vec<String> =
+        told.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    let dots = if charset == Charset::Unicode { "…" } else { "..." };
+    match parts.is_empty() {
+        true => dots.to_owned(),
+        false => format!("{dots} {} more: {}", states.len(), parts.join(", ")),
+    }
+}

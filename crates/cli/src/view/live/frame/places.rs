@@ -1,0 +1,96 @@
+//! What has a row in the picture, and where: the steps of a flow as a tree, below a step what is part of it.
+//!
+//! Of a fan only the items that somebody has to do with now have a row; the row of its step counts the others. The loops of a
+//! graph have none, because what they repeat need not be listed together: they are told where they close.
+
+use super::{Look, NARROW};
+use crate::view::live::{
+    board::{State, StepView},
+    level::{Level, Parts},
+    tree::{Of, has_row, tree},
+};
+
+/// See the module.
+pub(super) struct Place<'a> {
+    pub(super) of: Subject<'a>,
+    /// Before the row itself.
+    pub(super) branch: String,
+    /// Before what is written below it.
+    pub(super) stem: String,
+    /// Whether it is of one item of several.
+    pub(super) is_of_item: bool,
+}
+
+/// See [`Place`].
+pub(super) enum Subject<'a> {
+    /// With the round of a loop that is told there.
+    Step {
+        step: &'a StepView,
+        round: Option<String>,
+    },
+    Loop {
+        level: &'a Level,
+        at: usize,
+    },
+}
+
+/// The rows of a flow, below `stem`.
+pub(super) fn places<'a>(level: &'a Level, stem: &str, look: Look) -> Vec<Place<'a>> {
+    let mut all = Vec::new();
+    flow(level, (stem, false), look, &mut all);
+    all
+}
+
+fn flow<'a>(level: &'a Level, (stem, is_of_item): (&str, bool), look: Look, all: &mut Vec<Place<'a>>) {
+    let loops = if level.flow.graph { &[] } else { level.rounds.loops.as_slice() };
+    let nodes = tree(level.steps.len(), loops, look.charset, look.width < NARROW);
+    for node in &nodes {
+        let (branch, stem) = (format!("{stem}{}", node.branch), format!("{stem}{}", node.stem));
+        let step = match node.of {
+            Of::Loop(at) => {
+                all.push(Place { of: Subject::Loop { level, at }, branch, stem, is_of_item });
+                continue;
+            }
+            Of::Step(at) => level.steps.get(at).map(|step| (at, step)),
+        };
+        let Some((at, step)) = step else { continue };
+        let mut closed = level.rounds.loops.iter().enumerate();
+        let own = closed
+            .find(|(_, found)| found.last == at)
+            .filter(|(at, _)| step.visit > 0 && !has_row(&nodes, *at));
+        let round = own.map(|(_, found)| found.told());
+        all.push(Place { of: Subject::Step { step, round }, branch, stem: stem.clone(), is_of_item });
+        parts(step, (&stem, is_of_item), look, all);
+    }
+}
+
+fn parts<'a>(step: &'a StepView, (stem, is_of_item): (&str, bool), look: Look, all: &mut Vec<Place<'a>>) {
+    if step.state != State::Running {
+        return;
+    }
+    match &step.parts {
+        Parts::None => {}
+        Parts::Flow(level) => flow(level, (stem, is_of_item), look, all),
+        Parts::Items(items) => {
+            let live: Vec<&StepView> =
+                items.values().filter(|item| has_row_of_its_own(item.stands())).collect();
+            for (nth, item) in live.iter().enumerate() {
+                let [fork, corner, line, gap] = signs(look);
+                let is_last = nth.saturating_add(1) == live.len();
+                let (sign, below) = if is_last { (corner, gap) } else { (fork, line) };
+                let (branch, stem) = (format!("{stem}{sign}"), format!("{stem}{below}"));
+                let of = Subject::Step { step: item, round: None };
+                all.push(Place { of, branch, stem: stem.clone(), is_of_item: true });
+                parts(item, (&stem, true), look, all);
+            }
+        }
+    }
+}
+
+fn has_row_of_its_own(state: State) -> bool {
+    state.matters() && !matches!(state, State::Ready | State::Failed)
+}
+
+fn signs(look: Look) -> [&'static str; 4] {
+    crate::view::live::tree::signs(look.charset, look.width < NARROW)
+}

@@ -1,0 +1,163 @@
+//! Pictures of runs in all their states, against files in `golden/`, and what holds for every size.
+
+use super::*;
+use crate::view::live::{
+    ending::ending,
+    stage::{Play, assert_golden},
+};
+use envoi_kernel::event::Choice;
+use std::path::Path;
+
+const SHOP: &str = "flow: shop\ntitle: Repair the shop until its tests pass\nlimits: { iterations: 12, cost_usd: \"5.00\" }\nsteps:\n  \
+    - id: prepare\n    run: x\n  \
+    - id: repair\n    run: x\n    artifacts: [\"**\"]\n  \
+    - id: fetch-the-rates\n    run: x\n    retry: { attempts: 3, backoff: 8s..30s }\n  \
+    - id: critic\n    run: x\n    routing: { kind: microloop, loop_to: repair, status_from_exit: {0: VERIFIED, 1: UNVERIFIED}, \
+      success_values: [VERIFIED], max_iterations: 3 }\n  \
+    - id: never\n    if: ${{ steps.critic.status == 'failed' }}\n    run: x\n  \
+    - id: report\n    run: x\n";
+
+const CHARSETS: [(Charset, &str); 2] = [(Charset::Unicode, "unicode"), (Charset::Ascii, "ascii")];
+
+fn album(name: &str, height: usize, play: &Play) {
+    for (charset, word) in CHARSETS {
+        assert_golden(&format!("{name}.{word}.txt"), &play.album(height, charset));
+    }
+}
+
+/// In the second round of the loop, where a step waits for its next try.
+fn under_way() -> Play {
+    let mut play = Play::of(SHOP);
+    play.ends(1_234, 0, "Prepared 3 files\n", &[]);
+    play.ends(62_000, 0, "改善した pricing.py — as the critic wanted\n", &["out/pricing.py"]);
+    play.ends(900, 0, "rates of 2026\n", &[]).ends(5_000, 1, "2 of 17 tests fail\n", &[]);
+    play.ends(3_000, 0, "\x1b[31mChanged\x1b[0m\trates.py\n", &["out/rates.py"]);
+    play.ends(800, 7, "upstream said 503\n", &[]);
+    play
+}
+
+#[test]
+fn a_run_with_a_loop_and_a_retry() {
+    let mut play = under_way();
+    play.wait(1_500);
+    album("retry", 24, &play);
+    play.timer_is_due().wait(12_345);
+    play.writes("compiling 日本語のモジュール (3 of 40) with a line that is longer than most terminals are wide, and then some more");
+    album("running", 24, &play);
+}
+
+#[test]
+fn a_run_that_waits_for_a_person() {
+    let mut play = under_way();
+    play.timer_is_due().wait(2_000);
+    play.doubt("{\"output_tail\": \"fetching EUR\", \"ran_ms\": 2000}");
+    album("doubt", 24, &play);
+    play.answer(Choice::Rerun);
+    play.ends(700, 0, "rates of 2026\n", &[]).ends(5_000, 0, "17 tests pass\n", &[]);
+    play.ends(10, 0, "All is well\nwith five files\n", &["report.html"]);
+    album("done", 24, &play);
+}
+
+#[test]
+fn a_run_of_more_steps_than_lines() {
+    let steps: String = (1..=40).map(|n| format!("  - id: step-{n}\n    run: x\n")).collect();
+    let mut play = Play::of(&format!("flow: many\nsteps:\n{steps}"));
+    for n in 1..20 {
+        play.ends(100 * n, 0, "ok\n", &[]);
+    }
+    play.wait(61_000).writes("still there");
+    album("many", 12, &play);
+}
+
+const BESIDE: &str = "flow: beside\ntitle: Look at everything at once\nsteps:\n  \
+    - id: prepare\n    run: x\n  \
+    - id: ask\n    needs: [prepare]\n    ask: Publish it?\n  \
+    - id: look\n    needs: [prepare]\n    for_each: [api, web, app, docs, site]\n    max_parallel: 3\n    run: x\n  \
+    - id: quick\n    needs: [prepare]\n    run: x\n  \
+    - id: slow\n    needs: [prepare]\n    run: x\n  \
+    - id: first\n    needs: [quick, slow]\n    join: any\n    run: x\n  \
+    - id: build\n    needs: [prepare]\n    flow: build.yaml\n  \
+    - id: judge\n    needs: [look, first, build]\n    run: x\n    \
+      routing: { kind: microloop, loop_to: prepare, status_from_exit: {0: GOOD, 1: BAD}, success_values: [GOOD], \
+      max_iterations: 3 }\n";
+
+const BUILD: &str = "flow: build\nsteps:\n  - { id: compile, run: x }\n  - id: pack\n    for_each: [deb, rpm]\n    run: x\n  \
+    - { id: sign, run: x }\n";
+
+/// Several things at once: items in all states, a loser that is being ended, a flow within the flow.
+fn beside() -> Play {
+    let mut play = Play::of_parts(BESIDE, &[("build.yaml", BUILD)]);
+    play.ends(1_200, 0, "Prepared 3 files\n", &[]);
+    play.fills().wait(12_000);
+    play.ended("0.look.1.1", 12_000, 0, "api is fine\n").fills();
+    play.wrote("1.look.1.1", "reading web/index.html").wrote("slow.1.1", "step 3 of 900");
+    play.wrote("build.1.compile.1.1", "compiling 3 of 40");
+    play
+}
+
+#[test]
+fn a_run_that_does_several_things_at_once() {
+    let mut play = beside();
+    album("beside", 30, &play);
+    // A loser, a failed item, one in doubt, and a fan within the inner flow.
+    play.wait(3_000).ended("quick.1.1", 15_000, 0, "quick it was\n");
+    play.ended("1.look.1.1", 15_000, 7, "web is broken\n").doubts("2.look.1.1");
+    play.ended("build.1.compile.1.1", 15_000, 0, "compiled 40\n").fills();
+    play.wrote("build.1.0.pack.1.1", "packing").wait(61_000);
+    album("losers", 30, &play);
+    for (charset, word) in CHARSETS {
+        let pictures =
+            [5, 8, 11].map(|height| format!("--- {height} lines\n{}", play.picture(60, height, charset)));
+        assert_golden(&format!("losers-low.{word}.txt"), &pictures.concat());
+    }
+}
+
+#[test]
+fn a_step_that_failed_for_good() {
+    let flow = "flow: fails\nsteps:\n  - id: fetch\n    run: x\n    retry: { attempts: 2, backoff: 1s..1s }\n  - id: after\n    run: x\n";
+    let mut play = Play::of(flow);
+    play.ends(100, 7, "no route to host\n", &[]).timer_is_due().ends(200, 7, "no route to host\n", &[]);
+    album("failed", 24, &play);
+}
+
+#[test]
+fn what_came_out_is_said_at_the_end() {
+    let told = |play: &Play, reason| {
+        let lines = ending(&play.board, reason, Path::new("/w"), Charset::Unicode);
+        lines.iter().map(|line| line.render(false) + "\n").collect::<String>()
+    };
+    let mut play = under_way();
+    play.timer_is_due().wait(2_000);
+    play.doubt("{\"output_tail\": \"fetching EUR\", \"ran_ms\": 2000, \"files_changed\": []}");
+    let doubt = told(&play, None);
+    play.answer(Choice::Rerun);
+    play.ends(700, 0, "ok\n", &[]).ends(5_000, 0, "17 tests pass\n", &[]);
+    play.ends(10, 0, "All is well\x1b[2J\n\nwith files\n", &["a", "b", "c", "d"]);
+    let failed = told(&play, Some("a step failed"));
+    assert_golden("ending.txt", &format!("{doubt}---\n{}---\n{failed}", told(&play, None)));
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal_and_there_are_no_more_lines_than_it_has() {
+    let mut running = under_way();
+    running.timer_is_due().wait(12_345).writes("日本語日本語\u{301}👨‍👩‍👧❤\u{fe0f} ".repeat(30).as_str());
+    let (retry, mut doubt, beside) = (under_way(), under_way(), beside());
+    doubt.timer_is_due().doubt("{}");
+    for (charset, _) in CHARSETS {
+        for width in 1..=200 {
+            for height in [1, 2, 3, 5, 24] {
+                for play in [&running, &doubt, &retry, &beside] {
+                    let lines = frame(&play.board, play.now(), Look { width, height, charset });
+                    assert!(lines.len() <= height, "{} lines of {height}", lines.len());
+                    for line in lines {
+                        let text = line.render(false);
+                        assert!(line.width() <= width, "{width}: {text}");
+                        assert!(!text.contains(char::is_control), "{text:?}");
+                        assert!(charset == Charset::Unicode || text.is_ascii(), "{text}");
+                        assert_eq!(text.trim_end(), text);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! A picture at the bottom of a terminal, redrawn in place; what is said for good scrolls away above it.
+//!
+//! One write a change, only the lines that changed, in a synchronised update where the terminal knows that. The cursor is
+//! never hidden and rests below the picture, so that nothing has to be put right after Ctrl-C or `kill -9`. It does not
+//! know what is in the picture, nor when to draw.
+
+use super::line::Line;
+use std::{fmt::Write as _, io};
+
+/// Makes a terminal show what follows at once; others ignore it.
+const BEGIN: &str = "\x1b[?2026h";
+const END: &str = "\x1b[?2026l";
+const CLEAR_TO_END_OF_LINE: &str = "\x1b[K";
+const CLEAR_TO_END_OF_SCREEN: &str = "\x1b[J";
+
+/// See the module.
+pub(crate) struct Screen<W> {
+    out: W,
+    colour: bool,
+    /// Whether the terminal breaks lines anew when it becomes narrower.
+    reflows: bool,
+    /// What is on the screen: each line as it was written, and its columns.
+    drawn: Vec<(String, usize)>,
+    /// Columns of the terminal when that was written.
+    columns: usize,
+}
+
+impl<W: io::Write> Screen<W> {
+    pub(crate) fn new(out: W, colour: bool, reflows: bool) -> Self {
+        Self { out, colour, reflows, drawn: Vec::new(), columns: 0 }
+    }
+
+    /// Shows `lines` in place of what is shown. Each is narrower than the terminal, which has `columns`.
+    ///
+    /// # Errors
+    /// The terminal cannot be written to.
+    pub(crate) fn draw(&mut self, lines: &[Line], columns: usize) -> io::Result<()> {
+        let lines: Vec<_> = lines.iter().map(|line| (line.render(self.colour), line.width())).collect();
+        let resized = columns != self.columns;
+        if lines == self.drawn && !resized {
+            return Ok(());
+        }
+        let mut text = self.to_the_top(columns);
+        for (at, (line, _)) in lines.iter().enumerate() {
+            let stands = !resized && self.drawn.get(at).is_some_and(|(drawn, _)| drawn == line);
+            let (line, clear) = if stands { ("", "") } else { (line.as_str(), CLEAR_TO_END_OF_LINE) };
+            // A String takes everything that is written to it.
+            write!(text, "{line}{clear}\r\n").unwrap_or_default();
+        }
+        if lines.len() < self.drawn.len() || resized {
+            text.push_str(CLEAR_TO_END_OF_SCREEN);
+        }
+        self.drawn = lines;
+        self.columns = columns;
+        self.write(&text)
+    }
+
+    /// Writes `text` above the picture, where it stays. It ends with a newline and has been through
+    /// [`crate::text::columns::shown`], line by line; the terminal breaks lines that are too long for it.
+    ///
+    /// # Errors
+    /// The terminal cannot be written to.
+    pub(crate) fn above(&mut self, text: &str, columns: usize) -> io::Result<()> {
+        let top = self.to_the_top(columns);
+        let mut text = format!("{top}{CLEAR_TO_END_OF_SCREEN}{}", text.replace('\n', "\r\n"));
+        for (line, _) in &self.drawn {
+            write!(text, "{line}\r\n").unwrap_or_default();
+        }
+        self.write(&text)
+    }
+
+    /// What is drawn stays for good; the next picture begins below it.
+    pub(crate) fn leave(&mut self) {
+        self.drawn.clear();
+    }
+
+    /// Moves the cursor from below the picture to its first line.
+    fn to_the_top(&self, columns: usize) -> String {
+        let rows: usize = self.drawn.iter().map(|(_, width)| self.rows(*width, columns)).sum();
+        if rows == 0 { "\r".to_owned() } else { format!("\r\x1b[{rows}A") }
+    }
+
+    /// The lines that a line of this width has become on a terminal of so many columns.
+    fn rows(&self, width: usize, columns: usize) -> usize {
+        if self.reflows { width.div_ceil(columns.max(1)).max(1) } else { 1 }
+    }
+
+    fn write(&mut self, text: &str) -> io::Result<()> {
+        self.out.write_all(format!("{BEGIN}{text}{END}").as_bytes())?;
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::live::line::Role;
+    use std::num::NonZeroU16;
+
+    struct Emulator(vt100::Parser);
+
+    impl Emulator {
+        fn new(rows: u16, columns: u16) -> Self {
+            let size = |n| NonZeroU16::new(n).unwrap();
+            Self(vt100::Parser::new(size(rows), size(columns), 100))
+        }
+
+        fn shows(&self) -> Vec<String> {
+            let screen = self.0.screen();
+            let rows = screen.rows(0, screen.size().1.get()).map(|row| row.trim_end().to_owned());
+            let mut rows: Vec<String> = rows.collect();
+            while rows.last().is_some_and(String::is_empty) {
+                rows.pop();
+            }
+            rows
+        }
+    }
+
+    impl io::Write for &mut Emulator {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.process(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn lines(texts: &[&str]) -> Vec<Line> {
+        texts.iter().map(|text| Line::default().with(Role::Good, *text)).collect()
+    }
+
+    /// Draws and says the given things one after the other; a text is said, a list is drawn.
+    fn shown(rows: u16, columns: u16, acts: &[Act]) -> Vec<String> {
+        let mut emulator = Emulator::new(rows, columns);
+        let mut screen = Screen::new(&mut emulator, true, false);
+        for act in acts {
+            match act {
+                Act::Draw(texts) => screen.draw(&lines(texts), columns.into()).unwrap(),
+                Act::Say(text) => screen.above(text, columns.into()).unwrap(),
+                Act::Leave => screen.leave(),
+            }
+        }
+        emulator.shows()
+    }
+
+    enum Act {
+        Draw(&'static [&'static str]),
+        Say(&'static str),
+        Leave,
+    }
+    use Act::{Draw, Leave, Say};
+
+    #[test]
+    fn a_picture_is_redrawn_in_its_place_and_leaves_no_remains() {
+        assert_eq!(shown(9, 20, &[Draw(&["a long line", "b", "c"]), Draw(&["short", "b"])]), ["short", "b"]);
+        assert_eq!(shown(9, 20, &[Draw(&["a"]), Draw(&["a", "b", "c"]), Draw(&[])]), [""; 0]);
+        assert_eq!(shown(3, 20, &[Draw(&["a", "b"]), Draw(&["c", "d"]), Draw(&["e", "f"])]), ["e", "f"]);
+    }
+
+    #[test]
+    fn what_is_said_stays_above_the_picture_however_long_it_is() {
+        let acts = [
+            Say("before\n"),
+            Draw(&["a", "b"]),
+            Say("0123456789\n"),
+            Say("x 0123456789\n"),
+            Draw(&["A", "b"]),
+        ];
+        assert_eq!(shown(9, 10, &acts), ["before", "0123456789", "x 01234567", "89", "A", "b"]);
+    }
+
+    #[test]
+    fn a_picture_that_was_left_stays() {
+        let acts = [Draw(&["a", "b"]), Leave, Say("between\n"), Draw(&["c"]), Draw(&["d"])];
+        assert_eq!(shown(9, 10, &acts), ["a", "b", "between", "d"]);
+    }
+
+    #[test]
+    fn nothing_is_written_when_nothing_changed() {
+        let mut out = Vec::new();
+        let mut screen = Screen::new(&mut out, true, true);
+        screen.draw(&lines(&["a", "b"]), 80).unwrap();
+        screen.draw(&lines(&["a", "b"]), 80).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text.matches(BEGIN).count(), 1, "{text:?}");
+        let mut out = Vec::new();
+        let mut screen = Screen::new(&mut out, false, true);
+        screen.draw(&lines(&["same", "b"]), 80).unwrap();
+        screen.draw(&lines(&["same", "c"]), 80).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text.matches("same").count(), 1, "only what changed: {text:?}");
+        assert!(!text.contains("\x1b[?25"), "the cursor is never hidden");
+    }
+
+    #[test]
+    fn after_a_resize_no_line_of_the_old_picture_is_left() {
+        // Of a terminal that breaks lines anew: twenty columns are two lines of twelve, so it is three lines up.
+        let mut out = Vec::new();
+        let mut screen = Screen::new(&mut out, false, true);
+        screen.draw(&lines(&["01234567890123456789", "b"]), 80).unwrap();
+        screen.draw(&lines(&["01234567890", "b"]), 12).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains("\x1b[3A") && text.contains(CLEAR_TO_END_OF_SCREEN), "{text:?}");
+        assert_eq!(text.matches('b').count(), 2, "also what did not change is written again: {text:?}");
+        // Of one that cuts them.
+        let mut emulator = Emulator::new(9, 20);
+        let mut screen = Screen::new(&mut emulator, false, false);
+        screen.draw(&lines(&["0123456789012345678", "b"]), 20).unwrap();
+        screen.out.0.set_size(NonZeroU16::new(9).unwrap(), NonZeroU16::new(12).unwrap());
+        screen.draw(&lines(&["01234567890", "b"]), 12).unwrap();
+        assert_eq!(emulator.shows(), ["01234567890", "b"]);
+    }
+}

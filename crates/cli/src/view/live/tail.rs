@@ -1,0 +1,78 @@
+//! The last line that a live attempt has written: read from the end of its files, which stay as they are.
+
+use crate::text::columns::{Charset, shown};
+use envoi_step::{AttemptDir, end_of, without_escapes};
+use std::path::PathBuf;
+
+/// Bytes that are looked at in each file; a line that is longer is shown from there on.
+const LOOK_BYTES: u64 = 4 * 1024;
+
+/// See the module.
+pub(crate) struct Tail {
+    dir: AttemptDir,
+    seen: [Vec<u8>; 2],
+    line: String,
+}
+
+impl Tail {
+    /// Of the attempt in this folder.
+    pub(crate) fn new(dir: PathBuf) -> Self {
+        Self { dir: AttemptDir::new(dir), seen: [Vec::new(), Vec::new()], line: String::new() }
+    }
+
+    /// The last line with something in it, of the stream that was written to since the last look.
+    pub(crate) fn look(&mut self) -> &str {
+        // stdout last: if both have grown, its line is shown.
+        for (seen, path) in self.seen.iter_mut().rev().zip([self.dir.stderr(), self.dir.stdout()]) {
+            // What cannot be read now can be at the next look, or is the engine's to complain of.
+            let end = end_of(&path, LOOK_BYTES).unwrap_or_default();
+            if end != *seen {
+                self.line = last_line(&end).unwrap_or_else(|| core::mem::take(&mut self.line));
+                *seen = end;
+            }
+        }
+        &self.line
+    }
+}
+
+/// The last line that shows anything. A carriage return begins a line anew, as on a terminal.
+fn last_line(bytes: &[u8]) -> Option<String> {
+    let plain = without_escapes(bytes);
+    let text = String::from_utf8_lossy(&plain);
+    let mut lines = text.rsplit(['\n', '\r']).map(|line| shown(line, Charset::Unicode));
+    lines.find(|line| !line.trim().is_empty()).map(|line| line.trim_end().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn the_line_that_was_written_last_is_shown_whichever_stream_it_is_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut tail = Tail::new(dir.path().to_owned());
+        assert_eq!(tail.look(), "");
+        let write = |name: &str, text: &str| fs::write(dir.path().join(name), text).unwrap();
+        write("stdout", "one\ntwo\n");
+        assert_eq!(tail.look(), "two");
+        write("stderr", "\x1b[31mwarning\x1b[0m\n\n");
+        assert_eq!(tail.look(), "warning");
+        write("stdout", "one\ntwo\n10 %\r20 %\r");
+        assert_eq!(tail.look(), "20 %");
+        assert_eq!(tail.look(), "20 %", "nothing new");
+        write("stderr", "\x1b[31mwarning\x1b[0m\n\n\n");
+        assert_eq!(tail.look(), "warning");
+        write("stderr", "both\n");
+        write("stdout", "have grown\n");
+        assert_eq!(tail.look(), "have grown");
+    }
+
+    #[test]
+    fn no_more_than_the_end_of_a_long_output_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut tail = Tail::new(dir.path().to_owned());
+        fs::write(dir.path().join("stdout"), "x".repeat(100_000)).unwrap();
+        assert_eq!(tail.look().len(), 4096);
+    }
+}

@@ -1,0 +1,304 @@
+//! What a person sees of a run as it goes: a picture on a terminal ([`crate::view::live`]), else one line an event that matters,
+//! on stderr; with `--json` every record on stdout.
+
+use crate::{
+    process::{invocation, messages, output},
+    text::words::{head, seconds},
+    view::{
+        describe::{flow_of, goals, how_to_answer, items, model_call, remarks, stopping},
+        live::{Live, since},
+    },
+};
+use envoi_contract::{handoff::Status as HandoffStatus, time::Timestamp};
+use envoi_engine::protocol::Standing;
+use envoi_kernel::{
+    Event, Record,
+    event::{AttemptSettled, CallOutcome, Course, HandoffWritten, InterruptRaised, Outcome, Routed},
+    ids::{InterruptId, RunId, VisitId},
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// See the module.
+pub(crate) struct Narrator {
+    run: RunId,
+    json: bool,
+    quiet: bool,
+    live: Option<Live>,
+    /// Questions are asked on this terminal.
+    asks_in_place: bool,
+    /// What comes first was lived by another run, and is not told again.
+    lived: bool,
+    /// Whether the run has been named yet.
+    named: bool,
+    /// Where the visit leads whose hand-off comes next.
+    leads: Option<(VisitId, String)>,
+    /// Visits that have parts, and when they began.
+    wholes: BTreeMap<VisitId, Timestamp>,
+    /// Questions that have been shown.
+    shown: BTreeSet<InterruptId>,
+}
+
+impl Narrator {
+    pub(crate) fn new(run: RunId, json: bool) -> Self {
+        Self {
+            run,
+            json,
+            quiet: false,
+            live: None,
+            asks_in_place: false,
+            lived: false,
+            named: false,
+            leads: None,
+            wholes: BTreeMap::new(),
+            shown: BTreeSet::new(),
+        }
+    }
+
+    /// The run is a fork: what it takes over is only shown, and not told.
+    pub(crate) fn forks(mut self) -> Self {
+        self.lived = true;
+        self
+    }
+
+    /// Says nothing but the end.
+    pub(crate) fn quiet(mut self) -> Self {
+        self.quiet = true;
+        self
+    }
+
+    /// Shows the run in this view, if there is one, in place of lines.
+    pub(crate) fn live(mut self, view: impl FnOnce(&RunId) -> Option<Live>) -> Self {
+        self.live = if self.json { None } else { view(&self.run) };
+        self
+    }
+
+    pub(crate) fn note(&mut self, text: &str) {
+        messages::say(text);
+    }
+
+    /// The run is begun or found: its name is the first thing said.
+    pub(crate) fn accepted(&mut self) {
+        // It comes after what was lived, or instead of it.
+        self.lived = false;
+        self.name();
+    }
+
+    fn name(&mut self) {
+        if !self.quiet && !self.json && !self.named {
+            messages::say(&format!("run {}", self.run));
+        }
+        self.named = true;
+    }
+
+    pub(crate) fn record(&mut self, record: &Record) {
+        if self.quiet {
+            return;
+        }
+        self.name();
+        self.lived = self.lived && !matches!(record.event, Event::RunForked(_));
+        if let Some(live) = &self.live {
+            live.record(record, !self.lived);
+        } else if self.json {
+            let line = serde_json::to_string(record).unwrap_or_default();
+            // A reader that went away does not end the run.
+            drop(output::data(&(line + "\n")));
+        } else if !self.lived {
+            self.told(record).iter().for_each(|line| messages::say(line));
+        }
+    }
+
+    /// Leaves the terminal to `work`, which asks a question there.
+    pub(crate) fn aside<T>(&self, work: impl FnOnce() -> T) -> T {
+        match &self.live {
+            Some(live) => live.aside(work),
+            None => work(),
+        }
+    }
+
+    /// How a person could answer from elsewhere is not said where the question is asked in place.
+    pub(crate) fn asks_in_place(mut self, it_does: bool) -> Self {
+        self.asks_in_place = it_does;
+        self
+    }
+
+    /// These questions are open, and nobody is asked here: those that have not been shown are, and several are counted.
+    pub(crate) fn waits(&mut self, open: &[&InterruptRaised]) {
+        if self.json || self.quiet || self.live.is_some() {
+            return;
+        }
+        for raised in open {
+            if self.shown.insert(raised.interrupt.clone()) {
+                messages::say(&question(&self.run, raised, open.len() == 1));
+            }
+        }
+        if open.len() > 1 {
+            messages::say(&format!(
+                "{} questions are open: {} inbox {}",
+                open.len(),
+                invocation::envoi(),
+                self.run
+            ));
+        }
+    }
+
+    pub(crate) fn rest(&mut self, standing: &Standing) {
+        let run = &self.run;
+        if self.json {
+            let line = serde_json::json!({
+                "run": run.as_str(),
+                "status": standing.status,
+                "terminal_reason": standing.terminal_reason,
+                "reason": standing.reason,
+                "exit_code": standing.exit_code,
+            });
+            drop(output::data(&format!("{line}\n")));
+            return;
+        }
+        let reason = standing.reason.as_deref().filter(|_| standing.exit_code != 0);
+        match &self.live {
+            Some(live) => live.rest(reason),
+            None => reason.into_iter().for_each(messages::say),
+        }
+        match standing.status.as_str() {
+            "failed" | "exhausted" | "cancelled" => {
+                let envoi = invocation::envoi();
+                eprintln!("look: {envoi} why {run}; {envoi} logs {run}   go on: {envoi} resume {run}");
+            }
+            "succeeded" => eprintln!("look: {} show {run}", invocation::envoi()),
+            _ => {}
+        }
+        drop(output::data(&format!("{run} {}\n", standing.status)));
+    }
+}
+
+/// A question in lines; where it is not the only one, the command names it.
+fn question(run: &RunId, raised: &InterruptRaised, is_alone: bool) -> String {
+    format!("{}\n  answer: {}", raised.question, how_to_answer(run, raised, is_alone))
+}
+
+impl Narrator {
+    /// What is said of an event in lines.
+    pub(crate) fn told(&mut self, record: &Record) -> Vec<String> {
+        remarks(&record.event).into_iter().chain(self.line(record)).collect()
+    }
+
+    fn line(&mut self, record: &Record) -> Option<String> {
+        let at = record.at;
+        Some(match &record.event {
+            Event::AttemptStarted(started) => {
+                let verifies = started.verifies.as_ref().map(|doubtful| format!(", to verify {doubtful}"));
+                format!("  {:<18} started{}", started.attempt.to_string(), verifies.unwrap_or_default())
+            }
+            Event::AttemptSettled(settled) if settled.given_up => {
+                format!("  {:<18} ended (given up)", settled.attempt.to_string())
+            }
+            Event::AttemptSettled(settled) if matches!(settled.outcome, Outcome::InDoubt { .. }) => {
+                format!("  {:<18} in doubt", settled.attempt.to_string())
+            }
+            Event::AttemptSettled(settled) if !settled.ok => {
+                let took = seconds(settled.duration_ms);
+                format!("  {:<18} failed after {took}: {}", settled.attempt.to_string(), error(settled))
+            }
+            // Those that were answered are in the run's account; there may be hundreds.
+            Event::ModelCallEnded(ended) if ended.outcome != CallOutcome::Ok => {
+                let of = ended.attempt.as_ref().map(ToString::to_string).unwrap_or_default();
+                format!("  {of:<18} {}", model_call(ended))
+            }
+            Event::TimerSet(timer) => format!("  {:<18} next try at {}", timer.visit.to_string(), timer.due),
+            Event::FannedOut(fanned) => {
+                self.wholes.insert(fanned.visit.clone(), at);
+                format!("  {:<18} {}", fanned.visit.to_string(), items(fanned))
+            }
+            Event::FlowEntered(entered) => {
+                self.wholes.insert(entered.visit.clone(), at);
+                format!("  {:<18} {}", entered.visit.to_string(), flow_of(entered))
+            }
+            Event::RunStopping(end) => stopping(end),
+            Event::GoalsReached(reached) => {
+                format!("  {:<18} {}", reached.visit.to_string(), goals(&reached.goals))
+            }
+            Event::Routed(routed) => {
+                let leads = leads(routed)?;
+                let line = format!("  {:<18} {leads}", routed.visit.to_string());
+                self.leads = Some((routed.visit.clone(), leads));
+                // Only an answer is routed without a hand-off to follow.
+                routed.audit.get("answer").map(|_| line)?
+            }
+            Event::HandoffWritten(written) => {
+                let leads = self.leads.take().filter(|(visit, _)| *visit == written.visit);
+                let began = self.wholes.remove(&written.visit);
+                let took_ms = began.map_or(written.handoff.duration_ms, |began| since(began, at));
+                done(written, took_ms, leads.as_ref().map(|(_, leads)| leads.as_str()))?
+            }
+            Event::InterruptRaised(_) if self.asks_in_place => return None,
+            Event::InterruptRaised(raised) => {
+                self.shown.insert(raised.interrupt.clone());
+                question(&self.run, raised, self.shown.len() == 1)
+            }
+            _ => return None,
+        })
+    }
+}
+
+fn error(settled: &AttemptSettled) -> String {
+    let error = settled.error.as_ref();
+    head(&error.map_or_else(String::new, |error| format!("{}: {}", error.code, error.message)))
+}
+
+fn leads(routed: &Routed) -> Option<String> {
+    match &routed.course {
+        Course::LoopBack(step) => Some(format!("back to {step}: {}", routed.signal.reason)),
+        Course::Round(step) => Some(format!("another round from {step}: {}", routed.signal.reason)),
+        Course::Enter(step) if routed.signal.route.is_some() => {
+            Some(format!("on to {step}: {}", routed.signal.reason))
+        }
+        _ => None,
+    }
+}
+
+fn done(written: &HandoffWritten, took_ms: u64, leads: Option<&str>) -> Option<String> {
+    let (visit, handoff) = (written.visit.to_string(), &written.handoff);
+    let told = match handoff.status {
+        HandoffStatus::Failed => return None,
+        HandoffStatus::Skipped => skipped(&handoff.routing_signal.reason),
+        HandoffStatus::Succeeded => {
+            let took = format!("done in {}", seconds(took_ms));
+            let parts = [took, head(&handoff.summary), leads.unwrap_or_default().to_owned()];
+            parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
+        }
+    };
+    Some(format!("  {visit:<18} {told}"))
+}
+
+/// `Given up: …` says itself what became of a visit; every other reason is why it was not done.
+fn skipped(reason: &str) -> String {
+    let mut said = reason.to_owned();
+    if let Some(first) = said.get_mut(..1) {
+        first.make_ascii_lowercase();
+    }
+    if said.starts_with("given up") { said } else { format!("skipped: {said}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::live::stage::Play;
+
+    #[test]
+    fn a_whole_took_as_long_as_from_its_beginning_to_its_end() {
+        let mut play =
+            Play::of("flow: f\nsteps:\n  - { id: look, for_each: [api, web], max_parallel: 1, run: x }\n");
+        play.ends(3_000, 0, "one", &[]).fills().ends(4_000, 0, "two", &[]);
+        let mut narrator = Narrator::new(RunId::new("run_1").unwrap(), false);
+        let told: Vec<String> = play.records.iter().flat_map(|record| narrator.told(record)).collect();
+        let expected = [
+            "  look.1             has 2 items, 1 at a time",
+            "  0.look.1.1         started",
+            "  0.look.1           done in 3.0 s; one",
+            "  1.look.1.1         started",
+            "  1.look.1           done in 4.0 s; two",
+            "  look.1             done in 7.0 s; item 0: one",
+        ];
+        assert_eq!(told, expected);
+    }
+}

@@ -1,0 +1,163 @@
+//! A question asked in place, on a terminal: what there is to know, what each answer leads to, and the answer, line by line.
+//!
+//! Owns the words and the order of the asking; where the lines come from and go to are arguments. It decides nothing: what
+//! it returns is an answer like any other, and may be refused like any other.
+
+use crate::view::{form, preview};
+use envoi_contract::json::Value;
+use envoi_kernel::{
+    Run,
+    event::{About, Choice, InterruptRaised},
+    ids::Principal,
+    input::Answer,
+    ledger::Ledger,
+};
+use std::io::{self, BufRead, Write};
+
+/// What came of asking.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Said {
+    /// An answer.
+    Answer(Box<Answer>),
+    /// Everything is to be shown.
+    Show,
+    /// Not now, or the input has ended.
+    Later,
+}
+
+/// The channel of an answer that was given here.
+const CHANNEL: &str = "terminal";
+
+/// The choices of a question, with what each leads to.
+pub(crate) type Choices = [(Choice, String)];
+
+/// Says what can be answered.
+pub(crate) fn put(choices: &Choices, output: &mut dyn Write) -> io::Result<()> {
+    for (choice, leads) in choices {
+        writeln!(output, "  {:<8} {leads}", choice.word())?;
+    }
+    writeln!(output, "  show     shows all there is to know; later leaves the question open")
+}
+
+/// Reads what is said to a question that has been put.
+pub(crate) fn ask(
+    run: &Run,
+    raised: &InterruptRaised,
+    (choices, by): (&Choices, Principal),
+    input: &mut dyn BufRead,
+    output: &mut dyn Write,
+) -> io::Result<Said> {
+    let words: Vec<&str> = choices.iter().map(|(choice, _)| choice.word()).chain(["show", "later"]).collect();
+    loop {
+        let prompt = format!("{}? ", words.join(", "));
+        let Some(line) = form::line(&prompt, input, output)? else { return Ok(Said::Later) };
+        let Some(word) = meant(&words, line.trim()) else {
+            writeln!(output, "  say one of these, or its first letters")?;
+            continue;
+        };
+        match choices.iter().map(|(choice, _)| *choice).find(|choice| choice.word() == word) {
+            Some(choice) => return answer(run, raised, choice, by, input, output),
+            None if word == "show" => return Ok(Said::Show),
+            None => return Ok(Said::Later),
+        }
+    }
+}
+
+/// The word that a line begins; `y` and `n` are understood where there is a yes and a no.
+fn meant<'w>(words: &[&'w str], line: &str) -> Option<&'w str> {
+    let line = line.to_ascii_lowercase();
+    let synonyms: &[&str] = match line.as_str() {
+        "" => return None,
+        "y" | "yes" => &["approve", "proceed"],
+        "n" | "no" => &["deny", "stop"],
+        _ => &[],
+    };
+    let known = words.iter().find(|word| synonyms.contains(word));
+    let mut begun = words.iter().filter(|word| word.starts_with(&line));
+    match (known, begun.next(), begun.next()) {
+        (Some(word), _, _) | (None, Some(word), None) => Some(word),
+        _ => words.iter().find(|word| **word == line).copied(),
+    }
+}
+
+/// What belongs to a choice: a form, words, or an amount.
+fn answer(
+    run: &Run,
+    raised: &InterruptRaised,
+    choice: Choice,
+    by: Principal,
+    input: &mut dyn BufRead,
+    output: &mut dyn Write,
+) -> io::Result<Said> {
+    let mut answer = Answer {
+        seen: raised.subject,
+        channel: CHANNEL.to_owned(),
+        ..Answer::new(raised.interrupt.clone(), choice, by)
+    };
+    let asks = run.step(&raised.visit).and_then(|step| step.asks());
+    let schema = asks.filter(|_| raised.about == About::Ask).and_then(|plan| plan.schema.as_ref());
+    if let (Some(schema), Choice::Approve | Choice::Respond) = (schema, choice) {
+        let Some(form) = form::ask(schema, input, output)? else { return Ok(Said::Later) };
+        answer.data = Some(form);
+    }
+    if choice == Choice::Raise {
+        let Some(more) = amount(raised, input, output)? else { return Ok(Said::Later) };
+        answer.raise = Some(more);
+    }
+    let needed = choice == Choice::Respond && answer.data.is_none();
+    let what = match choice {
+        Choice::Respond if needed => "answer",
+        Choice::Deny | Choice::Stop | Choice::Fail => "reason (Enter for none)",
+        Choice::Again => "what is to be done otherwise (Enter for nothing)",
+        _ => "note (Enter for none)",
+    };
+    loop {
+        let Some(line) = form::line(&format!("  {what}: "), input, output)? else { return Ok(Said::Later) };
+        if needed && line.trim().is_empty() {
+            writeln!(output, "    a question needs an answer that is not blank")?;
+            continue;
+        }
+        answer.text = Some(line).filter(|line| !line.is_empty());
+        return Ok(Said::Answer(Box::new(answer)));
+    }
+}
+
+fn amount(
+    raised: &InterruptRaised,
+    input: &mut dyn BufRead,
+    output: &mut dyn Write,
+) -> io::Result<Option<Ledger>> {
+    let bound = raised.evidence.get("bound").and_then(Value::as_str).unwrap_or_default();
+    loop {
+        let prompt = format!("  by how much `{bound}` is raised: ");
+        let Some(line) = form::line(&prompt, input, output)? else { return Ok(None) };
+        match preview::read_amount(raised, line.trim()) {
+            Ok(more) => return Ok(Some(more)),
+            Err(expected) => writeln!(output, "    {expected}")?,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_letters_are_enough_where_they_are_clear() {
+        let words = ["approve", "again", "deny", "show", "later"];
+        let rows = [
+            ("approve", Some("approve")),
+            ("ap", Some("approve")),
+            ("a", None),
+            ("y", Some("approve")),
+            ("No", Some("deny")),
+            ("s", Some("show")),
+            ("x", None),
+            ("", None),
+        ];
+        for (line, expected) in rows {
+            assert_eq!(meant(&words, line), expected, "{line}");
+        }
+        assert_eq!(meant(&["rerun", "fail"], "y"), None, "in doubt there is no plain yes");
+    }
+}

@@ -1,0 +1,428 @@
+//! `envoi show INT`: everything that one needs to decide a question.
+//!
+//! What is shown is what the answer counts for: the pinned flow, the last hand-off and the artifacts as the store has them.
+
+use crate::{
+    process::{failure::Failure, output},
+    text::{
+        diff,
+        words::{head, plain},
+    },
+    view::{
+        preview,
+        questions::{as_json, span, stands},
+    },
+};
+use envoi_contract::{digest::Digest, json::Value, time::Timestamp};
+use envoi_engine::load_run;
+use envoi_journal::{InboxRow, Reader};
+use envoi_kernel::{
+    Event, Record, Run,
+    event::{About, Blob, Change, FileChange, InterruptRaised},
+    files::MOST_LISTED,
+    ids::{InterruptId, Principal, RunId},
+};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// Lines of one file's diff, and of all of them.
+const MOST_LINES_A_FILE: usize = 80;
+const MOST_LINES: usize = 400;
+/// Changed files that are named; the rest are counted.
+const MOST_FILES: usize = 200;
+
+/// All that is known of a question.
+struct Asked {
+    row: InboxRow,
+    run: Run,
+    /// The event; none when the store was damaged.
+    raised: Option<InterruptRaised>,
+    records: Vec<Record>,
+    now: Timestamp,
+    /// Who looks at it.
+    by: Principal,
+}
+
+pub(crate) fn show(
+    reader: &Reader,
+    id: &RunId,
+    interrupt: &InterruptId,
+    (by, json): (&Principal, bool),
+) -> Result<u8, Failure> {
+    let asked = load(reader, id, interrupt, by)?;
+    let text =
+        if json { asked.json(reader)? } else { diff::lines(&asked.text(reader).map_err(Failure::store)?) };
+    output::data(&text).map(|()| 0)
+}
+
+/// All of it, for people.
+pub(crate) fn overview(
+    reader: &Reader,
+    id: &RunId,
+    interrupt: &InterruptId,
+    by: &Principal,
+) -> Result<String, Failure> {
+    load(reader, id, interrupt, by)?.text(reader).map_err(Failure::store)
+}
+
+/// What is most needed to answer, for people.
+pub(crate) fn brief(
+    reader: &Reader,
+    id: &RunId,
+    interrupt: &InterruptId,
+    by: &Principal,
+) -> Result<String, Failure> {
+    load(reader, id, interrupt, by)?.brief(reader).map_err(Failure::store)
+}
+
+/// The content of files that a question shows: what they were before the run, and what they are when it asks.
+pub(crate) fn contents(
+    reader: &Reader,
+    id: &RunId,
+    interrupt: &InterruptId,
+    by: &Principal,
+) -> Result<Vec<Blob>, Failure> {
+    let changed = load(reader, id, interrupt, by)?.changed(reader);
+    Ok(changed.into_iter().flat_map(|file| [file.before, file.after]).flatten().collect())
+}
+
+fn load(reader: &Reader, id: &RunId, interrupt: &InterruptId, by: &Principal) -> Result<Asked, Failure> {
+    let records = reader.records(id, 0, None).map_err(Failure::store)?;
+    let raised = records.iter().find_map(|record| match &record.event {
+        Event::InterruptRaised(raised) if raised.interrupt == *interrupt => Some(raised.as_ref().clone()),
+        _ => None,
+    });
+    let row = reader.question(id, interrupt).map_err(Failure::store)?;
+    Ok(Asked { row, run: load_run(reader, id)?, raised, records, now: envoi_engine::now(), by: by.clone() })
+}
+
+/// One file that the run has changed: what it was before the run, and what it is now.
+struct Changed {
+    path: String,
+    before: Option<Blob>,
+    /// The run made it.
+    created: bool,
+    after: Option<Blob>,
+}
+
+impl Asked {
+    fn is_open(&self) -> bool {
+        self.run.interrupts().any(|raised| raised.interrupt == self.row.interrupt)
+    }
+
+    fn text(&self, reader: &Reader) -> Result<String, std::fmt::Error> {
+        let mut text = String::new();
+        self.who_and_when(&mut text)?;
+        writeln!(text, "\n{}\n", self.row.question.trim_end())?;
+        if let Some(raised) = &self.raised {
+            self.evidence(raised, &mut text)?;
+        }
+        self.given(reader, &mut text)?;
+        self.form(&mut text)?;
+        self.last_handoff(&mut text)?;
+        self.files(reader, &mut text)?;
+        writeln!(text, "used       {}", crate::view::describe::used(&self.run))?;
+        if let (true, Some(raised)) = (self.is_open(), &self.raised) {
+            self.ways_on(raised, &mut text)?;
+        }
+        Ok(text)
+    }
+
+    fn brief(&self, reader: &Reader) -> Result<String, std::fmt::Error> {
+        let mut text = String::new();
+        writeln!(text, "{}\n", self.row.question.trim_end())?;
+        if let Some(raised) = &self.raised {
+            self.evidence(raised, &mut text)?;
+        }
+        if let Some(at) = self.row.expires_at {
+            writeln!(text, "  expires in {}", span(at, self.now))?;
+        }
+        if let Some(who) = self.who_may() {
+            writeln!(text, "  answer by: {who}")?;
+        }
+        let content = |blob: &Option<Blob>| blob.as_ref().and_then(|blob| reader.blob(&blob.digest).ok());
+        for file in self.changed(reader).into_iter().take(MOST_FILES) {
+            let known = file.created || file.before.is_some();
+            let (before, after) = (content(&file.before), content(&file.after));
+            writeln!(text, "  {}", line_of(&file, known, before.as_deref(), after.as_deref()))?;
+        }
+        Ok(text)
+    }
+
+    fn who_and_when(&self, text: &mut String) -> std::fmt::Result {
+        let row = &self.row;
+        let title = self.run.flow().title.as_deref().map_or_else(String::new, |title| format!(": {title}"));
+        writeln!(text, "question   {} ({})", row.interrupt, stands(row, self.now))?;
+        writeln!(text, "run        {} of {}{title}", row.run, self.run.flow().id)?;
+        writeln!(text, "step       {}, which asks for {}", row.visit, a_kind(row))?;
+        writeln!(text, "asked      {} ({} ago)", row.raised_at, span(self.now, row.raised_at))?;
+        if let Some(at) = row.expires_at {
+            writeln!(text, "expires    {at}")?;
+        }
+        if let Some(who) = self.who_may() {
+            writeln!(text, "answer by  {who}")?;
+        }
+        if let Some(subject) = self.raised.as_ref().and_then(|raised| raised.subject) {
+            writeln!(text, "shown      {subject}")?;
+        }
+        Ok(())
+    }
+
+    /// What was answered.
+    fn given(&self, reader: &Reader, text: &mut String) -> std::fmt::Result {
+        let Ok((at, given)) = reader.answer(&self.row.run, &self.row) else { return Ok(()) };
+        writeln!(
+            text,
+            "answer     {} by {} ({}) at {at}",
+            given.choice.word(),
+            given.by.actor,
+            given.channel
+        )?;
+        for line in given.text.lines() {
+            writeln!(text, "  {line}")?;
+        }
+        for (name, value) in given.data.as_object().into_iter().flat_map(|members| members.iter()) {
+            writeln!(text, "  {name}: {}", plain(value))?;
+        }
+        for file in &given.attachments {
+            let name = file.filename.as_deref().unwrap_or(&file.artifact_id);
+            writeln!(text, "  file {name} ({})", file.digest)?;
+        }
+        writeln!(text)
+    }
+
+    /// Who may answer, where not everybody may.
+    fn who_may(&self) -> Option<String> {
+        let plan = self.run.step(&self.row.visit)?.asks()?;
+        if self.row.about != About::Ask {
+            return None;
+        }
+        let votes: Vec<&str> =
+            self.run.votes(&self.row.interrupt).map(|vote| vote.by.actor.as_str()).collect();
+        let several = (plan.quorum > 1).then(|| {
+            let so_far = if votes.is_empty() { "nobody yet".to_owned() } else { votes.join(", ") };
+            format!("{} different people have to approve (so far: {so_far})", plan.quorum)
+        });
+        let starter = self.run.started().filter(|_| plan.not_by_starter);
+        let forked = self.run.forked().map(|forked| &forked.by.actor);
+        let other = starter.map(|started| {
+            let forked = forked.filter(|by| **by != started.by.actor);
+            let forked = forked.map_or_else(String::new, |by| format!(", and {by}, who forked it"));
+            format!("anybody but {}, who started the run{forked}", started.by.actor)
+        });
+        match (several, other) {
+            (Some(several), Some(other)) => Some(format!("{several}; {other}")),
+            (several, other) => several.or(other),
+        }
+    }
+
+    fn evidence(&self, raised: &InterruptRaised, text: &mut String) -> std::fmt::Result {
+        for (name, value) in raised.evidence.as_object().into_iter().flat_map(|members| members.iter()) {
+            let told = plain(value);
+            if matches!(told.as_str(), "" | "null" | "[]" | "0") {
+                continue;
+            }
+            match told.trim_end().contains('\n') {
+                false => writeln!(text, "  {name}: {}", diff::printable(told.trim_end()))?,
+                true => {
+                    writeln!(text, "  {name}:")?;
+                    told.trim_end()
+                        .lines()
+                        .try_for_each(|line| writeln!(text, "    {}", diff::printable(line)))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn form(&self, text: &mut String) -> std::fmt::Result {
+        let Some(schema) = self.schema() else { return Ok(()) };
+        writeln!(text, "form")?;
+        for field in envoi_flow::answers::fields(schema) {
+            let needed = match (&field.default, field.required) {
+                (Some(default), _) => format!(", {} unless said", plain(default)),
+                (None, true) => ", needed".to_owned(),
+                (None, false) => String::new(),
+            };
+            let expects = field.expects();
+            let about = field.description.map_or_else(String::new, |about| format!(": {about}"));
+            writeln!(text, "  {} ({}{needed}){about}", field.name, expects)?;
+        }
+        writeln!(text)
+    }
+
+    fn schema(&self) -> Option<&Value> {
+        let step = self.run.step(&self.row.visit)?;
+        step.asks().filter(|_| self.row.about == About::Ask)?.schema.as_ref()
+    }
+
+    fn last_handoff(&self, text: &mut String) -> std::fmt::Result {
+        let before = self.records.iter().take_while(|record| !self.is_this(record));
+        let last = before.filter_map(|record| match &record.event {
+            Event::HandoffWritten(written) => Some(written),
+            _ => None,
+        });
+        let Some(written) = last.last() else { return writeln!(text, "last hand-off  none\n") };
+        let handoff = &written.handoff;
+        let verdict = match handoff.verification_passed {
+            Some(true) => ", verified",
+            Some(false) => ", not verified",
+            None => "",
+        };
+        writeln!(text, "last hand-off  {} {}{verdict}", written.visit, handoff.status.word())?;
+        if let Some(error) = &handoff.error {
+            writeln!(text, "  {}", diff::printable(&head(error)))?;
+        }
+        for line in handoff.summary.lines().take(20) {
+            writeln!(text, "  {}", diff::printable(line))?;
+        }
+        writeln!(text)
+    }
+
+    fn is_this(&self, record: &Record) -> bool {
+        matches!(&record.event, Event::InterruptRaised(raised) if raised.interrupt == self.row.interrupt)
+    }
+
+    /// What the run had changed when it asked.
+    fn changed(&self, reader: &Reader) -> Vec<Changed> {
+        let mut all: BTreeMap<String, Changed> = BTreeMap::new();
+        for record in self.records.iter().take_while(|record| !self.is_this(record)) {
+            let Event::AttemptSettled(settled) = &record.event else { continue };
+            let files = reader.files_of(settled).unwrap_or_default();
+            let changed = |file: &&FileChange| !settled.late && file.change != Change::Unchanged;
+            for file in files.iter().filter(changed) {
+                let known = all.entry(file.path.clone()).or_insert_with(|| Changed {
+                    path: file.path.clone(),
+                    before: file.before.clone(),
+                    created: file.change == Change::Created,
+                    after: None,
+                });
+                known.after.clone_from(&file.blob);
+            }
+        }
+        // Put again: what is asked about is what lay in the workspace then.
+        for found in self.raised.iter().flat_map(|raised| &raised.found) {
+            if let Some(known) = all.get_mut(&found.path) {
+                known.after = found.digest.map(|digest| Blob { digest, size: 0 });
+            }
+        }
+        let real = |file: &Changed| match (&file.before, &file.after) {
+            (Some(before), Some(after)) => before.digest != after.digest,
+            (None, None) => !file.created,
+            _ => true,
+        };
+        all.into_values().filter(real).collect()
+    }
+
+    fn files(&self, reader: &Reader, text: &mut String) -> std::fmt::Result {
+        let changed = self.changed(reader);
+        if changed.is_empty() {
+            return writeln!(text, "files      none changed\n");
+        }
+        let folder = self.run.started().map(|started| format!("{}/{}", started.run_base, self.run.flow().id));
+        writeln!(text, "files      as the run leaves them in {}", folder.unwrap_or_default())?;
+        let content = |blob: &Option<Blob>| blob.as_ref().and_then(|blob| reader.blob(&blob.digest).ok());
+        let mut left = MOST_LINES;
+        for file in changed.iter().take(MOST_FILES) {
+            let (before, after) = (content(&file.before), content(&file.after));
+            let known = file.created || file.before.is_some();
+            writeln!(text, "  {}", line_of(file, known, before.as_deref(), after.as_deref()))?;
+            let shown = if known && left > 0 {
+                diff::unified(&file.path, before.as_deref(), after.as_deref(), MOST_LINES_A_FILE.min(left))
+            } else {
+                String::new()
+            };
+            left = left.saturating_sub(shown.lines().count());
+            shown.lines().try_for_each(|line| writeln!(text, "    {line}"))?;
+        }
+        if changed.len() > MOST_FILES {
+            writeln!(text, "  and {} more", changed.len().saturating_sub(MOST_FILES))?;
+        }
+        writeln!(text)
+    }
+
+    fn ways_on(&self, raised: &InterruptRaised, text: &mut String) -> std::fmt::Result {
+        writeln!(text)?;
+        for (choice, leads) in preview::choices(&self.run, raised, &self.by) {
+            writeln!(text, "{:<10} {leads}", choice.word())?;
+        }
+        if let Some(leads) = preview::silence(&self.run, raised) {
+            writeln!(text, "{:<10} {leads}", "no answer")?;
+        }
+        writeln!(
+            text,
+            "\nanswer: {}",
+            crate::view::describe::how_to_answer(&self.row.run, raised, self.run.interrupts().count() == 1)
+        )
+    }
+
+    fn json(&self, reader: &Reader) -> Result<String, Failure> {
+        let mut value = as_json(&self.row, self.now);
+        let open = self.is_open();
+        let text =
+            |value: &Value| serde_json::from_str::<serde_json::Value>(&value.compact()).unwrap_or_default();
+        let votes: Vec<_> = self
+            .run
+            .votes(&self.row.interrupt)
+            .map(|vote| json!({"by": vote.by.actor, "channel": vote.channel, "text": vote.text}))
+            .collect();
+        let answer = reader.answer(&self.row.run, &self.row).ok().map(|(at, given)| {
+            json!({
+                "at": at.to_string(), "choice": given.choice.word(), "by": given.by.actor, "channel": given.channel,
+                "text": given.text, "data": text(&given.data),
+                "attachments": given.attachments.iter().map(|file| text(&file.to_value())).collect::<Vec<_>>(),
+            })
+        });
+        let raised = self.raised.as_ref();
+        let leads = raised.filter(|_| open).map(|raised| {
+            let all = preview::choices(&self.run, raised, &self.by).into_iter();
+            all.map(|(choice, leads)| json!({"choice": choice.word(), "leads": leads})).collect::<Vec<_>>()
+        });
+        let digest = |blob: &Option<Blob>| blob.as_ref().map(|blob: &Blob| blob.digest.to_string());
+        let files = self.changed(reader).into_iter().take(MOST_LISTED).map(|file| {
+            json!({"path": file.path, "created": file.created, "before": digest(&file.before), "after": digest(&file.after)})
+        });
+        let more = json!({
+            "evidence": raised.map(|raised| text(&raised.evidence)),
+            "shown": raised.and_then(|raised| raised.subject).map(|subject: Digest| subject.to_string()),
+            "schema": self.schema().map(text),
+            "votes": votes,
+            "choices": leads,
+            "files": files.collect::<Vec<_>>(),
+            "given": answer,
+        });
+        if let (Some(members), serde_json::Value::Object(more)) = (value.as_object_mut(), more) {
+            members.extend(more);
+        }
+        Ok(format!("{value}\n"))
+    }
+}
+
+fn a_kind(row: &InboxRow) -> String {
+    let kind = row.kind.word().replace('_', " ");
+    match row.about {
+        About::Ask => format!("a {kind}"),
+        About::InDoubt => "a decision on an attempt in doubt".to_owned(),
+        About::Exhausted => "a decision on a loop without success".to_owned(),
+        About::Blocked => "a decision on a loop that cannot get further".to_owned(),
+        About::Review => "a look".to_owned(),
+        About::Limit => "a higher bound".to_owned(),
+        About::Agent => "an answer to another agent".to_owned(),
+        About::Stuck => "a decision on rounds without any goal reached".to_owned(),
+    }
+}
+
+fn line_of(file: &Changed, known: bool, before: Option<&[u8]>, after: Option<&[u8]>) -> String {
+    let path = diff::printable(&file.path);
+    let word = match (file.created, &file.after) {
+        (_, None) => "deleted",
+        (true, _) => "created",
+        (false, _) => "changed",
+    };
+    if !known {
+        return format!("{word} {path} (what it was before is not in the store)");
+    }
+    let (added, removed) = diff::stat(before, after);
+    format!("{word} {path} +{added} -{removed}")
+}
