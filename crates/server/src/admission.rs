@@ -30,7 +30,7 @@ pub(crate) fn check_host_and_origin(app: &App, parts: &Parts) -> Result<(), Prob
     check_origin(app, &parts.headers)
 }
 
-/// The token of the one `Authorization` header, of at most `most` bytes.
+/// The token of the `Authorization` header, of at most `most` bytes; `None` if there are several such headers.
 pub(crate) fn bearer_token(headers: &HeaderMap, most: usize) -> Option<&str> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let (value, None) = (values.next()?, values.next()) else { return None };
@@ -62,7 +62,8 @@ fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
     let mut values = headers.get_all(header::ORIGIN).iter();
     let Some(origin) = values.next() else { return Ok(()) };
     let origin = origin.to_str().unwrap_or_default();
-    // A proxy may speak TLS where the server does not; what is spoken in the clear is not the page of a server with TLS.
+    // A proxy in front may speak TLS where the server does not. A page without TLS is not the page of a server with
+    // TLS.
     let schemes = if app.settings.tls.is_some() { &["https"][..] } else { &["http", "https"] };
     let is_own = |host: &String| {
         schemes.iter().any(|scheme| origin.eq_ignore_ascii_case(&format!("{scheme}://{host}")))

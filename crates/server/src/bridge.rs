@@ -58,10 +58,10 @@ use tokio::{runtime::Handle, sync::watch, time::timeout};
 /// Most bytes of the body of a message (contract 5).
 const MAX_TURN: u64 = 1_000_000;
 
-/// Most bytes of a request of the OpenAI API, which carries whole conversations; what the reader of JSON takes.
+/// Most bytes of a request of the OpenAI API. It carries whole conversations; the JSON reader takes no more.
 const MAX_CHAT: u64 = 16 * 1024 * 1024;
 
-/// How long a streamed answer whose client is gone is still read for its use, and how many bytes of it.
+/// How long a streamed answer is still read for its usage after its client has gone, and how many bytes of it.
 const DRAINING: Duration = Duration::from_secs(5);
 const MAX_DRAINED: usize = 4 * 1024 * 1024;
 
@@ -80,7 +80,7 @@ pub(crate) fn forbidden() -> Response {
     Refusal::Forbidden.into_response(ErrorShape::Chat)
 }
 
-/// Whether a path is one of the bridge's, whether or not there is something.
+/// Whether a path belongs to the bridge, whether or not there is such an operation.
 pub(crate) fn is_below(path: &str) -> bool {
     path.strip_prefix(TURN_PATH).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
@@ -91,7 +91,7 @@ pub(crate) fn refused(path: &str, problem: Problem) -> Response {
     Refusal::from(problem).into_response(ErrorShape::of(path))
 }
 
-/// Does what an operation of the bridge is for.
+/// Performs an operation of the bridge.
 pub(crate) async fn perform(app: Arc<App>, operation: &'static Operation, mut request: Request) -> Response {
     let Some(caller) = request.extensions_mut().remove::<Caller>() else { return forbidden() };
     let tenant = caller.tenant.clone();
@@ -140,7 +140,7 @@ impl BridgeRequest {
         response::json(200, json!({"object": "list", "data": data}).to_string())
     }
 
-    /// `callModel`. The checks stand in the order of contract 5.
+    /// `callModel`. The order of the checks is that of contract 5.
     async fn turn(self, body: &mut Body, permit: Permit) -> Result<Response, Refusal> {
         let body = self.body(body, MAX_TURN).await?;
         let read = |models: &Models, body: &[u8]| {
@@ -248,7 +248,7 @@ impl BridgeRequest {
         in_time(self.app.settings.limits.request, read).await?.ok_or(Refusal::TooLarge(limit))
     }
 
-    /// Takes a body apart, in turns of tenants.
+    /// Parses a body, in turns of tenants.
     async fn parse<T: Send + 'static>(
         &self,
         body: Bytes,
@@ -316,7 +316,7 @@ impl BridgeRequest {
         self.unless_stopping(meter, answer.whole()).await
     }
 
-    /// Waits for a provider; if it fails, or the server is to stop, the call is over.
+    /// Waits for a provider. If it fails, or the server stops, the call ends.
     async fn unless_stopping<T>(
         &self,
         meter: &mut Meter,
@@ -349,7 +349,7 @@ impl BridgeRequest {
     }
 }
 
-/// Returns when the server is to stop.
+/// Returns when the server stops.
 async fn stop_requested(stopping: &mut watch::Receiver<bool>) {
     // An error means that the server is gone, which is a stop too.
     stopping.wait_for(|stop| *stop).await.ok();
@@ -442,7 +442,7 @@ impl PassThrough {
         }
     }
 
-    /// The call is over before its answer is; the client sees that the answer is not whole.
+    /// The call ends before its answer is complete; the client sees that the answer is broken off.
     async fn broken(&mut self, outcome: CallOutcome, reason: &str) -> io::Result<Bytes> {
         self.state = State::Closed;
         self.meter.end(outcome).await;
@@ -456,7 +456,7 @@ impl PassThrough {
         }
     }
 
-    /// The client is gone: reads on for what the call has used, then breaks it off.
+    /// The client is gone: reads on for the usage of the call, then ends it as broken off.
     async fn drain(mut self) {
         let mut stopping = self.stopping.clone();
         tokio::select! {

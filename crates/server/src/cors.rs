@@ -19,13 +19,13 @@ use axum::{
 };
 use std::{collections::BTreeSet, sync::Arc};
 
-/// Those of REST and of A2A.
+/// The methods of REST and of A2A.
 const METHODS: &str = "GET, POST, DELETE";
 
 /// How long a browser may remember the answer, in seconds: browsers take at most two hours.
 const MAX_AGE_S: u32 = 600;
 
-/// Headers of answers that a page may read besides those that every page may.
+/// Headers of answers that a page may read, besides those that every page may read.
 const SHOWN: [HeaderName; 8] = [
     header::ETAG,
     header::RETRY_AFTER,
@@ -81,7 +81,7 @@ fn preflight(app: &App, parts: &Parts) -> Response {
     response
 }
 
-/// Headers that a page may send: those of the operations, and what goes along with all of them.
+/// Headers that a page may send: those of the operations, and those of every request.
 fn allowed_headers() -> Vec<String> {
     let params = operation::ALL.iter().flat_map(|operation| operation.params);
     let named = params.filter(|param| param.place == ParamIn::Header).map(|param| param.name);
@@ -93,7 +93,7 @@ fn allowed_headers() -> Vec<String> {
 }
 
 fn put(headers: &mut HeaderMap, name: HeaderName, value: &str) {
-    // Names of headers are well formed as the value of one.
+    // A list of header names is a valid header value.
     if let Ok(value) = HeaderValue::from_str(value) {
         headers.insert(name, value);
     }

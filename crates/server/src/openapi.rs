@@ -11,10 +11,10 @@ mod schemas;
 use crate::operation::{self, Content, Gate, Method, Operation, Param, ParamIn};
 use serde_json::{Map, Value, json};
 
-/// The document, as it is served and kept in `spec/openapi.json`.
+/// The text of the document, as it is served and as it stands in `spec/openapi.json`.
 #[must_use]
 pub fn text() -> String {
-    // A document without a map that is not a string's cannot fail.
+    // All keys of the document are strings, so that writing it cannot fail.
     serde_json::to_string_pretty(&document()).unwrap_or_default() + "\n"
 }
 
@@ -127,7 +127,7 @@ fn responses(operation: &Operation) -> Value {
 
 fn media(content: Content) -> Option<Value> {
     let reference = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
-    // As its readers see it, not the text of it.
+    // The parsed flow, as an object: the schema does not describe the text of the file.
     let flow = json!({"type": "object", "additionalProperties": true, "description": "A flow file: urn:envoi:flow:v1"});
     Some(match content {
         Content::None => return None,

@@ -1,6 +1,6 @@
 //! Every operation of the interface: the one table by which requests are routed, admitted, and described.
 //!
-//! Owns what there is, not how it is done. Pure: `xtask` writes the OpenAPI document from it.
+//! Owns which operations exist, not how they are performed. Pure: `xtask` writes the OpenAPI document from it.
 
 use crate::auth::scope::Scope;
 
@@ -35,18 +35,18 @@ pub struct Param {
     pub kind: &'static str,
     /// What it is.
     pub about: &'static str,
-    /// The words that it may be; any, if there are none.
+    /// The values that it takes; any, if the list is empty.
     pub words: &'static [&'static str],
-    /// The least and the most that it may be, if it is a number.
+    /// The least and the most value of a number.
     pub range: Option<(u64, u64)>,
-    /// What it has to look like, if it is a text that is not just any.
+    /// The pattern of a text.
     pub pattern: Option<&'static str>,
 }
 
 /// How a request without a good token is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gate {
-    /// By a problem: 401, or 403 if the token is good for too little.
+    /// By a problem: 401, or 403 if the token lacks a scope.
     Token,
     /// As contract 5 requires: 403 in every case. Tokens of attempts are good here, and `X-Envoi-Bridge-Token` may
     /// carry one.
@@ -76,7 +76,7 @@ pub enum Content {
     Problem,
 }
 
-/// A response that an operation is known to give.
+/// A documented response of an operation.
 #[derive(Debug, Clone, Copy)]
 pub struct Outcome {
     /// The status.
@@ -98,7 +98,7 @@ pub struct Operation {
     pub path: &'static str,
     /// How it is guarded.
     pub gate: Gate,
-    /// What a token must be good for: one of these.
+    /// The scopes of which a token needs one.
     pub scopes: &'static [Scope],
     /// In a sentence.
     pub summary: &'static str,
@@ -106,7 +106,7 @@ pub struct Operation {
     pub params: &'static [Param],
     /// What is sent.
     pub body: Content,
-    /// What may come of it. That there is no good token (401) and that the token is good for too little (403) is added.
+    /// The documented responses. 401 (no good token) and 403 (a token without the scope) are added.
     pub outcomes: &'static [Outcome],
 }
 
@@ -611,7 +611,7 @@ pub const ALL: &[Operation] = &[
     },
 ];
 
-/// What every operation may come to besides.
+/// The responses of an operation, including those that every operation has.
 #[must_use]
 pub fn outcomes(operation: &Operation) -> Vec<Outcome> {
     let mut all = operation.outcomes.to_vec();

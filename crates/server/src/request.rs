@@ -57,7 +57,7 @@ impl ApiRequest {
         Ok(Self { bearer, headers: parts.headers.clone(), body: Bytes::new(), params, query })
     }
 
-    /// Reads the body, which may have so many bytes.
+    /// Reads the body, of at most `limit` bytes.
     pub(crate) async fn read_body(&mut self, body: &mut Body, limit: u64) -> Result<(), Problem> {
         self.body = body::whole(body, limit).await?.ok_or_else(|| Problem::too_large(limit))?;
         Ok(())
@@ -68,12 +68,12 @@ impl ApiRequest {
         find(&self.params, name).unwrap_or_default()
     }
 
-    /// A parameter after the question mark.
+    /// A parameter of the query.
     pub(crate) fn query(&self, name: &str) -> Option<&str> {
         find(&self.query, name)
     }
 
-    /// All parameters after the question mark.
+    /// All parameters of the query.
     pub(crate) fn queries(&self) -> &[(String, String)] {
         &self.query
     }
@@ -83,7 +83,7 @@ impl ApiRequest {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// A number after the question mark.
+    /// A number in the query.
     pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Problem> {
         let read = |text: &str| {
             let bad = || Problem::bad_request(format!("`{name}` is not a whole number"));
@@ -113,7 +113,7 @@ impl ApiRequest {
         self.headers.get("last-event-id").map(|value| value.to_str().unwrap_or_default())
     }
 
-    /// The trace that the client is in; several are none.
+    /// The trace that the client is in; with several headers, none.
     pub(crate) fn traceparent(&self) -> Option<&str> {
         let mut said = self.headers.get_all("traceparent").iter();
         let only = said.next().filter(|_| said.next().is_none())?;
@@ -151,13 +151,13 @@ impl ApiRequest {
         if kept.body == asked.body { Ok(id) } else { Err(Problem::key_reused()) }
     }
 
-    /// Whether the decision about `run` that this request wants is in the journal: it has come before, with the same key.
+    /// Whether the journal has the decision of this request: it came before, with the same key.
     pub(crate) fn was_done(&self, app: &App, operation: &str, run: &RunId) -> Result<bool, Problem> {
         let Some(of) = self.request_of(operation)? else { return Ok(false) };
         app.read(|reader| reader.has_request(run, &known_as(&of)).map_err(Problem::from))
     }
 
-    /// Which request this is, whatever its body: nothing without a key. A key is of the token that brings it.
+    /// What identifies this request, whatever its body; `None` without a key. A key belongs to the token that sends it.
     fn request_of(&self, operation: &str) -> Result<Option<String>, Problem> {
         let params: Vec<&str> = self.params.iter().map(|(_, value)| value.as_str()).collect();
         let of = |key| format!("{operation}\n{}\n{}\n{key}", self.bearer.id, params.join("\n"));
@@ -189,12 +189,12 @@ impl ApiRequest {
         Principal { tenant: self.bearer.tenant.clone(), actor: self.bearer.name.clone() }
     }
 
-    /// The run that the path names, if it is the tenant's.
+    /// The run in the path, if it belongs to the tenant.
     pub(crate) fn run(&self, app: &App) -> Result<RunId, Problem> {
         self.run_named(app, self.param("run"))
     }
 
-    /// The run of this id, if it is the tenant's. That there is none, and that it is another's, are the same.
+    /// The run of this id, if it belongs to the tenant. For another tenant's run the answer is the same as for none.
     pub(crate) fn run_named(&self, app: &App, id: &str) -> Result<RunId, Problem> {
         let run = RunId::new(id).map_err(|_| Problem::no_run(id))?;
         let tenant = app.read(|reader| reader.tenant_of(&run).map_err(Problem::from))?;
@@ -219,7 +219,8 @@ pub(crate) fn text<'m>(members: &'m Object, name: &str) -> Result<Option<&'m str
     if members.get(name).is_some_and(Value::is_null) { Ok(None) } else { word(members, name) }
 }
 
-/// A text that is one of several, or of a form of its own: null is none of those, and not the same as leaving it out.
+/// A string with a form of its own, such as one of several values. Null is not such a value, and not the same as
+/// absence.
 pub(crate) fn word<'m>(members: &'m Object, name: &str) -> Result<Option<&'m str>, Problem> {
     match members.get(name) {
         None => Ok(None),

@@ -21,7 +21,7 @@ const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 /// Longest id that a client may bring.
 const MAX_BYTES: usize = 128;
 
-/// Around everything else that is done for a request.
+/// Wraps everything else that is done for a request.
 pub(crate) async fn log_request(request: Request, next: Next) -> Response {
     let id = id(request.headers());
     let route = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);

@@ -35,14 +35,14 @@ type Work = fn(&App, &ApiRequest) -> Result<Response, Problem>;
 /// How the work of an operation is done.
 #[derive(Clone, Copy)]
 enum Handling {
-    /// On a thread that may block, with the whole body.
+    /// On a thread that may block, with the whole body read.
     Blocking(Work),
-    /// So too, in turns: it begins a run, which may take long.
+    /// As `Blocking`, in turns: it starts a run, which may take long.
     Beginning(Work),
     /// As a stream of events.
     FollowRun,
     FollowQuestions,
-    /// With a body that is too large to be held.
+    /// With a body that is too large for memory.
     Upload,
     /// By calling a model.
     Bridge,
@@ -150,7 +150,7 @@ async fn admitted(State(app): State<Arc<App>>, request: Request, next: Next) -> 
     }
 }
 
-/// Whether the client may have this connection.
+/// Whether the client may use this connection.
 fn takes_connection(app: &App, parts: &Parts, tenant: &str, token: &str) -> bool {
     let seat = parts.extensions.get::<ConnectionOwner>();
     seat.is_none_or(|seat| app.connections.assign(seat, &format!("{tenant}/{token}")))
@@ -161,7 +161,7 @@ fn too_many_connections() -> Problem {
     Problem::too_many("TOO_MANY_CONNECTIONS", detail).retry_after(1)
 }
 
-/// The connection ends with this: others wait for its place.
+/// Closes the connection after this response, so that another client gets its place.
 fn closed(mut response: Response) -> Response {
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     response
@@ -193,7 +193,7 @@ async fn admitted_to_bridge(app: Arc<App>, request: Request, next: Next) -> Resp
     }
 }
 
-/// A refusal, once the client has sent what it wanted to send.
+/// A refusal, once the client has stopped sending.
 async fn refused(problem: Problem, body: Body) -> Response {
     with_body_gone(problem.into_response(), body).await
 }

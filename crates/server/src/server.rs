@@ -1,7 +1,7 @@
-//! The server at work: a listener, connections, and their end.
+//! The running server: its listener, its connections, and how it stops.
 //!
-//! Stopping is quick: streams end at their next look, which is now; requests under way may finish; what is left after that
-//! is broken off. Nothing is lost by it: what was acknowledged is in the journal, and readers know their place.
+//! The server stops quickly: streams end at once, requests under way may finish, and what is left after that is broken
+//! off. Nothing is lost by it: the journal has what was acknowledged, and readers of streams know their position.
 
 use crate::{
     a2a::push_events::RunEventSources,
@@ -41,16 +41,16 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-/// How long a client may take to send a request's head, or to shake hands.
+/// How long a client may take to send the head of a request, or for its TLS handshake.
 const HEAD: Duration = Duration::from_secs(10);
 
 /// Bytes of a request's head, and of what is written ahead of a slow reader.
 const BUFFER: usize = 64 * 1024;
 
-/// Threads for work that blocks. More requests than that wait their turn.
+/// Threads for blocking work. Further requests wait for one.
 const BLOCKING_THREADS: usize = 32;
 
-/// Wait after the machine has refused a connection, such as for want of descriptors.
+/// The pause after the machine has refused a connection, for example because it has no file descriptors left.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// See the module.
@@ -124,7 +124,7 @@ impl Server {
         format!("{scheme}://{}", self.address)
     }
 
-    /// Takes no more, ends the streams, gives what is under way `patience` to finish, and breaks off the rest.
+    /// Stops accepting, ends the streams, gives requests under way `patience` to finish, and breaks off the rest.
     pub fn stop(self, patience: Duration) {
         let Self { runtime, stop, stopped, dispatcher, .. } = self;
         let until = Instant::now() + patience;
@@ -176,7 +176,7 @@ async fn accept(mut door: Listener, places: Arc<Semaphore>) {
         // Events are small and wanted at once.
         // Without either of these the connection is slower or takes more memory, and works.
         stream.set_nodelay(true).ok();
-        // What the machine takes of a slow reader is bounded too; left to itself it grows to megabytes.
+        // The kernel's send buffer for a slow reader is bounded too; by default it grows to megabytes.
         set_socket_send_buffer_size(&stream, BUFFER).ok();
         let acceptor = door.acceptor.clone();
         let router = door.router.clone();
@@ -197,7 +197,7 @@ async fn accept(mut door: Listener, places: Arc<Semaphore>) {
     while connections.join_next().await.is_some() {}
 }
 
-/// One connection, to its end; after the request that is under way, once the server is to stop.
+/// Serves one connection to its end. When the server stops, the request under way is the last one.
 async fn serve_connection(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     router: Router,
@@ -213,7 +213,7 @@ async fn serve_connection(
     });
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     tokio::select! {
-        // What goes wrong on the way is the client's to see.
+        // An error on the way is the client's to see.
         _ = connection.as_mut() => return,
         _ = stopping.wait_for(|stop| *stop) => connection.as_mut().graceful_shutdown(),
     }

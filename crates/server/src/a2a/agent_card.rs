@@ -22,7 +22,7 @@ use envoi_contract::json::Value;
 use envoi_journal::{ReadError, RegisteredFlow};
 use std::collections::BTreeSet;
 
-/// The scheme, the name and the port by which clients find the server: as configured, else as this request has.
+/// The scheme, host and port by which clients find the server: as configured, else those of this request.
 pub(crate) fn base(app: &App, host: &str) -> String {
     if let Some(url) = &app.settings.a2a.url {
         return url.clone();
@@ -60,7 +60,7 @@ pub(crate) fn public(app: &App, parts: &Parts) -> Result<Response, Problem> {
         (header::ETAG, served.etag.as_str()),
         (header::LAST_MODIFIED, served.last_modified.as_str()),
         (header::CACHE_CONTROL, served.cache_control),
-        // Where requests go depends on the name by which it was found.
+        // The addresses in the card depend on the host of the request.
         (header::VARY, "host, a2a-version"),
     ] {
         let value = HeaderValue::from_str(text).map_err(Problem::internal)?;
@@ -75,14 +75,14 @@ pub(crate) fn extended(app: &App, client: &Client) -> Result<Value, Fault> {
         .read(|reader| reader.registered_flows(&client.bearer.tenant))
         .map_err(|error: ReadError| internal_fault(app, error))?;
     let mut seen = BTreeSet::new();
-    // Of each id the newest, which is what the id starts.
+    // The newest flow of each id, which is the one that the id starts.
     let skills: Vec<Skill> =
         flows.iter().filter(|flow| seen.insert(flow.id.as_str())).filter_map(skill).collect();
     let url = format!("{}/a2a", client.base);
     Ok(card::extended(about(&url), client.version, &skills))
 }
 
-/// A flow as a skill; one that this version cannot read is none.
+/// A flow as a skill; `None` for a flow that this version cannot read.
 fn skill(registered: &RegisteredFlow) -> Option<Skill> {
     let flow = envoi_flow::load_with(&registered.file, &registered.text, &registered.parts).ok()?.flow;
     let names: Vec<String> = flow.inputs.iter().map(|input| format!("`{}`", input.name)).collect();

@@ -24,9 +24,9 @@ pub(crate) struct Client {
     pub(crate) extensions: Extensions,
     /// The flow that the path, or the `tenant` of the request, names.
     pub(crate) flow: Option<String>,
-    /// The trace that the request is part of.
+    /// The trace that the request belongs to.
     pub(crate) trace: Option<String>,
-    /// Where the server is for them: a scheme, a name and a port.
+    /// The address of the server for this client: a scheme, a host and a port.
     pub(crate) base: String,
 }
 
@@ -36,7 +36,7 @@ impl Client {
         Principal { tenant: self.bearer.tenant.clone(), actor: self.bearer.name.clone() }
     }
 
-    /// Their token is good for one of these.
+    /// Checks that the token has one of these scopes.
     ///
     /// # Errors
     /// It is not.
@@ -49,7 +49,7 @@ impl Client {
         Err(Fault::new(Kind::PermissionDenied).detail(detail).code("SCOPE_TOO_SMALL"))
     }
 
-    /// The right to one more open stream, or to be waited for as long as one.
+    /// The right to one more open stream, or to a request that waits as long as one.
     ///
     /// # Errors
     /// The token has as many as it may.
@@ -61,7 +61,7 @@ impl Client {
     }
 }
 
-/// Whose fault a problem is decides its kind; its code is Envoi's.
+/// The kind of a fault follows from whose fault the problem is; its code is Envoi's.
 impl From<Problem> for Fault {
     fn from(problem: Problem) -> Self {
         let kind = match (problem.code.as_str(), problem.status.as_u16()) {
@@ -72,7 +72,7 @@ impl From<Problem> for Fault {
             (_, 429) => Kind::TooMuch,
             (_, 503) => Kind::Unavailable,
             (_, 500..) => Kind::Internal,
-            // The request was understood, and does not fit what is there.
+            // The request was understood, but does not fit the present state.
             _ => Kind::InvalidParams,
         };
         let again = problem.retry_after_s();
@@ -80,7 +80,7 @@ impl From<Problem> for Fault {
     }
 }
 
-/// Reads from the store fail for the server, never for the client.
+/// A failure of the store: the cause is logged, and the client gets an internal error.
 pub(crate) fn internal_fault(app: &App, cause: impl core::fmt::Display) -> Fault {
     let problem = Problem::internal(cause);
     app.note(&problem);

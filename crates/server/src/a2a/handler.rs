@@ -1,7 +1,7 @@
-//! The way in over A2A: from a request of HTTP to an operation, and from what comes of it to a response.
+//! Handles requests of A2A: finds the operation of an HTTP request, performs it, and writes the response.
 //!
-//! Two bindings, two versions, one operation each: [`perform`] knows neither. Errors of JSON-RPC ride HTTP 200, but for those that are
-//! about the token or the bounds of the server: a client that looks at the status alone is to see them.
+//! There are two bindings and two versions; [`perform`] knows neither. Errors of JSON-RPC have HTTP status 200, except
+//! those about the token or the limits of the server, so that clients that look only at the status see them.
 
 use super::{
     agent_card,
@@ -40,7 +40,7 @@ use std::sync::Arc;
 const A2A_JSON: &str = "application/a2a+json";
 const JSON: &str = "application/json";
 
-/// The extensions that are known here.
+/// The extensions that this server knows.
 pub(crate) const OURS: [&str; 1] = [EXTENSION_URI];
 
 /// Everything below `/a2a`.
@@ -80,7 +80,7 @@ pub(crate) async fn card(app: Arc<App>, request: HttpRequest) -> Response {
     found.unwrap_or_else(|problem| refusal::of(&parts, problem))
 }
 
-/// The operation as figures name it.
+/// The name of the operation in metrics.
 const fn operation_name(method: Method) -> &'static str {
     match method {
         Method::Send => "a2aSendMessage",
@@ -194,7 +194,7 @@ async fn over_rest(
 }
 
 fn rest_request(request: &ApiRequest, flow: &Option<String>, rest: &RestTarget) -> Result<Request, Fault> {
-    // The other version has no such binding.
+    // 0.3 has no such binding.
     if version(request)? == Version::V03 {
         let detail = "HTTP+JSON is spoken in 1.0 alone; say so with `A2A-Version: 1.0`";
         return Err(Fault::new(Kind::VersionNotSupported).detail(detail).note("supportedVersions", "1.0"));
@@ -207,7 +207,7 @@ fn rest_request(request: &ApiRequest, flow: &Option<String>, rest: &RestTarget) 
     super::protocol::read_rest(rest.method, path, request.queries(), &request.body)
 }
 
-/// The request without its frame: headers, query, the whole body.
+/// The request: its headers, its query and its whole body.
 async fn read(
     app: &Arc<App>,
     parts: &mut Parts,
@@ -284,7 +284,7 @@ async fn perform(
         Params::Stream(message) => {
             let shared = Arc::clone(app);
             let owned = client.clone();
-            // Before anything is done: what is refused has changed nothing.
+            // Checked before anything else is done, so that a refusal changes nothing.
             let permit = client.permit(app)?;
             let beginning = start_key(&message);
             let work = move || send::send(&shared, &owned, &message);
@@ -311,14 +311,14 @@ async fn in_request_time<T>(app: &App, work: impl Future<Output = Result<T, Faul
     in_time(longest, async { Ok(work.await) }).await.map_err(Fault::from)?
 }
 
-/// A message that may begin a run, for it names no task: by what it is known if it comes again.
+/// For a message that may start a run, because it names no task: the key under which the same message comes again.
 fn start_key(request: &SendRequest) -> Option<Option<String>> {
     let message = &request.message;
     let known = || message.context_id.as_ref().map(|context| format!("{context}\n{}", message.id));
     message.task_id.is_none().then(known)
 }
 
-/// Does blocking work; in turns, if it begins a run.
+/// Does blocking work; if it starts a run, in turns.
 async fn in_turn<T: Send + 'static>(
     app: &App,
     client: &Client,
@@ -343,7 +343,7 @@ async fn send_and_wait(app: &Arc<App>, client: Client, request: SendRequest) -> 
     // 0.3 leaves the choice to the server. A client that does not ask to wait may not be able to, so that it gets the
     // task at once.
     let waits = !return_immediately.unwrap_or(true);
-    // Before anything is done: what is refused has changed nothing.
+    // Checked before anything else is done, so that a refusal changes nothing.
     let permit = waits.then(|| client.permit(app)).transpose()?;
     let beginning = start_key(&request);
     let work = move || send::send(&shared, &owned, &request);

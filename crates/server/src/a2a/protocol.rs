@@ -8,7 +8,7 @@
 //! 3. [`read`] reads the parameters (`v1`, `v03`) into a [`request::Request`], which is the same for both. One refusal names all
 //!    fields that are wrong.
 //! 4. The server makes of it a [`request::Reply`], a stream of [`model::StreamItem`], or a [`fault::Fault`].
-//! 5. [`write`] or [`write_item`] writes it in the words of the version, and [`json_rpc`] puts the frame around it.
+//! 5. [`write()`] or [`write_item`] writes it in the words of the version, and [`json_rpc`] puts the frame around it.
 //!
 //! [`card`] is what an agent states about itself.
 

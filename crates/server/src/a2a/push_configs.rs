@@ -17,13 +17,13 @@ use envoi_kernel::ids::{RunId, Seq};
 /// Configurations of one task.
 const MAX_CONFIGS: usize = 16;
 
-/// Digits of the digest that an id is made of.
+/// Digits of the digest in an id.
 const ID_DIGITS: usize = 26;
 
 /// Longest of its texts.
 const MAX_BYTES: usize = 4096;
 
-/// Whether a configuration can be one. Where a name leads is found out when something is posted there.
+/// Checks a configuration. Where a host name leads is checked when something is posted there.
 pub(crate) fn check(app: &App, push: &PushConfig) -> Result<(), Fault> {
     if let Err(reason) = app.settings.a2a.push.place(&push.url) {
         return Err(Fault::violation("url", format!("Cannot be posted to: {reason}.")));
@@ -39,7 +39,7 @@ pub(crate) fn check(app: &App, push: &PushConfig) -> Result<(), Fault> {
         ("authentication.credentials", credentials.map(|credentials| credentials.0.as_str())),
     ];
     for (field, text) in texts.into_iter().filter_map(|(field, text)| Some((field, text?))) {
-        // They are sent in a header.
+        // These texts are sent in headers.
         if text.len() > MAX_BYTES || text.bytes().any(|byte| byte.is_ascii_control()) {
             return Err(Fault::violation(field, "Must be one line, and not so long."));
         }
@@ -47,7 +47,7 @@ pub(crate) fn check(app: &App, push: &PushConfig) -> Result<(), Fault> {
     Ok(())
 }
 
-/// `CreateTaskPushNotificationConfig`; one of the same id and token is replaced.
+/// `CreateTaskPushNotificationConfig`; replaces one with the same id and token.
 pub(crate) fn set(app: &App, client: &Client, push: &PushConfig) -> Result<Reply, Fault> {
     client.require(&[Scope::Run])?;
     let run = loader::run_of(app, client, push.task_id.as_deref().unwrap_or_default())?;
@@ -59,7 +59,7 @@ pub(crate) fn set(app: &App, client: &Client, push: &PushConfig) -> Result<Reply
     Ok(Reply::Push(shown(&row, &client.bearer.id)))
 }
 
-/// Whether a run may have this configuration beside those that it has, or in the place of one.
+/// Checks that a run has room for this configuration, or has one that it replaces.
 pub(crate) fn check_room(app: &App, client: &Client, run: &RunId, push: &PushConfig) -> Result<(), Fault> {
     let rows =
         app.read(|reader| reader.pushes(run)).map_err(|error: ReadError| internal_fault(app, error))?;
@@ -124,7 +124,7 @@ pub(crate) fn keep(
     }
 }
 
-/// Sends to this configuration, which was just kept, from now on.
+/// Sends to this stored configuration from now on.
 pub(super) fn announce(app: &App, row: &PushRow) {
     let tenant = app.read(|reader| reader.tenant_of(&row.run)).unwrap_or_else(|error: ReadError| {
         // Logged only: without its tenant the configuration counts for its run alone.
@@ -151,7 +151,7 @@ pub(crate) fn list(
     page_token: Option<&str>,
 ) -> Result<Reply, Fault> {
     let rows = of(app, client, task)?;
-    // A page goes on behind the id that its token is.
+    // The token of a page is the last id before it.
     let behind = rows.iter().filter(|row| page_token.is_none_or(|after| row.id.as_str() > after));
     let size = page_size.and_then(|size| usize::try_from(size).ok()).unwrap_or(MAX_CONFIGS);
     let page: Vec<&PushRow> = behind.clone().take(size).collect();
@@ -161,12 +161,12 @@ pub(crate) fn list(
     Ok(Reply::Pushes { configs, next_page_token })
 }
 
-/// `DeleteTaskPushNotificationConfig`; that there is none is as good.
+/// `DeleteTaskPushNotificationConfig`; deleting one that does not exist succeeds.
 pub(crate) fn delete(app: &App, client: &Client, task: &str, id: &str) -> Result<Reply, Fault> {
     client.require(&[Scope::Run])?;
     let run = loader::run_of(app, client, task)?;
     app.store.forget_push(&run, id).map_err(|error| internal_fault(app, error))?;
-    // Its next turn finds that it is gone.
+    // The next turn of the configuration finds that it is gone.
     app.push_scheduler.committed(&run, app.now());
     Ok(Reply::Nothing)
 }

@@ -103,7 +103,7 @@ enum Next {
     Over,
 }
 
-/// What a message opens: from the moment that it began or moved the task, to where the task comes to rest.
+/// The stream of a message: from the moment in which it started or moved the task, to where the task comes to rest.
 pub(crate) async fn of_message(
     app: &Arc<App>,
     client: Client,
@@ -191,7 +191,7 @@ fn is_of(record: &Record, request: Option<&str>) -> bool {
     }
 }
 
-/// A task as it stands; or, for a client that knows it up to a place, what it does not know yet.
+/// A task as it stands; or, for a client that names a position, the updates after it.
 ///
 /// 1.0 refuses a subscription to a task that is over (3.1.6). 0.3 leaves it open, and its reference server sends the
 /// task and ends: a client that lost its stream just before the end gets the result that way.
@@ -315,7 +315,7 @@ impl Reading {
         loop {
             let LoadedTask { run, fold, .. } = &self.seen;
             let read = app.read(|reader| {
-                // A token that is good no more sees nothing more.
+                // A token that is good no more gets nothing more.
                 if !token::still_good(reader, &client.bearer.id, app.now())? {
                     return Ok::<_, Problem>(None);
                 }

@@ -1,4 +1,4 @@
-//! Tasks: one as it stands, a page of them, the end of one.
+//! Tasks: one is shown, a page of them is listed, one is cancelled.
 
 use super::{
     client::{Client, internal_fault},
@@ -33,7 +33,7 @@ pub(crate) fn get(app: &App, client: &Client, query: &TaskQuery) -> Result<Task,
     Ok(task)
 }
 
-/// `ListTasks`: those that have changed last come first.
+/// `ListTasks`: the task that changed last comes first.
 pub(crate) fn list(app: &App, client: &Client, query: &ListQuery) -> Result<TaskPage, Fault> {
     let behind = query.page_token.as_deref().map(page_position).transpose()?;
     let mut page = envoi_journal::TaskPage {
@@ -41,7 +41,7 @@ pub(crate) fn list(app: &App, client: &Client, query: &ListQuery) -> Result<Task
         context: query.context_id.clone(),
         flow: client.flow.clone(),
         statuses: Vec::new(),
-        // "Since then or later"; the journal's is "after".
+        // The query means "then or later"; the journal's filter is "after".
         changed_after: query.status_after.map(|at| Timestamp::from_millis(at.as_millis().saturating_sub(1))),
         behind,
         limit: query.page_size,
@@ -49,7 +49,7 @@ pub(crate) fn list(app: &App, client: &Client, query: &ListQuery) -> Result<Task
     if let Some(state) = query.state {
         page.statuses = words(state).iter().map(|word| (*word).to_owned()).collect();
         if page.statuses.is_empty() {
-            // No run ever stands like that.
+            // Runs never have this state.
             return Ok(TaskPage {
                 tasks: Vec::new(),
                 next_page_token: String::new(),
@@ -85,7 +85,7 @@ fn listed(
     Ok(task)
 }
 
-/// The words of [`envoi_journal::TaskPage`] for runs that A2A calls so.
+/// The statuses of [`envoi_journal::TaskPage`] that A2A calls by this state.
 fn words(state: TaskState) -> &'static [&'static str] {
     match state {
         TaskState::Working => &["running"],
@@ -111,7 +111,7 @@ fn page_position(token: &str) -> Result<(Timestamp, RunId), Fault> {
     read().ok_or_else(|| Fault::violation("pageToken", "Must be the nextPageToken of a page."))
 }
 
-/// `CancelTask`: returns once it is over, or after as long as a request may take.
+/// `CancelTask`: returns once the run is over, or after the time that a request may take.
 pub(crate) async fn cancel(app: &Arc<App>, client: &Client, id: &str) -> Result<Task, Fault> {
     client.require(&[Scope::Run])?;
     let owned = client.clone();
@@ -121,7 +121,7 @@ pub(crate) async fn cancel(app: &Arc<App>, client: &Client, id: &str) -> Result<
     let seen = tokio::time::timeout(app.settings.limits.request, wait::until(app, &run, at_end)).await;
     let seen = match seen {
         Ok(seen) => seen?,
-        // It is being ended; its steps take their time.
+        // The run is being cancelled, but its steps need more time.
         Err(_) => on_run_thread(app, &run, loader::load).await?,
     };
     let shared = Arc::clone(app);

@@ -55,7 +55,7 @@ fn at_rest(app: &App, run: &RunId, whatever: bool) -> Result<Option<LoadedTask>,
         return Ok(None);
     }
     let seen = loader::load(app, run)?;
-    // A row does not know of steps that only wait for a free slot.
+    // The row does not know whether steps only wait for a free slot.
     let works = matches!(seen.fold.standing().state, TaskState::Working | TaskState::Submitted);
     Ok((!works || whatever).then_some(seen))
 }
@@ -71,7 +71,7 @@ pub(crate) async fn on_run_thread<T: Send + 'static>(
     on_thread(move || work(&shared, &run)).await
 }
 
-/// Does blocking work on a thread for it; what panics is a fault of ours.
+/// Does blocking work on a thread for it; a panic becomes an internal error.
 pub(crate) async fn on_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Fault> {

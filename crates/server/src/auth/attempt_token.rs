@@ -21,7 +21,7 @@ pub(crate) const PREFIX: &str = "eva_";
 const FILE: &str = "bridge.key";
 const KEY_BYTES: usize = 32;
 
-/// What is sealed begins with this: the key seals nothing else, and could.
+/// The prefix of what is sealed, so that a seal of the same key for another purpose can never be a token.
 const PURPOSE: &str = "envoi attempt\n";
 
 /// See the module.
@@ -58,7 +58,7 @@ impl AttemptTokens {
         format!("{PREFIX}{digits}.{run}.{attempt}")
     }
 
-    /// The attempt that a token is of; `None` if this seal has made no such token. Compares in constant time.
+    /// The attempt of a token; `None` if the token is not of this store. Compares in constant time.
     pub(crate) fn attempt_of(&self, token: &str) -> Option<(RunId, AttemptId)> {
         let (digits, rest) = token.strip_prefix(PREFIX)?.split_once('.')?;
         let (run, attempt) = rest.split_once('.')?;
@@ -72,7 +72,7 @@ fn sealed(run: &str, attempt: &str) -> String {
     format!("{PURPOSE}{run}\n{attempt}")
 }
 
-/// Lower-case hexadecimal digits; there is one way to write a token.
+/// Lower-case hexadecimal digits, so that a token has only one spelling.
 fn bytes(digits: &str) -> Option<Vec<u8>> {
     let value = |digit: u8| match digit {
         b'0'..=b'9' => Some(digit - b'0'),

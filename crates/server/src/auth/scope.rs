@@ -1,8 +1,8 @@
-//! What a token is good for.
+//! Scopes: what a token allows.
 
 use core::fmt;
 
-/// One thing that a token may be good for. Every token may read; `admin` is all of them.
+/// One scope. Every token may read; `admin` includes all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     /// See runs, questions, artifacts, figures.
@@ -43,7 +43,7 @@ impl fmt::Display for Scope {
     }
 }
 
-/// What one token is good for.
+/// The scopes of one token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scopes(Vec<Scope>);
 
@@ -57,7 +57,7 @@ impl Scopes {
         Self(all)
     }
 
-    /// As they are stored: words with a space between them. A word that is not known is good for nothing.
+    /// As they are stored: words with a space between them. An unknown word allows nothing.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         Self::new(text.split_whitespace().filter_map(Scope::parse))

@@ -38,10 +38,10 @@ pub enum TokenError {
         /// The name.
         name: String,
     },
-    /// No random bytes could be had.
+    /// The machine has no random bytes.
     #[error("random bytes cannot be had: {0}")]
     Random(#[from] io::Error),
-    /// The store did not take it.
+    /// The store refused it.
     #[error(transparent)]
     Store(#[from] CommitError),
 }
@@ -49,7 +49,7 @@ pub enum TokenError {
 /// The token to be made.
 #[derive(Debug, Clone)]
 pub struct NewToken {
-    /// The actor of what is done with it.
+    /// The actor, in the journal, of what is done with it.
     pub name: String,
     /// Whose runs it is about.
     pub tenant: String,
@@ -103,12 +103,12 @@ pub(crate) struct Bearer {
     pub(crate) scopes: Scopes,
 }
 
-/// Who this token is for, if it is good now. That it is unknown, wrong, expired or revoked looks the same from outside.
+/// The owner of this token, if it is good now. Unknown, wrong, expired and revoked tokens give the same result.
 pub(crate) fn bearer(reader: &Reader, token: &str, now: Timestamp) -> Result<Option<Bearer>, ReadError> {
     let id = token.strip_prefix(PREFIX).and_then(|rest| rest.split('_').next()).unwrap_or_default();
     let row = reader.token(id)?;
     let given = Digest::of(token.as_bytes());
-    // One that is not there is compared too, with what no token has.
+    // An unknown token is compared too, with a digest that no token has, so that it takes as long.
     let kept = row.as_ref().map_or_else(|| Digest::of(b""), |row| row.digest);
     let same = bool::from(given.as_bytes().ct_eq(kept.as_bytes()));
     Ok(row.filter(|row| same && is_good(row, now)).map(|row| Bearer {

@@ -13,7 +13,7 @@ use crate::{
 use axum::http::HeaderMap;
 use envoi_kernel::ids::{AttemptId, RunId};
 
-/// The header for those who cannot set `Authorization`; if it is there, it alone counts.
+/// A header for clients that cannot set `Authorization`; if it is present, `Authorization` is ignored.
 const HEADER: &str = "x-envoi-bridge-token";
 
 /// Longer ones are no tokens: an attempt within many flows has a long name.
@@ -79,12 +79,12 @@ fn of_attempt(app: &App, token: &str) -> Result<Option<Caller>, Problem> {
 }
 
 impl Caller {
-    /// The run that pays. That of an attempt is its own; else it is the one behind the context of the header, if the tenant
-    /// has it. Nothing in a body selects one.
+    /// The run that pays. For an attempt it is its own run; else it is the run behind the context of the header, if the
+    /// tenant has it. The body cannot select a run.
     pub(super) fn account(&self, app: &App, headers: &HeaderMap) -> Result<Account, Problem> {
         let named = named(headers);
         let behind = match (named, &self.attempt) {
-            // Its own run, although the conversation has gone on in another one since.
+            // The attempt's own run, although the conversation has gone on in another run since.
             (Named::One(context), Some((run, _))) if contexts::is_of(app, run, context)? => Some(run.clone()),
             (Named::One(context), _) => contexts::run_of(app, &self.tenant, self.token.as_deref(), context)?,
             (Named::None | Named::Several, _) => None,

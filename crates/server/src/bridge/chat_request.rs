@@ -1,12 +1,12 @@
 //! A request of the OpenAI API: the model that it names, and the members that are changed on the way.
 //!
-//! Pure. Everything that is not named here goes on as it came, in its order and with its numbers as they were written.
+//! Pure. All members that are not named here are passed on unchanged, in their order and with their number tokens.
 
 use super::refusal::Refusal;
 use bytes::Bytes;
 use envoi_contract::json::{Object, Value};
 
-/// By these some providers take another model than the one that is named: it would be called at the price of this one.
+/// Some providers use these to take another model than the named one, at another price than the one that is charged.
 const ELSEWHERE: [&str; 2] = ["models", "route"];
 
 /// See the module.

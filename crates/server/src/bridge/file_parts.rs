@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 /// Most bytes of a file, as the providers take them.
 const MAX_BYTES: u64 = 32 * 1024 * 1024;
 
-/// Most bytes of a file that is given as text: it stands in the model's context.
+/// Most bytes of a file that is given as text, because it takes space in the model's context.
 const MAX_TEXT_BYTES: u64 = 1024 * 1024;
 
 /// Most bytes that are read, and given, of all files of a message together.
@@ -43,7 +43,7 @@ pub(crate) fn read(app: &App, tenant: Result<&str, &str>, references: &[Attachme
     })
 }
 
-/// Why a file is not given, and what is known of it all the same.
+/// Why a file is not given, and what is known of it.
 #[derive(Debug)]
 struct NotGiven {
     known: Known,
@@ -153,7 +153,7 @@ fn line(reference: &AttachmentRef, known: Known, reason: &str) -> String {
     format!("- {} ({}{bytes}): NOT readable — {reason}", plain(name), plain(&mime))
 }
 
-/// A stranger's word as part of a line.
+/// A client's text, cut to be part of one line.
 fn plain(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(MAX_WORD).collect()
 }

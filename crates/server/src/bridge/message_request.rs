@@ -1,4 +1,4 @@
-//! The body of `POST /api/llm-bridge`: what of it is read, and what is wrong with it.
+//! The body of `POST /api/llm-bridge`: its members, and what is wrong with them.
 
 use super::refusal::Refusal;
 use envoi_contract::{
@@ -19,7 +19,7 @@ pub(crate) struct MessageRequest {
     pub(crate) model: Option<String>,
     /// The system prompt.
     pub(crate) system: Option<String>,
-    /// The run that the caller believes to be in. It selects nothing.
+    /// The run that the caller names. It selects nothing; it only must not contradict.
     pub(crate) agent_run: Option<String>,
 }
 
@@ -39,7 +39,7 @@ impl MessageRequest {
         let attachments = references(&members, &mut issues);
         let model = model(&members, &mut issues);
         let system = text(&members, "system", &mut issues);
-        // Whatever is no id names no run, and still contradicts.
+        // A value that is no id names no run, and contradicts all the same.
         let agent_run = members.get("agent_run_id").filter(|value| **value != Value::Null);
         let agent_run = agent_run.map(|value| value.as_str().unwrap_or_default().to_owned());
         match user {
@@ -53,9 +53,9 @@ impl MessageRequest {
 
 type Issues = Vec<(String, String)>;
 
-/// The model, under either of its names: `model_id` is what clients of the bridge that this one stands in for send.
+/// The model, by either of its names: `model_id` is the name of an older bridge, which this one replaces.
 ///
-/// Two names that differ are refused: whichever was taken, the caller would pay for a model that it may not have meant.
+/// Two different names are refused: with either one, the caller might pay for a model that it did not mean.
 fn model(members: &Object, issues: &mut Issues) -> Option<String> {
     let model = text(members, "model", issues);
     let model_id = text(members, "model_id", issues);
@@ -72,7 +72,7 @@ fn required_text(members: &Object, name: &str, issues: &mut Issues) -> Option<St
     text(members, name, issues)
 }
 
-/// A string, if it is there. That it is null is not that it is absent.
+/// A string, if it is present. Null is not the same as absence.
 fn text(members: &Object, name: &str, issues: &mut Issues) -> Option<String> {
     let value = members.get(name)?;
     if value.as_str().is_none() {

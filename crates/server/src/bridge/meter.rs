@@ -38,16 +38,16 @@ pub(crate) struct Meter {
     trace: Option<Traceparent>,
     began: Instant,
     usage: Option<Usage>,
-    /// Pieces of a streamed answer that hold words: of as many tokens it is at least.
+    /// Events of a streamed answer with text: each is at least one token.
     pieces: u64,
     /// One of the calls that may be under way at once.
     _permit: Permit,
 }
 
-/// Why a call is not to be made.
+/// Why a call may not be made.
 #[derive(Debug)]
 pub(crate) enum Denied {
-    /// The run, or the attempt, may use no more.
+    /// The run, or the attempt, has used up its budget.
     Exhausted(String),
     /// The attempt is over.
     AttemptOver,
@@ -104,7 +104,7 @@ impl Meter {
         self.usage = usage.or(self.usage);
     }
 
-    /// A piece of a streamed answer has come, with at least a token.
+    /// Counts an event of a streamed answer with text.
     pub(crate) fn came(&mut self) {
         self.pieces = self.pieces.saturating_add(1);
     }
@@ -192,7 +192,7 @@ impl Drop for Meter {
     }
 }
 
-/// A call is made without it rather than not at all.
+/// Without a trace the call is made all the same.
 fn traced(app: &App, run: &RunId, call: &CallId) -> Option<Traceparent> {
     let first = app.read(|reader| reader.records(run, 0, Some(1))).ok()?;
     Some(Trace::of(begun(&first)?).traceparent(Of::Call(call.as_str())))

@@ -1,6 +1,7 @@
-//! Bodies taken apart: where they came in if they are small, else on a thread that may block, in turns.
+//! Parses bodies: a small one at once, a large one on a thread that may block, in turns.
 //!
-//! A large one takes its time, and many times its size of memory; the threads that serve sockets are two, and are everybody's.
+//! A large body takes long, and many times its size of memory. Only two threads serve sockets, so that it must not hold
+//! one up.
 
 use super::refusal::Refusal;
 use crate::{
@@ -10,10 +11,10 @@ use crate::{
 use bytes::Bytes;
 use std::time::Duration;
 
-/// Most bytes of a body that is taken apart where it came in.
+/// Most bytes of a body that is parsed on the thread of its connection.
 const SMALL: usize = 64 * 1024;
 
-/// What is read of a body for this client, whose turn comes within `longest`.
+/// The result of `read`, for a client whose turn comes within `longest`.
 pub(super) async fn parse<T: Send + 'static>(
     turns: &FairSemaphore,
     client: &str,

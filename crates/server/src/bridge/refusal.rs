@@ -16,7 +16,7 @@ pub(crate) const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-re
 /// Where a message with files is sent; everything else of the bridge is below it.
 pub(crate) const TURN_PATH: &str = "/api/llm-bridge";
 
-/// Which of the two ways in was taken.
+/// Which of the two APIs was used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ErrorShape {
     /// `POST /api/llm-bridge`.
@@ -45,7 +45,7 @@ pub(crate) enum Refusal {
     NoModel(NoModel),
     /// The user envelope is none.
     Envelope(String),
-    /// The run, or the attempt, may use no more.
+    /// The run, or the attempt, has used up its budget.
     Exhausted(String),
     /// The caller has as many calls under way as it may.
     TooMany,
@@ -53,9 +53,9 @@ pub(crate) enum Refusal {
     RunOver(String),
     /// The provider was not reached.
     Unreached,
-    /// The provider did not answer, or not as it should.
+    /// The provider did not answer, or not in the expected form.
     Provider(String),
-    /// The server is to stop, and its answer is not waited for.
+    /// The server stops, and does not wait for the provider's answer.
     BrokenOff,
     /// A problem of the server, before a provider received the request.
     Problem(Problem),
@@ -74,7 +74,7 @@ struct ErrorBody {
     kind: &'static str,
     code: String,
     message: String,
-    /// Whose name in the bridge's own shape.
+    /// The name of the message in the bridge's own shape.
     detail: &'static str,
     /// Whether a retry may succeed and costs no more than one call. For other statuses clients decide by the status.
     again: bool,
@@ -171,7 +171,7 @@ impl Refusal {
                 let kind = "permission_error";
                 ErrorBody { status: 403, kind, ..bad("FORBIDDEN", "Forbidden".to_owned(), "detail") }
             }
-            // Their hints are about requests with a key, which there are none of here.
+            // The hints of problems are about requests with a key, which the bridge does not have.
             Self::Problem(problem) => {
                 let status = problem.status.as_u16();
                 let kind = if status < 500 { "invalid_request_error" } else { "api_error" };
@@ -183,7 +183,7 @@ impl Refusal {
 }
 
 impl ErrorBody {
-    /// Whether contract 5 has one answer for it, whatever it is.
+    /// Whether contract 5 has the same answer for all of these.
     fn is_internal(&self) -> bool {
         matches!(self.code.as_str(), "PROVIDER_FAILED" | "STORE_FAILED")
     }

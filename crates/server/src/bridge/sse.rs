@@ -1,19 +1,19 @@
-//! The pieces of a streamed chat completion: passed on as they came, but read for what the call has used.
+//! The events of a streamed chat completion: passed on unchanged, and read for the usage of the call.
 //!
-//! Pure. An event is what stands up to an empty line, whatever the pieces that the network makes of it.
+//! Pure. An event ends with an empty line, however the network cuts the bytes.
 
 use crate::models::usage::{self, Usage};
 use bytes::{Bytes, BytesMut};
 use serde_json::Value;
 
-/// Longest event: pictures come in one.
+/// Longest event; one may hold an image.
 const MAX_EVENT: usize = 16 * 1024 * 1024;
 
 /// See the module.
 #[derive(Default)]
 pub(crate) struct SseReader {
     unread: BytesMut,
-    /// Bytes of `unread` that hold no end of an event.
+    /// Bytes of `unread` that were searched for the end of an event.
     looked: usize,
 }
 
@@ -50,7 +50,7 @@ impl SseReader {
         Ok(Some(SseEvent::of(self.unread.split_to(end).freeze())))
     }
 
-    /// What came last and is no whole event.
+    /// The bytes at the end that are no whole event.
     pub(crate) fn rest(&mut self) -> Option<SseEvent> {
         let rest = self.unread.split().freeze();
         (!rest.is_empty()).then(|| SseEvent::of(rest))

@@ -1,4 +1,4 @@
-//! How much more of what is bounded.
+//! Reads by how much bounds are to be raised.
 
 use crate::http::problem::Problem;
 use envoi_contract::json::Value;

@@ -1,4 +1,4 @@
-//! Runs begin: of a registered flow, or with what another run has lived.
+//! Starts of runs: the right to start one, and the request to the engine.
 //!
 //! Owns how many starts are under way, and the folder in which a run works. The rest is the engine's desk.
 
@@ -45,7 +45,7 @@ pub(crate) async fn start_permit(
     Ok(StartPermit { _turn: app.start_turns.acquire(&bearer.tenant).await, _same: same, _permit: permit })
 }
 
-/// What begins a run of a registered flow for whom its tenant is, without inputs and alone in the workspace.
+/// The request that starts a registered flow for its tenant, without inputs and alone in the workspace.
 pub(crate) fn of_flow(
     app: &App,
     run: RunId,
@@ -57,7 +57,7 @@ pub(crate) fn of_flow(
     let folder = folder(app, &by.tenant)?;
     Ok(StartRequest {
         run,
-        // The folder of the file is what workspaces and secret files are relative to, now and at every resume.
+        // Workspaces and secret files are relative to the folder of the file, now and at every resume.
         flow_name: folder.join(&flow.file).to_string_lossy().into_owned(),
         flow_text: flow.text,
         flow_parts: flow.parts,
@@ -76,7 +76,8 @@ pub(crate) fn new_run(app: &App) -> Result<RunId, Problem> {
     RunId::new(random::id("run_", app.now())?).map_err(Problem::internal)
 }
 
-/// The folder in which runs of a tenant work: that of the store for the person at the terminal, else one of its own.
+/// The folder in which runs of a tenant work: for the person at the terminal that of the store, else one for each
+/// tenant.
 fn folder(app: &App, tenant: &str) -> Result<PathBuf, Problem> {
     if tenant == LOCAL {
         return Ok(app.settings.workspace.clone());

@@ -1,4 +1,4 @@
-//! Bytes of a file or of the database, whole or in part, a piece at a time.
+//! Content of a file or of the database, whole or in part, sent piece by piece.
 
 use super::{problem::Problem, response, work::blocking};
 use axum::{
@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use std::{fs::File, io, os::unix::fs::FileExt as _, sync::Arc};
 
-/// Bytes that are read at a time: what a slow client keeps in memory.
+/// Bytes that are read at a time: the memory that a slow client takes.
 const PIECE: u64 = 64 * 1024;
 
 /// Where the bytes are.
@@ -32,7 +32,7 @@ struct Part {
 pub(crate) fn serve(range: Option<&str>, source: Source, size: u64) -> Result<Response, Problem> {
     let asked = range.map(|range| part(range, size));
     let (status, part) = match asked {
-        // What cannot be understood is as if it were not there (RFC 9110 §14.2).
+        // A range that cannot be understood is ignored (RFC 9110 §14.2).
         None | Some(Asked::Unknown) => (200, Part { from: 0, until: size }),
         Some(Asked::Part(part)) => (206, part),
         Some(Asked::Outside) => {

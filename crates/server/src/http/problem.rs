@@ -49,7 +49,7 @@ impl Problem {
             .hint("`Authorization: Bearer TOKEN`; `envoi token create` makes one")
     }
 
-    /// A key of a request that was another one.
+    /// The key came before with another body.
     pub(crate) fn key_reused() -> Self {
         let detail = "this Idempotency-Key came with another body before";
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "KEY_REUSED", detail)
@@ -100,7 +100,7 @@ impl Problem {
         Self { cause: Some(cause.to_string()), ..problem }
     }
 
-    /// What would help, if anything is known to.
+    /// Advice for the client, if there is any.
     pub(crate) fn hint_of(&self) -> Option<&str> {
         self.hint.as_deref()
     }
@@ -135,7 +135,7 @@ impl Problem {
     }
 }
 
-/// Members of a refusal that name another run or a path of the machine are not passed on.
+/// Members of a refusal that name another run, or a path of the machine, are left out.
 impl From<Refused> for Problem {
     fn from(refused: Refused) -> Self {
         let Refused { code, message, hint, exit_code } = refused;
@@ -188,7 +188,7 @@ fn title(code: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_ascii_uppercase().to_string() + letters.as_str())
 }
 
-/// The problem itself goes along with the answer: its body names the request, which is known further out.
+/// The response carries the problem itself: its body needs the id of the request, which [`crate::request_log`] adds.
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let mut response = Response::new(Body::empty());

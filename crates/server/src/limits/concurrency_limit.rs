@@ -1,18 +1,18 @@
-//! How many streams a token has open; and how many of anything else that is counted like that.
+//! How much of something each client uses at the same time: open streams, bodies, starts or calls.
 
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// See the module. Cheap to clone.
+/// A count for each client. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct ConcurrencyLimit {
     most: usize,
     open: Arc<Mutex<BTreeMap<String, usize>>>,
 }
 
-/// The right to one open stream; it ends when this is dropped.
+/// The right to one more, until it is dropped.
 pub(crate) struct Permit {
     limit: ConcurrencyLimit,
     token: String,
@@ -23,12 +23,12 @@ impl ConcurrencyLimit {
         Self { most, open: Arc::default() }
     }
 
-    /// One more for this token; `None` if it has as many as it may.
+    /// One more for this client; `None` if it has reached the limit.
     pub(crate) fn acquire(&self, token: &str) -> Option<Permit> {
         self.acquire_below(token, self.most)
     }
 
-    /// One more for this token; `None` if it has `most`.
+    /// One more for this client; `None` if it has `most` already.
     pub(crate) fn acquire_below(&self, token: &str, most: usize) -> Option<Permit> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let count = open.entry(token.to_owned()).or_default();

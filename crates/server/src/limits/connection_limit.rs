@@ -9,7 +9,7 @@ use super::concurrency_limit::{ConcurrencyLimit, Permit};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Semaphore;
 
-/// How much more than what is free a client may have. One alone comes to fifteen sixteenths.
+/// A client may hold so many times what is free. One that is alone comes to fifteen sixteenths of all.
 const TIMES: usize = 15;
 
 /// See the module.

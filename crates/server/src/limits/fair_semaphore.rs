@@ -1,4 +1,4 @@
-//! Turns for work that is heavy: so much of it at once, and of that so much for one client.
+//! Turns for heavy work: at most so much at the same time in all, and so much for one client.
 //!
 //! A client waits for its own share first, then for a free place. So at most `each` of one client wait in the common
 //! queue, and a client with a thousand pieces of work does not hold up one with a single piece. No thread is held
@@ -28,7 +28,7 @@ impl FairSemaphore {
         Self { all: Arc::new(Semaphore::new(all)), each, lanes: Mutex::default() }
     }
 
-    /// Waits until it is this client's turn.
+    /// Waits for a turn of this client.
     pub(crate) async fn acquire(&self, client: &str) -> FairPermit {
         // The semaphores are never closed.
         let own = self.lane(client).acquire_owned().await.ok();

@@ -1,4 +1,4 @@
-//! Which models there are, who offers them, and what they cost.
+//! The models that can be called, their providers and their prices.
 
 use super::usage::Usage;
 use bytes::Bytes;
@@ -6,12 +6,12 @@ use core::{fmt, time::Duration};
 use envoi_kernel::ledger::Cost;
 use std::collections::BTreeMap;
 
-/// What the composition root has read of the configuration.
+/// The models of the configuration.
 #[derive(Debug, Clone, Default)]
 pub struct Models {
-    /// The model for those who name none.
+    /// The model for requests that name none.
     pub default: Option<String>,
-    /// By their names; one whose key cannot be had is not among them.
+    /// By their names; a provider whose key is missing is left out.
     pub providers: BTreeMap<String, Provider>,
     /// By the names that clients use for them.
     pub offer: BTreeMap<String, Offer>,
@@ -24,7 +24,7 @@ pub struct Provider {
     pub url: String,
     /// The key for its API; `None`: it needs none.
     pub key: Option<String>,
-    /// How long nothing may come of it.
+    /// How long it may send nothing.
     pub timeout: Duration,
 }
 
@@ -35,7 +35,7 @@ pub struct Offer {
     pub provider: String,
     /// What the provider calls it.
     pub name: String,
-    /// US dollars for a million tokens, given and gotten.
+    /// US dollars for a million tokens of input and of output.
     pub price: Option<(Cost, Cost)>,
 }
 
@@ -64,7 +64,7 @@ pub(crate) enum NoModel {
     Unknown,
     /// None is configured, or its provider has no key.
     NoProvider,
-    /// None is named, and there is no usual one.
+    /// The request names no model, and no default is configured.
     NoDefault,
 }
 
@@ -93,7 +93,7 @@ impl Provider {
 }
 
 impl Models {
-    /// The model of this name, or the usual one.
+    /// The model of this name, or the default.
     pub(crate) fn choose(&self, name: Option<&str>) -> Result<ChosenModel, NoModel> {
         let none = if self.offer.is_empty() { NoModel::NoProvider } else { NoModel::NoDefault };
         let model = name.or(self.default.as_deref()).ok_or(none)?;

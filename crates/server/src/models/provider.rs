@@ -29,10 +29,10 @@ use tokio_rustls::{
     rustls::{self, ClientConfig, crypto::ring, pki_types::ServerName},
 };
 
-/// How long a provider may take to be connected to.
+/// How long connecting to a provider may take.
 const CONNECTING: Duration = Duration::from_secs(10);
 
-/// Most bytes of an answer that comes as a whole.
+/// Most bytes of an answer that is not streamed.
 const MAX_ANSWER: usize = 32 * 1024 * 1024;
 
 /// Why there is no answer; a sentence without secrets.
@@ -45,7 +45,7 @@ impl ProviderError {
     }
 }
 
-/// A request that came to nothing.
+/// A request without a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PostError {
     /// Nothing of it was sent.
@@ -60,13 +60,13 @@ impl From<ProviderError> for PostError {
     }
 }
 
-/// How providers are reached. Roots are read when the first one is, that is encrypted.
+/// Sends requests to providers. The root certificates are read for the first encrypted one.
 #[derive(Default)]
 pub(crate) struct ProviderClient {
     tls: OnceLock<Result<Arc<ClientConfig>, rustls::Error>>,
 }
 
-/// An answer whose body is still to come.
+/// A response whose body is still to come.
 pub(crate) struct ProviderResponse {
     pub(crate) status: StatusCode,
     /// Its `Content-Type` and `Retry-After`, as they came.

@@ -9,7 +9,7 @@ pub(crate) struct Usage {
     pub(crate) tokens_out: u64,
 }
 
-/// `usage` of a chat completion, or of a piece of one; `None` where it does not stand, or not in that shape.
+/// The member `usage` of a chat completion, or of an event of one; `None` if it is absent or malformed.
 pub(crate) fn read(document: &Value) -> Option<Usage> {
     let usage = document.get("usage")?;
     let count = |name: &str| usage.get(name).and_then(Value::as_u64);

@@ -15,7 +15,7 @@ const PARTS: &str = "#/$defs/";
 pub(super) fn all() -> Map<String, Value> {
     let found = BODIES.iter().filter_map(|(name, component)| {
         let schema = schema::ALL.iter().find(|schema| schema.name == *name)?;
-        // It was written by a serializer.
+        // The text was written by a serializer, so that reading it cannot fail.
         let mut schema: Value = serde_json::from_str(&schema.to_value().compact()).unwrap_or_default();
         rename(&mut schema, component);
         let members = schema.as_object_mut()?;

@@ -1,4 +1,4 @@
-//! The shapes of bodies. What a contract defines is [`super::contracts`]'s.
+//! The schemas of bodies. What a contract defines is in [`super::contracts`].
 
 use serde_json::{Value, json};
 
@@ -56,7 +56,7 @@ fn page(member: &str, of: &str) -> Value {
     }))
 }
 
-/// Of lists by the places of events.
+/// The `next` of lists of events.
 fn next() -> Value {
     json!({"type": ["integer", "null"], "description": "The `after` of the next page; null on the last"})
 }
@@ -89,7 +89,7 @@ pub(super) fn all() -> Value {
     all
 }
 
-/// An object whose members are not ours to name.
+/// An object with members of the client's choice.
 fn free(description: &str) -> Value {
     json!({"type": "object", "additionalProperties": true, "description": description})
 }
@@ -254,7 +254,7 @@ fn workspace() -> Value {
     })
 }
 
-/// How much more of what is bounded.
+/// By how much bounds are raised.
 fn more() -> Value {
     json!({
         "type": "object", "additionalProperties": false,

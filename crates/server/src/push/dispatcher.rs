@@ -29,13 +29,13 @@ const MOST_A_TURN: usize = 16;
 /// Longest duration of a post.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Until a store that cannot be read or written is looked at again.
+/// The pause before a store that cannot be read or written is tried again.
 const UNREADABLE: Duration = Duration::from_secs(10);
 
 /// Stack of a thread.
 const STACK_BYTES: usize = 2 * 1024 * 1024;
 
-/// What clients of A2A 1.0 and 0.3 look for their own token in.
+/// The header in which receivers of A2A 1.0 and 0.3 expect their own token.
 const TOKEN_HEADER: &str = "x-a2a-notification-token";
 
 /// What the dispatcher works with.
@@ -66,7 +66,7 @@ impl Dispatcher {
         // No wait is longer: whatever is due later than that was marked before the clock was set back.
         let latest = after(parts.clock.now(), retry::LONGEST);
         for row in reader.active_pushes().map_err(io::Error::other)? {
-            // What was kept for a run that has not begun waits for the message that begins it.
+            // A configuration of a run that has not begun waits for the message that starts it.
             let tenant = reader.tenant_of(&row.run).map_err(io::Error::other)?;
             if tenant.is_none() {
                 continue;
@@ -97,8 +97,8 @@ impl Dispatcher {
     }
 }
 
-/// By whom a configuration counts as busy. An address that is allowed no more counts for itself, and so does a run that cannot
-/// be read: its turn finds that out.
+/// The owner by which a configuration counts as busy. An address that is not allowed any more counts for itself, and so
+/// does a run that cannot be read: its turn finds that out.
 pub(crate) fn owner_of(tenant: Option<String>, reach: &Reach, row: &PushRow) -> Owner {
     let receiver =
         reach.place(&row.url).map_or_else(|_| row.url.clone(), |place| place.receiver().to_owned());
@@ -111,7 +111,7 @@ struct Worker {
     kept: Mutex<SourceCache>,
 }
 
-/// Why a turn cannot be taken: the store's fault, never the receiver's.
+/// Why a turn fails: a fault of the store, never of the receiver.
 #[derive(Debug, thiserror::Error)]
 enum TurnError {
     #[error(transparent)]
@@ -186,7 +186,7 @@ impl Worker {
         Ok((TurnResult::More, true))
     }
 
-    /// Marks what a try has come to; `reached` is how far it goes if it went well.
+    /// Stores the result of a try; `reached` is how far it goes if it succeeded.
     fn came_to(
         &self,
         row: &mut PushRow,

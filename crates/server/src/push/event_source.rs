@@ -8,7 +8,7 @@ use envoi_contract::time::Timestamp;
 use envoi_journal::{PushRow, ReadError};
 use envoi_kernel::{ApplyError, ids::Seq};
 
-/// Readings that are kept between two turns. Beside them there is one for each turn under way.
+/// Sources that are kept between two turns. Each turn under way has one more.
 const MOST_KEPT: usize = 32;
 
 /// A run that cannot be read. It is tried again like a receiver that fails.
@@ -38,7 +38,7 @@ pub(crate) struct Notification {
     pub(crate) body: Vec<u8>,
 }
 
-/// A reading of one run for one configuration.
+/// The notifications of one run for one configuration.
 pub(crate) trait EventSource: Send {
     /// The next notification; the same one until [`EventSource::delivered`].
     ///
@@ -49,32 +49,32 @@ pub(crate) trait EventSource: Send {
     /// It has arrived.
     fn delivered(&mut self);
 
-    /// Whether nothing will follow, once there is nothing.
+    /// Whether nothing will follow, once there is nothing to send.
     fn is_over(&self) -> bool;
 }
 
 /// Opens readings.
 pub(crate) trait EventSources: Send + Sync {
-    /// A reading from the configuration's place on.
+    /// A source from the configuration's position on.
     ///
     /// # Errors
     /// [`SourceError`]: the run cannot be read.
     fn open(&self, push: &PushRow) -> Result<Box<dyn EventSource>, SourceError>;
 }
 
-/// Readings that were made and may be needed again, those used last at the end.
+/// Sources that may be needed again, the most recently used at the end.
 #[derive(Default)]
 pub(crate) struct SourceCache(Vec<(Key, Timestamp, Box<dyn EventSource>)>);
 
 impl SourceCache {
-    /// The reading of this configuration, if it is still the one that was made then.
+    /// The source of this configuration, if the configuration was made at that time.
     pub(crate) fn take(&mut self, key: &Key, made: Timestamp) -> Option<Box<dyn EventSource>> {
         let found = self.0.iter().position(|(of, _, _)| of == key)?;
         let (_, at, source) = self.0.remove(found);
         (at == made).then_some(source)
     }
 
-    /// Keeps one; the one that was not used for longest goes if there are too many.
+    /// Keeps a source; the least recently used one goes if there are too many.
     pub(crate) fn put(&mut self, key: Key, made: Timestamp, source: Box<dyn EventSource>) {
         self.0.push((key, made, source));
         if self.0.len() > MOST_KEPT {

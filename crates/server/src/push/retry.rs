@@ -1,14 +1,14 @@
-//! When a receiver that did not take something is tried again, and when no more.
+//! When a notification that failed is sent again, and when its receiver is given up.
 //!
-//! Pure. A receiver is given up after a day of waiting for it, counted over its last success; time without a server does not
-//! count. Waits are not the same for all, so that many that failed together do not come back together: they are spread by whom
-//! they are for, not by chance, so that how long was waited already follows from how often.
+//! Pure. A receiver is given up after a day of waiting since its last success; time without a server does not count.
+//! Waits differ between configurations, so that many that failed together do not come back together. They follow from
+//! the name of the configuration, not from chance, so that the total wait follows from the number of tries.
 
 use envoi_contract::digest::Digest;
 use envoi_notify::Outcome;
 use std::time::Duration;
 
-/// The longest first wait; doubled for each further one. No wait is shorter than half of what it may be.
+/// The longest first wait; it doubles with each further try. No wait is shorter than half of it.
 const FIRST: Duration = Duration::from_secs(2);
 
 /// No wait is longer, whatever a receiver wishes.
@@ -28,7 +28,7 @@ pub(crate) enum Decision {
     GiveUp(String),
 }
 
-/// What follows from the outcome of the try with this number, from 1, for `whom`.
+/// The decision after try number `tries`, from 1, for the configuration `whom`.
 pub(crate) fn decide(whom: &str, tries: u32, outcome: Outcome) -> Decision {
     match outcome {
         Outcome::Delivered => Decision::Nothing,
@@ -42,12 +42,12 @@ pub(crate) fn decide(whom: &str, tries: u32, outcome: Outcome) -> Decision {
     }
 }
 
-/// The waits before the try with this number.
+/// The sum of the waits before this try.
 fn waited(whom: &str, tries: u32) -> Duration {
     (1..tries).map(|earlier| wait(whom, earlier)).sum()
 }
 
-/// The wait after the try with this number: between half and all of what it may be.
+/// The wait after this try: between half and all of the longest one.
 fn wait(whom: &str, tries: u32) -> Duration {
     let doublings = tries.saturating_sub(1).min(16);
     let most = FIRST.saturating_mul(1 << doublings).min(LONGEST);

@@ -14,13 +14,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Most turns at the same time. A tenant that is alone has half of them.
+/// Most turns at the same time. A tenant that is alone has at most half of them.
 pub(crate) const MOST_TURNS: usize = 16;
 
 /// Most at the same time for one receiver, by its host and port.
 const MOST_A_RECEIVER: usize = 2;
 
-/// Longest wait between two looks at the clock, which may be set or have been suspended.
+/// Longest wait between two looks at the clock: the clock may be set, and the machine may have been suspended.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// A configuration: the task and the id.
@@ -58,11 +58,11 @@ pub(crate) struct Scheduler {
 #[derive(Default)]
 struct State {
     entries: BTreeMap<Key, Entry>,
-    /// Those that wait for their turn, by when they may have it.
+    /// Configurations that wait for their turn, by the time when they are due.
     due: BTreeSet<(Timestamp, Key)>,
     /// Turns under way, each with whose it was when the turn began.
     turns: BTreeMap<Key, Owner>,
-    /// How many of them there are for each receiver.
+    /// Turns under way for each receiver.
     busy: BTreeMap<String, usize>,
     closed: bool,
 }
@@ -76,11 +76,11 @@ struct Entry {
 /// Where a configuration stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EntryState {
-    /// Nowhere: there is no news for it.
+    /// Idle: there is no news for it.
     Idle,
-    /// Among those that are due, now or later.
+    /// In the queue, due now or later.
     Due,
-    /// It has its turn; whether there is news since, and whether it is another than the one that has it.
+    /// It has its turn; whether there is news since, and whether it was replaced meanwhile.
     Turn { news: bool, renewed: bool },
 }
 
@@ -176,7 +176,7 @@ impl Scheduler {
         self.lock().closed
     }
 
-    /// Waits until no turn is under way, or until then. Whether none is.
+    /// Waits until no turn is under way, or until `until`. Returns whether none is.
     pub(crate) fn wait_until_still(&self, until: Instant) -> bool {
         let mut state = self.lock();
         while !state.turns.is_empty() {

@@ -1,4 +1,4 @@
-//! Content by its digest: brought in pieces, given back in parts.
+//! Content by its digest: uploaded piece by piece, downloaded whole or in part.
 
 use crate::{
     http::{
@@ -29,7 +29,7 @@ const MAX_MIME: usize = 127;
 /// Bytes a second that content must come with, on the whole: a slower client would keep a place for too long.
 const LEAST_RATE: u64 = 1024;
 
-/// `uploadArtifact`: hashed on the way into the store, never held.
+/// `uploadArtifact`: the content is hashed on its way into the store, and never held in memory.
 pub(crate) async fn upload(
     app: &Arc<App>,
     request: ApiRequest,
@@ -68,7 +68,7 @@ fn too_slow(longest: Duration) -> Problem {
     ))
 }
 
-/// How long the next piece may be waited for, after so many bytes and so much waiting.
+/// How long to wait for the next piece, after so many bytes and so much waiting.
 fn patience(longest: Duration, bytes: u64, waited: Duration) -> Duration {
     let earned = Duration::from_secs(bytes / LEAST_RATE);
     longest.saturating_add(earned).saturating_sub(waited).min(longest)
@@ -90,7 +90,7 @@ fn kept(app: &App, request: &ApiRequest, incoming: Incoming) -> Result<Response,
     Ok(response::json(if new { 201 } else { 200 }, reference.to_value().compact()))
 }
 
-/// `getArtifact`. What is given was compared with its digest before; see [`crate::state::digest_cache`].
+/// `getArtifact`. The content was compared with its digest before; see [`crate::state::digest_cache`].
 pub(crate) fn get(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
     let name = request.param("digest");
     let none = || Problem::not_found("content", name);
@@ -107,7 +107,7 @@ pub(crate) fn get(app: &App, request: &ApiRequest) -> Result<Response, Problem> 
     give(app, request, digest, inline)
 }
 
-/// Content that the caller may have; `inline` is what the database has of it.
+/// Content that the caller may read; `inline` is the copy in the database.
 pub(crate) fn give(
     app: &App,
     request: &ApiRequest,

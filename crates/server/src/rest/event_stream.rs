@@ -1,4 +1,4 @@
-//! Streams of events (SSE): what happens, as it happens, each event once.
+//! Streams of events (SSE): each event once, as it happens.
 //!
 //! A stream is a position in the journal and nothing else. It reads a bounded page from there, sends it, and reads on
 //! when that is gone: a slow reader costs one page of memory, and holds up no other. When there is nothing more, the
@@ -23,7 +23,7 @@ use envoi_kernel::ids::RunId;
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// As `Last-Event-ID` of a stream of questions: everything follows, from the first one on.
+/// A `Last-Event-ID` of a stream of questions: all events follow, from the first one on.
 pub(crate) const NOTHING_SEEN: &str = "0";
 
 /// Most events of a page.
@@ -52,11 +52,11 @@ struct FeedSource {
     _permit: Permit,
 }
 
-/// What a look at the journal brought.
+/// A page of the journal.
 enum Page {
     /// Text of events, and the next place to look at.
     Events(String, u64),
-    /// Nothing yet; look again from here.
+    /// Nothing yet, up to this position.
     Nothing(u64),
     /// There will be no more.
     Over,
@@ -195,7 +195,7 @@ fn run_page(reader: &Reader, run: &RunId, next: u64) -> Result<Page, Problem> {
         return Ok(if over { Page::Over } else { Page::Nothing(next) });
     };
     let after = last.seq.saturating_add(1);
-    // Room for all of it at once: a stream keeps what it has taken until that is sent.
+    // Room for the whole text at once: its memory is held until it is sent.
     let bytes = events
         .iter()
         .fold(0_usize, |sum, event| sum.saturating_add(event.json.len()).saturating_add(sse::FRAME_BYTES));

@@ -88,7 +88,7 @@ fn invalid(detail: String) -> Problem {
     Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "FLOW_INVALID", detail)
 }
 
-/// A flow as it was given, and all that it can name: nothing of the machine's is read.
+/// A flow as it was submitted, with all files that it can name: no file of the machine is read.
 struct SubmittedFlow {
     /// With its `/`, or empty.
     folder: String,
@@ -99,7 +99,7 @@ struct SubmittedFlow {
 }
 
 impl SubmittedFlow {
-    /// One text, which names no other.
+    /// A single text, which names no other file.
     fn text(body: &[u8]) -> Result<Self, Problem> {
         let text = std::str::from_utf8(body)
             .map_err(|error| invalid(format!("byte {} is not UTF-8", error.valid_up_to())))?;

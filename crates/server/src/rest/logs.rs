@@ -50,13 +50,13 @@ pub(crate) fn get(app: &App, request: &ApiRequest) -> Result<Response, Problem> 
     let name = request.param("attempt");
     let stream = request.param("stream");
     let none = || Problem::not_found("log", &format!("{name}/{stream}"));
-    // As it is written, so that no path is made of anything else.
+    // Only the canonical spelling, so that no other path can be formed.
     let attempt = AttemptId::parse(name).ok().filter(|attempt| attempt.to_string() == name);
     let attempt = attempt.filter(|_| STREAMS.contains(&stream)).ok_or_else(none)?;
     if !app.read(|reader| reader.has_started(&run, &attempt).map_err(Problem::from))? {
         return Err(none());
     }
-    // The command could have put anything there.
+    // The command may have replaced the file by anything.
     match plain::open_if_there(&app.layout().attempt(&run, &attempt).join(stream)) {
         Ok(Some(file)) => {
             let size = file.metadata().map_err(Problem::internal)?.len();

@@ -1,4 +1,4 @@
-//! Figures, as Prometheus reads them. Each tenant sees its own.
+//! Metrics in the format of Prometheus. Each tenant sees its own.
 
 use crate::{
     http::{problem::Problem, response},
@@ -30,7 +30,7 @@ pub(crate) fn get(app: &App, request: &ApiRequest) -> Result<Response, Problem> 
     Ok(response::text("text/plain; version=0.0.4", text))
 }
 
-/// `getReadiness`: the store can be read, and the engine is not going.
+/// `getReadiness`: the store can be read, and the server is not stopping.
 pub(crate) fn ready(app: &App, _: &ApiRequest) -> Result<Response, Problem> {
     app.read(|reader| reader.position().map(drop).map_err(|error: ReadError| Problem::from(error)))?;
     if *app.stopping.borrow() {

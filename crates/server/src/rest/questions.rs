@@ -45,7 +45,7 @@ pub(crate) fn list(app: &App, request: &ApiRequest) -> Result<Response, Problem>
         limit,
     };
     let (newest, rows) = app.read(|reader| {
-        // Before the list is read, so that a stream from there on misses nothing that the list lacks.
+        // Read before the list, so that a stream from there on has everything that the list lacks.
         let newest = reader.newest_of(&page.tenant)?;
         let rows = reader.inbox_page(&page).map_err(|error| match error {
             ReadError::Missing { .. } => Problem::bad_request("`cursor` is not the `next` of a page"),
@@ -68,7 +68,7 @@ pub(crate) fn get(app: &App, request: &ApiRequest) -> Result<Response, Problem> 
     shown(app, &row.interrupt, request)
 }
 
-/// The question that the path names, if it is the tenant's.
+/// The question in the path, if it belongs to the tenant.
 fn question_row(app: &App, request: &ApiRequest) -> Result<InboxRow, Problem> {
     let id = request.param("question");
     let none = || Problem::no_question(id);
@@ -131,7 +131,7 @@ pub(crate) fn answer(app: &App, request: &ApiRequest) -> Result<Response, Proble
     let (text, references) = answer_text(&members)?;
     let attachments = match resolved(app, &request.bearer.tenant, references.clone()) {
         Ok(resolved) => resolved,
-        // What the first one led to may be gone; the answer is there, and no other one is given.
+        // The content of the first request may be gone; its answer stands, and the engine takes no other one.
         Err(_) if request.was_done(app, "answerQuestion", &row.run)? => references,
         Err(problem) => return Err(problem),
     };
@@ -151,7 +151,7 @@ pub(crate) fn answer(app: &App, request: &ApiRequest) -> Result<Response, Proble
     shown(app, &row.interrupt, request)
 }
 
-/// The decision; words or a form stand for themselves where the question takes them.
+/// The decision. Without one, text or a form is the answer, where the question takes it.
 fn choice(members: &Object, run: &Run, raised: Option<&InterruptRaised>) -> Result<Choice, Problem> {
     const CHOICES: [Choice; 9] = [
         Choice::Approve,

@@ -1,4 +1,4 @@
-//! What runs, hand-offs and questions look like in answers.
+//! Runs, hand-offs and questions as JSON.
 
 use crate::auth::{scope::Scope, token::Bearer};
 use envoi_contract::{json::Value, time::Timestamp};
@@ -76,7 +76,8 @@ pub(crate) fn question(row: &InboxRow, now: Timestamp) -> serde_json::Value {
     })
 }
 
-/// A value of ours as serde's. Numbers that it cannot hold exactly are rounded: use it for what people read.
+/// A value of the contracts as a value of serde. Numbers that it cannot hold exactly are rounded: only for people to
+/// read.
 pub(crate) fn plain(value: &Value) -> serde_json::Value {
     serde_json::from_str(&value.compact()).unwrap_or_default()
 }

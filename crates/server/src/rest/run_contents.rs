@@ -1,6 +1,6 @@
-//! What a run stands on: the flow that it is pinned to, and what its files were.
+//! The flow that a run is pinned to, and the content of its files.
 //!
-//! With the events, it is all that a client needs to have a run again as the server has it.
+//! With the events, a client has all that it needs to rebuild a run as the server has it.
 
 use super::artifacts;
 use crate::{
@@ -35,7 +35,7 @@ pub(crate) fn flow(app: &App, request: &ApiRequest) -> Result<Response, Problem>
     Ok(response::json(200, body.to_string()))
 }
 
-/// `getRunContent`. What is given was compared with its digest before.
+/// `getRunContent`. The content was compared with its digest before.
 pub(crate) fn content(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
     let name = request.param("digest");
     let none = || Problem::not_found("content", name);
@@ -47,7 +47,7 @@ pub(crate) fn content(app: &App, request: &ApiRequest) -> Result<Response, Probl
         Ok::<_, Problem>((known, inline))
     })?;
     let stored = known && (inline.is_some() || app.layout().blob(&digest).is_file());
-    // What was there before a run, or was too large to be kept, is named by its digest and not in the store.
+    // Content from before the run, or too large to be kept, is known by its digest only.
     if stored { artifacts::give(app, request, digest, inline) } else { Err(none()) }
 }
 

@@ -26,7 +26,7 @@ use envoi_kernel::{
 };
 use serde_json::json;
 
-/// Bytes with which a page of events is full, however few they are.
+/// A page of events with so many bytes is full, however few events it has.
 const PAGE_BYTES: usize = 1024 * 1024;
 
 /// `listRuns`.
@@ -201,7 +201,7 @@ pub(crate) fn resume(app: &App, request: &ApiRequest) -> Result<Response, Proble
         caller: caller_or_default(app, &run),
     }));
     submit(app, command).map_err(|mut problem| {
-        // There is no question that the decision could be about; with an answer it would be the wrong decision.
+        // The run has no question of this kind. An answer to another question would be the wrong decision.
         if problem.code == "WRONG_ANSWER" {
             problem.status = StatusCode::CONFLICT;
         }

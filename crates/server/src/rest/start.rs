@@ -78,11 +78,11 @@ pub(crate) fn fork(app: &App, request: &ApiRequest) -> Result<Response, Problem>
     Ok(response::json(begun.status(), body.to_string()))
 }
 
-/// What became of a request to begin a run.
+/// The result of a request to start a run.
 enum Started {
     /// It is durable; these are the engine's notes.
     Now(RunId, Vec<String>),
-    /// The request has been made before.
+    /// The request came before.
     Before(RunId),
 }
 
@@ -107,7 +107,7 @@ impl Started {
     }
 }
 
-/// Begins a run, once for a key of a token: `body` is what a request with the same key has to be about.
+/// Starts a run once for each key of a token; `body` is what every request with the same key must have.
 fn start_once(
     app: &App,
     request: &ApiRequest,
@@ -115,9 +115,9 @@ fn start_once(
     begin: impl FnOnce(RunId) -> Result<Request, Problem>,
 ) -> Result<Started, Problem> {
     let fresh = new_run(app)?;
-    // Starts and forks are one kind of request: a key that has begun one run begins no other.
+    // Starts and forks share their keys: a key that has started one run starts no other.
     let of = request.key()?.map(|key| format!("begin\n{}\n{key}", request.bearer.id));
-    // Two requests with one key, at once: the second one waits until the run of the first is there to be found.
+    // Of two requests with one key at once, the second one waits until the run of the first can be found.
     let _lock = of.as_deref().map(|key| app.key_locks.lock(key));
     let run = match of {
         None => fresh,

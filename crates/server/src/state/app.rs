@@ -1,4 +1,4 @@
-//! What every request shares: the store, the engine's desk, and the bounds that hold for all of them.
+//! What all requests share: the store, the engine's desk, and the limits.
 
 use super::{
     commit_watch::CommitWatch, digest_cache::DigestCache, request_counts::RequestCounts, settings::Settings,
@@ -38,13 +38,13 @@ pub(crate) struct App {
     pub(crate) starts_under_way: ConcurrencyLimit,
     /// Turns of starts, by tenant.
     pub(crate) start_turns: FairSemaphore,
-    /// Turns of those who begin a run with the same key.
+    /// Turns of requests that start a run with the same key.
     pub(crate) same_key_turns: FairSemaphore,
-    /// Turns of large bodies that are read, by tenant.
+    /// Turns of large bodies that are parsed, by tenant.
     pub(crate) parse_turns: FairSemaphore,
     /// Calls of models under way, by one token or attempt.
     pub(crate) model_calls: ConcurrencyLimit,
-    /// Messages whose files may be read now.
+    /// Messages whose files may be read at the same time.
     pub(crate) file_reads: Semaphore,
     pub(crate) start_rate: RateLimit,
     /// Of runs that are being started, and of tasks that are being answered.
@@ -72,7 +72,7 @@ const MAX_READINGS: usize = 4;
 /// Large bodies that are parsed at once: 16 MB of JSON take hundreds of megabytes meanwhile.
 const MAX_PARSINGS: usize = 2;
 
-/// Connections to the database that are kept; more are opened while more are needed.
+/// Database connections that are kept open; more are opened while they are needed.
 const MAX_IDLE_READERS: usize = 16;
 
 impl App {
@@ -135,7 +135,7 @@ impl App {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The right to send one more body; until it is read.
+    /// The right to send one more body, until it is read.
     pub(crate) fn incoming_body(&self, bearer: &Bearer) -> Result<Permit, Problem> {
         self.incoming_bodies.acquire(&bearer.id).ok_or_else(|| {
             let detail = "as many bodies as may be are being sent with this token";

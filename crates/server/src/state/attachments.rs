@@ -12,14 +12,14 @@ use envoi_contract::{
 use envoi_journal::{BlobError, ReadError, Reader, Upload};
 use std::io::{self, Write};
 
-/// Digits of a digest in the ids that are made of it, as the command line makes them. A revision may name more of them.
+/// Digits of a digest in the ids made of it, as the command line makes them. A revision may have more.
 const ID_DIGITS: usize = 26;
 const REVISION_DIGITS: usize = 16;
 
-/// The type of content of which nothing else is known.
+/// The type of content of unknown type.
 pub(crate) const UNKNOWN: &str = "application/octet-stream";
 
-/// What the store has where a reference leads. Whether its bytes are those of the digest is known once they were written.
+/// The content that a reference leads to. Whether its bytes match the digest is known once they are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FoundContent {
     pub(crate) digest: Digest,
@@ -27,16 +27,16 @@ pub(crate) struct FoundContent {
     pub(crate) size: u64,
     /// As it was uploaded, or, for an artifact of a run, as its name implies.
     pub(crate) mime: String,
-    /// What it is called: as the reference has it, else as the run that made it does. A stranger's text.
+    /// Its name: that of the reference, else that of the run's file. A client's text.
     pub(crate) name: Option<String>,
 }
 
-/// Why a reference leads to nothing. That content is another tenant's and that there is none are the same.
+/// Why a reference leads to nothing. Another tenant's content and missing content give the same reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unreadable {
-    /// In words that finish "it cannot be read: …"; nothing in them is the machine's.
+    /// A text that ends "it cannot be read: …"; it has no paths of the machine.
     pub(crate) reason: String,
-    /// For the log of the server, if the reference is not to blame.
+    /// The cause for the log, if the reference is not to blame.
     pub(crate) cause: Option<String>,
 }
 
@@ -86,8 +86,8 @@ pub(crate) fn reference(upload: &Upload) -> AttachmentRef {
     }
 }
 
-/// What a reference leads to within a tenant: bytes that were just found to be those of the digest. Reads all of the content:
-/// call it on a thread that may block.
+/// The content that a reference leads to within a tenant, compared with its digest. Reads all of it: call this on a
+/// thread that may block.
 ///
 /// # Errors
 /// [`Unreadable`], when it leads to nothing. A cause that is not the client's also goes to the server's log.
@@ -113,7 +113,7 @@ fn look(reader: &Reader, tenant: &str, reference: &AttachmentRef) -> Result<Foun
     Ok(found)
 }
 
-/// Writes the bytes of what was found to `target`: they are to be used only after `Ok`.
+/// Writes the content to `target`, which must be used only after `Ok`.
 ///
 /// # Errors
 /// [`Unreadable`], when they are not those of the digest.
@@ -121,7 +121,7 @@ pub(crate) fn write(reader: &Reader, found: &FoundContent, target: &mut dyn Writ
     Ok(reader.write_blob(&found.digest, target)?)
 }
 
-/// What the store has where a reference leads within a tenant. Its bytes are not read.
+/// The content that a reference leads to within a tenant. Its bytes are not read.
 ///
 /// # Errors
 /// [`Unreadable`], when there is nothing.

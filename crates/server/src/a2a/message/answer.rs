@@ -16,11 +16,11 @@ use crate::{
 use envoi_contract::json::{Object, Value};
 use envoi_kernel::{event::Choice, ledger::Ledger};
 
-/// How a text that is a decision begins, with a note behind it.
+/// The beginnings of a text that is a decision of an operator; a note may follow.
 const APPROVED: &str = "[Approved by operator]";
 const DENIED: &str = "[Denied by operator]";
 
-/// What a person may decide in a word.
+/// The decisions that a person may state in one word.
 const DECISIONS: [Choice; 9] = [
     Choice::Rerun,
     Choice::Fail,
@@ -41,7 +41,7 @@ const EXACT: [&str; 5] = ["choice", "approved", "text", "data", "raise"];
 pub(crate) struct AnswerContent {
     /// The decision.
     pub(crate) choice: Choice,
-    /// In words, as they were given.
+    /// The text of the answer, as it was given.
     pub(crate) text: Option<String>,
     /// The form.
     pub(crate) data: Option<Value>,
@@ -89,7 +89,8 @@ pub(crate) fn read(
     decision(question, words).ok_or_else(|| not_an_answer(question, "the text is no decision"))
 }
 
-/// A form: in a data part, or as JSON; or a decision about it, which never passes for a form.
+/// The answer to a question with a form: the form in a data part or as JSON, or a decision about it. A decision never
+/// counts as a form.
 fn form_answer(
     question: &Question,
     form: &Value,
@@ -119,7 +120,7 @@ fn form_or_decision(
 ) -> Result<AnswerContent, Fault> {
     let fits = envoi_flow::answers::complete(form, Some(data)).is_ok();
     match exact_members(data) {
-        // A no that a lenient form would let through is not to become a yes.
+        // A decision that a lenient form would accept must not become a yes.
         Some(members) if fits && decides(question, members) && !members.contains_key("data") => {
             let why = "that is a decision and fits the form as well; say it as `choice` and `data`";
             Err(not_an_answer(question, why))
@@ -133,7 +134,7 @@ fn form_or_decision(
     }
 }
 
-/// Whether members that may be those of a form are a decision of this question.
+/// Whether members, which may also be those of a form, are a decision of this question.
 fn decides(question: &Question, members: &Object) -> bool {
     members.get("approved").is_some_and(|approved| approved.as_bool().is_some())
         || members
@@ -177,7 +178,7 @@ fn exact_answer(question: &Question, members: &Object, words: Option<&str>) -> R
     Ok(AnswerContent { text, data, raise, ..AnswerContent::of(choice) })
 }
 
-/// What a text decides, if it plainly decides anything.
+/// The decision in a text, if it clearly is one.
 fn decision(question: &Question, words: &str) -> Option<AnswerContent> {
     let words = words.trim_ascii();
     let choices = &question.choices;
@@ -208,7 +209,7 @@ pub(crate) fn is_decision(message: &Message) -> bool {
         || Value::parse_str(words).is_ok_and(|data| exact_members(&data).is_some())
 }
 
-/// The decision that a word stands for.
+/// The decision of a word.
 fn choice(choices: &[Choice], word: &str) -> Option<Choice> {
     match word {
         "yes" | "approve" | "proceed" => yes(choices),
@@ -239,7 +240,7 @@ fn data(message: &Message) -> Result<Option<&Value>, Fault> {
     }
 }
 
-/// It is no answer; what would be one.
+/// The fault for a message that does not answer the question; it names what would.
 fn not_an_answer(question: &Question, why: &str) -> Fault {
     let words: Vec<String> = question.choices.iter().map(|choice| format!("`{}`", choice.word())).collect();
     let id = &question.raised.interrupt;

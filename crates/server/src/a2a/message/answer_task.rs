@@ -31,7 +31,7 @@ use envoi_kernel::{
     input::Answer,
 };
 
-/// The channel of answers, in the journal.
+/// The channel of such answers, in the journal.
 const CHANNEL: &str = "a2a";
 
 /// Answers a question of a task.
@@ -60,7 +60,7 @@ pub(crate) fn answer(
     let has_words = message.parts.iter().any(|part| matches!(part.content, Content::Text(_)));
     let wanted = answer::read(&question, message, has_words.then_some(envelope.text.as_str()))?;
     let mut attachments = envelope.attachments;
-    // What is not to be had refuses the message before anything that it carries is kept.
+    // A reference that cannot be resolved refuses the message before its files are stored.
     let is_attached = |reference: &AttachmentRef| references.iter().any(|own| own.digest == reference.digest);
     resolve(app, client, &mut attachments, |reference| !is_attached(reference))?;
     keep_uploads(app, client, &files)?;
@@ -92,7 +92,7 @@ pub(crate) fn answer(
     }
 }
 
-/// The id under which the engine knows an answer: the same for the same message, wherever and whenever it comes.
+/// The id under which the engine knows an answer: the same whenever the same message comes.
 fn request_id(client: &Client, context: &str, run: &RunId, message: &Message) -> String {
     let of = [&client.bearer.id, context, run.as_str(), &message.id, &digest(client, message).to_string()]
         .join("\n");
@@ -160,7 +160,7 @@ struct AttachedFile<'m> {
     reference: AttachmentRef,
 }
 
-/// The files that a message carries. Nothing is fetched from an address.
+/// The files that a message carries. Addresses are not fetched.
 fn attached_files<'m>(
     app: &App,
     client: &Client,
@@ -192,7 +192,7 @@ fn attached_files<'m>(
     Ok(files)
 }
 
-/// Keeps what a message carries as content of the tenant.
+/// Stores the files of a message as content of the tenant.
 fn keep_uploads(app: &App, client: &Client, files: &[AttachedFile<'_>]) -> Result<(), Fault> {
     for AttachedFile { upload, bytes, .. } in files {
         app.store.blobs().put(bytes).map_err(|error| internal_fault(app, error))?;

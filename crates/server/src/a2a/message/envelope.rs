@@ -18,7 +18,7 @@ use envoi_contract::{
 /// The member of the extension's metadata that opts in.
 const OPT_IN: &str = "user_envelope";
 
-/// The words of a message, and the files that come with them. `top_level` are files that it brings in other ways.
+/// The text of a message, and its files. `top_level` are the files that come in other parts of it.
 ///
 /// # Errors
 /// An `InvalidParams` with the reason: the envelope is malformed or has too many files; or the extension is named and
@@ -35,7 +35,7 @@ pub(crate) fn open(
     })
 }
 
-/// The words of a message: its text parts, one a line if there are several.
+/// The text of a message: its text parts, one on each line.
 pub(crate) fn text(message: &Message) -> String {
     let texts = message.parts.iter().filter_map(|part| match &part.content {
         Content::Text(text) => Some(text.as_str()),

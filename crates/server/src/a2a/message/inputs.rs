@@ -1,7 +1,7 @@
 //! The inputs that a first message gives to the flow that it starts.
 //!
-//! Pure. An object of a `data` part is the inputs, by their names; words are the input `message`, where the flow has one, else they
-//! may be an object in JSON. Files cannot be inputs, and nothing is fetched from an address.
+//! Pure. The object of a `data` part has the inputs by their names. Text is the input `message` if the flow has one;
+//! else it may be an object in JSON. Files cannot be inputs, and addresses are not fetched.
 
 use super::envelope;
 use crate::a2a::protocol::{
@@ -12,7 +12,7 @@ use envoi_contract::json::{Object, Value};
 use envoi_flow::inputs::{self, InputError};
 use envoi_kernel::Flow;
 
-/// The input that takes the words of a message.
+/// The input that takes the text of a message.
 pub(crate) const MESSAGE: &str = "message";
 
 /// The inputs that `message` gives `flow`; they fit what it declares.
@@ -34,7 +34,7 @@ pub(crate) fn read(flow: &Flow, message: &Message) -> Result<Object, Fault> {
         given.insert(MESSAGE, Value::from(text));
     }
     match inputs::resolve(flow, &given) {
-        // Defaults are filled in where it is started.
+        // The engine fills in the defaults when it starts the run.
         Ok(_) => Ok(given),
         Err(errors) => {
             let told: Vec<String> = errors.0.iter().map(mistake).collect();
@@ -76,7 +76,7 @@ fn data(message: &Message) -> Result<Option<&Object>, Fault> {
 
 fn mistake(error: &InputError) -> String {
     match error {
-        // The advice of the command line is of no use here.
+        // The advice for the command line does not apply here.
         InputError::Missing { name } => format!("input `{name}` is missing"),
         error => error.to_string(),
     }

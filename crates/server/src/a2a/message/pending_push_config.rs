@@ -15,7 +15,7 @@ use crate::{
 use envoi_journal::{PushRow, ReadError};
 use envoi_kernel::ids::{RunId, Seq};
 
-/// See the module. Most messages bring none.
+/// See the module. Most messages have none.
 #[derive(Clone, Copy)]
 pub(crate) struct PendingPushConfig<'a> {
     pub(crate) app: &'a App,
@@ -23,7 +23,7 @@ pub(crate) struct PendingPushConfig<'a> {
     pub(crate) push: Option<&'a PushConfig>,
 }
 
-/// One that is kept, and what it has replaced.
+/// A stored configuration, and the one that it has replaced.
 #[must_use = "it is announced once the message is done, or revoked"]
 pub(crate) struct StoredPushConfig<'a> {
     app: &'a App,

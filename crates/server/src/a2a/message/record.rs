@@ -1,4 +1,4 @@
-//! A message as it is kept: found when it comes again, forgotten when it is refused.
+//! Stored messages: found when they come again, removed when they are refused.
 
 use super::pending_push_config::{PendingPushConfig, StoredPushConfig};
 use crate::{
@@ -13,7 +13,7 @@ use envoi_contract::{digest::Digest, json::Value};
 use envoi_journal::{MessageRow, ReadError};
 use envoi_kernel::ids::RunId;
 
-/// What has come of a message.
+/// The result of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sent {
     /// The run.
@@ -27,13 +27,13 @@ pub(crate) struct Sent {
 pub(crate) enum FollowFrom {
     /// It began the run.
     TheStart,
-    /// It is the answer with this id of its request.
+    /// It is the answer with this request id.
     Request(String),
-    /// It was known: from how things stand.
+    /// It had come before: the stream begins with the task as it stands.
     Now,
 }
 
-/// A message that has been done before: how things stand is the answer.
+/// The result of a message that was done before: the task as it stands.
 pub(crate) fn already_done(row: &MessageRow, pending: PendingPushConfig<'_>) -> Result<Sent, Fault> {
     pending.store_again(&row.run, &row.request)?;
     Ok(Sent { run: row.run.clone(), from: FollowFrom::Now })
@@ -54,7 +54,7 @@ fn digest_for(flow: Option<&str>, message: &Message) -> Digest {
     Digest::of(said.as_bytes())
 }
 
-/// A message alone, in JSON of 1.0 on one line.
+/// The message itself, in JSON of 1.0 on one line.
 pub(crate) fn message_text(message: &Message) -> String {
     match write(Version::V10, &Reply::SentMessage(message.clone())) {
         Value::Object(mut members) => members.remove("message").unwrap_or_default().compact(),
@@ -62,7 +62,7 @@ pub(crate) fn message_text(message: &Message) -> String {
     }
 }
 
-/// A message as it is kept: `{"message": …}` in JSON of 1.0, as [`loader`] reads it.
+/// The stored form of a message: `{"message": …}` in JSON of 1.0, as [`crate::a2a::task::loader`] reads it.
 pub(crate) fn stored_form(message: &Message) -> String {
     write(Version::V10, &Reply::SentMessage(message.clone())).compact()
 }

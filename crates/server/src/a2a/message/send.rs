@@ -30,10 +30,10 @@ use crate::{
 use envoi_journal::{MessageRow, ReadError, RunRow};
 use envoi_kernel::ids::RunId;
 
-/// Longest id that a client may make.
+/// Longest id of a client.
 const MAX_ID_BYTES: usize = 256;
 
-/// Does what a message wants. What follows from it is in the journal.
+/// Performs a message. The journal has what follows from it.
 ///
 /// # Errors
 /// It was refused, and nothing has changed.
@@ -90,7 +90,7 @@ fn is_read(part: &Part) -> bool {
 
 /// What a message is about.
 enum About {
-    /// Something that it has done already, as it was kept.
+    /// It was done before; this is its row.
     Known(Box<MessageRow>),
     /// A task that there is.
     Task(RunId),
@@ -118,7 +118,7 @@ fn about(app: &App, client: &Client, message: &Message) -> Result<About, Fault> 
 
 /// What the journal has of a context, for a message that names it.
 struct InContext {
-    /// This very message, if it has come before.
+    /// The row of this very message, if it has come before.
     kept: Option<MessageRow>,
     /// Tasks that wait for an answer.
     waiting: Vec<RunRow>,

@@ -45,7 +45,7 @@ pub(crate) fn start_task(
     pending: PendingPushConfig<'_>,
 ) -> Result<Sent, Fault> {
     client.require(&[Scope::Run])?;
-    // Whatever has become of the flow since.
+    // It has begun a run before: the answer is the same, whatever has become of the flow.
     if let Some(row) = first_message(app, client, message)? {
         return already_done(&row, pending);
     }
@@ -72,7 +72,7 @@ pub(crate) fn start_task(
         message,
         RowIds { run: &fresh, context: &context, task: "", request: fresh.to_string() },
     );
-    // The same message twice at once: the second one waits until the run of the first is there to be found.
+    // If the same message comes twice at once, the second one waits until the run of the first can be found.
     let _lock = app.key_locks.lock(&format!("{}\n{context}\n{}", row.token, row.message_id));
     let kept = app.store.keep_task(&task, &row).map_err(|error| internal_fault(app, error))?;
     let begun = app
@@ -96,7 +96,7 @@ pub(crate) fn start_task(
     }
 }
 
-/// This very message, if it has begun a run.
+/// The row of this very message, if it has started a run.
 fn first_message(app: &App, client: &Client, message: &Message) -> Result<Option<MessageRow>, Fault> {
     let Some(context) = &message.context_id else { return Ok(None) };
     let begun = app.read(|reader| {
@@ -128,7 +128,7 @@ fn start(
     submit(app, Request::Start(Box::new(request))).map(drop)
 }
 
-/// On whose behalf the run is started: its conversation is the context, its raw input the message as JSON of 1.0.
+/// The requester of the run: its session is the context, its raw input the message as JSON of 1.0.
 ///
 /// The user is the name of the token, because a message names no user. What exceeds a bound is left out. The client did
 /// not require it to be kept, and the message remains readable as the first one of the task's history.
@@ -149,7 +149,7 @@ fn requester(message: &Message, context: &str) -> Requester {
     }
 }
 
-/// The flow that a message names, in its metadata, else in its path or as `tenant`: an id or a digest.
+/// The flow that a message names: in its metadata, else by its path or `tenant`; an id or a digest.
 pub(crate) fn flow_named_by(client: &Client, message: &Message) -> Result<Option<String>, Fault> {
     match message.metadata.get(FLOW) {
         None => Ok(client.flow.clone()),
@@ -158,8 +158,7 @@ pub(crate) fn flow_named_by(client: &Client, message: &Message) -> Result<Option
     }
 }
 
-/// The flow that a message starts: the one that it names, else that of the path or of `tenant`, else the configured one,
-/// else the only one.
+/// The flow that a message starts: the one that it names, else the configured one, else the tenant's only flow.
 fn flow(app: &App, client: &Client, message: &Message) -> Result<RegisteredFlow, Fault> {
     let tenant = &client.bearer.tenant;
     let usual = || app.settings.a2a.default_flow.clone();

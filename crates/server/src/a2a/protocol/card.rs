@@ -14,7 +14,7 @@ use std::time::{Duration, UNIX_EPOCH};
 /// The path of the card for everybody; also below the path of a flow.
 pub(crate) const PATH: &str = "/.well-known/agent-card.json";
 
-/// Media types that a message may state. Files of other types are taken too if they state none.
+/// Media types that a part may state. A file without a stated type may be of any.
 pub(crate) const INPUT_MODES: &[&str] = &[
     "text/plain",
     "text/markdown",
@@ -25,7 +25,7 @@ pub(crate) const INPUT_MODES: &[&str] = &[
     "image/*",
 ];
 
-/// Media types of what comes back: words, data, files.
+/// Media types of replies: text, data, files.
 const OUTPUT_MODES: &[&str] = &["text/plain", "application/json", "application/octet-stream"];
 
 /// The extension that announces that a message is done once, however often it comes ([`crate::a2a::message::send`]).
@@ -40,7 +40,7 @@ const MAX_HTTP_DATE_MS: u64 = 253_402_300_799_999;
 /// What both cards have in common.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Agent<'a> {
-    /// Where requests go: JSON-RPC to it, HTTP+JSON below it. No slash at its end.
+    /// The address for requests: JSON-RPC at it, HTTP+JSON below it. It has no final slash.
     pub(crate) url: &'a str,
     /// Envoi's.
     pub(crate) version: &'a str,
@@ -48,18 +48,18 @@ pub(crate) struct Agent<'a> {
     pub(crate) push: bool,
 }
 
-/// What an agent can do: to Envoi, a flow.
+/// A skill of the agent: a flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Skill {
     /// The flow's.
     pub(crate) id: String,
-    /// Its title, or its id again.
+    /// The title of the flow, or its id.
     pub(crate) name: String,
     /// For people and models; never empty.
     pub(crate) description: String,
     /// At least one.
     pub(crate) tags: Vec<String>,
-    /// Empty is those of the agent.
+    /// Empty means those of the agent.
     pub(crate) input_modes: Vec<String>,
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn public(about: Agent<'_>, reader: Version) -> Value {
     card(about, reader, &[Skill::neutral()])
 }
 
-/// The card for those who are known. Without a flow it has the neutral skill, for a card must have one.
+/// The extended card. Without a flow it has the neutral skill, because a card must have one.
 pub(crate) fn extended(about: Agent<'_>, reader: Version, skills: &[Skill]) -> Value {
     if skills.is_empty() { public(about, reader) } else { card(about, reader, skills) }
 }
@@ -179,7 +179,7 @@ pub(crate) fn takes(media_type: &str) -> bool {
     })
 }
 
-/// A card as HTTP gives it.
+/// A card as an HTTP response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServedCard {
     /// JSON.
@@ -193,7 +193,7 @@ pub(crate) struct ServedCard {
 }
 
 impl ServedCard {
-    /// `since` is when the card became what it is, as far as is known: when the server came up.
+    /// `since` is the time of the last change of the card: the start of the server.
     pub(crate) fn new(card: &Value, since: Timestamp) -> Self {
         let body = card.compact();
         let etag = format!("\"{}\"", Digest::of(body.as_bytes()).hex());

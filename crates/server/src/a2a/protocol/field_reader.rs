@@ -1,11 +1,10 @@
-//! Takes the fields of a request apart and collects all that is wrong with them.
+//! Reads the fields of a request, and collects all that is wrong with them.
 //!
-//! Owns types, places and words of refusals; what fields there are is `v1`'s and `v03`'s. A field that is wrong
-//! reads as its default, so that reading goes on to the next one: nothing of a request is used unless
-//! [`Violations::refuse`] lets it pass.
+//! Owns types, paths and texts of violations; which fields there are is `v1`'s and `v03`'s. A field that is wrong reads
+//! as its default, so that reading continues. Nothing of a request is used unless [`Violations::refuse`] accepts it.
 //!
-//! As in ProtoJSON, members that are not known are ignored and `null` is absent. Types are not stretched: a number in a
-//! string is no number, and an enum's value is its name.
+//! As in ProtoJSON, unknown members are ignored and `null` is absent. Types are strict: a number in a string is no
+//! number, and the value of an enum is its name.
 
 use super::fault::{Fault, Violation};
 use envoi_contract::{
@@ -17,7 +16,7 @@ use std::cell::RefCell;
 /// At most so many fields are named; a client with more errors gets the others with its next request.
 const MOST_NAMED: usize = 32;
 
-/// The largest value of an `int32`, which is what counts are.
+/// The largest `int32`; counts are of that type.
 const MOST: u64 = 2_147_483_647;
 
 pub(super) const REQUIRED: &str = "Field is required.";
@@ -36,7 +35,7 @@ impl Violations {
         }
     }
 
-    /// What was read, if nothing is wrong with it.
+    /// The value that was read, if nothing is wrong.
     pub(super) fn refuse<T>(self, read: Option<T>) -> Result<T, Fault> {
         match read {
             Some(read) if self.0.borrow().is_empty() => Ok(read),
@@ -50,7 +49,7 @@ impl Violations {
 pub(super) enum MemberNames {
     /// In camel case only: `contextId`.
     Exact,
-    /// Also as the protocol buffers have it, `context_id`, which ProtoJSON wants to be read.
+    /// Also in snake case, `context_id`: ProtoJSON requires readers to take both.
     Proto,
 }
 
@@ -100,7 +99,7 @@ impl<'a> FieldReader<'a> {
         here.or(there)
     }
 
-    /// The member `name`; null is absent.
+    /// The member `name`; null counts as absent.
     fn member(&self, name: &str) -> Option<&'a Value> {
         self.present(name).filter(|value| !value.is_null())
     }

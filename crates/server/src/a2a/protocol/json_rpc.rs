@@ -2,10 +2,9 @@
 //!
 //! Owns the frame around methods and results, in both versions; the methods are `v1`'s and `v03`'s.
 //!
-//! A request without an `id` is by JSON-RPC a notification, which has no response. A2A has no notifications: each
-//! of its methods is there for what it answers. So such a request is taken as one whose `id` is null, and answered,
-//! as the SDKs' servers do. Batches are refused, as everywhere in A2A, and a body in which a name stands twice is
-//! no JSON here.
+//! By JSON-RPC a request without an `id` is a notification, which has no response. A2A has no notifications: every
+//! method has a result. So such a request is taken as one whose `id` is null, and answered, as the SDKs' servers do.
+//! Batches are refused, as everywhere in A2A. A body with a duplicate name is not JSON here.
 
 use super::{
     fault::{Fault, Kind},
@@ -14,7 +13,7 @@ use super::{
 };
 use envoi_contract::json::{Number, Object, Value};
 
-/// What the client calls its request; it comes back as it came.
+/// The client's id of its request; the response has it unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Id {
     /// A text.
@@ -35,7 +34,7 @@ impl Id {
     }
 }
 
-/// A request whose method and parameters are not looked at yet.
+/// A request whose method and parameters are not read yet.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Incoming {
     /// Stands in every response to it.

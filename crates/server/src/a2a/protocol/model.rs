@@ -1,7 +1,7 @@
 //! The types of A2A in every version: tasks, messages, parts, artifacts and updates.
 //!
-//! Owns the shapes, not how a version writes them (`v1`, `v03`), nor what a run looks like as a task. What others
-//! may put into metadata and data is kept as it came: member order, number tokens and strings.
+//! Owns the types, not how a version writes them (`v1`, `v03`), nor how a run becomes a task. Metadata and data of
+//! clients are kept unchanged: member order, number tokens and strings.
 
 use envoi_contract::{
     json::{Object, Value},
@@ -18,7 +18,7 @@ pub(crate) enum Role {
     Agent,
 }
 
-/// Where a task stands. The end states are final: nothing leaves them.
+/// The state of a task. Terminal states are final.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TaskState {
     /// Taken, not begun.
@@ -66,7 +66,7 @@ impl TaskState {
 /// One turn of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Message {
-    /// Made by who wrote it; unique within one conversation at best.
+    /// Made by its author; at best unique within one conversation.
     pub(crate) id: String,
     /// The conversation.
     pub(crate) context_id: Option<String>,
@@ -127,7 +127,7 @@ impl Part {
 pub(crate) struct TaskStatus {
     /// Where.
     pub(crate) state: TaskState,
-    /// A question, or the last words.
+    /// A question, or the last message.
     pub(crate) message: Option<Message>,
     /// Since when.
     pub(crate) timestamp: Option<Timestamp>,
@@ -150,7 +150,7 @@ pub(crate) struct Artifact {
     pub(crate) extensions: Vec<String>,
 }
 
-/// A piece of work and all that is known of it.
+/// A task and all that is known of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Task {
     /// Made by the server.
@@ -211,7 +211,7 @@ pub(crate) struct ArtifactUpdate {
 /// An item of a stream, and the content of a notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StreamItem {
-    /// A task as it stands: the first item of most streams.
+    /// A task as it stands; the first item of most streams.
     Task(Task),
     /// An answer without a task: the only item of its stream.
     #[cfg_attr(not(test), expect(dead_code, reason = "what this server answers always has a task"))]
@@ -232,7 +232,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// How a webhook knows that it is us.
+/// How a receiver authenticates this server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Authentication {
     /// An HTTP authentication scheme: `Bearer`. Version 0.3 has a list of them; the first is meant.
@@ -248,10 +248,10 @@ pub(crate) struct PushConfig {
     pub(crate) id: Option<String>,
     /// Absent while the task is being made by the message that carries it.
     pub(crate) task_id: Option<String>,
-    /// The webhook. Whether it may be called is not looked at here.
+    /// The address of the receiver. Whether it may be called is checked elsewhere.
     pub(crate) url: String,
-    /// Sent along, so that the webhook knows its task.
+    /// Sent along, so that the receiver knows its task.
     pub(crate) token: Option<Secret>,
-    /// Sent along, so that the webhook knows us.
+    /// Sent along, so that the receiver knows this server.
     pub(crate) authentication: Option<Authentication>,
 }

@@ -1,4 +1,4 @@
-//! Writes JSON objects member by member, leaving out what is empty, as both versions do.
+//! Writes JSON objects member by member. Members that are empty are left out, as both versions require.
 //!
 //! It knows no member's name.
 
@@ -16,7 +16,7 @@ impl ObjectWriter {
         Self(Object::new())
     }
 
-    /// A member that is there whatever it is.
+    /// A member that is always written.
     pub(super) fn put(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.0.insert(name, value.into());
         self

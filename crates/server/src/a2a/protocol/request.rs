@@ -87,10 +87,10 @@ impl Method {
     }
 }
 
-/// A request that was read and found to be whole.
+/// A request that was read without violations.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Request {
-    /// Which of the agents behind one address is meant: to Envoi, a flow. Only 1.0 has it.
+    /// The agent behind the address that is meant: a flow. Only 1.0 has it.
     pub(crate) tenant: Option<String>,
     /// Its parameters.
     pub(crate) params: Params,
@@ -125,7 +125,7 @@ pub(crate) enum Params {
     PushGet {
         /// The task.
         task_id: String,
-        /// Version 0.3 may leave it out: then any will do.
+        /// 0.3 may leave it out; then any configuration will do.
         id: Option<String>,
     },
     /// [`Method::PushList`].
@@ -162,13 +162,13 @@ pub(crate) struct SendRequest {
 /// How a message is answered.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Configuration {
-    /// Media types that the client takes; none is any.
+    /// Media types that the client accepts; empty means any.
     pub(crate) accepted_output_modes: Vec<String>,
     /// Where to send updates.
     pub(crate) push_config: Option<PushConfig>,
     /// How much history the answer may have; `None` is all of it.
     pub(crate) history_length: Option<u32>,
-    /// Whether to answer at once. In 1.0 unsaid is `false`; `None` is 0.3 without `blocking`, which leaves it to
+    /// Whether to answer at once. The default of 1.0 is `false`; `None` is 0.3 without `blocking`, which leaves it to
     /// the server.
     pub(crate) return_immediately: Option<bool>,
 }
@@ -195,18 +195,18 @@ pub(crate) struct ListQuery {
     pub(crate) page_token: Option<String>,
     /// How much history each may have; `None` leaves it to the server.
     pub(crate) history_length: Option<u32>,
-    /// In their state since then or later.
+    /// Changed then or later.
     pub(crate) status_after: Option<Timestamp>,
     /// Whether artifacts are wanted.
     pub(crate) include_artifacts: bool,
 }
 
-/// What comes of a request that is not answered by a stream.
+/// The reply to a request that has no stream.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Reply {
-    /// What a message made or moved.
+    /// The task that a message started or moved.
     SentTask(Task),
-    /// What a message was answered with, where there is no task.
+    /// The message that answers a message, where there is no task.
     SentMessage(Message),
     /// A task as it stands.
     Task(Task),

@@ -46,7 +46,7 @@ pub(crate) enum RouteError {
     Verb,
 }
 
-/// What of `path` stands behind `/a2a`, if it is below that.
+/// The part of `path` behind `/a2a`, if it is below that.
 pub(crate) fn below(path: &str) -> Option<&str> {
     path.strip_prefix("/a2a").filter(|below| below.is_empty() || below.starts_with('/'))
 }
@@ -79,7 +79,7 @@ pub(crate) fn flow_of_card(path: &str) -> Option<String> {
     is_flow(&flow).then_some(flow)
 }
 
-/// An id or a digest. What HTTP+JSON calls its own is no flow's.
+/// An id or a digest. The names that HTTP+JSON uses are not ids of flows.
 fn is_flow(segment: &str) -> bool {
     segment != "tasks" && (is_key(segment) || Digest::parse(segment).is_some())
 }
@@ -103,7 +103,7 @@ fn rest_of(verb: &http::Method, segments: &[&str], flow: Option<&str>) -> Result
         ["tasks"] => (when(get, Method::List), None, None),
         ["tasks", task] => match task.rsplit_once(':') {
             Some((task, "cancel")) => (when(post, Method::Cancel), Some(task), None),
-            // The table of the specification has POST, its protocol definition GET.
+            // The table of the specification has POST, its protocol definition has GET.
             Some((task, "subscribe")) => (when(get || post, Method::Subscribe), Some(task), None),
             _ => (when(get, Method::Get), Some(task), None),
         },
@@ -125,7 +125,8 @@ fn rest_of(verb: &http::Method, segments: &[&str], flow: Option<&str>) -> Result
     Ok(Route { flow: flow.map(str::to_owned), target: Target::Rest(rest) })
 }
 
-/// A segment without its percent signs; `None` if it is no UTF-8 then.
+/// A segment with its percent signs decoded. `None` if it is not UTF-8, or has a percent sign without two digits behind
+/// it; a lenient decoder would keep those.
 fn decoded(segment: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(segment.len());
     let mut rest = segment.bytes();

@@ -46,7 +46,7 @@ impl Extensions {
         Self(named)
     }
 
-    /// Whether `uri` is among them; to the letter, as URIs of extensions are compared.
+    /// Whether `uri` is among them; URIs of extensions are compared exactly.
     pub(crate) fn contain(&self, uri: &str) -> bool {
         self.0.iter().any(|named| named == uri)
     }

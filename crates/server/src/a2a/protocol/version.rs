@@ -12,7 +12,7 @@ pub(crate) enum Version {
 }
 
 impl Version {
-    /// As clients and cards write it.
+    /// Its number, as clients and cards write it.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::V03 => "0.3",

@@ -35,13 +35,13 @@ pub(crate) struct Fold {
     /// The texts of visits that are not concluded.
     texts: BTreeMap<VisitId, Blob>,
     last_text: Option<Blob>,
-    /// Reports whose data is too large to stand in the journal: what they hold is read from the report itself.
+    /// Reports with data that is too large for the journal: the data is read from the report itself.
     reports: BTreeSet<Digest>,
     end: Option<Arc<End>>,
     last_shown: (TaskState, Vec<InterruptId>),
 }
 
-/// One turn of the conversation, in the order in which they were taken.
+/// One entry of the conversation, in order.
 #[derive(Debug, Clone)]
 pub(crate) enum HistoryEntry {
     /// The run began.
@@ -61,7 +61,7 @@ pub(crate) struct Question {
     pub(crate) raised: InterruptRaised,
     /// The decisions that it takes, the most usual first.
     pub(crate) choices: Vec<Choice>,
-    /// The form that it wants filled in.
+    /// The JSON Schema of its form, if it has one.
     pub(crate) form: Option<Value>,
 }
 
@@ -77,7 +77,7 @@ impl Question {
 /// An answer as it stands in the journal.
 #[derive(Debug, Clone)]
 pub(crate) struct Answered {
-    /// An id for it; the one of the client's message is another.
+    /// An id for the message about it; a client's message has another id.
     pub(crate) id: String,
     /// The answer.
     pub(crate) answer: InterruptAnswered,
@@ -92,7 +92,7 @@ pub(crate) struct End {
     pub(crate) ended: RunEnded,
     /// The last text of the last step, if the run succeeded.
     pub(crate) text: Option<Blob>,
-    /// What the run has come to as data, if it succeeded.
+    /// The data that the run results in, if it succeeded.
     pub(crate) data: Option<Data>,
 }
 
@@ -121,7 +121,7 @@ pub(crate) struct Standing {
     pub(crate) state: TaskState,
     /// Since when.
     pub(crate) at: Timestamp,
-    /// The oldest open question first; only where it waits.
+    /// The oldest open question first; empty unless the task waits.
     pub(crate) questions: Vec<Arc<Question>>,
     /// Only where it is over.
     pub(crate) end: Option<Arc<End>>,
@@ -198,7 +198,7 @@ pub(crate) struct TaskUpdate {
 pub(crate) enum UpdateKind {
     /// The task stands elsewhere.
     Status(Standing),
-    /// A file is new, is another, or is gone.
+    /// A file is new, has changed, or was deleted.
     File(Arc<FileVersion>),
 }
 
@@ -268,7 +268,7 @@ impl Fold {
         &self.run
     }
 
-    /// The place of the next event.
+    /// The seq of the next event.
     pub(crate) fn next_seq(&self) -> Seq {
         self.run.next_seq()
     }
@@ -345,8 +345,8 @@ impl Fold {
 
     /// Data as it stands in the run's state, which may be a reference to the report that holds it.
     ///
-    /// A step can write into its report what looks like such a reference. Only one that the engine made leads anywhere:
-    /// otherwise a step could have any file of the store sent out, also another tenant's.
+    /// A step can write into its report what looks like such a reference. Only references that the engine made are
+    /// followed: otherwise a step could send out any file of the store, also another tenant's.
     fn data(&self, data: &Value) -> Data {
         match digest_of_reference(data) {
             Some(digest) if self.reports.contains(&digest) => Data::InReport(digest),
@@ -393,7 +393,7 @@ impl Fold {
             blob: Some(manifest.list.clone()),
         });
         let made = listed.chain(list).filter_map(|made| {
-            // One that is handed over as it was is nothing new.
+            // A file that is handed over unchanged is no update.
             let is_known = self.files.get(&made.path).is_some_and(|known| **known == made);
             let made = Arc::new(made);
             self.files.insert(made.path.clone(), Arc::clone(&made));
@@ -415,7 +415,7 @@ pub(crate) fn last_data(run: &Run) -> Option<&Value> {
         (!asks && !data.is_null() && !envelope.failed_stages.contains_key(step)).then_some(data)
     };
     let newest = run.last_handoff().filter(|visit| visit.scope.is_empty()).map(|visit| visit.step.as_str());
-    // The names of steps of inner flows are no ids of steps: their callers have what they come to.
+    // Steps of inner flows do not count here: the step that calls the flow has their result.
     let others = envelope.outputs.keys().collect::<Vec<_>>().into_iter().rev();
     newest.into_iter().chain(others).find_map(data)
 }

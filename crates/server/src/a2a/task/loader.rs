@@ -30,7 +30,7 @@ use std::{cell::Cell, sync::Arc};
 /// The status of a hand-off that has no text.
 const SKIPPED: &str = "skipped";
 
-/// Records that are read at once, before a moment among them makes it more.
+/// Records that are read at once, unless a moment among them has more.
 const PAGE: u32 = 64;
 
 /// A task, with events applied.
@@ -63,17 +63,17 @@ impl LoadedTask {
     }
 }
 
-/// The store, as content is looked up in it for one client.
+/// The content of the store, for one client.
 pub(crate) struct StoredContent<'a> {
     pub(crate) app: &'a App,
     pub(crate) base: &'a str,
     pub(crate) room: &'a ReplyBudget,
 }
 
-/// How much content one reply may still carry; the rest is named by its address.
+/// How much content one reply may still carry; other content is named by its address.
 pub(crate) struct ReplyBudget(Cell<u64>);
 
-/// What a server has in memory for one reply, however many files there are.
+/// Most content in memory for one reply, however many files there are.
 const MAX_REPLY_BYTES: u64 = 4 * 1024 * 1024;
 
 impl Default for ReplyBudget {
@@ -83,7 +83,7 @@ impl Default for ReplyBudget {
 }
 
 impl ReplyBudget {
-    /// Takes so much, if there is as much.
+    /// Takes `bytes` from the budget, if they fit.
     fn take(&self, bytes: u64) -> bool {
         let left = self.0.get().checked_sub(bytes);
         if let Some(left) = left {
@@ -108,8 +108,8 @@ impl ContentSource for StoredContent<'_> {
     }
 }
 
-/// The run of this id, if it is the tenant's, and of the flow that the path ids. That there is none, and that it is
-/// another's, are the same.
+/// The run of this id, if it belongs to the tenant and to the flow in the path. For another tenant's run the answer is
+/// the same as for none.
 pub(crate) fn run_of(app: &App, client: &Client, id: &str) -> Result<RunId, Fault> {
     let run = RunId::new(id).map_err(|_| Fault::task_not_found())?;
     let found = match app.read(|reader| reader.run(&run)) {
@@ -150,7 +150,7 @@ pub(crate) fn load(app: &App, run: &RunId) -> Result<LoadedTask, Fault> {
         None => {
             seen.fold.apply(&records).map_err(|error| internal_fault(app, error))?;
         }
-        // The state of another version: the events are the truth.
+        // The state is of another version; the events are always readable.
         Some(Err(_)) => {
             let all = app.read(|reader| reader.records(run, 0, None));
             let all = all.map_err(|error: ReadError| internal_fault(app, error))?;
@@ -184,7 +184,7 @@ fn opened(app: &App, run: &RunId) -> Result<(LoadedTask, Loaded), Fault> {
     Ok((LoadedTask { run: run.clone(), ids, fold, said, aside: None }, loaded))
 }
 
-/// A run in this state. Events before it never change, so that all of it is of one moment.
+/// A run in this state. Earlier events never change, so that all of it belongs to one moment.
 fn from_snapshot(reader: &Reader, run: &RunId, state: Run) -> Result<Fold, ReadError> {
     let mut said = reader.records_before(run, &snapshot::SAID, state.next_seq(), None)?;
     said.reverse();
@@ -210,7 +210,7 @@ fn last_text(reader: &Reader, run: &RunId, end: Seq) -> Result<Option<Blob>, Rea
     snapshot::last_text(newest, || settled_before(reader, run, &mut place))
 }
 
-/// A page of the events in which attempts were settled, the newest first; `place` goes back by it.
+/// A page of the events that settled attempts, the newest first; `place` moves back by it.
 fn settled_before(reader: &Reader, run: &RunId, place: &mut Seq) -> Result<Vec<Record>, ReadError> {
     let page = reader.records_before(run, &snapshot::SETTLED, *place, Some(PAGE))?;
     *place = page.last().map_or(*place, |oldest| oldest.seq);
@@ -231,7 +231,7 @@ pub(crate) fn next_records(reader: &Reader, run: &RunId, fold: &Fold) -> Result<
     }
 }
 
-/// Records without those of the last moment, if there may be more of it behind them; `None` if that is all of them.
+/// Whole moments: without the records of the last moment, if more of it may follow; `None` if all records belong to it.
 fn whole_moments(mut records: Vec<Record>, more_behind: bool) -> Option<Vec<Record>> {
     if more_behind {
         let last = records.last().map(|record| record.at);
@@ -242,13 +242,13 @@ fn whole_moments(mut records: Vec<Record>, more_behind: bool) -> Option<Vec<Reco
     Some(records)
 }
 
-/// A message of a client, as it was kept.
+/// A client's message, from its row.
 pub(crate) fn client_message(row: &MessageRow) -> Option<ClientMessage> {
     let message = read_message(&row.body)?;
     Some(ClientMessage { request: row.request.clone(), begins: row.task.is_empty(), message })
 }
 
-/// A message as it was kept.
+/// A message, from its stored form.
 fn read_message(body: &str) -> Option<Message> {
     let Ok(Value::Object(params)) = Value::parse_str(body) else { return None };
     match crate::a2a::protocol::read(Version::V10, Method::Send, &params).ok()?.params {

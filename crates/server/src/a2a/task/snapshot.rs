@@ -13,7 +13,7 @@ use envoi_kernel::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The kinds of events that history is made of.
+/// The kinds of events of which the history consists.
 pub(crate) const SAID: [&str; 5] =
     ["run_started", "interrupt_raised", "interrupt_answered", "vote_cast", "run_ended"];
 
@@ -23,7 +23,7 @@ pub(crate) const SETTLED: [&str; 1] = ["attempt_settled"];
 /// A run in this state. `said` are its events of the kinds [`SAID`], the oldest first; `sizes` are those of its files'
 /// content.
 pub(crate) fn standing(run: Run, said: &[Record], sizes: &BTreeMap<Digest, u64>, result: RunResult) -> Fold {
-    // What has no known size is too large to be carried.
+    // A file without a known size counts as too large to be carried.
     let sized = |digest| Blob { digest, size: sizes.get(&digest).copied().unwrap_or(u64::MAX) };
     let made =
         run.files().iter().map(|(path, digest)| FileVersion { path: path.clone(), blob: digest.map(sized) });
@@ -37,7 +37,7 @@ pub(crate) fn standing(run: Run, said: &[Record], sizes: &BTreeMap<Digest, u64>,
 
 /// The report that the run's last data refers to, if the engine has put the reference there; empty if it has not.
 ///
-/// `before` is as for [`last_text`]. Few runs have data that large, and only their events are looked through.
+/// `before` is as for [`last_text`]. Few runs have data that large, and only their events are read.
 ///
 /// # Errors
 /// Those of `before`.
@@ -84,7 +84,7 @@ pub(crate) fn last_text<E>(
             let text = || text.clone().filter(|text| text.size > 0);
             texts.entry(attempt.visit.clone()).or_insert_with(text);
         }
-        // One whose attempts are not read yet is waited for: none behind it may speak first.
+        // Wait for the visits whose attempts are not read yet: no earlier visit may take their place.
         while let Some(visit) = concluded.next_if(|visit| over || texts.contains_key(visit)) {
             if let Some(Some(text)) = texts.remove(&visit) {
                 return Ok(Some(text));

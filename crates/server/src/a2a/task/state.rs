@@ -1,9 +1,10 @@
-//! What the status of a run is called as the state of a task.
+//! The state of a task, from the status of its run.
 //!
 //! A run begins with its first event, needs no credentials of its client, and is refused before it exists. So it is
 //! never `Submitted`, `AuthRequired` or `Rejected`; tasks of other agents are.
 //!
-//! A run that goes on beside an open question is `running`; its task is `InputRequired`, or the client would not see the question.
+//! A run that goes on beside an open question is `running`; its task is `InputRequired`, or the client would not see
+//! the question.
 
 use crate::a2a::protocol::model::TaskState;
 use envoi_journal::{RunRow, RunStatus};

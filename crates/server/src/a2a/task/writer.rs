@@ -1,8 +1,8 @@
 //! Writes a run as a task: its status, its artifacts, its history, and the updates of a stream.
 //!
-//! Structured content goes out as data parts: the data of the last step's report with the last message, a file that is JSON as
-//! its artifact. Pure but for the content of files, which a [`ContentSource`] has. History is put together from the messages that clients sent, as
-//! they sent them, and from the journal; an answer that came by another way in stands there in our words.
+//! Structured content is sent as data parts: the data of the last step's report with the last message, and a JSON file
+//! as its artifact. Pure except for the content of files, which comes from a [`ContentSource`]. The history has the
+//! messages of clients as they were sent; an answer by another way in is written from the journal.
 
 use super::fold::{
     Answered, Data, End, FileVersion, Fold, HistoryEntry, Question, Standing, TaskUpdate, UpdateKind,
@@ -37,7 +37,7 @@ pub(crate) const DIGEST: &str = "urn:envoi:a2a:digest";
 /// Metadata of a task: the flow that it runs. Of a client's message: the flow that it starts.
 pub(crate) const FLOW: &str = "urn:envoi:a2a:flow";
 
-/// Metadata of a task that is over: the word of contract 3.
+/// Metadata of a task that is over: the terminal reason of contract 3.
 pub(crate) const TERMINAL_REASON: &str = "urn:envoi:a2a:terminal_reason";
 
 /// Metadata of a task whose run is set aside, and of the message that says so: the code, and since when.
@@ -49,7 +49,7 @@ pub(crate) const DATA_LEFT_OUT: &str = "urn:envoi:a2a:data_left_out";
 /// A file with this ending that holds one address is shown as that address, under its name without the ending.
 const LINK: &str = ".uri";
 
-/// Longest address that is taken for one.
+/// Longest address.
 const MAX_LINK_BYTES: u64 = 2_048;
 
 /// Most levels of nesting in data that is carried. A reply has up to nine levels around it, and readers, ours too, stop at
@@ -59,14 +59,14 @@ const MAX_CARRIED_DEPTH: usize = 100;
 /// Larger content is named by its address, not carried.
 pub(crate) const MAX_CARRIED_BYTES: u64 = 1024 * 1024;
 
-/// Longer evidence of a question is left to the artifacts and to REST.
+/// Longer evidence is left out; the artifacts and REST have it.
 const MAX_EVIDENCE_BYTES: usize = 16 * 1024;
 
 /// Where content is.
 pub(crate) trait ContentSource {
-    /// The bytes of this digest; `None` if they cannot be had.
+    /// The bytes of this digest; `None` if they cannot be read.
     fn bytes(&self, digest: &Digest) -> Option<Vec<u8>>;
-    /// Takes so much of what may still be carried; `false` if that is too little.
+    /// Takes `bytes` from what may still be carried; `false` if too little is left.
     fn has_room(&self, _bytes: u64) -> bool {
         true
     }
@@ -203,7 +203,7 @@ impl TaskWriter<'_> {
         }
     }
 
-    /// A question; `open` are all that are open beside it.
+    /// A question; `open` are all open questions.
     fn asked(&self, question: &Question, open: &[Arc<Question>]) -> Message {
         let raised = &question.raised;
         let mut metadata = Object::from([(QUESTION, detail(question))]);
@@ -249,7 +249,7 @@ impl TaskWriter<'_> {
         message
     }
 
-    /// The data itself; `None` if its report cannot be had, which is in the log.
+    /// The data itself; `None` if its report cannot be read, which is logged.
     fn data(&self, data: &Data) -> Option<Value> {
         match data {
             Data::Here(value) => Some(value.clone()),
@@ -257,7 +257,7 @@ impl TaskWriter<'_> {
         }
     }
 
-    /// One artifact a path: JSON as data, other text as text, other content as bytes, a lot of either by its address.
+    /// The artifact of a path: JSON as data, other text as text, other content as bytes, large content by its address.
     pub(crate) fn artifact(&self, made: &FileVersion) -> Artifact {
         let mut name = made.path.rsplit('/').next().unwrap_or(&made.path).to_owned();
         let mut media_type = made.blob.as_ref().map(|_| crate::state::attachments::type_of(&made.path));
@@ -298,7 +298,7 @@ impl TaskWriter<'_> {
 /// The media type of files that are sent as data.
 const JSON: &str = "application/json";
 
-/// The value of a file that is JSON, else its text: what one reader takes for JSON and another does not is no data.
+/// The value of a JSON file, else its text: data must be read the same by every JSON reader.
 fn json_or_text(text: String) -> Content {
     match Value::parse_str(&text) {
         Ok(value) if depth(&value) <= MAX_CARRIED_DEPTH => Content::Data(value),

@@ -1,7 +1,7 @@
-//! The errors there are: those of A2A (specification 3.3.2 and 5.4), those of JSON-RPC, and those of HTTP that a
-//! server with tokens and limits cannot do without.
+//! The kinds of errors: those of A2A (specification 3.3.2 and 5.4), those of JSON-RPC, and those of HTTP for tokens and
+//! limits.
 //!
-//! The words in capitals are A2A's and Google's, not codes of Envoi.
+//! The names in capitals are A2A's and Google's, not codes of Envoi.
 
 /// What kind of error it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,23 +10,23 @@
     expect(dead_code, reason = "the protocol has errors that this server has no cause for")
 )]
 pub(crate) enum Kind {
-    /// No task of that id, or not this client's. Also a push configuration that is not there.
+    /// There is no such task for this client. Also for a push configuration that does not exist.
     TaskNotFound,
     /// It is over.
     TaskNotCancelable,
     /// This agent sends none.
     PushNotificationNotSupported,
-    /// Not by this agent, or not for a task that stands as this one does.
+    /// This agent does not support it, or not for a task in this state.
     UnsupportedOperation,
     /// A part has a media type that this agent does not read.
     ContentTypeNotSupported,
-    /// Ours: what was about to be answered is no answer.
+    /// A failure of the server: its result is not a valid reply.
     InvalidAgentResponse,
-    /// A card for those who are known was promised, and there is none.
+    /// The card promises an extended card, and there is none.
     ExtendedAgentCardNotConfigured,
     /// The client must name an extension that is required.
     ExtensionSupportRequired,
-    /// Neither 1.0 nor 0.3, or not the one of this method or path.
+    /// Neither 1.0 nor 0.3, or not the version of this method or path.
     VersionNotSupported,
     /// No JSON, or JSON that two readers could read differently.
     ParseError,
@@ -40,13 +40,13 @@ pub(crate) enum Kind {
     Internal,
     /// No token, or none that is good.
     Unauthenticated,
-    /// A token that is not good for this.
+    /// A token without the scope for this.
     PermissionDenied,
     /// Another HTTP method is meant.
     MethodNotAllowed,
     /// The body is over the limit.
     TooLarge,
-    /// As much under way as there may be; later.
+    /// A limit on concurrent work is reached; try again later.
     TooMuch,
     /// Not now; later.
     Unavailable,
@@ -63,7 +63,7 @@ struct Row {
     title: &'static str,
 }
 
-/// For what A2A has no code of its own.
+/// The code for errors for which A2A has none.
 const SERVER_ERROR: i64 = -32000;
 
 const fn row(rpc: i64, http: u16, status: &'static str, reason: &'static str, title: &'static str) -> Row {
@@ -167,7 +167,7 @@ impl Kind {
         self.row().http
     }
 
-    /// Of an HTTP response that carries a JSON-RPC error: 200, but for what is a matter of HTTP alone.
+    /// The HTTP status of a response with a JSON-RPC error: 200, except for errors of HTTP alone.
     pub(crate) const fn http_status_of_rpc(self) -> u16 {
         if self.is_of_a2a() { 200 } else { self.row().http }
     }
@@ -196,8 +196,8 @@ impl Kind {
         self.row().rpc != SERVER_ERROR
     }
 
-    /// Whether a client of 0.3 may compare the whole message: the models of `fasta2a`, on which WayFlow stands, accept
-    /// these three in one spelling only, and report anything else as a response that cannot be read.
+    /// Whether clients of 0.3 may compare the whole message: the models of `fasta2a`, which WayFlow uses, accept these
+    /// three in one spelling only, and report anything else as an unreadable response.
     pub(crate) const fn is_literal_in_v03(self) -> bool {
         matches!(self, Self::TaskNotFound | Self::TaskNotCancelable | Self::PushNotificationNotSupported)
     }

@@ -93,7 +93,7 @@ fn message(fields: &FieldReader<'_>) -> Option<Message> {
     Some(message)
 }
 
-/// What a part is; the words are those of `kind`, and but for `file` of the member that holds it.
+/// The kind of a part; the names are those of `kind` and, except for `file`, those of the member that holds it.
 #[derive(Clone, Copy)]
 enum PartKind {
     Text,
@@ -159,7 +159,7 @@ fn file_content(file: &FieldReader<'_>) -> Option<Content> {
     }
 }
 
-/// Data that was wrapped because it is no object comes out of its wrapping.
+/// Unwraps data that was wrapped because it is not an object.
 fn unwrapped(data: Object, metadata: &mut Object) -> Value {
     let is_wrapped = metadata.get(enums::WRAPPED).and_then(Value::as_bool) == Some(true);
     match data.get(enums::WRAPPED_IN) {

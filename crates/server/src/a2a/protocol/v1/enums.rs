@@ -1,4 +1,4 @@
-//! The enums of 1.0, by name. These are A2A's words, not codes of Envoi.
+//! The enums of 1.0, by name. The names are A2A's, not codes of Envoi.
 
 use crate::a2a::protocol::model::{Role, TaskState};
 
@@ -29,7 +29,7 @@ pub(super) const fn state(state: TaskState) -> &'static str {
     }
 }
 
-/// A state to look for. That it is not specified is no state: `Some(None)`.
+/// A state to filter by. "Unspecified" means any state: `Some(None)`.
 pub(super) fn state_of(word: &str) -> Option<Option<TaskState>> {
     if word == "TASK_STATE_UNSPECIFIED" {
         return Some(None);

@@ -101,7 +101,7 @@ fn message(fields: &FieldReader<'_>) -> Option<Message> {
 
 fn part(fields: &FieldReader<'_>) -> Option<Part> {
     let there = ["text", "raw", "url", "data"].map(|name| {
-        // A `data` that is null is the value null; of the others it is their absence.
+        // A `data` that is null is the value null; any other member that is null is absent.
         fields.present(name).filter(|value| name == "data" || !value.is_null())
     });
     let metadata = fields.free("metadata");

@@ -1,7 +1,7 @@
-//! Requests of the HTTP+JSON binding: what stands in the path and after the question mark is put beside what stands in
-//! the body, and all of it is read as the parameters of JSON-RPC are.
+//! Requests of the HTTP+JSON binding: the parameters in the path, the query and the body are put together and read like
+//! the parameters of JSON-RPC.
 //!
-//! Which path is which operation is not known here.
+//! [`super::super::route`] knows which path is which operation.
 
 use super::read;
 use crate::a2a::protocol::{
@@ -63,8 +63,7 @@ fn from_body(body: &[u8]) -> Result<Object, Fault> {
     }
 }
 
-/// What is a number or a truth value in JSON is one here too, if it looks so; what does not is refused where it is
-/// read.
+/// A number or a truth value of JSON is read as one here too; other texts are refused when the field is read.
 fn from_query(query: &[(String, String)]) -> Result<Object, Fault> {
     let mut params = Object::new();
     for (name, text) in query {
@@ -72,7 +71,7 @@ fn from_query(query: &[(String, String)]) -> Result<Object, Fault> {
             "historyLength" | "pageSize" => Number::parse(text).map(Value::Number),
             "includeArtifacts" => text.parse::<bool>().ok().map(Value::Bool),
             "contextId" | "status" | "pageToken" | "statusTimestampAfter" | "tenant" => None,
-            // The rest is not of the operation: `A2A-Version`, or unknown.
+            // Other names are not of the operation: `A2A-Version`, or unknown.
             _ => continue,
         };
         if params.insert(name.as_str(), value.unwrap_or_else(|| text.as_str().into())).is_some() {
