@@ -1,6 +1,6 @@
 //! The configuration of a store: `config.yaml` in its folder.
 //!
-//! Owns its keys, and that it is told apart from a flow in every message. Reads no file: text is an argument. An empty
+//! Owns its keys, and that every message distinguishes it from a flow. Reads no file: text is an argument. An empty
 //! file configures nothing.
 
 pub mod models;
@@ -30,7 +30,7 @@ pub const SCHEMA: &str = include_str!("../../../spec/schemas/config.schema.json"
 /// What holds for every run of a store.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Config {
-    /// Who is told, besides those whom a flow names.
+    /// Recipients of notices, besides those that a flow names.
     pub notify: Vec<Target>,
     /// How `envoi serve` answers.
     pub server: Server,

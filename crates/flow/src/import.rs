@@ -2,7 +2,7 @@
 //!
 //! Owns what each key of that dialect becomes, and that nothing of it is lost unseen: whatever is not carried as it is
 //! becomes a [`Finding`] with its place. The mapping stands in `docs/import.md`. Reads and writes no file; what it writes
-//! is checked as any flow file is before anybody gets it.
+//! is checked as any flow file is, before it is written.
 
 mod beside;
 mod command;

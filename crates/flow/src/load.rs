@@ -48,7 +48,7 @@ impl Files for BTreeMap<String, String> {
     }
 }
 
-/// How deep flows are nested, the outermost one included: deeper, nobody can say what a run does.
+/// How deep flows are nested, the outermost one included. A deeper flow could not be understood by a person.
 const MAX_DEPTH: usize = 3;
 
 /// The most flows that a run is made of.
@@ -57,7 +57,7 @@ const MAX_FILES: usize = 100;
 /// Keys that say something about a whole run.
 const OF_A_RUN: &[(&str, &str)] = &[
     ("limits", "the run has the bounds of its outermost flow"),
-    ("notify", "those are told whom the outermost flow names"),
+    ("notify", "the outermost flow names the recipients"),
     ("goals", "only the outermost flow has rounds"),
     ("workspace", "the run is in the folder of its outermost flow"),
 ];
@@ -444,7 +444,7 @@ fn path_of(written: &str, folder: &str) -> Result<String, (String, String)> {
     let bad = |why: &str| Err((format!("`{}` {why}", crate::syntax::yaml::shortened(written)), help.clone()));
     let path = written.strip_prefix("./").unwrap_or(written);
     if written.contains("${{") {
-        return bad("is to be filled in, and which flow is run is said by its name");
+        return bad("is a template, and the flow must be named as a plain text");
     }
     if path.starts_with('/') {
         return bad("is an absolute path");

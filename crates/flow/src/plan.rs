@@ -269,7 +269,7 @@ fn tries(step: &Step) -> u128 {
     if step.has_attempts() { u128::from(step.retry.attempts.max(1)) } else { 0 }
 }
 
-/// Attempts of one visit because of doubt, without anybody's doing. Where a command verifies, each try can be in doubt, and
+/// Attempts of one visit because of doubt, without a decision of a person. Where a command verifies, each try can be in doubt, and
 /// each attempt in doubt is followed by a verification; one that says that it happened may leave a failure to be tried again.
 fn doubt(step: &Step) -> Doubt {
     let runs = step.has_attempts();

@@ -126,7 +126,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The variables that an expression reads. `None`: it does not parse, and the problem is told.
+    /// The variables that an expression reads. `None`: it does not parse, and the problem is reported.
     fn open_names(&mut self, start: usize, source: &str) -> Option<HashSet<String>> {
         if source.len() > MAX_BYTES {
             let span = self.span(start..start.saturating_add(source.len()));
@@ -148,7 +148,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks one path. Answers the part of the source about which nothing more is to be said.
+    /// Checks one path. Returns the part of the source that is checked already.
     fn path(&mut self, found: &Found, members: &[String], call: Call) -> Range<usize> {
         let names = Names { draft: self.draft, graph: self.graph, usage: self.usage };
         let verdict = names.judge(found, members, call);

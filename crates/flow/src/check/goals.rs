@@ -12,7 +12,7 @@ use crate::{
 /// Checks what depends on all of the file.
 pub(crate) fn check(draft: &Draft, problems: &mut Problems) {
     let Some(goals) = &draft.goals else {
-        // What was meant as `goals` and cannot be read is told already.
+        // A `goals` that cannot be read is reported already.
         for mark in draft.steps.iter().filter(|_| !draft.goals_unclear).filter_map(|step| step.marks.first())
         {
             let message = "`marks` without `goals`: there is nothing to be reached";

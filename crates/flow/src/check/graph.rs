@@ -245,7 +245,7 @@ impl<'d> Graph<'d> {
         side_ways
     }
 
-    /// Nobody comes by accident to a step that a denial or an expiry leads on to: not from the step listed before it.
+    /// No step leads by accident to one that a denial or an expiry leads to: not the step listed before it either.
     fn check_side_ways(&self, problems: &mut Problems) {
         for (to, way) in &self.side_ways {
             let Some(at) = to.checked_sub(1) else { continue };
@@ -307,7 +307,7 @@ impl<'d> Graph<'d> {
         shown.join(", ")
     }
 
-    /// Where the step leads when nothing else is said.
+    /// Where the step leads by default.
     fn onward(&self, place: usize, step: &DraftStep) -> Option<usize> {
         match &step.targets.next {
             Some(next) if next.value == "end" => None,

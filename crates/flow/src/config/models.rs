@@ -42,11 +42,11 @@ pub struct Models {
     pub default: Option<String>,
     /// By the names that models refer to.
     pub providers: BTreeMap<String, Provider>,
-    /// By the names under which they are asked for.
+    /// By the names that requests use.
     pub offer: BTreeMap<String, Offer>,
 }
 
-/// Whoever answers the OpenAI chat-completions API.
+/// A provider that has the OpenAI chat-completions API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provider {
     /// The address that `/chat/completions` is added to.
@@ -64,7 +64,7 @@ pub struct Offer {
     pub provider: String,
     /// What the provider calls it.
     pub name: String,
-    /// US dollars for a million tokens, given and gotten; `None`: it costs nothing, or nobody counts.
+    /// US dollars for a million tokens, input and output; `None`: it costs nothing, or the cost is not counted.
     pub price: Option<(Cost, Cost)>,
 }
 
@@ -134,7 +134,7 @@ fn provider(node: &Node, name: &Key, problems: &mut Problems) -> Option<Provider
     };
     let key = fields.pair("key").map(|(key, node)| secret::source(node, "`key`", "NAME", key.span, problems));
     let timeout = fields.get("timeout").map(|node| timeout(node, problems));
-    // Whatever is there and wrong has been told.
+    // A wrong value is reported already.
     let key = match key {
         Some(source) => Some(source?),
         None => None,

@@ -1,7 +1,7 @@
 //! `server:` of the configuration: how `envoi serve` answers.
 //!
 //! Owns its keys and what they may be. Whether an address is free, and what a certificate is worth, is found out when the
-//! server comes up; what is not said is the server's to choose.
+//! server comes up. The server chooses what is not set.
 
 use crate::syntax::{
     diagnostic::{Diagnostic, Problems},
@@ -54,7 +54,7 @@ pub struct Server {
     pub listen: Option<SocketAddr>,
     /// Where others find it, if not where it listens: a scheme, a name and a port if it is not the usual one.
     pub public_url: Option<String>,
-    /// Names under which it may be asked for, besides its address.
+    /// Host names that a request may use, besides its address.
     pub hosts: Vec<String>,
     /// Origins of pages that may ask.
     pub origins: Vec<String>,
@@ -71,7 +71,7 @@ pub struct Server {
 pub struct A2a {
     /// Where clients of A2A find the server, if not at [`Server::public_url`]. With neither: as they ask.
     pub url: Option<String>,
-    /// The flow that a message starts, by its id or digest; a tenant that has none of that name is told so.
+    /// The flow that a message starts, by its id or digest; a tenant without a flow of that name gets an error.
     pub default_flow: Option<String>,
     /// How its run uses the workspace.
     pub workspace: Workspace,

@@ -151,7 +151,7 @@ fn described<'v>(value: &'v Value, way: &str, into: &mut Vec<(String, &'v Value)
     }
 }
 
-/// What is said there narrows keys that are described elsewhere.
+/// Those schemas narrow keys that are described elsewhere.
 fn is_condition(way: &str) -> bool {
     ["/if/", "/then/", "/else/", "/dependentSchemas/", "/schema/"].iter().any(|part| way.contains(part))
 }

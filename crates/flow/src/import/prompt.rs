@@ -1,4 +1,4 @@
-//! What an agent is told.
+//! The instructions of an agent.
 //!
 //! Owns the prompt: who it is, what the source says of the step, and how its answer has to end so that the resolver can
 //! read where to go. It is plain text; quoting and expressions are not known here.

@@ -2,7 +2,7 @@
 //!
 //! Owns the quoting: whatever a text holds, our reader (and any reader of YAML 1.2) reads back that very text, as a text.
 
-/// On one line: plain where nobody could take it for anything else, else in double quotes.
+/// On one line: plain where it has one meaning only, else in double quotes.
 pub(super) fn inline(text: &str) -> String {
     if is_plain(text) { text.to_owned() } else { quoted(text) }
 }

@@ -1,6 +1,6 @@
 //! A file of the swarm dialect, read.
 //!
-//! Owns its keys and what they may hold. A key that nobody knows is noted, not refused; a value of the wrong kind is a
+//! Owns its keys and what they may hold. An unknown key is noted, not refused; a value of the wrong kind is a
 //! mistake. What the keys lead to is for the modules beside this one.
 
 use super::finding::Notes;
@@ -24,7 +24,7 @@ const MAX_ITERATIONS: u64 = 10_000;
 pub(super) struct Source<'n> {
     pub(super) key: Spanned<String>,
     pub(super) title: Option<String>,
-    /// What people are told about the flow: `description`, `charter`, `teaching`.
+    /// Texts for people about the flow: `description`, `charter`, `teaching`.
     pub(super) told: Vec<(&'n Key, &'n Node)>,
     /// At least one.
     pub(super) steps: Vec<Step<'n>>,
@@ -37,7 +37,7 @@ pub(super) struct Step<'n> {
     pub(super) id: Spanned<String>,
     /// Who does it, one after the other.
     pub(super) agents: Vec<Spanned<String>>,
-    /// What they are told, in the order of the file: `role`, `teaching_note`, `teaching_notes`.
+    /// Its instructions, in the order of the file: `role`, `teaching_note`, `teaching_notes`.
     pub(super) told: Vec<(&'n Key, &'n Node)>,
     /// Without one the step is followed by the next one listed.
     pub(super) routing: Option<Routing>,
@@ -142,7 +142,7 @@ impl Reader<'_> {
                 "title" if is_null(node) => {}
                 "title" => title = self.line(node, "`title`"),
                 "description" | "charter" | "teaching" => {
-                    let why = "it is for people; no step is told of it";
+                    let why = "it is for people; no step gets it";
                     self.notes.carried(key.span, format!("`{}`", key.text), "a comment", why);
                     told.push((key, node));
                 }
@@ -163,7 +163,7 @@ impl Reader<'_> {
         }
         let named: Vec<String> = agents.into_iter().map(|agent| agent.value).collect();
         let what = format!("`cross_cutting`: {}", named.join(", "));
-        self.notes.lost(key.span, what, "a flow runs its steps and nobody beside them");
+        self.notes.lost(key.span, what, "a flow runs its steps and nothing beside them");
     }
 
     fn unknown(&mut self, (key, node): (&Key, &Node), known: &[&str]) {

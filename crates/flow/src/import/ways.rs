@@ -1,7 +1,7 @@
 //! Where the steps of the source lead.
 //!
 //! Owns targets: that they exist, what a step without one leads to, forks laid in a row (a graph is made of that later), and
-//! which steps are reached at all. A target that does not exist is a mistake; nobody can guess where the run should go.
+//! which steps are reached at all. A target that does not exist is a mistake; it cannot be guessed where the run should go.
 
 use super::{
     finding::Notes,

@@ -1,6 +1,6 @@
-//! `a2a` of a step: what another agent is told, and where it is.
+//! `a2a` of a step: the message to another agent, and its address.
 //!
-//! Owns its keys, and which keys of a step have nothing to do beside it. Asks nobody: whether there is an agent is seen when
+//! Owns its keys, and which keys of a step have nothing to do beside it. Sends nothing: whether there is an agent is seen when
 //! the step is done.
 
 use crate::{
@@ -63,7 +63,7 @@ pub(crate) fn read(
         let name = format!("{AGENT_TOKEN_PREFIX}{}.{}", at.flow?, at.step?.value);
         Some(Secret { name, source })
     });
-    // Whatever is there and wrong has been told.
+    // A wrong value is reported already.
     let (token, tenant) =
         (token.map_or(Some(None), |token| token.map(Some))?, tenant.map_or(Some(None), |t| t.map(Some))?);
     let interface = interface.map_or(Some(None), |interface| interface.map(Some))?;
@@ -92,7 +92,7 @@ fn address(name: &str, node: &Node, text: &str, fields: &Fields<'_>, problems: &
         problems.add(problem);
         return false;
     }
-    // With an interface of its own, `url` is only where the card is asked for, without the token.
+    // With an interface of its own, `url` is only used to get the card, without the token.
     let takes_token = name == "interface" || fields.get("interface").is_none();
     if let Some((key, _)) = fields.pair("token").filter(|_| takes_token && !notify::keeps_secrets(text)) {
         problems.add(notify::in_clear_text(key.span));

@@ -42,7 +42,7 @@ pub(crate) fn read(
         None if fields.misspelt("message", &keys::ASK) => None,
         None => {
             let missing = Diagnostic::invalid(node.span, "a question without a `message`");
-            refuse(problems, missing.help("say what is asked: `message: \"Publish the report?\"`"))
+            refuse(problems, missing.help("write the question: `message: \"Publish the report?\"`"))
         }
     };
     let kinds: Vec<(&'static str, InterruptKind)> =
@@ -152,7 +152,7 @@ fn whose_form(
     let message = format!("several people cannot give one {what}: whose would count?");
     problems.add(
         Diagnostic::invalid(quorum.span, message)
-            .label(label, format!("one {what} is asked for here"))
+            .label(label, format!("the question wants one {what}"))
             .help("remove `quorum`, or ask for approvals in a step of their own"),
     );
 }
@@ -173,9 +173,9 @@ pub(crate) fn keys_beside(fields: &Fields<'_>, problems: &mut Problems) {
             continue;
         }
         let help = match name {
-            "timeout" => "how long the question stands is said by `expires_in` in `ask`",
+            "timeout" => "set how long the question is open with `expires_in` in `ask`",
             "artifacts" => "the files of an answer are handed over without being named",
-            "skill" => "the form of an answer is said by `schema` in `ask`",
+            "skill" => "declare the form of an answer with `schema` in `ask`",
             "for_each" | "max_parallel" => "a question is put once; its form can have several fields",
             "retry" => "`routing: { loop_to: … }` says where the answer `again` leads",
             _ => "a step that asks has `id`, `ask`, `if`, `needs`, `join`, `marks` and `routing`",

@@ -15,7 +15,7 @@ use envoi_kernel::{
 };
 use std::{collections::BTreeMap, rc::Rc, sync::Arc};
 
-/// A flow whose parts are read one by one; a part that is wrong is absent, and its problem is told.
+/// A flow whose parts are read one by one; a part that is wrong is absent, and its problem is reported.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
     pub(crate) id: Option<String>,
@@ -214,7 +214,7 @@ impl fmt::Debug for Inner {
 #[derive(Debug, Clone)]
 pub(crate) enum Named {
     Right(Rc<Inner>),
-    /// Its mistakes are told as its own.
+    /// Its mistakes are reported as its own.
     Wrong,
     /// It cannot be named here.
     Refused {

@@ -1,7 +1,7 @@
 //! `goals` of a flow, and the `marks` of its steps.
 //!
 //! Owns what may stand there, and that both fit together: a mark is a goal, and stands in a step of the rounds. What a round
-//! is, and when a person is asked, is the kernel's.
+//! is, and when a person decides, is the kernel's.
 
 use crate::parse::draft::DraftGoals;
 use crate::{
@@ -22,7 +22,7 @@ const MAX_ROUNDS: u64 = 1000;
 /// Rounds, unless the flow says otherwise: the seed's number of stages.
 const ROUNDS: u64 = 5;
 
-/// Rounds without progress until a person is asked: one may be bad luck.
+/// Rounds without progress until a person decides: one may be bad luck.
 const STUCK_AFTER: u64 = 2;
 
 /// Reads `goals` when the steps have been read: its list is evaluated where the first round begins.

@@ -1,6 +1,6 @@
-//! `notify:` of a flow and of the configuration: who is told of what.
+//! `notify:` of a flow and of the configuration: recipients of notices, and the events that cause them.
 //!
-//! Owns its keys and what an address may be. Whether anybody is there is found out when they are told.
+//! Owns its keys and what an address may be. Whether the address answers is seen when a notice is sent.
 
 use crate::{
     parse::secret,
@@ -37,7 +37,7 @@ pub(crate) fn read(node: &Node, problems: &mut Problems) -> Vec<Target> {
         }
     };
     if items.is_empty() {
-        problems.add(Diagnostic::invalid(node.span, "`notify` names nobody").help("leave it out"));
+        problems.add(Diagnostic::invalid(node.span, "`notify` is empty").help("leave it out"));
     }
     if items.len() > MAX_TARGETS {
         let message = format!("`notify` has at most {MAX_TARGETS} targets");
@@ -68,7 +68,7 @@ fn target(node: &Node, problems: &mut Problems) -> Option<Target> {
             let message = "this target is neither a `command` nor a `webhook`";
             refuse(
                 problems,
-                Diagnostic::invalid(node.span, message).help("say how it is told: `webhook: https://…`"),
+                Diagnostic::invalid(node.span, message).help("give its address: `webhook: https://…`"),
             )
         }
     };
@@ -80,7 +80,7 @@ fn moments(node: &Node, problems: &mut Problems) -> Option<Vec<Moment>> {
     let expected = format!("a list of {}", listed(&words.map(|(word, _)| word)));
     let items = read::list(node, "`on`", &expected, problems)?;
     if items.is_empty() {
-        let message = "`on` is empty: this target would never be told anything";
+        let message = "`on` is empty: this target would never get a notice";
         return refuse(problems, Diagnostic::invalid(node.span, message).help("leave it out for everything"));
     }
     let mut moments = Vec::new();
@@ -128,7 +128,7 @@ fn webhook(node: &Node, problems: &mut Problems) -> Option<Webhook> {
     let token =
         fields.pair("token").map(|(key, node)| secret::source(node, "`token`", "NAME", key.span, problems));
     let timeout = fields.get("timeout").map(|node| timeout(node, problems));
-    // Whatever is there and wrong has been told.
+    // A wrong value is reported already.
     let token = match token {
         Some(source) => Some(source?),
         None => None,
@@ -151,7 +151,7 @@ fn timeout(node: &Node, problems: &mut Problems) -> Option<u64> {
 
 const URL: &str = "an address such as `https://example.org/hook`";
 
-/// An address, as far as can be seen without asking anybody.
+/// An address, as far as it can be checked without a connection.
 pub(crate) fn url(node: &Node, name: &str, problems: &mut Problems) -> Option<String> {
     let text = path::fixed(node, name, problems)?;
     if let Some(problem) = bad_url(node.span, text, name) {
@@ -160,7 +160,7 @@ pub(crate) fn url(node: &Node, name: &str, problems: &mut Problems) -> Option<St
     Some(text.to_owned())
 }
 
-/// What is wrong with it, as far as can be seen without asking anybody.
+/// What is wrong with it, as far as it can be checked without a connection.
 pub(crate) fn bad_url(span: Span, text: &str, name: &str) -> Option<Diagnostic> {
     let bad = |why: &str| Some(Diagnostic::invalid(span, format!("{name} {why}")).expecting(URL));
     let lower = text.to_ascii_lowercase();
@@ -204,7 +204,7 @@ pub(crate) fn in_clear_text(span: Span) -> Diagnostic {
     Diagnostic::invalid(span, message).help(help)
 }
 
-/// Whether nobody on the way to this address sees what is sent: it is encrypted, or does not leave the machine.
+/// Whether what is sent to this address is private: it is encrypted, or does not leave the machine.
 pub(crate) fn keeps_secrets(url: &str) -> bool {
     let lower = url.to_ascii_lowercase();
     let Some(rest) = lower.strip_prefix("http://") else { return true };

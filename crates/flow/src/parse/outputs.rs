@@ -15,7 +15,7 @@ use crate::{
 use core::fmt;
 use envoi_contract::json::Value;
 
-/// Places that are told; a report that is wrong everywhere is wrong in one way.
+/// The most places that are listed; a report that is wrong everywhere is wrong in one way.
 const TOLD: usize = 8;
 
 /// Everything that is wrong with the data of a report.

@@ -121,14 +121,14 @@ pub(crate) fn form(node: &Node, problems: &mut Problems) -> Option<Value> {
     };
     let before = problems.count();
     keywords(members, problems);
-    // An unknown keyword may be a misspelt `type`: one mistake is told once.
+    // An unknown keyword may be a misspelt `type`: one mistake is reported once.
     if let (true, Some(node)) = (problems.count() == before, no_object(node)) {
         let message = "`schema` is not that of an object: a form has fields";
         problems.add(Diagnostic::invalid(node.span, message).help(WHOLE));
     }
     let written = tree::value(node);
     compiled(&written, node, "the form", problems);
-    // Also where the schema as a whole is not valid: what is wrong with a field is told in the same go.
+    // Also where the schema as a whole is not valid: mistakes in a field are reported at the same time.
     for (key, field) in member(node, "properties").map(members_of).unwrap_or_default() {
         let name = format!("field `{}`", key.text);
         keywords(members_of(field), problems);

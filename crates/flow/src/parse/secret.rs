@@ -33,7 +33,7 @@ pub(crate) fn source(
             let message = format!("{named} has two sources");
             refuse(problems, Diagnostic::invalid(place, message).help("keep one of `env` and `file`"))
         }
-        // An unknown key there was told already, and is what was meant.
+        // An unknown key there is reported already, and was meant as this one.
         (None, None) if fields.keys().next().is_some() => None,
         (None, None) => {
             let message = format!("{named} has no source");

@@ -71,7 +71,7 @@ pub(crate) fn read(node: &Node, place: usize, draft: &mut Draft, problems: &mut 
     DraftStep { id, place: at, targets, waits, each, marks, step }
 }
 
-/// The id of a step, as it was written; what is wrong with it is told.
+/// The id of a step, as it was written; what is wrong with it is reported.
 fn step_id(node: &Node, problems: &mut Problems) -> Option<Spanned<String>> {
     let text = read::text(node, "`id`", problems)?;
     if !is_key(text) {
@@ -106,7 +106,7 @@ struct Reader<'r> {
 }
 
 impl Reader<'_> {
-    /// A step does one thing. What is not built yet has been told when its key was read.
+    /// A step does one thing. A kind that is not built yet is reported when its key is read.
     fn one_action(&mut self, place: Span) {
         let mut actions = self.fields.keys().filter(|key| keys::ACTIONS.contains(&key.text.as_str()));
         match (actions.next(), actions.next()) {

@@ -1,7 +1,7 @@
 //! `flow` of a step: another flow as a part of this one.
 //!
 //! Owns its `inputs` and `outputs`, and which keys of a step have nothing to do beside it. Where the other flow is, and
-//! whether it is right, is said by [`crate::load`].
+//! whether it is right, is [`crate::load`]'s.
 
 use crate::parse::draft::Outputs;
 use crate::values::json_schema::Schema;
@@ -32,7 +32,7 @@ pub(crate) struct Part {
     pub(crate) outputs: Outputs,
 }
 
-/// The flow that `node` names, unless that was told to be wrong.
+/// The flow that `node` names, unless it was reported as wrong.
 pub(crate) fn named(node: &Node, names: &NamedFlows, problems: &mut Problems) -> Option<Rc<Inner>> {
     let written = read::text(node, "`flow`", problems)?;
     match names.get(written)? {

@@ -1,6 +1,6 @@
 //! `needs` and `join` of a step: what it waits for.
 //!
-//! Owns their forms and which of them make sense together. Whether the steps exist, and that nobody waits for himself in
+//! Owns their forms and which of them make sense together. Whether the steps exist, and that no step waits for itself in
 //! the end, is for [`crate::check::graph`].
 
 use crate::{
@@ -27,7 +27,7 @@ pub(crate) fn read(fields: &Fields<'_>, problems: &mut Problems) -> (Waits, Join
     let before = problems.count();
     let needs = needs(node, problems);
     let unclear = problems.count() != before;
-    // Of a list that cannot be read nobody knows how long it was meant to be.
+    // The intended length of a list that cannot be read is not known.
     let many = if unclear { usize::MAX } else { needs.len() };
     let read = join.and_then(|(key, node)| how_many(key, node, many, problems));
     (Waits { named: true, unclear, needs }, read.unwrap_or_default())
@@ -77,7 +77,7 @@ fn quorum(node: &Node, needs: usize, problems: &mut Problems) -> Option<Join> {
         }
         return refuse(problems, read::mismatch(node, "`join`", "how many: `{ quorum: 2 }`"));
     };
-    // One step of one is no choice, which is said by the caller.
+    // One step of one is no choice; the caller reports that.
     let most = u64::try_from(needs.max(2)).unwrap_or(u64::MAX).min(u64::from(u32::MAX));
     let many = read::integer(many, "`quorum`", 1..=most, problems)?;
     u32::try_from(many).ok().map(Join::Quorum)

@@ -9,7 +9,7 @@ use envoi_kernel::{
     ledger::Cost,
 };
 
-/// The limits that nobody is asked to raise: where `on_reached: ask` a person is, and then they bound nothing.
+/// The limits that end a run. With `on_reached: ask` a person may raise them, and then they bound nothing.
 pub(super) fn hard(limits: &Limits) -> Limits {
     match limits.on_reached {
         OnReached::Fail => limits.clone(),

@@ -7,7 +7,7 @@ use core::fmt;
 pub struct Most(u64);
 
 impl Most {
-    /// The largest number that is told exactly: 2^53 - 1.
+    /// The largest number that is exact: 2^53 - 1.
     pub const LARGEST: u64 = (1 << 53) - 1;
 
     const BEYOND: u64 = Self::LARGEST + 1;

@@ -3,7 +3,7 @@
 use super::{Most, Plan};
 use envoi_kernel::ledger::Cost;
 
-/// What a run may come to; what is not set is not asked for.
+/// Maximums for a run; one that is not set is not checked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Maxima {
     /// Attempts.
@@ -33,7 +33,7 @@ impl Plan {
     /// What is past `maxima`, and what is not bounded and so past any maximum.
     #[must_use]
     pub fn past(&self, maxima: &Maxima) -> Vec<Past> {
-        // What is more than can be told is past any maximum.
+        // A number that is too large to be exact is past any maximum.
         let over = |max: u64, planned: Most| planned.known().is_none_or(|planned| planned > max);
         let attempts = maxima
             .attempts

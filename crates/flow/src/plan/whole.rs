@@ -62,7 +62,7 @@ pub(super) struct PartFigures {
     pub(super) items: Vec<u128>,
 }
 
-/// Attempts because of doubt, without anybody's doing.
+/// Attempts because of doubt, without a decision of a person.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Doubt {
     /// With each try.

@@ -2,7 +2,7 @@
 //!
 //! In a list a run is a chain of stretches. On each it only goes onward, so that it visits no step twice; one ends where a
 //! loop goes back. In a graph all steps are visited once, and a return visits again what hangs on its target and cannot have
-//! waited for the step that closes the loop. Which loops start over is told by [`super::ways`]; nothing else adds a visit.
+//! waited for the step that closes the loop. [`super::ways`] knows which loops start over; nothing else adds a visit.
 
 use super::{
     places::Places,

@@ -1,7 +1,7 @@
 //! What is wrong with a flow file, and where.
 //!
 //! Owns diagnostics, their order, and their two forms for the outside: text with snippets, and JSON. It does not decide
-//! what is wrong; every reader of this crate adds to [`Problems`] and goes on, so that all mistakes are told at once.
+//! what is wrong; every reader of this crate adds to [`Problems`] and goes on, so that all mistakes are reported at once.
 
 mod json;
 mod render;
@@ -20,7 +20,7 @@ pub const CONFIG_INVALID: &str = "CONFIG_INVALID";
 /// A key or value of the language that this build does not carry out yet; refused, never ignored.
 pub const NOT_YET_SUPPORTED: &str = "NOT_YET_SUPPORTED";
 
-/// More mistakes than these are counted and not shown: nobody reads them, and a megabyte of noise holds thousands.
+/// More mistakes than these are counted and not shown: no person reads them, and a broken file of a megabyte has thousands.
 const MAX_KEPT: usize = 100;
 
 /// One mistake.

@@ -14,7 +14,7 @@ pub(crate) fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-/// The tree of a file; `None` if it is empty or cannot be read at all, which is then told.
+/// The tree of a file; `None` if it is empty, or cannot be read at all, which is reported.
 pub(crate) fn root(text: &str, problems: &mut Problems) -> Option<Node> {
     if text.len() > MAX_BYTES {
         let message = format!("a file has at most {MAX_BYTES} bytes; this one has {}", text.len());

@@ -1,6 +1,6 @@
 //! From nodes to values: the readers that every part of the language shares.
 //!
-//! Owns what a string, a list, an integer, a duration or one of some words is, and how a mistake in one is told. Each
+//! Owns what a string, a list, an integer, a duration or one of some words is, and how a mistake in one is reported. Each
 //! reader answers `None` after it has added the reason to the problems.
 
 use crate::syntax::{
@@ -28,7 +28,7 @@ pub(crate) struct Fields<'n> {
 }
 
 impl<'n> Fields<'n> {
-    /// The members of `node`; unknown keys and keys that are not built yet are told at once.
+    /// The members of `node`; unknown keys and keys that are not built yet are reported at once.
     pub(crate) fn of(node: &'n Node, vocabulary: &Vocabulary, problems: &mut Problems) -> Option<Self> {
         let members = mapping(node, vocabulary.place, problems)?;
         for (key, _) in members {

@@ -106,13 +106,13 @@ fn listed(fields: &[&str]) -> String {
 pub struct Field {
     /// Its member's name.
     pub name: String,
-    /// What people are asked: the schema's `title`, else the name.
+    /// The label that people see: the schema's `title`, else the name.
     pub title: String,
     /// More about it.
     pub description: Option<String>,
     /// Whether the form is not whole without it.
     pub required: bool,
-    /// What it is unless something else is said.
+    /// The value when none is given.
     pub default: Option<Value>,
     /// The only values that it takes, if it is a choice.
     pub choices: Vec<Value>,
@@ -172,7 +172,7 @@ pub fn complete(schema: &Value, given: Option<&Value>) -> Result<Value, FormErro
         check(schema, &form)?;
         return Ok(form);
     }
-    // What else is wrong is said too, but not twice that there are members which are no fields.
+    // Other mistakes are reported too, but members that are no fields only once.
     let mut lines: Vec<String> = unknown.iter().map(|name| unknown_field(name, schema)).collect();
     if let Err(errors) = check(schema, &without(form, &unknown)) {
         lines.extend(errors.lines);

@@ -1,6 +1,6 @@
 //! JSON Schema over the contracts' values.
 //!
-//! Owns the conversion to the validator's own values and the words in which a mismatch is told. Nothing is fetched: a
+//! Owns the conversion to the validator's own values and the text of a mismatch. Nothing is fetched: a
 //! schema can only refer to itself.
 
 use crate::syntax::yaml::shortened;
@@ -50,7 +50,7 @@ impl Schema {
         }
     }
 
-    /// Everything that is wrong with a schema that did not compile; `first` is what the compiler said.
+    /// Everything that is wrong with a schema that did not compile; `first` is the compiler's error.
     pub(crate) fn mistakes(schema: &Value, first: Mismatch) -> Vec<Mismatch> {
         let schema = convert(schema);
         let all: Vec<Mismatch> = match jsonschema::meta::validator_for(&schema) {

@@ -92,7 +92,7 @@ fn paths_that_lead_out_or_nowhere_are_told() {
         ("a//x.yaml", "is no path of a flow file"),
         ("a/./x.yaml", "is no path of a flow file"),
         ("'a\\x.yaml'", "is no path of a flow file"),
-        ("'${{ inputs.x }}'", "is to be filled in"),
+        ("'${{ inputs.x }}'", "is is a template"),
         ("''", "is blank"),
         ("7", "expected a string"),
     ] {
@@ -178,7 +178,7 @@ fn flows_are_nested_three_deep_and_no_deeper() {
 fn what_is_said_of_a_whole_run_is_said_by_its_outermost_flow() {
     for (key, words) in [
         ("limits: { iterations: 1 }", "the run has the bounds of its outermost flow"),
-        ("notify: { command: x }", "whom the outermost flow names"),
+        ("notify: { command: x }", "the outermost flow names the recipients"),
         ("workspace: .", "in the folder of its outermost flow"),
         ("goals: { list: [a], from: a, to: a }", "only the outermost flow has rounds"),
     ] {

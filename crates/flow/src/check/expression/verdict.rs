@@ -25,7 +25,7 @@ const OF_A_RUN: &[&str] = &["id", "flow", "workspace", "user_id", "session_id", 
 /// What there is to say about a path.
 pub(super) struct Verdict {
     pub(super) wrong: Vec<Diagnostic>,
-    /// The part of the source about which nothing more is to be said.
+    /// The part of the source that is checked already.
     pub(super) covers: Range<usize>,
 }
 

@@ -30,7 +30,7 @@ impl Graph<'_> {
         }
     }
 
-    /// Which steps are come to although nobody denies anything and every question is answered in time.
+    /// The steps that are reached without a denial or an expiry.
     fn reached_without_a_denial(&self) -> Vec<bool> {
         let ways_of = |(place, step): (usize, &DraftStep)| {
             let named = step.targets.branches.iter().chain(&step.targets.loop_to);
@@ -79,7 +79,7 @@ impl Graph<'_> {
         let last = self.steps.get(rounds.last).map_or("", DraftStep::name);
         let message =
             format!("only a denial or an expiry leads to `{last}`, so that an ordinary round never ends");
-        let help = "let `to` name the last step that a round comes to when nobody denies anything";
+        let help = "let `to` name the last step that a round reaches without a denial";
         let wrong = Diagnostic::invalid(rounds.to, message).help(help);
         match self.side_ways.get(&rounds.last) {
             Some(SideWay { what, span, .. }) => wrong.label(*span, format!("{what} leads there")),
@@ -88,7 +88,7 @@ impl Graph<'_> {
     }
 }
 
-/// A last resort ends the run as denied after a denial alone; whoever comes there otherwise would have succeeded.
+/// A last resort ends the run as denied after a denial alone; reached in another way, the run would succeed.
 fn ends_the_run(rounds: Rounds, step: &DraftStep, way: &SideWay) -> Diagnostic {
     let name = step.name();
     let message = format!("the run ends at `{name}`, whatever goals are open");

@@ -3,7 +3,7 @@
 use super::{Colour, Diagnostic, Label, Place, Report, Span, count};
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
-/// Bytes of lines that are shown for one diagnostic; of more, only the place is told.
+/// Bytes of lines that are shown for one diagnostic; of a longer line, only the place is shown.
 const LONGEST_SNIPPET: usize = 64 * 1024;
 
 pub(super) fn report(report: &Report, colour: Colour) -> String {
