@@ -92,7 +92,7 @@ fn paths_that_lead_out_or_nowhere_are_told() {
         ("a//x.yaml", "is no path of a flow file"),
         ("a/./x.yaml", "is no path of a flow file"),
         ("'a\\x.yaml'", "is no path of a flow file"),
-        ("'${{ inputs.x }}'", "is is a template"),
+        ("'${{ inputs.x }}'", "is a template"),
         ("''", "is blank"),
         ("7", "expected a string"),
     ] {
