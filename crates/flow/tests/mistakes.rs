@@ -64,7 +64,7 @@ const LATER: &str = "NOT_YET_SUPPORTED";
 fn mistakes_about_who_is_told_are_told() {
     each_is_told(vec![
         (with_top("notify: me"), 2, 9, INVALID, "`notify`: expected a mapping or a list of them"),
-        (with_top("notify: []"), 2, 9, INVALID, "names nobody"),
+        (with_top("notify: []"), 2, 9, INVALID, "is empty"),
         (with_top("notify: {}"), 2, 9, INVALID, "neither a `command` nor a `webhook`"),
         (with_top("notify: { comand: x }"), 2, 11, INVALID, "did you mean `command`?"),
         (with_top("notify: { webhok: x }"), 2, 11, INVALID, "did you mean `webhook`?"),
@@ -87,7 +87,7 @@ fn mistakes_about_who_is_told_are_told() {
             INVALID,
             "a list of `question`, `expiry` or `end`",
         ),
-        (with_top("notify: { command: x, on: [] }"), 2, 27, INVALID, "never be told"),
+        (with_top("notify: { command: x, on: [] }"), 2, 27, INVALID, "never get a notice"),
         (with_top("notify: { command: x, on: [ends] }"), 2, 28, INVALID, "did you mean `end`?"),
         (with_top("notify: { command: x, on: [end, end] }"), 2, 33, INVALID, "stands twice"),
         (with_top("notify: { webhook: example.org }"), 2, 20, INVALID, "begins neither"),
@@ -470,10 +470,10 @@ fn mistakes_in_a_form_are_told() {
 #[test]
 fn keys_that_do_nothing_beside_a_question_are_told() {
     let rows: [(&str, &str); 8] = [
-        ("skill: x", "said by `schema`"),
+        ("skill: x", "with `schema` in `ask`"),
         ("env: { A: b }", "`env` does nothing in a step that asks: it runs no command"),
         ("cwd: x", "has `id`, `ask`, `if`, `needs`"),
-        ("timeout: 5s", "said by `expires_in`"),
+        ("timeout: 5s", "with `expires_in` in `ask`"),
         ("retry: { attempts: 2 }", "where the answer `again` leads"),
         ("artifacts: [x]", "handed over without being named"),
         ("on_in_doubt: rerun", "it runs no command"),
