@@ -29,10 +29,11 @@ pub(crate) use address::{Address, Options};
 
 use crate::process::{
     args::Command,
-    failure::{BAD_INPUT, Failure},
+    failure::Failure,
     interrupts::{self, Mode},
 };
 use call::Server;
+use envoi_contract::code::Code;
 use envoi_kernel::ids::Principal;
 use mirror::{Mirror, forget};
 use std::sync::{Arc, OnceLock};
@@ -146,7 +147,7 @@ pub(crate) fn concerns(command: &Command) -> bool {
 
 fn not_here(command: &str) -> Failure {
     let message = format!("`{command}` cannot be done at a server; nothing was done");
-    Failure::new(BAD_INPUT, "NOT_REMOTE", message)
+    Failure::new(Code::NotRemote, message)
         .hint("give it where the store is, without --server and with ENVOI_SERVER unset")
 }
 

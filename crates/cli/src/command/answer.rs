@@ -4,7 +4,7 @@ use crate::{
     process::{
         args::{AnswerArgs, ApproveArgs, Decision, DenyArgs, Form, Reply},
         environment,
-        failure::{BAD_INPUT, Failure},
+        failure::Failure,
     },
     session::{
         background, engine_client,
@@ -14,6 +14,7 @@ use crate::{
     view::{form, preview, printer::Narrator},
 };
 use envoi_contract::{
+    code::Code,
     digest::Digest,
     json::{Object, Value},
     user_envelope::{self, AttachmentRef},
@@ -160,8 +161,7 @@ pub(crate) fn composed(
     if let Some(path) = said.envelope {
         let envelope = user_envelope::parse(&read(path)?, true, &answer.attachments).map_err(|refusal| {
             let message = format!("{}: {}", path.display(), refusal.reason);
-            Failure::new(BAD_INPUT, refusal.code().as_str(), message)
-                .hint("nothing was answered; `envoi schema user-envelope`")
+            Failure::new(refusal.code(), message).hint("nothing was answered; `envoi schema user-envelope`")
         })?;
         (answer.text, answer.attachments) = (Some(envelope.text), envelope.attachments);
     }
@@ -169,14 +169,13 @@ pub(crate) fn composed(
 }
 
 fn misfit(message: String) -> Failure {
-    Failure::new(BAD_INPUT, "ANSWER_INVALID", message)
+    Failure::new(Code::AnswerInvalid, message)
 }
 
 fn digest(text: &str) -> Result<Digest, Failure> {
     Digest::parse(text).ok_or_else(|| {
         let message = format!("`{text}` is not `sha256:` and 64 hexadecimal digits");
-        Failure::new(BAD_INPUT, "ANSWER_INVALID", message)
-            .hint("`envoi show INT` prints the digest of what is shown")
+        Failure::new(Code::AnswerInvalid, message).hint("`envoi show INT` prints the digest of what is shown")
     })
 }
 
@@ -188,7 +187,7 @@ fn presumed(run: &Run, raised: &InterruptRaised) -> Result<Choice, Failure> {
     }
     let words: Vec<&str> = accepted.iter().map(|choice| choice.word()).collect();
     let message = format!("question `{}` takes a decision: {}", raised.interrupt, words.join(", "));
-    Err(Failure::new(BAD_INPUT, "ANSWER_INVALID", message).hint("say it with --choice; --text goes with it"))
+    Err(Failure::new(Code::AnswerInvalid, message).hint("say it with --choice; --text goes with it"))
 }
 
 /// The form, if the question has one: as given, else asked on a terminal.
@@ -211,9 +210,7 @@ fn filled(
         }
         return match given_any {
             false => Ok(None),
-            true => {
-                Err(Failure::new(BAD_INPUT, "ANSWER_INVALID", "this question takes no form with this answer"))
-            }
+            true => Err(Failure::new(Code::AnswerInvalid, "this question takes no form with this answer")),
         };
     };
     let form = given.map(|given| form::given(schema, given)).transpose()?.flatten();
@@ -228,8 +225,7 @@ fn filled(
 
 /// The text of a file, or of stdin for `-`.
 fn read(path: &Path) -> Result<String, Failure> {
-    let bad =
-        |reason: String| Failure::new(BAD_INPUT, "ANSWER_INVALID", format!("{}: {reason}", path.display()));
+    let bad = |reason: String| Failure::new(Code::AnswerInvalid, format!("{}: {reason}", path.display()));
     let mut bytes = Vec::new();
     if path == Path::new("-") {
         io::stdin().lock().read_to_end(&mut bytes).map_err(|error| bad(error.to_string()))?;

@@ -1,9 +1,7 @@
 //! `envoi explain`: what an error code means and what to do.
 
-use crate::process::{
-    failure::{BAD_INPUT, Failure},
-    output,
-};
+use crate::process::{failure::Failure, output};
+use envoi_contract::code::Code;
 
 include!(concat!(env!("OUT_DIR"), "/error_pages.rs"));
 
@@ -14,10 +12,8 @@ pub(crate) fn explain(code: &str, json: bool) -> Result<u8, Failure> {
             output::data(&format!("{}\n", serde_json::json!({"code": name, "page": page}))).map(|()| 0)
         }
         Some((_, page)) => output::data(page).map(|()| 0),
-        None => {
-            Err(Failure::new(BAD_INPUT, "UNKNOWN_CODE", format!("no error code is named `{code}`")).hint(
-                format!("there are: {}", PAGES.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")),
-            ))
-        }
+        None => Err(Failure::new(Code::UnknownCode, format!("no error code is named `{code}`")).hint(
+            format!("there are: {}", PAGES.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")),
+        )),
     }
 }

@@ -1,10 +1,7 @@
 //! `envoi handoff` and `envoi route`: the contracts as filters. Bad input: nothing on stdout, a diagnostic on stderr, exit 2.
 
-use crate::process::{
-    failure::{BAD_INPUT, Failure},
-    output,
-};
-use envoi_contract::{error::Diagnostic, handoff, json::Value, routing};
+use crate::process::{failure::Failure, output};
+use envoi_contract::{code::Code, error::Diagnostic, handoff, json::Value, routing};
 use std::{
     fs,
     io::{self, Read as _},
@@ -31,8 +28,7 @@ fn filter(
     make: fn(&[u8]) -> Result<Value, Diagnostic>,
 ) -> Result<u8, Failure> {
     let name = file.map_or_else(|| "stdin".to_owned(), |path| path.display().to_string());
-    let bytes =
-        read(file).map_err(|error| Failure::new(BAD_INPUT, "FILE_UNREADABLE", format!("{name}: {error}")))?;
+    let bytes = read(file).map_err(|error| Failure::new(Code::FileUnreadable, format!("{name}: {error}")))?;
     let made = make(&bytes).map_err(|refusal| Failure::in_document(refusal, &name, &bytes))?;
     write(&made, compact)
 }

@@ -2,15 +2,12 @@
 
 use super::run;
 use crate::{
-    process::{
-        args::ForkArgs,
-        environment,
-        failure::{BAD_INPUT, Failure},
-    },
+    process::{args::ForkArgs, environment, failure::Failure},
     session::{background, engine_client, interactive::Conversation},
     store::{home::Home, select},
     view::printer::Narrator,
 };
+use envoi_contract::code::{Class, Code};
 use envoi_engine::protocol::{ForkRequest, Request};
 use envoi_kernel::ids::{RunId, StepId};
 
@@ -42,6 +39,7 @@ pub(crate) fn fork(home: &Home, args: &ForkArgs) -> Result<u8, Failure> {
 
 pub(crate) fn step(name: &str) -> Result<StepId, Failure> {
     StepId::new(name).map_err(|error| {
-        Failure::new(BAD_INPUT, "NOT_FORKABLE", error.to_string()).hint("`--from` takes the id of a step")
+        Failure::of_class(Class::Input, Code::NotForkable, error.to_string())
+            .hint("`--from` takes the id of a step")
     })
 }

@@ -5,10 +5,10 @@
 use super::check::colour;
 use crate::process::{
     args::ImportArgs,
-    failure::{BAD_INPUT, Failure, MACHINE},
+    failure::{BAD_INPUT, Failure},
     output,
 };
-use envoi_contract::json::Value;
+use envoi_contract::{code::Code, json::Value};
 use envoi_flow::{
     Report,
     import::{Command, ImportError, Imported, import as import_text},
@@ -20,9 +20,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Exit code when `--strict` refuses.
-const REFUSED: u8 = 6;
-
 /// A file that was read, and what became of it.
 struct Made {
     name: String,
@@ -33,7 +30,7 @@ pub(crate) fn import(args: &ImportArgs, json: bool) -> Result<u8, Failure> {
     let command = command(&args.command)?;
     if args.files.len() > 1 && args.output.is_none() {
         let message = "several files cannot all go to stdout, and nothing was written";
-        return Err(Failure::new(BAD_INPUT, "OUTPUT_NEEDED", message).hint("name a folder: `--output DIR`"));
+        return Err(Failure::new(Code::OutputNeeded, message).hint("name a folder: `--output DIR`"));
     }
     let (mut made, mut wrong) = (Vec::new(), Vec::new());
     for path in &args.files {
@@ -67,31 +64,29 @@ pub(crate) fn import(args: &ImportArgs, json: bool) -> Result<u8, Failure> {
 
 fn command(text: &str) -> Result<Command, Failure> {
     Command::parse(text).map_err(|error| {
-        Failure::new(BAD_INPUT, "COMMAND_INVALID", format!("--command: {error}"))
+        Failure::new(Code::CommandInvalid, format!("--command: {error}"))
             .hint("such as 'claude -p {prompt}'; `{agent}` and `{step}` may stand in it too")
     })
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    let bytes = fs::read(path).map_err(|error| {
-        Failure::new(BAD_INPUT, "FILE_UNREADABLE", format!("{}: {error}", path.display()))
-    })?;
+    let bytes = fs::read(path)
+        .map_err(|error| Failure::new(Code::FileUnreadable, format!("{}: {error}", path.display())))?;
     String::from_utf8(bytes).map_err(|error| {
         let place = error.utf8_error().valid_up_to();
-        Failure::new(BAD_INPUT, "FLOW_SYNTAX", format!("{}: byte {place} is not UTF-8", path.display()))
+        Failure::new(Code::FlowSyntax, format!("{}: byte {place} is not UTF-8", path.display()))
     })
 }
 
 fn defect(error: &ImportError) -> Failure {
     let (ImportError::Defect(report) | ImportError::Source(report)) = error;
     let message = format!("{error}\n{}", report.render(envoi_flow::Colour::Never).trim_end());
-    Failure::new(MACHINE, "IMPORT_DEFECT", message)
-        .hint("please report it, with the file; nothing was written")
+    Failure::new(Code::ImportDefect, message).hint("please report it, with the file; nothing was written")
 }
 
 fn incomplete(lost: usize) -> Failure {
     let things = if lost == 1 { "1 thing is" } else { &format!("{lost} things are") };
-    Failure::new(REFUSED, "IMPORT_INCOMPLETE", format!("{things} not carried, and nothing was written"))
+    Failure::new(Code::ImportIncomplete, format!("{things} not carried, and nothing was written"))
         .hint("without `--strict` the rest is written; the report says what is left out")
 }
 
@@ -156,5 +151,5 @@ fn write(folder: &Path, made: &[Made], force: bool) -> Result<(), Failure> {
 }
 
 fn exists(message: String, hint: &str) -> Failure {
-    Failure::new(BAD_INPUT, "FILE_EXISTS", format!("{message}; nothing was written")).hint(hint)
+    Failure::new(Code::FileExists, format!("{message}; nothing was written")).hint(hint)
 }

@@ -1,12 +1,10 @@
 //! `envoi init`: a flow file to start from, and the store. Nothing that exists is overwritten.
 
 use crate::{
-    process::{
-        failure::{BAD_INPUT, Failure},
-        output,
-    },
+    process::{failure::Failure, output},
     store::home::Home,
 };
+use envoi_contract::code::Code;
 use envoi_journal::Layout;
 use std::{
     fs::{self, File},
@@ -24,7 +22,7 @@ pub(crate) fn init(home: &Home, dir: &Path) -> Result<u8, Failure> {
     let flow = dir.join("flow.yaml");
     let mut file = File::create_new(&flow).map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => {
-            Failure::new(BAD_INPUT, "FILE_EXISTS", format!("{} exists and is left as it is", flow.display()))
+            Failure::new(Code::FileExists, format!("{} exists and is left as it is", flow.display()))
                 .hint("name another folder: `envoi init DIR`")
         }
         _ => failed(error),

@@ -5,12 +5,12 @@ mod table;
 
 use super::run::{load, read_flow};
 use crate::process::{args::PlanArgs, failure::Failure, output};
-use envoi_contract::json::{Object, Value};
+use envoi_contract::{
+    code::Code,
+    json::{Object, Value},
+};
 use envoi_flow::plan::{Dominant, Maxima, Past, Plan, is_flow, line_of, plan};
 use std::{collections::BTreeMap, path::Path};
-
-/// The exit code of a plan that is past a maximum, as of a run that a bound has stopped.
-const PAST_MAXIMUM: u8 = 4;
 
 /// A flow file and its worst case.
 pub(super) struct Planned {
@@ -101,7 +101,7 @@ fn told(planned: &Planned, other: Option<&Planned>, past: &[Past]) -> Value {
 fn refused(planned: &Planned, past: &[Past]) -> Failure {
     let each: Vec<String> = past.iter().map(table::past).collect();
     let message = format!("the worst case of {} is past {}", planned.file, each.join("; "));
-    let failure = Failure::new(PAST_MAXIMUM, "PLAN_PAST_MAXIMUM", message);
+    let failure = Failure::new(Code::PlanPastMaximum, message);
     let bounded_time = past.iter().any(|past| matches!(past, Past::Time(_, Some(_))));
     let of_attempts = past.iter().any(|past| matches!(past, Past::Attempts(..)));
     match (&planned.plan.most_attempts, &planned.plan.most_time) {

@@ -2,15 +2,12 @@
 
 use super::resume::view;
 use crate::{
-    process::{
-        args::RaiseArgs,
-        environment,
-        failure::{BAD_INPUT, Failure},
-    },
+    process::{args::RaiseArgs, environment, failure::Failure},
     session::{background, caller::caller, engine_client, interactive::Conversation},
     store::{home::Home, select},
     view::printer::Narrator,
 };
+use envoi_contract::code::{Class, Code};
 use envoi_engine::protocol::{Request, ResumeRequest};
 use envoi_kernel::{
     ids::RunId,
@@ -39,7 +36,7 @@ pub(crate) fn raise(home: &Home, args: &RaiseArgs) -> Result<u8, Failure> {
 
 pub(crate) fn more(args: &RaiseArgs) -> Result<Ledger, Failure> {
     let bad = |name: &str, text: &str, expected: &str| {
-        Failure::new(BAD_INPUT, "NOT_RAISED", format!("--{name} {text}: expected {expected}"))
+        Failure::of_class(Class::Input, Code::NotRaised, format!("--{name} {text}: expected {expected}"))
     };
     let wall_time_ms = match args.wall_time.as_deref() {
         Some(text) => envoi_flow::parse_duration(text.trim_start_matches('+'))

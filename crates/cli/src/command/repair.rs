@@ -9,6 +9,7 @@ use crate::{
     },
     store::{home::Home, select, waiting},
 };
+use envoi_contract::code::Code;
 use envoi_journal::{
     CommitError, Examination, Holder, Lease, RepairOptions, RepairReport, RunRow, Taken, with_causes,
 };
@@ -21,7 +22,7 @@ pub(crate) fn repair(home: &Home) -> Result<u8, Failure> {
     let lease = match Lease::try_take(store.layout()).map_err(Failure::store)? {
         Taken::Lease(lease) => lease,
         Taken::Held(_) => {
-            return Err(Failure::new(6, "ENGINE_BUSY", "an engine is at work in this store")
+            return Err(Failure::new(Code::EngineBusy, "an engine is at work in this store")
                 .hint("wait for it, or stop it with Ctrl-C; running steps go on"));
         }
     };
@@ -48,7 +49,7 @@ pub(crate) fn repair(home: &Home) -> Result<u8, Failure> {
 }
 
 fn taken_over(message: &str) -> Failure {
-    Failure::new(MACHINE, "TAKEN_OVER", message)
+    Failure::new(Code::TakenOver, message)
         .hint("another engine is at work in the store now; repair again when it has ended")
 }
 

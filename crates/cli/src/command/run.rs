@@ -1,16 +1,15 @@
 //! `envoi run`: start a run and follow it.
 
 use crate::{
-    process::{
-        args::RunArgs,
-        environment,
-        failure::{BAD_INPUT, Failure},
-    },
+    process::{args::RunArgs, environment, failure::Failure},
     session::{background, engine_client, interactive::Conversation},
     store::{flow_files::Beside, home::Home},
     view::{live::Live, printer::Narrator},
 };
-use envoi_contract::json::{Object, Value};
+use envoi_contract::{
+    code::Code,
+    json::{Object, Value},
+};
 use envoi_engine::protocol::{Request, StartRequest, WorkspaceUse};
 use envoi_flow::{Loaded, inputs};
 use envoi_kernel::{
@@ -57,13 +56,13 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
 /// The absolute path and the text of a flow file.
 pub(crate) fn read_flow(path: &Path) -> Result<(PathBuf, String), Failure> {
     let unreadable = |error: std::io::Error| {
-        Failure::new(BAD_INPUT, "FLOW_UNREADABLE", format!("{}: {error}", path.display()))
+        Failure::new(Code::FlowUnreadable, format!("{}: {error}", path.display()))
             .hint("`envoi init` writes a flow file to start from")
     };
     let bytes = fs::read(path).map_err(unreadable)?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let place = error.utf8_error().valid_up_to();
-        Failure::new(BAD_INPUT, "FLOW_SYNTAX", format!("{}: byte {place} is not UTF-8", path.display()))
+        Failure::new(Code::FlowSyntax, format!("{}: byte {place} is not UTF-8", path.display()))
     })?;
     Ok((fs::canonicalize(path).map_err(unreadable)?, text))
 }
@@ -72,11 +71,7 @@ pub(crate) fn read_flow(path: &Path) -> Result<(PathBuf, String), Failure> {
 pub(crate) fn load(path: &Path, file: &Path, text: &str) -> Result<Loaded, Failure> {
     envoi_flow::load_with(&path.to_string_lossy(), text, &Beside::of(file)).map_err(|report| {
         let mistakes = report.render(envoi_flow::Colour::Never);
-        Failure::new(
-            BAD_INPUT,
-            "FLOW_INVALID",
-            format!("{} cannot be run\n{}", path.display(), mistakes.trim_end()),
-        )
+        Failure::new(Code::FlowInvalid, format!("{} cannot be run\n{}", path.display(), mistakes.trim_end()))
     })
 }
 
@@ -87,7 +82,7 @@ pub(crate) fn given_inputs(loaded: &Loaded, args: &RunArgs) -> Result<Object, Fa
         None => Object::default(),
     };
     for argument in &args.inputs {
-        let bad = |message: String| Failure::new(BAD_INPUT, "INPUT_INVALID", message);
+        let bad = |message: String| Failure::new(Code::InputInvalid, message);
         let (name, text) = argument
             .split_once('=')
             .ok_or_else(|| bad(format!("`{argument}` is not of the form NAME=VALUE")))?;
@@ -101,7 +96,7 @@ pub(crate) fn given_inputs(loaded: &Loaded, args: &RunArgs) -> Result<Object, Fa
         given.insert(name.to_owned(), value);
     }
     inputs::resolve(&loaded.flow, &given).map_err(|errors| {
-        Failure::new(BAD_INPUT, "INPUT_INVALID", errors.to_string())
+        Failure::new(Code::InputInvalid, errors.to_string())
             .hint("inputs: -i NAME=VALUE or --inputs-file FILE")
     })?;
     Ok(given)
@@ -109,7 +104,7 @@ pub(crate) fn given_inputs(loaded: &Loaded, args: &RunArgs) -> Result<Object, Fa
 
 /// On whose behalf, as the arguments state it.
 pub(crate) fn requester(args: &RunArgs) -> Result<Requester, Failure> {
-    let bad = |message: String| Failure::new(BAD_INPUT, "INPUT_INVALID", message);
+    let bad = |message: String| Failure::new(Code::InputInvalid, message);
     let mut metadata = Object::new();
     for argument in &args.metadata {
         let (name, text) = argument
@@ -124,8 +119,7 @@ pub(crate) fn requester(args: &RunArgs) -> Result<Requester, Failure> {
 }
 
 fn inputs_file(path: &Path) -> Result<Object, Failure> {
-    let bad =
-        |message: String| Failure::new(BAD_INPUT, "INPUT_INVALID", format!("{}: {message}", path.display()));
+    let bad = |message: String| Failure::new(Code::InputInvalid, format!("{}: {message}", path.display()));
     let bytes = fs::read(path).map_err(|error| bad(error.to_string()))?;
     match Value::parse(&bytes).map_err(|error| bad(error.to_string()))? {
         Value::Object(members) => Ok(members),
@@ -137,7 +131,7 @@ fn inputs_file(path: &Path) -> Result<Object, Failure> {
 pub(crate) fn yes_to(names: &[String]) -> Result<Vec<StepId>, Failure> {
     let named = names.iter().map(|name| StepId::new(name.as_str()));
     named.collect::<Result<_, _>>().map_err(|error| {
-        Failure::new(BAD_INPUT, "YES_TO_INVALID", error.to_string())
+        Failure::new(Code::YesToInvalid, error.to_string())
             .hint("`--yes-to` takes the id of a step that asks")
     })
 }

@@ -1,10 +1,8 @@
 //! `envoi schema`: the JSON Schema of a message, of a flow file or of a configuration; without a name, which there are.
 
-use crate::process::{
-    failure::{BAD_INPUT, Failure},
-    output,
-};
+use crate::process::{failure::Failure, output};
 use envoi_contract::{
+    code::Code,
     json::{Object, Value},
     schema,
 };
@@ -36,7 +34,7 @@ fn text_of(name: &str) -> Result<String, Failure> {
 
 fn unknown(name: &str) -> Failure {
     let names: Vec<&str> = rows().map(|(name, _)| name).collect();
-    Failure::new(BAD_INPUT, "UNKNOWN_SCHEMA", format!("no schema is named `{name}`"))
+    Failure::new(Code::UnknownSchema, format!("no schema is named `{name}`"))
         .hint(format!("there are: {}", names.join(", ")))
 }
 
@@ -67,7 +65,7 @@ mod tests {
     #[test]
     fn a_schema_that_does_not_exist_is_refused_with_those_that_do() {
         let failure = text_of("hand-off").unwrap_err();
-        assert_eq!((failure.code.as_str(), failure.exit_code), ("UNKNOWN_SCHEMA", BAD_INPUT));
+        assert_eq!((failure.code.known(), failure.exit_code), (Some(Code::UnknownSchema), 2));
         assert!(failure.hint.unwrap().contains("handoff, "));
     }
 }

@@ -8,13 +8,14 @@ use crate::{
     process::{
         args::ServeArgs,
         environment,
-        failure::{BAD_INPUT, Failure, MACHINE},
+        failure::Failure,
         interrupts::{self, Mode},
         messages, output,
     },
     session::{caller, engine_client, models},
     store::{config, home::Home},
 };
+use envoi_contract::code::Code;
 use envoi_engine::{
     Desk, Host,
     protocol::{Request, Response, ResumeRequest, WorkspaceUse},
@@ -38,7 +39,6 @@ use std::{
 };
 
 const PORT: u16 = 7007;
-const REFUSED: u8 = 6;
 
 /// How long an engine that is just closing is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -59,7 +59,7 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT));
     let address = args.listen.or(configured.server.listen).unwrap_or(usual);
     let listener = TcpListener::bind(address).map_err(|error| {
-        Failure::new(MACHINE, "ADDRESS_UNUSABLE", format!("{address} cannot be listened on: {error}"))
+        Failure::new(Code::AddressUnusable, format!("{address} cannot be listened on: {error}"))
             .hint("name another with --listen; is another server there?")
     })?;
     let bridge = Bridge::of(&store, configured.models)?;
@@ -105,7 +105,7 @@ fn tls(store: &Store, files: Option<&(String, String)>) -> Result<Option<Tls>, F
     let root = store.layout().root();
     let load = |(certificate, key): &(String, String)| Tls::load(&root.join(certificate), &root.join(key));
     files.map(load).transpose().map_err(|reason| {
-        Failure::new(BAD_INPUT, "TLS_UNUSABLE", reason.to_string())
+        Failure::new(Code::TlsUnusable, reason.to_string())
             .hint("`server.tls` names a certificate and its key, both PEM files that can be read")
     })
 }
@@ -186,12 +186,10 @@ fn lease(store: &Store, take_over: bool) -> Result<(Lease, Option<Holder>), Fail
             Taken::Held(_) if Instant::now() < until => thread::sleep(PAUSE),
             Taken::Held(holder) => {
                 let who = holder.map_or_else(String::new, |holder| format!(" (process {})", holder.pid));
-                return Err(Failure::new(
-                    REFUSED,
-                    "ENGINE_BUSY",
-                    format!("another engine{who} holds the store"),
-                )
-                .hint("wait until its runs are over, or replace it with --take-over; running steps go on"));
+                return Err(Failure::new(Code::EngineBusy, format!("another engine{who} holds the store"))
+                    .hint(
+                        "wait until its runs are over, or replace it with --take-over; running steps go on",
+                    ));
             }
         }
     }

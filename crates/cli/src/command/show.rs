@@ -7,11 +7,7 @@ mod visits;
 
 use super::runs;
 use crate::{
-    process::{
-        environment,
-        failure::{BAD_INPUT, Failure},
-        invocation, output,
-    },
+    process::{environment, failure::Failure, invocation, output},
     store::{home::Home, select},
     text::{
         diff,
@@ -24,6 +20,7 @@ use crate::{
         questions::{open, span},
     },
 };
+use envoi_contract::code::Code;
 use envoi_engine::load_run;
 use envoi_journal::{Activity, Aside, Doing, Found, Reader, RunRow, RunStatus};
 use envoi_kernel::{
@@ -114,7 +111,7 @@ fn handoff(reader: &Reader, id: &RunId, place: &str) -> Result<String, Failure> 
         Some(_) if places.len() > 1 => {
             let places = places.into_iter().collect::<Vec<_>>().join(", ");
             let message = format!("`{place}` stands for several: {places}");
-            Err(hint(Failure::new(BAD_INPUT, "AMBIGUOUS_ID", message)))
+            Err(hint(Failure::new(Code::AmbiguousId, message)))
         }
         Some(visit) => {
             let bytes = reader.handoff_of(id, &visit).map_err(Failure::store)?;
@@ -122,7 +119,7 @@ fn handoff(reader: &Reader, id: &RunId, place: &str) -> Result<String, Failure> 
         }
         None => {
             let message = format!("there is no hand-off of `{place}`");
-            Err(hint(Failure::new(BAD_INPUT, "HANDOFF_NOT_FOUND", message)))
+            Err(hint(Failure::new(Code::HandoffNotFound, message)))
         }
     }
 }

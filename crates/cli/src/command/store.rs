@@ -1,15 +1,13 @@
 //! `envoi store adopt`: a copy becomes a store of its own.
 
 use crate::{
-    process::{
-        failure::{Failure, REFUSED},
-        output,
-    },
+    process::{failure::Failure, output},
     store::{
         home::{self, Home},
         waiting,
     },
 };
+use envoi_contract::code::Code;
 use envoi_journal::{AdoptError, Layout, Lease, Reader, RunFilter, RunRow, Store, Taken};
 use serde_json::json;
 
@@ -20,7 +18,7 @@ pub(crate) fn adopt(home: &Home, share_workspaces: bool) -> Result<u8, Failure> 
     let lease = match Lease::try_take(store.layout()).map_err(Failure::store)? {
         Taken::Lease(lease) => lease,
         Taken::Held(_) => {
-            return Err(Failure::new(REFUSED, "ENGINE_BUSY", "an engine is at work in this store")
+            return Err(Failure::new(Code::EngineBusy, "an engine is at work in this store")
                 .hint("a store that an engine works with is no copy that has to be adopted"));
         }
     };
@@ -28,7 +26,7 @@ pub(crate) fn adopt(home: &Home, share_workspaces: bool) -> Result<u8, Failure> 
     lease.release();
     let of = adopted.map_err(|error| match error {
         AdoptError::Open(error) => cannot_open(error),
-        error => Failure::new(REFUSED, "STORE_COPIED", error.to_string())
+        error => Failure::new(Code::StoreCopied, error.to_string())
             .hint("`cp -r` makes files of their own, `cp -l` does not"),
     })?;
     let id = store.identity().map_err(cannot_open)?.id;

@@ -3,20 +3,18 @@
 use crate::{
     process::{
         args::{TokenCommand, TokenScope},
-        failure::{BAD_INPUT, Failure},
+        failure::Failure,
         output,
     },
     store::{home::Home, waiting},
 };
-use envoi_contract::time::Timestamp;
+use envoi_contract::{code::Code, time::Timestamp};
 use envoi_journal::TokenRow;
 use envoi_server::{
     scope::{Scope, Scopes},
     token::{self, NewToken, TokenError},
 };
 use serde_json::json;
-
-const REFUSED: u8 = 6;
 
 pub(crate) fn token(home: &Home, command: TokenCommand) -> Result<u8, Failure> {
     match command {
@@ -59,8 +57,8 @@ fn create(home: &Home, new_token: &NewToken) -> Result<u8, Failure> {
 pub(crate) fn failed(error: TokenError) -> Failure {
     let message = error.to_string();
     match error {
-        TokenError::Spelling { .. } => Failure::new(BAD_INPUT, "TOKEN_INVALID", message),
-        TokenError::Taken { .. } => Failure::new(REFUSED, "TOKEN_NAME_TAKEN", message)
+        TokenError::Spelling { .. } => Failure::new(Code::TokenInvalid, message),
+        TokenError::Taken { .. } => Failure::new(Code::TokenNameTaken, message)
             .hint("what was done with that token stands under its name; take another one"),
         TokenError::Random(error) => Failure::machine("random bytes", error),
         TokenError::Store(error) => Failure::store(error),
@@ -116,10 +114,10 @@ fn revoke(home: &Home, named: &str) -> Result<u8, Failure> {
     };
     let [row] = found.as_slice() else {
         let (code, message) = match found.is_empty() {
-            true => ("TOKEN_NOT_FOUND", format!("there is no token `{named}`")),
-            false => ("AMBIGUOUS_ID", format!("several tenants have a token named `{named}`")),
+            true => (Code::TokenNotFound, format!("there is no token `{named}`")),
+            false => (Code::AmbiguousId, format!("several tenants have a token named `{named}`")),
         };
-        return Err(Failure::new(BAD_INPUT, code, message).hint("`envoi token list` lists their ids"));
+        return Err(Failure::new(code, message).hint("`envoi token list` lists their ids"));
     };
     // One that was revoked before is what was wanted.
     waiting::for_the_store(|| store.revoke_token(&row.id, envoi_engine::now()))?.map_err(Failure::store)?;

@@ -4,6 +4,7 @@ mod place;
 
 use crate::text::diff;
 use envoi_contract::{
+    code::{Class, Code, UnknownCode},
     error::Diagnostic,
     json::{Object, Value},
 };
@@ -12,20 +13,18 @@ use place::Place;
 use std::fmt::Display;
 
 /// Exit code for bad usage or a bad file.
-pub(crate) const BAD_INPUT: u8 = 2;
+pub(crate) const BAD_INPUT: u8 = Class::Input.exit_code();
 /// Exit code when the store or the machine failed.
-pub(crate) const MACHINE: u8 = 8;
-
+pub(crate) const MACHINE: u8 = Class::Machine.exit_code();
 /// Exit code of a request that makes no sense now.
-pub(crate) const REFUSED: u8 = 6;
+pub(crate) const REFUSED: u8 = Class::Refused.exit_code();
 /// Exit code after Ctrl-C with the run unfinished.
 pub(crate) const STOPPED: u8 = 7;
 
 /// See the module.
 #[derive(Debug, Clone)]
 pub(crate) struct Failure {
-    /// Has a page in `spec/errors/`.
-    pub(crate) code: String,
+    pub(crate) code: FailureCode,
     pub(crate) message: String,
     pub(crate) hint: Option<String>,
     /// Where in a document, if that is what is wrong.
@@ -33,9 +32,52 @@ pub(crate) struct Failure {
     pub(crate) exit_code: u8,
 }
 
+/// The code of a failure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum FailureCode {
+    /// A code of this version. It has a page in `spec/errors/`.
+    Known(Code),
+    /// The text of a code that only another version knows: an engine or a server sent it. It is printed and nothing else.
+    Foreign(String),
+}
+
+impl FailureCode {
+    /// Reads a code that another process sent.
+    pub(crate) fn received(text: String) -> Self {
+        text.parse().map_or_else(|UnknownCode| Self::Foreign(text), Self::Known)
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        match self {
+            Self::Known(code) => code.as_str(),
+            Self::Foreign(text) => text,
+        }
+    }
+
+    /// The code, if this version knows it.
+    pub(crate) fn known(&self) -> Option<Code> {
+        match self {
+            Self::Known(code) => Some(*code),
+            Self::Foreign(_) => None,
+        }
+    }
+}
+
 impl Failure {
-    pub(crate) fn new(exit_code: u8, code: &str, message: impl Into<String>) -> Self {
-        Self { code: code.to_owned(), message: message.into(), hint: None, place: None, exit_code }
+    /// A failure with the exit code that the code's class has.
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+        Self::of_class(code.class(), code, message)
+    }
+
+    /// A failure that is of another class here than its code usually is: a token that is missing on the command line is bad
+    /// usage, a token that the server does not accept is a refusal.
+    pub(crate) fn of_class(class: Class, code: Code, message: impl Into<String>) -> Self {
+        Self::received(FailureCode::Known(code), class.exit_code(), message.into())
+    }
+
+    /// A failure that another process reports, with the exit code that fits it.
+    pub(crate) fn received(code: FailureCode, exit_code: u8, message: String) -> Self {
+        Self { code, message, hint: None, place: None, exit_code }
     }
 
     /// A contract refused the document `bytes`, which came from `file`.
@@ -45,17 +87,17 @@ impl Failure {
         let Diagnostic { code, expected, found, hint, .. } = refusal;
         let hint = Some(hint.into_string()).filter(|hint| !hint.is_empty());
         let message = format!("expected {expected}, found {found}");
-        Self { hint, place, ..Self::new(BAD_INPUT, code.as_str(), message) }
+        Self { hint, place, ..Self::of_class(Class::Input, code, message) }
     }
 
     /// The machine failed at `what`.
     pub(crate) fn machine(what: impl Display, error: impl Display) -> Self {
-        Self::new(MACHINE, "MACHINE_FAILED", format!("{what}: {error}"))
+        Failure::new(Code::MachineFailed, format!("{what}: {error}"))
     }
 
     /// The store failed.
     pub(crate) fn store(error: impl Display) -> Self {
-        Self::new(MACHINE, "STORE_FAILED", error.to_string())
+        Failure::new(Code::StoreFailed, error.to_string())
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -89,14 +131,14 @@ impl Failure {
     fn shown(&self) -> String {
         let place = self.place.as_deref().map(Place::shown).unwrap_or_default();
         let hint = self.hint.as_ref().map(|hint| format!("  hint: {hint}\n")).unwrap_or_default();
-        diff::lines(&format!("error[{}]: {}\n{place}{hint}", self.code, self.message))
+        diff::lines(&format!("error[{}]: {}\n{place}{hint}", self.code.as_str(), self.message))
     }
 }
 
 impl From<Refused> for Failure {
     fn from(refused: Refused) -> Self {
         let Refused { code, message, hint, exit_code } = refused;
-        Self { code, message, hint, place: None, exit_code }
+        Self { hint, ..Self::received(FailureCode::received(code), exit_code, message) }
     }
 }
 
@@ -118,6 +160,20 @@ mod tests {
         let expected = "error[ROUTING_INVALID]: expected a string, found `7`\n  --> stdin:1:18 at `/handoff_text`\n  |\n\
                         1 | {\"handoff_text\": 7}\n  |                  ^\n  hint: correct the resolver's input (CONTRACTS 1.2)\n";
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn a_code_of_another_version_is_shown_as_it_came() {
+        let failure = |code: &str| {
+            let refused =
+                Refused { code: code.to_owned(), message: "m".to_owned(), hint: None, exit_code: 6 };
+            Failure::from(refused)
+        };
+        assert_eq!(failure("RUN_OVER").code.known(), Some(Code::RunOver));
+        let foreign = failure("OF_ANOTHER_VERSION");
+        assert_eq!((foreign.code.known(), foreign.exit_code), (None, 6));
+        assert_eq!(foreign.shown(), "error[OF_ANOTHER_VERSION]: m\n");
+        assert!(foreign.told().compact().starts_with("{\"code\":\"OF_ANOTHER_VERSION\""));
     }
 
     #[test]

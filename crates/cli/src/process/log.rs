@@ -2,11 +2,8 @@
 //!
 //! Owns who is told and in which form. What is told, and that it holds no secrets, is said where it happens.
 
-use crate::process::{
-    environment,
-    failure::{BAD_INPUT, Failure},
-    messages,
-};
+use crate::process::{environment, failure::Failure, messages};
+use envoi_contract::code::Code;
 use std::{io, mem};
 use tracing::{level_filters::LevelFilter, subscriber};
 use tracing_subscriber::{
@@ -64,7 +61,7 @@ fn filter(said: &str) -> Result<Targets, Failure> {
 
 fn unknown(directive: &str) -> Failure {
     let message = format!("`{directive}` says nothing about what is to be logged");
-    Failure::new(BAD_INPUT, "LOG_INVALID", message)
+    Failure::new(Code::LogInvalid, message)
         .hint("a level: error, warn, info, debug, trace or off; or TARGET=LEVEL; with commas between several")
 }
 
@@ -119,7 +116,7 @@ mod tests {
         );
         assert!(!server("off", Level::ERROR) && !server("", Level::ERROR));
         for wrong in ["loud", "envoi_server", "envoi_server=loud", "info;debug", "info,,loud"] {
-            assert_eq!(filter(wrong).unwrap_err().code, "LOG_INVALID", "{wrong}");
+            assert_eq!(filter(wrong).unwrap_err().code.known(), Some(Code::LogInvalid), "{wrong}");
         }
     }
 }

@@ -1,11 +1,8 @@
 //! Where the server is, and what lets one in: read from the command line, the environment and files, checked before anything
 //! is sent.
 
-use crate::process::{
-    environment,
-    failure::{BAD_INPUT, Failure},
-    invocation,
-};
+use crate::process::{environment, failure::Failure, invocation};
+use envoi_contract::code::{Class, Code};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -83,7 +80,7 @@ impl Address {
 }
 
 fn bad(message: impl Into<String>) -> Failure {
-    Failure::new(BAD_INPUT, "SERVER_OPTIONS_INVALID", message)
+    Failure::new(Code::ServerOptionsInvalid, message)
 }
 
 fn checked(url: &str) -> Result<String, Failure> {
@@ -104,7 +101,7 @@ fn checked(url: &str) -> Result<String, Failure> {
 /// A token is never an argument: other users of the machine see those.
 fn token(file: Option<&Path>) -> Result<String, Failure> {
     let needed = |message: String| {
-        Failure::new(BAD_INPUT, "TOKEN_NEEDED", message)
+        Failure::of_class(Class::Input, Code::TokenNeeded, message)
             .hint("set ENVOI_TOKEN, or name a file with --token-file; `envoi token create` makes one, at the server")
     };
     let text = match file {

@@ -7,10 +7,8 @@ use super::{
     address::Address,
     problem::{failure, not_understood},
 };
-use crate::process::{
-    failure::{Failure, MACHINE},
-    messages,
-};
+use crate::process::{failure::Failure, messages};
+use envoi_contract::code::Code;
 use std::{
     fs::File,
     io,
@@ -55,6 +53,13 @@ pub(crate) struct Reply {
     /// As it was said.
     pub(crate) retry_after: Option<Duration>,
     pub(crate) body: Vec<u8>,
+}
+
+impl Reply {
+    /// The failure that an answer which is no success reports.
+    pub(crate) fn failure(&self) -> Failure {
+        failure(self.status, &self.body)
+    }
 }
 
 /// What is asked for.
@@ -195,7 +200,7 @@ impl Server {
     }
 
     pub(crate) fn unreachable(&self, why: &str) -> Failure {
-        Failure::new(MACHINE, "SERVER_UNREACHABLE", format!("{} does not answer: {why}", self.url))
+        Failure::new(Code::ServerUnreachable, format!("{} does not answer: {why}", self.url))
             .hint("is `envoi serve` running there? Runs that were started go on as soon as it does")
     }
 }
@@ -212,7 +217,7 @@ pub(crate) fn first_pause() -> Duration {
 
 /// The body of a success; everything else is a failure.
 pub(crate) fn good(reply: Reply) -> Result<Vec<u8>, Failure> {
-    if (200..300).contains(&reply.status) { Ok(reply.body) } else { Err(failure(&reply)) }
+    if (200..300).contains(&reply.status) { Ok(reply.body) } else { Err(reply.failure()) }
 }
 
 /// All of an answer.
@@ -294,7 +299,7 @@ mod tests {
         let (server, _) = fake::server(&[DONE, "", DONE]);
         assert!(server.get("/v1/token").is_ok());
         let failure = server.post("/v1/runs/run_1/resume", &[], "{}", Again::No).err();
-        assert_eq!(failure.map(|failure| failure.code).as_deref(), Some("SERVER_UNREACHABLE"));
+        assert_eq!(failure.and_then(|failure| failure.code.known()), Some(Code::ServerUnreachable));
     }
 
     #[test]
@@ -307,7 +312,7 @@ mod tests {
             tries += 1;
             server.once(Ask { post: false, path: "/v1/token", headers: &[] }, ()).and_then(whole)
         });
-        assert_eq!(failure.err().map(|failure| failure.exit_code), Some(MACHINE));
+        assert_eq!(failure.err().map(|failure| failure.exit_code), Some(8));
         assert_eq!(tries, 1);
     }
 

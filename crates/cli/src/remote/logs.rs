@@ -6,8 +6,9 @@ use super::{
 };
 use crate::{
     command::logs::{self, Output, Outputs, PIECE_BYTES, View},
-    process::failure::{Failure, MACHINE},
+    process::failure::Failure,
 };
+use envoi_contract::code::Code;
 use envoi_journal::RunStatus;
 use envoi_kernel::{
     Record,
@@ -67,7 +68,7 @@ impl Output for OneLog {
         // Something between that does not know ranges has sent it from its beginning.
         if from > 0 && reply.status == 200 {
             let detail = format!("{} sends all of a log where a part was asked for", self.path);
-            return Err(Failure::new(MACHINE, "SERVER_NOT_UNDERSTOOD", detail)
+            return Err(Failure::new(Code::ServerNotUnderstood, detail)
                 .hint("what stands between here and the server has to pass the header Range on"));
         }
         let body = good(reply)?;

@@ -8,10 +8,8 @@ use super::{
     call::{good, segment},
     rows::{self, Listed},
 };
-use crate::{
-    process::failure::{BAD_INPUT, Failure},
-    store::select,
-};
+use crate::{process::failure::Failure, store::select};
+use envoi_contract::code::Code;
 use envoi_journal::{Found, InboxRow, RunRow};
 use envoi_kernel::ids::{InterruptId, RunId};
 
@@ -174,7 +172,7 @@ fn too_many() -> Failure {
         "there is more at the server than the {} rows that are looked through",
         PAGE as usize * MOST_PAGES
     );
-    Failure::new(BAD_INPUT, "AMBIGUOUS_ID", message).hint("give the whole id")
+    Failure::new(Code::AmbiguousId, message).hint("give the whole id")
 }
 
 /// As the store finds it: `run_` and `int_` may be left out of a beginning.

@@ -1,12 +1,9 @@
 //! What the server did not do, as a command says it: the code, the words and the hint are the server's, the exit code is the
 //! one that the same refusal has here.
 
-use super::call::Reply;
-use crate::process::failure::{BAD_INPUT, Failure, MACHINE};
+use crate::process::failure::{BAD_INPUT, Failure, FailureCode, MACHINE, REFUSED};
+use envoi_contract::code::Code;
 use serde::Deserialize;
-
-/// Exit code of what makes no sense now, or is not allowed.
-const REFUSED: u8 = 6;
 
 /// RFC 9457, as far as it is needed.
 #[derive(Deserialize)]
@@ -17,44 +14,46 @@ struct Problem {
     hint: Option<String>,
 }
 
-/// What an answer that is no success says.
-pub(crate) fn failure(reply: &Reply) -> Failure {
+/// What an answer that is no success says: its status and its body.
+pub(crate) fn failure(status: u16, body: &[u8]) -> Failure {
     let is_code = |code: &str| !code.is_empty() && code.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
-    match serde_json::from_slice::<Problem>(&reply.body) {
+    match serde_json::from_slice::<Problem>(body) {
         Ok(problem) if is_code(&problem.code) => {
-            let failure = Failure::new(exit_code(reply.status, &problem.code), &problem.code, problem.detail);
-            match problem.hint.or_else(|| hint(&problem.code)) {
+            let code = FailureCode::received(problem.code);
+            let hint = problem.hint.or_else(|| code.known().and_then(hint));
+            let failure = Failure::received(code.clone(), exit_code(status, code.known()), problem.detail);
+            match hint {
                 Some(hint) => failure.hint(hint),
                 None => failure,
             }
         }
-        _ => not_understood(format!("it answered {} and did not say why", reply.status)),
+        _ => not_understood(format!("it answered {status} and did not say why")),
     }
 }
 
 /// What came is not what an Envoi server sends.
 pub(crate) fn not_understood(what: impl std::fmt::Display) -> Failure {
-    Failure::new(MACHINE, "SERVER_NOT_UNDERSTOOD", format!("the server is not understood: {what}"))
+    Failure::new(Code::ServerNotUnderstood, format!("the server is not understood: {what}"))
         .hint("is it an Envoi server of this version, and nothing else between?")
 }
 
-/// As the same refusal exits where the store is.
-fn exit_code(status: u16, code: &str) -> u8 {
+/// The exit code that the same refusal has where the store is. Where the server gives a code another status than the table
+/// has, and where the code is of another version, the status decides.
+fn exit_code(status: u16, code: Option<Code>) -> u8 {
     match (status, code) {
-        (_, "WRONG_ANSWER") => REFUSED,
-        (_, "WORKSPACE_MISSING" | "SECRET_MISSING") => BAD_INPUT,
+        (500.., _) => MACHINE,
+        (_, Some(code)) if code.http_status() == status => code.exit_code(),
         (400 | 404 | 405 | 413 | 416 | 421 | 422, _) => BAD_INPUT,
-        (_, "RUN_SET_ASIDE") | (500.., _) => MACHINE,
         _ => REFUSED,
     }
 }
 
 /// What to do here, where the server does not say it.
-fn hint(code: &str) -> Option<String> {
+fn hint(code: Code) -> Option<String> {
     let hint = match code {
-        "RUN_NOT_FOUND" | "QUESTION_NOT_FOUND" => "`envoi runs` and `envoi inbox` list them",
-        "SCOPE_TOO_SMALL" => "another token: `envoi token create --scope`, at the server",
-        "TOO_MANY_CONNECTIONS" | "TOO_MANY_REQUESTS" | "TOO_MANY_STARTS" | "TOO_MANY_STREAMS" => {
+        Code::RunNotFound | Code::QuestionNotFound => "`envoi runs` and `envoi inbox` list them",
+        Code::ScopeTooSmall => "another token: `envoi token create --scope`, at the server",
+        Code::TooManyConnections | Code::TooManyRequests | Code::TooManyStarts | Code::TooManyStreams => {
             "try again in a moment"
         }
         _ => return None,
@@ -66,10 +65,6 @@ fn hint(code: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn reply(status: u16, body: &str) -> Reply {
-        Reply { status, retry_after: None, body: body.as_bytes().to_vec() }
-    }
-
     #[test]
     fn a_refusal_exits_as_it_does_where_the_store_is() {
         for (status, code, exit) in [
@@ -79,9 +74,15 @@ mod tests {
             (403, "NOT_YOURS_TO_ANSWER", 6),
             (404, "RUN_NOT_FOUND", 2),
             (409, "RUN_SET_ASIDE", 8),
+            (409, "RUN_UNREADABLE", 8),
+            (409, "AMBIGUOUS_ID", 6),
+            (422, "AMBIGUOUS_ID", 2),
+            (422, "KEY_REUSED", 6),
+            (422, "OF_ANOTHER_VERSION", 2),
+            (409, "OF_ANOTHER_VERSION", 6),
             (409, "QUESTION_CLOSED", 6),
             (409, "WORKSPACE_BUSY", 6),
-            (409, "SECRET_MISSING", 2),
+            (409, "SECRET_MISSING", 6),
             (413, "BODY_TOO_LARGE", 2),
             (422, "ANSWER_INVALID", 2),
             (422, "WRONG_ANSWER", 6),
@@ -90,7 +91,7 @@ mod tests {
             (503, "ENGINE_STOPPING", 8),
         ] {
             let body = format!(r#"{{"code": "{code}", "detail": "d", "hint": "h", "more": 1}}"#);
-            let failure = failure(&reply(status, &body));
+            let failure = failure(status, body.as_bytes());
             assert_eq!((failure.code.as_str(), failure.exit_code), (code, exit));
             assert_eq!((failure.message.as_str(), failure.hint.as_deref()), ("d", Some("h")));
         }
@@ -99,7 +100,7 @@ mod tests {
     #[test]
     fn what_is_no_problem_of_ours_is_said_to_be_none() {
         for body in ["<html>", "{}", r#"{"code": "no such code", "detail": "d"}"#, ""] {
-            let failure = failure(&reply(502, body));
+            let failure = failure(502, body.as_bytes());
             assert_eq!((failure.code.as_str(), failure.exit_code), ("SERVER_NOT_UNDERSTOOD", 8), "{body}");
             assert!(failure.message.contains("502"), "{}", failure.message);
         }

@@ -7,7 +7,7 @@ use super::{
     Remote,
     attend::Attended,
     call::{Again, good, read, segment},
-    problem::{failure, not_understood},
+    problem::not_understood,
     rows,
 };
 use crate::{
@@ -110,7 +110,7 @@ fn chosen(remote: &Remote, flow: &Path) -> Result<(Loaded, String), Failure> {
     }
     let reply = remote.server.asked(&format!("/v1/flows/{}", segment(&name)), &[])?;
     if reply.status == 404 {
-        return Err(failure(&reply).hint("name a flow file, or a flow of the server by its id or digest"));
+        return Err(reply.failure().hint("name a flow file, or a flow of the server by its id or digest"));
     }
     let text = String::from_utf8(good(reply)?).map_err(not_understood)?;
     let loaded = understood(envoi_flow::load_with(&name, &text, &Theirs { remote, flow: &name }))?;
@@ -150,10 +150,10 @@ fn registered(remote: &Remote, loaded: &Loaded, (path, text): (&Path, String)) -
     let reply = remote.server.post("/v1/flows", &[("content-type", kind)], &body, Again::Yes)?;
     match reply.status {
         200 | 201 => Ok(()),
-        403 => Err(failure(&reply).hint(
+        403 => Err(reply.failure().hint(
             "the flow is not registered there, and this token may not register it; one with the scope admin may",
         )),
-        _ => Err(failure(&reply)),
+        _ => Err(reply.failure()),
     }
 }
 

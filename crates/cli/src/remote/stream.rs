@@ -3,11 +3,9 @@
 //! Each event is told once, in order, whatever happens to the connection or the server. An event counts as heard when it is
 //! whole.
 
-use super::{
-    call::{Ask, PATIENCE, Server, first_pause, longer, retry_after, whole},
-    problem::failure,
-};
-use crate::process::failure::{Failure, MACHINE};
+use super::call::{Ask, PATIENCE, Server, first_pause, longer, retry_after, whole};
+use crate::process::failure::Failure;
+use envoi_contract::code::Code;
 use std::{
     io::{BufRead as _, BufReader, Read},
     thread,
@@ -40,7 +38,7 @@ pub(crate) fn follow(
                 204 => return Ok(()),
                 200 if !is_stream(&response) => {
                     let detail = format!("{path} answers with something else than a stream of events");
-                    return Err(Failure::new(MACHINE, "SERVER_NOT_UNDERSTOOD", detail)
+                    return Err(Failure::new(Code::ServerNotUnderstood, detail)
                         .hint("is the address that of `envoi serve`, and not of a page before it?"));
                 }
                 200 => {
@@ -58,7 +56,7 @@ pub(crate) fn follow(
                 429 | 502 | 503 | 504 => {
                     wait = retry_after(&response).unwrap_or(pause).max(pause);
                     let reply = whole(response).map_err(|broken| server.unreachable(&broken.why))?;
-                    let refused = failure(&reply);
+                    let refused = reply.failure();
                     if Instant::now() + wait > until {
                         return Err(refused);
                     }
@@ -66,7 +64,7 @@ pub(crate) fn follow(
                 }
                 _ => {
                     let reply = whole(response).map_err(|broken| server.unreachable(&broken.why))?;
-                    return Err(failure(&reply));
+                    return Err(reply.failure());
                 }
             },
             Err(why) => why,
@@ -145,7 +143,7 @@ mod tests {
         let (server, asked) =
             fake::server(&["HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n\r\n<p>\n\n"]);
         let failure = follow(&server, "/v1/s", None, |_| Ok(())).unwrap_err();
-        assert_eq!(failure.code, "SERVER_NOT_UNDERSTOOD");
+        assert_eq!(failure.code.known(), Some(Code::ServerNotUnderstood));
         asked.join().unwrap();
     }
 

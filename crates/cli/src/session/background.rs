@@ -5,6 +5,7 @@ use crate::{
     session::engine_client::{self, PING_PATIENCE},
     store::{config, home::Home},
 };
+use envoi_contract::code::Code;
 use envoi_engine::{
     Client,
     protocol::{Request, Response},
@@ -49,12 +50,8 @@ pub(crate) fn detach(store: &Arc<Store>, request: &Request, jobs: Option<usize>)
         thread::sleep(Duration::from_millis(20));
     }
     let log = store.layout().root().join("engine.log");
-    Err(Failure::new(
-        crate::process::failure::MACHINE,
-        "ENGINE_UNREACHABLE",
-        "no engine in the background answers",
-    )
-    .hint(format!("see {}", log.display())))
+    Err(Failure::new(Code::EngineUnreachable, "no engine in the background answers")
+        .hint(format!("see {}", log.display())))
 }
 
 /// Says which run was accepted.

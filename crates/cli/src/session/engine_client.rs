@@ -16,6 +16,7 @@ use crate::{
     store::config,
     view::{describe::how_to_answer, printer::Narrator},
 };
+use envoi_contract::code::Code;
 use envoi_engine::Notices;
 use envoi_engine::{
     Client, ClientError, Host, HostError, PerAttempt, Settings,
@@ -113,7 +114,7 @@ fn lease(layout: &Layout, take_over: bool) -> Result<(Option<Lease>, Option<Hold
 }
 
 fn unreachable(holder: Option<&Holder>) -> Failure {
-    let failure = |message| Failure::new(crate::process::failure::MACHINE, "ENGINE_UNREACHABLE", message);
+    let failure = |message| Failure::new(Code::EngineUnreachable, message);
     match holder.filter(|holder| !holder.socket.as_os_str().is_empty()) {
         Some(holder) => failure(format!(
             "another engine (process {}) holds the store and does not answer",
@@ -302,7 +303,7 @@ fn converse(
 pub(crate) fn stopped_by(error: &envoi_engine::EngineError) -> Failure {
     use envoi_engine::EngineError;
     if let EngineError::TakenOver | EngineError::Store(CommitError::Fenced { .. }) = error {
-        return Failure::new(crate::process::failure::MACHINE, "TAKEN_OVER", error.to_string())
+        return Failure::new(Code::TakenOver, error.to_string())
             .hint("the other engine goes on with the run; `envoi resume RUN` follows it");
     }
     Failure::store(error)

@@ -7,7 +7,7 @@
 use crate::{
     process::{
         environment,
-        failure::{BAD_INPUT, Failure},
+        failure::Failure,
         interrupts::{self, Mode},
     },
     session::{caller, outcome::End},
@@ -21,7 +21,7 @@ use crate::{
         questions::{is_open, open, stands},
     },
 };
-use envoi_contract::json::Value;
+use envoi_contract::{code::Code, json::Value};
 use envoi_engine::{
     load_run,
     protocol::{AnswerRequest, Request, ResumeRequest},
@@ -37,8 +37,6 @@ use std::io::{self, IsTerminal as _, Write as _};
 /// Exit codes of a run that waits: for an answer, or for a word about an attempt in doubt.
 const WAITING: [u8; 2] = [WAITS, 5];
 const WAITS: u8 = 3;
-/// Exit code of what makes no sense now.
-const REFUSED: u8 = 6;
 
 /// See the module.
 pub(crate) struct Conversation {
@@ -222,7 +220,7 @@ pub(crate) fn form(
     }
     if is_open(reader, run, &raised.interrupt) {
         let message = "the form was not filled in; nothing was answered";
-        return Err(Failure::new(BAD_INPUT, "ANSWER_INVALID", message));
+        return Err(Failure::new(Code::AnswerInvalid, message));
     }
-    Err(Failure::new(REFUSED, "QUESTION_CLOSED", closed(reader, run, raised)?))
+    Err(Failure::new(Code::QuestionClosed, closed(reader, run, raised)?))
 }

@@ -3,8 +3,9 @@
 //! A file is in the store, whole, before the answer that names it is asked for. One whose answer is refused stays there
 //! and is in nobody's way.
 
-use crate::process::failure::{BAD_INPUT, Failure};
+use crate::process::failure::Failure;
 use envoi_contract::{
+    code::Code,
     digest::Digest,
     user_envelope::{AttachmentRef, OriginKind},
 };
@@ -52,7 +53,7 @@ pub(crate) fn attach(store: &Store, by: &Principal, path: &Path) -> Result<Attac
 
 fn unusable(path: &Path, reason: &str) -> Failure {
     let message = format!("{}: {reason}", path.display());
-    Failure::new(BAD_INPUT, "ATTACHMENT_UNREADABLE", message)
+    Failure::new(Code::AttachmentUnreadable, message)
         .hint("nothing was answered; give a plain file that can be read")
 }
 
@@ -115,13 +116,10 @@ mod tests {
         fs::remove_dir_all(store.layout().artifacts()).unwrap();
         fs::write(store.layout().artifacts(), "").unwrap();
         let failure = attach(&store, &by, &file).unwrap_err();
-        assert_eq!(
-            (failure.code.as_str(), failure.exit_code),
-            ("STORE_FAILED", crate::process::failure::MACHINE)
-        );
+        assert_eq!((failure.code.known(), failure.exit_code), (Some(Code::StoreFailed), 8));
         assert!(failure.message.contains("cannot be written: "), "{}", failure.message);
         let missing = attach(&store, &by, &place.path().join("nothing")).unwrap_err();
-        assert_eq!((missing.code.as_str(), missing.exit_code), ("ATTACHMENT_UNREADABLE", BAD_INPUT));
+        assert_eq!((missing.code.known(), missing.exit_code), (Some(Code::AttachmentUnreadable), 2));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The configuration of a store, `config.yaml` in its folder, and what it makes of the engine.
 
-use crate::process::failure::{BAD_INPUT, Failure};
+use crate::process::failure::Failure;
+use envoi_contract::code::Code;
 use envoi_flow::config::{self, Config};
 pub(crate) use envoi_flow::server::{A2a, Limits, Server, Workspace};
 use envoi_journal::Layout;
@@ -23,15 +24,15 @@ pub(crate) fn load(layout: &Layout) -> Result<Config, Failure> {
         Ok(None) => return Ok(Config::default()),
         Err(error) => {
             let message = format!("{} cannot be used: {error}", path.display());
-            return Err(Failure::new(BAD_INPUT, "CONFIG_INVALID", message)
+            return Err(Failure::new(Code::ConfigInvalid, message)
                 .hint("make it a plain file that can be read, or rename it"));
         }
     };
     config::load(&path.to_string_lossy(), &text).map_err(|report| {
-        let code = report.diagnostics.first().map_or("CONFIG_INVALID", |first| first.code);
+        let first = report.diagnostics.first().and_then(|first| first.code.parse().ok());
         let mistakes = report.render(envoi_flow::Colour::Never);
         let message = format!("{} cannot be used\n{}", path.display(), mistakes.trim_end());
-        Failure::new(BAD_INPUT, code, message)
+        Failure::new(first.unwrap_or(Code::ConfigInvalid), message)
             .hint("correct it or rename it; attempts that are running are not touched")
     })
 }

@@ -1,6 +1,7 @@
 //! Where the store is, and how it is opened to read or to change it.
 
 use crate::{process::failure::Failure, store::waiting};
+use envoi_contract::code::Code;
 use envoi_journal::{Layout, OpenError, Reader, Store};
 use std::{
     env, fs,
@@ -69,7 +70,7 @@ impl Home {
             return Ok(dir);
         }
         let message = format!("there is no store at `{}`", dir.display());
-        Err(Failure::new(crate::process::failure::BAD_INPUT, "NO_STORE", message)
+        Err(Failure::new(Code::NoStore, message)
             .hint("`envoi run flow.yaml` makes one; or name one with --home or ENVOI_HOME"))
     }
 }
@@ -82,7 +83,7 @@ pub(crate) fn cannot_open(dir: &Path, error: &OpenError) -> Failure {
             dir.display(),
             original.display()
         );
-        return Failure::new(crate::process::failure::REFUSED, "STORE_COPIED", message).hint(
+        return Failure::new(Code::StoreCopied, message).hint(
             "go on in the original; or `envoi store adopt` makes the copy a store of its own (`envoi explain STORE_COPIED`)",
         );
     }

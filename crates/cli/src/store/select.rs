@@ -1,11 +1,9 @@
 //! Which run is meant.
 
-use crate::process::failure::{BAD_INPUT, Failure};
+use crate::process::failure::Failure;
+use envoi_contract::code::{Class, Code};
 use envoi_journal::{Found, InboxFilter, InboxRow, Match, Reader, RunFilter, RunRow};
 use envoi_kernel::ids::{InterruptId, RunId};
-
-/// Exit code of what makes no sense now.
-const REFUSED: u8 = 6;
 
 /// The run that `text` stands for, or the newest one.
 pub(crate) fn run_or_newest(reader: &Reader, text: Option<&str>) -> Result<RunId, Failure> {
@@ -31,7 +29,7 @@ pub(crate) fn run_or_unfinished(reader: &Reader, text: Option<&str>) -> Result<R
 /// The only one of the runs that are not over.
 pub(crate) fn the_unfinished(rows: &[RunRow]) -> Result<RunId, Failure> {
     match rows {
-        [] => Err(Failure::new(BAD_INPUT, "RUN_NOT_FOUND", "no run is unfinished")
+        [] => Err(Failure::new(Code::RunNotFound, "no run is unfinished")
             .hint("name a run that is over to reopen it; `envoi runs` lists them")),
         [row] => Ok(row.run.clone()),
         many => Err(ambiguous("several runs are unfinished", many)),
@@ -53,13 +51,13 @@ pub(crate) fn question(reader: &Reader, text: Option<&str>) -> Result<(Interrupt
 /// The only one of the questions that are open.
 pub(crate) fn the_open(rows: &[InboxRow]) -> Result<(InterruptId, RunId), Failure> {
     match rows {
-        [] => Err(Failure::new(REFUSED, "QUESTION_CLOSED", "nothing waits for a person there")
+        [] => Err(Failure::new(Code::QuestionClosed, "nothing waits for a person there")
             .hint("`envoi inbox --all`")),
         [row] => Ok((row.interrupt.clone(), row.run.clone())),
         many => {
             let ids = many.iter().map(|row| format!("{} ({} of {})", row.interrupt, row.visit, row.run));
             let message = format!("several questions are open: {}", ids.collect::<Vec<_>>().join(", "));
-            Err(Failure::new(REFUSED, "AMBIGUOUS_ID", message).hint("name one"))
+            Err(Failure::of_class(Class::Refused, Code::AmbiguousId, message).hint("name one"))
         }
     }
 }
@@ -82,7 +80,7 @@ pub(crate) fn found(reader: &Reader, text: &str) -> Result<Found, Failure> {
 
 /// Nothing is named so.
 pub(crate) fn no_such(text: &str) -> Failure {
-    Failure::new(BAD_INPUT, "RUN_NOT_FOUND", format!("no run or question is named `{text}`"))
+    Failure::new(Code::RunNotFound, format!("no run or question is named `{text}`"))
         .hint("`envoi runs` and `envoi inbox` list them")
 }
 
@@ -93,15 +91,16 @@ pub(crate) fn several(text: &str, found: &[Found]) -> Failure {
         Found::Interrupt(interrupt, _) => interrupt.to_string(),
     });
     let message = format!("`{text}` stands for several: {}", ids.collect::<Vec<_>>().join(", "));
-    Failure::new(BAD_INPUT, "AMBIGUOUS_ID", message).hint("give more of the id")
+    Failure::new(Code::AmbiguousId, message).hint("give more of the id")
 }
 
 fn ambiguous(what: &str, rows: &[RunRow]) -> Failure {
     let ids: Vec<_> = rows.iter().map(|row| format!("{} ({})", row.run, row.flow)).collect();
-    Failure::new(REFUSED, "AMBIGUOUS_ID", format!("{what}: {}", ids.join(", "))).hint("name one")
+    Failure::of_class(Class::Refused, Code::AmbiguousId, format!("{what}: {}", ids.join(", ")))
+        .hint("name one")
 }
 
 /// There is not even a newest one.
 pub(crate) fn no_runs() -> Failure {
-    Failure::new(BAD_INPUT, "RUN_NOT_FOUND", "there are no runs").hint("`envoi run flow.yaml` starts one")
+    Failure::new(Code::RunNotFound, "there are no runs").hint("`envoi run flow.yaml` starts one")
 }

@@ -1,7 +1,10 @@
 //! The form of a question: from options of a command line, or asked field by field.
 
-use crate::process::failure::{BAD_INPUT, Failure};
-use envoi_contract::json::{Object, Value};
+use crate::process::failure::Failure;
+use envoi_contract::{
+    code::Code,
+    json::{Object, Value},
+};
 use envoi_flow::answers::{self, Field};
 use std::{
     fs,
@@ -18,7 +21,7 @@ pub(crate) fn given(schema: &Value, args: &crate::process::args::Form) -> Result
 }
 
 fn bad(message: String) -> Failure {
-    Failure::new(BAD_INPUT, "ANSWER_INVALID", message).hint("`envoi show INT` lists the fields of the form")
+    Failure::new(Code::AnswerInvalid, message).hint("`envoi show INT` lists the fields of the form")
 }
 
 fn document(text: &str) -> Result<Value, Failure> {
@@ -177,7 +180,7 @@ mod tests {
             let fields = fields.iter().map(ToString::to_string).collect();
             let args = crate::process::args::Form { data: data.map(str::to_owned), fields };
             let failure = given(&schema, &args).unwrap_err();
-            assert_eq!((failure.code.as_str(), failure.exit_code), ("ANSWER_INVALID", BAD_INPUT));
+            assert_eq!((failure.code.known(), failure.exit_code), (Some(Code::AnswerInvalid), 2));
             failure.message
         };
         let twice = ["channel=mail", "copies=1", "copies=1"];
