@@ -7,9 +7,11 @@ mod checks;
 mod sample;
 
 use crate::{
-    error::{BlobError, CommitError, ReadError},
-    journal::Journal,
-    writer::{Commit, Receipt},
+    log::journal::Journal,
+    model::{
+        commit::{Commit, Receipt},
+        error::{BlobError, CommitError, ReadError},
+    },
 };
 use std::{fmt, sync::mpsc};
 

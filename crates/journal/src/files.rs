@@ -8,13 +8,18 @@ mod answer;
 mod attempts;
 
 use crate::{
-    blobs,
-    error::FileError,
-    layout::Layout,
-    manifest, plain,
-    reader::{self, Reader},
-    rows::{HandoffRow, InboxFilter, InboxRow, InterruptState, Place},
-    way::{self, Spot},
+    folder::{
+        beneath::{self, PathBeneath},
+        blobs,
+        layout::Layout,
+        plain,
+    },
+    log::reader::{self, Reader},
+    model::{
+        error::FileError,
+        manifest,
+        rows::{ArtifactRow, HandoffRow, InboxFilter, InboxRow, InterruptState},
+    },
 };
 use envoi_contract::{digest::Digest, handoff::Handoff, json::Value};
 use envoi_kernel::{
@@ -102,7 +107,7 @@ pub(crate) fn restore(layout: &Layout, reader: &Reader, run: &RunId) -> Result<R
     for row in reader.handoffs(run)? {
         files.restore_handoff(&row, List::Checked, &mut restored.written)?;
     }
-    files.restore_places(reader.places(run)?, &mut restored)?;
+    files.restore_places(reader.artifacts(run)?, &mut restored)?;
     if reader.run(run)?.root.is_some() {
         attempts::restore(&files, &mut restored.written)?;
     }
@@ -148,10 +153,10 @@ pub fn restore_visit(
     let mut restored = Restored::default();
     let handoff = files.restore_handoff(&row, List::Given, &mut restored.written)?;
     if !has_manifest(&handoff.handoff) {
-        let is_of_visit = |place: &Place| place.visit == *visit;
+        let is_of_visit = |place: &ArtifactRow| place.visit == *visit;
         // For the places of a run, the lists of all its large sets are read: only if the visit has left a file.
-        if reader.listed_places(run)?.iter().any(is_of_visit) {
-            let places = reader.places(run)?.into_iter().filter(is_of_visit).collect();
+        if reader.listed_artifacts(run)?.iter().any(is_of_visit) {
+            let places = reader.artifacts(run)?.into_iter().filter(is_of_visit).collect();
             files.restore_places(places, &mut restored)?;
         }
     }
@@ -289,7 +294,9 @@ impl Files<'_> {
             return self.digest_of(&target) == Some(*digest);
         }
         let root = self.layout.root();
-        let (Ok(from), Ok(to)) = (Spot::find(root, &copy), Spot::make(root, &target)) else { return false };
+        let (Ok(from), Ok(to)) = (PathBeneath::find(root, &copy), PathBeneath::make(root, &target)) else {
+            return false;
+        };
         let moved = || {
             from.open()?.set_permissions(Permissions::from_mode(0o400))?;
             to.take(&from)
@@ -352,9 +359,9 @@ impl Files<'_> {
         answer::restore(self, row, (at, &answered), written)
     }
 
-    fn restore_places(&self, mut places: Vec<Place>, restored: &mut Restored) -> Result<(), FileError> {
+    fn restore_places(&self, mut places: Vec<ArtifactRow>, restored: &mut Restored) -> Result<(), FileError> {
         places.sort_by_key(|place| place.digest.is_some());
-        for Place { flow, path, digest, .. } in places {
+        for ArtifactRow { flow, path, digest, .. } in places {
             let target = self.target(&flow, &path);
             match target {
                 Some(target) if self.digest_of(&target) == digest => {}
@@ -372,8 +379,8 @@ impl Files<'_> {
         fill: impl FnOnce(&mut File) -> Result<(), Fill>,
     ) -> Result<(), FileError> {
         let failed = |source| FileError::Io { path: target.to_owned(), source };
-        let spot = Spot::make(self.layout.root(), target)?;
-        let (temporary, mut file) = way::temporary(self.layout)?;
+        let spot = PathBeneath::make(self.layout.root(), target)?;
+        let (temporary, mut file) = beneath::temporary(self.layout)?;
         fill(&mut file).map_err(|fill| fill.of(temporary.path()))?;
         file.set_permissions(Permissions::from_mode(0o400))
             .map_err(|source| FileError::Io { path: temporary.path().to_owned(), source })?;
@@ -402,8 +409,8 @@ impl From<io::Error> for Fill {
     }
 }
 
-impl From<crate::error::BlobError> for Fill {
-    fn from(error: crate::error::BlobError) -> Self {
+impl From<crate::model::error::BlobError> for Fill {
+    fn from(error: crate::model::error::BlobError) -> Self {
         Self::Other(error.into())
     }
 }
@@ -418,7 +425,7 @@ fn is_in_the_way(error: &io::Error) -> bool {
 /// Removes a file, and the folders above it that are empty then, up to the flow's own.
 fn remove(root: &Path, target: &Path, flow_folder: &Path) -> Result<(), FileError> {
     let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
-    let spot = match Spot::find(root, target) {
+    let spot = match PathBeneath::find(root, target) {
         Err(blocked) if is_missing(&blocked.source) => return Ok(()),
         found => found?,
     };
@@ -430,7 +437,7 @@ fn remove(root: &Path, target: &Path, flow_folder: &Path) -> Result<(), FileErro
     }
     let above = target.ancestors().skip(1).take_while(|folder| *folder != flow_folder);
     for folder in above {
-        if !Spot::find(root, folder).is_ok_and(|spot| spot.remove_folder().is_ok()) {
+        if !PathBeneath::find(root, folder).is_ok_and(|spot| spot.remove_folder().is_ok()) {
             break;
         }
     }
@@ -439,7 +446,7 @@ fn remove(root: &Path, target: &Path, flow_folder: &Path) -> Result<(), FileErro
 
 /// The digest of the regular file of the store at `target`, if it can be reached and read.
 pub(crate) fn digest_below(layout: &Layout, target: &Path) -> Option<Digest> {
-    let file = Spot::find(layout.root(), target).ok()?.open().ok()?;
+    let file = PathBeneath::find(layout.root(), target).ok()?.open().ok()?;
     blobs::copy(file, &mut io::sink()).ok().map(|(digest, _)| digest)
 }
 
@@ -469,7 +476,7 @@ mod tests {
     use std::fs;
 
     /// A run of two visits; the artifact changes in both, and another comes and goes.
-    fn lived() -> (crate::testing::Place, Writer, Vec<Record>) {
+    fn lived() -> (crate::testing::TestStore, Writer, Vec<Record>) {
         let place = place();
         let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
         let run = run("a");

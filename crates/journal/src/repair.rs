@@ -4,16 +4,19 @@
 //! Changes no event and no content: what is damaged there is reported, not mended.
 
 mod content;
-mod mend;
-mod one;
+mod examine;
+mod mend_rows;
 mod rebuild;
 
-pub use one::{Examination, examine, examine_events};
+pub use examine::{Examination, examine, examine_events};
 
 use crate::{
-    error::{CommitError, FileError, ReadError, with_causes},
     files,
-    store::{Epoch, Store},
+    log::store::Store,
+    model::{
+        commit::Epoch,
+        error::{CommitError, FileError, ReadError, with_causes},
+    },
 };
 use std::path::PathBuf;
 

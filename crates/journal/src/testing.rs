@@ -13,17 +13,17 @@ use envoi_kernel::{
 };
 use serde_json::json;
 
-pub(crate) struct Place {
+pub(crate) struct TestStore {
     pub(crate) store: Store,
     pub(crate) reader: Reader,
     _folder: tempfile::TempDir,
 }
 
 /// A store of its own in a folder that vanishes with it.
-pub(crate) fn place() -> Place {
+pub(crate) fn place() -> TestStore {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(Layout::new(folder.path().join(".envoi"))).unwrap();
-    Place { reader: store.reader().unwrap(), store, _folder: folder }
+    TestStore { reader: store.reader().unwrap(), store, _folder: folder }
 }
 
 pub(crate) fn run(name: &str) -> RunId {

@@ -25,6 +25,11 @@ const LAYERED: &[Layers] = &[
         folders: &["text", "process", "store", "view", "session", "command", "remote"],
         circular: &[],
     },
+    Layers {
+        base: "crates/journal/src/",
+        folders: &["model", "folder", "tables", "log", "files", "repair"],
+        circular: &[],
+    },
 ];
 
 pub(crate) fn check(sources: &[Source]) -> Vec<Problem> {

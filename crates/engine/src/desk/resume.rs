@@ -7,7 +7,9 @@ use crate::{
     protocol::{CallerWire, Refused, Response, ResumeRequest, Standing},
     trouble::{Trouble, TroubleKind},
 };
-use envoi_journal::{Aside, BlobError, FileError, PinnedFlow, Places, ReadError, Reader, files, with_causes};
+use envoi_journal::{
+    Aside, BlobError, FileError, PinnedFlow, ReadError, Reader, RunPaths, files, with_causes,
+};
 use envoi_kernel::{
     Run, Status,
     event::{About, Choice, EndStatus, InterruptRaised},
@@ -304,8 +306,8 @@ pub fn load_run(reader: &Reader, id: &RunId) -> Result<Run, Refused> {
 fn load_with_weight(reader: &Reader, id: &RunId) -> Result<(Run, u64), LoadError> {
     let (mut run, weight) = load_as_recorded(reader, id)?;
     if let Some(started) = run.started() {
-        let Places { workspace, run_base, source, .. } =
-            reader.places_of(started).map_err(LoadError::Read)?;
+        let RunPaths { workspace, run_base, source, .. } =
+            reader.paths_of(started).map_err(LoadError::Read)?;
         run.relocate(workspace, run_base, source);
     }
     Ok((run, weight))

@@ -5,10 +5,12 @@ use super::{
     timer_set,
 };
 use crate::{
-    error::{BlobError, CommitError, ReadError},
-    journal::Journal,
-    rows::{InboxFilter, RunFilter},
-    writer::{Commit, Snapshot},
+    log::journal::Journal,
+    model::{
+        commit::{Commit, Snapshot},
+        error::{BlobError, CommitError, ReadError},
+        rows::{InboxFilter, RunFilter},
+    },
 };
 use envoi_contract::digest::Digest;
 use envoi_kernel::{event::Record, ids::RunId};

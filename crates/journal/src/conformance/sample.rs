@@ -1,6 +1,6 @@
 //! The smallest runs: a start, timers, a question, an end. Ids are made of a name.
 
-use crate::writer::{Commit, PinnedFlow};
+use crate::model::commit::{Commit, PinnedFlow};
 use envoi_contract::{
     digest::Digest,
     json::{Object, Value},

@@ -3,9 +3,11 @@
 use super::*;
 use crate::{
     Layout, Store,
-    reader::Loaded,
-    rows::{InboxFilter, InboxRow, RunFilter, RunRow},
-    writer::Done,
+    log::reader::Loaded,
+    model::{
+        commit::Done,
+        rows::{InboxFilter, InboxRow, RunFilter, RunRow},
+    },
 };
 use envoi_contract::digest::Digest;
 use envoi_kernel::ids::RunId;

@@ -5,7 +5,7 @@
 //! is in nobody's way.
 
 use super::Files;
-use crate::{error::FileError, rows::InboxRow};
+use crate::model::{error::FileError, rows::InboxRow};
 use envoi_contract::{
     digest::Digest,
     json::{Object, Value},

@@ -3,8 +3,8 @@
 //! Reports and texts come from the store by their digests. What else an attempt wrote (its streams, which only people and a
 //! critic's feedback read) is linked from the other run's folder, where that is still there.
 
-use super::{Files, way::Spot};
-use crate::error::FileError;
+use super::{Files, beneath::PathBeneath};
+use crate::model::error::FileError;
 use envoi_kernel::event::{AttemptSettled, Event, Record, RunForked};
 use std::path::{Path, PathBuf};
 
@@ -62,9 +62,9 @@ fn take_over(
 
 /// Gives a regular file of another run a name in this one too, if nothing has that name yet.
 fn link(root: &Path, from: &Path, to: &Path) -> Option<()> {
-    let from = Spot::find(root, from).ok()?;
+    let from = PathBeneath::find(root, from).ok()?;
     from.open().ok()?;
-    Spot::make(root, to).ok()?.link(&from).ok()
+    PathBeneath::make(root, to).ok()?.link(&from).ok()
 }
 
 #[cfg(test)]

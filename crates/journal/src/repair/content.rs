@@ -2,10 +2,11 @@
 
 use super::RepairReport;
 use crate::{
-    error::{BlobError, ReadError},
-    reader::Reader,
-    rows::RunFilter,
-    store::Store,
+    log::{reader::Reader, store::Store},
+    model::{
+        error::{BlobError, ReadError},
+        rows::RunFilter,
+    },
 };
 use envoi_contract::digest::Digest;
 use envoi_kernel::event::{Event, Record};

@@ -2,14 +2,15 @@
 
 use super::{RepairOptions, RepairReport};
 use crate::{
-    error::CommitError,
-    notes::Aside,
-    projection,
-    reader::lost::{KEYS_OF_EVENTS_ALONE, unnamed},
-    schema,
-    sql::{RunKey, unsigned},
-    store::Epoch,
-    writer::{check_epoch, commit_error},
+    log::{
+        reader::lost::{KEYS_OF_EVENTS_ALONE, unnamed},
+        writer::{check_epoch, commit_error},
+    },
+    model::{commit::Epoch, error::CommitError, note::Aside},
+    tables::{
+        projection, schema,
+        sql::{RunKey, unsigned},
+    },
 };
 use envoi_contract::time::Timestamp;
 use envoi_kernel::event::{Event, Record};
@@ -189,7 +190,7 @@ fn replay(conn: &Connection, run: &Known, report: &mut RepairReport) -> rusqlite
         match projection::record(row) {
             Ok(record) => projection::fold(conn, run.key, &[record])?,
             Err(error) => {
-                let reason = crate::sql::reason(error);
+                let reason = crate::tables::sql::reason(error);
                 found.push(format!("event {seq} cannot be read: {reason}"));
                 report.unreadable.push(format!("{id}#{seq}: {reason}"));
             }

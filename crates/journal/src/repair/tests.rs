@@ -2,9 +2,10 @@
 
 use super::*;
 use crate::{
-    Commit, InboxFilter, RunFilter, schema,
+    Commit, InboxFilter, RunFilter,
+    tables::schema,
     testing::{
-        Place, answered, attempt, commit, ended, handoff, place, raised, run, settled, started, timer_set,
+        TestStore, answered, attempt, commit, ended, handoff, place, raised, run, settled, started, timer_set,
     },
 };
 use envoi_contract::digest::Digest;
@@ -12,7 +13,7 @@ use envoi_kernel::event::{About, Blob, EndStatus, Event};
 use std::fs;
 
 /// Two runs, one over, one waiting, with hand-offs, an artifact in a file, and one in the database.
-fn lived() -> Place {
+fn lived() -> TestStore {
     let place = place();
     let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
     let large = vec![b'x'; 20_000];
@@ -48,7 +49,7 @@ fn mend(store: &Store) -> Result<RepairReport, RepairError> {
     repair(store, store.take_epoch().unwrap(), RepairOptions::default())
 }
 
-fn damage(place: &Place, sql: &str) {
+fn damage(place: &TestStore, sql: &str) {
     schema::connect(&place.store.layout().db()).unwrap().execute_batch(sql).unwrap();
 }
 
@@ -63,14 +64,14 @@ fn a_sound_store_is_reported_clean_and_left_alone() {
 #[test]
 fn damaged_rows_are_rebuilt_from_events() {
     let place = lived();
-    let seen = |place: &Place| {
+    let seen = |place: &TestStore| {
         let all = InboxFilter { closed: true, ..InboxFilter::default() };
         let reader = &place.reader;
         let runs = reader.runs(RunFilter::default()).unwrap();
         (
             runs,
             reader.handoffs(&run("a")).unwrap(),
-            reader.places(&run("a")).unwrap(),
+            reader.artifacts(&run("a")).unwrap(),
             reader.inbox(&all).unwrap(),
         )
     };
@@ -283,7 +284,7 @@ fn a_row_that_cannot_be_read_is_shown_as_a_run_that_is_set_aside_and_made_again(
 #[test]
 fn an_event_that_cannot_be_read_takes_no_news_of_other_runs_away() {
     let place = lived();
-    let of_b = |place: &Place| {
+    let of_b = |place: &TestStore| {
         let (items, seen) = place.reader.news("local", 0, 100).unwrap();
         (items.into_iter().filter(|item| item.run == run("b")).count(), seen)
     };

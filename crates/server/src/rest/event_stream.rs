@@ -18,7 +18,7 @@ use crate::{
     state::app::App,
 };
 use axum::{http::StatusCode, response::Response};
-use envoi_journal::{Reader, Told};
+use envoi_journal::{EventFilter, Reader};
 use envoi_kernel::ids::RunId;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -189,7 +189,7 @@ impl FeedSource {
 fn run_page(reader: &Reader, run: &RunId, next: u64) -> Result<Page, Problem> {
     // Read before the records, so that a run that is reopened in between does not end the stream.
     let row = reader.run(run)?;
-    let events = reader.story(run, next, PAGE, PAGE_BYTES, Told::All)?;
+    let events = reader.event_texts(run, next, PAGE, PAGE_BYTES, EventFilter::All)?;
     let Some(last) = events.last() else {
         let over = row.ended.is_some() && next >= row.next_seq;
         return Ok(if over { Page::Over } else { Page::Nothing(next) });

@@ -19,7 +19,7 @@ use envoi_engine::{
     protocol::{Request, ResumeRequest},
     run_row,
 };
-use envoi_journal::{ReadError, RunPage, Told};
+use envoi_journal::{EventFilter, ReadError, RunPage};
 use envoi_kernel::{
     event::Choice,
     ids::{AttemptId, RunId, StepId, VisitId},
@@ -82,23 +82,23 @@ pub(crate) fn envelope(app: &App, request: &ApiRequest) -> Result<Response, Prob
 
 /// `listEvents`.
 pub(crate) fn events(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
-    event_page(app, request, Told::All)
+    event_page(app, request, EventFilter::All)
 }
 
 /// `explainRun`.
 pub(crate) fn why(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
-    event_page(app, request, Told::Deciding)
+    event_page(app, request, EventFilter::Deciding)
 }
 
 /// A page of events. A page that is full of bytes has fewer than the limit.
-fn event_page(app: &App, request: &ApiRequest, told: Told) -> Result<Response, Problem> {
+fn event_page(app: &App, request: &ApiRequest, filter: EventFilter) -> Result<Response, Problem> {
     let from = request.after()?;
     let limit = request.limit()?;
     let run = request.run(app)?;
     // One row more than the page has shows whether there is another page.
     let most = limit.saturating_add(1);
     let mut events =
-        app.read(|reader| reader.story(&run, from, most, PAGE_BYTES, told).map_err(Problem::from))?;
+        app.read(|reader| reader.event_texts(&run, from, most, PAGE_BYTES, filter).map_err(Problem::from))?;
     let full = u32::try_from(events.len()).is_ok_and(|found| found > limit);
     let bytes = events.iter().fold(0_usize, |sum, event| sum.saturating_add(event.json.len()));
     if full {

@@ -4,8 +4,8 @@ use crate::{
     Commit, Writer,
     files::{project, restore_answer, restore_run},
     testing::{
-        Place, changed_answer, changed_raise, commit, denied, expired, flow, interrupt, place, raised, run,
-        started,
+        TestStore, changed_answer, changed_raise, commit, denied, expired, flow, interrupt, place, raised,
+        run, started,
     },
 };
 use envoi_contract::{
@@ -40,7 +40,7 @@ fn approved(attachments: Vec<AttachmentRef>) -> Event {
 }
 
 /// A run whose question `q` was answered so, and its files written.
-fn lived(answer: Event) -> (Place, Writer, PathBuf) {
+fn lived(answer: Event) -> (TestStore, Writer, PathBuf) {
     let place = place();
     let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
     let asks = changed_raise("q", |raised| {

@@ -5,7 +5,7 @@ use crate::{
     files::{project, restore_run},
     repair::repair,
     testing::{
-        Place, answered, attempt, cancelled, commit, ended, flow, handoff, interrupt, place, raised, run,
+        TestStore, answered, attempt, cancelled, commit, ended, flow, handoff, interrupt, place, raised, run,
         settled, started, step, timer_set,
     },
 };
@@ -50,7 +50,7 @@ fn forked(from: &str, root: &str) -> Event {
 }
 
 /// `a` has ended; `b` is a fork of it, `c` one of `b`; `d` has nothing to do with them.
-fn family() -> Place {
+fn family() -> TestStore {
     let place = place();
     let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
     let blobs = [&b"one"[..], REPORT, b"words"].map(|bytes| (Digest::of(bytes), bytes.to_vec())).to_vec();

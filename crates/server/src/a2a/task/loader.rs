@@ -198,7 +198,7 @@ fn from_snapshot(reader: &Reader, run: &RunId, state: Run) -> Result<Fold, ReadE
         }
         _ => RunResult::default(),
     };
-    let places = if state.files().is_empty() { Vec::new() } else { reader.listed_places(run)? };
+    let places = if state.files().is_empty() { Vec::new() } else { reader.listed_artifacts(run)? };
     let sizes = places.into_iter().filter_map(|place| place.digest.zip(place.size_bytes)).collect();
     Ok(snapshot::standing(state, &said, &sizes, result))
 }

@@ -1,0 +1,8 @@
+//! The folder of a store: where everything lies in it, and how files are opened, written and locked safely.
+
+pub(crate) mod beneath;
+pub(crate) mod blobs;
+pub(crate) mod durable;
+pub(crate) mod layout;
+pub(crate) mod lease;
+pub(crate) mod plain;

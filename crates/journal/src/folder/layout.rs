@@ -1,0 +1,223 @@
+//! Where everything lies below `.envoi`.
+//!
+//! Owns the names of files and folders, and the making of the folder itself. Does not look for it: which folder is used
+//! is the caller's choice.
+
+use crate::folder::durable;
+use envoi_contract::digest::Digest;
+use envoi_kernel::{
+    files::list_name,
+    ids::{AttemptId, FlowId, InterruptId, RunId, StepId, VisitId},
+};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+/// The folder of one store, and the paths in it. Cheap to clone; touches nothing until [`Layout::create`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    root: PathBuf,
+}
+
+impl Layout {
+    /// The layout of the store in `root` (a folder usually called `.envoi`).
+    #[must_use]
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// Makes the folder, its `.gitignore` and the folders that are always there. Safe to repeat.
+    ///
+    /// Returns after the new entries are durable.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub fn create(&self) -> io::Result<()> {
+        for folder in [self.root.clone(), self.runs(), self.artifacts(), self.temporary()] {
+            durable::create_folders(&folder)?;
+        }
+        let ignore = self.root.join(".gitignore");
+        if !ignore.exists() {
+            fs::write(&ignore, "*\n")?;
+            fs::File::open(&ignore)?.sync_all()?;
+        }
+        durable::sync_folder(&self.root)
+    }
+
+    /// The folder itself.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The database; `-wal` and `-shm` stand beside it.
+    #[must_use]
+    pub fn db(&self) -> PathBuf {
+        self.root.join("envoi.db")
+    }
+
+    /// The file whose flock makes its holder the engine.
+    #[must_use]
+    pub fn engine_lock(&self) -> PathBuf {
+        self.root.join("engine.lock")
+    }
+
+    /// The folder of all runs.
+    #[must_use]
+    pub fn runs(&self) -> PathBuf {
+        self.root.join("runs")
+    }
+
+    /// The folder of one run: `ENVOI_RUN_BASE`.
+    #[must_use]
+    pub fn run(&self, run: &RunId) -> PathBuf {
+        self.runs().join(run.as_str())
+    }
+
+    /// The folder of a flow's artifacts and hand-offs within a run.
+    #[must_use]
+    pub fn flow(&self, run: &RunId, flow: &FlowId) -> PathBuf {
+        self.run(run).join(flow.as_str())
+    }
+
+    /// The folder of a flow's hand-offs within a run.
+    #[must_use]
+    pub fn handoff_dir(&self, run: &RunId, flow: &FlowId) -> PathBuf {
+        self.flow(run, flow).join("handoff")
+    }
+
+    /// The immutable hand-off of one visit: `[scope.]step.visit.json`.
+    #[must_use]
+    pub fn handoff_visit(&self, run: &RunId, flow: &FlowId, visit: &VisitId) -> PathBuf {
+        self.handoff_dir(run, flow).join(format!("{visit}.json"))
+    }
+
+    /// The newest hand-off of a step: `[scope.]step.json`.
+    #[must_use]
+    pub fn handoff_latest(&self, run: &RunId, flow: &FlowId, scope: &str, step: &StepId) -> PathBuf {
+        let dot = if scope.is_empty() { "" } else { "." };
+        self.handoff_dir(run, flow).join(format!("{scope}{dot}{step}.json"))
+    }
+
+    /// The list of the files of a step's newest visit, if they are many: `[scope.]step.files.json`.
+    #[must_use]
+    pub fn files_list(&self, run: &RunId, flow: &FlowId, scope: &str, step: &StepId) -> PathBuf {
+        self.flow(run, flow).join(list_name(scope, step))
+    }
+
+    /// The folder of one attempt: lock, streams, what its supervisor wrote.
+    #[must_use]
+    pub fn attempt(&self, run: &RunId, attempt: &AttemptId) -> PathBuf {
+        self.run(run).join("attempts").join(attempt.to_string())
+    }
+
+    /// The folder of one answer: `answer.json`, and the files that came with it in `files`.
+    #[must_use]
+    pub fn answer(&self, run: &RunId, interrupt: &InterruptId) -> PathBuf {
+        self.run(run).join("answers").join(interrupt.as_str())
+    }
+
+    /// The copy of the workspace in which a run's commands work, if it has one.
+    ///
+    /// Ids of flows begin with a letter. A folder of ours beside those of the flows begins with `_`, so that no flow can
+    /// have its name; `attempts` and `answers` are older than this rule, and no flow may be called that.
+    #[must_use]
+    pub fn workspace_copy(&self, run: &RunId) -> PathBuf {
+        self.run(run).join("_workspace")
+    }
+
+    /// What an attempt that talks to an agent remembers of the agent's task: `[scope.]step.visit.task.json`.
+    #[must_use]
+    pub fn agent_record(&self, run: &RunId, visit: &VisitId, task: u32) -> PathBuf {
+        self.run(run).join("_a2a").join(format!("{visit}.{task}.json"))
+    }
+
+    /// Where older builds kept [`Layout::agent_record`]: in a folder that a flow called `a2a` has too.
+    #[must_use]
+    pub fn old_agent_record(&self, run: &RunId, visit: &VisitId, task: u32) -> PathBuf {
+        self.run(run).join("a2a").join(format!("{visit}.{task}.json"))
+    }
+
+    /// Where the newest version of an artifact is placed. `path` is relative and plain; see [`crate::files`].
+    #[must_use]
+    pub fn artifact_place(&self, run: &RunId, flow: &FlowId, path: &str) -> PathBuf {
+        self.flow(run, flow).join(path)
+    }
+
+    /// The folder of content by digest.
+    #[must_use]
+    pub fn artifacts(&self) -> PathBuf {
+        self.root.join("artifacts").join("sha256")
+    }
+
+    /// Where files are written before they get their name; on the same file system as all of them.
+    #[must_use]
+    pub fn temporary(&self) -> PathBuf {
+        self.root.join("artifacts").join("tmp")
+    }
+
+    /// Where content of this digest lies, if it is not in the database.
+    #[must_use]
+    pub fn blob(&self, digest: &Digest) -> PathBuf {
+        let hex = digest.hex();
+        let (head, tail) = hex.split_at_checked(2).unwrap_or((&hex, ""));
+        self.artifacts().join(head).join(tail)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn visit(scope: &str) -> VisitId {
+        VisitId { scope: scope.to_owned(), step: StepId::new("critic").unwrap(), visit: 3 }
+    }
+
+    #[test]
+    fn paths_are_those_of_the_design() {
+        let layout = Layout::new("/w/.envoi");
+        let (run, flow) = (RunId::new("run_1").unwrap(), FlowId::new("fix").unwrap());
+        let step = StepId::new("critic").unwrap();
+        let digest = Digest::of(b"");
+        let rows = [
+            (layout.handoff_visit(&run, &flow, &visit("")), "runs/run_1/fix/handoff/critic.3.json"),
+            (layout.handoff_visit(&run, &flow, &visit("sub")), "runs/run_1/fix/handoff/sub.critic.3.json"),
+            (layout.handoff_latest(&run, &flow, "", &step), "runs/run_1/fix/handoff/critic.json"),
+            (layout.handoff_latest(&run, &flow, "sub", &step), "runs/run_1/fix/handoff/sub.critic.json"),
+            (layout.files_list(&run, &flow, "", &step), "runs/run_1/fix/critic.files.json"),
+            (layout.files_list(&run, &flow, "sub.2", &step), "runs/run_1/fix/sub.2.critic.files.json"),
+            (layout.attempt(&run, &visit("").attempt(2)), "runs/run_1/attempts/critic.3.2"),
+            (layout.artifact_place(&run, &flow, "shop/a.py"), "runs/run_1/fix/shop/a.py"),
+            (layout.workspace_copy(&run), "runs/run_1/_workspace"),
+            (layout.agent_record(&run, &visit("sub"), 0), "runs/run_1/_a2a/sub.critic.3.0.json"),
+            (
+                layout.blob(&digest),
+                "artifacts/sha256/e3/b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+            ),
+        ];
+        for (path, expected) in rows {
+            assert_eq!(path, Path::new("/w/.envoi").join(expected));
+        }
+    }
+
+    #[test]
+    fn no_flow_has_the_name_of_a_folder_of_ours() {
+        let (layout, run) = (Layout::new("/w/.envoi"), RunId::new("run_1").unwrap());
+        for folder in [layout.workspace_copy(&run), layout.agent_record(&run, &visit(""), 0)] {
+            let name = folder.strip_prefix(layout.run(&run)).unwrap().iter().next().unwrap();
+            assert!(FlowId::new(name.to_str().unwrap()).is_err(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_created_store_is_invisible_to_git_and_creating_it_again_changes_nothing() {
+        let place = tempfile::tempdir().unwrap();
+        let layout = Layout::new(place.path().join("a/b/.envoi"));
+        layout.create().unwrap();
+        fs::write(layout.root().join(".gitignore"), "*\n# mine\n").unwrap();
+        layout.create().unwrap();
+        assert_eq!(fs::read_to_string(layout.root().join(".gitignore")).unwrap(), "*\n# mine\n");
+        assert!(layout.runs().is_dir() && layout.artifacts().is_dir() && layout.temporary().is_dir());
+    }
+}

@@ -1,0 +1,71 @@
+//! The outbox, read.
+
+use super::Reader;
+use crate::{
+    model::{
+        delivery::{DeliveryRow, Undelivered},
+        error::ReadError,
+    },
+    tables::{deliveries, sql::unsigned},
+};
+use envoi_contract::time::Timestamp;
+use envoi_kernel::ids::RunId;
+
+const COLUMNS: &str = "deliveries.*, journals.id AS run_id, ifnull(runs.tenant, '') AS tenant";
+const TABLES: &str = "deliveries JOIN journals USING (run) LEFT JOIN runs USING (run)";
+const OPEN: &str = "delivered_at_ms IS NULL AND gave_up_at_ms IS NULL";
+
+impl Reader {
+    /// Everybody who is to be told of this run, in the order of its events.
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when there is no such run.
+    pub fn deliveries(&self, run: &RunId) -> Result<Vec<DeliveryRow>, ReadError> {
+        let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE run = ?1 ORDER BY delivery");
+        self.rows(&sql, [self.key(run)?], deliveries::row, "a delivery")
+    }
+
+    /// Deliveries of all runs that are due at `now`, those first that have been due the longest; of each tenant at most `each`, so
+    /// that one that has much leaves the others to be seen.
+    ///
+    /// # Errors
+    /// [`ReadError::Damaged`] or the machine's.
+    pub fn due_deliveries(&self, now: Timestamp, each: u32) -> Result<Vec<DeliveryRow>, ReadError> {
+        let sql = format!(
+            "SELECT * FROM (SELECT {COLUMNS}, row_number() OVER \
+             (PARTITION BY runs.tenant ORDER BY next_try_at_ms, delivery) AS place \
+             FROM {TABLES} WHERE {OPEN} AND next_try_at_ms <= ?1) \
+             WHERE place <= ?2 ORDER BY next_try_at_ms, delivery"
+        );
+        self.rows(&sql, (now.as_millis(), each), deliveries::row, "a delivery")
+    }
+
+    /// When the first delivery becomes due that is not due at `now`.
+    ///
+    /// # Errors
+    /// The machine's.
+    pub fn next_delivery_after(&self, now: Timestamp) -> Result<Option<Timestamp>, ReadError> {
+        let sql = format!("SELECT min(next_try_at_ms) FROM deliveries WHERE {OPEN} AND next_try_at_ms > ?1");
+        let next = self.one(&sql, [now.as_millis()], |row| row.get::<_, Option<i64>>(0))?;
+        Ok(next.flatten().map(Timestamp::from_millis))
+    }
+
+    /// How many deliveries of all runs have not come through.
+    ///
+    /// # Errors
+    /// The machine's.
+    pub fn undelivered(&self) -> Result<Undelivered, ReadError> {
+        let sql = format!(
+            "SELECT count(*) FILTER (WHERE {OPEN}), count(*) FILTER (WHERE {OPEN} AND tries > 0), count(gave_up_at_ms) \
+             FROM deliveries WHERE delivered_at_ms IS NULL"
+        );
+        let counts = self.one(&sql, [], |row| {
+            Ok(Undelivered {
+                open: unsigned(row.get(0)?),
+                failing: unsigned(row.get(1)?),
+                given_up: unsigned(row.get(2)?),
+            })
+        })?;
+        Ok(counts.unwrap_or_default())
+    }
+}

@@ -1,0 +1,137 @@
+//! The events of a run as text, as they stand in the journal: for whoever passes them on and decides nothing by them.
+//!
+//! Nothing is read that was not asked for, and nothing is made of what is read: a page costs what its bytes cost, however
+//! long the run is. Members and number tokens are those that were committed.
+
+use super::{Reader, read_error};
+use crate::{
+    model::error::ReadError,
+    tables::sql::{damaged, signed, unsigned},
+};
+use envoi_kernel::ids::{AttemptId, RunId, Seq};
+use rusqlite::{Row, params};
+
+/// Which events are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EventFilter {
+    /// All of them.
+    All,
+    /// Those that decided which way the run went: all but starts, hand-offs, timers that fired, and attempts that went well.
+    Deciding,
+}
+
+/// An event as text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventText {
+    /// Its place in the run.
+    pub seq: Seq,
+    /// What it is called, such as `attempt_settled`.
+    pub name: String,
+    /// The record: JSON of one line.
+    pub json: String,
+}
+
+/// What decides nothing, whatever is in it.
+const OTHERS: &str = "('run_started', 'attempt_started', 'handoff_written', 'timer_fired')";
+
+impl Reader {
+    /// The first events of a run from `from` on, at most `limit`, in order. A page that has `most_bytes` ends there, after one
+    /// event at least.
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when there is no such run.
+    pub fn event_texts(
+        &self,
+        run: &RunId,
+        from: Seq,
+        limit: u32,
+        most_bytes: usize,
+        filter: EventFilter,
+    ) -> Result<Vec<EventText>, ReadError> {
+        let sql = match filter {
+            EventFilter::All => String::new(),
+            EventFilter::Deciding => format!(
+                "AND body ->> '$.type' NOT IN {OTHERS} \
+                 AND NOT (body ->> '$.type' = 'attempt_settled' AND coalesce(body ->> '$.ok', 0))"
+            ),
+        };
+        let sql = format!(
+            "SELECT seq, at_ms, body FROM events \
+             WHERE run = ?1 AND seq >= ?2 {sql} ORDER BY seq LIMIT ?3"
+        );
+        let key = self.key(run)?;
+        let read = || {
+            let mut statement = self.conn.prepare_cached(&sql)?;
+            let mut rows = statement.query(params![key, signed(from), limit])?;
+            let (mut page, mut bytes) = (Vec::new(), 0_usize);
+            while let Some(row) = rows.next()?.filter(|_| bytes < most_bytes) {
+                let event = event(row)?;
+                bytes = bytes.saturating_add(event.json.len());
+                page.push(event);
+            }
+            Ok(page)
+        };
+        read().map_err(|error| read_error(error, "an event"))
+    }
+
+    /// Attempts of a run, in the order in which they were started, from this place on, each with its place.
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when there is no such run.
+    pub fn attempts_started(
+        &self,
+        run: &RunId,
+        from: Seq,
+        limit: u32,
+    ) -> Result<Vec<(Seq, AttemptId)>, ReadError> {
+        let sql = "SELECT seq, body ->> '$.attempt' AS attempt FROM events \
+                   WHERE run = ?1 AND seq >= ?2 AND body ->> '$.type' = 'attempt_started' ORDER BY seq LIMIT ?3";
+        let read = |row: &Row<'_>| Ok((unsigned(row.get("seq")?), attempt(row)?));
+        self.rows(sql, params![self.key(run)?, signed(from), limit], read, "an event")
+    }
+
+    /// Attempts of a run that were started and are not settled, in no order.
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when there is no such run.
+    pub fn open_attempts(&self, run: &RunId) -> Result<Vec<AttemptId>, ReadError> {
+        // Events are written with their kind first: comparing the beginning is little beside reading all of it as JSON.
+        let of = |kind: &str| {
+            format!(
+                "SELECT body ->> '$.attempt' AS attempt FROM events WHERE run = ?1 \
+                 AND body >= '{{\"type\":\"{kind}\"' AND body < '{{\"type\":\"{kind}#'"
+            )
+        };
+        let sql = format!("{} EXCEPT {}", of("attempt_started"), of("attempt_settled"));
+        self.rows(&sql, [self.key(run)?], attempt, "an event")
+    }
+
+    /// Whether a run has started an attempt.
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when there is no such run.
+    pub fn has_started(&self, run: &RunId, attempt: &AttemptId) -> Result<bool, ReadError> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM events WHERE run = ?1 AND body ->> '$.type' = 'attempt_started' \
+                   AND body ->> '$.attempt' = ?2)";
+        let found = self.one(sql, params![self.key(run)?, attempt.to_string()], |row| row.get(0))?;
+        Ok(found.unwrap_or(false))
+    }
+}
+
+fn attempt(row: &Row<'_>) -> rusqlite::Result<AttemptId> {
+    let text: String = row.get("attempt")?;
+    AttemptId::parse(&text).map_err(|error| damaged(error.to_string().into()))
+}
+
+fn event(row: &Row<'_>) -> rusqlite::Result<EventText> {
+    let seq = unsigned(row.get("seq")?);
+    let at: i64 = row.get("at_ms")?;
+    let body = row.get_ref("body")?.as_str()?;
+    // It is written first; reading all of it for its name would cost more than the rest.
+    let name = body.strip_prefix("{\"type\":\"").and_then(|rest| rest.split('"').next());
+    let name = name.ok_or_else(|| damaged("an event does not begin with its type".into()))?.to_owned();
+    Ok(EventText { seq, name, json: format!("{{\"seq\":{seq},\"at\":{at},\"event\":{body}}}") })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+//! Events as text are the events.
+
+use super::*;
+use crate::testing::{
+    TestStore, answered, attempt, commit, ended, handoff, interrupt, pinned, place, raised, run, settled,
+    started, timer_fired, timer_set,
+};
+use crate::{Commit, ReadError};
+use envoi_kernel::event::{About, EndStatus, Event, Record};
+
+/// A run with events of many kinds; its second attempt failed.
+fn lived() -> (TestStore, Vec<Record>) {
+    let place = place();
+    let mut failed = settled("b", 1, &[]);
+    if let Event::AttemptSettled(settled) = &mut failed {
+        settled.ok = false;
+    }
+    let events = [
+        started(&run("a")),
+        attempt("a", 1),
+        settled("a", 1, &[]),
+        handoff("a", 1, "words"),
+        timer_set("x"),
+        timer_fired("x"),
+        attempt("b", 1),
+        failed,
+        raised("q", About::Review),
+        answered("q"),
+        ended(EndStatus::Failed),
+    ];
+    let begun = commit(&run("a"), 0, events);
+    let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
+    writer.commit(Commit { pinned: Some(pinned()), ..begun }).unwrap();
+    let records = place.reader.records(&run("a"), 0, None).unwrap();
+    (place, records)
+}
+
+fn text(record: &Record) -> EventText {
+    let json = serde_json::to_string(record).unwrap();
+    EventText { seq: record.seq, name: record.event.name().to_owned(), json }
+}
+
+#[test]
+fn a_page_is_the_events_as_they_are_written_from_a_place_on() {
+    let (place, records) = lived();
+    let whole: Vec<EventText> = records.iter().map(text).collect();
+    let story = |from, limit, bytes| {
+        place.reader.event_texts(&run("a"), from, limit, bytes, EventFilter::All).unwrap()
+    };
+    assert_eq!(story(0, 100, usize::MAX), whole);
+    assert_eq!(story(3, 2, usize::MAX), whole[3..5]);
+    assert_eq!(story(11, 2, usize::MAX), []);
+    // A page that is full of bytes ends, and never before its first event.
+    assert_eq!(story(0, 100, 1), whole[..1]);
+    assert_eq!(story(2, 100, whole[2].json.len()), whole[2..3]);
+    assert_eq!(story(2, 100, whole[2].json.len() + 1), whole[2..4]);
+    let none = place.reader.event_texts(&run("b"), 0, 1, 1, EventFilter::All);
+    assert!(matches!(none, Err(ReadError::Missing { .. })));
+    assert_eq!(interrupt("q").as_str(), "int_q");
+}
+
+#[test]
+fn what_decides_is_all_but_what_went_as_it_was_to_go() {
+    let (place, records) = lived();
+    let deciding = records.iter().filter(|record| match &record.event {
+        Event::AttemptSettled(settled) => !settled.ok,
+        Event::RunStarted(_) | Event::AttemptStarted(_) | Event::HandoffWritten(_) | Event::TimerFired(_) => {
+            false
+        }
+        _ => true,
+    });
+    let expected: Vec<EventText> = deciding.map(text).collect();
+    let names: Vec<&str> = expected.iter().map(|event| event.name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["timer_set", "attempt_settled", "interrupt_raised", "interrupt_answered", "run_ended"]
+    );
+    let story = |from, limit| {
+        place.reader.event_texts(&run("a"), from, limit, usize::MAX, EventFilter::Deciding).unwrap()
+    };
+    assert_eq!(story(0, 100), expected);
+    assert_eq!(story(0, 2), expected[..2]);
+    assert_eq!(story(expected[1].seq + 1, 2), expected[2..4]);
+}
+
+#[test]
+fn attempts_are_found_by_the_events_that_started_them() {
+    let (place, _) = lived();
+    let (first, second) = (AttemptId::parse("a.1.1").unwrap(), AttemptId::parse("b.1.1").unwrap());
+    let listed = |from, limit| place.reader.attempts_started(&run("a"), from, limit).unwrap();
+    assert_eq!(listed(0, 9), [(1, first.clone()), (6, second.clone())]);
+    assert_eq!(listed(0, 1), [(1, first.clone())]);
+    assert_eq!(listed(2, 9), [(6, second)]);
+    assert!(place.reader.has_started(&run("a"), &first).unwrap());
+    assert!(!place.reader.has_started(&run("a"), &AttemptId::parse("a.1.2").unwrap()).unwrap());
+}

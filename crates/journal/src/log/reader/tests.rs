@@ -1,0 +1,133 @@
+//! Finding runs, reading a part of them, and saying what is wrong.
+
+use super::*;
+use crate::{
+    Class, Writer,
+    testing::{
+        TestStore, commit, flow, handoff, interrupt, place, raised, run, started, step, timer_set, visit,
+    },
+};
+use envoi_kernel::event::About;
+
+fn lived() -> (TestStore, Writer) {
+    let place = place();
+    let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
+    for name in ["0aa1", "0aa2", "0bb1"] {
+        let run = run(name);
+        writer.commit(commit(&run, 0, [started(&run), timer_set("x")])).unwrap();
+    }
+    writer
+        .commit(commit(&run("0bb1"), 2, [raised("0cc1", About::Review), raised("0bb9", About::Review)]))
+        .unwrap();
+    (place, writer)
+}
+
+#[test]
+fn an_id_is_found_by_a_unique_prefix_or_suffix() {
+    let (place, _writer) = lived();
+    let run_of = |name| Match::One(Found::Run(run(name)));
+    let question = |name| Match::One(Found::Interrupt(interrupt(name), run("0bb1")));
+    let rows = [
+        ("run_0aa1", run_of("0aa1")),
+        ("run_0b", run_of("0bb1")),
+        ("0aa2", run_of("0aa2")),
+        ("aa2", run_of("0aa2")),
+        ("b1", run_of("0bb1")),
+        ("0c", question("0cc1")),
+        ("int_0b", question("0bb9")),
+        ("9", question("0bb9")),
+        ("zz", Match::None),
+        ("", Match::None),
+        ("run%", Match::None),
+        ("run_0aa", Match::Many(vec![Found::Run(run("0aa1")), Found::Run(run("0aa2"))])),
+        ("0bb", Match::Many(vec![Found::Run(run("0bb1")), Found::Interrupt(interrupt("0bb9"), run("0bb1"))])),
+    ];
+    for (text, expected) in rows {
+        assert_eq!(place.reader.find(text).unwrap(), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_whole_id_wins_over_those_it_begins() {
+    let (place, writer) = lived();
+    let longer = run("0aa12");
+    writer.commit(commit(&longer, 0, [started(&longer)])).unwrap();
+    assert_eq!(place.reader.find("run_0aa1").unwrap(), Match::One(Found::Run(run("0aa1"))));
+}
+
+#[test]
+fn a_part_of_a_run_is_read_from_where_one_says() {
+    let (place, _writer) = lived();
+    let seqs = |from, limit| {
+        let records = place.reader.records(&run("0bb1"), from, limit).unwrap();
+        records.iter().map(|record| record.seq).collect::<Vec<_>>()
+    };
+    assert_eq!(seqs(0, None), [0, 1, 2, 3]);
+    assert_eq!(seqs(1, Some(2)), [1, 2]);
+    assert!(seqs(4, None).is_empty());
+}
+
+#[test]
+fn a_handoff_is_the_bytes_of_its_file_and_the_newest_unless_said() {
+    let (place, writer) = lived();
+    writer
+        .commit(commit(&run("0aa1"), 2, [handoff("repair", 1, "one"), handoff("repair", 2, "two")]))
+        .unwrap();
+    let read = |visit| {
+        String::from_utf8(place.reader.handoff(&run("0aa1"), "", &step("repair"), visit).unwrap()).unwrap()
+    };
+    assert!(read(Some(1)).contains("\n  \"summary\": \"one\","), "{}", read(Some(1)));
+    assert!(read(None).contains("\"two\""));
+    assert!(read(None).starts_with("{\n  \"step_id\": \"repair\",\n") && read(None).ends_with("}\n"));
+    let rows = place.reader.handoffs(&run("0aa1")).unwrap();
+    assert_eq!(
+        rows.iter().map(|row| (row.visit.visit, row.flow.clone())).collect::<Vec<_>>(),
+        [(1, flow()), (2, flow())]
+    );
+    let missing = place.reader.handoff(&run("0aa1"), "", &step("critic"), None).unwrap_err();
+    assert_eq!(missing.to_string(), "there is no hand-off of step `critic`");
+}
+
+#[test]
+fn the_place_of_the_next_event_is_that_of_the_runs_row() {
+    let (place, _writer) = lived();
+    for (name, next) in [("0aa1", 2), ("0bb1", 4)] {
+        assert_eq!(place.reader.next_seq(&run(name)).unwrap(), next);
+        assert_eq!(place.reader.run(&run(name)).unwrap().next_seq, next);
+    }
+    let missing = place.reader.next_seq(&run("none")).unwrap_err();
+    assert!(matches!(missing, ReadError::Missing { what: "run", .. }), "{missing}");
+}
+
+#[test]
+fn a_handoff_is_the_newest_until_a_later_visit_of_that_step_of_that_run_leaves_one() {
+    let (place, writer) = lived();
+    let newest = |name, nth| place.reader.is_newest(&run(name), &visit("repair", nth)).unwrap();
+    writer.commit(commit(&run("0aa1"), 2, [handoff("repair", 1, ""), handoff("critic", 2, "")])).unwrap();
+    writer.commit(commit(&run("0aa2"), 2, [handoff("repair", 3, "")])).unwrap();
+    assert!(newest("0aa1", 1));
+    writer.commit(commit(&run("0aa1"), 4, [handoff("repair", 2, "")])).unwrap();
+    assert_eq!([newest("0aa1", 1), newest("0aa1", 2), newest("0aa2", 3)], [false, true, true]);
+    let missing = place.reader.is_newest(&run("none"), &visit("repair", 1)).unwrap_err();
+    assert!(matches!(missing, ReadError::Missing { what: "run", .. }), "{missing}");
+}
+
+#[test]
+fn an_event_that_cannot_be_understood_is_called_damaged() {
+    let (place, _writer) = lived();
+    let other = schema::connect(&place.store.layout().db()).unwrap();
+    other
+        .execute("UPDATE events SET body = '{\"type\":\"nonsense\"}' WHERE run = 1 AND seq = 1", [])
+        .unwrap();
+    let error = place.reader.load(&run("0aa1")).unwrap_err();
+    assert!(matches!(&error, ReadError::Damaged { what, .. } if what == "event 1"), "{error}");
+    assert!(error.to_string().starts_with("event 1 is damaged: unknown variant `nonsense`"), "{error}");
+    assert_eq!(error.class(), Class::Bug);
+    place.reader.load(&run("0aa2")).unwrap();
+}
+
+#[test]
+fn a_reader_cannot_write() {
+    let (place, _writer) = lived();
+    assert!(place.reader.conn.execute("DELETE FROM events", []).is_err());
+}

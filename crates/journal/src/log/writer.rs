@@ -1,0 +1,167 @@
+//! The one thread that writes: takes what waits, commits it together, then answers everyone.
+//!
+//! Owns the queue and the order of answers. What a transaction consists of is `batch`'s.
+
+mod batch;
+
+use crate::model::{
+    commit::{Commit, Done, Epoch, Patience, Receipt},
+    delivery::Mark,
+    error::CommitError,
+    note::Note,
+};
+use batch::{Transactions, Work};
+use envoi_contract::digest::Digest;
+use rusqlite::Connection;
+use std::{
+    fmt, io,
+    sync::{Arc, mpsc},
+    thread::{self, JoinHandle},
+};
+
+pub(crate) use batch::{check_epoch, commit_error, take_epoch};
+
+/// The most contents of [`Writer::put`] in one transaction, and the most bytes: a few milliseconds of work.
+const PORTION: usize = 512;
+const PORTION_BYTES: usize = 1024 * 1024;
+
+struct Request {
+    work: Work,
+    done: Done,
+}
+
+/// The way to the writer thread. Dropping it finishes what was submitted, then ends the thread.
+pub struct Writer {
+    requests: Option<mpsc::Sender<Request>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer").field("open", &self.requests.is_some()).finish()
+    }
+}
+
+impl Writer {
+    pub(crate) fn start(
+        conn: Connection,
+        epoch: Epoch,
+        patience: Option<Patience>,
+    ) -> Result<Self, CommitError> {
+        if let Some(patience) = &patience {
+            conn.busy_timeout(patience.each).map_err(commit_error)?;
+        }
+        let transactions = Transactions::new(conn, epoch, patience);
+        let (requests, queue) = mpsc::channel();
+        let thread = thread::Builder::new()
+            .name("envoi-writer".to_owned())
+            .spawn(move || serve(&transactions, &queue))
+            .map_err(thread_error)?;
+        Ok(Self { requests: Some(requests), thread: Some(thread) })
+    }
+
+    /// Hands a commit over and returns at once; `done` is called with its outcome.
+    ///
+    /// Commits are written in the order in which they were submitted. Those that wait at the same time share one
+    /// transaction and one fsync; each of them succeeds or fails by itself.
+    pub fn submit(&self, commit: Commit, done: Done) {
+        self.hand_over(Request { work: Work::Commit(Box::new(commit)), done });
+    }
+
+    /// As [`Writer::submit`], for the outcome of a try; it counts as no event.
+    pub fn mark(&self, mark: Mark, done: Done) {
+        self.hand_over(Request { work: Work::Mark(mark), done });
+    }
+
+    /// As [`Writer::submit`], for what is noted of a run beside its events.
+    pub fn note(&self, note: Note, done: Done) {
+        self.hand_over(Request { work: Work::Note(note), done });
+    }
+
+    /// Stores small contents before the commit that names them, a little at a time, and returns when they are durable. For
+    /// sets that are too many for one commit: other runs' commits are written in between. Nothing refers to what is stored if
+    /// that commit never comes.
+    ///
+    /// # Errors
+    /// [`CommitError`]; what was stored before stays.
+    pub fn put(&self, blobs: Vec<(Digest, Vec<u8>)>) -> Result<(), CommitError> {
+        let (mut portion, mut bytes) = (Vec::new(), 0_usize);
+        for blob in blobs {
+            bytes = bytes.saturating_add(blob.1.len());
+            portion.push(blob);
+            if portion.len() >= PORTION || bytes >= PORTION_BYTES {
+                self.put_portion(std::mem::take(&mut portion))?;
+                bytes = 0;
+            }
+        }
+        if portion.is_empty() { Ok(()) } else { self.put_portion(portion) }
+    }
+
+    fn put_portion(&self, blobs: Vec<(Digest, Vec<u8>)>) -> Result<(), CommitError> {
+        let (tell, told) = mpsc::channel();
+        let done: Done = Box::new(move |outcome| drop(tell.send(outcome)));
+        self.hand_over(Request { work: Work::Contents(blobs), done });
+        told.recv().unwrap_or(Err(CommitError::Closed)).map(drop)
+    }
+
+    fn hand_over(&self, request: Request) {
+        let refused = match &self.requests {
+            Some(requests) => requests.send(request).err().map(|refused| refused.0),
+            None => Some(request),
+        };
+        if let Some(request) = refused {
+            (request.done)(Err(CommitError::Closed));
+        }
+    }
+
+    /// Commits, and returns after fsync.
+    ///
+    /// # Errors
+    /// [`CommitError`] says why nothing happened.
+    pub fn commit(&self, commit: Commit) -> Result<Receipt, CommitError> {
+        let (tell, told) = mpsc::channel();
+        // Nobody else waits for the answer, so that nobody misses it.
+        self.submit(commit, Box::new(move |outcome| drop(tell.send(outcome))));
+        told.recv().unwrap_or(Err(CommitError::Closed))
+    }
+
+    /// Finishes what was submitted, writes the WAL back as far as readers allow, and ends the thread.
+    pub fn close(mut self) {
+        self.finish();
+    }
+
+    fn finish(&mut self) {
+        self.requests = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic of a `done` has been reported by the panic hook; what was acknowledged is durable.
+            drop(thread.join());
+        }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+/// The life of the thread: ends when the last [`Writer`] is gone and the queue is empty.
+fn serve(transactions: &Transactions, queue: &mpsc::Receiver<Request>) {
+    while let Ok(first) = queue.recv() {
+        let (works, answers): (Vec<Work>, Vec<Done>) = std::iter::once(first)
+            .chain(queue.try_iter())
+            .map(|request| (request.work, request.done))
+            .unzip();
+        for (outcome, done) in transactions.write(&works).into_iter().zip(answers) {
+            done(outcome);
+        }
+    }
+    transactions.checkpoint();
+}
+
+fn thread_error(error: io::Error) -> CommitError {
+    CommitError::Io { source: Arc::new(error), unknown: false }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,405 @@
+//! Many commits in one transaction: a savepoint each, one fence, one COMMIT.
+//!
+//! Owns what is all-or-nothing. An outcome that it returns is final: success only after COMMIT has returned.
+
+use crate::{
+    folder::blobs::INLINE_MAX_BYTES,
+    model::{
+        commit::{Commit, Epoch, Patience, PinnedFlow, Receipt, Snapshot},
+        delivery::Mark,
+        error::CommitError,
+        note::Note,
+    },
+    tables::{
+        deliveries, notes, projection,
+        schema::cause,
+        sql::{RunKey, signed, unsigned},
+    },
+};
+use envoi_contract::digest::Digest;
+use envoi_kernel::{
+    event::{Event, Record},
+    ids::{RunId, Seq},
+};
+use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Statement, params};
+use std::sync::Arc;
+
+type Outcome = Result<Receipt, CommitError>;
+
+/// Makes the next holder's epoch durable.
+pub(crate) fn take_epoch(conn: &Connection) -> Result<Epoch, CommitError> {
+    let bump = "UPDATE engine SET epoch = epoch + 1 RETURNING epoch";
+    let epochs = |mut statement: Statement<'_>| statement.query_map([], |row| row.get(0))?.collect();
+    // To the end of its rows: that is where it commits, and where it says that it could not.
+    let epochs: Vec<i64> = conn.prepare(bump).and_then(epochs).map_err(commit_error)?;
+    Ok(Epoch(epochs.into_iter().map(unsigned).max().unwrap_or(0)))
+}
+
+/// The fence: whether no later holder has taken over.
+pub(crate) fn check_epoch(conn: &Connection, ours: Epoch) -> Result<(), CommitError> {
+    let mut statement = conn.prepare_cached("SELECT epoch FROM engine").map_err(commit_error)?;
+    let current = unsigned(statement.query_row([], |row| row.get(0)).map_err(commit_error)?);
+    if current == ours.0 { Ok(()) } else { Err(CommitError::Fenced { ours: ours.0, current }) }
+}
+
+/// Something that is written as a whole or not at all.
+pub(super) trait Part {
+    /// Refuses what no reader could understand.
+    fn check(&self) -> Result<(), CommitError>;
+
+    /// Writes it, within a transaction.
+    fn insert(&self, conn: &Connection, epoch: Epoch) -> Outcome;
+}
+
+/// What the writer is given.
+pub(super) enum Work {
+    Commit(Box<Commit>),
+    Mark(Mark),
+    Note(Note),
+    /// Small contents, before the commit that names them.
+    Contents(Vec<(Digest, Vec<u8>)>),
+}
+
+impl Part for Commit {
+    fn check(&self) -> Result<(), CommitError> {
+        well_formed(self)
+    }
+
+    fn insert(&self, conn: &Connection, epoch: Epoch) -> Outcome {
+        insert(conn, epoch, self)
+    }
+}
+
+impl Part for Work {
+    fn check(&self) -> Result<(), CommitError> {
+        match self {
+            Self::Commit(commit) => commit.check(),
+            Self::Mark(_) | Self::Note(_) => Ok(()),
+            Self::Contents(blobs) => small_and_whole(blobs),
+        }
+    }
+
+    fn insert(&self, conn: &Connection, epoch: Epoch) -> Outcome {
+        match self {
+            Self::Commit(commit) => commit.insert(conn, epoch),
+            Self::Note(note) => {
+                notes::insert(conn, epoch, note).map_err(commit_error)?;
+                Ok(Receipt { events_bytes: 0 })
+            }
+            Self::Mark(mark) => {
+                deliveries::mark(conn, mark).map_err(commit_error)?;
+                Ok(Receipt { events_bytes: 0 })
+            }
+            Self::Contents(blobs) => {
+                insert_blobs(conn, blobs).map_err(commit_error)?;
+                Ok(Receipt { events_bytes: 0 })
+            }
+        }
+    }
+}
+
+/// The writing connection of one holder.
+pub(super) struct Transactions {
+    conn: Connection,
+    epoch: Epoch,
+    /// Without it, a database that another process keeps locked is an error after [`BUSY`](crate::tables::schema::BUSY).
+    patience: Option<Patience>,
+}
+
+/// SQLite ended the whole transaction because of one commit.
+struct Ended {
+    culprit: Option<usize>,
+    error: CommitError,
+}
+
+impl Transactions {
+    pub(super) fn new(conn: Connection, epoch: Epoch, patience: Option<Patience>) -> Self {
+        Self { conn, epoch, patience }
+    }
+
+    /// Writes all that can be written, and says of each whether it was.
+    pub(super) fn write(&self, commits: &[impl Part]) -> Vec<Outcome> {
+        let all: Vec<_> = commits.iter().collect();
+        match self.together(&all) {
+            Ok(outcomes) => outcomes,
+            Err(ended) => self.each_alone(&all, &ended),
+        }
+    }
+
+    /// Writes the WAL back as far as readers allow. What fails here is done again by whoever opens the store next.
+    pub(super) fn checkpoint(&self) {
+        drop(self.conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())));
+    }
+
+    fn each_alone<P: Part>(&self, commits: &[&P], ended: &Ended) -> Vec<Outcome> {
+        let alone = |(place, commit): (usize, &&P)| {
+            if ended.culprit == Some(place) || commits.len() == 1 {
+                return Err(ended.error.clone());
+            }
+            match self.together(&[*commit]) {
+                Ok(mut outcomes) => outcomes.pop().unwrap_or(Err(CommitError::Closed)),
+                Err(ended) => Err(ended.error),
+            }
+        };
+        commits.iter().enumerate().map(alone).collect()
+    }
+
+    /// One transaction. `Err` when it is gone and the others may be tried again.
+    fn together(&self, commits: &[&impl Part]) -> Result<Vec<Outcome>, Ended> {
+        if let Err(error) = self.begin() {
+            return Ok(commits.iter().map(|_| Err(error.clone())).collect());
+        }
+        let mut outcomes = Vec::with_capacity(commits.len());
+        for (place, commit) in commits.iter().enumerate() {
+            match self.savepoint(*commit) {
+                Ok(outcome) => outcomes.push(outcome),
+                Err(error) => {
+                    self.roll_back();
+                    return Err(Ended { culprit: Some(place), error });
+                }
+            }
+        }
+        self.finish(outcomes)
+    }
+
+    fn begin(&self) -> Result<(), CommitError> {
+        let mut tries = 0_u32;
+        while let Err(error) = self.run("BEGIN IMMEDIATE").map_err(commit_error) {
+            tries = tries.saturating_add(1);
+            let waits = |patience: &Patience| (patience.waits)(tries);
+            if !matches!(error, CommitError::Busy) || !self.patience.as_ref().is_some_and(waits) {
+                return Err(error);
+            }
+            // Whoever has taken over had to write for it; reading is possible all the time.
+            if let Err(error @ CommitError::Fenced { .. }) = check_epoch(&self.conn, self.epoch) {
+                return Err(error);
+            }
+        }
+        let fence = check_epoch(&self.conn, self.epoch);
+        if fence.is_err() {
+            self.roll_back();
+        }
+        fence
+    }
+
+    /// Nobody is told success before this COMMIT has returned, and nobody if it fails.
+    fn finish(&self, outcomes: Vec<Outcome>) -> Result<Vec<Outcome>, Ended> {
+        if outcomes.iter().all(Result::is_err) {
+            self.roll_back();
+            return Ok(outcomes);
+        }
+        let Err(error) = self.run("COMMIT") else { return Ok(outcomes) };
+        self.roll_back();
+        match commit_error(error) {
+            // The frame that makes it a commit is the last one written: without room it was not.
+            error @ CommitError::Full { .. } => Err(Ended { culprit: None, error }),
+            CommitError::Io { source, .. } => {
+                Ok(all_failed(outcomes, &CommitError::Io { source, unknown: true }))
+            }
+            error => Ok(all_failed(outcomes, &error)),
+        }
+    }
+
+    /// The outcome of one commit within the transaction; `Err` when it took the whole transaction with it, or when what
+    /// it had written could not be taken back.
+    fn savepoint(&self, commit: &impl Part) -> Result<Outcome, CommitError> {
+        if let Err(error) = commit.check() {
+            return Ok(Err(error));
+        }
+        self.run("SAVEPOINT one").map_err(commit_error)?;
+        let outcome = commit.insert(&self.conn, self.epoch);
+        if let (Err(error), true) = (&outcome, self.conn.is_autocommit()) {
+            return Err(error.clone());
+        }
+        if outcome.is_err() {
+            self.run("ROLLBACK TO one").map_err(commit_error)?;
+        }
+        self.run("RELEASE one").map_err(commit_error)?;
+        Ok(outcome)
+    }
+
+    fn run(&self, sql: &str) -> rusqlite::Result<()> {
+        self.conn.prepare_cached(sql)?.execute([]).map(|_| ())
+    }
+
+    fn roll_back(&self) {
+        if !self.conn.is_autocommit() {
+            // If even this fails, the next BEGIN does, and says so to everyone.
+            drop(self.run("ROLLBACK"));
+        }
+    }
+}
+
+fn all_failed(outcomes: Vec<Outcome>, error: &CommitError) -> Vec<Outcome> {
+    outcomes.into_iter().map(|outcome| outcome.and(Err(error.clone()))).collect()
+}
+
+/// Refuses what no reader could understand.
+fn well_formed(commit: &Commit) -> Result<(), CommitError> {
+    let malformed = |reason: &str| Err(CommitError::Malformed { reason: reason.to_owned() });
+    let seqs = (commit.expected..).zip(&commit.records);
+    if commit.records.is_empty() {
+        return malformed("it has no records");
+    }
+    if seqs.clone().any(|(seq, record)| record.seq != seq) {
+        return malformed("its records do not follow each other from `expected`");
+    }
+    if seqs.clone().any(|(seq, record)| (seq == 0) != matches!(record.event, Event::RunStarted(_))) {
+        return malformed("a run starts with `run_started`, once");
+    }
+    if commit.expected == 0 && commit.pinned.is_none() {
+        return malformed("a run starts with the flow it is pinned to");
+    }
+    let last = seqs.last().map(|(seq, _)| seq);
+    if commit.snapshot.as_ref().is_some_and(|snapshot| Some(snapshot.seq) != last) {
+        return malformed("its snapshot is not of its last record");
+    }
+    if !deliveries::belong(commit) {
+        return malformed("it tells of an event that is not its own");
+    }
+    small_and_whole(&commit.blobs)
+}
+
+fn small_and_whole(blobs: &[(Digest, Vec<u8>)]) -> Result<(), CommitError> {
+    let fits =
+        |(digest, bytes): &(Digest, Vec<u8>)| bytes.len() <= INLINE_MAX_BYTES && Digest::of(bytes) == *digest;
+    if blobs.iter().all(fits) {
+        return Ok(());
+    }
+    let reason = "its content is too large for the database, or not what its digest says".to_owned();
+    Err(CommitError::Malformed { reason })
+}
+
+fn insert(conn: &Connection, epoch: Epoch, commit: &Commit) -> Outcome {
+    let run = key(conn, &commit.run).map_err(commit_error)?;
+    let next = next_seq(conn, run).map_err(commit_error)?;
+    if next != commit.expected {
+        return Err(CommitError::Conflict { expected: commit.expected, found: next });
+    }
+    let bodies = bodies(&commit.records)?;
+    let run = insert_rows(conn, run, commit, &bodies).map_err(commit_error)?;
+    if let Some(first) = commit.records.first().filter(|first| first.seq == 0) {
+        notes::begin(conn, epoch, run, first.at).map_err(commit_error)?;
+    }
+    Ok(Receipt { events_bytes: bodies.iter().map(|body| signed_len(body)).fold(0, u64::saturating_add) })
+}
+
+fn signed_len(body: &str) -> u64 {
+    u64::try_from(body.len()).unwrap_or(u64::MAX)
+}
+
+/// The events as they will stand in the journal.
+///
+/// Sizes are bounded where events are made. This is the last look: what a reader would refuse is not committed, because
+/// nobody could load the run any more.
+fn bodies(records: &[Record]) -> Result<Vec<String>, CommitError> {
+    let body = |record: &Record| {
+        let body = serde_json::to_string(&record.event)?;
+        serde_json::from_str::<Event>(&body).map(|_| body)
+    };
+    let refused = |record: &Record, error: serde_json::Error| CommitError::Malformed {
+        reason: format!("event {} (`{}`) could not be read again: {error}", record.seq, record.event.name()),
+    };
+    records.iter().map(|record| body(record).map_err(|error| refused(record, error))).collect()
+}
+
+fn key(conn: &Connection, run: &RunId) -> rusqlite::Result<Option<RunKey>> {
+    conn.prepare_cached("SELECT run FROM journals WHERE id = ?1")?
+        .query_row([run.as_str()], |row| row.get(0))
+        .optional()
+}
+
+/// From the events themselves: projections may be damaged.
+fn next_seq(conn: &Connection, run: Option<RunKey>) -> rusqlite::Result<Seq> {
+    let Some(run) = run else { return Ok(0) };
+    let last = "SELECT max(seq) FROM events WHERE run = ?1";
+    let last: Option<i64> = conn.prepare_cached(last)?.query_row([run], |row| row.get(0))?;
+    Ok(last.map_or(0, |last| unsigned(last) + 1))
+}
+
+fn insert_rows(
+    conn: &Connection,
+    run: Option<RunKey>,
+    commit: &Commit,
+    bodies: &[String],
+) -> rusqlite::Result<RunKey> {
+    let run = pin(conn, run, commit)?;
+    insert_blobs(conn, &commit.blobs)?;
+    insert_events(conn, run, &commit.records, bodies)?;
+    deliveries::insert(conn, run, commit)?;
+    if let Some(snapshot) = &commit.snapshot {
+        insert_snapshot(conn, run, snapshot)?;
+    }
+    projection::fold(conn, run, &commit.records)?;
+    Ok(run)
+}
+
+/// The run's key; made with its first commit. A flow that comes with a later commit replaces the pinned one.
+fn pin(conn: &Connection, run: Option<RunKey>, commit: &Commit) -> rusqlite::Result<RunKey> {
+    match (run, &commit.pinned) {
+        (Some(run), None) => Ok(run),
+        (Some(run), Some(pinned)) => {
+            let flow = flow_key(conn, pinned)?;
+            conn.prepare_cached("UPDATE journals SET flow = ?2 WHERE run = ?1")?.execute([run, flow])?;
+            Ok(run)
+        }
+        (None, pinned) => {
+            let flow = pinned.as_ref().map(|pinned| flow_key(conn, pinned)).transpose()?;
+            let sql = "INSERT INTO journals (id, flow) VALUES (?1, ?2)";
+            conn.prepare_cached(sql)?.insert(params![commit.run.as_str(), flow])
+        }
+    }
+}
+
+/// One row for all runs that are pinned to the same text.
+fn flow_key(conn: &Connection, pinned: &PinnedFlow) -> rusqlite::Result<i64> {
+    let parts: serde_json::Value =
+        pinned.parts.iter().map(|(path, text)| (path.clone(), text.as_str())).collect();
+    let values =
+        params![pinned.digest.to_string(), pinned.language, pinned.name, pinned.text, parts.to_string()];
+    let known = "SELECT flow FROM flows WHERE digest = ?1 AND language = ?2 AND name = ?3 AND text = ?4 AND parts = ?5";
+    let known = conn.prepare_cached(known)?.query_row(values, |row| row.get(0)).optional()?;
+    let insert = "INSERT INTO flows (digest, language, name, text, parts) VALUES (?1, ?2, ?3, ?4, ?5)";
+    known.map_or_else(|| conn.prepare_cached(insert)?.insert(values), Ok)
+}
+
+fn insert_blobs(conn: &Connection, blobs: &[(Digest, Vec<u8>)]) -> rusqlite::Result<()> {
+    let mut statement = conn.prepare_cached("INSERT OR IGNORE INTO blobs (digest, bytes) VALUES (?1, ?2)")?;
+    for (digest, bytes) in blobs {
+        statement.execute(params![digest.as_bytes(), bytes])?;
+    }
+    Ok(())
+}
+
+fn insert_events(
+    conn: &Connection,
+    run: RunKey,
+    records: &[Record],
+    bodies: &[String],
+) -> rusqlite::Result<()> {
+    let mut statement =
+        conn.prepare_cached("INSERT INTO events (run, seq, at_ms, body) VALUES (?1, ?2, ?3, ?4)")?;
+    for (record, body) in records.iter().zip(bodies) {
+        statement.execute(params![run, signed(record.seq), record.at.as_millis(), body])?;
+    }
+    Ok(())
+}
+
+fn insert_snapshot(conn: &Connection, run: RunKey, snapshot: &Snapshot) -> rusqlite::Result<()> {
+    let sql = "INSERT OR REPLACE INTO snapshots (run, seq, state) VALUES (?1, ?2, ?3)";
+    conn.prepare_cached(sql)?.execute(params![run, signed(snapshot.seq), snapshot.state]).map(|_| ())
+}
+
+/// What the database said, in the words of this crate.
+pub(crate) fn commit_error(error: rusqlite::Error) -> CommitError {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => CommitError::Full { source: cause(error) },
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => CommitError::Busy,
+        // The database is well: a row of this run that was there before cannot be understood.
+        None => CommitError::Malformed { reason: error.to_string() },
+        _ => CommitError::Io { source: Arc::new(error), unknown: false },
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,235 @@
+//! What a batch promises when some of it, or all of it, goes wrong.
+
+use super::*;
+use crate::tables::schema;
+use crate::testing::{
+    self, TestStore, attempt, commit, place, run, settled, started, timer_fired, timer_set,
+};
+use envoi_contract::{json::Value, time::Timestamp};
+
+fn transactions(place: &TestStore, epoch: Epoch) -> Transactions {
+    Transactions::new(schema::connect(&place.store.layout().db()).unwrap(), epoch, None)
+}
+
+fn fresh() -> (TestStore, Transactions) {
+    let place = place();
+    let epoch = place.store.take_epoch().unwrap();
+    let transactions = transactions(&place, epoch);
+    (place, transactions)
+}
+
+fn first(name: &str) -> Commit {
+    let run = run(name);
+    commit(&run, 0, [started(&run), attempt("repair", 1)])
+}
+
+/// The number of each run's events, in this order.
+fn lengths(place: &TestStore, names: &[&str]) -> Vec<usize> {
+    names
+        .iter()
+        .map(|name| place.reader.records(&run(name), 0, None).map_or(0, |records| records.len()))
+        .collect()
+}
+
+#[test]
+fn a_batch_is_written_whole_and_each_commit_has_its_receipt() {
+    let (place, transactions) = fresh();
+    let outcomes = transactions.write(&[first("a"), first("b")]);
+    for (outcome, name) in outcomes.iter().zip(["a", "b"]) {
+        let loaded = place.reader.load(&run(name)).unwrap();
+        assert_eq!(outcome.as_ref().unwrap().events_bytes, loaded.tail_bytes);
+        assert_eq!(loaded.records, first(name).records);
+        assert_eq!(loaded.pinned, testing::pinned());
+    }
+}
+
+#[test]
+fn one_that_fails_leaves_the_others_in_the_same_transaction() {
+    let (place, transactions) = fresh();
+    let gap = commit(&run("b"), 3, [timer_set("x")]);
+    let again = first("a");
+    let outcomes = transactions.write(&[first("a"), gap, again, first("c")]);
+    assert!(outcomes[0].is_ok() && outcomes[3].is_ok());
+    assert!(matches!(outcomes[1], Err(CommitError::Conflict { expected: 3, found: 0 })));
+    assert!(matches!(outcomes[2], Err(CommitError::Conflict { expected: 0, found: 2 })));
+    assert_eq!(lengths(&place, &["a", "b", "c"]), [2, 0, 2]);
+}
+
+#[test]
+fn two_commits_of_one_run_may_share_a_transaction() {
+    let (place, transactions) = fresh();
+    let next = commit(&run("a"), 2, [settled("repair", 1, &[])]);
+    assert!(transactions.write(&[first("a"), next]).iter().all(Result::is_ok));
+    assert_eq!(place.reader.run(&run("a")).unwrap().next_seq, 3);
+}
+
+#[test]
+fn a_commit_that_fails_half_way_leaves_nothing_of_itself() {
+    let (place, transactions) = fresh();
+    place.store.writer(transactions.epoch).unwrap().commit(first("a")).unwrap();
+    // A row in the way of the second event, so that the first one is already written when it fails.
+    transactions
+        .conn
+        .execute("INSERT INTO events (run, seq, at_ms, body) VALUES (1, -1, 0, '')", [])
+        .unwrap();
+    transactions
+        .conn
+        .execute_batch(
+            "CREATE TRIGGER t BEFORE INSERT ON events WHEN new.seq = 3 BEGIN SELECT raise(ABORT, 'no'); END",
+        )
+        .unwrap();
+    let half = commit(&run("a"), 2, [timer_set("x"), timer_fired("x")]);
+    let outcomes = transactions.write(&[half, first("b")]);
+    assert!(matches!(outcomes[0], Err(CommitError::Io { unknown: false, .. })), "{outcomes:?}");
+    assert!(outcomes[1].is_ok());
+    let row = place.reader.run(&run("a")).unwrap();
+    assert_eq!((row.next_seq, row.pending_timers), (2, 0));
+    assert_eq!(lengths(&place, &["a", "b"]), [2, 2]);
+}
+
+#[test]
+fn when_one_ends_the_whole_transaction_the_others_are_written_alone() {
+    let (place, transactions) = fresh();
+    transactions.conn.execute_batch("CREATE TRIGGER t BEFORE INSERT ON journals WHEN new.id = 'run_b' BEGIN SELECT raise(ROLLBACK, 'gone'); END").unwrap();
+    let outcomes = transactions.write(&[first("a"), first("b"), first("c")]);
+    assert!(outcomes[0].is_ok() && outcomes[2].is_ok(), "{outcomes:?}");
+    assert!(outcomes[1].is_err());
+    assert_eq!(lengths(&place, &["a", "b", "c"]), [2, 0, 2]);
+}
+
+#[test]
+fn without_room_only_what_does_not_fit_is_refused() {
+    let (place, transactions) = fresh();
+    transactions.write(&[first("a")]);
+    let pages: i64 = transactions.conn.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+    transactions.conn.pragma_update_and_check(None, "max_page_count", pages + 2, |_| Ok(())).unwrap();
+    let mut large = commit(&run("a"), 2, [settled("repair", 1, &[])]);
+    let bytes = vec![7; INLINE_MAX_BYTES];
+    large.blobs = vec![(Digest::of(&bytes), bytes)];
+    let outcomes = transactions.write(&[first("b"), large, first("c")]);
+    assert!(matches!(outcomes[1], Err(CommitError::Full { .. })), "{outcomes:?}");
+    assert!(outcomes[0].is_ok() && outcomes[2].is_ok(), "{outcomes:?}");
+    assert_eq!(lengths(&place, &["a", "b", "c"]), [2, 2, 2]);
+}
+
+#[test]
+fn when_commit_itself_fails_nobody_is_told_success_and_the_next_batch_goes_on() {
+    let (place, transactions) = fresh();
+    let break_commits_of_b = "CREATE TABLE t (flow INTEGER REFERENCES flows DEFERRABLE INITIALLY DEFERRED) STRICT; \
+         CREATE TRIGGER u AFTER INSERT ON journals WHEN new.id = 'run_b' BEGIN INSERT INTO t VALUES (999); END";
+    transactions.conn.execute_batch(break_commits_of_b).unwrap();
+    let outcomes = transactions.write(&[first("a"), commit(&run("c"), 3, [timer_set("x")]), first("b")]);
+    assert!(matches!(outcomes[0], Err(CommitError::Io { unknown: true, .. })), "{outcomes:?}");
+    assert!(matches!(outcomes[1], Err(CommitError::Conflict { .. })), "{outcomes:?}");
+    assert!(outcomes[2].as_ref().is_err_and(CommitError::is_unknown), "{outcomes:?}");
+    assert_eq!(lengths(&place, &["a", "b"]), [0, 0]);
+    assert!(transactions.write(&[first("a"), first("c")]).iter().all(Result::is_ok));
+    assert_eq!(lengths(&place, &["a", "b", "c"]), [2, 0, 2]);
+}
+
+#[test]
+fn an_older_holder_is_fenced_and_the_newer_one_is_not() {
+    let (place, old) = fresh();
+    assert!(old.write(&[first("a")])[0].is_ok());
+    let new = transactions(&place, place.store.take_epoch().unwrap());
+    let outcomes = old.write(&[first("b"), commit(&run("a"), 2, [timer_set("x")])]);
+    for outcome in outcomes {
+        assert!(matches!(outcome, Err(CommitError::Fenced { ours: 1, current: 2 })));
+    }
+    assert!(new.write(&[first("b")])[0].is_ok());
+    assert_eq!(lengths(&place, &["a", "b"]), [2, 2]);
+}
+
+#[test]
+fn a_store_that_another_keeps_locked_is_busy_for_all() {
+    let (place, transactions) = fresh();
+    transactions.conn.busy_timeout(std::time::Duration::ZERO).unwrap();
+    let other = schema::connect(&place.store.layout().db()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let outcomes = transactions.write(&[first("a"), first("b")]);
+    assert!(outcomes.iter().all(|outcome| matches!(outcome, Err(CommitError::Busy))));
+    other.execute_batch("ROLLBACK").unwrap();
+    assert!(transactions.write(&[first("a")])[0].is_ok());
+}
+
+#[test]
+fn what_no_reader_could_understand_is_refused() {
+    let (place, transactions) = fresh();
+    transactions.write(&[first("a")]);
+    let next = || commit(&run("a"), 2, [timer_set("x")]);
+    let rows: Vec<(&str, Commit)> = vec![
+        ("empty", Commit { records: Vec::new(), ..next() }),
+        ("gap", Commit { expected: 1, ..next() }),
+        ("second start", commit(&run("a"), 2, [started(&run("a"))])),
+        ("no start", commit(&run("b"), 0, [timer_set("x")])),
+        ("no flow", Commit { pinned: None, ..first("b") }),
+        (
+            "snapshot of another record",
+            Commit { snapshot: Some(Snapshot { seq: 1, state: vec![] }), ..next() },
+        ),
+        ("false digest", Commit { blobs: vec![(Digest::of(b"x"), b"y".to_vec())], ..next() }),
+        ("too large", Commit { blobs: vec![(Digest::of(&[0; 16_385]), vec![0; 16_385])], ..next() }),
+    ];
+    for (what, commit) in rows {
+        let outcome = transactions.write(&[commit]).remove(0);
+        assert!(matches!(outcome, Err(CommitError::Malformed { .. })), "{what}: {outcome:?}");
+    }
+    assert_eq!(lengths(&place, &["a", "b"]), [2, 0]);
+}
+
+#[test]
+fn an_event_that_could_not_be_read_again_is_refused_by_the_last_look_and_the_next_one_is_taken() {
+    let (place, transactions) = fresh();
+    transactions.write(&[first("a"), first("b")]);
+    let deep = (0..200).fold(Value::Null, |value, _| Value::Array(vec![value]));
+    let mut too_deep = settled("repair", 1, &[]);
+    if let Event::AttemptSettled(settled) = &mut too_deep {
+        settled.data = deep;
+    }
+    let mut too_large = testing::handoff("repair", 1, "");
+    if let Event::HandoffWritten(written) = &mut too_large {
+        // A document has at most 16 MiB.
+        written.handoff.step_id = "x".repeat(17 * 1024 * 1024);
+    }
+    for event in [too_deep, too_large] {
+        let name = event.name();
+        let outcomes =
+            transactions.write(&[commit(&run("a"), 2, [event]), commit(&run("b"), 2, [timer_set("x")])]);
+        let Err(CommitError::Malformed { reason }) = &outcomes[0] else { panic!("{name}: {outcomes:?}") };
+        assert!(reason.starts_with(&format!("event 2 (`{name}`) could not be read again: ")), "{reason}");
+    }
+    assert_eq!(lengths(&place, &["a", "b"]), [2, 3], "the run beside it has its commit");
+    assert!(transactions.write(&[commit(&run("a"), 2, [settled("repair", 1, &[])])])[0].is_ok());
+}
+
+#[test]
+fn only_the_newest_snapshot_is_kept_and_the_tail_begins_after_it() {
+    let (place, transactions) = fresh();
+    let snapshot = |seq, state: &[u8]| Some(Snapshot { seq, state: state.to_vec() });
+    let commits = [
+        Commit { snapshot: snapshot(1, b"one"), ..first("a") },
+        Commit { snapshot: snapshot(2, b"two"), ..commit(&run("a"), 2, [timer_set("x")]) },
+        commit(&run("a"), 3, [timer_fired("x")]),
+    ];
+    assert!(transactions.write(&commits).iter().all(Result::is_ok));
+    let loaded = place.reader.load(&run("a")).unwrap();
+    assert_eq!(loaded.snapshot, snapshot(2, b"two"));
+    assert_eq!(loaded.records, commits[2].records);
+    assert_eq!(loaded.records[0].at, Timestamp::from_millis(3_000));
+    assert_eq!(place.reader.records(&run("a"), 0, None).unwrap().len(), 4);
+}
+
+#[test]
+fn runs_of_the_same_flow_share_its_text() {
+    let (place, transactions) = fresh();
+    transactions.write(&[first("a"), first("b")]);
+    let flows = |conn: &Connection| {
+        conn.query_row("SELECT count(*) FROM flows", [], |row| row.get::<_, i64>(0)).unwrap()
+    };
+    assert_eq!(flows(&transactions.conn), 1);
+    let other = PinnedFlow { text: "flow: fix # commented\n".to_owned(), ..testing::pinned() };
+    transactions.write(&[Commit { pinned: Some(other.clone()), ..first("c") }]);
+    assert_eq!(place.reader.load(&run("c")).unwrap().pinned, other);
+    assert_eq!(place.reader.load(&run("a")).unwrap().pinned, testing::pinned());
+    assert_eq!(flows(&transactions.conn), 2);
+}

@@ -1,0 +1,132 @@
+//! What the store keeps for a server's clients, as values: tokens, registered flows, start keys, uploads, pages.
+
+use envoi_contract::{digest::Digest, time::Timestamp};
+use envoi_kernel::{
+    event::Record,
+    ids::{FlowId, RunId},
+};
+use std::collections::BTreeMap;
+
+/// A token, without the token itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenRow {
+    /// The part of the token by which its row is found; no secret.
+    pub id: String,
+    /// What its bearer is called; one a tenant, for ever.
+    pub name: String,
+    /// Whose runs it is about.
+    pub tenant: String,
+    /// What it is good for, as words with a space between them.
+    pub scopes: String,
+    /// Of the whole token.
+    pub digest: Digest,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it ends; `None`: never.
+    pub expires_at: Option<Timestamp>,
+    /// When it was revoked, if it was.
+    pub revoked_at: Option<Timestamp>,
+}
+
+/// A flow that a tenant may start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RegisteredFlow {
+    /// Of its canonical JSON.
+    pub digest: Digest,
+    /// The flow's id.
+    pub id: FlowId,
+    /// Version of the flow language.
+    pub language: u32,
+    /// What its file is called, without a folder.
+    pub file: String,
+    /// All of it.
+    pub text: String,
+    /// The texts of the flows that it names, directly or not, by their paths from its folder.
+    pub parts: BTreeMap<String, String>,
+    /// When.
+    pub registered_at: Timestamp,
+    /// By whom.
+    pub registered_by: String,
+}
+
+/// A request to start a run that may be made twice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StartKey {
+    /// Whose.
+    pub tenant: String,
+    /// The key of the request.
+    pub key: String,
+    /// Of what was asked for.
+    pub body: Digest,
+    /// The run that it is to start.
+    pub run: RunId,
+}
+
+/// Content that a tenant has brought.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Upload {
+    /// Of its bytes.
+    pub digest: Digest,
+    /// How many.
+    pub size_bytes: u64,
+    /// Its media type, as whoever brought it says.
+    pub mime: String,
+    /// When.
+    pub uploaded_at: Timestamp,
+    /// By whom.
+    pub uploaded_by: String,
+}
+
+/// Which runs of a tenant are wanted, newest first.
+#[derive(Debug, Clone, Default)]
+pub struct RunPage {
+    /// Whose.
+    pub tenant: String,
+    /// Only in this status: a word of [`crate::RunStatus`].
+    pub status: Option<String>,
+    /// Only of this flow.
+    pub flow: Option<String>,
+    /// Only those that are older than this one, which must be the tenant's.
+    pub before: Option<RunId>,
+    /// At most so many.
+    pub limit: u32,
+}
+
+/// Which questions of a tenant are wanted, oldest first.
+#[derive(Debug, Clone, Default)]
+pub struct InboxPage {
+    /// Whose.
+    pub tenant: String,
+    /// Only of this run.
+    pub run: Option<String>,
+    /// Also those that are closed.
+    pub closed: bool,
+    /// Only those after this one, which must be the tenant's.
+    pub after: Option<String>,
+    /// At most so many.
+    pub limit: u32,
+}
+
+/// An event about a question, and its place among the events of all runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewsItem {
+    /// Grows with every event of the store.
+    pub position: u64,
+    /// The run.
+    pub run: RunId,
+    /// The event.
+    pub record: Record,
+}
+
+/// How many runs and questions a tenant has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Runs that are not over.
+    pub unfinished: u64,
+    /// Runs that are over.
+    pub ended: u64,
+    /// Questions that wait.
+    pub open_questions: u64,
+    /// Attempts that are live.
+    pub live_attempts: u64,
+}

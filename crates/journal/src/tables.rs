@@ -1,0 +1,10 @@
+//! The database: its schema, and how each table is written from events and notes.
+
+pub(crate) mod a2a;
+pub(crate) mod deliveries;
+pub(crate) mod identity;
+pub(crate) mod notes;
+pub(crate) mod projection;
+pub(crate) mod run_paths;
+pub(crate) mod schema;
+pub(crate) mod sql;

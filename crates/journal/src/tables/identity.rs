@@ -1,0 +1,244 @@
+//! Which store this is, and where it lies: what tells a store from a copy of it.
+//!
+//! A store has an id, made once, and remembers the folder in which it was last opened. Opened in another folder while that
+//! one still holds a store of the same id, it is a copy. Is the old folder gone, it was moved. Owns that judgement, what is
+//! remembered, and the adoption of a copy. Does not decide what a copy may do ([`crate::Store::open`] does), nor where the
+//! files of its runs are now ([`crate::tables::run_paths`] does).
+
+use crate::{
+    folder::layout::Layout,
+    model::error::{Cause, OpenError},
+    tables::schema,
+};
+use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
+use std::{
+    fs, io,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// What a store knows of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// Made once, and anew when a copy is adopted.
+    pub id: String,
+    /// Where it was last opened; `None` before that.
+    pub folder: Option<PathBuf>,
+    /// The inode of that folder.
+    inode: Option<u64>,
+    /// Where the store lay that this one is an adopted copy of.
+    pub adopted_from: Option<PathBuf>,
+    /// Runs that the original has begun may work in its workspaces outside of the project's folder.
+    pub shares_workspaces: bool,
+    /// Runs up to this key were begun in the original.
+    pub(crate) adopted_run: i64,
+    /// Events up to this one were committed before the files were copied.
+    pub(crate) copied_event: i64,
+}
+
+/// What the place of a store says about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// It lies where it lay, or is reached there by another name of the same folder.
+    Home,
+    /// It lay elsewhere, and is not there any more.
+    Moved {
+        /// Where; `None` for a store that has not been opened before.
+        from: Option<PathBuf>,
+        /// The files are others than before: copied, and not renamed. So it is with a restored backup too.
+        copied: bool,
+    },
+    /// The store is still where it lay, and this is another one with the same content.
+    Copy {
+        /// Where the original lies.
+        of: PathBuf,
+    },
+}
+
+/// Why a store could not be adopted.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AdoptError {
+    /// The database is one file with two names (hard links), so that what is written to one store changes the other.
+    #[error("`{path}` and `{original}` are one file: copy the folder again, without hard links")]
+    OneFile {
+        /// The database of the copy.
+        path: PathBuf,
+        /// That of the original.
+        original: PathBuf,
+    },
+    /// The store could not be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+}
+
+impl Identity {
+    /// As the database has it.
+    pub(crate) fn read(conn: &Connection) -> rusqlite::Result<Self> {
+        let sql =
+            "SELECT id, folder, inode, adopted_from, shares_workspaces, adopted_run, copied_event FROM store";
+        conn.query_row(sql, [], |row| {
+            let path = |text: Option<String>| text.map(PathBuf::from);
+            Ok(Self {
+                id: row.get(0)?,
+                folder: path(row.get(1)?),
+                inode: row.get::<_, Option<i64>>(2)?.map(i64::cast_unsigned),
+                adopted_from: path(row.get(3)?),
+                shares_workspaces: row.get(4)?,
+                adopted_run: row.get(5)?,
+                copied_event: row.get(6)?,
+            })
+        })
+    }
+
+    /// Whether the folder at `root`, which holds this store now, is its home.
+    pub(crate) fn standing(&self, root: &Path) -> io::Result<Standing> {
+        let here = fs::metadata(root)?;
+        // A store that an older build has made and that lies elsewhere now may have been copied or renamed.
+        let copied = self.inode.map_or(self.folder.as_deref() != Some(root), |inode| inode != here.ino());
+        let moved = |from: &Path| Standing::Moved { from: Some(from.to_owned()), copied };
+        let Some(folder) = self.folder.as_deref() else {
+            return Ok(Standing::Moved { from: None, copied: false });
+        };
+        if folder == root {
+            // The same path with another inode: a backup was restored here. Devices have other numbers after a restart.
+            return Ok(if copied || self.inode.is_none() { moved(folder) } else { Standing::Home });
+        }
+        match fs::metadata(folder) {
+            Ok(there) if (there.dev(), there.ino()) == (here.dev(), here.ino()) => Ok(Standing::Home),
+            Err(error) if is_gone(&error) => Ok(moved(folder)),
+            _ if self.lies_at(folder) => Ok(Standing::Copy { of: folder.to_owned() }),
+            _ => Ok(moved(folder)),
+        }
+    }
+
+    /// Whether the store in `folder` has this id. One that cannot be read may have it.
+    fn lies_at(&self, folder: &Path) -> bool {
+        let db = Layout::new(folder).db();
+        match fs::metadata(&db) {
+            Err(error) if is_gone(&error) => false,
+            _ => id_at(&db).is_none_or(|id| id.is_some_and(|id| id == self.id)),
+        }
+    }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// The id of the store in another folder; the outer `None` if it cannot be read, the inner one if it has none.
+fn id_at(db: &Path) -> Option<Option<String>> {
+    let conn = schema::glance(db).ok()?;
+    let read = |sql| conn.query_row(sql, [], |row| row.get::<_, String>(0)).optional();
+    let has = "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'store'";
+    let id = match read(has).ok()? {
+        Some(_) => read("SELECT id FROM store"),
+        // An older build uses it: the id that its migration will give it.
+        None => read("SELECT 'store_' || substr(id, 5) FROM journals ORDER BY run LIMIT 1"),
+    };
+    id.ok()
+}
+
+/// Remembers that the store lies in `root` now. `copied`: no live attempt of it is known to be one of the processes here.
+pub(crate) fn settle(conn: &mut Connection, root: &Path, copied: bool) -> rusqlite::Result<()> {
+    let Some(text) = root.to_str() else { return Ok(()) };
+    let inode = fs::metadata(root).ok().map(|here| here.ino().cast_signed());
+    let transaction = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let sql = "UPDATE store SET folder = ?1, inode = ?2, \
+               copied_event = CASE WHEN ?3 THEN (SELECT coalesce(max(event), 0) FROM events) ELSE copied_event END";
+    transaction.execute(sql, params![text, inode, copied])?;
+    transaction.commit()
+}
+
+/// Makes a copy a store of its own, which lies in the folder of `layout`: all of it in one transaction, so that it is a copy or
+/// adopted, whenever the process is killed.
+pub(crate) fn adopt(
+    conn: &mut Connection,
+    layout: &Layout,
+    of: &Path,
+    shares_workspaces: bool,
+) -> Result<(), AdoptError> {
+    let (path, original) = (layout.db(), Layout::new(of).db());
+    let file = |path: &Path| fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
+    if file(&path).is_some() && file(&path) == file(&original) {
+        return Err(AdoptError::OneFile { path, original });
+    }
+    let inode = fs::metadata(layout.root()).ok().map(|here| here.ino().cast_signed());
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let mut write = || {
+        let transaction = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let sql = "UPDATE store SET id = 'store_' || lower(hex(randomblob(16))), folder = ?1, inode = ?2, adopted_from = ?3, \
+                   shares_workspaces = ?4, adopted_run = (SELECT coalesce(max(run), 0) FROM journals), \
+                   copied_event = (SELECT coalesce(max(event), 0) FROM events)";
+        transaction.execute(sql, params![text(layout.root()), inode, text(of), shares_workspaces])?;
+        // What others have not been told yet, the original tells them.
+        let sql = "UPDATE deliveries SET gave_up_at_ms = next_try_at_ms, last_error = 'told by the store that this one was copied from' \
+                   WHERE delivered_at_ms IS NULL AND gave_up_at_ms IS NULL";
+        transaction.execute(sql, [])?;
+        transaction.commit()
+    };
+    write().map_err(|error| schema::open_error(&path, error).into())
+}
+
+/// Lets runs that the original has begun work in its workspaces outside of the project's folder.
+pub(crate) fn share_workspaces(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute("UPDATE store SET shares_workspaces = 1", []).map(drop)
+}
+
+/// The machine's error about the place of a store, as one of opening it.
+pub(crate) fn unplaced(root: &Path, error: io::Error) -> OpenError {
+    let source: Cause = Arc::new(error);
+    OpenError::Io { path: root.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Store,
+        testing::{attempt, commit, run, started, visit},
+    };
+
+    /// Whether the attempt of the store in `root`, opened there, may live elsewhere.
+    fn may_live_elsewhere(root: &Path) -> bool {
+        let store = Store::open(Layout::new(root)).unwrap();
+        store.reader().unwrap().is_of_original(&run("a"), &visit("critic", 1).attempt(1)).unwrap()
+    }
+
+    #[test]
+    fn an_attempt_of_a_store_that_was_renamed_is_known_and_of_one_whose_files_are_others_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let [first, second] = ["first", "second"].map(|name| folder.path().join(name));
+        let store = Store::open(Layout::new(&first)).unwrap();
+        let writer = store.writer(store.take_epoch().unwrap()).unwrap();
+        writer.commit(commit(&run("a"), 0, [started(&run("a")), attempt("critic", 1)])).unwrap();
+        writer.close();
+        drop(store);
+        assert!(!may_live_elsewhere(&first));
+        fs::rename(&first, &second).unwrap();
+        assert!(!may_live_elsewhere(&second), "its processes are the same");
+        // As a backup is restored to the place it was made of: other files under the same path.
+        let bytes = fs::read(Layout::new(&second).db()).unwrap();
+        fs::rename(&second, &first).unwrap();
+        fs::create_dir(&second).unwrap();
+        fs::write(Layout::new(&second).db(), bytes).unwrap();
+        fs::remove_dir_all(&first).unwrap();
+        assert!(may_live_elsewhere(&second));
+        assert!(may_live_elsewhere(&second), "that is remembered");
+    }
+
+    #[test]
+    fn an_original_that_cannot_be_read_is_still_there_and_another_name_of_a_folder_is_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let [first, second, link] = ["first", "second", "link"].map(|name| folder.path().join(name));
+        drop(Store::open(Layout::new(&first)).unwrap());
+        std::os::unix::fs::symlink(&first, &link).unwrap();
+        assert_eq!(Store::open_any(Layout::new(&link)).unwrap().standing().unwrap(), Standing::Home);
+        fs::create_dir(&second).unwrap();
+        fs::copy(Layout::new(&first).db(), Layout::new(&second).db()).unwrap();
+        fs::write(Layout::new(&first).db(), "no database").unwrap();
+        let error = Store::open(Layout::new(&second)).unwrap_err();
+        assert!(matches!(&error, OpenError::Copied { original, .. } if *original == first), "{error}");
+    }
+}

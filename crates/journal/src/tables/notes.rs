@@ -1,0 +1,149 @@
+//! What an engine notes of a run beside its events: that it is set aside, that it is tried again, that this engine goes on
+//! with it.
+//!
+//! Owns the rows. They are truth: no repair makes them again. When a run is set aside is the engine's.
+
+use crate::{
+    model::{
+        commit::Epoch,
+        note::{Aside, HeldBy, Note},
+    },
+    tables::sql::{RunKey, signed, unsigned},
+};
+use envoi_contract::time::Timestamp;
+use envoi_kernel::ids::RunId;
+use rusqlite::{Connection, Row, params};
+
+/// Of a query of `runs` that [`JOIN_NOTES`]: what [`aside`] and [`held_by`] read, and what the journal says beside the row.
+pub(crate) const NOTES: &str = "set_aside.since_ms AS aside_since_ms, set_aside.code AS aside_code, \
+     set_aside.reason AS aside_reason, set_aside.evidence AS aside_evidence, holders.epoch AS held_epoch, \
+     holders.since_ms AS held_since_ms, \
+     (SELECT journals.id FROM journals WHERE journals.run = runs.run) AS journal_id, \
+     EXISTS (SELECT 1 FROM events WHERE events.run = runs.run AND events.seq = runs.next_seq - 1) AS has_last";
+
+/// Follows `FROM runs`.
+pub(crate) const JOIN_NOTES: &str =
+    "LEFT JOIN set_aside ON set_aside.run = runs.run LEFT JOIN holders ON holders.run = runs.run";
+
+/// Rows of runs as they are decoded, with these conditions, order and limit.
+pub(crate) fn select_runs(rest: &str) -> String {
+    format!("SELECT runs.*, {NOTES} FROM runs {JOIN_NOTES} {rest}")
+}
+
+/// A note of a run that is not in the store changes nothing.
+pub(crate) fn insert(conn: &Connection, epoch: Epoch, note: &Note) -> rusqlite::Result<()> {
+    match note {
+        Note::SetAside { run, aside } => {
+            let sql = "INSERT OR REPLACE INTO set_aside (run, since_ms, code, reason, evidence) \
+                       SELECT run, ?2, ?3, ?4, ?5 FROM journals WHERE id = ?1";
+            let Aside { since, code, reason, evidence } = aside;
+            let values = params![run.as_str(), since.as_millis(), code, reason, evidence];
+            conn.prepare_cached(sql)?.execute(values).map(|_| ())
+        }
+        Note::TakeUp { run, at } => {
+            let sql = "DELETE FROM set_aside WHERE run = (SELECT run FROM journals WHERE id = ?1)";
+            conn.prepare_cached(sql)?.execute([run.as_str()])?;
+            hold(conn, epoch, run, *at)
+        }
+        Note::Hold { run, at } => hold(conn, epoch, run, *at),
+    }
+}
+
+fn hold(conn: &Connection, epoch: Epoch, run: &RunId, at: Timestamp) -> rusqlite::Result<()> {
+    let sql = "INSERT OR REPLACE INTO holders (run, epoch, since_ms) SELECT run, ?2, ?3 FROM journals WHERE id = ?1";
+    conn.prepare_cached(sql)?.execute(params![run.as_str(), signed(epoch.0), at.as_millis()]).map(|_| ())
+}
+
+/// The engine that begins a run goes on with it.
+pub(crate) fn begin(conn: &Connection, epoch: Epoch, run: RunKey, at: Timestamp) -> rusqlite::Result<()> {
+    let sql = "INSERT OR REPLACE INTO holders (run, epoch, since_ms) VALUES (?1, ?2, ?3)";
+    conn.prepare_cached(sql)?.execute(params![run, signed(epoch.0), at.as_millis()]).map(|_| ())
+}
+
+/// From a row of [`select_runs`].
+pub(crate) fn aside(row: &Row<'_>) -> rusqlite::Result<Option<Aside>> {
+    let Some(since) = row.get::<_, Option<i64>>("aside_since_ms")? else { return Ok(None) };
+    Ok(Some(Aside {
+        since: Timestamp::from_millis(since),
+        code: row.get("aside_code")?,
+        reason: row.get("aside_reason")?,
+        evidence: row.get("aside_evidence")?,
+    }))
+}
+
+/// From a row of [`select_runs`].
+pub(crate) fn held_by(row: &Row<'_>) -> rusqlite::Result<Option<HeldBy>> {
+    let Some(epoch) = row.get::<_, Option<i64>>("held_epoch")? else { return Ok(None) };
+    let since = Timestamp::from_millis(row.get("held_since_ms")?);
+    Ok(Some(HeldBy { epoch: Epoch(unsigned(epoch)), since }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        CommitError, RunFilter,
+        log::writer::Writer,
+        testing::{commit, place, run, started},
+    };
+    use std::sync::mpsc;
+
+    fn noted(writer: &Writer, note: Note) -> Result<(), CommitError> {
+        let (tell, told) = mpsc::channel();
+        writer.note(note, Box::new(move |outcome| tell.send(outcome).unwrap()));
+        told.recv().unwrap().map(drop)
+    }
+
+    fn set_aside(name: &str, evidence: &str) -> Note {
+        let aside = Aside::new(Timestamp::from_millis(7), "RUN_UNREADABLE", "event 3 is damaged", evidence);
+        Note::SetAside { run: run(name), aside }
+    }
+
+    #[test]
+    fn a_run_stays_aside_until_it_is_taken_up() {
+        let place = place();
+        let epoch = place.store.take_epoch().unwrap();
+        let writer = place.store.writer(epoch).unwrap();
+        for name in ["a", "b"] {
+            writer.commit(commit(&run(name), 0, [started(&run(name))])).unwrap();
+        }
+        noted(&writer, set_aside("a", "")).unwrap();
+        // Of a run that never began nothing is noted.
+        noted(&writer, set_aside("never", "")).unwrap();
+        let rows = place.reader.runs(RunFilter::default()).unwrap();
+        let aside: Vec<_> = rows.iter().filter_map(|row| Some((&row.run, row.aside.as_ref()?))).collect();
+        let expected = Aside::new(Timestamp::from_millis(7), "RUN_UNREADABLE", "event 3 is damaged", "");
+        assert_eq!(aside, [(&run("a"), &expected)]);
+        noted(&writer, Note::TakeUp { run: run("a"), at: Timestamp::from_millis(9) }).unwrap();
+        let row = place.reader.run(&run("a")).unwrap();
+        assert_eq!(row.aside, None);
+        assert_eq!(row.held_by, Some(HeldBy { epoch, since: Timestamp::from_millis(9) }));
+    }
+
+    #[test]
+    fn a_run_that_is_set_aside_again_says_why_the_last_time() {
+        let place = place();
+        let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
+        writer.commit(commit(&run("a"), 0, [started(&run("a"))])).unwrap();
+        let last = Aside::new(Timestamp::from_millis(9), "RUN_FILES_FAILED", "no room", "here");
+        noted(&writer, set_aside("a", "before")).unwrap();
+        noted(&writer, Note::SetAside { run: run("a"), aside: last.clone() }).unwrap();
+        assert_eq!(place.reader.run(&run("a")).unwrap().aside, Some(last));
+    }
+
+    #[test]
+    fn a_run_is_held_by_the_engine_that_began_it_or_took_it_over() {
+        let place = place();
+        let first = place.store.take_epoch().unwrap();
+        let writer = place.store.writer(first).unwrap();
+        writer.commit(commit(&run("a"), 0, [started(&run("a"))])).unwrap();
+        let held = || place.reader.run(&run("a")).unwrap().held_by;
+        assert_eq!(held(), Some(HeldBy { epoch: first, since: Timestamp::from_millis(0) }));
+        let second = place.store.take_epoch().unwrap();
+        let hold = Note::Hold { run: run("a"), at: Timestamp::from_millis(5) };
+        let late = noted(&writer, hold.clone());
+        assert!(matches!(late, Err(CommitError::Fenced { .. })), "{late:?}");
+        noted(&place.store.writer(second).unwrap(), hold).unwrap();
+        assert_eq!(held(), Some(HeldBy { epoch: second, since: Timestamp::from_millis(5) }));
+    }
+}

@@ -1,0 +1,301 @@
+//! Rows folded from events: where each run stands, its hand-offs, its artifacts, its questions.
+//!
+//! Owns the one fold that commits and repair share, so that a rebuilt row equals the one that was lived. Reads nothing
+//! but events and the rows it wrote itself.
+
+use crate::tables::sql::{EventDamage, RunKey, damaged, signed, word};
+use envoi_contract::time::Timestamp;
+use envoi_kernel::{
+    event::{
+        AttemptSettled, Course, Event, FileChange, HandoffWritten, InterruptRaised, Record, RunEnded,
+        RunForked, RunStarted,
+    },
+    ids::{InterruptId, StepId},
+};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+
+/// Characters of a summary that a list shows.
+const SUMMARY_HEAD: usize = 200;
+
+/// Tables that are projections, each with the columns of its key; what repair empties and fills.
+pub(crate) const TABLES: [(&str, &str); 5] = [
+    ("runs", "run"),
+    ("handoffs", "run, scope, step, visit"),
+    ("manifests", "run, nth"),
+    ("places", "run, flow, path"),
+    ("inbox", "run, interrupt"),
+];
+
+/// Brings the rows of one run up to the last of these records.
+pub(crate) fn fold(conn: &Connection, run: RunKey, records: &[Record]) -> rusqlite::Result<()> {
+    let mut progress = Progress::load(conn, run)?;
+    for record in records {
+        if let Event::RunStarted(started) = &record.event {
+            insert_run(conn, run, started, record.at)?;
+            progress.flow = started.flow.as_str().to_owned();
+        }
+        write_rows(conn, run, &progress.flow, record)?;
+        progress.apply(record);
+    }
+    progress.store(conn, run)
+}
+
+/// The columns of a run's row that change.
+#[derive(Debug, Default, PartialEq)]
+struct Progress {
+    flow: String,
+    updated_at_ms: i64,
+    next_seq: i64,
+    live_attempts: u32,
+    pending_timers: u32,
+    step: Option<String>,
+    ended: Option<[String; 3]>,
+}
+
+impl Progress {
+    fn load(conn: &Connection, run: RunKey) -> rusqlite::Result<Self> {
+        let sql = "SELECT flow, updated_at_ms, next_seq, live_attempts, pending_timers, step, ended, terminal_reason, reason \
+                   FROM runs WHERE run = ?1";
+        Ok(conn.prepare_cached(sql)?.query_row([run], Self::from_row).optional()?.unwrap_or_default())
+    }
+
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let ended: Option<String> = row.get(6)?;
+        let ended =
+            ended.map(|status| Ok::<_, rusqlite::Error>([status, row.get(7)?, row.get(8)?])).transpose()?;
+        Ok(Self {
+            flow: row.get(0)?,
+            updated_at_ms: row.get(1)?,
+            next_seq: row.get(2)?,
+            live_attempts: row.get(3)?,
+            pending_timers: row.get(4)?,
+            step: row.get(5)?,
+            ended,
+        })
+    }
+
+    fn apply(&mut self, record: &Record) {
+        self.updated_at_ms = record.at.as_millis();
+        self.next_seq = signed(record.seq.saturating_add(1));
+        match &record.event {
+            Event::AttemptStarted(started) => {
+                self.live_attempts = self.live_attempts.saturating_add(1);
+                self.enter(&started.attempt.visit.step);
+            }
+            // A late one had been counted as settled when it was found in doubt, unless it was given up while it ran.
+            Event::AttemptSettled(settled) if !settled.late || settled.given_up => {
+                self.live_attempts = self.live_attempts.saturating_sub(1);
+            }
+            Event::Routed(routed) => match &routed.course {
+                Course::Enter(step) | Course::LoopBack(step) | Course::Round(step) => self.enter(step),
+                Course::Done(_) | Course::Gathered | Course::Complete | Course::Hold | Course::Stop => {}
+            },
+            Event::StepEntered(entered) => self.enter(&entered.step),
+            Event::TimerSet(_) => self.pending_timers = self.pending_timers.saturating_add(1),
+            Event::TimerFired(_) => self.pending_timers = self.pending_timers.saturating_sub(1),
+            Event::RunReopened(reopened) => {
+                self.ended = None;
+                self.enter(&reopened.step);
+            }
+            // What was under way in the run that lived it is not under way in this one.
+            Event::RunForked(forked) => {
+                (self.live_attempts, self.pending_timers, self.ended) = (0, 0, None);
+                self.enter(&forked.step);
+            }
+            Event::RunEnded(ended) => self.end(ended),
+            _ => {}
+        }
+    }
+
+    fn enter(&mut self, step: &StepId) {
+        self.step = Some(step.as_str().to_owned());
+    }
+
+    /// Nothing of an ended run will wake it, whatever had been set.
+    fn end(&mut self, ended: &RunEnded) {
+        self.live_attempts = 0;
+        self.pending_timers = 0;
+        self.ended = Some([word(&ended.status), ended.terminal_reason.clone(), ended.reason.clone()]);
+    }
+
+    fn store(&self, conn: &Connection, run: RunKey) -> rusqlite::Result<()> {
+        let sql = "UPDATE runs SET updated_at_ms = ?2, next_seq = ?3, live_attempts = ?4, pending_timers = ?5, step = ?6, \
+                   ended = ?7, terminal_reason = ?8, reason = ?9 WHERE run = ?1";
+        let ended = |place: usize| self.ended.as_ref().and_then(|ended| ended.get(place));
+        let values = params![
+            run,
+            self.updated_at_ms,
+            self.next_seq,
+            self.live_attempts,
+            self.pending_timers,
+            self.step,
+            ended(0),
+            ended(1),
+            ended(2)
+        ];
+        conn.prepare_cached(sql)?.execute(values).map(|_| ())
+    }
+}
+
+fn insert_run(conn: &Connection, run: RunKey, started: &RunStarted, at: Timestamp) -> rusqlite::Result<()> {
+    let sql = "INSERT OR REPLACE INTO runs (run, id, flow, flow_digest, workspace, tenant, actor, started_at_ms, updated_at_ms, \
+               next_seq, live_attempts, open_interrupts, in_doubt, pending_timers, run_base) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, 1, 0, 0, 0, 0, ?9)";
+    let values = params![
+        run,
+        started.run.as_str(),
+        started.flow.as_str(),
+        started.flow_digest.to_string(),
+        started.workspace,
+        started.by.tenant,
+        started.by.actor,
+        at.as_millis(),
+        started.run_base
+    ];
+    conn.prepare_cached(sql)?.execute(values).map(|_| ())
+}
+
+fn insert_fork(conn: &Connection, run: RunKey, forked: &RunForked) -> rusqlite::Result<()> {
+    let sql = "UPDATE runs SET root = ?2, forked_from = ?3 WHERE run = ?1";
+    let values = params![run, forked.root.as_str(), forked.from.as_str()];
+    conn.prepare_cached(sql)?.execute(values).map(|_| ())
+}
+
+/// The rows that an event makes or changes beside the run's own.
+fn write_rows(conn: &Connection, run: RunKey, flow: &str, record: &Record) -> rusqlite::Result<()> {
+    match &record.event {
+        Event::HandoffWritten(written) => insert_handoff(conn, run, record, written),
+        Event::AttemptSettled(settled) if !settled.late => {
+            let inner = settled.flow.as_ref().map(|flow| flow.as_str());
+            place_files(conn, run, inner.unwrap_or(flow), settled)
+        }
+        Event::RunForked(forked) => insert_fork(conn, run, forked),
+        Event::InterruptRaised(raised) => raise(conn, run, record.at, raised),
+        Event::InterruptAnswered(answered) => {
+            let told = Some((answered.choice.word(), answered.by.actor.as_str()));
+            close(conn, run, record, &answered.interrupt, ("answered", told))
+        }
+        Event::InterruptExpired(expired) => close(conn, run, record, &expired.interrupt, ("expired", None)),
+        Event::InterruptCancelled(cancelled) => {
+            let state = if cancelled.changed { "changed" } else { "cancelled" };
+            close(conn, run, record, &cancelled.interrupt, (state, None))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn insert_handoff(
+    conn: &Connection,
+    run: RunKey,
+    record: &Record,
+    written: &HandoffWritten,
+) -> rusqlite::Result<()> {
+    let sql = "INSERT OR REPLACE INTO handoffs (run, scope, step, visit, flow, status, summary, at_ms, seq) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+    let (visit, handoff) = (&written.visit, &written.handoff);
+    let summary: String = handoff.summary.chars().take(SUMMARY_HEAD).collect();
+    let status = word(&handoff.status);
+    let values = params![
+        run,
+        visit.scope,
+        visit.step.as_str(),
+        visit.visit,
+        handoff.flow_key,
+        status,
+        summary,
+        record.at.as_millis(),
+        signed(record.seq)
+    ];
+    conn.prepare_cached(sql)?.execute(values).map(|_| ())
+}
+
+fn place_files(conn: &Connection, run: RunKey, flow: &str, settled: &AttemptSettled) -> rusqlite::Result<()> {
+    let visit = &settled.attempt.visit;
+    if let Some(manifest) = &settled.manifest {
+        // One row, however many files: a commit must not keep others waiting.
+        let sql = "INSERT INTO manifests (run, nth, flow, digest, scope, step, visit) \
+                   SELECT ?1, 1 + count(*), ?2, ?3, ?4, ?5, ?6 FROM manifests WHERE run = ?1";
+        let digest = manifest.list.digest.as_bytes();
+        let values = params![run, flow, digest, visit.scope, visit.step.as_str(), visit.visit];
+        conn.prepare_cached(sql)?.execute(values)?;
+    }
+    let mut statement = conn.prepare_cached(
+        "INSERT OR REPLACE INTO places (run, flow, path, digest, size_bytes, scope, step, visit, after) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, (SELECT count(*) FROM manifests WHERE run = ?1))",
+    )?;
+    for FileChange { path, blob, .. } in &settled.files {
+        let digest = blob.as_ref().map(|blob| *blob.digest.as_bytes());
+        let size = blob.as_ref().map(|blob| signed(blob.size));
+        statement.execute(params![
+            run,
+            flow,
+            path,
+            digest,
+            size,
+            visit.scope,
+            visit.step.as_str(),
+            visit.visit
+        ])?;
+    }
+    Ok(())
+}
+
+fn raise(conn: &Connection, run: RunKey, at: Timestamp, raised: &InterruptRaised) -> rusqlite::Result<()> {
+    let sql = "INSERT OR REPLACE INTO inbox (interrupt, run, about, scope, step, visit, question, raised_at_ms, kind, \
+               expires_at_ms, state) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'open')";
+    let visit = &raised.visit;
+    let values = params![
+        raised.interrupt.as_str(),
+        run,
+        word(&raised.about),
+        visit.scope,
+        visit.step.as_str(),
+        visit.visit,
+        raised.question,
+        at.as_millis(),
+        raised.kind().word(),
+        raised.expires_at.map(Timestamp::as_millis)
+    ];
+    conn.prepare_cached(sql)?.execute(values)?;
+    count_open(conn, run)
+}
+
+/// What has become of a question; with the choice and who made it, if somebody did.
+fn close(
+    conn: &Connection,
+    run: RunKey,
+    record: &Record,
+    interrupt: &InterruptId,
+    (state, told): (&str, Option<(&str, &str)>),
+) -> rusqlite::Result<()> {
+    let sql = "UPDATE inbox SET state = ?3, closed_at_ms = ?4, closed_seq = ?5, answer = ?6, answered_by = ?7 \
+               WHERE interrupt = ?1 AND run = ?2";
+    let (answer, by) = told.unzip();
+    let (at, seq) = (record.at.as_millis(), signed(record.seq));
+    conn.prepare_cached(sql)?.execute(params![interrupt.as_str(), run, state, at, seq, answer, by])?;
+    count_open(conn, run)
+}
+
+/// Only the inbox knows what an answered question was about.
+fn count_open(conn: &Connection, run: RunKey) -> rusqlite::Result<()> {
+    let sql = "UPDATE runs SET (open_interrupts, in_doubt) = \
+               (SELECT count(*), count(*) FILTER (WHERE about = 'in_doubt') FROM inbox WHERE run = ?1 AND state = 'open') \
+               WHERE run = ?1";
+    conn.prepare_cached(sql)?.execute([run]).map(|_| ())
+}
+
+/// The event in a body column.
+pub(crate) fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
+    let seq = crate::tables::sql::unsigned(row.get("seq")?);
+    let event = event(row).map_err(|reason| damaged(EventDamage { seq, reason }.into()))?;
+    Ok(Record { seq, at: Timestamp::from_millis(row.get("at_ms")?), event })
+}
+
+fn event(row: &Row<'_>) -> Result<Event, String> {
+    let body = row.get_ref("body").map_err(|error| error.to_string())?;
+    let body = body.as_str().map_err(|error| error.to_string())?;
+    serde_json::from_str(body).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests;

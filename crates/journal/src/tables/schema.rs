@@ -1,0 +1,335 @@
+//! The database file: how a connection is set up, and how its schema grows.
+//!
+//! Owns the pragmas that durability rests on and the ordered, checksummed migrations. Knows nothing of what the tables mean.
+
+mod read_only;
+#[cfg(test)]
+mod upgrade_tests;
+
+use crate::{
+    folder::{
+        durable::{self, Temporary},
+        layout::Layout,
+        lease::{Lease, Taken},
+    },
+    model::error::{Cause, OpenError},
+};
+use envoi_contract::digest::Digest;
+use rusqlite::{Connection, ErrorCode, OptionalExtension as _, TransactionBehavior};
+use std::{
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+pub(crate) use read_only::{Access, connect_as, glance, open as open_read_only};
+
+/// How long a connection waits for another process before it gives up.
+pub(crate) const BUSY: Duration = Duration::from_secs(5);
+
+/// Between two looks at who holds the lease.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Pages in the WAL before they are written back: 16 MiB, about 700 steps, so that the two or three fsyncs of a
+/// checkpoint vanish beside those of the commits.
+const CHECKPOINT_PAGES: u32 = 4_000;
+
+/// Distinct statements of a connection are fewer than this, so that none is prepared twice.
+const STATEMENTS: usize = 64;
+
+/// One step in the life of the schema. Its number is its place in [`MIGRATIONS`], from 1.
+pub(crate) struct Migration {
+    sql: &'static str,
+}
+
+/// Every migration there ever was; only ever appended to.
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    Migration { sql: include_str!("../../migrations/0001_spine.sql") },
+    Migration { sql: include_str!("../../migrations/0002_people.sql") },
+    Migration { sql: include_str!("../../migrations/0003_deliveries.sql") },
+    Migration { sql: include_str!("../../migrations/0004_parts.sql") },
+    Migration { sql: include_str!("../../migrations/0005_server.sql") },
+    Migration { sql: include_str!("../../migrations/0006_forks.sql") },
+    Migration { sql: include_str!("../../migrations/0007_a2a.sql") },
+    Migration { sql: include_str!("../../migrations/0008_flow_files.sql") },
+    Migration { sql: include_str!("../../migrations/0009_a2a_push.sql") },
+    Migration { sql: include_str!("../../migrations/0010_findings.sql") },
+];
+
+/// Opens the database of a writer, makes it if there is none, and brings its schema up to date.
+pub(crate) fn open(layout: &Layout) -> Result<Connection, OpenError> {
+    let path = &layout.db();
+    let fresh = !path.exists();
+    if fresh {
+        durable::make_private(path).map_err(|error| io_error(path, error))?;
+    }
+    let mut conn = connect(path).map_err(|error| open_error(path, error))?;
+    set_wal(&conn, path)?;
+    let alone = alone(&conn, layout)?;
+    let migrated = migrate(&mut conn, path, MIGRATIONS);
+    if let Some(lease) = alone {
+        lease.release();
+    }
+    migrated?;
+    if fresh {
+        durable::sync_folder(durable::parent(path)).map_err(|error| io_error(path, error))?;
+    }
+    Ok(conn)
+}
+
+/// The lease, if an older store is to be migrated: its engine would be of the version that made it, and must not find
+/// its tables changed under it. Who has not said yet who it is may be migrating itself, and is waited for.
+fn alone(conn: &Connection, layout: &Layout) -> Result<Option<Lease>, OpenError> {
+    let path = layout.db();
+    let until = Instant::now() + BUSY;
+    loop {
+        let found = applied(conn, &path, MIGRATIONS)?;
+        if found == 0 || found == MIGRATIONS.len() {
+            return Ok(None);
+        }
+        match Lease::try_take(layout) {
+            Ok(Taken::Lease(lease)) => return Ok(Some(lease)),
+            Ok(Taken::Held(None)) if Instant::now() < until => thread::sleep(PAUSE),
+            Ok(Taken::Held(_)) => {
+                let (found, known) = (version(found.saturating_sub(1)), version(MIGRATIONS.len() - 1));
+                return Err(OpenError::OlderInUse { path, found, known });
+            }
+            Err(error) => {
+                return Err(OpenError::Io { path: error.path.clone(), source: Arc::new(error) });
+            }
+        }
+    }
+}
+
+/// Opens one more connection to a database that [`open`] has prepared.
+pub(crate) fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    let conn = Connection::open(path)?;
+    prepare(&conn)?;
+    conn.pragma_update(None, "synchronous", "FULL")?;
+    conn.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+    Ok(conn)
+}
+
+fn prepare(conn: &Connection) -> rusqlite::Result<()> {
+    conn.set_prepared_statement_cache_capacity(STATEMENTS);
+    conn.busy_timeout(BUSY)
+}
+
+/// Turns WAL on, once in the life of a database; two processes that make the same store wait for each other.
+fn set_wal(conn: &Connection, path: &Path) -> Result<(), OpenError> {
+    let mode =
+        |conn: &Connection| conn.pragma_query_value(None, "journal_mode", |row| row.get::<_, String>(0));
+    if mode(conn).map_err(|error| open_error(path, error))? == "wal" {
+        return Ok(());
+    }
+    let folder = File::open(durable::parent(path)).map_err(|error| io_error(path, error))?;
+    folder.lock().map_err(|error| io_error(path, error))?;
+    conn.pragma_update(None, "journal_mode", "WAL").map_err(|error| open_error(path, error))
+}
+
+/// Applies the migrations that the database does not have yet, all or none.
+fn migrate(conn: &mut Connection, path: &Path, known: &[Migration]) -> Result<(), OpenError> {
+    if applied(conn, path, known)? == known.len() {
+        return Ok(());
+    }
+    let sql = |error| open_error(path, error);
+    let transaction = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sql)?;
+    transaction.execute_batch(MIGRATION_TABLE).map_err(sql)?;
+    let done = applied(&transaction, path, known)?;
+    for (place, migration) in known.iter().enumerate().skip(done) {
+        transaction.execute_batch(migration.sql).map_err(sql)?;
+        transaction
+            .execute(
+                "INSERT INTO migrations (version, checksum) VALUES (?1, ?2)",
+                (version(place), checksum(migration)),
+            )
+            .map_err(sql)?;
+    }
+    transaction.commit().map_err(sql)
+}
+
+const MIGRATION_TABLE: &str =
+    "CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY, checksum TEXT NOT NULL) STRICT";
+
+/// How many of the known migrations the database has; an error if it has others.
+fn applied(conn: &Connection, path: &Path, known: &[Migration]) -> Result<usize, OpenError> {
+    let rows = applied_rows(conn).map_err(|error| open_error(path, error))?;
+    compare(&rows, path, known)
+}
+
+fn compare(rows: &[(u32, String)], path: &Path, known: &[Migration]) -> Result<usize, OpenError> {
+    if rows.len() > known.len() {
+        return Err(OpenError::Newer {
+            path: path.to_owned(),
+            found: version(rows.len() - 1),
+            known: version(known.len() - 1),
+        });
+    }
+    for (place, ((found, sum), migration)) in rows.iter().zip(known).enumerate() {
+        if *found != version(place) || *sum != checksum(migration) {
+            return Err(OpenError::Checksum { path: path.to_owned(), version: version(place) });
+        }
+    }
+    Ok(rows.len())
+}
+
+fn applied_rows(conn: &Connection) -> rusqlite::Result<Vec<(u32, String)>> {
+    let table = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'migrations'";
+    if conn.query_row(table, [], |_| Ok(())).optional()?.is_none() {
+        return Ok(Vec::new());
+    }
+    let mut rows = conn.prepare("SELECT version, checksum FROM migrations ORDER BY version")?;
+    rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+}
+
+fn version(place: usize) -> u32 {
+    u32::try_from(place + 1).unwrap_or(u32::MAX)
+}
+
+fn checksum(migration: &Migration) -> String {
+    Digest::of(migration.sql.as_bytes()).to_string()
+}
+
+fn io_error(path: &Path, error: std::io::Error) -> OpenError {
+    OpenError::Io { path: path.to_owned(), source: Arc::new(error) }
+}
+
+pub(crate) fn open_error(path: &Path, error: rusqlite::Error) -> OpenError {
+    let path = path.to_owned();
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => OpenError::Busy { path },
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+            OpenError::Corrupt { path, source: cause(error) }
+        }
+        Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
+            // SQLite says that it failed, and not why.
+            match refusal(&path) {
+                Some((path, refusal)) => OpenError::Io { path, source: Arc::new(refusal) },
+                None => OpenError::Io { path, source: cause(error) },
+            }
+        }
+        _ => OpenError::Io { path, source: cause(error) },
+    }
+}
+
+/// What the machine says to the one who wants to write a database, or the files that SQLite needs beside it.
+fn refusal(db: &Path) -> Option<(PathBuf, io::Error)> {
+    let opened = |path: PathBuf, create: bool| {
+        let result = File::options().read(true).write(true).create(create).truncate(false).open(&path);
+        result.err().map(|error| (path, error))
+    };
+    let beside = |suffix: &str| {
+        let mut name = db.as_os_str().to_owned();
+        name.push(suffix);
+        PathBuf::from(name)
+    };
+    let existing = [beside("-wal"), beside("-shm")].into_iter().filter(|path| path.exists());
+    let found = std::iter::once(db.to_owned()).chain(existing).find_map(|path| opened(path, false));
+    found.or_else(|| {
+        let folder = durable::parent(db);
+        Temporary::create(folder).err().map(|error| (folder.to_owned(), error))
+    })
+}
+
+/// The error of the database as part of one of ours.
+pub(crate) fn cause(error: rusqlite::Error) -> Cause {
+    Arc::new(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::error::Error as _;
+
+    const FIRST: Migration = Migration { sql: "CREATE TABLE a (x INTEGER) STRICT" };
+    const SECOND: Migration = Migration { sql: "CREATE TABLE b (x INTEGER) STRICT" };
+    const OTHER: Migration = Migration { sql: "CREATE TABLE c (x INTEGER) STRICT" };
+    const BROKEN: Migration = Migration { sql: "CREATE TABLE d (x INTEGER) STRICT; NONSENSE" };
+
+    fn database() -> (tempfile::TempDir, std::path::PathBuf, Connection) {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("envoi.db");
+        let conn = connect(&path).unwrap();
+        (place, path, conn)
+    }
+
+    #[test]
+    fn a_store_grows_with_the_program_and_keeps_what_it_has() {
+        let (_place, path, mut conn) = database();
+        migrate(&mut conn, &path, &[FIRST]).unwrap();
+        conn.execute("INSERT INTO a VALUES (7)", []).unwrap();
+        migrate(&mut conn, &path, &[FIRST, SECOND]).unwrap();
+        migrate(&mut conn, &path, &[FIRST, SECOND]).unwrap();
+        assert_eq!(conn.query_row("SELECT x FROM a", [], |row| row.get::<_, i64>(0)), Ok(7));
+        conn.execute("INSERT INTO b VALUES (1)", []).unwrap();
+    }
+
+    #[test]
+    fn a_newer_store_is_refused_with_the_reason() {
+        let (_place, path, mut conn) = database();
+        migrate(&mut conn, &path, &[FIRST, SECOND]).unwrap();
+        let error = migrate(&mut conn, &path, &[FIRST]).unwrap_err();
+        assert!(matches!(error, OpenError::Newer { found: 2, known: 1, .. }), "{error}");
+        assert!(error.to_string().ends_with("has schema 2, this program knows up to 1: use a newer version"));
+    }
+
+    #[test]
+    fn a_migration_that_is_not_the_one_applied_is_refused() {
+        let (_place, path, mut conn) = database();
+        migrate(&mut conn, &path, &[FIRST, SECOND]).unwrap();
+        let error = migrate(&mut conn, &path, &[FIRST, OTHER]).unwrap_err();
+        assert!(matches!(error, OpenError::Checksum { version: 2, .. }), "{error}");
+    }
+
+    #[test]
+    fn a_migration_that_fails_leaves_nothing() {
+        let (_place, path, mut conn) = database();
+        migrate(&mut conn, &path, &[FIRST]).unwrap();
+        migrate(&mut conn, &path, &[FIRST, BROKEN]).unwrap_err();
+        migrate(&mut conn, &path, &[FIRST, SECOND]).unwrap();
+        assert!(conn.execute("INSERT INTO d VALUES (1)", []).is_err());
+    }
+
+    #[test]
+    fn a_file_that_is_no_database_is_called_damaged() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("envoi.db");
+        std::fs::write(
+            &path,
+            "this is no database, and long enough to be read as a header of one by mistake",
+        )
+        .unwrap();
+        let error = open(&Layout::new(place.path())).unwrap_err();
+        assert!(matches!(error, OpenError::Corrupt { .. }), "{error:?}");
+        assert!(error.source().is_some());
+        assert!(error.to_string().contains("file is not a database"), "{error}");
+    }
+
+    #[test]
+    fn a_store_that_cannot_be_opened_says_what_the_machine_said() {
+        let place = tempfile::tempdir().unwrap();
+        // No user, not even the superuser, opens a folder as a file.
+        std::fs::create_dir(place.path().join("envoi.db")).unwrap();
+        let error = open(&Layout::new(place.path())).unwrap_err();
+        assert!(error.to_string().ends_with("cannot be opened: Is a directory (os error 21)"), "{error}");
+        let file = place.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let error = crate::Store::open(Layout::new(file.join(".envoi"))).unwrap_err();
+        assert!(error.to_string().contains("Not a directory"), "{error}");
+    }
+
+    #[test]
+    fn commits_are_durable_and_readers_do_not_block_them() {
+        let place = tempfile::tempdir().unwrap();
+        let conn = open(&Layout::new(place.path())).unwrap();
+        let pragma = |name| {
+            conn.pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0)).unwrap()
+        };
+        assert_eq!(pragma("journal_mode"), "wal".to_owned().into());
+        assert_eq!(pragma("synchronous"), 2.into());
+        assert_eq!(pragma("wal_autocheckpoint"), 4_000.into());
+    }
+}
