@@ -29,7 +29,7 @@ def decide(report):
 def main(path):
     report = bug_report.read(path)
     step, reason = decide(report)
-    # The title is the reporter's text. A quoted line never counts as a hint, whatever stands in it.
+    # The title is the reporter's text. A quoted line never counts as a hint, whatever it says.
     print(f"> {report.title}")
     print(f"Reason: {reason}.")
     print(f"Go to step '{step}'")

@@ -8,7 +8,7 @@ import findings
 def main(statuses):
     found = findings.collect()
     print("\n".join(found) or "nothing found")
-    # A reviewer that failed without a finding has broken down, and its silence is no consent.
+    # A reviewer that failed without a finding is broken: that is not an approval.
     if "failed" in statuses and not found:
         print("a reviewer failed and said nothing", file=sys.stderr)
         return 2
