@@ -12,6 +12,7 @@ mod file_parts;
 mod message_request;
 mod meter;
 mod parse;
+mod pass_through;
 mod refusal;
 mod sse;
 
@@ -44,26 +45,19 @@ use chat_request::ChatRequest;
 use envoi_contract::user_envelope;
 use envoi_kernel::event::CallOutcome;
 use file_parts::FileParts;
-use futures_util::stream;
 use message_request::MessageRequest;
 use meter::{Denied, Meter};
 use parse::parse;
 pub(crate) use refusal::SHOULD_RETRY;
 use refusal::{ErrorShape, Refusal, TURN_PATH};
 use serde_json::{Value, json};
-use sse::{SseEvent, SseReader};
-use std::{io, sync::Arc, time::Duration};
-use tokio::{runtime::Handle, sync::watch, time::timeout};
+use std::sync::Arc;
 
 /// Most bytes of the body of a message (contract 5).
 const MAX_TURN: u64 = 1_000_000;
 
 /// Most bytes of a request of the OpenAI API. It carries whole conversations; the JSON reader takes no more.
 const MAX_CHAT: u64 = 16 * 1024 * 1024;
-
-/// How long a streamed answer is still read for its usage after its client has gone, and how many bytes of it.
-const DRAINING: Duration = Duration::from_secs(5);
-const MAX_DRAINED: usize = 4 * 1024 * 1024;
 
 const COMPLETIONS: &str = "/chat/completions";
 
@@ -208,21 +202,8 @@ impl BridgeRequest {
         let kind = answer.kind.clone();
         let is_stream = kind.as_ref().is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
         let body = if streams && answer.status.is_success() && is_stream {
-            let stopping = self.app.stopping.clone();
             let status = answer.status;
-            let passing = PassThrough {
-                answer,
-                meter,
-                pieces: SseReader::default(),
-                wants_usage,
-                stopping,
-                state: State::Open,
-            };
-            let passing = DrainWhenDropped(Some(passing));
-            let events = stream::unfold(passing, async |mut passing| {
-                let next = passing.0.as_mut()?.next().await?;
-                Some((next, passing))
-            });
+            let events = pass_through::stream(answer, meter, wants_usage, self.app.stopping.clone());
             (status, None, Body::from_stream(events))
         } else {
             let mut whole = self.whole(&mut meter, &mut answer).await?;
@@ -325,7 +306,7 @@ impl BridgeRequest {
         let mut stopping = self.app.stopping.clone();
         let done = tokio::select! {
             done = work => Some(done),
-            () = stop_requested(&mut stopping) => None,
+            () = pass_through::stop_requested(&mut stopping) => None,
         };
         match done {
             Some(Ok(done)) => Ok(done),
@@ -349,12 +330,6 @@ impl BridgeRequest {
     }
 }
 
-/// Returns when the server stops.
-async fn stop_requested(stopping: &mut watch::Receiver<bool>) {
-    // An error means that the server is gone, which is a stop too.
-    stopping.wait_for(|stop| *stop).await.ok();
-}
-
 /// The request for one message. Only `text` has the role of the user.
 fn message(model: &str, text: &str, system: Option<&str>, given: FileParts) -> Bytes {
     let told: Vec<&str> = given.manifest.as_deref().into_iter().chain(system).collect();
@@ -367,119 +342,4 @@ fn message(model: &str, text: &str, system: Option<&str>, given: FileParts) -> B
     let messages: Vec<Value> =
         system.into_iter().chain([json!({"role": "user", "content": content})]).collect();
     json!({"model": model, "messages": messages}).to_string().into()
-}
-
-/// A streamed answer. If its client goes away, the answer is read for a while longer: its usage comes at its end.
-struct DrainWhenDropped(Option<PassThrough>);
-
-impl Drop for DrainWhenDropped {
-    fn drop(&mut self) {
-        let passing = self.0.take().filter(|passing| passing.state == State::Open && passing.meter.is_open());
-        if let (Some(passing), Ok(runtime)) = (passing, Handle::try_current()) {
-            runtime.spawn(passing.drain());
-        }
-    }
-}
-
-/// A streamed answer on its way to the client. To drop it ends the call as broken off.
-struct PassThrough {
-    answer: ProviderResponse,
-    meter: Meter,
-    pieces: SseReader,
-    wants_usage: bool,
-    stopping: watch::Receiver<bool>,
-    state: State,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    Open,
-    /// The provider's answer has ended; the rest of it is passed on.
-    Ended,
-    Closed,
-}
-
-impl PassThrough {
-    /// The next event for the client. The call is charged before the last one is passed on.
-    async fn next(&mut self) -> Option<io::Result<Bytes>> {
-        loop {
-            let piece = match (self.state, self.pieces.next()) {
-                (State::Closed, _) => return None,
-                (_, Err(_)) => return Some(self.broken(CallOutcome::Failed, "an event is too long").await),
-                (_, Ok(Some(piece))) => piece,
-                (State::Ended, Ok(None)) => {
-                    self.state = State::Closed;
-                    let rest = self.pieces.rest();
-                    self.meter.used(rest.as_ref().and_then(|rest| rest.usage));
-                    self.meter.end(CallOutcome::Ok).await;
-                    return rest.map(|rest| Ok(rest.bytes));
-                }
-                (State::Open, Ok(None)) => {
-                    let came = tokio::select! {
-                        came = self.answer.piece() => Some(came),
-                        () = stop_requested(&mut self.stopping) => None,
-                    };
-                    let Some(came) = came else {
-                        return Some(self.broken(CallOutcome::BrokenOff, "the server is stopping").await);
-                    };
-                    match came {
-                        Ok(Some(bytes)) => self.pieces.push(&bytes),
-                        Ok(None) => self.state = State::Ended,
-                        Err(ProviderError(reason)) => {
-                            return Some(self.broken(CallOutcome::Failed, &reason).await);
-                        }
-                    }
-                    continue;
-                }
-            };
-            self.count(&piece);
-            if piece.last {
-                self.meter.end(CallOutcome::Ok).await;
-            }
-            if !piece.only_usage || self.wants_usage {
-                return Some(Ok(piece.bytes));
-            }
-        }
-    }
-
-    /// The call ends before its answer is complete; the client sees that the answer is broken off.
-    async fn broken(&mut self, outcome: CallOutcome, reason: &str) -> io::Result<Bytes> {
-        self.state = State::Closed;
-        self.meter.end(outcome).await;
-        Err(io::Error::other(reason.to_owned()))
-    }
-
-    fn count(&mut self, piece: &SseEvent) {
-        self.meter.used(piece.usage);
-        if piece.words {
-            self.meter.came();
-        }
-    }
-
-    /// The client is gone: reads on for the usage of the call, then ends it as broken off.
-    async fn drain(mut self) {
-        let mut stopping = self.stopping.clone();
-        tokio::select! {
-            // In time or not, the call ends with what is known by then.
-            _ = timeout(DRAINING, self.read_on()) => {}
-            () = stop_requested(&mut stopping) => {}
-        }
-        self.meter.end(CallOutcome::BrokenOff).await;
-    }
-
-    async fn read_on(&mut self) {
-        let mut left = MAX_DRAINED;
-        loop {
-            while let Ok(Some(piece)) = self.pieces.next() {
-                self.count(&piece);
-                if piece.last {
-                    return;
-                }
-            }
-            let Ok(Some(bytes)) = self.answer.piece().await else { return };
-            let Some(after) = left.checked_sub(bytes.len()) else { return };
-            left = after;
-            self.pieces.push(&bytes);
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! The agent cards of the server: the public one, and the extended one for clients with a token.
 
 use super::{
-    client::{Client, internal_fault},
+    client::{Client, read},
     protocol::{
         card::{self, Agent, ServedCard, Skill},
         fault::Fault,
@@ -19,7 +19,7 @@ use axum::{
     response::Response,
 };
 use envoi_contract::json::Value;
-use envoi_journal::{ReadError, RegisteredFlow};
+use envoi_journal::RegisteredFlow;
 use std::collections::BTreeSet;
 
 /// The scheme, host and port by which clients find the server: as configured, else those of this request.
@@ -71,9 +71,7 @@ pub(crate) fn public(app: &App, parts: &Parts) -> Result<Response, Problem> {
 
 /// `GetExtendedAgentCard`: the flows of the client's tenant, as skills.
 pub(crate) fn extended(app: &App, client: &Client) -> Result<Value, Fault> {
-    let flows = app
-        .read(|reader| reader.registered_flows(&client.bearer.tenant))
-        .map_err(|error: ReadError| internal_fault(app, error))?;
+    let flows = read(app, |reader| reader.registered_flows(&client.bearer.tenant))?;
     let mut seen = BTreeSet::new();
     // The newest flow of each id, which is the one that the id starts.
     let skills: Vec<Skill> =

@@ -11,6 +11,7 @@ use crate::{
     limits::concurrency_limit::Permit,
     state::app::App,
 };
+use envoi_journal::{ReadError, Reader};
 use envoi_kernel::ids::Principal;
 
 /// A client, as operations see it.
@@ -85,4 +86,9 @@ pub(crate) fn internal_fault(app: &App, cause: impl core::fmt::Display) -> Fault
     let problem = Problem::internal(cause);
     app.note(&problem);
     problem.into()
+}
+
+/// Reads from the store; a failure is the server's.
+pub(crate) fn read<T>(app: &App, read: impl FnOnce(&Reader) -> Result<T, ReadError>) -> Result<T, Fault> {
+    app.read(read).map_err(|error| internal_fault(app, error))
 }

@@ -1,7 +1,7 @@
 //! Push configurations of a task: set, shown, listed, deleted. [`crate::push`] sends the notifications.
 
 use super::{
-    client::{Client, internal_fault},
+    client::{Client, internal_fault, read},
     protocol::{
         fault::{Fault, Kind},
         model::{Authentication, PushConfig, Secret},
@@ -52,8 +52,7 @@ pub(crate) fn set(app: &App, client: &Client, push: &PushConfig) -> Result<Reply
     client.require(&[Scope::Run])?;
     let run = loader::run_of(app, client, push.task_id.as_deref().unwrap_or_default())?;
     check(app, push)?;
-    let from =
-        app.read(|reader| reader.next_seq(&run)).map_err(|error: ReadError| internal_fault(app, error))?;
+    let from = read(app, |reader| reader.next_seq(&run))?;
     let (row, _) = keep(app, client, &run, push, from)?;
     announce(app, &row);
     Ok(Reply::Push(shown(&row, &client.bearer.id)))
@@ -61,8 +60,7 @@ pub(crate) fn set(app: &App, client: &Client, push: &PushConfig) -> Result<Reply
 
 /// Checks that a run has room for this configuration, or has one that it replaces.
 pub(crate) fn check_room(app: &App, client: &Client, run: &RunId, push: &PushConfig) -> Result<(), Fault> {
-    let rows =
-        app.read(|reader| reader.pushes(run)).map_err(|error: ReadError| internal_fault(app, error))?;
+    let rows = read(app, |reader| reader.pushes(run))?;
     let token_id = &client.bearer.id;
     let id = id_of(token_id, push);
     match rows.iter().find(|row| row.id == id) {
@@ -173,7 +171,7 @@ pub(crate) fn delete(app: &App, client: &Client, task: &str, id: &str) -> Result
 
 fn of(app: &App, client: &Client, task: &str) -> Result<Vec<PushRow>, Fault> {
     let run = loader::run_of(app, client, task)?;
-    app.read(|reader| reader.pushes(&run)).map_err(|error: ReadError| internal_fault(app, error))
+    read(app, |reader| reader.pushes(&run))
 }
 
 /// A configuration as a token_id sees it: secrets only its own.

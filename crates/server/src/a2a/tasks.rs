@@ -1,7 +1,7 @@
 //! Tasks: one is shown, a page of them is listed, one is cancelled.
 
 use super::{
-    client::{Client, internal_fault},
+    client::{Client, read},
     protocol::{
         fault::{Fault, Kind},
         model::{Task, TaskState},
@@ -21,7 +21,7 @@ use crate::{
 };
 use envoi_contract::time::Timestamp;
 use envoi_engine::protocol::Request;
-use envoi_journal::{ReadError, RunRow, RunStatus};
+use envoi_journal::{RunRow, RunStatus};
 use envoi_kernel::ids::RunId;
 use std::sync::Arc;
 
@@ -58,8 +58,7 @@ pub(crate) fn list(app: &App, client: &Client, query: &ListQuery) -> Result<Task
             });
         }
     }
-    let (rows, total_size) =
-        app.read(|reader| reader.task_page(&page)).map_err(|error: ReadError| internal_fault(app, error))?;
+    let (rows, total_size) = read(app, |reader| reader.task_page(&page))?;
     let full = u32::try_from(rows.len()).is_ok_and(|found| found == query.page_size);
     let next_page_token = rows.last().filter(|_| full).map(page_token).unwrap_or_default();
     let budget = ReplyBudget::default();
@@ -135,7 +134,7 @@ fn request_cancel(app: &App, client: &Client, id: &str) -> Result<RunId, Fault> 
         let detail = format!("it is over ({word})");
         Fault::new(Kind::TaskNotCancelable).detail(detail).code("RUN_OVER").note("taskId", id)
     };
-    let row = app.read(|reader| reader.run(&run)).map_err(|error: ReadError| internal_fault(app, error))?;
+    let row = read(app, |reader| reader.run(&run))?;
     if let RunStatus::Ended(_) = row.status() {
         return Err(refused(row.status().word()));
     }
@@ -153,7 +152,7 @@ fn request_cancel(app: &App, client: &Client, id: &str) -> Result<RunId, Fault> 
 
 /// The task once its run is over or set aside, or when the server stops.
 fn at_end(app: &App, run: &RunId, stops: bool) -> Result<Option<LoadedTask>, Fault> {
-    let row = app.read(|reader| reader.run(run)).map_err(|error: ReadError| internal_fault(app, error))?;
+    let row = read(app, |reader| reader.run(run))?;
     let rests = row.ended.is_some() || row.aside.is_some();
     if rests || stops { loader::load(app, run).map(Some) } else { Ok(None) }
 }

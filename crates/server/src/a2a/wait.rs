@@ -4,7 +4,7 @@
 //! server stops, the task is returned as it stands.
 
 use super::{
-    client::internal_fault,
+    client::read,
     protocol::{fault::Fault, model::TaskState},
     task::{
         loader::{self, LoadedTask},
@@ -16,7 +16,6 @@ use crate::{
     limits::concurrency_limit::Permit,
     state::app::App,
 };
-use envoi_journal::ReadError;
 use envoi_kernel::ids::RunId;
 use std::sync::Arc;
 
@@ -49,7 +48,7 @@ pub(crate) async fn until<T: Send + 'static>(
 }
 
 fn at_rest(app: &App, run: &RunId, whatever: bool) -> Result<Option<LoadedTask>, Fault> {
-    let row = app.read(|reader| reader.run(run)).map_err(|error: ReadError| internal_fault(app, error))?;
+    let row = read(app, |reader| reader.run(run))?;
     let whatever = whatever || row.aside.is_some();
     if state::of_row(&row) == TaskState::Working && !whatever {
         return Ok(None);

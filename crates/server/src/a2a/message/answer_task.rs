@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     a2a::{
-        client::{Client, internal_fault},
+        client::{Client, internal_fault, read},
         protocol::{
             fault::{Fault, Kind},
             model::{Content, Message},
@@ -24,7 +24,7 @@ use envoi_engine::{
     load_run,
     protocol::{AnswerRequest, Request},
 };
-use envoi_journal::{ReadError, Upload};
+use envoi_journal::Upload;
 use envoi_kernel::{
     Run, Status,
     ids::{InterruptId, RunId},
@@ -43,9 +43,8 @@ pub(crate) fn answer(
     run: &RunId,
 ) -> Result<Sent, Fault> {
     client.require(&[Scope::Answer])?;
-    let (context, next_seq) = app
-        .read(|reader| Ok((loader::context_of(reader, run)?, reader.next_seq(run)?)))
-        .map_err(|error: ReadError| internal_fault(app, error))?;
+    let (context, next_seq) =
+        read(app, |reader| Ok((loader::context_of(reader, run)?, reader.next_seq(run)?)))?;
     let request = request_id(client, &context, run, message);
     let _lock = app.key_locks.lock(&request);
     let row = new_row(app, client, message, RowIds { run, context: &context, task: run.as_str(), request });

@@ -6,13 +6,13 @@
 
 use crate::{
     a2a::{
-        client::{Client, internal_fault},
+        client::{Client, internal_fault, read},
         protocol::{fault::Fault, model::PushConfig},
         push_configs,
     },
     state::app::App,
 };
-use envoi_journal::{PushRow, ReadError};
+use envoi_journal::PushRow;
 use envoi_kernel::ids::{RunId, Seq};
 
 /// See the module. Most messages have none.
@@ -44,11 +44,11 @@ impl<'a> PendingPushConfig<'a> {
     pub(crate) fn store_again(&self, run: &RunId, request: &str) -> Result<(), Fault> {
         let Some(push) = self.push else { return Ok(()) };
         let id = push_configs::id_of(&self.client.bearer.id, push);
-        let from = self.app.read(|reader| match reader.push(run, &id)? {
+        let from = read(self.app, |reader| match reader.push(run, &id)? {
             Some(_) => reader.next_seq(run),
             None => Ok(reader.request_seq(run, request)?.unwrap_or_default()),
-        });
-        self.store(run, from.map_err(|error: ReadError| internal_fault(self.app, error))?)?.announce();
+        })?;
+        self.store(run, from)?.announce();
         Ok(())
     }
 }

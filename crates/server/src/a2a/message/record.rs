@@ -3,14 +3,14 @@
 use super::pending_push_config::{PendingPushConfig, StoredPushConfig};
 use crate::{
     a2a::{
-        client::{Client, internal_fault},
+        client::{Client, internal_fault, read},
         protocol::{fault::Fault, model::Message, request::Reply, version::Version, write},
     },
     http::problem::Problem,
     state::app::App,
 };
 use envoi_contract::{digest::Digest, json::Value};
-use envoi_journal::{MessageRow, ReadError};
+use envoi_journal::MessageRow;
 use envoi_kernel::ids::RunId;
 
 /// The result of a message.
@@ -68,8 +68,7 @@ pub(crate) fn stored_form(message: &Message) -> String {
 }
 
 pub(crate) fn was_done(app: &App, row: &MessageRow) -> Result<bool, Fault> {
-    let done = app.read(|reader| reader.has_request(&row.run, &row.request));
-    done.map_err(|error: ReadError| internal_fault(app, error))
+    read(app, |reader| reader.has_request(&row.run, &row.request))
 }
 
 /// A message that was refused is forgotten, with the push configuration that it brought. It stays if the engine may still do it: then the same message is done when it comes again.

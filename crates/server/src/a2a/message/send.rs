@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     a2a::{
-        client::{Client, internal_fault},
+        client::{Client, read},
         protocol::{
             card,
             fault::{Fault, Kind},
@@ -27,7 +27,7 @@ use crate::{
     auth::scope::Scope,
     state::app::App,
 };
-use envoi_journal::{MessageRow, ReadError, RunRow};
+use envoi_journal::{MessageRow, RunRow};
 use envoi_kernel::ids::RunId;
 
 /// Longest id of a client.
@@ -101,9 +101,7 @@ enum About {
 fn about(app: &App, client: &Client, message: &Message) -> Result<About, Fault> {
     if let Some(id) = &message.task_id {
         let run = loader::run_of(app, client, id)?;
-        let context = app
-            .read(|reader| loader::context_of(reader, &run))
-            .map_err(|error: ReadError| internal_fault(app, error))?;
+        let context = read(app, |reader| loader::context_of(reader, &run))?;
         if message.context_id.as_ref().is_some_and(|named| *named != context) {
             return Err(Fault::violation("message.contextId", "Must be the context of the task."));
         }
@@ -128,15 +126,14 @@ struct InContext {
 fn about_context(app: &App, client: &Client, message: &Message, context: &str) -> Result<About, Fault> {
     let token = &client.bearer.id;
     let flow = start_task::flow_named_by(client, message)?;
-    let found = app.read(|reader| {
+    let found = read(app, |reader| {
         Ok(InContext {
             kept: reader.message_in_context(token, context, &message.id, &digest(client, message))?,
             waiting: reader.waiting_in_context(token, context)?,
             has_task: reader.has_task_in_context(token, context)?,
         })
-    });
-    let InContext { kept, mut waiting, has_task } =
-        found.map_err(|error: ReadError| internal_fault(app, error))?;
+    })?;
+    let InContext { kept, mut waiting, has_task } = found;
     // A client that names a flow does not mean a question of another flow.
     waiting.retain(|row| flow.as_ref().is_none_or(|flow| loader::is_of(row, flow)));
     if let Some(row) = kept {

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     a2a::{
-        client::{Client, internal_fault},
+        client::{Client, internal_fault, read},
         protocol::{
             fault::{Fault, Kind},
             model::Message,
@@ -25,7 +25,7 @@ use crate::{
 use axum::http::StatusCode;
 use envoi_contract::json::{Object, Value};
 use envoi_engine::protocol::{Request, StartRequest, WorkspaceUse};
-use envoi_journal::{MessageRow, ReadError, RegisteredFlow, TaskRow};
+use envoi_journal::{MessageRow, RegisteredFlow, TaskRow};
 use envoi_kernel::{
     ids::RunId,
     requester::{MAX_RAW_INPUT_BYTES, Requester},
@@ -75,9 +75,7 @@ pub(crate) fn start_task(
     // If the same message comes twice at once, the second one waits until the run of the first can be found.
     let _lock = app.key_locks.lock(&format!("{}\n{context}\n{}", row.token, row.message_id));
     let kept = app.store.keep_task(&task, &row).map_err(|error| internal_fault(app, error))?;
-    let begun = app
-        .read(|reader| reader.tenant_of(&kept.run))
-        .map_err(|error: ReadError| internal_fault(app, error))?;
+    let begun = read(app, |reader| reader.tenant_of(&kept.run))?;
     if begun.is_some() {
         return already_done(&kept, pending);
     }
@@ -99,13 +97,12 @@ pub(crate) fn start_task(
 /// The row of this very message, if it has started a run.
 fn first_message(app: &App, client: &Client, message: &Message) -> Result<Option<MessageRow>, Fault> {
     let Some(context) = &message.context_id else { return Ok(None) };
-    let begun = app.read(|reader| {
+    read(app, |reader| {
         let token = &client.bearer.id;
         let known = reader.first_message_in_context(token, context, &message.id, &digest(client, message))?;
         let Some(row) = known else { return Ok(None) };
         Ok(reader.tenant_of(&row.run)?.map(|_| row))
-    });
-    begun.map_err(|error: ReadError| internal_fault(app, error))
+    })
 }
 
 /// What a message states about the run that it starts.
@@ -163,17 +160,15 @@ fn flow(app: &App, client: &Client, message: &Message) -> Result<RegisteredFlow,
     let tenant = &client.bearer.tenant;
     let usual = || app.settings.a2a.default_flow.clone();
     if let Some(name) = flow_named_by(client, message)?.or_else(usual) {
-        let found = app.read(|reader| reader.registered_flow(tenant, &name));
+        let found = read(app, |reader| reader.registered_flow(tenant, &name))?;
         let none = || {
             Fault::new(Kind::InvalidParams)
                 .detail(format!("there is no flow `{name}`"))
                 .code("FLOW_NOT_FOUND")
         };
-        return found.map_err(|error: ReadError| internal_fault(app, error))?.ok_or_else(none);
+        return found.ok_or_else(none);
     }
-    let all = app
-        .read(|reader| reader.registered_flows(tenant))
-        .map_err(|error: ReadError| internal_fault(app, error))?;
+    let all = read(app, |reader| reader.registered_flows(tenant))?;
     let mut ids: Vec<&str> = all.iter().map(|flow| flow.id.as_str()).collect();
     ids.sort_unstable();
     ids.dedup();

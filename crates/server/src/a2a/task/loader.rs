@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     a2a::{
-        client::{Client, internal_fault},
+        client::{Client, internal_fault, read},
         protocol::{
             fault::Fault,
             model::{Message, Task},
@@ -133,7 +133,7 @@ pub(crate) fn context_of(reader: &Reader, run: &RunId) -> Result<String, ReadErr
 /// A task from the journal as it stands; it cannot apply later events.
 pub(crate) fn load(app: &App, run: &RunId) -> Result<LoadedTask, Fault> {
     let (mut seen, Loaded { snapshot, records, .. }) = opened(app, run)?;
-    let row = app.read(|reader| reader.run(run)).map_err(|error: ReadError| internal_fault(app, error))?;
+    let row = read(app, |reader| reader.run(run))?;
     seen.aside = row.aside;
     let flow = seen.fold.run().flow();
     let state = snapshot.as_ref().map(|kept| Run::restore(Arc::clone(flow), &kept.state));
@@ -152,8 +152,7 @@ pub(crate) fn load(app: &App, run: &RunId) -> Result<LoadedTask, Fault> {
         }
         // The state is of another version; the events are always readable.
         Some(Err(_)) => {
-            let all = app.read(|reader| reader.records(run, 0, None));
-            let all = all.map_err(|error: ReadError| internal_fault(app, error))?;
+            let all = read(app, |reader| reader.records(run, 0, None))?;
             seen.fold.apply(&all).map_err(|error| internal_fault(app, error))?;
         }
     }

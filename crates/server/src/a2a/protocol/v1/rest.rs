@@ -1,7 +1,7 @@
 //! Requests of the HTTP+JSON binding: the parameters in the path, the query and the body are put together and read like
 //! the parameters of JSON-RPC.
 //!
-//! [`super::super::route`] knows which path is which operation.
+//! [`crate::a2a::protocol::route`] knows which path is which operation.
 
 use super::read;
 use crate::a2a::protocol::{
