@@ -14,12 +14,12 @@ const PARALLEL: &str = include_str!("../../../../docs/parallel.md");
 
 /// The heading under which the keys of a mapping are listed, and its definition in the schema; the first is the flow itself.
 const TABLES: &[(&str, Option<&str>)] = &[
-    ("## Of the flow", None),
+    ("## Keys of a flow", None),
     ("### `limits`", Some("limits")),
     ("### `secrets`", Some("secret")),
     ("### `notify`", Some("notify")),
     ("### `webhook`", Some("webhook")),
-    ("## Of a step", Some("step")),
+    ("## Keys of a step", Some("step")),
     ("### `retry`", Some("retry")),
     ("### `join`", Some("quorum")),
     ("### `on_in_doubt`", Some("in_doubt")),
