@@ -15,7 +15,7 @@ use crate::{
     process::{args, failure::Failure, log, output},
     session::{agent, background},
     store::home,
-    text::place,
+    text::location,
 };
 use args::{Cli, Command};
 use clap::Parser as _;
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
         return envoi_step::run_supervisor();
     }
     if matches!(cli.command, Command::A2a) {
-        return agent::talk();
+        return agent::run_attempt();
     }
     output::die_quietly_on_a_closed_pipe();
     let json = cli.json;
@@ -72,7 +72,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
             command::show::show(&home, run.as_deref(), &view)
         }
         Command::Logs { run, step, stderr, follow } => {
-            let place = step.as_deref().map(place::Place::new);
+            let place = step.as_deref().map(location::Location::new);
             let view = command::logs::View { place, stderr, json: home.json };
             command::logs::logs(&home, run.as_deref(), &view, follow)
         }

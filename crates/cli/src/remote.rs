@@ -112,7 +112,7 @@ fn at_the_server(address: &Address, json: bool, command: Command) -> Result<u8, 
         }
         Command::Why { run, step } => look::why(&remote()?, run.as_deref(), step.as_deref()),
         Command::Logs { run, step, stderr, follow } => {
-            let place = step.as_deref().map(crate::text::place::Place::new);
+            let place = step.as_deref().map(crate::text::location::Location::new);
             let view = crate::command::logs::View { place, stderr, json };
             logs::logs(&remote()?, run.as_deref(), &view, follow)
         }

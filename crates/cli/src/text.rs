@@ -2,5 +2,5 @@
 
 pub(crate) mod columns;
 pub(crate) mod diff;
-pub(crate) mod place;
+pub(crate) mod location;
 pub(crate) mod words;

@@ -11,7 +11,7 @@ use crate::{
         interactive::{self, Conversation},
     },
     store::{attachment, home::Home, select},
-    view::{form, preview, printer::Narrator},
+    view::{form, preview, printer::Printer},
 };
 use envoi_contract::{
     code::Code,
@@ -35,7 +35,7 @@ use std::{
 };
 
 /// What a command says, before the question is known.
-pub(crate) struct Said<'a> {
+pub(crate) struct AnswerOptions<'a> {
     choice: Option<Choice>,
     text: Option<String>,
     raise: Option<&'a str>,
@@ -43,7 +43,7 @@ pub(crate) struct Said<'a> {
     form: Option<&'a Form>,
 }
 
-impl<'a> Said<'a> {
+impl<'a> AnswerOptions<'a> {
     /// Yes.
     pub(crate) fn approve(args: &'a ApproveArgs) -> Self {
         let (choice, text) = (Some(Choice::Approve), args.note.clone());
@@ -69,15 +69,15 @@ impl<'a> Said<'a> {
 }
 
 pub(crate) fn approve(home: &Home, args: &ApproveArgs) -> Result<u8, Failure> {
-    give(home, &args.reply, &Said::approve(args))
+    give(home, &args.reply, &AnswerOptions::approve(args))
 }
 
 pub(crate) fn deny(home: &Home, args: &DenyArgs) -> Result<u8, Failure> {
-    give(home, &args.reply, &Said::deny(args))
+    give(home, &args.reply, &AnswerOptions::deny(args))
 }
 
 pub(crate) fn answer(home: &Home, args: &AnswerArgs) -> Result<u8, Failure> {
-    give(home, &args.reply, &Said::answer(args)?)
+    give(home, &args.reply, &AnswerOptions::answer(args)?)
 }
 
 fn chosen(decision: Decision) -> Choice {
@@ -93,11 +93,11 @@ fn chosen(decision: Decision) -> Choice {
     }
 }
 
-fn give(home: &Home, reply: &Reply, said: &Said<'_>) -> Result<u8, Failure> {
+fn give(home: &Home, reply: &Reply, said: &AnswerOptions<'_>) -> Result<u8, Failure> {
     let (store, reader) = home.store()?;
     let (interrupt, id) = select::question(&reader, reply.question.as_deref())?;
     let run = envoi_engine::load_run(&reader, &id)?;
-    let asked = Asked { reader: &reader, run: &run, id: &id, interrupt: &interrupt };
+    let asked = Question { reader: &reader, run: &run, id: &id, interrupt: &interrupt };
     let tenant = reader.tenant_of(&id).map_err(Failure::store)?;
     let by =
         tenant.map_or_else(environment::principal, |tenant| Principal { tenant, ..environment::principal() });
@@ -116,17 +116,17 @@ fn give(home: &Home, reply: &Reply, said: &Said<'_>) -> Result<u8, Failure> {
     let request = Request::Answer(Box::new(AnswerRequest { run: id.clone(), answer, follow, caller }));
     if reply.engine.detach {
         let run = background::detach(&store, &request, reply.engine.jobs)?;
-        return background::told(&run, home.json);
+        return background::print_run(&run, home.json);
     }
-    let mut talk = Conversation::new(id.clone(), home.json);
+    let mut conversation = Conversation::new(id.clone(), home.json);
     let view = |run: &RunId| super::resume::view(&store, run).filter(|_| follow);
-    let mut narrator = Narrator::new(id, home.json).live(view).asks_in_place(talk.is_possible());
-    engine_client::ask(&store, request, &reply.engine, &mut narrator, &mut talk)
+    let mut printer = Printer::new(id, home.json).live(view).asks_in_place(conversation.is_possible());
+    engine_client::ask(&store, request, &reply.engine, &mut printer, &mut conversation)
 }
 
 /// What is answered.
 #[derive(Clone, Copy)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct Question<'a> {
     pub(crate) reader: &'a Reader,
     pub(crate) run: &'a Run,
     pub(crate) id: &'a RunId,
@@ -135,10 +135,10 @@ pub(crate) struct Asked<'a> {
 
 /// The answer that is said; `attach` brings a file to where the answer goes.
 pub(crate) fn composed(
-    asked: Asked<'_>,
+    asked: Question<'_>,
     by: &Principal,
     reply: &Reply,
-    said: &Said<'_>,
+    said: &AnswerOptions<'_>,
     attach: &mut dyn FnMut(&Path) -> Result<AttachmentRef, Failure>,
 ) -> Result<Answer, Failure> {
     let raised = asked.run.interrupts().find(|raised| raised.interrupt == *asked.interrupt);
@@ -192,7 +192,7 @@ fn presumed(run: &Run, raised: &InterruptRaised) -> Result<Choice, Failure> {
 
 /// The form, if the question has one: as given, else asked on a terminal.
 fn filled(
-    asked: Asked<'_>,
+    asked: Question<'_>,
     raised: &InterruptRaised,
     choice: Choice,
     (given, by): (Option<&Form>, &Principal),

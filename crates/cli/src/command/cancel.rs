@@ -8,7 +8,7 @@ use crate::{
     },
     session::{caller::caller_or_none, engine_client, interactive::Conversation},
     store::{home::Home, select},
-    view::printer::Narrator,
+    view::printer::Printer,
 };
 use envoi_engine::protocol::Request;
 
@@ -22,10 +22,10 @@ pub(crate) fn cancel(home: &Home, run: &str) -> Result<u8, Failure> {
     };
     drop(reader);
     let args = EngineArgs { jobs: None, detach: false, take_over: false };
-    let mut talk = Conversation::none(run.clone());
-    let mut narrator = Narrator::new(run, home.json).quiet();
+    let mut conversation = Conversation::none(run.clone());
+    let mut printer = Printer::new(run, home.json).quiet();
     // The command did what it was asked: the run's own code is for those who run it.
-    match engine_client::ask(&store, request, &args, &mut narrator, &mut talk)? {
+    match engine_client::ask(&store, request, &args, &mut printer, &mut conversation)? {
         STOPPED => Ok(STOPPED),
         // Something is wrong with the run, so that it could not be ended.
         MACHINE => Ok(MACHINE),

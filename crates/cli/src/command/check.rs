@@ -6,7 +6,7 @@ use crate::{
         failure::{BAD_INPUT, Failure},
         output,
     },
-    store::flow_files::Beside,
+    store::flow_files::FlowFolder,
 };
 use std::{io::IsTerminal as _, path::PathBuf};
 
@@ -15,7 +15,7 @@ pub(crate) fn check(flows: &[PathBuf], json: bool) -> Result<u8, Failure> {
     let mut bad = false;
     for path in flows {
         let (file, text) = read_flow(path)?;
-        match envoi_flow::load_with(&path.to_string_lossy(), &text, &Beside::of(&file)) {
+        match envoi_flow::load_with(&path.to_string_lossy(), &text, &FlowFolder::of(&file)) {
             Ok(loaded) => {
                 for warning in envoi_flow::warnings(&loaded.flow) {
                     eprintln!("{}: warning: {warning}", path.display());

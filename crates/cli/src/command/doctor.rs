@@ -89,7 +89,7 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
     let notices = store
         .reader()
         .and_then(|reader| reader.undelivered())
-        .map(|counts| told(&counts))
+        .map(|counts| describe(&counts))
         .map_err(|error| error.to_string());
     let config = config::load(store.layout())
         .map(|config| match config.notify.len() {
@@ -147,7 +147,7 @@ fn place(store: &Store) -> Result<String, String> {
 }
 
 /// No fault of the store, whatever the numbers: a receiver that is gone is not mended here.
-fn told(counts: &Undelivered) -> String {
+fn describe(counts: &Undelivered) -> String {
     let Undelivered { open, failing, given_up } = counts;
     format!("{open} not delivered yet ({failing} of them failed and are tried again), {given_up} given up")
 }

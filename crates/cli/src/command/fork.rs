@@ -5,7 +5,7 @@ use crate::{
     process::{args::ForkArgs, environment, failure::Failure},
     session::{background, engine_client, interactive::Conversation},
     store::{home::Home, select},
-    view::printer::Narrator,
+    view::printer::Printer,
 };
 use envoi_contract::code::{Class, Code};
 use envoi_engine::protocol::{ForkRequest, Request};
@@ -29,12 +29,13 @@ pub(crate) fn fork(home: &Home, args: &ForkArgs) -> Result<u8, Failure> {
     drop(reader);
     if args.engine.detach {
         let run = background::detach(&store, &request, args.engine.jobs)?;
-        return background::told(&run, home.json);
+        return background::print_run(&run, home.json);
     }
-    let mut talk = Conversation::new(id.clone(), home.json);
+    let mut conversation = Conversation::new(id.clone(), home.json);
     let view = |run: &RunId| crate::view::live::Live::of_run(run, &flow, store.layout(), store.reader().ok());
-    let mut narrator = Narrator::new(id, home.json).live(view).asks_in_place(talk.is_possible()).forks();
-    engine_client::ask(&store, request, &args.engine, &mut narrator, &mut talk)
+    let mut printer =
+        Printer::new(id, home.json).live(view).asks_in_place(conversation.is_possible()).forks();
+    engine_client::ask(&store, request, &args.engine, &mut printer, &mut conversation)
 }
 
 pub(crate) fn step(name: &str) -> Result<StepId, Failure> {

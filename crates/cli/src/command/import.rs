@@ -45,9 +45,9 @@ pub(crate) fn import(args: &ImportArgs, json: bool) -> Result<u8, Failure> {
     let refused = args.strict && lost > 0;
     let writes = wrong.is_empty() && !refused;
     if json {
-        tell_json(&made, &wrong, writes && args.output.is_none())?;
+        print_json(&made, &wrong, writes && args.output.is_none())?;
     } else {
-        tell(&made, &wrong);
+        print_report(&made, &wrong);
     }
     if !wrong.is_empty() {
         return Ok(BAD_INPUT);
@@ -91,7 +91,7 @@ fn incomplete(lost: usize) -> Failure {
 }
 
 /// For people: one line a finding, one a file.
-fn tell(made: &[Made], wrong: &[Report]) {
+fn print_report(made: &[Made], wrong: &[Report]) {
     for report in wrong {
         eprint!("{}", report.render(colour()));
     }
@@ -112,7 +112,7 @@ fn tell(made: &[Made], wrong: &[Report]) {
 }
 
 /// For programs: one list of all findings and mistakes; on stderr where stdout has the flow.
-fn tell_json(made: &[Made], wrong: &[Report], flow_on_stdout: bool) -> Result<(), Failure> {
+fn print_json(made: &[Made], wrong: &[Report], flow_on_stdout: bool) -> Result<(), Failure> {
     let found =
         made.iter().flat_map(|made| made.imported.findings.iter().map(|found| found.to_json(&made.name)));
     let mistakes = wrong.iter().map(Report::to_json);

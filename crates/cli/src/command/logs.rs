@@ -9,7 +9,7 @@ use crate::{
     store::{home::Home, select},
     text::{
         columns::{Charset, shown},
-        place::Place,
+        location::Location,
     },
 };
 use envoi_kernel::{
@@ -49,7 +49,7 @@ pub(crate) const PIECE_BYTES: u64 = 256 * 1024;
 /// What is to be printed, and how.
 pub(crate) struct View {
     /// Only what belongs there.
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<Location>,
     /// Only stderr.
     pub(crate) stderr: bool,
     pub(crate) json: bool,

@@ -33,7 +33,7 @@ pub(crate) fn show(args: &PlanArgs, json: bool) -> Result<u8, Failure> {
     };
     let past = planned.plan.past(&maxima);
     let data = if json {
-        told(&planned, other.as_ref(), &past).pretty()
+        to_json(&planned, other.as_ref(), &past).pretty()
     } else {
         let compared = other.as_ref().map(|other| compare::shown(&planned, other));
         table::shown(&planned) + &compared.unwrap_or_default()
@@ -70,7 +70,7 @@ impl Planned {
     }
 
     /// The plan as JSON, with the lines at which what dominates stands.
-    fn told(&self) -> Object {
+    fn to_json(&self) -> Object {
         let mut members = self.plan.to_json().as_object().cloned().unwrap_or_default();
         for (name, dominant) in
             [("most_attempts", &self.plan.most_attempts), ("most_time", &self.plan.most_time)]
@@ -86,12 +86,12 @@ impl Planned {
     }
 }
 
-fn told(planned: &Planned, other: Option<&Planned>, past: &[Past]) -> Value {
-    let mut members = planned.told();
+fn to_json(planned: &Planned, other: Option<&Planned>, past: &[Past]) -> Value {
+    let mut members = planned.to_json();
     members.insert("past", Value::Array(past.iter().map(Past::to_json).collect()));
     if let Some(other) = other {
-        let differences = compare::told(&planned.plan, &other.plan);
-        members.insert("compared_with", Value::Object(other.told()));
+        let differences = compare::to_json(&planned.plan, &other.plan);
+        members.insert("compared_with", Value::Object(other.to_json()));
         members.insert("differences", differences);
     }
     Value::Object(members)

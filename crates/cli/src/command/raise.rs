@@ -5,7 +5,7 @@ use crate::{
     process::{args::RaiseArgs, environment, failure::Failure},
     session::{background, caller::caller, engine_client, interactive::Conversation},
     store::{home::Home, select},
-    view::printer::Narrator,
+    view::printer::Printer,
 };
 use envoi_contract::code::{Class, Code};
 use envoi_engine::protocol::{Request, ResumeRequest};
@@ -26,12 +26,12 @@ pub(crate) fn raise(home: &Home, args: &RaiseArgs) -> Result<u8, Failure> {
     drop(reader);
     if args.engine.detach {
         let run = background::detach(&store, &request, args.engine.jobs)?;
-        return background::told(&run, home.json);
+        return background::print_run(&run, home.json);
     }
-    let mut talk = Conversation::new(run.clone(), home.json);
+    let mut conversation = Conversation::new(run.clone(), home.json);
     let seen = |run: &RunId| view(&store, run);
-    let mut narrator = Narrator::new(run, home.json).live(seen).asks_in_place(talk.is_possible());
-    engine_client::ask(&store, request, &args.engine, &mut narrator, &mut talk)
+    let mut printer = Printer::new(run, home.json).live(seen).asks_in_place(conversation.is_possible());
+    engine_client::ask(&store, request, &args.engine, &mut printer, &mut conversation)
 }
 
 pub(crate) fn more(args: &RaiseArgs) -> Result<Ledger, Failure> {

@@ -8,7 +8,7 @@ use crate::{
     },
     session::{background, caller::caller_or_none, engine_client, interactive::Conversation},
     store::{home::Home, select},
-    view::{live::Live, printer::Narrator},
+    view::{live::Live, printer::Printer},
 };
 use envoi_engine::protocol::{Request, ResumeRequest};
 use envoi_journal::{Reader, Store};
@@ -33,12 +33,12 @@ pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
     drop(reader);
     if args.engine.detach {
         let run = background::detach(&store, &request, args.engine.jobs)?;
-        return background::told(&run, home.json);
+        return background::print_run(&run, home.json);
     }
-    let mut talk = Conversation::new(run.clone(), home.json);
+    let mut conversation = Conversation::new(run.clone(), home.json);
     let view = |run: &RunId| view(&store, run);
-    let mut narrator = Narrator::new(run, home.json).live(view).asks_in_place(talk.is_possible());
-    engine_client::ask(&store, request, &args.engine, &mut narrator, &mut talk)
+    let mut printer = Printer::new(run, home.json).live(view).asks_in_place(conversation.is_possible());
+    engine_client::ask(&store, request, &args.engine, &mut printer, &mut conversation)
 }
 
 pub(crate) fn choice(args: &ResumeArgs) -> Option<Choice> {

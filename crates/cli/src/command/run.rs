@@ -3,8 +3,8 @@
 use crate::{
     process::{args::RunArgs, environment, failure::Failure},
     session::{background, engine_client, interactive::Conversation},
-    store::{flow_files::Beside, home::Home},
-    view::{live::Live, printer::Narrator},
+    store::{flow_files::FlowFolder, home::Home},
+    view::{live::Live, printer::Printer},
 };
 use envoi_contract::{
     code::Code,
@@ -44,13 +44,13 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
     }));
     if args.engine.detach {
         let run = background::detach(&store, &request, args.engine.jobs)?;
-        return background::told(&run, home.json);
+        return background::print_run(&run, home.json);
     }
-    let mut talk = Conversation::new(run.clone(), home.json);
+    let mut conversation = Conversation::new(run.clone(), home.json);
     let flow = Arc::new(loaded.flow);
     let view = |run: &RunId| Live::of_run(run, &flow, store.layout(), store.reader().ok());
-    let mut narrator = Narrator::new(run, home.json).live(view).asks_in_place(talk.is_possible());
-    engine_client::ask(&store, request, &args.engine, &mut narrator, &mut talk)
+    let mut printer = Printer::new(run, home.json).live(view).asks_in_place(conversation.is_possible());
+    engine_client::ask(&store, request, &args.engine, &mut printer, &mut conversation)
 }
 
 /// The absolute path and the text of a flow file.
@@ -69,7 +69,7 @@ pub(crate) fn read_flow(path: &Path) -> Result<(PathBuf, String), Failure> {
 
 /// The flow of a file, with those that it names, or everything that is wrong with them; `file` is where `path` leads.
 pub(crate) fn load(path: &Path, file: &Path, text: &str) -> Result<Loaded, Failure> {
-    envoi_flow::load_with(&path.to_string_lossy(), text, &Beside::of(file)).map_err(|report| {
+    envoi_flow::load_with(&path.to_string_lossy(), text, &FlowFolder::of(file)).map_err(|report| {
         let mistakes = report.render(envoi_flow::Colour::Never);
         Failure::new(Code::FlowInvalid, format!("{} cannot be run\n{}", path.display(), mistakes.trim_end()))
     })

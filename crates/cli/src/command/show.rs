@@ -11,7 +11,7 @@ use crate::{
     store::{home::Home, select},
     text::{
         diff,
-        place::Place,
+        location::Location,
         words::{head, plain},
     },
     view::{
@@ -97,7 +97,7 @@ fn records(reader: &Reader, id: &RunId) -> Result<Vec<Record>, Failure> {
 /// inner flows; of several places otherwise, one has to be named.
 fn handoff(reader: &Reader, id: &RunId, place: &str) -> Result<String, Failure> {
     let hint = |failure: Failure| failure.hint("`envoi show` lists the visits");
-    let named = Place::new(place);
+    let named = Location::new(place);
     let rows = reader.handoffs(id).map_err(Failure::store)?;
     let mut found: Vec<VisitId> =
         rows.into_iter().map(|row| row.visit).filter(|visit| named.names(visit)).collect();
@@ -184,7 +184,7 @@ fn overview(
         say(format_args!("forked from {} at step {} by {}", forked.from, forked.step, forked.by.actor))?;
     }
     for reopening in crate::view::reopening::all(&records(reader, id)?) {
-        say(format_args!("reopened   {}", reopening.told()))?;
+        say(format_args!("reopened   {}", reopening.describe()))?;
     }
     say(format_args!("workspace  {workspace}"))?;
     say(format_args!("files      {run_base}"))?;

@@ -3,7 +3,7 @@
 use crate::{
     process::{failure::Failure, output},
     store::{home::Home, select},
-    text::{diff, place::Place, words::plain},
+    text::{diff, location::Location, words::plain},
     view::describe::{flow_of, goals, items, model_call, stopping},
 };
 use envoi_contract::json::Value;
@@ -25,7 +25,7 @@ pub(crate) fn why(home: &Home, run: Option<&str>, step: Option<&str>) -> Result<
 /// Prints the decisions of a run.
 pub(crate) fn print(reader: &Reader, id: &RunId, step: Option<&str>, json: bool) -> Result<u8, Failure> {
     let records = reader.records(id, 0, None).map_err(Failure::store)?;
-    let place = step.map(Place::new);
+    let place = step.map(Location::new);
     let told: Vec<&Record> =
         records.iter().filter(|record| concerns(&record.event, place.as_ref())).collect();
     let text = if json {
@@ -37,7 +37,7 @@ pub(crate) fn print(reader: &Reader, id: &RunId, step: Option<&str>, json: bool)
     output::data(&text).map(|()| 0)
 }
 
-fn concerns(event: &Event, place: Option<&Place>) -> bool {
+fn concerns(event: &Event, place: Option<&Location>) -> bool {
     let Some(place) = place else { return true };
     let of_step = |scope: &str, step: &StepId| {
         place.names(&VisitId { scope: scope.to_owned(), step: step.clone(), visit: 1 })
@@ -98,7 +98,7 @@ fn as_text(record: &Record, records: &[Record]) -> String {
         Event::RunReopened(reopened) => {
             let why = reopened.why.as_deref().map_or_else(String::new, |why| format!(": {why}"));
             let told = crate::view::reopening::of(records, record.seq)
-                .map(|reopening| reopening.told())
+                .map(|reopening| reopening.describe())
                 .unwrap_or_default();
             format!("reopened {told} at {}{why}\n", record.at)
         }

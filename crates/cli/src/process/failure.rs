@@ -1,6 +1,6 @@
 //! What a command could not do: one shape, said in one place.
 
-mod place;
+mod location;
 
 use crate::text::diff;
 use envoi_contract::{
@@ -9,7 +9,7 @@ use envoi_contract::{
     json::{Object, Value},
 };
 use envoi_engine::protocol::Refused;
-use place::Place;
+use location::Location;
 use std::fmt::Display;
 
 /// Exit code for bad usage or a bad file.
@@ -28,7 +28,7 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     pub(crate) hint: Option<String>,
     /// Where in a document, if that is what is wrong.
-    place: Option<Box<Place>>,
+    location: Option<Box<Location>>,
     pub(crate) exit_code: u8,
 }
 
@@ -77,17 +77,17 @@ impl Failure {
 
     /// A failure that another process reports, with the exit code that fits it.
     pub(crate) fn received(code: FailureCode, exit_code: u8, message: String) -> Self {
-        Self { code, message, hint: None, place: None, exit_code }
+        Self { code, message, hint: None, location: None, exit_code }
     }
 
     /// A contract refused the document `bytes`, which came from `file`.
     pub(crate) fn in_document(refusal: Diagnostic, file: &str, bytes: &[u8]) -> Self {
         let refusal = refusal.located(bytes);
-        let place = Some(Box::new(Place::of(&refusal, file, bytes)));
+        let location = Some(Box::new(Location::of(&refusal, file, bytes)));
         let Diagnostic { code, expected, found, hint, .. } = refusal;
         let hint = Some(hint.into_string()).filter(|hint| !hint.is_empty());
         let message = format!("expected {expected}, found {found}");
-        Self { hint, place, ..Self::of_class(Class::Input, code, message) }
+        Self { hint, location, ..Self::of_class(Class::Input, code, message) }
     }
 
     /// The machine failed at `what`.
@@ -108,30 +108,30 @@ impl Failure {
     /// Says it: to stderr, as words or as one JSON object.
     pub(crate) fn say(&self, json: bool) {
         if json {
-            eprintln!("{}", self.told().compact());
+            eprintln!("{}", self.to_json().compact());
         } else {
-            eprint!("{}", self.shown());
+            eprint!("{}", self.to_text());
         }
     }
 
     /// For programs.
-    fn told(&self) -> Value {
+    fn to_json(&self) -> Value {
         let mut members = Object::from([
             ("code", Value::from(self.code.as_str())),
             ("message", Value::from(self.message.as_str())),
             ("hint", Value::from(self.hint.clone())),
         ]);
-        if let Some(place) = &self.place {
-            place.add_to(&mut members);
+        if let Some(location) = &self.location {
+            location.add_to(&mut members);
         }
         Value::Object(members)
     }
 
     /// For people.
-    fn shown(&self) -> String {
-        let place = self.place.as_deref().map(Place::shown).unwrap_or_default();
+    fn to_text(&self) -> String {
+        let location = self.location.as_deref().map(Location::to_text).unwrap_or_default();
         let hint = self.hint.as_ref().map(|hint| format!("  hint: {hint}\n")).unwrap_or_default();
-        diff::lines(&format!("error[{}]: {}\n{place}{hint}", self.code.as_str(), self.message))
+        diff::lines(&format!("error[{}]: {}\n{location}{hint}", self.code.as_str(), self.message))
     }
 }
 
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_refused_document_is_said_with_code_place_and_what_to_do() {
-        let shown = refused(b"{\"handoff_text\": 7}").shown();
+        let shown = refused(b"{\"handoff_text\": 7}").to_text();
         let expected = "error[ROUTING_INVALID]: expected a string, found `7`\n  --> stdin:1:18 at `/handoff_text`\n  |\n\
                         1 | {\"handoff_text\": 7}\n  |                  ^\n  hint: correct the resolver's input (CONTRACTS 1.2)\n";
         assert_eq!(shown, expected);
@@ -172,17 +172,17 @@ mod tests {
         assert_eq!(failure("RUN_OVER").code.known(), Some(Code::RunOver));
         let foreign = failure("OF_ANOTHER_VERSION");
         assert_eq!((foreign.code.known(), foreign.exit_code), (None, 6));
-        assert_eq!(foreign.shown(), "error[OF_ANOTHER_VERSION]: m\n");
-        assert!(foreign.told().compact().starts_with("{\"code\":\"OF_ANOTHER_VERSION\""));
+        assert_eq!(foreign.to_text(), "error[OF_ANOTHER_VERSION]: m\n");
+        assert!(foreign.to_json().compact().starts_with("{\"code\":\"OF_ANOTHER_VERSION\""));
     }
 
     #[test]
     fn programs_get_the_place_in_members_of_its_own() {
-        let told = refused(b"{\"handoff_text\": 7}").told();
+        let told = refused(b"{\"handoff_text\": 7}").to_json();
         let expected = "{\"code\":\"ROUTING_INVALID\",\"message\":\"expected a string, found `7`\",\
                         \"hint\":\"correct the resolver's input (CONTRACTS 1.2)\",\"file\":\"stdin\",\
                         \"pointer\":\"/handoff_text\",\"line\":1,\"column\":18}";
         assert_eq!(told.compact(), expected);
-        assert_eq!(Failure::store("full").told().as_object().map(Object::len), Some(3));
+        assert_eq!(Failure::store("full").to_json().as_object().map(Object::len), Some(3));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Remote, call::good, not_an_engine, runs::go_on};
 use crate::{
-    command::answer::{Asked, Said, composed},
+    command::answer::{AnswerOptions, Question, composed},
     process::{
         args::{AnswerArgs, ApproveArgs, DenyArgs, Reply},
         failure::Failure,
@@ -18,12 +18,12 @@ pub(crate) fn approve(
     args: &ApproveArgs,
 ) -> Result<u8, Failure> {
     not_an_engine(&args.reply.engine)?;
-    give(&remote()?, &args.reply, &Said::approve(args))
+    give(&remote()?, &args.reply, &AnswerOptions::approve(args))
 }
 
 pub(crate) fn deny(remote: impl FnOnce() -> Result<Remote, Failure>, args: &DenyArgs) -> Result<u8, Failure> {
     not_an_engine(&args.reply.engine)?;
-    give(&remote()?, &args.reply, &Said::deny(args))
+    give(&remote()?, &args.reply, &AnswerOptions::deny(args))
 }
 
 pub(crate) fn answer(
@@ -31,14 +31,14 @@ pub(crate) fn answer(
     args: &AnswerArgs,
 ) -> Result<u8, Failure> {
     not_an_engine(&args.reply.engine)?;
-    give(&remote()?, &args.reply, &Said::answer(args)?)
+    give(&remote()?, &args.reply, &AnswerOptions::answer(args)?)
 }
 
-fn give(remote: &Remote, reply: &Reply, said: &Said<'_>) -> Result<u8, Failure> {
+fn give(remote: &Remote, reply: &Reply, said: &AnswerOptions<'_>) -> Result<u8, Failure> {
     let (interrupt, id) = remote.question_named(reply.question.as_deref())?;
     let (reader, run) = remote.loaded(&id)?;
     remote.bring_what_is_shown(&reader, &id, &interrupt)?;
-    let asked = Asked { reader: &reader, run: &run, id: &id, interrupt: &interrupt };
+    let asked = Question { reader: &reader, run: &run, id: &id, interrupt: &interrupt };
     let mut answer = composed(asked, &remote.by, reply, said, &mut |path| attach(remote, path))?;
     // What was brought here is what was seen: another question by now is refused.
     let raised = run.interrupts().find(|raised| raised.interrupt == interrupt);

@@ -9,7 +9,7 @@ use super::{
     call::good,
     problem::not_understood,
     request,
-    tail::{Heard, Tail},
+    tail::{RunUpdate, Tail},
 };
 use crate::{
     process::{
@@ -21,7 +21,7 @@ use crate::{
         interactive::Conversation,
         outcome::End,
     },
-    view::printer::Narrator,
+    view::printer::Printer,
 };
 use envoi_engine::protocol::{Request, Standing};
 use envoi_journal::{Reader, RunStatus};
@@ -59,50 +59,54 @@ impl<'r> Attended<'r> {
     pub(crate) fn ask(
         &mut self,
         request: Request,
-        narrator: &mut Narrator,
-        talk: &mut Conversation,
+        printer: &mut Printer,
+        conversation: &mut Conversation,
     ) -> Result<u8, Failure> {
         let mut request = Some(request);
         loop {
             let end = match request.take().map(identified) {
-                Some(asked) => self.done(&asked, narrator)?,
-                None => self.rest(narrator)?,
+                Some(asked) => self.done(&asked, printer)?,
+                None => self.rest(printer)?,
             };
-            if talk.is_possible() {
+            if conversation.is_possible() {
                 self.remote.pull(&self.id)?;
                 self.remote.bring_what_is_asked(&self.reader, &self.id)?;
             }
             let store = self.remote.mirror()?.store();
-            match talk.after(store, &end, narrator)? {
+            match conversation.after(store, &end, printer)? {
                 Some(next) => request = Some(next),
-                None => return end.told(narrator),
+                None => return end.report(printer),
             }
         }
     }
 
     /// As [`Attended::ask`], for a run whose request was made.
-    pub(crate) fn follow(&mut self, narrator: &mut Narrator, talk: &mut Conversation) -> Result<u8, Failure> {
-        let end = self.rest(narrator)?;
-        if talk.is_possible() {
+    pub(crate) fn follow(
+        &mut self,
+        printer: &mut Printer,
+        conversation: &mut Conversation,
+    ) -> Result<u8, Failure> {
+        let end = self.rest(printer)?;
+        if conversation.is_possible() {
             self.remote.bring_what_is_asked(&self.reader, &self.id)?;
         }
-        let next = talk.after(self.remote.mirror()?.store(), &end, narrator)?;
+        let next = conversation.after(self.remote.mirror()?.store(), &end, printer)?;
         match next {
-            Some(next) => self.ask(next, narrator, talk),
-            None => end.told(narrator),
+            Some(next) => self.ask(next, printer, conversation),
+            None => end.report(printer),
         }
     }
 
-    fn done(&mut self, request: &Request, narrator: &mut Narrator) -> Result<End, Failure> {
+    fn done(&mut self, request: &Request, printer: &mut Printer) -> Result<End, Failure> {
         self.is_left_going()?;
         match send(self.remote, request) {
             Ok(()) if is_enough(request) => {
-                narrator.accepted();
+                printer.accepted();
                 Ok(End::Rest(Standing::answered()))
             }
             Ok(()) => {
-                narrator.accepted();
-                self.rest(narrator)
+                printer.accepted();
+                self.rest(printer)
             }
             Err(failure) if failure.exit_code == MACHINE => Err(failure),
             Err(failure) => Ok(End::Refused(failure)),
@@ -124,11 +128,11 @@ impl<'r> Attended<'r> {
     }
 
     /// Hears of the run until it rests.
-    fn rest(&mut self, narrator: &mut Narrator) -> Result<End, Failure> {
+    fn rest(&mut self, printer: &mut Printer) -> Result<End, Failure> {
         self.is_left_going()?;
         loop {
             while let Some(heard) = self.tail.as_ref().and_then(Tail::ready) {
-                self.hear(heard, narrator)?;
+                self.on_update(heard, printer)?;
             }
             if let Some(standing) = self.standing()? {
                 return Ok(End::Rest(standing));
@@ -139,7 +143,7 @@ impl<'r> Attended<'r> {
             }
             let Some(tail) = &self.tail else { continue };
             match tail.next_within(QUIET) {
-                Some(heard) => self.hear(heard, narrator)?,
+                Some(heard) => self.on_update(heard, printer)?,
                 // That a run is set aside is no event.
                 None => {
                     if let Some(why) = self.remote.row(&self.id)?.aside {
@@ -158,20 +162,20 @@ impl<'r> Attended<'r> {
         }
     }
 
-    fn hear(&mut self, heard: Heard, narrator: &mut Narrator) -> Result<(), Failure> {
+    fn on_update(&mut self, heard: RunUpdate, printer: &mut Printer) -> Result<(), Failure> {
         match heard {
-            Heard::Record(record) => {
+            RunUpdate::Record(record) => {
                 if record.seq >= self.run.next_seq() {
                     self.run.apply(&record).map_err(Failure::store)?;
-                    narrator.record(&record);
+                    printer.record(&record);
                 }
                 Ok(())
             }
-            Heard::Over => {
+            RunUpdate::Over => {
                 self.tail = None;
                 Ok(())
             }
-            Heard::Lost(failure) => Err(failure),
+            RunUpdate::Lost(failure) => Err(failure),
         }
     }
 

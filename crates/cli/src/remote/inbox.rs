@@ -19,11 +19,11 @@ pub(crate) fn inbox(remote: &Remote, run: Option<&str>, all: bool) -> Result<u8,
 #[derive(Deserialize)]
 struct News {
     run: RunId,
-    record: Told,
+    record: EventBody,
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct EventBody {
     event: About,
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn follow(remote: &Remote, run: Option<&str>) -> Result<u8, Failure> 
     let (listed, last) = remote.questions(run.as_ref(), false)?;
     let mut known: BTreeMap<InterruptId, InterruptState> = BTreeMap::new();
     for listed in listed {
-        tell(remote, &reader, listed.row, &mut known)?;
+        print_change(remote, &reader, listed.row, &mut known)?;
     }
     stream::follow(&remote.server, "/v1/questions/stream", Some(last), |told| {
         let News { run: of, record } = super::call::read(told.data.as_bytes())?;
@@ -49,12 +49,12 @@ pub(crate) fn follow(remote: &Remote, run: Option<&str>) -> Result<u8, Failure> 
         };
         let path = format!("/v1/questions/{}", segment(interrupt.as_str()));
         let listed = rows::question(&remote.server.get(&path)?)?;
-        tell(remote, &reader, listed.row, &mut known)
+        print_change(remote, &reader, listed.row, &mut known)
     })?;
     Ok(0)
 }
 
-fn tell(
+fn print_change(
     remote: &Remote,
     reader: &Reader,
     row: InboxRow,

@@ -25,14 +25,14 @@ static FOLDER: Mutex<Option<PathBuf>> = Mutex::new(None);
 /// See the module.
 pub(crate) struct Mirror {
     store: Arc<Store>,
-    runs: Mutex<BTreeMap<RunId, Brought>>,
+    runs: Mutex<BTreeMap<RunId, MirroredRun>>,
     /// Closed before the folder goes.
     writer: Writer,
     _folder: Folder,
 }
 
 /// How much of a run is here.
-struct Brought {
+struct MirroredRun {
     pinned: PinnedFlow,
     next: Seq,
 }
@@ -63,7 +63,7 @@ impl Mirror {
 
     /// This run is going to be brought; it is pinned to that flow.
     pub(crate) fn begin(&self, run: &RunId, pinned: PinnedFlow) {
-        self.lock().entry(run.clone()).or_insert(Brought { pinned, next: 0 });
+        self.lock().entry(run.clone()).or_insert(MirroredRun { pinned, next: 0 });
     }
 
     /// The place of the first event of a run that is not here.
@@ -91,7 +91,7 @@ impl Mirror {
         Ok(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<RunId, Brought>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<RunId, MirroredRun>> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

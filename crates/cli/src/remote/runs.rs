@@ -11,7 +11,7 @@ use crate::{
         failure::Failure,
     },
     session::{background, interactive::Conversation},
-    view::printer::Narrator,
+    view::printer::Printer,
 };
 use envoi_engine::protocol::{CallerWire, Request, ResumeRequest};
 use envoi_kernel::ids::RunId;
@@ -58,22 +58,23 @@ pub(super) fn go_on(
 ) -> Result<u8, Failure> {
     if args.detach {
         send(remote, &crate::session::engine_client::identified(request))?;
-        return background::told(run, remote.json);
+        return background::print_run(run, remote.json);
     }
     let mut attended = Attended::new(remote, run)?;
-    let mut talk = Conversation::new(run.clone(), remote.json).with(&remote.by);
+    let mut conversation = Conversation::new(run.clone(), remote.json).with(&remote.by);
     let store = remote.mirror()?.store();
     let view = |run: &RunId| command::resume::view(store, run);
-    let mut narrator = Narrator::new(run.clone(), remote.json).live(view).asks_in_place(talk.is_possible());
-    attended.ask(request, &mut narrator, &mut talk)
+    let mut printer =
+        Printer::new(run.clone(), remote.json).live(view).asks_in_place(conversation.is_possible());
+    attended.ask(request, &mut printer, &mut conversation)
 }
 
 pub(crate) fn cancel(remote: &Remote, run: &str) -> Result<u8, Failure> {
     let run = remote.run_named(run)?;
     let request = Request::Cancel { run: run.clone(), by: remote.by.clone(), caller: CallerWire::default() };
     let mut attended = Attended::new(remote, &run)?;
-    let mut narrator = Narrator::new(run.clone(), remote.json).quiet();
-    let mut talk = Conversation::none(run);
+    let mut printer = Printer::new(run.clone(), remote.json).quiet();
+    let mut conversation = Conversation::none(run);
     // The command did what it was asked: the run's own code is for those who run it.
-    attended.ask(request, &mut narrator, &mut talk).map(|_| 0)
+    attended.ask(request, &mut printer, &mut conversation).map(|_| 0)
 }

@@ -21,7 +21,7 @@ use crate::{
         failure::Failure,
     },
     session::{background, interactive::Conversation},
-    view::{live::Live, printer::Narrator},
+    view::{live::Live, printer::Printer},
 };
 use envoi_contract::json::{Object, Value};
 use envoi_flow::{Files, Loaded};
@@ -49,8 +49,8 @@ pub(crate) fn run(remote: &Remote, args: &RunArgs) -> Result<u8, Failure> {
     }
     let run = begun(remote, "/v1/runs", body)?;
     match args.engine.detach {
-        true => background::told(&run.run, remote.json),
-        false => attend(remote, &run, |narrator| narrator),
+        true => background::print_run(&run.run, remote.json),
+        false => attend(remote, &run, |printer| printer),
     }
 }
 
@@ -68,34 +68,30 @@ pub(crate) fn fork(remote: &Remote, args: &ForkArgs) -> Result<u8, Failure> {
     match args.engine.detach {
         true => {
             run.notes.iter().for_each(|note| crate::process::messages::say(note));
-            background::told(&run.run, remote.json)
+            background::print_run(&run.run, remote.json)
         }
-        false => attend(remote, &run, Narrator::forks),
+        false => attend(remote, &run, Printer::forks),
     }
 }
 
 /// Tells of a run from its first event on.
-fn attend(
-    remote: &Remote,
-    begun: &Begun,
-    as_it_is: impl FnOnce(Narrator) -> Narrator,
-) -> Result<u8, Failure> {
+fn attend(remote: &Remote, begun: &Begun, as_it_is: impl FnOnce(Printer) -> Printer) -> Result<u8, Failure> {
     let run = &begun.run;
     // Before anything of it is known here, so that all of it is remarked on.
     let pinned = remote.begin(run)?;
     let flow = understood(envoi_flow::load_with(&pinned.name, &pinned.text, &pinned.parts))?;
     let flow = Arc::new(flow.flow);
     let store = remote.mirror()?.store();
-    let mut talk = Conversation::new(run.clone(), remote.json).with(&remote.by);
+    let mut conversation = Conversation::new(run.clone(), remote.json).with(&remote.by);
     let view = |run: &RunId| Live::of_run(run, &flow, store.layout(), store.reader().ok());
-    let narrator = Narrator::new(run.clone(), remote.json).live(view).asks_in_place(talk.is_possible());
-    let mut narrator = as_it_is(narrator);
-    begun.notes.iter().for_each(|note| narrator.note(note));
+    let printer = Printer::new(run.clone(), remote.json).live(view).asks_in_place(conversation.is_possible());
+    let mut printer = as_it_is(printer);
+    begun.notes.iter().for_each(|note| printer.note(note));
     let mut attended = Attended::new(remote, run)?;
     attended.is_left_going()?;
-    attended.records()?.iter().for_each(|record| narrator.record(record));
-    narrator.accepted();
-    attended.follow(&mut narrator, &mut talk)
+    attended.records()?.iter().for_each(|record| printer.record(record));
+    printer.accepted();
+    attended.follow(&mut printer, &mut conversation)
 }
 
 /// The flow, and how the server knows it.

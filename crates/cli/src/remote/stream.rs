@@ -15,7 +15,7 @@ use ureq::{Body, http::Response};
 
 /// One event.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct SseEvent {
     pub(crate) id: String,
     pub(crate) data: String,
 }
@@ -28,7 +28,7 @@ pub(crate) fn follow(
     server: &Server,
     path: &str,
     mut last: Option<String>,
-    mut told: impl FnMut(Told) -> Result<(), Failure>,
+    mut told: impl FnMut(SseEvent) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let (mut until, mut pause) = (Instant::now() + PATIENCE, first_pause());
     loop {
@@ -109,9 +109,9 @@ impl<R: Read> Events<R> {
 }
 
 impl<R: Read> Iterator for Events<R> {
-    type Item = Told;
+    type Item = SseEvent;
 
-    fn next(&mut self) -> Option<Told> {
+    fn next(&mut self) -> Option<SseEvent> {
         let (mut id, mut data) = (None, None);
         loop {
             let line = self.line()?;
@@ -124,7 +124,7 @@ impl<R: Read> Iterator for Events<R> {
                 // A sign of life ends like this, too.
                 "" if line.is_empty() => {
                     if let (Some(id), Some(data)) = (id.take(), data.take()) {
-                        return Some(Told { id, data });
+                        return Some(SseEvent { id, data });
                     }
                 }
                 _ => {}

@@ -21,11 +21,11 @@ use std::{
 
 /// See the module.
 pub(crate) struct Tail {
-    heard: mpsc::Receiver<Heard>,
+    heard: mpsc::Receiver<RunUpdate>,
 }
 
 /// What is heard of a run.
-pub(crate) enum Heard {
+pub(crate) enum RunUpdate {
     /// Something happened; it is in the mirror.
     Record(Box<Record>),
     /// The run is over, and that was all.
@@ -46,10 +46,10 @@ impl Tail {
                 let record: Record = read(told.data.as_bytes())?;
                 mirror.take(&run, core::slice::from_ref(&record))?;
                 // Nobody listens any more when the command is done; then the process is, too.
-                drop(tell.send(Heard::Record(Box::new(record))));
+                drop(tell.send(RunUpdate::Record(Box::new(record))));
                 Ok(())
             });
-            drop(tell.send(over.map_or_else(Heard::Lost, |()| Heard::Over)));
+            drop(tell.send(over.map_or_else(RunUpdate::Lost, |()| RunUpdate::Over)));
         };
         thread::Builder::new()
             .name("stream".to_owned())
@@ -59,18 +59,18 @@ impl Tail {
     }
 
     /// What is heard next; `None` if nothing is heard for so long.
-    pub(crate) fn next_within(&self, longest: Duration) -> Option<Heard> {
+    pub(crate) fn next_within(&self, longest: Duration) -> Option<RunUpdate> {
         match self.heard.recv_timeout(longest) {
             Ok(heard) => Some(heard),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => {
-                Some(Heard::Lost(Failure::machine("a thread", "it ended")))
+                Some(RunUpdate::Lost(Failure::machine("a thread", "it ended")))
             }
         }
     }
 
     /// What has been heard and not been asked for.
-    pub(crate) fn ready(&self) -> Option<Heard> {
+    pub(crate) fn ready(&self) -> Option<RunUpdate> {
         self.heard.try_recv().ok()
     }
 }

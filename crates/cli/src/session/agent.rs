@@ -6,7 +6,7 @@ use envoi_step::Secrets;
 use std::{env, fs, process::ExitCode, sync::Arc};
 
 /// The whole of the process. Its order stands in a file that the engine has written; token and secrets nowhere.
-pub(crate) fn talk() -> ExitCode {
+pub(crate) fn run_attempt() -> ExitCode {
     let place = env::var_os(envoi_agent::ORDER_VARIABLE).unwrap_or_default();
     let order = fs::read(&place).map_err(|error| error.to_string());
     let order: Result<Order, _> =

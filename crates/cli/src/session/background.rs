@@ -55,7 +55,7 @@ pub(crate) fn detach(store: &Arc<Store>, request: &Request, jobs: Option<usize>)
 }
 
 /// Says which run was accepted.
-pub(crate) fn told(run: &RunId, json: bool) -> Result<u8, Failure> {
+pub(crate) fn print_run(run: &RunId, json: bool) -> Result<u8, Failure> {
     let text = if json { serde_json::json!({"run": run.as_str()}).to_string() } else { run.to_string() };
     output::data(&(text + "\n")).map(|()| 0)
 }

@@ -14,7 +14,7 @@ use crate::{
     },
     session::{interactive::Conversation, outcome::End, telemetry::Telemetry},
     store::config,
-    view::{describe::how_to_answer, printer::Narrator},
+    view::{describe::how_to_answer, printer::Printer},
 };
 use envoi_contract::code::Code;
 use envoi_engine::Notices;
@@ -46,8 +46,8 @@ pub(crate) fn ask(
     store: &Arc<Store>,
     request: Request,
     args: &EngineArgs,
-    narrator: &mut Narrator,
-    talk: &mut Conversation,
+    printer: &mut Printer,
+    conversation: &mut Conversation,
 ) -> Result<u8, Failure> {
     let mut request = identified(request);
     let mut take_over = args.take_over;
@@ -58,43 +58,44 @@ pub(crate) fn ask(
         take_over = false;
         let outcome = match lease {
             Some(lease) => {
-                let (room, told) = (Room { store, args }, Told { narrator, talk });
-                be_the_engine(room, (lease, other.as_ref()), request.clone(), told).map_err(Handing::Failed)
+                let (setup, person) = (EngineSetup { store, args }, Person { printer, conversation });
+                be_the_engine(setup, (lease, other.as_ref()), request.clone(), person)
+                    .map_err(HandOver::Failed)
             }
-            None => hand_over(other.as_ref(), &request, narrator).and_then(|end| {
-                let next = talk.after(store, &end, narrator).map_err(Handing::Failed)?;
+            None => hand_over(other.as_ref(), &request, printer).and_then(|end| {
+                let next = conversation.after(store, &end, printer).map_err(HandOver::Failed)?;
                 match next {
                     Some(next) => {
                         (request, asked_before, until) = (identified(next), false, Instant::now() + PATIENCE);
-                        Err(Handing::Again)
+                        Err(HandOver::Again)
                     }
-                    None => end.told(narrator).map_err(Handing::Failed),
+                    None => end.report(printer).map_err(HandOver::Failed),
                 }
             }),
         };
         let holder = other;
         match outcome {
             Ok(code) => return Ok(code),
-            Err(Handing::Again) => {}
+            Err(HandOver::Again) => {}
             // An engine that went away may have done what was asked of it before it could say so.
-            Err(Handing::Failed(failure))
+            Err(HandOver::Failed(failure))
                 if asked_before && failure.exit_code == REFUSED && was_done(&request) =>
             {
                 asked_before = false;
                 request = go_on_with(request);
             }
-            Err(Handing::Failed(failure)) => return Err(failure),
+            Err(HandOver::Failed(failure)) => return Err(failure),
             // Nobody waits for what follows from it.
-            Err(Handing::Gone { accepted: true }) if is_enough(&request) => return Ok(0),
-            Err(Handing::Gone { accepted: true }) => {
+            Err(HandOver::Gone { accepted: true }) if is_enough(&request) => return Ok(0),
+            Err(HandOver::Gone { accepted: true }) => {
                 request = go_on_with(request);
                 until = Instant::now() + PATIENCE;
             }
-            Err(Handing::Gone { accepted: false }) if Instant::now() > until => {
+            Err(HandOver::Gone { accepted: false }) if Instant::now() > until => {
                 return Err(unreachable(holder.as_ref()));
             }
             // It may have gone between its commit and its answer: who is asked next finds the run begun, and goes on.
-            Err(Handing::Gone { accepted: false }) => {
+            Err(HandOver::Gone { accepted: false }) => {
                 asked_before = true;
                 thread::sleep(PAUSE);
             }
@@ -179,7 +180,7 @@ pub(crate) fn is_enough(request: &Request) -> bool {
     matches!(request, Request::Answer(answer) if !answer.follow)
 }
 
-enum Handing {
+enum HandOver {
     Gone {
         accepted: bool,
     },
@@ -188,8 +189,8 @@ enum Handing {
     Again,
 }
 
-fn hand_over(holder: Option<&Holder>, request: &Request, narrator: &mut Narrator) -> Result<End, Handing> {
-    let gone = Handing::Gone { accepted: false };
+fn hand_over(holder: Option<&Holder>, request: &Request, printer: &mut Printer) -> Result<End, HandOver> {
+    let gone = HandOver::Gone { accepted: false };
     let Some(holder) = holder.filter(|holder| !holder.socket.as_os_str().is_empty()) else {
         return Err(gone);
     };
@@ -199,29 +200,29 @@ fn hand_over(holder: Option<&Holder>, request: &Request, narrator: &mut Narrator
     }
     let Ok(client) = Client::connect(&holder.socket) else { return Err(gone) };
     interrupts::mean(Mode::Following { engine: holder.pid, run: request.run().cloned() })
-        .map_err(Handing::Failed)?;
+        .map_err(HandOver::Failed)?;
     let mut accepted = false;
     let mut end = None;
     let asked = client.ask(request, |response| {
         accepted = accepted || matches!(response, Response::Accepted { .. } | Response::Record { .. });
-        end = hear(response, narrator);
+        end = on_response(response, printer);
         true
     });
     match (asked, end) {
-        (Ok(()), Some(End::Stopped)) | (Err(ClientError::Gone), _) => Err(Handing::Gone { accepted }),
+        (Ok(()), Some(End::Stopped)) | (Err(ClientError::Gone), _) => Err(HandOver::Gone { accepted }),
         (Ok(()), Some(end)) => Ok(end),
         (Ok(()), None) => Ok(End::Silence),
         (Err(ClientError::NoAnswer { .. }), _) => Err(gone),
-        (Err(error), _) => Err(Handing::Failed(Failure::store(error))),
+        (Err(error), _) => Err(HandOver::Failed(Failure::store(error))),
     }
 }
 
 /// Tells what is heard; what ends it, for a last response.
-fn hear(response: Response, narrator: &mut Narrator) -> Option<End> {
+fn on_response(response: Response, printer: &mut Printer) -> Option<End> {
     match response {
-        Response::Accepted { .. } => narrator.accepted(),
-        Response::Noted { text } => narrator.note(&text),
-        Response::Record { record } => narrator.record(&record),
+        Response::Accepted { .. } => printer.accepted(),
+        Response::Noted { text } => printer.note(&text),
+        Response::Record { record } => printer.record(&record),
         Response::Rest { standing } => return Some(End::Rest(standing)),
         Response::Refused(refused) => return Some(End::Refused(refused.into())),
         Response::Stopped { .. } => return Some(End::Stopped),
@@ -232,32 +233,32 @@ fn hear(response: Response, narrator: &mut Narrator) -> Option<End> {
 
 /// What an engine comes up with.
 #[derive(Clone, Copy)]
-struct Room<'a> {
+struct EngineSetup<'a> {
     store: &'a Arc<Store>,
     args: &'a EngineArgs,
 }
 
-/// Who is told, and who is asked.
-struct Told<'a> {
-    narrator: &'a mut Narrator,
-    talk: &'a mut Conversation,
+/// The person at the terminal: what they see, and what they answer.
+struct Person<'a> {
+    printer: &'a mut Printer,
+    conversation: &'a mut Conversation,
 }
 
 /// Is the engine until the request's run has come to rest and nothing else is under way. While the run waits for the
 /// person at the terminal, the engine stays: what lapses meanwhile lapses on time.
 fn be_the_engine(
-    room: Room<'_>,
+    setup: EngineSetup<'_>,
     (lease, other): (Lease, Option<&Holder>),
     request: Request,
-    told: Told<'_>,
+    person: Person<'_>,
 ) -> Result<u8, Failure> {
-    let (host, telemetry) = start(room.store, lease, other, room.args.jobs, PerAttempt::default())?;
+    let (host, telemetry) = start(setup.store, lease, other, setup.args.jobs, PerAttempt::default())?;
     let run = request.run().cloned();
-    let outcome = converse(&host, room.store, request, told.narrator, told.talk);
-    wait_for_others(room.store, run.as_ref(), told.narrator);
+    let outcome = converse(&host, setup.store, request, person.printer, person.conversation);
+    wait_for_others(setup.store, run.as_ref(), person.printer);
     let stopped = host.close();
     telemetry.end(LAST_SPANS);
-    tell_of_notices(room.store, run.as_ref(), told.narrator);
+    note_undelivered(setup.store, run.as_ref(), person.printer);
     match (outcome, stopped) {
         (None | Some(Ok(STOPPED)), Some(error)) => Err(stopped_by(&error)),
         (Some(outcome), Some(error)) => {
@@ -275,8 +276,8 @@ fn converse(
     host: &Host,
     store: &Store,
     request: Request,
-    narrator: &mut Narrator,
-    talk: &mut Conversation,
+    printer: &mut Printer,
+    conversation: &mut Conversation,
 ) -> Option<Result<u8, Failure>> {
     let mut request = request;
     loop {
@@ -291,10 +292,10 @@ fn converse(
         if let Err(error) = asking {
             return Some(Err(Failure::machine("a thread", error)));
         }
-        let end = heard.into_iter().find_map(|response| hear(response, narrator))?;
-        match talk.after(store, &end, narrator) {
+        let end = heard.into_iter().find_map(|response| on_response(response, printer))?;
+        match conversation.after(store, &end, printer) {
             Ok(Some(next)) => request = next,
-            Ok(None) => return Some(end.told(narrator)),
+            Ok(None) => return Some(end.report(printer)),
             Err(failure) => return Some(Err(failure)),
         }
     }
@@ -370,23 +371,23 @@ fn kill(store: &Path, pid: u32) {
 }
 
 /// Says so if somebody was to be told of this run and has not been.
-fn tell_of_notices(store: &Arc<Store>, run: Option<&RunId>, narrator: &mut Narrator) {
+fn note_undelivered(store: &Arc<Store>, run: Option<&RunId>, printer: &mut Printer) {
     let Some(run) = run else { return };
     let rows = store.reader().and_then(|reader| reader.deliveries(run)).unwrap_or_default();
     let missed = rows.iter().filter(|row| row.delivered_at.is_none()).count();
     if missed > 0 {
         let many = if missed == 1 { "1 notice is" } else { &format!("{missed} notices are") };
-        narrator
+        printer
             .note(&format!("{many} not delivered; `envoi show {run}` says why, the next engine tries again"));
     }
 }
 
-fn wait_for_others(store: &Arc<Store>, own: Option<&RunId>, narrator: &mut Narrator) {
+fn wait_for_others(store: &Arc<Store>, own: Option<&RunId>, printer: &mut Printer) {
     let rows = store.reader().and_then(|reader| reader.runs(RunFilter { unfinished: true, limit: None }));
     let others =
         rows.unwrap_or_default().iter().filter(|row| row.live_attempts > 0 && Some(&row.run) != own).count();
     if others > 0 {
-        narrator.note(&format!(
+        printer.note(&format!(
             "{others} other runs of this store may have live attempts; waiting for those of this engine"
         ));
     }

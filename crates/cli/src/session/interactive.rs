@@ -15,8 +15,8 @@ use crate::{
         form,
         keyboard::{Keyboard, Screen},
         preview,
-        printer::Narrator,
-        prompt::{self, Said},
+        printer::Printer,
+        prompt::{self, Reply},
         question,
         questions::{is_open, open, stands},
     },
@@ -75,7 +75,7 @@ impl Conversation {
         &mut self,
         store: &Store,
         end: &End,
-        narrator: &mut Narrator,
+        printer: &mut Printer,
     ) -> Result<Option<Request>, Failure> {
         let code = match end {
             End::Rest(standing) if WAITING.contains(&standing.exit_code) => standing.exit_code,
@@ -85,17 +85,17 @@ impl Conversation {
         if !self.possible {
             if let End::Rest(_) = end {
                 let reader = store.reader().map_err(Failure::store)?;
-                narrator.waits(&open(&load_run(&reader, &self.run)?));
+                printer.waits(&open(&load_run(&reader, &self.run)?));
             }
             return Ok(None);
         }
-        narrator.aside(|| {
+        printer.aside(|| {
             let refused = matches!(end, End::Refused(_));
             match self.next(store, refused)? {
                 // There is nothing left to be asked: how the run stands is what matters now.
                 Next::Followed(request) => Ok(Some(request)),
                 Next::Nothing => Ok(None),
-                Next::Asked(raised) => {
+                Next::Ask(raised) => {
                     if let End::Refused(failure) = end {
                         failure.say(false);
                     }
@@ -113,7 +113,7 @@ impl Conversation {
         let mut theirs = Vec::new();
         for raised in open(&run) {
             match preview::not_for(&run, raised, &self.by) {
-                None => return Ok(Next::Asked(Box::new(raised.clone()))),
+                None => return Ok(Next::Ask(Box::new(raised.clone()))),
                 Some(why) => theirs.push((raised, why)),
             }
         }
@@ -148,22 +148,22 @@ impl Conversation {
             write!(output, "\n{brief}").map_err(told)?;
             let said = put(&run, raised, &by, &mut input, &mut output).map_err(told)?;
             match said {
-                Said::Show => {
+                Reply::Show => {
                     let all = question::overview(&reader, &self.run, &raised.interrupt, &self.by)?;
                     writeln!(output, "\n{all}").map_err(told)?;
                 }
-                Said::Answer(answer) => {
+                Reply::Answer(answer) => {
                     let caller = caller::caller(&reader, &self.run)?;
                     let request =
                         AnswerRequest { run: self.run.clone(), answer: *answer, follow: true, caller };
                     return Ok(Some(Request::Answer(Box::new(request))));
                 }
-                Said::Later if is_open(&reader, &self.run, &raised.interrupt) => {
+                Reply::Later if is_open(&reader, &self.run, &raised.interrupt) => {
                     writeln!(output).map_err(told)?;
                     return Ok(None);
                 }
                 // Decided elsewhere, or too late: what follows from that is to be seen.
-                Said::Later => {
+                Reply::Later => {
                     writeln!(output, "\n{}", closed(&reader, &self.run, raised)?).map_err(told)?;
                     return Ok(Some(self.follow(&reader)?));
                 }
@@ -175,7 +175,7 @@ impl Conversation {
 /// What is to be done about the questions of a run.
 enum Next {
     /// This one is asked.
-    Asked(Box<InterruptRaised>),
+    Ask(Box<InterruptRaised>),
     /// None is open: the run is followed.
     Followed(Request),
     /// None is for this person.
@@ -188,7 +188,7 @@ fn put(
     by: &Principal,
     input: &mut Keyboard<'_>,
     output: &mut Screen,
-) -> io::Result<Said> {
+) -> io::Result<Reply> {
     let choices = preview::choices(run, raised, by);
     prompt::put(&choices, output)?;
     input.begin();

@@ -2,7 +2,7 @@
 
 use crate::{
     process::failure::{Failure, STOPPED},
-    view::printer::Narrator,
+    view::printer::Printer,
 };
 use envoi_engine::protocol::Standing;
 
@@ -20,10 +20,10 @@ pub(crate) enum End {
 
 impl End {
     /// Says how the run stands; what the command exits with.
-    pub(crate) fn told(self, narrator: &mut Narrator) -> Result<u8, Failure> {
+    pub(crate) fn report(self, printer: &mut Printer) -> Result<u8, Failure> {
         match self {
             Self::Rest(standing) => {
-                narrator.rest(&standing);
+                printer.rest(&standing);
                 Ok(standing.exit_code)
             }
             Self::Refused(failure) => Err(failure),

@@ -9,18 +9,18 @@ use std::{
 };
 
 /// The files beside a flow file.
-pub(crate) struct Beside {
+pub(crate) struct FlowFolder {
     folder: PathBuf,
 }
 
-impl Beside {
+impl FlowFolder {
     /// Those beside the file at this path.
     pub(crate) fn of(file: &Path) -> Self {
         Self { folder: file.parent().unwrap_or(Path::new("/")).to_owned() }
     }
 }
 
-impl Files for Beside {
+impl Files for FlowFolder {
     fn text(&self, path: &str) -> Result<String, String> {
         fs::read_to_string(self.folder.join(path)).map_err(|error| error.to_string())
     }

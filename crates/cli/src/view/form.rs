@@ -62,11 +62,11 @@ pub(crate) fn ask(
         let mut members = Object::default();
         for field in answers::fields(schema) {
             match ask_field(&field, input, output)? {
-                Asked::Value(value) => {
+                FieldInput::Value(value) => {
                     members.insert(field.name.as_str(), value);
                 }
-                Asked::Nothing => {}
-                Asked::Ended => return Ok(None),
+                FieldInput::Nothing => {}
+                FieldInput::Ended => return Ok(None),
             }
         }
         match answers::complete(schema, Some(&Value::Object(members))) {
@@ -76,31 +76,31 @@ pub(crate) fn ask(
     }
 }
 
-enum Asked {
+enum FieldInput {
     Value(Value),
     Nothing,
     Ended,
 }
 
-fn ask_field(field: &Field, input: &mut dyn BufRead, output: &mut dyn Write) -> io::Result<Asked> {
+fn ask_field(field: &Field, input: &mut dyn BufRead, output: &mut dyn Write) -> io::Result<FieldInput> {
     if let Some(description) = &field.description {
         writeln!(output, "  {description}")?;
     }
     loop {
         let prompt = format!("  {} ({}{}): ", field.title, field.expects(), presumed(field));
-        let Some(line) = line(&prompt, input, output)? else { return Ok(Asked::Ended) };
+        let Some(line) = line(&prompt, input, output)? else { return Ok(FieldInput::Ended) };
         if line.is_empty() {
             match &field.default {
-                Some(default) => return Ok(Asked::Value(default.clone())),
+                Some(default) => return Ok(FieldInput::Value(default.clone())),
                 None if field.required => {
                     writeln!(output, "    it is needed")?;
                     continue;
                 }
-                None => return Ok(Asked::Nothing),
+                None => return Ok(FieldInput::Nothing),
             }
         }
         match field.parse(&line) {
-            Ok(value) => return Ok(Asked::Value(value)),
+            Ok(value) => return Ok(FieldInput::Value(value)),
             Err(why) => writeln!(output, "    {why}")?,
         }
     }

@@ -1,27 +1,27 @@
 //! The live view: a run on a terminal, as a picture that is redrawn in place.
 //!
-//! [`board`] is what is known of a run, [`frame`] its picture, [`screen`] how that gets onto the terminal; all three do
+//! [`model`] is what is known of a run, [`frame`] its picture, [`screen`] how that gets onto the terminal; all three do
 //! without a clock. Here they are put to work: records come from whoever follows the run, a thread of its own looks ten
 //! times a second at the clock, the terminal's size and the ends of the outputs. What one of these cannot do is never a
 //! run's failure: nothing here returns an error.
 
-pub(crate) mod board;
 pub(crate) mod ending;
+#[cfg(test)]
+pub(crate) mod fixture;
 pub(crate) mod frame;
 mod level;
 mod line;
+pub(crate) mod model;
 mod roster;
 mod rounds;
 mod run_view;
 mod screen;
 mod shape;
-#[cfg(test)]
-pub(crate) mod stage;
 mod store;
 mod tail;
 mod tree;
 
-pub(crate) use board::since;
+pub(crate) use model::since;
 pub(crate) use roster::Roster;
 pub(crate) use run_view::RunView;
 pub(crate) use store::StoreView;
@@ -93,7 +93,7 @@ impl Live {
         let terminal = Terminal::of_stderr()?;
         let mut view = Box::new(RunView::new(run.clone(), flow, layout.clone()));
         if let Some(reader) = &reader {
-            // What was before is on the board, and is not remarked on again.
+            // What was before is on the model, and is not remarked on again.
             view.catch_up(reader);
         }
         Some(Self::start(Subject::Run { view, reader: reader.map(Box::new) }, terminal))
@@ -200,10 +200,10 @@ impl Painter {
         let now = envoi_engine::now();
         let lines = match &mut self.subject {
             // Not before it exists: the engine may still refuse it.
-            Subject::Run { view, .. } if view.board.next() == 0 => return,
+            Subject::Run { view, .. } if view.model.next() == 0 => return,
             Subject::Run { view, .. } => {
                 view.look();
-                frame::frame(&view.board, now, look)
+                frame::frame(&view.model, now, look)
             }
             Subject::Store(view) => {
                 let (said, lines) = view.look(now, look);
@@ -231,7 +231,7 @@ impl Painter {
         let Terminal { charset, colour, .. } = self.canvas.terminal;
         let here = std::env::current_dir().unwrap_or_default();
         let lines = match &self.subject {
-            Subject::Run { view, .. } => ending::ending(&view.board, reason, &here, charset),
+            Subject::Run { view, .. } => ending::ending(&view.model, reason, &here, charset),
             Subject::Store(_) => Vec::new(),
         };
         lines.iter().map(|line| line.render(colour) + "\n").collect()

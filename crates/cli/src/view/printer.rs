@@ -19,7 +19,7 @@ use envoi_kernel::{
 use std::collections::{BTreeMap, BTreeSet};
 
 /// See the module.
-pub(crate) struct Narrator {
+pub(crate) struct Printer {
     run: RunId,
     json: bool,
     quiet: bool,
@@ -38,7 +38,7 @@ pub(crate) struct Narrator {
     shown: BTreeSet<InterruptId>,
 }
 
-impl Narrator {
+impl Printer {
     pub(crate) fn new(run: RunId, json: bool) -> Self {
         Self {
             run,
@@ -103,7 +103,7 @@ impl Narrator {
             // A reader that went away does not end the run.
             drop(output::data(&(line + "\n")));
         } else if !self.lived {
-            self.told(record).iter().for_each(|line| messages::say(line));
+            self.lines(record).iter().for_each(|line| messages::say(line));
         }
     }
 
@@ -176,9 +176,9 @@ fn question(run: &RunId, raised: &InterruptRaised, is_alone: bool) -> String {
     format!("{}\n  answer: {}", raised.question, how_to_answer(run, raised, is_alone))
 }
 
-impl Narrator {
+impl Printer {
     /// What is said of an event in lines.
-    pub(crate) fn told(&mut self, record: &Record) -> Vec<String> {
+    pub(crate) fn lines(&mut self, record: &Record) -> Vec<String> {
         remarks(&record.event).into_iter().chain(self.line(record)).collect()
     }
 
@@ -282,15 +282,15 @@ fn skipped(reason: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::live::stage::Play;
+    use crate::view::live::fixture::Fixture;
 
     #[test]
     fn a_whole_took_as_long_as_from_its_beginning_to_its_end() {
-        let mut play =
-            Play::of("flow: f\nsteps:\n  - { id: look, for_each: [api, web], max_parallel: 1, run: x }\n");
-        play.ends(3_000, 0, "one", &[]).fills().ends(4_000, 0, "two", &[]);
-        let mut narrator = Narrator::new(RunId::new("run_1").unwrap(), false);
-        let told: Vec<String> = play.records.iter().flat_map(|record| narrator.told(record)).collect();
+        let mut fixture =
+            Fixture::of("flow: f\nsteps:\n  - { id: look, for_each: [api, web], max_parallel: 1, run: x }\n");
+        fixture.ends(3_000, 0, "one", &[]).fills().ends(4_000, 0, "two", &[]);
+        let mut printer = Printer::new(RunId::new("run_1").unwrap(), false);
+        let told: Vec<String> = fixture.records.iter().flat_map(|record| printer.lines(record)).collect();
         let expected = [
             "  look.1             has 2 items, 1 at a time",
             "  0.look.1.1         started",

@@ -16,7 +16,7 @@ use std::io::{self, BufRead, Write};
 
 /// What came of asking.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Said {
+pub(crate) enum Reply {
     /// An answer.
     Answer(Box<Answer>),
     /// Everything is to be shown.
@@ -46,19 +46,19 @@ pub(crate) fn ask(
     (choices, by): (&Choices, Principal),
     input: &mut dyn BufRead,
     output: &mut dyn Write,
-) -> io::Result<Said> {
+) -> io::Result<Reply> {
     let words: Vec<&str> = choices.iter().map(|(choice, _)| choice.word()).chain(["show", "later"]).collect();
     loop {
         let prompt = format!("{}? ", words.join(", "));
-        let Some(line) = form::line(&prompt, input, output)? else { return Ok(Said::Later) };
+        let Some(line) = form::line(&prompt, input, output)? else { return Ok(Reply::Later) };
         let Some(word) = meant(&words, line.trim()) else {
             writeln!(output, "  say one of these, or its first letters")?;
             continue;
         };
         match choices.iter().map(|(choice, _)| *choice).find(|choice| choice.word() == word) {
             Some(choice) => return answer(run, raised, choice, by, input, output),
-            None if word == "show" => return Ok(Said::Show),
-            None => return Ok(Said::Later),
+            None if word == "show" => return Ok(Reply::Show),
+            None => return Ok(Reply::Later),
         }
     }
 }
@@ -88,7 +88,7 @@ fn answer(
     by: Principal,
     input: &mut dyn BufRead,
     output: &mut dyn Write,
-) -> io::Result<Said> {
+) -> io::Result<Reply> {
     let mut answer = Answer {
         seen: raised.subject,
         channel: CHANNEL.to_owned(),
@@ -97,11 +97,11 @@ fn answer(
     let asks = run.step(&raised.visit).and_then(|step| step.asks());
     let schema = asks.filter(|_| raised.about == About::Ask).and_then(|plan| plan.schema.as_ref());
     if let (Some(schema), Choice::Approve | Choice::Respond) = (schema, choice) {
-        let Some(form) = form::ask(schema, input, output)? else { return Ok(Said::Later) };
+        let Some(form) = form::ask(schema, input, output)? else { return Ok(Reply::Later) };
         answer.data = Some(form);
     }
     if choice == Choice::Raise {
-        let Some(more) = amount(raised, input, output)? else { return Ok(Said::Later) };
+        let Some(more) = amount(raised, input, output)? else { return Ok(Reply::Later) };
         answer.raise = Some(more);
     }
     let needed = choice == Choice::Respond && answer.data.is_none();
@@ -112,13 +112,13 @@ fn answer(
         _ => "note (Enter for none)",
     };
     loop {
-        let Some(line) = form::line(&format!("  {what}: "), input, output)? else { return Ok(Said::Later) };
+        let Some(line) = form::line(&format!("  {what}: "), input, output)? else { return Ok(Reply::Later) };
         if needed && line.trim().is_empty() {
             writeln!(output, "    a question needs an answer that is not blank")?;
             continue;
         }
         answer.text = Some(line).filter(|line| !line.is_empty());
-        return Ok(Said::Answer(Box::new(answer)));
+        return Ok(Reply::Answer(Box::new(answer)));
     }
 }
 

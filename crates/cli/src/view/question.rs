@@ -33,7 +33,7 @@ const MOST_LINES: usize = 400;
 const MOST_FILES: usize = 200;
 
 /// All that is known of a question.
-struct Asked {
+struct Question {
     row: InboxRow,
     run: Run,
     /// The event; none when the store was damaged.
@@ -87,14 +87,21 @@ pub(crate) fn contents(
     Ok(changed.into_iter().flat_map(|file| [file.before, file.after]).flatten().collect())
 }
 
-fn load(reader: &Reader, id: &RunId, interrupt: &InterruptId, by: &Principal) -> Result<Asked, Failure> {
+fn load(reader: &Reader, id: &RunId, interrupt: &InterruptId, by: &Principal) -> Result<Question, Failure> {
     let records = reader.records(id, 0, None).map_err(Failure::store)?;
     let raised = records.iter().find_map(|record| match &record.event {
         Event::InterruptRaised(raised) if raised.interrupt == *interrupt => Some(raised.as_ref().clone()),
         _ => None,
     });
     let row = reader.question(id, interrupt).map_err(Failure::store)?;
-    Ok(Asked { row, run: load_run(reader, id)?, raised, records, now: envoi_engine::now(), by: by.clone() })
+    Ok(Question {
+        row,
+        run: load_run(reader, id)?,
+        raised,
+        records,
+        now: envoi_engine::now(),
+        by: by.clone(),
+    })
 }
 
 /// One file that the run has changed: what it was before the run, and what it is now.
@@ -106,7 +113,7 @@ struct Changed {
     after: Option<Blob>,
 }
 
-impl Asked {
+impl Question {
     fn is_open(&self) -> bool {
         self.run.interrupts().any(|raised| raised.interrupt == self.row.interrupt)
     }

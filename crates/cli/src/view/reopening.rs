@@ -20,7 +20,7 @@ pub(crate) struct Reopening<'r> {
 
 impl Reopening<'_> {
     /// `at a, b by ada`.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         format!("at {} by {}", self.steps.join(", "), self.event.by.actor)
     }
 }

@@ -77,7 +77,7 @@ fn step(id: &str, here: Option<&StepPlan>, there: Option<&StepPlan>) -> Option<V
 }
 
 /// For programs: what differs, each with `step` (null: of the whole flow), `figure`, `this` and `other`.
-pub(super) fn told(this: &Plan, other: &Plan) -> Value {
+pub(super) fn to_json(this: &Plan, other: &Plan) -> Value {
     const TOTALS: [&str; 8] =
         ["attempts", "visits", "loop_backs", "time_ms", "waits_ms", "elapsed_ms", "llm_calls", "cost_usd"];
     const OF_A_STEP: [&str; 3] = ["visits", "attempts", "time_ms"];

@@ -6,7 +6,7 @@ use crate::{
     store::home::Home,
     view::{
         live::{Live, Roster, StoreView},
-        printer::Narrator,
+        printer::Printer,
     },
 };
 use envoi_contract::time::Timestamp;
@@ -36,7 +36,7 @@ pub(crate) fn follow(home: &Home) -> Result<u8, Failure> {
 /// One run that is followed.
 struct Followed {
     next: Seq,
-    narrator: Narrator,
+    printer: Printer,
     /// Its next events cannot be read, which has been said.
     is_unreadable: bool,
     /// Since when it is set aside, as was told.
@@ -51,7 +51,7 @@ fn lines(reader: &Reader, json: bool) -> Result<u8, Failure> {
         for row in rows.iter().rev() {
             let new = || Followed {
                 next: 0,
-                narrator: Narrator::new(row.run.clone(), false),
+                printer: Printer::new(row.run.clone(), false),
                 is_unreadable: false,
                 aside: None,
             };
@@ -75,14 +75,14 @@ fn lines(reader: &Reader, json: bool) -> Result<u8, Failure> {
             };
             for record in records {
                 followed.next = record.seq.saturating_add(1);
-                output::data(&told(run, &mut followed.narrator, &record, json))?;
+                output::data(&record_lines(run, &mut followed.printer, &record, json))?;
             }
             // That it is set aside is no event.
             let aside = rows.iter().find(|row| row.run == *run).and_then(|row| row.aside.as_ref());
             let since = aside.map(|why| why.since);
             if since != followed.aside {
                 followed.aside = since;
-                output::data(&told_aside(run, aside, json))?;
+                output::data(&aside_line(run, aside, json))?;
             }
         }
         followed.retain(|run, _| {
@@ -103,7 +103,7 @@ fn unreadable(run: &RunId, error: &ReadError, json: bool) -> String {
     }
 }
 
-fn told_aside(run: &RunId, aside: Option<&Aside>, json: bool) -> String {
+fn aside_line(run: &RunId, aside: Option<&Aside>, json: bool) -> String {
     match aside {
         _ if json => format!("{}\n", json!({"run": run.as_str(), "set_aside": aside.map(super::aside_json)})),
         Some(Aside { code, reason, .. }) => {
@@ -113,11 +113,11 @@ fn told_aside(run: &RunId, aside: Option<&Aside>, json: bool) -> String {
     }
 }
 
-fn told(run: &RunId, narrator: &mut Narrator, record: &Record, json: bool) -> String {
+fn record_lines(run: &RunId, printer: &mut Printer, record: &Record, json: bool) -> String {
     if json {
         return format!("{}\n", json!({"run": run.as_str(), "record": record}));
     }
-    let mut lines = narrator.told(record);
+    let mut lines = printer.lines(record);
     if let Event::RunEnded(ended) = &record.event {
         lines.push(format!("{}: {}", ended.status.word(), ended.reason));
     }

@@ -8,7 +8,7 @@ use crate::{
     process::{output, terminal},
     text::{
         columns::{Charset, clip},
-        place,
+        location,
         words::{head, seconds},
     },
 };
@@ -26,8 +26,8 @@ const MIN_SUMMARY: usize = 16;
 /// What the records tell of a visit.
 #[derive(Default)]
 struct Seen<'r> {
-    /// Its place among all that began.
-    place: usize,
+    /// How many visits began before it.
+    order: usize,
     attempts: u32,
     /// When something of it was first heard of, and when its hand-off was written.
     began: Option<Timestamp>,
@@ -66,10 +66,10 @@ pub(super) fn table(run: &Run, records: &[Record], running: &[AttemptId]) -> Str
 fn seen(records: &[Record]) -> BTreeMap<VisitId, Seen<'_>> {
     let mut seen: BTreeMap<VisitId, Seen<'_>> = BTreeMap::new();
     for record in records {
-        let place = seen.len();
+        let order = seen.len();
         let mut of = |visit: &VisitId| {
             for whole in wholes(visit).into_iter().rev() {
-                seen.entry(whole).or_insert(Seen { place, began: Some(record.at), ..Seen::default() });
+                seen.entry(whole).or_insert(Seen { order, began: Some(record.at), ..Seen::default() });
             }
         };
         match &record.event {
@@ -97,7 +97,7 @@ fn seen(records: &[Record]) -> BTreeMap<VisitId, Seen<'_>> {
 /// The visit, then what it is part of, up to the outermost.
 fn wholes(visit: &VisitId) -> Vec<VisitId> {
     let mut all = vec![visit.clone()];
-    while let Some(whole) = all.last().and_then(place::whole) {
+    while let Some(whole) = all.last().and_then(location::whole) {
         all.push(whole);
     }
     all
@@ -105,10 +105,10 @@ fn wholes(visit: &VisitId) -> Vec<VisitId> {
 
 /// Where a visit stands in the table: the places of what it is part of, the outermost first, then its own.
 fn path(seen: &BTreeMap<VisitId, Seen<'_>>, visit: &VisitId) -> Vec<usize> {
-    let place = |visit: &VisitId| seen.get(visit).map_or(0, |seen| seen.place);
+    let order = |visit: &VisitId| seen.get(visit).map_or(0, |seen| seen.order);
     // Items stand in their order, whichever of them began first.
     let own = |visit: &VisitId| {
-        visit.item().and_then(|item| usize::try_from(item).ok()).unwrap_or_else(|| place(visit))
+        visit.item().and_then(|item| usize::try_from(item).ok()).unwrap_or_else(|| order(visit))
     };
     wholes(visit).iter().rev().map(own).collect()
 }

@@ -2,9 +2,9 @@
 //! type next.
 
 use super::{
-    board::Board,
     frame::{took, used},
     line::{Line, Role},
+    model::RunModel,
 };
 use crate::{
     text::{
@@ -23,8 +23,8 @@ use std::path::Path;
 const MOST: usize = 5;
 
 /// See the module. `here` is the current folder: paths below it are shown relative to it.
-pub(crate) fn ending(board: &Board, reason: Option<&str>, here: &Path, charset: Charset) -> Vec<Line> {
-    let Some(started) = board.run().started() else { return Vec::new() };
+pub(crate) fn ending(model: &RunModel, reason: Option<&str>, here: &Path, charset: Charset) -> Vec<Line> {
+    let Some(started) = model.run().started() else { return Vec::new() };
     let mut lines = Vec::new();
     let mut say = |role: Role, text: &str| {
         lines.push(Line::default().with(role, shown(text, charset)));
@@ -32,11 +32,11 @@ pub(crate) fn ending(board: &Board, reason: Option<&str>, here: &Path, charset: 
     if let Some(reason) = reason {
         say(Role::Bad, reason);
     }
-    let is_alone = board.questions().len() == 1;
-    for raised in board.questions() {
+    let is_alone = model.questions().len() == 1;
+    for raised in model.questions() {
         question(&started.run, raised, is_alone).iter().for_each(|line| say(Role::Warn, line));
     }
-    if let (Some((visit, told)), None) = (&board.last, reason) {
+    if let (Some((visit, told)), None) = (&model.last, reason) {
         let mut told = told.lines().map(str::trim_end).filter(|line| !line.is_empty());
         if let Some(first) = told.next() {
             say(Role::Plain, &format!("{}: {first}", visit.step));
@@ -46,20 +46,20 @@ pub(crate) fn ending(board: &Board, reason: Option<&str>, here: &Path, charset: 
             say(Role::Faint, &format!("  and more: envoi show --handoff {}", visit.step));
         }
     }
-    let files = Path::new(&started.run_base).join(board.flow().id.as_str());
+    let files = Path::new(&started.run_base).join(model.flow().id.as_str());
     let files = files.strip_prefix(here).unwrap_or(&files);
     say(Role::Plain, &format!("files: {}", files.display()));
-    for (path, change) in board.files.iter().take(MOST) {
+    for (path, change) in model.files.iter().take(MOST) {
         say(Role::Plain, &format!("  {path} ({})", word(*change)));
     }
-    if board.files.len() > MOST {
-        say(Role::Faint, &format!("  and {} more", board.files.len().saturating_sub(MOST)));
+    if model.files.len() > MOST {
+        say(Role::Faint, &format!("  and {} more", model.files.len().saturating_sub(MOST)));
     }
-    for (list, total) in &board.lists {
+    for (list, total) in &model.lists {
         say(Role::Plain, &format!("  {list} lists {total} files"));
     }
-    let time = took(board.elapsed_ms(board.run().last_at()));
-    let used = match used(board, charset).concat() {
+    let time = took(model.elapsed_ms(model.run().last_at()));
+    let used = match used(model, charset).concat() {
         nothing if nothing.is_empty() => "nothing".to_owned(),
         used => used,
     };

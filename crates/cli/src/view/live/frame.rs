@@ -1,16 +1,16 @@
-//! The picture of a run: its board at a moment, laid out for a terminal of some size.
+//! The picture of a run: its model at a moment, laid out for a terminal of some size.
 //!
 //! Pure. No line is wider than the terminal and there are never more lines than it has; when there are more steps than
 //! lines, those that run, failed or ask stay in view, and a last line counts the others.
 
 mod facts;
 mod fit;
-mod places;
+mod tree_rows;
 
 use super::{
-    board::{Board, State, StepView},
     level::Level,
     line::{Line, Role},
+    model::{RunModel, State, StepView},
 };
 use crate::text::columns::{Charset, clip, shown, width};
 use envoi_contract::time::Timestamp;
@@ -18,7 +18,7 @@ use envoi_kernel::Status;
 use facts::{facts, items, mark};
 pub(crate) use facts::{passing, took, used};
 use fit::{Row, fit};
-use places::{Place, Subject, places};
+use tree_rows::{Subject, TreeRow, tree_rows};
 
 /// What a picture is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,27 +41,27 @@ const MIN_NAME: usize = 4;
 
 /// The picture of a run: how it stands, its steps, and what they have used so far. What a run has cost in the end is
 /// said elsewhere.
-pub(crate) fn frame(board: &Board, now: Timestamp, look: Look) -> Vec<Line> {
-    let used = used_line(board, look);
+pub(crate) fn frame(model: &RunModel, now: Timestamp, look: Look) -> Vec<Line> {
+    let used = used_line(model, look);
     let around = if used.width() > 0 { 2 } else { 1 };
-    let mut lines = vec![head(board, now, look).clipped(look.width, look.charset)];
-    lines.extend(body(board, now, Look { height: look.height.saturating_sub(around).max(1), ..look }));
+    let mut lines = vec![head(model, now, look).clipped(look.width, look.charset)];
+    lines.extend(body(model, now, Look { height: look.height.saturating_sub(around).max(1), ..look }));
     lines.extend((used.width() > 0).then_some(used));
     lines.truncate(look.height.max(1));
     lines
 }
 
 /// The steps of a run.
-pub(crate) fn body(board: &Board, now: Timestamp, look: Look) -> Vec<Line> {
-    let lines = fit(rows(board, now, look), look.height, look.charset);
+pub(crate) fn body(model: &RunModel, now: Timestamp, look: Look) -> Vec<Line> {
+    let lines = fit(rows(model, now, look), look.height, look.charset);
     lines.into_iter().map(|line| line.clipped(look.width, look.charset)).collect()
 }
 
 /// As much of what has been used as fits.
-fn used_line(board: &Board, look: Look) -> Line {
+fn used_line(model: &RunModel, look: Look) -> Line {
     let mut line = Line::default();
-    if board.run().status() == Status::Running {
-        for part in used(board, look.charset) {
+    if model.run().status() == Status::Running {
+        for part in used(model, look.charset) {
             line = line.with_room(Role::Faint, &part, usize::MAX, look.width);
         }
     }
@@ -69,36 +69,36 @@ fn used_line(board: &Board, look: Look) -> Line {
 }
 
 /// One line about a run.
-pub(crate) fn head(board: &Board, now: Timestamp, look: Look) -> Line {
-    let status = board.status();
+pub(crate) fn head(model: &RunModel, now: Timestamp, look: Look) -> Line {
+    let status = model.status();
     let role = match status {
         "running" => Role::Busy,
         "succeeded" => Role::Good,
         "waiting" | "cancelling" | "stopping" => Role::Warn,
         _ => Role::Bad,
     };
-    let title = board.flow().title.as_deref().unwrap_or_default();
+    let title = model.flow().title.as_deref().unwrap_or_default();
     let title = format!("  {}", shown(title, look.charset));
     Line::default()
-        .with(Role::Strong, board.flow().id.to_string())
+        .with(Role::Strong, model.flow().id.to_string())
         .with(role, format!("  {status}"))
-        .with_room(Role::Plain, &format!("  {}", passing(board.elapsed_ms(now))), usize::MAX, look.width)
+        .with_room(Role::Plain, &format!("  {}", passing(model.elapsed_ms(now))), usize::MAX, look.width)
         .with_room(Role::Faint, &title, MIN_TEXT, look.width)
 }
 
-fn rows(board: &Board, now: Timestamp, look: Look) -> Vec<Row> {
-    let places = places(&board.level, "", look);
+fn rows(model: &RunModel, now: Timestamp, look: Look) -> Vec<Row> {
+    let places = tree_rows(&model.level, "", look);
     let name = name_width(&places, look.width);
-    let layout = Layout { board, now, look, name };
-    places.iter().flat_map(|place| layout.rows_of(place)).collect()
+    let layout = Layout { model, now, look, name };
+    places.iter().flat_map(|row| layout.rows_of(row)).collect()
 }
 
 /// Columns up to the end of the names: as many as the longest needs, at most half of the line; of a short line, all but
 /// the duration.
-fn name_width(places: &[Place<'_>], columns: usize) -> usize {
-    let needed = |place: &Place<'_>| match &place.of {
+fn name_width(places: &[TreeRow<'_>], columns: usize) -> usize {
+    let needed = |row: &TreeRow<'_>| match &row.of {
         Subject::Step { step, .. } => {
-            width(&place.branch).saturating_add(width(&step.name())).saturating_add(2)
+            width(&row.branch).saturating_add(width(&step.name())).saturating_add(2)
         }
         Subject::Loop { .. } => 0,
     };
@@ -108,21 +108,21 @@ fn name_width(places: &[Place<'_>], columns: usize) -> usize {
 }
 
 struct Layout<'a> {
-    board: &'a Board,
+    model: &'a RunModel,
     now: Timestamp,
     look: Look,
     name: usize,
 }
 
 impl Layout<'_> {
-    fn rows_of(&self, place: &Place<'_>) -> Vec<Row> {
-        match &place.of {
-            Subject::Loop { level, at } => self.loop_row(place, level, *at).into_iter().collect(),
-            Subject::Step { step, round } => self.step_rows(place, step, round.clone()),
+    fn rows_of(&self, row: &TreeRow<'_>) -> Vec<Row> {
+        match &row.of {
+            Subject::Loop { level, at } => self.loop_row(row, level, *at).into_iter().collect(),
+            Subject::Step { step, round } => self.step_rows(row, step, round.clone()),
         }
     }
 
-    fn loop_row(&self, place: &Place<'_>, level: &Level, at: usize) -> Option<Row> {
+    fn loop_row(&self, row: &TreeRow<'_>, level: &Level, at: usize) -> Option<Row> {
         let found = level.rounds.loops.get(at)?;
         let closing = level.flow.steps.get(found.last)?;
         let until = closing.routing.success_values.join("|");
@@ -130,8 +130,8 @@ impl Layout<'_> {
         let body = level.steps.iter().take(found.last.saturating_add(1)).skip(found.first);
         let matters = body.clone().any(|step| step.stands().matters());
         let begun = body.clone().any(|step| step.visit > 0);
-        let mut line = Line::default().with(Role::Faint, place.branch.clone()).with(Role::Plain, sign);
-        line = line.with(if begun { Role::Plain } else { Role::Faint }, found.told());
+        let mut line = Line::default().with(Role::Faint, row.branch.clone()).with(Role::Plain, sign);
+        line = line.with(if begun { Role::Plain } else { Role::Faint }, found.label());
         if !until.is_empty() {
             let until = shown(&format!("  until {} says {until}", closing.id), self.look.charset);
             line = line.with_room(Role::Faint, &until, MIN_TEXT, self.look.width);
@@ -139,20 +139,20 @@ impl Layout<'_> {
         Some(Row { line, step: None, explains: matters })
     }
 
-    fn step_rows(&self, place: &Place<'_>, step: &StepView, round: Option<String>) -> Vec<Row> {
+    fn step_rows(&self, row: &TreeRow<'_>, step: &StepView, round: Option<String>) -> Vec<Row> {
         let charset = self.look.charset;
         let stands = step.stands();
         let (sign, role) = mark(stands, charset);
-        let before = width(&place.branch).saturating_add(2);
+        let before = width(&row.branch).saturating_add(2);
         let room = self.name.saturating_sub(before).max(MIN_NAME);
         let name_role = if stands == State::Waiting { Role::Faint } else { Role::Plain };
         let mut line = Line::default()
-            .with(Role::Faint, place.branch.clone())
+            .with(Role::Faint, row.branch.clone())
             .with(role, format!("{sign} "))
             .with(name_role, clip(&step.name(), room, charset))
             .filled_to(self.name)
             .with(Role::Plain, format!(" {:>DURATION$}", self.duration(step)));
-        let progress = self.board.run().progress(&step.visit_id()).filter(|_| step.state == State::Running);
+        let progress = self.model.run().progress(&step.visit_id()).filter(|_| step.state == State::Running);
         for part in progress.map(|progress| items(progress, step)).unwrap_or_default() {
             let before = line.width();
             line = line.with_room(Role::Plain, &part, usize::MAX, self.look.width);
@@ -167,13 +167,13 @@ impl Layout<'_> {
         line = line.with_room(role, &self.text(step), MIN_TEXT, self.look.width);
         // An item is part of what the row of its step says already.
         let mut rows =
-            vec![Row { line, step: (!place.is_of_item).then_some(stands), explains: place.is_of_item }];
-        rows.extend(self.below(place, step));
+            vec![Row { line, step: (!row.is_of_item).then_some(stands), explains: row.is_of_item }];
+        rows.extend(self.below(row, step));
         rows
     }
 
     /// What is written in a line of its own below a step: what it says just now, or what it asks.
-    fn below(&self, place: &Place<'_>, step: &StepView) -> Option<Row> {
+    fn below(&self, row: &TreeRow<'_>, step: &StepView) -> Option<Row> {
         let (role, text) = match (&step.question, step.state) {
             (Some((_, question)), _) => (Role::Warn, question.as_str()),
             (None, State::Running) => (Role::Faint, step.output.as_str()),
@@ -184,7 +184,7 @@ impl Layout<'_> {
             return None;
         }
         let line =
-            Line::default().with(Role::Faint, place.stem.clone()).with(Role::Plain, "  ").with(role, text);
+            Line::default().with(Role::Faint, row.stem.clone()).with(Role::Plain, "  ").with(role, text);
         Some(Row { line, step: None, explains: true })
     }
 
@@ -201,8 +201,8 @@ impl Layout<'_> {
     fn duration(&self, step: &StepView) -> String {
         match step.stands() {
             State::Waiting | State::Ready | State::Skipped => String::new(),
-            _ if step.state == State::Running => passing(super::board::since(step.began, self.now)),
-            State::Ending => passing(super::board::since(step.began, self.now)),
+            _ if step.state == State::Running => passing(super::model::since(step.began, self.now)),
+            State::Ending => passing(super::model::since(step.began, self.now)),
             _ => took(step.took_ms),
         }
     }

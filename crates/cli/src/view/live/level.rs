@@ -1,9 +1,9 @@
 //! The steps of one flow of a run as a person sees them, with what is part of them: items, and the flows that steps run.
 //!
-//! Owns which row an event is about. What the event does to it is [`super::board`]'s business.
+//! Owns which row an event is about. What the event does to it is [`super::model`]'s business.
 
 use super::rounds::Rounds;
-use crate::text::place;
+use crate::text::location;
 use envoi_contract::time::Timestamp;
 use envoi_kernel::{
     Flow,
@@ -108,7 +108,7 @@ impl Level {
         if scope.is_empty() {
             return Some(self);
         }
-        match &mut self.find(&place::caller(scope)?)?.parts {
+        match &mut self.find(&location::caller(scope)?)?.parts {
             Parts::Flow(level) => Some(level),
             Parts::None | Parts::Items(_) => None,
         }
@@ -133,7 +133,7 @@ impl Level {
                 if let Some(step) = self.find(&visit) {
                     step.is_ending = true;
                 }
-                next = place::whole(&visit);
+                next = location::whole(&visit);
             }
         }
     }

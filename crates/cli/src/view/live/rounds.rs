@@ -10,9 +10,9 @@ use std::collections::BTreeSet;
 /// One loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Loop {
-    /// Place of its first step in the flow, from 0.
+    /// Row of its first step in the flow, from 0.
     pub(crate) first: usize,
-    /// Place of the step that closes it.
+    /// Row of the step that closes it.
     pub(crate) last: usize,
     /// Places of all its steps.
     pub(crate) steps: BTreeSet<usize>,
@@ -28,7 +28,7 @@ impl Loop {
     }
 
     /// `loop 2 of 4`: this round, of all that may be.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn label(&self) -> String {
         format!("loop {} of {}", self.iteration.saturating_add(1), self.max_iterations.saturating_add(1))
     }
 }
@@ -126,7 +126,7 @@ mod tests {
         rounds.go_back(2, 1);
         rounds.enter(1, 2);
         assert_eq!(iterations(&rounds), [1, 1], "going on within a loop is not entering it");
-        assert_eq!(rounds.loops[0].told(), "loop 2 of 4");
+        assert_eq!(rounds.loops[0].label(), "loop 2 of 4");
         rounds.go_back(4, 0);
         assert_eq!(iterations(&rounds), [0, 2], "the inner one starts over");
         rounds.started(1, 3);

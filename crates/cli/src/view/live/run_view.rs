@@ -1,6 +1,6 @@
-//! One run that is being looked at: its board, and the ends of the outputs of what is live.
+//! One run that is being looked at: its model, and the ends of the outputs of what is live.
 
-use super::{board::Board, tail::Tail};
+use super::{model::RunModel, tail::Tail};
 use crate::view::describe::remarks;
 use envoi_journal::{Layout, Reader};
 use envoi_kernel::{
@@ -12,46 +12,46 @@ use std::{collections::BTreeMap, sync::Arc};
 /// See the module.
 pub(crate) struct RunView {
     pub(crate) run: RunId,
-    pub(crate) board: Board,
+    pub(crate) model: RunModel,
     layout: Layout,
     tails: BTreeMap<AttemptId, Tail>,
 }
 
 impl RunView {
     pub(crate) fn new(run: RunId, flow: &Arc<Flow>, layout: Layout) -> Self {
-        Self { run, board: Board::new(flow), layout, tails: BTreeMap::new() }
+        Self { run, model: RunModel::new(flow), layout, tails: BTreeMap::new() }
     }
 
     /// Something happened; returns what is to be said of it for good.
     pub(crate) fn record(&mut self, record: &Record, reader: Option<&Reader>) -> Vec<String> {
         // Who follows a run hears of it from the moment on at which it asked; what was before is in the journal.
-        let missed = reader.filter(|_| record.seq > self.board.next());
+        let missed = reader.filter(|_| record.seq > self.model.next());
         let mut said = missed.map(|reader| self.catch_up(reader)).unwrap_or_default();
         said.extend(self.take(record));
         said
     }
 
-    /// Takes the records that are in the journal and not on the board, and returns what is to be said of them. A run that
+    /// Takes the records that are in the journal and not on the model, and returns what is to be said of them. A run that
     /// is not there yet has none.
     pub(crate) fn catch_up(&mut self, reader: &Reader) -> Vec<String> {
-        let records = reader.records(&self.run, self.board.next(), None).unwrap_or_default();
+        let records = reader.records(&self.run, self.model.next(), None).unwrap_or_default();
         records.iter().flat_map(|record| self.take(record)).collect()
     }
 
     fn take(&mut self, record: &Record) -> Vec<String> {
-        let is_new = record.seq >= self.board.next();
-        self.board.record(record);
+        let is_new = record.seq >= self.model.next();
+        self.model.record(record);
         if is_new { remarks(&record.event) } else { Vec::new() }
     }
 
     /// Looks at the ends of the outputs of what is live.
     pub(crate) fn look(&mut self) {
-        let live = self.board.live();
+        let live = self.model.live();
         self.tails.retain(|attempt, _| live.contains(attempt));
         for attempt in live {
             let dir = || Tail::new(self.layout.attempt(&self.run, &attempt));
             let line = self.tails.entry(attempt.clone()).or_insert_with(dir).look().to_owned();
-            self.board.output(&attempt, line);
+            self.model.output(&attempt, line);
         }
     }
 }

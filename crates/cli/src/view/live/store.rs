@@ -1,9 +1,9 @@
 //! All unfinished runs of a store in one picture. Only reads: it polls the journal, and never takes the engine's lock.
 
 use super::{
-    board::{Board, State, StepView},
     frame::{Look, body, head, passing, took},
     line::{Line, Role},
+    model::{RunModel, State, StepView},
     roster::Roster,
     run_view::RunView,
 };
@@ -99,7 +99,7 @@ impl StoreView {
             self.runs.insert(row.run.clone(), view);
         }
         let Some(view) = self.runs.get_mut(&row.run) else { return Vec::new() };
-        let is_behind = row.next_seq > view.board.next();
+        let is_behind = row.next_seq > view.model.next();
         let said = if is_behind { view.catch_up(&self.reader) } else { Vec::new() };
         said.into_iter().map(|text| format!("{}  {text}", short(&row.run))).collect()
     }
@@ -116,12 +116,12 @@ impl StoreView {
             self.unreadable.iter().rev().map(|(run, known)| cannot_be_read(run, &known.why)).collect();
         for (view, share) in self.runs.values().rev().zip(shares) {
             let title = Line::default().with(Role::Faint, format!("{}  ", short(&view.run)));
-            let title = title.and(head(&view.board, now, look));
+            let title = title.and(head(&view.model, now, look));
             if share == 0 {
-                lines.push(title.and(now_doing(&view.board, now, look)));
+                lines.push(title.and(now_doing(&view.model, now, look)));
             } else {
                 lines.push(title);
-                lines.extend(body(&view.board, now, Look { height: share, ..look }));
+                lines.extend(body(&view.model, now, Look { height: share, ..look }));
             }
         }
         if lines.len() > look.height {
@@ -145,7 +145,7 @@ impl StoreView {
         }
         let all = Look { height: usize::MAX, ..look };
         let needs: Vec<usize> =
-            self.runs.values().rev().map(|view| body(&view.board, now, all).len()).collect();
+            self.runs.values().rev().map(|view| body(&view.model, now, all).len()).collect();
         let mut order: Vec<(usize, usize)> =
             needs.iter().copied().enumerate().map(|(at, need)| (need, at)).collect();
         order.sort_unstable();
@@ -169,13 +169,13 @@ fn cannot_be_read(run: &RunId, why: &str) -> Line {
 }
 
 /// The step that matters most just now, for a run that has one line.
-fn now_doing(board: &Board, now: Timestamp, look: Look) -> Line {
+fn now_doing(model: &RunModel, now: Timestamp, look: Look) -> Line {
     let busy: Vec<&StepView> =
-        board.level.leaves().into_iter().rev().filter(|step| step.stands().matters()).collect();
+        model.level.leaves().into_iter().rev().filter(|step| step.stands().matters()).collect();
     let Some((step, others)) = busy.split_first() else { return Line::default() };
     let told = match step.stands() {
-        State::Running => format!("{} {}", step.id, passing(super::board::since(step.began, now))),
-        State::Retry { due } => format!("{} next try in {}", step.id, passing(super::board::since(now, due))),
+        State::Running => format!("{} {}", step.id, passing(super::model::since(step.began, now))),
+        State::Retry { due } => format!("{} next try in {}", step.id, passing(super::model::since(now, due))),
         State::Asked => format!("{} asks", step.id),
         State::InDoubt => format!("{} is in doubt", step.id),
         _ => step.id.to_string(),
@@ -187,9 +187,9 @@ fn now_doing(board: &Board, now: Timestamp, look: Look) -> Line {
 
 /// What is said of a run that has come to its end.
 fn epitaph(view: &RunView) -> String {
-    let board = &view.board;
-    let time = took(board.elapsed_ms(board.run().last_at()));
-    format!("{} {} {} in {time}", view.run, board.flow().id, board.status())
+    let model = &view.model;
+    let time = took(model.elapsed_ms(model.run().last_at()));
+    format!("{} {} {} in {time}", view.run, model.flow().id, model.status())
 }
 
 fn short(run: &RunId) -> &str {

@@ -3,8 +3,8 @@
 use crate::{
     text::columns::Charset,
     view::live::{
-        board::{Board, State, StepView, since},
         line::Role,
+        model::{RunModel, State, StepView, since},
     },
 };
 use envoi_contract::time::Timestamp;
@@ -90,8 +90,8 @@ pub(crate) fn passing(ms: u64) -> String {
 }
 
 /// What the run has used of what it may use, in parts that follow one another.
-pub(crate) fn used(board: &Board, charset: Charset) -> Vec<String> {
-    let (used, limits) = (board.run().ledger(), board.run().limits());
+pub(crate) fn used(model: &RunModel, charset: Charset) -> Vec<String> {
+    let (used, limits) = (model.run().ledger(), model.run().limits());
     let of = |limit: Option<String>| limit.map_or_else(String::new, |limit| format!(" of {limit}"));
     let count = |n: u64, limit: Option<u64>, one: &str, many: &str| {
         let what = if limit.unwrap_or(n) == 1 { one } else { many };

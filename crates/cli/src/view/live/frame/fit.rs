@@ -3,8 +3,8 @@
 use crate::{
     text::columns::Charset,
     view::live::{
-        board::State,
         line::{Line, Role},
+        model::State,
     },
 };
 

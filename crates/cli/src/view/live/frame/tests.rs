@@ -3,7 +3,7 @@
 use super::*;
 use crate::view::live::{
     ending::ending,
-    stage::{Play, assert_golden},
+    fixture::{Fixture, assert_golden},
 };
 use envoi_kernel::event::Choice;
 use std::path::Path;
@@ -19,54 +19,54 @@ const SHOP: &str = "flow: shop\ntitle: Repair the shop until its tests pass\nlim
 
 const CHARSETS: [(Charset, &str); 2] = [(Charset::Unicode, "unicode"), (Charset::Ascii, "ascii")];
 
-fn album(name: &str, height: usize, play: &Play) {
+fn album(name: &str, height: usize, fixture: &Fixture) {
     for (charset, word) in CHARSETS {
-        assert_golden(&format!("{name}.{word}.txt"), &play.album(height, charset));
+        assert_golden(&format!("{name}.{word}.txt"), &fixture.album(height, charset));
     }
 }
 
 /// In the second round of the loop, where a step waits for its next try.
-fn under_way() -> Play {
-    let mut play = Play::of(SHOP);
-    play.ends(1_234, 0, "Prepared 3 files\n", &[]);
-    play.ends(62_000, 0, "改善した pricing.py — as the critic wanted\n", &["out/pricing.py"]);
-    play.ends(900, 0, "rates of 2026\n", &[]).ends(5_000, 1, "2 of 17 tests fail\n", &[]);
-    play.ends(3_000, 0, "\x1b[31mChanged\x1b[0m\trates.py\n", &["out/rates.py"]);
-    play.ends(800, 7, "upstream said 503\n", &[]);
-    play
+fn under_way() -> Fixture {
+    let mut fixture = Fixture::of(SHOP);
+    fixture.ends(1_234, 0, "Prepared 3 files\n", &[]);
+    fixture.ends(62_000, 0, "改善した pricing.py — as the critic wanted\n", &["out/pricing.py"]);
+    fixture.ends(900, 0, "rates of 2026\n", &[]).ends(5_000, 1, "2 of 17 tests fail\n", &[]);
+    fixture.ends(3_000, 0, "\x1b[31mChanged\x1b[0m\trates.py\n", &["out/rates.py"]);
+    fixture.ends(800, 7, "upstream said 503\n", &[]);
+    fixture
 }
 
 #[test]
 fn a_run_with_a_loop_and_a_retry() {
-    let mut play = under_way();
-    play.wait(1_500);
-    album("retry", 24, &play);
-    play.timer_is_due().wait(12_345);
-    play.writes("compiling 日本語のモジュール (3 of 40) with a line that is longer than most terminals are wide, and then some more");
-    album("running", 24, &play);
+    let mut fixture = under_way();
+    fixture.wait(1_500);
+    album("retry", 24, &fixture);
+    fixture.timer_is_due().wait(12_345);
+    fixture.writes("compiling 日本語のモジュール (3 of 40) with a line that is longer than most terminals are wide, and then some more");
+    album("running", 24, &fixture);
 }
 
 #[test]
 fn a_run_that_waits_for_a_person() {
-    let mut play = under_way();
-    play.timer_is_due().wait(2_000);
-    play.doubt("{\"output_tail\": \"fetching EUR\", \"ran_ms\": 2000}");
-    album("doubt", 24, &play);
-    play.answer(Choice::Rerun);
-    play.ends(700, 0, "rates of 2026\n", &[]).ends(5_000, 0, "17 tests pass\n", &[]);
-    play.ends(10, 0, "All is well\nwith five files\n", &["report.html"]);
-    album("done", 24, &play);
+    let mut fixture = under_way();
+    fixture.timer_is_due().wait(2_000);
+    fixture.doubt("{\"output_tail\": \"fetching EUR\", \"ran_ms\": 2000}");
+    album("doubt", 24, &fixture);
+    fixture.answer(Choice::Rerun);
+    fixture.ends(700, 0, "rates of 2026\n", &[]).ends(5_000, 0, "17 tests pass\n", &[]);
+    fixture.ends(10, 0, "All is well\nwith five files\n", &["report.html"]);
+    album("done", 24, &fixture);
 }
 
 #[test]
 fn a_run_of_more_steps_than_lines() {
     let steps: String = (1..=40).map(|n| format!("  - id: step-{n}\n    run: x\n")).collect();
-    let mut play = Play::of(&format!("flow: many\nsteps:\n{steps}"));
+    let mut fixture = Fixture::of(&format!("flow: many\nsteps:\n{steps}"));
     for n in 1..20 {
-        play.ends(100 * n, 0, "ok\n", &[]);
+        fixture.ends(100 * n, 0, "ok\n", &[]);
     }
-    play.wait(61_000).writes("still there");
-    album("many", 12, &play);
+    fixture.wait(61_000).writes("still there");
+    album("many", 12, &fixture);
 }
 
 const BESIDE: &str = "flow: beside\ntitle: Look at everything at once\nsteps:\n  \
@@ -85,29 +85,29 @@ const BUILD: &str = "flow: build\nsteps:\n  - { id: compile, run: x }\n  - id: p
     - { id: sign, run: x }\n";
 
 /// Several things at once: items in all states, a loser that is being ended, a flow within the flow.
-fn beside() -> Play {
-    let mut play = Play::of_parts(BESIDE, &[("build.yaml", BUILD)]);
-    play.ends(1_200, 0, "Prepared 3 files\n", &[]);
-    play.fills().wait(12_000);
-    play.ended("0.look.1.1", 12_000, 0, "api is fine\n").fills();
-    play.wrote("1.look.1.1", "reading web/index.html").wrote("slow.1.1", "step 3 of 900");
-    play.wrote("build.1.compile.1.1", "compiling 3 of 40");
-    play
+fn beside() -> Fixture {
+    let mut fixture = Fixture::of_parts(BESIDE, &[("build.yaml", BUILD)]);
+    fixture.ends(1_200, 0, "Prepared 3 files\n", &[]);
+    fixture.fills().wait(12_000);
+    fixture.ended("0.look.1.1", 12_000, 0, "api is fine\n").fills();
+    fixture.wrote("1.look.1.1", "reading web/index.html").wrote("slow.1.1", "step 3 of 900");
+    fixture.wrote("build.1.compile.1.1", "compiling 3 of 40");
+    fixture
 }
 
 #[test]
 fn a_run_that_does_several_things_at_once() {
-    let mut play = beside();
-    album("beside", 30, &play);
+    let mut fixture = beside();
+    album("beside", 30, &fixture);
     // A loser, a failed item, one in doubt, and a fan within the inner flow.
-    play.wait(3_000).ended("quick.1.1", 15_000, 0, "quick it was\n");
-    play.ended("1.look.1.1", 15_000, 7, "web is broken\n").doubts("2.look.1.1");
-    play.ended("build.1.compile.1.1", 15_000, 0, "compiled 40\n").fills();
-    play.wrote("build.1.0.pack.1.1", "packing").wait(61_000);
-    album("losers", 30, &play);
+    fixture.wait(3_000).ended("quick.1.1", 15_000, 0, "quick it was\n");
+    fixture.ended("1.look.1.1", 15_000, 7, "web is broken\n").doubts("2.look.1.1");
+    fixture.ended("build.1.compile.1.1", 15_000, 0, "compiled 40\n").fills();
+    fixture.wrote("build.1.0.pack.1.1", "packing").wait(61_000);
+    album("losers", 30, &fixture);
     for (charset, word) in CHARSETS {
         let pictures =
-            [5, 8, 11].map(|height| format!("--- {height} lines\n{}", play.picture(60, height, charset)));
+            [5, 8, 11].map(|height| format!("--- {height} lines\n{}", fixture.picture(60, height, charset)));
         assert_golden(&format!("losers-low.{word}.txt"), &pictures.concat());
     }
 }
@@ -115,26 +115,26 @@ fn a_run_that_does_several_things_at_once() {
 #[test]
 fn a_step_that_failed_for_good() {
     let flow = "flow: fails\nsteps:\n  - id: fetch\n    run: x\n    retry: { attempts: 2, backoff: 1s..1s }\n  - id: after\n    run: x\n";
-    let mut play = Play::of(flow);
-    play.ends(100, 7, "no route to host\n", &[]).timer_is_due().ends(200, 7, "no route to host\n", &[]);
-    album("failed", 24, &play);
+    let mut fixture = Fixture::of(flow);
+    fixture.ends(100, 7, "no route to host\n", &[]).timer_is_due().ends(200, 7, "no route to host\n", &[]);
+    album("failed", 24, &fixture);
 }
 
 #[test]
 fn what_came_out_is_said_at_the_end() {
-    let told = |play: &Play, reason| {
-        let lines = ending(&play.board, reason, Path::new("/w"), Charset::Unicode);
+    let told = |fixture: &Fixture, reason| {
+        let lines = ending(&fixture.model, reason, Path::new("/w"), Charset::Unicode);
         lines.iter().map(|line| line.render(false) + "\n").collect::<String>()
     };
-    let mut play = under_way();
-    play.timer_is_due().wait(2_000);
-    play.doubt("{\"output_tail\": \"fetching EUR\", \"ran_ms\": 2000, \"files_changed\": []}");
-    let doubt = told(&play, None);
-    play.answer(Choice::Rerun);
-    play.ends(700, 0, "ok\n", &[]).ends(5_000, 0, "17 tests pass\n", &[]);
-    play.ends(10, 0, "All is well\x1b[2J\n\nwith files\n", &["a", "b", "c", "d"]);
-    let failed = told(&play, Some("a step failed"));
-    assert_golden("ending.txt", &format!("{doubt}---\n{}---\n{failed}", told(&play, None)));
+    let mut fixture = under_way();
+    fixture.timer_is_due().wait(2_000);
+    fixture.doubt("{\"output_tail\": \"fetching EUR\", \"ran_ms\": 2000, \"files_changed\": []}");
+    let doubt = told(&fixture, None);
+    fixture.answer(Choice::Rerun);
+    fixture.ends(700, 0, "ok\n", &[]).ends(5_000, 0, "17 tests pass\n", &[]);
+    fixture.ends(10, 0, "All is well\x1b[2J\n\nwith files\n", &["a", "b", "c", "d"]);
+    let failed = told(&fixture, Some("a step failed"));
+    assert_golden("ending.txt", &format!("{doubt}---\n{}---\n{failed}", told(&fixture, None)));
 }
 
 #[test]
@@ -146,8 +146,8 @@ fn no_line_is_wider_than_the_terminal_and_there_are_no_more_lines_than_it_has() 
     for (charset, _) in CHARSETS {
         for width in 1..=200 {
             for height in [1, 2, 3, 5, 24] {
-                for play in [&running, &doubt, &retry, &beside] {
-                    let lines = frame(&play.board, play.now(), Look { width, height, charset });
+                for fixture in [&running, &doubt, &retry, &beside] {
+                    let lines = frame(&fixture.model, fixture.now(), Look { width, height, charset });
                     assert!(lines.len() <= height, "{} lines of {height}", lines.len());
                     for line in lines {
                         let text = line.render(false);

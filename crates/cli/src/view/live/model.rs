@@ -20,7 +20,7 @@ use envoi_kernel::{
 use std::{collections::BTreeMap, sync::Arc};
 
 /// See the module.
-pub(crate) struct Board {
+pub(crate) struct RunModel {
     run: Run,
     /// The steps of the run's own flow, with all that is part of them.
     pub(crate) level: Level,
@@ -36,7 +36,7 @@ pub(crate) struct Board {
     next: Seq,
 }
 
-impl Board {
+impl RunModel {
     pub(crate) fn new(flow: &Arc<Flow>) -> Self {
         Self {
             run: Run::new(Arc::clone(flow)),

@@ -1,10 +1,10 @@
-//! Runs to look at, for tests: a flow, played through the kernel itself, with a board that hears every record.
+//! Runs to look at, for tests: a flow, played through the kernel itself, with a model that hears every record.
 
 use super::{
-    board::{Board, State},
     frame::{Look, frame},
+    model::{RunModel, State},
 };
-use crate::text::{columns::Charset, place};
+use crate::text::{columns::Charset, location};
 use envoi_contract::{
     json::{Object, Value},
     time::Timestamp,
@@ -19,9 +19,9 @@ use envoi_kernel::{
 use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 
 /// See the module.
-pub(crate) struct Play {
+pub(crate) struct Fixture {
     run: Run,
-    pub(crate) board: Board,
+    pub(crate) model: RunModel,
     pub(crate) records: Vec<Record>,
     now: i64,
 }
@@ -34,7 +34,7 @@ fn by() -> Principal {
     Principal { tenant: "local".to_owned(), actor: "tester".to_owned() }
 }
 
-impl Play {
+impl Fixture {
     /// Its first attempt has just begun.
     pub(crate) fn of(flow: &str) -> Self {
         Self::of_parts(flow, &[])
@@ -45,13 +45,13 @@ impl Play {
         let parts: BTreeMap<String, String> =
             parts.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
         let flow = Arc::new(envoi_flow::load_with("flow.yaml", flow, &parts).unwrap().flow);
-        let mut play = Self {
+        let mut fixture = Self {
             run: Run::new(Arc::clone(&flow)),
-            board: Board::new(&flow),
+            model: RunModel::new(&flow),
             records: Vec::new(),
             now: 1_000_000,
         };
-        play.decide(Input::Start(Box::new(Start {
+        fixture.decide(Input::Start(Box::new(Start {
             run: RunId::new("run_01m80gf6h0fmgtayzvm0vd1k9a").unwrap(),
             inputs: Object::default(),
             source: "/w/flow.yaml".to_owned(),
@@ -65,7 +65,7 @@ impl Play {
             requester: Requester::default(),
             slot: slot(),
         })));
-        play
+        fixture
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -81,7 +81,7 @@ impl Play {
         let records = self.run.decide(input, self.now()).unwrap();
         for record in &records {
             self.run.apply(record).unwrap();
-            self.board.record(record);
+            self.model.record(record);
         }
         self.assert_in_view();
         self.records.extend(records);
@@ -91,20 +91,20 @@ impl Play {
     /// Everything that is live, being ended or asked has a row that says so, and nothing else asks.
     fn assert_in_view(&mut self) {
         let wants = self.run.wants();
-        let mut stands = |visit: &VisitId| self.board.level.find(visit).map(|step| step.stands());
+        let mut stands = |visit: &VisitId| self.model.level.find(visit).map(|step| step.stands());
         for attempt in &wants.attempts {
             assert_eq!(stands(&attempt.visit), Some(State::Running), "{attempt}");
         }
         for attempt in &wants.ending {
-            let shown = core::iter::successors(Some(attempt.visit.clone()), place::whole);
+            let shown = core::iter::successors(Some(attempt.visit.clone()), location::whole);
             assert_eq!(shown.last().and_then(|visit| stands(&visit)), Some(State::Ending), "{attempt}");
         }
         let open: Vec<InterruptId> = wants.interrupts;
-        self.board.level.each(&mut |step| {
+        self.model.level.each(&mut |step| {
             let asks = step.question.as_ref();
             assert!(asks.is_none_or(|(id, _)| open.contains(id)), "{} asks what is closed", step.name());
         });
-        let mut stands = |visit: &VisitId| self.board.level.find(visit).map(|step| step.stands());
+        let mut stands = |visit: &VisitId| self.model.level.find(visit).map(|step| step.stands());
         for raised in self.run.interrupts() {
             let stands = stands(&raised.visit);
             assert!(matches!(stands, Some(State::Asked | State::InDoubt)), "{}: {stands:?}", raised.visit);
@@ -182,13 +182,13 @@ impl Play {
 
     pub(crate) fn writes(&mut self, line: &str) -> &mut Self {
         let attempt = self.attempt();
-        self.board.output(&attempt, line.to_owned());
+        self.model.output(&attempt, line.to_owned());
         self
     }
 
     /// This attempt has written a line.
     pub(crate) fn wrote(&mut self, attempt: &str, line: &str) -> &mut Self {
-        self.board.output(&AttemptId::parse(attempt).unwrap(), line.to_owned());
+        self.model.output(&AttemptId::parse(attempt).unwrap(), line.to_owned());
         self
     }
 
@@ -208,7 +208,7 @@ impl Play {
 
     /// The picture, without colours.
     pub(crate) fn picture(&self, width: usize, height: usize, charset: Charset) -> String {
-        let lines = frame(&self.board, self.now(), Look { width, height, charset });
+        let lines = frame(&self.model, self.now(), Look { width, height, charset });
         lines.iter().map(|line| line.render(false) + "\n").collect()
     }
 

@@ -7,11 +7,11 @@ use envoi_kernel::ids::{AttemptId, VisitId};
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Location {
     segments: Vec<String>,
 }
 
-impl Place {
+impl Location {
     /// `/` may stand for `.`, as the envelope writes it.
     pub(crate) fn new(text: &str) -> Self {
         Self { segments: text.split(['.', '/']).map(str::to_owned).collect() }
@@ -22,7 +22,7 @@ impl Place {
         self.is_in(&attempt.to_string())
     }
 
-    /// As [`Place::has_attempt`], for a visit: that of an attempt, if one is named.
+    /// As [`Location::has_attempt`], for a visit: that of an attempt, if one is named.
     pub(crate) fn has_visit(&self, visit: &VisitId) -> bool {
         let without_attempt = || {
             let (_, rest) = self.segments.split_last()?;
@@ -91,7 +91,7 @@ mod tests {
             "build.2.compile.1.1",
             "0.build.2.7.compile.1.3",
         ];
-        let is_there = |id: &&str| Place::new(text).has_attempt(&AttemptId::parse(id).unwrap());
+        let is_there = |id: &&str| Location::new(text).has_attempt(&AttemptId::parse(id).unwrap());
         all.into_iter().filter(is_there).collect()
     }
 
@@ -130,7 +130,8 @@ mod tests {
             ("build.2.1", "build.1", false, false),
             ("build.3", "build.2.compile.1", false, false),
         ] {
-            let (place, visit) = (Place::new(text), AttemptId::parse(&format!("{visit}.1")).unwrap().visit);
+            let (place, visit) =
+                (Location::new(text), AttemptId::parse(&format!("{visit}.1")).unwrap().visit);
             assert_eq!((place.has_visit(&visit), place.names(&visit)), (has, names), "{text} {visit}");
         }
     }

@@ -14,7 +14,7 @@ const AFTER: usize = 60;
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Location {
     /// As the person named it, or `stdin`.
     file: String,
     /// JSON Pointer; empty for the whole document.
@@ -33,7 +33,7 @@ struct Mark {
     indent: usize,
 }
 
-impl Place {
+impl Location {
     /// The place of a refusal of the document `bytes`, which came from `file`.
     pub(crate) fn of(refusal: &Diagnostic, file: &str, bytes: &[u8]) -> Self {
         let at = refusal.line.zip(refusal.column).map(|(line, column)| Mark::of(bytes, line, column));
@@ -41,7 +41,7 @@ impl Place {
     }
 
     /// The place for people, in lines that end with a newline.
-    pub(crate) fn shown(&self) -> String {
+    pub(crate) fn to_text(&self) -> String {
         let Self { file, pointer, at } = self;
         let pointer = if pointer.is_empty() { String::new() } else { format!(" at `{}`", visible(pointer)) };
         let Some(Mark { line, column, text, indent }) = at else {
@@ -98,8 +98,8 @@ mod tests {
     use super::*;
     use envoi_contract::{handoff, routing};
 
-    fn place(bytes: &[u8]) -> Place {
-        Place::of(&routing::decode_input(bytes).unwrap_err(), "in.json", bytes)
+    fn place(bytes: &[u8]) -> Location {
+        Location::of(&routing::decode_input(bytes).unwrap_err(), "in.json", bytes)
     }
 
     #[test]
@@ -120,7 +120,7 @@ mod tests {
             ("\n\nWhat: ever\n", "  --> in.json:3:1\n  |\n3 | What: ever\n  | ^\n"),
         ];
         for (bytes, shown) in rows {
-            assert_eq!(place(bytes.as_bytes()).shown(), shown, "{bytes}");
+            assert_eq!(place(bytes.as_bytes()).to_text(), shown, "{bytes}");
         }
     }
 
@@ -128,7 +128,7 @@ mod tests {
     fn a_long_line_is_cut_on_both_sides_of_the_mark() {
         let long =
             format!("{{\"handoff_text\": \"{}\", \"iteration\": -1, \"x\": \"{0}\"}}", "é".repeat(500));
-        let shown = place(long.as_bytes()).shown();
+        let shown = place(long.as_bytes()).to_text();
         let lines: Vec<&str> = shown.lines().collect();
         let mark = lines[3].chars().position(|scalar| scalar == '^').unwrap();
         assert_eq!(lines[2].chars().skip(mark).take(2).collect::<String>(), "-1");
@@ -138,8 +138,8 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_text_are_shown_as_well_as_they_can_be() {
-        assert!(place(b"{\"a\": \"\xff\"}").shown().contains('\u{fffd}'));
-        assert!(!place(b"{\"a\x1b[2J\": }").shown().contains('\u{1b}'));
+        assert!(place(b"{\"a\": \"\xff\"}").to_text().contains('\u{fffd}'));
+        assert!(!place(b"{\"a\x1b[2J\": }").to_text().contains('\u{1b}'));
     }
 
     #[test]
@@ -156,7 +156,9 @@ mod tests {
         let bytes = b"{\"step_id\":\"s\",\"flow_key\":\"f\",\"run_id\":\"r\",\"status\":\"failed\",\n\"artifacts\":{\"a\":\"../a\"}}";
         let refusal = handoff::write(handoff::decode_draft(bytes).unwrap()).unwrap_err().located(bytes);
         assert!(
-            Place::of(&refusal, "stdin", bytes).shown().starts_with("  --> stdin:2:18 at `/artifacts/a`")
+            Location::of(&refusal, "stdin", bytes)
+                .to_text()
+                .starts_with("  --> stdin:2:18 at `/artifacts/a`")
         );
     }
 }

@@ -5,13 +5,13 @@
 
 use super::{Look, NARROW};
 use crate::view::live::{
-    board::{State, StepView},
     level::{Level, Parts},
+    model::{State, StepView},
     tree::{Of, has_row, tree},
 };
 
 /// See the module.
-pub(super) struct Place<'a> {
+pub(super) struct TreeRow<'a> {
     pub(super) of: Subject<'a>,
     /// Before the row itself.
     pub(super) branch: String,
@@ -21,7 +21,7 @@ pub(super) struct Place<'a> {
     pub(super) is_of_item: bool,
 }
 
-/// See [`Place`].
+/// See [`TreeRow`].
 pub(super) enum Subject<'a> {
     /// With the round of a loop that is told there.
     Step {
@@ -35,20 +35,20 @@ pub(super) enum Subject<'a> {
 }
 
 /// The rows of a flow, below `stem`.
-pub(super) fn places<'a>(level: &'a Level, stem: &str, look: Look) -> Vec<Place<'a>> {
+pub(super) fn tree_rows<'a>(level: &'a Level, stem: &str, look: Look) -> Vec<TreeRow<'a>> {
     let mut all = Vec::new();
     flow(level, (stem, false), look, &mut all);
     all
 }
 
-fn flow<'a>(level: &'a Level, (stem, is_of_item): (&str, bool), look: Look, all: &mut Vec<Place<'a>>) {
+fn flow<'a>(level: &'a Level, (stem, is_of_item): (&str, bool), look: Look, all: &mut Vec<TreeRow<'a>>) {
     let loops = if level.flow.graph { &[] } else { level.rounds.loops.as_slice() };
     let nodes = tree(level.steps.len(), loops, look.charset, look.width < NARROW);
     for node in &nodes {
         let (branch, stem) = (format!("{stem}{}", node.branch), format!("{stem}{}", node.stem));
         let step = match node.of {
             Of::Loop(at) => {
-                all.push(Place { of: Subject::Loop { level, at }, branch, stem, is_of_item });
+                all.push(TreeRow { of: Subject::Loop { level, at }, branch, stem, is_of_item });
                 continue;
             }
             Of::Step(at) => level.steps.get(at).map(|step| (at, step)),
@@ -58,13 +58,13 @@ fn flow<'a>(level: &'a Level, (stem, is_of_item): (&str, bool), look: Look, all:
         let own = closed
             .find(|(_, found)| found.last == at)
             .filter(|(at, _)| step.visit > 0 && !has_row(&nodes, *at));
-        let round = own.map(|(_, found)| found.told());
-        all.push(Place { of: Subject::Step { step, round }, branch, stem: stem.clone(), is_of_item });
+        let round = own.map(|(_, found)| found.label());
+        all.push(TreeRow { of: Subject::Step { step, round }, branch, stem: stem.clone(), is_of_item });
         parts(step, (&stem, is_of_item), look, all);
     }
 }
 
-fn parts<'a>(step: &'a StepView, (stem, is_of_item): (&str, bool), look: Look, all: &mut Vec<Place<'a>>) {
+fn parts<'a>(step: &'a StepView, (stem, is_of_item): (&str, bool), look: Look, all: &mut Vec<TreeRow<'a>>) {
     if step.state != State::Running {
         return;
     }
@@ -80,7 +80,7 @@ fn parts<'a>(step: &'a StepView, (stem, is_of_item): (&str, bool), look: Look, a
                 let (sign, below) = if is_last { (corner, gap) } else { (fork, line) };
                 let (branch, stem) = (format!("{stem}{sign}"), format!("{stem}{below}"));
                 let of = Subject::Step { step: item, round: None };
-                all.push(Place { of, branch, stem: stem.clone(), is_of_item: true });
+                all.push(TreeRow { of, branch, stem: stem.clone(), is_of_item: true });
                 parts(item, (&stem, true), look, all);
             }
         }
