@@ -30,6 +30,7 @@ const LAYERED: &[Layers] = &[
         folders: &["model", "folder", "tables", "log", "files", "repair"],
         circular: &[],
     },
+    Layers { base: "crates/agent/src/", folders: &["input", "protocol", "files", "session"], circular: &[] },
 ];
 
 pub(crate) fn check(sources: &[Source]) -> Vec<Problem> {

@@ -168,7 +168,7 @@ fn an_envoi_is_told_which_question_is_answered() {
 fn an_agent_that_has_not_looked_at_the_answer_yet_does_not_ask_again() {
     let agent = Agent::new(ways("1.0"), &[(Asks("which?"), Good), (Dawdles("that one"), Good)]);
     let mut visit = Visit::with(&agent);
-    visit.order.waits.settle_ms = 3_600_000;
+    visit.order.timeouts.settle_ms = 3_600_000;
     visit.attempt();
     let left = visit.said("left").attempt();
     assert_eq!((left.code(), left.text.as_str()), ("ok", "that one"));

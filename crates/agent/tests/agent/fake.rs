@@ -217,7 +217,7 @@ impl Agent {
         self.state().tasks[place].state
     }
 
-    /// Waits until it has heard so many calls of this method.
+    /// Timeouts until it has heard so many calls of this method.
     pub(crate) fn wait_for(&self, method: &str, times: usize) {
         let mut state = self.state();
         let count = |state: &State| state.heard.iter().filter(|heard| heard.method == method).count();

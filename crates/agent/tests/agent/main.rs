@@ -7,15 +7,15 @@
     reason = "what is not as a test expects ends it"
 )]
 
+mod cancel;
 mod course;
 mod fake;
 mod masks;
+mod outage;
 mod questions;
-mod silence;
 mod twice;
-mod withdrawn;
 
-use envoi_agent::{Everything, Mask, Order, Waits};
+use envoi_agent::{Everything, Mask, Order, Timeouts};
 use envoi_contract::json::Value;
 use fake::Agent;
 use std::{fs, path::PathBuf, sync::Arc};
@@ -92,18 +92,18 @@ impl Visit {
             files: None,
             secrets: 0,
             hides: false,
-            waits: Waits {
+            timeouts: Timeouts {
                 request_ms: 20_000,
                 reply_ms: 20_000,
-                silence_ms: 60_000,
+                outage_ms: 60_000,
                 refusal_ms: 60_000,
-                doubt_ms: 0,
-                look_ms: 0,
+                in_flight_ms: 0,
+                search_ms: 0,
                 settle_ms: 0,
                 move_ms: 60_000,
-                renew_ms: 1,
-                shortest_ms: 1,
-                longest_ms: 5,
+                compare_ms: 1,
+                first_poll_ms: 1,
+                max_poll_ms: 5,
             },
         };
         Self { folder, order, token: None, secret: "" }

@@ -32,7 +32,7 @@ fn without_a_time_limit_a_person_hears_when_the_answer_was_sent_and_another_one_
     let agent = Agent::new(Ways::default(), &script);
     let mut visit = Visit::with(&agent);
     visit.attempt();
-    visit.order.waits.move_ms = 0;
+    visit.order.timeouts.move_ms = 0;
     let left = visit.said("blue").attempt();
     let question = left.agent("question");
     assert!(question.starts_with("Your answer was sent at 20"), "{question}");
@@ -60,7 +60,7 @@ fn an_answer_that_waits_in_a_queue_is_known_by_its_time_where_ids_are_new_at_eac
     let agent = Agent::new(ways, &script);
     let mut visit = Visit::with(&agent);
     visit.attempt();
-    visit.order.waits.move_ms = 0;
+    visit.order.timeouts.move_ms = 0;
     for answer in ["blue", "yes", "no"] {
         let left = visit.said(answer).attempt();
         assert!(left.agent("question").contains("No other answer is sent"), "{}", left.agent("question"));
@@ -95,7 +95,7 @@ fn an_undated_question_is_put_again_only_when_the_agent_has_had_its_time() {
     let agent = Agent::new(ways, &[(Asks("which?"), Good), (Queues(30, &Completes("that one")), Good)]);
     let mut visit = Visit::with(&agent);
     visit.attempt();
-    visit.order.waits.settle_ms = 3_600_000;
+    visit.order.timeouts.settle_ms = 3_600_000;
     assert_eq!(visit.said("blue").attempt().text, "that one");
     // Whoever follows later counts from the answer.
     let agent = Agent::new(
@@ -105,7 +105,7 @@ fn an_undated_question_is_put_again_only_when_the_agent_has_had_its_time() {
     let mut visit = Visit::with(&agent);
     visit.attempt();
     visit.said("blue").attempt();
-    visit.order.waits.settle_ms = 3_600_000;
+    visit.order.timeouts.settle_ms = 3_600_000;
     visit.rewrite(|record| drop(record.insert("sent_at", 1_u64.into())));
     assert!(visit.attempt().agent("question").starts_with("Your answer was sent at 1970"));
 }
@@ -162,7 +162,7 @@ fn an_answer_that_is_with_the_agent_is_not_sent_after_a_crash_either() {
         ("AGENT_UNCLEAR", "unclear"),
         "nothing tells that it has it"
     );
-    visit.order.waits.doubt_ms = 3_600_000;
+    visit.order.timeouts.in_flight_ms = 3_600_000;
     let left = visit.attempt();
     assert!(left.agent("question").ends_with("delete everything?"), "{}", left.agent("question"));
     assert_eq!(agent.sent().len(), 2);

@@ -36,7 +36,7 @@ fn a_reply_that_was_lost_is_looked_for() {
 fn a_reply_that_does_not_come_is_looked_for_beside_the_open_request() {
     let agent = Agent::new(Ways::default(), &[(Completes("ok"), Hangs)]);
     let mut visit = Visit::with(&agent);
-    (visit.order.waits.request_ms, visit.order.waits.reply_ms) = (1_000, 90_000);
+    (visit.order.timeouts.request_ms, visit.order.timeouts.reply_ms) = (1_000, 90_000);
     let (tell, told) = mpsc::channel();
     thread::spawn(move || drop(tell.send(visit.attempt())));
     let left = told.recv_timeout(Duration::from_secs(60)).expect("it does not wait for the reply");
@@ -58,14 +58,14 @@ fn what_is_not_there_yet_is_waited_for_and_not_sent_again() {
     for looks in [0, 1, 30] {
         let agent = Agent::new(Ways::default(), &[(Completes("ok"), TakesLate(looks))]);
         let mut visit = Visit::with(&agent);
-        visit.order.waits.doubt_ms = 60_000;
+        visit.order.timeouts.in_flight_ms = 60_000;
         let left = visit.attempt();
         assert_eq!((left.code(), agent.tasks(), agent.sent().len()), ("ok", 1, 1), "{looks}");
     }
     let agent = Agent::new(Ways::default(), &[(Asks("which?"), Good), (Completes("ok"), TakesLate(30))]);
     let mut visit = Visit::with(&agent);
     visit.attempt();
-    visit.order.waits.doubt_ms = 60_000;
+    visit.order.timeouts.in_flight_ms = 60_000;
     assert_eq!((visit.said("left").attempt().code(), agent.sent().len()), ("ok", 2));
 }
 
@@ -76,7 +76,7 @@ fn what_an_attempt_that_was_killed_has_sent_is_waited_for_by_the_next() {
     assert_eq!(visit.attempt().code(), "AGENT_UNCLEAR", "its looking was cut short");
     // Sent long ago: whoever looks gives an agent that comes up again some time all the same.
     visit.rewrite(|record| drop(record.insert("sent_at", 1_u64.into())));
-    visit.order.waits.look_ms = 60_000;
+    visit.order.timeouts.search_ms = 60_000;
     assert_eq!((visit.attempt().code(), agent.tasks(), agent.sent().len()), ("ok", 1, 1));
 }
 
@@ -89,10 +89,10 @@ fn that_nothing_is_found_is_no_proof_and_a_person_decides() {
         for _ in 0..2 {
             let left = visit.attempt();
             assert_eq!((left.code(), left.agent("said")), ("AGENT_UNCLEAR", "unclear"));
-            let told = left.message();
+            let message = left.message();
             assert!(
-                told.starts_with("The message was sent at 20") && told.contains("nobody knows"),
-                "{told}"
+                message.starts_with("The message was sent at 20") && message.contains("it is not known"),
+                "{message}"
             );
             assert_eq!(agent.sent().len(), heard);
         }
@@ -123,7 +123,7 @@ fn a_reply_may_take_as_long_as_the_step() {
     let hidden = Ways { own_contexts: true, remembers: false, ..Ways::default() };
     let agent = Agent::new(hidden, &[(Completes("ok"), RepliesLate(5))]);
     let mut visit = Visit::with(&agent);
-    visit.order.waits.request_ms = 100;
+    visit.order.timeouts.request_ms = 100;
     let left = visit.attempt();
     assert_eq!((left.code(), agent.tasks(), agent.sent().len()), ("ok", 1, 1), "{}", left.message());
 }
@@ -136,7 +136,7 @@ fn an_agent_that_does_a_message_once_is_sent_it_again_and_nobody_else_is() {
             let agent =
                 Agent::new(Ways { extension, ..ways }, &[(Works, BreaksBefore), (Completes("ok"), Good)]);
             let mut visit = Visit::with(&agent);
-            visit.order.waits.look_ms = 200;
+            visit.order.timeouts.search_ms = 200;
             let code = if extension == once { "ok" } else { "AGENT_UNCLEAR" };
             assert_eq!(visit.attempt().code(), code, "{extension:?}");
             assert_eq!(

@@ -170,7 +170,7 @@ fn an_agent_that_cannot_say_leaves_it_to_a_person() {
     let stage = stage(&agent, "");
     let run = killed_before_the_reply(&stage, &agent, "message/send");
     let doubtful = stage.expect(5, &["resume", &run]);
-    assert!(doubtful.err.contains("nobody knows whether the agent took it"), "{doubtful:?}");
+    assert!(doubtful.err.contains("it is not known whether the agent took it"), "{doubtful:?}");
     stage.expect(5, &["resume", &run]);
     assert_eq!(agent.sent().len(), 1, "nothing is sent in silence");
     stage.expect(0, &["resume", &run, "--in-doubt", "rerun"]);

@@ -5,7 +5,7 @@ use super::{
     job::{Known, at_hand},
 };
 use crate::runner::Job;
-use envoi_agent::{ARGUMENT, ORDER_VARIABLE, Order, SECRET_VARIABLES, TOKEN_VARIABLE, Waits};
+use envoi_agent::{ARGUMENT, ORDER_VARIABLE, Order, SECRET_VARIABLES, TOKEN_VARIABLE, Timeouts};
 use envoi_kernel::{
     event::{Call, Command},
     flow::{AGENT_TOKEN_PREFIX, Step, StepKind},
@@ -77,7 +77,7 @@ fn order(shared: &Shared, job: &Job, dir: &AttemptDir, call: &Call, known: &Know
         files: job.flow.step(&visit.step).and_then(|step| folder(job, step)),
         secrets: known.values.len(),
         hides: !known.all,
-        waits: Waits::within(job.started.timeout_ms),
+        timeouts: Timeouts::within(job.started.timeout_ms),
     }
 }
 
@@ -111,7 +111,7 @@ pub(super) fn withdraw(shared: &Shared, job: &Job) -> io::Result<()> {
         ends_at_ms: None,
         report: place("withdrawn.json"),
         output: place("withdrawn.txt"),
-        waits: Waits { request_ms: WITHDRAWAL_MS, ..Waits::default() },
+        timeouts: Timeouts { request_ms: WITHDRAWAL_MS, ..Timeouts::default() },
         ..order(shared, job, &dir, call, &known)
     };
     plain::write(&place("withdraw.json"), &serde_json::to_vec(&order)?)?;

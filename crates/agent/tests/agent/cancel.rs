@@ -1,4 +1,4 @@
-//! Nobody waits for the agent any more: its task is cancelled, also one that it has never named.
+//! A task that the run does not need any more is cancelled, also one that the agent has never named.
 
 use crate::{
     Visit,
@@ -11,8 +11,8 @@ use crate::{
 };
 use envoi_contract::json::Value;
 
-/// A visit whose message was sent, and whose agent's reply nobody has heard.
-fn lost_sight_of(agent: &Agent) -> Visit {
+/// A visit whose message was sent, and whose record has no reply.
+fn without_reply(agent: &Agent) -> Visit {
     let mut visit = Visit::with(agent);
     visit.attempt();
     visit.rewrite(|record| {
@@ -25,9 +25,9 @@ fn lost_sight_of(agent: &Agent) -> Visit {
 }
 
 #[test]
-fn a_task_that_nobody_has_heard_of_is_looked_for_and_cancelled() {
+fn a_task_without_a_reply_is_searched_and_cancelled() {
     let agent = Agent::new(Ways::default(), &[(Asks("which?"), Good), (Works, Good)]);
-    let left = lost_sight_of(&agent).attempt();
+    let left = without_reply(&agent).attempt();
     assert_eq!((left.code(), left.agent("said")), ("AGENT_CANCELED", "over"));
     assert_eq!((agent.stands(0), agent.sent().len(), agent.tasks()), ("canceled", 1, 1));
 }
@@ -36,10 +36,10 @@ fn a_task_that_nobody_has_heard_of_is_looked_for_and_cancelled() {
 fn where_it_cannot_be_found_nothing_is_sent() {
     let agent =
         Agent::new(Ways { version: "0.3", ..Ways::default() }, &[(Asks("which?"), Good), (Works, Good)]);
-    let left = lost_sight_of(&agent).attempt();
+    let left = without_reply(&agent).attempt();
     assert!(left.code() == "AGENT_UNREACHABLE" && left.message().contains("may go on"), "{}", left.message());
     assert_eq!((agent.stands(0), agent.sent().len()), ("input-required", 1));
-    // What was never sent is nobody's task.
+    // A message that was never sent has begun no task.
     let agent = Agent::new(Ways::default(), &[(Works, Good)]);
     let mut visit = Visit::with(&agent);
     visit.order.denied = true;

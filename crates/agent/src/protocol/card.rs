@@ -1,29 +1,29 @@
-//! Where an agent is spoken to, and how: what its card says.
+//! Finds the endpoint of an agent by its card.
 //!
-//! The card is looked for below the address first, then at its host. The interface is the one of that very address if there is
-//! one, else the first of version 1.0, else the first of 0.3. From the card of a host only what lies at or below the address
-//! will do: another path there may be another agent.
+//! The card is requested below the address first, then at its host. Its interface with that very address is used if there is
+//! one, else the first of version 1.0, else the first of 0.3. The card of a host counts only for interfaces at or below the
+//! address: another path of the host may be another agent.
 //!
-//! Where the flow names the interface itself, the card only says how it is spoken to. That is for agents behind a proxy or a
-//! forwarded port, whose cards name an address that is not reached from here.
+//! If the flow names the interface itself, the card gives only version, tenant and extensions. That is for agents behind a
+//! proxy or a forwarded port, whose cards name an address that cannot be reached from here.
 
-use crate::{
-    SENT_ONCE, USER_ENVELOPE,
-    call::CallError,
-    http::{Http, NoAnswer},
-    record::{Endpoint, Version},
+use crate::protocol::{
+    client::CallError,
+    endpoint::{Endpoint, Version},
+    extension::{SENT_ONCE, USER_ENVELOPE},
+    http::{Http, RequestError},
 };
 use envoi_contract::json::Value;
 use std::net::IpAddr;
 
 const CARD: &str = "/.well-known/agent-card.json";
 
-/// Asks for the card of the agent at `url`. `interface` is the address that is spoken to in place of the card's; `guarded` says
-/// whether a token goes along.
+/// Requests the card of the agent at `url`. `interface` is the address that replaces the card's; `has_token` is whether requests
+/// will carry a token.
 pub(crate) fn find(
     url: &str,
     interface: Option<&str>,
-    guarded: bool,
+    has_token: bool,
     http: &Http,
 ) -> Result<Endpoint, CallError> {
     let refused = |message: String| Err(CallError::Refused(message));
@@ -34,10 +34,11 @@ pub(crate) fn find(
     };
     let mut places = vec![format!("{base}{CARD}"), format!("{origin}{CARD}")];
     places.dedup();
-    let mut told = String::new();
+    let mut last_status = String::new();
     for place in places {
+        // Even a request that may have arrived has changed nothing at the agent.
         let answer = http.get(&place).map_err(|error| match error {
-            NoAnswer::NotSent(message) | NoAnswer::Unknown(message) => CallError::NotSent(message),
+            RequestError::NotSent(message) | RequestError::Unknown(message) => CallError::NotSent(message),
         })?;
         match answer.status {
             200..=299 => {
@@ -47,28 +48,29 @@ pub(crate) fn find(
                 })?;
                 let Some(interface) = interface else {
                     let within = Some(base).filter(|base| !place.starts_with(base));
-                    let endpoint = choose(&card, url, within).map_err(CallError::Refused)?;
-                    return safe(endpoint, origin, guarded);
+                    let endpoint = choose(&card, url, within)?;
+                    return checked(endpoint, origin, has_token);
                 };
-                return at_interface(&card, interface, guarded);
+                return at_interface(&card, interface, has_token);
             }
             500..=599 => return Err(CallError::NotSent(format!("{place} answered {}", answer.status))),
-            status => told = format!("{place} answered {status}"),
+            status => last_status = format!("{place} answered {status}"),
         }
     }
-    refused(format!("the agent has no card: {told}"))
+    refused(format!("the agent has no card: {last_status}"))
 }
 
-/// The interface that the flow names, spoken to as the card says. The flow names its host too, so that is where a token goes.
-fn at_interface(card: &Value, interface: &str, guarded: bool) -> Result<Endpoint, CallError> {
+/// The interface that the flow names, with the version, tenant and extensions of the card. A token may go to its host, because
+/// the flow names it.
+fn at_interface(card: &Value, interface: &str, has_token: bool) -> Result<Endpoint, CallError> {
     let Some((origin, _)) = split(interface) else {
         return Err(CallError::Refused(format!("`interface` is `{interface}`, which is no address")));
     };
-    let said = choose(card, interface, None).map_err(CallError::Refused)?;
-    safe(Endpoint { url: interface.to_owned(), ..said }, origin, guarded)
+    let of_card = choose(card, interface, None)?;
+    checked(Endpoint { url: interface.to_owned(), ..of_card }, origin, has_token)
 }
 
-/// Scheme and host, and the address without what stands behind its path.
+/// Scheme and host, and the address without query and fragment. `None` if it is no HTTP address.
 fn split(url: &str) -> Option<(&str, &str)> {
     let base = url.split(['?', '#']).next()?.trim_end_matches('/');
     let rest = ["http://", "https://"].iter().find_map(|scheme| {
@@ -80,26 +82,26 @@ fn split(url: &str) -> Option<(&str, &str)> {
     if host.is_empty() { None } else { Some((base.get(..end)?, base)) }
 }
 
-/// A token goes to the host that the flow names, and not in clear text.
-fn safe(endpoint: Endpoint, origin: &str, guarded: bool) -> Result<Endpoint, CallError> {
-    let Some((other, _)) = split(&endpoint.url) else {
+/// The endpoint, if a token may go there: to the host that the flow names only, and not in clear text.
+fn checked(endpoint: Endpoint, origin: &str, has_token: bool) -> Result<Endpoint, CallError> {
+    let Some((host, _)) = split(&endpoint.url) else {
         return Err(CallError::Refused(format!("its card names `{}`, which is no address", endpoint.url)));
     };
-    if guarded && !other.eq_ignore_ascii_case(origin) {
+    if has_token && !host.eq_ignore_ascii_case(origin) {
         let message = format!(
-            "its card names another host, {other}, and the token is for {origin}; name in `url` the host that is right, or \
+            "its card names another host, {host}, and the token is for {origin}; name in `url` the host that is right, or \
              in `interface` the address that is to be used in place of the card's"
         );
         return Err(CallError::Refused(message));
     }
-    if guarded && !keeps_secrets(other) {
-        return Err(CallError::Refused(format!("the token would travel to {other} in clear text")));
+    if has_token && !is_encrypted_or_local(host) {
+        return Err(CallError::Refused(format!("the token would travel to {host} in clear text")));
     }
     Ok(endpoint)
 }
 
-/// Encrypted, or within this machine.
-fn keeps_secrets(origin: &str) -> bool {
+/// Whether requests to it are encrypted, or stay on this machine.
+fn is_encrypted_or_local(origin: &str) -> bool {
     let lower = origin.to_ascii_lowercase();
     let Some(host) = lower.strip_prefix("http://") else { return true };
     let host = match host.rsplit_once(':') {
@@ -110,14 +112,15 @@ fn keeps_secrets(origin: &str) -> bool {
     host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// `within` is the path that is meant, where the card is that of its host.
-fn choose(card: &Value, url: &str, within: Option<&str>) -> Result<Endpoint, String> {
+/// The interface of the card for `url`. `within` is the path that counts, if the card is that of the host.
+fn choose(card: &Value, url: &str, within: Option<&str>) -> Result<Endpoint, CallError> {
     let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     let list = |name: &str| card.get(name).and_then(Value::as_array).unwrap_or_default();
     let extensions = card.get("capabilities").and_then(|can| can.get("extensions"));
     let extensions = extensions.and_then(Value::as_array).unwrap_or_default();
     let named = |uri: &str| extensions.iter().any(|one| text(one, "uri").as_deref() == Some(uri));
-    let (envelope, once) = (named(USER_ENVELOPE), named(SENT_ONCE));
+    let envelope = named(USER_ENVELOPE);
+    let once = named(SENT_ONCE);
     let mut all = Vec::new();
     for one in list("supportedInterfaces") {
         let version = version(text(one, "protocolVersion").as_deref());
@@ -127,7 +130,7 @@ fn choose(card: &Value, url: &str, within: Option<&str>) -> Result<Endpoint, Str
             all.push(Endpoint { url, version, tenant: text(one, "tenant"), envelope, once });
         }
     }
-    // How a card of 0.3 says it.
+    // A card of 0.3 has its addresses elsewhere.
     let old = |url: String| Endpoint { url, version: Version::V03, tenant: None, envelope, once };
     if text(card, "preferredTransport").is_none_or(|transport| transport == "JSONRPC") {
         all.extend(text(card, "url").map(old));
@@ -148,15 +151,15 @@ fn choose(card: &Value, url: &str, within: Option<&str>) -> Result<Endpoint, Str
         };
         all.retain(|one| below(&one.url));
         if all.is_empty() {
-            return Err(format!(
+            return Err(CallError::Refused(format!(
                 "there is no card below `{base}`, and the card of its host names no JSON-RPC interface there; name in \
                  `url` the host, or in `interface` the address that is meant"
-            ));
+            )));
         }
     }
-    newest(all.iter().filter(same).collect())
-        .or_else(|| newest(all.iter().collect()))
-        .ok_or_else(|| "its card names no JSON-RPC interface of A2A 1.0 or 0.3".to_owned())
+    newest(all.iter().filter(same).collect()).or_else(|| newest(all.iter().collect())).ok_or_else(|| {
+        CallError::Refused("its card names no JSON-RPC interface of A2A 1.0 or 0.3".to_owned())
+    })
 }
 
 fn version(text: Option<&str>) -> Option<Version> {
@@ -176,8 +179,9 @@ mod tests {
     }
 
     fn chosen_from(card: &str, url: &str, within: Option<&str>) -> Result<(String, &'static str), String> {
-        let endpoint = choose(&Value::parse_str(card).unwrap(), url, within)?;
-        Ok((endpoint.url, endpoint.version.word()))
+        let endpoint =
+            choose(&Value::parse_str(card).unwrap(), url, within).map_err(|error| error.to_string())?;
+        Ok((endpoint.url, endpoint.version.as_str()))
     }
 
     #[test]
@@ -210,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_says_by_extensions_what_it_takes_and_that_it_does_a_message_once() {
+    fn extensions_of_a_card_name_what_its_agent_takes_and_that_it_handles_a_message_once() {
         for (uri, envelope, once) in
             [(USER_ENVELOPE, true, false), (SENT_ONCE, false, true), ("urn:other", false, false)]
         {
@@ -226,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_card_of_a_host_speaks_for_a_path_only_if_it_names_it() {
+    fn the_card_of_a_host_counts_for_a_path_only_if_it_names_it() {
         let card = r#"{"supportedInterfaces":[
             {"url":"https://a/a2a","protocolBinding":"JSONRPC","protocolVersion":"1.0"},
             {"url":"https://a/a2a/fix/old","protocolBinding":"JSONRPC","protocolVersion":"0.3"}]}"#;
@@ -259,15 +263,18 @@ mod tests {
         )
         .unwrap();
         let found = at_interface(&card, "https://a.test/agent", true).unwrap();
-        assert_eq!((found.url.as_str(), found.version.word()), ("https://a.test/agent", "1.0"));
-        assert!(found.tenant.as_deref() == Some("t") && found.once, "what the card says else holds");
+        assert_eq!((found.url.as_str(), found.version.as_str()), ("https://a.test/agent", "1.0"));
+        assert!(
+            found.tenant.as_deref() == Some("t") && found.once,
+            "tenant and extensions are those of the card"
+        );
         let of_v03 = at_interface(&card, "http://inside:8080/old", false).unwrap();
-        assert_eq!(of_v03.version.word(), "0.3", "one that the card names is spoken to as it says");
+        assert_eq!(of_v03.version.as_str(), "0.3", "the version is that of the interface in the card");
         for (interface, why) in [("http://a.test/agent", "in clear text"), ("a.test", "no address")] {
-            let Err(CallError::Refused(told)) = at_interface(&card, interface, true) else {
+            let Err(CallError::Refused(message)) = at_interface(&card, interface, true) else {
                 panic!("{interface}")
             };
-            assert!(told.contains(why), "{told}");
+            assert!(message.contains(why), "{message}");
         }
         assert!(at_interface(&Value::parse_str("{}").unwrap(), "https://a.test", true).is_err());
     }
@@ -278,7 +285,7 @@ mod tests {
             let url = url.to_owned();
             Endpoint { url, version: Version::V1, tenant: None, envelope: false, once: false }
         };
-        for (url, origin, guarded, expected) in [
+        for (url, origin, has_token, expected) in [
             ("https://a.test/rpc", "https://a.test", true, true),
             ("https://b.test/rpc", "https://a.test", true, false),
             ("https://b.test/rpc", "https://a.test", false, true),
@@ -289,7 +296,7 @@ mod tests {
             ("http://localhost/rpc", "http://localhost", true, true),
             ("file:///etc/passwd", "https://a.test", false, false),
         ] {
-            assert_eq!(safe(at(url), origin, guarded).is_ok(), expected, "{url}");
+            assert_eq!(checked(at(url), origin, has_token).is_ok(), expected, "{url}");
         }
         assert_eq!(split("https://a.test:1/x/y/?q=1"), Some(("https://a.test:1", "https://a.test:1/x/y")));
         assert_eq!(split("https://a.test"), Some(("https://a.test", "https://a.test")));

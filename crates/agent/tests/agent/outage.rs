@@ -1,4 +1,4 @@
-//! An agent that is away for a while is waited for, and nothing of what it was told is lost.
+//! An attempt waits for an agent that cannot be reached for a while, and no message is lost.
 
 use crate::{
     Visit,
@@ -35,14 +35,14 @@ fn a_task_is_followed_through_whatever_stands_before_the_agent_meanwhile() {
 }
 
 #[test]
-fn silence_ends_with_the_time_of_the_step_and_refusals_before() {
+fn an_outage_is_tolerated_as_long_as_the_step_may_take_and_refusals_for_less() {
     for status in ["503 Service Unavailable", "404 Not Found"] {
         let agent = Agent::new(Ways::default(), &[(Works, Good)]);
         let mut visit = Visit::with(&agent);
-        let waits = &mut visit.order.waits;
+        let timeouts = &mut visit.order.timeouts;
         match status {
-            "404 Not Found" => waits.refusal_ms = 0,
-            _ => waits.silence_ms = 0,
+            "404 Not Found" => timeouts.refusal_ms = 0,
+            _ => timeouts.outage_ms = 0,
         }
         let watching = agent.clone();
         let follows = std::thread::spawn(move || {
@@ -95,13 +95,13 @@ fn why_an_answer_was_wrong_is_asked_for_until_the_agent_is_there() {
 fn a_person_is_asked_about_a_message_while_the_agent_is_away() {
     let agent = Agent::new(Ways::default(), &[(Works, TakesLate(10_000)), (Completes("ok"), Good)]);
     let mut visit = Visit::with(&agent);
-    (visit.order.waits.reply_ms, visit.order.waits.silence_ms) = (2_000, 3_600_000);
+    (visit.order.timeouts.reply_ms, visit.order.timeouts.outage_ms) = (2_000, 3_600_000);
     let watching = agent.clone();
     let away = std::thread::spawn(move || {
         watching.wait_for("SendMessage", 1);
         watching.is_away(&["503 Service Unavailable"; 10_000]);
     });
-    visit.order.waits.doubt_ms = 60_000;
+    visit.order.timeouts.in_flight_ms = 60_000;
     let left = visit.attempt();
     away.join().unwrap();
     assert_eq!((left.code(), left.agent("said")), ("AGENT_UNCLEAR", "unclear"));

@@ -1,6 +1,6 @@
-//! Masking of secrets in what an agent says, before it is written down.
+//! Masking of secrets in the agent's words, before they are written to a file.
 //!
-//! Does not know how a secret is found: the program that calls [`crate::run`] brings that along.
+//! How a secret is found is not decided here: the program that calls [`crate::run`] passes a [`Mask`].
 
 use envoi_contract::json::Value;
 
@@ -9,19 +9,19 @@ pub trait Mask: Send + Sync {
     /// The text, masked.
     fn text(&self, text: &str) -> String;
 
-    /// The value, masked; it stays a value of its kind as far as it can.
+    /// The value, masked. It keeps its JSON type where that is possible.
     fn value(&self, value: &Value) -> Value;
 
-    /// Whether a secret stands in the text.
+    /// Whether the text contains a secret.
     fn is_in(&self, text: &str) -> bool {
         self.text(text) != text
     }
 }
 
-/// For attempts of which a secret cannot be had any more: nothing that an agent says is written down.
+/// For attempts whose secrets cannot be read any more: it masks every text completely.
 pub struct Everything;
 
-/// What stands in place of it.
+/// Replaces the whole text.
 const LEFT_OUT: &str = "(left out: a secret cannot be had, so what the agent says cannot be masked)";
 
 impl Mask for Everything {

@@ -1,0 +1,86 @@
+//! What has been sent to an agent for one visit: written to disk before a message is sent and after the reply.
+//!
+//! One file for all attempts of the visit that are about one task. Because it is durable when [`Record::save`] returns, no
+//! message is sent twice.
+
+use crate::{
+    input::mask::Mask,
+    protocol::{endpoint::Endpoint, question::Question},
+};
+use envoi_contract::json::Value;
+use serde::{Deserialize, Serialize};
+use std::{
+    fs::{self, File},
+    io::{self, Write as _},
+    path::Path,
+};
+
+/// See the module. Messages are counted by their turn.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    /// The agent's endpoint, so that later attempts use the same one.
+    pub(crate) endpoint: Option<Endpoint>,
+    /// The id of the context, as the agent gave it.
+    pub(crate) context: Option<String>,
+    /// The id of the task, once the agent has given it.
+    pub(crate) task: Option<String>,
+    /// The message that may have been sent.
+    pub(crate) intent: Option<u32>,
+    /// How often it may have been sent.
+    #[serde(default)]
+    pub(crate) sends: u32,
+    /// When it was sent last: Unix time in milliseconds.
+    #[serde(default)]
+    pub(crate) sent_at: Option<i64>,
+    /// The last message that the agent has accepted.
+    pub(crate) taken: Option<u32>,
+    /// The last question of the task that was put to a person.
+    #[serde(default)]
+    pub(crate) question: Option<Question>,
+    /// The question to which an answer may have been sent last.
+    #[serde(default)]
+    pub(crate) answered: Option<Question>,
+    /// The agent's answer without a task.
+    #[serde(default)]
+    pub(crate) reply: Option<Value>,
+}
+
+impl Record {
+    /// Reads the record of earlier attempts; empty if there is none.
+    pub(crate) fn load(path: &Path) -> io::Result<Self> {
+        match fs::read(path) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(io::Error::from),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The part of it that may be written to a file. An address or an id that contains a secret is left out, because masked it
+    /// would be another one: later attempts request the card again, and do not know the task. Questions and the reply are masked
+    /// already.
+    pub(crate) fn masked(&self, mask: &dyn Mask) -> Self {
+        let is_clean = |text: &String| !mask.is_in(text);
+        let endpoint = self.endpoint.clone();
+        Self {
+            endpoint: endpoint.filter(|known| is_clean(&known.url) && known.tenant.iter().all(is_clean)),
+            context: self.context.clone().filter(is_clean),
+            task: self.task.clone().filter(is_clean),
+            ..self.clone()
+        }
+    }
+
+    /// Replaces the file. The content and the name are durable when it returns.
+    pub(crate) fn save(&self, path: &Path) -> io::Result<()> {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(folder)?;
+        if let Some(above) = folder.parent() {
+            File::open(above)?.sync_all()?;
+        }
+        let temp = path.with_extension("tmp");
+        let mut file = File::create(&temp)?;
+        file.write_all(&serde_json::to_vec_pretty(self)?)?;
+        file.sync_all()?;
+        fs::rename(&temp, path)?;
+        File::open(folder)?.sync_all()
+    }
+}

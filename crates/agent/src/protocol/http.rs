@@ -1,0 +1,126 @@
+//! One HTTP request, and whether it can have arrived.
+//!
+//! Follows no redirect (a token goes where the flow says, or nowhere) and uses no proxy of the environment. Each request has a
+//! connection of its own: if the agent closed a reused one, it would be unclear whether the request arrived.
+
+use std::{
+    io::ErrorKind,
+    time::{Duration, Instant},
+};
+use ureq::{
+    Agent, Error, Timeout,
+    tls::{RootCerts, TlsConfig},
+};
+
+/// Largest body of an answer.
+const MAX_BODY_BYTES: u64 = 64 * 1024 * 1024;
+
+/// An answer, whatever its status.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: Vec<u8>,
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(crate) enum RequestError {
+    /// There was no connection: the request was not sent.
+    NotSent(String),
+    /// The request may have been sent.
+    Unknown(String),
+}
+
+/// An HTTP client with a timeout for each request.
+pub(crate) struct Http {
+    agent: Agent,
+    timeout: Duration,
+    /// The deadline for all requests together.
+    deadline: Option<Instant>,
+}
+
+impl Http {
+    pub(crate) fn new(timeout: Duration) -> Self {
+        let trust = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build();
+        let agent = Agent::config_builder()
+            .timeout_global(Some(timeout))
+            .http_status_as_error(false)
+            .timeout_connect(Some(timeout))
+            .max_redirects(0)
+            .max_idle_connections(0)
+            .max_idle_connections_per_host(0)
+            .proxy(None)
+            .tls_config(trust)
+            .user_agent("envoi")
+            .build()
+            .new_agent();
+        Self { agent, timeout, deadline: None }
+    }
+
+    /// With one deadline for all requests together.
+    pub(crate) fn with_deadline(deadline: Instant) -> Self {
+        let left = deadline.saturating_duration_since(Instant::now());
+        Self { deadline: Some(deadline), ..Self::new(left) }
+    }
+
+    /// The timeout of the next request: `timeout`, or less if the deadline is nearer.
+    fn time_left(&self, timeout: Duration) -> Result<Duration, RequestError> {
+        let Some(deadline) = self.deadline else { return Ok(timeout) };
+        let left = deadline.saturating_duration_since(Instant::now()).min(timeout);
+        if left.is_zero() { Err(RequestError::NotSent("no time is left".to_owned())) } else { Ok(left) }
+    }
+
+    pub(crate) fn get(&self, url: &str) -> Result<Answer, RequestError> {
+        let timeout = self.time_left(self.timeout)?;
+        let request = self.agent.get(url).config().timeout_global(Some(timeout)).build();
+        answer(request.header("accept", "application/json").call(), timeout, self.timeout)
+    }
+
+    /// `timeout` replaces the client's for a request that may take long. The connection still has the client's timeout.
+    pub(crate) fn post(
+        &self,
+        url: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+        timeout: Option<Duration>,
+    ) -> Result<Answer, RequestError> {
+        let timeout = self.time_left(timeout.unwrap_or(self.timeout))?;
+        let request = self.agent.post(url).config().timeout_global(Some(timeout)).build();
+        let mut request = request.header("content-type", "application/json");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        answer(request.send(body), timeout, self.timeout)
+    }
+}
+
+fn answer(
+    got: Result<ureq::http::Response<ureq::Body>, Error>,
+    timeout: Duration,
+    connect_timeout: Duration,
+) -> Result<Answer, RequestError> {
+    let mut response = got.map_err(|error| request_error(&error, timeout, connect_timeout.min(timeout)))?;
+    let status = response.status().as_u16();
+    let body = response.body_mut().with_config().limit(MAX_BODY_BYTES).read_to_vec();
+    let body = body.map_err(|error| RequestError::Unknown(format!("its answer cannot be read: {error}")))?;
+    Ok(Answer { status, body })
+}
+
+fn request_error(error: &Error, timeout: Duration, connect_timeout: Duration) -> RequestError {
+    match error {
+        // The text of both errors may contain the token, so it is not shown.
+        Error::BadUri(_) => RequestError::NotSent("the address cannot be used".to_owned()),
+        Error::Http(_) => RequestError::NotSent("the address or the token cannot be sent".to_owned()),
+        Error::HostNotFound | Error::ConnectionFailed => {
+            RequestError::NotSent(format!("no connection: {error}"))
+        }
+        Error::Tls(_) | Error::Rustls(_) => RequestError::NotSent(format!("no safe connection: {error}")),
+        Error::Io(io) if io.kind() == ErrorKind::ConnectionRefused => {
+            RequestError::NotSent("no connection: nothing listens there".to_owned())
+        }
+        Error::Timeout(Timeout::Resolve | Timeout::Connect) => {
+            RequestError::NotSent(format!("no connection within {} s", connect_timeout.as_secs_f32()))
+        }
+        Error::Timeout(_) => RequestError::Unknown(format!("no answer within {} s", timeout.as_secs_f32())),
+        other => RequestError::Unknown(format!("the connection broke: {other}")),
+    }
+}

@@ -1,0 +1,81 @@
+//! Polls the task until it is over, or until it has a question for a person.
+//!
+//! A question is answered once: while the task waits with a question that has its answer, nothing more is sent.
+
+use super::{Session, outage::Outage};
+use crate::{
+    files::{log, report::Outcome},
+    protocol::{
+        client::CallError,
+        task::{State, Task},
+    },
+};
+
+impl Session<'_> {
+    /// Polls the task to the end of this attempt. `known` is the task in the agent's last reply.
+    pub(super) fn poll(&mut self, known: Option<Box<Task>>) -> Result<Outcome, Outcome> {
+        let Some(id) = self.record.task.clone() else {
+            return Err(Outcome::MachineFailed("there is no task to follow".to_owned()));
+        };
+        self.stop.set_task(&id);
+        let mut wait = self.first_poll();
+        let mut outage = Outage::default();
+        let mut known = known;
+        let mut logged = None;
+        let mut before = None;
+        loop {
+            if let Some(task) = known.take() {
+                if logged != Some(task.state) {
+                    log::print(&format!("task {id} is {}", task.state.as_str()));
+                    logged = Some(task.state);
+                }
+                if task.state.waits() {
+                    if let Some(prompt) = self.prompt(&task, before.as_ref()) {
+                        return self.raise_question(*task, prompt.preface.as_deref());
+                    }
+                    if before.is_none() {
+                        log::print(&format!("it still asks what was answered at {}", self.sent_at()));
+                        // The next question is compared with this one, so the agent's clock has to advance.
+                        wait = wait.max(self.compare_wait());
+                    }
+                    before = Some(task.question);
+                } else if task.state != State::Working {
+                    return Ok(Outcome::Task(task, self.endpoint.clone()));
+                }
+            }
+            self.stop.pause(wait);
+            wait = self.longer(wait);
+            match self.client.get(&self.endpoint, &id) {
+                Ok(task) => {
+                    outage.end();
+                    known = Some(Box::new(task));
+                }
+                Err(CallError::TaskNotFound) => return Err(Outcome::TaskLost(id)),
+                Err(error) if outage.is_tolerated(&error, &self.order.timeouts) => {}
+                Err(error) => return Err(out_of_reach(&error, &id)),
+            }
+        }
+    }
+
+    /// The task now. Waits for an agent that cannot be reached.
+    pub(super) fn current_task(&self) -> Result<Task, Outcome> {
+        let id = self.record.task.clone().unwrap_or_default();
+        let mut outage = Outage::default();
+        let mut wait = self.first_poll();
+        loop {
+            match self.client.get(&self.endpoint, &id) {
+                Ok(task) => return Ok(task),
+                Err(CallError::TaskNotFound) => return Err(Outcome::TaskLost(id)),
+                Err(error) if outage.is_tolerated(&error, &self.order.timeouts) => {}
+                Err(error) => return Err(out_of_reach(&error, &id)),
+            }
+            self.stop.pause(wait);
+            wait = self.longer(wait);
+        }
+    }
+}
+
+/// The agent gives no news of a task any more.
+fn out_of_reach(error: &CallError, task: &str) -> Outcome {
+    Outcome::Unreachable(format!("{error}; task {task} may still go on there"))
+}
