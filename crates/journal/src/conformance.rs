@@ -86,10 +86,10 @@ fn commit_now(depot: &dyn Depot, journal: &dyn Journal, commit: Commit) -> Resul
 }
 
 fn submit(journal: &dyn Journal, commit: Commit) -> mpsc::Receiver<Result<Receipt, CommitError>> {
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     // A check that has failed meanwhile no longer listens.
-    journal.submit(commit, Box::new(move |outcome| drop(tell.send(outcome))));
-    told
+    journal.submit(commit, Box::new(move |outcome| drop(sender.send(outcome))));
+    receiver
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! Events are the truth. They are committed by one writer thread that owns its connection ([`Writer`]); rows that people
 //! ask for ([`RunRow`], [`HandoffRow`], [`InboxRow`]) and files that steps read ([`files`]) are folded from them and can be
-//! rebuilt at any time ([`repair`]). Who is to be told of an event ([`Delivery`]) is committed with it, and is truth too.
+//! rebuilt at any time ([`repair()`]). The notices of an event ([`Delivery`]) are committed with it, and are truth too.
 //! Only this crate knows SQL. It decides nothing about a run: what an event means is the kernel's, when a snapshot is due
 //! is the engine's.
 //!

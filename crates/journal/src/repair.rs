@@ -52,7 +52,7 @@ pub struct RepairReport {
     pub mended_files: Vec<PathBuf>,
     /// Leftovers of writes that were interrupted.
     pub swept: u64,
-    /// Runs whose snapshot was dropped, because that was asked for.
+    /// Runs whose snapshot was dropped, because the options require it.
     pub dropped_snapshots: Vec<String>,
 }
 
@@ -80,7 +80,7 @@ pub enum RepairError {
     /// The rows could not be rebuilt; they are as they were.
     #[error("the rows cannot be rebuilt")]
     Rows(#[source] CommitError),
-    /// The rows are rebuilt, but another engine has taken over, or nobody can tell; files were not, or not all, restored.
+    /// The rows are rebuilt, but another engine has taken over, or that is not known; files were not, or not all, restored.
     #[error("the files cannot be restored")]
     Fence(#[source] CommitError),
     /// The store could not be read.
@@ -113,7 +113,7 @@ impl RepairError {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RepairOptions {
     /// Drop the snapshots of all runs whose events are whole, so that they are loaded from their events: for when a
-    /// snapshot cannot be understood, which only its reader can tell. A run with a gap keeps its snapshot, which may be all
+    /// snapshot cannot be decoded, which only the kernel can find out. A run with a gap keeps its snapshot, which may be all
     /// that is left of its state.
     pub drop_snapshots: bool,
 }

@@ -243,7 +243,7 @@ pub(crate) fn ended(status: EndStatus) -> Event {
     })
 }
 
-/// The result of an attempt that had been settled before, with a file nobody wants any more.
+/// The result of an attempt that had been settled before, with a file that is no longer wanted.
 pub(crate) fn late(name: &str, nth: u32) -> Event {
     let Event::AttemptSettled(mut settled) = settled(name, nth, &[("a.py", Some(b"late"))]) else {
         unreachable!()

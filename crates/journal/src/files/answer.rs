@@ -1,10 +1,10 @@
 //! An answer as the next steps find it: one document (`ENVOI_ANSWER`), and a folder with the files that came with it.
 //!
 //! Owns the form of the document. Its `text` and `attachments` are contract 5's; the members after them say which question
-//! was answered, how, by whom, and where each file lies. A file that the store does not have is named as unreadable, and
-//! is in nobody's way.
+//! was answered, how, by whom, and where each file lies. A file that the store does not have is named as
+//! unreadable, and stops nothing.
 
-use super::Files;
+use super::run_files::RunFiles;
 use crate::model::{error::FileError, rows::InboxRow};
 use envoi_contract::{
     digest::Digest,
@@ -20,7 +20,7 @@ use std::{
 
 /// Writes again what is missing or differs.
 pub(super) fn restore(
-    files: &Files<'_>,
+    files: &RunFiles<'_>,
     asked: &InboxRow,
     (at, answered): (Timestamp, &InterruptAnswered),
     written: &mut Vec<PathBuf>,
@@ -43,7 +43,7 @@ pub(super) fn restore(
 
 /// Puts a file in its place; `Err` inside says why it cannot be read.
 fn attach(
-    files: &Files<'_>,
+    files: &RunFiles<'_>,
     attachment: &AttachmentRef,
     path: &Path,
     written: &mut Vec<PathBuf>,

@@ -3,8 +3,8 @@
 //! Reports and texts come from the store by their digests. What else an attempt wrote (its streams, which only people and a
 //! critic's feedback read) is linked from the other run's folder, where that is still there.
 
-use super::{Files, beneath::PathBeneath};
-use crate::model::error::FileError;
+use super::run_files::RunFiles;
+use crate::{folder::beneath::PathBeneath, model::error::FileError};
 use envoi_kernel::event::{AttemptSettled, Event, Record, RunForked};
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ const REPORT: &str = "report.json";
 const STREAMS: [&str; 2] = ["stdout", "stderr"];
 
 /// Writes again what is missing or differs.
-pub(super) fn restore(files: &Files<'_>, written: &mut Vec<PathBuf>) -> Result<(), FileError> {
+pub(super) fn restore(files: &RunFiles<'_>, written: &mut Vec<PathBuf>) -> Result<(), FileError> {
     let records = files.reader.records(files.run, 0, None)?;
     let Some((lived, forked)) = lived(&records) else { return Ok(()) };
     let settled = lived.iter().filter_map(|record| match &record.event {
@@ -38,7 +38,7 @@ fn lived(records: &[Record]) -> Option<(&[Record], &RunForked)> {
 }
 
 fn take_over(
-    files: &Files<'_>,
+    files: &RunFiles<'_>,
     forked: &RunForked,
     settled: &AttemptSettled,
     written: &mut Vec<PathBuf>,

@@ -61,7 +61,7 @@ impl<'a> PathBeneath<'a> {
 
     /// As [`PathBeneath::find`]; makes the folders that are missing.
     pub(crate) fn make(root: &Path, target: &'a Path) -> Result<Self, Blocked> {
-        // A path that is too long for one call could be made folder by folder, but nobody could open it.
+        // A path that is too long for one call could be made folder by folder, but could not be opened.
         match fs::symlink_metadata(target) {
             Err(source) if source.kind() == io::ErrorKind::InvalidFilename => Err(failed(target, source)),
             _ => Self::walk(root, target, true),

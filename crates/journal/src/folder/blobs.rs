@@ -188,7 +188,7 @@ impl Blobs {
         let place = self.layout.blob(&digest);
         let spot = self.spot(&place)?;
         if self.write_to(&digest, &mut io::sink()).is_ok() {
-            // Whoever put it may have been killed before its name was durable.
+            // The process that put it may have been killed before its name was durable.
             return spot.sync().map_err(|error| failed(&place, error));
         }
         let (temporary, mut file) = beneath::temporary(&self.layout)?;
@@ -207,7 +207,7 @@ impl Blobs {
         renamed.map_err(|error| failed(&place, error))
     }
 
-    /// Where content lies or will lie. Its folder is there and stays, whoever made it; that is made sure once a process.
+    /// Where content lies or will lie. The first call in a process makes its folder, if it is missing, and makes that durable.
     fn spot<'p>(&self, place: &'p Path) -> Result<PathBeneath<'p>, BlobError> {
         let folder = durable::parent(place);
         let known = || self.durable.lock().unwrap_or_else(PoisonError::into_inner);

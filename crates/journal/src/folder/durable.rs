@@ -24,7 +24,7 @@ pub(crate) fn create_folders(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes an empty file, if there is none, that nobody but its owner may read. SQLite gives the files beside it the same mode.
+/// Makes an empty file, if there is none, that only its owner may read. SQLite gives the files beside it the same mode.
 pub(crate) fn make_private(path: &Path) -> io::Result<()> {
     File::options().write(true).create(true).truncate(false).mode(0o600).open(path).map(drop)
 }

@@ -1,4 +1,4 @@
-//! Who is the engine: whoever holds the flock of `engine.lock`, as long as the path still names that very file.
+//! Which process is the engine: the one that holds the flock of `engine.lock`, as long as the path still names that file.
 //!
 //! Owns taking, announcing, handing over and taking over. Does not fence the database: a new holder also takes an epoch
 //! ([`crate::Store::take_epoch`]), because one that was stopped and wakes up still holds the flock of the old file.
@@ -22,12 +22,12 @@ use std::{
 /// while threads still work, stays the holder until the last of them is gone. The descriptor is close-on-exec, so that no
 /// child keeps it past its exec.
 #[derive(Debug)]
-#[must_use = "a lease that nobody keeps can no longer be released"]
+#[must_use = "a lease that is dropped can no longer be released"]
 pub struct Lease {
     /// `None` only while it is being dropped.
     file: Option<File>,
     path: PathBuf,
-    /// Whether it has said who it is.
+    /// Whether it has announced itself.
     announced: AtomicBool,
 }
 
@@ -64,7 +64,7 @@ pub struct Holder {
 pub struct LeaseError {
     /// The lock file.
     pub path: PathBuf,
-    /// What the machine said.
+    /// The error of the machine.
     pub source: io::Error,
 }
 
@@ -78,7 +78,7 @@ impl Lease {
         attempt(&path).map_err(|source| LeaseError { path, source })
     }
 
-    /// Becomes the holder whoever held it, by putting a new file in the old one's place.
+    /// Becomes the holder, whether or not another process is, by putting a new file in the old one's place.
     ///
     /// The old holder keeps the flock of a file that no path names. Take an epoch next: before that it can still commit.
     ///
@@ -98,7 +98,7 @@ impl Lease {
         }
     }
 
-    /// How the lock stands, without taking it. A lock that is shared for this moment is tried again by whoever wants it.
+    /// How the lock stands, without taking it. The lock is held shared for this moment; a process that wants it then tries again.
     ///
     /// # Errors
     /// [`LeaseError`] when the file cannot be read.
@@ -122,7 +122,7 @@ impl Lease {
         write().map_err(|source| LeaseError { path: self.path.clone(), source })
     }
 
-    /// Whether the path still names this lease's file: `false` once somebody has taken over.
+    /// Whether the path still names this lease's file: `false` once another process has taken over.
     #[must_use]
     pub fn is_current(&self) -> bool {
         self.file.as_ref().is_some_and(|file| names(&self.path, file).unwrap_or(false))
@@ -149,7 +149,7 @@ impl Drop for Lease {
 fn look(path: &Path) -> io::Result<Seen> {
     let file = match File::open(path) {
         Ok(file) => file,
-        // Nobody has ever been the engine.
+        // No process has ever been the engine.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Ok(Seen { held: false, changed: None });
         }

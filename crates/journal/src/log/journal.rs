@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// What lasts, for one holder of the lease.
 ///
-/// - A commit is all or nothing; when `done` hears success it is durable and every later read sees it.
+/// - A commit is all or nothing; when `done` gets success the commit is durable and every later read sees it.
 /// - Commits of a run take effect in the order of submission; a wrong `expected` changes nothing.
 /// - Once another holder has taken its epoch, every commit of this one is [`CommitError::Fenced`].
 /// - A snapshot and the records after it are the whole run.

@@ -1,8 +1,8 @@
 //! Which content the lists of artifacts name, remembered.
 //!
-//! A list is content of the store: it never changes, and may be long. Whether one names some content is asked for every list of
+//! A list is content of the store: it never changes, and may be long. Each look-up of content asks this of every list of
 //! a tenant whenever content is looked up, so it is read once and then known by a mark for each file. Nothing is decided from
-//! marks alone: two contents may have one mark, and whoever finds one reads the list.
+//! marks alone: two contents may have one mark, so the caller reads the list when a mark matches.
 
 use envoi_contract::digest::Digest;
 use envoi_kernel::event::FileChange;

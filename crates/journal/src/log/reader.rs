@@ -102,7 +102,7 @@ impl Reader {
         Ok(self.translator.translate(run, self.key(run)?, recorded))
     }
 
-    /// The workspace of a run if it is one of the store that this one is a copy of, and nobody has agreed that both work in it.
+    /// The workspace of a run if it is one of the store that this one is a copy of, and no one has agreed that both work in it.
     ///
     /// # Errors
     /// [`ReadError::Missing`] when there is no such run.
@@ -251,14 +251,14 @@ impl Reader {
         self.records_from(self.key(run)?, from, limit)
     }
 
-    /// Hands over each event of a run, in order; for one that cannot be understood, why.
+    /// Calls `visit` with each event of a run, in order; with the reason for one that cannot be decoded.
     ///
     /// # Errors
     /// [`ReadError::Missing`] when there is no such run; otherwise the machine's.
     pub fn each_event(
         &self,
         run: &RunId,
-        mut heard: impl FnMut(Seq, Result<Record, String>),
+        mut visit: impl FnMut(Seq, Result<Record, String>),
     ) -> Result<(), ReadError> {
         let key = self.key(run)?;
         let mut read = || {
@@ -266,7 +266,7 @@ impl Reader {
             let mut statement = self.conn.prepare_cached(sql)?;
             let mut rows = statement.query([key])?;
             while let Some(row) = rows.next()? {
-                heard(
+                visit(
                     unsigned(row.get("seq")?),
                     projection::record(row).map_err(|error| reason(error).to_string()),
                 );
@@ -460,7 +460,7 @@ impl Reader {
     /// One question, open or not.
     ///
     /// # Errors
-    /// [`ReadError::Missing`] when the run has asked no such question.
+    /// [`ReadError::Missing`] when the run has no such question.
     pub fn question(&self, run: &RunId, interrupt: &InterruptId) -> Result<InboxRow, ReadError> {
         let sql = "SELECT inbox.*, journals.id AS run_id FROM inbox JOIN journals USING (run) \
                    WHERE run = ?1 AND interrupt = ?2";

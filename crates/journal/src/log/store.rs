@@ -89,7 +89,7 @@ impl Store {
     /// that may not be written. [`Store::reader`] reads; whatever would write fails.
     ///
     /// In a folder that may be written SQLite makes `envoi.db-shm` and an empty `-wal` where they are missing. In one that may
-    /// not be, nobody else may change the store meanwhile.
+    /// not be, no other process may change the store meanwhile.
     ///
     /// # Errors
     /// [`OpenError`]: no store, an older or newer one, damage, commits that cannot be read without writing, or the machine.
@@ -125,7 +125,7 @@ impl Store {
     }
 
     /// Makes a copy a store of its own: a new id, and this folder as its place. Attempts that were live in the original are
-    /// in doubt here, whatever their steps say about doubt, and a person is asked. Returns where the original lies, or
+    /// in doubt here, whatever their steps' policy for doubt is, and a person must answer. Returns where the original lies, or
     /// `None` if the store is no copy; then nothing changes.
     ///
     /// To be called by the holder of the lease. `shares_workspaces`: runs that the original has begun may work in its
@@ -315,7 +315,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let layout = Layout::new(folder.path().join("a/.envoi"));
         let epochs = thread::scope(|scope| {
-            // On a slow disk the last ones are told that it is busy, and may try again.
+            // On a slow disk the last ones get `Busy` and may try again.
             let take = || {
                 let mut opened = iter::repeat_with(|| Store::open(layout.clone()));
                 let store =

@@ -98,10 +98,10 @@ impl Writer {
     }
 
     fn put_portion(&self, blobs: Vec<(Digest, Vec<u8>)>) -> Result<(), CommitError> {
-        let (tell, told) = mpsc::channel();
-        let done: Done = Box::new(move |outcome| drop(tell.send(outcome)));
+        let (sender, receiver) = mpsc::channel();
+        let done: Done = Box::new(move |outcome| drop(sender.send(outcome)));
         self.hand_over(Request { work: Work::Contents(blobs), done });
-        told.recv().unwrap_or(Err(CommitError::Closed)).map(drop)
+        receiver.recv().unwrap_or(Err(CommitError::Closed)).map(drop)
     }
 
     fn hand_over(&self, request: Request) {
@@ -119,10 +119,10 @@ impl Writer {
     /// # Errors
     /// [`CommitError`] says why nothing happened.
     pub fn commit(&self, commit: Commit) -> Result<Receipt, CommitError> {
-        let (tell, told) = mpsc::channel();
-        // Nobody else waits for the answer, so that nobody misses it.
-        self.submit(commit, Box::new(move |outcome| drop(tell.send(outcome))));
-        told.recv().unwrap_or(Err(CommitError::Closed))
+        let (sender, receiver) = mpsc::channel();
+        // Sending fails only when the receiver is gone, and then no one waits for the outcome.
+        self.submit(commit, Box::new(move |outcome| drop(sender.send(outcome))));
+        receiver.recv().unwrap_or(Err(CommitError::Closed))
     }
 
     /// Finishes what was submitted, writes the WAL back as far as readers allow, and ends the thread.

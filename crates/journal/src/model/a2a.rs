@@ -14,7 +14,7 @@ pub struct TaskRow {
     pub token: String,
     /// The conversation.
     pub context: String,
-    /// When it was asked for.
+    /// When the start was requested.
     pub at: Timestamp,
 }
 
@@ -41,7 +41,7 @@ pub struct MessageRow {
     pub at: Timestamp,
 }
 
-/// Who is to be told of what happens to a task.
+/// A push configuration: where the events of a task are sent, and how far that has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PushRow {
     /// The task.
@@ -56,13 +56,13 @@ pub struct PushRow {
     pub scheme: Option<String>,
     /// What stands after the scheme.
     pub credentials: Option<String>,
-    /// The id of the token that asked for it.
+    /// The id of the token that made it.
     pub client: String,
-    /// The version of the protocol in which it is told.
+    /// The version of the protocol in which events are sent.
     pub version: String,
-    /// Where this server is for whoever asked: a scheme, a name and a port.
+    /// The address of this server as the client used it: a scheme, a name and a port.
     pub base: String,
-    /// The first event that was not told.
+    /// The first event that was not sent.
     pub next_seq: Seq,
     /// How often in a row it did not work.
     pub tries: u32,
@@ -79,9 +79,9 @@ pub struct PushRow {
 /// How a push configuration stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PushState {
-    /// What happens is told.
+    /// Events are sent.
     Active,
-    /// The task is over, and everything was told.
+    /// The task is over, and every event was sent.
     Done,
     /// It was given up.
     Failed,

@@ -31,7 +31,7 @@ pub struct Commit {
     pub pinned: Option<PinnedFlow>,
     /// Content up to [`crate::INLINE_MAX_BYTES`] each, stored in the same transaction. Larger content is put first.
     pub blobs: Vec<(Digest, Vec<u8>)>,
-    /// Who is to be told of which of these records.
+    /// The notices that these records cause, one a target.
     pub deliveries: Vec<Delivery>,
     /// The state after the last record, if one is due. Replaces the run's earlier one.
     pub snapshot: Option<Snapshot>,

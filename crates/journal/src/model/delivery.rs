@@ -8,12 +8,12 @@ use envoi_kernel::{
     notify::Moment,
 };
 
-/// One target that is to be told of one event. Belongs to the [`Commit`] of that event.
+/// A notice of one event for one target. Belongs to the [`crate::Commit`] of that event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
     /// The event; one of the commit's own.
     pub seq: Seq,
-    /// What it is to those who are told.
+    /// The kind of notice.
     pub kind: Moment,
     /// The same for every try.
     pub id: String,

@@ -3,7 +3,7 @@
 use envoi_contract::digest::Digest;
 use std::{error::Error, io, path::PathBuf, sync::Arc};
 
-/// What the database or the machine said, shared by all who were in the same transaction.
+/// The error of the database or the machine, shared by all commits of one transaction.
 pub type Cause = Arc<dyn Error + Send + Sync>;
 
 /// What a caller may do after an error.
@@ -95,7 +95,7 @@ pub enum OpenError {
     Corrupt {
         /// The database.
         path: PathBuf,
-        /// What SQLite said.
+        /// The error of SQLite.
         source: Cause,
     },
     /// The store is a copy, and the one that it was copied from is still there. It may be read; to be used, it has to be
@@ -112,7 +112,7 @@ pub enum OpenError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the machine said.
+        /// The error of the machine.
         source: Cause,
     },
 }
@@ -138,7 +138,7 @@ pub enum CommitError {
     /// Another engine has taken over. This one must not start or acknowledge anything further.
     #[error("another engine has taken over: epoch {current} has replaced {ours}")]
     Fenced {
-        /// The epoch of the writer that asked.
+        /// The epoch of this writer.
         ours: u64,
         /// The epoch that holds now.
         current: u64,
@@ -154,7 +154,7 @@ pub enum CommitError {
     /// The disk, or the database's own limit, is full. The run stands where it stood; make room and ask again.
     #[error("disk full: the journal could not be written: {source}")]
     Full {
-        /// What SQLite said.
+        /// The error of SQLite.
         source: Cause,
     },
     /// Another process kept the database locked for five seconds: an engine that was stopped within a transaction.
@@ -163,7 +163,7 @@ pub enum CommitError {
     /// The machine failed. If it failed within COMMIT, the outcome is unknown until the run is loaded again.
     #[error("the journal could not be written: {source}")]
     Io {
-        /// What SQLite said.
+        /// The error of SQLite.
         source: Cause,
         /// Whether COMMIT itself failed, so that a crash might still show this commit.
         unknown: bool,
@@ -226,7 +226,7 @@ pub enum ReadError {
     /// The machine failed.
     #[error("the store cannot be read: {source}")]
     Io {
-        /// What SQLite said.
+        /// The error of SQLite.
         source: Cause,
     },
 }
@@ -248,16 +248,16 @@ impl ReadError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BlobError {
-    /// Nobody stored it, or it was removed.
+    /// It was never stored, or it was removed.
     #[error("content `{digest}` is not in the store")]
     Missing {
-        /// What was asked for.
+        /// The digest of the wanted content.
         digest: Digest,
     },
     /// What is there is not what was stored.
     #[error("content `{expected}` is damaged: what is in `{place}` has digest `{found}`")]
     Damaged {
-        /// What was asked for.
+        /// The digest of the wanted content.
         expected: Digest,
         /// What is there.
         found: Digest,
@@ -267,7 +267,7 @@ pub enum BlobError {
     /// What is there is a folder, a pipe, a link or a device: something else than was stored.
     #[error("content `{expected}` is damaged: what is in `{place}` is not a regular file")]
     NotRegular {
-        /// What was asked for.
+        /// The digest of the wanted content.
         expected: Digest,
         /// Where it should lie.
         place: PathBuf,
@@ -291,7 +291,7 @@ pub enum BlobError {
     /// The database failed.
     #[error("the store cannot be read: {source}")]
     Store {
-        /// What SQLite said.
+        /// The error of SQLite.
         source: Cause,
     },
     /// The machine failed.
@@ -299,7 +299,7 @@ pub enum BlobError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the machine said.
+        /// The error of the machine.
         source: io::Error,
     },
 }
@@ -331,7 +331,7 @@ pub enum FileError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the machine said.
+        /// The error of the machine.
         source: io::Error,
     },
 }

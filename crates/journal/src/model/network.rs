@@ -56,7 +56,7 @@ pub struct StartKey {
     pub tenant: String,
     /// The key of the request.
     pub key: String,
-    /// Of what was asked for.
+    /// Digest of the request's body.
     pub body: Digest,
     /// The run that it is to start.
     pub run: RunId,
@@ -69,7 +69,7 @@ pub struct Upload {
     pub digest: Digest,
     /// How many.
     pub size_bytes: u64,
-    /// Its media type, as whoever brought it says.
+    /// Its media type, as the uploader gave it.
     pub mime: String,
     /// When.
     pub uploaded_at: Timestamp,

@@ -1,4 +1,4 @@
-//! What a reader is told about runs, hand-offs and open questions: the projections as values.
+//! What a reader returns about runs, hand-offs and open questions: the projections as values.
 //!
 //! Owns their shape and how a run's status follows from its row. How rows are folded from events is `projection`'s.
 
@@ -210,7 +210,7 @@ pub struct InboxRow {
     pub question: String,
     /// When it was raised.
     pub raised_at: Timestamp,
-    /// The word of contract 3 for what is asked.
+    /// The word of contract 3 for the kind of question.
     pub kind: InterruptKind,
     /// When it lapses; `None`: never. An open question past that time has lapsed, and is closed when an engine looks.
     pub expires_at: Option<Timestamp>,
@@ -227,7 +227,7 @@ pub struct Closed {
     pub at: Timestamp,
     /// The event.
     pub seq: Seq,
-    /// The choice, if somebody made one.
+    /// The choice, if there was one.
     pub answer: Option<String>,
     /// Who made it.
     pub by: Option<String>,
@@ -240,9 +240,9 @@ pub enum InterruptState {
     Open,
     /// A person decided.
     Answered,
-    /// Nobody decided in time.
+    /// It was not answered in time.
     Expired,
-    /// What it was about has changed, and the same was asked anew.
+    /// Its subject has changed, and a new question has replaced it.
     Changed,
     /// The run was cancelled meanwhile.
     Cancelled,

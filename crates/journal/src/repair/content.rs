@@ -32,10 +32,10 @@ pub(super) fn check(store: &Store, report: &mut RepairReport) -> Result<(), Read
 fn named(reader: &Reader) -> Result<BTreeSet<Digest>, ReadError> {
     let mut digests = BTreeSet::new();
     for row in reader.runs(RunFilter::default())? {
-        let heard = reader.each_event(&row.run, |_, record| {
+        let visited = reader.each_event(&row.run, |_, record| {
             digests.extend(record.iter().flat_map(|record| of_record(reader, record)));
         });
-        match heard {
+        match visited {
             // One without an entry in the journal has been reported.
             Ok(()) | Err(ReadError::Missing { .. }) => {}
             Err(error) => return Err(error),

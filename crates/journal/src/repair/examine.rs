@@ -58,7 +58,7 @@ pub fn examine_events(reader: &Reader, run: &RunId) -> Result<Examination, ReadE
 fn look_at_events(
     reader: &Reader,
     run: &RunId,
-    mut heard: impl FnMut(Record),
+    mut visit: impl FnMut(Record),
 ) -> Result<Examination, ReadError> {
     let mut found = Examination::default();
     let mut next = 0;
@@ -74,7 +74,7 @@ fn look_at_events(
         next = seq.saturating_add(1);
         found.events = found.events.saturating_add(1);
         match record {
-            Ok(record) => heard(record),
+            Ok(record) => visit(record),
             Err(error) if found.unreadable.len() < MOST_NAMED => found.unreadable.push((seq, error)),
             Err(_) => {}
         }

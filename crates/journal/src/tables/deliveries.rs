@@ -1,8 +1,8 @@
-//! The outbox: who is to be told of which event, and what has come of it.
+//! The outbox: notices that are to be sent, and the outcomes of sending them.
 //!
-//! Owns the rows that are written with the events they tell of, in the same transaction, so that none is lost and none
-//! tells of what did not happen; and the outcomes of tries, which share commits with everything else. They are truth: no
-//! repair makes them again. Whom to tell, and when next, is the engine's.
+//! Owns two kinds of rows. Notices are written with their events, in one transaction: none is lost, and none is about an
+//! event that did not happen. Outcomes of tries share commits with everything else. Both are truth: no repair makes them
+//! again. The engine decides who gets a notice, and when the next try is due.
 
 use crate::{
     model::{

@@ -1,4 +1,4 @@
-//! Which store this is, and where it lies: what tells a store from a copy of it.
+//! Which store this is, and where it lies: how a store is distinguished from a copy of it.
 //!
 //! A store has an id, made once, and remembers the folder in which it was last opened. Opened in another folder while that
 //! one still holds a store of the same id, it is a copy. Is the old folder gone, it was moved. Owns that judgement, what is
@@ -172,7 +172,7 @@ pub(crate) fn adopt(
                    shares_workspaces = ?4, adopted_run = (SELECT coalesce(max(run), 0) FROM journals), \
                    copied_event = (SELECT coalesce(max(event), 0) FROM events)";
         transaction.execute(sql, params![text(layout.root()), inode, text(of), shares_workspaces])?;
-        // What others have not been told yet, the original tells them.
+        // The original store sends the notices that are still open.
         let sql = "UPDATE deliveries SET gave_up_at_ms = next_try_at_ms, last_error = 'told by the store that this one was copied from' \
                    WHERE delivered_at_ms IS NULL AND gave_up_at_ms IS NULL";
         transaction.execute(sql, [])?;

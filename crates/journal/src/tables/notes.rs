@@ -89,9 +89,9 @@ mod tests {
     use std::sync::mpsc;
 
     fn noted(writer: &Writer, note: Note) -> Result<(), CommitError> {
-        let (tell, told) = mpsc::channel();
-        writer.note(note, Box::new(move |outcome| tell.send(outcome).unwrap()));
-        told.recv().unwrap().map(drop)
+        let (sender, receiver) = mpsc::channel();
+        writer.note(note, Box::new(move |outcome| sender.send(outcome).unwrap()));
+        receiver.recv().unwrap().map(drop)
     }
 
     fn set_aside(name: &str, evidence: &str) -> Note {

@@ -172,13 +172,13 @@ fn write_rows(conn: &Connection, run: RunKey, flow: &str, record: &Record) -> ru
         Event::RunForked(forked) => insert_fork(conn, run, forked),
         Event::InterruptRaised(raised) => raise(conn, run, record.at, raised),
         Event::InterruptAnswered(answered) => {
-            let told = Some((answered.choice.word(), answered.by.actor.as_str()));
-            close(conn, run, record, &answered.interrupt, ("answered", told))
+            let choice = Choice { word: answered.choice.word(), actor: &answered.by.actor };
+            close(conn, run, record, &answered.interrupt, "answered", Some(choice))
         }
-        Event::InterruptExpired(expired) => close(conn, run, record, &expired.interrupt, ("expired", None)),
+        Event::InterruptExpired(expired) => close(conn, run, record, &expired.interrupt, "expired", None),
         Event::InterruptCancelled(cancelled) => {
             let state = if cancelled.changed { "changed" } else { "cancelled" };
-            close(conn, run, record, &cancelled.interrupt, (state, None))
+            close(conn, run, record, &cancelled.interrupt, state, None)
         }
         _ => Ok(()),
     }
@@ -260,18 +260,27 @@ fn raise(conn: &Connection, run: RunKey, at: Timestamp, raised: &InterruptRaised
     count_open(conn, run)
 }
 
-/// What has become of a question; with the choice and who made it, if somebody did.
+/// The answer to a question, as its row has it.
+struct Choice<'a> {
+    word: &'a str,
+    actor: &'a str,
+}
+
+/// Closes the row of a question; with the choice, if there was one.
 fn close(
     conn: &Connection,
     run: RunKey,
     record: &Record,
     interrupt: &InterruptId,
-    (state, told): (&str, Option<(&str, &str)>),
+    state: &str,
+    choice: Option<Choice<'_>>,
 ) -> rusqlite::Result<()> {
     let sql = "UPDATE inbox SET state = ?3, closed_at_ms = ?4, closed_seq = ?5, answer = ?6, answered_by = ?7 \
                WHERE interrupt = ?1 AND run = ?2";
-    let (answer, by) = told.unzip();
-    let (at, seq) = (record.at.as_millis(), signed(record.seq));
+    let answer = choice.as_ref().map(|choice| choice.word);
+    let by = choice.as_ref().map(|choice| choice.actor);
+    let at = record.at.as_millis();
+    let seq = signed(record.seq);
     conn.prepare_cached(sql)?.execute(params![interrupt.as_str(), run, state, at, seq, answer, by])?;
     count_open(conn, run)
 }

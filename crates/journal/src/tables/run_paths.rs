@@ -16,7 +16,7 @@ pub struct RunPaths {
     pub run_base: String,
     /// The flow file.
     pub source: String,
-    /// The workspace is one of the store that this one is a copy of, and nobody has agreed that both work in it.
+    /// The workspace is one of the store that this one is a copy of, and no one has agreed that both work in it.
     pub is_originals: bool,
 }
 

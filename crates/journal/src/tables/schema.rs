@@ -81,7 +81,7 @@ pub(crate) fn open(layout: &Layout) -> Result<Connection, OpenError> {
 }
 
 /// The lease, if an older store is to be migrated: its engine would be of the version that made it, and must not find
-/// its tables changed under it. Who has not said yet who it is may be migrating itself, and is waited for.
+/// its tables changed under it. A holder that has not announced itself may be migrating too: it is waited for.
 fn alone(conn: &Connection, layout: &Layout) -> Result<Option<Lease>, OpenError> {
     let path = layout.db();
     let until = Instant::now() + BUSY;

@@ -190,7 +190,7 @@ impl Reader {
         self.rows(sql, [run.as_str()], push_row, "a push configuration")
     }
 
-    /// The push configurations of all tasks that are to be told something, now or later.
+    /// The push configurations of all tasks that still have events to send, now or later.
     ///
     /// # Errors
     /// [`ReadError::Damaged`] or the machine's.

@@ -16,7 +16,7 @@ const TABLES: &str = "deliveries JOIN journals USING (run) LEFT JOIN runs USING 
 const OPEN: &str = "delivered_at_ms IS NULL AND gave_up_at_ms IS NULL";
 
 impl Reader {
-    /// Everybody who is to be told of this run, in the order of its events.
+    /// The deliveries of this run, in the order of its events.
     ///
     /// # Errors
     /// [`ReadError::Missing`] when there is no such run.

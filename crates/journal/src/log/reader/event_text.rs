@@ -1,7 +1,7 @@
-//! The events of a run as text, as they stand in the journal: for whoever passes them on and decides nothing by them.
+//! The events of a run as text, as they stand in the journal: for callers that pass them on and do not interpret them.
 //!
-//! Nothing is read that was not asked for, and nothing is made of what is read: a page costs what its bytes cost, however
-//! long the run is. Members and number tokens are those that were committed.
+//! Only the wanted events are read, and they are not decoded: the cost of a page depends on its bytes, not on the length of
+//! the run. Members and number tokens are those that were committed.
 
 use super::{Reader, read_error};
 use crate::{

@@ -1,7 +1,6 @@
 //! What the ways in over a network read: everything by tenant.
 //!
-//! A thing of another tenant is never found, nor does it move a page: what is asked for by an id that is not the tenant's
-//! is as if there were none.
+//! A row of another tenant is never found and never moves a page: an id that is not the tenant's is as if it did not exist.
 
 use super::{Reader, decode};
 use crate::{

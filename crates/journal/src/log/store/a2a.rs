@@ -1,7 +1,7 @@
-//! What A2A clients know of runs, beside the journal: contexts, messages as they came, who is to be told.
+//! Writes what the store keeps for A2A clients beside the journal: contexts, messages, push configurations.
 //!
 //! Owns the rows and their writing, each in a transaction of its own that is durable when the call returns. A message is kept
-//! before anything is done for it, under the id by which the engine will know what it asked for: one that comes again,
+//! before anything is done for it, under the id of its request to the engine: one that comes again,
 //! whatever happened in between, is found here.
 
 use super::Store;
@@ -71,7 +71,7 @@ impl Store {
         })
     }
 
-    /// Keeps a push configuration. One of the same id and client is replaced, and what it had still to tell is told by this one;
+    /// Keeps a push configuration. One of the same id and client is replaced, and this one sends what that one had not sent;
     /// so is one that is active no more. Another client's that is active stays, and nothing is kept.
     ///
     /// # Errors
@@ -113,7 +113,7 @@ impl Store {
     }
 
     /// Keeps how far a push configuration has come: its place, tries, due time, state and note. Does nothing if it is gone, is
-    /// active no more, or has come further: whoever marks late takes nothing back.
+    /// no longer active, or has come further: a late mark undoes nothing.
     ///
     /// # Errors
     /// Whatever the database says.

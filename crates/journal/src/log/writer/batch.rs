@@ -126,7 +126,7 @@ impl Transactions {
         }
     }
 
-    /// Writes the WAL back as far as readers allow. What fails here is done again by whoever opens the store next.
+    /// Writes the WAL back as far as readers allow. If this fails, the next process that opens the store does it.
     pub(super) fn checkpoint(&self) {
         drop(self.conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())));
     }
@@ -170,7 +170,7 @@ impl Transactions {
             if !matches!(error, CommitError::Busy) || !self.patience.as_ref().is_some_and(waits) {
                 return Err(error);
             }
-            // Whoever has taken over had to write for it; reading is possible all the time.
+            // A new holder had to write in order to take over; reading the epoch works even while the database is locked.
             if let Err(error @ CommitError::Fenced { .. }) = check_epoch(&self.conn, self.epoch) {
                 return Err(error);
             }
@@ -182,7 +182,7 @@ impl Transactions {
         fence
     }
 
-    /// Nobody is told success before this COMMIT has returned, and nobody if it fails.
+    /// No caller gets success before this COMMIT has returned, and none gets it if COMMIT fails.
     fn finish(&self, outcomes: Vec<Outcome>) -> Result<Vec<Outcome>, Ended> {
         if outcomes.iter().all(Result::is_err) {
             self.roll_back();
@@ -255,7 +255,7 @@ fn well_formed(commit: &Commit) -> Result<(), CommitError> {
         return malformed("its snapshot is not of its last record");
     }
     if !deliveries::belong(commit) {
-        return malformed("it tells of an event that is not its own");
+        return malformed("it has a delivery of an event that is not its own");
     }
     small_and_whole(&commit.blobs)
 }
@@ -291,7 +291,7 @@ fn signed_len(body: &str) -> u64 {
 /// The events as they will stand in the journal.
 ///
 /// Sizes are bounded where events are made. This is the last look: what a reader would refuse is not committed, because
-/// nobody could load the run any more.
+/// the run could never be loaded again.
 fn bodies(records: &[Record]) -> Result<Vec<String>, CommitError> {
     let body = |record: &Record| {
         let body = serde_json::to_string(&record.event)?;
@@ -390,7 +390,7 @@ fn insert_snapshot(conn: &Connection, run: RunKey, snapshot: &Snapshot) -> rusql
     conn.prepare_cached(sql)?.execute(params![run, signed(snapshot.seq), snapshot.state]).map(|_| ())
 }
 
-/// What the database said, in the words of this crate.
+/// The error of the database as one of this crate's.
 pub(crate) fn commit_error(error: rusqlite::Error) -> CommitError {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => CommitError::Full { source: cause(error) },

@@ -26,15 +26,18 @@ fn what_was_submitted_before_the_end_is_written_and_answered_in_order() {
 fn an_answer_comes_after_its_commit_is_visible() {
     let place = place();
     let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     for number in 0..20 {
-        let (run, reader, tell) = (run(&format!("a{number}")), place.store.reader().unwrap(), tell.clone());
+        let (run, reader, sender) =
+            (run(&format!("a{number}")), place.store.reader().unwrap(), sender.clone());
         let commit = commit(&run, 0, [started(&run)]);
-        writer
-            .submit(commit, Box::new(move |_| tell.send(reader.load(&run).unwrap().records.len()).unwrap()));
+        writer.submit(
+            commit,
+            Box::new(move |_| sender.send(reader.load(&run).unwrap().records.len()).unwrap()),
+        );
     }
-    drop(tell);
-    assert_eq!(told.iter().collect::<Vec<_>>(), [1; 20]);
+    drop(sender);
+    assert_eq!(receiver.iter().collect::<Vec<_>>(), [1; 20]);
 }
 
 #[test]
@@ -67,7 +70,7 @@ fn a_writer_whose_thread_is_gone_says_so() {
     assert!(matches!(closed, Some(CommitError::Closed)));
 }
 
-/// A second process that writes and does not come to its end, as far as SQLite can tell.
+/// A second process that writes and does not come to its end, as far as SQLite can sender.
 fn locked(place: &crate::testing::TestStore) -> Connection {
     let other = Connection::open(place.store.layout().db()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -77,15 +80,16 @@ fn locked(place: &crate::testing::TestStore) -> Connection {
 #[test]
 fn a_commit_waits_as_long_as_another_process_keeps_the_database_locked() {
     let place = place();
-    let (tell, told) = mpsc::channel();
-    let waits = Arc::new(move |tries| tell.send(tries).is_ok());
+    let (sender, receiver) = mpsc::channel();
+    let waits = Arc::new(move |tries| sender.send(tries).is_ok());
     let patience = Patience { each: Duration::from_millis(1), waits };
     let writer = place.store.patient_writer(place.store.take_epoch().unwrap(), patience).unwrap();
     let other = locked(&place);
-    let (tell, outcome) = mpsc::channel();
-    writer.submit(commit(&run("a"), 0, [started(&run("a"))]), Box::new(move |done| tell.send(done).unwrap()));
+    let (sender, outcome) = mpsc::channel();
+    writer
+        .submit(commit(&run("a"), 0, [started(&run("a"))]), Box::new(move |done| sender.send(done).unwrap()));
     // It has said three times that it waits, and goes on waiting.
-    assert_eq!(told.iter().take(3).collect::<Vec<u32>>(), [1, 2, 3]);
+    assert_eq!(receiver.iter().take(3).collect::<Vec<u32>>(), [1, 2, 3]);
     assert!(outcome.try_recv().is_err());
     other.execute_batch("ROLLBACK").unwrap();
     outcome.recv().unwrap().unwrap();
@@ -123,14 +127,15 @@ fn a_writer_that_is_to_wait_no_longer_says_that_the_store_is_busy() {
 #[test]
 fn a_writer_that_was_replaced_while_it_waited_hears_of_it() {
     let place = place();
-    let (tell, told) = mpsc::channel();
-    let waits = Arc::new(move |tries| tell.send(tries).is_ok());
+    let (sender, receiver) = mpsc::channel();
+    let waits = Arc::new(move |tries| sender.send(tries).is_ok());
     let patience = Patience { each: Duration::from_millis(1), waits };
     let writer = place.store.patient_writer(place.store.take_epoch().unwrap(), patience).unwrap();
     let other = locked(&place);
-    let (tell, outcome) = mpsc::channel();
-    writer.submit(commit(&run("a"), 0, [started(&run("a"))]), Box::new(move |done| tell.send(done).unwrap()));
-    told.recv().unwrap();
+    let (sender, outcome) = mpsc::channel();
+    writer
+        .submit(commit(&run("a"), 0, [started(&run("a"))]), Box::new(move |done| sender.send(done).unwrap()));
+    receiver.recv().unwrap();
     // The one that holds the lock is the next engine, and takes its epoch.
     other.execute_batch("UPDATE engine SET epoch = epoch + 1; COMMIT; BEGIN IMMEDIATE").unwrap();
     let outcome = outcome.recv().unwrap();

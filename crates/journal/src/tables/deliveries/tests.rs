@@ -33,10 +33,10 @@ fn writer(place: &TestStore) -> Writer {
 }
 
 fn mark(writer: &Writer, row: &DeliveryRow, fate: Fate) -> Result<(), CommitError> {
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let mark = Mark { key: row.key, tries: row.tries + 1, fate };
-    writer.mark(mark, Box::new(move |outcome| tell.send(outcome).unwrap()));
-    told.recv().unwrap().map(drop)
+    writer.mark(mark, Box::new(move |outcome| sender.send(outcome).unwrap()));
+    receiver.recv().unwrap().map(drop)
 }
 
 fn targets(rows: &[DeliveryRow]) -> Vec<(&str, u64)> {

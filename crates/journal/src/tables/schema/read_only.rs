@@ -20,7 +20,7 @@ pub(crate) enum Access {
     Full,
     /// Reading, while others may write.
     Read,
-    /// Reading a file that nobody changes meanwhile.
+    /// Reading a file that no process changes meanwhile.
     Frozen,
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn open(path: &Path) -> Result<(Connection, Access), OpenError> {
 
 /// A connection to look once at a database that is another store's, of any version: no file is made beside it.
 pub(crate) fn glance(path: &Path) -> rusqlite::Result<Connection> {
-    // Whoever has commits waiting there has the files beside it already.
+    // Where commits wait in `-wal`, the files beside the database exist already.
     let access = if commits_wait(path) { Access::Read } else { Access::Frozen };
     connect_as(path, access)
 }

@@ -1,0 +1,47 @@
+//! The files of one committed record, written after its commit.
+
+use super::{answer, attempts, handoffs::has_manifest, run_files::RunFiles};
+use crate::{folder::layout::Layout, log::reader::Reader, model::error::FileError};
+use envoi_kernel::{
+    event::{Event, Record},
+    ids::{FlowId, RunId},
+};
+
+/// Writes the files that a committed record stands for; nothing for most records. Safe to repeat, in the order of the run.
+///
+/// # Errors
+/// [`FileError`]; the record stays committed, and [`restore_run`](super::restore_run) writes the files later.
+pub fn project(
+    layout: &Layout,
+    reader: &Reader,
+    run: &RunId,
+    flow: &FlowId,
+    record: &Record,
+) -> Result<(), FileError> {
+    let files = RunFiles { layout, reader, run };
+    match &record.event {
+        Event::HandoffWritten(written) => {
+            let own = FlowId::new(written.handoff.flow_key.as_str());
+            files.write_handoff(own.as_ref().unwrap_or(flow), written)
+        }
+        Event::AttemptSettled(settled) if !settled.late => {
+            files.write_artifacts(settled.flow.as_ref().unwrap_or(flow), settled)
+        }
+        Event::RunForked(_) => attempts::restore(&files, &mut Vec::new()),
+        Event::InterruptAnswered(answered) => {
+            let asked = reader.question(run, &answered.interrupt)?;
+            answer::restore(&files, &asked, (record.at, answered), &mut Vec::new())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether the files of a record are many: they are to be written where no other run waits.
+#[must_use]
+pub fn are_many(record: &Record) -> bool {
+    match &record.event {
+        Event::AttemptSettled(settled) => settled.manifest.is_some() && !settled.late,
+        Event::HandoffWritten(written) => has_manifest(&written.handoff),
+        _ => false,
+    }
+}

@@ -1,0 +1,95 @@
+//! Writing again what is missing or differs: of a whole run, of one visit, or of one answer.
+
+use super::{
+    answer, attempts,
+    handoffs::{ListCheck, has_manifest},
+    run_files::{Restored, RunFiles},
+};
+use crate::{
+    folder::layout::Layout,
+    log::reader::Reader,
+    model::{
+        error::FileError,
+        rows::{ArtifactRow, InboxFilter, InboxRow, InterruptState},
+    },
+};
+use envoi_kernel::ids::{InterruptId, RunId, VisitId};
+use std::path::PathBuf;
+
+/// Writes again whatever file of a run is missing or differs, and says which. For when a run is loaded.
+///
+/// # Errors
+/// [`FileError`] of the first file that cannot be had again.
+pub fn restore_run(layout: &Layout, reader: &Reader, run: &RunId) -> Result<Vec<PathBuf>, FileError> {
+    Ok(restore(layout, reader, run)?.written)
+}
+
+/// As [`restore_run`], and says what was passed over.
+pub(crate) fn restore(layout: &Layout, reader: &Reader, run: &RunId) -> Result<Restored, FileError> {
+    let files = RunFiles { layout, reader, run };
+    let mut restored = Restored::default();
+    for row in reader.handoffs(run)? {
+        files.restore_handoff(&row, ListCheck::Compared, &mut restored.written)?;
+    }
+    files.restore_artifacts(reader.artifacts(run)?, &mut restored)?;
+    if reader.run(run)?.root.is_some() {
+        attempts::restore(&files, &mut restored.written)?;
+    }
+    let asked = InboxFilter { run: Some(run.clone()), closed: true };
+    for row in reader.inbox(&asked)?.iter().filter(|row| row.state == InterruptState::Answered) {
+        // A store that was upgraded with events missing has questions whose answers are not known.
+        if row.closed.is_none() {
+            continue;
+        }
+        files.restore_answer(row, &mut restored.written)?;
+    }
+    Ok(restored)
+}
+
+/// As [`restore_run`], but only what belongs to one answer, for when it is about to be given to a step.
+///
+/// # Errors
+/// As [`restore_run`]; [`ReadError::Missing`](crate::ReadError::Missing) when the question was not answered.
+pub fn restore_answer(
+    layout: &Layout,
+    reader: &Reader,
+    run: &RunId,
+    interrupt: &InterruptId,
+) -> Result<(), FileError> {
+    let row = reader.question(run, interrupt)?;
+    RunFiles { layout, reader, run }.restore_answer(&row, &mut Vec::new())
+}
+
+/// As [`restore_run`], but only what one visit left: for when its hand-off is about to be given to a step. Of a large set only
+/// the hand-off and the list: each attempt that reads the hand-off comes here, and would look at every file of the set. Those
+/// were placed after the commit, or were made good when the run was loaded.
+///
+/// # Errors
+/// As [`restore_run`].
+pub fn restore_visit(
+    layout: &Layout,
+    reader: &Reader,
+    run: &RunId,
+    visit: &VisitId,
+) -> Result<Vec<PathBuf>, FileError> {
+    let files = RunFiles { layout, reader, run };
+    let row = reader.handoff_row(run, visit)?;
+    let mut restored = Restored::default();
+    let handoff = files.restore_handoff(&row, ListCheck::Present, &mut restored.written)?;
+    if !has_manifest(&handoff.handoff) {
+        let is_of_visit = |place: &ArtifactRow| place.visit == *visit;
+        // For the places of a run, the lists of all its large sets are read: only if the visit has left a file.
+        if reader.listed_artifacts(run)?.iter().any(is_of_visit) {
+            let places = reader.artifacts(run)?.into_iter().filter(is_of_visit).collect();
+            files.restore_artifacts(places, &mut restored)?;
+        }
+    }
+    Ok(restored.written)
+}
+
+impl RunFiles<'_> {
+    fn restore_answer(&self, row: &InboxRow, written: &mut Vec<PathBuf>) -> Result<(), FileError> {
+        let (at, answered) = self.reader.answer(self.run, row)?;
+        answer::restore(self, row, (at, &answered), written)
+    }
+}

@@ -1,0 +1,98 @@
+//! What the files of one run are made from, and how one of them is replaced or compared.
+
+use crate::{
+    folder::{
+        beneath::{self, PathBeneath},
+        blobs,
+        layout::Layout,
+        plain,
+    },
+    log::reader::Reader,
+    model::error::FileError,
+};
+use envoi_contract::digest::Digest;
+use envoi_kernel::ids::RunId;
+use std::{
+    fs::{File, Permissions},
+    io,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
+
+/// What the files of one run are made from, and where they go.
+pub(super) struct RunFiles<'a> {
+    pub(super) layout: &'a Layout,
+    pub(super) reader: &'a Reader,
+    pub(super) run: &'a RunId,
+}
+
+impl RunFiles<'_> {
+    /// The digest of a file of the run, if it is there as a regular file and no link leads to it.
+    pub(super) fn digest_of(&self, path: &Path) -> Option<Digest> {
+        digest_below(self.layout, path)
+    }
+
+    /// Puts a new file, which only its owner may read, in the place of the old one, with its folders.
+    pub(super) fn replace(
+        &self,
+        target: &Path,
+        fill: impl FnOnce(&mut File) -> Result<(), Fill>,
+    ) -> Result<(), FileError> {
+        let failed = |source| FileError::Io { path: target.to_owned(), source };
+        let spot = PathBeneath::make(self.layout.root(), target)?;
+        let (temporary, mut file) = beneath::temporary(self.layout)?;
+        fill(&mut file).map_err(|fill| fill.of(temporary.path()))?;
+        file.set_permissions(Permissions::from_mode(0o400))
+            .map_err(|source| FileError::Io { path: temporary.path().to_owned(), source })?;
+        temporary.rename_by(|from| spot.take_path(from)).map_err(failed)
+    }
+}
+
+/// Why a new file could not be filled.
+pub(super) enum Fill {
+    Machine(io::Error),
+    Other(FileError),
+}
+
+impl Fill {
+    fn of(self, path: &Path) -> FileError {
+        match self {
+            Self::Machine(source) => FileError::Io { path: path.to_owned(), source },
+            Self::Other(error) => error,
+        }
+    }
+}
+
+impl From<io::Error> for Fill {
+    fn from(error: io::Error) -> Self {
+        Self::Machine(error)
+    }
+}
+
+impl From<crate::model::error::BlobError> for Fill {
+    fn from(error: crate::model::error::BlobError) -> Self {
+        Self::Other(error.into())
+    }
+}
+
+/// What a restoration came to.
+#[derive(Default)]
+pub(crate) struct Restored {
+    /// RunFiles that were missing or differed.
+    pub(crate) written: Vec<PathBuf>,
+    /// Artifacts that have no place, as `flow/path`.
+    pub(crate) unplaceable: Vec<String>,
+}
+
+/// The digest of the regular file of the store at `target`, if it can be reached and read.
+pub(crate) fn digest_below(layout: &Layout, target: &Path) -> Option<Digest> {
+    let file = PathBeneath::find(layout.root(), target).ok()?.open().ok()?;
+    blobs::copy(file, &mut io::sink()).ok().map(|(digest, _)| digest)
+}
+
+/// The digest of the plain file at `path`, if there is one that can be read.
+#[must_use]
+pub fn digest_of(path: &Path) -> Option<Digest> {
+    let file = plain::open(path).ok()?;
+    blobs::copy(file, &mut io::sink()).ok().map(|(digest, _)| digest)
+}
