@@ -5,7 +5,7 @@
 use crate::Outcome;
 use envoi_contract::{json::Object, time::Timestamp};
 use envoi_engine::{
-    Begin, Caller, Clock, Engine, Followers, Job, Log, Message, Observer, Runner, Settlement, Shower,
+    Begin, Caller, Clock, Engine, FileProjector, Followers, Job, Log, Message, Observer, Runner, Settlement,
     Trouble, TroubleKind, World, protocol::Response,
 };
 use envoi_journal::{Blobs, Commit, INLINE_MAX_BYTES, Layout, Note, PinnedFlow, Store, Writer};
@@ -77,12 +77,12 @@ impl Stage {
         let (mailbox, inbox) = mpsc::channel();
         let seen = Rc::new(Seen::default());
         let followers = Followers::default();
-        let shower = Shower::new(layout.clone(), store.reader()?, followers.clone());
+        let projector = FileProjector::new(layout.clone(), store.reader()?, followers.clone());
         let world = World {
             clock: Box::new(SystemClock),
             log: Box::new(WriterLog { writer, mailbox: mailbox.clone(), seen: Rc::clone(&seen) }),
             runner: Box::new(AtOnce { mailbox: mailbox.clone(), blobs: store.blobs(), kind, count: 0 }),
-            observer: Box::new(Counting { shower, seen: Rc::clone(&seen) }),
+            observer: Box::new(Counting { projector, seen: Rc::clone(&seen) }),
         };
         let loaded = envoi_flow::load("bench.yaml", text).map_err(|report| report.to_string())?;
         Ok(Self {
@@ -256,7 +256,7 @@ impl Log for WriterLog {
 
 /// The real observer, and a count.
 struct Counting {
-    shower: Shower,
+    projector: FileProjector,
     seen: Rc<Seen>,
 }
 
@@ -272,7 +272,7 @@ impl Observer for Counting {
                 _ => {}
             }
         }
-        let shown = self.shower.committed(run, records);
+        let shown = self.projector.committed(run, records);
         self.seen.shown_at.set(Some(Instant::now()));
         shown
     }

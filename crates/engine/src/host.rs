@@ -3,15 +3,24 @@
 mod socket;
 
 use crate::{
-    courier::{Callers, Courier, Notices, Nudge},
-    desk::Desk,
-    engine::{Engine, World},
-    followers::{Followers, Shower},
-    message::{EngineError, Message},
-    outbox::Outbox,
-    placing::Placing,
-    processes::{PerAttempt, Point, Processes},
-    runner::{Clock, Log},
+    attempts::{processes::Processes, variables::PerAttempt},
+    commands::handler::Desk,
+    delivery::{
+        callers::Callers,
+        dispatcher::{Courier, Nudge},
+        settings::Notices,
+    },
+    event_loop::{
+        engine::{Engine, World},
+        outbox::Outbox,
+    },
+    model::{
+        clock,
+        crash_point::Point,
+        message::{EngineError, Message},
+        runner::{Clock, Log},
+    },
+    observe::{file_projector::FileProjector, followers::Followers, placing::Placing},
 };
 use envoi_contract::time::Timestamp;
 use envoi_journal::{
@@ -28,7 +37,7 @@ use std::{
         mpsc::{self, Receiver, RecvTimeoutError, Sender},
     },
     thread::{self, JoinHandle},
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
 pub use socket::{Client, ClientError};
@@ -254,7 +263,7 @@ fn start_loop(
         targets: settings.notices.targets.clone(),
         folder: layout.root().to_string_lossy().into_owned(),
     };
-    let shower = Shower::new(layout, reader, followers.clone())
+    let projector = FileProjector::new(layout, reader, followers.clone())
         .with_points(settings.reached)
         .with_placing(placing.clone());
     let jobs = settings.jobs;
@@ -263,7 +272,7 @@ fn start_loop(
             clock: Box::new(SystemClock { boot_id, since: Instant::now() }),
             log: Box::new(log),
             runner: Box::new(processes),
-            observer: Box::new(shower),
+            observer: Box::new(projector),
         };
         run_loop(Engine::new(world, jobs).with_outbox(outbox), &inbox, &closed, (&followers, &placing))
     })?;
@@ -352,7 +361,7 @@ struct SystemClock {
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        now()
+        clock::now()
     }
 
     fn steady_ms(&self) -> u64 {
@@ -362,11 +371,4 @@ impl Clock for SystemClock {
     fn boot_id(&self) -> String {
         self.boot_id.clone()
     }
-}
-
-/// The system's time, in whole milliseconds.
-#[must_use]
-pub fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }

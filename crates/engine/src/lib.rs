@@ -3,37 +3,42 @@
 //! [`Engine`] is the loop, free of threads, clocks and disks: they are arguments. [`Host`] puts it to work: a thread, the
 //! journal's writer, real commands under supervisors, and a socket through which other processes hand their runs over. No
 //! decision about a run is made here (crate `kernel`), and nothing is formatted for people (crate `cli`).
+//!
+//! Layers, the lowest first: `model` (what the parts pass to each other), `query` (what is read), `event_loop`, `observe`
+//! (what follows a commit at once), `attempts`, `delivery` (notices), `commands` (requests), `host`.
 
-mod active;
-mod activity;
-mod alarms;
-mod chronicle;
-mod claim;
-mod courier;
-mod desk;
-mod engine;
-mod followers;
+mod attempts;
+mod commands;
+mod delivery;
+mod event_loop;
 mod host;
-mod message;
-mod outbox;
-mod outputs;
-mod placing;
-mod processes;
-mod runner;
+mod model;
+mod observe;
+mod query;
 
-pub mod protocol;
-pub mod trace;
-mod trouble;
-
-pub use activity::{is_alive, is_held, look_at, run_row};
-pub use alarms::SteadyClock;
-pub use courier::Notices;
-pub use desk::{Desk, load_run};
-pub use engine::{Engine, World};
+pub use attempts::{
+    processes::Processes,
+    variables::{PerAttempt, Variable, is_allowed},
+};
+pub use commands::handler::Desk;
+pub use delivery::settings::Notices;
 pub use envoi_step::plain;
-pub use followers::{Followers, Shower, Watcher};
-pub use host::{Client, ClientError, Host, HostError, Settings, now};
-pub use message::{Adopt, Ask, Begin, EngineError, Message, Purpose, Reply};
-pub use processes::{PerAttempt, Point, Processes, Variable, is_allowed};
-pub use runner::{Caller, CallingAttempt, Clock, Job, Log, Observer, Runner, Settlement};
-pub use trouble::{Trouble, TroubleKind};
+pub use event_loop::engine::{Engine, World};
+pub use host::{Client, ClientError, Host, HostError, Settings};
+pub use model::{
+    clock::{SteadyClock, now},
+    crash_point::Point,
+    message::{Adopt, Ask, Begin, EngineError, Message, Purpose, Reply},
+    protocol,
+    runner::{Caller, CallingAttempt, Clock, Job, Log, Observer, Runner, Settlement},
+    trace,
+    trouble::{Trouble, TroubleKind},
+};
+pub use observe::{
+    file_projector::FileProjector,
+    followers::{Followers, Watcher},
+};
+pub use query::{
+    activity::{is_alive, is_held, look_at, run_row},
+    load::load_run,
+};

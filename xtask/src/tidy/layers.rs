@@ -31,6 +31,11 @@ const LAYERED: &[Layers] = &[
         circular: &[],
     },
     Layers { base: "crates/agent/src/", folders: &["input", "protocol", "files", "session"], circular: &[] },
+    Layers {
+        base: "crates/engine/src/",
+        folders: &["model", "query", "event_loop", "observe", "attempts", "delivery", "commands", "host"],
+        circular: &[],
+    },
 ];
 
 pub(crate) fn check(sources: &[Source]) -> Vec<Problem> {

@@ -137,8 +137,9 @@ impl Failure {
 
 impl From<Refused> for Failure {
     fn from(refused: Refused) -> Self {
-        let Refused { code, message, hint, exit_code } = refused;
-        Self { hint, ..Self::received(FailureCode::received(code), exit_code, message) }
+        let exit_code = refused.exit_code();
+        let code = FailureCode::received(refused.code_text().to_owned());
+        Self { hint: refused.hint, ..Self::received(code, exit_code, refused.message) }
     }
 }
 
@@ -165,9 +166,8 @@ mod tests {
     #[test]
     fn a_code_of_another_version_is_shown_as_it_came() {
         let failure = |code: &str| {
-            let refused =
-                Refused { code: code.to_owned(), message: "m".to_owned(), hint: None, exit_code: 6 };
-            Failure::from(refused)
+            let sent = format!(r#"{{"code":"{code}","message":"m","hint":null,"exit_code":6}}"#);
+            Failure::from(serde_json::from_str::<Refused>(&sent).unwrap())
         };
         assert_eq!(failure("RUN_OVER").code.known(), Some(Code::RunOver));
         let foreign = failure("OF_ANOTHER_VERSION");

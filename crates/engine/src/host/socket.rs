@@ -3,9 +3,10 @@
 //! The folder of the socket is readable by its owner alone; secrets pass through it and are never written down.
 
 use crate::{
-    desk::Desk,
-    protocol::{Refused, Request, Response},
+    commands::handler::Desk,
+    model::protocol::{Refused, Request, Response},
 };
+use envoi_contract::code::Code;
 use envoi_contract::digest::Digest;
 use std::{
     fs, io,
@@ -149,7 +150,7 @@ fn not_understood(line: &str, error: &serde_json::Error) -> Response {
     };
     let hint =
         "end the engine with Ctrl-C (running steps go on) and ask again, so that this process is the engine";
-    Response::Refused(Refused::new("REQUEST_NOT_UNDERSTOOD", message, Some(hint)))
+    Response::Refused(Refused::new(Code::RequestNotUnderstood, message, Some(hint)))
 }
 
 fn answer(mut stream: &UnixStream, response: &Response) {

@@ -15,6 +15,7 @@ use crate::{
     },
     state::app::App,
 };
+use envoi_contract::code::Code;
 use envoi_engine::{
     protocol::Refused,
     trace::{Of, Trace, Traceparent, begun},
@@ -204,11 +205,11 @@ fn call_id(app: &App) -> Result<CallId, Problem> {
 }
 
 fn denied(refused: Refused, of_attempt: bool) -> Denied {
-    match refused.code.as_str() {
-        "BUDGET_EXHAUSTED" => Denied::Exhausted(refused.message),
-        "ATTEMPT_OVER" => Denied::AttemptOver,
-        "RUN_OVER" | "CANCELLING" if of_attempt => Denied::AttemptOver,
-        "RUN_OVER" | "CANCELLING" => Denied::RunOver(refused.message),
+    match refused.code {
+        Code::BudgetExhausted => Denied::Exhausted(refused.message),
+        Code::AttemptOver => Denied::AttemptOver,
+        Code::RunOver | Code::Cancelling if of_attempt => Denied::AttemptOver,
+        Code::RunOver | Code::Cancelling => Denied::RunOver(refused.message),
         _ => Denied::Failed(refused.into()),
     }
 }

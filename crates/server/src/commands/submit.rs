@@ -54,6 +54,7 @@ pub(crate) fn caller_or_default(app: &App, run: &RunId) -> CallerWire {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use envoi_contract::code::Code;
     use envoi_engine::protocol::{Refused, Standing};
 
     /// Of a run that follows others' requests, too.
@@ -73,7 +74,7 @@ mod tests {
 
     #[test]
     fn what_others_do_to_the_run_is_no_answer_to_a_request() {
-        let refused = heard(Response::Refused(Refused::new("NOT_RAISED", "no bound is named", None)));
+        let refused = heard(Response::Refused(Refused::new(Code::NotRaised, "no bound is named", None)));
         assert_eq!(refused.unwrap_err().code, "NOT_RAISED");
         let accepted = heard(Response::Accepted { run: RunId::new("run_a").unwrap() });
         assert_eq!(accepted.unwrap(), ["this"]);

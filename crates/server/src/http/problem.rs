@@ -5,6 +5,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use envoi_contract::code::Code;
 use envoi_engine::protocol::Refused;
 use envoi_journal::{BlobError, CommitError, ReadError};
 use serde_json::json;
@@ -138,22 +139,30 @@ impl Problem {
 /// Members of a refusal that name another run, or a path of the machine, are left out.
 impl From<Refused> for Problem {
     fn from(refused: Refused) -> Self {
-        let Refused { code, message, hint, exit_code } = refused;
-        let status = match (code.as_str(), exit_code) {
-            ("RUN_NOT_FOUND", _) => StatusCode::NOT_FOUND,
-            ("NOT_YOURS_TO_ANSWER", _) => StatusCode::FORBIDDEN,
-            ("ENGINE_STOPPING", _) => return Self::stopping(),
-            ("WORKSPACE_BUSY", _) => {
-                return Self::new(StatusCode::CONFLICT, &code, "another run is at work in the workspace")
-                    .hint("start it with `workspace` as `copy` or `shared`, or later")
-                    .retry_after(5);
+        let exit_code = refused.exit_code();
+        let Refused { code, message, hint, .. } = refused;
+        let status = match (code, exit_code) {
+            (Code::RunNotFound, _) => StatusCode::NOT_FOUND,
+            (Code::NotYoursToAnswer, _) => StatusCode::FORBIDDEN,
+            (Code::EngineStopping, _) => return Self::stopping(),
+            (Code::WorkspaceBusy, _) => {
+                return Self::new(
+                    StatusCode::CONFLICT,
+                    code.as_str(),
+                    "another run is at work in the workspace",
+                )
+                .hint("start it with `workspace` as `copy` or `shared`, or later")
+                .retry_after(5);
             }
-            ("WORKSPACE_MISSING" | "SECRET_MISSING" | "RUN_SET_ASIDE", _) => StatusCode::CONFLICT,
-            ("WRONG_ANSWER", _) | (_, 2) => StatusCode::UNPROCESSABLE_ENTITY,
+            (Code::WorkspaceMissing | Code::SecretMissing | Code::RunSetAside, _) => StatusCode::CONFLICT,
+            (Code::WrongAnswer, _) | (_, 2) => StatusCode::UNPROCESSABLE_ENTITY,
             (_, 6) => StatusCode::CONFLICT,
             _ => return Self::internal(format!("{code}: {message}")),
         };
-        Self { hint: hint.filter(|hint| !hint.contains("envoi ")), ..Self::new(status, &code, message) }
+        Self {
+            hint: hint.filter(|hint| !hint.contains("envoi ")),
+            ..Self::new(status, code.as_str(), message)
+        }
     }
 }
 
@@ -215,12 +224,12 @@ mod tests {
     #[test]
     fn refusals_have_the_status_that_says_who_has_to_change_what() {
         let rows = [
-            (Refused::new("QUESTION_CLOSED", "m", None), 409),
-            (Refused::new("NOT_YOURS_TO_ANSWER", "m", None), 403),
-            (Refused::new("WRONG_ANSWER", "m", None), 422),
-            (Refused::bad_input("ANSWER_INVALID", "m", None), 422),
-            (Refused::bad_input("RUN_NOT_FOUND", "m", None), 404),
-            (Refused::new("ENGINE_STOPPING", "m", None), 503),
+            (Refused::new(Code::QuestionClosed, "m", None), 409),
+            (Refused::new(Code::NotYoursToAnswer, "m", None), 403),
+            (Refused::new(Code::WrongAnswer, "m", None), 422),
+            (Refused::new(Code::AnswerInvalid, "m", None), 422),
+            (Refused::new(Code::RunNotFound, "m", None), 404),
+            (Refused::new(Code::EngineStopping, "m", None), 503),
             (Refused::set_aside(&RunId::new("run_a").unwrap(), "RUN_UNREADABLE", "event 3 is damaged"), 409),
             (Refused::failure("/data/x is full"), 500),
         ];
@@ -233,7 +242,7 @@ mod tests {
     fn what_is_not_the_client_s_is_not_told_to_it() {
         for refused in [
             Refused::failure("/data/x is full"),
-            Refused::new("WORKSPACE_BUSY", "run `run_of_another` is at work in `/data/x`", None),
+            Refused::new(Code::WorkspaceBusy, "run `run_of_another` is at work in `/data/x`", None),
         ] {
             let problem = Problem::from(refused);
             assert!(!problem.detail.contains("/data") && !problem.detail.contains("run_of"), "{problem:?}");

@@ -1,0 +1,10 @@
+//! Attempts by real commands: their orders, their supervisors, and what they leave.
+
+mod agent;
+mod feedback;
+mod order;
+pub(crate) mod processes;
+pub(crate) mod secrets;
+mod settlement;
+mod shared;
+pub(crate) mod variables;

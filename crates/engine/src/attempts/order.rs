@@ -1,0 +1,183 @@
+//! What an attempt's command is given: its environment, its folder, and files to read.
+
+use super::{agent, feedback, secrets::secrets, shared::Shared};
+use crate::model::runner::Job;
+use envoi_contract::json::Value;
+use envoi_journal::{files, with_causes};
+use envoi_kernel::{
+    event::Command,
+    flow::Step,
+    ids::{InterruptId, VisitId},
+};
+use envoi_step::{AttemptDir, Spec, plain};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// No document of the contracts is larger (CONTRACTS §0).
+const LARGEST_ANSWER_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Why there is no order for a supervisor.
+pub(super) enum OrderError {
+    /// A secret or a folder is missing: the step cannot be started.
+    Step(String),
+    /// The machine or the store failed, and may not the next time.
+    Machine(String),
+}
+
+/// The order for the supervisor.
+///
+/// # Errors
+/// See [`OrderError`].
+pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir) -> Result<Spec, OrderError> {
+    let started = &job.started;
+    let secrets = secrets(&job.pinned.secrets, &job.caller).map_err(OrderError::Step)?;
+    let cwd = job.workspace.join(&started.cwd);
+    if !cwd.is_dir() {
+        return Err(OrderError::Step(format!("the folder `{}` does not exist", cwd.display())));
+    }
+    let mut env = job.caller.env.clone();
+    env.extend(secrets.iter().cloned());
+    env.extend(started.env.iter().cloned());
+    env.extend(
+        own_variables(shared, job, dir)
+            .map_err(|error| OrderError::Machine(format!("a file for the command: {error}")))?,
+    );
+    let given = shared.per_attempt.of(&job.run, &started.attempt);
+    env.extend(given.into_iter().map(|variable| (variable.name, variable.value)));
+    let step = job.flow.step(&started.attempt.visit.step);
+    let command = match &started.command {
+        Command::Exec(argv) => envoi_step::Command::Exec { argv: argv.clone() },
+        Command::Shell(script) => envoi_step::Command::Shell { script: script.clone() },
+        Command::A2a(call) => {
+            let argv = agent::command(shared, job, dir, call, &mut env);
+            let argv =
+                argv.map_err(|error| OrderError::Machine(format!("the order for an agent: {error}")))?;
+            envoi_step::Command::Exec { argv }
+        }
+    };
+    agent::hide_tokens(&mut env);
+    Ok(Spec {
+        run_id: job.run.to_string(),
+        attempt: started.attempt.to_string(),
+        command,
+        cwd,
+        env: last_wins(env),
+        workspace: job.workspace.clone(),
+        artifacts: step.map(|step| step.artifacts.clone()).unwrap_or_default(),
+        never: vec![shared.layout.root().to_owned()],
+        since: started.verifies.as_ref().map(|doubtful| shared.dir(&job.run, doubtful).path().to_owned()),
+        timeout_ms: started.timeout_ms,
+        grace_ms: Spec::GRACE_MS,
+        stream_cap_bytes: shared.stream_cap_bytes,
+        text_cap_bytes: Spec::TEXT_CAP_BYTES,
+        success_codes: step.map(success_codes).unwrap_or_default(),
+        secrets: secrets
+            .into_iter()
+            .map(|(_, value)| value)
+            .chain(shared.per_attempt.secrets(&job.run, &started.attempt))
+            .collect(),
+        boot_id: shared.boot_id.clone(),
+    })
+}
+
+/// Exit codes that state something are no failures.
+fn success_codes(step: &Step) -> Vec<i32> {
+    step.routing.status_from_exit.keys().copied().collect()
+}
+
+fn own_variables(shared: &Shared, job: &Job, dir: &AttemptDir) -> std::io::Result<Vec<(String, String)>> {
+    let started = &job.started;
+    let visit = &started.attempt.visit;
+    let text = |path: PathBuf| path.to_string_lossy().into_owned();
+    let mut variables = vec![
+        ("ENVOI_RUN_ID", job.run.to_string()),
+        ("ENVOI_FLOW", job.flow.id.to_string()),
+        ("ENVOI_STEP", visit.step.to_string()),
+        ("ENVOI_VISIT", visit.visit.to_string()),
+        ("ENVOI_ATTEMPT", started.attempt.to_string()),
+        ("ENVOI_ITERATION", started.iteration.to_string()),
+        ("ENVOI_KEY", format!("{}:{visit}", job.run)),
+        ("ENVOI_RUN_BASE", text(job.run_base.clone())),
+        ("ENVOI_REPORT", text(dir.report())),
+        ("ENVOI_OUTPUT", text(dir.output())),
+        ("TRACEPARENT", job.trace.to_string()),
+    ];
+    if !job.within.is_empty() {
+        let callers: Vec<_> = job.within.iter().map(ToString::to_string).collect();
+        variables.push(("ENVOI_CALLERS", callers.join(" ")));
+    }
+    let budget = started.reserved.unwrap_or_default();
+    variables.extend(budget.llm_calls.map(|calls| ("ENVOI_BUDGET_LLM_CALLS", calls.to_string())));
+    variables.extend(budget.cost.map(|cost| ("ENVOI_BUDGET_COST_USD", cost.to_string())));
+    variables.extend(started.verifies.as_ref().map(|doubtful| ("ENVOI_VERIFIES", doubtful.to_string())));
+    if let Some(handoff) = &started.handoff {
+        variables.push(("ENVOI_HANDOFF", text(restored(shared, job, handoff)?)));
+    }
+    if let Some(path) = feedback(shared, job, dir)? {
+        variables.push(("ENVOI_FEEDBACK", text(path)));
+    }
+    if let Some(interrupt) = &started.answer {
+        let folder = restored_answer(shared, job, interrupt)?;
+        variables.push(("ENVOI_ANSWER", text(folder.join("answer.json"))));
+        variables.push(("ENVOI_ANSWER_FILES", text(folder.join("files"))));
+    }
+    if let Some(envelope) = &job.envelope {
+        let path = dir.path().join("envelope.json");
+        plain::write(&path, envelope.as_bytes())?;
+        variables.push(("ENVOI_ENVELOPE", text(path)));
+    }
+    Ok(variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+}
+
+/// What is told to a step in a loop: by the critic, by the person who sent the run back, or by both.
+fn feedback(shared: &Shared, job: &Job, dir: &AttemptDir) -> std::io::Result<Option<PathBuf>> {
+    let started = &job.started;
+    if started.feedback.is_none() && started.sent_back_by.is_none() {
+        return Ok(None);
+    }
+    let critic = started.feedback.as_ref().map(|critic| shared.dir(&job.run, critic));
+    let person = match &started.sent_back_by {
+        Some(interrupt) => Some(words_of(&restored_answer(shared, job, interrupt)?)?),
+        None => None,
+    };
+    let path = dir.path().join("feedback.txt");
+    feedback::write(critic.as_ref(), person.as_deref(), &path)?;
+    Ok(Some(path))
+}
+
+/// The text of an answer that stands in `folder`.
+fn words_of(folder: &Path) -> std::io::Result<String> {
+    let document = plain::read(&folder.join("answer.json"), LARGEST_ANSWER_BYTES)?;
+    let answer = Value::parse(&document).map_err(|error| std::io::Error::other(error.to_string()))?;
+    Ok(answer.get("text").and_then(Value::as_str).unwrap_or_default().to_owned())
+}
+
+/// The folder of an answer, as it was committed. It has a place for files even where there are none.
+fn restored_answer(shared: &Shared, job: &Job, interrupt: &InterruptId) -> std::io::Result<PathBuf> {
+    let failed = |error: String| std::io::Error::other(error);
+    let reader = shared.store.reader().map_err(|error| failed(error.to_string()))?;
+    files::restore_answer(&shared.layout, &reader, &job.run, interrupt)
+        .map_err(|error| failed(with_causes(&error)))?;
+    let folder = shared.layout.answer(&job.run, interrupt);
+    fs::create_dir_all(folder.join("files"))?;
+    Ok(folder)
+}
+
+/// A hand-off is given to a step only as it was committed: a file that is missing or differs is written again.
+fn restored(shared: &Shared, job: &Job, handoff: &VisitId) -> std::io::Result<PathBuf> {
+    let failed = |error: String| std::io::Error::other(error);
+    let reader = shared.store.reader().map_err(|error| failed(error.to_string()))?;
+    files::restore_visit(&shared.layout, &reader, &job.run, handoff)
+        .map_err(|error| failed(with_causes(&error)))?;
+    let row = reader.handoff_row(&job.run, handoff).map_err(|error| failed(error.to_string()))?;
+    Ok(shared.layout.handoff_visit(&job.run, &row.flow, handoff))
+}
+
+/// One value a name; what was said later counts.
+fn last_wins(variables: Vec<(String, String)>) -> Vec<(String, String)> {
+    let mut kept: std::collections::BTreeMap<String, String> = std::collections::BTreeMap::new();
+    kept.extend(variables);
+    kept.into_iter().collect()
+}

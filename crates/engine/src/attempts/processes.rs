@@ -1,0 +1,261 @@
+//! The runner of real commands: a thread an attempt, a supervisor process each.
+//!
+//! Owns the composition of a command's environment and the way of an attempt's result into the store. How a supervisor
+//! works, and what its folder tells after a crash, is crate `step`'s.
+
+use super::{
+    agent,
+    order::{self, OrderError},
+    secrets::Known,
+    settlement::{self, Unsettled},
+    shared::{LargeSets, Shared},
+    variables::PerAttempt,
+};
+
+use crate::{
+    model::{
+        crash_point::Point,
+        message::Message,
+        runner::{Job, Runner, Settlement},
+        trouble::{self, TroubleKind, guarded},
+    },
+    observe::placing::Placing,
+};
+use envoi_journal::{Store, Writer};
+use envoi_kernel::ids::{AttemptId, RunId};
+use envoi_step::{AttemptDir, Cancelled, Doubt, Given, Launcher, Probe, SpawnError, Starts, end_leftovers};
+use std::{
+    sync::{Arc, mpsc::Sender},
+    thread,
+};
+
+/// Stack of the thread that waits for an attempt: it only waits and copies.
+const STACK_BYTES: usize = 256 * 1024;
+
+/// See the module.
+pub struct Processes {
+    shared: Arc<Shared>,
+}
+
+impl Processes {
+    /// A runner whose results go to `mailbox`. `launcher` starts `envoi __attempt`.
+    #[must_use]
+    pub fn new(store: Arc<Store>, launcher: Launcher, boot_id: String, mailbox: Sender<Message>) -> Self {
+        let (layout, blobs) = (store.layout().clone(), store.blobs());
+        let (reached, per_attempt): (fn(Point), _) = (|_| {}, PerAttempt::default());
+        let stream_cap_bytes = envoi_step::Spec::STREAM_CAP_BYTES;
+        let shared = Shared {
+            store,
+            layout,
+            blobs,
+            launcher,
+            boot_id,
+            mailbox,
+            reached,
+            per_attempt,
+            stream_cap_bytes,
+            large: None,
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Keeps so much of each of stdout and stderr of an attempt, in place of [`envoi_step::Spec::STREAM_CAP_BYTES`].
+    #[must_use]
+    pub fn with_stream_cap(mut self, bytes: Option<u64>) -> Self {
+        if let (Some(shared), Some(bytes)) = (Arc::get_mut(&mut self.shared), bytes) {
+            shared.stream_cap_bytes = bytes;
+        }
+        self
+    }
+
+    /// Stores the contents of large sets through `writer` before their commit, and begins no attempt while `placing` has
+    /// files of its run to place.
+    #[must_use]
+    pub(crate) fn with_large_sets(mut self, writer: Arc<Writer>, placing: Placing) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.large = Some(LargeSets { writer, placing });
+        }
+        self
+    }
+
+    /// Gives these variables to the commands of each attempt as well.
+    #[must_use]
+    pub fn with_variables(mut self, per_attempt: PerAttempt) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.per_attempt = per_attempt;
+        }
+        self
+    }
+
+    /// Calls `reached` at each [`Point`] of each attempt.
+    #[must_use]
+    pub fn with_points(mut self, reached: fn(Point)) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.reached = reached;
+        }
+        self
+    }
+}
+
+impl Runner for Processes {
+    fn ensure(&mut self, job: Job) {
+        let shared = Arc::clone(&self.shared);
+        let (run, attempt) = (job.run.clone(), job.started.attempt.clone());
+        let name = format!("attempt-{attempt}");
+        let spawned =
+            thread::Builder::new().name(name).stack_size(STACK_BYTES).spawn(move || shared.see_through(&job));
+        if let Err(error) = spawned {
+            let trouble = of_machine(format!("no thread can be started: {error}"));
+            let settlement = Settlement::Unknown { trouble };
+            self.shared.tell(run, attempt, settlement);
+        }
+    }
+
+    fn withdraw(&mut self, job: Job) {
+        // The agent's task goes on then, and the record of the visit says where.
+        drop(agent::withdraw(&self.shared, &job));
+    }
+
+    fn cancel(&mut self, run: &RunId, attempt: &AttemptId) {
+        let dir = self.shared.dir(run, attempt);
+        let run_base = self.shared.layout.run(run);
+        let (run, attempt, mark) = (run.clone(), attempt.clone(), attempt.to_string());
+        let asked =
+            thread::Builder::new().name("cancel".to_owned()).stack_size(STACK_BYTES).spawn(move || {
+                match envoi_step::cancel(&dir) {
+                    Ok(Cancelled::Told | Cancelled::Noted | Cancelled::AlreadyOver) => {}
+                    // Its folder takes no wish, or its supervisor hears none: what lives of the attempt is ended directly.
+                    // How it ended is then for the thread to say that waits for it.
+                    Ok(Cancelled::Lost) | Err(_) => drop(end_leftovers(&mark, &run_base)),
+                }
+            });
+        if let Err(error) = asked {
+            self.shared.cannot_cancel(run, &attempt, &error);
+        }
+    }
+}
+
+/// A supervisor that ended before it could publish that it started (killed at once, full disk) is tried again so often.
+const MAX_SPAWNS: u32 = 3;
+
+/// How much of `supervisor.log` becomes a reason.
+const SAID_BYTES: u64 = 4 * 1024;
+
+/// The machine failed, and may not the next time.
+fn of_machine(reason: String) -> trouble::Trouble {
+    trouble::Trouble::new(TroubleKind::Attempt, reason)
+}
+
+/// Something in the run's folder is not what it has to be.
+fn of_files(reason: String) -> trouble::Trouble {
+    trouble::Trouble::new(TroubleKind::Files, reason)
+}
+
+fn never_starts(dir: &AttemptDir) -> String {
+    let said = envoi_step::end_of(&dir.supervisor_log(), SAID_BYTES).unwrap_or_default();
+    let said = String::from_utf8_lossy(&said);
+    format!("its supervisor ended {MAX_SPAWNS} times before it could start anything: {}", said.trim())
+}
+
+impl Shared {
+    fn tell(&self, run: RunId, attempt: AttemptId, settlement: Settlement) {
+        // The loop that would hear it may be gone; the attempt's folder still says everything.
+        drop(self.mailbox.send(Message::Settled { run, attempt, settlement }));
+    }
+
+    /// The attempt goes on, and is still waited for.
+    fn cannot_cancel(&self, run: RunId, attempt: &AttemptId, error: &dyn core::fmt::Display) {
+        let trouble = of_machine(format!("attempt `{attempt}` cannot be cancelled: {error}"));
+        drop(self.mailbox.send(Message::Troubled { run, trouble }));
+    }
+
+    fn see_through(&self, job: &Job) {
+        // A thread that panics in silence would leave a run that nothing wakes.
+        let settled = guarded("waiting for it", || self.settle(job))
+            .unwrap_or_else(|panic| Err(of_machine(panic.reason)));
+        let settlement = settled.unwrap_or_else(|trouble| Settlement::Unknown { trouble });
+        self.tell(job.run.clone(), job.started.attempt.clone(), settlement);
+    }
+
+    /// Looks, starts if nothing was ever started, waits, and looks again until the attempt is settled or lost.
+    ///
+    /// # Errors
+    /// The machine failed, or what stands in the run's folder keeps the attempt from being started. What a command has left in
+    /// its files is no error: see [`Settlement`].
+    fn settle(&self, job: &Job) -> Result<Settlement, trouble::Trouble> {
+        let dir = self.dir(&job.run, &job.started.attempt);
+        let starts = Starts::of(&self.layout.run(&job.run));
+        let name = job.started.attempt.to_string();
+        // Only where another engine announced it can that one have started it.
+        let is_new = job.is_new || !starts.may_hold(&name);
+        let mut given = if is_new { Given::Never } else { Given::Maybe };
+        let mut spawned = 0;
+        (self.reached)(Point::BeforeProbe);
+        loop {
+            let found = match envoi_step::probe(&dir, given, &job.started.boot_id, &self.boot_id) {
+                Err(error) if error.is_of_machine() => return Err(of_machine(error.to_string())),
+                Err(error) if given == Given::Never => return Err(of_files(error.to_string())),
+                Err(error) => {
+                    return self.in_doubt(job, &dir, Doubt::Unusable { reason: error.to_string() });
+                }
+                Ok(found) => found,
+            };
+            match found {
+                Probe::Running => {
+                    envoi_step::wait_until_free(&dir).map_err(|error| of_machine(error.to_string()))?
+                }
+                Probe::Settled(exit) => match settlement::finished(self, &dir, job, *exit) {
+                    Ok(settlement) => return Ok(settlement),
+                    Err(Unsettled::Record(doubt)) => return self.in_doubt(job, &dir, doubt),
+                    Err(Unsettled::Machine(reason)) => return Err(of_machine(reason)),
+                },
+                Probe::Lost(evidence) => return self.in_doubt(job, &dir, evidence.doubt),
+                // Nothing ran here. Where the store was copied from, it may have.
+                Probe::NotStarted(_) if self.is_of_original(job)? => {
+                    return self.in_doubt(job, &dir, Doubt::SupervisorGone);
+                }
+                // Nothing ran: that is certain, so it is no doubt.
+                Probe::NotStarted(_) if spawned == MAX_SPAWNS => {
+                    return Ok(settlement::cannot_start(job, never_starts(&dir)));
+                }
+                Probe::NotStarted(lock) => {
+                    spawned += 1;
+                    // Hand-offs and artifacts are in their places before a step that may read them begins.
+                    self.large
+                        .as_ref()
+                        .map_or(Ok(()), |large| large.placing.wait(&job.run))
+                        .map_err(of_machine)?;
+                    let spec = match order::spec(self, job, &dir) {
+                        Ok(spec) => spec,
+                        Err(OrderError::Step(reason)) => return Ok(settlement::cannot_start(job, reason)),
+                        Err(OrderError::Machine(reason)) => return Err(of_machine(reason)),
+                    };
+                    (self.reached)(Point::BeforeSpawn);
+                    starts.note(&name).map_err(|error| {
+                        of_files(format!("`{}` cannot be written: {error}", starts.path().display()))
+                    })?;
+                    given = Given::Maybe;
+                    match self.launcher.spawn(&dir, &spec, lock) {
+                        Ok(supervisor) => supervisor.wait().map_err(|error| of_machine(error.to_string()))?,
+                        // It was gone before it had read its order; the next look says that nothing was started.
+                        Err(SpawnError::Send { .. }) => {}
+                        Err(error @ SpawnError::Start { .. }) => return Err(of_machine(error.to_string())),
+                        Err(error) => return Ok(settlement::cannot_start(job, error.to_string())),
+                    }
+                }
+            }
+        }
+    }
+
+    fn in_doubt(&self, job: &Job, dir: &AttemptDir, doubt: Doubt) -> Result<Settlement, trouble::Trouble> {
+        let is_of_original = self.is_of_original(job)?;
+        settlement::in_doubt(dir, job, &Known::of(self, job), doubt, is_of_original).map_err(of_machine)
+    }
+
+    /// Whether the attempt was announced before the files of the store were copied.
+    fn is_of_original(&self, job: &Job) -> Result<bool, trouble::Trouble> {
+        let reader = self.store.reader().map_err(|error| of_machine(error.to_string()))?;
+        let found = reader.is_of_original(&job.run, &job.started.attempt);
+        found.map_err(|error| of_machine(error.to_string()))
+    }
+}

@@ -1,0 +1,105 @@
+//! The secrets of a flow, as the caller of a run has them: what commands are given, and what is masked.
+
+use super::shared::Shared;
+use crate::model::{
+    protocol::CallerWire,
+    runner::{Caller, Job},
+};
+use envoi_kernel::{
+    Flow,
+    flow::{AGENT_TOKEN_PREFIX, Secret, SecretSource},
+};
+use envoi_step::Secrets;
+use std::{fs, sync::Arc};
+
+/// What commands of this run may see: the secrets are those that its flow names.
+pub(crate) fn caller_of(flow: &Flow, wire: &CallerWire) -> Arc<Caller> {
+    let value = |variable: &str| {
+        wire.secrets.iter().find(|(name, _)| name == variable).map(|(_, value)| value.clone())
+    };
+    let secrets = flow.secrets.iter().filter_map(|secret| match &secret.source {
+        SecretSource::Env(variable) => Some((secret.name.clone(), value(variable)?)),
+        SecretSource::File(_) => None,
+    });
+    Arc::new(Caller {
+        env: wire.env.clone(),
+        secrets: secrets.collect(),
+        flow_dir: wire.flow_dir.clone(),
+        within: wire.within.clone(),
+    })
+}
+
+/// The values of the flow's secrets now, by the name that commands see.
+///
+/// # Errors
+/// Names the first one that cannot be had.
+pub(crate) fn secrets(declared: &[Secret], caller: &Caller) -> Result<Vec<(String, String)>, String> {
+    declared.iter().map(|secret| Ok((secret.name.clone(), secret_value(secret, caller)?))).collect()
+}
+
+/// What a command may have been given that is to be masked.
+pub(super) struct Known {
+    pub(super) values: Vec<String>,
+    /// Every secret of the flow can be had; else what the command wrote itself cannot be masked.
+    pub(super) all: bool,
+}
+
+impl Known {
+    /// The secrets that can be had, and those of the attempt alone.
+    pub(super) fn of(shared: &Shared, job: &Job) -> Self {
+        let declared = &job.pinned.secrets;
+        let mut values: Vec<String> = known_secrets(declared, &job.caller).collect();
+        let all = values.len() == declared.len();
+        values.extend(shared.per_attempt.secrets(&job.run, &job.started.attempt));
+        Self { values, all }
+    }
+}
+
+/// The values of those secrets that can be had, for masking.
+pub(crate) fn known_secrets(declared: &[Secret], caller: &Caller) -> impl Iterator<Item = String> {
+    at_hand(declared, caller).map(|(_, value)| value)
+}
+
+/// A sentence for each secret whose value is so common that masking it changes what has nothing to do with it.
+pub(super) fn common_secrets(job: &Job) -> impl Iterator<Item = String> {
+    job.pinned.secrets.iter().filter_map(|secret| {
+        let value = secret_value(secret, &job.caller).ok()?;
+        Secrets::is_common(&value).then(|| {
+            format!(
+                "the value of {} is a number, or a word or sign of JSON or of reports: masking it changes what has nothing to do \
+                 with it",
+                named(secret)
+            )
+        })
+    })
+}
+
+/// Those secrets that can be had, by the name that commands see.
+pub(super) fn at_hand(declared: &[Secret], caller: &Caller) -> impl Iterator<Item = (String, String)> {
+    declared.iter().filter_map(|secret| Some((secret.name.clone(), secret_value(secret, caller).ok()?)))
+}
+
+fn secret_value(secret: &Secret, caller: &Caller) -> Result<String, String> {
+    match &secret.source {
+        SecretSource::Env(variable) => caller
+            .secrets
+            .iter()
+            .find(|(name, _)| *name == secret.name)
+            .map(|(_, value)| value.clone())
+            .ok_or_else(|| format!("{}: the variable `{variable}` is not set", named(secret))),
+        SecretSource::File(path) => {
+            let path = caller.flow_dir.join(path);
+            let text = fs::read_to_string(&path)
+                .map_err(|error| format!("{}: {}: {error}", named(secret), path.display()))?;
+            Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
+        }
+    }
+}
+
+/// What a secret is called in messages.
+fn named(secret: &Secret) -> String {
+    match secret.name.strip_prefix(AGENT_TOKEN_PREFIX).and_then(|rest| rest.split_once('.')) {
+        Some((flow, step)) => format!("the token of step `{step}` in flow `{flow}`"),
+        None => format!("secret `{}`", secret.name),
+    }
+}

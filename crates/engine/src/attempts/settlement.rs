@@ -1,0 +1,476 @@
+//! From an attempt's folder to what is committed: contents into the store, the record into the kernel's words.
+
+use super::{
+    secrets::{self, Known},
+    shared::Shared,
+};
+use crate::model::runner::{Job, Settlement};
+use envoi_contract::{
+    digest::Digest,
+    json::{Object, Value},
+    time::Timestamp,
+};
+use envoi_journal::{BlobError, Blobs, INLINE_MAX_BYTES, Writer, manifest, with_causes};
+use envoi_kernel::{
+    COPIED,
+    event::{Blob, Change, FileChange, Outcome},
+    files::{Changed, MOST_FILES, Manifest, Many, are_listed},
+    input::{AttemptResult, ReportPlace},
+};
+use envoi_step::{AttemptDir, Doubt, Exit, FileRef, Secrets, plain};
+use std::{collections::BTreeSet, fs::File, io};
+
+/// Texts and reports have a smaller bound each; no record of a supervisor asks for more.
+const LARGEST_READ_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Why an attempt that has a record of its end cannot be committed.
+pub(super) enum Unsettled {
+    /// A file is not what the record says, so that nobody knows what the attempt left.
+    Record(Doubt),
+    /// The machine failed, and may not the next time.
+    Machine(String),
+}
+
+/// An attempt that is over. Large contents are in the store when this returns, small ones travel with the commit.
+///
+/// # Errors
+/// See [`Unsettled`].
+pub(super) fn finished(
+    shared: &Shared,
+    dir: &AttemptDir,
+    job: &Job,
+    exit: Exit,
+) -> Result<Settlement, Unsettled> {
+    let mut carried = Carried { blobs: &shared.blobs, dir, inline: Vec::new(), known: BTreeSet::new() };
+    let text_blob = carried.keep(&exit.text)?;
+    let report_blob = exit.report.as_ref().map(|file| carried.keep(file)).transpose()?;
+    let writer = shared.large.as_ref().map(|large| large.writer.as_ref());
+    let handed = carried.files(&exit.files, exit.too_many_files, writer)?;
+    let mut warnings = holding_secrets(&exit.secret_in_files);
+    warnings.extend(secrets::common_secrets(job));
+    warnings.extend(exit.warnings.iter().cloned());
+    let result = AttemptResult {
+        attempt: job.started.attempt.clone(),
+        text: String::from_utf8_lossy(&read(dir, &exit.text)?).into_owned(),
+        report: exit.report.as_ref().map(|file| read(dir, file)).transpose()?,
+        outcome: outcome(exit.outcome),
+        started_at: timestamp(exit.started_at_ms),
+        duration_ms: exit.duration_ms,
+        text_blob: Some(text_blob),
+        stderr_tail: exit.stderr_tail,
+        report_blob,
+        report_place: ReportPlace { assigned: exit.report_assigned, unreadable: exit.report_unreadable },
+        files: handed.files,
+        manifest: handed.many,
+        warnings,
+        misfit: None,
+        excess: handed.excess,
+        workspace_digest: None,
+    };
+    Ok(Settlement::Finished { result: Box::new(result), blobs: carried.inline })
+}
+
+/// An attempt that could not even be ordered; nothing of it ever ran.
+pub(super) fn cannot_start(job: &Job, reason: String) -> Settlement {
+    let result = AttemptResult {
+        attempt: job.started.attempt.clone(),
+        outcome: Outcome::CannotStart { reason },
+        started_at: crate::model::clock::now(),
+        duration_ms: 0,
+        text: String::new(),
+        text_blob: None,
+        stderr_tail: String::new(),
+        report: None,
+        report_blob: None,
+        report_place: ReportPlace::default(),
+        files: Vec::new(),
+        manifest: None,
+        warnings: Vec::new(),
+        misfit: None,
+        excess: None,
+        workspace_digest: None,
+    };
+    Settlement::Finished { result: Box::new(result), blobs: Vec::new() }
+}
+
+/// An attempt whose end is unknown. What still lived of it has been ended when this returns; unless it `is_of_original`,
+/// announced before the files of the store were copied: then what runs of it is the original's.
+///
+/// # Errors
+/// A sentence: the machine failed.
+pub(super) fn in_doubt(
+    dir: &AttemptDir,
+    job: &Job,
+    secrets: &Known,
+    doubt: Doubt,
+    is_of_original: bool,
+) -> Result<Settlement, String> {
+    let attempt = job.started.attempt.to_string();
+    let ended = if is_of_original {
+        0
+    } else {
+        envoi_step::end_leftovers(&attempt, &job.run_base)
+            .map_err(|error| format!("what is left of attempt `{attempt}` cannot be ended: {error}"))?
+    };
+    let notes = envoi_step::mask_lost(dir, &secrets.values);
+    if !secrets.all {
+        envoi_step::drop_unmasked(dir)
+            .map_err(|error| format!("attempt `{attempt}` cannot be masked: {error}"))?;
+    }
+    let evidence = envoi_step::evidence(dir, doubt);
+    let mut members = Object::default();
+    let why = if is_of_original { BEGUN_ELSEWHERE.to_owned() } else { why(&evidence.doubt) };
+    members.insert("why".to_owned(), Value::from(why));
+    if is_of_original {
+        members.insert(COPIED.to_owned(), Value::from(true));
+    }
+    if !notes.is_empty() {
+        members.insert("notes".to_owned(), Value::Array(notes.into_iter().map(Value::from).collect()));
+    }
+    members.insert("output_tail".to_owned(), Value::from(evidence.output_tail.as_str()));
+    // From the start to the last output: it ran at least so long.
+    members.insert("ran_ms".to_owned(), evidence.ran_ms.map_or(Value::Null, Value::from));
+    members.insert("supervisor_said".to_owned(), Value::from(evidence.supervisor_said.trim()));
+    members.insert("processes_ended".to_owned(), Value::from(u64::from(ended)));
+    let changed = &evidence.files_changed;
+    if secrets.all {
+        let files: Vec<_> =
+            changed.iter().take(MOST_NAMED).map(|change| Value::from(change.path.as_str())).collect();
+        members.insert("files_changed".to_owned(), Value::Array(files));
+    } else {
+        let why = "a secret of the flow cannot be had here: names of files, and what the command itself wrote as its \
+                   output and report, could hold it and are not kept";
+        members.insert("not_shown".to_owned(), Value::from(why));
+    }
+    if changed.len() > MOST_NAMED {
+        let total = u64::try_from(changed.len()).unwrap_or(u64::MAX);
+        members.insert("files_changed_total".to_owned(), Value::from(total));
+    }
+    // The supervisor has masked the streams; names of files, and what escape sequences had split, are found only here.
+    let evidence = Secrets::new(&secrets.values).mask_value(&Value::Object(members));
+    Ok(Settlement::InDoubt { evidence })
+}
+
+/// Why nobody knows what became of an attempt of the original.
+const BEGUN_ELSEWHERE: &str =
+    "it was begun before the store was copied, and may go on where it was copied from";
+
+fn why(doubt: &Doubt) -> String {
+    match doubt {
+        Doubt::SupervisorGone => {
+            "its supervisor was ended before it could say how the command ended".to_owned()
+        }
+        Doubt::Rebooted => "the machine was started again since".to_owned(),
+        Doubt::Damaged => "the record of its end cannot be read".to_owned(),
+        Doubt::FolderGone => {
+            "its folder was removed, and with it what shows whether it runs and how it ended".to_owned()
+        }
+        Doubt::Unusable { reason } => reason.clone(),
+        Doubt::FileDiffers { path } => format!("`{path}` is not what the record of its end says"),
+    }
+}
+
+/// The most files that evidence of doubt names, and warnings about files: a person reads them.
+const MOST_NAMED: usize = 100;
+
+/// A sentence for each artifact in which a secret was seen, and how many more there are.
+fn holding_secrets(paths: &[String]) -> Vec<String> {
+    let mut all: Vec<_> =
+        paths.iter().take(MOST_NAMED).map(|path| format!("artifact `{path}` holds a secret")).collect();
+    if paths.len() > MOST_NAMED {
+        all.push(format!("{} more artifacts hold a secret", paths.len().saturating_sub(MOST_NAMED)));
+    }
+    all
+}
+
+/// The files of an attempt, for its event.
+#[derive(Default)]
+struct Handed {
+    files: Vec<FileChange>,
+    many: Option<Many>,
+    /// Why they cannot be handed over: they are too many.
+    excess: Option<String>,
+}
+
+/// Why so many files cannot be handed over.
+fn excess(total: u64) -> String {
+    format!(
+        "the step hands over {total} files, and at most {MOST_FILES} can be, whose list has at most 224 MiB; pack them, or narrow \
+         `artifacts`"
+    )
+}
+
+struct Carried<'a> {
+    blobs: &'a Blobs,
+    dir: &'a AttemptDir,
+    /// Small contents that travel with the commit.
+    inline: Vec<(Digest, Vec<u8>)>,
+    /// Their digests.
+    known: BTreeSet<Digest>,
+}
+
+impl Carried<'_> {
+    /// Few files are listed. The contents of many are stored here, by the attempt's own thread and a portion at a time, so that
+    /// neither the loop nor the commits of other runs wait for them; what travels with the commit is the digest of their list.
+    fn files(
+        &mut self,
+        files: &[envoi_step::FileChange],
+        too_many: Option<u64>,
+        writer: Option<&Writer>,
+    ) -> Result<Handed, Unsettled> {
+        if let Some(total) = too_many {
+            return Ok(Handed { excess: Some(excess(total)), ..Handed::default() });
+        }
+        let path_bytes = files.iter().fold(0_usize, |sum, file| sum.saturating_add(file.path.len()));
+        let Some(writer) = writer.filter(|_| !are_listed(files.len(), path_bytes)) else {
+            let files = files.iter().map(|change| self.change(change)).collect::<Result<_, _>>()?;
+            return Ok(Handed { files, ..Handed::default() });
+        };
+        if files.len() > MOST_FILES {
+            let excess = excess(u64::try_from(files.len()).unwrap_or(u64::MAX));
+            return Ok(Handed { excess: Some(excess), ..Handed::default() });
+        }
+        for portion in files.chunks(PORTION) {
+            self.store(portion, writer)?;
+        }
+        let listed: Vec<_> = files.iter().map(changed).collect::<Result<_, _>>()?;
+        let all = self.manifest(&listed)?;
+        let changed: Vec<_> = listed.into_iter().filter(|file| file.change != Change::Unchanged).collect();
+        // Whether the attempt has succeeded is judged later, from its report and its flow.
+        let path_bytes = changed.iter().fold(0_usize, |sum, file| sum.saturating_add(file.path.len()));
+        let changed = match u64::try_from(changed.len()) {
+            _ if are_listed(changed.len(), path_bytes) => Changed::Listed(changed),
+            Ok(total) if total == all.total => Changed::Manifest(all.clone()),
+            _ => Changed::Manifest(self.manifest(&changed)?),
+        };
+        Ok(Handed { many: Some(Many { all, changed }), ..Handed::default() })
+    }
+
+    /// Stores the list of these files, durably.
+    fn manifest(&self, files: &[FileChange]) -> Result<Manifest, Unsettled> {
+        let (manifest, list) =
+            manifest::write(files).map_err(|error| Unsettled::Machine(with_causes(&error)))?;
+        self.blobs.put(&list).map_err(|error| Unsettled::Machine(with_causes(&error)))?;
+        Ok(manifest)
+    }
+
+    /// Stores the contents of some files, durably.
+    fn store(&self, files: &[envoi_step::FileChange], writer: &Writer) -> Result<(), Unsettled> {
+        let (mut small, mut large) = (Vec::new(), Vec::new());
+        for file in files.iter().flat_map(|change| change.file.iter().chain(&change.before)) {
+            let digest = digest_of(file)?;
+            match is_small(file) {
+                true => small.push((digest, self.content(file, digest)?)),
+                false => large.push((file, digest)),
+            }
+        }
+        // Only so many files are open at once.
+        for portion in large.chunks(MOST_OPEN) {
+            let open = |(file, digest): &(&FileRef, Digest)| {
+                Ok((open(self.dir, file)?, self.dir.path().join(&file.path), *digest, file.bytes))
+            };
+            let sources = portion.iter().map(open).collect::<Result<Vec<_>, Unsettled>>()?;
+            self.blobs.put_all(sources).map_err(|error| match error {
+                BlobError::Mismatch { path, .. } => Unsettled::Record(Doubt::FileDiffers {
+                    path: path.strip_prefix(self.dir.path()).unwrap_or(&path).display().to_string(),
+                }),
+                error => Unsettled::Machine(with_causes(&error)),
+            })?;
+        }
+        writer.put(small).map_err(|error| Unsettled::Machine(with_causes(&error)))
+    }
+
+    fn keep(&mut self, file: &FileRef) -> Result<Blob, Unsettled> {
+        let digest = digest_of(file)?;
+        if !is_small(file) {
+            let source = open(self.dir, file)?;
+            let path = self.dir.path().join(&file.path);
+            self.blobs.put_open(source, &path, digest, file.bytes).map_err(|error| match error {
+                BlobError::Mismatch { .. } => differs(file),
+                error => Unsettled::Machine(format!("`{}`: {}", path.display(), with_causes(&error))),
+            })?;
+        } else if self.known.insert(digest) {
+            let bytes = self.content(file, digest)?;
+            self.inline.push((digest, bytes));
+        }
+        Ok(Blob { digest, size: file.bytes })
+    }
+
+    fn content(&self, file: &FileRef, digest: Digest) -> Result<Vec<u8>, Unsettled> {
+        let bytes = read(self.dir, file)?;
+        if Digest::of(&bytes) == digest { Ok(bytes) } else { Err(differs(file)) }
+    }
+
+    fn change(&mut self, change: &envoi_step::FileChange) -> Result<FileChange, Unsettled> {
+        change.file.iter().chain(&change.before).try_for_each(|file| self.keep(file).map(drop))?;
+        changed(change)
+    }
+}
+
+/// How many files are stored together: enough for their syncs to weigh little, few enough for their contents to fit into memory.
+const PORTION: usize = 512;
+
+/// How many large files are read at once, each by its descriptor.
+const MOST_OPEN: usize = 64;
+
+fn is_small(file: &FileRef) -> bool {
+    usize::try_from(file.bytes).is_ok_and(|bytes| bytes <= INLINE_MAX_BYTES)
+}
+
+fn digest_of(file: &FileRef) -> Result<Digest, Unsettled> {
+    Digest::parse(&format!("sha256:{}", file.sha256)).ok_or(Unsettled::Record(Doubt::Damaged))
+}
+
+fn changed(change: &envoi_step::FileChange) -> Result<FileChange, Unsettled> {
+    let blob = |file: &FileRef| Ok::<_, Unsettled>(Blob { digest: digest_of(file)?, size: file.bytes });
+    Ok(FileChange {
+        path: change.path.clone(),
+        change: match change.change {
+            envoi_step::Change::Created => Change::Created,
+            envoi_step::Change::Modified => Change::Modified,
+            envoi_step::Change::Deleted => Change::Deleted,
+            envoi_step::Change::Unchanged => Change::Unchanged,
+        },
+        blob: change.file.as_ref().map(blob).transpose()?,
+        before: change.before.as_ref().map(blob).transpose()?,
+    })
+}
+
+/// The file of an attempt, which may be gone, or something else by now.
+fn open(dir: &AttemptDir, file: &FileRef) -> Result<File, Unsettled> {
+    plain::open_below(dir.path(), file.path.as_ref()).map_err(|error| unreadable(dir, file, &error))
+}
+
+/// The whole of it; no more is read than the record says.
+fn read(dir: &AttemptDir, file: &FileRef) -> Result<Vec<u8>, Unsettled> {
+    plain::read_all(open(dir, file)?, file.bytes.min(LARGEST_READ_BYTES))
+        .map_err(|error| unreadable(dir, file, &error))
+}
+
+fn unreadable(dir: &AttemptDir, file: &FileRef, error: &io::Error) -> Unsettled {
+    let path = dir.path().join(&file.path);
+    let sentence = format!("`{}` cannot be read: {error}", path.display());
+    match plain::is_of_machine(error) {
+        true => Unsettled::Machine(sentence),
+        false => Unsettled::Record(Doubt::Unusable { reason: sentence }),
+    }
+}
+
+fn differs(file: &FileRef) -> Unsettled {
+    Unsettled::Record(Doubt::FileDiffers { path: file.path.clone() })
+}
+
+fn outcome(outcome: envoi_step::Outcome) -> Outcome {
+    match outcome {
+        envoi_step::Outcome::Exited { code } => Outcome::Exited { code },
+        envoi_step::Outcome::Signalled { signal } => Outcome::Signalled { signal },
+        envoi_step::Outcome::TimedOut => Outcome::TimedOut,
+        envoi_step::Outcome::Cancelled => Outcome::Cancelled,
+        envoi_step::Outcome::CannotStart { reason, .. } => Outcome::CannotStart { reason },
+    }
+}
+
+fn timestamp(unix_ms: u64) -> Timestamp {
+    Timestamp::from_millis(i64::try_from(unix_ms).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use envoi_journal::{Layout, Store};
+    use std::fs;
+
+    fn file(dir: &AttemptDir, path: &str, content: &[u8]) -> FileRef {
+        let place = dir.path().join(path);
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        fs::write(place, content).unwrap();
+        let sha256 = Digest::of(content).to_string().replace("sha256:", "");
+        FileRef { path: path.to_owned(), bytes: content.len() as u64, sha256 }
+    }
+
+    /// Many files of one content, so many of them changed.
+    fn handed_over(changed: usize, unchanged: usize, too_many: Option<u64>) -> Handed {
+        let root = tempfile::tempdir().unwrap();
+        let store = Store::open(Layout::new(root.path().join("store"))).unwrap();
+        let (blobs, dir) = (store.blobs(), AttemptDir::new(root.path().join("a.1.1")));
+        let writer = store.writer(store.take_epoch().unwrap()).unwrap();
+        let mut carried = Carried { blobs: &blobs, dir: &dir, inline: Vec::new(), known: BTreeSet::new() };
+        let copy = file(&dir, "files/copy", b"content");
+        let change = |nth| envoi_step::FileChange {
+            path: format!("{nth:04}"),
+            change: if nth < changed { envoi_step::Change::Created } else { envoi_step::Change::Unchanged },
+            file: Some(copy.clone()),
+            before: None,
+        };
+        let files: Vec<_> = (0..changed + unchanged).map(change).collect();
+        let handed = carried.files(&files, too_many, Some(&writer)).ok().unwrap();
+        let many = handed.many.iter();
+        let lists = many.flat_map(|many| match &many.changed {
+            Changed::Listed(_) => vec![many.all.clone()],
+            Changed::Manifest(changed) => vec![many.all.clone(), changed.clone()],
+        });
+        for manifest in lists {
+            let list = manifest::read(&blobs.get(&manifest.list.digest).unwrap()).unwrap();
+            assert_eq!(u64::try_from(list.len()).unwrap(), manifest.total, "it is in the store");
+        }
+        handed
+    }
+
+    #[test]
+    fn a_manifest_is_made_of_all_files_and_of_those_that_changed() {
+        let many = handed_over(1001, 0, None).many.unwrap();
+        assert_eq!(many.changed, Changed::Manifest(many.all));
+        let many = handed_over(1001, 2, None).many.unwrap();
+        let Changed::Manifest(changed) = many.changed else { unreachable!("they are many") };
+        assert_eq!((many.all.total, changed.total), (1003, 1001));
+        let many = handed_over(2, 1001, None).many.unwrap();
+        let Changed::Listed(changed) = many.changed else { unreachable!("they are few") };
+        let paths: Vec<_> = changed.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!((many.all.total, paths), (1003, vec!["0000", "0001"]));
+    }
+
+    #[test]
+    fn more_files_than_a_record_can_list_are_a_value_too_large_and_no_doubt() {
+        let handed = handed_over(0, 0, Some(1_000_001));
+        assert!(handed.excess.unwrap().contains("1000001 files"));
+        assert_eq!((handed.files, handed.many), (Vec::new(), None));
+        assert!(handed_over(0, 1, None).excess.is_none());
+    }
+
+    #[test]
+    fn what_a_file_was_is_kept_as_what_it_is() {
+        let root = tempfile::tempdir().unwrap();
+        let store = Store::open(Layout::new(root.path().join("store"))).unwrap();
+        let (blobs, dir) = (store.blobs(), AttemptDir::new(root.path().join("a.1.1")));
+        let mut carried = Carried { blobs: &blobs, dir: &dir, inline: Vec::new(), known: BTreeSet::new() };
+        let (small, large) = (vec![b's'; INLINE_MAX_BYTES], vec![b'l'; INLINE_MAX_BYTES + 1]);
+        let before = Some(file(&dir, "before/a", &small));
+        let modified = envoi_step::FileChange {
+            path: "a".to_owned(),
+            change: envoi_step::Change::Modified,
+            file: Some(file(&dir, "files/a", b"after")),
+            before,
+        };
+        let modified = carried.change(&modified).ok().unwrap();
+        assert_eq!(modified.before, Some(Blob { digest: Digest::of(&small), size: small.len() as u64 }));
+        assert_eq!(modified.blob, Some(Blob { digest: Digest::of(b"after"), size: 5 }));
+        let deleted = envoi_step::FileChange {
+            path: "b".to_owned(),
+            change: envoi_step::Change::Deleted,
+            file: None,
+            before: Some(file(&dir, "before/b", &large)),
+        };
+        let kept = carried.change(&deleted).ok().unwrap();
+        assert_eq!((kept.blob, kept.before.unwrap().digest), (None, Digest::of(&large)));
+        let inline: Vec<_> = carried.inline.iter().map(|(_, content)| content.as_slice()).collect();
+        assert_eq!(inline, [&b"after"[..], &small]);
+        assert_eq!(blobs.get(&Digest::of(&large)).unwrap(), large);
+
+        fs::write(dir.path().join("before/b"), vec![b'x'; large.len()]).unwrap();
+        fs::remove_file(store.layout().blob(&Digest::of(&large))).unwrap();
+        assert!(
+            matches!(carried.change(&deleted), Err(Unsettled::Record(_))),
+            "it is not what the supervisor wrote"
+        );
+    }
+}

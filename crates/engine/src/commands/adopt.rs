@@ -1,0 +1,150 @@
+//! A run is loaded from the journal and given to the loop.
+
+use super::handler::Desk;
+use crate::{
+    attempts::secrets::caller_of,
+    model::{
+        message::{Adopt, Ask, EngineError, Message, Purpose},
+        protocol::{CallerWire, Refused},
+        trouble::{Trouble, TroubleKind},
+    },
+    query::load::load_with_weight,
+};
+use envoi_contract::code::Code;
+use envoi_journal::{Aside, BlobError, FileError, ReadError, Reader, files, with_causes};
+use envoi_kernel::{Run, ids::RunId};
+
+/// How often a run that is said to have gone on is loaded again although no event of it has come.
+const MOST_IN_VAIN: u32 = 3;
+
+impl Desk {
+    /// The run as the journal has it. One that cannot be read is set aside.
+    pub(super) fn load(&self, id: &RunId) -> Result<Run, Refused> {
+        let reader = self.store.reader()?;
+        self.load_with_weight(&reader, id).map(|(run, _)| run)
+    }
+
+    fn load_with_weight(&self, reader: &Reader, id: &RunId) -> Result<(Run, u64), Refused> {
+        load_with_weight(reader, id).map_err(|error| match error.trouble() {
+            Some(trouble) => self.unloadable(id, trouble),
+            None => error.refused(id),
+        })
+    }
+
+    /// Has the run set aside, durably, and says so. One that the loop holds goes on: what is there in memory is whole.
+    fn unloadable(&self, id: &RunId, trouble: Trouble) -> Refused {
+        let message = trouble.reason.clone();
+        let unloadable = |reply| Message::Unloadable { run: id.clone(), trouble, reply };
+        match self.exchange(unloadable) {
+            Ok(()) => Refused::failure(message),
+            Err(error) => Refused::from(error),
+        }
+    }
+
+    /// Why a run is set aside, if it is.
+    pub(super) fn aside(&self, id: &RunId) -> Result<Option<Aside>, Refused> {
+        let reader = self.store.reader()?;
+        Ok(reader.run(id)?.aside)
+    }
+
+    /// As [`Desk::aside`], for one that is tried again: what is wrong may be its rows alone, which are made again first.
+    pub(super) fn aside_with_its_rows(&self, id: &RunId) -> Result<Option<Aside>, Refused> {
+        let aside = self.aside(id)?;
+        if aside.is_none() {
+            return Ok(None);
+        }
+        match self.store.mend_rows(id) {
+            Ok(true) => self.aside(id),
+            Ok(false) => Ok(aside),
+            Err(error) => Err(Refused::from(EngineError::Store(error))),
+        }
+    }
+
+    /// Writes the files of a run that are missing or are not what the journal says. A run for which that fails is set aside,
+    /// unless it is the store that cannot be read now.
+    pub(super) fn make_good(&self, id: &RunId) -> Result<(), Refused> {
+        let reader = self.store.reader()?;
+        let Err(error) = files::restore_run(&self.layout, &reader, id) else { return Ok(()) };
+        match &error {
+            FileError::Read(read @ (ReadError::Busy | ReadError::Io { .. } | ReadError::Missing { .. })) => {
+                Err(Refused::from(read))
+            }
+            FileError::Blob(BlobError::Store { .. }) => Err(Refused::failure(with_causes(&error))),
+            error => Err(self.unloadable(id, Trouble::new(TroubleKind::Files, with_causes(error)))),
+        }
+    }
+
+    /// Has the loop go on with a run, and returns it as it was loaded. Its files are made good first. What is `wanted` of it
+    /// is decided before anything of it is started, and is durable when this returns. A run that went on while it was loaded
+    /// is loaded again.
+    pub(super) fn adopt(
+        &self,
+        id: &RunId,
+        caller: &CallerWire,
+        adoption: Adoption,
+        wanted: impl Fn(&Run) -> Result<Vec<Ask>, Refused>,
+    ) -> Result<Run, Refused> {
+        let Adoption { purpose, again } = adoption;
+        if let Some(why) = self.aside(id)?.filter(|_| !again) {
+            return Err(Refused::set_aside(id, &why.code, &why.reason));
+        }
+        // A run is ended also where its files cannot be written.
+        if purpose != Purpose::End {
+            self.make_good(id)?;
+        }
+        let reader = self.store.reader()?;
+        let (mut stale_at, mut in_vain) = (None, 0_u32);
+        loop {
+            let (run, tail_bytes) = self.load_with_weight(&reader, id)?;
+            if purpose == Purpose::GoOn {
+                check_places(&reader, id)?;
+            }
+            self.callers.learn(id, run.flow(), caller);
+            let (asks, caller) = (wanted(&run)?, caller_of(run.flow(), caller));
+            let adopt = |reply| Adopt { run: run.clone(), asks, purpose, again, tail_bytes, caller, reply };
+            match self.exchange(|reply| Message::Adopt(Box::new(adopt(reply)))) {
+                Ok(()) => return Ok(run),
+                // What makes it stale is in the journal: the next look sees more, unless the journal contradicts itself.
+                Err(EngineError::Stale { .. }) => {
+                    let next = run.next_seq();
+                    in_vain =
+                        if stale_at.replace(next) == Some(next) { in_vain.saturating_add(1) } else { 0 };
+                    if in_vain >= MOST_IN_VAIN {
+                        let reason =
+                            format!("the store says that it has more events than the {next} that are there");
+                        return Err(self.unloadable(id, Trouble::new(TroubleKind::Inconsistent, reason)));
+                    }
+                }
+                Err(error) => return Err(Refused::from(error)),
+            }
+        }
+    }
+}
+
+/// Refuses to go on with a run whose workspace is the original's, if the store is a copy that was adopted: both would work
+/// there.
+pub(super) fn check_places(reader: &Reader, run: &RunId) -> Result<(), Refused> {
+    let Some(workspace) = reader.workspace_of_original(run)? else {
+        return Ok(());
+    };
+    let message = format!(
+        "run `{run}` works in `{workspace}`, which was not copied with the project: the store that this one was copied from \
+         works there"
+    );
+    let hint = "`envoi store adopt --share-workspaces` lets both work there; or start a new run";
+    Err(Refused::new(Code::StoreCopied, message, Some(hint)))
+}
+
+/// How a run is adopted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Adoption {
+    pub(super) purpose: Purpose,
+    /// Whether it is tried again if it is set aside.
+    pub(super) again: bool,
+}
+
+impl From<Purpose> for Adoption {
+    fn from(purpose: Purpose) -> Self {
+        Self { purpose, again: false }
+    }
+}

@@ -1,0 +1,300 @@
+//! A person answers: what needs more than the run itself is checked, the answer is taken, and the run goes on.
+//!
+//! Owns two checks. A form is completed with the schema's defaults, and has to fit the schema of its question: here, so that every
+//! way in is treated alike. And what was shown has to be what is there: where an
+//! artifact lies otherwise in the workspace than it was handed over, whoever says yes has not seen what would be used; the
+//! question is put again, about what is there now. What a live attempt may be changing at the moment is left out: it lies
+//! otherwise all the time, and is handed over when the attempt is over.
+
+use super::handler::{Desk, check_secrets, tell};
+use crate::attempts::secrets::caller_of;
+use crate::model::{
+    claim::Claim,
+    message::{Ask, Purpose},
+    protocol::{AnswerRequest, CallerWire, Refused, Response, ResumeRequest, Standing},
+};
+use envoi_contract::code::Code;
+use envoi_contract::digest::Digest;
+use envoi_journal::{InboxFilter, InterruptState, files};
+use envoi_kernel::{
+    Run,
+    event::{About, Choice, FoundFile, InterruptRaised},
+    files::MOST_LISTED,
+    ids::{InterruptId, RunId},
+    input::Answer,
+};
+use envoi_step::is_artifact;
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::mpsc::{self, Sender},
+};
+
+/// The most changed artifacts that a refusal names.
+const MOST_NAMED: usize = 20;
+
+/// Larger files are not kept only to be shown.
+const MAX_SHOWN_BYTES: u64 = 16 * 1024 * 1024;
+
+impl Desk {
+    pub(super) fn answer(&self, request: AnswerRequest, client: &Sender<Response>) -> Result<(), Refused> {
+        let AnswerRequest { run: id, answer, follow, caller } = request;
+        let run = self.load(&id)?;
+        if self.was_done(&id, answer.request.as_deref())? {
+            return self.follow_up(id, follow, answer, caller, client);
+        }
+        let Some(raised) = open(&run, &answer.interrupt) else {
+            return Err(self.closed(&id, &answer.interrupt));
+        };
+        let answer = with_form(&run, raised, answer)?;
+        if follow {
+            let hint = "`--no-resume` records the answer, and the run goes on with it by itself";
+            self.check_waits_for_other(&id, &caller, hint)?;
+            self.check_start(&run, &caller)?;
+        }
+        if says_yes(answer.choice, raised)
+            && let Some(refused) = self.put_again_if_changed(&run, raised, &caller)
+        {
+            return Err(refused);
+        }
+        // What follows from the answer is heard from its own commit on. What follows from a refusal, such as an expiry that is
+        // applied now, is no answer to this request.
+        let (follower, heard) = mpsc::channel();
+        if follow {
+            self.followers.add(&id, follower);
+        }
+        let ask = Ask::Answer(Box::new(answer.clone()));
+        let wanted = |_: &Run| Ok(vec![ask.clone()]);
+        let purpose = if follow { Purpose::GoOn } else { Purpose::Decide };
+        match self.adopt(&id, &caller, purpose.into(), wanted) {
+            Ok(_) => {}
+            // The same request was under way, and is done by now.
+            Err(_) if self.was_done(&id, answer.request.as_deref())? => {
+                return self.follow_up(id, follow, answer, caller, client);
+            }
+            Err(refused) if refused.code == Code::QuestionClosed => {
+                return Err(self.closed(&id, &answer.interrupt));
+            }
+            Err(refused) => return Err(refused),
+        }
+        tell(client, Response::Accepted { run: id.clone() });
+        match follow {
+            // A client that has gone away leaves the run to itself.
+            true => drop(heard.into_iter().try_for_each(|response| client.send(response))),
+            false => tell(client, Response::Rest { standing: Standing::answered() }),
+        }
+        Ok(())
+    }
+
+    /// Whether the run may go on in its workspace with what there is; a recorded answer does not need that.
+    fn check_start(&self, run: &Run, caller: &CallerWire) -> Result<(), Refused> {
+        let only_record = |refused: Refused| {
+            let hint =
+                refused.hint.as_ref().map(|hint| format!("{hint}; --no-resume only records the answer"));
+            refused.with_hint(hint)
+        };
+        check_secrets(run.flow(), &caller_of(run.flow(), caller)).map_err(only_record)?;
+        match run.started().filter(|started| !started.shared) {
+            Some(started) => {
+                self.check_free(Claim::of(started), &caller.within, |other| other).map_err(only_record)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a request has been done already, by an engine that went away before it could say so.
+    pub(super) fn was_done(&self, run: &RunId, request: Option<&str>) -> Result<bool, Refused> {
+        let Some(request) = request else { return Ok(false) };
+        let reader = self.store.reader()?;
+        reader.has_request(run, request).map_err(|error| Refused::from(&error))
+    }
+
+    /// The answer is in the journal: what is left is to go on, if that is wanted.
+    fn follow_up(
+        &self,
+        run: RunId,
+        follow: bool,
+        answer: Answer,
+        caller: CallerWire,
+        client: &Sender<Response>,
+    ) -> Result<(), Refused> {
+        if follow {
+            let request = ResumeRequest::follow(run, answer.by, caller);
+            return self.resume(request, client);
+        }
+        tell(client, Response::Accepted { run });
+        tell(client, Response::Rest { standing: Standing::answered() });
+        Ok(())
+    }
+
+    /// Puts a question again whose artifacts lie otherwise in the workspace than they were shown, and refuses the yes.
+    pub(super) fn put_again_if_changed(
+        &self,
+        run: &Run,
+        raised: &InterruptRaised,
+        caller: &CallerWire,
+    ) -> Option<Refused> {
+        let found = match self.changed(run, raised) {
+            Ok(found) => found,
+            Err(refused) => return Some(refused),
+        };
+        if found.len() > MOST_LISTED {
+            // They would stand in an event, and nobody could look through them.
+            let message = format!(
+                "{} artifacts changed in the workspace after they were handed over, so what was shown is not what would be used",
+                found.len()
+            );
+            let hint = "they are too many to be shown again: put them back as they were, deny, or have the step done again";
+            return Some(Refused::new(Code::SubjectChanged, message, Some(hint)));
+        }
+        let started = run.started().filter(|_| !found.is_empty())?;
+        for file in &found {
+            // So that it can be shown; what cannot be stored is told of by its path alone.
+            let path = Path::new(&started.workspace).join(&file.path);
+            let size =
+                path.metadata().map(|metadata| metadata.len()).ok().filter(|size| *size <= MAX_SHOWN_BYTES);
+            if let (Some(digest), Some(size)) = (file.digest, size) {
+                drop(self.store.blobs().put_file(&path, digest, size));
+            }
+        }
+        Some(self.put_again(&started.run, raised, found, caller))
+    }
+
+    /// Artifacts that lie otherwise in the workspace than they were shown. Nothing of the run has begun or ended while they
+    /// were looked at: another branch that did makes another look necessary.
+    fn changed(&self, run: &Run, raised: &InterruptRaised) -> Result<Vec<FoundFile>, Refused> {
+        let mut found = self.changed_since(run, raised)?;
+        let mut before = run.next_seq();
+        while let (false, Some(started)) = (found.is_empty(), run.started()) {
+            // A run that cannot be loaded now is refused by whoever goes on with it.
+            let Ok(now) = self.load(&started.run) else { break };
+            if now.next_seq() == before {
+                break;
+            }
+            (found, before) = (self.changed_since(&now, raised)?, now.next_seq());
+        }
+        Ok(found)
+    }
+
+    /// The newest version of every artifact of a run, those that manifests list among them.
+    fn artifacts(&self, run: &Run) -> Result<BTreeMap<String, Option<Digest>>, Refused> {
+        let Some(started) = run.started().filter(|_| !run.manifests().is_empty()) else {
+            return Ok(run.files().clone());
+        };
+        let reader = self.store.reader()?;
+        let records = reader.records(&started.run, 0, None)?;
+        let lived = records.iter().take_while(|record| record.seq < run.next_seq());
+        reader.newest_files(lived).map_err(|error| Refused::from(&error))
+    }
+
+    fn changed_since(&self, run: &Run, raised: &InterruptRaised) -> Result<Vec<FoundFile>, Refused> {
+        Ok(changed(run, self.artifacts(run)?, raised))
+    }
+
+    /// The same question anew; says so, and how the new one is called.
+    fn put_again(
+        &self,
+        id: &RunId,
+        raised: &InterruptRaised,
+        found: Vec<FoundFile>,
+        caller: &CallerWire,
+    ) -> Refused {
+        let mut paths: Vec<String> =
+            found.iter().take(MOST_NAMED).map(|file| format!("`{}`", file.path)).collect();
+        if found.len() > MOST_NAMED {
+            paths.push(format!("and {} more", found.len().saturating_sub(MOST_NAMED)));
+        }
+        let ask = Ask::Changed { interrupt: raised.interrupt.clone(), found };
+        if let Err(refused) = self.adopt(id, caller, Purpose::Decide.into(), |_| Ok(vec![ask.clone()])) {
+            return refused;
+        }
+        let message = format!(
+            "{} changed in the workspace after it was handed over, so what was shown is not what would be used",
+            paths.join(", ")
+        );
+        let refused = Refused::new(Code::SubjectChanged, message, None);
+        let filter = InboxFilter { run: Some(id.clone()), closed: false };
+        let anew = self.store.reader().and_then(|reader| reader.inbox(&filter)).unwrap_or_default();
+        let anew = anew.into_iter().find(|row| row.visit == raised.visit);
+        let hint = anew.map(|row| {
+            format!("the question is put again as {0}: `envoi show {0}`, then answer that", row.interrupt)
+        });
+        refused.with_hint(hint)
+    }
+
+    /// What has become of a question that does not wait any more.
+    fn closed(&self, run: &RunId, interrupt: &InterruptId) -> Refused {
+        let row = match self.store.reader().and_then(|reader| reader.question(run, interrupt)) {
+            Ok(row) => row,
+            Err(error) => return Refused::from(&error),
+        };
+        let at = row.closed.as_ref().map_or_else(String::new, |closed| format!(" at {}", closed.at));
+        let (answer, by) = row.closed.map(|closed| (closed.answer, closed.by)).unwrap_or_default();
+        let what = match row.state {
+            InterruptState::Open => "is about to be closed".to_owned(),
+            InterruptState::Answered => format!(
+                "was answered{at}: {} by {}",
+                answer.unwrap_or_default(),
+                by.unwrap_or_else(|| "somebody".to_owned())
+            ),
+            InterruptState::Expired => format!("expired{at}"),
+            InterruptState::Changed => format!("was put again{at}, because what it showed had changed"),
+            InterruptState::Cancelled => format!("is void since the run was cancelled{at}"),
+        };
+        let message = format!("question `{interrupt}` {what}");
+        Refused::new(Code::QuestionClosed, message, Some("`envoi inbox` lists the questions that are open"))
+    }
+}
+
+fn open<'r>(run: &'r Run, interrupt: &InterruptId) -> Option<&'r InterruptRaised> {
+    run.interrupts().find(|raised| raised.interrupt == *interrupt)
+}
+
+/// The answer with its form completed by the schema's defaults; a run only knows whether there is a form.
+///
+/// An answer other than a yes has no form, and the run refuses one that brings it.
+fn with_form(run: &Run, raised: &InterruptRaised, answer: Answer) -> Result<Answer, Refused> {
+    let asks = run.step(&raised.visit).and_then(|step| step.asks());
+    let schema = asks.filter(|_| raised.about == About::Ask).and_then(|plan| plan.schema.as_ref());
+    let Some(schema) = schema.filter(|_| says_yes(answer.choice, raised)) else { return Ok(answer) };
+    let form = envoi_flow::answers::complete(schema, answer.data.as_ref()).map_err(|errors| {
+        let hint = "see the form with `envoi show`; give it with --data or --field NAME=VALUE";
+        Refused::new(Code::AnswerInvalid, errors.to_string(), Some(hint))
+    })?;
+    Ok(Answer { data: Some(form), ..answer })
+}
+
+/// Whether an answer makes the run use what was shown.
+pub(super) fn says_yes(choice: Choice, raised: &InterruptRaised) -> bool {
+    let yes = matches!(choice, Choice::Approve | Choice::Respond | Choice::Proceed);
+    yes && matches!(raised.about, About::Ask | About::Review | About::Blocked | About::Exhausted)
+}
+
+/// Whether an attempt that is live, or is being ended, may change this file and hand it over.
+fn is_being_made(run: &Run, path: &str) -> bool {
+    let wants = run.wants();
+    let mut steps = wants.attempts.iter().chain(&wants.ending).filter_map(|attempt| run.step(&attempt.visit));
+    steps.any(|step| is_artifact(&step.artifacts, path))
+}
+
+/// Artifacts that lie otherwise in the workspace than they were shown, but for those that are being made.
+fn changed(
+    run: &Run,
+    mut shown: BTreeMap<String, Option<Digest>>,
+    raised: &InterruptRaised,
+) -> Vec<FoundFile> {
+    let Some(started) = run.started() else { return Vec::new() };
+    let workspace = Path::new(&started.workspace);
+    shown.extend(raised.found.iter().map(|file| (file.path.clone(), file.digest)));
+    let now =
+        shown.into_iter().map(|(path, digest)| (files::digest_of(&workspace.join(&path)), path, digest));
+    let differing = now.filter(|(now, path, shown)| now != shown && !is_being_made(run, path));
+    let mut all: Vec<FoundFile> = differing.map(|(digest, path, _)| FoundFile { path, digest }).collect();
+    if !all.is_empty() {
+        // What had been found before is still to be compared with, the next time.
+        let again = |file: &&FoundFile| !all.iter().any(|found| found.path == file.path);
+        let before: Vec<FoundFile> = raised.found.iter().filter(again).cloned().collect();
+        all.extend(before);
+    }
+    all
+}

@@ -1,0 +1,56 @@
+//! Runs that were forked from one another keep within the bounds of one: only one of them goes on at a time.
+//!
+//! Owns that rule, and what the others have used when one goes on. Whoever begins or reopens a run holds [`Desk::families`]
+//! until that is durable: then the others are refused by what the journal says.
+
+use super::handler::Desk;
+use crate::model::protocol::Refused;
+use crate::query::load::load_run;
+use envoi_contract::code::Code;
+use envoi_journal::{Reader, RunRow};
+use envoi_kernel::{Run, family::Share, ids::RunId};
+use std::sync::{MutexGuard, PoisonError};
+
+impl Desk {
+    /// While this is held no fork begins, and no run that is over goes on.
+    pub(super) fn families(&self) -> MutexGuard<'_, ()> {
+        self.families.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What others of the run's family have used and been given beyond what it knows of.
+    pub(super) fn elsewhere(&self, run: &Run) -> Result<Share, Refused> {
+        let reader = self.store.reader()?;
+        let own = run.started().map(|started| &started.run);
+        Ok(self.family_of(&reader, run, own)?.beyond(&run.known_share()))
+    }
+
+    /// What all runs of the family have used and been given. Refused while one of them is not over, unless it is `but`.
+    pub(super) fn family_of(
+        &self,
+        reader: &Reader,
+        run: &Run,
+        but: Option<&RunId>,
+    ) -> Result<Share, Refused> {
+        let Some(root) = run.root() else { return Ok(Share::default()) };
+        let rows = reader.family(root)?;
+        if let Some(busy) = rows.iter().find(|row| row.ended.is_none() && Some(&row.run) != but) {
+            return Err(self::busy(busy));
+        }
+        let own = run.started().map(|started| &started.run);
+        let mut family = run.own_share();
+        for row in rows.iter().filter(|row| Some(&row.run) != own) {
+            family.add(&load_run(reader, &row.run)?.own_share());
+        }
+        Ok(family)
+    }
+}
+
+fn busy(row: &RunRow) -> Refused {
+    let message = format!(
+        "run `{}` is {}: runs that were forked from one another share their bounds, and one goes on at a time",
+        row.run,
+        row.status().word()
+    );
+    let hint = format!("let it come to its end, or `envoi cancel {}`", row.run);
+    Refused::new(Code::FamilyBusy, message, Some(&hint))
+}

@@ -1,0 +1,111 @@
+//! A run is forked: what it has lived up to a step is given to a new run, which goes on from there.
+//!
+//! Owns the checks that the kernel cannot make: nothing of the family is under way, the workspace may be used, and secrets
+//! are there. The workspace is not put back to what it was; where it differs, the client is told.
+
+use super::{
+    adopt::check_places,
+    handler::{Desk, check_secrets, tell},
+    start::check_yes_to,
+};
+use crate::model::{
+    message::{Branch, EngineError, Message},
+    protocol::{ForkRequest, Refused, Response, ResumeRequest, WorkspaceUse},
+};
+use crate::{attempts::secrets::caller_of, query::load::load_run};
+use envoi_journal::{Reader, files::digest_of};
+use envoi_kernel::{Cut, Fork, Record, Run};
+use std::{
+    path::Path,
+    sync::{Arc, mpsc::Sender},
+};
+
+/// The most artifacts that are told of by name.
+const MAX_NAMED: usize = 8;
+
+impl Desk {
+    pub(super) fn fork(&self, request: ForkRequest, client: &Sender<Response>) -> Result<(), Refused> {
+        // Until it is durable no other run of the family begins or goes on.
+        let alone = self.families();
+        if self.has_begun(&request.run)? {
+            drop(alone);
+            // The engine that began it went away before it could say so.
+            let ForkRequest { run, by, caller, .. } = request;
+            return self.resume(ResumeRequest::follow(run, by, caller), client);
+        }
+        let reader = self.store.reader()?;
+        let source = load_run(&reader, &request.from)?;
+        check_places(&reader, &request.from)?;
+        let family = self.family_of(&reader, &source, None)?;
+        let lived = reader.records(&request.from, 0, None)?;
+        let cut = Cut::of(source.flow(), &lived, request.step.as_ref())
+            .map_err(|refusal| Refused::from(EngineError::Refused(refusal)))?;
+        let flow = source.flow();
+        let caller = caller_of(flow, &request.caller);
+        check_secrets(flow, &caller)?;
+        check_yes_to(flow, &request.yes_to)?;
+        let named = source.started().map(|started| started.workspace.clone()).unwrap_or_default();
+        let workspace =
+            self.workspace(Path::new(&named), request.workspace, &request.run, &request.caller.within)?;
+        note_differences(&reader, &lived, &cut, &workspace, client);
+        let pinned = pinned(&reader, &request)?;
+        self.begin_starts(&request.run)?;
+        self.followers.add(&request.run, client.clone());
+        self.callers.learn(&request.run, flow, &request.caller);
+        let branch = |reply| {
+            Message::Fork(Box::new(Branch {
+                run: Run::new(Arc::clone(flow)),
+                fork: Fork {
+                    run: request.run.clone(),
+                    run_base: self.layout.run(&request.run).to_string_lossy().into_owned(),
+                    workspace: workspace.to_string_lossy().into_owned(),
+                    shared: request.workspace == WorkspaceUse::Shared,
+                    yes_to: request.yes_to.clone(),
+                    by: request.by.clone(),
+                    why: request.why.clone(),
+                    from: request.step.clone(),
+                    lived,
+                    family,
+                    slot: None,
+                },
+                pinned,
+                caller,
+                reply,
+            }))
+        };
+        self.exchange(branch).map_err(|error| self.not_begun(&request.run, error))?;
+        drop(alone);
+        tell(client, Response::Accepted { run: request.run.clone() });
+        Ok(())
+    }
+}
+
+fn pinned(reader: &Reader, request: &ForkRequest) -> Result<envoi_journal::PinnedFlow, Refused> {
+    reader.load(&request.from).map(|loaded| loaded.pinned).map_err(|error| Refused::from(&error))
+}
+
+/// Artifacts of what was lived that lie otherwise in the workspace.
+fn note_differences(
+    reader: &Reader,
+    lived: &[Record],
+    cut: &Cut,
+    workspace: &Path,
+    client: &Sender<Response>,
+) {
+    let Ok(then) = reader.newest_files(lived.iter().take_while(|record| record.seq <= cut.at)) else {
+        return;
+    };
+    let other = then.iter().filter(|(path, digest)| digest_of(&workspace.join(path)) != **digest);
+    let names: Vec<String> = other.map(|(path, _)| format!("`{path}`")).collect();
+    if names.is_empty() {
+        return;
+    }
+    let more = names.len().saturating_sub(MAX_NAMED);
+    let shown = names.get(..MAX_NAMED).unwrap_or(&names).join(", ");
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let text = format!(
+        "note: the workspace is as it is now, not as it was when `{}` was entered; other than then: {shown}{more}",
+        cut.step
+    );
+    tell(client, Response::Noted { text });
+}

@@ -1,0 +1,256 @@
+//! The desk alone: the loop is played by the test, which also writes to the journal what others have done meanwhile.
+
+use super::*;
+use crate::model::{
+    message::Adopt,
+    protocol::{AnswerRequest, CallerWire, ResumeRequest},
+    runner::CallingAttempt,
+};
+use envoi_journal::{Commit, PinnedFlow, Writer};
+use envoi_kernel::{
+    Input, Run,
+    event::Choice,
+    family::Share,
+    ids::{Principal, RunId},
+    input::{Answer, Slot, Start},
+    ledger::Ledger,
+    requester::Requester,
+};
+use std::{
+    sync::mpsc::Receiver,
+    thread::{self, JoinHandle},
+};
+
+const ASKS: &str = "flow: f\nsteps:\n  - id: a\n    ask: Go on?\n";
+const BESIDE: &str = "flow: f\nsteps:\n  - id: a\n    needs: []\n    ask: Go on?\n  - id: b\n    needs: []\n    run: [\"true\"]\n";
+const PLAIN: &str = "flow: f\nsteps:\n  - id: a\n    run: [\"true\"]\n";
+const BOUNDED: &str = "flow: f\nlimits: { agent_hops: 5 }\nsteps:\n  - id: a\n    run: [\"true\"]\n";
+
+/// A run in a journal, and the desk in front of it.
+struct Place {
+    desk: Desk,
+    /// What the loop is told.
+    told: Receiver<Message>,
+    writer: Writer,
+    id: RunId,
+    _folder: tempfile::TempDir,
+}
+
+fn by() -> Principal {
+    Principal { tenant: "local".to_owned(), actor: "ada".to_owned() }
+}
+
+fn place(text: &str) -> Place {
+    let folder = tempfile::tempdir().unwrap();
+    let layout = Layout::new(folder.path());
+    let store = Arc::new(Store::open(layout.clone()).unwrap());
+    let writer = store.writer(store.take_epoch().unwrap()).unwrap();
+    let (mailbox, told) = mpsc::channel();
+    let desk = Desk {
+        store,
+        layout,
+        mailbox,
+        followers: Followers::default(),
+        callers: Callers::default(),
+        families: Arc::default(),
+    };
+    let loaded = envoi_flow::load("f.yaml", text).unwrap();
+    let (flow, id) = (Arc::new(loaded.flow), RunId::new("run_a").unwrap());
+    let start = Start {
+        run: id.clone(),
+        inputs: envoi_contract::json::Object::new(),
+        source: "/f.yaml".to_owned(),
+        workspace: "/".to_owned(),
+        shared: false,
+        run_base: "/".to_owned(),
+        language: loaded.language,
+        by: by(),
+        yes_to: Vec::new(),
+        trace: None,
+        requester: Requester::default(),
+        slot: None,
+    };
+    let records = Run::new(Arc::clone(&flow))
+        .decide(Input::Start(Box::new(start)), crate::model::clock::now())
+        .unwrap();
+    let pinned = PinnedFlow {
+        digest: flow.digest,
+        language: loaded.language,
+        name: "f.yaml".to_owned(),
+        text: text.to_owned(),
+        parts: loaded.parts,
+    };
+    let place = Place { desk, told, writer, id, _folder: folder };
+    place.commit(0, records, Some(pinned));
+    place
+}
+
+impl Place {
+    fn commit(&self, expected: u64, records: Vec<envoi_kernel::Record>, pinned: Option<PinnedFlow>) {
+        let run = self.id.clone();
+        let (blobs, deliveries) = (Vec::new(), Vec::new());
+        let commit = Commit { run, expected, records, pinned, blobs, deliveries, snapshot: None };
+        self.writer.commit(commit).unwrap();
+    }
+
+    /// Somebody else has the run decide this.
+    fn decides(&self, input: Input) {
+        let run = self.desk.load(&self.id).unwrap();
+        self.commit(run.next_seq(), run.decide(input, crate::model::clock::now()).unwrap(), None);
+    }
+
+    fn serves(&self, request: Request) -> (Receiver<Response>, JoinHandle<()>) {
+        let (desk, (client, heard)) = (self.desk.clone(), mpsc::channel());
+        (heard, thread::spawn(move || desk.serve(request, &client)))
+    }
+
+    fn adopted(&self) -> Adopt {
+        match self.told.recv().unwrap() {
+            Message::Adopt(adopt) => *adopt,
+            _ => panic!("the loop is asked to adopt the run"),
+        }
+    }
+}
+
+#[test]
+fn a_raise_that_was_made_meanwhile_by_the_same_request_is_not_made_again() {
+    let place = place(BOUNDED);
+    let more = Ledger { agent_hops: 1, ..Ledger::default() };
+    let request = Some("req_1".to_owned());
+    let follow = ResumeRequest::follow(place.id.clone(), by(), CallerWire::default());
+    let again = ResumeRequest { raise: Some(more.clone()), request: request.clone(), ..follow };
+    let (heard, served) = place.serves(Request::Resume(Box::new(again)));
+    let first = place.adopted();
+    assert_eq!(first.asks.len(), 1, "nothing is known of the request yet");
+    let elsewhere = Share::default();
+    place.decides(Input::Raise { more, by: by(), why: None, request, elsewhere, slot: None });
+    (first.reply)(Err(EngineError::Stale { run: place.id.clone() }));
+    let second = place.adopted();
+    assert!(second.asks.is_empty(), "{:?}", second.asks);
+    (second.reply)(Ok(()));
+    served.join().unwrap();
+    assert!(matches!(heard.try_recv(), Ok(Response::Accepted { .. })));
+}
+
+#[test]
+fn whoever_cancels_what_is_cancelled_hears_that_it_was_taken() {
+    let place = place(BOUNDED);
+    place.decides(Input::Cancel { by: by() });
+    let (run, caller) = (place.id.clone(), CallerWire::default());
+    let (heard, served) = place.serves(Request::Cancel { run, by: by(), caller });
+    (place.adopted().reply)(Ok(()));
+    served.join().unwrap();
+    assert!(
+        matches!(heard.try_recv(), Ok(Response::Accepted { .. })),
+        "a rest may be one of another request"
+    );
+    assert!(matches!(heard.try_recv(), Ok(Response::Rest { .. })));
+}
+
+#[test]
+fn an_answer_that_the_same_request_gave_meanwhile_is_taken() {
+    let place = place(ASKS);
+    let run = place.desk.load(&place.id).unwrap();
+    let interrupt = run.interrupts().next().unwrap().interrupt.clone();
+    let request = Some("req_1".to_owned());
+    let answer = Answer { request, ..Answer::new(interrupt.clone(), Choice::Approve, by()) };
+    let (run, caller) = (place.id.clone(), CallerWire::default());
+    let asked = AnswerRequest { run, answer: answer.clone(), follow: false, caller };
+    let (heard, served) = place.serves(Request::Answer(Box::new(asked)));
+    let adopted = place.adopted();
+    place.decides(Input::Answer { answer: Box::new(answer), slot: None });
+    (adopted.reply)(Err(EngineError::Refused(envoi_kernel::Refusal::NotOpen { interrupt })));
+    served.join().unwrap();
+    assert!(matches!(heard.try_recv(), Ok(Response::Accepted { .. })));
+}
+
+/// The attempts that wait for what is asked: an attempt of the run itself.
+fn within(place: &Place, attempt: &str) -> CallerWire {
+    let within = vec![CallingAttempt::parse(&format!("{}:{attempt}", place.id)).unwrap()];
+    CallerWire { within, ..CallerWire::default() }
+}
+
+#[test]
+fn a_run_that_one_of_its_own_steps_waits_for_is_refused() {
+    let place = place(PLAIN);
+    place.decides(Input::SlotFree(Slot { boot_id: "boot".to_owned() }));
+    let resume = |attempt| {
+        let caller = within(&place, attempt);
+        place.serves(Request::Resume(Box::new(ResumeRequest::follow(place.id.clone(), by(), caller))))
+    };
+    let (heard, served) = resume("a.1.1");
+    served.join().unwrap();
+    let Ok(Response::Refused(refused)) = heard.try_recv() else { panic!("it waits for itself") };
+    assert_eq!((refused.code.as_str(), refused.exit_code()), ("REFUSED", 6));
+    assert!(refused.message.contains("a.1.1"), "{}", refused.message);
+    // An attempt that is over waits for nothing.
+    let (_heard, served) = resume("a.2.1");
+    (place.adopted().reply)(Ok(()));
+    served.join().unwrap();
+}
+
+#[test]
+fn an_answer_of_a_step_to_its_own_run_is_taken_only_if_the_step_does_not_wait_for_the_run() {
+    let place = place(BESIDE);
+    place.decides(Input::SlotFree(Slot { boot_id: "boot".to_owned() }));
+    let run = place.desk.load(&place.id).unwrap();
+    let interrupt = run.interrupts().next().unwrap().interrupt.clone();
+    let answer = |follow| {
+        let answer = Answer::new(interrupt.clone(), Choice::Approve, by());
+        let caller = within(&place, "b.1.1");
+        place.serves(Request::Answer(Box::new(AnswerRequest {
+            run: place.id.clone(),
+            answer,
+            follow,
+            caller,
+        })))
+    };
+    let (heard, served) = answer(true);
+    served.join().unwrap();
+    let Ok(Response::Refused(refused)) = heard.try_recv() else { panic!("it waits for itself") };
+    assert_eq!((refused.code.as_str(), refused.exit_code()), ("REFUSED", 6));
+    assert!(refused.message.contains("b.1.1"), "{}", refused.message);
+    assert!(refused.hint.unwrap().contains("--no-resume"));
+    assert!(place.told.try_recv().is_err(), "the loop is asked for nothing");
+    let (heard, served) = answer(false);
+    (place.adopted().reply)(Ok(()));
+    served.join().unwrap();
+    assert!(matches!(heard.try_recv(), Ok(Response::Accepted { .. })));
+}
+
+#[test]
+fn a_step_may_cancel_its_own_run() {
+    let place = place(PLAIN);
+    let (run, caller) = (place.id.clone(), within(&place, "a.1.1"));
+    let (heard, served) = place.serves(Request::Cancel { run, by: by(), caller });
+    (place.adopted().reply)(Ok(()));
+    served.join().unwrap();
+    assert!(matches!(heard.try_recv(), Ok(Response::Accepted { .. })));
+}
+
+#[test]
+fn a_run_whose_row_is_ahead_of_its_events_is_set_aside() {
+    let place = place(PLAIN);
+    let follow = ResumeRequest::follow(place.id.clone(), by(), CallerWire::default());
+    let (heard, served) = place.serves(Request::Resume(Box::new(follow)));
+    let (run, mut adopted) = (place.id.clone(), 0);
+    let trouble = loop {
+        match place.told.recv().unwrap() {
+            Message::Adopt(adopt) => {
+                adopted += 1;
+                assert!(adopted < 10, "it is loaded again and again");
+                (adopt.reply)(Err(EngineError::Stale { run: run.clone() }));
+            }
+            Message::Unloadable { trouble, reply, .. } => {
+                let (code, reason) = (trouble.kind.code().to_owned(), trouble.reason.clone());
+                reply(Err(EngineError::SetAside { run: run.clone(), code, reason }));
+                break trouble;
+            }
+            _ => panic!("the loop is asked for something else"),
+        }
+    };
+    served.join().unwrap();
+    assert_eq!(trouble.kind.code(), "RUN_INCONSISTENT", "{}", trouble.reason);
+    let Ok(Response::Refused(refused)) = heard.try_recv() else { panic!("nothing was done") };
+    assert_eq!((refused.code.as_str(), refused.exit_code()), ("RUN_SET_ASIDE", 8));
+}

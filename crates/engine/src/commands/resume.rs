@@ -1,0 +1,194 @@
+//! A run goes on: from the journal, with the flow it is pinned to.
+
+use super::{
+    adopt::Adoption,
+    answer::says_yes,
+    handler::{Desk, check_secrets, tell},
+};
+use crate::attempts::secrets::caller_of;
+use crate::model::{
+    claim::Claim,
+    message::{Ask, Purpose},
+    protocol::{CallerWire, Refused, Response, ResumeRequest, Standing},
+};
+use envoi_contract::code::{Class, Code};
+use envoi_kernel::{
+    Run, Status,
+    event::{About, Choice, EndStatus, InterruptRaised},
+    family::Share,
+    ids::RunId,
+    input::Answer,
+};
+use std::sync::mpsc::Sender;
+
+impl Desk {
+    pub(super) fn resume(
+        &self,
+        mut request: ResumeRequest,
+        client: &Sender<Response>,
+    ) -> Result<(), Refused> {
+        if self.was_done(&request.run, request.request.as_deref())? {
+            (request.choice, request.raise, request.reopen) = (None, None, false);
+        }
+        let aside = match request.again {
+            true => self.aside_with_its_rows(&request.run)?,
+            false => self.aside(&request.run)?,
+        };
+        if let Some(why) = aside.as_ref().filter(|_| !request.again) {
+            return Err(Refused::set_aside(&request.run, &why.code, &why.reason));
+        }
+        let hint = "a step may cancel its run; its run goes on without `resume`";
+        self.check_waits_for_other(&request.run, &request.caller, hint)?;
+        let again = aside.is_some();
+        // That it is tried again is all that is meant then: nothing is wrong with how it ended.
+        request.reopen = request.reopen && !again;
+        if let Some(choice) = request.choice {
+            self.check_shown(&request.run, choice, &request.caller)?;
+        }
+        // Before the run is looked at, so that its rest cannot be missed. It is judged when all that is asked is decided.
+        let follower = self.followers.add_held(&request.run, client.clone());
+        // Until it is durable that it goes on, no other run of its family does.
+        let alone = (request.reopen || request.raise.is_some()).then(|| self.families());
+        let run = self.load(&request.run)?;
+        // The same request may have been done by another thread since. Asked after each look at the run: what is in the
+        // journal by then is in the next one, and what comes later makes this one stale.
+        let wanted = |run: &Run| match self.was_done(&request.run, request.request.as_deref())? {
+            true => Ok(Vec::new()),
+            false => asks(run, &request, || self.elsewhere(run)),
+        };
+        let asked = !wanted(&run)?.is_empty();
+        if let (false, false, Status::Ended(_), Some(standing)) =
+            (asked, again, run.status(), Standing::of(&run.status()))
+        {
+            // An engine that was killed after its last commit has not shown what that says.
+            self.make_good(&request.run)?;
+            tell(client, Response::Accepted { run: request.run.clone() });
+            tell(client, Response::Rest { standing });
+            return Ok(());
+        }
+        check_secrets(run.flow(), &caller_of(run.flow(), &request.caller))?;
+        // One that has a live attempt there is there, whatever anybody says.
+        let enters = run.wants().attempts.is_empty();
+        if let Some(started) = run.started().filter(|started| enters && !started.shared) {
+            self.check_free(Claim::of(started), &request.caller.within, |other| other)?;
+        }
+        let adoption = Adoption { purpose: Purpose::GoOn, again };
+        let run = match self.adopt(&request.run, &request.caller, adoption, wanted) {
+            // What was decided first made the rest needless.
+            Err(refused)
+                if matches!(refused.code, Code::QuestionClosed | Code::RunOver)
+                    && self.was_done(&request.run, request.request.as_deref())? =>
+            {
+                self.load(&request.run)?
+            }
+            adopted => adopted?,
+        };
+        drop(alone);
+        tell(client, Response::Accepted { run: request.run.clone() });
+        // One whose time is over is closed by the loop; the run rests, if it does, after that.
+        let now = crate::model::clock::now().max(run.last_at());
+        let lapsed = run.wants().expiries.iter().any(|(_, at)| *at <= now);
+        match (asked, lapsed, Standing::of(&run.status())) {
+            (false, false, Some(standing)) => tell(client, Response::Rest { standing }),
+            _ => follower.release(),
+        }
+        Ok(())
+    }
+
+    /// Refuses to follow a run for a live step of its own, or for a run that such a step waits for: both would wait for ever. `hint`
+    /// says what can be done in place of that.
+    pub(super) fn check_waits_for_other(
+        &self,
+        id: &RunId,
+        caller: &CallerWire,
+        hint: &str,
+    ) -> Result<(), Refused> {
+        let mut own = caller.within.iter().filter(|waiting| waiting.run == *id).peekable();
+        if own.peek().is_none() {
+            return Ok(());
+        }
+        let run = self.load(id)?;
+        let Some(waiting) = own.find(|waiting| run.is_live(&waiting.attempt)) else { return Ok(()) };
+        let message = format!(
+            "attempt `{}` of run `{id}` would wait for its own run, which waits for that attempt",
+            waiting.attempt
+        );
+        Err(Refused::new(Code::Refused, message, Some(hint)))
+    }
+
+    /// A yes to what an attempt has left is one to what was shown. Before anybody follows the run: what a refusal causes is no
+    /// answer.
+    fn check_shown(&self, id: &RunId, choice: Choice, caller: &CallerWire) -> Result<(), Refused> {
+        let run = self.load(id)?;
+        for raised in to_be_answered(&run, Some(choice)).filter(|raised| says_yes(choice, raised)) {
+            if let Some(refused) = self.put_again_if_changed(&run, raised, caller) {
+                return Err(refused);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is to be decided first, checked against how the run stands.
+fn asks(
+    run: &Run,
+    request: &ResumeRequest,
+    elsewhere: impl FnOnce() -> Result<Share, Refused>,
+) -> Result<Vec<Ask>, Refused> {
+    let by = &request.by;
+    if let Some(more) = request.raise.clone() {
+        let (why, request) = (request.why.clone(), request.request.clone());
+        return Ok(vec![Ask::Raise { more, by: by.clone(), why, request, elsewhere: elsewhere()? }]);
+    }
+    let stopped = matches!(run.status(), Status::Ended(ended) if ended.status != EndStatus::Succeeded);
+    // One that has succeeded may have come to its end just as its engine was killed: that is then what there is to tell.
+    if stopped && request.choice.is_none() && request.reopen {
+        return Ok(vec![Ask::Reopen { by: by.clone(), why: request.why.clone(), elsewhere: elsewhere()? }]);
+    }
+    let Some(choice) = request.choice else { return Ok(Vec::new()) };
+    let in_doubt = matches!(choice, Choice::Rerun | Choice::Fail);
+    let open: Vec<_> = to_be_answered(run, request.choice).collect();
+    if open.is_empty() {
+        let kind = if in_doubt { "about an attempt in doubt" } else { "that waits for a review" };
+        let message = format!("run `{}` has no question {kind}", request.run);
+        return Err(Refused::new(
+            Code::WrongAnswer,
+            message,
+            Some("`envoi show RUN` says what it waits for"),
+        ));
+    }
+    if in_doubt && open.len() > 1 {
+        return Err(several_in_doubt(&request.run, &open));
+    }
+    let answer = |raised: &InterruptRaised| {
+        let answer = Answer::new(raised.interrupt.clone(), choice, by.clone());
+        let request = request.request.clone();
+        Ask::Answer(Box::new(Answer { channel: "resume".to_owned(), request, ..answer }))
+    };
+    Ok(open.into_iter().map(answer).collect())
+}
+
+/// Whether something has happened outside is known of each attempt by itself: one decision is never about several of them.
+fn several_in_doubt(run: &RunId, open: &[&InterruptRaised]) -> Refused {
+    let each: Vec<String> =
+        open.iter().map(|raised| format!("{} ({})", raised.interrupt, raised.visit)).collect();
+    let message = format!("run `{run}` has {} attempts in doubt: {}", each.len(), each.join(", "));
+    // No id was given that could be wrong: the request makes no sense for this run.
+    Refused::new(
+        Code::AmbiguousId,
+        message,
+        Some("decide about each: `envoi answer INT --choice rerun|fail`"),
+    )
+    .of_class(Class::Refused)
+}
+
+/// The questions that a choice is about: those in doubt, or those that wait for a review. What a step asks, and what a bound
+/// holds up, is answered by its own commands.
+fn to_be_answered(run: &Run, choice: Option<Choice>) -> impl Iterator<Item = &InterruptRaised> {
+    let in_doubt = matches!(choice, Some(Choice::Rerun | Choice::Fail));
+    run.interrupts().filter(move |raised| match raised.about {
+        About::InDoubt => in_doubt,
+        About::Exhausted | About::Blocked | About::Review | About::Stuck => choice.is_some() && !in_doubt,
+        About::Limit | About::Ask | About::Agent => false,
+    })
+}

@@ -1,0 +1,237 @@
+//! A run begins: its flow is read and pinned, its inputs and secrets are checked, its workspace is claimed.
+
+use super::handler::{Desk, check_secrets, tell};
+use crate::model::{
+    claim::{self, Claim},
+    message::{Begin, EngineError, Message},
+    protocol::{Refused, Response, ResumeRequest, StartRequest, WorkspaceUse},
+    runner::CallingAttempt,
+    trace::Traceparent,
+};
+use crate::{attempts::secrets::caller_of, query::load::load_run};
+use envoi_contract::code::Code;
+use envoi_contract::envelope::InterruptKind;
+use envoi_journal::{PinnedFlow, Reader, RunFilter};
+use envoi_kernel::{
+    Flow, Refusal, Run,
+    ids::{RunId, StepId},
+    input::Start,
+};
+use envoi_step::Starts;
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{Arc, mpsc::Sender},
+};
+
+impl Desk {
+    pub(super) fn start(&self, request: StartRequest, client: &Sender<Response>) -> Result<(), Refused> {
+        if self.has_begun(&request.run)? {
+            // The engine that began it went away before it could say so.
+            let StartRequest { run, by, caller, .. } = request;
+            return self.resume(ResumeRequest::follow(run, by, caller), client);
+        }
+        let StartRequest { flow_name, flow_text, flow_parts, .. } = &request;
+        let loaded = envoi_flow::load_with(flow_name, flow_text, flow_parts).map_err(|report| {
+            Refused::new(Code::FlowInvalid, report.to_string(), Some("run `envoi check`"))
+        })?;
+        let flow = Arc::new(loaded.flow);
+        let inputs = envoi_flow::inputs::resolve(&flow, &request.inputs).map_err(|errors| {
+            Refused::new(Code::InputInvalid, errors.to_string(), Some("see `inputs` of the flow"))
+        })?;
+        request.requester.check().map_err(|wrong| Refused::new(Code::InputInvalid, wrong, None))?;
+        let caller = caller_of(&flow, &request.caller);
+        check_secrets(&flow, &caller)?;
+        let named = request.caller.flow_dir.join(&flow.workspace);
+        let workspace = self.workspace(&named, request.workspace, &request.run, &request.caller.within)?;
+        check_yes_to(&flow, &request.yes_to)?;
+        self.begin_starts(&request.run)?;
+        self.followers.add(&request.run, client.clone());
+        self.callers.learn(&request.run, &flow, &request.caller);
+        let begin = |reply| {
+            Message::Begin(Box::new(Begin {
+                run: Run::new(Arc::clone(&flow)),
+                start: Start {
+                    run: request.run.clone(),
+                    inputs,
+                    source: request.flow_name.clone(),
+                    workspace: workspace.to_string_lossy().into_owned(),
+                    shared: request.workspace == WorkspaceUse::Shared,
+                    run_base: self.layout.run(&request.run).to_string_lossy().into_owned(),
+                    language: loaded.language,
+                    by: request.by.clone(),
+                    yes_to: request.yes_to.clone(),
+                    trace: request
+                        .trace
+                        .as_deref()
+                        .and_then(Traceparent::parse)
+                        .map(|caller| caller.to_string()),
+                    requester: request.requester.clone(),
+                    slot: None,
+                },
+                pinned: PinnedFlow {
+                    digest: flow.digest,
+                    language: loaded.language,
+                    name: request.flow_name.clone(),
+                    text: request.flow_text.clone(),
+                    parts: loaded.parts,
+                },
+                caller,
+                reply,
+            }))
+        };
+        self.exchange(begin).map_err(|error| self.not_begun(&request.run, error))?;
+        tell(client, Response::Accepted { run: request.run.clone() });
+        Ok(())
+    }
+
+    /// Makes the folder of a new run, with the list of the attempts that are given to a supervisor: from its first event on,
+    /// a list that is missing was removed.
+    pub(super) fn begin_starts(&self, run: &RunId) -> Result<(), Refused> {
+        let folder = self.layout.run(run);
+        let failed = |error: io::Error| {
+            Refused::failure(format!("the run's folder `{}` cannot be made: {error}", folder.display()))
+        };
+        Starts::of(&folder).begin().map_err(failed)
+    }
+
+    /// A run that was refused after all leaves no folder; a copy of its workspace stays, as far as there is one.
+    pub(super) fn not_begun(&self, run: &RunId, error: EngineError) -> Refused {
+        // One that was begun already keeps what it has.
+        let is_begun = matches!(error, EngineError::Refused(Refusal::AlreadyStarted));
+        if !is_begun && matches!(error, EngineError::Refused(_) | EngineError::WorkspaceBusy { .. }) {
+            Starts::of(&self.layout.run(run)).withdraw();
+        }
+        Refused::from(error)
+    }
+
+    pub(super) fn has_begun(&self, run: &RunId) -> Result<bool, Refused> {
+        let reader = self.store.reader()?;
+        reader.has_run(run).map_err(|error| Refused::from(&error))
+    }
+
+    /// Where the commands of a new run go to work.
+    pub(super) fn workspace(
+        &self,
+        named: &Path,
+        used: WorkspaceUse,
+        run: &RunId,
+        within: &[CallingAttempt],
+    ) -> Result<PathBuf, Refused> {
+        let missing = |error: io::Error| {
+            let message = format!("the workspace `{}` cannot be used: {error}", named.display());
+            Refused::new(Code::WorkspaceMissing, message, Some("`workspace` is relative to the flow file"))
+        };
+        let found = fs::canonicalize(named).map_err(missing)?;
+        if !found.is_dir() {
+            return Err(missing(io::Error::from(io::ErrorKind::NotADirectory)));
+        }
+        if found.to_str().is_none() || self.layout.root().to_str().is_none() {
+            let message = format!("`{}` or the store's path is not UTF-8", found.display());
+            return Err(Refused::new(
+                Code::PathNotUnicode,
+                message,
+                Some("use folders whose names are UTF-8"),
+            ));
+        }
+        match used {
+            WorkspaceUse::Shared => Ok(found),
+            WorkspaceUse::Alone => {
+                let run_base = self.layout.run(run);
+                let claim = Claim {
+                    run,
+                    workspace: &found.to_string_lossy(),
+                    run_base: &run_base.to_string_lossy(),
+                    shared: false,
+                };
+                self.check_free(claim, within, |_| false)?;
+                Ok(found)
+            }
+            WorkspaceUse::Copy => {
+                let copy = self.layout.workspace_copy(run);
+                let store = fs::canonicalize(self.layout.root()).map_err(missing)?;
+                copy_tree(&found, &copy, &store).map_err(|error| {
+                    // Half a copy is of no use; what cannot be removed is only in the way of nobody.
+                    fs::remove_dir_all(&copy).unwrap_or_default();
+                    Refused::failure(format!("the workspace `{}` cannot be copied: {error}", found.display()))
+                })?;
+                Ok(copy)
+            }
+        }
+    }
+
+    /// Refuses while another run has a live attempt where this one claims to work, unless it is `agreed`, given whether that
+    /// one shares, or that one is `within` which this one was called. Runs of this engine are checked once more in its loop; this finds those that an earlier engine left.
+    pub(super) fn check_free(
+        &self,
+        claim: Claim<'_>,
+        within: &[CallingAttempt],
+        agreed: impl Fn(bool) -> bool,
+    ) -> Result<(), Refused> {
+        let reader = self.store.reader()?;
+        let unfinished = RunFilter { unfinished: true, ..RunFilter::default() };
+        let rows = reader.runs(unfinished)?;
+        for row in rows {
+            let run_base = self.layout.run(&row.run);
+            let other = Claim {
+                run: &row.run,
+                workspace: &row.workspace,
+                run_base: &run_base.to_string_lossy(),
+                shared: false,
+            };
+            let there = row.live_attempts > 0 && claim.collides(&other);
+            if there && !Claim::is_called_by(within, &row.run) && !agreed(shares(&reader, &row.run)) {
+                return Err(Refused::workspace_busy(claim::busy(&row.run, &row.workspace, claim.workspace)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A yes in advance is for questions that a plain yes answers, and that whoever starts the run may answer.
+pub(super) fn check_yes_to(flow: &Flow, yes_to: &[StepId]) -> Result<(), Refused> {
+    let refuse = |message: String| {
+        Err(Refused::new(Code::YesToInvalid, message, Some("`--yes-to` takes the id of a step that asks")))
+    };
+    for id in yes_to {
+        let Some(step) = flow.step(id) else { return refuse(format!("there is no step `{id}`")) };
+        match step.asks() {
+            None => return refuse(format!("step `{id}` asks nothing")),
+            Some(plan) if plan.kind == InterruptKind::Clarification || plan.schema.is_some() => {
+                return refuse(format!("step `{id}` asks for words or a form, which a yes does not give"));
+            }
+            Some(plan) if plan.not_by_starter || plan.quorum > 1 => {
+                return refuse(format!("step `{id}` wants the approval of others than who starts the run"));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether a run was started to share its workspace; one that cannot be read does not.
+fn shares(reader: &Reader, run: &RunId) -> bool {
+    load_run(reader, run).is_ok_and(|run| run.started().is_some_and(|started| started.shared))
+}
+
+/// Copies files, folders and links; the store itself is left out, and so are sockets, pipes and devices.
+fn copy_tree(from: &Path, to: &Path, store: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (name, kind) = (entry.file_name(), entry.file_type()?);
+        if name == ".envoi" || entry.path() == store {
+            continue;
+        }
+        let target = to.join(&name);
+        if kind.is_dir() {
+            copy_tree(&entry.path(), &target, store)?;
+        } else if kind.is_symlink() {
+            #[cfg(unix)]
+            std::os::unix::fs::symlink(fs::read_link(entry.path())?, &target)?;
+        } else if kind.is_file() {
+            fs::copy(entry.path(), &target)?;
+        }
+    }
+    Ok(())
+}

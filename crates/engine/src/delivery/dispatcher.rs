@@ -1,0 +1,302 @@
+//! The courier: takes what is due from the outbox, has it told, and marks what has come of it.
+//!
+//! Owns who is told when; how is crate `notify`'s. It is a thread beside the loop, which it never holds up: it learns of
+//! commits by a nudge, reads the journal for itself, and its marks wait in the same queue as every commit. What it does
+//! not get done is in the journal, and the next engine's courier goes on with it; so each target is told at least once.
+
+use super::{callers::Callers, errand::Errand, masking, notice, settings::Notices};
+use crate::model::clock::SteadyClock;
+use envoi_contract::time::Timestamp;
+use envoi_journal::{CommitError, DeliveryKey, DeliveryRow, Fate, Mark, Reader, Store, Writer};
+use envoi_kernel::ids::RunId;
+use envoi_notify::{Outcome, retry, share};
+use std::{
+    collections::BTreeMap,
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{self, Receiver, Sender},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+/// Most tries at the same time: a receiver that hangs leaves room for others. A tenant that is alone has half of them.
+const MOST_FLYING: usize = 16;
+/// Longest wait between two looks at the clock, which may be set or have been suspended.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+/// Until a store that cannot be read is looked at again.
+const UNREADABLE: Duration = Duration::from_secs(10);
+/// How long commands that are being ended may take to be gone, and then the last marks to be durable.
+const ENDING: Duration = Duration::from_secs(2);
+/// Why a try failed that was not over when its engine was.
+const CUT_SHORT: &str = "it was cut short when the engine closed";
+/// Stack of a thread that tells one target.
+const STACK_BYTES: usize = 1024 * 1024;
+
+enum Signal {
+    /// Something may be due that was not.
+    New,
+    /// A try is over.
+    Tried { row: Box<DeliveryRow>, outcome: Outcome },
+    /// Its outcome is durable, or is not.
+    Marked { key: DeliveryKey, result: Result<(), CommitError> },
+    /// Try what is due now, until then, and end.
+    Close { until: Instant },
+    /// Once it is to be closed, wait for nothing.
+    Hurry,
+}
+
+/// A way to tell the courier that there is something new.
+#[derive(Clone)]
+pub(crate) struct Nudge(Sender<Signal>);
+
+impl Nudge {
+    pub(crate) fn nudge(&self) {
+        // A courier that has ended leaves it to the next one.
+        self.0.send(Signal::New).unwrap_or_default();
+    }
+
+    /// Somebody wants to go: when it is closed, or if it is just being closed, nothing is waited for.
+    pub(crate) fn hurry(&self) {
+        self.0.send(Signal::Hurry).unwrap_or_default();
+    }
+}
+
+/// See the module. Dropping it leaves what is under way to itself.
+pub(crate) struct Courier {
+    signals: Sender<Signal>,
+    thread: JoinHandle<()>,
+}
+
+impl Courier {
+    /// Looks at the outbox of all runs, and goes on until it is closed.
+    pub(crate) fn start(
+        store: &Arc<Store>,
+        writer: Arc<Writer>,
+        notices: Notices,
+        callers: Callers,
+    ) -> io::Result<Self> {
+        let reader = store.reader().map_err(|error| io::Error::other(error.to_string()))?;
+        // The clock may have been set back since: the time of a run, and of its notices, is never before its last event.
+        let newest = reader.newest_event_at().map_err(|error| io::Error::other(error.to_string()))?;
+        let clock = SteadyClock::new(newest.unwrap_or_default());
+        Self::start_with(reader, writer, notices, callers, clock)
+    }
+
+    fn start_with(
+        reader: Reader,
+        writer: Arc<Writer>,
+        notices: Notices,
+        callers: Callers,
+        clock: SteadyClock,
+    ) -> io::Result<Self> {
+        let (signals, inbox) = mpsc::channel();
+        let rounds = Rounds {
+            reader,
+            writer,
+            notices,
+            callers,
+            signals: signals.clone(),
+            flying: BTreeMap::new(),
+            under_way: BTreeMap::new(),
+            stop: Arc::default(),
+            clock,
+        };
+        let thread = thread::Builder::new().name("courier".to_owned()).spawn(move || rounds.go(&inbox))?;
+        Ok(Self { signals, thread })
+    }
+
+    pub(crate) fn nudge(&self) -> Nudge {
+        Nudge(self.signals.clone())
+    }
+
+    /// Tries what is due now, for no longer than `patience`. What takes longer is a try that failed, and what was not begun
+    /// is left to the next engine.
+    pub(crate) fn close(self, patience: Duration) {
+        // One that has ended by itself does not hear it.
+        self.signals.send(Signal::Close { until: Instant::now() + patience }).unwrap_or_default();
+        // A panic of it has been reported, and nothing is lost by one.
+        drop(self.thread.join());
+    }
+}
+
+/// When the courier ends, and what it still tries until then: what was due when it was asked to.
+struct Closing {
+    until: Instant,
+    now: Timestamp,
+}
+
+struct Rounds {
+    reader: Reader,
+    writer: Arc<Writer>,
+    notices: Notices,
+    callers: Callers,
+    signals: Sender<Signal>,
+    /// Tries under way, and those whose outcome is not durable yet, each with its tenant.
+    flying: BTreeMap<DeliveryKey, String>,
+    /// Those of them whose outcome is not known yet.
+    under_way: BTreeMap<DeliveryKey, Try>,
+    stop: Arc<AtomicBool>,
+    /// One that is set back does not hold up the next try.
+    clock: SteadyClock,
+}
+
+struct Try {
+    row: DeliveryRow,
+    is_command: bool,
+}
+
+impl Rounds {
+    fn go(mut self, inbox: &Receiver<Signal>) {
+        let (mut closing, mut in_haste) = (None::<Closing>, false);
+        loop {
+            let left =
+                closing.as_ref().map(|closing| closing.until.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| in_haste || left.is_zero()) {
+                break;
+            }
+            let now = closing.as_ref().map_or_else(|| self.clock.now(), |closing| closing.now);
+            let idle = self.send_due(now).unwrap_or(UNREADABLE);
+            if left.is_some() && self.flying.is_empty() {
+                break;
+            }
+            let wait = left.unwrap_or(idle);
+            match inbox.recv_timeout(wait) {
+                Ok(Signal::Close { until }) => closing = Some(Closing { until, now: self.clock.now() }),
+                Ok(Signal::Hurry) => in_haste = true,
+                Ok(signal) => {
+                    if self.heard(signal).is_err() {
+                        break;
+                    }
+                }
+                Err(_) => {}
+            }
+        }
+        self.cut_short(inbox);
+    }
+
+    /// Starts tries of what is due, as many as may be at the same time and of each tenant no more than leaves room for others;
+    /// says how long nothing else will be due.
+    fn send_due(&mut self, now: Timestamp) -> Option<Duration> {
+        if self.flying.len() < MOST_FLYING {
+            // Those that fly are still due by their rows.
+            let each = u32::try_from(MOST_FLYING.saturating_add(self.flying.len())).unwrap_or(u32::MAX);
+            for row in self.reader.due_deliveries(now, each).ok()? {
+                let own = self.flying.values().filter(|tenant| **tenant == row.tenant).count();
+                let has_share = share::may_take(own, self.flying.len(), MOST_FLYING);
+                if has_share && !self.flying.contains_key(&row.key) {
+                    self.send(row);
+                }
+            }
+        }
+        let next = self.reader.next_delivery_after(now).ok()?;
+        let wait =
+            |due: Timestamp| u64::try_from(due.as_millis().saturating_sub(now.as_millis())).unwrap_or(0);
+        Some(next.map_or(LONGEST_WAIT, |due| Duration::from_millis(wait(due)).min(LONGEST_WAIT)))
+    }
+
+    /// Has one target told, on a thread of its own.
+    fn send(&mut self, row: DeliveryRow) {
+        self.flying.insert(row.key, row.tenant.clone());
+        let called = self.callers.of(&row.run);
+        let caller = called.as_deref().map(|called| &called.caller);
+        let errand = notice::compose(&self.reader, &row, self.notices.how_to_answer)
+            .and_then(|notice| Errand::of(&row, notice, &self.notices, caller));
+        let errand = match errand {
+            Ok(errand) => errand,
+            Err(error) => return self.tried(row, Outcome::failed(error)),
+        };
+        let flight = Try { row: row.clone(), is_command: errand.is_command() };
+        self.under_way.insert(row.key, flight);
+        let (signals, stop, told) = (self.signals.clone(), Arc::clone(&self.stop), row.clone());
+        let tell = move || {
+            let outcome = errand.run(&stop);
+            signals.send(Signal::Tried { row: Box::new(told), outcome }).unwrap_or_default();
+        };
+        let thread = thread::Builder::new().name("notice".to_owned()).stack_size(STACK_BYTES).spawn(tell);
+        if let Err(error) = thread {
+            self.tried(row, Outcome::failed(format!("no thread can be started: {error}")));
+        }
+    }
+
+    fn heard(&mut self, signal: Signal) -> Result<(), CommitError> {
+        match signal {
+            Signal::Tried { row, outcome } => self.tried(*row, outcome),
+            // The store takes nothing, or is another engine's: to try on would be to tell again and again.
+            Signal::Marked { key, result } => {
+                result?;
+                self.flying.remove(&key);
+            }
+            Signal::New | Signal::Hurry | Signal::Close { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Hands the outcome to the writer. Until it is durable the row still says that it is due.
+    fn tried(&mut self, row: DeliveryRow, outcome: Outcome) {
+        self.under_way.remove(&row.key);
+        let outcome = self.masked(&row.run, outcome);
+        let (key, signals) = (row.key, self.signals.clone());
+        let done = move |result: Result<_, _>| {
+            signals.send(Signal::Marked { key, result: result.map(drop) }).unwrap_or_default();
+        };
+        let now = self.clock.now();
+        self.writer.mark(mark(&row, outcome, now), Box::new(done));
+    }
+
+    fn masked(&self, run: &RunId, outcome: Outcome) -> Outcome {
+        match (&outcome, self.callers.of(run)) {
+            (Outcome::Delivered, _) => outcome,
+            (_, Some(called)) => masking::masked(outcome, called.secrets.as_ref()),
+            (_, None) => {
+                let secrets = masking::secrets_here(&self.reader, run, self.notices.variable);
+                masking::masked(outcome, secrets.as_ref())
+            }
+        }
+    }
+
+    /// Ends commands that still run, so that none outlives the engine that would mark it. Whatever is cut short has been
+    /// tried: a target that needs longer than engines live would else be told by each of them, for ever and at once.
+    fn cut_short(mut self, inbox: &Receiver<Signal>) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.hear_while(inbox, |rounds| rounds.under_way.values().any(|flight| flight.is_command));
+        for flight in std::mem::take(&mut self.under_way).into_values() {
+            self.tried(flight.row, Outcome::failed(CUT_SHORT.to_owned()));
+        }
+        self.hear_while(inbox, |rounds| !rounds.flying.is_empty());
+    }
+
+    /// Begins nothing, and gives up after [`ENDING`]: what is not marked by then is tried again.
+    fn hear_while(&mut self, inbox: &Receiver<Signal>, unfinished: impl Fn(&Self) -> bool) {
+        let until = Instant::now() + ENDING;
+        while unfinished(self) {
+            match inbox.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(Signal::Tried { row, outcome }) if self.under_way.contains_key(&row.key) => {
+                    self.tried(*row, outcome);
+                }
+                Ok(Signal::Marked { key, .. }) => drop(self.flying.remove(&key)),
+                Ok(_) => {}
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+fn mark(row: &DeliveryRow, outcome: Outcome, now: Timestamp) -> Mark {
+    let tries = row.tries.saturating_add(1);
+    let later = |wait: Duration| {
+        let wait_ms = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
+        Timestamp::from_millis(now.as_millis().saturating_add(wait_ms))
+    };
+    let fate = match retry::next(tries, outcome) {
+        retry::Next::Nothing => Fate::Delivered { at: now },
+        retry::Next::Wait { wait, error } => Fate::Again { at: later(wait), error },
+        retry::Next::GiveUp { error } => Fate::GivenUp { at: now, error },
+    };
+    Mark { key: row.key, tries, fate }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,307 @@
+//! The courier alone, between a real store and targets that are commands of a moment.
+
+use super::*;
+use crate::event_loop::outbox::Posting;
+use envoi_journal::{
+    Commit, Delivery, Layout,
+    conformance::{commit, ended, run, started},
+};
+use envoi_kernel::{
+    Event, event,
+    notify::{Address, Moment, Webhook},
+};
+use std::{fs, net::TcpListener, path::Path, sync::atomic::AtomicI64};
+
+struct Stage {
+    folder: tempfile::TempDir,
+    store: Arc<Store>,
+    writer: Arc<Writer>,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Arc::new(Store::open(Layout::new(folder.path().join("store"))).unwrap());
+        let writer = Arc::new(store.writer(store.take_epoch().unwrap()).unwrap());
+        Self { folder, store, writer }
+    }
+
+    fn courier(&self) -> Courier {
+        Courier::start(&self.store, Arc::clone(&self.writer), notices(), Callers::default()).unwrap()
+    }
+
+    /// A courier whose wall clock shows what `wall` does.
+    fn courier_by(&self, wall: &Arc<AtomicI64>) -> Courier {
+        let shown = Arc::clone(wall);
+        let wall = move || Timestamp::from_millis(shown.load(Ordering::Relaxed));
+        let clock = SteadyClock::over(wall, Timestamp::default());
+        let reader = self.store.reader().unwrap();
+        Courier::start_with(reader, Arc::clone(&self.writer), notices(), Callers::default(), clock).unwrap()
+    }
+
+    /// A run that is over, and these commands to be told of it.
+    fn over(&self, name: &str, scripts: &[&str]) {
+        self.over_of("local", name, scripts);
+    }
+
+    fn over_of(&self, tenant: &str, name: &str, scripts: &[&str]) {
+        let to = |script: &&str| Address::Command(event::Command::Shell((*script).to_owned()));
+        self.over_for(tenant, name, scripts.iter().map(to).collect());
+    }
+
+    /// Its events bear this time.
+    fn over_at(&self, name: &str, at_ms: i64, scripts: &[&str]) {
+        let to = |script: &&str| Address::Command(event::Command::Shell((*script).to_owned()));
+        let mut commit = self.commit_of("local", name, scripts.iter().map(to).collect());
+        commit.records.iter_mut().for_each(|record| record.at = Timestamp::from_millis(at_ms));
+        self.writer.commit(commit).unwrap();
+    }
+
+    fn over_for(&self, tenant: &str, name: &str, targets: Vec<Address>) {
+        self.writer.commit(self.commit_of(tenant, name, targets)).unwrap();
+    }
+
+    fn commit_of(&self, tenant: &str, name: &str, targets: Vec<Address>) -> Commit {
+        let run = run(name).unwrap();
+        let mut begun = started(&run).unwrap();
+        if let Event::RunStarted(begun) = &mut begun {
+            begun.by.tenant = tenant.to_owned();
+        }
+        let to = |to| Delivery {
+            seq: 1,
+            kind: Moment::End,
+            id: format!("evt_{name}_1"),
+            target: serde_json::to_string(&Posting {
+                folder: self.folder.path().to_string_lossy().into_owned(),
+                to,
+            })
+            .unwrap(),
+        };
+        let deliveries = targets.into_iter().map(to).collect();
+        let events = [begun, ended()];
+        Commit { deliveries, ..commit(&run, 0, events) }
+    }
+
+    fn marked(&self, mark: Mark) {
+        let (tell, told) = mpsc::channel();
+        self.writer.mark(mark, Box::new(move |result| tell.send(result).unwrap()));
+        told.recv().unwrap().unwrap();
+    }
+
+    fn rows(&self, name: &str) -> Vec<DeliveryRow> {
+        self.store.reader().unwrap().deliveries(&run(name).unwrap()).unwrap()
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.folder.path().join(name)).unwrap_or_default()
+    }
+}
+
+fn notices() -> Notices {
+    Notices {
+        targets: Vec::new(),
+        env: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
+        variable: |_| None,
+        how_to_answer: |_, _| String::new(),
+    }
+}
+
+/// Longer than anything takes here.
+const AMPLE: Duration = Duration::from_secs(60);
+
+fn wait_until(what: &str, holds: impl Fn() -> bool) {
+    let until = Instant::now() + AMPLE;
+    while !holds() {
+        assert!(Instant::now() < until, "still waiting for {what}");
+        thread::park_timeout(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn what_was_due_before_it_came_up_and_what_it_is_nudged_about_is_told() {
+    let stage = Stage::new();
+    stage.over("a", &["echo $ENVOI_NOTICE_ID >> told"]);
+    let courier = stage.courier();
+    wait_until("the first", || !stage.rows("a")[0].is_open());
+    stage.over("b", &["echo $ENVOI_NOTICE_ID >> told", "exit 3"]);
+    courier.nudge().nudge();
+    wait_until("the second", || !stage.rows("b")[0].is_open() && stage.rows("b")[1].tries > 0);
+    courier.close(AMPLE);
+    assert_eq!(stage.read("told"), "evt_a_1\nevt_b_1\n");
+    let failed = &stage.rows("b")[1];
+    assert!(
+        failed.is_open() && failed.last_error.as_deref() == Some("the command exited with 3"),
+        "{failed:?}"
+    );
+}
+
+#[test]
+fn a_failed_notice_is_tried_again_by_itself() {
+    let stage = Stage::new();
+    stage.over("a", &["echo $ENVOI_NOTICE_ID >> told; test $(wc -l < told) -ge 2"]);
+    let courier = stage.courier();
+    wait_until("the second try", || !stage.rows("a")[0].is_open());
+    courier.close(AMPLE);
+    assert_eq!((stage.read("told").as_str(), stage.rows("a")[0].tries), ("evt_a_1\nevt_a_1\n", 2));
+}
+
+const HOUR_MS: i64 = 3_600_000;
+
+#[test]
+fn a_clock_that_is_set_back_by_an_hour_does_not_hold_up_the_next_try() {
+    let stage = Stage::new();
+    stage.over("a", &["echo x >> told; test $(wc -l < told) -ge 2"]);
+    let wall = Arc::new(AtomicI64::new(crate::model::clock::now().as_millis()));
+    let courier = stage.courier_by(&wall);
+    wait_until("the first try", || stage.rows("a")[0].tries == 1);
+    wall.fetch_sub(HOUR_MS, Ordering::Relaxed);
+    wait_until("the second try", || !stage.rows("a")[0].is_open());
+    courier.close(AMPLE);
+    assert_eq!(stage.rows("a")[0].tries, 2);
+}
+
+#[test]
+fn a_notice_of_a_run_whose_time_is_an_hour_ahead_of_the_clock_is_told_at_once() {
+    let stage = Stage::new();
+    stage.over_at("a", crate::model::clock::now().as_millis() + HOUR_MS, &["touch told"]);
+    let courier = stage.courier();
+    wait_until("the notice", || !stage.rows("a")[0].is_open());
+    courier.close(AMPLE);
+    assert!(stage.folder.path().join("told").exists());
+}
+
+#[test]
+fn nobody_is_told_twice_while_a_try_is_under_way() {
+    let stage = Stage::new();
+    stage.over("a", &["echo x >> told; while [ ! -e go ]; do sleep 0.01; done"]);
+    let courier = stage.courier();
+    wait_until("the try", || !stage.read("told").is_empty());
+    for _ in 0..100 {
+        courier.nudge().nudge();
+    }
+    stage.over("b", &["touch other"]);
+    courier.nudge().nudge();
+    wait_until("the other one", || !stage.rows("b")[0].is_open());
+    fs::write(stage.folder.path().join("go"), "").unwrap();
+    courier.close(AMPLE);
+    assert_eq!(stage.read("told"), "x\n");
+    assert!(!stage.rows("a")[0].is_open(), "what is under way is waited for");
+}
+
+#[test]
+fn a_tenant_whose_targets_all_hang_holds_up_no_other() {
+    let stage = Stage::new();
+    stage.over_of("dead", "a", &["echo x >> told; while [ ! -e go ]; do sleep 0.01; done"; 4 * MOST_FLYING]);
+    let courier = stage.courier();
+    wait_until("as many as it may have", || stage.read("told").lines().count() == MOST_FLYING / 2);
+    stage.over_of("north", "b", &["touch other"]);
+    courier.nudge().nudge();
+    wait_until("the other tenant's", || !stage.rows("b")[0].is_open());
+    assert!(stage.rows("a").iter().all(|row| row.tries == 0), "none of them is over");
+    assert_eq!(stage.read("told").lines().count(), MOST_FLYING / 2);
+    fs::write(stage.folder.path().join("go"), "").unwrap();
+    courier.close(AMPLE);
+}
+
+#[test]
+fn more_than_may_fly_at_once_are_all_told_before_it_closes() {
+    let stage = Stage::new();
+    let scripts = vec!["echo x >> told"; 3 * MOST_FLYING];
+    stage.over("a", &scripts);
+    stage.courier().close(AMPLE);
+    assert_eq!(stage.read("told").lines().count(), 3 * MOST_FLYING);
+    assert!(stage.rows("a").iter().all(|row| row.delivered_at.is_some() && row.tries == 1));
+}
+
+#[test]
+fn a_courier_that_is_closed_at_once_ends_its_commands_which_have_been_tried() {
+    let stage = Stage::new();
+    stage.over("a", &["echo $$ > pid; sleep 600"]);
+    let courier = stage.courier();
+    wait_until("the command", || stage.read("pid").ends_with('\n'));
+    let before = crate::model::clock::now();
+    courier.close(Duration::ZERO);
+    let pid = stage.read("pid");
+    assert!(!Path::new(&format!("/proc/{}", pid.trim())).exists(), "it lives on");
+    let row = &stage.rows("a")[0];
+    assert_eq!((row.tries, row.is_open()), (1, true));
+    assert_eq!(row.last_error.as_deref(), Some("the command was cut short when the engine closed"));
+    assert!(row.next_try_at > before, "it has to wait: {row:?}");
+}
+
+#[test]
+fn a_webhook_that_is_cut_short_has_been_tried() {
+    let stage = Stage::new();
+    // Connections are taken by the machine, and nobody ever answers them.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let webhook =
+        Webhook { url: format!("http://{}/", silent.local_addr().unwrap()), token: None, timeout_ms: 60_000 };
+    stage.over_for("local", "a", vec![Address::Webhook(webhook)]);
+    let courier = stage.courier();
+    let caller = silent.accept().unwrap();
+    courier.close(Duration::ZERO);
+    let row = &stage.rows("a")[0];
+    assert_eq!((row.tries, row.is_open()), (1, true));
+    assert_eq!(row.last_error.as_deref(), Some("it was cut short when the engine closed"));
+    drop(caller);
+}
+
+#[test]
+fn the_last_try_that_is_cut_short_is_given_up() {
+    let stage = Stage::new();
+    stage.over("a", &["touch began; sleep 600"]);
+    let key = stage.rows("a")[0].key;
+    stage.marked(Mark {
+        key,
+        tries: retry::MOST_TRIES - 1,
+        fate: Fate::Again { at: Timestamp::from_millis(0), error: "e".to_owned() },
+    });
+    let courier = stage.courier();
+    wait_until("the command", || stage.folder.path().join("began").exists());
+    courier.close(Duration::ZERO);
+    let row = &stage.rows("a")[0];
+    assert_eq!((row.tries, row.is_open()), (retry::MOST_TRIES, false), "{row:?}");
+}
+
+#[test]
+fn what_is_not_due_is_not_waited_for() {
+    let stage = Stage::new();
+    stage.over("a", &["touch told"]);
+    let key = stage.rows("a")[0].key;
+    let later = Timestamp::from_millis(crate::model::clock::now().as_millis() + 3_600_000);
+    stage.marked(Mark { key, tries: 1, fate: Fate::Again { at: later, error: "e".to_owned() } });
+    let courier = stage.courier();
+    let closing = thread::spawn(move || courier.close(Duration::from_secs(600)));
+    wait_until("its end", || closing.is_finished());
+    assert_eq!((stage.rows("a")[0].tries, stage.folder.path().join("told").exists()), (1, false));
+}
+
+#[test]
+fn who_wants_to_go_cuts_the_wait_of_a_courier_that_is_being_closed() {
+    let stage = Stage::new();
+    stage.over("a", &["touch began; sleep 600"]);
+    let courier = stage.courier();
+    let nudge = courier.nudge();
+    wait_until("the command", || stage.folder.path().join("began").exists());
+    let closing = thread::spawn(move || courier.close(Duration::from_secs(600)));
+    nudge.hurry();
+    wait_until("its end", || closing.is_finished());
+    assert!(stage.rows("a")[0].is_open());
+}
+
+#[test]
+fn a_courier_that_was_overtaken_tells_nothing_further() {
+    let stage = Stage::new();
+    stage.over("a", &["echo $ENVOI_NOTICE_ID >> told"]);
+    stage.over("b", &["echo $ENVOI_NOTICE_ID >> told"]);
+    let later = stage.store.take_epoch().unwrap();
+    let courier = stage.courier();
+    wait_until("its end", || courier.thread.is_finished());
+    let before = stage.read("told");
+    courier.close(AMPLE);
+    assert!(before.lines().count() <= 2, "{before}");
+    assert!(stage.rows("a")[0].is_open(), "only the newest engine marks");
+    let newest = Stage { writer: Arc::new(stage.store.writer(later).unwrap()), ..stage };
+    newest.courier().close(AMPLE);
+    assert!(!newest.rows("a")[0].is_open() && !newest.rows("b")[0].is_open());
+}

@@ -1,0 +1,112 @@
+//! A row of the outbox made ready to be carried out: whom to tell, with which environment and which token.
+
+use super::{notice::Notice, settings::Notices};
+use crate::{event_loop::outbox::Posting, model::protocol::CallerWire};
+use envoi_journal::DeliveryRow;
+use envoi_kernel::{event, flow::SecretSource, notify::Address};
+use envoi_notify::{CloudEvent, Command, Outcome, Webhook};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::atomic::AtomicBool,
+    time::Duration,
+};
+
+/// Longest duration of a command that is told.
+const COMMAND_LIMIT: Duration = Duration::from_secs(30);
+
+/// See the module.
+pub(super) struct Errand {
+    event: CloudEvent,
+    way: Way,
+}
+
+enum Way {
+    Command(Command),
+    Webhook(Webhook),
+}
+
+impl Errand {
+    /// What this row asks for. `caller` is whoever started or resumed the run, if this engine has heard of it.
+    ///
+    /// # Errors
+    /// A sentence: a token cannot be had, or the row is another version's.
+    pub(super) fn of(
+        row: &DeliveryRow,
+        notice: Notice,
+        notices: &Notices,
+        caller: Option<&CallerWire>,
+    ) -> Result<Self, String> {
+        let posting: Posting = serde_json::from_str(&row.delivery.target)
+            .map_err(|error| format!("its target cannot be understood: {error}"))?;
+        let Notice { event, variables, trace } = notice;
+        let way = match posting.to {
+            Address::Command(command) => {
+                let mut env = caller.map_or(&notices.env, |caller| &caller.env).clone();
+                env.extend(variables);
+                Way::Command(Command {
+                    argv: argv(command),
+                    folder: PathBuf::from(posting.folder),
+                    env,
+                    limit: COMMAND_LIMIT,
+                })
+            }
+            Address::Webhook(webhook) => {
+                let token = webhook.token.as_ref();
+                let token = token.map(|source| self::token(source, &posting.folder, notices, caller));
+                Way::Webhook(Webhook {
+                    url: webhook.url,
+                    token: token.transpose()?,
+                    trace: trace.map(|trace| trace.to_string()),
+                    timeout: Duration::from_millis(webhook.timeout_ms),
+                })
+            }
+        };
+        Ok(Self { event, way })
+    }
+
+    pub(super) fn is_command(&self) -> bool {
+        matches!(self.way, Way::Command(_))
+    }
+
+    /// Tells the target, once.
+    pub(super) fn run(&self, stop: &AtomicBool) -> Outcome {
+        match &self.way {
+            Way::Command(command) => command.run(&self.event, stop),
+            Way::Webhook(webhook) => webhook.post(&self.event),
+        }
+    }
+}
+
+fn argv(command: event::Command) -> Vec<String> {
+    match command {
+        event::Command::Exec(argv) => argv,
+        event::Command::Shell(script) => vec!["sh".to_owned(), "-c".to_owned(), script],
+        // No target of `notify` is one.
+        event::Command::A2a(_) => Vec::new(),
+    }
+}
+
+/// The token as it is now. The caller's variables come first, as for a step's secrets.
+fn token(
+    source: &SecretSource,
+    folder: &str,
+    notices: &Notices,
+    caller: Option<&CallerWire>,
+) -> Result<String, String> {
+    match source {
+        SecretSource::Env(name) => {
+            let mut callers = caller.into_iter().flat_map(|caller| &caller.secrets);
+            let value = callers.find(|(variable, _)| variable == name).map(|(_, value)| value.clone());
+            value
+                .or_else(|| (notices.variable)(name))
+                .ok_or_else(|| format!("`token`: the variable `{name}` is not set where the engine runs"))
+        }
+        SecretSource::File(path) => {
+            let path = Path::new(folder).join(path);
+            let text =
+                fs::read_to_string(&path).map_err(|error| format!("`token`: {}: {error}", path.display()))?;
+            Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
+        }
+    }
+}

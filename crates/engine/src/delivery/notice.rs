@@ -1,0 +1,192 @@
+//! What a notice says: the event of the journal as a CloudEvent, and as variables for a command.
+//!
+//! Owns both vocabularies. All of it comes from the journal up to the event, so that every try says the same.
+
+use crate::model::trace::{Of, Trace, Traceparent, begun, spans::Trail};
+use envoi_contract::json::{Object, Value};
+use envoi_journal::{DeliveryRow, Reader};
+use envoi_kernel::{
+    Event, Record,
+    event::{InterruptRaised, RunEnded},
+    ids::{FlowId, InterruptId, RunId, StepId, VisitId},
+    notify::Moment,
+};
+use envoi_notify::{CloudEvent, ID_VARIABLE};
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Notice {
+    pub(super) event: CloudEvent,
+    pub(super) variables: Vec<(String, String)>,
+    /// The trace of the run, and the span in it that the notice is of: the visit that asks, or the run as it has ended.
+    pub(super) trace: Option<Traceparent>,
+}
+
+/// Records that are read at a time.
+const PAGE: u32 = 1_000;
+
+/// What there is to say. What does not apply is empty, and left out of the event.
+#[derive(Default)]
+struct Said<'a> {
+    step: Option<&'a StepId>,
+    interrupt: Option<&'a InterruptId>,
+    about: Option<Value>,
+    question: Option<&'a str>,
+    answer: Option<String>,
+    expires_at: Option<String>,
+    status: &'static str,
+    terminal_reason: Option<&'a str>,
+    reason: Option<&'a str>,
+}
+
+/// The notice of this delivery.
+///
+/// # Errors
+/// A sentence: the journal cannot be read, or the event is none that others are told of.
+pub(super) fn compose(
+    reader: &Reader,
+    row: &DeliveryRow,
+    how_to_answer: fn(&RunId, &InterruptRaised) -> String,
+) -> Result<Notice, String> {
+    let records = reader.records(&row.run, row.delivery.seq, Some(1)).map_err(|error| error.to_string())?;
+    let record = records.into_iter().next().ok_or("its event is not in the journal")?;
+    let flow = reader.run(&row.run).map_err(|error| error.to_string())?.flow;
+    match &record.event {
+        Event::InterruptRaised(raised) => {
+            let answer = how_to_answer(&row.run, raised);
+            let trace = of_visit(reader, row, &raised.visit)?;
+            Ok(told(row, &flow, &record, &of_question(raised, "waiting", Some(answer)), trace))
+        }
+        Event::RunEnded(ended) => {
+            let trace = of_run(reader, row)?;
+            Ok(told(row, &flow, &record, &of_end(ended), trace))
+        }
+        Event::InterruptExpired(expired) => {
+            let earlier = reader.records(&row.run, 0, None).map_err(|error| error.to_string())?;
+            let raised = earlier.iter().find_map(|record| raised_as(record, &expired.interrupt));
+            let raised = raised.ok_or("its question is not in the journal")?;
+            let trace = of_visit(reader, row, &raised.visit)?;
+            Ok(told(row, &flow, &record, &of_question(raised, "expired", None), trace))
+        }
+        other => Err(format!("nobody is told of `{}`", other.name())),
+    }
+}
+
+fn of_visit(reader: &Reader, row: &DeliveryRow, visit: &VisitId) -> Result<Option<Traceparent>, String> {
+    let first = reader.records(&row.run, 0, Some(1)).map_err(|error| error.to_string())?;
+    Ok(begun(&first).map(|started| Trace::of(started).traceparent(Of::Visit(visit))))
+}
+
+/// As the run was at the event of this row: every try says the same.
+fn of_run(reader: &Reader, row: &DeliveryRow) -> Result<Option<Traceparent>, String> {
+    let (mut trail, mut next) = (None::<Trail>, 0);
+    while next <= row.delivery.seq {
+        let page = reader.records(&row.run, next, Some(PAGE)).map_err(|error| error.to_string())?;
+        let lived = page.partition_point(|record| record.seq <= row.delivery.seq);
+        let Some(last) = page.last() else { break };
+        next = last.seq.saturating_add(1);
+        trail = trail.or_else(|| begun(&page).map(Trail::of));
+        if let (Some(trail), Some(lived)) = (&mut trail, page.get(..lived)) {
+            trail.take(lived);
+        }
+    }
+    Ok(trail.and_then(|trail| trail.traceparent()))
+}
+
+fn raised_as<'r>(record: &'r Record, interrupt: &InterruptId) -> Option<&'r InterruptRaised> {
+    match &record.event {
+        Event::InterruptRaised(raised) if raised.interrupt == *interrupt => Some(raised),
+        _ => None,
+    }
+}
+
+fn of_question<'a>(raised: &'a InterruptRaised, status: &'static str, answer: Option<String>) -> Said<'a> {
+    let about = serde_json::to_value(raised.about).ok();
+    Said {
+        step: Some(&raised.visit.step),
+        interrupt: Some(&raised.interrupt),
+        about: about.as_ref().and_then(serde_json::Value::as_str).map(Value::from),
+        question: Some(&raised.question),
+        answer,
+        expires_at: raised.expires_at.map(|at| at.to_string()),
+        status,
+        ..Said::default()
+    }
+}
+
+fn of_end(ended: &RunEnded) -> Said<'_> {
+    Said {
+        step: ended.stopped_by.as_ref(),
+        status: ended.status.word(),
+        terminal_reason: Some(&ended.terminal_reason),
+        reason: Some(&ended.reason),
+        ..Said::default()
+    }
+}
+
+fn told(
+    row: &DeliveryRow,
+    flow: &FlowId,
+    record: &Record,
+    said: &Said<'_>,
+    trace: Option<Traceparent>,
+) -> Notice {
+    let kind = row.delivery.kind;
+    let text = |text: &str| Some(Value::from(text));
+    let members = [
+        ("kind", text(kind.word())),
+        ("run", text(row.run.as_str())),
+        ("flow", text(flow.as_str())),
+        ("step", said.step.map(|step| step.as_str().into())),
+        ("interrupt", said.interrupt.map(|interrupt| interrupt.as_str().into())),
+        ("about", said.about.clone()),
+        ("question", said.question.map(Value::from)),
+        ("answer", said.answer.as_deref().map(Value::from)),
+        ("expires_at", said.expires_at.as_deref().map(Value::from)),
+        ("status", text(said.status)),
+        ("terminal_reason", said.terminal_reason.map(Value::from)),
+        ("reason", said.reason.map(Value::from)),
+    ];
+    let data: Object = members.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+    let event = CloudEvent {
+        id: row.delivery.id.clone(),
+        source: format!("/envoi/runs/{}", row.run),
+        kind: type_of(kind),
+        subject: said.interrupt.map_or_else(|| row.run.to_string(), ToString::to_string),
+        time: record.at,
+        data,
+    };
+    Notice { variables: variables(row, flow, said), event, trace }
+}
+
+fn type_of(kind: Moment) -> &'static str {
+    match kind {
+        Moment::Question => "dev.envoi.question.raised",
+        Moment::Expiry => "dev.envoi.question.expired",
+        Moment::End => "dev.envoi.run.ended",
+    }
+}
+
+/// No system takes a variable of any length; the event has all of it.
+const VARIABLE_CHARS: usize = 4_000;
+
+/// All of them are always set, so that a script may rely on it. NUL cannot stand in a variable.
+fn variables(row: &DeliveryRow, flow: &FlowId, said: &Said<'_>) -> Vec<(String, String)> {
+    [
+        (ID_VARIABLE, row.delivery.id.as_str()),
+        ("ENVOI_NOTICE", row.delivery.kind.word()),
+        ("ENVOI_RUN_ID", row.run.as_str()),
+        ("ENVOI_FLOW", flow.as_str()),
+        ("ENVOI_STEP", said.step.map(StepId::as_str).unwrap_or_default()),
+        ("ENVOI_INTERRUPT", said.interrupt.map(InterruptId::as_str).unwrap_or_default()),
+        ("ENVOI_QUESTION", said.question.unwrap_or_default()),
+        ("ENVOI_STATUS", said.status),
+    ]
+    .map(|(name, value)| {
+        (name.to_owned(), value.chars().filter(|letter| *letter != '\0').take(VARIABLE_CHARS).collect())
+    })
+    .into()
+}
+
+#[cfg(test)]
+mod tests;

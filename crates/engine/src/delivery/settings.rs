@@ -1,0 +1,16 @@
+//! What the composition root decides about notices.
+
+use envoi_kernel::{event::InterruptRaised, ids::RunId, notify::Target};
+
+/// What the composition root decides about telling others.
+#[derive(Debug, Clone)]
+pub struct Notices {
+    /// The configuration's targets, told of every run.
+    pub targets: Vec<Target>,
+    /// What commands may see of the engine's own environment: those of runs whose caller it has not heard.
+    pub env: Vec<(String, String)>,
+    /// A variable of the engine's own environment, for tokens.
+    pub variable: fn(&str) -> Option<String>,
+    /// How a person answers this question, as one command.
+    pub how_to_answer: fn(&RunId, &InterruptRaised) -> String,
+}

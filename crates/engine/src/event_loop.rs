@@ -1,0 +1,7 @@
+//! The one loop, and what it keeps of each run.
+
+pub(crate) mod active_run;
+pub(crate) mod alarms;
+pub(crate) mod engine;
+pub(crate) mod outbox;
+mod outputs;

@@ -1,0 +1,195 @@
+//! A run in the loop: its state, what waits for it, and what of it is under way.
+
+use crate::model::{
+    clock::{Now, Pace},
+    message::Reply,
+    runner::{Caller, CallingAttempt, Job},
+    trace::{Of, Trace},
+    trouble::Trouble,
+};
+use envoi_contract::{digest::Digest, time::Timestamp};
+use envoi_journal::{Commit, Delivery, PinnedFlow, Snapshot};
+use envoi_kernel::{
+    Event, Input, Record, Run,
+    event::{AttemptStarted, Command},
+    ids::{AttemptId, RunId},
+};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    path::PathBuf,
+    sync::Arc,
+};
+
+/// Events lighter than this are not worth a snapshot, however small the state.
+const MIN_SNAPSHOT_BYTES: u64 = 64 * 1024;
+
+/// See the module.
+pub(crate) struct Active {
+    pub(crate) run: Run,
+    pub(crate) caller: Arc<Caller>,
+    /// The attempts that wait for this run, the nearest first.
+    pub(crate) within: Vec<CallingAttempt>,
+    /// Whose run it is: tenants take turns.
+    pub(crate) tenant: Arc<str>,
+    /// Stored with the first commit.
+    pub(crate) pinned: Option<PinnedFlow>,
+    pub(crate) requests: VecDeque<Request>,
+    /// At most one: the next decision needs the outcome of this one.
+    pub(crate) in_flight: Option<InFlight>,
+    /// Attempts that the runner has been told of.
+    pub(crate) live: BTreeSet<AttemptId>,
+    /// Those of them that have been asked to end.
+    pub(crate) cancelled: BTreeSet<AttemptId>,
+    /// Only what is asked of it is decided ([`crate::model::message::Purpose::Decide`]).
+    pub(crate) halted: bool,
+    /// What was found wrong with it while a commit was under way.
+    pub(crate) trouble: Option<Trouble>,
+    pace: Pace,
+    /// Weight of the events since the last snapshot.
+    unsaved_bytes: u64,
+    state_bytes: u64,
+}
+
+/// Something a run is to be told.
+pub(crate) struct Request {
+    pub(crate) input: Input,
+    pub(crate) blobs: Vec<(Digest, Vec<u8>)>,
+    pub(crate) reply: Option<Reply>,
+}
+
+impl Request {
+    pub(crate) fn of(input: Input) -> Self {
+        Self { input, blobs: Vec::new(), reply: None }
+    }
+}
+
+/// A commit that has been submitted.
+pub(crate) struct InFlight {
+    pub(crate) records: Vec<Record>,
+    /// Whether a slot is kept for a start among them.
+    pub(crate) slot: bool,
+    pub(crate) reply: Option<Reply>,
+}
+
+impl Active {
+    pub(crate) fn new(run: Run, caller: Arc<Caller>, tenant: &str) -> Self {
+        let within = caller.within.clone();
+        Self {
+            run,
+            caller,
+            within,
+            tenant: Arc::from(tenant),
+            pinned: None,
+            requests: VecDeque::new(),
+            in_flight: None,
+            live: BTreeSet::new(),
+            cancelled: BTreeSet::new(),
+            halted: false,
+            trouble: None,
+            pace: Pace::default(),
+            unsaved_bytes: 0,
+            state_bytes: MIN_SNAPSHOT_BYTES,
+        }
+    }
+
+    /// For a new run: the flow that it is pinned to.
+    pub(crate) fn pinned_to(mut self, pinned: PinnedFlow) -> Self {
+        self.pinned = Some(pinned);
+        self
+    }
+
+    /// For a run from the journal: the bytes of its events since its last snapshot.
+    pub(crate) fn weighing(mut self, tail_bytes: u64) -> Self {
+        self.unsaved_bytes = tail_bytes;
+        self
+    }
+
+    /// The time of the run: what it decides with, and by which it is due.
+    pub(crate) fn time(&mut self, now: Now) -> Timestamp {
+        self.pace.read(self.run.last_at(), now)
+    }
+
+    /// The commit of these records, with what is to be stored beside them.
+    pub(crate) fn commit(
+        &mut self,
+        id: &RunId,
+        records: &[Record],
+        blobs: Vec<(Digest, Vec<u8>)>,
+        deliveries: Vec<Delivery>,
+    ) -> Commit {
+        Commit {
+            run: id.clone(),
+            expected: self.run.next_seq(),
+            records: records.to_vec(),
+            pinned: self.pinned.take(),
+            blobs,
+            deliveries,
+            snapshot: self.due_snapshot(records),
+        }
+    }
+
+    /// A snapshot is due when the events since the last one weigh more than the state. So storage stays linear in the
+    /// events, and loading reads at most about twice the state.
+    fn due_snapshot(&mut self, records: &[Record]) -> Option<Snapshot> {
+        if self.unsaved_bytes <= self.state_bytes {
+            return None;
+        }
+        let seq = records.last()?.seq;
+        let mut after = self.run.clone();
+        records.iter().try_for_each(|record| after.apply(record)).ok()?;
+        // Without one, loading reads more events.
+        let state = after.snapshot().ok()?;
+        self.state_bytes = u64::try_from(state.len()).unwrap_or(u64::MAX).max(MIN_SNAPSHOT_BYTES);
+        self.unsaved_bytes = 0;
+        Some(Snapshot { seq, state })
+    }
+
+    /// Counts what has been stored since the last snapshot.
+    pub(crate) fn after_commit(&mut self, events_bytes: u64) {
+        self.unsaved_bytes = self.unsaved_bytes.saturating_add(events_bytes);
+    }
+
+    /// What the runner needs to know of a live attempt.
+    pub(crate) fn job(&self, id: &RunId, attempt: &AttemptId, is_new: bool) -> Option<Job> {
+        let job = self.job_of(id, attempt, Arc::clone(self.run.attempt(attempt)?))?;
+        Some(Job { is_new, ..job })
+    }
+
+    /// The last attempts of visits that no attempt is at work on, and whose agents' tasks may go on all the same: those ask, or
+    /// have been lost sight of.
+    pub(crate) fn talks_left_alone(&self, id: &RunId) -> Vec<Job> {
+        let alone = self.run.talks().filter(|started| !self.run.is_live(&started.attempt));
+        alone.filter_map(|started| self.job_of(id, &started.attempt, Arc::clone(started))).collect()
+    }
+
+    /// A live attempt whose agent's task may go on although this event ends the attempt.
+    pub(crate) fn talk_left_by(&self, id: &RunId, event: &Event) -> Option<Job> {
+        let Event::AttemptSettled(settled) = event else { return None };
+        let started = self.run.attempt(&settled.attempt).filter(|_| settled.leaves_a_talk())?;
+        let talks = matches!(started.command, Command::A2a(_));
+        if talks { self.job_of(id, &settled.attempt, Arc::clone(started)) } else { None }
+    }
+
+    /// Whether the visit of an attempt still waits for what becomes of its agent's task.
+    pub(crate) fn waits_for(&self, job: &Job) -> bool {
+        self.run.talks().any(|started| started.attempt.visit == job.started.attempt.visit)
+    }
+
+    fn job_of(&self, id: &RunId, attempt: &AttemptId, started: Arc<AttemptStarted>) -> Option<Job> {
+        let wants_envelope = self.run.step(&attempt.visit).is_some_and(|step| step.envelope);
+        let begun = self.run.started()?;
+        Some(Job {
+            run: id.clone(),
+            pinned: Arc::clone(self.run.flow()),
+            flow: Arc::clone(self.run.flow_of(&attempt.visit)),
+            started,
+            workspace: PathBuf::from(&begun.workspace),
+            run_base: PathBuf::from(&begun.run_base),
+            caller: Arc::clone(&self.caller),
+            within: self.within.clone(),
+            trace: Trace::of(begun).traceparent(Of::Attempt(attempt)),
+            envelope: wants_envelope.then(|| self.run.envelope().to_state_dict().pretty()),
+            is_new: false,
+        })
+    }
+}

@@ -1,0 +1,199 @@
+//! Runs that are set aside: something is wrong with them alone, and the others go on.
+//!
+//! Owns how such a run leaves the loop and how it comes back. It leaves with its slots and timers, and whoever waits for a
+//! request of it is answered once it is durable that it is set aside. Its live attempts go on under their supervisors. It
+//! comes back when it is adopted to be tried again, after that is durable too.
+
+use super::Engine;
+use crate::model::{
+    message::{Adopt, EngineError, Reply},
+    runner::CallingAttempt,
+    trouble::{Trouble, TroubleKind},
+};
+use envoi_journal::{Aside, CommitError, Note, Receipt};
+use envoi_kernel::ids::{AttemptId, RunId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Attempts, by their runs, that the runner is still at although no run of the loop counts them.
+pub(super) type Left = BTreeMap<RunId, BTreeSet<AttemptId>>;
+
+/// A run that this engine has set aside, or is about to take up again.
+pub(super) struct SetAside {
+    stage: Stage,
+    /// Answered when the run is durably aside.
+    replies: Vec<Reply>,
+    /// Those who want it tried again.
+    adopts: Vec<Adopt>,
+}
+
+enum Stage {
+    /// That it is aside is on its way to the disk.
+    Storing(Aside),
+    /// It is aside.
+    Stored(Aside),
+    /// That it is tried again is on its way to the disk.
+    TakingUp,
+}
+
+impl Engine {
+    /// Something beside the loop has found what is wrong with a run. The files of a run are placed also after its end, when
+    /// the loop does not hold it any more; trouble with an attempt of such a run is over with it.
+    pub(super) fn troubled(&mut self, id: &RunId, trouble: Trouble) {
+        if self.runs.contains_key(id) {
+            return self.set_aside(id, trouble);
+        }
+        // One that is aside already says what went wrong first. One that is being taken up has had its files made good.
+        if trouble.kind == TroubleKind::Files && !self.aside.contains_key(id) {
+            self.put_aside(id, &trouble, Vec::new());
+        }
+    }
+
+    /// Takes a run out of the loop because of what is wrong with it. A commit of it that is under way is waited for: it is
+    /// applied, shown and answered first.
+    pub(super) fn set_aside(&mut self, id: &RunId, trouble: Trouble) {
+        let Some(active) = self.runs.get_mut(id) else { return };
+        if active.in_flight.is_some() {
+            // The first thing that went wrong says most about the cause.
+            active.trouble.get_or_insert(trouble);
+            return;
+        }
+        let Some(active) = self.runs.remove(id) else { return };
+        self.timers.clear(id);
+        self.expiries.clear(id);
+        self.slots.forget(id);
+        self.slots.settle_loan(id, None);
+        for attempt in &active.live {
+            self.slots.give_back(&active.tenant);
+            self.slots.end_loans(&CallingAttempt { run: id.clone(), attempt: attempt.clone() });
+        }
+        // How they ended is not heard any more; whoever takes the run up counts them as lost.
+        for (call, _) in active.run.calls() {
+            self.calls.remove(call);
+        }
+        if !active.live.is_empty() {
+            self.left.entry(id.clone()).or_default().extend(active.live);
+        }
+        let replies = active.requests.into_iter().filter_map(|request| request.reply).collect();
+        self.put_aside(id, &trouble, replies);
+    }
+
+    /// A run that cannot be adopted because of what is wrong with it. One that is in the loop stays there: what the loop
+    /// knows of it is whole.
+    pub(super) fn refuse_to_load(&mut self, id: &RunId, trouble: &Trouble, reply: Reply) {
+        if self.runs.contains_key(id) {
+            return reply(Ok(()));
+        }
+        match self.aside.get_mut(id) {
+            Some(SetAside { stage: Stage::Storing(_), replies, .. }) => replies.push(reply),
+            Some(SetAside { stage: Stage::TakingUp, .. }) => reply(Ok(())),
+            Some(SetAside { stage: Stage::Stored(_), .. }) | None => {
+                self.put_aside(id, trouble, vec![reply]);
+            }
+        }
+    }
+
+    fn put_aside(&mut self, id: &RunId, trouble: &Trouble, replies: Vec<Reply>) {
+        let aside = trouble.aside(self.world.clock.now());
+        let stage = Stage::Storing(aside.clone());
+        self.aside.insert(id.clone(), SetAside { stage, replies, adopts: Vec::new() });
+        self.note(Note::SetAside { run: id.clone(), aside });
+    }
+
+    fn note(&mut self, note: Note) {
+        self.commits_under_way = self.commits_under_way.saturating_add(1);
+        self.world.log.note(note);
+    }
+
+    /// This engine goes on with the run from now on.
+    pub(super) fn note_held(&mut self, id: &RunId) {
+        let at = self.world.clock.now();
+        self.note(Note::Hold { run: id.clone(), at });
+    }
+
+    /// A run that is set aside, or may be, as the journal says: it is tried again, or nothing is done with it. Returns the
+    /// request if neither is so.
+    pub(super) fn adopt_aside(&mut self, id: &RunId, mut adopt: Adopt) -> Option<Adopt> {
+        // Somebody else may have had it tried again since it was loaded.
+        let again = adopt.again && !self.runs.contains_key(id);
+        let Some(aside) = self.aside.get_mut(id) else {
+            if !again {
+                adopt.again = false;
+                return Some(adopt);
+            }
+            let aside = SetAside { stage: Stage::TakingUp, replies: Vec::new(), adopts: vec![adopt] };
+            self.aside.insert(id.clone(), aside);
+            self.note_taken_up(id);
+            return None;
+        };
+        match &aside.stage {
+            Stage::Storing(why) | Stage::Stored(why) if !again => {
+                (adopt.reply)(Err(set_aside(id, why)));
+            }
+            Stage::Storing(_) | Stage::TakingUp => aside.adopts.push(adopt),
+            Stage::Stored(_) => {
+                aside.stage = Stage::TakingUp;
+                aside.adopts.push(adopt);
+                self.note_taken_up(id);
+            }
+        }
+        None
+    }
+
+    fn note_taken_up(&mut self, id: &RunId) {
+        let at = self.world.clock.now();
+        self.note(Note::TakeUp { run: id.clone(), at });
+    }
+
+    /// A note is durable, or is not: then the journal's disk has failed, or another engine has taken over.
+    pub(super) fn noted(&mut self, note: Note, result: Result<Receipt, CommitError>) {
+        self.commits_under_way = self.commits_under_way.saturating_sub(1);
+        if let Err(error) = result {
+            let error = EngineError::from(error);
+            if let Some(aside) = self.aside.remove(note.run()) {
+                let replies =
+                    aside.replies.into_iter().chain(aside.adopts.into_iter().map(|adopt| adopt.reply));
+                replies.for_each(|reply| reply(Err(error.clone())));
+            }
+            return self.stop(error);
+        }
+        match note {
+            Note::SetAside { run, .. } => self.is_aside(&run),
+            Note::TakeUp { run, .. } => {
+                self.world.observer.taken_up(&run);
+                let adopts = self.aside.remove(&run).map(|aside| aside.adopts).unwrap_or_default();
+                adopts.into_iter().for_each(|adopt| self.adopt_held(adopt));
+                // Of one that had ended, its files were what was wrong: they are made good by now.
+                self.forget_if_over(&run);
+            }
+            Note::Hold { .. } => {}
+        }
+    }
+
+    fn is_aside(&mut self, id: &RunId) {
+        let Some(aside) = self.aside.get_mut(id) else { return };
+        let Stage::Storing(why) = &aside.stage else { return };
+        let why = why.clone();
+        aside.stage = Stage::Stored(why.clone());
+        self.world.observer.set_aside(id, &why);
+        let replies = std::mem::take(&mut aside.replies);
+        replies.into_iter().for_each(|reply| reply(Err(set_aside(id, &why))));
+        if !aside.adopts.is_empty() {
+            aside.stage = Stage::TakingUp;
+            self.note_taken_up(id);
+        }
+    }
+}
+
+/// Whether the attempt was left to its supervisor when its run was set aside. From now on it is not counted as such.
+pub(super) fn was_left(all: &mut Left, id: &RunId, attempt: &AttemptId) -> bool {
+    let Some(left) = all.get_mut(id) else { return false };
+    let was_left = left.remove(attempt);
+    if left.is_empty() {
+        all.remove(id);
+    }
+    was_left
+}
+
+fn set_aside(id: &RunId, why: &Aside) -> EngineError {
+    EngineError::SetAside { run: id.clone(), code: why.code.clone(), reason: why.reason.clone() }
+}

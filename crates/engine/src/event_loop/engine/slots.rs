@@ -1,0 +1,256 @@
+//! Places for attempts, and whose turn it is when one is free.
+//!
+//! Owns how many attempts each tenant has, and which runs wait. A free place goes to the tenant that has the fewest, among
+//! those to whoever was given one longest ago; within a tenant to the run that has waited longest. So a tenant with a
+//! thousand runs takes turns with one that has a single run, and with one tenant it is a plain queue. Nothing is taken away:
+//! an attempt keeps its place until it ends. Does not know what a run is.
+//!
+//! An attempt whose command waits for another run lends its place to that run, for one attempt at a time: the command does
+//! nothing meanwhile, and without the loan the run could wait for the very place that its caller holds.
+
+use crate::model::runner::CallingAttempt;
+use envoi_kernel::{
+    Input,
+    ids::{AttemptId, RunId},
+    input::Slot,
+};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
+
+/// See the module.
+pub(super) struct Slots {
+    /// Most attempts at once.
+    jobs: usize,
+    /// Attempts live or about to be: never above `jobs`, but for attempts that were found live.
+    used: usize,
+    /// Places that were given away since the beginning.
+    turns: u64,
+    /// Those that have a place or wait for one, and those that had one.
+    tenants: BTreeMap<Arc<str>, Share>,
+    /// Places that are lent: by whom, and to which run. The attempt is known once its start is committed.
+    loans: BTreeMap<CallingAttempt, (RunId, Option<AttemptId>)>,
+}
+
+/// What a tenant has of the places.
+#[derive(Default)]
+struct Share {
+    used: usize,
+    /// When it was given one last, in turns; 0 for never.
+    last: u64,
+    /// Runs with a visit that waits for a place, the longest waiting first.
+    waiting: VecDeque<RunId>,
+}
+
+impl Slots {
+    /// At least one.
+    pub(super) fn new(jobs: usize) -> Self {
+        Self { jobs: jobs.max(1), used: 0, turns: 0, tenants: BTreeMap::new(), loans: BTreeMap::new() }
+    }
+
+    pub(super) fn used(&self) -> usize {
+        self.used
+    }
+
+    pub(super) fn is_free(&self) -> bool {
+        self.used.saturating_sub(self.loans.len()) < self.jobs
+    }
+
+    /// Whether an attempt that waits for another run has its place to lend.
+    pub(super) fn may_lend(&self, lender: &CallingAttempt) -> bool {
+        !self.loans.contains_key(lender)
+    }
+
+    /// `run` is given the place of `lender`, which is live.
+    pub(super) fn lend(&mut self, lender: CallingAttempt, run: RunId) {
+        self.loans.insert(lender, (run, None));
+    }
+
+    /// The place that was lent to `run` for a start that is being committed, and is now the place of that attempt; without
+    /// one, it goes back.
+    pub(super) fn settle_loan(&mut self, run: &RunId, attempt: Option<&AttemptId>) {
+        let loan = self.loans.iter_mut().find(|(_, (to, of))| to == run && of.is_none());
+        match (loan, attempt) {
+            (Some((_, (_, of))), Some(attempt)) => *of = Some(attempt.clone()),
+            (Some((lender, _)), None) => {
+                let lender = lender.clone();
+                self.loans.remove(&lender);
+            }
+            (None, _) => {}
+        }
+    }
+
+    /// An attempt is over. A place that it was lent goes back; one that it had lent is the borrower's own from now on.
+    pub(super) fn end_loans(&mut self, over: &CallingAttempt) {
+        self.loans.remove(over);
+        self.loans.retain(|_, (run, of)| *run != over.run || of.as_ref() != Some(&over.attempt));
+    }
+
+    /// Whether a run waits for a place.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.tenants.values().any(|share| !share.waiting.is_empty())
+    }
+
+    /// One more attempt of a tenant, whether there is a place or not: it is live.
+    pub(super) fn take(&mut self, tenant: &Arc<str>) {
+        self.used = self.used.saturating_add(1);
+        self.turns = self.turns.saturating_add(1);
+        let share = self.tenants.entry(Arc::clone(tenant)).or_default();
+        share.used = share.used.saturating_add(1);
+        share.last = self.turns;
+    }
+
+    /// One less.
+    pub(super) fn give_back(&mut self, tenant: &str) {
+        self.used = self.used.saturating_sub(1);
+        if let Some(share) = self.tenants.get_mut(tenant) {
+            share.used = share.used.saturating_sub(1);
+        }
+    }
+
+    /// The run waits, behind those of its tenant that wait already; once.
+    pub(super) fn wait(&mut self, tenant: &Arc<str>, run: &RunId) {
+        let share = self.tenants.entry(Arc::clone(tenant)).or_default();
+        if !share.waiting.contains(run) {
+            share.waiting.push_back(run.clone());
+        }
+    }
+
+    /// The runs that wait.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &RunId> {
+        self.tenants.values().flat_map(|share| &share.waiting)
+    }
+
+    /// The run waits no more, and no place is lent to it or by it.
+    pub(super) fn forget(&mut self, run: &RunId) {
+        self.loans.retain(|lender, (to, _)| lender.run != *run && *to != *run);
+        self.stop_waiting(run);
+    }
+
+    /// The run waits no more. Places that are lent to it or by it stay lent.
+    pub(super) fn stop_waiting(&mut self, run: &RunId) {
+        self.tenants.values_mut().for_each(|share| share.waiting.retain(|waiting| waiting != run));
+    }
+
+    /// Whose turn it is; it does not wait any more.
+    pub(super) fn next(&mut self) -> Option<RunId> {
+        let waiting = self.tenants.values_mut().filter(|share| !share.waiting.is_empty());
+        waiting.min_by_key(|share| (share.used, share.last))?.waiting.pop_front()
+    }
+}
+
+/// The input, with the place that what follows from it may take.
+pub(super) fn with_slot(input: Input, free: Option<Slot>) -> Input {
+    match input {
+        Input::Start(mut start) => {
+            start.slot = free;
+            Input::Start(start)
+        }
+        Input::Fork(mut fork) => {
+            fork.slot = free;
+            Input::Fork(fork)
+        }
+        Input::Settled { result, .. } => Input::Settled { result, slot: free },
+        Input::InDoubt { attempt, evidence, .. } => Input::InDoubt { attempt, evidence, slot: free },
+        Input::Answer { answer, .. } => Input::Answer { answer, slot: free },
+        Input::Raise { more, by, why, request, elsewhere, .. } => {
+            Input::Raise { more, by, why, request, elsewhere, slot: free }
+        }
+        Input::Expire { interrupt, .. } => Input::Expire { interrupt, slot: free },
+        Input::Changed { interrupt, found } => Input::Changed { interrupt, found },
+        Input::TimerDue { timer, .. } => Input::TimerDue { timer, slot: free },
+        Input::Reopen { by, why, elsewhere, .. } => Input::Reopen { by, why, elsewhere, slot: free },
+        Input::SlotFree(slot) => Input::SlotFree(slot),
+        Input::ModelCall(asked) => Input::ModelCall(asked),
+        Input::ModelCalled(told) => Input::ModelCalled(told),
+        Input::Cancel { by } => Input::Cancel { by },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_has_fewer_comes_first_though_it_was_served_last() {
+        let (north, south) = (Arc::from("north"), Arc::from("south"));
+        let run = |name: &str| RunId::new(format!("run_{name}")).unwrap();
+        let mut slots = Slots::new(3);
+        [&north, &north, &south].into_iter().for_each(|tenant| slots.take(tenant));
+        for (tenant, name) in [(&north, "n1"), (&south, "s1"), (&south, "s1"), (&south, "s2")] {
+            slots.wait(tenant, &run(name));
+        }
+        slots.give_back(&south);
+        assert_eq!([slots.next(), slots.next()], [Some(run("s1")), Some(run("s2"))]);
+        assert!(slots.is_awaited());
+        assert_eq!([slots.next(), slots.next()], [Some(run("n1")), None], "a place is not kept for anybody");
+        assert!(slots.is_free() && !slots.is_awaited());
+    }
+
+    #[test]
+    fn a_run_that_stops_waiting_keeps_the_places_that_are_lent_to_it_and_by_it() {
+        let (tenant, middle) = (Arc::from("local"), RunId::new("run_middle").unwrap());
+        let outer = CallingAttempt::parse("run_outer:call.1.1").unwrap();
+        let inner = CallingAttempt::parse("run_middle:call.1.1").unwrap();
+        let mut slots = Slots::new(1);
+        slots.take(&tenant);
+        for (lender, to) in [(&outer, &middle), (&inner, &RunId::new("run_inner").unwrap())] {
+            slots.lend(lender.clone(), to.clone());
+            slots.take(&tenant);
+            slots.settle_loan(to, Some(&AttemptId::parse("call.1.1").unwrap()));
+        }
+        slots.wait(&tenant, &middle);
+        slots.stop_waiting(&middle);
+        assert!(!slots.is_awaited());
+        assert!(!slots.may_lend(&outer) && !slots.may_lend(&inner));
+        // Three attempts, of which two have the place of another one: the only place is taken, and free with the next end.
+        slots.give_back(&tenant);
+        slots.end_loans(&CallingAttempt::parse("run_inner:call.1.1").unwrap());
+        slots.give_back(&tenant);
+        slots.end_loans(&inner);
+        assert!(!slots.is_free());
+        slots.give_back(&tenant);
+        slots.end_loans(&outer);
+        assert!(slots.is_free() && slots.used() == 0);
+    }
+
+    #[test]
+    fn a_place_is_lent_to_one_attempt_at_a_time_and_comes_back() {
+        let (tenant, inner) = (Arc::from("local"), RunId::new("run_inner").unwrap());
+        let called = AttemptId::parse("work.1.1").unwrap();
+        let lender = CallingAttempt::parse("run_outer:call.1.1").unwrap();
+        let borrower = CallingAttempt { run: inner.clone(), attempt: called.clone() };
+        let mut slots = Slots::new(1);
+        slots.take(&tenant);
+        assert!(!slots.is_free() && slots.may_lend(&lender));
+        slots.lend(lender.clone(), inner.clone());
+        slots.take(&tenant);
+        slots.settle_loan(&inner, Some(&called));
+        assert!(!slots.is_free() && !slots.may_lend(&lender), "the loan is no second place for others");
+        slots.give_back(&tenant);
+        slots.end_loans(&borrower);
+        assert!(!slots.is_free() && slots.may_lend(&lender));
+        // A start that came to nothing.
+        slots.lend(lender.clone(), inner.clone());
+        slots.settle_loan(&inner, None);
+        assert!(slots.may_lend(&lender));
+        // The borrower is set aside, then the lender: the place goes back.
+        slots.lend(lender.clone(), inner.clone());
+        slots.forget(&inner);
+        assert!(slots.may_lend(&lender));
+        slots.lend(lender.clone(), inner.clone());
+        slots.forget(&lender.run);
+        assert!(slots.may_lend(&lender));
+        // The lender ends first: its place is the borrower's.
+        slots.lend(lender.clone(), inner.clone());
+        slots.take(&tenant);
+        slots.settle_loan(&inner, Some(&called));
+        slots.give_back(&tenant);
+        slots.end_loans(&lender);
+        assert!(!slots.is_free());
+        slots.give_back(&tenant);
+        slots.end_loans(&borrower);
+        assert!(slots.is_free());
+    }
+}

@@ -1,0 +1,324 @@
+//! One run's trouble stays with that run.
+
+use super::*;
+use crate::{
+    host::run_loop,
+    observe::{followers::Followers, placing::Placing},
+};
+use envoi_journal::{Layout, Reader, Store};
+use std::sync::mpsc;
+
+type Heard = Arc<Mutex<Option<Result<(), EngineError>>>>;
+
+fn reply() -> (Heard, Reply) {
+    let heard = Heard::default();
+    let tell = Arc::clone(&heard);
+    (heard, Box::new(move |result| *tell.lock().unwrap() = Some(result)))
+}
+
+fn taken(heard: &Heard) -> Option<Result<(), EngineError>> {
+    heard.lock().unwrap().take()
+}
+
+fn noted(note: Note) -> Message {
+    Message::Noted { note, result: Ok(Receipt { events_bytes: 0 }) }
+}
+
+fn aside_is_durable(name: &str) -> Message {
+    noted(Note::SetAside { run: id(name), aside: Aside::new(Timestamp::from_millis(0), "", "", "") })
+}
+
+fn taken_up(name: &str) -> Message {
+    noted(Note::TakeUp { run: id(name), at: Timestamp::from_millis(0) })
+}
+
+fn unknown(name: &str) -> Message {
+    let (attempt, reason) = (AttemptId::parse("only.1.1").unwrap(), "its folder cannot be read".to_owned());
+    Message::Settled {
+        run: id(name),
+        attempt,
+        settlement: Settlement::Unknown { trouble: Trouble::new(TroubleKind::Attempt, reason) },
+    }
+}
+
+fn adopt(run: &Run, again: bool) -> (Heard, Message) {
+    let (heard, reply) = reply();
+    let (purpose, caller) = (crate::model::message::Purpose::GoOn, Arc::new(Caller::default()));
+    let adopt = Adopt { run: run.clone(), asks: Vec::new(), purpose, again, tail_bytes: 0, caller, reply };
+    (heard, Message::Adopt(Box::new(adopt)))
+}
+
+/// Its attempt runs, in the only slot.
+fn running(name: &str) -> (Engine, Doings) {
+    let (mut engine, doings) = engine(1);
+    engine.handle(begin(name));
+    engine.handle(durable(name));
+    doings.take();
+    (engine, doings)
+}
+
+#[test]
+fn a_run_that_cannot_be_shown_is_set_aside_and_the_others_go_on() {
+    let (mut engine, doings) = engine(1);
+    doings.unshown.borrow_mut().push(id("a"));
+    engine.handle(begin("a"));
+    engine.handle(begin("b"));
+    engine.handle(durable("b"));
+    doings.take();
+    engine.handle(durable("a"));
+    assert_eq!(
+        doings.take(),
+        ["run_a is set aside: RUN_FILES_FAILED", "run_b commits attempt_started"],
+        "its slot is the other one's"
+    );
+    engine.handle(aside_is_durable("a"));
+    assert_eq!(doings.take(), ["run_a is shown as set aside: RUN_FILES_FAILED: the disk is full"]);
+    engine.handle(durable("b"));
+    engine.handle(settled("b", "only.1.1"));
+    engine.handle(durable("b"));
+    assert_eq!(
+        doings.take(),
+        ["run_b ensures only.1.1", "run_b commits attempt_settled routed handoff_written run_ended"]
+    );
+    assert!(engine.stopped().is_none() && engine.is_idle() && engine.runs().count() == 0);
+}
+
+#[test]
+fn an_attempt_whose_end_cannot_be_told_sets_its_run_aside_and_gives_its_slot_back() {
+    let (mut engine, doings) = running("a");
+    engine.handle(begin("b"));
+    engine.handle(durable("b"));
+    doings.take();
+    engine.handle(unknown("a"));
+    assert_eq!(doings.take(), ["run_a is set aside: ATTEMPT_UNKNOWN", "run_b commits attempt_started"]);
+    assert!(engine.stopped().is_none() && !engine.is_idle(), "the row is on its way to the disk");
+    assert_eq!(engine.live(), 1, "that of the other run");
+}
+
+#[test]
+fn a_commit_under_way_is_answered_before_its_run_is_set_aside() {
+    let (mut engine, doings) = running("a");
+    let (heard, reply) = reply();
+    engine.handle(Message::Ask { run: id("a"), ask: Ask::Cancel { by: by() }, reply });
+    engine.handle(unknown("a"));
+    assert_eq!(doings.take(), ["run_a commits cancel_requested"], "one thing at a time");
+    engine.handle(durable("a"));
+    assert!(matches!(taken(&heard), Some(Ok(()))));
+    assert_eq!(doings.take(), ["run_a is set aside: ATTEMPT_UNKNOWN"]);
+    assert_eq!(engine.live(), 0);
+}
+
+#[test]
+fn whoever_waits_for_a_run_hears_that_it_is_set_aside_once_that_is_durable() {
+    let (mut engine, _) = running("a");
+    let (first, reply_to_first) = reply();
+    engine.handle(Message::Ask { run: id("a"), ask: Ask::Cancel { by: by() }, reply: Box::new(drop) });
+    engine.handle(Message::Ask { run: id("a"), ask: Ask::Cancel { by: by() }, reply: reply_to_first });
+    engine.handle(unknown("a"));
+    engine.handle(durable("a"));
+    assert!(taken(&first).is_none());
+    engine.handle(aside_is_durable("a"));
+    let told = taken(&first);
+    assert!(
+        matches!(&told, Some(Err(EngineError::SetAside { code, .. })) if code == "ATTEMPT_UNKNOWN"),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn a_run_that_is_set_aside_comes_back_only_when_it_is_tried_again_and_when_that_is_durable() {
+    let (mut engine, doings) = running("a");
+    let loaded = engine.run(&id("a")).unwrap().clone();
+    engine.handle(unknown("a"));
+    engine.handle(aside_is_durable("a"));
+    doings.take();
+    let (heard, resume) = adopt(&loaded, false);
+    engine.handle(resume);
+    assert!(matches!(taken(&heard), Some(Err(EngineError::SetAside { .. }))));
+    assert!(doings.take().is_empty() && engine.run(&id("a")).is_none());
+    let (heard, resume) = adopt(&loaded, true);
+    engine.handle(resume);
+    let (beside, another) = adopt(&loaded, true);
+    engine.handle(another);
+    assert_eq!(doings.take(), ["run_a is taken up"]);
+    assert!(taken(&heard).is_none() && !engine.is_idle());
+    engine.handle(taken_up("a"));
+    assert_eq!(
+        doings.take(),
+        ["run_a is shown as taken up", "run_a ensures only.1.1"],
+        "what became of it is looked for anew"
+    );
+    assert!(matches!((taken(&heard), taken(&beside)), (Some(Ok(())), Some(Ok(())))));
+}
+
+#[test]
+fn an_attempt_that_lives_on_is_neither_counted_nor_started_twice() {
+    let (mut engine, doings) = running("a");
+    let loaded = engine.run(&id("a")).unwrap().clone();
+    let trouble = Trouble::new(TroubleKind::Attempt, "it cannot be cancelled");
+    engine.handle(Message::Troubled { run: id("a"), trouble });
+    engine.handle(aside_is_durable("a"));
+    assert!(engine.is_idle(), "it is its supervisor's");
+    doings.take();
+    let (_, resume) = adopt(&loaded, true);
+    engine.handle(resume);
+    engine.handle(taken_up("a"));
+    assert_eq!(
+        doings.take(),
+        ["run_a is taken up", "run_a is shown as taken up"],
+        "the runner is still at it"
+    );
+    assert_eq!(engine.live(), 1);
+    engine.handle(settled("a", "only.1.1"));
+    engine.handle(durable("a"));
+    assert_eq!(doings.take(), ["run_a commits attempt_settled routed handoff_written run_ended"]);
+    assert!(engine.is_idle() && engine.live() == 0);
+}
+
+#[test]
+fn an_attempt_that_ends_while_its_run_is_aside_is_looked_for_when_the_run_is_tried_again() {
+    let (mut engine, doings) = running("a");
+    let loaded = engine.run(&id("a")).unwrap().clone();
+    let trouble = Trouble::new(TroubleKind::Attempt, "it cannot be cancelled");
+    engine.handle(Message::Troubled { run: id("a"), trouble });
+    engine.handle(aside_is_durable("a"));
+    engine.handle(settled("a", "only.1.1"));
+    doings.take();
+    let (_, resume) = adopt(&loaded, true);
+    engine.handle(resume);
+    engine.handle(taken_up("a"));
+    let expected = ["run_a is taken up", "run_a is shown as taken up", "run_a ensures only.1.1"];
+    assert_eq!(doings.take(), expected);
+}
+
+#[test]
+fn a_run_that_has_ended_is_set_aside_when_its_files_prove_to_be_missing() {
+    let (mut engine, doings) = running("a");
+    let read = engine.run(&id("a")).unwrap().clone();
+    engine.handle(settled("a", "only.1.1"));
+    engine.handle(durable("a"));
+    assert!(engine.run(&id("a")).is_none(), "it is over");
+    doings.take();
+    let troubled = |kind| Message::Troubled { run: id("a"), trouble: Trouble::new(kind, "no room") };
+    engine.handle(troubled(TroubleKind::Attempt));
+    assert!(doings.take().is_empty(), "an attempt of it does not matter any more");
+    engine.handle(troubled(TroubleKind::Files));
+    engine.handle(troubled(TroubleKind::Files));
+    assert_eq!(doings.take(), ["run_a is set aside: RUN_FILES_FAILED"]);
+    assert!(!engine.is_idle(), "the row is on its way to the disk");
+    engine.handle(aside_is_durable("a"));
+    assert_eq!(doings.take(), ["run_a is shown as set aside: RUN_FILES_FAILED: no room"]);
+    let (heard, resume) = adopt(&read, false);
+    engine.handle(resume);
+    assert!(matches!(taken(&heard), Some(Err(EngineError::SetAside { .. }))));
+}
+
+#[test]
+fn a_loop_that_is_closed_ends_when_a_run_whose_files_are_missing_is_set_aside() {
+    let (engine, doings) = engine(1);
+    let root = tempfile::tempdir().unwrap();
+    let store = Arc::new(Store::open(Layout::new(root.path().join("store"))).unwrap());
+    let epoch = store.take_epoch().unwrap();
+    let (mailbox, inbox) = mpsc::channel();
+    let placing = Placing::new(store, epoch, mailbox.clone());
+    // The files of its last step; the loop is closed before they prove to have no place.
+    let (go, gate) = mpsc::channel::<()>();
+    let fails = Box::new(move |_: &Reader| {
+        gate.recv().map_err(|error| error.to_string())?;
+        Err("no room".to_owned())
+    });
+    placing.push(&id("a"), fails).unwrap();
+    let (close, closed) = mpsc::channel();
+    close.send(()).unwrap();
+    let waits = placing.clone();
+    let disk = std::thread::spawn(move || {
+        go.send(()).unwrap();
+        waits.wait(&id("a")).unwrap_err();
+        mailbox.send(aside_is_durable("a")).unwrap();
+    });
+    run_loop(engine, &inbox, &closed, (&Followers::default(), &placing));
+    drop(disk.join());
+    let expected =
+        ["run_a is set aside: RUN_FILES_FAILED", "run_a is shown as set aside: RUN_FILES_FAILED: no room"];
+    assert_eq!(doings.take(), expected);
+}
+
+#[test]
+fn only_the_disk_or_another_engine_stops_an_engine() {
+    use std::io;
+    let source = || Arc::new(io::Error::other("no"));
+    let errors = [
+        (CommitError::Conflict { expected: 2, found: 3 }, false),
+        (CommitError::Malformed { reason: "a row that was there cannot be read".to_owned() }, false),
+        (CommitError::Full { source: source() }, true),
+        (CommitError::Io { source: source(), unknown: true }, true),
+        (CommitError::Busy, true),
+        (CommitError::Fenced { ours: 1, current: 2 }, true),
+    ];
+    for (error, stops) in errors {
+        let (mut engine, doings) = running("a");
+        engine.handle(settled("a", "only.1.1"));
+        doings.take();
+        engine.handle(Message::Committed { run: id("a"), result: Err(error.clone()) });
+        assert_eq!(engine.stopped().is_some(), stops, "{error}");
+        let aside = doings.take().iter().any(|doing| doing == "run_a is set aside: RUN_INCONSISTENT");
+        assert_eq!(aside, !stops, "{error}");
+    }
+}
+
+#[test]
+fn a_run_whose_first_commit_is_refused_leaves_nothing_behind() {
+    let (mut engine, doings) = engine(1);
+    engine.handle(begin("a"));
+    doings.take();
+    let result = Err(CommitError::Malformed { reason: "it has no records".to_owned() });
+    engine.handle(Message::Committed { run: id("a"), result });
+    assert!(doings.take().is_empty() && engine.is_idle() && engine.stopped().is_none());
+}
+
+#[test]
+fn a_run_that_cannot_be_loaded_is_set_aside_unless_the_loop_holds_it() {
+    let (mut engine, doings) = running("a");
+    let unloadable = |name: &str| {
+        let (heard, reply) = reply();
+        let trouble = Trouble::new(TroubleKind::Unreadable, "event 3 is damaged");
+        (heard, Message::Unloadable { run: id(name), trouble, reply })
+    };
+    let (held, message) = unloadable("a");
+    engine.handle(message);
+    assert!(matches!(taken(&held), Some(Ok(()))) && doings.take().is_empty());
+    let (heard, message) = unloadable("b");
+    engine.handle(message);
+    let (beside, message) = unloadable("b");
+    engine.handle(message);
+    assert_eq!(doings.take(), ["run_b is set aside: RUN_UNREADABLE"]);
+    assert!(taken(&heard).is_none());
+    engine.handle(aside_is_durable("b"));
+    for heard in [heard, beside] {
+        assert!(matches!(taken(&heard), Some(Err(EngineError::SetAside { .. }))));
+    }
+}
+
+#[test]
+fn a_note_that_cannot_be_written_stops_the_engine() {
+    let (mut engine, _) = running("a");
+    engine.handle(unknown("a"));
+    let note = Note::SetAside { run: id("a"), aside: Aside::new(Timestamp::from_millis(0), "", "", "") };
+    let result = Err(CommitError::Full { source: Arc::new(std::io::Error::other("no room")) });
+    engine.handle(Message::Noted { note, result });
+    assert!(matches!(engine.stopped(), Some(EngineError::Store(_))));
+}
+
+#[test]
+fn what_is_over_leaves_nothing_in_memory() {
+    let (mut engine, _) = engine(1);
+    for number in 0..100 {
+        let name = format!("a{number}");
+        engine.handle(begin(&name));
+        engine.handle(durable(&name));
+        engine.handle(settled(&name, "only.1.1"));
+        engine.handle(durable(&name));
+    }
+    let kept = [engine.runs.len(), engine.aside.len(), engine.left.len(), engine.calls.len()];
+    assert_eq!(kept, [0; 4]);
+}

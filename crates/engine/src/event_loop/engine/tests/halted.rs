@@ -1,0 +1,52 @@
+//! A run whose answer is only recorded: nothing of it starts, and its questions lapse all the same.
+
+use super::*;
+use crate::model::message::Purpose;
+use envoi_kernel::{event::Choice, input::Answer};
+
+const FLOW: &str = "flow: two\nsteps:\n  - id: first\n    ask: First?\n  - id: second\n    ask: {message: Second?, expires_in: 3s}\n  \
+                    - id: work\n    run: [work]\n";
+
+#[test]
+fn the_questions_of_a_run_that_does_not_go_on_lapse_in_time() {
+    let loaded = envoi_flow::load("flow.yaml", FLOW).unwrap();
+    let flow = Arc::new(loaded.flow);
+    let start = Start {
+        run: id("a"),
+        inputs: Object::default(),
+        source: "/flow.yaml".to_owned(),
+        workspace: "/".to_owned(),
+        shared: true,
+        run_base: "/a".to_owned(),
+        language: loaded.language,
+        by: by(),
+        yes_to: Vec::new(),
+        trace: None,
+        requester: Default::default(),
+        slot: None,
+    };
+    let now = Timestamp::from_millis(1_000);
+    let records = Run::new(Arc::clone(&flow)).decide(Input::Start(Box::new(start)), now).unwrap();
+    let run = Run::replay(flow, records).unwrap();
+    let first = run.interrupts().next().unwrap().interrupt.clone();
+    let (mut engine, doings) = engine(1);
+    doings.next.borrow_mut().insert(id("a"), run.next_seq());
+    engine.handle(Message::Adopt(Box::new(Adopt {
+        run,
+        asks: vec![Ask::Answer(Box::new(Answer::new(first, Choice::Approve, by())))],
+        purpose: Purpose::Decide,
+        again: false,
+        tail_bytes: 0,
+        caller: Arc::new(Caller::default()),
+        reply: Box::new(drop),
+    })));
+    engine.handle(durable("a"));
+    doings.take();
+    assert_eq!(engine.wakes_in(), Some(Duration::from_secs(3)), "the second question lapses");
+    doings.at(4_000, 3_000);
+    engine.handle(Message::Wake);
+    let done = doings.take();
+    assert!(done.iter().any(|doing| doing.contains("interrupt_expired")), "{done:?}");
+    engine.handle(durable("a"));
+    assert!(!doings.take().iter().any(|doing| doing.contains("ensures")), "nothing of it starts");
+}

@@ -1,0 +1,11 @@
+//! What the parts of this crate pass to each other: messages, requests, jobs, time, and what may go wrong.
+
+pub(crate) mod claim;
+pub(crate) mod clock;
+pub(crate) mod crash_point;
+pub(crate) mod message;
+pub mod protocol;
+pub(crate) mod refused;
+pub(crate) mod runner;
+pub mod trace;
+pub(crate) mod trouble;

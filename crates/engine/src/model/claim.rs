@@ -1,0 +1,119 @@
+//! What a run claims of the file system: its workspace, with all that lies below it.
+//!
+//! Owns when two runs are in each other's way. Looks at no file: workspaces are absolute paths without links, resolved when
+//! a run starts.
+
+use crate::model::runner::CallingAttempt;
+use envoi_kernel::{Fork, event::RunStarted, ids::RunId, input::Start};
+use std::path::Path;
+
+/// The claim of one run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Claim<'a> {
+    /// Who claims.
+    pub(crate) run: &'a RunId,
+    /// Absolute, without links.
+    pub(crate) workspace: &'a str,
+    /// The run's own folder.
+    pub(crate) run_base: &'a str,
+    /// The run was started to share its workspace.
+    pub(crate) shared: bool,
+}
+
+impl<'a> Claim<'a> {
+    /// The claim of a run that has begun.
+    pub(crate) fn of(started: &'a RunStarted) -> Self {
+        let RunStarted { run, workspace, run_base, shared, .. } = started;
+        Self { run, workspace, run_base, shared: *shared }
+    }
+
+    pub(crate) fn of_start(start: &'a Start) -> Self {
+        let Start { run, workspace, run_base, shared, .. } = start;
+        Self { run, workspace, run_base, shared: *shared }
+    }
+
+    pub(crate) fn of_fork(fork: &'a Fork) -> Self {
+        let Fork { run, workspace, run_base, shared, .. } = fork;
+        Self { run, workspace, run_base, shared: *shared }
+    }
+
+    /// Whether two runs may change the same files: one workspace is the other, or lies in it.
+    ///
+    /// A copy of a workspace lies in its run's own folder, and that usually lies below the workspace that was copied: only
+    /// its own run changes it.
+    pub(crate) fn collides(&self, other: &Claim<'_>) -> bool {
+        let (ours, theirs) = (Path::new(self.workspace), Path::new(other.workspace));
+        let is_copy = |claim: &Claim<'_>| Path::new(claim.workspace).starts_with(claim.run_base);
+        let apart = self.run == other.run || (ours != theirs && (is_copy(self) || is_copy(other)));
+        !apart && (ours.starts_with(theirs) || theirs.starts_with(ours))
+    }
+
+    /// Whether the run was called by a step of `other`, directly or not: that step waits for it, and shares its workspace
+    /// by calling it.
+    pub(crate) fn is_called_by(callers: &[CallingAttempt], other: &RunId) -> bool {
+        callers.iter().any(|caller| caller.run == *other)
+    }
+}
+
+/// The message of a workspace that is taken.
+pub(crate) fn busy(run: &RunId, workspace: &str, wanted: &str) -> String {
+    let there = format!("run `{run}` is at work in the workspace `{workspace}`");
+    if workspace == wanted {
+        there
+    } else if Path::new(wanted).starts_with(workspace) {
+        format!("{there}, in which `{wanted}` lies")
+    } else {
+        format!("{there}, which lies in `{wanted}`")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn collide(ours: &str, theirs: &str) -> bool {
+        let [first, second] = ["run_a", "run_b"].map(|id| RunId::new(id).unwrap());
+        let claim = |run, workspace| Claim {
+            run,
+            workspace,
+            run_base: if run == &first { "/w/.envoi/runs/run_a" } else { "/w/.envoi/runs/run_b" },
+            shared: false,
+        };
+        let (ours, theirs) = (claim(&first, ours), claim(&second, theirs));
+        assert_eq!(ours.collides(&theirs), theirs.collides(&ours));
+        assert!(!ours.collides(&ours), "a run is not in its own way");
+        ours.collides(&theirs)
+    }
+
+    #[test]
+    fn a_workspace_is_claimed_with_all_that_lies_in_it() {
+        for (ours, theirs, expected) in [
+            ("/w", "/w", true),
+            ("/w/sub", "/w", true),
+            ("/w/sub/deep", "/w", true),
+            ("/", "/w", true),
+            ("/w/sub", "/w/sub2", false),
+            ("/w", "/w2", false),
+            ("/w/a", "/w/b", false),
+            ("/w/.envoi/runs/run_a/_workspace", "/w", false),
+            ("/w/.envoi/runs/run_a/_workspace", "/w/.envoi/runs/run_b/_workspace", false),
+            ("/w/.envoi/runs/run_b/_workspace", "/w/.envoi/runs/run_b/_workspace", true),
+        ] {
+            assert_eq!(collide(ours, theirs), expected, "{ours} {theirs}");
+        }
+    }
+
+    #[test]
+    fn the_message_names_both_workspaces() {
+        let run = RunId::new("run_a").unwrap();
+        assert_eq!(busy(&run, "/w", "/w"), "run `run_a` is at work in the workspace `/w`");
+        assert_eq!(
+            busy(&run, "/w", "/w/s"),
+            "run `run_a` is at work in the workspace `/w`, in which `/w/s` lies"
+        );
+        assert_eq!(
+            busy(&run, "/w/s", "/w"),
+            "run `run_a` is at work in the workspace `/w/s`, which lies in `/w`"
+        );
+    }
+}

@@ -1,0 +1,278 @@
+//! What reaches the engine's loop, and what it answers.
+
+use crate::model::{
+    runner::{Caller, Settlement},
+    trouble::Trouble,
+};
+use envoi_journal::{CommitError, Note, PinnedFlow, Receipt};
+use envoi_kernel::{
+    Fork, Refusal, Run,
+    event::FoundFile,
+    family::Share,
+    ids::{AttemptId, InterruptId, Principal, RunId},
+    input::{Answer, ModelCall, ModelCalled, Start},
+    ledger::Ledger,
+};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Something for the loop.
+pub enum Message {
+    /// A new run.
+    Begin(Box<Begin>),
+    /// A new run that begins with what another one has lived.
+    Fork(Box<Branch>),
+    /// A run from the journal; the engine goes on with it.
+    Adopt(Box<Adopt>),
+    /// A person wants something of a run.
+    Ask {
+        /// Which run; it must have been begun or adopted.
+        run: RunId,
+        /// What.
+        ask: Ask,
+        /// Answered after the commit.
+        reply: Reply,
+    },
+    /// Whether an attempt is to be running, as the journal says.
+    IsLive {
+        /// Whose.
+        run: RunId,
+        /// Which.
+        attempt: AttemptId,
+        /// Answered at once; `None` if the engine does not hold the run.
+        reply: Box<dyn FnOnce(Option<bool>) + Send>,
+    },
+    /// A commit is durable, or is not.
+    Committed {
+        /// Whose.
+        run: RunId,
+        /// How it went.
+        result: Result<Receipt, CommitError>,
+    },
+    /// An attempt is over.
+    Settled {
+        /// Whose.
+        run: RunId,
+        /// Which.
+        attempt: AttemptId,
+        /// How.
+        settlement: Settlement,
+    },
+    /// What was noted of a run is durable, or is not.
+    Noted {
+        /// What.
+        note: Note,
+        /// How it went.
+        result: Result<Receipt, CommitError>,
+    },
+    /// Something is wrong with a run: it is set aside. What its attempts do is heard of as before.
+    Troubled {
+        /// Which run.
+        run: RunId,
+        /// What.
+        trouble: Trouble,
+    },
+    /// A run that is not held cannot be adopted, because of what is wrong with it: it is set aside.
+    Unloadable {
+        /// Which run.
+        run: RunId,
+        /// What.
+        trouble: Trouble,
+        /// Called with [`EngineError::SetAside`] when that is durable; with `Ok` if the engine holds the run all the same.
+        reply: Reply,
+    },
+    /// A timer may be due.
+    Wake,
+    /// Start nothing new; stop when no attempt is live.
+    Drain,
+}
+
+/// See [`Message::Begin`].
+pub struct Begin {
+    /// A run without events.
+    pub run: Run,
+    /// What it starts with.
+    pub start: Start,
+    /// The flow, as it is stored.
+    pub pinned: PinnedFlow,
+    /// What commands may see.
+    pub caller: Arc<Caller>,
+    /// Answered after the commit.
+    pub reply: Reply,
+}
+
+/// See [`Message::Fork`].
+pub struct Branch {
+    /// A run without events.
+    pub run: Run,
+    /// What it begins with.
+    pub fork: Fork,
+    /// The flow, as it is stored.
+    pub pinned: PinnedFlow,
+    /// What commands may see.
+    pub caller: Arc<Caller>,
+    /// Answered after the commit.
+    pub reply: Reply,
+}
+
+/// See [`Message::Adopt`].
+pub struct Adopt {
+    /// The run as the journal has it.
+    pub run: Run,
+    /// What is wanted of it first, before anything of it is started.
+    pub asks: Vec<Ask>,
+    /// What for.
+    pub purpose: Purpose,
+    /// Whether it is set aside and is to be tried again.
+    pub again: bool,
+    /// Bytes of the events since its last snapshot.
+    pub tail_bytes: u64,
+    /// What commands may see.
+    pub caller: Arc<Caller>,
+    /// Answered when it is in the loop and what is wanted of it is durable.
+    pub reply: Reply,
+}
+
+/// What a run is adopted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// It goes on.
+    GoOn,
+    /// It is only going to be ended, and may be beside others in its workspace for that.
+    End,
+    /// What is asked is decided, and nothing of it is started or looked after; unless this engine does so already.
+    Decide,
+}
+
+/// See [`Message::Ask`].
+#[derive(Debug, Clone)]
+pub enum Ask {
+    /// Decide a question.
+    Answer(Box<Answer>),
+    /// Put a question again, because what it showed has changed.
+    Changed {
+        /// Which.
+        interrupt: InterruptId,
+        /// The artifacts that differ, as they are now.
+        found: Vec<FoundFile>,
+    },
+    /// Count a call of a model that is to be made.
+    ModelCall(Box<ModelCall>),
+    /// Charge a call of a model that is over. It stays under way if this is never said; then the next engine ends it.
+    ModelCalled(Box<ModelCalled>),
+    /// Let it use more than its flow says.
+    Raise {
+        /// What is added to each bound.
+        more: Ledger,
+        /// Who.
+        by: Principal,
+        /// Why, if said.
+        why: Option<String>,
+        /// The id of the request, if it may be made twice.
+        request: Option<String>,
+        /// What others of its family have used and been given beyond what it knows of.
+        elsewhere: Share,
+    },
+    /// End the run.
+    Cancel {
+        /// Who.
+        by: Principal,
+    },
+    /// Let an ended run go on.
+    Reopen {
+        /// Who.
+        by: Principal,
+        /// Why, if said.
+        why: Option<String>,
+        /// What others of its family have used and been given beyond what it knows of.
+        elsewhere: Share,
+    },
+}
+
+/// Called once, from the engine's thread.
+pub type Reply = Box<dyn FnOnce(Result<(), EngineError>) + Send>;
+
+/// As many replies as there are parts of a request; `whole` is called once, after the last of them, with the first error
+/// if there is one. With no parts it is called now.
+pub(crate) fn all_of(whole: Reply, parts: usize) -> Vec<Reply> {
+    if parts == 0 {
+        whole(Ok(()));
+        return Vec::new();
+    }
+    let state = Arc::new(Mutex::new((parts, Ok(()), Some(whole))));
+    let part = || -> Reply {
+        let state = Arc::clone(&state);
+        Box::new(move |result| {
+            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+            state.0 = state.0.saturating_sub(1);
+            if state.1.is_ok() {
+                state.1 = result;
+            }
+            if state.0 == 0
+                && let Some(whole) = state.2.take()
+            {
+                whole(state.1.clone());
+            }
+        })
+    };
+    (0..parts).map(|_| part()).collect()
+}
+
+/// Why the engine did not do what it was asked.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum EngineError {
+    /// The run does not accept it now; nothing has changed.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The store did not take it; what was acknowledged stands. The engine stops, unless it is the commit that is at fault.
+    #[error("the store failed: {0}")]
+    Store(#[from] CommitError),
+    /// Another run of this engine is at work in the workspace, and it was not agreed to share it.
+    #[error("{}", crate::model::claim::busy(run, workspace, wanted))]
+    WorkspaceBusy {
+        /// The other run.
+        run: RunId,
+        /// The workspace of that run.
+        workspace: String,
+        /// The workspace that was asked for: the same one, one inside it, or one around it.
+        wanted: String,
+    },
+    /// The run has gone on since it was loaded; load it again.
+    #[error("run `{run}` has gone on since it was loaded")]
+    Stale {
+        /// Which.
+        run: RunId,
+    },
+    /// The engine does not hold this run.
+    #[error("run `{run}` is not held by this engine")]
+    NotHeld {
+        /// Which.
+        run: RunId,
+    },
+    /// Something is wrong with this run alone: nothing of it is started until somebody has it tried again.
+    #[error("run `{run}` is set aside ({code}): {reason}")]
+    SetAside {
+        /// Which.
+        run: RunId,
+        /// Of what is wrong.
+        code: String,
+        /// In a sentence.
+        reason: String,
+    },
+    /// The journal could not be asked how far a run is. Nothing was done.
+    #[error("the store cannot be asked about run `{run}`: {reason}")]
+    Unread {
+        /// Which.
+        run: RunId,
+        /// Why.
+        reason: String,
+    },
+    /// Another engine has taken the store over; whatever failed after that is only a sign of it.
+    #[error("another engine has taken over the store")]
+    TakenOver,
+    /// The engine is stopping.
+    #[error("the engine is stopping: {reason}")]
+    Stopping {
+        /// Why.
+        reason: String,
+    },
+}

@@ -1,0 +1,316 @@
+//! What a command asks of the engine, and what it hears: JSON, one line each, the same in one process and over the socket.
+
+pub use super::refused::Refused;
+use super::runner::CallingAttempt;
+use envoi_contract::json::Object;
+use envoi_journal::Aside;
+use envoi_kernel::{
+    Record, Status,
+    event::Choice,
+    ids::{Principal, RunId, StepId},
+    input::Answer,
+    ledger::Ledger,
+    requester::Requester,
+};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, path::PathBuf};
+
+/// What a command exits with when the store, the machine or the run it is about is not well.
+const FAILED: u8 = 8;
+
+/// Something asked of the engine.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "snake_case")]
+pub enum Request {
+    /// Begin a run and follow it.
+    Start(Box<StartRequest>),
+    /// Begin a run with what another one has lived, and follow it.
+    Fork(Box<ForkRequest>),
+    /// Go on with a run and follow it.
+    Resume(Box<ResumeRequest>),
+    /// Answer a question, go on with its run and follow it.
+    Answer(Box<AnswerRequest>),
+    /// End a run and follow it to its end.
+    Cancel {
+        /// Which.
+        run: RunId,
+        /// Who.
+        by: Principal,
+        /// For the case that an attempt has to be waited for.
+        caller: CallerWire,
+    },
+    /// Does anybody answer?
+    Ping,
+}
+
+impl Request {
+    /// What is asked, in a word.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Start(_) => "start",
+            Self::Fork(_) => "fork",
+            Self::Resume(_) => "resume",
+            Self::Answer(_) => "answer",
+            Self::Cancel { .. } => "cancel",
+            Self::Ping => "ping",
+        }
+    }
+
+    /// The run that it is about.
+    #[must_use]
+    pub fn run(&self) -> Option<&RunId> {
+        match self {
+            Self::Start(start) => Some(&start.run),
+            Self::Fork(fork) => Some(&fork.run),
+            Self::Resume(resume) => Some(&resume.run),
+            Self::Answer(answer) => Some(&answer.run),
+            Self::Cancel { run, .. } => Some(run),
+            Self::Ping => None,
+        }
+    }
+
+    /// What commands of the run may see, and which attempts wait for it.
+    pub fn caller_mut(&mut self) -> Option<&mut CallerWire> {
+        match self {
+            Self::Start(start) => Some(&mut start.caller),
+            Self::Fork(fork) => Some(&mut fork.caller),
+            Self::Resume(resume) => Some(&mut resume.caller),
+            Self::Answer(answer) => Some(&mut answer.caller),
+            Self::Cancel { caller, .. } => Some(caller),
+            Self::Ping => None,
+        }
+    }
+}
+
+/// See [`Request::Start`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct StartRequest {
+    /// Chosen by the caller, so that asking twice cannot start two runs.
+    pub run: RunId,
+    /// Name of the flow file, for diagnostics.
+    pub flow_name: String,
+    /// Its text.
+    pub flow_text: String,
+    /// The texts of the flows that it names, directly or not, by their paths.
+    #[serde(default)]
+    pub flow_parts: BTreeMap<String, String>,
+    /// Inputs as given, defaults not filled in.
+    pub inputs: Object,
+    /// How the workspace may be used.
+    pub workspace: WorkspaceUse,
+    /// Steps whose questions are approved as soon as they are put.
+    #[serde(default)]
+    pub yes_to: Vec<StepId>,
+    /// The `traceparent` that whoever asks was given; one that is not well formed is ignored.
+    #[serde(default)]
+    pub trace: Option<String>,
+    /// On whose behalf, as the caller states it.
+    #[serde(default)]
+    pub requester: Requester,
+    /// Who.
+    pub by: Principal,
+    /// What commands may see.
+    pub caller: CallerWire,
+}
+
+/// See [`Request::Fork`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ForkRequest {
+    /// Chosen by the caller, so that asking twice cannot start two runs.
+    pub run: RunId,
+    /// The run that has lived what the new one begins with.
+    pub from: RunId,
+    /// Where the new one begins; `None`: at the step that stopped the other one.
+    pub step: Option<StepId>,
+    /// How the workspace may be used.
+    pub workspace: WorkspaceUse,
+    /// Steps whose questions are approved as soon as they are put.
+    pub yes_to: Vec<StepId>,
+    /// Why, if said.
+    pub why: Option<String>,
+    /// Who.
+    pub by: Principal,
+    /// What commands may see.
+    pub caller: CallerWire,
+}
+
+/// How a run uses its workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkspaceUse {
+    /// Alone: refused while another run has a live attempt in it.
+    Alone,
+    /// Beside others, knowingly.
+    Shared,
+    /// A copy of its own, in the run's folder.
+    Copy,
+}
+
+/// See [`Request::Resume`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ResumeRequest {
+    /// Which run.
+    pub run: RunId,
+    /// The decision on its open questions, if one is given.
+    pub choice: Option<Choice>,
+    /// Whether a run that is over is to be reopened.
+    pub reopen: bool,
+    /// What is added to its bounds, before it goes on.
+    #[serde(default)]
+    pub raise: Option<Ledger>,
+    /// Whether it is tried again if it is set aside.
+    #[serde(default)]
+    pub again: bool,
+    /// The id of the request: one that was done already, and is made again because no reply came, is only followed.
+    #[serde(default)]
+    pub request: Option<String>,
+    /// Why, if said.
+    pub why: Option<String>,
+    /// Who.
+    pub by: Principal,
+    /// What commands may see.
+    pub caller: CallerWire,
+}
+
+impl ResumeRequest {
+    /// To hear how a run goes on: decides nothing, and reopens nothing.
+    #[must_use]
+    pub fn follow(run: RunId, by: Principal, caller: CallerWire) -> Self {
+        Self {
+            run,
+            choice: None,
+            reopen: false,
+            raise: None,
+            again: false,
+            request: None,
+            why: None,
+            by,
+            caller,
+        }
+    }
+}
+
+/// See [`Request::Answer`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AnswerRequest {
+    /// The run that asks.
+    pub run: RunId,
+    /// The answer. Its files are in the store already.
+    pub answer: Answer,
+    /// Whether the run is to be followed until it comes to rest; else it is enough that the answer is durable.
+    pub follow: bool,
+    /// What commands may see.
+    pub caller: CallerWire,
+}
+
+/// What a run takes from the process that asks; never written to disk.
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub struct CallerWire {
+    /// Allowed variables.
+    pub env: Vec<(String, String)>,
+    /// Every variable that a flow's secret may name, by its name in the environment.
+    pub secrets: Vec<(String, String)>,
+    /// Folder of the flow file.
+    pub flow_dir: PathBuf,
+    /// The attempts that wait for what is asked, the nearest first.
+    #[serde(default)]
+    pub within: Vec<CallingAttempt>,
+}
+
+impl core::fmt::Debug for CallerWire {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("CallerWire").field("flow_dir", &self.flow_dir).finish_non_exhaustive()
+    }
+}
+
+/// Something heard from the engine.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "heard", rename_all = "snake_case")]
+pub enum Response {
+    /// The request was taken; records of this run follow.
+    Accepted {
+        /// Which run.
+        run: RunId,
+    },
+    /// Something happened, and is durable.
+    Record {
+        /// What.
+        record: Box<Record>,
+    },
+    /// Something that whoever asks should know; it changes nothing.
+    Noted {
+        /// In words.
+        text: String,
+    },
+    /// The run has come to rest; nothing follows.
+    Rest {
+        /// How it stands.
+        standing: Standing,
+    },
+    /// Nothing was done.
+    Refused(Refused),
+    /// The engine has stopped; the run goes on when one is there again.
+    Stopped {
+        /// Why.
+        reason: String,
+    },
+    /// To [`Request::Ping`].
+    Pong,
+}
+
+impl Response {
+    /// Whether nothing follows.
+    #[must_use]
+    pub fn is_last(&self) -> bool {
+        !matches!(self, Self::Accepted { .. } | Self::Record { .. } | Self::Noted { .. })
+    }
+}
+
+/// How a run stands, for commands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Standing {
+    /// `waiting`, `succeeded`, `failed`, `exhausted`, `cancelled` or `set_aside`.
+    pub status: String,
+    /// The word of contract 3, once over.
+    pub terminal_reason: Option<String>,
+    /// In a sentence.
+    pub reason: Option<String>,
+    /// What the command exits with.
+    pub exit_code: u8,
+}
+
+impl Standing {
+    /// An answer is durable, and nobody waits for what follows from it.
+    #[must_use]
+    pub fn answered() -> Self {
+        Self { status: "answered".to_owned(), terminal_reason: None, reason: None, exit_code: 0 }
+    }
+
+    /// The run is set aside: it has not ended, and nothing of it goes on.
+    #[must_use]
+    pub fn set_aside(why: &Aside) -> Self {
+        Self {
+            status: "set_aside".to_owned(),
+            terminal_reason: None,
+            reason: Some(format!("{}: {}", why.code, why.reason)),
+            exit_code: FAILED,
+        }
+    }
+
+    /// `None` while the run is running.
+    #[must_use]
+    pub fn of(status: &Status) -> Option<Self> {
+        let exit_code = status.exit_code()?;
+        let ended = match status {
+            Status::Ended(ended) => Some(ended),
+            _ => None,
+        };
+        Some(Self {
+            status: status.word().to_owned(),
+            terminal_reason: ended.map(|ended| ended.terminal_reason.clone()),
+            reason: ended.map(|ended| ended.reason.clone()),
+            exit_code,
+        })
+    }
+}

@@ -1,0 +1,209 @@
+//! Why a request was refused: the one place that gives the errors of the engine and of the journal their codes.
+
+use super::message::EngineError;
+use envoi_contract::code::{Class, Code, UnknownCode};
+use envoi_journal::ReadError;
+use envoi_kernel::{Refusal, ids::RunId};
+use serde::{Deserialize, Serialize};
+
+/// Why nothing was done, in words for a person and a code for a program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Wire", into = "Wire")]
+pub struct Refused {
+    /// Has a page in `spec/errors/`. A code that this version does not know counts as [`Code::Refused`].
+    pub code: Code,
+    /// The text of a code that only another version knows.
+    foreign_code: Option<String>,
+    /// That of the code, but for a code that stands for two kinds of error.
+    class: Class,
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+impl Refused {
+    /// A refusal of the code's class.
+    #[must_use]
+    pub fn new(code: Code, message: impl Into<String>, hint: Option<&str>) -> Self {
+        Self {
+            code,
+            foreign_code: None,
+            class: code.class(),
+            message: message.into(),
+            hint: hint.map(str::to_owned),
+        }
+    }
+
+    /// A failure of the store or the machine.
+    #[must_use]
+    pub fn failure(message: impl Into<String>) -> Self {
+        Self::new(Code::StoreFailed, message, None)
+    }
+
+    /// Something is wrong with this run alone. `code` is that of the row that sets it aside.
+    #[must_use]
+    pub fn set_aside(run: &RunId, code: &str, reason: &str) -> Self {
+        let message = format!("run `{run}` is set aside ({code}): {reason}");
+        let hint = format!("`envoi repair {run}` says what it finds; `envoi resume {run}` tries again");
+        Self::new(Code::RunSetAside, message, Some(&hint))
+    }
+
+    /// Another run works in the workspace; the message names it.
+    #[must_use]
+    pub(crate) fn workspace_busy(message: String) -> Self {
+        let hint = "wait for it, or start with --copy (a copy of its own) or --share-workspace";
+        Self::new(Code::WorkspaceBusy, message, Some(hint))
+    }
+
+    /// The same refusal with this hint.
+    #[must_use]
+    pub(crate) fn with_hint(self, hint: Option<String>) -> Self {
+        Self { hint, ..self }
+    }
+
+    /// The same refusal, of another class than its code.
+    #[must_use]
+    pub(crate) fn of_class(self, class: Class) -> Self {
+        Self { class, ..self }
+    }
+
+    /// The text of the code, as the engine sent it.
+    #[must_use]
+    pub fn code_text(&self) -> &str {
+        self.foreign_code.as_deref().unwrap_or(self.code.as_str())
+    }
+
+    /// The exit code of the command: that of the class.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        self.class.exit_code()
+    }
+}
+
+impl From<&ReadError> for Refused {
+    fn from(error: &ReadError) -> Self {
+        match error {
+            ReadError::Missing { .. } => {
+                Self::new(Code::RunNotFound, error.to_string(), Some("`envoi runs` lists them"))
+            }
+            _ => Self::failure(error.to_string()),
+        }
+    }
+}
+
+impl From<ReadError> for Refused {
+    fn from(error: ReadError) -> Self {
+        Self::from(&error)
+    }
+}
+
+impl From<EngineError> for Refused {
+    fn from(error: EngineError) -> Self {
+        let message = error.to_string();
+        match error {
+            EngineError::Refused(refusal) => Self::new(code_of(&refusal), message, None),
+            EngineError::WorkspaceBusy { .. } => Self::workspace_busy(message),
+            EngineError::Stopping { .. } | EngineError::TakenOver => {
+                Self::new(Code::EngineStopping, message, None)
+            }
+            EngineError::SetAside { run, code, reason } => Self::set_aside(&run, &code, &reason),
+            EngineError::Store(_)
+            | EngineError::Stale { .. }
+            | EngineError::NotHeld { .. }
+            | EngineError::Unread { .. } => Self::failure(message),
+        }
+    }
+}
+
+/// The code of what a run does not accept.
+fn code_of(refusal: &Refusal) -> Code {
+    match refusal {
+        Refusal::Over { .. } => Code::RunOver,
+        Refusal::NotReopenable { .. } => Code::NotReopenable,
+        Refusal::NotForkable { .. } => Code::NotForkable,
+        Refusal::NotOpen { .. } => Code::QuestionClosed,
+        Refusal::Expired { .. } => Code::QuestionExpired,
+        Refusal::Changed { .. } => Code::SubjectChanged,
+        Refusal::NotByStarter { .. } | Refusal::AlreadyVoted { .. } => Code::NotYoursToAnswer,
+        Refusal::WrongChoice { .. } => Code::WrongAnswer,
+        Refusal::Blank | Refusal::Misfit { .. } => Code::AnswerInvalid,
+        Refusal::PastBound { .. } => Code::PastBound,
+        Refusal::NotRaised { .. } => Code::NotRaised,
+        Refusal::Cancelling => Code::Cancelling,
+        Refusal::NoCallsLeft { .. } => Code::BudgetExhausted,
+        Refusal::NotLive { .. } => Code::AttemptOver,
+        Refusal::NoCall { .. } => Code::CallOver,
+        Refusal::AlreadyStarted => Code::AlreadyStarted,
+        Refusal::Inconsistent { .. } => Code::StoreFailed,
+        _ => Code::Refused,
+    }
+}
+
+/// A refusal as it passes from one process to another.
+#[derive(Serialize, Deserialize)]
+struct Wire {
+    code: String,
+    message: String,
+    hint: Option<String>,
+    exit_code: u8,
+}
+
+impl From<Refused> for Wire {
+    fn from(refused: Refused) -> Self {
+        Self {
+            code: refused.code_text().to_owned(),
+            exit_code: refused.exit_code(),
+            message: refused.message,
+            hint: refused.hint,
+        }
+    }
+}
+
+impl From<Wire> for Refused {
+    /// An engine of another version may send a code that this version does not know.
+    fn from(wire: Wire) -> Self {
+        let Wire { code, message, hint, exit_code } = wire;
+        let class = class_of(exit_code);
+        match code.parse() {
+            Ok(known) => Self { code: known, foreign_code: None, class, message, hint },
+            Err(UnknownCode) => Self { code: Code::Refused, foreign_code: Some(code), class, message, hint },
+        }
+    }
+}
+
+fn class_of(exit_code: u8) -> Class {
+    let all = [Class::Input, Class::Refused, Class::Machine, Class::Step, Class::Exhausted];
+    all.into_iter().find(|class| class.exit_code() == exit_code).unwrap_or(Class::Machine)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn through_the_wire(json: &str) -> Refused {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn a_refusal_is_the_same_after_the_wire() {
+        for refused in [
+            Refused::new(Code::RunNotFound, "m", Some("h")),
+            Refused::new(Code::AmbiguousId, "m", None).of_class(Class::Refused),
+            Refused::failure("m"),
+        ] {
+            let text = serde_json::to_string(&refused).unwrap();
+            assert_eq!(through_the_wire(&text), refused, "{text}");
+        }
+        let text = serde_json::to_string(&Refused::new(Code::RunOver, "m", None)).unwrap();
+        assert_eq!(text, r#"{"code":"RUN_OVER","message":"m","hint":null,"exit_code":6}"#);
+    }
+
+    #[test]
+    fn a_code_of_another_version_keeps_its_text_and_its_exit_code() {
+        let refused = through_the_wire(r#"{"code":"OF_TOMORROW","message":"m","hint":null,"exit_code":2}"#);
+        assert_eq!((refused.code, refused.exit_code()), (Code::Refused, 2));
+        assert_eq!(refused.code_text(), "OF_TOMORROW");
+        assert!(serde_json::to_string(&refused).unwrap().contains("OF_TOMORROW"));
+    }
+}

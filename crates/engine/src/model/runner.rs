@@ -1,0 +1,157 @@
+//! How the engine gets attempts done, as it sees it: one interface for real processes, benches and simulation.
+
+use crate::model::{trace::Traceparent, trouble::Trouble};
+use envoi_contract::digest::Digest;
+use envoi_contract::json::Value;
+use envoi_kernel::{
+    event::AttemptStarted,
+    flow::Flow,
+    ids::{AttemptId, RunId},
+    input::AttemptResult,
+};
+use serde::{Deserialize, Serialize};
+use std::{path::PathBuf, sync::Arc};
+
+/// One attempt that is to be running, or to be found settled.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// The run.
+    pub run: RunId,
+    /// Its pinned flow.
+    pub pinned: Arc<Flow>,
+    /// The flow that the step stands in: the pinned one, or one that a step of it runs.
+    pub flow: Arc<Flow>,
+    /// What the journal says was started; committed before this job exists.
+    pub started: Arc<AttemptStarted>,
+    /// Absolute path of the workspace.
+    pub workspace: PathBuf,
+    /// Absolute path of the run's own folder, by which its processes are known.
+    pub run_base: PathBuf,
+    /// Variables and secrets of whoever started or resumed the run.
+    pub caller: Arc<Caller>,
+    /// The attempts that wait for the run, the nearest first.
+    pub within: Vec<CallingAttempt>,
+    /// What the command is told of the trace that it is part of.
+    pub trace: Traceparent,
+    /// The pipeline envelope as JSON, for a step that asked for it.
+    pub envelope: Option<String>,
+    /// Whether this very engine announced the attempt, and has not had it started: no other engine can have.
+    pub is_new: bool,
+}
+
+/// What a run takes from the process that started or resumed it; kept in memory only.
+#[derive(Debug, Clone, Default)]
+pub struct Caller {
+    /// Variables that commands may see.
+    pub env: Vec<(String, String)>,
+    /// Values of the flow's secrets that come from the environment, by the name that commands see.
+    pub secrets: Vec<(String, String)>,
+    /// Folder of the flow file, to which secret files are relative.
+    pub flow_dir: PathBuf,
+    /// The attempts that wait for this run, because their commands follow it or one that does: the nearest first.
+    pub within: Vec<CallingAttempt>,
+}
+
+/// An attempt whose command has started or resumed another run and waits for it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct CallingAttempt {
+    /// Its run.
+    pub run: RunId,
+    /// The attempt.
+    pub attempt: AttemptId,
+}
+
+impl CallingAttempt {
+    /// From `RUN:ATTEMPT`; `None` for anything else.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (run, attempt) = text.split_once(':')?;
+        Some(Self { run: RunId::new(run).ok()?, attempt: AttemptId::parse(attempt).ok()? })
+    }
+}
+
+impl core::fmt::Display for CallingAttempt {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}:{}", self.run, self.attempt)
+    }
+}
+
+/// What became of an attempt.
+#[derive(Debug, Clone)]
+pub enum Settlement {
+    /// It is over.
+    Finished {
+        /// What it left.
+        result: Box<AttemptResult>,
+        /// Contents to be committed with it; larger ones are in the store already.
+        blobs: Vec<(Digest, Vec<u8>)>,
+    },
+    /// It was announced, is not running, and left no record of its end. Nothing of it lives any more.
+    InDoubt {
+        /// `output_tail`, `ran_ms`, `files_changed`.
+        evidence: Value,
+    },
+    /// Not even this can be known now, or nothing of the run can be started: the run is set aside.
+    Unknown {
+        /// What is wrong.
+        trouble: Trouble,
+    },
+}
+
+/// Runs attempts. Results arrive as [`crate::Message::Settled`], once for each [`Runner::ensure`].
+pub trait Runner {
+    /// Makes sure that the attempt is running, or was found settled, lost or never started (then it is started now).
+    ///
+    /// Must not block on the attempt. Not called again for an attempt before it is heard of.
+    fn ensure(&mut self, job: Job);
+
+    /// Asks the attempt to end. Its settlement still arrives.
+    fn cancel(&mut self, run: &RunId, attempt: &AttemptId);
+
+    /// Tells the agent, which this attempt was the last one to talk to, that its task is not wanted any more: it is not over as
+    /// far as the run knows, and no attempt is at work on it. Once, as well as can be; nothing is heard of it.
+    fn withdraw(&mut self, job: Job) {
+        drop(job);
+    }
+}
+
+/// The time, and the machine's present boot.
+pub trait Clock {
+    /// Now, UTC. It may be set, forward and back.
+    fn now(&self) -> envoi_contract::time::Timestamp;
+    /// Milliseconds since some moment, of a clock that nobody sets and that never goes back. It may stand still while the
+    /// machine is suspended.
+    fn steady_ms(&self) -> u64;
+    /// Identity of the present boot.
+    fn boot_id(&self) -> String;
+}
+
+/// Takes commits; each is answered by one [`crate::Message::Committed`], after it is durable.
+pub trait Log {
+    /// Never blocks on the disk.
+    fn submit(&mut self, commit: envoi_journal::Commit);
+
+    /// Takes what is noted of a run; answered by one [`crate::Message::Noted`]. Notes and commits are written in order.
+    fn note(&mut self, note: envoi_journal::Note);
+
+    /// The place of the next event of a run, as it is in the journal now.
+    ///
+    /// # Errors
+    /// Why it cannot be told.
+    fn next_seq(&mut self, run: &RunId) -> Result<envoi_kernel::ids::Seq, String>;
+}
+
+/// Learns of what has been committed, before anything that follows from it is started.
+pub trait Observer {
+    /// `run` is the state after `records`. Writes the files that show it, tells followers.
+    ///
+    /// # Errors
+    /// A sentence. The commit stands all the same; the run is set aside.
+    fn committed(&mut self, run: &envoi_kernel::Run, records: &[envoi_kernel::Record]) -> Result<(), String>;
+
+    /// It is durable that a run is set aside. Tells followers.
+    fn set_aside(&mut self, _run: &RunId, _why: &envoi_journal::Aside) {}
+
+    /// It is durable that a run which was set aside is tried again. Its files were made good before that.
+    fn taken_up(&mut self, _run: &RunId) {}
+}

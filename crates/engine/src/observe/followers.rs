@@ -1,0 +1,165 @@
+//! Who follows which run, and the files that show a run: both learn of a commit before anything it asks for is started.
+
+use crate::model::protocol::{Response, Standing};
+use envoi_journal::Aside;
+use envoi_kernel::{Record, ids::RunId};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+        mpsc::Sender,
+    },
+};
+
+/// Called with each commit of any run, and with no records when a run is set aside or taken up again, from the engine's thread: it
+/// must be quick and must not panic.
+pub type Watcher = Arc<dyn Fn(&RunId, &[Record]) + Send + Sync>;
+
+/// The followers of all runs of an engine. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Followers {
+    by_run: Arc<Mutex<ByRun>>,
+    watchers: Arc<Mutex<Vec<Watcher>>>,
+    /// The next [`Asking::id`].
+    ids: Arc<AtomicU64>,
+}
+
+type ByRun = BTreeMap<RunId, Vec<Follower>>;
+
+/// Somebody who follows a run.
+struct Follower {
+    client: Sender<Response>,
+    /// While a request of theirs is being done.
+    asking: Option<Asking>,
+}
+
+/// What is kept back from a follower whose request takes several commits.
+struct Asking {
+    id: u64,
+    /// How the run stood after its last commit, if it was at rest.
+    rest: Option<Standing>,
+}
+
+/// A follower who hears of no rest until the request is done: a run that rests after the first part of it may go on with
+/// the next one. Dropped, the run is not followed.
+#[must_use]
+pub(crate) struct Held<'f> {
+    followers: &'f Followers,
+    run: RunId,
+    id: u64,
+}
+
+impl Followers {
+    /// From now on `follower` hears of every commit of `run`, until the run comes to rest.
+    pub fn add(&self, run: &RunId, follower: Sender<Response>) {
+        self.lock().entry(run.clone()).or_default().push(Follower { client: follower, asking: None });
+    }
+
+    /// As [`Followers::add`], but a rest is told only when the request is done, and only if it is one by then.
+    pub(crate) fn add_held(&self, run: &RunId, follower: Sender<Response>) -> Held<'_> {
+        let id = self.ids.fetch_add(1, Ordering::Relaxed);
+        let follower = Follower { client: follower, asking: Some(Asking { id, rest: None }) };
+        self.lock().entry(run.clone()).or_default().push(follower);
+        Held { followers: self, run: run.clone(), id }
+    }
+
+    /// Tells the followers of `run` how it stands, and forgets them if it is at rest.
+    pub fn rest(&self, run: &RunId, status: &envoi_kernel::Status) {
+        self.rest_as(run, Standing::of(status));
+    }
+
+    /// The run is set aside: its followers hear so, and hear no more.
+    pub fn set_aside(&self, run: &RunId, why: &Aside) {
+        self.wake(run);
+        self.rest_as(run, Some(Standing::set_aside(why)));
+    }
+
+    /// The run is taken up again.
+    pub(crate) fn taken_up(&self, run: &RunId) {
+        self.wake(run);
+    }
+
+    fn rest_as(&self, run: &RunId, standing: Option<Standing>) {
+        let mut by_run = self.lock();
+        let Some(followers) = by_run.get_mut(run) else { return };
+        followers.retain_mut(|follower| match (&mut follower.asking, &standing) {
+            (Some(asking), standing) => {
+                asking.rest.clone_from(standing);
+                true
+            }
+            (None, Some(standing)) => {
+                drop(follower.client.send(Response::Rest { standing: standing.clone() }));
+                false
+            }
+            (None, None) => true,
+        });
+        if followers.is_empty() {
+            by_run.remove(run);
+        }
+    }
+
+    /// Tells everybody that the engine has stopped.
+    pub fn stopped(&self, reason: &str) {
+        for follower in core::mem::take(&mut *self.lock()).into_values().flatten() {
+            drop(follower.client.send(Response::Stopped { reason: reason.to_owned() }));
+        }
+    }
+
+    /// From now on `watcher` hears of every run, as long as the engine lives: see [`Watcher`].
+    pub fn watch(&self, watcher: Watcher) {
+        self.watchers.lock().unwrap_or_else(PoisonError::into_inner).push(watcher);
+    }
+
+    /// That a run is set aside, or is not any more, is no event: watchers look at its row.
+    fn wake(&self, run: &RunId) {
+        self.tell_watchers(run, &[]);
+    }
+
+    fn tell_watchers(&self, run: &RunId, records: &[Record]) {
+        for watcher in self.watchers.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            watcher(run, records);
+        }
+    }
+
+    pub(super) fn tell(&self, run: &RunId, records: &[Record]) {
+        self.tell_watchers(run, records);
+        let mut by_run = self.lock();
+        let Some(followers) = by_run.get_mut(run) else { return };
+        followers.retain(|follower| {
+            let hears = |record: &Record| {
+                follower.client.send(Response::Record { record: Box::new(record.clone()) }).is_ok()
+            };
+            records.iter().all(hears)
+        });
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, ByRun> {
+        self.by_run.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Held<'_> {
+    /// The request is done: its follower hears how the run stands if it rests now, else when it does.
+    pub(crate) fn release(self) {
+        let mut by_run = self.followers.lock();
+        let Some(followers) = by_run.get_mut(&self.run) else { return };
+        followers.retain_mut(|follower| {
+            let Some(asking) = follower.asking.take_if(|asking| asking.id == self.id) else { return true };
+            let Some(standing) = asking.rest else { return true };
+            drop(follower.client.send(Response::Rest { standing }));
+            false
+        });
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        let mut by_run = self.followers.lock();
+        let Some(followers) = by_run.get_mut(&self.run) else { return };
+        followers.retain(|follower| follower.asking.as_ref().is_none_or(|asking| asking.id != self.id));
+        if followers.is_empty() {
+            by_run.remove(&self.run);
+        }
+    }
+}

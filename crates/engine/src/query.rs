@@ -1,0 +1,4 @@
+//! What is read from the journal: runs, and what is done for them now. Changes nothing.
+
+pub(crate) mod activity;
+pub(crate) mod load;

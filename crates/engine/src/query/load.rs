@@ -1,0 +1,138 @@
+//! A run from the journal, with the flow that it is pinned to.
+
+use crate::model::{
+    protocol::Refused,
+    trouble::{Trouble, TroubleKind},
+};
+use envoi_journal::{PinnedFlow, ReadError, Reader, RunPaths, with_causes};
+use envoi_kernel::{Run, ids::RunId};
+use std::sync::Arc;
+
+/// Why a run cannot be had from the journal.
+#[derive(Debug)]
+pub(crate) enum LoadError {
+    Read(ReadError),
+    Flow(String),
+    Replay(String),
+}
+
+impl LoadError {
+    /// What is wrong with the run, unless it is the store that cannot be read now, or there is no such run.
+    pub(crate) fn trouble(&self) -> Option<Trouble> {
+        let unreadable = |reason| Some(Trouble::new(TroubleKind::Unreadable, reason));
+        match self {
+            Self::Read(ReadError::Missing { .. } | ReadError::Busy | ReadError::Io { .. }) => None,
+            Self::Read(error) => unreadable(with_causes(error)),
+            Self::Replay(error) => unreadable(error.clone()),
+            Self::Flow(report) => {
+                let reason = "the flow that it is pinned to cannot be read by this version".to_owned();
+                Some(Trouble::new(TroubleKind::Unreadable, reason).with_evidence(report.clone()))
+            }
+        }
+    }
+
+    pub(crate) fn refused(&self, id: &RunId) -> Refused {
+        match self {
+            Self::Read(error) => Refused::from(error),
+            Self::Flow(report) => Refused::failure(format!(
+                "the flow that run `{id}` is pinned to cannot be read by this version:\n{report}"
+            )),
+            Self::Replay(error) => Refused::failure(format!("run `{id}`: {error}")),
+        }
+    }
+}
+
+/// A run from the journal: its pinned flow, the newest snapshot, and the events after it.
+///
+/// # Errors
+/// A refusal that says what is missing or damaged.
+pub fn load_run(reader: &Reader, id: &RunId) -> Result<Run, Refused> {
+    load_with_weight(reader, id).map(|(run, _)| run).map_err(|error| error.refused(id))
+}
+
+/// The run with its places as they are now, and the bytes of its events since its last snapshot.
+pub(crate) fn load_with_weight(reader: &Reader, id: &RunId) -> Result<(Run, u64), LoadError> {
+    let (mut run, weight) = load_as_recorded(reader, id)?;
+    if let Some(started) = run.started() {
+        let RunPaths { workspace, run_base, source, .. } =
+            reader.paths_of(started).map_err(LoadError::Read)?;
+        run.relocate(workspace, run_base, source);
+    }
+    Ok((run, weight))
+}
+
+fn load_as_recorded(reader: &Reader, id: &RunId) -> Result<(Run, u64), LoadError> {
+    let loaded = reader.load(id).map_err(LoadError::Read)?;
+    let PinnedFlow { name, text, parts, .. } = &loaded.pinned;
+    let flow =
+        envoi_flow::load_with(name, text, parts).map_err(|report| LoadError::Flow(report.to_string()))?;
+    let flow = Arc::new(flow.flow);
+    let had_one = loaded.snapshot.is_some();
+    let restored = loaded.snapshot.and_then(|snapshot| Run::restore(Arc::clone(&flow), &snapshot.state).ok());
+    let Some(mut run) = restored else {
+        // No snapshot, or one of another version: the events are the truth.
+        let records = reader.records(id, 0, None).map_err(LoadError::Read)?;
+        let run = Run::replay(flow, records).map_err(|error| LoadError::Replay(error.to_string()))?;
+        // One that cannot be read is replaced with the next commit.
+        return Ok((run, if had_one { u64::MAX } else { loaded.tail_bytes }));
+    };
+    let applied = loaded.records.iter().try_for_each(|record| run.apply(record));
+    applied.map_err(|error| LoadError::Replay(error.to_string()))?;
+    Ok((run, loaded.tail_bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use envoi_journal::{Commit, Layout, Snapshot, Store};
+    use envoi_kernel::{Input, ids::Principal, input::Start};
+
+    const FLOW: &str = "flow: f\nsteps:\n  - id: a\n    run: [\"true\"]\n";
+
+    #[test]
+    fn a_snapshot_of_another_version_is_no_reason_to_lose_the_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(Layout::new(folder.path())).unwrap();
+        let writer = store.writer(store.take_epoch().unwrap()).unwrap();
+        let loaded = envoi_flow::load("f.yaml", FLOW).unwrap();
+        let (flow, id) = (Arc::new(loaded.flow), RunId::new("run_a").unwrap());
+        let start = Start {
+            run: id.clone(),
+            inputs: envoi_contract::json::Object::new(),
+            source: "/f.yaml".to_owned(),
+            workspace: "/".to_owned(),
+            shared: false,
+            run_base: "/".to_owned(),
+            language: loaded.language,
+            by: Principal { tenant: "local".to_owned(), actor: "tester".to_owned() },
+            yes_to: Vec::new(),
+            trace: None,
+            requester: envoi_kernel::requester::Requester::default(),
+            slot: None,
+        };
+        let lived = Run::new(Arc::clone(&flow));
+        let records = lived.decide(Input::Start(Box::new(start)), crate::model::clock::now()).unwrap();
+        let lived = Run::replay(Arc::clone(&flow), records.clone()).unwrap();
+        let pinned = PinnedFlow {
+            digest: flow.digest,
+            language: loaded.language,
+            name: "f.yaml".to_owned(),
+            text: FLOW.to_owned(),
+            parts: loaded.parts,
+        };
+        let seq = records.last().unwrap().seq;
+        let snapshot = Some(Snapshot { seq, state: b"{\"of\": \"another version\"}".to_vec() });
+        let commit = Commit {
+            run: id.clone(),
+            expected: 0,
+            records,
+            pinned: Some(pinned),
+            blobs: Vec::new(),
+            deliveries: Vec::new(),
+            snapshot,
+        };
+        writer.commit(commit).unwrap();
+        let reader = store.reader().unwrap();
+        assert_eq!(load_with_weight(&reader, &id).unwrap(), (lived, u64::MAX), "and a new snapshot is due");
+    }
+}
