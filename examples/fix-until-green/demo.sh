@@ -28,7 +28,7 @@ done
 
 cd "$work"
 code=0
-# A person at a terminal is asked whether to keep the repair; where there is none, the question is answered in advance.
+# At a terminal a person decides whether to keep the repair. Without a terminal the question is approved in advance.
 yes_to="--yes-to keep"
 if [ -t 0 ] && [ -t 2 ]; then
     yes_to=
