@@ -9,44 +9,33 @@
 //! engine and does not notice its death. `lock` says who lives, `started.json` that a command may have been started,
 //! `exit.json` that everything is over. Whoever holds `lock` may read these two without a race.
 
-mod ansi;
-mod artifacts;
-mod before;
-mod cancel;
-mod dir;
-mod durable;
-mod kept;
-mod launch;
-mod leftovers;
-mod lost;
+mod attempt;
+mod control;
+mod disk;
 mod mask;
-mod obstacles;
-pub mod plain;
-mod probe;
-mod processes;
-mod record;
-mod report;
-mod spec;
-mod starts;
-mod stream;
+mod output;
 mod supervisor;
-mod text;
+mod workspace;
 
-pub use ansi::without_escapes;
-pub use artifacts::is_artifact;
-pub use cancel::{Cancelled, cancel};
-pub use dir::{AttemptDir, LockFile, wait_until_free};
-pub use launch::{Launcher, SpawnError, Supervisor};
-pub use leftovers::end_leftovers;
-pub use lost::{drop_unmasked, mask_lost};
+pub use attempt::{
+    dir::{AttemptDir, LockFile, wait_until_free},
+    obstacles::{Obstacle, obstacles},
+    record::{Change, Exit, FileChange, FileRef, Outcome, Started, Stream},
+    spec::{Command, Spec},
+    starts::Starts,
+};
+pub use control::{
+    cancel::{Cancelled, cancel},
+    launch::{Launcher, SpawnError, Supervisor},
+    leftovers::end_leftovers,
+    lost::{drop_unmasked, mask_lost},
+    probe::{Doubt, Evidence, Given, Probe, ProbeError, evidence, probe},
+};
+pub use disk::plain;
 pub use mask::{MIN_SECRET_BYTES, Secrets};
-pub use obstacles::{Obstacle, obstacles};
-pub use probe::{Doubt, Evidence, Given, Probe, ProbeError, evidence, probe};
-pub use record::{Change, Exit, FileChange, FileRef, Outcome, Started, Stream};
-pub use spec::{Command, Spec};
-pub use starts::Starts;
-pub use stream::end_of;
+pub use output::{ansi::without_escapes, stream::end_of};
 pub use supervisor::run_supervisor;
+pub use workspace::artifacts::is_artifact;
 
 use std::io;
 

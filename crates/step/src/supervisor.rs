@@ -12,15 +12,15 @@ use std::io::{self, Read};
 use std::process::ExitCode;
 use std::time::SystemTime;
 
-use crate::before::Before;
-use crate::cancel;
-use crate::dir::{self, AttemptDir};
-use crate::durable;
+use crate::attempt::dir::{self, AttemptDir};
+use crate::attempt::processes;
+use crate::attempt::record::{MOST_FILES, MostFiles, Outcome, Started, VERSION};
+use crate::attempt::spec::{Order, Spec};
+use crate::control::cancel;
+use crate::control::probe::unix_ms;
+use crate::disk::durable;
 use crate::mask::Secrets;
-use crate::probe::unix_ms;
-use crate::processes;
-use crate::record::{MOST_FILES, MostFiles, Outcome, Started, VERSION};
-use crate::spec::{Order, Spec};
+use crate::workspace::before::Before;
 
 use self::run::Ended;
 use self::signals::Signals;

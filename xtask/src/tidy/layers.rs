@@ -36,6 +36,11 @@ const LAYERED: &[Layers] = &[
         folders: &["model", "query", "event_loop", "observe", "attempts", "delivery", "commands", "host"],
         circular: &[],
     },
+    Layers {
+        base: "crates/step/src/",
+        folders: &["disk", "mask", "attempt", "output", "workspace", "control", "supervisor"],
+        circular: &[],
+    },
 ];
 
 pub(crate) fn check(sources: &[Source]) -> Vec<Problem> {

@@ -6,13 +6,13 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use rustix::process::{Pid, WaitStatus};
+use rustix::process::Pid;
 
 use super::signals::Signals;
 use super::watch::Watch;
 use super::{Attempt, now_ms};
-use crate::record::Outcome;
-use crate::stream::{Kept, StreamFile};
+use crate::attempt::record::Outcome;
+use crate::output::stream::{Kept, StreamFile};
 
 /// How it went; the streams are on disk.
 pub(super) struct Ended {
@@ -104,13 +104,5 @@ impl Attempt {
             (false, _) => format!("`{program}` was not found in PATH"),
         };
         self.cannot_start(&reason, true)
-    }
-}
-
-/// What a command did by itself.
-pub(super) fn own_outcome(status: WaitStatus) -> Outcome {
-    match (status.exit_status(), status.terminating_signal()) {
-        (Some(code), _) => Outcome::Exited { code },
-        (None, signal) => Outcome::Signalled { signal: signal.unwrap_or(0) },
     }
 }

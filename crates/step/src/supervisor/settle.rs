@@ -8,14 +8,17 @@ use std::path::Path;
 
 use super::Attempt;
 use super::run::Ended;
-use crate::artifacts::{self, Copied, NoCopy, Seen};
-use crate::before::Before;
+use crate::attempt::record::{Change, Exit, FileChange, FileRef, Outcome, Stream, VERSION};
+use crate::attempt::spec::Spec;
 use crate::mask::MIN_SECRET_BYTES;
-use crate::record::{Change, Exit, FileChange, FileRef, Outcome, Stream, VERSION};
-use crate::report::Collected;
-use crate::spec::Spec;
-use crate::stream::Kept;
-use crate::{durable, report, text};
+use crate::output::report::Collected;
+use crate::output::stream::Kept;
+use crate::workspace::artifacts::{self, Copied, NoCopy, Seen};
+use crate::workspace::before::Before;
+use crate::{
+    disk::durable,
+    output::{report, text},
+};
 
 /// How much of stderr goes into the record.
 const STDERR_TAIL_BYTES: u64 = 4 * 1024;
@@ -297,9 +300,15 @@ fn stream_warnings(name: &str, kept: &Kept) -> impl Iterator<Item = String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::artifacts::Digests;
-    use crate::record::{LARGEST_RECORD_BYTES, MOST_FILES, MostFiles};
-    use crate::{AttemptDir, Command, Spec, mask::Secrets};
+    use crate::attempt::record::{LARGEST_RECORD_BYTES, MOST_FILES, MostFiles};
+    use crate::workspace::artifacts::Digests;
+    use crate::{
+        attempt::{
+            dir::AttemptDir,
+            spec::{Command, Spec},
+        },
+        mask::Secrets,
+    };
 
     fn attempt(root: &Path) -> Attempt {
         let spec = Spec {

@@ -14,12 +14,11 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, wait};
 
 use super::Attempt;
-use super::run::own_outcome;
 use super::signals::Signals;
-use crate::durable;
-use crate::processes::{self, Marks, Process, Sent};
-use crate::record::Outcome;
-use crate::stream::StreamFile;
+use crate::attempt::processes::{self, Marks, Process, Sent};
+use crate::attempt::record::Outcome;
+use crate::disk::durable;
+use crate::output::stream::StreamFile;
 
 /// How long the end of the pipes is awaited when the command is over: something it left behind may hold them for ever.
 const PIPES_END: Duration = Duration::from_secs(1);
@@ -296,4 +295,12 @@ impl<'w, 'a> Watch<'w, 'a> {
 fn without_waiting(pipe: OwnedFd) -> io::Result<std::fs::File> {
     rustix::io::ioctl_fionbio(&pipe, true)?;
     Ok(std::fs::File::from(pipe))
+}
+
+/// The outcome of a command that ended by itself.
+fn own_outcome(status: WaitStatus) -> Outcome {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => Outcome::Exited { code },
+        (None, signal) => Outcome::Signalled { signal: signal.unwrap_or(0) },
+    }
 }

@@ -9,12 +9,12 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use crate::artifacts::Digests;
-use crate::dir::AttemptDir;
-use crate::durable::{self, Measure};
+use crate::attempt::dir::AttemptDir;
+use crate::attempt::record::FileRef;
+use crate::disk::durable::{self, Measure};
+use crate::disk::plain;
 use crate::mask::Secrets;
-use crate::plain;
-use crate::record::FileRef;
+use crate::workspace::artifacts::Digests;
 
 /// Of a larger file nothing is kept: a person reads the difference, and nobody reads one of so many lines.
 const LARGEST_FILE_BYTES: usize = 256 * 1024;

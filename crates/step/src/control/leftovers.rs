@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::process::{Signal, getpid};
 
-use crate::processes::{self, Marks, Sent};
+use crate::attempt::processes::{self, Marks, Sent};
 
 /// How long to wait before looking whether the killed are gone.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);

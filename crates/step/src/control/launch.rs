@@ -7,9 +7,9 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use crate::dir::{AttemptDir, LockFile};
-use crate::plain;
-use crate::spec::{Order, Spec};
+use crate::attempt::dir::{AttemptDir, LockFile};
+use crate::attempt::spec::{Order, Spec};
+use crate::disk::plain;
 
 /// How to start this program again as a supervisor.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,11 +11,11 @@ use std::path::{Component, Path, PathBuf};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use walkdir::{DirEntry, WalkDir};
 
-use crate::dir::AttemptDir;
-use crate::durable::{self, Measure, Sparse};
+use crate::attempt::dir::AttemptDir;
+use crate::attempt::record::{Change, FileRef};
+use crate::disk::durable::{self, Measure, Sparse};
+use crate::disk::plain;
 use crate::mask::{Masker, Secrets};
-use crate::plain;
-use crate::record::{Change, FileRef};
 
 /// Digest by path; none for a file that is there and cannot be read.
 pub(crate) type Digests = BTreeMap<String, Option<String>>;
@@ -356,7 +356,10 @@ impl io::Read for Source {
 #[cfg(test)]
 mod tests {
     use super::{NoCopy, Watched, changes, copy, is_artifact};
-    use crate::{dir::AttemptDir, mask::Secrets, record::Change};
+    use crate::{
+        attempt::{dir::AttemptDir, record::Change},
+        mask::Secrets,
+    };
     use std::fs;
 
     #[test]

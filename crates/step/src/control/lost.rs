@@ -3,10 +3,9 @@
 //! The command itself writes `output` and `report.json`; until they are settled they may hold secrets as they are.
 
 use crate::{
-    dir::AttemptDir,
-    durable,
+    attempt::dir::AttemptDir,
+    disk::{durable, plain},
     mask::{Masker, Secrets},
-    plain,
 };
 use std::{
     fs,

@@ -4,7 +4,7 @@
 //! stands outside the attempts' folders, so that it goes with the run's folder at the earliest. Nothing is synced: after a
 //! crash of the machine every attempt without a record of its end is in doubt anyway.
 
-use crate::plain;
+use crate::disk::plain;
 use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::{self, Write};

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::artifacts::{self, Digests, PatternError, Watched};
-use crate::dir::AttemptDir;
-use crate::kept::{Keeper, Kept};
+use crate::attempt::dir::AttemptDir;
+use crate::attempt::record::{FileChange, LARGEST_RECORD_BYTES, VERSION};
+use crate::attempt::spec::Spec;
+use crate::disk::plain;
 use crate::mask::Secrets;
-use crate::plain;
-use crate::record::{FileChange, LARGEST_RECORD_BYTES, VERSION};
-use crate::report::{self, Stamp};
-use crate::spec::Spec;
+use crate::output::report::{self, Stamp};
+use crate::workspace::artifacts::{self, Digests, PatternError, Watched};
+use crate::workspace::kept::{Keeper, Kept};
 
 /// The state of the workspace before the command, and how to look at it again.
 #[derive(Serialize, Deserialize)]

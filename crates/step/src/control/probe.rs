@@ -6,15 +6,15 @@ use std::fs;
 use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::before::Before;
-use crate::cancel::{read_started, supervisor_lives};
-use crate::dir::{AttemptDir, LockFile};
-use crate::durable;
+use crate::attempt::dir::{AttemptDir, LockFile};
+use crate::attempt::record::{Exit, FileChange, FileRef, LARGEST_RECORD_BYTES, VERSION};
+use crate::control::cancel::{read_started, supervisor_lives};
+use crate::disk::durable;
+use crate::disk::plain;
 use crate::mask::Secrets;
-use crate::plain;
-use crate::record::{Exit, FileChange, FileRef, LARGEST_RECORD_BYTES, VERSION};
-use crate::stream;
-use crate::text::TextTail;
+use crate::output::stream;
+use crate::output::text::TextTail;
+use crate::workspace::before::Before;
 
 /// How much of the output is evidence.
 const OUTPUT_TAIL_BYTES: u64 = 4 * 1024;

@@ -11,11 +11,14 @@ use envoi_contract::skill_report;
 
 use serde::{Deserialize, Serialize};
 
-use crate::dir::AttemptDir;
+use crate::attempt::dir::AttemptDir;
+use crate::attempt::record::FileRef;
+use crate::attempt::spec::{Command, Spec};
 use crate::mask::{Masker, Secrets};
-use crate::record::FileRef;
-use crate::spec::{Command, Spec};
-use crate::{durable, plain, text};
+use crate::{
+    disk::{durable, plain},
+    output::text,
+};
 
 /// No document of the contracts may be larger (CONTRACTS §0). A larger file behind `--output` is some other output.
 pub(crate) const LARGEST_REPORT_BYTES: u64 = 16 * 1024 * 1024;

@@ -9,8 +9,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use crate::disk::plain;
 use crate::mask::{Masker, Secrets};
-use crate::plain;
 
 /// Length of the count at the beginning of a ring file.
 const COUNT_BYTES: u64 = 8;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::plain;
+use crate::disk::{folders::sync_dir, plain};
 
 /// Size of one read; large enough that a system call is cheap beside the work on its bytes.
 pub(crate) const CHUNK_BYTES: usize = 64 * 1024;
@@ -17,22 +17,6 @@ pub(crate) const CHUNK_BYTES: usize = 64 * 1024;
 /// A reading buffer.
 pub(crate) fn chunk() -> Vec<u8> {
     vec![0; CHUNK_BYTES]
-}
-
-/// Makes `path` and what is missing above it, and syncs each folder that got a new name.
-pub(crate) fn create_dir_all(path: &Path) -> io::Result<()> {
-    if path.is_dir() {
-        return Ok(());
-    }
-    let missing: Vec<&Path> = path.ancestors().take_while(|folder| !folder.exists()).collect();
-    fs::create_dir_all(path)?;
-    missing.into_iter().filter_map(Path::parent).try_for_each(sync_dir)
-}
-
-/// Syncs the names in a folder.
-pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
-    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-    File::open(path)?.sync_all()
 }
 
 /// The most files that are synced one by one. More are synced with their whole file system: that costs as much as whatever

@@ -5,10 +5,10 @@
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use crate::ansi::Stripper;
-use crate::durable;
+use crate::disk::durable;
+use crate::disk::plain;
 use crate::mask::{Masker, Secrets};
-use crate::plain;
+use crate::output::ansi::Stripper;
 
 /// Collects the end of a text.
 pub(crate) struct TextTail<'a> {

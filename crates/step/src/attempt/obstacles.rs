@@ -2,8 +2,8 @@
 //!
 //! Looks, and changes nothing. A command of the run, or a person, has put them there.
 
-use crate::plain;
-use crate::starts::Starts;
+use crate::attempt::starts::Starts;
+use crate::disk::plain;
 use rustix::fs::OFlags;
 use std::fs;
 use std::io;

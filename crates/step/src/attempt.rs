@@ -1,0 +1,8 @@
+//! One attempt as data: its order, its folder, its records, and its processes.
+
+pub(crate) mod dir;
+pub(crate) mod obstacles;
+pub(crate) mod processes;
+pub(crate) mod record;
+pub(crate) mod spec;
+pub(crate) mod starts;

@@ -1,0 +1,6 @@
+//! What a command writes: its streams, its text and its report.
+
+pub(crate) mod ansi;
+pub(crate) mod report;
+pub(crate) mod stream;
+pub(crate) mod text;

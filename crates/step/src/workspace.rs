@@ -1,0 +1,5 @@
+//! The workspace of an attempt: which files it has changed, and copies of them.
+
+pub(crate) mod artifacts;
+pub(crate) mod before;
+pub(crate) mod kept;
