@@ -24,4 +24,4 @@ pub use model::{
     input::{Fork, Input, Refusal, Wants},
 };
 pub use run::{Progress, ReplayError, Run};
-pub use state::{control::ApplyError, status::Status};
+pub use state::{control::ApplyError, illegal_event::IllegalEvent, status::Status};

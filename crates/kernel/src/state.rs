@@ -13,6 +13,7 @@ pub(crate) mod flow_state;
 pub(crate) mod for_each;
 pub(crate) mod goals;
 pub(crate) mod graph;
+pub(crate) mod illegal_event;
 pub(crate) mod limit_question;
 pub(crate) mod limits;
 pub(crate) mod loops;

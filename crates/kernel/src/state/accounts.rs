@@ -5,6 +5,7 @@
 //! calls seen twice: it is charged with the larger of both. Decisions read that and the run's own ledger; the steps' accounts
 //! are for people, and kept apart ([`charge`]), so that a decision on a long flow need not copy them.
 
+use crate::state::illegal_event::IllegalEvent;
 use crate::{
     model::{
         event::{AttemptSettled, AttemptStarted, Event, ModelCallEnded, ModelCallStarted, Outcome},
@@ -77,19 +78,19 @@ impl Accounts {
     }
 
     /// A model is called: that counts from now on, whatever becomes of it.
-    pub(crate) fn call_started(&mut self, event: &ModelCallStarted) -> Result<Ledger, String> {
+    pub(crate) fn call_started(&mut self, event: &ModelCallStarted) -> Result<Ledger, IllegalEvent> {
         if self.calls.insert(event.call.clone(), event.attempt.clone()).is_some() {
-            return Err(format!("call `{}` is under way", event.call));
+            return Err(IllegalEvent::CallUnderWay { call: event.call.to_string() });
         }
         Ok(self.meter(event.attempt.as_ref(), &Ledger { llm_calls: 1, ..Ledger::default() }))
     }
 
     /// A call is over: what it used is known now, or never will be.
-    pub(crate) fn call_ended(&mut self, event: &ModelCallEnded) -> Result<Ledger, String> {
+    pub(crate) fn call_ended(&mut self, event: &ModelCallEnded) -> Result<Ledger, IllegalEvent> {
         let of = self.calls.remove(&event.call);
-        let attempt = of.ok_or_else(|| format!("call `{}` is not under way", event.call))?;
+        let attempt = of.ok_or_else(|| IllegalEvent::CallNotUnderWay { call: event.call.to_string() })?;
         if attempt != event.attempt {
-            return Err(format!("call `{}` is of another attempt", event.call));
+            return Err(IllegalEvent::CallOfAnotherAttempt { call: event.call.to_string() });
         }
         let used = Ledger {
             tokens_in: event.tokens_in.unwrap_or(0),

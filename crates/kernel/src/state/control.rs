@@ -4,6 +4,7 @@
 //! so that a decision can try its events on a copy before they are committed. The audit view of the same events, the
 //! pipeline envelope, is kept by [`crate::state::projection`]; nothing here reads it.
 
+use crate::state::illegal_event::IllegalEvent;
 use crate::state::{
     limits,
     visit::{OpenVisit, VisitState},
@@ -39,7 +40,7 @@ use std::{
     sync::Arc,
 };
 
-/// Why an event cannot follow what happened so far: the journal is not this run's, or has been tampered with.
+/// An event cannot follow the state of its run. The journal is not this run's, or it was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("event {seq} (`{event}`) cannot follow: {reason}")]
 pub struct ApplyError {
@@ -48,7 +49,7 @@ pub struct ApplyError {
     /// Its type.
     pub event: &'static str,
     /// What contradicts it.
-    pub reason: String,
+    pub reason: IllegalEvent,
 }
 
 /// See the module.
@@ -114,15 +115,16 @@ pub(crate) struct Control {
 impl Control {
     /// The one way in which an event changes the state, live and in recovery.
     pub(crate) fn apply(&mut self, flow: &Flow, record: &Record) -> Result<(), ApplyError> {
-        let illegal = |reason: String| ApplyError { seq: record.seq, event: record.event.name(), reason };
+        let illegal =
+            |reason: IllegalEvent| ApplyError { seq: record.seq, event: record.event.name(), reason };
         if record.seq != self.next_seq {
-            return Err(illegal(format!("event {} was expected", self.next_seq)));
+            return Err(illegal(IllegalEvent::WrongSeq { expected: self.next_seq }));
         }
         if record.at < self.last_at {
-            return Err(illegal("its time is before that of the event before it".to_owned()));
+            return Err(illegal(IllegalEvent::EarlierThanLast));
         }
         if (self.next_seq == 0) != matches!(record.event, Event::RunStarted(_)) {
-            return Err(illegal("a run starts once, with its first event".to_owned()));
+            return Err(illegal(IllegalEvent::NotTheStart));
         }
         self.change(flow, record).map_err(illegal)?;
         self.next_seq = record.seq.saturating_add(1);
@@ -130,7 +132,7 @@ impl Control {
         Ok(())
     }
 
-    fn change(&mut self, flow: &Flow, record: &Record) -> Result<(), String> {
+    fn change(&mut self, flow: &Flow, record: &Record) -> Result<(), IllegalEvent> {
         match &record.event {
             Event::RunStarted(event) => self.run_started(flow, event, record.at),
             Event::StepEntered(event) => {
@@ -151,7 +153,7 @@ impl Control {
                 Ok(())
             }
             Event::GoalsReached(event) => {
-                let goals = self.goals.as_mut().ok_or("the run has no goals")?;
+                let goals = self.goals.as_mut().ok_or(IllegalEvent::NoGoals)?;
                 goals.reached.extend(event.goals.iter().cloned());
                 Ok(())
             }
@@ -207,15 +209,15 @@ impl Control {
         }
     }
 
-    fn visit(&mut self, id: &VisitId) -> Result<&mut OpenVisit, String> {
-        self.open.get_mut(id).ok_or_else(|| format!("visit `{id}` is not open"))
+    fn visit(&mut self, id: &VisitId) -> Result<&mut OpenVisit, IllegalEvent> {
+        self.open.get_mut(id).ok_or_else(|| IllegalEvent::VisitNotOpen { visit: id.clone() })
     }
 
-    fn run_started(&mut self, flow: &Flow, event: &RunStarted, at: Timestamp) -> Result<(), String> {
+    fn run_started(&mut self, flow: &Flow, event: &RunStarted, at: Timestamp) -> Result<(), IllegalEvent> {
         if event.flow_digest != flow.digest {
-            return Err(format!("it pins flow {}, this is {}", event.flow_digest, flow.digest));
+            return Err(IllegalEvent::OtherFlow { pinned: event.flow_digest, found: flow.digest });
         }
-        let first = flow.steps.first().ok_or("the flow has no steps")?;
+        let first = flow.steps.first().ok_or(IllegalEvent::NoSteps)?;
         self.started = Some(Arc::new(event.clone()));
         self.started_at = at;
         self.top.inputs = event.inputs.clone();
@@ -239,10 +241,10 @@ impl Control {
         fans.iter().for_each(|fan| self.admit_items(fan));
     }
 
-    fn attempt_started(&mut self, event: &AttemptStarted) -> Result<(), String> {
+    fn attempt_started(&mut self, event: &AttemptStarted) -> Result<(), IllegalEvent> {
         let visit = self.visit(&event.attempt.visit)?;
         if visit.state != VisitState::Ready || event.attempt.attempt != visit.attempts.saturating_add(1) {
-            return Err(format!("attempt `{}` is not the next one", event.attempt));
+            return Err(IllegalEvent::NotTheNextAttempt { attempt: event.attempt.clone() });
         }
         visit.state = VisitState::Running;
         visit.attempts = event.attempt.attempt;
@@ -252,7 +254,7 @@ impl Control {
         Ok(())
     }
 
-    fn attempt_settled(&mut self, event: &AttemptSettled) -> Result<(), String> {
+    fn attempt_settled(&mut self, event: &AttemptSettled) -> Result<(), IllegalEvent> {
         if event.late {
             self.abandoned.remove(&event.attempt);
             self.ending.remove(&event.attempt);
@@ -265,7 +267,7 @@ impl Control {
         }
         let visit = self.visit(&event.attempt.visit)?;
         if visit.state != VisitState::Running || event.attempt.attempt != visit.attempts {
-            return Err(format!("attempt `{}` is not live", event.attempt));
+            return Err(IllegalEvent::AttemptNotLive { attempt: event.attempt.clone() });
         }
         visit.settle(event);
         if matches!(event.outcome, Outcome::InDoubt { .. }) {
@@ -276,9 +278,9 @@ impl Control {
         Ok(())
     }
 
-    fn model_call_started(&mut self, event: &ModelCallStarted) -> Result<(), String> {
+    fn model_call_started(&mut self, event: &ModelCallStarted) -> Result<(), IllegalEvent> {
         if let Some(attempt) = event.attempt.as_ref().filter(|attempt| !self.is_live(attempt)) {
-            return Err(format!("attempt `{attempt}` is not live"));
+            return Err(IllegalEvent::AttemptNotLive { attempt: attempt.clone() });
         }
         self.ledger.add(&self.accounts.call_started(event)?);
         Ok(())
@@ -302,7 +304,7 @@ impl Control {
         }
     }
 
-    fn routed(&mut self, flow: &Flow, event: &Routed) -> Result<(), String> {
+    fn routed(&mut self, flow: &Flow, event: &Routed) -> Result<(), IllegalEvent> {
         let scope = event.visit.flow_scope().to_owned();
         let step = &event.visit.step;
         let of = self.flow(flow, &scope);
@@ -358,7 +360,7 @@ impl Control {
                 loops::start_round(of, &mut flow_state.loops, step, first);
                 flow_state.diverted.clear();
                 self.ledger.rounds = self.ledger.rounds.saturating_add(1);
-                self.goals.as_mut().ok_or("the run has no goals")?.next_round();
+                self.goals.as_mut().ok_or(IllegalEvent::NoGoals)?.next_round();
                 self.open_anew(&scope, first);
             }
             Course::Done(done) => {
@@ -366,7 +368,7 @@ impl Control {
                     (Done::Passed, _) => Standing::Passed,
                     (Done::Skipped, _) => Standing::Skipped,
                     (Done::Failed, Some(end)) => Standing::Failed(end.clone()),
-                    (Done::Failed, None) => return Err("a failure does not say how the flow ends".to_owned()),
+                    (Done::Failed, None) => return Err(IllegalEvent::FailureWithoutEnd),
                 };
                 flow_state.step(step).standing = Some(standing);
             }
@@ -386,9 +388,9 @@ impl Control {
         }
     }
 
-    fn handoff_written(&mut self, event: &HandoffWritten) -> Result<(), String> {
+    fn handoff_written(&mut self, event: &HandoffWritten) -> Result<(), IllegalEvent> {
         let id = &event.visit;
-        let open = self.open.remove(id).ok_or_else(|| format!("visit `{id}` is not open"))?;
+        let open = self.open.remove(id).ok_or_else(|| IllegalEvent::VisitNotOpen { visit: id.clone() })?;
         let result = Arc::new(step_result(id, &open, event));
         if let (VisitState::Running, Some(plan)) = (&open.state, &open.plan) {
             self.abandoned.insert(plan.attempt.clone());
@@ -434,8 +436,9 @@ impl Control {
         Ok(())
     }
 
-    fn timer_fired(&mut self, timer: &TimerId) -> Result<(), String> {
-        let (_, visit) = self.timers.remove(timer).ok_or_else(|| format!("timer `{timer}` is not armed"))?;
+    fn timer_fired(&mut self, timer: &TimerId) -> Result<(), IllegalEvent> {
+        let (_, visit) =
+            self.timers.remove(timer).ok_or_else(|| IllegalEvent::TimerNotArmed { timer: timer.clone() })?;
         self.visit(&visit)?.state = VisitState::Ready;
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! How questions and answers change the state of a run.
 
 use super::Control;
+use crate::state::illegal_event::IllegalEvent;
 use crate::state::visit::VisitState;
 use crate::{
     model::{
@@ -13,7 +14,7 @@ use crate::{
 use std::sync::Arc;
 
 impl Control {
-    pub(super) fn interrupt_raised(&mut self, event: &InterruptRaised) -> Result<(), String> {
+    pub(super) fn interrupt_raised(&mut self, event: &InterruptRaised) -> Result<(), IllegalEvent> {
         let waits = match event.about {
             About::InDoubt => Some(VisitState::InDoubt),
             About::Ask | About::Agent => Some(VisitState::Asked),
@@ -28,12 +29,12 @@ impl Control {
         Ok(())
     }
 
-    pub(super) fn close_interrupt(&mut self, id: &InterruptId) -> Result<Arc<InterruptRaised>, String> {
+    pub(super) fn close_interrupt(&mut self, id: &InterruptId) -> Result<Arc<InterruptRaised>, IllegalEvent> {
         self.votes.remove(id);
-        self.interrupts.remove(id).ok_or_else(|| format!("interrupt `{id}` is not open"))
+        self.interrupts.remove(id).ok_or_else(|| IllegalEvent::InterruptNotOpen { interrupt: id.clone() })
     }
 
-    pub(super) fn interrupt_answered(&mut self, event: &InterruptAnswered) -> Result<(), String> {
+    pub(super) fn interrupt_answered(&mut self, event: &InterruptAnswered) -> Result<(), IllegalEvent> {
         let raised = self.close_interrupt(&event.interrupt)?;
         self.last_answer = Some(event.interrupt.clone());
         match raised.about {
@@ -68,15 +69,15 @@ impl Control {
         Ok(())
     }
 
-    pub(super) fn vote_cast(&mut self, event: &InterruptAnswered) -> Result<(), String> {
+    pub(super) fn vote_cast(&mut self, event: &InterruptAnswered) -> Result<(), IllegalEvent> {
         if !self.interrupts.contains_key(&event.interrupt) {
-            return Err(format!("interrupt `{}` is not open", event.interrupt));
+            return Err(IllegalEvent::InterruptNotOpen { interrupt: event.interrupt.clone() });
         }
         self.votes.entry(event.interrupt.clone()).or_default().push(Arc::new(event.clone()));
         Ok(())
     }
 
-    pub(super) fn interrupt_expired(&mut self, flow: &Flow, id: &InterruptId) -> Result<(), String> {
+    pub(super) fn interrupt_expired(&mut self, flow: &Flow, id: &InterruptId) -> Result<(), IllegalEvent> {
         let raised = self.close_interrupt(id)?;
         let step = &raised.visit.step;
         let scope = raised.visit.flow_scope();

@@ -1,6 +1,7 @@
 //! How a run ends, and how it goes on after its end.
 
 use super::Control;
+use crate::state::illegal_event::IllegalEvent;
 use crate::state::visit::VisitState;
 use crate::{
     model::{
@@ -12,8 +13,8 @@ use crate::{
 use std::sync::Arc;
 
 impl Control {
-    pub(super) fn run_reopened(&mut self, flow: &Flow, event: &RunReopened) -> Result<(), String> {
-        self.ended.take().ok_or("the run is not over")?;
+    pub(super) fn run_reopened(&mut self, flow: &Flow, event: &RunReopened) -> Result<(), IllegalEvent> {
+        self.ended.take().ok_or(IllegalEvent::NotOver)?;
         (self.cancelling, self.stopping) = (None, None);
         self.ledger.add(&event.elsewhere.used);
         self.raised.add(&event.elsewhere.raised);
@@ -49,9 +50,9 @@ impl Control {
         self.forked = Some(Arc::new(event.clone()));
     }
 
-    pub(super) fn run_ended(&mut self, event: &RunEnded) -> Result<(), String> {
+    pub(super) fn run_ended(&mut self, event: &RunEnded) -> Result<(), IllegalEvent> {
         if self.open.values().any(|visit| visit.state == VisitState::Running) || !self.ending.is_empty() {
-            return Err("an attempt is still live".to_owned());
+            return Err(IllegalEvent::AttemptStillLive);
         }
         self.take_back_unstarted_visits();
         let hinted = self

@@ -1,6 +1,7 @@
 //! The flows of a run and the items of its steps: how they open, go on, and are dropped.
 
 use super::Control;
+use crate::state::illegal_event::IllegalEvent;
 use crate::state::visit::{OpenVisit, VisitState};
 use crate::{
     model::{
@@ -103,7 +104,7 @@ impl Control {
         }
     }
 
-    pub(super) fn fanned_out(&mut self, event: &FannedOut) -> Result<(), String> {
+    pub(super) fn fanned_out(&mut self, event: &FannedOut) -> Result<(), IllegalEvent> {
         let kept = self.flow_state_mut(&event.visit.scope).step(&event.visit.step).kept.take();
         let before = match &kept {
             Some(Kept::Items(fan)) => Some(fan.as_ref()),
@@ -128,9 +129,9 @@ impl Control {
         }
     }
 
-    pub(super) fn flow_entered(&mut self, flow: &Flow, event: &FlowEntered) -> Result<(), String> {
+    pub(super) fn flow_entered(&mut self, flow: &Flow, event: &FlowEntered) -> Result<(), IllegalEvent> {
         let inner =
-            flow.flows.get(&event.flow).ok_or_else(|| format!("there is no flow `{}`", event.flow))?;
+            flow.flows.get(&event.flow).ok_or_else(|| IllegalEvent::NoFlow { flow: event.flow.clone() })?;
         let scope = event.visit.inside();
         if let Some(open) = self.open.get_mut(&event.visit) {
             open.state = VisitState::Inside;
@@ -157,9 +158,10 @@ impl Control {
     }
 
     /// The flow goes on where it stopped, as a part of a new visit.
-    pub(super) fn take_up(&mut self, inner: &Flow, visit: &VisitId, old: &str) -> Result<(), String> {
+    pub(super) fn take_up(&mut self, inner: &Flow, visit: &VisitId, old: &str) -> Result<(), IllegalEvent> {
         let scope = visit.inside();
-        let mut flow_state = self.take_flow(old).ok_or_else(|| format!("scope `{old}` is not there"))?;
+        let mut flow_state =
+            self.take_flow(old).ok_or_else(|| IllegalEvent::NoScope { scope: old.to_owned() })?;
         (flow_state.caller, flow_state.over) = (Some(visit.clone()), false);
         let stopped =
             flow_state.failing.take().and_then(|end| end.stopped_by).or_else(|| flow_state.stopped_at.take());
