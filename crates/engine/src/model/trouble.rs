@@ -2,7 +2,7 @@
 //!
 //! Owns the codes. What follows from it, that the run is set aside, is the loop's.
 
-use envoi_contract::time::Timestamp;
+use envoi_contract::{code::Code, time::Timestamp};
 use envoi_journal::Aside;
 
 /// Something is wrong with one run. It is set aside, and the others go on.
@@ -32,12 +32,12 @@ pub enum TroubleKind {
 impl TroubleKind {
     /// Each has a page in `spec/errors/`.
     #[must_use]
-    pub fn code(self) -> &'static str {
+    pub fn code(self) -> Code {
         match self {
-            Self::Unreadable => "RUN_UNREADABLE",
-            Self::Inconsistent => "RUN_INCONSISTENT",
-            Self::Files => "RUN_FILES_FAILED",
-            Self::Attempt => "ATTEMPT_UNKNOWN",
+            Self::Unreadable => Code::RunUnreadable,
+            Self::Inconsistent => Code::RunInconsistent,
+            Self::Files => Code::RunFilesFailed,
+            Self::Attempt => Code::AttemptUnknown,
         }
     }
 }

@@ -50,7 +50,8 @@ fn length(journal: &dyn Journal, run: &RunId) -> Result<usize, Broken> {
 }
 
 fn what_was_committed_is_read_back_in_order(depot: &dyn Depot) -> Result<(), Broken> {
-    let (journal, run) = (depot.take()?, run("a")?);
+    let journal = depot.take()?;
+    let run = run("a")?;
     let begin = first(&run)?;
     let next = commit(&run, 2, [timer_fired("x")?, ended()]);
     let begun = commit_now(depot, journal.as_ref(), begin.clone())?;
@@ -76,7 +77,8 @@ fn what_was_acknowledged_is_there_for_the_next_holder(depot: &dyn Depot) -> Resu
 }
 
 fn commits_take_effect_in_the_order_of_submission(depot: &dyn Depot) -> Result<(), Broken> {
-    let (journal, run) = (depot.take()?, run("a")?);
+    let journal = depot.take()?;
+    let run = run("a")?;
     let mut outcomes = vec![submit(journal.as_ref(), first(&run)?)];
     for seq in 2..30 {
         outcomes.push(submit(journal.as_ref(), commit(&run, seq, [timer_set("y")?])));
@@ -89,7 +91,9 @@ fn commits_take_effect_in_the_order_of_submission(depot: &dyn Depot) -> Result<(
 }
 
 fn a_wrong_place_is_a_conflict_and_changes_nothing(depot: &dyn Depot) -> Result<(), Broken> {
-    let (journal, a, b) = (depot.take()?, run("a")?, run("b")?);
+    let journal = depot.take()?;
+    let a = run("a")?;
+    let b = run("b")?;
     commit_now(depot, journal.as_ref(), first(&a)?)?;
     let wrong = [
         (first(&a)?, 2),
@@ -108,7 +112,9 @@ fn a_wrong_place_is_a_conflict_and_changes_nothing(depot: &dyn Depot) -> Result<
 }
 
 fn what_contradicts_itself_is_refused(depot: &dyn Depot) -> Result<(), Broken> {
-    let (journal, a, b) = (depot.take()?, run("a")?, run("b")?);
+    let journal = depot.take()?;
+    let a = run("a")?;
+    let b = run("b")?;
     commit_now(depot, journal.as_ref(), first(&a)?)?;
     let next = || -> Result<Commit, Broken> { Ok(commit(&a, 2, [timer_set("y")?])) };
     let snapshot = Some(Snapshot { seq: 1, state: Vec::new() });
@@ -130,7 +136,10 @@ fn what_contradicts_itself_is_refused(depot: &dyn Depot) -> Result<(), Broken> {
 }
 
 fn a_failed_commit_leaves_nothing_and_its_neighbours_whole(depot: &dyn Depot) -> Result<(), Broken> {
-    let (journal, a, b, c) = (depot.take()?, run("a")?, run("b")?, run("c")?);
+    let journal = depot.take()?;
+    let a = run("a")?;
+    let b = run("b")?;
+    let c = run("c")?;
     let digest = Digest::of(b"inline");
     let failing = Commit {
         blobs: vec![(digest, b"inline".to_vec())],
@@ -151,7 +160,8 @@ fn a_failed_commit_leaves_nothing_and_its_neighbours_whole(depot: &dyn Depot) ->
 }
 
 fn an_older_holder_is_fenced(depot: &dyn Depot) -> Result<(), Broken> {
-    let (a, b) = (run("a")?, run("b")?);
+    let a = run("a")?;
+    let b = run("b")?;
     let old = depot.take()?;
     commit_now(depot, old.as_ref(), first(&a)?)?;
     let new = depot.take()?;
@@ -166,7 +176,8 @@ fn an_older_holder_is_fenced(depot: &dyn Depot) -> Result<(), Broken> {
 }
 
 fn a_snapshot_and_its_tail_are_the_whole_run(depot: &dyn Depot) -> Result<(), Broken> {
-    let (journal, run) = (depot.take()?, run("a")?);
+    let journal = depot.take()?;
+    let run = run("a")?;
     let snapshot = |seq, state: &[u8]| Some(Snapshot { seq, state: state.to_vec() });
     let commits = [
         Commit { snapshot: snapshot(1, b"one"), ..first(&run)? },
@@ -190,7 +201,9 @@ fn a_snapshot_and_its_tail_are_the_whole_run(depot: &dyn Depot) -> Result<(), Br
 }
 
 fn content_is_found_by_its_digest(depot: &dyn Depot) -> Result<(), Broken> {
-    let (journal, a, b) = (depot.take()?, run("a")?, run("b")?);
+    let journal = depot.take()?;
+    let a = run("a")?;
+    let b = run("b")?;
     let large = vec![7; 100_000];
     let digest = journal.put(&large)?;
     same("the digest", &digest, &Digest::of(&large))?;
@@ -208,7 +221,10 @@ fn content_is_found_by_its_digest(depot: &dyn Depot) -> Result<(), Broken> {
 }
 
 fn runs_and_questions_are_listed(depot: &dyn Depot) -> Result<(), Broken> {
-    let (journal, a, b, c) = (depot.take()?, run("a")?, run("b")?, run("c")?);
+    let journal = depot.take()?;
+    let a = run("a")?;
+    let b = run("b")?;
+    let c = run("c")?;
     let begin = |run: &RunId| -> Result<Commit, Broken> { Ok(commit(run, 0, [started(run)?])) };
     for run in [&a, &b, &c] {
         commit_now(depot, journal.as_ref(), begin(run)?)?;
@@ -233,7 +249,8 @@ fn runs_and_questions_are_listed(depot: &dyn Depot) -> Result<(), Broken> {
 }
 
 fn what_is_not_there_is_missing(depot: &dyn Depot) -> Result<(), Broken> {
-    let (journal, run) = (depot.take()?, run("a")?);
+    let journal = depot.take()?;
+    let run = run("a")?;
     let loaded = journal.load(&run);
     holds("the run", &loaded, matches!(loaded, Err(ReadError::Missing { .. })))?;
     let content = journal.blob(&Digest::of(b"x"));

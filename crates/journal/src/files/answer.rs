@@ -22,17 +22,18 @@ use std::{
 pub(super) fn restore(
     files: &RunFiles<'_>,
     asked: &InboxRow,
-    (at, answered): (Timestamp, &InterruptAnswered),
+    at: Timestamp,
+    answered: &InterruptAnswered,
     written: &mut Vec<PathBuf>,
 ) -> Result<(), FileError> {
     let folder = files.layout.answer(files.run, &answered.interrupt);
-    let mut places = Vec::new();
+    let mut attached = Vec::new();
     for (name, attachment) in answered.files() {
         let path = folder.join("files").join(name);
-        let found = attach(files, attachment, &path, written)?;
-        places.push((path, attachment, found));
+        let unreadable = attach(files, attachment, &path, written)?;
+        attached.push(AnswerFile { path, attachment, unreadable });
     }
-    let bytes = document(asked, at, answered, &places).pretty();
+    let bytes = document(asked, at, answered, &attached).pretty();
     let path = folder.join("answer.json");
     if files.digest_of(&path) != Some(Digest::of(bytes.as_bytes())) {
         files.replace(&path, |file| Ok(file.write_all(bytes.as_bytes())?))?;
@@ -41,32 +42,40 @@ pub(super) fn restore(
     Ok(())
 }
 
-/// Puts a file in its place; `Err` inside says why it cannot be read.
+/// A file that came with an answer, as the document names it.
+struct AnswerFile<'a> {
+    path: PathBuf,
+    attachment: &'a AttachmentRef,
+    /// Why the step cannot read it, if so.
+    unreadable: Option<String>,
+}
+
+/// Puts a file in its place. Returns why it cannot be read, if the store does not have it.
 fn attach(
     files: &RunFiles<'_>,
     attachment: &AttachmentRef,
     path: &Path,
     written: &mut Vec<PathBuf>,
-) -> Result<Result<(), String>, FileError> {
+) -> Result<Option<String>, FileError> {
     let Some(digest) = Digest::parse(&attachment.digest) else {
-        return Ok(Err(format!("`{}` is not `sha256:` and 64 digits", attachment.digest)));
+        return Ok(Some(format!("`{}` is not `sha256:` and 64 digits", attachment.digest)));
     };
     if files.digest_of(path) == Some(digest) {
-        return Ok(Ok(()));
+        return Ok(None);
     }
     match files.replace(path, |file| Ok(files.reader.write_blob(&digest, file)?)) {
         Ok(()) => written.push(path.to_owned()),
-        Err(FileError::Blob(error)) => return Ok(Err(error.to_string())),
+        Err(FileError::Blob(error)) => return Ok(Some(error.to_string())),
         Err(error) => return Err(error),
     }
-    Ok(Ok(()))
+    Ok(None)
 }
 
 fn document(
     asked: &InboxRow,
     at: Timestamp,
     answered: &InterruptAnswered,
-    places: &[(PathBuf, &AttachmentRef, Result<(), String>)],
+    attached: &[AnswerFile<'_>],
 ) -> Value {
     let mut members = Object::default();
     members.insert("text", Value::from(answered.text.as_str()));
@@ -87,7 +96,7 @@ fn document(
     members.insert("by", Value::from(answered.by.actor.as_str()));
     members.insert("channel", Value::from(answered.channel.as_str()));
     members.insert("answered_at", Value::from(at.to_string()));
-    members.insert("files", Value::from(places.iter().map(place).collect::<Vec<_>>()));
+    members.insert("files", Value::from(attached.iter().map(describe).collect::<Vec<_>>()));
     Value::Object(members)
 }
 
@@ -99,16 +108,16 @@ fn approved(choice: Choice) -> Option<bool> {
     }
 }
 
-fn place((path, attachment, found): &(PathBuf, &AttachmentRef, Result<(), String>)) -> Value {
+fn describe(file: &AnswerFile<'_>) -> Value {
     let mut members = Object::default();
-    members.insert("artifactId", Value::from(attachment.artifact_id.as_str()));
-    match found {
-        Ok(()) => {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
+    members.insert("artifactId", Value::from(file.attachment.artifact_id.as_str()));
+    match &file.unreadable {
+        None => {
+            let name = file.path.file_name().unwrap_or_default().to_string_lossy();
             members.insert("filename", Value::from(name.as_ref()));
-            members.insert("path", Value::from(path.to_string_lossy().as_ref()));
+            members.insert("path", Value::from(file.path.to_string_lossy().as_ref()));
         }
-        Err(reason) => {
+        Some(reason) => {
             members.insert("unreadable", Value::from(reason.as_str()));
         }
     }

@@ -30,7 +30,7 @@ pub fn project(
         Event::RunForked(_) => attempts::restore(&files, &mut Vec::new()),
         Event::InterruptAnswered(answered) => {
             let asked = reader.question(run, &answered.interrupt)?;
-            answer::restore(&files, &asked, (record.at, answered), &mut Vec::new())
+            answer::restore(&files, &asked, record.at, answered, &mut Vec::new())
         }
         _ => Ok(()),
     }

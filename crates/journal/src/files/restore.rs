@@ -90,6 +90,6 @@ pub fn restore_visit(
 impl RunFiles<'_> {
     fn restore_answer(&self, row: &InboxRow, written: &mut Vec<PathBuf>) -> Result<(), FileError> {
         let (at, answered) = self.reader.answer(self.run, row)?;
-        answer::restore(self, row, (at, &answered), written)
+        answer::restore(self, row, at, &answered, written)
     }
 }

@@ -109,8 +109,12 @@ impl Reader {
     pub fn workspace_of_original(&self, run: &RunId) -> Result<Option<String>, ReadError> {
         let key = self.key(run)?;
         let recorded = |row: &Row<'_>| {
-            let (workspace, run_base) = (row.get("workspace")?, row.get("run_base")?);
-            Ok(RunPaths { workspace, run_base, source: String::new(), is_originals: false })
+            Ok(RunPaths {
+                workspace: row.get("workspace")?,
+                run_base: row.get("run_base")?,
+                source: String::new(),
+                is_originals: false,
+            })
         };
         let recorded = self.one("SELECT workspace, run_base FROM runs WHERE run = ?1", [key], recorded)?;
         let found = recorded.map(|recorded| self.translator.translate(run, key, recorded));
@@ -355,7 +359,8 @@ impl Reader {
     /// # Errors
     /// [`ReadError::Missing`] when there is no such run; [`ReadError::Damaged`] when a manifest cannot be read.
     pub fn artifacts(&self, run: &RunId) -> Result<Vec<ArtifactRow>, ReadError> {
-        let (key, manifests) = (self.key(run)?, self.manifests(run)?);
+        let key = self.key(run)?;
+        let manifests = self.manifests(run)?;
         let mut rows = self.artifact_rows(key)?;
         if manifests.is_empty() {
             return Ok(rows.into_iter().map(|(_, place)| place).collect());
@@ -373,7 +378,9 @@ impl Reader {
                 keep(manifest.place(file));
             }
         }
-        rows.for_each(|(_, place)| drop(keep(place)));
+        for (_, row) in rows {
+            keep(row);
+        }
         Ok(newest.into_values().collect())
     }
 

@@ -85,7 +85,8 @@ impl Writer {
     /// # Errors
     /// [`CommitError`]; what was stored before stays.
     pub fn put(&self, blobs: Vec<(Digest, Vec<u8>)>) -> Result<(), CommitError> {
-        let (mut portion, mut bytes) = (Vec::new(), 0_usize);
+        let mut portion = Vec::new();
+        let mut bytes = 0_usize;
         for blob in blobs {
             bytes = bytes.saturating_add(blob.1.len());
             portion.push(blob);

@@ -3,7 +3,7 @@
 //! Owns the values and the bounds on their sizes. The rows are in `tables::notes`.
 
 use crate::model::commit::Epoch;
-use envoi_contract::time::Timestamp;
+use envoi_contract::{code::Code, time::Timestamp};
 use envoi_kernel::ids::RunId;
 
 /// Most bytes of a reason.
@@ -53,7 +53,7 @@ impl Note {
 pub struct Aside {
     /// Since when.
     pub since: Timestamp,
-    /// Such as `RUN_UNREADABLE`; each has a page in `spec/errors/`.
+    /// The text of a [`Code`]; a row of another version may hold one that is not known here.
     pub code: String,
     /// In a sentence.
     pub reason: String,
@@ -64,10 +64,10 @@ pub struct Aside {
 impl Aside {
     /// Longer texts are cut: whatever went wrong, the row stays small.
     #[must_use]
-    pub fn new(since: Timestamp, code: &str, reason: &str, evidence: &str) -> Self {
+    pub fn new(since: Timestamp, code: Code, reason: &str, evidence: &str) -> Self {
         Self {
             since,
-            code: code.to_owned(),
+            code: code.as_str().to_owned(),
             reason: cut(reason, MAX_REASON_BYTES),
             evidence: cut(evidence, MAX_EVIDENCE_BYTES),
         }
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn what_is_noted_stays_small_whatever_went_wrong() {
         let huge = "é".repeat(1_000_000);
-        let aside = Aside::new(Timestamp::from_millis(0), "RUN_FILES_FAILED", &huge, &huge);
+        let aside = Aside::new(Timestamp::from_millis(0), Code::RunFilesFailed, &huge, &huge);
         assert!(aside.reason.len() <= MAX_REASON_BYTES + 4, "{}", aside.reason.len());
         assert!(aside.evidence.len() <= MAX_EVIDENCE_BYTES + 4, "{}", aside.evidence.len());
         assert!(aside.reason.ends_with("é …"));

@@ -58,7 +58,9 @@ fn files(folder: &Path, digests: &mut BTreeSet<Digest>, report: &mut RepairRepor
     for head in entries(folder) {
         for tail in entries(&folder.join(&head)) {
             match Digest::parse(&format!("sha256:{head}{tail}")) {
-                Some(digest) => drop(digests.insert(digest)),
+                Some(digest) => {
+                    digests.insert(digest);
+                }
                 None => report.damaged_content.push(format!("`{head}/{tail}` is no digest")),
             }
         }

@@ -12,7 +12,7 @@ use crate::{
         sql::{RunKey, unsigned},
     },
 };
-use envoi_contract::time::Timestamp;
+use envoi_contract::{code::Code, time::Timestamp};
 use envoi_kernel::event::{Event, Record};
 use rusqlite::{Connection, OptionalExtension as _, Row, TransactionBehavior, params, types::Value};
 use std::{collections::BTreeMap, path::Path};
@@ -214,7 +214,7 @@ fn set_aside(conn: &Connection, run: &Known, reason: &str, found: &[String]) -> 
     let sql = "INSERT OR IGNORE INTO set_aside (run, since_ms, code, reason, evidence) SELECT ?1, ?2, ?3, ?4, ?5 \
                WHERE NOT EXISTS (SELECT 1 FROM runs WHERE run = ?1 AND ended IS NOT NULL)";
     let Aside { since, code, reason, evidence } =
-        Aside::new(run.updated_at, "RUN_UNREADABLE", reason, &found.join("\n"));
+        Aside::new(run.updated_at, Code::RunUnreadable, reason, &found.join("\n"));
     conn.execute(sql, params![run.key, since.as_millis(), code, reason, evidence]).map(|_| ())
 }
 

@@ -8,7 +8,7 @@ use crate::{
         TestStore, answered, attempt, commit, ended, handoff, place, raised, run, settled, started, timer_set,
     },
 };
-use envoi_contract::digest::Digest;
+use envoi_contract::{code::Code, digest::Digest};
 use envoi_kernel::event::{About, Blob, EndStatus, Event};
 use std::fs;
 
@@ -230,7 +230,10 @@ fn a_row_that_says_more_than_the_events_is_no_way_to_lose_them() {
     let report = mend(&place.store).unwrap();
     assert_eq!(report.gaps, ["run_b#5"]);
     let aside = place.reader.run(&run("b")).unwrap().aside.unwrap();
-    assert_eq!((aside.code.as_str(), aside.reason.as_str()), ("RUN_UNREADABLE", "event 5 is missing"));
+    assert_eq!(
+        (aside.code.as_str(), aside.reason.as_str()),
+        (Code::RunUnreadable.as_str(), "event 5 is missing")
+    );
 }
 
 #[test]
@@ -261,7 +264,7 @@ fn a_row_that_cannot_be_read_is_shown_as_a_run_that_is_set_aside_and_made_again(
     assert_eq!((&row.run, row.flow.as_str(), row.live_attempts), (&run("b"), "unreadable", u32::MAX));
     assert_eq!(row.actor, "\u{fffd}a");
     let aside = row.aside.as_ref().unwrap();
-    assert_eq!(aside.code, "RUN_UNREADABLE");
+    assert_eq!(aside.code, Code::RunUnreadable.as_str());
     assert!(aside.reason.starts_with("its row cannot be read: `RUN?` is not"), "{aside:?}");
     let listed = place.reader.inbox(&all).unwrap();
     assert_eq!((listed.len(), &listed[1..]), (questions.len(), &questions[1..]));

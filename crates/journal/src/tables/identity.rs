@@ -108,8 +108,8 @@ impl Identity {
         match fs::metadata(folder) {
             Ok(there) if (there.dev(), there.ino()) == (here.dev(), here.ino()) => Ok(Standing::Home),
             Err(error) if is_gone(&error) => Ok(moved(folder)),
-            _ if self.lies_at(folder) => Ok(Standing::Copy { of: folder.to_owned() }),
-            _ => Ok(moved(folder)),
+            Ok(_) | Err(_) if self.lies_at(folder) => Ok(Standing::Copy { of: folder.to_owned() }),
+            Ok(_) | Err(_) => Ok(moved(folder)),
         }
     }
 
@@ -159,7 +159,8 @@ pub(crate) fn adopt(
     of: &Path,
     shares_workspaces: bool,
 ) -> Result<(), AdoptError> {
-    let (path, original) = (layout.db(), Layout::new(of).db());
+    let path = layout.db();
+    let original = Layout::new(of).db();
     let file = |path: &Path| fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
     if file(&path).is_some() && file(&path) == file(&original) {
         return Err(AdoptError::OneFile { path, original });

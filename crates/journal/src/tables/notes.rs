@@ -86,6 +86,7 @@ mod tests {
         log::writer::Writer,
         testing::{commit, place, run, started},
     };
+    use envoi_contract::code::Code;
     use std::sync::mpsc;
 
     fn noted(writer: &Writer, note: Note) -> Result<(), CommitError> {
@@ -95,7 +96,8 @@ mod tests {
     }
 
     fn set_aside(name: &str, evidence: &str) -> Note {
-        let aside = Aside::new(Timestamp::from_millis(7), "RUN_UNREADABLE", "event 3 is damaged", evidence);
+        let aside =
+            Aside::new(Timestamp::from_millis(7), Code::RunUnreadable, "event 3 is damaged", evidence);
         Note::SetAside { run: run(name), aside }
     }
 
@@ -112,7 +114,7 @@ mod tests {
         noted(&writer, set_aside("never", "")).unwrap();
         let rows = place.reader.runs(RunFilter::default()).unwrap();
         let aside: Vec<_> = rows.iter().filter_map(|row| Some((&row.run, row.aside.as_ref()?))).collect();
-        let expected = Aside::new(Timestamp::from_millis(7), "RUN_UNREADABLE", "event 3 is damaged", "");
+        let expected = Aside::new(Timestamp::from_millis(7), Code::RunUnreadable, "event 3 is damaged", "");
         assert_eq!(aside, [(&run("a"), &expected)]);
         noted(&writer, Note::TakeUp { run: run("a"), at: Timestamp::from_millis(9) }).unwrap();
         let row = place.reader.run(&run("a")).unwrap();
@@ -125,7 +127,7 @@ mod tests {
         let place = place();
         let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
         writer.commit(commit(&run("a"), 0, [started(&run("a"))])).unwrap();
-        let last = Aside::new(Timestamp::from_millis(9), "RUN_FILES_FAILED", "no room", "here");
+        let last = Aside::new(Timestamp::from_millis(9), Code::RunFilesFailed, "no room", "here");
         noted(&writer, set_aside("a", "before")).unwrap();
         noted(&writer, Note::SetAside { run: run("a"), aside: last.clone() }).unwrap();
         assert_eq!(place.reader.run(&run("a")).unwrap().aside, Some(last));

@@ -99,7 +99,9 @@ impl Progress {
             }
             // What was under way in the run that lived it is not under way in this one.
             Event::RunForked(forked) => {
-                (self.live_attempts, self.pending_timers, self.ended) = (0, 0, None);
+                self.live_attempts = 0;
+                self.pending_timers = 0;
+                self.ended = None;
                 self.enter(&forked.step);
             }
             Event::RunEnded(ended) => self.end(ended),
@@ -192,7 +194,8 @@ fn insert_handoff(
 ) -> rusqlite::Result<()> {
     let sql = "INSERT OR REPLACE INTO handoffs (run, scope, step, visit, flow, status, summary, at_ms, seq) \
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
-    let (visit, handoff) = (&written.visit, &written.handoff);
+    let visit = &written.visit;
+    let handoff = &written.handoff;
     let summary: String = handoff.summary.chars().take(SUMMARY_HEAD).collect();
     let status = word(&handoff.status);
     let values = params![

@@ -78,12 +78,14 @@ impl Translator {
         if let Some(moved) = moved.as_ref().filter(|moved| moved.exists()) {
             return Some(moved.clone());
         }
-        match moved {
-            _ if of_original && !self.shares_workspaces => None,
-            // A store that lay beside its workspaces and was moved by itself.
-            _ if recorded.exists() => Some(recorded.to_owned()),
-            moved => Some(moved.unwrap_or_else(|| recorded.to_owned())),
+        if of_original && !self.shares_workspaces {
+            return None;
         }
+        // A store that lay beside its workspaces and was moved by itself.
+        if recorded.exists() {
+            return Some(recorded.to_owned());
+        }
+        Some(moved.unwrap_or_else(|| recorded.to_owned()))
     }
 }
 

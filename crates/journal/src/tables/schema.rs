@@ -94,7 +94,8 @@ fn alone(conn: &Connection, layout: &Layout) -> Result<Option<Lease>, OpenError>
             Ok(Taken::Lease(lease)) => return Ok(Some(lease)),
             Ok(Taken::Held(None)) if Instant::now() < until => thread::sleep(PAUSE),
             Ok(Taken::Held(_)) => {
-                let (found, known) = (version(found.saturating_sub(1)), version(MIGRATIONS.len() - 1));
+                let found = version(found.saturating_sub(1));
+                let known = version(MIGRATIONS.len() - 1);
                 return Err(OpenError::OlderInUse { path, found, known });
             }
             Err(error) => {

@@ -6,6 +6,7 @@ use crate::model::{
     protocol::{AnswerRequest, CallerWire, ResumeRequest},
     runner::CallingAttempt,
 };
+use envoi_contract::code::Code;
 use envoi_journal::{Commit, PinnedFlow, Writer};
 use envoi_kernel::{
     Input, Run,
@@ -242,7 +243,7 @@ fn a_run_whose_row_is_ahead_of_its_events_is_set_aside() {
                 (adopt.reply)(Err(EngineError::Stale { run: run.clone() }));
             }
             Message::Unloadable { trouble, reply, .. } => {
-                let (code, reason) = (trouble.kind.code().to_owned(), trouble.reason.clone());
+                let (code, reason) = (trouble.kind.code().as_str().to_owned(), trouble.reason.clone());
                 reply(Err(EngineError::SetAside { run: run.clone(), code, reason }));
                 break trouble;
             }
@@ -250,7 +251,7 @@ fn a_run_whose_row_is_ahead_of_its_events_is_set_aside() {
         }
     };
     served.join().unwrap();
-    assert_eq!(trouble.kind.code(), "RUN_INCONSISTENT", "{}", trouble.reason);
+    assert_eq!(trouble.kind.code(), Code::RunInconsistent, "{}", trouble.reason);
     let Ok(Response::Refused(refused)) = heard.try_recv() else { panic!("nothing was done") };
     assert_eq!((refused.code.as_str(), refused.exit_code()), ("RUN_SET_ASIDE", 8));
 }

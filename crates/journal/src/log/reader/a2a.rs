@@ -164,7 +164,8 @@ impl Reader {
             "SELECT runs.*, {NOTES} {wanted} AND (?6 IS NULL OR (updated_at_ms, runs.id) < (?6, ?7)) \
              ORDER BY updated_at_ms DESC, runs.id DESC LIMIT ?8"
         );
-        let (flow, limit) = (&page.flow, page.limit);
+        let flow = &page.flow;
+        let limit = page.limit;
         let values = params![page.tenant, page.context, statuses, after, flow, behind_at, behind_id, limit];
         let rows = self.rows(&sql, values, |row| self.run_row(row), "a run")?;
         let count = format!("SELECT count(*) {wanted}");

@@ -13,7 +13,7 @@ use crate::{
         sql::{RunKey, damaged, read, read_optional, reason, unsigned},
     },
 };
-use envoi_contract::{digest::Digest, envelope::InterruptKind, time::Timestamp};
+use envoi_contract::{code::Code, digest::Digest, envelope::InterruptKind, time::Timestamp};
 use envoi_kernel::event::About;
 use envoi_kernel::ids::{FlowId, InterruptId, RunId, StepId, VisitId};
 use rusqlite::{Result, Row};
@@ -43,7 +43,7 @@ fn contradiction(row: &Row<'_>, run: &RunRow) -> Result<Option<Aside>> {
         }
         (Some(_), _) => return Ok(None),
     };
-    Ok(Some(Aside::new(run.updated_at, "RUN_INCONSISTENT", &reason, LOOK_CLOSER)))
+    Ok(Some(Aside::new(run.updated_at, Code::RunInconsistent, &reason, LOOK_CLOSER)))
 }
 
 /// What helps where rows are wrong.
@@ -81,7 +81,7 @@ fn part_of_run(row: &Row<'_>, error: rusqlite::Error) -> Result<RunRow> {
         root: read_optional(row, "root").unwrap_or(None),
         aside: match notes::aside(row).unwrap_or(None) {
             Some(aside) => Some(aside),
-            None => Some(Aside::new(updated_at, "RUN_UNREADABLE", &reason, LOOK_CLOSER)),
+            None => Some(Aside::new(updated_at, Code::RunUnreadable, &reason, LOOK_CLOSER)),
         },
         held_by: notes::held_by(row)?,
         doing: None,

@@ -63,7 +63,8 @@ impl Reader {
         let read = || {
             let mut statement = self.conn.prepare_cached(&sql)?;
             let mut rows = statement.query(params![key, signed(from), limit])?;
-            let (mut page, mut bytes) = (Vec::new(), 0_usize);
+            let mut page = Vec::new();
+            let mut bytes = 0_usize;
             while let Some(row) = rows.next()?.filter(|_| bytes < most_bytes) {
                 let event = event(row)?;
                 bytes = bytes.saturating_add(event.json.len());

@@ -16,7 +16,7 @@ use crate::{
         sql::{RunKey, read, unsigned},
     },
 };
-use envoi_contract::{digest::Digest, time::Timestamp};
+use envoi_contract::{code::Code, digest::Digest, time::Timestamp};
 use envoi_kernel::{
     event::{Event, Record, RunStarted},
     ids::{FlowId, RunId},
@@ -133,7 +133,7 @@ impl Reader {
             root: None,
             aside: Some(Aside::new(
                 updated_at,
-                "RUN_INCONSISTENT",
+                Code::RunInconsistent,
                 &format!("its row is missing; {next_seq} events are there"),
                 decode::LOOK_CLOSER,
             )),
@@ -149,7 +149,8 @@ impl Reader {
                 is_originals: false,
             };
             row.workspace = self.translator.translate(&row.run, key, recorded).workspace;
-            (row.tenant, row.actor) = (started.by.tenant, started.by.actor);
+            row.tenant = started.by.tenant;
+            row.actor = started.by.actor;
         }
         Ok(row)
     }

@@ -63,7 +63,8 @@ fn try_open(path: &Path, access: Access) -> Result<Option<Connection>, OpenError
         Err(error) if wants_to_write(&error) => return Ok(None),
         opened => opened.map_err(|error| open_error(path, error))?,
     };
-    let (found, known) = (compare(&rows, path, MIGRATIONS)?, MIGRATIONS.len());
+    let found = compare(&rows, path, MIGRATIONS)?;
+    let known = MIGRATIONS.len();
     if found < known {
         let path = path.to_owned();
         let found = u32::try_from(found).unwrap_or(u32::MAX);

@@ -5,6 +5,7 @@ use crate::{
     host::run_loop,
     observe::{followers::Followers, placing::Placing},
 };
+use envoi_contract::code::Code;
 use envoi_journal::{Layout, Reader, Store};
 use std::sync::mpsc;
 
@@ -25,7 +26,10 @@ fn noted(note: Note) -> Message {
 }
 
 fn aside_is_durable(name: &str) -> Message {
-    noted(Note::SetAside { run: id(name), aside: Aside::new(Timestamp::from_millis(0), "", "", "") })
+    noted(Note::SetAside {
+        run: id(name),
+        aside: Aside::new(Timestamp::from_millis(0), Code::RunUnreadable, "", ""),
+    })
 }
 
 fn taken_up(name: &str) -> Message {
@@ -303,7 +307,10 @@ fn a_run_that_cannot_be_loaded_is_set_aside_unless_the_loop_holds_it() {
 fn a_note_that_cannot_be_written_stops_the_engine() {
     let (mut engine, _) = running("a");
     engine.handle(unknown("a"));
-    let note = Note::SetAside { run: id("a"), aside: Aside::new(Timestamp::from_millis(0), "", "", "") };
+    let note = Note::SetAside {
+        run: id("a"),
+        aside: Aside::new(Timestamp::from_millis(0), Code::RunUnreadable, "", ""),
+    };
     let result = Err(CommitError::Full { source: Arc::new(std::io::Error::other("no room")) });
     engine.handle(Message::Noted { note, result });
     assert!(matches!(engine.stopped(), Some(EngineError::Store(_))));
