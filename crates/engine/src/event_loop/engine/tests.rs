@@ -5,8 +5,15 @@ mod halted;
 
 use super::*;
 use crate::model::runner::{Caller, Clock, Job, Log, Observer, Runner};
+use crate::model::{
+    message::{Adopt, Ask, Begin, Reply},
+    runner::Settlement,
+    trouble::{Trouble, TroubleKind},
+};
 use envoi_contract::{json::Object, time::Timestamp};
 use envoi_journal::{Aside, Commit, Note, PinnedFlow};
+use envoi_journal::{CommitError, Receipt};
+use envoi_kernel::{Input, Record, ids::AttemptId};
 use envoi_kernel::{
     event::Outcome,
     ids::{Principal, Seq},

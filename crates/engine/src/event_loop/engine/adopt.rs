@@ -1,0 +1,158 @@
+//! A run comes into the loop: it begins, is forked, or is adopted from the journal.
+
+use super::{Engine, decide::input};
+use crate::{
+    event_loop::active_run::{Active, Request},
+    model::{
+        claim::Claim,
+        message::{self, Adopt, Begin, Branch, EngineError, Purpose},
+        runner::CallingAttempt,
+    },
+};
+use envoi_kernel::{
+    Input, Refusal, Run, Status,
+    ids::{CallId, RunId},
+    input::ModelCalled,
+};
+use std::{collections::BTreeSet, sync::Arc};
+
+impl Engine {
+    pub(super) fn begin(&mut self, begin: Begin) {
+        let Begin { run, mut start, pinned, caller, reply } = begin;
+        start.slot = None;
+        let active = Active::new(run, caller, &start.by.tenant).pinned_to(pinned);
+        let free = self.check_workspace(Claim::of_start(&start), &active.within, |_| start.shared);
+        let id = start.run.clone();
+        let request = Request { reply: Some(reply), ..Request::of(Input::Start(Box::new(start))) };
+        self.open(id, free, active, request);
+    }
+
+    pub(super) fn fork(&mut self, branch: Branch) {
+        let Branch { run, mut fork, pinned, caller, reply } = branch;
+        fork.slot = None;
+        let active = Active::new(run, caller, &fork.by.tenant).pinned_to(pinned);
+        let free = self.check_workspace(Claim::of_fork(&fork), &active.within, |_| fork.shared);
+        let id = fork.run.clone();
+        let request = Request { reply: Some(reply), ..Request::of(Input::Fork(Box::new(fork))) };
+        self.open(id, free, active, request);
+    }
+
+    /// A new run, by the request that begins it, if its workspace is `free`.
+    pub(super) fn open(
+        &mut self,
+        id: RunId,
+        free: Result<(), EngineError>,
+        active: Active,
+        request: Request,
+    ) {
+        let refused = |request: Request, error: EngineError| {
+            if let Some(reply) = request.reply {
+                reply(Err(error));
+            }
+        };
+        if self.runs.contains_key(&id) {
+            return refused(request, Refusal::AlreadyStarted.into());
+        }
+        if self.draining && !self.is_called(&active.within) {
+            let reason = "it was asked to start nothing new".to_owned();
+            return refused(request, EngineError::Stopping { reason });
+        }
+        if let Err(busy) = free {
+            return refused(request, busy);
+        }
+        self.runs.insert(id.clone(), active);
+        self.push(&id, request);
+    }
+
+    pub(super) fn adopt(&mut self, adopt: Adopt) {
+        let Some(id) = adopt.run.started().map(|started| started.run.clone()) else {
+            return (adopt.reply)(Err(EngineError::Stopping { reason: "the run has no events".to_owned() }));
+        };
+        if let Some(adopt) = self.adopt_aside(&id, adopt) {
+            self.adopt_held(adopt);
+        }
+    }
+
+    /// Adopts a run that is not aside.
+    pub(super) fn adopt_held(&mut self, adopt: Adopt) {
+        let Adopt { run, asks, purpose, again, tail_bytes, caller, reply } = adopt;
+        let begun = run.started().map(|started| (started.run.clone(), started.by.tenant.clone()));
+        let Some((id, tenant)) = begun else { return };
+        // A run that this engine does not hold may have come to its end here since it was loaded: the journal knows.
+        let known = match self.runs.get(&id) {
+            Some(active) => Ok(active.run.next_seq()),
+            None => self.world.log.next_seq(&id),
+        };
+        match known {
+            Ok(next) if run.next_seq() < next => return reply(Err(EngineError::Stale { run: id })),
+            Ok(_) => {}
+            Err(reason) => return reply(Err(EngineError::Unread { run: id, reason })),
+        }
+        // One that has a live attempt there is there, whatever anybody says.
+        let may_stay = purpose != Purpose::GoOn || !run.wants().attempts.is_empty();
+        let free = run.started().map(Claim::of).map_or(Ok(()), |claim| {
+            self.check_workspace(claim, &caller.within, |other| claim.shared || other || may_stay)
+        });
+        if let Err(busy) = free {
+            return reply(Err(busy));
+        }
+        let decides = !asks.is_empty() && purpose == Purpose::GoOn;
+        let is_new = !self.runs.contains_key(&id);
+        let active = self
+            .runs
+            .entry(id.clone())
+            .or_insert_with(|| Active::new(run, Arc::clone(&caller), &tenant).weighing(tail_bytes));
+        let goes_on = purpose != Purpose::Decide && (is_new || active.halted);
+        active.halted = purpose == Purpose::Decide && (is_new || active.halted);
+        if !caller.within.is_empty() {
+            active.within.clone_from(&caller.within);
+        }
+        // Who only looks on does not change what the commands of a run that goes on may see.
+        if decides {
+            active.caller = caller;
+        }
+        if is_new {
+            let lost = lost_calls(&active.run, &self.calls);
+            active.requests.extend(lost.map(|call| Request::of(Input::ModelCalled(Box::new(call)))));
+        }
+        let replies = message::all_of(reply, asks.len());
+        let requests = asks.into_iter().zip(replies);
+        active
+            .requests
+            .extend(requests.map(|(ask, reply)| Request { reply: Some(reply), ..Request::of(input(ask)) }));
+        // That it is tried again has said so already.
+        if goes_on && !again {
+            self.note_held(&id);
+        }
+        self.arm(&id);
+        self.turn(&id);
+    }
+
+    /// A run that goes on where another one works is refused, unless it is `agreed`, given whether that other one shares.
+    /// Who begins has to share knowingly; for runs that go on it is enough that either once did. A run that was called by
+    /// a step of the other one works for it.
+    pub(super) fn check_workspace(
+        &self,
+        claim: Claim<'_>,
+        within: &[CallingAttempt],
+        agreed: impl Fn(bool) -> bool,
+    ) -> Result<(), EngineError> {
+        let there = |active: &Active| {
+            let other = Claim::of(active.run.started()?);
+            let works = active.run.status() == Status::Running && !Claim::is_called_by(within, other.run);
+            let busy = works && claim.collides(&other) && !agreed(other.shared);
+            busy.then(|| EngineError::WorkspaceBusy {
+                run: other.run.clone(),
+                workspace: other.workspace.to_owned(),
+                wanted: claim.workspace.to_owned(),
+            })
+        };
+        self.runs.values().find_map(there).map_or(Ok(()), Err)
+    }
+}
+
+/// Calls of a run from the journal that an engine had begun which is gone: nobody knows any more how they ended.
+fn lost_calls(run: &Run, begun_here: &BTreeSet<CallId>) -> impl Iterator<Item = ModelCalled> {
+    let lost = run.calls().filter(|(call, _)| !begun_here.contains(call));
+    lost.map(|(call, _)| ModelCalled::lost(call.clone()))
+}

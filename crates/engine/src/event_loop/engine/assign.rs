@@ -1,0 +1,55 @@
+//! Which run gets a slot: a free one, or that of the attempt that waits for the run.
+
+use super::Engine;
+use crate::model::runner::{CallingAttempt, Clock};
+use envoi_kernel::{Input, ids::RunId, input::Slot};
+use std::sync::Arc;
+
+impl Engine {
+    /// Whether a live attempt of this engine waits for a run that was called `within` it. Such a run goes on although nothing
+    /// new is to be started: the attempt could not end otherwise.
+    pub(super) fn is_called(&self, within: &[CallingAttempt]) -> bool {
+        let live = |caller: &CallingAttempt| self.runs.get(&caller.run)?.live.get(&caller.attempt);
+        within.first().and_then(live).is_some()
+    }
+
+    /// The attempt that waits for this run and has its slot to lend.
+    pub(super) fn lender(&self, id: &RunId) -> Option<CallingAttempt> {
+        let within = &self.runs.get(id)?.within;
+        let lender = within.first().filter(|_| self.is_called(within))?;
+        self.slots.may_lend(lender).then(|| lender.clone())
+    }
+
+    /// A slot for what may follow from a decision: that of the attempt which waits for the run, or a free one. A run that
+    /// goes on leaves a free one to those that have been waiting.
+    pub(super) fn take_slot(&mut self, id: &RunId, tenant: &Arc<str>, input: &Input) -> Option<Slot> {
+        if let Some(lender) = self.lender(id) {
+            self.slots.lend(lender, id.clone());
+            self.slots.take(tenant);
+            return Some(Slot { boot_id: self.world.clock.boot_id() });
+        }
+        let asked = matches!(input, Input::SlotFree(_));
+        if self.draining || !self.slots.is_free() || (!asked && self.slots.is_awaited()) {
+            return None;
+        }
+        self.slots.take(tenant);
+        Some(Slot { boot_id: self.world.clock.boot_id() })
+    }
+
+    pub(super) fn serve_waiting(&mut self) {
+        while self.stopped.is_none() && !self.draining && self.slots.is_free() {
+            let Some(id) = self.slots.next() else { break };
+            self.turn(&id);
+        }
+        self.serve_borrowers();
+    }
+
+    /// A run that waits although its caller has a slot to lend has its turn, whoever waits before it.
+    pub(super) fn serve_borrowers(&mut self) {
+        while self.stopped.is_none() {
+            let Some(id) = self.slots.waiting().find(|id| self.lender(id).is_some()).cloned() else { return };
+            self.slots.stop_waiting(&id);
+            self.turn(&id);
+        }
+    }
+}

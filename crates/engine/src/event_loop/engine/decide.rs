@@ -1,0 +1,118 @@
+//! A request is decided: the run turns it into events or refuses it, and the events go to the journal.
+
+use super::{Engine, slots::with_slot};
+use crate::{
+    event_loop::active_run::{InFlight, Request},
+    model::{
+        message::{Ask, EngineError, Reply},
+        runner::{Log, Observer},
+        trouble::{Trouble, TroubleKind, guarded},
+    },
+};
+use envoi_contract::digest::Digest;
+use envoi_kernel::{Input, Record, Refusal, ids::RunId};
+use std::sync::Arc;
+
+impl Engine {
+    pub(super) fn ask(&mut self, id: RunId, ask: Ask, reply: Reply) {
+        if !self.runs.contains_key(&id) {
+            return reply(Err(EngineError::NotHeld { run: id }));
+        }
+        self.push(&id, Request { reply: Some(reply), ..Request::of(input(ask)) });
+    }
+
+    /// Has the run decide on a request. Its events are submitted to the journal; a refusal is the reply.
+    pub(super) fn decide(&mut self, id: &RunId, request: Request) {
+        let Request { input, blobs, reply } = request;
+        let Some(active) = self.runs.get(id) else { return };
+        let tenant = Arc::clone(&active.tenant);
+        // A halted run starts nothing, so it needs no slot.
+        let slot = if active.halted { None } else { self.take_slot(id, &tenant, &input) };
+        let has_slot = slot.is_some();
+        let begins = matches!(input, Input::Start(_) | Input::Fork(_));
+        let begun_call = match &input {
+            Input::ModelCall(call) => Some(call.call.clone()),
+            _ => None,
+        };
+        if let Input::ModelCalled(called) = &input {
+            self.calls.remove(&called.call);
+        }
+        let now = self.clocks();
+        let Some(active) = self.runs.get_mut(id) else { return };
+        let time = active.time(now);
+        let decided = guarded("a decision", || active.run.decide(with_slot(input, slot), time));
+        if has_slot && !matches!(decided, Ok(Ok(_))) {
+            self.slots.give_back(&tenant);
+            self.slots.settle_loan(id, None);
+        }
+        match decided {
+            Ok(Ok(records)) => {
+                self.calls.extend(begun_call);
+                self.submit(id, records, blobs, has_slot, reply);
+            }
+            Ok(Err(refusal)) => self.refused(id, refusal, begins, reply),
+            Err(trouble) => self.panicked(id, trouble, begins, reply),
+        }
+    }
+
+    fn submit(
+        &mut self,
+        id: &RunId,
+        records: Vec<Record>,
+        blobs: Vec<(Digest, Vec<u8>)>,
+        has_slot: bool,
+        reply: Option<Reply>,
+    ) {
+        let Some(active) = self.runs.get_mut(id) else { return };
+        let deliveries = self.outbox.deliveries(&active.run, id, &records);
+        let commit = active.commit(id, &records, blobs, deliveries);
+        active.in_flight = Some(InFlight { records, slot: has_slot, reply });
+        self.commits_under_way = self.commits_under_way.saturating_add(1);
+        self.world.log.submit(commit);
+    }
+
+    /// The run does not accept a request; it is as before. A run that did not begin is forgotten.
+    fn refused(&mut self, id: &RunId, refusal: Refusal, begins: bool, reply: Option<Reply>) {
+        if begins {
+            self.runs.remove(id);
+        }
+        // A run that is over may have been adopted only for this request.
+        self.forget_if_over(id);
+        match reply {
+            Some(reply) => reply(Err(refusal.into())),
+            // The input came from the loop itself and must not be lost: the state of the run contradicts itself.
+            None if matches!(refusal, Refusal::Inconsistent { .. }) => {
+                self.set_aside(id, Trouble::new(TroubleKind::Inconsistent, refusal.to_string()));
+            }
+            None => {}
+        }
+    }
+
+    /// The decision panicked: a defect. The run is set aside, or forgotten if it did not begin.
+    fn panicked(&mut self, id: &RunId, trouble: Trouble, begins: bool, reply: Option<Reply>) {
+        if let Some(reply) = reply {
+            let reason = trouble.reason.clone();
+            reply(Err(EngineError::Refused(Refusal::Inconsistent { reason })));
+        }
+        if begins {
+            self.runs.remove(id);
+        } else {
+            self.set_aside(id, trouble);
+        }
+    }
+}
+
+/// The input of the kernel for a request of a client.
+pub(super) fn input(ask: Ask) -> Input {
+    match ask {
+        Ask::Answer(answer) => Input::Answer { answer, slot: None },
+        Ask::Changed { interrupt, found } => Input::Changed { interrupt, found },
+        Ask::ModelCall(call) => Input::ModelCall(call),
+        Ask::ModelCalled(called) => Input::ModelCalled(called),
+        Ask::Raise { more, by, why, request, elsewhere } => {
+            Input::Raise { more, by, why, request, elsewhere, slot: None }
+        }
+        Ask::Cancel { by } => Input::Cancel { by },
+        Ask::Reopen { by, why, elsewhere } => Input::Reopen { by, why, elsewhere, slot: None },
+    }
+}

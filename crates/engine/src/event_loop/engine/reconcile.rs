@@ -1,0 +1,130 @@
+//! What a run wants is compared with what is running, and the gap is closed.
+
+use super::{Engine, set_aside::was_left};
+use crate::{
+    event_loop::{active_run::Request, outputs},
+    model::{
+        runner::{CallingAttempt, Clock, Observer, Runner, Settlement},
+        trouble::Trouble,
+    },
+};
+use envoi_kernel::{
+    Input,
+    ids::{AttemptId, RunId},
+    input::Slot,
+};
+use std::sync::Arc;
+
+impl Engine {
+    pub(super) fn settled(&mut self, id: &RunId, attempt: &AttemptId, settlement: Settlement) {
+        if was_left(&mut self.left, id, attempt) {
+            // Its folder still says everything, for whoever takes the run up.
+            return;
+        }
+        let Some(active) = self.runs.get_mut(id) else { return };
+        if !active.live.remove(attempt) {
+            return;
+        }
+        self.slots.give_back(&active.tenant);
+        self.slots.end_loans(&CallingAttempt { run: id.clone(), attempt: attempt.clone() });
+        let (input, blobs) = match settlement {
+            Settlement::Finished { mut result, blobs } => {
+                result.misfit =
+                    active.run.step(&attempt.visit).and_then(|step| outputs::misfit(step, &result));
+                (Input::Settled { result, slot: None }, blobs)
+            }
+            Settlement::InDoubt { evidence } => {
+                (Input::InDoubt { attempt: attempt.clone(), evidence, slot: None }, Vec::new())
+            }
+            Settlement::Unknown { trouble } => {
+                let reason = format!("attempt `{attempt}`: {}", trouble.reason);
+                return self.set_aside(id, Trouble { reason, ..trouble });
+            }
+        };
+        self.push(id, Request { input, blobs, reply: None });
+    }
+
+    /// Serves the runs whose time has come. Where a commit of one is under way, it is armed anew after that.
+    pub(super) fn wake(&mut self) {
+        let now = self.clocks();
+        while let Some(id) = self.timers.pop(now).or_else(|| self.expiries.pop(now)) {
+            self.turn(&id);
+        }
+    }
+
+    /// Starts what the run wants running, and says what it can be told without anybody asking.
+    pub(super) fn reconcile(&mut self, id: &RunId) -> Option<Request> {
+        let clocks = self.clocks();
+        let active = self.runs.get_mut(id)?;
+        let now = active.time(clocks);
+        let (wants, halted, tenant) = (active.run.wants(), active.halted, Arc::clone(&active.tenant));
+        let lapsed = wants.expiries.iter().find(|(_, at)| *at <= now);
+        let lapsed = lapsed.map(|(id, _)| Request::of(Input::Expire { interrupt: id.clone(), slot: None }));
+        if halted {
+            // Its questions lapse all the same: what that leads to starts when somebody goes on with it.
+            return lapsed.filter(|_| !self.draining);
+        }
+        self.start(id, &wants.attempts, false);
+        // After a crash, how an attempt ends that was given up has to be found out first.
+        self.start(id, &wants.ending, false);
+        self.cancel(id, |attempt| wants.cancelling || wants.ending.contains(attempt));
+        if self.draining && !self.runs.get(id).is_some_and(|active| self.is_called(&active.within)) {
+            return None;
+        }
+        if let Some((timer, _)) = wants.timers.iter().find(|(_, due)| *due <= now) {
+            return Some(Request::of(Input::TimerDue { timer: timer.clone(), slot: None }));
+        }
+        if lapsed.is_some() {
+            return lapsed;
+        }
+        if wants.ready.is_empty() {
+            return None;
+        }
+        let is_free = self.slots.is_free() && !self.draining;
+        if is_free || self.lender(id).is_some() {
+            return Some(Request::of(Input::SlotFree(Slot { boot_id: self.world.clock.boot_id() })));
+        }
+        self.slots.wait(&tenant, id);
+        None
+    }
+
+    /// Has these attempts run, unless the runner has been told of them. What a commit announces is started before anything
+    /// else is decided: until then nobody would count it, and its slot would be given away. `are_new`: this engine has just
+    /// announced them; others may have been started by an engine before it.
+    pub(super) fn start(&mut self, id: &RunId, attempts: &[AttemptId], are_new: bool) {
+        let Some(active) = self.runs.get_mut(id) else { return };
+        for attempt in attempts {
+            if active.live.contains(attempt) {
+                continue;
+            }
+            let Some(job) = active.job(id, attempt, are_new) else { continue };
+            active.live.insert(attempt.clone());
+            self.slots.take(&active.tenant);
+            // One that was left alone when the run was set aside is still waited for.
+            if !was_left(&mut self.left, id, attempt) {
+                self.world.runner.ensure(job);
+            }
+        }
+    }
+
+    /// Has live attempts of a run ended.
+    pub(super) fn cancel(&mut self, id: &RunId, is_meant: impl Fn(&AttemptId) -> bool) {
+        let Some(active) = self.runs.get_mut(id) else { return };
+        for attempt in active.live.iter().filter(|attempt| is_meant(attempt)) {
+            if active.cancelled.insert(attempt.clone()) {
+                self.world.runner.cancel(id, attempt);
+            }
+        }
+    }
+
+    /// Brings the loop's timers up to those of a run. A question lapses although nothing else of the run goes on.
+    pub(super) fn arm(&mut self, id: &RunId) {
+        let now = self.clocks();
+        let Some(active) = self.runs.get_mut(id) else { return };
+        let wants = active.run.wants();
+        let from = (active.time(now), now);
+        let timer = wants.timers.iter().map(|(_, due)| *due).min().filter(|_| !active.halted);
+        self.timers.set(id, timer, from);
+        self.expiries.set(id, wants.expiries.iter().map(|(_, at)| *at).min(), from);
+    }
+}
