@@ -1,7 +1,7 @@
 //! The `envoi` command: composition root, the only reader of environment, home and terminal.
 //!
 //! stdout is data, stderr is talk. Each command is a module of [`command`]; what it cannot do comes back as a [`Failure`]
-//! with a code, a message, a hint and an exit code, and is said in one place.
+//! with a code, a message, a hint and an exit code, and is printed in one place.
 
 mod command;
 mod process;

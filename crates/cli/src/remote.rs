@@ -2,7 +2,7 @@
 //!
 //! What a command shows of a run is made of the run's events, as it is locally: they are brought here, into a store that
 //! lasts as long as the command ([`mirror`]), and the printers of the local commands read that. What changes a run is a
-//! request ([`request`]); how the run goes on is heard from its stream ([`tail`]). Owns nothing of what is printed, and
+//! request ([`request`]); how the run goes on comes from its stream ([`tail`]). Owns nothing of what is printed, and
 //! decides nothing about a run. Only this and `notify` are clients of HTTP.
 
 mod address;
@@ -48,7 +48,7 @@ pub(crate) struct Remote {
 }
 
 impl Remote {
-    /// Asks who the token is: nothing else is done with one that is not good.
+    /// Checks the token first: nothing else is done with one that is not valid.
     fn connect(address: &Address, json: bool) -> Result<Self, Failure> {
         let server = Server::at(address)?;
         // Whatever is interrupted leaves nothing behind.
@@ -74,7 +74,7 @@ impl Remote {
 /// Does a command at the server, or says that it cannot be done there. Before anything else.
 pub(crate) fn dispatch(address: &Address, json: bool, command: Command) -> Result<u8, Failure> {
     let done = at_the_server(address, json, command);
-    // Whoever listens to a stream may hold it still; the process ends with this command.
+    // A thread that reads a stream may hold it still; the process ends with this command.
     forget();
     done
 }

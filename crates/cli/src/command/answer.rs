@@ -133,7 +133,7 @@ pub(crate) struct Question<'a> {
     pub(crate) interrupt: &'a InterruptId,
 }
 
-/// The answer that is said; `attach` brings a file to where the answer goes.
+/// The answer that the options give; `attach` brings a file to where the answer goes.
 pub(crate) fn composed(
     asked: Question<'_>,
     by: &Principal,
@@ -190,7 +190,7 @@ fn presumed(run: &Run, raised: &InterruptRaised) -> Result<Choice, Failure> {
     Err(Failure::new(Code::AnswerInvalid, message).hint("say it with --choice; --text goes with it"))
 }
 
-/// The form, if the question has one: as given, else asked on a terminal.
+/// The form, if the question has one: from the options, else from the person at the terminal.
 fn filled(
     asked: Question<'_>,
     raised: &InterruptRaised,
@@ -202,7 +202,7 @@ fn filled(
     let says_yes = matches!(choice, Choice::Approve | Choice::Respond | Choice::Proceed);
     let given_any = given.is_some_and(|form| form.data.is_some() || !form.fields.is_empty());
     let Some(schema) = schema.filter(|_| says_yes) else {
-        // Another agent may be told anything.
+        // Any text may go to another agent.
         let free = given.filter(|_| raised.about == About::Agent && choice == Choice::Respond);
         if let Some(given) = free.filter(|_| given_any) {
             let any = Value::Object(Object::from([("type", Value::from("object"))]));
@@ -215,7 +215,7 @@ fn filled(
     };
     let form = given.map(|given| form::given(schema, given)).transpose()?.flatten();
     let is_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
-    // Without a form, the defaults may be enough. A person at a terminal is asked if they are not; anywhere else the engine
+    // Without a form, the defaults may be enough. If not, a person at a terminal fills it in; anywhere else the engine
     // refuses the answer.
     if form.is_some() || !is_terminal || answers::complete(schema, None).is_ok() {
         return Ok(form);

@@ -24,7 +24,7 @@ pub(crate) fn cancel(home: &Home, run: &str) -> Result<u8, Failure> {
     let args = EngineArgs { jobs: None, detach: false, take_over: false };
     let mut conversation = Conversation::none(run.clone());
     let mut printer = Printer::new(run, home.json).quiet();
-    // The command did what it was asked: the run's own code is for those who run it.
+    // The run is cancelled, so the command succeeded. The run's own exit code is for commands that follow it.
     match engine_client::ask(&store, request, &args, &mut printer, &mut conversation)? {
         STOPPED => Ok(STOPPED),
         // Something is wrong with the run, so that it could not be ended.

@@ -45,7 +45,7 @@ pub(crate) fn print(reader: &Reader, rows: &[InboxRow], json: bool) -> Result<u8
     output::data(&text).map(|()| 0)
 }
 
-/// Every question once when it is asked (those open now at once), and once when it is closed.
+/// Prints every question when it opens (those open now at once) and again when it is closed.
 fn go_on_listing(home: &Home, reader: &Reader, filter: &InboxFilter) -> Result<u8, Failure> {
     let mut known: BTreeMap<InterruptId, InterruptState> = BTreeMap::new();
     let mut first = true;

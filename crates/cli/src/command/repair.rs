@@ -1,4 +1,4 @@
-//! `envoi repair`: everything that can be rebuilt from the events is rebuilt, and what differed is said. `envoi repair RUN`
+//! `envoi repair`: everything that can be rebuilt from the events is rebuilt, and the differences are printed. `envoi repair RUN`
 //! looks at one run and changes nothing.
 
 use super::runs;
@@ -29,7 +29,7 @@ pub(crate) fn repair(home: &Home) -> Result<u8, Failure> {
     lease
         .announce(&Holder { pid: std::process::id(), socket: std::path::PathBuf::new() })
         .map_err(Failure::store)?;
-    // Whoever has taken over meanwhile must not be fenced.
+    // An engine that has taken over meanwhile must not be fenced.
     let take = || if lease.is_current() { store.take_epoch() } else { Err(CommitError::Closed) };
     let epoch = waiting::for_the_store(take)?.map_err(|error| match lease.is_current() {
         true => Failure::store(error),

@@ -127,7 +127,7 @@ fn inputs_file(path: &Path) -> Result<Object, Failure> {
     }
 }
 
-/// Whether the flow has such steps, and whether they can be said yes to, is the engine's to check.
+/// Whether the flow has such steps, and whether they can be approved in advance, is checked by the engine.
 pub(crate) fn yes_to(names: &[String]) -> Result<Vec<StepId>, Failure> {
     let named = names.iter().map(|name| StepId::new(name.as_str()));
     named.collect::<Result<_, _>>().map_err(|error| {

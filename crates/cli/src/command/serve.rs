@@ -54,7 +54,7 @@ const LAST_SPANS: Duration = Duration::from_millis(200);
 pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     let store = home.open()?;
     let configured = config::load(store.layout())?;
-    // Whoever is the engine stays it, and no token is shown, when this server cannot come up.
+    // When this server cannot come up, the present engine stays the engine and no token is shown.
     let tls = tls(&store, configured.server.tls.as_ref())?;
     let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT));
     let address = args.listen.or(configured.server.listen).unwrap_or(usual);
@@ -210,7 +210,7 @@ fn first_token(store: &Store) -> Result<Option<String>, Failure> {
     envoi_server::token::create(store, &new_token, envoi_engine::now()).map(Some).map_err(token::failed)
 }
 
-/// What to tell whoever lets tokens be seen by everybody on the way.
+/// The warning that tokens can be read on the way.
 fn warning(bound: SocketAddr, encrypted: bool) -> Option<String> {
     let seen = !encrypted && !bound.ip().is_loopback();
     seen.then(|| {
@@ -232,8 +232,8 @@ fn said(url: &str, first: Option<&str>, as_json: bool) -> Result<(), Failure> {
     output::data(&format!("{token}\n"))
 }
 
-/// Goes on with what was under way when the last engine went. What only waits for a person needs nobody; unless its time
-/// runs out, which somebody has to see.
+/// Goes on with what was under way when the last engine went. A run that only waits for a person needs no engine,
+/// unless its time runs out: an engine has to notice that.
 fn go_on(store: &Store, desk: &Desk) {
     let told = |error: &dyn core::fmt::Display| messages::say(&format!("runs are not gone on with: {error}"));
     let reader = match store.reader() {

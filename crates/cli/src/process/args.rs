@@ -51,7 +51,7 @@ pub(crate) enum Command {
     Inbox {
         /// Only those of this run
         run: Option<String>,
-        /// Go on listing as questions are asked and closed, until Ctrl-C
+        /// Go on listing as questions open and close, until Ctrl-C
         #[arg(long, short)]
         follow: bool,
         /// Also those that are closed
@@ -293,7 +293,7 @@ pub(crate) enum TokenScope {
     Answer,
     /// Start, resume and cancel runs
     Run,
-    /// Everything, and register flows: whoever may do that may run commands here
+    /// Everything, and register flows: a client with it may run commands here
     Admin,
 }
 
@@ -456,7 +456,7 @@ pub(crate) struct Reply {
     /// Refuse the answer unless this digest, which `envoi show` prints, is still that of what is shown
     #[arg(long, value_name = "DIGEST")]
     pub(crate) seen: Option<String>,
-    /// Only record the answer; the run goes on when somebody resumes it
+    /// Only record the answer; the run goes on with the next `envoi resume`
     #[arg(long, conflicts_with_all = ["detach", "take_over"])]
     pub(crate) no_resume: bool,
     #[command(flatten)]
@@ -479,7 +479,7 @@ pub(crate) struct Form {
 pub(crate) struct ApproveArgs {
     #[command(flatten)]
     pub(crate) reply: Reply,
-    /// A note for whoever comes next
+    /// A note for the steps that follow
     #[arg(long, value_name = "TEXT")]
     pub(crate) note: Option<String>,
     #[command(flatten)]

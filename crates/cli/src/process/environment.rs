@@ -77,13 +77,13 @@ pub(crate) fn socket_dirs() -> Vec<PathBuf> {
     candidates.filter(|dir| dir.is_dir() && dir.as_os_str().len() <= MAX_SOCKET_DIR_BYTES).collect()
 }
 
-/// A folder for what is nobody else's and does not last.
+/// A folder for temporary files of this user alone.
 pub(crate) fn private_dir() -> PathBuf {
     let named = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|dir| dir.is_dir());
     named.unwrap_or_else(env::temp_dir)
 }
 
-/// Attempts at once unless told: twice the cores.
+/// Attempts at once by default: twice the cores.
 pub(crate) fn default_jobs() -> usize {
     std::thread::available_parallelism().map_or(2, |cores| cores.get().saturating_mul(2))
 }

@@ -1,4 +1,4 @@
-//! What a command could not do: one shape, said in one place.
+//! What a command could not do: one shape, printed in one place.
 
 mod location;
 
@@ -105,7 +105,7 @@ impl Failure {
         self
     }
 
-    /// Says it: to stderr, as words or as one JSON object.
+    /// Prints it to stderr, as text or as one JSON object.
     pub(crate) fn say(&self, json: bool) {
         if json {
             eprintln!("{}", self.to_json().compact());

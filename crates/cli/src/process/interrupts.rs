@@ -1,8 +1,8 @@
 //! What Ctrl-C (or SIGTERM) does: it depends on whether this process is the engine or follows another's.
 //!
-//! The handlers are installed once; what they mean can change, because a follower may become the engine. Whoever starts a command
-//! with SIGINT ignored (`nohup envoi run … &` in a script) wants it to outlive a Ctrl-C that is meant for what runs in front: then
-//! SIGINT stays ignored, and SIGTERM ends the command as ever.
+//! The handlers are installed once; what they mean can change, because a follower may become the engine. A command that is started
+//! with SIGINT ignored (`nohup envoi run … &` in a script) outlives a Ctrl-C that is meant for the command in front: SIGINT stays
+//! ignored, and SIGTERM ends the command.
 
 use crate::process::{
     failure::{Failure, STOPPED},
@@ -97,7 +97,7 @@ fn install() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Whether this process was started with SIGINT ignored. Where there is no `/proc` nobody can say without unsafe code, and Ctrl-C
+/// Whether this process was started with SIGINT ignored. Without `/proc` this cannot be read without unsafe code, and Ctrl-C
 /// is heeded.
 fn ignores_ctrl_c() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! How this command is called again: what is said to be typed next has to reach the same runs.
+//! How this command is called again: a command that a message suggests has to reach the same runs.
 //!
 //! Only an address that was given on the command line is repeated; one of the environment is there the next time, too.
 
@@ -8,7 +8,7 @@ static CALLED: OnceLock<String> = OnceLock::new();
 
 /// From now on commands are to be given with these words before their own.
 pub(crate) fn with(options: &str) {
-    // Said once, by whoever reads the command line.
+    // Set once, where the command line is read.
     drop(CALLED.set(format!("envoi {options}")));
 }
 

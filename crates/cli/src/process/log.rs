@@ -1,6 +1,6 @@
-//! The log of the process: on stderr, and only for who asks for it.
+//! The log of the process, on stderr. It is off by default.
 //!
-//! Owns who is told and in which form. What is told, and that it holds no secrets, is said where it happens.
+//! Owns the filter and the form of the lines. What is logged is decided where it happens; no line holds a secret.
 
 use crate::process::{environment, failure::Failure, messages};
 use envoi_contract::code::Code;
@@ -24,16 +24,16 @@ pub(crate) enum Format {
     Json,
 }
 
-/// The variable that asks for it, unless the command line does.
+/// The variable that sets the filter, unless the command line does.
 const VARIABLE: &str = "ENVOI_LOG";
 
-/// From now on what is told goes to stderr, if anybody asks for it: `asked`, else the variable.
-pub(crate) fn begin(asked: Option<&str>, format: Format) -> Result<(), Failure> {
-    let said = asked.map(str::to_owned).or_else(|| environment::variable(VARIABLE)).unwrap_or_default();
-    if said.trim().is_empty() {
+/// Starts the log on stderr, if a filter is set: `wanted`, else the variable.
+pub(crate) fn begin(wanted: Option<&str>, format: Format) -> Result<(), Failure> {
+    let filters = wanted.map(str::to_owned).or_else(|| environment::variable(VARIABLE)).unwrap_or_default();
+    if filters.trim().is_empty() {
         return Ok(());
     }
-    let filter = filter(&said)?;
+    let filter = filter(&filters)?;
     let lines = match format {
         Format::Text => fmt::layer().with_ansi(false).with_writer(Above).boxed(),
         Format::Json => fmt::layer().json().flatten_event(true).with_writer(Above).boxed(),
@@ -43,9 +43,9 @@ pub(crate) fn begin(asked: Option<&str>, format: Format) -> Result<(), Failure> 
 }
 
 /// `LEVEL`, or `TARGET=LEVEL` for a part of the program, with commas between them.
-fn filter(said: &str) -> Result<Targets, Failure> {
+fn filter(filters: &str) -> Result<Targets, Failure> {
     let mut filter = Targets::new();
-    for directive in said.split(',').map(str::trim).filter(|directive| !directive.is_empty()) {
+    for directive in filters.split(',').map(str::trim).filter(|directive| !directive.is_empty()) {
         let (target, level) = match directive.split_once('=') {
             Some((target, level)) => (Some(target.trim()), level.trim()),
             None => (None, directive),
@@ -76,7 +76,7 @@ impl<'w> MakeWriter<'w> for Above {
     }
 }
 
-/// What is written of one event; said when it is whole.
+/// The text of one event; printed when it is complete.
 struct Line(Vec<u8>);
 
 impl io::Write for Line {

@@ -38,7 +38,7 @@ pub(crate) struct Address {
 }
 
 impl Address {
-    /// The server that is meant; `None` for a store of this machine. What is said on the command line counts more than the
+    /// The server that is meant; `None` for a store of this machine. The command line counts more than the
     /// environment, and a server there more than a store there.
     ///
     /// # Errors

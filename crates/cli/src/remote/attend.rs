@@ -1,7 +1,7 @@
-//! A request is made, and its run attended to until it comes to rest; where somebody is at the terminal, its questions are
-//! asked there.
+//! Makes a request and follows its run until it comes to rest; where a person is at the terminal, its questions are put
+//! there.
 //!
-//! At rest is what the kernel says of the events that were heard, when the server has no more of them: between the events of
+//! A run is at rest if the kernel says so of the events that arrived, when the server has no more of them: between the events of
 //! one commit a run may look as if it waited.
 
 use super::{
@@ -54,8 +54,7 @@ impl<'r> Attended<'r> {
         self.reader.records(&self.id, 0, None).map_err(Failure::store)
     }
 
-    /// Makes the request and those that follow from what a person says, tells `narrator` what is heard, and returns the exit
-    /// code.
+    /// Makes the request and those that follow from the answers of a person, prints what happens, and returns the exit code.
     pub(crate) fn ask(
         &mut self,
         request: Request,
@@ -113,7 +112,7 @@ impl<'r> Attended<'r> {
         }
     }
 
-    /// From now on whoever interrupts the command is told that the run goes on.
+    /// From now on an interrupt of the command says that the run goes on.
     pub(crate) fn is_left_going(&self) -> Result<(), Failure> {
         interrupts::mean(self.mode())
     }
@@ -154,7 +153,7 @@ impl<'r> Attended<'r> {
         }
     }
 
-    /// It was over, and somebody has opened it again.
+    /// It was over, and has been reopened.
     fn goes_on(&self) -> Result<(), Failure> {
         match self.remote.row(&self.id)?.next_seq > self.run.next_seq() {
             true => Ok(()),
@@ -179,7 +178,7 @@ impl<'r> Attended<'r> {
         }
     }
 
-    /// How the run stands, if it is at rest and there is nothing more to be heard of it.
+    /// How the run stands, if it is at rest and no more events come.
     fn standing(&self) -> Result<Option<Standing>, Failure> {
         let Some(standing) = Standing::of(&self.run.status()) else { return Ok(None) };
         let row = self.remote.row(&self.id)?;

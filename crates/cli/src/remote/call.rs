@@ -1,7 +1,7 @@
 //! Requests to the server: sent, and sent again where that is safe.
 //!
-//! What changes nothing, and what the server does once however often it is asked (an `Idempotency-Key`), is asked again while
-//! no answer comes, and while the server says that it has no time. Everything else is asked again only if it was not sent.
+//! A request that changes nothing, or that the server does only once (an `Idempotency-Key`), is sent again while no answer comes,
+//! and while the server says that it has no time. Any other request is sent again only if it was not sent.
 
 use super::{
     address::Address,
@@ -25,7 +25,7 @@ use ureq::{
     tls::{RootCerts, TlsConfig},
 };
 
-/// How long a server that was there and does not answer is asked again.
+/// How long a request to a server that was there and does not answer is repeated.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// Between two tries, at first; doubled each time.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -50,7 +50,7 @@ pub(crate) struct Server {
 /// An answer, whole.
 pub(crate) struct Reply {
     pub(crate) status: u16,
-    /// As it was said.
+    /// As the server sent it.
     pub(crate) retry_after: Option<Duration>,
     pub(crate) body: Vec<u8>,
 }
@@ -62,7 +62,7 @@ impl Reply {
     }
 }
 
-/// What is asked for.
+/// A request.
 #[derive(Clone, Copy)]
 pub(crate) struct Ask<'a> {
     /// Whether something is sent.
@@ -71,10 +71,10 @@ pub(crate) struct Ask<'a> {
     pub(crate) headers: &'a [(&'a str, &'a str)],
 }
 
-/// How often something may be asked.
+/// Whether a request may be repeated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Again {
-    /// It is the same however often it is asked.
+    /// Repeating it changes nothing.
     Yes,
     /// It may have been done although no answer came.
     No,
@@ -225,16 +225,16 @@ pub(crate) fn whole(mut response: Response<Body>) -> Result<Reply, Broken> {
     let status = response.status().as_u16();
     let retry_after = retry_after(&response);
     let body = response.body_mut().with_config().limit(MAX_ANSWER).read_to_vec().map_err(|error| {
-        // It has answered, so that it has heard.
+        // It has answered, so the request has arrived.
         Broken { unsent: false, why: error.to_string() }
     })?;
     Ok(Reply { status, retry_after, body })
 }
 
-/// Whole seconds, as our servers say it.
+/// Whole seconds, as our servers send it.
 pub(crate) fn retry_after(response: &Response<Body>) -> Option<Duration> {
     let said = response.headers().get("retry-after")?.to_str().ok()?;
-    // Nobody waits for longer than an hour; more than a clock can add would end us.
+    // No wait is longer than an hour; more than a clock can add would end the process.
     said.trim().parse().ok().map(|seconds: u64| Duration::from_secs(seconds.min(3_600)))
 }
 
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn what_is_done_once_is_asked_again_with_its_key_until_an_answer_comes() {
-        // It was there, heard the request, and went away without a word; then it has no time; then it has done it.
+        // It takes the request and goes away without an answer; then it has no time; then it has done it.
         let (server, asked) = fake::server(&[DONE, "", BUSY, DONE]);
         assert!(server.get("/v1/token").is_ok());
         let key = [("idempotency-key", "once")];
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn what_may_have_been_done_and_cannot_be_done_twice_is_not_asked_again() {
-        // Asked again, it would be done.
+        // A second request would be done.
         let (server, _) = fake::server(&[DONE, "", DONE]);
         assert!(server.get("/v1/token").is_ok());
         let failure = server.post("/v1/runs/run_1/resume", &[], "{}", Again::No).err();

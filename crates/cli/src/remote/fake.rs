@@ -8,7 +8,7 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-/// A client of a server that gives these answers, byte for byte; and what was asked of it, heads and bodies.
+/// A client of a server that gives these answers, byte for byte; and the requests that it got, heads and bodies.
 pub(crate) fn server(answers: &'static [&'static str]) -> (Server, JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

@@ -32,7 +32,7 @@ struct About {
     interrupt: Option<InterruptId>,
 }
 
-/// Every question once when it is asked (those open now at once), and once when it is closed; until Ctrl-C.
+/// Prints every question when it opens (those open now at once) and again when it is closed, until Ctrl-C.
 pub(crate) fn follow(remote: &Remote, run: Option<&str>) -> Result<u8, Failure> {
     let run = run.map(|run| remote.run_named(run)).transpose()?;
     let reader = remote.mirror()?.reader()?;

@@ -1,4 +1,4 @@
-//! `logs` at a server: outputs are asked for in pieces, from where the last one ended.
+//! `logs` at a server: outputs are requested in pieces, from where the last one ended.
 
 use super::{
     Remote,
@@ -67,7 +67,7 @@ impl Output for OneLog {
         }
         // Something between that does not know ranges has sent it from its beginning.
         if from > 0 && reply.status == 200 {
-            let detail = format!("{} sends all of a log where a part was asked for", self.path);
+            let detail = format!("{} sends all of a log where a part was requested", self.path);
             return Err(Failure::new(Code::ServerNotUnderstood, detail)
                 .hint("what stands between here and the server has to pass the header Range on"));
         }

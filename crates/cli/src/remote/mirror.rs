@@ -1,7 +1,7 @@
 //! The runs that a command looks at, brought here: a store of its own that lasts as long as the command.
 //!
 //! Its rows are folded from the events by the same code as those of the server's store, so that whatever reads a store
-//! reads these runs as they are there. Nobody else can read it, and nothing of it is left; what a process leaves that is
+//! reads these runs as they are there. No other user can read it, and nothing of it is left; what a process leaves that is
 //! killed, the next one removes ([`folder`]).
 
 mod folder;
@@ -19,7 +19,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// The folder of this process, for whoever ends the process without going back through everybody.
+/// The folder of this process, for code that ends the process at once.
 static FOLDER: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 /// See the module.
@@ -96,9 +96,9 @@ impl Mirror {
     }
 }
 
-/// Removes what was brought. For whoever ends the process in the middle of something.
+/// Removes what was brought. For code that ends the process in the middle of its work.
 pub(crate) fn forget() {
-    // A signal is obeyed on a thread of its own: nobody holds this for longer than a moment.
+    // A signal is obeyed on a thread of its own: this is held for a moment only.
     if let Some(folder) = FOLDER.lock().unwrap_or_else(PoisonError::into_inner).take() {
         folder::remove(&folder);
     }

@@ -1,7 +1,7 @@
 //! Which run or question at the server is meant: an id, or a unique beginning or end of one, as it is locally.
 //!
-//! A whole id is asked for at once. Everything else is looked for in the lists, newest runs first, and only so far: of a part
-//! of an id it could otherwise not be said that it is unique.
+//! A whole id is requested at once. Everything else is looked for in the lists, newest runs first, and only so far: of a part
+//! of an id it would otherwise not be known that it is unique.
 
 use super::{
     Remote,

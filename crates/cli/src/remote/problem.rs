@@ -1,5 +1,5 @@
-//! What the server did not do, as a command says it: the code, the words and the hint are the server's, the exit code is the
-//! one that the same refusal has here.
+//! A refusal of the server as a failure of the command: the code, the message and the hint are the server's, the exit code is
+//! the one that the same refusal has here.
 
 use crate::process::failure::{BAD_INPUT, Failure, FailureCode, MACHINE, REFUSED};
 use envoi_contract::code::Code;

@@ -21,7 +21,7 @@ use envoi_kernel::{
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// Events that are asked for at a time: as many as the server gives.
+/// Events of one request: as many as the server gives.
 const PAGE: u32 = 200;
 /// Larger files are not brought to be shown.
 const MAX_SHOWN_BYTES: u64 = 16 * 1024 * 1024;

@@ -1,4 +1,4 @@
-//! What a command asks of the engine, as the server is asked for it.
+//! The requests of a command to the engine, as requests to the server.
 
 use super::call::{Again, segment};
 use crate::process::{environment, failure::Failure};

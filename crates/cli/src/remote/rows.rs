@@ -143,7 +143,7 @@ fn run_row(run: Run) -> Result<RunRow, Failure> {
         "cancelled" => Some(EndStatus::Cancelled),
         other => return Err(not_understood(format_args!("`{other}` is not a status"))),
     };
-    // All that is not said is which timers are set: a run that goes on by itself, and nothing of it is live, has one.
+    // The row does not say which timers are set: a run that goes on by itself, and nothing of it is live, has one.
     let has_timer = run.status == "running" && run.live_attempts == 0 && run.open_questions > 0;
     Ok(RunRow {
         run: run.run,

@@ -75,6 +75,6 @@ pub(crate) fn cancel(remote: &Remote, run: &str) -> Result<u8, Failure> {
     let mut attended = Attended::new(remote, &run)?;
     let mut printer = Printer::new(run.clone(), remote.json).quiet();
     let mut conversation = Conversation::none(run);
-    // The command did what it was asked: the run's own code is for those who run it.
+    // The run is cancelled, so the command succeeded. The run's own exit code is for commands that follow it.
     attended.ask(request, &mut printer, &mut conversation).map(|_| 0)
 }

@@ -1,7 +1,7 @@
 //! `run` and `fork` at a server: a flow file, which is registered if it is not known there and the token may, a flow that is,
 //! or a run that another one begins with.
 //!
-//! An interrupted start is safe: it has a key, and whoever asks again with it gets the run of the first time.
+//! An interrupted start is safe: it has a key, and a second request with it gets the run of the first one.
 
 use super::{
     Remote,
@@ -165,7 +165,7 @@ fn files(loaded: &Loaded, path: &Path, text: String) -> String {
     Value::Object(Object::from([("flow", Value::from(name)), ("files", Value::Object(files))])).compact()
 }
 
-/// How a new run uses its workspace, and what is said yes to.
+/// How a new run uses its workspace, and what is approved in advance.
 fn how(body: &mut Object, (copy, share): (bool, bool), steps: &[String]) -> Result<(), Failure> {
     let workspace = match (copy, share) {
         (true, _) => "copy",

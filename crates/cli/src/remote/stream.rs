@@ -1,6 +1,6 @@
-//! A stream of events, without end: what breaks off is asked for again from the last event that was heard.
+//! A stream of events, without end: a stream that breaks off is requested again from the last event that arrived.
 //!
-//! Each event is told once, in order, whatever happens to the connection or the server. An event counts as heard when it is
+//! Each event is handed over once, in order, whatever happens to the connection or the server. An event counts as arrived when it is
 //! whole.
 
 use super::call::{Ask, PATIENCE, Server, first_pause, longer, retry_after, whole};
@@ -23,12 +23,12 @@ pub(crate) struct SseEvent {
 /// Hands each event over until the server says that there will be no more.
 ///
 /// # Errors
-/// What the server refuses, what `told` fails with, and that the server was not there for longer than it is waited for.
+/// What the server refuses, what `take` fails with, and that the server was not there for longer than it is waited for.
 pub(crate) fn follow(
     server: &Server,
     path: &str,
     mut last: Option<String>,
-    mut told: impl FnMut(SseEvent) -> Result<(), Failure>,
+    mut take: impl FnMut(SseEvent) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let (mut until, mut pause) = (Instant::now() + PATIENCE, first_pause());
     loop {
@@ -45,7 +45,7 @@ pub(crate) fn follow(
                     let mut events = Events::of(response.into_body().into_reader());
                     for event in events.by_ref() {
                         last = Some(event.id.clone());
-                        told(event)?;
+                        take(event)?;
                     }
                     if events.lived {
                         (until, pause) = (Instant::now() + PATIENCE, first_pause());

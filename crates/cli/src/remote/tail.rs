@@ -24,18 +24,18 @@ pub(crate) struct Tail {
     heard: mpsc::Receiver<RunUpdate>,
 }
 
-/// What is heard of a run.
+/// An update of a run.
 pub(crate) enum RunUpdate {
     /// Something happened; it is in the mirror.
     Record(Box<Record>),
     /// The run is over, and that was all.
     Over,
-    /// Nothing more can be heard.
+    /// No more updates can come.
     Lost(Failure),
 }
 
 impl Tail {
-    /// Hears of the events of `run`, which was begun, from this one on.
+    /// Takes the events of `run`, which was begun, from this one on.
     pub(crate) fn of(remote: &Remote, run: &RunId, from: Seq) -> Result<Self, Failure> {
         let (tell, heard) = mpsc::channel();
         let (server, mirror, run) = (remote.server.clone(), Arc::clone(remote.mirror()?), run.clone());
@@ -45,7 +45,7 @@ impl Tail {
             let over = stream::follow(&server, &path, last, |told| {
                 let record: Record = read(told.data.as_bytes())?;
                 mirror.take(&run, core::slice::from_ref(&record))?;
-                // Nobody listens any more when the command is done; then the process is, too.
+                // The receiver is gone when the command is done; then the process ends, too.
                 drop(tell.send(RunUpdate::Record(Box::new(record))));
                 Ok(())
             });
@@ -58,7 +58,7 @@ impl Tail {
         Ok(Self { heard })
     }
 
-    /// What is heard next; `None` if nothing is heard for so long.
+    /// The next update; `None` if none comes for so long.
     pub(crate) fn next_within(&self, longest: Duration) -> Option<RunUpdate> {
         match self.heard.recv_timeout(longest) {
             Ok(heard) => Some(heard),
@@ -69,7 +69,7 @@ impl Tail {
         }
     }
 
-    /// What has been heard and not been asked for.
+    /// The updates that have arrived and were not taken yet.
     pub(crate) fn ready(&self) -> Option<RunUpdate> {
         self.heard.try_recv().ok()
     }

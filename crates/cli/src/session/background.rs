@@ -22,12 +22,12 @@ use std::{
 
 /// How long a new engine may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long an engine that nobody asks anything stays up.
+/// How long an engine without requests stays up.
 const UNASKED: Duration = Duration::from_secs(10);
 
 /// Hands `request` to an engine in the background, starting one if there is none; returns when the run is accepted.
 pub(crate) fn detach(store: &Arc<Store>, request: &Request, jobs: Option<usize>) -> Result<RunId, Failure> {
-    // An engine in the background could tell nobody what is wrong with it.
+    // An engine in the background has no terminal for an error message.
     config::load(store.layout())?;
     let until = Instant::now() + PATIENCE;
     let mut started = false;
@@ -54,14 +54,14 @@ pub(crate) fn detach(store: &Arc<Store>, request: &Request, jobs: Option<usize>)
         .hint(format!("see {}", log.display())))
 }
 
-/// Says which run was accepted.
+/// Prints which run was accepted.
 pub(crate) fn print_run(run: &RunId, json: bool) -> Result<u8, Failure> {
     let text = if json { serde_json::json!({"run": run.as_str()}).to_string() } else { run.to_string() };
     output::data(&(text + "\n")).map(|()| 0)
 }
 
 fn hand_over(socket: &std::path::Path, request: &Request) -> Result<Option<RunId>, Failure> {
-    // Nothing is asked of an engine that does not answer: it could do it later, when nobody expects it any more.
+    // An engine that does not answer gets no request: it could do it later, when no command expects it any more.
     if !Client::answers(socket, PING_PATIENCE) {
         return Ok(None);
     }
@@ -72,7 +72,7 @@ fn hand_over(socket: &std::path::Path, request: &Request) -> Result<Option<RunId
             outcome = Ok(Some(run));
             false
         }
-        // A run that rests with its first commit is heard of before it is said to be accepted.
+        // A run that rests with its first commit may report that before it reports that it is accepted.
         Response::Rest { .. } => {
             outcome = Ok(request.run().cloned());
             false

@@ -13,7 +13,7 @@ pub(crate) fn caller(reader: &Reader, run: &RunId) -> Result<CallerWire, Failure
     Ok(environment::caller(run.flow(), Path::new(&source).parent().unwrap_or(Path::new("/"))))
 }
 
-/// As [`caller`]. Of a run that cannot be read nothing is known: the engine says so, and sets it aside.
+/// As [`caller`]. A run that cannot be read gets an empty environment: the engine reports it, and sets it aside.
 pub(crate) fn caller_or_none(reader: &Reader, run: &RunId) -> CallerWire {
     caller(reader, run).unwrap_or_default()
 }

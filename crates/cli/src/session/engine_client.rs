@@ -1,4 +1,4 @@
-//! How a command gets an engine: by being it, or by handing its run to the one that is.
+//! How a command gets an engine: it becomes the engine, or hands its run to the one that is at work.
 //!
 //! A held lock whose socket does not answer is tried again, lock first, for two seconds: a child between fork and exec
 //! holds it for a moment, and an engine that is just closing gives it back. If the engine goes away while it is followed,
@@ -35,13 +35,13 @@ use std::{
 
 /// How long a held lock without an answer is tried again.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long an engine may take to say that it is there. One that is stopped still has its socket.
+/// How long an engine may take to answer a ping. One that is stopped still has its socket.
 pub(crate) const PING_PATIENCE: Duration = Duration::from_secs(2);
 /// What the collector of spans gets to take the last ones.
 pub(crate) const LAST_SPANS: Duration = Duration::from_secs(3);
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Makes the request of whoever is the engine, tells `narrator` what is heard, and returns the exit code.
+/// Sends the request to the engine, prints what it answers, and returns the exit code.
 pub(crate) fn ask(
     store: &Arc<Store>,
     request: Request,
@@ -77,7 +77,7 @@ pub(crate) fn ask(
         match outcome {
             Ok(code) => return Ok(code),
             Err(HandOver::Again) => {}
-            // An engine that went away may have done what was asked of it before it could say so.
+            // An engine that went away may have done the request before it could answer.
             Err(HandOver::Failed(failure))
                 if asked_before && failure.exit_code == REFUSED && was_done(&request) =>
             {
@@ -85,7 +85,7 @@ pub(crate) fn ask(
                 request = go_on_with(request);
             }
             Err(HandOver::Failed(failure)) => return Err(failure),
-            // Nobody waits for what follows from it.
+            // The command does not wait for what follows.
             Err(HandOver::Gone { accepted: true }) if is_enough(&request) => return Ok(0),
             Err(HandOver::Gone { accepted: true }) => {
                 request = go_on_with(request);
@@ -94,7 +94,7 @@ pub(crate) fn ask(
             Err(HandOver::Gone { accepted: false }) if Instant::now() > until => {
                 return Err(unreachable(holder.as_ref()));
             }
-            // It may have gone between its commit and its answer: who is asked next finds the run begun, and goes on.
+            // It may have gone between its commit and its answer: the next engine finds that the run has begun, and goes on.
             Err(HandOver::Gone { accepted: false }) => {
                 asked_before = true;
                 thread::sleep(PAUSE);
@@ -147,8 +147,8 @@ fn go_on_with(request: Request) -> Request {
     Request::Resume(Box::new(ResumeRequest::follow(run, by, caller)))
 }
 
-/// A decision that has an id is taken once, however often it is asked for because no reply came. A step that has called this
-/// command waits for the run, and is named.
+/// Gives a decision an id, so that it is taken once even if it is sent again because no reply came. Names the step that called
+/// this command and waits for the run.
 pub(crate) fn identified(mut request: Request) -> Request {
     if let Some(caller) = request.caller_mut() {
         caller.within = environment::within();
@@ -165,7 +165,7 @@ pub(crate) fn identified(mut request: Request) -> Request {
 }
 
 /// Whether a request that is refused the second time was done the first time. An answer, or a decision, may have been made
-/// by somebody else meanwhile: the engine knows its own by their ids, and a refusal is one.
+/// by another person meanwhile: the engine knows its own by their ids, and a refusal is one.
 fn was_done(request: &Request) -> bool {
     match request {
         // The engine knows a run that it has begun, and follows it.
@@ -185,7 +185,7 @@ enum HandOver {
         accepted: bool,
     },
     Failed(Failure),
-    /// The person at the terminal has said something; the request is now another one.
+    /// The person at the terminal has answered; the request is now another one.
     Again,
 }
 
@@ -194,7 +194,7 @@ fn hand_over(holder: Option<&Holder>, request: &Request, printer: &mut Printer) 
     let Some(holder) = holder.filter(|holder| !holder.socket.as_os_str().is_empty()) else {
         return Err(gone);
     };
-    // Nothing is asked of an engine that does not answer: it could do it later, when nobody expects it any more.
+    // An engine that does not answer gets no request: it could do it later, when no command expects it any more.
     if !Client::answers(&holder.socket, PING_PATIENCE) {
         return Err(gone);
     }
@@ -217,7 +217,7 @@ fn hand_over(holder: Option<&Holder>, request: &Request, printer: &mut Printer) 
     }
 }
 
-/// Tells what is heard; what ends it, for a last response.
+/// Prints a response; returns the end, if it is the last one.
 fn on_response(response: Response, printer: &mut Printer) -> Option<End> {
     match response {
         Response::Accepted { .. } => printer.accepted(),
@@ -310,8 +310,8 @@ pub(crate) fn stopped_by(error: &envoi_engine::EngineError) -> Failure {
     Failure::store(error)
 }
 
-/// Comes up as the engine, with what the store's configuration says. An engine that was stopped within a transaction keeps the database busy: it is killed, which is
-/// always safe, because it could not commit any more and supervisors go on.
+/// Comes up as the engine, with the configuration of the store. An engine that was stopped within a transaction keeps the
+/// database busy: it is killed. That is always safe, because it could not commit any more and supervisors go on.
 pub(crate) fn start(
     store: &Arc<Store>,
     lease: Lease,
@@ -346,7 +346,7 @@ pub(crate) fn start(
     Ok((host, telemetry))
 }
 
-/// How others are told: whom the configuration names, and what this environment has for it.
+/// How notices are sent: the targets of the configuration, and their variables of this environment.
 fn notices(configured: &Config) -> Notices {
     Notices {
         targets: configured.notify.clone(),
@@ -370,7 +370,7 @@ fn kill(store: &Path, pid: u32) {
     }
 }
 
-/// Says so if somebody was to be told of this run and has not been.
+/// Prints how many notices of this run are not delivered.
 fn note_undelivered(store: &Arc<Store>, run: Option<&RunId>, printer: &mut Printer) {
     let Some(run) = run else { return };
     let rows = store.reader().and_then(|reader| reader.deliveries(run)).unwrap_or_default();
@@ -387,8 +387,7 @@ fn wait_for_others(store: &Arc<Store>, own: Option<&RunId>, printer: &mut Printe
     let others =
         rows.unwrap_or_default().iter().filter(|row| row.live_attempts > 0 && Some(&row.run) != own).count();
     if others > 0 {
-        printer.note(&format!(
-            "{others} other runs of this store may have live attempts; waiting for those of this engine"
-        ));
+        let runs = if others == 1 { "another run" } else { &format!("{others} other runs") };
+        printer.note(&format!("waiting for the steps of this engine: {runs} of this store may still be running"));
     }
 }

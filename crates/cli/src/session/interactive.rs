@@ -1,8 +1,8 @@
-//! The conversation of a command with the person at its terminal: whenever the run waits, its question is asked in place.
+//! The conversation of a command with the person at its terminal: whenever the run waits, its question is put in place.
 //!
-//! Owns when a person is asked and what is done with what they say. While they think, the question may be answered from
-//! elsewhere, or lapse: that is looked for all the time, and ends the asking. Nobody is asked where stdin or stderr is no
-//! terminal.
+//! Owns when a question is put and what is done with the answer. While the person thinks, the question may be answered from
+//! elsewhere, or lapse: the journal is read all the time, and that ends the conversation. Where stdin or stderr is no terminal,
+//! no question is put.
 
 use crate::{
     process::{
@@ -42,35 +42,35 @@ const WAITS: u8 = 3;
 pub(crate) struct Conversation {
     run: RunId,
     possible: bool,
-    /// Whether anything has been asked yet.
+    /// Whether a question has been put yet.
     asked: bool,
     by: Principal,
 }
 
 impl Conversation {
-    /// With whoever is at the terminal, if there is one and data does not go there as JSON.
+    /// With the person at the terminal, if there is a terminal and data does not go there as JSON.
     pub(crate) fn new(run: RunId, json: bool) -> Self {
         let possible = !json && io::stdin().is_terminal() && io::stderr().is_terminal();
         Self { run, possible, asked: false, by: environment::principal() }
     }
 
-    /// Whether there is somebody.
+    /// Whether a person is at the terminal.
     pub(crate) fn is_possible(&self) -> bool {
         self.possible
     }
 
-    /// With nobody.
+    /// Without a person.
     pub(crate) fn none(run: RunId) -> Self {
         Self { run, possible: false, asked: false, by: environment::principal() }
     }
 
-    /// Whoever is at the terminal is known by this name.
+    /// The person at the terminal answers under this name.
     pub(crate) fn with(self, by: &Principal) -> Self {
         Self { by: by.clone(), ..self }
     }
 
-    /// What is to be asked of the engine next, after a request has come to its end; `None` when nobody waits for a person,
-    /// or the person leaves it so. A refusal of what was said here is told, and the question asked again.
+    /// The next request, after one has come to its end; `None` if no question is open, or the person leaves it open. A refusal of
+    /// an answer that was given here is printed, and the question is put again.
     pub(crate) fn after(
         &mut self,
         store: &Store,
@@ -92,7 +92,7 @@ impl Conversation {
         printer.aside(|| {
             let refused = matches!(end, End::Refused(_));
             match self.next(store, refused)? {
-                // There is nothing left to be asked: how the run stands is what matters now.
+                // No question is left: how the run stands is what matters now.
                 Next::Followed(request) => Ok(Some(request)),
                 Next::Nothing => Ok(None),
                 Next::Ask(raised) => {
@@ -129,7 +129,7 @@ impl Conversation {
         Ok(Next::Nothing)
     }
 
-    /// To hear how the run goes on.
+    /// A request that follows the run.
     fn follow(&self, reader: &Reader) -> Result<Request, Failure> {
         let caller = caller::caller(reader, &self.run)?;
         let request = ResumeRequest::follow(self.run.clone(), self.by.clone(), caller);
@@ -174,7 +174,7 @@ impl Conversation {
 
 /// What is to be done about the questions of a run.
 enum Next {
-    /// This one is asked.
+    /// This one is put to the person.
     Ask(Box<InterruptRaised>),
     /// None is open: the run is followed.
     Followed(Request),

@@ -1,4 +1,5 @@
-//! Models of the configuration, with the keys that this environment has for them, and what commands are told of the bridge.
+//! Models of the configuration, with the keys that this environment has for them, and the variables by which commands find the
+//! bridge.
 
 use crate::process::{environment, failure::Failure, messages};
 use envoi_engine::{PerAttempt, Variable};
@@ -12,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-/// What the server needs to know. A provider whose key cannot be had is not there, and that is said.
+/// What the server needs to know. A provider without a key is left out, with a message.
 pub(crate) fn offered(configured: configured::Models, folder: &Path) -> Models {
     let configured::Models { default, providers, offer } = configured;
     let providers = providers.into_iter().filter_map(|(name, provider)| {
@@ -69,7 +70,7 @@ pub(crate) fn place(public: Option<&str>, address: SocketAddr, encrypted: bool) 
     public.map_or_else(|| format!("{scheme}://{}", reachable(address)), str::to_owned)
 }
 
-/// What commands are told: where the bridge of the server at this place is, and a token that is theirs alone.
+/// The variables of commands: where the bridge of the server at this place is, and a token that is theirs alone.
 pub(crate) fn per_attempt(tokens: Option<&AttemptTokens>, place: &str) -> PerAttempt {
     let Some(tokens) = tokens.cloned() else { return PerAttempt::default() };
     let url = format!("{place}/api/llm-bridge");

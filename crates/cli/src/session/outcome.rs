@@ -6,7 +6,7 @@ use crate::{
 };
 use envoi_engine::protocol::Standing;
 
-/// The end of what is heard of a request.
+/// How a request ended.
 pub(crate) enum End {
     /// The run has come to rest.
     Rest(Standing),
@@ -14,12 +14,12 @@ pub(crate) enum End {
     Refused(Failure),
     /// The engine has stopped.
     Stopped,
-    /// There was nothing to be heard.
+    /// The engine sent nothing more.
     Silence,
 }
 
 impl End {
-    /// Says how the run stands; what the command exits with.
+    /// Prints how the run stands and returns the exit code of the command.
     pub(crate) fn report(self, printer: &mut Printer) -> Result<u8, Failure> {
         match self {
             Self::Rest(standing) => {

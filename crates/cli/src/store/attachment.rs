@@ -1,7 +1,7 @@
 //! Files that come with an answer: stored by their digest, named by contract 5's reference.
 //!
-//! A file is in the store, whole, before the answer that names it is asked for. One whose answer is refused stays there
-//! and is in nobody's way.
+//! A file is in the store, whole, before the answer that names it is sent. The file of an answer that is refused stays there
+//! and does no harm.
 
 use crate::process::failure::Failure;
 use envoi_contract::{
@@ -60,7 +60,7 @@ fn unusable(path: &Path, reason: &str) -> Failure {
 /// The file, to be brought elsewhere, and its media type.
 pub(crate) fn opened(path: &Path) -> Result<(File, String), Failure> {
     let bad = |error: std::io::Error| unusable(path, &error.to_string());
-    // Looked at first: to open a pipe may wait for whoever writes to it.
+    // Looked at first: to open a pipe may wait for its writer.
     if !fs::metadata(path).map_err(bad)?.is_file() {
         return Err(unusable(path, "it is not a file"));
     }

@@ -38,7 +38,7 @@ pub(crate) fn load(layout: &Layout) -> Result<Config, Failure> {
 }
 
 /// The text, if there is one. What is no plain file is not opened for longer than it takes to see that: a pipe would hold
-/// up every engine until somebody writes to it, and a device may never end.
+/// up every engine until another process writes to it, and a device may never end.
 fn read(path: &Path) -> io::Result<Option<String>> {
     let opened = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path);
     let mut file = match opened {

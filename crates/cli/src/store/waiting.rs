@@ -1,5 +1,5 @@
-//! Waiting for a process that keeps the store locked (a backup, a database shell), as an engine at work does: without end, said
-//! ever more seldom, and ended by Ctrl-C.
+//! Waiting for a process that keeps the store locked (a backup, a database shell), as an engine at work does: without end, with
+//! messages that become rarer, until Ctrl-C.
 //!
 //! Owns the wait of commands that write and are no engine. What the engine waits for is `envoi-engine`'s.
 

@@ -1,7 +1,7 @@
 //! Text in the columns of a terminal: what may be shown of it, how wide it is, and where it is cut.
 //!
 //! Nothing that comes from a command, a flow file or a person reaches a terminal but through [`shown`]: a terminal obeys
-//! escape sequences, and some characters that nobody sees turn the order of the others around.
+//! escape sequences, and some invisible characters reverse the order of the others.
 
 use envoi_step::without_escapes;
 use unicode_width::UnicodeWidthChar as _;

@@ -9,7 +9,7 @@ use std::{collections::HashMap, ops::Range};
 /// Lines around a change, as everybody's diff has them.
 const CONTEXT_LINES: usize = 3;
 
-/// Texts beyond either are not compared line by line: nobody reads the result, and it can take seconds.
+/// Texts beyond either are not compared line by line: the result is too long to read, and it can take seconds.
 const MOST_BYTES: usize = 512 * 1024;
 const MOST_LINES: usize = 20_000;
 

@@ -39,7 +39,7 @@ pub(crate) fn how_to_answer(run: &RunId, raised: &InterruptRaised, is_alone: boo
     }
 }
 
-/// What is said of an event for good, also where a picture shows the rest: what a person did, and warnings.
+/// The lines that an event leaves for good, also above a picture: what a person did, and warnings.
 pub(crate) fn remarks(event: &Event) -> Vec<String> {
     match event {
         Event::AttemptSettled(settled) => {

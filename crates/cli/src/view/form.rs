@@ -1,4 +1,4 @@
-//! The form of a question: from options of a command line, or asked field by field.
+//! The form of a question: from options of a command line, or field by field on a terminal.
 
 use crate::process::failure::Failure;
 use envoi_contract::{
@@ -52,7 +52,7 @@ fn members(schema: &Value, given: &[String]) -> Result<Object, Failure> {
     Ok(members)
 }
 
-/// Asks every field until it fits, in the order of the schema. `None` when the input ends first: nothing was answered.
+/// Reads every field until it fits, in the order of the schema. `None` when the input ends first: nothing was answered.
 pub(crate) fn ask(
     schema: &Value,
     input: &mut dyn BufRead,

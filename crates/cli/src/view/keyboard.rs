@@ -14,8 +14,8 @@ use std::{
 
 /// How often the journal is looked at while a person thinks.
 const EVERY: Duration = Duration::from_millis(250);
-/// Lines of the terminal; they end when the question is closed meanwhile. Dropped, nothing of them is left for whoever reads
-/// next: another question, or a shell.
+/// Lines of the terminal; they end when the question is closed meanwhile. When it is dropped, it discards the rest, so that
+/// the next reader (another question, or a shell) does not get it.
 pub(crate) struct Keyboard<'a> {
     lines: BufReader<Attentive<'a>>,
 }
@@ -26,7 +26,7 @@ impl<'a> Keyboard<'a> {
         Self { lines: BufReader::new(Attentive { reader, run, asked }) }
     }
 
-    /// From here on a line is an answer: what came before was typed by somebody who had not seen the question.
+    /// From here on a line is an answer: what came before was typed before the question was shown.
     pub(crate) fn begin(&mut self) {
         let held = self.lines.buffer().len();
         self.lines.consume(held);

@@ -1,7 +1,7 @@
 //! The live view: a run on a terminal, as a picture that is redrawn in place.
 //!
 //! [`model`] is what is known of a run, [`frame`] its picture, [`screen`] how that gets onto the terminal; all three do
-//! without a clock. Here they are put to work: records come from whoever follows the run, a thread of its own looks ten
+//! without a clock. Here they are put to work: records come from the follower of the run, a thread of its own looks ten
 //! times a second at the clock, the terminal's size and the ends of the outputs. What one of these cannot do is never a
 //! run's failure: nothing here returns an error.
 
@@ -61,7 +61,7 @@ pub(crate) struct Live {
 struct Painter {
     subject: Subject,
     canvas: Canvas,
-    /// Nothing is drawn for now: the terminal is somebody else's.
+    /// Nothing is drawn for now: other code uses the terminal.
     aside: bool,
     /// Nothing is drawn any more.
     closed: bool,
@@ -133,7 +133,7 @@ impl Live {
         });
     }
 
-    /// Leaves the terminal to `work`, such as a question that is asked there: the picture stays as it is, and a new one
+    /// Leaves the terminal to `work`, such as a question: the picture stays as it is, and a new one
     /// begins below what `work` has written.
     pub(crate) fn aside<T>(&self, work: impl FnOnce() -> T) -> T {
         let hand = |aside: bool| {
@@ -214,7 +214,7 @@ impl Painter {
         self.canvas.draw(&lines, columns);
     }
 
-    /// Takes what the journal has and nobody has told of: while the terminal was somebody else's, nobody followed the run.
+    /// Takes the records that are in the journal and not in the view: while the view was aside, no records came.
     fn catch_up(&mut self) {
         if self.closed {
             return;
@@ -226,7 +226,7 @@ impl Painter {
         }
     }
 
-    /// What is said when the run has come to rest.
+    /// The lines for a run that has come to rest.
     fn ending(&self, reason: Option<&str>) -> String {
         let Terminal { charset, colour, .. } = self.canvas.terminal;
         let here = std::env::current_dir().unwrap_or_default();

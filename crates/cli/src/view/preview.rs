@@ -1,4 +1,4 @@
-//! What each possible answer would lead to: the run is asked, and nothing is committed.
+//! What each possible answer would lead to. The run decides it as for a real answer, and nothing is committed.
 
 use envoi_contract::{
     handoff::Status,
@@ -18,7 +18,7 @@ pub(crate) fn choices(run: &Run, raised: &InterruptRaised, by: &Principal) -> Ve
     run.accepts(raised).into_iter().map(told).collect()
 }
 
-/// Why this person is not asked: the question is for others, or they have said their part.
+/// Why this person may not answer: the question is for others, or they have answered already.
 pub(crate) fn not_for(run: &Run, raised: &InterruptRaised, by: &Principal) -> Option<String> {
     let refused = |choice| tried(run, raised, choice, by).err();
     run.accepts(raised).into_iter().filter_map(refused).find_map(|refusal| match refusal {
@@ -27,7 +27,7 @@ pub(crate) fn not_for(run: &Run, raised: &InterruptRaised, by: &Principal) -> Op
     })
 }
 
-/// What happens when nobody answers.
+/// What happens when no answer comes.
 pub(crate) fn silence(run: &Run, raised: &InterruptRaised) -> Option<String> {
     let at = raised.expires_at?;
     let expire = Input::Expire { interrupt: raised.interrupt.clone(), slot: None };
@@ -163,7 +163,7 @@ fn beside_others(done: Done, records: &[Record]) -> Option<String> {
     }
 }
 
-/// Whether somebody else is asked there.
+/// Whether the step asks another person.
 fn title(flow: &Flow, step: &StepId) -> &'static str {
     if flow.step(step).is_some_and(|step| step.asks().is_some()) { ", which asks" } else { "" }
 }

@@ -24,9 +24,9 @@ pub(crate) struct Printer {
     json: bool,
     quiet: bool,
     live: Option<Live>,
-    /// Questions are asked on this terminal.
+    /// Questions are put on this terminal.
     asks_in_place: bool,
-    /// What comes first was lived by another run, and is not told again.
+    /// The first events are those of another run, and are not printed again.
     lived: bool,
     /// Whether the run has been named yet.
     named: bool,
@@ -54,7 +54,7 @@ impl Printer {
         }
     }
 
-    /// The run is a fork: what it takes over is only shown, and not told.
+    /// The run is a fork: the events that it takes over are shown in the picture, and not printed.
     pub(crate) fn forks(mut self) -> Self {
         self.lived = true;
         self
@@ -76,7 +76,7 @@ impl Printer {
         messages::say(text);
     }
 
-    /// The run is begun or found: its name is the first thing said.
+    /// The run is begun or found: its name is printed first.
     pub(crate) fn accepted(&mut self) {
         // It comes after what was lived, or instead of it.
         self.lived = false;
@@ -115,13 +115,13 @@ impl Printer {
         }
     }
 
-    /// How a person could answer from elsewhere is not said where the question is asked in place.
+    /// Where the question is put in place, nothing says how to answer it from elsewhere.
     pub(crate) fn asks_in_place(mut self, it_does: bool) -> Self {
         self.asks_in_place = it_does;
         self
     }
 
-    /// These questions are open, and nobody is asked here: those that have not been shown are, and several are counted.
+    /// These questions are open, and this terminal does not put them. Prints those that were not shown yet, and how many are open.
     pub(crate) fn waits(&mut self, open: &[&InterruptRaised]) {
         if self.json || self.quiet || self.live.is_some() {
             return;
@@ -177,7 +177,7 @@ fn question(run: &RunId, raised: &InterruptRaised, is_alone: bool) -> String {
 }
 
 impl Printer {
-    /// What is said of an event in lines.
+    /// The lines for an event.
     pub(crate) fn lines(&mut self, record: &Record) -> Vec<String> {
         remarks(&record.event).into_iter().chain(self.line(record)).collect()
     }

@@ -1,6 +1,6 @@
-//! A question asked in place, on a terminal: what there is to know, what each answer leads to, and the answer, line by line.
+//! A question put in place, on a terminal: what there is to know, what each answer leads to, and the answer, line by line.
 //!
-//! Owns the words and the order of the asking; where the lines come from and go to are arguments. It decides nothing: what
+//! Owns the words and their order; where the lines come from and go to are arguments. It decides nothing: what
 //! it returns is an answer like any other, and may be refused like any other.
 
 use crate::view::{form, preview};
@@ -14,7 +14,7 @@ use envoi_kernel::{
 };
 use std::io::{self, BufRead, Write};
 
-/// What came of asking.
+/// What the person answered.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Reply {
     /// An answer.
@@ -39,7 +39,7 @@ pub(crate) fn put(choices: &Choices, output: &mut dyn Write) -> io::Result<()> {
     writeln!(output, "  show     shows all there is to know; later leaves the question open")
 }
 
-/// Reads what is said to a question that has been put.
+/// Reads the answer to a question that has been put.
 pub(crate) fn ask(
     run: &Run,
     raised: &InterruptRaised,

@@ -291,7 +291,7 @@ impl Question {
         matches!(&record.event, Event::InterruptRaised(raised) if raised.interrupt == self.row.interrupt)
     }
 
-    /// What the run had changed when it asked.
+    /// What the run had changed when the question opened.
     fn changed(&self, reader: &Reader) -> Vec<Changed> {
         let mut all: BTreeMap<String, Changed> = BTreeMap::new();
         for record in self.records.iter().take_while(|record| !self.is_this(record)) {
@@ -308,7 +308,7 @@ impl Question {
                 known.after.clone_from(&file.blob);
             }
         }
-        // Put again: what is asked about is what lay in the workspace then.
+        // The question is open again: it is about the files that lay in the workspace then.
         for found in self.raised.iter().flat_map(|raised| &raised.found) {
             if let Some(known) = all.get_mut(&found.path) {
                 known.after = found.digest.map(|digest| Blob { digest, size: 0 });

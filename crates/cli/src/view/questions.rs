@@ -17,7 +17,7 @@ pub(crate) fn open(run: &Run) -> Vec<&InterruptRaised> {
     open
 }
 
-/// Open, but its time is over: nobody can answer it any more.
+/// Open, but its time is over: it cannot be answered any more.
 pub(crate) fn has_lapsed(row: &InboxRow, now: Timestamp) -> bool {
     row.state == InterruptState::Open && row.expires_at.is_some_and(|at| now >= at)
 }

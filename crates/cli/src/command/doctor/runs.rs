@@ -43,7 +43,7 @@ fn look_at(reader: &Reader, row: &RunRow, seen: &mut Seen) -> Result<(), ReadErr
     seen.events = seen.events.saturating_add(found.events);
     let wrong = match first_of(&found) {
         Some(wrong) => Some(wrong),
-        // What is wrong with its row is said with that it is set aside.
+        // The line that says that it is set aside also says what is wrong with its row.
         None if found.has_no_entry => None,
         None => load_run(reader, &row.run).err().map(|refused| refused.message),
     };

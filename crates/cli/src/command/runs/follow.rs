@@ -37,9 +37,9 @@ pub(crate) fn follow(home: &Home) -> Result<u8, Failure> {
 struct Followed {
     next: Seq,
     printer: Printer,
-    /// Its next events cannot be read, which has been said.
+    /// Its next events cannot be read, and a line said so.
     is_unreadable: bool,
-    /// Since when it is set aside, as was told.
+    /// Since when it is set aside, by the line that said so.
     aside: Option<Timestamp>,
 }
 
@@ -63,7 +63,7 @@ fn lines(reader: &Reader, json: bool) -> Result<u8, Failure> {
                     followed.is_unreadable = false;
                     records
                 }
-                // Trouble of this run alone: it is said once, and the others are followed.
+                // Trouble of this run alone: print it once, and follow the others.
                 Err(error @ (ReadError::Damaged { .. } | ReadError::Missing { .. })) => {
                     if !followed.is_unreadable {
                         output::data(&unreadable(run, &error, json))?;

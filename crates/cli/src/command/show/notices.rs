@@ -1,4 +1,4 @@
-//! Who was to be told of a run and has not been.
+//! The notices of a run that are not delivered.
 
 use envoi_journal::DeliveryRow;
 use serde_json::{Value, json};

@@ -50,7 +50,7 @@ pub(super) fn shown(reader: &Reader, row: &RunRow, reason: &str, json: bool) -> 
     Ok(diff::lines(&text))
 }
 
-/// A run that is known to be set aside is shown as that; one that nobody knew to be damaged is an error too.
+/// A run that is known to be set aside is shown as that; a run whose damage was unknown until now is an error too.
 pub(super) fn exit_code(row: &RunRow) -> u8 {
     if row.aside.is_some() { 0 } else { MACHINE }
 }

@@ -29,7 +29,7 @@ struct Seen<'r> {
     /// How many visits began before it.
     order: usize,
     attempts: u32,
-    /// When something of it was first heard of, and when its hand-off was written.
+    /// When its first event happened, and when its hand-off was written.
     began: Option<Timestamp>,
     ended: Option<Timestamp>,
     handoff: Option<&'r HandoffWritten>,

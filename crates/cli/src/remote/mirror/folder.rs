@@ -1,6 +1,6 @@
-//! A private folder that is there as long as its process: held by a lock in it, and swept by any later process once nobody holds it.
+//! A private folder that is there as long as its process: held by a lock in it, and swept by any later process once the lock is free.
 //!
-//! Whoever has the lock decides: its maker that the folder is in use, a sweeper that it goes. A sweeper takes the folder out of
+//! The holder of the lock decides: its maker that the folder is in use, a sweeper that it goes. A sweeper takes the folder out of
 //! its place, under the lock, before it removes anything, so that a maker between making and locking finds another file, or none,
 //! where its lock was, and makes another folder. Knows nothing of what lies in it.
 
@@ -24,7 +24,7 @@ const SWEPT: &str = "swept";
 /// A sweeper that came in between so often is no accident.
 const TRIES: usize = 16;
 
-/// See the module. Removed when nobody needs it any more.
+/// See the module. Removed when it is not needed any more.
 pub(super) struct Folder {
     path: PathBuf,
     _lock: File,
@@ -56,7 +56,7 @@ impl Drop for Folder {
     }
 }
 
-/// What cannot be removed can be read by nobody else, and lies where the machine clears up.
+/// What cannot be removed can be read by no other user, and lies where the machine clears up.
 pub(super) fn remove(folder: &Path) {
     fs::remove_dir_all(folder).unwrap_or_default();
 }
@@ -71,7 +71,7 @@ pub(super) fn sweep(parent: &Path) {
     }
 }
 
-/// A folder, rather than a link to one, that nobody else has put there.
+/// A folder, rather than a link to one, that no other user has put there.
 fn is_own(entry: &fs::DirEntry) -> bool {
     entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == getuid().as_raw())
 }
@@ -81,7 +81,7 @@ fn swept(folder: &Path) -> io::Result<()> {
     fs::remove_dir_all(aside)
 }
 
-/// Takes a folder that nobody holds out of its place, with all that is in it.
+/// Takes a folder whose lock is free out of its place, with all that is in it.
 fn set_aside(folder: &Path) -> io::Result<Option<(File, PathBuf)>> {
     let Some(lock) = hold(folder)? else { return Ok(None) };
     let aside = folder.with_extension(SWEPT);
@@ -89,7 +89,7 @@ fn set_aside(folder: &Path) -> io::Result<Option<(File, PathBuf)>> {
     Ok(Some((lock, aside)))
 }
 
-/// Takes the lock of a folder, if nobody has it and the folder is still in its place.
+/// Takes the lock of a folder, if it is free and the folder is still in its place.
 fn hold(folder: &Path) -> io::Result<Option<File>> {
     match open(folder) {
         Ok(file) => taken(file, folder),
@@ -181,7 +181,7 @@ mod tests {
         open(&folder).unwrap();
         assert!(taken(file, &folder).unwrap().is_none(), "a file of that name is not that file");
         sweep(place.path());
-        // Nothing is removed before nobody can come to it any more.
+        // Nothing is removed while another process can still reach it.
         make();
         fs::write(folder.join("kept"), "").unwrap();
         let (_lock, aside) = set_aside(&folder).unwrap().unwrap();
@@ -192,7 +192,7 @@ mod tests {
         let sweeper = hold(&folder).unwrap();
         assert!(sweeper.is_some() && hold(&folder).unwrap().is_none());
         drop(sweeper);
-        // And nobody sweeps what it holds.
+        // And no process sweeps what it holds.
         let held = hold(&folder).unwrap();
         sweep(place.path());
         assert!(held.is_some() && folder.join(LOCK).exists());

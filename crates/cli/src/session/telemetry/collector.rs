@@ -31,7 +31,7 @@ use ureq::{
 const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
 /// How long it may take to answer, in milliseconds.
 const TIMEOUTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT"];
-/// Unless said: the figure of OpenTelemetry.
+/// The default of OpenTelemetry.
 const USUAL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the program calls itself, unless `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES` do.
@@ -71,7 +71,7 @@ impl Collector {
     /// In words.
     pub(super) fn take(&self, spans: &[Span]) -> Result<(), String> {
         let batch = spans.iter().map(|span| self.data(span)).collect();
-        // The client below blocks, and so does the exporter between two tries: there is nobody to be woken by.
+        // The client below blocks, and so does the exporter between two tries: nothing could wake it.
         let mut export = pin!(self.exporter.export(batch));
         match export.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(done) => done.map_err(|error| error.to_string()),

@@ -1,6 +1,6 @@
 //! The thread that makes spans of what is committed, and has them sent.
 //!
-//! It hears only that a run has gone on, and reads the records from the journal: so it never holds up the engine, and what
+//! It learns only that a run has gone on, and reads the records from the journal: so it never holds up the engine, and what
 //! waits is a name a run, however slow the collector is. Spans of what an engine has committed are sent by that engine or by
 //! nobody: what it had not sent when it was killed is not sent later.
 
@@ -41,7 +41,7 @@ pub(super) struct Sender {
     done: Receiver<()>,
 }
 
-/// What the engine tells.
+/// The signals of the engine.
 #[derive(Default)]
 struct News {
     state: Mutex<State>,
@@ -56,7 +56,7 @@ struct State {
 }
 
 impl Sender {
-    /// `None` if nobody is to be sent anything, or if that cannot be done; the person at the terminal is told why.
+    /// `None` if there is no collector, or if it cannot be used; a message says why.
     pub(super) fn begin(store: &Arc<Store>, desk: &Desk) -> Option<Self> {
         let collector = Collector::of_environment()
             .unwrap_or_else(|error| complain(&format!("no spans are sent: {error}")))?;
@@ -151,7 +151,7 @@ impl Work {
         }
     }
 
-    /// The spans of a run that are over with these records of it. Others that are there by now are told of later.
+    /// The spans of a run that are over with these records of it. Later records are sent later.
     fn follow(&mut self, run: &RunId, news: Range<Seq>) -> Result<Vec<Span>, ReadError> {
         let records = |from: Seq, to: Seq| {
             let count = u32::try_from(to.saturating_sub(from)).unwrap_or(u32::MAX);
@@ -161,7 +161,7 @@ impl Work {
         let known = match self.trails.remove(run) {
             Some(trail) => Some(trail),
             None if news.start == 0 => begun(&fresh, false),
-            // What was before is told already.
+            // The earlier spans are sent already.
             None => begun(&records(0, news.start)?, true),
         };
         let Some(mut trail) = known else { return Ok(Vec::new()) };

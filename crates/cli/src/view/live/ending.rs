@@ -1,4 +1,4 @@
-//! What is said under the last picture when a run has come to rest: what came out, where it is, what it cost, what to
+//! The lines under the last picture when a run has come to rest: what came out, where it is, what it cost, what to
 //! type next.
 
 use super::{

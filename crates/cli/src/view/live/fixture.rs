@@ -1,4 +1,4 @@
-//! Runs to look at, for tests: a flow, played through the kernel itself, with a model that hears every record.
+//! Runs to look at, for tests: a flow, played through the kernel itself, with a model that takes every record.
 
 use super::{
     frame::{Look, frame},
@@ -88,7 +88,7 @@ impl Fixture {
         self
     }
 
-    /// Everything that is live, being ended or asked has a row that says so, and nothing else asks.
+    /// Every step that is live, ending or waiting for a person has a row that says so, and no other row has a question.
     fn assert_in_view(&mut self) {
         let wants = self.run.wants();
         let mut stands = |visit: &VisitId| self.model.level.find(visit).map(|step| step.stands());

@@ -40,7 +40,7 @@ const MIN_TEXT: usize = 10;
 const MIN_NAME: usize = 4;
 
 /// The picture of a run: how it stands, its steps, and what they have used so far. What a run has cost in the end is
-/// said elsewhere.
+/// shown elsewhere.
 pub(crate) fn frame(model: &RunModel, now: Timestamp, look: Look) -> Vec<Line> {
     let used = used_line(model, look);
     let around = if used.width() > 0 { 2 } else { 1 };

@@ -72,7 +72,7 @@ pub(crate) enum State {
     },
     /// A person has to say how it goes on.
     Asked,
-    /// Nobody knows how its last attempt ended.
+    /// How its last attempt ended is unknown.
     InDoubt,
     /// It was given up, and is being ended.
     Ending,

@@ -28,7 +28,7 @@ pub(crate) struct RunModel {
     pub(crate) files: BTreeMap<String, Change>,
     /// Lists of files that are too many to be named, and how many each has.
     pub(crate) lists: BTreeMap<String, u64>,
-    /// The visit that closed last, and what it said.
+    /// The visit that closed last, and its summary.
     pub(crate) last: Option<(VisitId, String)>,
     began: Option<Timestamp>,
     cancelling: bool,
@@ -152,7 +152,7 @@ impl RunModel {
         }
     }
 
-    /// Steps that nobody waits for any more; those that were under way get a hand-off as well.
+    /// Steps that are not needed any more; those that were under way get a hand-off as well.
     fn given_up(&mut self, given: &StepsGivenUp) {
         let Some(level) = self.level.within(&given.scope) else { return };
         let steps = level.steps.iter_mut().filter(|step| given.steps.contains(&step.id));
@@ -289,7 +289,7 @@ impl RunModel {
         self.level.each(&mut |step| {
             if step.question.as_ref().is_some_and(|(id, _)| id == interrupt) {
                 step.question = None;
-                // What the answer leads to follows; the visit that was asked about has its hand-off, or gets one.
+                // What the answer leads to follows; the visit of the question has its hand-off, or gets one.
                 step.state = if step.state == State::Asked { State::Done } else { step.state };
             }
         });

@@ -32,7 +32,7 @@ impl Roster {
         Ok(rows)
     }
 
-    /// Everything about a run that is over has been said.
+    /// All lines about a run that is over have been printed.
     pub(crate) fn is_told(&mut self, run: &RunId) {
         self.over.insert(run.clone());
     }

@@ -22,16 +22,16 @@ impl RunView {
         Self { run, model: RunModel::new(flow), layout, tails: BTreeMap::new() }
     }
 
-    /// Something happened; returns what is to be said of it for good.
+    /// Something happened; returns the lines that it leaves for good.
     pub(crate) fn record(&mut self, record: &Record, reader: Option<&Reader>) -> Vec<String> {
-        // Who follows a run hears of it from the moment on at which it asked; what was before is in the journal.
+        // A follower gets the events from its request on; the earlier ones are in the journal.
         let missed = reader.filter(|_| record.seq > self.model.next());
         let mut said = missed.map(|reader| self.catch_up(reader)).unwrap_or_default();
         said.extend(self.take(record));
         said
     }
 
-    /// Takes the records that are in the journal and not on the model, and returns what is to be said of them. A run that
+    /// Takes the records that are in the journal and not on the model, and returns the lines that they leave. A run that
     /// is not there yet has none.
     pub(crate) fn catch_up(&mut self, reader: &Reader) -> Vec<String> {
         let records = reader.records(&self.run, self.model.next(), None).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A picture at the bottom of a terminal, redrawn in place; what is said for good scrolls away above it.
+//! A picture at the bottom of a terminal, redrawn in place; lines that stay scroll away above it.
 //!
 //! One write a change, only the lines that changed, in a synchronised update where the terminal knows that. The cursor is
 //! never hidden and rests below the picture, so that nothing has to be put right after Ctrl-C or `kill -9`. It does not
@@ -131,7 +131,7 @@ mod tests {
         texts.iter().map(|text| Line::default().with(Role::Good, *text)).collect()
     }
 
-    /// Draws and says the given things one after the other; a text is said, a list is drawn.
+    /// Takes the given things in order: prints a text, draws a list.
     fn shown(rows: u16, columns: u16, acts: &[Act]) -> Vec<String> {
         let mut emulator = Emulator::new(rows, columns);
         let mut screen = Screen::new(&mut emulator, true, false);

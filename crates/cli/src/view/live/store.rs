@@ -47,7 +47,7 @@ impl StoreView {
         }
     }
 
-    /// Reads what is new. Returns what is to be said for good, and the picture.
+    /// Reads what is new. Returns the lines that stay, and the picture.
     pub(super) fn look(&mut self, now: Timestamp, look: Look) -> (Vec<String>, Vec<Line>) {
         let said = self.read().unwrap_or_default();
         self.runs.values_mut().for_each(RunView::look);
@@ -185,7 +185,7 @@ fn now_doing(model: &RunModel, now: Timestamp, look: Look) -> Line {
         .with(Role::Faint, format!("  {}", shown(&step.output, look.charset)))
 }
 
-/// What is said of a run that has come to its end.
+/// The line for a run that has come to its end.
 fn epitaph(view: &RunView) -> String {
     let model = &view.model;
     let time = took(model.elapsed_ms(model.run().last_at()));

@@ -26,7 +26,7 @@ pub(super) fn mark(state: State, charset: Charset) -> (&'static str, Role) {
     (if charset == Charset::Unicode { unicode } else { ascii }, role)
 }
 
-/// What is said of a step after its duration, most important first.
+/// What is shown of a step after its duration, most important first.
 pub(super) fn facts(step: &StepView, now: Timestamp, round: Option<String>) -> Vec<(Role, String)> {
     let mut facts = Vec::new();
     let stands = step.stands();

@@ -1,7 +1,7 @@
 //! What has a row in the picture, and where: the steps of a flow as a tree, below a step what is part of it.
 //!
-//! Of a fan only the items that somebody has to do with now have a row; the row of its step counts the others. The loops of a
-//! graph have none, because what they repeat need not be listed together: they are told where they close.
+//! Of a `for_each`, only items that run or wait have a row; the row of its step counts the others. The loops of a
+//! graph have none, because what they repeat need not be listed together: they are shown where they close.
 
 use super::{Look, NARROW};
 use crate::view::live::{
@@ -23,7 +23,7 @@ pub(super) struct TreeRow<'a> {
 
 /// See [`TreeRow`].
 pub(super) enum Subject<'a> {
-    /// With the round of a loop that is told there.
+    /// With the round of the loop that closes there.
     Step {
         step: &'a StepView,
         round: Option<String>,
