@@ -388,6 +388,8 @@ fn wait_for_others(store: &Arc<Store>, own: Option<&RunId>, printer: &mut Printe
         rows.unwrap_or_default().iter().filter(|row| row.live_attempts > 0 && Some(&row.run) != own).count();
     if others > 0 {
         let runs = if others == 1 { "another run" } else { &format!("{others} other runs") };
-        printer.note(&format!("waiting for the steps of this engine: {runs} of this store may still be running"));
+        printer.note(&format!(
+            "waiting for the steps of this engine: {runs} of this store may still be running"
+        ));
     }
 }

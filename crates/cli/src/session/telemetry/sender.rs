@@ -1,8 +1,8 @@
 //! The thread that makes spans of what is committed, and has them sent.
 //!
 //! It learns only that a run has gone on, and reads the records from the journal: so it never holds up the engine, and what
-//! waits is a name a run, however slow the collector is. Spans of what an engine has committed are sent by that engine or by
-//! nobody: what it had not sent when it was killed is not sent later.
+//! waits is one name for each run, however slow the collector is. Only the engine that has committed an event sends its spans:
+//! what it had not sent when it was killed is not sent later.
 
 use super::collector::Collector;
 use crate::process::{environment, messages};
