@@ -187,7 +187,8 @@ fn presumed(run: &Run, raised: &InterruptRaised) -> Result<Choice, Failure> {
     }
     let words: Vec<&str> = accepted.iter().map(|choice| choice.word()).collect();
     let message = format!("question `{}` takes a decision: {}", raised.interrupt, words.join(", "));
-    Err(Failure::new(Code::AnswerInvalid, message).hint("say it with --choice; --text goes with it"))
+    Err(Failure::new(Code::AnswerInvalid, message)
+        .hint("give the decision with --choice; --text may go with it"))
 }
 
 /// The form, if the question has one: from the options, else from the person at the terminal.

@@ -1,4 +1,4 @@
-//! `envoi fork`: a new run with what another one has lived up to a step, which goes on from there by itself.
+//! `envoi fork`: a new run that starts from a step of a finished run.
 
 use super::run;
 use crate::{

@@ -87,7 +87,7 @@ fn defect(error: &ImportError) -> Failure {
 fn incomplete(lost: usize) -> Failure {
     let things = if lost == 1 { "1 thing is" } else { &format!("{lost} things are") };
     Failure::new(Code::ImportIncomplete, format!("{things} not carried, and nothing was written"))
-        .hint("without `--strict` the rest is written; the report says what is left out")
+        .hint("without `--strict` the rest is written; the report lists what is left out")
 }
 
 /// For people: one line a finding, one a file.

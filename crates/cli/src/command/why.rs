@@ -94,7 +94,9 @@ fn as_text(record: &Record, records: &[Record]) -> String {
             let why = raised.why.as_deref().map_or_else(String::new, |why| format!(": {why}"));
             format!("limits raised by {} at {}{why}\n", raised.by.actor, record.at)
         }
-        Event::CancelRequested(cancel) => format!("cancel asked by {} at {}\n", cancel.by.actor, record.at),
+        Event::CancelRequested(cancel) => {
+            format!("cancel requested by {} at {}\n", cancel.by.actor, record.at)
+        }
         Event::RunReopened(reopened) => {
             let why = reopened.why.as_deref().map_or_else(String::new, |why| format!(": {why}"));
             let told = crate::view::reopening::of(records, record.seq)

@@ -1,4 +1,4 @@
-//! The command line: every command, its arguments, and what `--help` says of them.
+//! The command line: every command, its arguments, and the text of `--help`.
 
 use crate::process::log;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
@@ -20,7 +20,7 @@ pub(crate) struct Cli {
     /// The store [default: $ENVOI_HOME, else the nearest .envoi upward from here, else ./.envoi]
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) home: Option<PathBuf>,
-    /// Drive the engine that answers there, in place of one of this machine [default: $ENVOI_SERVER]; its token is
+    /// Use the engine of this server, in place of one of this machine [default: $ENVOI_SERVER]; its token is
     /// $ENVOI_TOKEN
     #[arg(long, global = true, value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) server: Option<String>,
@@ -58,29 +58,29 @@ pub(crate) enum Command {
         #[arg(long, conflicts_with = "follow")]
         all: bool,
     },
-    /// Say yes to a question, and go on with its run
+    /// Approve a question, and go on with its run
     Approve(ApproveArgs),
-    /// Say no to a question, and go on with its run
+    /// Deny a question, and go on with its run
     Deny(DenyArgs),
     /// Answer a question with words, a form, files or a decision, and go on with its run
     Answer(AnswerArgs),
-    /// Begin a new run with what a run that is over has lived up to a step, and go on from there another way
+    /// Start a new run from a step of a finished run
     Fork(ForkArgs),
-    /// Let a run use more than its flow says, and go on with it
+    /// Raise the limits of a run, and go on with it
     Raise(RaiseArgs),
     /// List the runs
     Runs {
-        /// Only those that are not over
+        /// Only unfinished runs
         #[arg(long)]
         unfinished: bool,
         /// Most rows
         #[arg(long, default_value_t = 50)]
         limit: u32,
-        /// Follow the runs that are not over, until Ctrl-C: live on a terminal, one line an event elsewhere
+        /// Follow the unfinished runs, until Ctrl-C: live on a terminal, one line an event elsewhere
         #[arg(short, long, conflicts_with = "limit")]
         follow: bool,
     },
-    /// Show a run: its steps, what it waits for, what it has used; or a question: all that one needs to decide
+    /// Show a run: its steps, what it waits for, what it has used; or a question: all that is needed to decide
     Show {
         /// Id of the run or the question, or a unique beginning or end of it [default: the newest run]
         #[arg(value_name = "RUN|INT")]
@@ -115,7 +115,7 @@ pub(crate) enum Command {
         /// Id of the run, or a unique beginning or end of it
         run: String,
     },
-    /// Say why a run went the way it went, decision by decision
+    /// Explain the decisions of a run, one by one
     Why {
         /// Id of the run, or a unique beginning or end of it [default: the newest]
         run: Option<String>,
@@ -131,7 +131,7 @@ pub(crate) enum Command {
     },
     /// Show the worst case of a flow: attempts, loops, time, calls and cost, and what dominates it
     Plan(PlanArgs),
-    /// Make flow files of files of the swarm dialect, and list what they do not carry
+    /// Convert files of the swarm dialect to flow files, and list what is lost
     Import(ImportArgs),
     /// Make a hand-off (contract 2) of a step's result; a filter
     Handoff {
@@ -162,9 +162,9 @@ pub(crate) enum Command {
         #[arg(required = true, value_hint = ValueHint::FilePath)]
         files: Vec<PathBuf>,
     },
-    /// Rebuild everything that can be rebuilt from the events, and say what differed; of one run, only look
+    /// Rebuild everything that can be rebuilt from the events, and print what differed; with RUN, only check it
     Repair {
-        /// Look at this run alone, and change nothing
+        /// Check this run alone, and change nothing
         run: Option<String>,
     },
     /// Check the machine and the store
@@ -172,7 +172,7 @@ pub(crate) enum Command {
     /// Decide about a store that was copied
     #[command(subcommand)]
     Store(StoreCommand),
-    /// Say what an error code means and what to do
+    /// Explain an error code and what to do
     Explain {
         /// Such as TOOL_TIMEOUT
         code: String,
@@ -202,7 +202,7 @@ pub(crate) enum Command {
     },
 }
 
-/// How the engine is had.
+/// Options of the engine.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct EngineArgs {
     /// Most attempts at once [default: 2 x cores]
@@ -238,7 +238,7 @@ pub(crate) struct ServeArgs {
 }
 
 impl Command {
-    /// What the command line says of the log.
+    /// The options of the log.
     pub(crate) fn log(&self) -> (Option<&str>, log::Format) {
         match self {
             Self::Serve(args) => (args.log.as_deref(), args.log_format),
@@ -263,21 +263,21 @@ pub(crate) enum StoreCommand {
 pub(crate) enum TokenCommand {
     /// Make a token and print it: it cannot be seen again
     Create {
-        /// What it is called: the actor of what is done with it; one a tenant, for ever
+        /// Its name: the actor of what is done with it; unique for each tenant, for ever
         name: String,
-        /// What it is good for; may be given more than once. Every token may read
+        /// What it may do; may be given more than once. Every token may read
         #[arg(long = "scope", value_enum, value_name = "SCOPE", default_value = "read")]
         scopes: Vec<TokenScope>,
-        /// Whose runs it is about
+        /// The tenant whose runs it may use
         #[arg(long, default_value = "local")]
         tenant: String,
-        /// For how long it is good, such as 30d [default: until it is revoked]
+        /// How long it is valid, such as 30d [default: until it is revoked]
         #[arg(long, value_name = "DURATION", value_parser = duration)]
         expires: Option<u64>,
     },
-    /// List the tokens, without themselves
+    /// List the tokens, without their secrets
     List,
-    /// Make a token good for nothing, at once
+    /// Revoke a token, at once
     Revoke {
         /// Its id, or its name if only one tenant has one of that name
         token: String,

@@ -60,7 +60,7 @@ fn filter(filters: &str) -> Result<Targets, Failure> {
 }
 
 fn unknown(directive: &str) -> Failure {
-    let message = format!("`{directive}` says nothing about what is to be logged");
+    let message = format!("`{directive}` is neither a level nor TARGET=LEVEL");
     Failure::new(Code::LogInvalid, message)
         .hint("a level: error, warn, info, debug, trace or off; or TARGET=LEVEL; with commas between several")
 }

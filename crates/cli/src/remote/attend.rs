@@ -157,7 +157,7 @@ impl<'r> Attended<'r> {
     fn goes_on(&self) -> Result<(), Failure> {
         match self.remote.row(&self.id)?.next_seq > self.run.next_seq() {
             true => Ok(()),
-            false => Err(not_understood("the run is over there, and its events do not say so")),
+            false => Err(not_understood("the run is over on the server, but its events do not show that")),
         }
     }
 

@@ -27,7 +27,7 @@ pub(crate) fn failure(status: u16, body: &[u8]) -> Failure {
                 None => failure,
             }
         }
-        _ => not_understood(format!("it answered {status} and did not say why")),
+        _ => not_understood(format!("it answered {status} without a reason")),
     }
 }
 

@@ -72,7 +72,7 @@ impl Remote {
             let path = format!("/v1/runs/{}/events?limit={PAGE}{after}", segment(run.as_str()));
             let Events { events } = read(&self.server.get(&path)?)?;
             if events.is_empty() {
-                return Err(not_understood("it has fewer events than it says"));
+                return Err(not_understood("it has fewer events than its row counts"));
             }
             mirror.take(run, &events)?;
         }

@@ -49,7 +49,7 @@ pub(crate) fn remarks(event: &Event) -> Vec<String> {
         Event::InterruptAnswered(answered) => {
             vec![format!("answered: {} (by {})", answered.choice.word(), answered.by.actor)]
         }
-        Event::CancelRequested(cancel) => vec![format!("cancelling (asked by {})", cancel.by.actor)],
+        Event::CancelRequested(cancel) => vec![format!("cancelling (requested by {})", cancel.by.actor)],
         Event::LimitsRaised(raised) => vec![format!("limits raised (by {})", raised.by.actor)],
         Event::RunReopened(reopened) => {
             vec![format!("reopened at {} by {}", reopened.step, reopened.by.actor)]

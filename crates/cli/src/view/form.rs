@@ -137,7 +137,7 @@ pub(crate) fn line(
             )?;
             writeln!(
                 output,
-                "    say less, or leave it for later and give it with `envoi answer --text - < FILE`"
+                "    type less, or leave it for later and give it with `envoi answer --text - < FILE`"
             )?;
             continue;
         }

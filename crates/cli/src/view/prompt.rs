@@ -52,7 +52,7 @@ pub(crate) fn ask(
         let prompt = format!("{}? ", words.join(", "));
         let Some(line) = form::line(&prompt, input, output)? else { return Ok(Reply::Later) };
         let Some(word) = meant(&words, line.trim()) else {
-            writeln!(output, "  say one of these, or its first letters")?;
+            writeln!(output, "  type one of these, or its first letters")?;
             continue;
         };
         match choices.iter().map(|(choice, _)| *choice).find(|choice| choice.word() == word) {

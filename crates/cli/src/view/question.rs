@@ -208,7 +208,7 @@ impl Question {
         let votes: Vec<&str> =
             self.run.votes(&self.row.interrupt).map(|vote| vote.by.actor.as_str()).collect();
         let several = (plan.quorum > 1).then(|| {
-            let so_far = if votes.is_empty() { "nobody yet".to_owned() } else { votes.join(", ") };
+            let so_far = if votes.is_empty() { "no answer yet".to_owned() } else { votes.join(", ") };
             format!("{} different people have to approve (so far: {so_far})", plan.quorum)
         });
         let starter = self.run.started().filter(|_| plan.not_by_starter);
@@ -248,7 +248,7 @@ impl Question {
         writeln!(text, "form")?;
         for field in envoi_flow::answers::fields(schema) {
             let needed = match (&field.default, field.required) {
-                (Some(default), _) => format!(", {} unless said", plain(default)),
+                (Some(default), _) => format!(", default {}", plain(default)),
                 (None, true) => ", needed".to_owned(),
                 (None, false) => String::new(),
             };

@@ -325,7 +325,7 @@ fn after_later_a_signal_means_what_it_meant_before() {
     let other = stage.start(&["run", "--share-workspace", "busy.yaml"]);
     wait_until("the other run", || stage.attempt("work.1.1").is_some());
     terminal.types("later\n");
-    waits_for(&terminal, "waiting for those of this engine");
+    waits_for(&terminal, "waiting for the steps of this engine");
     signal(terminal.pid(), Signal::INT);
     waits_for(&terminal, "starting nothing new");
     stage.write("go", "");
