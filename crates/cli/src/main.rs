@@ -1,6 +1,9 @@
 //! The `envoi` command: composition root, the only reader of environment, home and terminal.
 //!
-//! stdout is data, stderr is talk. Each command is a module of [`command`]; what it cannot do comes back as a [`Failure`]
+//! Its layers, the lowest first: `text`, `process`, `store`, `view`, `session`, `command`, `remote`. A lower one knows no higher
+//! one; `cargo xtask tidy` checks that.
+//!
+//! stdout is data, stderr is messages. Each command is a module of [`command`]; what it cannot do comes back as a [`Failure`]
 //! with a code, a message, a hint and an exit code, and is printed in one place.
 
 mod command;
