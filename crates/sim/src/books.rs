@@ -32,7 +32,7 @@ pub(crate) struct Books {
     pub(crate) started: BTreeMap<AttemptId, Arc<AttemptStarted>>,
     settled: BTreeSet<AttemptId>,
     live: BTreeSet<AttemptId>,
-    /// Attempts that were given up, and those of them that nobody has told to be over.
+    /// Attempts that were given up, and those of them whose end is not recorded yet.
     pub(crate) given_up: BTreeSet<AttemptId>,
     ending: BTreeSet<AttemptId>,
     /// By visit: how many items it has, and how many of them may be open at once.
@@ -51,7 +51,7 @@ pub(crate) struct Books {
     /// Whose answers to which questions are kept, those that decided and those that were one of several.
     answered: BTreeSet<(InterruptId, String)>,
     /// Questions that wait.
-    pub(crate) asked: BTreeMap<InterruptId, InterruptRaised>,
+    pub(crate) open_questions: BTreeMap<InterruptId, InterruptRaised>,
     /// All that were put.
     put: BTreeSet<InterruptId>,
     raised: Ledger,
@@ -59,7 +59,7 @@ pub(crate) struct Books {
     unverified: BTreeMap<VisitId, AttemptId>,
     pub(crate) votes: u64,
     pub(crate) expired: u64,
-    /// Whether it asked anything that lapses: how it goes on may then depend on who is faster.
+    /// Whether it had a question that lapses: how it goes on then depends on whether the answer or the expiry comes first.
     pub(crate) timed: bool,
     /// What happened, without when: the same in a world with crashes as in one without.
     pub(crate) story: Vec<String>,
@@ -87,7 +87,7 @@ impl Books {
             in_doubt: 0,
             cancelled: false,
             answered: BTreeSet::new(),
-            asked: BTreeMap::new(),
+            open_questions: BTreeMap::new(),
             put: BTreeSet::new(),
             raised: Ledger::default(),
             unverified: BTreeMap::new(),
@@ -107,7 +107,7 @@ impl Books {
             self.replayed
                 .apply(record)
                 .map_err(|error| self.broken("what is durable can be replayed", &error.to_string()))?;
-            self.story.push(told(&record.event));
+            self.story.push(story_line(&record.event));
         }
         self.ledger_agrees()
     }
@@ -145,7 +145,7 @@ impl Books {
             }
             Event::RunEnded(_) => {
                 self.over = true;
-                let left = self.asked.keys().next();
+                let left = self.open_questions.keys().next();
                 holds(left.is_none(), "a run that is over asks nothing", || {
                     format!("{}: {left:?}", self.id)
                 })?;
@@ -170,8 +170,8 @@ impl Books {
             Event::AttemptSettled(settled) => {
                 let (live, ending) =
                     (self.live.remove(&settled.attempt), self.ending.remove(&settled.attempt));
-                let told = (!settled.late, settled.given_up) == (live, ending);
-                holds(told, "a result is late unless its attempt is live", || settled.attempt.to_string())?;
+                let agrees = (!settled.late, settled.given_up) == (live, ending);
+                holds(agrees, "a result is late unless its attempt is live", || settled.attempt.to_string())?;
             }
             Event::FlowEntered(_) => self.inner = self.inner.saturating_add(1),
             Event::FannedOut(event) => {
@@ -209,35 +209,35 @@ impl Books {
         holds(within, "no more items are open than may be", || format!("{visit}: {open:?} of {width}"))
     }
 
-    /// Each question is put once and has one end; what counts came in time, and nobody counts twice.
+    /// Each question is put once and has one end; an answer counts only in time, and each person counts once.
     fn question(&mut self, record: &Record) -> Result<(), Violation> {
         match &record.event {
             Event::InterruptRaised(raised) => {
                 let first = self.put.insert(raised.interrupt.clone());
                 holds(first, "a question is put once", || format!("{}: {}", self.id, raised.interrupt))?;
                 self.timed |= raised.expires_at.is_some();
-                self.asked.insert(raised.interrupt.clone(), raised.as_ref().clone());
+                self.open_questions.insert(raised.interrupt.clone(), raised.as_ref().clone());
             }
             Event::VoteCast(vote) => {
                 self.votes = self.votes.saturating_add(1);
-                self.counts(record.at, vote, self.asked.get(&vote.interrupt).cloned())?;
+                self.counts(record.at, vote, self.open_questions.get(&vote.interrupt).cloned())?;
             }
             Event::InterruptAnswered(answer) => {
-                let raised = self.asked.remove(&answer.interrupt);
+                let raised = self.open_questions.remove(&answer.interrupt);
                 self.counts(record.at, answer, raised)?;
                 self.add(answer);
             }
             Event::InterruptExpired(expired) => {
                 self.expired = self.expired.saturating_add(1);
-                let raised = self.asked.remove(&expired.interrupt);
+                let raised = self.open_questions.remove(&expired.interrupt);
                 let due = raised.and_then(|raised| raised.expires_at).is_some_and(|at| record.at >= at);
                 holds(due, "a question lapses once, and not before its hour", || {
                     format!("{}: {}", self.id, expired.interrupt)
                 })?;
             }
             Event::InterruptCancelled(cancelled) => {
-                let open = self.asked.remove(&cancelled.interrupt).is_some();
-                holds(open, "only what is asked becomes void", || self.id.to_string())?;
+                let open = self.open_questions.remove(&cancelled.interrupt).is_some();
+                holds(open, "only an open question becomes void", || self.id.to_string())?;
             }
             _ => {}
         }
@@ -255,7 +255,7 @@ impl Books {
         holds(in_time, "an answer counts while its question is open", shown)?;
         let new = (answer.interrupt.clone(), answer.by.actor.clone());
         let again = !self.answered.insert(new) && answer.choice == Choice::Approve;
-        holds(!again, "nobody approves twice", || format!("{}: {}", self.id, answer.interrupt))
+        holds(!again, "no one approves twice", || format!("{}: {}", self.id, answer.interrupt))
     }
 
     fn add(&mut self, answer: &InterruptAnswered) {
@@ -268,9 +268,9 @@ impl Books {
         raised.cost = raised.cost.saturating_add(more.cost);
     }
 
-    /// What is asked, told from the events alone, is what a run shows that was loaded from them.
+    /// The open questions, computed from the events alone, are those of a run that was loaded from them.
     pub(crate) fn asks_as(&self, loaded: &Run) -> bool {
-        self.asked.keys().eq(loaded.interrupts().map(|raised| &raised.interrupt))
+        self.open_questions.keys().eq(loaded.interrupts().map(|raised| &raised.interrupt))
     }
 
     fn attempt_started(&mut self, started: &AttemptStarted) -> Result<(), Violation> {
@@ -365,7 +365,7 @@ impl Books {
         holds(same, "a snapshot gives the state it was taken of", || self.id.to_string())
     }
 
-    /// Whether the journal holds what the engine has said yes to.
+    /// Whether the journal holds what the engine has acknowledged.
     pub(crate) fn holds(&self, errand: &Errand) -> bool {
         match errand {
             Errand::Begin => self.replayed.started().is_some(),
@@ -373,14 +373,15 @@ impl Books {
             Errand::Answer(interrupt, by) => self.answered.contains(&(interrupt.clone(), by.clone())),
             Errand::ModelCall(call) => self.uses.has_begun(call),
             Errand::ModelCalled(call) => !self.uses.is_under_way(call),
-            Errand::Changed(interrupt) => !self.asked.contains_key(interrupt),
+            Errand::Changed(interrupt) => !self.open_questions.contains_key(interrupt),
             Errand::Cancel => self.cancelled,
             Errand::Reopen => self.reopened > 0,
         }
     }
 }
 
-fn told(event: &Event) -> String {
+/// An event as a line that is equal in all worlds in which the run went the same way.
+fn story_line(event: &Event) -> String {
     let name = event.name();
     match event {
         Event::AttemptStarted(started) => format!("{name} {} {:?}", started.attempt, started.command),

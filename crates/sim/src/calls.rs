@@ -44,8 +44,8 @@ pub(crate) fn errand(ask: &Ask) -> Errand {
     match ask {
         Ask::Answer(answer) => Errand::Answer(answer.interrupt.clone(), answer.by.actor.clone()),
         Ask::Changed { interrupt, .. } => Errand::Changed(interrupt.clone()),
-        Ask::ModelCall(asked) => Errand::ModelCall(asked.call.clone()),
-        Ask::ModelCalled(told) => Errand::ModelCalled(told.call.clone()),
+        Ask::ModelCall(request) => Errand::ModelCall(request.call.clone()),
+        Ask::ModelCalled(ended) => Errand::ModelCalled(ended.call.clone()),
         Ask::Raise { .. } | Ask::Cancel { .. } => Errand::Cancel,
         Ask::Reopen { .. } => Errand::Reopen,
     }
@@ -54,7 +54,7 @@ pub(crate) fn errand(ask: &Ask) -> Errand {
 /// How often each question's answer was refused.
 pub(crate) type Refusals = BTreeMap<InterruptId, usize>;
 
-/// What somebody wants of this run now.
+/// What a person or command wants of this run now.
 pub(crate) fn wanted(
     plan: &Plan,
     planned: &Planned,
@@ -77,17 +77,17 @@ pub(crate) fn wanted(
     if looks_at(plan, planned, books).is_some_and(|at| now < at) {
         return None;
     }
-    said(plan, planned, books, refusals, Who::Next)
+    answer_to(plan, planned, books, refusals, Who::Next)
 }
 
-/// When somebody looks at the open question, if anybody ever does.
+/// When a person looks at the open question, if one ever does.
 pub(crate) fn looks_at(plan: &Plan, planned: &Planned, books: &Books) -> Option<Timestamp> {
     let raised = books.replayed.interrupts().next().filter(|_| planned.answered)?;
     Some(raised.raised_at.saturating_add_ms(questions::patience_ms(plan.seed, &planned.id, raised)))
 }
 
-/// What is said to the open question.
-pub(crate) fn said(
+/// The answer to the open question.
+pub(crate) fn answer_to(
     plan: &Plan,
     planned: &Planned,
     books: &Books,

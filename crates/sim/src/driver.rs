@@ -39,7 +39,7 @@ use std::{
 /// Noon of some day, in milliseconds since 1970.
 const BEGINNING_MS: i64 = 1_795_262_400_000;
 
-/// More happenings than any world of these needs: whoever gets there turns in circles.
+/// More happenings than any world of these needs: a world that gets there does not end.
 const MOST_HAPPENINGS: u64 = 20_000;
 
 /// See the module.
@@ -59,10 +59,10 @@ pub(crate) struct Driver<'p> {
     /// Calls of models that commands make through the engine.
     models: Models,
     refusals: Refusals,
-    /// Answers that somebody was told are taken.
+    /// Answers that the engine has acknowledged.
     taken: BTreeSet<(InterruptId, String)>,
     mishaps: u64,
-    /// All that happened, for whoever has to find out why.
+    /// All that happened, so that a failure can be explained.
     pub(crate) trace: Vec<String>,
     tally: Tally,
 }
@@ -107,15 +107,15 @@ pub(crate) struct RunEnd {
 enum Happening {
     /// The oldest commit meets the disk.
     Persist,
-    /// The engine hears of a commit.
-    Hear(RunId),
-    /// The engine is told what became of an attempt.
-    Tell(Key),
+    /// The engine gets the outcome of a commit.
+    CommitDone(RunId),
+    /// The engine gets the end of an attempt.
+    AttemptOver(Key),
     /// A timer is due.
     Wake,
     /// A new run.
     Begin(RunId),
-    /// Somebody begins a call.
+    /// A command begins a call.
     Call(RunId),
     /// A call goes one step on.
     Proceed(usize),
@@ -210,9 +210,10 @@ impl<'p> Driver<'p> {
         if self.store.waiting(instance.journal.epoch()) > 0 {
             possible.push(Happening::Persist);
         }
-        possible.extend(instance.unheard().into_iter().map(Happening::Hear));
-        let over = |(key, ensured): &(&Key, &Ensured)| !ensured.told && self.outside.is_over(key);
-        possible.extend(instance.ensured.iter().filter(over).map(|(key, _)| Happening::Tell(key.clone())));
+        possible.extend(instance.pending_outcomes().into_iter().map(Happening::CommitDone));
+        let over = |(key, ensured): &(&Key, &Ensured)| !ensured.reported && self.outside.is_over(key);
+        possible
+            .extend(instance.ensured.iter().filter(over).map(|(key, _)| Happening::AttemptOver(key.clone())));
         if instance.engine.wakes_in() == Some(Duration::ZERO) {
             possible.push(Happening::Wake);
         }
@@ -231,7 +232,7 @@ impl<'p> Driver<'p> {
         possible
     }
 
-    /// What somebody has to do so that this run gets on.
+    /// What has to be done from outside so that this run goes on.
     fn needed(&self, instance: &Instance, run: &RunId) -> Option<Happening> {
         let (planned, books) = (self.plan.run(run)?, self.books.get(run)?);
         if books.replayed.started().is_none() {
@@ -256,7 +257,7 @@ impl<'p> Driver<'p> {
         // A command may take no time at all, and still has to end.
         let end = self.outside.next_end().map(|end| end.max(now));
         let looks = self.plan.runs.iter().filter_map(|planned| {
-            let books = self.books.get(&planned.id).filter(|books| !books.asked.is_empty())?;
+            let books = self.books.get(&planned.id).filter(|books| !books.open_questions.is_empty())?;
             calls::looks_at(self.plan, planned, books).filter(|at| *at > now)
         });
         wake.into_iter().chain(end).chain(looks).min()
@@ -265,8 +266,8 @@ impl<'p> Driver<'p> {
     fn happen(&mut self, happening: Happening) -> Result<(), Violation> {
         match happening {
             Happening::Persist => self.persist(),
-            Happening::Hear(run) => self.hear(&run),
-            Happening::Tell(key) => self.tell(&key),
+            Happening::CommitDone(run) => self.commit_done(&run),
+            Happening::AttemptOver(key) => self.attempt_over(&key),
             Happening::Wake => self.handle("wake".to_owned(), Message::Wake),
             Happening::Begin(run) => self.begin(&run),
             Happening::Call(run) => self.call(&run),
@@ -312,23 +313,23 @@ impl<'p> Driver<'p> {
         Ok(())
     }
 
-    fn hear(&mut self, run: &RunId) -> Result<(), Violation> {
+    fn commit_done(&mut self, run: &RunId) -> Result<(), Violation> {
         let cannot_show = self.strikes(self.faults.observer);
         let Some(instance) = &mut self.engine else { return Ok(()) };
-        let Some(outcome) = instance.hear(run) else { return Ok(()) };
+        let Some(outcome) = instance.next_outcome(run) else { return Ok(()) };
         instance.cannot_show.set(cannot_show);
         let what = if outcome.is_commit() { "a commit" } else { "a note" };
-        let line = format!("{run}: the engine hears of {what} (ok: {})", outcome.result.is_ok());
+        let line = format!("{run}: the engine gets the outcome of {what} (ok: {})", outcome.result.is_ok());
         self.handle(line, outcome.message())
     }
 
-    fn tell(&mut self, key: &Key) -> Result<(), Violation> {
+    fn attempt_over(&mut self, key: &Key) -> Result<(), Violation> {
         let unknown = self.strikes(self.faults.unknown);
         let Some(mut instance) = self.engine.take() else { return Ok(()) };
         let message = self.settled(&mut instance, key);
         self.engine = Some(instance);
         let (run, attempt) = key.clone();
-        let line = format!("{run}: the engine is told that {attempt} is over (unknown how: {unknown})");
+        let line = format!("{run}: the engine learns that {attempt} is over (unknown how: {unknown})");
         let trouble = Trouble::new(TroubleKind::Attempt, "the simulated machine failed");
         let settlement = Settlement::Unknown { trouble };
         match message {
@@ -346,7 +347,7 @@ impl<'p> Driver<'p> {
             Found::Settled(result) => finished(instance, result),
             Found::Lost { evidence } => Settlement::InDoubt { evidence },
         };
-        instance.ensured.get_mut(&key)?.told = true;
+        instance.ensured.get_mut(&key)?.reported = true;
         Some(Message::Settled { run: run.clone(), attempt: attempt.clone(), settlement })
     }
 
@@ -369,15 +370,15 @@ impl<'p> Driver<'p> {
         let beside = matches!(ask, Some(Ask::Answer(_)))
             .then(|| {
                 let who = if self.dice.permille(500) { Who::Same } else { Who::Other };
-                calls::said(self.plan, planned, books, &self.refusals, who)
+                calls::answer_to(self.plan, planned, books, &self.refusals, who)
             })
             .flatten();
         let (loaded, again) = (self.load(run)?, self.store.is_aside(run));
-        let asked = ask.as_ref().map(calls::errand);
-        self.note(format!("{run}: somebody calls for {asked:?}"));
-        // Somebody else, or the same person, calls at the same time.
+        let errand = ask.as_ref().map(calls::errand);
+        self.note(format!("{run}: a call for {errand:?}"));
+        // Another person, or the same one, calls at the same time.
         if let Some(beside) = beside.filter(|_| self.dice.permille(300)) {
-            self.note(format!("{run}: somebody calls beside that for {:?}", calls::errand(&beside)));
+            self.note(format!("{run}: another call at the same time for {:?}", calls::errand(&beside)));
             self.calls.push(Call::new(run, loaded.clone(), Some(beside)).again(again));
         }
         self.calls.push(Call::new(run, loaded, ask).again(again));
@@ -389,7 +390,7 @@ impl<'p> Driver<'p> {
         let unreadable =
             |error: String| Violation::new("what is durable can be loaded", format!("{run}: {error}"));
         let (Some(planned), Some(instance)) = (self.plan.run(run), &self.engine) else {
-            return Err(unreadable("nobody knows it".to_owned()));
+            return Err(unreadable("it is not in the plan".to_owned()));
         };
         let loaded = instance.journal.load(run).map_err(|error| unreadable(error.to_string()))?;
         let mut state = planned.fresh();
@@ -409,7 +410,7 @@ impl<'p> Driver<'p> {
         Ok(state)
     }
 
-    /// The next step of a call: the run is handed over, then the engine is asked.
+    /// The next step of a call: the run is handed over, then the request is sent to the engine.
     fn proceed(&mut self, place: usize) -> Result<(), Violation> {
         let (Some(call), Some(instance)) = (self.calls.get_mut(place), &self.engine) else { return Ok(()) };
         let run = call.run.clone();
@@ -434,7 +435,7 @@ impl<'p> Driver<'p> {
         let errand = calls::errand(&ask);
         call.awaits = Some(errand.clone());
         let reply = instance.reply(&run, errand);
-        let line = format!("{run}: asked {}", asked(&ask));
+        let line = format!("{run}: asks {}", describe(&ask));
         self.handle(line, Message::Ask { run, ask, reply })
     }
 
@@ -472,7 +473,7 @@ impl<'p> Driver<'p> {
                 *refused = refused.saturating_add(1);
             }
             self.note(format!("{}: {:?} is answered: {:?}", answer.run, answer.errand, answer.result));
-            self.models.heard(&answer.errand, answer.result.is_ok());
+            self.models.engine_answered(&answer.errand, answer.result.is_ok());
             let ours = |call: &Call| call.run == answer.run && call.awaits.as_ref() == Some(&answer.errand);
             if let Some(place) = self.calls.iter().position(ours) {
                 self.calls.get_mut(place).into_iter().for_each(|call| call.awaits = None);
@@ -512,7 +513,7 @@ impl<'p> Driver<'p> {
             }
             Effect::Ensure(job) => self.ensure(instance, *job),
             Effect::Cancel(run, attempt) => {
-                self.note(format!("{run}: {attempt} is asked to end"));
+                self.note(format!("{run}: {attempt} is being ended"));
                 let wanted = |books: &Books| books.cancelled || books.given_up.contains(&attempt);
                 let wanted = self.books.get(&run).is_some_and(wanted);
                 holds(wanted, "only what is cancelled or given up is ended", || format!("{run}: {attempt}"))?;
@@ -545,7 +546,7 @@ impl<'p> Driver<'p> {
             self.note(format!("{run}: it is set aside: {}", aside.code));
             self.tally.set_aside = self.tally.set_aside.saturating_add(1);
             instance.aside.insert(run.clone());
-            // What was decided and not started stays so until somebody takes the run up.
+            // What was decided and not started stays so until the run is taken up.
             instance.reserved.retain(|(of, _)| of != run);
         }
         instance.note(note);
@@ -559,14 +560,14 @@ impl<'p> Driver<'p> {
         holds(durable, "nothing starts before its event is durable", || format!("{run}: {attempt}"))?;
         let given = job.started.handoff.as_ref().is_none_or(|visit| self.outside.shows(run, visit));
         holds(given, "a hand-off is visible before what follows starts", || format!("{run}: {attempt}"))?;
-        // After its run was set aside, what is not heard of any more is asked for anew.
+        // After its run was set aside, an attempt that was reported is requested again.
         let first =
-            instance.ensured.get(&key).is_none_or(|ensured| ensured.told && instance.aside.contains(run));
+            instance.ensured.get(&key).is_none_or(|ensured| ensured.reported && instance.aside.contains(run));
         holds(first, "an engine asks for an attempt once", || format!("{run}: {attempt}"))?;
         let starts = self.outside.ensure(self.plan.seed, &job, self.now())?;
         self.note(format!("{run}: {attempt} is ensured (starts: {starts})"));
         instance.reserved.remove(&key);
-        instance.ensured.insert(key, Ensured { told: false });
+        instance.ensured.insert(key, Ensured { reported: false });
         Ok(())
     }
 }
@@ -586,12 +587,12 @@ fn finished(instance: &Instance, result: Box<AttemptResult>) -> Settlement {
     Settlement::Finished { result, blobs }
 }
 
-fn asked(ask: &Ask) -> String {
+fn describe(ask: &Ask) -> String {
     match ask {
         Ask::Answer(answer) => answer.choice.word().to_owned(),
         Ask::Changed { .. } => "to look again".to_owned(),
-        Ask::ModelCall(asked) => format!("for {}", asked.call),
-        Ask::ModelCalled(told) => format!("to charge {} ({:?})", told.call, told.outcome),
+        Ask::ModelCall(request) => format!("for {}", request.call),
+        Ask::ModelCalled(ended) => format!("to charge {} ({:?})", ended.call, ended.outcome),
         Ask::Raise { .. } => "for more".to_owned(),
         Ask::Cancel { .. } => "to cancel".to_owned(),
         Ask::Reopen { .. } => "to reopen".to_owned(),

@@ -6,7 +6,7 @@ pub(crate) struct Faults {
     pub(crate) name: &'static str,
     /// The engine dies between two of its doings.
     pub(crate) crash: u64,
-    /// The engine dies when a commit has become durable and before it hears of it.
+    /// The engine dies when a commit has become durable and before it gets the outcome.
     pub(crate) crash_unheard: u64,
     /// The engine dies before it starts an attempt that it has decided itself.
     pub(crate) crash_unstarted: u64,
@@ -28,9 +28,9 @@ pub(crate) struct Faults {
     pub(crate) lost: u64,
     /// What became of an attempt cannot be found out.
     pub(crate) unknown: u64,
-    /// Somebody resumes a run that is under way, having read it some time ago.
+    /// A run that is under way is resumed from a state that was read some time ago.
     pub(crate) strangers: u64,
-    /// Somebody sets the clock back.
+    /// The clock is set back.
     pub(crate) clock_back: u64,
     /// So many times at most; then the world is left in peace.
     pub(crate) most: u64,

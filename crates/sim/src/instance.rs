@@ -1,6 +1,6 @@
 //! One life of the real engine, with a simulated world around it.
 //!
-//! What the engine does to the world goes into an outbox; whoever drives the simulation takes it out piece by piece, and can
+//! What the engine does to the world goes into an outbox; the driver takes it out piece by piece, and can
 //! let the engine die or fall asleep before any of it. Nothing is decided here and nothing is checked.
 
 use crate::store::SimJournal;
@@ -31,12 +31,12 @@ pub(crate) enum Effect {
     Cancel(RunId, AttemptId),
 }
 
-/// A call that somebody waits for.
+/// A call that has a caller who waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Errand {
     Begin,
     Adopt,
-    /// Of a question, by somebody.
+    /// Of a question, by this person.
     Answer(InterruptId, String),
     Changed(InterruptId),
     ModelCall(CallId),
@@ -53,7 +53,7 @@ pub(crate) struct Answer {
 }
 
 /// A list that outlives the closures which add to it.
-type Heard<T> = Arc<Mutex<VecDeque<T>>>;
+type Queue<T> = Arc<Mutex<VecDeque<T>>>;
 
 /// The outcome of a commit or of a note, on its way to the engine.
 pub(crate) struct Outcome {
@@ -77,10 +77,10 @@ impl Outcome {
     }
 }
 
-/// An attempt that the engine has asked for.
+/// An attempt that the engine has requested.
 pub(crate) struct Ensured {
-    /// Whether the engine has been told what became of it.
-    pub(crate) told: bool,
+    /// Whether the engine has got its end.
+    pub(crate) reported: bool,
 }
 
 /// See the module.
@@ -88,21 +88,21 @@ pub(crate) struct Instance {
     pub(crate) engine: Engine,
     pub(crate) journal: SimJournal,
     pub(crate) ensured: BTreeMap<Key, Ensured>,
-    /// Attempts whose start it has decided and not asked for yet.
+    /// Attempts whose start it has decided and not requested yet.
     pub(crate) reserved: BTreeSet<Key>,
-    /// Attempts that it has asked to end.
+    /// Attempts that it has cancelled.
     pub(crate) cancelled: BTreeSet<Key>,
     pub(crate) draining: bool,
     /// A fault has reached it after which it may stop by itself.
     pub(crate) excused: bool,
-    /// Runs that it was asked to begin.
+    /// Runs whose begin was requested.
     pub(crate) begun: BTreeSet<RunId>,
     /// Runs that it has ever set aside.
     pub(crate) aside: BTreeSet<RunId>,
     pub(crate) cannot_show: Rc<Cell<bool>>,
     outbox: Outbox,
-    commits: Heard<Outcome>,
-    answers: Heard<Answer>,
+    commits: Queue<Outcome>,
+    answers: Queue<Answer>,
 }
 
 type Outbox = Rc<RefCell<VecDeque<Effect>>>;
@@ -132,8 +132,8 @@ impl Instance {
             aside: BTreeSet::new(),
             cannot_show,
             outbox,
-            commits: Heard::default(),
-            answers: Heard::default(),
+            commits: Queue::default(),
+            answers: Queue::default(),
         }
     }
 
@@ -146,7 +146,7 @@ impl Instance {
         self.outbox.borrow_mut().push_front(effect);
     }
 
-    /// Hands the commit to the store; its outcome waits until it is heard.
+    /// Hands the commit to the store; its outcome waits until the engine gets it.
     pub(crate) fn submit(&self, commit: Commit) {
         use envoi_journal::Journal;
         let (run, commits) = (commit.run.clone(), Arc::clone(&self.commits));
@@ -162,15 +162,15 @@ impl Instance {
         self.journal.note(note, Box::new(outcome));
     }
 
-    /// Runs with an outcome that the engine has not heard yet.
-    pub(crate) fn unheard(&self) -> Vec<RunId> {
+    /// Runs with an outcome that the engine has not got yet.
+    pub(crate) fn pending_outcomes(&self) -> Vec<RunId> {
         let commits = self.commits.lock().unwrap_or_else(PoisonError::into_inner);
         let runs: BTreeSet<&RunId> = commits.iter().map(|outcome| &outcome.run).collect();
         runs.into_iter().cloned().collect()
     }
 
     /// The oldest outcome of this run. Outcomes of different runs may overtake each other.
-    pub(crate) fn hear(&self, run: &RunId) -> Option<Outcome> {
+    pub(crate) fn next_outcome(&self, run: &RunId) -> Option<Outcome> {
         let mut commits = self.commits.lock().unwrap_or_else(PoisonError::into_inner);
         let place = commits.iter().position(|outcome| outcome.run == *run)?;
         commits.remove(place)
@@ -186,14 +186,14 @@ impl Instance {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 
-    /// Attempts that it asked for and has not been told the end of, but for those of runs that are set aside.
+    /// Attempts that it has requested and whose end it has not got, except those of runs that are set aside.
     pub(crate) fn live(&self) -> usize {
         let held = |key: &Key| self.engine.run(&key.0).is_some();
-        self.ensured.iter().filter(|(key, ensured)| !ensured.told && held(key)).count()
+        self.ensured.iter().filter(|(key, ensured)| !ensured.reported && held(key)).count()
     }
 }
 
-fn add<T>(to: &Heard<T>, what: T) {
+fn add<T>(to: &Queue<T>, what: T) {
     to.lock().unwrap_or_else(PoisonError::into_inner).push_back(what);
 }
 

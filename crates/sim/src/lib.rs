@@ -47,11 +47,11 @@ pub struct Report {
     pub engines: u64,
     /// Engines that were replaced in their sleep.
     pub take_overs: u64,
-    /// Attempts whose end nobody knew.
+    /// Attempts whose end was not known.
     pub in_doubt: u64,
     /// Approvals of several that a question needed.
     pub votes: u64,
-    /// Questions that nobody answered in time.
+    /// Questions that were not answered in time.
     pub expired: u64,
     /// Runs that were loaded from a snapshot.
     pub snapshots: u64,
@@ -132,11 +132,12 @@ fn live(plan: &Plan, faults: Faults, calm: Option<&End>, report: &mut Report) ->
     Ok(end)
 }
 
-/// A run that nobody cancelled, of which nothing was in doubt or side by side and no question could lapse, went the same way in both worlds, event by event.
+/// A run has the same events in both worlds, unless it was cancelled, had an attempt in doubt, had parallel attempts, called
+/// models, or had a question that could lapse.
 fn same_end(calm: &End, end: &End) -> Result<(), Violation> {
     for (id, run) in &end.runs {
         let Some(expected) = calm.runs.get(id) else { continue };
-        // Who is faster, somebody who answers or the hour of the question, differs between worlds.
+        // Whether the answer or the expiry of a question comes first differs between worlds.
         if run.parallel
             || run.in_doubt > 0
             || run.timed

@@ -18,19 +18,19 @@ use std::collections::BTreeMap;
 #[derive(Default)]
 pub(crate) struct Models {
     on_their_way: BTreeMap<CallId, (RunId, State)>,
-    /// How often each attempt has asked for a model.
-    asked: BTreeMap<Key, u64>,
+    /// How many calls each attempt has requested.
+    requested: BTreeMap<Key, u64>,
     made: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Nobody has said yet that it may be made.
-    Asked,
+    /// The engine has not allowed it yet.
+    Requested,
     /// It is being made.
     Made,
-    /// It is over, and nobody has said yet that this is known.
-    Told,
+    /// It is over; the engine has not acknowledged that yet.
+    Reported,
 }
 
 /// Most calls that one attempt asks for.
@@ -40,16 +40,16 @@ impl Models {
     /// Whether this attempt, of a run whose commands call models, asks for one more.
     pub(crate) fn wants(&self, seed: u64, key: &Key) -> bool {
         let mut dice = Dice::of(seed, &["models", key.0.as_str(), &key.1.to_string()]);
-        self.asked.get(key).copied().unwrap_or(0) < dice.below(MOST)
+        self.requested.get(key).copied().unwrap_or(0) < dice.below(MOST)
     }
 
     /// A call begins its way.
     pub(crate) fn ask(&mut self, key: &Key) -> Option<CallId> {
         self.made = self.made.saturating_add(1);
-        let asked = self.asked.entry(key.clone()).or_default();
-        *asked = asked.saturating_add(1);
+        let requested = self.requested.entry(key.clone()).or_default();
+        *requested = requested.saturating_add(1);
         let call = CallId::new(format!("call_{}", self.made)).ok()?;
-        self.on_their_way.insert(call.clone(), (key.0.clone(), State::Asked));
+        self.on_their_way.insert(call.clone(), (key.0.clone(), State::Requested));
         Some(call)
     }
 
@@ -58,28 +58,28 @@ impl Models {
         self.on_their_way.iter().filter(|(_, (_, state))| *state == State::Made).map(|(call, _)| call)
     }
 
-    /// A call is over: of which run, and what is told of it.
+    /// A call is over: its run, and its result.
     pub(crate) fn over(&mut self, call: &CallId, dice: &mut Dice) -> Option<(RunId, ModelCalled)> {
         let (run, state) = self.on_their_way.get_mut(call)?;
-        *state = State::Told;
-        let told = ModelCalled::lost(call.clone());
-        let told = match dice.below(5) {
-            0 => told,
-            1 => ModelCalled { outcome: CallOutcome::Failed, duration_ms: 7, ..told },
+        *state = State::Reported;
+        let ended = ModelCalled::lost(call.clone());
+        let ended = match dice.below(5) {
+            0 => ended,
+            1 => ModelCalled { outcome: CallOutcome::Failed, duration_ms: 7, ..ended },
             _ => ModelCalled {
                 outcome: CallOutcome::Ok,
                 tokens_in: Some(100),
                 tokens_out: Some(dice.below(50)),
                 cost: Cost::parse(&format!("0.{}", dice.below(10))),
                 duration_ms: 7,
-                ..told
+                ..ended
             },
         };
-        Some((run.clone(), told))
+        Some((run.clone(), ended))
     }
 
     /// The engine has answered.
-    pub(crate) fn heard(&mut self, errand: &Errand, ok: bool) {
+    pub(crate) fn engine_answered(&mut self, errand: &Errand, ok: bool) {
         match errand {
             Errand::ModelCall(call) if ok => {
                 self.on_their_way.get_mut(call).into_iter().for_each(|(_, state)| *state = State::Made);
@@ -89,7 +89,7 @@ impl Models {
         }
     }
 
-    /// The engine is gone, and with it whoever made them.
+    /// The engine is gone, and all calls with it.
     pub(crate) fn forget(&mut self) {
         self.on_their_way.clear();
     }

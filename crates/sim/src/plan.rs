@@ -30,11 +30,11 @@ pub(crate) struct Planned {
     pub(crate) id: RunId,
     pub(crate) flow: Arc<Flow>,
     pub(crate) pinned: PinnedFlow,
-    /// Whether anybody answers its questions.
+    /// Whether its questions are answered.
     pub(crate) answered: bool,
-    /// Somebody cancels it once it has so many events.
+    /// It is cancelled once it has so many events.
     pub(crate) cancel_after: Option<u64>,
-    /// How often somebody reopens it when it did not succeed.
+    /// How often it is reopened when it did not succeed.
     pub(crate) reopenings: usize,
     /// Whether its commands call models through the engine.
     pub(crate) calls_models: bool,
@@ -140,7 +140,7 @@ impl Planned {
     }
 }
 
-/// Whoever wants something here.
+/// The person who sends every request.
 pub(crate) fn person() -> Principal {
     Principal { tenant: "local".to_owned(), actor: "ada".to_owned() }
 }

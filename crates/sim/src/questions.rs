@@ -1,7 +1,7 @@
 //! Steps that ask, and people who answer.
 //!
 //! Owns which steps of a flow ask and what, who answers, how, and after how long. All of it follows from the seed and the
-//! question's place in its run; only whether somebody comes in time depends on the world.
+//! question's place in its run; only whether the answer comes in time depends on the world.
 
 use crate::dice::Dice;
 use envoi_contract::{envelope::InterruptKind, json::Value};
@@ -80,24 +80,24 @@ fn ask(step: &mut Step, dice: &mut Dice, to: &[StepId], back: &[StepId]) {
     (step.kind, step.skill) = (StepKind::Ask(Box::new(plan)), None);
 }
 
-/// How long a question waits before somebody looks at it.
+/// How long a question waits before a person looks at it.
 pub(crate) fn patience_ms(seed: u64, run: &RunId, raised: &InterruptRaised) -> u64 {
     let mut dice = Dice::of(seed, &["patience", run.as_str(), &raised.visit.to_string()]);
     if dice.permille(400) { 0 } else { dice.between(1, 15_000) }
 }
 
-/// Who of them speaks.
+/// Which of them answers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Who {
     /// The next one of those who have not approved yet.
     Next,
     /// The one after that, beside the next one.
     Other,
-    /// Whoever has approved last, or else the next one, once more.
+    /// The one who has approved last, or else the next one, once more.
     Same,
 }
 
-/// What is said to this question.
+/// The answer to this question.
 pub(crate) fn answer(run: &Run, raised: &InterruptRaised, choice: Choice, who: Who) -> Answer {
     let votes = run.votes(&raised.interrupt).count();
     let next = match who {

@@ -130,7 +130,7 @@ impl SimStore {
         lock(&self.state).pending.iter().filter(|pending| pending.epoch == epoch).count()
     }
 
-    /// The holder is gone, and with it all that was not durable. Nobody is told.
+    /// The holder is gone, and with it all that was not durable. No `done` is called.
     pub fn forget(&self, epoch: u64) {
         lock(&self.state).pending.retain(|pending| pending.epoch != epoch);
     }

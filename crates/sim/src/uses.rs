@@ -1,4 +1,4 @@
-//! What a run has used, told from its events alone: every sum is made anew from what each attempt told and what was metered.
+//! What a run has used, computed from its events alone: every sum is made from what each attempt reported and what was metered.
 
 use envoi_kernel::{
     event::{AttemptSettled, ModelCallEnded, ModelCallStarted, Outcome},
@@ -22,23 +22,36 @@ pub(crate) struct Uses {
 
 #[derive(Default)]
 struct Use {
-    /// Calls, time and cost, as the attempt's end told.
-    told: (u64, u64, Cost),
-    /// Calls and cost.
-    metered: (u64, Cost),
+    /// As the report at the attempt's end has it.
+    reported: Reported,
+    /// As the model calls of the attempt have it.
+    metered: Metered,
+}
+
+#[derive(Default)]
+struct Reported {
+    calls: u64,
+    wall_time_ms: u64,
+    cost: Cost,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Metered {
+    calls: u64,
+    cost: Cost,
 }
 
 impl Uses {
     pub(crate) fn calls(&self) -> u64 {
-        self.of.values().fold(0, |sum, used| sum.saturating_add(used.told.0.max(used.metered.0)))
+        self.of.values().fold(0, |sum, used| sum.saturating_add(used.reported.calls.max(used.metered.calls)))
     }
 
     pub(crate) fn wall_time_ms(&self) -> u64 {
-        self.of.values().fold(0, |sum, used| sum.saturating_add(used.told.1))
+        self.of.values().fold(0, |sum, used| sum.saturating_add(used.reported.wall_time_ms))
     }
 
     pub(crate) fn cost(&self) -> Cost {
-        let each = self.of.values().map(|used| used.told.2.max(used.metered.1));
+        let each = self.of.values().map(|used| used.reported.cost.max(used.metered.cost));
         each.fold(Cost::default(), Cost::saturating_add)
     }
 
@@ -67,8 +80,8 @@ impl Uses {
         let mut taken = (self.calls(), self.cost());
         for (attempt, budget) in self.reserved.iter().filter(|(attempt, _)| Some(*attempt) != but) {
             let used = self.of.get(attempt).map(|used| used.metered).unwrap_or_default();
-            taken.0 = taken.0.saturating_add(budget.llm_calls.unwrap_or(0).saturating_sub(used.0));
-            taken.1 = taken.1.saturating_add(budget.cost.unwrap_or_default().saturating_sub(used.1));
+            taken.0 = taken.0.saturating_add(budget.llm_calls.unwrap_or(0).saturating_sub(used.calls));
+            taken.1 = taken.1.saturating_add(budget.cost.unwrap_or_default().saturating_sub(used.cost));
         }
         taken
     }
@@ -94,15 +107,15 @@ impl Uses {
         let own = self.of.get(attempt).map(|used| used.metered).unwrap_or_default();
         limits.llm_calls.is_none_or(|max| calls < max.saturating_add(more.llm_calls))
             && limits.cost.is_none_or(|max| cost < max.saturating_add(more.cost))
-            && budget.llm_calls.is_none_or(|max| own.0 < max)
-            && budget.cost.is_none_or(|max| own.1 < max)
+            && budget.llm_calls.is_none_or(|max| own.calls < max)
+            && budget.cost.is_none_or(|max| own.cost < max)
     }
 
     /// A call begins. False if it had begun before, or is of no attempt.
     pub(crate) fn call_begins(&mut self, event: &ModelCallStarted) -> bool {
         let Some(attempt) = &event.attempt else { return false };
         let metered = &mut self.of.entry(attempt.clone()).or_default().metered;
-        metered.0 = metered.0.saturating_add(1);
+        metered.calls = metered.calls.saturating_add(1);
         self.under_way.insert(event.call.clone(), attempt.clone());
         self.begun.insert(event.call.clone())
     }
@@ -112,7 +125,7 @@ impl Uses {
         let Some(attempt) = self.under_way.remove(&event.call) else { return false };
         let known = event.attempt.as_ref() == Some(&attempt);
         let metered = &mut self.of.entry(attempt).or_default().metered;
-        metered.1 = metered.1.saturating_add(event.cost.unwrap_or_default());
+        metered.cost = metered.cost.saturating_add(event.cost.unwrap_or_default());
         known
     }
 
@@ -122,14 +135,23 @@ impl Uses {
         let used = self.of.entry(settled.attempt.clone()).or_default();
         let calls = settled.metrics.get("llm_calls").and_then(|calls| calls.as_u53()).unwrap_or(0);
         let cost = settled.metrics.get("cost_usd").and_then(|cost| cost.as_str()).and_then(Cost::parse);
-        let mut told = (calls, cost.unwrap_or_default());
+        let mut calls = calls;
+        let mut cost = cost.unwrap_or_default();
+        // An attempt in doubt may have used its whole budget, whatever its metrics say.
         if matches!(settled.outcome, Outcome::InDoubt { .. }) {
-            told = (budget.llm_calls.unwrap_or(0), budget.cost.unwrap_or_default());
+            calls = budget.llm_calls.unwrap_or(0);
+            cost = budget.cost.unwrap_or_default();
         }
-        let seen = (told.0.max(used.metered.0), told.1.max(used.metered.1));
-        used.told = (told.0.max(used.told.0), settled.duration_ms.max(used.told.1), told.1.max(used.told.2));
-        let over =
-            budget.llm_calls.is_some_and(|max| seen.0 > max) || budget.cost.is_some_and(|max| seen.1 > max);
+        let calls_used = calls.max(used.metered.calls);
+        let cost_used = cost.max(used.metered.cost);
+        // A late end does not take back what was counted before.
+        used.reported = Reported {
+            calls: calls.max(used.reported.calls),
+            wall_time_ms: settled.duration_ms.max(used.reported.wall_time_ms),
+            cost: cost.max(used.reported.cost),
+        };
+        let over = budget.llm_calls.is_some_and(|max| calls_used > max)
+            || budget.cost.is_some_and(|max| cost_used > max);
         !over || !settled.ok || settled.late
     }
 }

@@ -54,7 +54,7 @@ impl Work {
             duration_ms,
             text: self.text.clone(),
             text_blob: Some(blob(self.text.as_bytes())),
-            stderr_tail: "the simulated command said this\n".to_owned(),
+            stderr_tail: "stderr of the simulated command\n".to_owned(),
             report: self.report.as_ref().map(|report| report.clone().into_bytes()),
             report_blob: self.report.as_ref().map(|report| blob(report.as_bytes())),
             report_place: ReportPlace { assigned: true, unreadable: None },
@@ -79,7 +79,7 @@ fn outcome(dice: &mut Dice) -> Outcome {
         88..91 => Outcome::Exited { code: 127 },
         91..94 => Outcome::Signalled { signal: 9 },
         94..97 => Outcome::TimedOut,
-        _ => Outcome::CannotStart { reason: "the simulated machine said no".to_owned() },
+        _ => Outcome::CannotStart { reason: "the simulated machine refused".to_owned() },
     }
 }
 

@@ -43,7 +43,7 @@ pub(crate) enum Found {
     Lost { evidence: Value },
 }
 
-/// How long a command takes to end when it is asked to.
+/// How long a command takes to end after the request to end.
 const GRACE_MS: u64 = 200;
 
 impl Outside {
@@ -104,12 +104,12 @@ impl Outside {
         })
     }
 
-    /// Whether somebody can be told how it ended.
+    /// Whether its end can be reported.
     pub(crate) fn is_over(&self, key: &Key) -> bool {
         self.attempts.get(key).is_some_and(|attempt| !matches!(attempt.state, State::Running { .. }))
     }
 
-    /// The command is asked to end, and will be made to.
+    /// The command is requested to end; it is killed if it does not.
     pub(crate) fn cancel(&mut self, key: &Key, now: Timestamp) {
         let Some(attempt) = self.attempts.get_mut(key) else { return };
         if let State::Running { since, until, ended } = &mut attempt.state

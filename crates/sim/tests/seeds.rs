@@ -5,10 +5,10 @@ use envoi_sim::{Report, check};
 /// The first of the seeds.
 const FIRST: u64 = 1;
 
-/// How many there are, unless told.
+/// How many there are, unless `ENVOI_SIM_SEEDS` sets it.
 const SEEDS: u64 = 200;
 
-#[expect(clippy::expect_used, reason = "whoever mistypes a seed has to see it")]
+#[expect(clippy::expect_used, reason = "a mistyped seed must be seen")]
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a whole number"))
 }

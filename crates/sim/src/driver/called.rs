@@ -27,18 +27,18 @@ impl Driver<'_> {
         let (run, attempt) = key;
         let reply = instance.reply(&run, Errand::ModelCall(call.clone()));
         let line = format!("{run}: {attempt} asks for a model: {call}");
-        let asked =
+        let request =
             ModelCall { call, attempt: Some(attempt), model: "m".to_owned(), provider: "p".to_owned() };
-        let ask = Ask::ModelCall(Box::new(asked));
+        let ask = Ask::ModelCall(Box::new(request));
         self.handle(line, Message::Ask { run, ask, reply })
     }
 
     pub(super) fn model_answers(&mut self, call: &CallId) -> Result<(), Violation> {
-        let Some((run, told)) = self.models.over(call, &mut self.dice) else { return Ok(()) };
+        let Some((run, ended)) = self.models.over(call, &mut self.dice) else { return Ok(()) };
         let Some(instance) = &self.engine else { return Ok(()) };
         let reply = instance.reply(&run, Errand::ModelCalled(call.clone()));
-        let line = format!("{run}: {call} is over ({:?})", told.outcome);
-        let ask = Ask::ModelCalled(Box::new(told));
+        let line = format!("{run}: {call} is over ({:?})", ended.outcome);
+        let ask = Ask::ModelCalled(Box::new(ended));
         if instance.engine.run(&run).is_some() {
             return self.handle(line, Message::Ask { run, ask, reply });
         }

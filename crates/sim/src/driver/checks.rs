@@ -25,7 +25,7 @@ impl Driver<'_> {
     /// Whenever no commit is on its way: the engine's state is what the journal says, and its slots are counted right.
     pub(super) fn check_quiet(&mut self) -> Result<(), Violation> {
         let Some(instance) = &self.engine else { return Ok(()) };
-        if self.store.waiting(instance.journal.epoch()) > 0 || !instance.unheard().is_empty() {
+        if self.store.waiting(instance.journal.epoch()) > 0 || !instance.pending_outcomes().is_empty() {
             return Ok(());
         }
         for (id, run) in instance.engine.runs() {
@@ -38,7 +38,7 @@ impl Driver<'_> {
             format!("{counted} are counted, {live} are live")
         })?;
         let unstarted = instance.reserved.len();
-        holds(unstarted == 0, "what is durable and heard is started", || format!("{unstarted} are not"))
+        holds(unstarted == 0, "what is durable and known is started", || format!("{unstarted} are not"))
     }
 
     fn woken_by_something(&self, id: &RunId, run: &Run) -> Result<(), Violation> {
@@ -51,13 +51,13 @@ impl Driver<'_> {
         holds(!over || called, "a run that is over is let go", || id.to_string())?;
         let ending = |attempt| instance.cancelled.contains(&(id.clone(), attempt));
         let ended = !run.wants().cancelling || run.wants().attempts.into_iter().all(ending);
-        holds(ended, "attempts of a cancelled run are asked to end", || id.to_string())?;
+        holds(ended, "attempts of a cancelled run are ended", || id.to_string())?;
         let ended = run.wants().ending.into_iter().all(ending);
-        holds(ended, "what is given up is asked to end", || id.to_string())?;
-        let asked =
-            |attempt| instance.ensured.get(&(id.clone(), attempt)).is_some_and(|ensured| !ensured.told);
-        let known = run.wants().attempts.into_iter().chain(run.wants().ending).all(asked);
-        holds(known, "every wanted attempt has been asked for", || id.to_string())?;
+        holds(ended, "what is given up is ended", || id.to_string())?;
+        let requested =
+            |attempt| instance.ensured.get(&(id.clone(), attempt)).is_some_and(|ensured| !ensured.reported);
+        let known = run.wants().attempts.into_iter().chain(run.wants().ending).all(requested);
+        holds(known, "every wanted attempt was requested", || id.to_string())?;
         let wants = run.wants();
         let timers = wants.timers.iter().map(|(_, due)| *due);
         let due = timers.chain(wants.expiries.iter().map(|(_, at)| *at)).min();

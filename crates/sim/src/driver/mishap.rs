@@ -58,7 +58,7 @@ impl Driver<'_> {
 
     pub(super) fn mishap_after_commit(&mut self) {
         if self.strikes(self.faults.crash_unheard) {
-            self.crash("before it hears of a commit");
+            self.crash("before it gets the outcome of a commit");
         }
     }
 
@@ -128,7 +128,7 @@ impl Driver<'_> {
         self.handle("start nothing new".to_owned(), Message::Drain)
     }
 
-    /// Somebody has read a run and lets time pass before saying so.
+    /// A command has read a run and lets time pass before it hands it over.
     fn stranger(&mut self) -> Result<(), Violation> {
         let begun: Vec<RunId> = self
             .books
@@ -178,11 +178,13 @@ impl Driver<'_> {
         while let Some((run, records)) = self.store.settle_next(epoch, Fate::Written) {
             holds(records.is_empty(), "an engine that was replaced cannot commit", || run.to_string())?;
         }
-        while let (Some(run), None) = (instance.unheard().first().cloned(), instance.engine.stopped()) {
+        while let (Some(run), None) =
+            (instance.pending_outcomes().first().cloned(), instance.engine.stopped())
+        {
             self.late_commit(instance, &run)?;
         }
         let over =
-            instance.ensured.iter().filter(|(key, ensured)| !ensured.told && self.outside.is_over(key));
+            instance.ensured.iter().filter(|(key, ensured)| !ensured.reported && self.outside.is_over(key));
         let over: Vec<_> = over.map(|(key, _)| key.clone()).collect();
         for key in over {
             let message = self.settled(instance, &key).filter(|_| instance.engine.stopped().is_none());
@@ -199,7 +201,7 @@ impl Driver<'_> {
     }
 
     fn late_commit(&mut self, instance: &mut Instance, run: &RunId) -> Result<(), Violation> {
-        let Some(outcome) = instance.hear(run) else { return Ok(()) };
+        let Some(outcome) = instance.next_outcome(run) else { return Ok(()) };
         let fenced = matches!(outcome.result, Err(CommitError::Fenced { .. }));
         instance.engine.handle(outcome.message());
         let stopped = instance.engine.stopped().is_some();

@@ -1,4 +1,4 @@
-//! Rows of runs and questions, folded from events whenever somebody asks.
+//! Rows of runs and questions, folded from events at each call.
 //!
 //! Owns the fold alone. It is slow and has no state that could be wrong, which is what a simulated store needs.
 
@@ -93,7 +93,7 @@ fn fold(row: &mut RunRow, event: &Event) {
     }
 }
 
-/// All questions that the run has asked.
+/// All questions of the run.
 pub(super) fn questions(run: &RunId, records: &[Record]) -> Vec<InboxRow> {
     let mut rows: Vec<InboxRow> = Vec::new();
     for record in records {
@@ -121,7 +121,7 @@ pub(super) fn questions(run: &RunId, records: &[Record]) -> Vec<InboxRow> {
             Event::InterruptCancelled(cancelled) => (&cancelled.interrupt, InterruptState::Cancelled),
             _ => continue,
         };
-        let told = match &record.event {
+        let answer = match &record.event {
             Event::InterruptAnswered(answered) => Some((answered.choice.word(), &answered.by.actor)),
             _ => None,
         };
@@ -130,8 +130,8 @@ pub(super) fn questions(run: &RunId, records: &[Record]) -> Vec<InboxRow> {
             row.closed = Some(Closed {
                 at: record.at,
                 seq: record.seq,
-                answer: told.map(|(word, _)| word.to_owned()),
-                by: told.map(|(_, by)| by.clone()),
+                answer: answer.map(|(word, _)| word.to_owned()),
+                by: answer.map(|(_, by)| by.clone()),
             });
         }
     }

@@ -28,17 +28,17 @@ fn the_simulated_store_keeps_every_promise() {
 fn a_crash_loses_what_was_not_durable_and_nothing_else() {
     let store = SimStore::default();
     let (first, a) = (store.take(), run("a").unwrap());
-    let heard = |journal: &SimJournal, commit| {
-        let (tell, told) = mpsc::channel();
-        journal.submit(commit, Box::new(move |outcome| drop(tell.send(outcome))));
-        told
+    let submit = |journal: &SimJournal, commit| {
+        let (sender, receiver) = mpsc::channel();
+        journal.submit(commit, Box::new(move |outcome| drop(sender.send(outcome))));
+        receiver
     };
-    let kept = heard(&first, commit(&a, 0, [started(&a).unwrap()]));
-    let lost = heard(&first, commit(&a, 1, [timer_set("x").unwrap()]));
+    let kept = submit(&first, commit(&a, 0, [started(&a).unwrap()]));
+    let lost = submit(&first, commit(&a, 1, [timer_set("x").unwrap()]));
     store.settle_next(first.epoch(), Fate::Written);
     store.forget(first.epoch());
     assert!(kept.recv().unwrap().is_ok());
-    assert!(lost.recv().is_err(), "nobody is told");
+    assert!(lost.recv().is_err(), "no `done` is called");
     assert_eq!(store.take().load(&a).unwrap().records.len(), 1);
 }
 
@@ -47,11 +47,11 @@ fn a_failed_commit_is_there_only_where_the_machine_cannot_know() {
     for (fate, length) in [(Fate::Full, 0), (Fate::LostUnknown, 0), (Fate::KeptUnknown, 1)] {
         let store = SimStore::default();
         let (journal, a) = (store.take(), run("a").unwrap());
-        let (tell, told) = mpsc::channel();
-        let done: Done = Box::new(move |outcome| drop(tell.send(outcome)));
+        let (sender, receiver) = mpsc::channel();
+        let done: Done = Box::new(move |outcome| drop(sender.send(outcome)));
         journal.submit(commit(&a, 0, [started(&a).unwrap()]), done);
         store.settle_next(journal.epoch(), fate);
-        let outcome = told.recv().unwrap();
+        let outcome = receiver.recv().unwrap();
         assert_eq!(outcome.unwrap_err().is_unknown(), fate != Fate::Full);
         assert_eq!(store.records(&a).len(), length, "{fate:?}");
     }
