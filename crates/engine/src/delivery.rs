@@ -2,7 +2,7 @@
 
 pub(crate) mod callers;
 pub(crate) mod dispatcher;
-mod errand;
 mod masking;
 mod notice;
+mod prepared;
 pub(crate) mod settings;

@@ -4,10 +4,10 @@ mod socket;
 
 use crate::{
     attempts::{processes::Processes, variables::PerAttempt},
-    commands::handler::Desk,
+    commands::handler::Commands,
     delivery::{
         callers::Callers,
-        dispatcher::{Courier, Nudge},
+        dispatcher::{Dispatcher, DispatcherHandle},
         settings::Notices,
     },
     event_loop::{
@@ -53,12 +53,12 @@ pub struct Settings {
     pub socket_dirs: Vec<PathBuf>,
     /// Called at each [`Point`] of each attempt; for tests of the whole binary.
     pub reached: fn(Point),
-    /// How others are told.
+    /// How notices are sent.
     pub notices: Notices,
     /// What commands of one attempt alone are given.
     pub per_attempt: PerAttempt,
     /// Takes a line for the person who runs the engine.
-    pub said: fn(&str),
+    pub print_line: fn(&str),
     /// What is kept of each of stdout and stderr of an attempt; `None`: [`envoi_step::Spec::STREAM_CAP_BYTES`].
     pub stream_cap_bytes: Option<u64>,
     /// Whether a store that another process keeps locked is waited for at the start, as it is later on. Who has replaced
@@ -68,11 +68,11 @@ pub struct Settings {
 
 /// See the module. [`Host::close`] ends it in order; dropping it leaves the attempts to their supervisors.
 pub struct Host {
-    desk: Desk,
+    commands: Commands,
     mailbox: Sender<Message>,
     closing: Sender<()>,
     thread: JoinHandle<Ending>,
-    courier: Courier,
+    dispatcher: Dispatcher,
     socket: socket::Listener,
     stopping: Arc<AtomicBool>,
     lease: Lease,
@@ -100,20 +100,20 @@ impl Host {
     pub fn start(store: Arc<Store>, lease: Lease, settings: &Settings) -> Result<Self, (HostError, Lease)> {
         match Self::come_up(&store, &lease, settings) {
             Ok(parts) => {
-                let Parts { desk, mailbox, closing, thread, courier, socket, stopping } = parts;
-                Ok(Self { desk, mailbox, closing, thread, courier, socket, stopping, lease })
+                let Parts { commands, mailbox, closing, thread, dispatcher, socket, stopping } = parts;
+                Ok(Self { commands, mailbox, closing, thread, dispatcher, socket, stopping, lease })
             }
             Err(error) => Err((error, lease)),
         }
     }
 
     fn come_up(store: &Arc<Store>, lease: &Lease, settings: &Settings) -> Result<Parts, HostError> {
-        // Who finds the store busy with an engine that was stopped while it came up can then end it.
+        // A process that finds the store busy with an engine that was stopped while it came up can then end it.
         lease.announce(&Holder { pid: std::process::id(), socket: PathBuf::new() })?;
         let stopping = Arc::new(AtomicBool::new(false));
-        let patience = patience(settings.said, &stopping);
+        let patience = patience(settings.print_line, &stopping);
         let epoch = match settings.waits_to_start {
-            // Who has been replaced meanwhile must not fence the one that did it.
+            // An engine that was replaced meanwhile must not fence its successor.
             true => store
                 .take_epoch_in_time(patience.each, |tries| lease.is_current() && (patience.waits)(tries))?,
             false => store.take_epoch()?,
@@ -124,7 +124,7 @@ impl Host {
         let (closing, closed) = mpsc::channel();
         let followers = Followers::default();
         let callers = Callers::new(&settings.notices);
-        let desk = Desk {
+        let commands = Commands {
             store: Arc::clone(store),
             layout: store.layout().clone(),
             mailbox: mailbox.clone(),
@@ -132,24 +132,24 @@ impl Host {
             callers: callers.clone(),
             families: Arc::default(),
         };
-        let socket = socket::Listener::bind(&settings.socket_dirs, &desk)?;
+        let socket = socket::Listener::bind(&settings.socket_dirs, &commands)?;
         lease.announce(&Holder { pid: std::process::id(), socket: socket.path().to_owned() })?;
         let channels = Channels { mailbox: mailbox.clone(), inbox, closed };
         let writer = Arc::new(store.patient_writer(epoch, patience)?);
-        let courier = Courier::start(store, Arc::clone(&writer), settings.notices.clone(), callers)?;
+        let dispatcher = Dispatcher::start(store, Arc::clone(&writer), settings.notices.clone(), callers)?;
         let reader = store.reader().map_err(|error| io::Error::other(error.to_string()))?;
         let placing = Placing::new(Arc::clone(store), epoch, mailbox.clone());
-        let log = WriterLog { writer, reader, mailbox: mailbox.clone(), courier: courier.nudge() };
+        let log = WriterLog { writer, reader, mailbox: mailbox.clone(), dispatcher: dispatcher.wake() };
         let thread = start_loop(store, log, settings, boot_id, channels, (followers, placing))?;
-        Ok(Parts { desk, mailbox, closing, thread, courier, socket, stopping })
+        Ok(Parts { commands, mailbox, closing, thread, dispatcher, socket, stopping })
     }
 
-    /// Returns when somebody has asked something through the socket, or after `longest`.
-    pub fn wait_until_asked(&self, longest: Duration) {
-        self.socket.wait_until_asked(longest);
+    /// Returns after the first request through the socket, or after `longest`.
+    pub fn wait_for_request(&self, longest: Duration) {
+        self.socket.wait_for_request(longest);
     }
 
-    /// Whether the loop has ended by itself: [`Host::close`] says why.
+    /// Whether the loop has ended by itself: [`Host::close`] returns why.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.thread.is_finished()
@@ -157,37 +157,37 @@ impl Host {
 
     /// Where requests are made.
     #[must_use]
-    pub fn desk(&self) -> &Desk {
-        &self.desk
+    pub fn commands(&self) -> &Commands {
+        &self.commands
     }
 
-    /// A hand for another thread that stops new starts ([`Message::Drain`]), and the wait for those who are told.
+    /// A function for another thread. It stops new starts ([`Message::Drain`]), and the wait for notices.
     pub fn drain(&self) -> impl Fn() + Send + 'static {
-        let (mailbox, courier) = (self.mailbox.clone(), self.courier.nudge());
+        let (mailbox, dispatcher) = (self.mailbox.clone(), self.dispatcher.wake());
         let stopping = Arc::clone(&self.stopping);
         move || {
             stopping.store(true, Ordering::Relaxed);
             // A loop that has ended starts nothing.
             mailbox.send(Message::Drain).unwrap_or_default();
-            courier.hurry();
+            dispatcher.hurry();
         }
     }
 
-    /// Ends when nothing is under way any more: live attempts of all runs are waited for, what others are to be told now is
-    /// tried for a moment unless somebody asked it to stop, then the writer finishes and the lock is given back. Returns why
+    /// Ends when nothing is under way any more: live attempts of all runs are waited for, notices that are due are
+    /// tried for a moment unless the engine was stopped, then the writer finishes and the lock is given back. Returns why
     /// the loop had stopped by itself, if it had.
     #[must_use]
     pub fn close(self) -> Option<EngineError> {
-        let Self { desk, mailbox, closing, thread, courier, socket, stopping: _, lease } = self;
-        // A loop that has stopped by itself hears neither.
+        let Self { commands, mailbox, closing, thread, dispatcher, socket, stopping: _, lease } = self;
+        // A loop that has stopped by itself receives neither.
         closing.send(()).unwrap_or_default();
         mailbox.send(Message::Wake).unwrap_or_default();
         let panicked = || EngineError::Stopping { reason: "the loop panicked".into() };
         let Ending { stopped, in_haste } =
             thread.join().unwrap_or_else(|_| Ending { stopped: Some(panicked()), in_haste: true });
-        courier.close(if in_haste { Duration::ZERO } else { COURIER_PATIENCE });
+        dispatcher.close(if in_haste { Duration::ZERO } else { DISPATCH_PATIENCE });
         socket.close();
-        drop(desk);
+        drop(commands);
         let ours = lease.is_current();
         lease.release();
         // An engine that was overtaken may first stumble over what the other one has tidied up.
@@ -195,22 +195,24 @@ impl Host {
     }
 }
 
-/// How long an engine that has nothing else to do tries what others are to be told. What a receiver that hangs misses
-/// by it, the next engine tells.
-const COURIER_PATIENCE: Duration = Duration::from_secs(3);
+/// How long an engine that has nothing else to do tries to send notices. The next engine sends what a receiver that
+/// hangs has missed.
+const DISPATCH_PATIENCE: Duration = Duration::from_secs(3);
 
 /// One try of a commit while another process keeps the store locked.
 const LOCKED_TRY: Duration = Duration::from_secs(2);
 
-/// While the epoch is ours, whoever locks the store otherwise is a visitor (a backup, somebody with a database shell): the
-/// commit waits for it, and says so ever more seldom.
-fn patience(said: fn(&str), stopping: &Arc<AtomicBool>) -> Patience {
+/// While the epoch is ours, another process that locks the store is a visitor (a backup, a database shell): the
+/// commit waits for it, and warns ever more seldom.
+fn patience(print_line: fn(&str), stopping: &Arc<AtomicBool>) -> Patience {
     let stopping = Arc::clone(stopping);
     let waits = move |tries: u32| {
         if tries.is_power_of_two() {
             let waited_s = LOCKED_TRY.as_secs().saturating_mul(u64::from(tries));
             tracing::warn!(waited_s, "the store is locked by another process");
-            said(&format!("another process keeps the store locked: waiting for it ({waited_s} s so far)"));
+            print_line(&format!(
+                "another process keeps the store locked: waiting for it ({waited_s} s so far)"
+            ));
         }
         !stopping.load(Ordering::Relaxed)
     };
@@ -226,13 +228,13 @@ pub(crate) struct Ending {
 
 /// A host without its lease.
 struct Parts {
-    desk: Desk,
+    commands: Commands,
     mailbox: Sender<Message>,
     closing: Sender<()>,
     thread: JoinHandle<Ending>,
-    courier: Courier,
+    dispatcher: Dispatcher,
     socket: socket::Listener,
-    /// Somebody has asked it to stop: a store that is locked by others is not waited for any more.
+    /// The engine was stopped: a store that is locked by others is not waited for any more.
     stopping: Arc<AtomicBool>,
 }
 
@@ -293,7 +295,7 @@ pub(crate) fn run_loop(
     while engine.stopped().is_none() {
         closing = closing || closed.try_recv().is_ok();
         if (closing || engine.is_draining()) && engine.is_idle() {
-            // Whoever follows a run that is over hears so when its files are in their places. A run whose files cannot be
+            // A follower learns that a run is over when its files are in their places. A run whose files cannot be
             // placed is set aside before the loop ends, or it would pass for one that is whole.
             placing.wait_for_all();
             match inbox.try_recv() {
@@ -323,18 +325,18 @@ struct WriterLog {
     writer: Arc<Writer>,
     reader: Reader,
     mailbox: Sender<Message>,
-    courier: Nudge,
+    dispatcher: DispatcherHandle,
 }
 
 impl Log for WriterLog {
     fn submit(&mut self, commit: Commit) {
         let (run, mailbox) = (commit.run.clone(), self.mailbox.clone());
-        let courier = (!commit.deliveries.is_empty()).then(|| self.courier.clone());
+        let dispatcher = (!commit.deliveries.is_empty()).then(|| self.dispatcher.clone());
         self.writer.submit(
             commit,
             Box::new(move |result| {
-                if let Some(courier) = courier {
-                    courier.nudge();
+                if let Some(dispatcher) = dispatcher {
+                    dispatcher.wake();
                 }
                 // A loop that has stopped does not need to know; the journal does.
                 drop(mailbox.send(Message::Committed { run, result }));

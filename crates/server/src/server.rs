@@ -13,7 +13,7 @@ use crate::{
 };
 use axum::Router;
 use envoi_contract::time::Timestamp;
-use envoi_engine::{Desk, SteadyClock};
+use envoi_engine::{Commands, SteadyClock};
 use envoi_journal::Store;
 use hyper::{
     Request,
@@ -77,7 +77,7 @@ impl Server {
         listener: TcpListener,
         settings: Settings,
         store: Arc<Store>,
-        desk: Desk,
+        desk: Commands,
     ) -> Result<Self, ServeError> {
         let address = listener.local_addr()?;
         let acceptor = settings.tls.as_ref().map(Tls::acceptor);

@@ -17,7 +17,7 @@ use crate::{
 };
 use envoi_contract::code::Code;
 use envoi_engine::{
-    Desk, Host,
+    Commands, Host,
     protocol::{Request, Response, ResumeRequest, WorkspaceUse},
 };
 use envoi_journal::{Aside, Holder, InboxFilter, Lease, Reader, RunFilter, RunRow, RunStatus, Store, Taken};
@@ -73,9 +73,9 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     interrupts::mean(Mode::Serving(Box::new(move || stop.send(()).unwrap_or_default())))?;
     let first = first_token(&store)?;
     let settings = settings(&store, configured.server, tls, bridge);
-    let server = Server::start(listener, settings, Arc::clone(&store), host.desk().clone())
+    let server = Server::start(listener, settings, Arc::clone(&store), host.commands().clone())
         .map_err(|ServeError(error)| Failure::machine("the server", error))?;
-    go_on(&store, host.desk());
+    go_on(&store, host.commands());
     warning(bound, encrypted).iter().for_each(|text| messages::say(text));
     said(&server.url(), first.as_deref(), home.json)?;
     while stopped.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) && !host.is_over() {}
@@ -234,7 +234,7 @@ fn said(url: &str, first: Option<&str>, as_json: bool) -> Result<(), Failure> {
 
 /// Goes on with what was under way when the last engine went. A run that only waits for a person needs no engine,
 /// unless its time runs out: an engine has to notice that.
-fn go_on(store: &Store, desk: &Desk) {
+fn go_on(store: &Store, desk: &Commands) {
     let told = |error: &dyn core::fmt::Display| messages::say(&format!("runs are not gone on with: {error}"));
     let reader = match store.reader() {
         Ok(reader) => reader,
@@ -266,7 +266,7 @@ fn needs_somebody(reader: &Reader, row: &RunRow) -> bool {
 }
 
 /// Why the run does not go on, if it does not.
-fn gone_on(reader: &Reader, desk: &Desk, row: &RunRow) -> Option<String> {
+fn gone_on(reader: &Reader, desk: &Commands, row: &RunRow) -> Option<String> {
     let caller = caller::caller_or_none(reader, &row.run);
     let by = Principal { tenant: row.tenant.clone(), actor: row.actor.clone() };
     let request = ResumeRequest::follow(row.run.clone(), by, caller);

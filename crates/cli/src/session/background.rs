@@ -127,7 +127,7 @@ pub(crate) fn be_the_engine(home: &Home, jobs: Option<usize>) -> Result<u8, Fail
     let Some(lease) = lease_soon(&store)? else { return Ok(0) };
     let (host, telemetry) =
         engine_client::start(&store, lease, None, jobs, envoi_engine::PerAttempt::default())?;
-    host.wait_until_asked(UNASKED);
+    host.wait_for_request(UNASKED);
     let stopped = host.close();
     telemetry.end(engine_client::LAST_SPANS);
     match stopped {

@@ -286,7 +286,7 @@ fn converse(
             return Some(Err(failure));
         }
         let (client, heard) = mpsc::channel();
-        let desk = host.desk().clone();
+        let desk = host.commands().clone();
         let asking =
             thread::Builder::new().name("desk".to_owned()).spawn(move || desk.serve(request, &client));
         if let Err(error) = asking {
@@ -327,7 +327,7 @@ pub(crate) fn start(
         reached: failpoint::reached,
         notices: notices(&configured),
         per_attempt,
-        said: messages::say,
+        print_line: messages::say,
         stream_cap_bytes: configured.output.stream_bytes,
         waits_to_start: other.is_none(),
     };
@@ -342,7 +342,7 @@ pub(crate) fn start(
         (started, _) => started,
     };
     let host = started.map_err(|(error, _)| Failure::store(error))?;
-    let telemetry = Telemetry::begin(store, host.desk());
+    let telemetry = Telemetry::begin(store, host.commands());
     Ok((host, telemetry))
 }
 

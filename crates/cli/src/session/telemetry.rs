@@ -8,7 +8,7 @@ mod collector;
 #[cfg(feature = "otel")]
 mod sender;
 
-use envoi_engine::Desk;
+use envoi_engine::Commands;
 use envoi_journal::Store;
 use std::{sync::Arc, time::Duration};
 
@@ -21,13 +21,13 @@ pub(crate) struct Telemetry {
 impl Telemetry {
     /// From now on spans of what this engine commits are sent.
     #[cfg(feature = "otel")]
-    pub(crate) fn begin(store: &Arc<Store>, desk: &Desk) -> Self {
+    pub(crate) fn begin(store: &Arc<Store>, desk: &Commands) -> Self {
         Self { sender: sender::Sender::begin(store, desk) }
     }
 
     /// See the module.
     #[cfg(not(feature = "otel"))]
-    pub(crate) fn begin(_: &Arc<Store>, _: &Desk) -> Self {
+    pub(crate) fn begin(_: &Arc<Store>, _: &Commands) -> Self {
         Self {}
     }
 

@@ -19,7 +19,7 @@ use std::{
     thread,
 };
 
-/// How long an agent may take to hear that its task is not wanted any more.
+/// How long the request that cancels an agent's task may take.
 const WITHDRAWAL_MS: u64 = 10_000;
 
 /// The command, after its order has been written, and the variables that it needs.
@@ -95,7 +95,7 @@ fn ends_at_ms(timeout_ms: u64) -> i64 {
     crate::model::clock::now().as_millis().saturating_add(i64::try_from(timeout_ms).unwrap_or(i64::MAX))
 }
 
-/// Has the agent told that nobody waits for it: its task is cancelled. The process is on its own, and may outlive this one.
+/// Cancels the task of an agent that the run does not wait for any more. The process is on its own, and may outlive this one.
 ///
 /// # Errors
 /// It cannot be started.
@@ -106,7 +106,7 @@ pub(super) fn withdraw(shared: &Shared, job: &Job) -> io::Result<()> {
     let known = Known::of(shared, job);
     let order = Order {
         denied: true,
-        // It is no attempt: nobody cancels it, and no limit of the step is its own.
+        // It is no attempt: it cannot be cancelled, and the step's limits do not hold for it.
         cancel: None,
         ends_at_ms: None,
         report: place("withdrawn.json"),
@@ -134,7 +134,7 @@ pub(super) fn withdraw(shared: &Shared, job: &Job) -> io::Result<()> {
     Ok(())
 }
 
-/// Tokens of agents are for nobody else.
+/// Tokens of agents are not given to commands.
 pub(super) fn hide_tokens(variables: &mut Vec<(String, String)>) {
     variables.retain(|(name, _)| !name.starts_with(AGENT_TOKEN_PREFIX));
 }

@@ -1,4 +1,4 @@
-//! What a step in a loop is told of the verdict: the critic's text, a line `--- stderr`, the end of its stderr; where a
+//! The feedback for a step in a loop: the critic's text, a line `--- stderr`, the end of its stderr; where a
 //! person sent the run back, a line `--- answer` and their words, or their words alone.
 
 use envoi_step::{AttemptDir, Spec, plain};
@@ -7,7 +7,7 @@ use std::{io, path::Path};
 /// How much of the critic's stderr is handed on.
 const STDERR_BYTES: u64 = 64 * 1024;
 
-/// Writes to `path` what the attempt in `critic` left, and what a `person` said. A stream that is not there counts as empty.
+/// Writes to `path` what the attempt in `critic` left, and the words of a `person`. A stream that is not there counts as empty.
 pub(super) fn write(critic: Option<&AttemptDir>, person: Option<&str>, path: &Path) -> io::Result<()> {
     let mut text = critic.map(verdict).transpose()?.unwrap_or_default();
     if let Some(words) = person {

@@ -131,7 +131,7 @@ fn own_variables(shared: &Shared, job: &Job, dir: &AttemptDir) -> std::io::Resul
     Ok(variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
-/// What is told to a step in a loop: by the critic, by the person who sent the run back, or by both.
+/// The feedback for a step in a loop: of the critic, of the person who sent the run back, or of both.
 fn feedback(shared: &Shared, job: &Job, dir: &AttemptDir) -> std::io::Result<Option<PathBuf>> {
     let started = &job.started;
     if started.feedback.is_none() && started.sent_back_by.is_none() {
@@ -175,7 +175,7 @@ fn restored(shared: &Shared, job: &Job, handoff: &VisitId) -> std::io::Result<Pa
     Ok(shared.layout.handoff_visit(&job.run, &row.flow, handoff))
 }
 
-/// One value a name; what was said later counts.
+/// One value a name; the last one counts.
 fn last_wins(variables: Vec<(String, String)>) -> Vec<(String, String)> {
     let mut kept: std::collections::BTreeMap<String, String> = std::collections::BTreeMap::new();
     kept.extend(variables);

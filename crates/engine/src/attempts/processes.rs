@@ -1,7 +1,7 @@
 //! The runner of real commands: a thread an attempt, a supervisor process each.
 //!
 //! Owns the composition of a command's environment and the way of an attempt's result into the store. How a supervisor
-//! works, and what its folder tells after a crash, is crate `step`'s.
+//! works, and what its folder means after a crash, is crate `step`'s.
 
 use super::{
     agent,
@@ -107,12 +107,12 @@ impl Runner for Processes {
         if let Err(error) = spawned {
             let trouble = of_machine(format!("no thread can be started: {error}"));
             let settlement = Settlement::Unknown { trouble };
-            self.shared.tell(run, attempt, settlement);
+            self.shared.send(run, attempt, settlement);
         }
     }
 
     fn withdraw(&mut self, job: Job) {
-        // The agent's task goes on then, and the record of the visit says where.
+        // The agent's task goes on then, and the record of the visit has its place.
         drop(agent::withdraw(&self.shared, &job));
     }
 
@@ -120,16 +120,16 @@ impl Runner for Processes {
         let dir = self.shared.dir(run, attempt);
         let run_base = self.shared.layout.run(run);
         let (run, attempt, mark) = (run.clone(), attempt.clone(), attempt.to_string());
-        let asked =
+        let spawned =
             thread::Builder::new().name("cancel".to_owned()).stack_size(STACK_BYTES).spawn(move || {
                 match envoi_step::cancel(&dir) {
                     Ok(Cancelled::Told | Cancelled::Noted | Cancelled::AlreadyOver) => {}
-                    // Its folder takes no wish, or its supervisor hears none: what lives of the attempt is ended directly.
-                    // How it ended is then for the thread to say that waits for it.
+                    // The supervisor cannot be reached: what lives of the attempt is ended directly.
+                    // The thread that waits for it finds out how it ended.
                     Ok(Cancelled::Lost) | Err(_) => drop(end_leftovers(&mark, &run_base)),
                 }
             });
-        if let Err(error) = asked {
+        if let Err(error) = spawned {
             self.shared.cannot_cancel(run, &attempt, &error);
         }
     }
@@ -139,7 +139,7 @@ impl Runner for Processes {
 const MAX_SPAWNS: u32 = 3;
 
 /// How much of `supervisor.log` becomes a reason.
-const SAID_BYTES: u64 = 4 * 1024;
+const LOG_TAIL_BYTES: u64 = 4 * 1024;
 
 /// The machine failed, and may not the next time.
 fn of_machine(reason: String) -> trouble::Trouble {
@@ -152,14 +152,14 @@ fn of_files(reason: String) -> trouble::Trouble {
 }
 
 fn never_starts(dir: &AttemptDir) -> String {
-    let said = envoi_step::end_of(&dir.supervisor_log(), SAID_BYTES).unwrap_or_default();
-    let said = String::from_utf8_lossy(&said);
-    format!("its supervisor ended {MAX_SPAWNS} times before it could start anything: {}", said.trim())
+    let log = envoi_step::end_of(&dir.supervisor_log(), LOG_TAIL_BYTES).unwrap_or_default();
+    let log = String::from_utf8_lossy(&log);
+    format!("its supervisor ended {MAX_SPAWNS} times before it could start anything: {}", log.trim())
 }
 
 impl Shared {
-    fn tell(&self, run: RunId, attempt: AttemptId, settlement: Settlement) {
-        // The loop that would hear it may be gone; the attempt's folder still says everything.
+    fn send(&self, run: RunId, attempt: AttemptId, settlement: Settlement) {
+        // The loop may be gone; the attempt's folder still has everything.
         drop(self.mailbox.send(Message::Settled { run, attempt, settlement }));
     }
 
@@ -174,7 +174,7 @@ impl Shared {
         let settled = guarded("waiting for it", || self.settle(job))
             .unwrap_or_else(|panic| Err(of_machine(panic.reason)));
         let settlement = settled.unwrap_or_else(|trouble| Settlement::Unknown { trouble });
-        self.tell(job.run.clone(), job.started.attempt.clone(), settlement);
+        self.send(job.run.clone(), job.started.attempt.clone(), settlement);
     }
 
     /// Looks, starts if nothing was ever started, waits, and looks again until the attempt is settled or lost.
@@ -237,7 +237,7 @@ impl Shared {
                     given = Given::Maybe;
                     match self.launcher.spawn(&dir, &spec, lock) {
                         Ok(supervisor) => supervisor.wait().map_err(|error| of_machine(error.to_string()))?,
-                        // It was gone before it had read its order; the next look says that nothing was started.
+                        // It was gone before it had read its order; the next look finds that nothing was started.
                         Err(SpawnError::Send { .. }) => {}
                         Err(error @ SpawnError::Start { .. }) => return Err(of_machine(error.to_string())),
                         Err(error) => return Ok(settlement::cannot_start(job, error.to_string())),

@@ -25,7 +25,7 @@ const LARGEST_READ_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Why an attempt that has a record of its end cannot be committed.
 pub(super) enum Unsettled {
-    /// A file is not what the record says, so that nobody knows what the attempt left.
+    /// A file differs from the record, so it is unknown what the attempt left.
     Record(Doubt),
     /// The machine failed, and may not the next time.
     Machine(String),
@@ -151,7 +151,7 @@ pub(super) fn in_doubt(
     Ok(Settlement::InDoubt { evidence })
 }
 
-/// Why nobody knows what became of an attempt of the original.
+/// Why the outcome of an attempt of the original is unknown.
 const BEGUN_ELSEWHERE: &str =
     "it was begun before the store was copied, and may go on where it was copied from";
 
@@ -341,7 +341,7 @@ fn open(dir: &AttemptDir, file: &FileRef) -> Result<File, Unsettled> {
     plain::open_below(dir.path(), file.path.as_ref()).map_err(|error| unreadable(dir, file, &error))
 }
 
-/// The whole of it; no more is read than the record says.
+/// The whole of it; no more is read than the record's length.
 fn read(dir: &AttemptDir, file: &FileRef) -> Result<Vec<u8>, Unsettled> {
     plain::read_all(open(dir, file)?, file.bytes.min(LARGEST_READ_BYTES))
         .map_err(|error| unreadable(dir, file, &error))

@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub struct Variable {
     /// Its name.
     pub name: String,
-    /// Its value; the same whenever it is asked for, so that it can be masked after a restart too.
+    /// Its value; the same each time, so that it can be masked after a restart too.
     pub value: String,
     /// Whether it is masked in what the command writes and hands over.
     pub secret: bool,

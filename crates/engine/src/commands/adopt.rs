@@ -1,6 +1,6 @@
 //! A run is loaded from the journal and given to the loop.
 
-use super::handler::Desk;
+use super::handler::Commands;
 use crate::{
     attempts::secrets::caller_of,
     model::{
@@ -14,10 +14,10 @@ use envoi_contract::code::Code;
 use envoi_journal::{Aside, BlobError, FileError, ReadError, Reader, files, with_causes};
 use envoi_kernel::{Run, ids::RunId};
 
-/// How often a run that is said to have gone on is loaded again although no event of it has come.
+/// How often a stale run is loaded again although the journal has no new event of it.
 const MOST_IN_VAIN: u32 = 3;
 
-impl Desk {
+impl Commands {
     /// The run as the journal has it. One that cannot be read is set aside.
     pub(super) fn load(&self, id: &RunId) -> Result<Run, Refused> {
         let reader = self.store.reader()?;
@@ -31,7 +31,7 @@ impl Desk {
         })
     }
 
-    /// Has the run set aside, durably, and says so. One that the loop holds goes on: what is there in memory is whole.
+    /// Has the run set aside, durably. One that the loop holds goes on: what is there in memory is whole.
     fn unloadable(&self, id: &RunId, trouble: Trouble) -> Refused {
         let message = trouble.reason.clone();
         let unloadable = |reply| Message::Unloadable { run: id.clone(), trouble, reply };
@@ -47,7 +47,7 @@ impl Desk {
         Ok(reader.run(id)?.aside)
     }
 
-    /// As [`Desk::aside`], for one that is tried again: what is wrong may be its rows alone, which are made again first.
+    /// As [`Commands::aside`], for one that is tried again: what is wrong may be its rows alone, which are made again first.
     pub(super) fn aside_with_its_rows(&self, id: &RunId) -> Result<Option<Aside>, Refused> {
         let aside = self.aside(id)?;
         if aside.is_none() {

@@ -2,11 +2,11 @@
 //!
 //! Owns two checks. A form is completed with the schema's defaults, and has to fit the schema of its question: here, so that every
 //! way in is treated alike. And what was shown has to be what is there: where an
-//! artifact lies otherwise in the workspace than it was handed over, whoever says yes has not seen what would be used; the
+//! artifact lies otherwise in the workspace than it was handed over, the yes is not about what would be used; the
 //! question is put again, about what is there now. What a live attempt may be changing at the moment is left out: it lies
 //! otherwise all the time, and is handed over when the attempt is over.
 
-use super::handler::{Desk, check_secrets, tell};
+use super::handler::{Commands, check_secrets, send};
 use crate::attempts::secrets::caller_of;
 use crate::model::{
     claim::Claim,
@@ -36,7 +36,7 @@ const MOST_NAMED: usize = 20;
 /// Larger files are not kept only to be shown.
 const MAX_SHOWN_BYTES: u64 = 16 * 1024 * 1024;
 
-impl Desk {
+impl Commands {
     pub(super) fn answer(&self, request: AnswerRequest, client: &Sender<Response>) -> Result<(), Refused> {
         let AnswerRequest { run: id, answer, follow, caller } = request;
         let run = self.load(&id)?;
@@ -57,9 +57,9 @@ impl Desk {
         {
             return Err(refused);
         }
-        // What follows from the answer is heard from its own commit on. What follows from a refusal, such as an expiry that is
+        // The client follows from the commit of the answer on. What follows from a refusal, such as an expiry that is
         // applied now, is no answer to this request.
-        let (follower, heard) = mpsc::channel();
+        let (follower, responses) = mpsc::channel();
         if follow {
             self.followers.add(&id, follower);
         }
@@ -77,11 +77,11 @@ impl Desk {
             }
             Err(refused) => return Err(refused),
         }
-        tell(client, Response::Accepted { run: id.clone() });
+        send(client, Response::Accepted { run: id.clone() });
         match follow {
             // A client that has gone away leaves the run to itself.
-            true => drop(heard.into_iter().try_for_each(|response| client.send(response))),
-            false => tell(client, Response::Rest { standing: Standing::answered() }),
+            true => drop(responses.into_iter().try_for_each(|response| client.send(response))),
+            false => send(client, Response::Rest { standing: Standing::answered() }),
         }
         Ok(())
     }
@@ -102,7 +102,7 @@ impl Desk {
         }
     }
 
-    /// Whether a request has been done already, by an engine that went away before it could say so.
+    /// Whether a request has been done already, by an engine that ended before it could respond.
     pub(super) fn was_done(&self, run: &RunId, request: Option<&str>) -> Result<bool, Refused> {
         let Some(request) = request else { return Ok(false) };
         let reader = self.store.reader()?;
@@ -122,8 +122,8 @@ impl Desk {
             let request = ResumeRequest::follow(run, answer.by, caller);
             return self.resume(request, client);
         }
-        tell(client, Response::Accepted { run });
-        tell(client, Response::Rest { standing: Standing::answered() });
+        send(client, Response::Accepted { run });
+        send(client, Response::Rest { standing: Standing::answered() });
         Ok(())
     }
 
@@ -139,7 +139,7 @@ impl Desk {
             Err(refused) => return Some(refused),
         };
         if found.len() > MOST_LISTED {
-            // They would stand in an event, and nobody could look through them.
+            // They would stand in an event, and are too many for a person to check.
             let message = format!(
                 "{} artifacts changed in the workspace after they were handed over, so what was shown is not what would be used",
                 found.len()
@@ -149,7 +149,7 @@ impl Desk {
         }
         let started = run.started().filter(|_| !found.is_empty())?;
         for file in &found {
-            // So that it can be shown; what cannot be stored is told of by its path alone.
+            // So that it can be shown. Of a file that cannot be stored only the path is shown.
             let path = Path::new(&started.workspace).join(&file.path);
             let size =
                 path.metadata().map(|metadata| metadata.len()).ok().filter(|size| *size <= MAX_SHOWN_BYTES);
@@ -166,7 +166,7 @@ impl Desk {
         let mut found = self.changed_since(run, raised)?;
         let mut before = run.next_seq();
         while let (false, Some(started)) = (found.is_empty(), run.started()) {
-            // A run that cannot be loaded now is refused by whoever goes on with it.
+            // A run that cannot be loaded now is refused when it goes on.
             let Ok(now) = self.load(&started.run) else { break };
             if now.next_seq() == before {
                 break;
@@ -191,7 +191,7 @@ impl Desk {
         Ok(changed(run, self.artifacts(run)?, raised))
     }
 
-    /// The same question anew; says so, and how the new one is called.
+    /// Puts the same question again; the refusal names the new one.
     fn put_again(
         &self,
         id: &RunId,
@@ -235,7 +235,7 @@ impl Desk {
             InterruptState::Answered => format!(
                 "was answered{at}: {} by {}",
                 answer.unwrap_or_default(),
-                by.unwrap_or_else(|| "somebody".to_owned())
+                by.unwrap_or_else(|| "an unknown person".to_owned())
             ),
             InterruptState::Expired => format!("expired{at}"),
             InterruptState::Changed => format!("was put again{at}, because what it showed had changed"),

@@ -1,9 +1,9 @@
 //! Calls of models on a run's account: counted before they are made, charged when they are over.
 //!
-//! Owns the way to a run that the loop does not hold: one that waits for a person, or is over. Who calls the model, and what
-//! is told to it, is not known here.
+//! Owns the way to a run that the loop does not hold: one that waits for a person, or is over. It does not know who calls
+//! the model, and with what.
 
-use super::handler::Desk;
+use super::handler::Commands;
 use crate::model::{
     message::{Ask, EngineError, Message, Purpose},
     protocol::{CallerWire, Refused},
@@ -14,7 +14,7 @@ use envoi_kernel::{
     input::{ModelCall, ModelCalled},
 };
 
-impl Desk {
+impl Commands {
     /// Counts a call that is to be made; it is durable when this returns, and only then the model may be called.
     ///
     /// # Errors
@@ -28,48 +28,48 @@ impl Desk {
         self.decide(run, Ask::ModelCall(Box::new(call)), caller)
     }
 
-    /// Charges a call that is over. Saying it twice does no harm.
+    /// Charges a call that is over. A second time does no harm.
     ///
     /// # Errors
     /// The store or the machine failed, or the loop has ended: the next engine closes the call without what it used.
     pub fn model_called(
         &self,
         run: &RunId,
-        told: ModelCalled,
+        called: ModelCalled,
         caller: impl FnOnce() -> Option<CallerWire>,
     ) -> Result<(), Refused> {
-        match self.decide(run, Ask::ModelCalled(Box::new(told)), caller) {
+        match self.decide(run, Ask::ModelCalled(Box::new(called)), caller) {
             Err(refused) if refused.code == Code::CallOver => Ok(()),
             decided => decided,
         }
     }
 
-    /// Whether an attempt is to be running, as the journal says.
+    /// Whether an attempt is live by the journal.
     ///
     /// # Errors
     /// The run cannot be read, or the loop has ended.
     pub fn is_live(&self, run: &RunId, attempt: &AttemptId) -> Result<bool, Refused> {
-        let (tell, told) = std::sync::mpsc::channel();
-        // Whoever asked may have gone away in the meantime.
-        let reply = Box::new(move |live| tell.send(live).unwrap_or_default());
+        let (sender, receiver) = std::sync::mpsc::channel();
+        // The requester may be gone by now.
+        let reply = Box::new(move |live| sender.send(live).unwrap_or_default());
         let stopping = || Refused::from(EngineError::Stopping { reason: "it is closing".to_owned() });
         let message = Message::IsLive { run: run.clone(), attempt: attempt.clone(), reply };
         self.mailbox.send(message).map_err(|_| stopping())?;
-        match told.recv().map_err(|_| stopping())? {
+        match receiver.recv().map_err(|_| stopping())? {
             Some(live) => Ok(live),
             None => Ok(self.load(run)?.is_live(attempt)),
         }
     }
 
-    /// `caller` is what commands of the run may see, asked for if the run has to be looked up.
+    /// `caller` is what commands of the run may see, called if the run has to be loaded.
     fn decide(
         &self,
         run: &RunId,
         ask: Ask,
         caller: impl FnOnce() -> Option<CallerWire>,
     ) -> Result<(), Refused> {
-        let asked = ask.clone();
-        match self.exchange(|reply| Message::Ask { run: run.clone(), ask: asked, reply }) {
+        let first_ask = ask.clone();
+        match self.exchange(|reply| Message::Ask { run: run.clone(), ask: first_ask, reply }) {
             Err(EngineError::NotHeld { .. }) => {
                 let missing = || Refused::failure(format!("run `{run}` cannot be read"));
                 let caller = caller().ok_or_else(missing)?;

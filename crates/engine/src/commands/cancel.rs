@@ -2,7 +2,7 @@
 
 use super::{
     adopt::Adoption,
-    handler::{Desk, tell},
+    handler::{Commands, send},
 };
 use crate::model::{
     message::{Ask, Purpose},
@@ -16,7 +16,7 @@ use envoi_kernel::{
 };
 use std::sync::mpsc::Sender;
 
-impl Desk {
+impl Commands {
     pub(super) fn cancel(
         &self,
         run: &RunId,
@@ -33,7 +33,7 @@ impl Desk {
             _ => Ok(vec![Ask::Cancel { by: by.clone() }]),
         };
         let found = match self.adopt(run, caller, Adoption { purpose: Purpose::End, again }, cancel) {
-            // Somebody else has asked for it already; its end is waited for all the same.
+            // Another request has cancelled it already; this one waits for its end all the same.
             Err(refused) if refused.code == Code::Cancelling => None,
             adopted => Some(adopted?.status()),
         };
@@ -44,14 +44,14 @@ impl Desk {
                 None,
             )),
             Some(status @ Status::Ended(_)) => {
-                tell(client, Response::Accepted { run: run.clone() });
+                send(client, Response::Accepted { run: run.clone() });
                 Standing::of(&status)
                     .into_iter()
-                    .for_each(|standing| tell(client, Response::Rest { standing }));
+                    .for_each(|standing| send(client, Response::Rest { standing }));
                 Ok(())
             }
             _ => {
-                tell(client, Response::Accepted { run: run.clone() });
+                send(client, Response::Accepted { run: run.clone() });
                 Ok(())
             }
         }

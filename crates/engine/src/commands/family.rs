@@ -1,9 +1,9 @@
 //! Runs that were forked from one another keep within the bounds of one: only one of them goes on at a time.
 //!
-//! Owns that rule, and what the others have used when one goes on. Whoever begins or reopens a run holds [`Desk::families`]
-//! until that is durable: then the others are refused by what the journal says.
+//! Owns that rule, and what the others have used when one goes on. A request that begins or reopens a run holds [`Commands::families`]
+//! until that is durable: from then on the journal shows it, and the others are refused.
 
-use super::handler::Desk;
+use super::handler::Commands;
 use crate::model::protocol::Refused;
 use crate::query::load::load_run;
 use envoi_contract::code::Code;
@@ -11,7 +11,7 @@ use envoi_journal::{Reader, RunRow};
 use envoi_kernel::{Run, family::Share, ids::RunId};
 use std::sync::{MutexGuard, PoisonError};
 
-impl Desk {
+impl Commands {
     /// While this is held no fork begins, and no run that is over goes on.
     pub(super) fn families(&self) -> MutexGuard<'_, ()> {
         self.families.lock().unwrap_or_else(PoisonError::into_inner)

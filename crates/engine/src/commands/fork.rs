@@ -1,11 +1,11 @@
 //! A run is forked: what it has lived up to a step is given to a new run, which goes on from there.
 //!
 //! Owns the checks that the kernel cannot make: nothing of the family is under way, the workspace may be used, and secrets
-//! are there. The workspace is not put back to what it was; where it differs, the client is told.
+//! are there. The workspace is not put back to what it was; where it differs, the client gets a note.
 
 use super::{
     adopt::check_places,
-    handler::{Desk, check_secrets, tell},
+    handler::{Commands, check_secrets, send},
     start::check_yes_to,
 };
 use crate::model::{
@@ -20,16 +20,16 @@ use std::{
     sync::{Arc, mpsc::Sender},
 };
 
-/// The most artifacts that are told of by name.
+/// The most artifacts that the note names.
 const MAX_NAMED: usize = 8;
 
-impl Desk {
+impl Commands {
     pub(super) fn fork(&self, request: ForkRequest, client: &Sender<Response>) -> Result<(), Refused> {
         // Until it is durable no other run of the family begins or goes on.
         let alone = self.families();
         if self.has_begun(&request.run)? {
             drop(alone);
-            // The engine that began it went away before it could say so.
+            // The engine that began it ended before it could respond.
             let ForkRequest { run, by, caller, .. } = request;
             return self.resume(ResumeRequest::follow(run, by, caller), client);
         }
@@ -75,7 +75,7 @@ impl Desk {
         };
         self.exchange(branch).map_err(|error| self.not_begun(&request.run, error))?;
         drop(alone);
-        tell(client, Response::Accepted { run: request.run.clone() });
+        send(client, Response::Accepted { run: request.run.clone() });
         Ok(())
     }
 }
@@ -107,5 +107,5 @@ fn note_differences(
         "note: the workspace is as it is now, not as it was when `{}` was entered; other than then: {shown}{more}",
         cut.step
     );
-    tell(client, Response::Noted { text });
+    send(client, Response::Noted { text });
 }

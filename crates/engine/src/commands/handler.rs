@@ -1,7 +1,7 @@
-//! The front desk: takes requests of commands, prepares what the loop needs, and tells how it went.
+//! Takes requests, prepares what the loop needs, and sends the responses.
 //!
 //! Owns the checks that need more than one run (workspace, secrets, the pinned flow). Everything about one run is decided in
-//! the loop. Works on the thread of whoever asks, so that reading a flow or a journal never holds up the loop.
+//! the loop. Works on the thread of the requester, so that reading a flow or a journal never holds up the loop.
 
 use crate::{
     attempts::secrets::secrets,
@@ -23,18 +23,18 @@ use std::sync::{
 
 /// See the module. Cheap to clone.
 #[derive(Clone)]
-pub struct Desk {
+pub struct Commands {
     pub(crate) store: Arc<Store>,
     pub(crate) layout: Layout,
     pub(crate) mailbox: Sender<Message>,
     pub(crate) followers: Followers,
     pub(crate) callers: Callers,
-    /// See [`Desk::families`].
+    /// See [`Commands::families`].
     pub(crate) families: Arc<Mutex<()>>,
 }
 
-impl Desk {
-    /// Does what is asked; everything heard goes to `client`, last of all a [`Response::Rest`], [`Response::Refused`] or
+impl Commands {
+    /// Does a request; every response goes to `client`, last of all a [`Response::Rest`], [`Response::Refused`] or
     /// [`Response::Stopped`].
     pub fn serve(&self, request: Request, client: &Sender<Response>) {
         let done = match request {
@@ -44,37 +44,37 @@ impl Desk {
             Request::Answer(request) => self.answer(*request, client),
             Request::Cancel { run, by, caller } => self.cancel(&run, by, &caller, client),
             Request::Ping => {
-                tell(client, Response::Pong);
+                send(client, Response::Pong);
                 Ok(())
             }
         };
         match done {
             Err(refused) if refused.code == Code::EngineStopping => {
-                tell(client, Response::Stopped { reason: refused.message })
+                send(client, Response::Stopped { reason: refused.message })
             }
-            Err(refused) => tell(client, Response::Refused(refused)),
+            Err(refused) => send(client, Response::Refused(refused)),
             Ok(()) => {}
         }
     }
 
-    /// From now on `watcher` hears of every commit.
+    /// From now on `watcher` is called with every commit.
     pub fn watch(&self, watcher: Watcher) {
         self.followers.watch(watcher);
     }
 
     /// Sends a message to the loop and waits for its answer.
     pub(crate) fn exchange(&self, message: impl FnOnce(Reply) -> Message) -> Result<(), EngineError> {
-        let (tell, told) = mpsc::channel();
-        // Whoever asked may have gone away in the meantime.
-        let reply: Reply = Box::new(move |result| tell.send(result).unwrap_or_default());
+        let (sender, receiver) = mpsc::channel();
+        // The requester may be gone by now.
+        let reply: Reply = Box::new(move |result| sender.send(result).unwrap_or_default());
         let gone = || EngineError::Stopping { reason: "it is closing".to_owned() };
         self.mailbox.send(message(reply)).map_err(|_| gone())?;
-        told.recv().map_err(|_| gone())?
+        receiver.recv().map_err(|_| gone())?
     }
 }
 
-/// Tells a client; one that has gone away does not need to know.
-pub(crate) fn tell(client: &Sender<Response>, response: Response) {
+/// Sends a response. A client that is gone does not need it.
+pub(crate) fn send(client: &Sender<Response>, response: Response) {
     client.send(response).unwrap_or_default();
 }
 

@@ -3,7 +3,7 @@
 use super::{
     adopt::Adoption,
     answer::says_yes,
-    handler::{Desk, check_secrets, tell},
+    handler::{Commands, check_secrets, send},
 };
 use crate::attempts::secrets::caller_of;
 use crate::model::{
@@ -21,7 +21,7 @@ use envoi_kernel::{
 };
 use std::sync::mpsc::Sender;
 
-impl Desk {
+impl Commands {
     pub(super) fn resume(
         &self,
         mut request: ResumeRequest,
@@ -45,29 +45,29 @@ impl Desk {
         if let Some(choice) = request.choice {
             self.check_shown(&request.run, choice, &request.caller)?;
         }
-        // Before the run is looked at, so that its rest cannot be missed. It is judged when all that is asked is decided.
+        // Before the run is looked at, so that its rest cannot be missed. It is judged when all requests are decided.
         let follower = self.followers.add_held(&request.run, client.clone());
         // Until it is durable that it goes on, no other run of its family does.
         let alone = (request.reopen || request.raise.is_some()).then(|| self.families());
         let run = self.load(&request.run)?;
-        // The same request may have been done by another thread since. Asked after each look at the run: what is in the
+        // The same request may have been done by another thread since. Checked after each look at the run: what is in the
         // journal by then is in the next one, and what comes later makes this one stale.
         let wanted = |run: &Run| match self.was_done(&request.run, request.request.as_deref())? {
             true => Ok(Vec::new()),
             false => asks(run, &request, || self.elsewhere(run)),
         };
-        let asked = !wanted(&run)?.is_empty();
+        let has_asks = !wanted(&run)?.is_empty();
         if let (false, false, Status::Ended(_), Some(standing)) =
-            (asked, again, run.status(), Standing::of(&run.status()))
+            (has_asks, again, run.status(), Standing::of(&run.status()))
         {
-            // An engine that was killed after its last commit has not shown what that says.
+            // An engine that was killed after its last commit has not written the files of it.
             self.make_good(&request.run)?;
-            tell(client, Response::Accepted { run: request.run.clone() });
-            tell(client, Response::Rest { standing });
+            send(client, Response::Accepted { run: request.run.clone() });
+            send(client, Response::Rest { standing });
             return Ok(());
         }
         check_secrets(run.flow(), &caller_of(run.flow(), &request.caller))?;
-        // One that has a live attempt there is there, whatever anybody says.
+        // A run with a live attempt works in the workspace already.
         let enters = run.wants().attempts.is_empty();
         if let Some(started) = run.started().filter(|started| enters && !started.shared) {
             self.check_free(Claim::of(started), &request.caller.within, |other| other)?;
@@ -84,19 +84,19 @@ impl Desk {
             adopted => adopted?,
         };
         drop(alone);
-        tell(client, Response::Accepted { run: request.run.clone() });
+        send(client, Response::Accepted { run: request.run.clone() });
         // One whose time is over is closed by the loop; the run rests, if it does, after that.
         let now = crate::model::clock::now().max(run.last_at());
         let lapsed = run.wants().expiries.iter().any(|(_, at)| *at <= now);
-        match (asked, lapsed, Standing::of(&run.status())) {
-            (false, false, Some(standing)) => tell(client, Response::Rest { standing }),
+        match (has_asks, lapsed, Standing::of(&run.status())) {
+            (false, false, Some(standing)) => send(client, Response::Rest { standing }),
             _ => follower.release(),
         }
         Ok(())
     }
 
     /// Refuses to follow a run for a live step of its own, or for a run that such a step waits for: both would wait for ever. `hint`
-    /// says what can be done in place of that.
+    /// names the alternative.
     pub(super) fn check_waits_for_other(
         &self,
         id: &RunId,
@@ -116,7 +116,7 @@ impl Desk {
         Err(Refused::new(Code::Refused, message, Some(hint)))
     }
 
-    /// A yes to what an attempt has left is one to what was shown. Before anybody follows the run: what a refusal causes is no
+    /// A yes to what an attempt has left is one to what was shown. Checked before the client follows the run: what a refusal causes is no
     /// answer.
     fn check_shown(&self, id: &RunId, choice: Choice, caller: &CallerWire) -> Result<(), Refused> {
         let run = self.load(id)?;
@@ -141,7 +141,7 @@ fn asks(
         return Ok(vec![Ask::Raise { more, by: by.clone(), why, request, elsewhere: elsewhere()? }]);
     }
     let stopped = matches!(run.status(), Status::Ended(ended) if ended.status != EndStatus::Succeeded);
-    // One that has succeeded may have come to its end just as its engine was killed: that is then what there is to tell.
+    // One that has succeeded may have come to its end just as its engine was killed: that end is then the response.
     if stopped && request.choice.is_none() && request.reopen {
         return Ok(vec![Ask::Reopen { by: by.clone(), why: request.why.clone(), elsewhere: elsewhere()? }]);
     }

@@ -1,6 +1,6 @@
 //! A run begins: its flow is read and pinned, its inputs and secrets are checked, its workspace is claimed.
 
-use super::handler::{Desk, check_secrets, tell};
+use super::handler::{Commands, check_secrets, send};
 use crate::model::{
     claim::{self, Claim},
     message::{Begin, EngineError, Message},
@@ -24,10 +24,10 @@ use std::{
     sync::{Arc, mpsc::Sender},
 };
 
-impl Desk {
+impl Commands {
     pub(super) fn start(&self, request: StartRequest, client: &Sender<Response>) -> Result<(), Refused> {
         if self.has_begun(&request.run)? {
-            // The engine that began it went away before it could say so.
+            // The engine that began it ended before it could respond.
             let StartRequest { run, by, caller, .. } = request;
             return self.resume(ResumeRequest::follow(run, by, caller), client);
         }
@@ -81,7 +81,7 @@ impl Desk {
             }))
         };
         self.exchange(begin).map_err(|error| self.not_begun(&request.run, error))?;
-        tell(client, Response::Accepted { run: request.run.clone() });
+        send(client, Response::Accepted { run: request.run.clone() });
         Ok(())
     }
 
@@ -151,7 +151,7 @@ impl Desk {
                 let copy = self.layout.workspace_copy(run);
                 let store = fs::canonicalize(self.layout.root()).map_err(missing)?;
                 copy_tree(&found, &copy, &store).map_err(|error| {
-                    // Half a copy is of no use; what cannot be removed is only in the way of nobody.
+                    // Half a copy is of no use. A rest that cannot be removed does no harm.
                     fs::remove_dir_all(&copy).unwrap_or_default();
                     Refused::failure(format!("the workspace `{}` cannot be copied: {error}", found.display()))
                 })?;
@@ -188,7 +188,7 @@ impl Desk {
     }
 }
 
-/// A yes in advance is for questions that a plain yes answers, and that whoever starts the run may answer.
+/// A yes in advance is for questions that a plain yes answers, and that the starter of the run may answer.
 pub(super) fn check_yes_to(flow: &Flow, yes_to: &[StepId]) -> Result<(), Refused> {
     let refuse = |message: String| {
         Err(Refused::new(Code::YesToInvalid, message, Some("`--yes-to` takes the id of a step that asks")))

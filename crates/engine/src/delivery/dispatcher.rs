@@ -1,10 +1,10 @@
-//! The courier: takes what is due from the outbox, has it told, and marks what has come of it.
+//! The dispatcher: takes the notices that are due from the outbox, has each sent, and marks its outcome.
 //!
-//! Owns who is told when; how is crate `notify`'s. It is a thread beside the loop, which it never holds up: it learns of
-//! commits by a nudge, reads the journal for itself, and its marks wait in the same queue as every commit. What it does
-//! not get done is in the journal, and the next engine's courier goes on with it; so each target is told at least once.
+//! Owns when a notice is sent; how is crate `notify`'s. It is a thread beside the loop, which it never holds up: it is
+//! woken after commits, reads the journal for itself, and its marks wait in the same queue as every commit. What it does
+//! not get done is in the journal, and the next engine's dispatcher goes on with it; so each target gets a notice at least once.
 
-use super::{callers::Callers, errand::Errand, masking, notice, settings::Notices};
+use super::{callers::Callers, masking, notice, prepared::PreparedDelivery, settings::Notices};
 use crate::model::clock::SteadyClock;
 use envoi_contract::time::Timestamp;
 use envoi_journal::{CommitError, DeliveryKey, DeliveryRow, Fate, Mark, Reader, Store, Writer};
@@ -23,7 +23,7 @@ use std::{
 };
 
 /// Most tries at the same time: a receiver that hangs leaves room for others. A tenant that is alone has half of them.
-const MOST_FLYING: usize = 16;
+const MAX_IN_FLIGHT: usize = 16;
 /// Longest wait between two looks at the clock, which may be set or have been suspended.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// Until a store that cannot be read is looked at again.
@@ -32,7 +32,7 @@ const UNREADABLE: Duration = Duration::from_secs(10);
 const ENDING: Duration = Duration::from_secs(2);
 /// Why a try failed that was not over when its engine was.
 const CUT_SHORT: &str = "it was cut short when the engine closed";
-/// Stack of a thread that tells one target.
+/// Stack of a thread that sends one notice.
 const STACK_BYTES: usize = 1024 * 1024;
 
 enum Signal {
@@ -48,29 +48,29 @@ enum Signal {
     Hurry,
 }
 
-/// A way to tell the courier that there is something new.
+/// Wakes the dispatcher when there is something new.
 #[derive(Clone)]
-pub(crate) struct Nudge(Sender<Signal>);
+pub(crate) struct DispatcherHandle(Sender<Signal>);
 
-impl Nudge {
-    pub(crate) fn nudge(&self) {
-        // A courier that has ended leaves it to the next one.
+impl DispatcherHandle {
+    pub(crate) fn wake(&self) {
+        // A dispatcher that has ended leaves it to the next one.
         self.0.send(Signal::New).unwrap_or_default();
     }
 
-    /// Somebody wants to go: when it is closed, or if it is just being closed, nothing is waited for.
+    /// The engine was stopped: when the dispatcher is closed, or is just being closed, it waits for nothing.
     pub(crate) fn hurry(&self) {
         self.0.send(Signal::Hurry).unwrap_or_default();
     }
 }
 
 /// See the module. Dropping it leaves what is under way to itself.
-pub(crate) struct Courier {
+pub(crate) struct Dispatcher {
     signals: Sender<Signal>,
     thread: JoinHandle<()>,
 }
 
-impl Courier {
+impl Dispatcher {
     /// Looks at the outbox of all runs, and goes on until it is closed.
     pub(crate) fn start(
         store: &Arc<Store>,
@@ -93,49 +93,50 @@ impl Courier {
         clock: SteadyClock,
     ) -> io::Result<Self> {
         let (signals, inbox) = mpsc::channel();
-        let rounds = Rounds {
+        let dispatch = DispatchLoop {
             reader,
             writer,
             notices,
             callers,
             signals: signals.clone(),
-            flying: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             under_way: BTreeMap::new(),
             stop: Arc::default(),
             clock,
         };
-        let thread = thread::Builder::new().name("courier".to_owned()).spawn(move || rounds.go(&inbox))?;
+        let thread =
+            thread::Builder::new().name("dispatcher".to_owned()).spawn(move || dispatch.go(&inbox))?;
         Ok(Self { signals, thread })
     }
 
-    pub(crate) fn nudge(&self) -> Nudge {
-        Nudge(self.signals.clone())
+    pub(crate) fn wake(&self) -> DispatcherHandle {
+        DispatcherHandle(self.signals.clone())
     }
 
     /// Tries what is due now, for no longer than `patience`. What takes longer is a try that failed, and what was not begun
     /// is left to the next engine.
     pub(crate) fn close(self, patience: Duration) {
-        // One that has ended by itself does not hear it.
+        // One that has ended by itself does not receive it.
         self.signals.send(Signal::Close { until: Instant::now() + patience }).unwrap_or_default();
         // A panic of it has been reported, and nothing is lost by one.
         drop(self.thread.join());
     }
 }
 
-/// When the courier ends, and what it still tries until then: what was due when it was asked to.
+/// When the dispatcher ends, and what it still tries until then: what was due when the close began.
 struct Closing {
     until: Instant,
     now: Timestamp,
 }
 
-struct Rounds {
+struct DispatchLoop {
     reader: Reader,
     writer: Arc<Writer>,
     notices: Notices,
     callers: Callers,
     signals: Sender<Signal>,
     /// Tries under way, and those whose outcome is not durable yet, each with its tenant.
-    flying: BTreeMap<DeliveryKey, String>,
+    in_flight: BTreeMap<DeliveryKey, String>,
     /// Those of them whose outcome is not known yet.
     under_way: BTreeMap<DeliveryKey, Try>,
     stop: Arc<AtomicBool>,
@@ -148,7 +149,7 @@ struct Try {
     is_command: bool,
 }
 
-impl Rounds {
+impl DispatchLoop {
     fn go(mut self, inbox: &Receiver<Signal>) {
         let (mut closing, mut in_haste) = (None::<Closing>, false);
         loop {
@@ -159,7 +160,7 @@ impl Rounds {
             }
             let now = closing.as_ref().map_or_else(|| self.clock.now(), |closing| closing.now);
             let idle = self.send_due(now).unwrap_or(UNREADABLE);
-            if left.is_some() && self.flying.is_empty() {
+            if left.is_some() && self.in_flight.is_empty() {
                 break;
             }
             let wait = left.unwrap_or(idle);
@@ -167,7 +168,7 @@ impl Rounds {
                 Ok(Signal::Close { until }) => closing = Some(Closing { until, now: self.clock.now() }),
                 Ok(Signal::Hurry) => in_haste = true,
                 Ok(signal) => {
-                    if self.heard(signal).is_err() {
+                    if self.handle(signal).is_err() {
                         break;
                     }
                 }
@@ -178,15 +179,15 @@ impl Rounds {
     }
 
     /// Starts tries of what is due, as many as may be at the same time and of each tenant no more than leaves room for others;
-    /// says how long nothing else will be due.
+    /// returns how long nothing else will be due.
     fn send_due(&mut self, now: Timestamp) -> Option<Duration> {
-        if self.flying.len() < MOST_FLYING {
+        if self.in_flight.len() < MAX_IN_FLIGHT {
             // Those that fly are still due by their rows.
-            let each = u32::try_from(MOST_FLYING.saturating_add(self.flying.len())).unwrap_or(u32::MAX);
+            let each = u32::try_from(MAX_IN_FLIGHT.saturating_add(self.in_flight.len())).unwrap_or(u32::MAX);
             for row in self.reader.due_deliveries(now, each).ok()? {
-                let own = self.flying.values().filter(|tenant| **tenant == row.tenant).count();
-                let has_share = share::may_take(own, self.flying.len(), MOST_FLYING);
-                if has_share && !self.flying.contains_key(&row.key) {
+                let own = self.in_flight.values().filter(|tenant| **tenant == row.tenant).count();
+                let has_share = share::may_take(own, self.in_flight.len(), MAX_IN_FLIGHT);
+                if has_share && !self.in_flight.contains_key(&row.key) {
                     self.send(row);
                 }
             }
@@ -197,44 +198,44 @@ impl Rounds {
         Some(next.map_or(LONGEST_WAIT, |due| Duration::from_millis(wait(due)).min(LONGEST_WAIT)))
     }
 
-    /// Has one target told, on a thread of its own.
+    /// Sends one notice, on a thread of its own.
     fn send(&mut self, row: DeliveryRow) {
-        self.flying.insert(row.key, row.tenant.clone());
+        self.in_flight.insert(row.key, row.tenant.clone());
         let called = self.callers.of(&row.run);
         let caller = called.as_deref().map(|called| &called.caller);
-        let errand = notice::compose(&self.reader, &row, self.notices.how_to_answer)
-            .and_then(|notice| Errand::of(&row, notice, &self.notices, caller));
-        let errand = match errand {
-            Ok(errand) => errand,
+        let prepared = notice::compose(&self.reader, &row, self.notices.how_to_answer)
+            .and_then(|notice| PreparedDelivery::of(&row, notice, &self.notices, caller));
+        let prepared = match prepared {
+            Ok(prepared) => prepared,
             Err(error) => return self.tried(row, Outcome::failed(error)),
         };
-        let flight = Try { row: row.clone(), is_command: errand.is_command() };
-        self.under_way.insert(row.key, flight);
-        let (signals, stop, told) = (self.signals.clone(), Arc::clone(&self.stop), row.clone());
-        let tell = move || {
-            let outcome = errand.run(&stop);
-            signals.send(Signal::Tried { row: Box::new(told), outcome }).unwrap_or_default();
+        let attempt = Try { row: row.clone(), is_command: prepared.is_command() };
+        self.under_way.insert(row.key, attempt);
+        let (signals, stop, tried) = (self.signals.clone(), Arc::clone(&self.stop), row.clone());
+        let try_once = move || {
+            let outcome = prepared.run(&stop);
+            signals.send(Signal::Tried { row: Box::new(tried), outcome }).unwrap_or_default();
         };
-        let thread = thread::Builder::new().name("notice".to_owned()).stack_size(STACK_BYTES).spawn(tell);
+        let thread = thread::Builder::new().name("notice".to_owned()).stack_size(STACK_BYTES).spawn(try_once);
         if let Err(error) = thread {
             self.tried(row, Outcome::failed(format!("no thread can be started: {error}")));
         }
     }
 
-    fn heard(&mut self, signal: Signal) -> Result<(), CommitError> {
+    fn handle(&mut self, signal: Signal) -> Result<(), CommitError> {
         match signal {
             Signal::Tried { row, outcome } => self.tried(*row, outcome),
-            // The store takes nothing, or is another engine's: to try on would be to tell again and again.
+            // The store takes nothing, or is another engine's: further tries would send the notice again and again.
             Signal::Marked { key, result } => {
                 result?;
-                self.flying.remove(&key);
+                self.in_flight.remove(&key);
             }
             Signal::New | Signal::Hurry | Signal::Close { .. } => {}
         }
         Ok(())
     }
 
-    /// Hands the outcome to the writer. Until it is durable the row still says that it is due.
+    /// Hands the outcome to the writer. Until it is durable the row is still due.
     fn tried(&mut self, row: DeliveryRow, outcome: Outcome) {
         self.under_way.remove(&row.key);
         let outcome = self.masked(&row.run, outcome);
@@ -258,25 +259,25 @@ impl Rounds {
     }
 
     /// Ends commands that still run, so that none outlives the engine that would mark it. Whatever is cut short has been
-    /// tried: a target that needs longer than engines live would else be told by each of them, for ever and at once.
+    /// tried: else each engine would send the notice again to a target that needs longer than engines live.
     fn cut_short(mut self, inbox: &Receiver<Signal>) {
         self.stop.store(true, Ordering::Relaxed);
-        self.hear_while(inbox, |rounds| rounds.under_way.values().any(|flight| flight.is_command));
-        for flight in std::mem::take(&mut self.under_way).into_values() {
-            self.tried(flight.row, Outcome::failed(CUT_SHORT.to_owned()));
+        self.handle_while(inbox, |dispatch| dispatch.under_way.values().any(|attempt| attempt.is_command));
+        for attempt in std::mem::take(&mut self.under_way).into_values() {
+            self.tried(attempt.row, Outcome::failed(CUT_SHORT.to_owned()));
         }
-        self.hear_while(inbox, |rounds| !rounds.flying.is_empty());
+        self.handle_while(inbox, |dispatch| !dispatch.in_flight.is_empty());
     }
 
     /// Begins nothing, and gives up after [`ENDING`]: what is not marked by then is tried again.
-    fn hear_while(&mut self, inbox: &Receiver<Signal>, unfinished: impl Fn(&Self) -> bool) {
+    fn handle_while(&mut self, inbox: &Receiver<Signal>, unfinished: impl Fn(&Self) -> bool) {
         let until = Instant::now() + ENDING;
         while unfinished(self) {
             match inbox.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(Signal::Tried { row, outcome }) if self.under_way.contains_key(&row.key) => {
                     self.tried(*row, outcome);
                 }
-                Ok(Signal::Marked { key, .. }) => drop(self.flying.remove(&key)),
+                Ok(Signal::Marked { key, .. }) => drop(self.in_flight.remove(&key)),
                 Ok(_) => {}
                 Err(_) => return,
             }

@@ -1,4 +1,4 @@
-//! What a try says about its failure, without secrets: a command that is told may have read one elsewhere, and prints it.
+//! The reason of a failed try, without secrets: a command may have read one elsewhere, and print it.
 
 use crate::{
     attempts::secrets::{caller_of, known_secrets},
@@ -21,7 +21,7 @@ pub(super) fn secrets_of(flow: &Flow, caller: &CallerWire) -> Option<Secrets> {
     all.then(|| Secrets::new(&values.into_iter().chain(variables).collect::<Vec<_>>()))
 }
 
-/// The secrets of a run whose caller this engine has not heard, from the engine's own environment.
+/// The secrets of a run whose caller this engine does not know, from the engine's own environment.
 pub(super) fn secrets_here(
     reader: &Reader,
     run: &RunId,
@@ -43,12 +43,12 @@ pub(super) fn secrets_here(
     secrets_of(flow, &caller)
 }
 
-/// The outcome with its reason masked. Where the secrets are not known, what the target said is cut off.
+/// The outcome with its reason masked. Where the secrets are not known, the output of the target is cut off.
 pub(super) fn masked(outcome: Outcome, secrets: Option<&Secrets>) -> Outcome {
     let mask = |error: String| match (secrets, error.split_once(": ")) {
         (Some(secrets), _) => secrets.mask_str(&error),
         (None, Some((how, _))) => {
-            format!("{how} (a secret of the flow cannot be had here, so that what was said is not kept)")
+            format!("{how} (a secret of the flow cannot be had here, so its output is not kept)")
         }
         (None, None) => error,
     };

@@ -1,6 +1,6 @@
-//! What a notice says: the event of the journal as a CloudEvent, and as variables for a command.
+//! The content of a notice: the event of the journal as a CloudEvent, and as variables for a command.
 //!
-//! Owns both vocabularies. All of it comes from the journal up to the event, so that every try says the same.
+//! Owns both vocabularies. All of it comes from the journal up to the event, so that every try sends the same.
 
 use crate::model::trace::{Of, Trace, Traceparent, begun, spans::Trail};
 use envoi_contract::json::{Object, Value};
@@ -25,9 +25,9 @@ pub(super) struct Notice {
 /// Records that are read at a time.
 const PAGE: u32 = 1_000;
 
-/// What there is to say. What does not apply is empty, and left out of the event.
+/// The content. What does not apply is empty, and left out of the event.
 #[derive(Default)]
-struct Said<'a> {
+struct Content<'a> {
     step: Option<&'a StepId>,
     interrupt: Option<&'a InterruptId>,
     about: Option<Value>,
@@ -42,7 +42,7 @@ struct Said<'a> {
 /// The notice of this delivery.
 ///
 /// # Errors
-/// A sentence: the journal cannot be read, or the event is none that others are told of.
+/// A sentence: the journal cannot be read, or the event is none that has notices.
 pub(super) fn compose(
     reader: &Reader,
     row: &DeliveryRow,
@@ -55,20 +55,20 @@ pub(super) fn compose(
         Event::InterruptRaised(raised) => {
             let answer = how_to_answer(&row.run, raised);
             let trace = of_visit(reader, row, &raised.visit)?;
-            Ok(told(row, &flow, &record, &of_question(raised, "waiting", Some(answer)), trace))
+            Ok(notice(row, &flow, &record, &of_question(raised, "waiting", Some(answer)), trace))
         }
         Event::RunEnded(ended) => {
             let trace = of_run(reader, row)?;
-            Ok(told(row, &flow, &record, &of_end(ended), trace))
+            Ok(notice(row, &flow, &record, &of_end(ended), trace))
         }
         Event::InterruptExpired(expired) => {
             let earlier = reader.records(&row.run, 0, None).map_err(|error| error.to_string())?;
             let raised = earlier.iter().find_map(|record| raised_as(record, &expired.interrupt));
             let raised = raised.ok_or("its question is not in the journal")?;
             let trace = of_visit(reader, row, &raised.visit)?;
-            Ok(told(row, &flow, &record, &of_question(raised, "expired", None), trace))
+            Ok(notice(row, &flow, &record, &of_question(raised, "expired", None), trace))
         }
-        other => Err(format!("nobody is told of `{}`", other.name())),
+        other => Err(format!("there is no notice of `{}`", other.name())),
     }
 }
 
@@ -77,7 +77,7 @@ fn of_visit(reader: &Reader, row: &DeliveryRow, visit: &VisitId) -> Result<Optio
     Ok(begun(&first).map(|started| Trace::of(started).traceparent(Of::Visit(visit))))
 }
 
-/// As the run was at the event of this row: every try says the same.
+/// As the run was at the event of this row: every try sends the same.
 fn of_run(reader: &Reader, row: &DeliveryRow) -> Result<Option<Traceparent>, String> {
     let (mut trail, mut next) = (None::<Trail>, 0);
     while next <= row.delivery.seq {
@@ -100,9 +100,9 @@ fn raised_as<'r>(record: &'r Record, interrupt: &InterruptId) -> Option<&'r Inte
     }
 }
 
-fn of_question<'a>(raised: &'a InterruptRaised, status: &'static str, answer: Option<String>) -> Said<'a> {
+fn of_question<'a>(raised: &'a InterruptRaised, status: &'static str, answer: Option<String>) -> Content<'a> {
     let about = serde_json::to_value(raised.about).ok();
-    Said {
+    Content {
         step: Some(&raised.visit.step),
         interrupt: Some(&raised.interrupt),
         about: about.as_ref().and_then(serde_json::Value::as_str).map(Value::from),
@@ -110,25 +110,25 @@ fn of_question<'a>(raised: &'a InterruptRaised, status: &'static str, answer: Op
         answer,
         expires_at: raised.expires_at.map(|at| at.to_string()),
         status,
-        ..Said::default()
+        ..Content::default()
     }
 }
 
-fn of_end(ended: &RunEnded) -> Said<'_> {
-    Said {
+fn of_end(ended: &RunEnded) -> Content<'_> {
+    Content {
         step: ended.stopped_by.as_ref(),
         status: ended.status.word(),
         terminal_reason: Some(&ended.terminal_reason),
         reason: Some(&ended.reason),
-        ..Said::default()
+        ..Content::default()
     }
 }
 
-fn told(
+fn notice(
     row: &DeliveryRow,
     flow: &FlowId,
     record: &Record,
-    said: &Said<'_>,
+    content: &Content<'_>,
     trace: Option<Traceparent>,
 ) -> Notice {
     let kind = row.delivery.kind;
@@ -137,26 +137,26 @@ fn told(
         ("kind", text(kind.word())),
         ("run", text(row.run.as_str())),
         ("flow", text(flow.as_str())),
-        ("step", said.step.map(|step| step.as_str().into())),
-        ("interrupt", said.interrupt.map(|interrupt| interrupt.as_str().into())),
-        ("about", said.about.clone()),
-        ("question", said.question.map(Value::from)),
-        ("answer", said.answer.as_deref().map(Value::from)),
-        ("expires_at", said.expires_at.as_deref().map(Value::from)),
-        ("status", text(said.status)),
-        ("terminal_reason", said.terminal_reason.map(Value::from)),
-        ("reason", said.reason.map(Value::from)),
+        ("step", content.step.map(|step| step.as_str().into())),
+        ("interrupt", content.interrupt.map(|interrupt| interrupt.as_str().into())),
+        ("about", content.about.clone()),
+        ("question", content.question.map(Value::from)),
+        ("answer", content.answer.as_deref().map(Value::from)),
+        ("expires_at", content.expires_at.as_deref().map(Value::from)),
+        ("status", text(content.status)),
+        ("terminal_reason", content.terminal_reason.map(Value::from)),
+        ("reason", content.reason.map(Value::from)),
     ];
     let data: Object = members.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
     let event = CloudEvent {
         id: row.delivery.id.clone(),
         source: format!("/envoi/runs/{}", row.run),
         kind: type_of(kind),
-        subject: said.interrupt.map_or_else(|| row.run.to_string(), ToString::to_string),
+        subject: content.interrupt.map_or_else(|| row.run.to_string(), ToString::to_string),
         time: record.at,
         data,
     };
-    Notice { variables: variables(row, flow, said), event, trace }
+    Notice { variables: variables(row, flow, content), event, trace }
 }
 
 fn type_of(kind: Moment) -> &'static str {
@@ -171,16 +171,16 @@ fn type_of(kind: Moment) -> &'static str {
 const VARIABLE_CHARS: usize = 4_000;
 
 /// All of them are always set, so that a script may rely on it. NUL cannot stand in a variable.
-fn variables(row: &DeliveryRow, flow: &FlowId, said: &Said<'_>) -> Vec<(String, String)> {
+fn variables(row: &DeliveryRow, flow: &FlowId, content: &Content<'_>) -> Vec<(String, String)> {
     [
         (ID_VARIABLE, row.delivery.id.as_str()),
         ("ENVOI_NOTICE", row.delivery.kind.word()),
         ("ENVOI_RUN_ID", row.run.as_str()),
         ("ENVOI_FLOW", flow.as_str()),
-        ("ENVOI_STEP", said.step.map(StepId::as_str).unwrap_or_default()),
-        ("ENVOI_INTERRUPT", said.interrupt.map(InterruptId::as_str).unwrap_or_default()),
-        ("ENVOI_QUESTION", said.question.unwrap_or_default()),
-        ("ENVOI_STATUS", said.status),
+        ("ENVOI_STEP", content.step.map(StepId::as_str).unwrap_or_default()),
+        ("ENVOI_INTERRUPT", content.interrupt.map(InterruptId::as_str).unwrap_or_default()),
+        ("ENVOI_QUESTION", content.question.unwrap_or_default()),
+        ("ENVOI_STATUS", content.status),
     ]
     .map(|(name, value)| {
         (name.to_owned(), value.chars().filter(|letter| *letter != '\0').take(VARIABLE_CHARS).collect())

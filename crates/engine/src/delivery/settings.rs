@@ -5,9 +5,9 @@ use envoi_kernel::{event::InterruptRaised, ids::RunId, notify::Target};
 /// What the composition root decides about telling others.
 #[derive(Debug, Clone)]
 pub struct Notices {
-    /// The configuration's targets, told of every run.
+    /// The configuration's targets, which get notices of every run.
     pub targets: Vec<Target>,
-    /// What commands may see of the engine's own environment: those of runs whose caller it has not heard.
+    /// What commands may see of the engine's own environment: those of runs whose caller it does not know.
     pub env: Vec<(String, String)>,
     /// A variable of the engine's own environment, for tokens.
     pub variable: fn(&str) -> Option<String>,

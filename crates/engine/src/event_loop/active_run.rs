@@ -36,11 +36,11 @@ pub(crate) struct Active {
     pub(crate) requests: VecDeque<Request>,
     /// At most one: the next decision needs the outcome of this one.
     pub(crate) in_flight: Option<InFlight>,
-    /// Attempts that the runner has been told of.
+    /// Attempts that the runner has.
     pub(crate) live: BTreeSet<AttemptId>,
-    /// Those of them that have been asked to end.
+    /// Those of them that are being cancelled.
     pub(crate) cancelled: BTreeSet<AttemptId>,
-    /// Only what is asked of it is decided ([`crate::model::message::Purpose::Decide`]).
+    /// Only requests are decided ([`crate::model::message::Purpose::Decide`]).
     pub(crate) halted: bool,
     /// What was found wrong with it while a commit was under way.
     pub(crate) trouble: Option<Trouble>,
@@ -50,7 +50,7 @@ pub(crate) struct Active {
     state_bytes: u64,
 }
 
-/// Something a run is to be told.
+/// An input for a run.
 pub(crate) struct Request {
     pub(crate) input: Input,
     pub(crate) blobs: Vec<(Digest, Vec<u8>)>,

@@ -45,7 +45,7 @@ pub struct World {
     pub log: Box<dyn Log>,
     /// Where attempts run.
     pub runner: Box<dyn Runner>,
-    /// Who is told.
+    /// Learns of commits.
     pub observer: Box<dyn Observer>,
 }
 
@@ -67,7 +67,7 @@ pub struct Engine {
     commits_under_way: usize,
     draining: bool,
     stopped: Option<EngineError>,
-    /// Who is told besides those whom flows name.
+    /// The targets of notices for all runs, and of each flow.
     outbox: Outbox,
 }
 
@@ -91,7 +91,7 @@ impl Engine {
         }
     }
 
-    /// These are told of every run as well.
+    /// Sends notices of every run to these targets as well.
     #[must_use]
     pub(crate) fn with_outbox(mut self, outbox: Outbox) -> Self {
         self.outbox = outbox;
@@ -144,9 +144,9 @@ impl Engine {
         self.slots.used()
     }
 
-    /// Whether nothing will happen any more unless somebody asks, but that questions lapse: no attempt is live, no commit is
+    /// Whether nothing more happens without a request, except that questions lapse: no attempt is live, no commit is
     /// under way, no timer is armed and no visit could start. A question that waits for a month does not keep an engine;
-    /// its expiry is applied by whoever is the engine next.
+    /// the next engine applies its expiry.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let nothing_due = self.draining || (self.timers.is_empty() && !self.slots.is_awaited());

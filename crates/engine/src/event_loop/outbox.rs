@@ -1,7 +1,7 @@
-//! Who is to be told of a commit: the rows that go into it.
+//! The notices of a commit: the rows that go into it.
 //!
 //! Owns the choice of targets, the id of a notice and how a target stands in its row. Sends nothing: that is the
-//! courier's, which may be another engine's, years later. So a row says all that is needed but the secrets.
+//! dispatcher's, which may be another engine's, years later. So a row holds all that is needed but the secrets.
 
 use envoi_journal::Delivery;
 use envoi_kernel::{
@@ -31,7 +31,7 @@ pub(crate) struct Posting {
 }
 
 impl Outbox {
-    /// Whether anybody is told of anything of this flow.
+    /// Whether this flow has any target.
     pub(crate) fn concerns(&self, flow: &envoi_kernel::Flow) -> bool {
         !(self.targets.is_empty() && flow.notify.is_empty())
     }
@@ -45,21 +45,21 @@ impl Outbox {
         let flow = run.flow().notify.iter().map(|target| (target, folder.as_str()));
         let targets: Vec<_> =
             flow.chain(self.targets.iter().map(|target| (target, self.folder.as_str()))).collect();
-        // What a fork has lived as another run was told of then.
+        // Notices of what a fork has lived were sent for the other run.
         let forked = records.iter().rposition(|record| matches!(record.event, Event::RunForked(_)));
         let own = records.iter().skip(forked.map_or(0, |place| place.saturating_add(1)));
         let open = own.filter(|record| !is_answered_at_once(record, records));
         let moments = open.filter_map(|record| Some((record.seq, Moment::of(&record.event)?)));
         moments
             .flat_map(|(seq, moment)| {
-                let told = targets.iter().filter(move |(target, _)| target.on.contains(&moment));
-                told.filter_map(move |(target, folder)| row(id, seq, moment, &target.to, folder))
+                let interested = targets.iter().filter(move |(target, _)| target.on.contains(&moment));
+                interested.filter_map(move |(target, folder)| row(id, seq, moment, &target.to, folder))
             })
             .collect()
     }
 }
 
-/// Nobody needs to know of a question that was put and answered in one commit, by a yes in advance.
+/// Whether a question was put and answered in one commit, by a yes in advance: then no notice is needed.
 fn is_answered_at_once(record: &Record, records: &[Record]) -> bool {
     let Event::InterruptRaised(raised) = &record.event else { return false };
     records.iter().any(|later| {
@@ -74,14 +74,14 @@ fn row(run: &RunId, seq: Seq, kind: Moment, to: &Address, folder: &str) -> Optio
     Some(Delivery { seq, kind, id: notice_id(run, seq), target })
 }
 
-/// Made of what the journal holds anyway, so that every try and every engine says the same. Targets of one event share
+/// Made of what the journal holds anyway, so that it is the same for every try and every engine. Targets of one event share
 /// it: it is one event.
 fn notice_id(run: &RunId, seq: Seq) -> String {
     let run = run.as_str();
     format!("evt_{}_{seq}", run.strip_prefix("run_").unwrap_or(run))
 }
 
-/// A run that is just beginning has said where its flow is in these very records.
+/// A run that is just beginning has the place of its flow in these very records.
 fn flow_folder(run: &Run, records: &[Record]) -> String {
     let started = records.iter().find_map(|record| match &record.event {
         Event::RunStarted(started) => Some(started.as_ref()),

@@ -3,7 +3,7 @@
 //! The folder of the socket is readable by its owner alone; secrets pass through it and are never written down.
 
 use crate::{
-    commands::handler::Desk,
+    commands::handler::Commands,
     model::protocol::{Refused, Request, Response},
 };
 use envoi_contract::code::Code;
@@ -33,17 +33,17 @@ const MAX_REQUEST_BYTES: u64 = 64 * 1024 * 1024;
 pub(super) struct Listener {
     path: PathBuf,
     closing: Arc<AtomicBool>,
-    asked: mpsc::Receiver<()>,
+    requested: mpsc::Receiver<()>,
 }
 
 impl Listener {
     /// Listens in a folder of this store's below `parent`. Only the holder of the lease does; what earlier holders left
     /// there is removed.
-    pub(super) fn bind(parents: &[PathBuf], desk: &Desk) -> io::Result<Self> {
+    pub(super) fn bind(parents: &[PathBuf], commands: &Commands) -> io::Result<Self> {
         let mut found =
             Err(io::Error::new(io::ErrorKind::NotFound, "there is no folder for the engine's socket"));
         for parent in parents {
-            found = own_folder(parent, desk.layout.root());
+            found = own_folder(parent, commands.layout.root());
             if found.is_ok() {
                 break;
             }
@@ -55,22 +55,22 @@ impl Listener {
         let path = folder.join(std::process::id().to_string());
         let listener = UnixListener::bind(&path)?;
         let closing = Arc::new(AtomicBool::new(false));
-        let (stop, desk) = (Arc::clone(&closing), desk.clone());
-        let (tell_asked, asked) = mpsc::sync_channel(1);
+        let (stop, commands) = (Arc::clone(&closing), commands.clone());
+        let (notify_request, requested) = mpsc::sync_channel(1);
         thread::Builder::new().name("envoi-socket".to_owned()).spawn(move || {
             for stream in listener.incoming() {
                 if stop.load(Ordering::SeqCst) {
                     return;
                 }
                 let Ok(stream) = stream else { continue };
-                let (desk, tell_asked) = (desk.clone(), tell_asked.clone());
+                let (commands, notify_request) = (commands.clone(), notify_request.clone());
                 let served = thread::Builder::new().name("client".to_owned()).spawn(move || {
-                    serve(&desk, &stream, &|| tell_asked.try_send(()).unwrap_or_default());
+                    serve(&commands, &stream, &|| notify_request.try_send(()).unwrap_or_default());
                 });
                 drop(served);
             }
         })?;
-        Ok(Self { path, closing, asked })
+        Ok(Self { path, closing, requested })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -78,8 +78,8 @@ impl Listener {
     }
 
     /// Returns after the first request has been dealt with so far that the loop knows of it, or after `longest`.
-    pub(super) fn wait_until_asked(&self, longest: Duration) {
-        self.asked.recv_timeout(longest).unwrap_or_default();
+    pub(super) fn wait_for_request(&self, longest: Duration) {
+        self.requested.recv_timeout(longest).unwrap_or_default();
     }
 
     pub(super) fn close(self) {
@@ -94,7 +94,7 @@ impl Listener {
 }
 
 /// The folder for the sockets of the store at `root`: made for this user alone, or found to be so. In a folder that
-/// everybody may write to, somebody else could have been there first.
+/// everybody may write to, another user may have made it first.
 fn own_folder(parent: &Path, root: &Path) -> io::Result<PathBuf> {
     let user = rustix::process::getuid().as_raw();
     let store: String = Digest::of(root.as_os_str().as_bytes()).hex().chars().take(16).collect();
@@ -111,7 +111,7 @@ fn own_folder(parent: &Path, root: &Path) -> io::Result<PathBuf> {
     Ok(folder)
 }
 
-fn serve(desk: &Desk, stream: &UnixStream, asked: &dyn Fn()) {
+fn serve(commands: &Commands, stream: &UnixStream, on_request: &dyn Fn()) {
     let mut line = String::new();
     let mut limited = BufReader::new(io::Read::take(stream, MAX_REQUEST_BYTES));
     if limited.read_line(&mut line).is_err() {
@@ -121,17 +121,18 @@ fn serve(desk: &Desk, stream: &UnixStream, asked: &dyn Fn()) {
         Ok(request) => request,
         Err(error) => return answer(stream, &not_understood(&line, &error)),
     };
-    let (client, heard) = mpsc::channel();
-    let asking = desk.clone();
-    let served = thread::Builder::new().name("desk".to_owned()).spawn(move || asking.serve(request, &client));
+    let (client, responses) = mpsc::channel();
+    let handler = commands.clone();
+    let served =
+        thread::Builder::new().name("commands".to_owned()).spawn(move || handler.serve(request, &client));
     if served.is_err() {
         return;
     }
     let mut out = BufWriter::new(stream);
-    for response in heard {
-        // Whoever only wants to know whether somebody is there may ask for something next.
+    for response in responses {
+        // A client that only checks for an engine may send a request next.
         if !matches!(response, Response::Pong) {
-            asked();
+            on_request();
         }
         let last = response.is_last();
         let Ok(mut line) = serde_json::to_vec(&response) else { return };
@@ -165,15 +166,15 @@ pub struct Client {
     stream: UnixStream,
 }
 
-/// The engine cannot be asked, or what it says cannot be understood.
+/// The engine cannot be reached, or its response cannot be understood.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Nobody answers at the socket.
+    /// No engine answers at the socket.
     #[error("no engine answers at `{socket}`")]
     NoAnswer {
         /// Where.
         socket: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// The engine went away before its last word.
@@ -182,7 +183,7 @@ pub enum ClientError {
     /// It speaks another version.
     #[error("the engine answered something that this version does not understand: {reason}")]
     Foreign {
-        /// What the reader said.
+        /// The error of the reader.
         reason: String,
     },
 }
@@ -207,18 +208,22 @@ impl Client {
             .set_read_timeout(Some(patience))
             .and(client.stream.set_write_timeout(Some(patience)));
         let mut answered = false;
-        let asked = client.ask(&Request::Ping, |response| {
+        let ping = client.ask(&Request::Ping, |response| {
             answered = matches!(response, Response::Pong);
             false
         });
-        limited.is_ok() && asked.is_ok() && answered
+        limited.is_ok() && ping.is_ok() && answered
     }
 
-    /// Asks, and passes each response to `hear` until the last one, or until it says stop (false).
+    /// Sends a request, and passes each response to `receive` until the last one, or until that returns false.
     ///
     /// # Errors
     /// [`ClientError::Gone`] when the engine went away before its last word.
-    pub fn ask(self, request: &Request, mut hear: impl FnMut(Response) -> bool) -> Result<(), ClientError> {
+    pub fn ask(
+        self,
+        request: &Request,
+        mut receive: impl FnMut(Response) -> bool,
+    ) -> Result<(), ClientError> {
         let mut line = serde_json::to_vec(request)
             .map_err(|error| ClientError::Foreign { reason: error.to_string() })?;
         line.push(b'\n');
@@ -228,7 +233,7 @@ impl Client {
             let response: Response = serde_json::from_str(&line)
                 .map_err(|error| ClientError::Foreign { reason: error.to_string() })?;
             let last = response.is_last();
-            if !hear(response) || last {
+            if !receive(response) || last {
                 return Ok(());
             }
         }

@@ -6,7 +6,7 @@
 //! The price: until the wall clock has caught up, the events of that run bear a later time than the clock shows.
 //!
 //! A limit: while the wall clock is behind the last event of a run, each engine that comes up begins again at that event,
-//! because nothing durable says how long the engine before it has waited. So a retry that is due in 30 minutes does not come
+//! because the time that the engine before it has waited is not stored. So a retry that is due in 30 minutes does not come
 //! while each engine lives for 20; it comes as soon as an engine lives long enough, or the wall clock has caught up.
 
 use envoi_contract::time::Timestamp;
@@ -47,7 +47,7 @@ impl Pace {
     }
 }
 
-/// The time for whoever waits beside the loop. It is never behind the wall clock and never goes back while the process lives: a
+/// The time for threads beside the loop. It is never behind the wall clock and never goes back while the process lives: a
 /// wall clock that is set back holds up nothing that is due.
 pub struct SteadyClock {
     wall: Box<dyn Fn() -> Timestamp + Send + Sync>,

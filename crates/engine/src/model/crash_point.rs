@@ -3,7 +3,7 @@
 /// A place where a test may stop an engine: something is durable, and what follows from it has not been done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Point {
-    /// `attempt_started` is committed, and nobody has looked at the attempt's folder.
+    /// `attempt_started` is committed, and the engine has not looked at the attempt's folder.
     BeforeProbe,
     /// The attempt's lock is held, by this engine.
     BeforeSpawn,

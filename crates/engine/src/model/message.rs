@@ -32,7 +32,7 @@ pub enum Message {
         /// Answered after the commit.
         reply: Reply,
     },
-    /// Whether an attempt is to be running, as the journal says.
+    /// Whether an attempt is live by the journal.
     IsLive {
         /// Whose.
         run: RunId,
@@ -64,7 +64,7 @@ pub enum Message {
         /// How it went.
         result: Result<Receipt, CommitError>,
     },
-    /// Something is wrong with a run: it is set aside. What its attempts do is heard of as before.
+    /// Something is wrong with a run: it is set aside. Messages about its attempts arrive as before.
     Troubled {
         /// Which run.
         run: RunId,
@@ -139,7 +139,7 @@ pub enum Purpose {
     GoOn,
     /// It is only going to be ended, and may be beside others in its workspace for that.
     End,
-    /// What is asked is decided, and nothing of it is started or looked after; unless this engine does so already.
+    /// Its requests are decided, and nothing of it is started, unless this engine goes on with it already.
     Decide,
 }
 
@@ -157,15 +157,15 @@ pub enum Ask {
     },
     /// Count a call of a model that is to be made.
     ModelCall(Box<ModelCall>),
-    /// Charge a call of a model that is over. It stays under way if this is never said; then the next engine ends it.
+    /// Charge a call of a model that is over. Without this it stays open until the next engine closes it.
     ModelCalled(Box<ModelCalled>),
-    /// Let it use more than its flow says.
+    /// Let it use more than its flow allows.
     Raise {
         /// What is added to each bound.
         more: Ledger,
         /// Who.
         by: Principal,
-        /// Why, if said.
+        /// The reason, if one is given.
         why: Option<String>,
         /// The id of the request, if it may be made twice.
         request: Option<String>,
@@ -181,7 +181,7 @@ pub enum Ask {
     Reopen {
         /// Who.
         by: Principal,
-        /// Why, if said.
+        /// The reason, if one is given.
         why: Option<String>,
         /// What others of its family have used and been given beyond what it knows of.
         elsewhere: Share,
@@ -217,7 +217,7 @@ pub(crate) fn all_of(whole: Reply, parts: usize) -> Vec<Reply> {
     (0..parts).map(|_| part()).collect()
 }
 
-/// Why the engine did not do what it was asked.
+/// Why the engine did not do a request.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum EngineError {
     /// The run does not accept it now; nothing has changed.
@@ -233,7 +233,7 @@ pub enum EngineError {
         run: RunId,
         /// The workspace of that run.
         workspace: String,
-        /// The workspace that was asked for: the same one, one inside it, or one around it.
+        /// The requested workspace: the same one, one inside it, or one around it.
         wanted: String,
     },
     /// The run has gone on since it was loaded; load it again.
@@ -248,7 +248,7 @@ pub enum EngineError {
         /// Which.
         run: RunId,
     },
-    /// Something is wrong with this run alone: nothing of it is started until somebody has it tried again.
+    /// Something is wrong with this run alone: nothing of it is started until a request takes it up again.
     #[error("run `{run}` is set aside ({code}): {reason}")]
     SetAside {
         /// Which.
@@ -258,7 +258,7 @@ pub enum EngineError {
         /// In a sentence.
         reason: String,
     },
-    /// The journal could not be asked how far a run is. Nothing was done.
+    /// The journal could not be read for the last event of a run. Nothing was done.
     #[error("the store cannot be asked about run `{run}`: {reason}")]
     Unread {
         /// Which.

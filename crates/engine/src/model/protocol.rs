@@ -1,4 +1,4 @@
-//! What a command asks of the engine, and what it hears: JSON, one line each, the same in one process and over the socket.
+//! Requests of commands to the engine, and its responses: JSON, one line each, the same in one process and over the socket.
 
 pub use super::refused::Refused;
 use super::runner::CallingAttempt;
@@ -18,7 +18,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 /// What a command exits with when the store, the machine or the run it is about is not well.
 const FAILED: u8 = 8;
 
-/// Something asked of the engine.
+/// A request to the engine.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
 pub enum Request {
@@ -39,12 +39,12 @@ pub enum Request {
         /// For the case that an attempt has to be waited for.
         caller: CallerWire,
     },
-    /// Does anybody answer?
+    /// Checks that an engine answers.
     Ping,
 }
 
 impl Request {
-    /// What is asked, in a word.
+    /// The name of the request.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -102,7 +102,7 @@ pub struct StartRequest {
     /// Steps whose questions are approved as soon as they are put.
     #[serde(default)]
     pub yes_to: Vec<StepId>,
-    /// The `traceparent` that whoever asks was given; one that is not well formed is ignored.
+    /// The client's `traceparent`; one that is not well formed is ignored.
     #[serde(default)]
     pub trace: Option<String>,
     /// On whose behalf, as the caller states it.
@@ -127,7 +127,7 @@ pub struct ForkRequest {
     pub workspace: WorkspaceUse,
     /// Steps whose questions are approved as soon as they are put.
     pub yes_to: Vec<StepId>,
-    /// Why, if said.
+    /// The reason, if one is given.
     pub why: Option<String>,
     /// Who.
     pub by: Principal,
@@ -165,7 +165,7 @@ pub struct ResumeRequest {
     /// The id of the request: one that was done already, and is made again because no reply came, is only followed.
     #[serde(default)]
     pub request: Option<String>,
-    /// Why, if said.
+    /// The reason, if one is given.
     pub why: Option<String>,
     /// Who.
     pub by: Principal,
@@ -174,7 +174,7 @@ pub struct ResumeRequest {
 }
 
 impl ResumeRequest {
-    /// To hear how a run goes on: decides nothing, and reopens nothing.
+    /// Follows a run: decides nothing, and reopens nothing.
     #[must_use]
     pub fn follow(run: RunId, by: Principal, caller: CallerWire) -> Self {
         Self {
@@ -213,7 +213,7 @@ pub struct CallerWire {
     pub secrets: Vec<(String, String)>,
     /// Folder of the flow file.
     pub flow_dir: PathBuf,
-    /// The attempts that wait for what is asked, the nearest first.
+    /// The attempts that wait for this request, the nearest first.
     #[serde(default)]
     pub within: Vec<CallingAttempt>,
 }
@@ -224,7 +224,7 @@ impl core::fmt::Debug for CallerWire {
     }
 }
 
-/// Something heard from the engine.
+/// A response of the engine.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "heard", rename_all = "snake_case")]
 pub enum Response {
@@ -238,7 +238,7 @@ pub enum Response {
         /// What.
         record: Box<Record>,
     },
-    /// Something that whoever asks should know; it changes nothing.
+    /// A note for the client; it changes nothing.
     Noted {
         /// In words.
         text: String,
@@ -281,7 +281,7 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// An answer is durable, and nobody waits for what follows from it.
+    /// An answer is durable, and the client does not wait for what follows from it.
     #[must_use]
     pub fn answered() -> Self {
         Self { status: "answered".to_owned(), terminal_reason: None, reason: None, exit_code: 0 }

@@ -21,19 +21,19 @@ pub struct Job {
     pub pinned: Arc<Flow>,
     /// The flow that the step stands in: the pinned one, or one that a step of it runs.
     pub flow: Arc<Flow>,
-    /// What the journal says was started; committed before this job exists.
+    /// The event that announces it; committed before this job exists.
     pub started: Arc<AttemptStarted>,
     /// Absolute path of the workspace.
     pub workspace: PathBuf,
     /// Absolute path of the run's own folder, by which its processes are known.
     pub run_base: PathBuf,
-    /// Variables and secrets of whoever started or resumed the run.
+    /// Variables and secrets of the caller that started or resumed the run.
     pub caller: Arc<Caller>,
     /// The attempts that wait for the run, the nearest first.
     pub within: Vec<CallingAttempt>,
-    /// What the command is told of the trace that it is part of.
+    /// The trace header for the command.
     pub trace: Traceparent,
-    /// The pipeline envelope as JSON, for a step that asked for it.
+    /// The pipeline envelope as JSON, for a step that wants it.
     pub envelope: Option<String>,
     /// Whether this very engine announced the attempt, and has not had it started: no other engine can have.
     pub is_new: bool,
@@ -102,14 +102,14 @@ pub enum Settlement {
 pub trait Runner {
     /// Makes sure that the attempt is running, or was found settled, lost or never started (then it is started now).
     ///
-    /// Must not block on the attempt. Not called again for an attempt before it is heard of.
+    /// Must not block on the attempt. Not called again for an attempt before its settlement has arrived.
     fn ensure(&mut self, job: Job);
 
     /// Asks the attempt to end. Its settlement still arrives.
     fn cancel(&mut self, run: &RunId, attempt: &AttemptId);
 
-    /// Tells the agent, which this attempt was the last one to talk to, that its task is not wanted any more: it is not over as
-    /// far as the run knows, and no attempt is at work on it. Once, as well as can be; nothing is heard of it.
+    /// Cancels the task of the agent that this attempt called last: the run does not want it any more, and no attempt works on
+    /// it. Tried once; the result is not reported.
     fn withdraw(&mut self, job: Job) {
         drop(job);
     }
@@ -119,7 +119,7 @@ pub trait Runner {
 pub trait Clock {
     /// Now, UTC. It may be set, forward and back.
     fn now(&self) -> envoi_contract::time::Timestamp;
-    /// Milliseconds since some moment, of a clock that nobody sets and that never goes back. It may stand still while the
+    /// Milliseconds since some moment, of a clock that cannot be set and never goes back. It may stand still while the
     /// machine is suspended.
     fn steady_ms(&self) -> u64;
     /// Identity of the present boot.
@@ -137,19 +137,19 @@ pub trait Log {
     /// The place of the next event of a run, as it is in the journal now.
     ///
     /// # Errors
-    /// Why it cannot be told.
+    /// Why it cannot be read.
     fn next_seq(&mut self, run: &RunId) -> Result<envoi_kernel::ids::Seq, String>;
 }
 
 /// Learns of what has been committed, before anything that follows from it is started.
 pub trait Observer {
-    /// `run` is the state after `records`. Writes the files that show it, tells followers.
+    /// `run` is the state after `records`. Writes the files that show it, and notifies followers.
     ///
     /// # Errors
     /// A sentence. The commit stands all the same; the run is set aside.
     fn committed(&mut self, run: &envoi_kernel::Run, records: &[envoi_kernel::Record]) -> Result<(), String>;
 
-    /// It is durable that a run is set aside. Tells followers.
+    /// It is durable that a run is set aside. Notifies followers.
     fn set_aside(&mut self, _run: &RunId, _why: &envoi_journal::Aside) {}
 
     /// It is durable that a run which was set aside is tried again. Its files were made good before that.

@@ -1,7 +1,7 @@
 //! Under which ids a run is observed: its trace, the spans in it, and the `traceparent` that others are given.
 //!
-//! Every id is derived from the run and from what it is about, or was brought by whoever started the run (it is in
-//! `run_started`). So whoever computes it again, after a crash or elsewhere, comes to the same one. What the spans are is
+//! Every id is derived from the run and from what it is about, or was sent by the client that started the run (it is in
+//! `run_started`). So it is the same when it is computed again, after a crash or elsewhere. What the spans are is
 //! [`spans`]' to say; who takes them is the composition root's.
 
 pub mod spans;
@@ -29,7 +29,7 @@ pub struct Traceparent {
     pub trace: TraceId,
     /// The span that what follows belongs to.
     pub span: SpanId,
-    /// Whether whoever began the trace wants it recorded.
+    /// Whether the client that began the trace wants it recorded.
     pub sampled: bool,
 }
 
@@ -38,9 +38,9 @@ pub struct Traceparent {
 pub struct Trace {
     /// Its id.
     pub id: TraceId,
-    /// The span of whoever started the run, if it brought one.
+    /// The span of the client that started the run, if it sent one.
     pub parent: Option<SpanId>,
-    /// Whether it is recorded; a run that nobody brought a trace to is.
+    /// Whether it is recorded; a run that was started without a trace is.
     pub sampled: bool,
     run: RunId,
 }
@@ -83,7 +83,7 @@ impl Trace {
         SpanId(derived(&self.run, kind, &name))
     }
 
-    /// What somebody else is told, so that its own spans stand below this one.
+    /// The header for another system, so that its own spans stand below this one.
     #[must_use]
     pub fn traceparent(&self, of: Of<'_>) -> Traceparent {
         Traceparent { trace: self.id, span: self.span(of), sampled: self.sampled }
@@ -122,8 +122,8 @@ impl Traceparent {
         let more = part();
         let known = version != 0xFF && (version != 0 || more.is_none());
         let sampled = flags & 1 == 1;
-        let said = trace != [0; 16] && span != [0; 8];
-        (known && said).then_some(Self { trace: TraceId(trace), span: SpanId(span), sampled })
+        let is_set = trace != [0; 16] && span != [0; 8];
+        (known && is_set).then_some(Self { trace: TraceId(trace), span: SpanId(span), sampled })
     }
 }
 
@@ -235,8 +235,8 @@ mod tests {
         let run = RunId::new("run_0demo").unwrap();
         let trace = Trace { id: TraceId(derived(&run, "trace", "")), parent: None, sampled: true, run };
         let attempt = AttemptId::parse("build.1.1").unwrap();
-        let told = trace.traceparent(Of::Attempt(&attempt)).to_string();
-        assert_eq!(told, "00-f881d9b1bf9afdd5bf141cf2ffab3606-accfaa84988b60c5-01");
+        let header = trace.traceparent(Of::Attempt(&attempt)).to_string();
+        assert_eq!(header, "00-f881d9b1bf9afdd5bf141cf2ffab3606-accfaa84988b60c5-01");
         let ids = [
             trace.span(Of::Stretch(0)),
             trace.span(Of::Stretch(1)),

@@ -25,7 +25,7 @@ pub enum TroubleKind {
     Inconsistent,
     /// Its hand-offs, artifacts or answers cannot be put in their places.
     Files,
-    /// The machine could not say what has become of an attempt.
+    /// The machine failed, so the outcome of an attempt is unknown.
     Attempt,
 }
 
@@ -61,7 +61,7 @@ impl Trouble {
 }
 
 /// Does `work`, and makes a panic in it the trouble of the run that it is done for. The hook has written the message of the
-/// panic to standard error; it is not repeated, because it may quote what a command has said.
+/// panic to standard error; it is not repeated, because it may quote the output of a command.
 pub(crate) fn guarded<T>(what: &str, work: impl FnOnce() -> T) -> Result<T, Trouble> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).map_err(|_| {
         let reason = format!("{what} panicked: a defect of this program, whose message is on standard error");

@@ -8,7 +8,7 @@ use envoi_kernel::{
     ids::{FlowId, RunId},
 };
 
-/// Writes hand-off files and artifact places, then tells the followers.
+/// Writes hand-off files and artifacts, then notifies the followers.
 pub struct FileProjector {
     layout: Layout,
     reader: Reader,
@@ -67,7 +67,7 @@ impl Observer for FileProjector {
         };
         let id = &started.run;
         match &self.placing {
-            // What comes later is shown later: followers hear of it in the order of the journal.
+            // What comes later is shown later: followers get it in the order of the journal.
             Some(placing) if placing.is_behind(id) || records.iter().any(files::are_many) => {
                 let records = records.to_vec();
                 placing.push(id, Box::new(move |reader| shown.show(reader, &records)))
@@ -99,14 +99,14 @@ struct Shown {
 }
 
 impl Shown {
-    /// The files first, then whoever follows.
+    /// The files first, then the followers.
     fn show(&self, reader: &Reader, records: &[Record]) -> Result<(), String> {
         for record in records {
             files::project(&self.layout, reader, &self.run, &self.flow, record)
                 .map_err(|error| with_causes(&error))?;
         }
-        run_log::tell(&self.run, records);
-        self.followers.tell(&self.run, records);
+        run_log::log(&self.run, records);
+        self.followers.notify(&self.run, records);
         self.followers.rest(&self.run, &self.status);
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Who follows which run, and the files that show a run: both learn of a commit before anything it asks for is started.
+//! Who follows which run: followers learn of a commit before anything that follows from it is started.
 
 use crate::model::protocol::{Response, Standing};
 use envoi_journal::Aside;
@@ -27,7 +27,7 @@ pub struct Followers {
 
 type ByRun = BTreeMap<RunId, Vec<Follower>>;
 
-/// Somebody who follows a run.
+/// A client that follows a run.
 struct Follower {
     client: Sender<Response>,
     /// While a request of theirs is being done.
@@ -41,7 +41,7 @@ struct Asking {
     rest: Option<Standing>,
 }
 
-/// A follower who hears of no rest until the request is done: a run that rests after the first part of it may go on with
+/// A follower that gets no rest until its request is done: a run that rests after the first part of it may go on with
 /// the next one. Dropped, the run is not followed.
 #[must_use]
 pub(crate) struct Held<'f> {
@@ -51,12 +51,12 @@ pub(crate) struct Held<'f> {
 }
 
 impl Followers {
-    /// From now on `follower` hears of every commit of `run`, until the run comes to rest.
+    /// From now on `follower` gets every commit of `run`, until the run comes to rest.
     pub fn add(&self, run: &RunId, follower: Sender<Response>) {
         self.lock().entry(run.clone()).or_default().push(Follower { client: follower, asking: None });
     }
 
-    /// As [`Followers::add`], but a rest is told only when the request is done, and only if it is one by then.
+    /// As [`Followers::add`], but a rest is sent only when the request is done, and only if it is one by then.
     pub(crate) fn add_held(&self, run: &RunId, follower: Sender<Response>) -> Held<'_> {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let follower = Follower { client: follower, asking: Some(Asking { id, rest: None }) };
@@ -64,12 +64,12 @@ impl Followers {
         Held { followers: self, run: run.clone(), id }
     }
 
-    /// Tells the followers of `run` how it stands, and forgets them if it is at rest.
+    /// Sends the followers of `run` its standing, and forgets them if it is at rest.
     pub fn rest(&self, run: &RunId, status: &envoi_kernel::Status) {
         self.rest_as(run, Standing::of(status));
     }
 
-    /// The run is set aside: its followers hear so, and hear no more.
+    /// The run is set aside: that is the last response to its followers.
     pub fn set_aside(&self, run: &RunId, why: &Aside) {
         self.wake(run);
         self.rest_as(run, Some(Standing::set_aside(why)));
@@ -99,38 +99,38 @@ impl Followers {
         }
     }
 
-    /// Tells everybody that the engine has stopped.
+    /// Sends to all followers that the engine has stopped.
     pub fn stopped(&self, reason: &str) {
         for follower in core::mem::take(&mut *self.lock()).into_values().flatten() {
             drop(follower.client.send(Response::Stopped { reason: reason.to_owned() }));
         }
     }
 
-    /// From now on `watcher` hears of every run, as long as the engine lives: see [`Watcher`].
+    /// From now on `watcher` is called for every run, as long as the engine lives: see [`Watcher`].
     pub fn watch(&self, watcher: Watcher) {
         self.watchers.lock().unwrap_or_else(PoisonError::into_inner).push(watcher);
     }
 
     /// That a run is set aside, or is not any more, is no event: watchers look at its row.
     fn wake(&self, run: &RunId) {
-        self.tell_watchers(run, &[]);
+        self.notify_watchers(run, &[]);
     }
 
-    fn tell_watchers(&self, run: &RunId, records: &[Record]) {
+    fn notify_watchers(&self, run: &RunId, records: &[Record]) {
         for watcher in self.watchers.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             watcher(run, records);
         }
     }
 
-    pub(super) fn tell(&self, run: &RunId, records: &[Record]) {
-        self.tell_watchers(run, records);
+    pub(super) fn notify(&self, run: &RunId, records: &[Record]) {
+        self.notify_watchers(run, records);
         let mut by_run = self.lock();
         let Some(followers) = by_run.get_mut(run) else { return };
         followers.retain(|follower| {
-            let hears = |record: &Record| {
+            let is_sent = |record: &Record| {
                 follower.client.send(Response::Record { record: Box::new(record.clone()) }).is_ok()
             };
-            records.iter().all(hears)
+            records.iter().all(is_sent)
         });
     }
 
@@ -140,7 +140,7 @@ impl Followers {
 }
 
 impl Held<'_> {
-    /// The request is done: its follower hears how the run stands if it rests now, else when it does.
+    /// The request is done: its follower gets the standing of the run if it rests now, else when it does.
     pub(crate) fn release(self) {
         let mut by_run = self.followers.lock();
         let Some(followers) = by_run.get_mut(&self.run) else { return };

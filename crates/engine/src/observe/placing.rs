@@ -2,9 +2,9 @@
 //!
 //! Moving 100,000 files takes seconds, and the loop serves all runs. So the files of such a set, and whatever the same run
 //! commits until they lie there, are shown by a thread of that run, in the order of the commits. What has to wait does:
-//! an attempt of the run does not begin before [`Placing::wait`] has returned, and its followers hear of a commit only when
-//! its files are there. Other runs notice nothing. A crash in between loses nothing: whoever loads the run makes its files
-//! good from the journal.
+//! an attempt of the run does not begin before [`Placing::wait`] has returned, and its followers get a commit only when
+//! its files are there. Other runs notice nothing. A crash in between loses nothing: the next engine that loads the run restores its
+//! files from the journal.
 //!
 //! A failure sets the run aside: the loop is sent a message, because the run may have no attempt that waits for its files,
 //! and may have ended. Until the run is taken up again, everything that asks for its files gets the same error.

@@ -1,7 +1,7 @@
-//! What is said of runs in the log of the process, as it is committed: ids, places, outcomes.
+//! The lines about runs in the log of the process, written after each commit: ids, places, outcomes.
 //!
-//! Never what a command was given or has said: no inputs, variables, texts, reasons or evidence, which may hold what is
-//! nobody's business. The journal has all of it.
+//! No input and no output of a command: inputs, variables, texts, reasons and evidence may be confidential. The journal
+//! has all of them.
 
 use envoi_journal::Aside;
 use envoi_kernel::{
@@ -14,9 +14,9 @@ use tracing::{
     info, trace, warn,
 };
 
-/// Says it: at `info` how runs begin, wait and end, at `debug` their attempts and visits, at `trace` every event.
-pub(crate) fn tell(run: &RunId, records: &[Record]) {
-    records.iter().for_each(|record| say(run, record));
+/// Logs them: at `info` how runs begin, wait and end, at `debug` their attempts and visits, at `trace` every event.
+pub(crate) fn log(run: &RunId, records: &[Record]) {
+    records.iter().for_each(|record| log_record(run, record));
 }
 
 /// The reason and the evidence are in the journal.
@@ -24,7 +24,7 @@ pub(crate) fn set_aside(run: &RunId, why: &Aside) {
     warn!(run = run.as_str(), code = why.code, "set aside");
 }
 
-fn say(run: &RunId, record: &Record) {
+fn log_record(run: &RunId, record: &Record) {
     let (run, seq, event) = (run.as_str(), record.seq, record.event.name());
     match &record.event {
         Event::RunStarted(started) => {
@@ -48,7 +48,7 @@ fn say(run: &RunId, record: &Record) {
         Event::InterruptExpired(expired) => info!(run, seq, event, question = expired.interrupt.as_str()),
         Event::InterruptCancelled(void) => info!(run, seq, event, question = void.interrupt.as_str()),
         Event::LimitsRaised(raised) => info!(run, seq, event, actor = raised.by.actor),
-        Event::CancelRequested(asked) => info!(run, seq, event, actor = asked.by.actor),
+        Event::CancelRequested(request) => info!(run, seq, event, actor = request.by.actor),
         Event::RunStopping(ended) | Event::RunEnded(ended) => {
             info!(run, seq, event, outcome = ended.status.word(), reason = ended.terminal_reason);
         }

@@ -1,6 +1,6 @@
-//! Whether anything works on a run now: the one place that says so, for commands and the server alike.
+//! Whether anything works on a run now: the one place that decides it, for commands and the server alike.
 //!
-//! A run's status is what its steps say; this is what is true beside it. Reads the journal, the engine's lock and the locks
+//! A run's status follows from its steps; this is what is true beside it. Reads the journal, the engine's lock and the locks
 //! of attempts, and changes nothing.
 
 use envoi_contract::time::Timestamp;
@@ -9,7 +9,7 @@ use envoi_kernel::ids::{AttemptId, RunId};
 use envoi_step::AttemptDir;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What is known of the store's engine at one moment; asked for once for many runs.
+/// What is known of the store's engine at one moment; read once for many runs.
 #[derive(Debug, Clone, Copy)]
 struct Present {
     /// Whether an engine is there, and since when the lock stands so.
@@ -62,7 +62,7 @@ pub fn run_row(layout: &Layout, reader: &Reader, run: &RunId) -> Result<RunRow, 
     Ok(row)
 }
 
-/// Says of each of these runs what is done for it now.
+/// Sets for each of these runs what is done for it now.
 ///
 /// # Errors
 /// The machine's.

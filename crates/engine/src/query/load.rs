@@ -45,7 +45,7 @@ impl LoadError {
 /// A run from the journal: its pinned flow, the newest snapshot, and the events after it.
 ///
 /// # Errors
-/// A refusal that says what is missing or damaged.
+/// A refusal that names what is missing or damaged.
 pub fn load_run(reader: &Reader, id: &RunId) -> Result<Run, Refused> {
     load_with_weight(reader, id).map(|(run, _)| run).map_err(|error| error.refused(id))
 }

@@ -17,7 +17,7 @@ use crate::{
     push::scheduler::Scheduler,
 };
 use envoi_contract::time::Timestamp;
-use envoi_engine::Desk;
+use envoi_engine::Commands;
 use envoi_journal::{Layout, ReadError, Reader, Store};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Semaphore, watch};
@@ -27,7 +27,7 @@ pub(crate) struct App {
     pub(crate) settings: Settings,
     pub(crate) hosts: Vec<String>,
     pub(crate) store: Arc<Store>,
-    pub(crate) desk: Desk,
+    pub(crate) desk: Commands,
     pub(crate) commits: Arc<CommitWatch>,
     pub(crate) push_scheduler: Arc<Scheduler>,
     pub(crate) connections: ConnectionLimit,
@@ -80,7 +80,7 @@ impl App {
         settings: Settings,
         hosts: Vec<String>,
         store: Arc<Store>,
-        desk: Desk,
+        desk: Commands,
         stopping: watch::Receiver<bool>,
     ) -> Self {
         let commits = Arc::new(CommitWatch::default());

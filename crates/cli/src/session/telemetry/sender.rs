@@ -7,7 +7,7 @@
 use super::collector::Collector;
 use crate::process::{environment, messages};
 use envoi_engine::{
-    Desk, now,
+    Commands, now,
     trace::spans::{Span, Trail},
 };
 use envoi_journal::{ReadError, Reader, Store};
@@ -57,7 +57,7 @@ struct State {
 
 impl Sender {
     /// `None` if there is no collector, or if it cannot be used; a message says why.
-    pub(super) fn begin(store: &Arc<Store>, desk: &Desk) -> Option<Self> {
+    pub(super) fn begin(store: &Arc<Store>, desk: &Commands) -> Option<Self> {
         let collector = Collector::of_environment()
             .unwrap_or_else(|error| complain(&format!("no spans are sent: {error}")))?;
         let reader =

@@ -1,4 +1,4 @@
-//! The desk alone: the loop is played by the test, which also writes to the journal what others have done meanwhile.
+//! The commands without a loop: the test plays the loop, which also writes to the journal what others have done meanwhile.
 
 use super::*;
 use crate::model::{
@@ -27,9 +27,9 @@ const BESIDE: &str = "flow: f\nsteps:\n  - id: a\n    needs: []\n    ask: Go on?
 const PLAIN: &str = "flow: f\nsteps:\n  - id: a\n    run: [\"true\"]\n";
 const BOUNDED: &str = "flow: f\nlimits: { agent_hops: 5 }\nsteps:\n  - id: a\n    run: [\"true\"]\n";
 
-/// A run in a journal, and the desk in front of it.
+/// A run in a journal, and the commands for it.
 struct Place {
-    desk: Desk,
+    commands: Commands,
     /// What the loop is told.
     told: Receiver<Message>,
     writer: Writer,
@@ -47,7 +47,7 @@ fn place(text: &str) -> Place {
     let store = Arc::new(Store::open(layout.clone()).unwrap());
     let writer = store.writer(store.take_epoch().unwrap()).unwrap();
     let (mailbox, told) = mpsc::channel();
-    let desk = Desk {
+    let commands = Commands {
         store,
         layout,
         mailbox,
@@ -81,7 +81,7 @@ fn place(text: &str) -> Place {
         text: text.to_owned(),
         parts: loaded.parts,
     };
-    let place = Place { desk, told, writer, id, _folder: folder };
+    let place = Place { commands, told, writer, id, _folder: folder };
     place.commit(0, records, Some(pinned));
     place
 }
@@ -96,13 +96,13 @@ impl Place {
 
     /// Somebody else has the run decide this.
     fn decides(&self, input: Input) {
-        let run = self.desk.load(&self.id).unwrap();
+        let run = self.commands.load(&self.id).unwrap();
         self.commit(run.next_seq(), run.decide(input, crate::model::clock::now()).unwrap(), None);
     }
 
     fn serves(&self, request: Request) -> (Receiver<Response>, JoinHandle<()>) {
-        let (desk, (client, heard)) = (self.desk.clone(), mpsc::channel());
-        (heard, thread::spawn(move || desk.serve(request, &client)))
+        let (commands, (client, heard)) = (self.commands.clone(), mpsc::channel());
+        (heard, thread::spawn(move || commands.serve(request, &client)))
     }
 
     fn adopted(&self) -> Adopt {
@@ -151,7 +151,7 @@ fn whoever_cancels_what_is_cancelled_hears_that_it_was_taken() {
 #[test]
 fn an_answer_that_the_same_request_gave_meanwhile_is_taken() {
     let place = place(ASKS);
-    let run = place.desk.load(&place.id).unwrap();
+    let run = place.commands.load(&place.id).unwrap();
     let interrupt = run.interrupts().next().unwrap().interrupt.clone();
     let request = Some("req_1".to_owned());
     let answer = Answer { request, ..Answer::new(interrupt.clone(), Choice::Approve, by()) };
@@ -194,7 +194,7 @@ fn a_run_that_one_of_its_own_steps_waits_for_is_refused() {
 fn an_answer_of_a_step_to_its_own_run_is_taken_only_if_the_step_does_not_wait_for_the_run() {
     let place = place(BESIDE);
     place.decides(Input::SlotFree(Slot { boot_id: "boot".to_owned() }));
-    let run = place.desk.load(&place.id).unwrap();
+    let run = place.commands.load(&place.id).unwrap();
     let interrupt = run.interrupts().next().unwrap().interrupt.clone();
     let answer = |follow| {
         let answer = Answer::new(interrupt.clone(), Choice::Approve, by());

@@ -1,4 +1,4 @@
-//! The courier alone, between a real store and targets that are commands of a moment.
+//! The dispatcher alone, between a real store and targets that are commands of a moment.
 
 use super::*;
 use crate::event_loop::outbox::Posting;
@@ -26,17 +26,18 @@ impl Stage {
         Self { folder, store, writer }
     }
 
-    fn courier(&self) -> Courier {
-        Courier::start(&self.store, Arc::clone(&self.writer), notices(), Callers::default()).unwrap()
+    fn dispatcher(&self) -> Dispatcher {
+        Dispatcher::start(&self.store, Arc::clone(&self.writer), notices(), Callers::default()).unwrap()
     }
 
-    /// A courier whose wall clock shows what `wall` does.
-    fn courier_by(&self, wall: &Arc<AtomicI64>) -> Courier {
+    /// A dispatcher whose wall clock shows what `wall` does.
+    fn dispatcher_by(&self, wall: &Arc<AtomicI64>) -> Dispatcher {
         let shown = Arc::clone(wall);
         let wall = move || Timestamp::from_millis(shown.load(Ordering::Relaxed));
         let clock = SteadyClock::over(wall, Timestamp::default());
         let reader = self.store.reader().unwrap();
-        Courier::start_with(reader, Arc::clone(&self.writer), notices(), Callers::default(), clock).unwrap()
+        Dispatcher::start_with(reader, Arc::clone(&self.writer), notices(), Callers::default(), clock)
+            .unwrap()
     }
 
     /// A run that is over, and these commands to be told of it.
@@ -121,12 +122,12 @@ fn wait_until(what: &str, holds: impl Fn() -> bool) {
 fn what_was_due_before_it_came_up_and_what_it_is_nudged_about_is_told() {
     let stage = Stage::new();
     stage.over("a", &["echo $ENVOI_NOTICE_ID >> told"]);
-    let courier = stage.courier();
+    let dispatcher = stage.dispatcher();
     wait_until("the first", || !stage.rows("a")[0].is_open());
     stage.over("b", &["echo $ENVOI_NOTICE_ID >> told", "exit 3"]);
-    courier.nudge().nudge();
+    dispatcher.wake().wake();
     wait_until("the second", || !stage.rows("b")[0].is_open() && stage.rows("b")[1].tries > 0);
-    courier.close(AMPLE);
+    dispatcher.close(AMPLE);
     assert_eq!(stage.read("told"), "evt_a_1\nevt_b_1\n");
     let failed = &stage.rows("b")[1];
     assert!(
@@ -139,9 +140,9 @@ fn what_was_due_before_it_came_up_and_what_it_is_nudged_about_is_told() {
 fn a_failed_notice_is_tried_again_by_itself() {
     let stage = Stage::new();
     stage.over("a", &["echo $ENVOI_NOTICE_ID >> told; test $(wc -l < told) -ge 2"]);
-    let courier = stage.courier();
+    let dispatcher = stage.dispatcher();
     wait_until("the second try", || !stage.rows("a")[0].is_open());
-    courier.close(AMPLE);
+    dispatcher.close(AMPLE);
     assert_eq!((stage.read("told").as_str(), stage.rows("a")[0].tries), ("evt_a_1\nevt_a_1\n", 2));
 }
 
@@ -152,11 +153,11 @@ fn a_clock_that_is_set_back_by_an_hour_does_not_hold_up_the_next_try() {
     let stage = Stage::new();
     stage.over("a", &["echo x >> told; test $(wc -l < told) -ge 2"]);
     let wall = Arc::new(AtomicI64::new(crate::model::clock::now().as_millis()));
-    let courier = stage.courier_by(&wall);
+    let dispatcher = stage.dispatcher_by(&wall);
     wait_until("the first try", || stage.rows("a")[0].tries == 1);
     wall.fetch_sub(HOUR_MS, Ordering::Relaxed);
     wait_until("the second try", || !stage.rows("a")[0].is_open());
-    courier.close(AMPLE);
+    dispatcher.close(AMPLE);
     assert_eq!(stage.rows("a")[0].tries, 2);
 }
 
@@ -164,9 +165,9 @@ fn a_clock_that_is_set_back_by_an_hour_does_not_hold_up_the_next_try() {
 fn a_notice_of_a_run_whose_time_is_an_hour_ahead_of_the_clock_is_told_at_once() {
     let stage = Stage::new();
     stage.over_at("a", crate::model::clock::now().as_millis() + HOUR_MS, &["touch told"]);
-    let courier = stage.courier();
+    let dispatcher = stage.dispatcher();
     wait_until("the notice", || !stage.rows("a")[0].is_open());
-    courier.close(AMPLE);
+    dispatcher.close(AMPLE);
     assert!(stage.folder.path().join("told").exists());
 }
 
@@ -174,16 +175,16 @@ fn a_notice_of_a_run_whose_time_is_an_hour_ahead_of_the_clock_is_told_at_once() 
 fn nobody_is_told_twice_while_a_try_is_under_way() {
     let stage = Stage::new();
     stage.over("a", &["echo x >> told; while [ ! -e go ]; do sleep 0.01; done"]);
-    let courier = stage.courier();
+    let dispatcher = stage.dispatcher();
     wait_until("the try", || !stage.read("told").is_empty());
     for _ in 0..100 {
-        courier.nudge().nudge();
+        dispatcher.wake().wake();
     }
     stage.over("b", &["touch other"]);
-    courier.nudge().nudge();
+    dispatcher.wake().wake();
     wait_until("the other one", || !stage.rows("b")[0].is_open());
     fs::write(stage.folder.path().join("go"), "").unwrap();
-    courier.close(AMPLE);
+    dispatcher.close(AMPLE);
     assert_eq!(stage.read("told"), "x\n");
     assert!(!stage.rows("a")[0].is_open(), "what is under way is waited for");
 }
@@ -191,25 +192,29 @@ fn nobody_is_told_twice_while_a_try_is_under_way() {
 #[test]
 fn a_tenant_whose_targets_all_hang_holds_up_no_other() {
     let stage = Stage::new();
-    stage.over_of("dead", "a", &["echo x >> told; while [ ! -e go ]; do sleep 0.01; done"; 4 * MOST_FLYING]);
-    let courier = stage.courier();
-    wait_until("as many as it may have", || stage.read("told").lines().count() == MOST_FLYING / 2);
+    stage.over_of(
+        "dead",
+        "a",
+        &["echo x >> told; while [ ! -e go ]; do sleep 0.01; done"; 4 * MAX_IN_FLIGHT],
+    );
+    let dispatcher = stage.dispatcher();
+    wait_until("as many as it may have", || stage.read("told").lines().count() == MAX_IN_FLIGHT / 2);
     stage.over_of("north", "b", &["touch other"]);
-    courier.nudge().nudge();
+    dispatcher.wake().wake();
     wait_until("the other tenant's", || !stage.rows("b")[0].is_open());
     assert!(stage.rows("a").iter().all(|row| row.tries == 0), "none of them is over");
-    assert_eq!(stage.read("told").lines().count(), MOST_FLYING / 2);
+    assert_eq!(stage.read("told").lines().count(), MAX_IN_FLIGHT / 2);
     fs::write(stage.folder.path().join("go"), "").unwrap();
-    courier.close(AMPLE);
+    dispatcher.close(AMPLE);
 }
 
 #[test]
 fn more_than_may_fly_at_once_are_all_told_before_it_closes() {
     let stage = Stage::new();
-    let scripts = vec!["echo x >> told"; 3 * MOST_FLYING];
+    let scripts = vec!["echo x >> told"; 3 * MAX_IN_FLIGHT];
     stage.over("a", &scripts);
-    stage.courier().close(AMPLE);
-    assert_eq!(stage.read("told").lines().count(), 3 * MOST_FLYING);
+    stage.dispatcher().close(AMPLE);
+    assert_eq!(stage.read("told").lines().count(), 3 * MAX_IN_FLIGHT);
     assert!(stage.rows("a").iter().all(|row| row.delivered_at.is_some() && row.tries == 1));
 }
 
@@ -217,10 +222,10 @@ fn more_than_may_fly_at_once_are_all_told_before_it_closes() {
 fn a_courier_that_is_closed_at_once_ends_its_commands_which_have_been_tried() {
     let stage = Stage::new();
     stage.over("a", &["echo $$ > pid; sleep 600"]);
-    let courier = stage.courier();
+    let dispatcher = stage.dispatcher();
     wait_until("the command", || stage.read("pid").ends_with('\n'));
     let before = crate::model::clock::now();
-    courier.close(Duration::ZERO);
+    dispatcher.close(Duration::ZERO);
     let pid = stage.read("pid");
     assert!(!Path::new(&format!("/proc/{}", pid.trim())).exists(), "it lives on");
     let row = &stage.rows("a")[0];
@@ -237,9 +242,9 @@ fn a_webhook_that_is_cut_short_has_been_tried() {
     let webhook =
         Webhook { url: format!("http://{}/", silent.local_addr().unwrap()), token: None, timeout_ms: 60_000 };
     stage.over_for("local", "a", vec![Address::Webhook(webhook)]);
-    let courier = stage.courier();
+    let dispatcher = stage.dispatcher();
     let caller = silent.accept().unwrap();
-    courier.close(Duration::ZERO);
+    dispatcher.close(Duration::ZERO);
     let row = &stage.rows("a")[0];
     assert_eq!((row.tries, row.is_open()), (1, true));
     assert_eq!(row.last_error.as_deref(), Some("it was cut short when the engine closed"));
@@ -256,9 +261,9 @@ fn the_last_try_that_is_cut_short_is_given_up() {
         tries: retry::MOST_TRIES - 1,
         fate: Fate::Again { at: Timestamp::from_millis(0), error: "e".to_owned() },
     });
-    let courier = stage.courier();
+    let dispatcher = stage.dispatcher();
     wait_until("the command", || stage.folder.path().join("began").exists());
-    courier.close(Duration::ZERO);
+    dispatcher.close(Duration::ZERO);
     let row = &stage.rows("a")[0];
     assert_eq!((row.tries, row.is_open()), (retry::MOST_TRIES, false), "{row:?}");
 }
@@ -270,8 +275,8 @@ fn what_is_not_due_is_not_waited_for() {
     let key = stage.rows("a")[0].key;
     let later = Timestamp::from_millis(crate::model::clock::now().as_millis() + 3_600_000);
     stage.marked(Mark { key, tries: 1, fate: Fate::Again { at: later, error: "e".to_owned() } });
-    let courier = stage.courier();
-    let closing = thread::spawn(move || courier.close(Duration::from_secs(600)));
+    let dispatcher = stage.dispatcher();
+    let closing = thread::spawn(move || dispatcher.close(Duration::from_secs(600)));
     wait_until("its end", || closing.is_finished());
     assert_eq!((stage.rows("a")[0].tries, stage.folder.path().join("told").exists()), (1, false));
 }
@@ -280,10 +285,10 @@ fn what_is_not_due_is_not_waited_for() {
 fn who_wants_to_go_cuts_the_wait_of_a_courier_that_is_being_closed() {
     let stage = Stage::new();
     stage.over("a", &["touch began; sleep 600"]);
-    let courier = stage.courier();
-    let nudge = courier.nudge();
+    let dispatcher = stage.dispatcher();
+    let nudge = dispatcher.wake();
     wait_until("the command", || stage.folder.path().join("began").exists());
-    let closing = thread::spawn(move || courier.close(Duration::from_secs(600)));
+    let closing = thread::spawn(move || dispatcher.close(Duration::from_secs(600)));
     nudge.hurry();
     wait_until("its end", || closing.is_finished());
     assert!(stage.rows("a")[0].is_open());
@@ -295,13 +300,13 @@ fn a_courier_that_was_overtaken_tells_nothing_further() {
     stage.over("a", &["echo $ENVOI_NOTICE_ID >> told"]);
     stage.over("b", &["echo $ENVOI_NOTICE_ID >> told"]);
     let later = stage.store.take_epoch().unwrap();
-    let courier = stage.courier();
-    wait_until("its end", || courier.thread.is_finished());
+    let dispatcher = stage.dispatcher();
+    wait_until("its end", || dispatcher.thread.is_finished());
     let before = stage.read("told");
-    courier.close(AMPLE);
+    dispatcher.close(AMPLE);
     assert!(before.lines().count() <= 2, "{before}");
     assert!(stage.rows("a")[0].is_open(), "only the newest engine marks");
     let newest = Stage { writer: Arc::new(stage.store.writer(later).unwrap()), ..stage };
-    newest.courier().close(AMPLE);
+    newest.dispatcher().close(AMPLE);
     assert!(!newest.rows("a")[0].is_open() && !newest.rows("b")[0].is_open());
 }

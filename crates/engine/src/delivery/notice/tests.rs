@@ -102,8 +102,8 @@ fn each_is_of_the_run_s_trace_and_of_the_visit_that_asks_or_of_the_run_as_it_end
 }
 
 #[test]
-fn an_event_of_which_nobody_is_told_is_refused_by_its_name() {
-    assert_eq!(told().remove(3).unwrap_err(), "nobody is told of `timer_set`");
+fn an_event_without_notices_is_refused_by_its_name() {
+    assert_eq!(told().remove(3).unwrap_err(), "there is no notice of `timer_set`");
 }
 
 #[test]

@@ -88,7 +88,7 @@ impl Engine {
             Ok(_) => {}
             Err(reason) => return reply(Err(EngineError::Unread { run: id, reason })),
         }
-        // One that has a live attempt there is there, whatever anybody says.
+        // A run with a live attempt works in the workspace already.
         let may_stay = purpose != Purpose::GoOn || !run.wants().attempts.is_empty();
         let free = run.started().map(Claim::of).map_or(Ok(()), |claim| {
             self.check_workspace(claim, &caller.within, |other| claim.shared || other || may_stay)
@@ -107,7 +107,7 @@ impl Engine {
         if !caller.within.is_empty() {
             active.within.clone_from(&caller.within);
         }
-        // Who only looks on does not change what the commands of a run that goes on may see.
+        // A request without decisions does not change what the commands of a run that goes on may see.
         if decides {
             active.caller = caller;
         }
@@ -120,7 +120,7 @@ impl Engine {
         active
             .requests
             .extend(requests.map(|(ask, reply)| Request { reply: Some(reply), ..Request::of(input(ask)) }));
-        // That it is tried again has said so already.
+        // A run that is tried again was noted as held with that.
         if goes_on && !again {
             self.note_held(&id);
         }
@@ -151,7 +151,7 @@ impl Engine {
     }
 }
 
-/// Calls of a run from the journal that an engine had begun which is gone: nobody knows any more how they ended.
+/// Calls of a run from the journal that an earlier engine began: how they ended is unknown.
 fn lost_calls(run: &Run, begun_here: &BTreeSet<CallId>) -> impl Iterator<Item = ModelCalled> {
     let lost = run.calls().filter(|(call, _)| !begun_here.contains(call));
     lost.map(|(call, _)| ModelCalled::lost(call.clone()))

@@ -1,7 +1,7 @@
 //! Which run gets a slot: a free one, or that of the attempt that waits for the run.
 
 use super::Engine;
-use crate::model::runner::{CallingAttempt, Clock};
+use crate::model::runner::CallingAttempt;
 use envoi_kernel::{Input, ids::RunId, input::Slot};
 use std::sync::Arc;
 
@@ -28,8 +28,8 @@ impl Engine {
             self.slots.take(tenant);
             return Some(Slot { boot_id: self.world.clock.boot_id() });
         }
-        let asked = matches!(input, Input::SlotFree(_));
-        if self.draining || !self.slots.is_free() || (!asked && self.slots.is_awaited()) {
+        let has_turn = matches!(input, Input::SlotFree(_));
+        if self.draining || !self.slots.is_free() || (!has_turn && self.slots.is_awaited()) {
             return None;
         }
         self.slots.take(tenant);
@@ -44,7 +44,7 @@ impl Engine {
         self.serve_borrowers();
     }
 
-    /// A run that waits although its caller has a slot to lend has its turn, whoever waits before it.
+    /// A run that waits although its caller has a slot to lend has its turn before those that wait longer.
     pub(super) fn serve_borrowers(&mut self) {
         while self.stopped.is_none() {
             let Some(id) = self.slots.waiting().find(|id| self.lender(id).is_some()).cloned() else { return };

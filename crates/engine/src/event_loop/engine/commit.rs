@@ -5,7 +5,6 @@ use crate::{
     event_loop::active_run::{Active, InFlight},
     model::{
         message::EngineError,
-        runner::{Observer, Runner},
         trouble::{Trouble, TroubleKind, guarded},
     },
 };
@@ -88,7 +87,7 @@ impl Engine {
         shown.map_err(|reason| Trouble::new(TroubleKind::Files, reason))
     }
 
-    /// An ended run is not kept in memory; whoever reopens it has it adopted again.
+    /// An ended run is not kept in memory; a request that reopens it adopts it again.
     pub(super) fn forget_if_over(&mut self, id: &RunId) {
         let over = |active: &Active| {
             matches!(active.run.status(), Status::Ended(_))

@@ -5,7 +5,6 @@ use crate::{
     event_loop::active_run::{InFlight, Request},
     model::{
         message::{Ask, EngineError, Reply},
-        runner::{Log, Observer},
         trouble::{Trouble, TroubleKind, guarded},
     },
 };

@@ -4,7 +4,7 @@ use super::{Engine, set_aside::was_left};
 use crate::{
     event_loop::{active_run::Request, outputs},
     model::{
-        runner::{CallingAttempt, Clock, Observer, Runner, Settlement},
+        runner::{CallingAttempt, Settlement},
         trouble::Trouble,
     },
 };
@@ -18,7 +18,7 @@ use std::sync::Arc;
 impl Engine {
     pub(super) fn settled(&mut self, id: &RunId, attempt: &AttemptId, settlement: Settlement) {
         if was_left(&mut self.left, id, attempt) {
-            // Its folder still says everything, for whoever takes the run up.
+            // Its folder still has everything, for when the run is taken up.
             return;
         }
         let Some(active) = self.runs.get_mut(id) else { return };
@@ -52,7 +52,7 @@ impl Engine {
         }
     }
 
-    /// Starts what the run wants running, and says what it can be told without anybody asking.
+    /// Starts what the run wants running. Returns the next input that needs no client: an expiry, a timer or a free slot.
     pub(super) fn reconcile(&mut self, id: &RunId) -> Option<Request> {
         let clocks = self.clocks();
         let active = self.runs.get_mut(id)?;
@@ -61,7 +61,7 @@ impl Engine {
         let lapsed = wants.expiries.iter().find(|(_, at)| *at <= now);
         let lapsed = lapsed.map(|(id, _)| Request::of(Input::Expire { interrupt: id.clone(), slot: None }));
         if halted {
-            // Its questions lapse all the same: what that leads to starts when somebody goes on with it.
+            // Its questions lapse all the same: what follows from that starts when the run goes on.
             return lapsed.filter(|_| !self.draining);
         }
         self.start(id, &wants.attempts, false);
@@ -88,8 +88,8 @@ impl Engine {
         None
     }
 
-    /// Has these attempts run, unless the runner has been told of them. What a commit announces is started before anything
-    /// else is decided: until then nobody would count it, and its slot would be given away. `are_new`: this engine has just
+    /// Has the runner run these attempts, unless it has them already. What a commit announces is started before anything
+    /// else is decided: until then it is not counted, and its slot could be given away. `are_new`: this engine has just
     /// announced them; others may have been started by an engine before it.
     pub(super) fn start(&mut self, id: &RunId, attempts: &[AttemptId], are_new: bool) {
         let Some(active) = self.runs.get_mut(id) else { return };

@@ -1,7 +1,7 @@
 //! Runs that are set aside: something is wrong with them alone, and the others go on.
 //!
-//! Owns how such a run leaves the loop and how it comes back. It leaves with its slots and timers, and whoever waits for a
-//! request of it is answered once it is durable that it is set aside. Its live attempts go on under their supervisors. It
+//! Owns how such a run leaves the loop and how it comes back. It leaves with its slots and timers, and a client that
+//! waits for a request of it gets its reply once it is durable that it is set aside. Its live attempts go on under their supervisors. It
 //! comes back when it is adopted to be tried again, after that is durable too.
 
 use super::Engine;
@@ -42,7 +42,7 @@ impl Engine {
         if self.runs.contains_key(id) {
             return self.set_aside(id, trouble);
         }
-        // One that is aside already says what went wrong first. One that is being taken up has had its files made good.
+        // One that is aside already has the first cause. One that is being taken up has had its files made good.
         if trouble.kind == TroubleKind::Files && !self.aside.contains_key(id) {
             self.put_aside(id, &trouble, Vec::new());
         }
@@ -53,7 +53,7 @@ impl Engine {
     pub(super) fn set_aside(&mut self, id: &RunId, trouble: Trouble) {
         let Some(active) = self.runs.get_mut(id) else { return };
         if active.in_flight.is_some() {
-            // The first thing that went wrong says most about the cause.
+            // The first trouble is closest to the cause.
             active.trouble.get_or_insert(trouble);
             return;
         }
@@ -66,7 +66,7 @@ impl Engine {
             self.slots.give_back(&active.tenant);
             self.slots.end_loans(&CallingAttempt { run: id.clone(), attempt: attempt.clone() });
         }
-        // How they ended is not heard any more; whoever takes the run up counts them as lost.
+        // Their ends do not reach this run any more; they count as lost when it is taken up.
         for (call, _) in active.run.calls() {
             self.calls.remove(call);
         }
@@ -110,10 +110,10 @@ impl Engine {
         self.note(Note::Hold { run: id.clone(), at });
     }
 
-    /// A run that is set aside, or may be, as the journal says: it is tried again, or nothing is done with it. Returns the
+    /// A run that is set aside, or may be, by the journal: it is tried again, or nothing is done with it. Returns the
     /// request if neither is so.
     pub(super) fn adopt_aside(&mut self, id: &RunId, mut adopt: Adopt) -> Option<Adopt> {
-        // Somebody else may have had it tried again since it was loaded.
+        // Another request may have taken it up since it was loaded.
         let again = adopt.again && !self.runs.contains_key(id);
         let Some(aside) = self.aside.get_mut(id) else {
             if !again {

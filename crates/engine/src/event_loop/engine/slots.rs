@@ -1,7 +1,7 @@
 //! Places for attempts, and whose turn it is when one is free.
 //!
 //! Owns how many attempts each tenant has, and which runs wait. A free place goes to the tenant that has the fewest, among
-//! those to whoever was given one longest ago; within a tenant to the run that has waited longest. So a tenant with a
+//! those to the one that got its last place longest ago; within a tenant to the run that has waited longest. So a tenant with a
 //! thousand runs takes turns with one that has a single run, and with one tenant it is a plain queue. Nothing is taken away:
 //! an attempt keeps its place until it ends. Does not know what a run is.
 //!
@@ -162,8 +162,8 @@ pub(super) fn with_slot(input: Input, free: Option<Slot>) -> Input {
         Input::TimerDue { timer, .. } => Input::TimerDue { timer, slot: free },
         Input::Reopen { by, why, elsewhere, .. } => Input::Reopen { by, why, elsewhere, slot: free },
         Input::SlotFree(slot) => Input::SlotFree(slot),
-        Input::ModelCall(asked) => Input::ModelCall(asked),
-        Input::ModelCalled(told) => Input::ModelCalled(told),
+        Input::ModelCall(call) => Input::ModelCall(call),
+        Input::ModelCalled(called) => Input::ModelCalled(called),
         Input::Cancel { by } => Input::Cancel { by },
     }
 }
@@ -184,7 +184,7 @@ mod tests {
         slots.give_back(&south);
         assert_eq!([slots.next(), slots.next()], [Some(run("s1")), Some(run("s2"))]);
         assert!(slots.is_awaited());
-        assert_eq!([slots.next(), slots.next()], [Some(run("n1")), None], "a place is not kept for anybody");
+        assert_eq!([slots.next(), slots.next()], [Some(run("n1")), None], "no place is reserved");
         assert!(slots.is_free() && !slots.is_awaited());
     }
 

@@ -1,8 +1,8 @@
 //! A run's records as spans: its stretches of activity, visits, attempts and calls of models.
 //!
 //! Pure: the same records give the same spans, however they are cut, so that a run that is looked at again (after a crash,
-//! by another engine) never has a span under two ids. A span is told once, when it is over. What a command was given or has
-//! said is not in it. Who sends spans where is not known here.
+//! by another engine) never has a span under two ids. A span is sent once, when it is over. It holds no input and no
+//! output of a command. This module does not know where spans are sent.
 
 use super::{Of, SpanId, Trace, TraceId, Traceparent};
 use envoi_contract::time::Timestamp;
@@ -22,11 +22,11 @@ pub struct Span {
     pub id: SpanId,
     /// The span that it is part of.
     pub parent: Option<SpanId>,
-    /// Whether that one is of whoever started the run.
+    /// Whether that one is a span of the client that started the run.
     pub is_remote: bool,
     /// Such as `envoi.step build`.
     pub name: String,
-    /// Whether it is a call of somebody else.
+    /// Whether it is a call of another system.
     pub is_call: bool,
     /// When it began.
     pub start: Timestamp,
@@ -121,7 +121,7 @@ impl Trail {
         }
     }
 
-    /// Whether spans of the run are wanted by whoever began its trace.
+    /// Whether the client that began the trace wants spans of the run.
     #[must_use]
     pub fn is_sampled(&self) -> bool {
         self.trace.sampled
@@ -133,7 +133,7 @@ impl Trail {
         self.stretch.is_some()
     }
 
-    /// What somebody is told of the run as it is now, so that its own spans stand below the stretch that goes on, or was the
+    /// The trace header of the run as it is now, so that its own spans stand below the stretch that goes on, or was the
     /// last one; `None` before there was any.
     #[must_use]
     pub fn traceparent(&self) -> Option<Traceparent> {
@@ -168,7 +168,7 @@ impl Trail {
         }
         match &record.event {
             Event::RunForked(forked) => {
-                // What stands before it was lived, and told, by another run.
+                // What stands before it belongs to another run, which has sent it.
                 spans.clear();
                 self.begin_anew(record);
                 self.forked_from = Some(forked.from.clone());
@@ -209,7 +209,7 @@ impl Trail {
             Event::TimerFired(fired) => drop(self.timers.remove(&fired.timer)),
             Event::RunEnded(ended) => {
                 let open: Vec<VisitId> = self.visits.keys().cloned().collect();
-                // The innermost first: whoever reads it finds no part longer than the whole.
+                // The innermost first: so a reader finds no part longer than the whole.
                 for visit in open.iter().rev() {
                     spans.extend(self.left(visit, ended.status.word(), at));
                 }
@@ -396,7 +396,7 @@ fn outcome(settled: &AttemptSettled) -> &'static str {
     }
 }
 
-/// A report may say anything as its code; what is not one word in capitals stays in the journal.
+/// A report may give any text as its code; what is not one word in capitals stays in the journal.
 fn is_code(code: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
     (1..=64).contains(&code.len()) && code.bytes().all(is_part)

@@ -1,4 +1,4 @@
-//! A row of the outbox made ready to be carried out: whom to tell, with which environment and which token.
+//! A row of the outbox made ready to be carried out: the target, the environment and the token.
 
 use super::{notice::Notice, settings::Notices};
 use crate::{event_loop::outbox::Posting, model::protocol::CallerWire};
@@ -12,11 +12,11 @@ use std::{
     time::Duration,
 };
 
-/// Longest duration of a command that is told.
+/// Longest duration of a command that gets a notice.
 const COMMAND_LIMIT: Duration = Duration::from_secs(30);
 
 /// See the module.
-pub(super) struct Errand {
+pub(super) struct PreparedDelivery {
     event: CloudEvent,
     way: Way,
 }
@@ -26,8 +26,8 @@ enum Way {
     Webhook(Webhook),
 }
 
-impl Errand {
-    /// What this row asks for. `caller` is whoever started or resumed the run, if this engine has heard of it.
+impl PreparedDelivery {
+    /// The delivery of this row. `caller` started or resumed the run, if this engine knows it.
     ///
     /// # Errors
     /// A sentence: a token cannot be had, or the row is another version's.
@@ -69,7 +69,7 @@ impl Errand {
         matches!(self.way, Way::Command(_))
     }
 
-    /// Tells the target, once.
+    /// Sends the notice, once.
     pub(super) fn run(&self, stop: &AtomicBool) -> Outcome {
         match &self.way {
             Way::Command(command) => command.run(&self.event, stop),
