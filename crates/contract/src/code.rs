@@ -133,7 +133,7 @@ codes! {
     ImportIncomplete, "IMPORT_INCOMPLETE", Refused, 409;
     ImportInvalid, "IMPORT_INVALID", Input, 422;
     InputInvalid, "INPUT_INVALID", Input, 422;
-    InvalidUserEnvelope, "INVALID_USER_ENVELOPE", Input, 422;
+    InvalidUserEnvelope, "INVALID_USER_ENVELOPE", Input, 400;
     InDoubt, "IN_DOUBT", Step, 500;
     ItemsFailed, "ITEMS_FAILED", Step, 500;
     JoinNotMet, "JOIN_NOT_MET", Step, 500;

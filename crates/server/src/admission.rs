@@ -8,7 +8,8 @@ use crate::{
     http::{problem::Problem, work::blocking},
     state::app::App,
 };
-use axum::http::{HeaderMap, StatusCode, header, request::Parts};
+use axum::http::{HeaderMap, header, request::Parts};
+use envoi_contract::code::Code;
 use std::sync::Arc;
 
 /// Longer ones are no tokens.
@@ -49,8 +50,7 @@ pub(crate) fn check_host(app: &App, parts: &Parts) -> Result<(), Problem> {
         return Ok(());
     }
     let detail = "this server does not answer to that name";
-    Err(Problem::new(StatusCode::MISDIRECTED_REQUEST, "HOST_NOT_ALLOWED", detail)
-        .hint("name it in `server.hosts` of the configuration"))
+    Err(Problem::new(Code::HostNotAllowed, detail).hint("name it in `server.hosts` of the configuration"))
 }
 
 /// Whether the configuration names this origin of pages.
@@ -72,6 +72,5 @@ fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
         return Ok(());
     }
     let detail = "pages of that origin may not ask this server";
-    Err(Problem::new(StatusCode::FORBIDDEN, "ORIGIN_NOT_ALLOWED", detail)
-        .hint("name it in `server.origins` of the configuration"))
+    Err(Problem::new(Code::OriginNotAllowed, detail).hint("name it in `server.origins` of the configuration"))
 }

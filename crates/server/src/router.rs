@@ -23,11 +23,12 @@ use axum::{
     Router,
     body::Body,
     extract::{Request, State},
-    http::{HeaderValue, StatusCode, header, request::Parts},
+    http::{HeaderValue, header, request::Parts},
     middleware::{self, Next},
     response::{IntoResponse as _, Response},
     routing::{any, get, post},
 };
+use envoi_contract::code::Code;
 use std::sync::Arc;
 
 type Work = fn(&App, &ApiRequest) -> Result<Response, Problem>;
@@ -107,7 +108,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         |request: Request| async move { Problem::not_found("path", request.uri().path()).into_response() };
     let other_method = || async {
         let detail = "this path has no such method";
-        Problem::new(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", detail)
+        Problem::new(Code::MethodNotAllowed, detail)
     };
     let known = Arc::clone(app);
     // The card needs no token: a client reads there how to get one.
@@ -158,7 +159,7 @@ fn takes_connection(app: &App, parts: &Parts, tenant: &str, token: &str) -> bool
 
 fn too_many_connections() -> Problem {
     let detail = "this token has as many connections as it may while there are so few";
-    Problem::too_many("TOO_MANY_CONNECTIONS", detail).retry_after(1)
+    Problem::new(Code::TooManyConnections, detail).retry_after(1)
 }
 
 /// Closes the connection after this response, so that another client gets its place.
@@ -278,7 +279,7 @@ async fn work(
 fn scope_too_small(operation: &Operation) -> Problem {
     let words: Vec<&str> = operation.scopes.iter().map(|scope| scope.word()).collect();
     let detail = format!("`{}` needs a token with the scope {}", operation.id, words.join(" or "));
-    Problem::new(StatusCode::FORBIDDEN, "SCOPE_TOO_SMALL", detail)
+    Problem::new(Code::ScopeTooSmall, detail)
 }
 
 fn document(_: &App, _: &ApiRequest) -> Result<Response, Problem> {

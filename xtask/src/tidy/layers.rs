@@ -41,6 +41,28 @@ const LAYERED: &[Layers] = &[
         folders: &["disk", "mask", "attempt", "output", "workspace", "control", "supervisor"],
         circular: &[],
     },
+    Layers {
+        base: "crates/server/src/",
+        folders: &[
+            "http",
+            "limits",
+            "auth",
+            "push",
+            "models",
+            "state",
+            "admission",
+            "request",
+            "commands",
+            "bridge",
+            "a2a",
+            "rest",
+            "request_log",
+            "cors",
+            "router",
+            "server",
+        ],
+        circular: &[],
+    },
 ];
 
 pub(crate) fn check(sources: &[Source]) -> Vec<Problem> {

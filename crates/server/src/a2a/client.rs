@@ -11,6 +11,7 @@ use crate::{
     limits::concurrency_limit::Permit,
     state::app::App,
 };
+use envoi_contract::code::Code;
 use envoi_journal::{ReadError, Reader};
 use envoi_kernel::ids::Principal;
 
@@ -47,7 +48,7 @@ impl Client {
         }
         let words: Vec<&str> = scopes.iter().map(|scope| scope.word()).collect();
         let detail = format!("it needs a token with the scope {}", words.join(" or "));
-        Err(Fault::new(Kind::PermissionDenied).detail(detail).code("SCOPE_TOO_SMALL"))
+        Err(Fault::new(Kind::PermissionDenied).detail(detail).code(Code::ScopeTooSmall))
     }
 
     /// The right to one more open stream, or to a request that waits as long as one.
@@ -57,7 +58,7 @@ impl Client {
     pub(crate) fn permit(&self, app: &App) -> Result<Permit, Fault> {
         app.open_streams.acquire(&self.bearer.id).ok_or_else(|| {
             let detail = "this token has as many streams open as it may";
-            Fault::new(Kind::TooMuch).detail(detail).code("TOO_MANY_STREAMS")
+            Fault::new(Kind::TooMuch).detail(detail).code(Code::TooManyStreams)
         })
     }
 }
@@ -65,9 +66,9 @@ impl Client {
 /// The kind of a fault follows from whose fault the problem is; its code is Envoi's.
 impl From<Problem> for Fault {
     fn from(problem: Problem) -> Self {
-        let kind = match (problem.code.as_str(), problem.status.as_u16()) {
-            ("ENGINE_STOPPING" | "WORKSPACE_BUSY" | "REQUEST_TIMED_OUT", _) => Kind::Unavailable,
-            ("RUN_OVER", _) => Kind::UnsupportedOperation,
+        let kind = match (problem.code, problem.status.as_u16()) {
+            (Code::EngineStopping | Code::WorkspaceBusy | Code::RequestTimedOut, _) => Kind::Unavailable,
+            (Code::RunOver, _) => Kind::UnsupportedOperation,
             (_, 401) => Kind::Unauthenticated,
             (_, 413) => Kind::TooLarge,
             (_, 429) => Kind::TooMuch,
@@ -77,7 +78,7 @@ impl From<Problem> for Fault {
             _ => Kind::InvalidParams,
         };
         let again = problem.retry_after_s();
-        Self::new(kind).detail(problem.detail()).code(problem.code.clone()).retry_after(again)
+        Self::new(kind).detail(problem.detail()).code(problem.code).retry_after(again)
     }
 }
 

@@ -30,10 +30,10 @@ use crate::{
 use axum::{
     body::Body,
     extract::Request as HttpRequest,
-    http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts},
+    http::{HeaderMap, HeaderValue, header, request::Parts},
     response::Response,
 };
-use envoi_contract::user_envelope::EXTENSION_URI;
+use envoi_contract::{code::Code, user_envelope::EXTENSION_URI};
 use std::sync::Arc;
 
 /// The media type of 1.0; `application/json` is taken too.
@@ -61,7 +61,7 @@ pub(crate) async fn answer(app: Arc<App>, mut request: HttpRequest) -> Response 
         Err(RouteError::Path) => ("a2a", refusal::of(&parts, Problem::not_found("path", parts.uri.path()))),
         Err(RouteError::Verb) => {
             let detail = "this path has no such method";
-            let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", detail);
+            let problem = Problem::new(Code::MethodNotAllowed, detail);
             ("a2a", refusal::of(&parts, problem))
         }
     };
@@ -237,7 +237,7 @@ fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
         return Ok(());
     }
     let detail = format!("a body is `{JSON}` or `{A2A_JSON}`");
-    Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "MEDIA_TYPE_NOT_TAKEN", detail))
+    Err(Problem::new(Code::MediaTypeNotTaken, detail))
 }
 
 fn client(app: &App, request: &ApiRequest, version: Version, flow: Option<String>) -> Client {

@@ -49,7 +49,7 @@ fn fault(problem: &Problem) -> Fault {
         500.. => Kind::Internal,
         _ => Kind::InvalidRequest,
     };
-    let fault = Fault::new(kind).over_http(status).detail(problem.detail()).code(problem.code.clone());
+    let fault = Fault::new(kind).over_http(status).detail(problem.detail()).code(problem.code);
     match problem.hint_of().filter(|_| problem.status.is_client_error()) {
         Some(hint) => fault.note("hint", hint),
         None => fault,
@@ -69,6 +69,7 @@ fn version(parts: &Parts) -> Version {
 mod tests {
     use super::*;
     use axum::http::{Request, StatusCode};
+    use envoi_contract::code::Code;
 
     /// Status, type and headers of a response.
     fn told(response: &Response) -> (u16, String, Vec<String>) {
@@ -89,12 +90,13 @@ mod tests {
     #[test]
     fn every_status_is_that_of_the_error_and_headers_stay() {
         for status in [400, 401, 403, 404, 405, 413, 415, 421, 429, 500, 503] {
-            let problem =
-                Problem::new(StatusCode::from_u16(status).unwrap(), "SOME_CODE", "so it is").hint("do that");
+            let problem = Problem::new(Code::RunOver, "so it is")
+                .with_status(StatusCode::from_u16(status).unwrap())
+                .hint("do that");
             let fault = fault(&problem);
             assert_eq!((fault.http_status(), fault.http_status_of_rpc()), (status, status));
             let body = fault.rest().compact();
-            let hinted = body.contains(r#""metadata":{"code":"SOME_CODE","hint":"do that"}"#);
+            let hinted = body.contains(r#""metadata":{"code":"RUN_OVER","hint":"do that"}"#);
             assert_eq!(hinted, status < 500, "{body}");
             assert!(body.contains(&format!(r#"{{"error":{{"code":{status},"#)), "{body}");
         }

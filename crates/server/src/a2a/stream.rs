@@ -34,7 +34,7 @@ use crate::{
     state::app::App,
 };
 use axum::response::Response;
-use envoi_contract::time::Timestamp;
+use envoi_contract::{code::Code, time::Timestamp};
 use envoi_kernel::{Event, Record, ids::RunId};
 use std::{collections::VecDeque, sync::Arc};
 use tokio::sync::watch;
@@ -213,7 +213,7 @@ fn followed(
     let yields_the_task = version == Version::V03 && after.is_none_or(|after| !after.is_after(newest));
     if state.is_terminal() && unknown.is_empty() && !yields_the_task {
         let detail = "the task is over; `GetTask` has it as it ended";
-        return Err(Fault::new(Kind::UnsupportedOperation).detail(detail).code("RUN_OVER"));
+        return Err(Fault::new(Kind::UnsupportedOperation).detail(detail).code(Code::RunOver));
     }
     match after {
         Some(after) if after.is_after(newest) => Err(unknown_position()),

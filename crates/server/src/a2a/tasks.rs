@@ -19,7 +19,7 @@ use crate::{
     http::problem::Problem,
     state::app::App,
 };
-use envoi_contract::time::Timestamp;
+use envoi_contract::{code::Code, time::Timestamp};
 use envoi_engine::protocol::Request;
 use envoi_journal::{RunRow, RunStatus};
 use envoi_kernel::ids::RunId;
@@ -132,7 +132,7 @@ fn request_cancel(app: &App, client: &Client, id: &str) -> Result<RunId, Fault> 
     let run = loader::run_of(app, client, id)?;
     let refused = |word: &str| {
         let detail = format!("it is over ({word})");
-        Fault::new(Kind::TaskNotCancelable).detail(detail).code("RUN_OVER").note("taskId", id)
+        Fault::new(Kind::TaskNotCancelable).detail(detail).code(Code::RunOver).note("taskId", id)
     };
     let row = read(app, |reader| reader.run(&run))?;
     if let RunStatus::Ended(_) = row.status() {
@@ -140,8 +140,8 @@ fn request_cancel(app: &App, client: &Client, id: &str) -> Result<RunId, Fault> 
     }
     let caller = caller_of_run(app, &run)?;
     let request = Request::Cancel { run: run.clone(), by: client.principal(), caller };
-    submit(app, request).map(drop).map_err(|problem: Problem| match problem.code.as_str() {
-        "RUN_OVER" => refused("in the meantime"),
+    submit(app, request).map(drop).map_err(|problem: Problem| match problem.code {
+        Code::RunOver => refused("in the meantime"),
         _ => {
             app.note(&problem);
             problem.into()

@@ -8,6 +8,7 @@ use axum::{
     http::{HeaderName, HeaderValue, header},
     response::Response,
 };
+use envoi_contract::code::Code;
 use serde_json::{Value, json};
 
 /// Clients of the OpenAI API retry at once, unless this header forbids it.
@@ -72,7 +73,7 @@ struct ErrorBody {
     status: u16,
     /// As the OpenAI API calls the kind of it.
     kind: &'static str,
-    code: String,
+    code: Code,
     message: String,
     /// The name of the message in the bridge's own shape.
     detail: &'static str,
@@ -88,10 +89,10 @@ impl Refusal {
 
     pub(crate) fn into_response(self, shape: ErrorShape) -> Response {
         let told = match self {
-            Self::Forbidden => return response::json(403, json!({"error": "Forbidden"}).to_string()),
             Self::Invalid(issues) if shape == ErrorShape::Bridge => return invalid(issues),
             refusal => refusal.told(),
         };
+        let Some(told) = told else { return response::json(403, json!({"error": "Forbidden"}).to_string()) };
         let (status, body) = match shape {
             ErrorShape::Bridge if told.is_internal() => (500, told.internal()),
             ErrorShape::Bridge => (told.status, told.bridge()),
@@ -107,85 +108,88 @@ impl Refusal {
         response
     }
 
-    fn told(self) -> ErrorBody {
-        let bad = |code: &str, message: String, detail| ErrorBody {
-            status: 400,
-            kind: "invalid_request_error",
-            code: code.to_owned(),
-            message,
-            detail,
-            again: true,
-            retry_after_s: None,
-        };
-        match self {
-            Self::TooLarge(limit) => ErrorBody {
-                status: 413,
-                ..bad("BODY_TOO_LARGE", format!("the body is over {limit} bytes"), "detail")
-            },
+    /// `None` if the answer has no details.
+    fn told(self) -> Option<ErrorBody> {
+        let told = match self {
+            Self::Forbidden => return None,
+            Self::TooLarge(limit) => {
+                ErrorBody::bad(Code::BodyTooLarge, format!("the body is over {limit} bytes"))
+            }
             Self::Invalid(issues) => {
                 let told = issues.iter().map(|(place, message)| format!("`{place}`: {message}"));
-                bad("REQUEST_INVALID", told.collect::<Vec<_>>().join("; "), "detail")
+                ErrorBody::bad(Code::RequestInvalid, told.collect::<Vec<_>>().join("; "))
             }
             Self::NoModel(NoModel::Unknown) => {
-                bad("UNKNOWN_MODEL_ID", "no model of that name is offered here".to_owned(), "detail")
+                ErrorBody::bad(Code::UnknownModelId, "no model of that name is offered here")
             }
             Self::NoModel(NoModel::NoProvider) => {
                 let message = "no provider of models is configured here, or its key is missing";
-                let bad = bad("NO_LLM_PROVIDER", message.to_owned(), "detail");
-                ErrorBody { status: 503, kind: "api_error", ..bad }
+                ErrorBody::failed(Code::NoLlmProvider, message)
             }
             Self::NoModel(NoModel::NoDefault) => {
                 let message =
                     "the request names no model, and none is configured as the usual one (`models.default`)";
-                let bad = bad("NO_LLM_PROVIDER", message.to_owned(), "detail");
-                ErrorBody { status: 503, kind: "api_error", ..bad }
+                ErrorBody::failed(Code::NoLlmProvider, message)
             }
-            Self::Envelope(reason) => bad("INVALID_USER_ENVELOPE", reason, "reason"),
+            Self::Envelope(reason) => {
+                ErrorBody { detail: "reason", ..ErrorBody::bad(Code::InvalidUserEnvelope, reason) }
+            }
             Self::Exhausted(detail) => {
-                let bad = bad("BUDGET_EXHAUSTED", detail, "detail");
-                ErrorBody { status: 429, kind: "insufficient_quota", again: false, ..bad }
+                let bad = ErrorBody::bad(Code::BudgetExhausted, detail);
+                ErrorBody { kind: "insufficient_quota", again: false, ..bad }
             }
             Self::TooMany => {
                 let message = "as many calls as may be are under way with this token";
-                let bad = bad("TOO_MANY_CALLS", message.to_owned(), "detail");
-                ErrorBody { status: 429, kind: "rate_limit_error", ..bad }
+                ErrorBody { kind: "rate_limit_error", ..ErrorBody::bad(Code::TooManyCalls, message) }
             }
-            Self::RunOver(detail) => {
-                ErrorBody { status: 409, again: false, ..bad("RUN_OVER", detail, "detail") }
-            }
+            Self::RunOver(detail) => ErrorBody { again: false, ..ErrorBody::bad(Code::RunOver, detail) },
             Self::Unreached => {
-                let message = "the model's provider cannot be reached".to_owned();
-                ErrorBody { status: 502, kind: "api_error", ..bad("PROVIDER_FAILED", message, "detail") }
+                ErrorBody::failed(Code::ProviderFailed, "the model's provider cannot be reached")
             }
             Self::Provider(detail) => {
-                let bad = bad("PROVIDER_FAILED", detail, "detail");
-                ErrorBody { status: 502, kind: "api_error", again: false, ..bad }
+                ErrorBody { again: false, ..ErrorBody::failed(Code::ProviderFailed, detail) }
             }
             Self::BrokenOff => {
                 let message =
                     "the server is stopping; the provider received the request, and its answer is lost";
-                let bad = bad("ENGINE_STOPPING", message.to_owned(), "detail");
-                ErrorBody { status: 503, kind: "api_error", again: false, ..bad }
-            }
-            Self::Forbidden => {
-                let kind = "permission_error";
-                ErrorBody { status: 403, kind, ..bad("FORBIDDEN", "Forbidden".to_owned(), "detail") }
+                ErrorBody { again: false, ..ErrorBody::failed(Code::EngineStopping, message) }
             }
             // The hints of problems are about requests with a key, which the bridge does not have.
             Self::Problem(problem) => {
+                let told = match problem.status.is_server_error() {
+                    true => ErrorBody::failed(problem.code, problem.detail()),
+                    false => ErrorBody::bad(problem.code, problem.detail()),
+                };
                 let status = problem.status.as_u16();
-                let kind = if status < 500 { "invalid_request_error" } else { "api_error" };
-                let told = bad(&problem.code, problem.detail().to_owned(), "detail");
-                ErrorBody { status, kind, retry_after_s: problem.retry_after_s(), ..told }
+                ErrorBody { status, retry_after_s: problem.retry_after_s(), ..told }
             }
-        }
+        };
+        Some(told)
     }
 }
 
 impl ErrorBody {
+    /// The request is at fault. The status is that of the code.
+    fn bad(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            status: code.http_status(),
+            kind: "invalid_request_error",
+            code,
+            message: message.into(),
+            detail: "detail",
+            again: true,
+            retry_after_s: None,
+        }
+    }
+
+    /// The server or the provider is at fault. The status is that of the code.
+    fn failed(code: Code, message: impl Into<String>) -> Self {
+        Self { kind: "api_error", ..Self::bad(code, message) }
+    }
+
     /// Whether contract 5 has the same answer for all of these.
     fn is_internal(&self) -> bool {
-        matches!(self.code.as_str(), "PROVIDER_FAILED" | "STORE_FAILED")
+        matches!(self.code, Code::ProviderFailed | Code::StoreFailed)
     }
 
     fn internal(&self) -> Value {
@@ -193,13 +197,13 @@ impl ErrorBody {
     }
 
     fn bridge(&self) -> Value {
-        let word = self.code.to_ascii_lowercase();
-        json!({"error": word, "code": self.code, (self.detail): self.message})
+        let word = self.code.as_str().to_ascii_lowercase();
+        json!({"error": word, "code": self.code.as_str(), (self.detail): self.message})
     }
 
     fn chat(&self) -> Value {
         let Self { kind, code, message, .. } = self;
-        json!({"error": {"message": message, "type": kind, "param": null, "code": code}})
+        json!({"error": {"message": message, "type": kind, "param": null, "code": code.as_str()}})
     }
 }
 
@@ -216,6 +220,11 @@ mod tests {
     #[test]
     fn clients_are_told_not_to_ask_again_where_it_cannot_help() {
         for (refusal, status, said) in [
+            (Refusal::Forbidden, 403, None),
+            (Refusal::TooLarge(1), 413, None),
+            (Refusal::one("a", "b"), 400, None),
+            (Refusal::Envelope(String::new()), 400, None),
+            (Refusal::NoModel(NoModel::Unknown), 400, None),
             (Refusal::Exhausted(String::new()), 429, Some("false")),
             (Refusal::RunOver(String::new()), 409, Some("false")),
             (Refusal::TooMany, 429, None),
@@ -235,7 +244,7 @@ mod tests {
     fn a_problem_is_told_in_the_shape_of_the_path_without_hints_that_are_not_true_there() {
         for (path, shape) in [(TURN_PATH, ErrorShape::Bridge), ("/api/llm-bridge/models", ErrorShape::Chat)] {
             assert_eq!(ErrorShape::of(path), shape);
-            let told = Refusal::from(Problem::stopping()).told();
+            let told = Refusal::from(Problem::stopping()).told().unwrap();
             let body = if shape == ErrorShape::Bridge { told.bridge() } else { told.chat()["error"].clone() };
             assert_eq!(body["code"], "ENGINE_STOPPING", "{body}");
             assert!(!body.to_string().contains("Idempotency-Key"), "{body}");

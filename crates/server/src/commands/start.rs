@@ -8,7 +8,7 @@ use crate::{
     limits::{concurrency_limit::Permit, fair_semaphore::FairPermit},
     state::app::App,
 };
-use envoi_contract::json::Object;
+use envoi_contract::{code::Code, json::Object};
 use envoi_engine::protocol::{StartRequest, WorkspaceUse};
 use envoi_journal::RegisteredFlow;
 use envoi_kernel::{
@@ -36,7 +36,7 @@ pub(crate) async fn start_permit(
 ) -> Result<StartPermit, Problem> {
     let permit = app.starts_under_way.acquire(&bearer.id).ok_or_else(|| {
         let detail = "this token has as many starts under way as it may";
-        Problem::too_many("TOO_MANY_STARTS", detail).retry_after(1)
+        Problem::new(Code::TooManyStarts, detail).retry_after(1)
     })?;
     let same = match key {
         Some(key) => Some(app.same_key_turns.acquire(&format!("{}\n{key}", bearer.id)).await),

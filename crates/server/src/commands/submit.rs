@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn what_others_do_to_the_run_is_no_answer_to_a_request() {
         let refused = heard(Response::Refused(Refused::new(Code::NotRaised, "no bound is named", None)));
-        assert_eq!(refused.unwrap_err().code, "NOT_RAISED");
+        assert_eq!(refused.unwrap_err().code, Code::NotRaised);
         let accepted = heard(Response::Accepted { run: RunId::new("run_a").unwrap() });
         assert_eq!(accepted.unwrap(), ["this"]);
         let stopped = heard(Response::Stopped { reason: "it closes".to_owned() });

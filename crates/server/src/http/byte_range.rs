@@ -3,10 +3,11 @@
 use super::{problem::Problem, response, work::blocking};
 use axum::{
     body::Body,
-    http::{HeaderValue, StatusCode, header},
+    http::{HeaderValue, header},
     response::Response,
 };
 use bytes::Bytes;
+use envoi_contract::code::Code;
 use futures_util::stream;
 use std::{fs::File, io, os::unix::fs::FileExt as _, sync::Arc};
 
@@ -37,7 +38,7 @@ pub(crate) fn serve(range: Option<&str>, source: Source, size: u64) -> Result<Re
         Some(Asked::Part(part)) => (206, part),
         Some(Asked::Outside) => {
             let detail = format!("the content has {size} bytes");
-            return Err(Problem::new(StatusCode::RANGE_NOT_SATISFIABLE, "RANGE_OUTSIDE", detail));
+            return Err(Problem::new(Code::RangeOutside, detail));
         }
     };
     let length = part.until.saturating_sub(part.from);

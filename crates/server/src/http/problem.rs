@@ -5,7 +5,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use envoi_contract::code::Code;
+use envoi_contract::code::{Class, Code};
 use envoi_engine::protocol::Refused;
 use envoi_journal::{BlobError, CommitError, ReadError};
 use serde_json::json;
@@ -14,7 +14,7 @@ use serde_json::json;
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {
     pub(crate) status: StatusCode,
-    pub(crate) code: String,
+    pub(crate) code: Code,
     detail: String,
     hint: Option<String>,
     retry_after_s: Option<u32>,
@@ -23,15 +23,21 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    pub(crate) fn new(status: StatusCode, code: &str, detail: impl Into<String>) -> Self {
+    /// A problem with the status of its code.
+    pub(crate) fn new(code: Code, detail: impl Into<String>) -> Self {
         Self {
-            status,
-            code: code.to_owned(),
+            status: StatusCode::from_u16(code.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+            code,
             detail: detail.into(),
             hint: None,
             retry_after_s: None,
             cause: None,
         }
+    }
+
+    /// With another status than that of its code.
+    pub(crate) fn with_status(self, status: StatusCode) -> Self {
+        Self { status, ..self }
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -46,58 +52,49 @@ impl Problem {
 
     /// The token is missing or not good; the answer is the same.
     pub(crate) fn unauthenticated() -> Self {
-        Self::new(StatusCode::UNAUTHORIZED, "TOKEN_NEEDED", "a token that is good is needed")
+        Self::new(Code::TokenNeeded, "a token that is good is needed")
             .hint("`Authorization: Bearer TOKEN`; `envoi token create` makes one")
     }
 
     /// The key came before with another body.
     pub(crate) fn key_reused() -> Self {
         let detail = "this Idempotency-Key came with another body before";
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "KEY_REUSED", detail)
-            .hint("take a new key for another request")
+        Self::new(Code::KeyReused, detail).hint("take a new key for another request")
     }
 
     pub(crate) fn bad_request(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "REQUEST_INVALID", detail)
-    }
-
-    /// Later.
-    pub(crate) fn too_many(code: &str, detail: &str) -> Self {
-        Self::new(StatusCode::TOO_MANY_REQUESTS, code, detail)
+        Self::new(Code::RequestInvalid, detail)
     }
 
     pub(crate) fn too_large(limit: u64) -> Self {
         let detail = format!("the body is over {limit} bytes");
-        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "BODY_TOO_LARGE", detail)
+        Self::new(Code::BodyTooLarge, detail)
     }
 
     pub(crate) fn no_run(run: &str) -> Self {
-        Self::new(StatusCode::NOT_FOUND, "RUN_NOT_FOUND", format!("there is no run `{run}`"))
+        Self::new(Code::RunNotFound, format!("there is no run `{run}`"))
     }
 
     pub(crate) fn no_question(question: &str) -> Self {
         let detail = format!("there is no question `{question}`");
-        Self::new(StatusCode::NOT_FOUND, "QUESTION_NOT_FOUND", detail)
+        Self::new(Code::QuestionNotFound, detail)
     }
 
     pub(crate) fn not_found(what: &str, name: &str) -> Self {
-        Self::new(StatusCode::NOT_FOUND, "NOT_FOUND", format!("there is no {what} `{name}`"))
+        Self::new(Code::NotFound, format!("there is no {what} `{name}`"))
     }
 
     /// The engine is stopping; the request may be sent again.
     pub(crate) fn stopping() -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "ENGINE_STOPPING", "the engine is stopping")
+        Self::new(Code::EngineStopping, "the engine is stopping")
             .hint("ask again; a request with an Idempotency-Key is done once")
             .retry_after(1)
     }
 
     /// A failure of the server: its cause goes to the log, not to the client, because it may name things of others.
     pub(crate) fn internal(cause: impl core::fmt::Display) -> Self {
-        let problem = Self::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "STORE_FAILED",
-            "the store or the machine failed; the server's log says more",
-        );
+        let problem =
+            Self::new(Code::StoreFailed, "the store or the machine failed; the server's log says more");
         Self { cause: Some(cause.to_string()), ..problem }
     }
 
@@ -120,10 +117,10 @@ impl Problem {
     pub(crate) fn body(&self, request: &str) -> String {
         let body = json!({
             "type": format!("urn:envoi:error:{}", self.code),
-            "title": title(&self.code),
+            "title": title(self.code),
             "status": self.status.as_u16(),
             "detail": self.detail,
-            "code": self.code,
+            "code": self.code.as_str(),
             "hint": self.hint,
             "request_id": request,
         });
@@ -139,30 +136,28 @@ impl Problem {
 /// Members of a refusal that name another run, or a path of the machine, are left out.
 impl From<Refused> for Problem {
     fn from(refused: Refused) -> Self {
-        let exit_code = refused.exit_code();
+        let is_refused = refused.exit_code() == Class::Refused.exit_code();
         let Refused { code, message, hint, .. } = refused;
-        let status = match (code, exit_code) {
-            (Code::RunNotFound, _) => StatusCode::NOT_FOUND,
-            (Code::NotYoursToAnswer, _) => StatusCode::FORBIDDEN,
-            (Code::EngineStopping, _) => return Self::stopping(),
-            (Code::WorkspaceBusy, _) => {
-                return Self::new(
-                    StatusCode::CONFLICT,
-                    code.as_str(),
-                    "another run is at work in the workspace",
-                )
-                .hint("start it with `workspace` as `copy` or `shared`, or later")
-                .retry_after(5);
+        match code {
+            Code::EngineStopping => return Self::stopping(),
+            Code::WorkspaceBusy => {
+                return Self::new(code, "another run is at work in the workspace")
+                    .hint("start it with `workspace` as `copy` or `shared`, or later")
+                    .retry_after(5);
             }
-            (Code::WorkspaceMissing | Code::SecretMissing | Code::RunSetAside, _) => StatusCode::CONFLICT,
-            (Code::WrongAnswer, _) | (_, 2) => StatusCode::UNPROCESSABLE_ENTITY,
-            (_, 6) => StatusCode::CONFLICT,
-            _ => return Self::internal(format!("{code}: {message}")),
-        };
-        Self {
-            hint: hint.filter(|hint| !hint.contains("envoi ")),
-            ..Self::new(status, code.as_str(), message)
+            _ => {}
         }
+        let problem = Self::new(code, message);
+        if problem.status.is_server_error() {
+            return Self::internal(format!("{code}: {}", problem.detail));
+        }
+        let problem = match code.class() {
+            // `AMBIGUOUS_ID` stands for two kinds of error. Here no id is wrong: the request makes no sense for the run
+            // as it is now.
+            Class::Input if is_refused => problem.with_status(StatusCode::CONFLICT),
+            _ => problem,
+        };
+        Self { hint: hint.filter(|hint| !hint.contains("envoi ")), ..problem }
     }
 }
 
@@ -191,8 +186,8 @@ impl From<BlobError> for Problem {
 }
 
 /// `RUN_NOT_FOUND` in words.
-fn title(code: &str) -> String {
-    let words = code.to_ascii_lowercase().replace('_', " ");
+fn title(code: Code) -> String {
+    let words = code.as_str().to_ascii_lowercase().replace('_', " ");
     let mut letters = words.chars();
     letters.next().map_or_else(String::new, |first| first.to_ascii_uppercase().to_string() + letters.as_str())
 }
@@ -232,6 +227,14 @@ mod tests {
             (Refused::new(Code::EngineStopping, "m", None), 503),
             (Refused::set_aside(&RunId::new("run_a").unwrap(), "RUN_UNREADABLE", "event 3 is damaged"), 409),
             (Refused::failure("/data/x is full"), 500),
+            (Refused::new(Code::AmbiguousId, "no such id", None), 422),
+            (
+                serde_json::from_str(
+                    r#"{"code": "AMBIGUOUS_ID", "message": "m", "hint": null, "exit_code": 6}"#,
+                )
+                .unwrap(),
+                409,
+            ),
         ];
         for (refused, status) in rows {
             assert_eq!(Problem::from(refused.clone()).status.as_u16(), status, "{refused:?}");
@@ -251,6 +254,6 @@ mod tests {
 
     #[test]
     fn a_code_has_a_title() {
-        assert_eq!(title("RUN_NOT_FOUND"), "Run not found");
+        assert_eq!(title(Code::RunNotFound), "Run not found");
     }
 }

@@ -1,7 +1,7 @@
 //! How long a request may take, and threads for work that blocks.
 
 use super::problem::Problem;
-use axum::http::StatusCode;
+use envoi_contract::code::Code;
 use std::time::Duration;
 
 /// Fails with a problem when `work` takes longer than it may.
@@ -15,7 +15,7 @@ pub(crate) async fn in_time<T>(
 
 /// The request took longer than it may.
 pub(crate) fn timed_out(detail: String) -> Problem {
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "REQUEST_TIMED_OUT", detail)
+    Problem::new(Code::RequestTimedOut, detail)
         .hint("it may still be done; a request with an Idempotency-Key can be made again")
         .retry_after(5)
 }

@@ -17,7 +17,8 @@ use crate::{
     request::ApiRequest,
     state::app::App,
 };
-use axum::{http::StatusCode, response::Response};
+use axum::response::Response;
+use envoi_contract::code::Code;
 use envoi_journal::{EventFilter, Reader};
 use envoi_kernel::ids::RunId;
 use std::sync::Arc;
@@ -128,7 +129,7 @@ fn open(
 ) -> Result<Response, Problem> {
     let permit = app.open_streams.acquire(&request.bearer.id).ok_or_else(|| {
         let detail = "this token has as many streams open as it may";
-        Problem::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_STREAMS", detail).retry_after(5)
+        Problem::new(Code::TooManyStreams, detail).retry_after(5)
     })?;
     let wakes =
         Wakes { commits: wake, stopping: app.stopping.clone(), keep_alive: app.settings.limits.keep_alive };
@@ -237,7 +238,7 @@ mod tests {
             [over(4, false), over(5, false), over(4, true), over(5, true)].map(Result::ok),
             [Some(false), Some(false), Some(false), Some(true)]
         );
-        assert!(over(6, false).is_err_and(|code| code == "REQUEST_INVALID"));
-        assert!(over(6, true).is_err_and(|code| code == "REQUEST_INVALID"));
+        assert!(over(6, false).is_err_and(|code| code == Code::RequestInvalid));
+        assert!(over(6, true).is_err_and(|code| code == Code::RequestInvalid));
     }
 }

@@ -5,11 +5,8 @@ use crate::{
     request::{ApiRequest, text},
     state::app::App,
 };
-use axum::{
-    http::{StatusCode, header},
-    response::Response,
-};
-use envoi_contract::json::Value;
+use axum::{http::header, response::Response};
+use envoi_contract::{code::Code, json::Value};
 use envoi_flow::Files;
 use envoi_journal::RegisteredFlow;
 use serde_json::json;
@@ -43,7 +40,7 @@ pub(crate) fn get(app: &App, request: &ApiRequest) -> Result<Response, Problem> 
     let name = request.param("flow");
     let flow =
         app.read(|reader| reader.registered_flow(&request.bearer.tenant, name).map_err(Problem::from))?;
-    let none = || Problem::new(StatusCode::NOT_FOUND, "FLOW_NOT_FOUND", format!("there is no flow `{name}`"));
+    let none = || Problem::new(Code::FlowNotFound, format!("there is no flow `{name}`"));
     let mut flow = flow.ok_or_else(none)?;
     let text = match request.query("file") {
         Some(file) if file != flow.file => {
@@ -85,7 +82,7 @@ pub(crate) fn register(app: &App, request: &ApiRequest) -> Result<Response, Prob
 }
 
 fn invalid(detail: String) -> Problem {
-    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "FLOW_INVALID", detail)
+    Problem::new(Code::FlowInvalid, detail)
 }
 
 /// A flow as it was submitted, with all files that it can name: no file of the machine is read.

@@ -10,8 +10,9 @@ use crate::{
     request::{ApiRequest, text, word},
     state::{app::App, attachments},
 };
-use axum::{http::StatusCode, response::Response};
+use axum::response::Response;
 use envoi_contract::{
+    code::Code,
     digest::Digest,
     json::{Object, Value},
     user_envelope::{self, AttachmentRef},
@@ -176,7 +177,7 @@ fn choice(members: &Object, run: &Run, raised: Option<&InterruptRaised>) -> Resu
 }
 
 fn answer_invalid(detail: impl Into<String>) -> Problem {
-    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "ANSWER_INVALID", detail)
+    Problem::new(Code::AnswerInvalid, detail)
 }
 
 fn seen(members: &Object) -> Result<Option<Digest>, Problem> {
@@ -200,7 +201,7 @@ fn answer_text(members: &Object) -> Result<(Option<String>, Vec<AttachmentRef>),
         ));
     }
     let envelope = user_envelope::parse(text.unwrap_or_default(), enabled, &beside)
-        .map_err(|refusal| Problem::new(StatusCode::BAD_REQUEST, refusal.code().as_str(), refusal.reason))?;
+        .map_err(|refusal| Problem::new(refusal.code(), refusal.reason))?;
     Ok((text.is_some().then_some(envelope.text), envelope.attachments))
 }
 
@@ -211,7 +212,7 @@ fn references(members: &Object) -> Result<Vec<AttachmentRef>, Problem> {
     let read = |(place, value): (usize, &Value)| {
         AttachmentRef::decode(value).map_err(|error| {
             let detail = format!("`attachments`, number {}: {error}", place.saturating_add(1));
-            Problem::new(StatusCode::BAD_REQUEST, user_envelope::INVALID_USER_ENVELOPE.as_str(), detail)
+            Problem::new(user_envelope::INVALID_USER_ENVELOPE, detail)
         })
     };
     values.iter().enumerate().map(read).collect()
@@ -231,7 +232,7 @@ fn resolved(
                 reference.artifact_id,
                 unreadable.reason
             );
-            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "ATTACHMENT_UNREADABLE", detail)
+            Problem::new(Code::AttachmentUnreadable, detail)
                 .hint("`POST /v1/artifacts` brings content, and returns the reference; nothing was answered")
         })?;
         (reference.size, reference.mime) = (Some(resolved.size), resolved.mime);

@@ -14,6 +14,7 @@ use crate::{
     state::app::App,
 };
 use axum::{http::StatusCode, response::Response};
+use envoi_contract::code::Code;
 use envoi_engine::{
     load_run, look_at,
     protocol::{Request, ResumeRequest},
@@ -200,12 +201,11 @@ pub(crate) fn resume(app: &App, request: &ApiRequest) -> Result<Response, Proble
         by: request.principal(),
         caller: caller_or_default(app, &run),
     }));
-    submit(app, command).map_err(|mut problem| {
-        // The run has no question of this kind. An answer to another question would be the wrong decision.
-        if problem.code == "WRONG_ANSWER" {
-            problem.status = StatusCode::CONFLICT;
-        }
-        problem
+    submit(app, command).map_err(|problem| match problem.code {
+        // The run has no question of this kind. An answer to another question would be the wrong decision, so other
+        // input does not help.
+        Code::WrongAnswer => problem.with_status(StatusCode::CONFLICT),
+        _ => problem,
     })?;
     shown(app, 202, &run)
 }

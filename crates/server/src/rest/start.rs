@@ -12,8 +12,9 @@ use crate::{
     request::{ApiRequest, text, word},
     state::app::App,
 };
-use axum::{http::StatusCode, response::Response};
+use axum::response::Response;
 use envoi_contract::{
+    code::Code,
     digest::Digest,
     json::{Object, Value},
 };
@@ -37,8 +38,7 @@ pub(crate) fn start(app: &App, request: &ApiRequest) -> Result<Response, Problem
         .read(|reader| reader.registered_flow(&request.bearer.tenant, wanted.flow).map_err(Problem::from))?;
     let Some(flow) = flow else {
         let detail = format!("there is no flow `{}`", wanted.flow);
-        return Err(Problem::new(StatusCode::NOT_FOUND, "FLOW_NOT_FOUND", detail)
-            .hint("`POST /v1/flows` registers one"));
+        return Err(Problem::new(Code::FlowNotFound, detail).hint("`POST /v1/flows` registers one"));
     };
     let body = Digest::of(Value::Object(members.clone()).compact().as_bytes());
     let begun = start_once(app, request, body, |run| {
@@ -135,7 +135,7 @@ fn start_once(
     };
     app.start_rate.count(&request.bearer.id, app.now()).map_err(|seconds| {
         let detail = "this token has started as many runs in a minute as it may";
-        Problem::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_STARTS", detail).retry_after(seconds)
+        Problem::new(Code::TooManyStarts, detail).retry_after(seconds)
     })?;
     let notes = submit(app, begin(run.clone())?)?;
     Ok(Started::Now(run, notes))

@@ -16,7 +16,7 @@ use crate::{
     models::provider::ProviderClient,
     push::scheduler::Scheduler,
 };
-use envoi_contract::time::Timestamp;
+use envoi_contract::{code::Code, time::Timestamp};
 use envoi_engine::Commands;
 use envoi_journal::{Layout, ReadError, Reader, Store};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -139,7 +139,7 @@ impl App {
     pub(crate) fn incoming_body(&self, bearer: &Bearer) -> Result<Permit, Problem> {
         self.incoming_bodies.acquire(&bearer.id).ok_or_else(|| {
             let detail = "as many bodies as may be are being sent with this token";
-            Problem::too_many("TOO_MANY_REQUESTS", detail).retry_after(1)
+            Problem::new(Code::TooManyRequests, detail).retry_after(1)
         })
     }
 
@@ -156,7 +156,7 @@ impl App {
     pub(crate) fn note(&self, problem: &Problem) {
         if let Some(cause) = problem.cause() {
             (self.settings.log)(&format!("{}: {cause}", problem.code));
-            tracing::error!(code = problem.code, "failed");
+            tracing::error!(code = problem.code.as_str(), "failed");
         }
     }
 }

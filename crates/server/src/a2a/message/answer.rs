@@ -13,7 +13,10 @@ use crate::{
     },
     commands::amount,
 };
-use envoi_contract::json::{Object, Value};
+use envoi_contract::{
+    code::Code,
+    json::{Object, Value},
+};
 use envoi_kernel::{event::Choice, ledger::Ledger};
 
 /// The beginnings of a text that is a decision of an operator; a note may follow.
@@ -245,7 +248,7 @@ fn not_an_answer(question: &Question, why: &str) -> Fault {
     let words: Vec<String> = question.choices.iter().map(|choice| format!("`{}`", choice.word())).collect();
     let id = &question.raised.interrupt;
     let detail = format!("question `{id}` stays open: {why}; it takes {}", words.join(", "));
-    Fault::new(Kind::InvalidParams).detail(detail).code("ANSWER_INVALID").note("question", id.as_str())
+    Fault::new(Kind::InvalidParams).detail(detail).code(Code::AnswerInvalid).note("question", id.as_str())
 }
 
 #[cfg(test)]

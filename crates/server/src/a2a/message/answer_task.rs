@@ -19,7 +19,7 @@ use crate::{
     http::problem::Problem,
     state::{app::App, attachments},
 };
-use envoi_contract::{digest::Digest, json::Value, user_envelope::AttachmentRef};
+use envoi_contract::{code::Code, digest::Digest, json::Value, user_envelope::AttachmentRef};
 use envoi_engine::{
     load_run,
     protocol::{AnswerRequest, Request},
@@ -102,7 +102,7 @@ fn request_id(client: &Client, context: &str, run: &RunId, message: &Message) ->
 fn open_question(run: &Run, message: &Message) -> Result<Question, Fault> {
     if let Status::Ended(ended) = run.status() {
         let detail = format!("the task is over ({}), and takes no more messages", ended.status.word());
-        return Err(Fault::new(Kind::UnsupportedOperation).detail(detail).code("RUN_OVER"));
+        return Err(Fault::new(Kind::UnsupportedOperation).detail(detail).code(Code::RunOver));
     }
     let open: Vec<_> = run.interrupts().collect();
     let named = match message.metadata.get(QUESTION) {
@@ -127,7 +127,7 @@ fn open_question(run: &Run, message: &Message) -> Result<Question, Fault> {
         }
         (None, Some(id), _) => {
             let detail = format!("question `{id}` is not open");
-            Err(Fault::new(Kind::InvalidParams).detail(detail).code("QUESTION_CLOSED"))
+            Err(Fault::new(Kind::InvalidParams).detail(detail).code(Code::QuestionClosed))
         }
         (None, None, several) => {
             let ids: Vec<String> = several
@@ -212,7 +212,7 @@ fn resolve(
             let place = place.saturating_add(1);
             let id = &reference.artifact_id;
             let detail = format!("attachment {place} (`{id}`) cannot be read: {}", unreadable.reason);
-            Fault::new(Kind::InvalidParams).detail(detail).code("ATTACHMENT_UNREADABLE")
+            Fault::new(Kind::InvalidParams).detail(detail).code(Code::AttachmentUnreadable)
         })?;
         (reference.size, reference.mime) = (Some(resolved.size), resolved.mime);
     }

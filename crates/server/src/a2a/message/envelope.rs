@@ -31,7 +31,7 @@ pub(crate) fn open(
     let enabled = extensions.contain(EXTENSION_URI) && opted_in(message)?;
     parse(&text(message), enabled, top_level).map_err(|refusal| {
         let code = refusal.code();
-        Fault::new(Kind::InvalidParams).detail(refusal.reason).code(code.as_str())
+        Fault::new(Kind::InvalidParams).detail(refusal.reason).code(code)
     })
 }
 

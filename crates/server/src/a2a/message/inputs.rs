@@ -8,7 +8,10 @@ use crate::a2a::protocol::{
     fault::{Fault, Kind},
     model::{Content, Message},
 };
-use envoi_contract::json::{Object, Value};
+use envoi_contract::{
+    code::Code,
+    json::{Object, Value},
+};
 use envoi_flow::inputs::{self, InputError};
 use envoi_kernel::Flow;
 
@@ -39,7 +42,7 @@ pub(crate) fn read(flow: &Flow, message: &Message) -> Result<Object, Fault> {
         Err(errors) => {
             let told: Vec<String> = errors.0.iter().map(mistake).collect();
             let detail = format!("flow `{}`: {}", flow.id, told.join("; "));
-            Err(Fault::new(Kind::InvalidParams).detail(detail).code("INPUT_INVALID"))
+            Err(Fault::new(Kind::InvalidParams).detail(detail).code(Code::InputInvalid))
         }
     }
 }

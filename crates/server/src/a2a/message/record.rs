@@ -9,7 +9,7 @@ use crate::{
     http::problem::Problem,
     state::app::App,
 };
-use envoi_contract::{digest::Digest, json::Value};
+use envoi_contract::{code::Code, digest::Digest, json::Value};
 use envoi_journal::MessageRow;
 use envoi_kernel::ids::RunId;
 
@@ -79,7 +79,7 @@ pub(crate) fn forget_refused(
     problem: Problem,
 ) -> Fault {
     app.note(&problem);
-    if !matches!(problem.code.as_str(), "ENGINE_STOPPING" | "STORE_FAILED") {
+    if !matches!(problem.code, Code::EngineStopping | Code::StoreFailed) {
         push.revoke();
         if let Err(error) = app.store.forget_message(row) {
             // Logged only: the client gets the refusal itself.

@@ -27,6 +27,7 @@ use crate::{
     auth::scope::Scope,
     state::app::App,
 };
+use envoi_contract::code::Code;
 use envoi_journal::{MessageRow, RunRow};
 use envoi_kernel::ids::RunId;
 
@@ -147,7 +148,7 @@ fn about_context(app: &App, client: &Client, message: &Message, context: &str) -
     match waiting.as_slice() {
         [] if has_task && answer::is_decision(message) => {
             let detail = "that is a decision, and no task of this context waits for one";
-            Err(Fault::new(Kind::InvalidParams).detail(detail).code("QUESTION_CLOSED"))
+            Err(Fault::new(Kind::InvalidParams).detail(detail).code(Code::QuestionClosed))
         }
         [] => Ok(About::Nothing),
         [one] => Ok(About::Task(one.run.clone())),

@@ -22,8 +22,10 @@ use crate::{
     http::problem::Problem,
     state::app::App,
 };
-use axum::http::StatusCode;
-use envoi_contract::json::{Object, Value};
+use envoi_contract::{
+    code::Code,
+    json::{Object, Value},
+};
 use envoi_engine::protocol::{Request, StartRequest, WorkspaceUse};
 use envoi_journal::{MessageRow, RegisteredFlow, TaskRow};
 use envoi_kernel::{
@@ -82,7 +84,7 @@ pub(crate) fn start_task(
     let push = pending.store(&kept.run, 0)?;
     let may = app.start_rate.count(&client.bearer.id, app.now()).map_err(|seconds| {
         let detail = "this token has started as many runs in a minute as it may";
-        Problem::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_STARTS", detail).retry_after(seconds)
+        Problem::new(Code::TooManyStarts, detail).retry_after(seconds)
     });
     let options = StartOptions { inputs, workspace, requester: requester(message, &context) };
     match may.and_then(|()| start(app, client, &kept.run, registered, options)) {
@@ -164,7 +166,7 @@ fn flow(app: &App, client: &Client, message: &Message) -> Result<RegisteredFlow,
         let none = || {
             Fault::new(Kind::InvalidParams)
                 .detail(format!("there is no flow `{name}`"))
-                .code("FLOW_NOT_FOUND")
+                .code(Code::FlowNotFound)
         };
         return found.ok_or_else(none);
     }
@@ -176,14 +178,14 @@ fn flow(app: &App, client: &Client, message: &Message) -> Result<RegisteredFlow,
         ([_], Some(newest)) => Ok(newest.clone()),
         ([], _) => {
             let detail = "there is no flow yet; `POST /v1/flows` registers one";
-            Err(Fault::new(Kind::InvalidParams).detail(detail).code("FLOW_NOT_FOUND"))
+            Err(Fault::new(Kind::InvalidParams).detail(detail).code(Code::FlowNotFound))
         }
         (several, _) => {
             let detail = format!(
                 "which flow? Say it as `{FLOW}` in the message's metadata, in the path or as `tenant`: {}",
                 several.join(", ")
             );
-            Err(Fault::new(Kind::InvalidParams).detail(detail).code("FLOW_NOT_FOUND"))
+            Err(Fault::new(Kind::InvalidParams).detail(detail).code(Code::FlowNotFound))
         }
     }
 }

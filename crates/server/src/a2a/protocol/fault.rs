@@ -18,7 +18,10 @@ mod tests;
 pub(crate) use kind::Kind;
 
 use super::{object_writer::ObjectWriter, version::Version};
-use envoi_contract::json::{Number, Object, Value};
+use envoi_contract::{
+    code::Code,
+    json::{Number, Object, Value},
+};
 
 /// The member of [`Fault::note`] under which Envoi's own code stands.
 const CODE: &str = "code";
@@ -99,8 +102,8 @@ impl Fault {
     }
 
     /// Envoi's own code, where there is one.
-    pub(crate) fn code(self, code: impl Into<String>) -> Self {
-        self.note(CODE, code)
+    pub(crate) fn code(self, code: Code) -> Self {
+        self.note(CODE, code.as_str())
     }
 
     /// Fields that are wrong.

@@ -1,6 +1,7 @@
 //! Every error, in every binding.
 
 use super::*;
+use envoi_contract::code::Code;
 
 /// Code, HTTP status, gRPC status and reason in 1.0; code in 0.3. The first nine are specification 5.4.
 #[rustfmt::skip]
@@ -90,7 +91,7 @@ fn reasons_tell_kinds_apart() {
 fn what_there_is_to_say_stands_where_each_version_has_room_for_it() {
     let fault = Fault::violation("message.parts", "Field must contain at least one element.")
         .detail("nothing was started")
-        .code("ROUTING_INVALID")
+        .code(Code::RoutingInvalid)
         .note("taskId", "run_1");
     let info = concat!(
         r#"{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"INVALID_PARAMS","domain":"a2a-protocol.org","#,
