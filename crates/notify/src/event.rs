@@ -17,11 +17,11 @@ pub struct CloudEvent {
     pub source: String,
     /// Reverse-DNS name of the kind of event.
     pub kind: &'static str,
-    /// What within `source` it is about.
+    /// The part of `source` that it is about.
     pub subject: String,
     /// When it happened, not when it is sent.
     pub time: Timestamp,
-    /// The rest.
+    /// The payload.
     pub data: Object,
 }
 

@@ -1,27 +1,28 @@
-//! Telling others what happened: one try of one notice, as a CloudEvent, to a command or to a webhook; or of anything else, to
-//! an address that a client of the server has named.
+//! Notifies others: one try of one notice, as a CloudEvent, to a command or a webhook; or one POST to an address that a client
+//! of the server has named.
 //!
-//! Owns what is sent ([`CloudEvent`]), how a try is made ([`Webhook`], [`Command`], [`Parcel`]), what its outcome means
-//! ([`Outcome`]), when the next one is due ([`retry`]), and where a client's address may lead ([`Reach`]). Only this crate knows HTTP. It keeps nothing, reads no environment and no
-//! clock of the day; who is told what, and that no notice is lost, is the engine's and the journal's.
+//! Owns what is sent ([`CloudEvent`]), how a try is made ([`Webhook`], [`Command`], [`HttpPost`]), what its outcome means
+//! ([`Outcome`]), when the next try is due ([`retry`]), and which of a client's addresses are allowed ([`EgressPolicy`]). It
+//! keeps no state, and reads no environment and no clock of the day. Who is notified of what, and that no notice is lost, is
+//! decided by the engine and the journal.
 
 mod client;
 mod command;
+mod egress_policy;
 mod event;
+pub mod fair_share;
+mod http_post;
+mod ip_ranges;
 mod outcome;
-pub mod outside;
-mod parcel;
-mod reach;
 pub mod retry;
-pub mod share;
 mod webhook;
 
 pub use command::Command;
+pub use egress_policy::{EgressPolicy, NotAllowed, Target};
 pub use event::CloudEvent;
+pub use http_post::HttpPost;
 pub use outcome::Outcome;
-pub use parcel::Parcel;
-pub use reach::{Place, Reach};
 pub use webhook::Webhook;
 
-/// The variable, and beside it the header `Idempotency-Key`, by which a receiver knows a notice that it has had already.
+/// The variable with the id of a notice. A receiver recognizes a repeated notice by it, or by the header `Idempotency-Key`.
 pub const ID_VARIABLE: &str = "ENVOI_NOTICE_ID";

@@ -1,20 +1,20 @@
-//! What one try has come to.
+//! The outcome of one try.
 
 use std::time::Duration;
 
-/// See the module.
+/// The outcome of one try to deliver a notice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// The receiver has it, and says so.
+    /// The receiver has confirmed that it has the notice.
     Delivered,
-    /// It may or may not have it; another try may go better.
+    /// The receiver may or may not have it. Another try may succeed.
     Failed {
         /// Why, on one line, without secrets.
         error: String,
-        /// How long the receiver asks to be left alone.
+        /// The wait that the receiver wants before the next try.
         wait: Option<Duration>,
     },
-    /// The receiver does not want it, and no further try will change that.
+    /// The receiver refuses it for good: another try would not change that.
     Refused {
         /// Why, on one line.
         error: String,

@@ -1,6 +1,4 @@
-//! When a notice is tried again, and when no more.
-//!
-//! Owns the waits alone; who waits is the engine.
+//! When a notice is tried again, and when it is given up. The engine does the waiting.
 
 use crate::Outcome;
 use std::time::Duration;
@@ -8,14 +6,14 @@ use std::time::Duration;
 /// The wait after the first try; doubled for each further one.
 const SHORTEST: Duration = Duration::from_secs(1);
 
-/// No wait is longer, whatever a receiver asks for: it would look like silence.
+/// The longest wait, also if a receiver wants a longer one: after more than an hour a notice would seem to be lost.
 pub const LONGEST: Duration = Duration::from_secs(60 * 60);
 
 /// Twelve tries reach the longest wait within 70 minutes, the others come hourly: about three days of an engine that is
 /// up, so that a receiver which is down over a weekend misses nothing. Time without an engine does not count.
 pub const MOST_TRIES: u32 = 84;
 
-/// What is to be done after a try.
+/// What comes after a try.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
     /// Nothing: it is delivered.
@@ -27,7 +25,7 @@ pub enum Next {
         /// Why it was not delivered.
         error: String,
     },
-    /// Never again.
+    /// Do not try again.
     GiveUp {
         /// Why.
         error: String,

@@ -1,4 +1,4 @@
-//! A webhook: one POST of a CloudEvent, and what the answer means. Its address is the file's: it may lead anywhere.
+//! A webhook: one POST of a CloudEvent, and the meaning of the answer. The flow file names its address, so any is allowed.
 
 use crate::{
     CloudEvent, Outcome,
@@ -7,20 +7,20 @@ use crate::{
 use std::{fmt, time::Duration};
 use ureq::http::{HeaderMap, StatusCode};
 
-/// Where a CloudEvent is posted.
+/// A receiver of CloudEvents.
 #[derive(Clone)]
 pub struct Webhook {
     /// `http:` or `https:`; certificates are checked against those that the machine trusts.
     pub url: String,
     /// For `Authorization: Bearer`.
     pub token: Option<String>,
-    /// For `traceparent` (W3C Trace Context): of which trace, and of which span in it, the event is.
+    /// For `traceparent` (W3C Trace Context): the trace and the span to which the event belongs.
     pub trace: Option<String>,
     /// Longest duration of a try, from the look-up of the name to the head of the answer.
     pub timeout: Duration,
 }
 
-/// Without the token, and without the path, which for some receivers is a secret too.
+/// Shows neither the token nor the path, which is a secret of some receivers.
 impl fmt::Debug for Webhook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Webhook").field("timeout", &self.timeout).finish_non_exhaustive()
@@ -28,7 +28,7 @@ impl fmt::Debug for Webhook {
 }
 
 impl Webhook {
-    /// Posts this event once. The id goes along as `Idempotency-Key`.
+    /// Posts this event once, with its id as `Idempotency-Key`.
     #[must_use]
     pub fn post(&self, event: &CloudEvent) -> Outcome {
         let mut request = config(self.timeout)
@@ -50,15 +50,15 @@ impl Webhook {
 }
 
 fn judge(status: StatusCode, headers: &HeaderMap) -> Outcome {
-    let told = format!("the receiver answered {}", status.as_u16());
+    let answered = format!("the receiver answered {}", status.as_u16());
     match status.as_u16() {
         200..=299 => Outcome::Delivered,
-        // Request timeout, too early, too many requests: about now, not about the request.
-        408 | 425 | 429 | 500..=599 => Outcome::Failed { error: told, wait: retry_after(headers) },
-        300..=399 => {
-            Outcome::Refused { error: format!("{told}: redirects are not followed, name the place itself") }
-        }
-        410 => Outcome::Refused { error: format!("{told}: it is gone") },
-        _ => Outcome::Refused { error: told },
+        // Request timeout, too early, too many requests: the same request may succeed later.
+        408 | 425 | 429 | 500..=599 => Outcome::Failed { error: answered, wait: retry_after(headers) },
+        300..=399 => Outcome::Refused {
+            error: format!("{answered}: redirects are not followed, name the place itself"),
+        },
+        410 => Outcome::Refused { error: format!("{answered}: it is gone") },
+        _ => Outcome::Refused { error: answered },
     }
 }

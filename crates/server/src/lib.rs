@@ -54,7 +54,7 @@ pub use auth::scope;
 #[cfg(feature = "serve")]
 pub use auth::{attempt_token::AttemptTokens, token};
 #[cfg(feature = "serve")]
-pub use envoi_notify::Reach;
+pub use envoi_notify::EgressPolicy;
 #[cfg(feature = "serve")]
 pub use http::tls::{Tls, TlsError};
 #[cfg(feature = "serve")]

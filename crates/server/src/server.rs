@@ -102,7 +102,7 @@ impl Server {
             store: Arc::clone(&app.store),
             scheduler: Arc::clone(&app.push_scheduler),
             sources: Box::new(RunEventSources(Arc::clone(&app))),
-            reach: app.settings.a2a.push.clone(),
+            egress: app.settings.a2a.push.clone(),
             clock: SteadyClock::new(Timestamp::default()),
             log: app.settings.log,
         })?;

@@ -23,7 +23,7 @@ use envoi_engine::{
 use envoi_journal::{Aside, Holder, InboxFilter, Lease, Reader, RunFilter, RunRow, RunStatus, Store, Taken};
 use envoi_kernel::ids::Principal;
 use envoi_server::{
-    A2a, AttemptTokens, Limits, Models, Reach, ServeError, Server, Settings, Tls,
+    A2a, AttemptTokens, EgressPolicy, Limits, Models, ServeError, Server, Settings, Tls,
     scope::{Scope, Scopes},
     token::NewToken,
 };
@@ -146,7 +146,7 @@ fn over_a2a(configured: config::A2a) -> A2a {
         config::Workspace::Shared => WorkspaceUse::Shared,
         config::Workspace::Copy => WorkspaceUse::Copy,
     };
-    let push = Reach::new(&configured.push.hosts, configured.push.ranges);
+    let push = EgressPolicy::new(&configured.push.hosts, configured.push.ranges);
     A2a { url: configured.url, default_flow: configured.default_flow, workspace, push }
 }
 

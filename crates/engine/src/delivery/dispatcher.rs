@@ -9,7 +9,7 @@ use crate::model::clock::SteadyClock;
 use envoi_contract::time::Timestamp;
 use envoi_journal::{CommitError, DeliveryKey, DeliveryRow, Fate, Mark, Reader, Store, Writer};
 use envoi_kernel::ids::RunId;
-use envoi_notify::{Outcome, retry, share};
+use envoi_notify::{Outcome, fair_share, retry};
 use std::{
     collections::BTreeMap,
     io,
@@ -186,7 +186,7 @@ impl DispatchLoop {
             let each = u32::try_from(MAX_IN_FLIGHT.saturating_add(self.in_flight.len())).unwrap_or(u32::MAX);
             for row in self.reader.due_deliveries(now, each).ok()? {
                 let own = self.in_flight.values().filter(|tenant| **tenant == row.tenant).count();
-                let has_share = share::may_take(own, self.in_flight.len(), MAX_IN_FLIGHT);
+                let has_share = fair_share::may_take(own, self.in_flight.len(), MAX_IN_FLIGHT);
                 if has_share && !self.in_flight.contains_key(&row.key) {
                     self.send(row);
                 }

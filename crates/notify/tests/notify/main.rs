@@ -8,7 +8,7 @@
 )]
 
 mod command;
-mod parcel;
+mod http_post;
 mod receiver;
 mod webhook;
 

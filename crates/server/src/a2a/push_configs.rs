@@ -25,7 +25,7 @@ const MAX_BYTES: usize = 4096;
 
 /// Checks a configuration. Where a host name leads is checked when something is posted there.
 pub(crate) fn check(app: &App, push: &PushConfig) -> Result<(), Fault> {
-    if let Err(reason) = app.settings.a2a.push.place(&push.url) {
+    if let Err(reason) = app.settings.a2a.push.check_url(&push.url) {
         return Err(Fault::violation("url", format!("Cannot be posted to: {reason}.")));
     }
     let scheme = push.authentication.as_ref().map(|authentication| authentication.scheme.as_str());

@@ -15,7 +15,7 @@ use envoi_contract::time::Timestamp;
 use envoi_engine::SteadyClock;
 use envoi_journal::{CommitError, PushRow, PushState, ReadError, Reader, Store};
 use envoi_kernel::ids::Seq;
-use envoi_notify::{Outcome, Parcel, Reach};
+use envoi_notify::{EgressPolicy, HttpPost, Outcome};
 use std::{
     io,
     sync::{Arc, Mutex, PoisonError},
@@ -43,7 +43,7 @@ pub(crate) struct Parts {
     pub(crate) store: Arc<Store>,
     pub(crate) scheduler: Arc<Scheduler>,
     pub(crate) sources: Box<dyn EventSources>,
-    pub(crate) reach: Reach,
+    pub(crate) egress: EgressPolicy,
     /// One that is set back does not hold up the next try.
     pub(crate) clock: SteadyClock,
     /// Takes a line for the person who runs the server.
@@ -71,7 +71,7 @@ impl Dispatcher {
             if tenant.is_none() {
                 continue;
             }
-            let whose = owner_of(tenant, &parts.reach, &row);
+            let whose = owner_of(tenant, &parts.egress, &row);
             scheduler.add((row.run, row.id), whose, row.due_at.min(latest));
         }
         let worker = Arc::new(Worker { parts, kept: Mutex::default() });
@@ -99,9 +99,9 @@ impl Dispatcher {
 
 /// The owner by which a configuration counts as busy. An address that is not allowed any more counts for itself, and so
 /// does a run that cannot be read: its turn finds that out.
-pub(crate) fn owner_of(tenant: Option<String>, reach: &Reach, row: &PushRow) -> Owner {
+pub(crate) fn owner_of(tenant: Option<String>, egress: &EgressPolicy, row: &PushRow) -> Owner {
     let receiver =
-        reach.place(&row.url).map_or_else(|_| row.url.clone(), |place| place.receiver().to_owned());
+        egress.check_url(&row.url).map_or_else(|_| row.url.clone(), |target| target.receiver().to_owned());
     let tenant = tenant.unwrap_or_else(|| row.run.to_string());
     Owner { tenant, receiver }
 }
@@ -175,7 +175,7 @@ impl Worker {
                 }
             };
             let reached = item.next_seq;
-            let outcome = http_post(row, item).post(&row.url, &self.parts.reach);
+            let outcome = http_post(row, item).post(&row.url, &self.parts.egress);
             let arrived = outcome == Outcome::Delivered;
             let after = self.came_to(row, Some(reached), outcome)?;
             if !arrived {
@@ -235,12 +235,12 @@ impl Worker {
     }
 }
 
-fn http_post(row: &PushRow, item: Notification) -> Parcel {
+fn http_post(row: &PushRow, item: Notification) -> HttpPost {
     let authorization = row.scheme.as_ref().map(|scheme| match &row.credentials {
         Some(credentials) => format!("{scheme} {credentials}"),
         None => scheme.clone(),
     });
-    Parcel {
+    HttpPost {
         media_type: item.media_type,
         id: format!("{}:{}", row.run, item.place),
         authorization,

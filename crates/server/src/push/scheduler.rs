@@ -7,7 +7,7 @@
 
 use envoi_contract::time::Timestamp;
 use envoi_kernel::ids::RunId;
-use envoi_notify::share;
+use envoi_notify::fair_share;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
@@ -225,7 +225,7 @@ impl State {
 
     fn has_share(&self, tenant: &str) -> bool {
         let own = self.turns.values().filter(|whose| whose.tenant == tenant).count();
-        share::may_take(own, self.turns.len(), MOST_TURNS)
+        fair_share::may_take(own, self.turns.len(), MOST_TURNS)
     }
 
     /// The time until the next one is due. Those that are due already wait for the end of a turn, which rings the bell.

@@ -3,7 +3,7 @@
 use crate::{auth::attempt_token::AttemptTokens, http::tls::Tls, models::catalog::Models};
 use envoi_engine::protocol::{CallerWire, WorkspaceUse};
 use envoi_kernel::Flow;
-use envoi_notify::Reach;
+use envoi_notify::EgressPolicy;
 use std::{
     path::{Path, PathBuf},
     time::Duration,
@@ -44,7 +44,7 @@ pub struct A2a {
     /// How its run uses the workspace.
     pub workspace: WorkspaceUse,
     /// Where push notifications may lead.
-    pub push: Reach,
+    pub push: EgressPolicy,
 }
 
 /// Bounds on what clients may use.

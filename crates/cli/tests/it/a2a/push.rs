@@ -214,7 +214,7 @@ fn addresses_inside_are_refused_when_they_are_named_and_are_not_asked() {
         ("https://169.254.169.254/latest", "the address 169.254.169.254 is link-local"),
         ("https://[::ffff:10.0.0.1]/", "is private"),
         ("https://localhost/", "is of this machine"),
-        ("https://ann:pw@hook.example/", "may not carry a name and a password"),
+        ("https://ann:pw@hook.example/", "may not contain a name and a password"),
     ] {
         let config = json!({"taskId": task, "url": url, "pushNotificationConfig": {"url": url}});
         let refused = [

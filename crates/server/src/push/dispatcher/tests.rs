@@ -101,8 +101,8 @@ struct Stage {
 }
 
 /// This machine by its address, also without TLS.
-fn reach() -> Reach {
-    Reach::new(&["127.0.0.1".to_owned()], Vec::new())
+fn egress() -> EgressPolicy {
+    EgressPolicy::new(&["127.0.0.1".to_owned()], Vec::new())
 }
 
 static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -129,20 +129,20 @@ impl Stage {
     }
 
     fn dispatcher(&self) -> (Dispatcher, Arc<Scheduler>) {
-        self.dispatcher_with(reach())
+        self.dispatcher_with(egress())
     }
 
-    fn dispatcher_with(&self, reach: Reach) -> (Dispatcher, Arc<Scheduler>) {
-        self.dispatcher_by(reach, SteadyClock::new(Timestamp::default()))
+    fn dispatcher_with(&self, egress: EgressPolicy) -> (Dispatcher, Arc<Scheduler>) {
+        self.dispatcher_by(egress, SteadyClock::new(Timestamp::default()))
     }
 
-    fn dispatcher_by(&self, reach: Reach, clock: SteadyClock) -> (Dispatcher, Arc<Scheduler>) {
+    fn dispatcher_by(&self, egress: EgressPolicy, clock: SteadyClock) -> (Dispatcher, Arc<Scheduler>) {
         let scheduler = Arc::new(Scheduler::default());
         let parts = Parts {
             store: Arc::clone(&self.store),
             scheduler: Arc::clone(&scheduler),
             sources: Box::new(Events(Arc::clone(&self.store))),
-            reach,
+            egress,
             clock,
             log: |line| SAID.lock().unwrap().push(line.to_owned()),
         };
@@ -261,7 +261,7 @@ fn a_clock_that_is_set_back_by_an_hour_does_not_hold_up_the_next_try() {
     // Of a day of its own, so that another clock than this one would show.
     let start = envoi_engine::now().as_millis() + 24 * HOUR_MS;
     let wall = Arc::new(AtomicI64::new(start));
-    let (dispatcher, _) = stage.dispatcher_by(reach(), clock_of(&wall));
+    let (dispatcher, _) = stage.dispatcher_by(egress(), clock_of(&wall));
     let tried = stage.wait("a", "the first try", |row| row.tries == 1);
     assert!((start + 1_000..start + HOUR_MS).contains(&tried.due_at.as_millis()), "{tried:?}");
     wall.fetch_sub(HOUR_MS, Ordering::Relaxed);
@@ -282,7 +282,7 @@ fn a_courier_that_comes_up_after_the_clock_was_set_back_waits_no_longer_than_any
         .mark_push(&PushRow { tries: 1, due_at: after(now, Duration::from_secs(3_600)), ..row })
         .unwrap();
     let wall = Arc::new(AtomicI64::new(now.as_millis()));
-    let (dispatcher, scheduler) = stage.dispatcher_by(reach(), clock_of(&wall));
+    let (dispatcher, scheduler) = stage.dispatcher_by(egress(), clock_of(&wall));
     // The longest wait, less than an hour later.
     wall.store(after(now, retry::LONGEST).as_millis(), Ordering::Relaxed);
     scheduler.ring();
@@ -318,7 +318,7 @@ fn a_configuration_counts_for_the_tenant_of_its_run_and_for_its_receiver() {
     stage.begun("a");
     let owner = |run: &str, url: &str| {
         let row = stage.push(run, url);
-        owner_of(stage.tenant_of(&row), &reach(), &row)
+        owner_of(stage.tenant_of(&row), &egress(), &row)
     };
     let of = |tenant: &str, receiver: &str| Owner { tenant: tenant.into(), receiver: receiver.into() };
     assert_eq!(owner("a", "https://Hooks.example/a"), of("local", "hooks.example:443"));
@@ -357,7 +357,7 @@ fn a_receiver_that_hangs_holds_up_nobody_else() {
     let row = stage.push("fast", &fast.url);
     scheduler.add(
         (row.run.clone(), row.id.clone()),
-        owner_of(stage.tenant_of(&row), &reach(), &row),
+        owner_of(stage.tenant_of(&row), &egress(), &row),
         row.due_at,
     );
     assert_eq!(bodies(&fast, 1), ["run_started"]);
@@ -389,7 +389,7 @@ fn an_address_inside_that_is_not_allowed_is_never_asked() {
     stage.begun("b");
     stage.push("a", &receiver.url);
     stage.push("b", &receiver.url.replace("http://127.0.0.1", "https://localhost"));
-    let (dispatcher, _) = stage.dispatcher_with(Reach::default());
+    let (dispatcher, _) = stage.dispatcher_with(EgressPolicy::default());
     let a = stage.wait("a", "its failure", |row| row.tries > 0);
     let b = stage.wait("b", "its failure", |row| row.tries > 0);
     assert_eq!(a.note.unwrap(), "`http:` is not taken for `127.0.0.1`; use `https:`");
@@ -457,7 +457,7 @@ fn one_that_was_deleted_or_made_anew_is_told_no_more_as_it_was() {
     stage.store.keep_push(&row).unwrap();
     scheduler.add(
         (row.run.clone(), row.id.clone()),
-        owner_of(stage.tenant_of(&row), &reach(), &row),
+        owner_of(stage.tenant_of(&row), &egress(), &row),
         row.due_at,
     );
     stage.commit("a", 1, [ended()]);
@@ -475,7 +475,7 @@ fn a_run_that_cannot_be_read_is_tried_again_later() {
     let (stage, receiver) = (Stage::new(), Receiver::new(&[OK]));
     let (dispatcher, scheduler) = stage.dispatcher();
     let row = stage.push("nobody", &receiver.url);
-    scheduler.add((row.run.clone(), row.id.clone()), owner_of(None, &reach(), &row), row.due_at);
+    scheduler.add((row.run.clone(), row.id.clone()), owner_of(None, &egress(), &row), row.due_at);
     let row = stage.wait("nobody", "the first failure", |row| row.tries > 0);
     assert_eq!((row.state, row.next_seq), (PushState::Active, 0));
     stop(dispatcher);

@@ -1,12 +1,12 @@
-//! Which addresses are outside: on the public net, rather than this machine's, its network's or its cloud's.
+//! Which IP addresses are public: not of this machine, its network or its cloud.
 //!
-//! Pure. What is not known to be outside is inside: of IPv6 only what is given out as global unicast can be outside, and an
-//! address that carries one of IPv4 is where that one is. Which inside addresses may be reached all the same is
-//! [`crate::Reach`]'s.
+//! Pure. An address that is not known to be public counts as non-public. In IPv6 only global unicast can be public, and an
+//! address that contains one of IPv4 counts as that one. Which non-public addresses are allowed is decided by
+//! [`crate::EgressPolicy`].
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Ranges of IPv4 that are not public, or lead to no single machine.
+/// Ranges of IPv4 that are not public, or belong to no single machine.
 const IPV4: &[([u8; 4], u8, &str)] = &[
     ([0, 0, 0, 0], 8, "of this network"),
     ([10, 0, 0, 0], 8, "private"),
@@ -28,10 +28,10 @@ const IPV4: &[([u8; 4], u8, &str)] = &[
     ([240, 0, 0, 0], 4, "reserved"),
 ];
 
-/// All of IPv6 that is given out as global unicast.
+/// The range of global unicast in IPv6.
 const GLOBAL: ([u16; 8], u8) = ([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
 
-/// Ranges of IPv6 that are worth a name, and those of [`GLOBAL`] that are not public.
+/// Non-public ranges of IPv6: some with a name of their own, and those within [`GLOBAL`].
 const IPV6: &[([u16; 8], u8, &str)] = &[
     ([0, 0, 0, 0, 0, 0, 0, 1], 128, "of this machine"),
     ([0x2001, 0, 0, 0, 0, 0, 0, 0], 23, "for protocols and tunnels"),
@@ -42,7 +42,7 @@ const IPV6: &[([u16; 8], u8, &str)] = &[
     ([0xff00, 0, 0, 0, 0, 0, 0, 0], 8, "multicast"),
 ];
 
-/// Ranges of IPv6 in which a whole address of IPv4 stands, and the bit at which it begins.
+/// Ranges of IPv6 that contain a whole address of IPv4, and the bit at which it begins.
 const CARRIERS: &[([u16; 8], u8, u8)] = &[
     // Mapped.
     ([0, 0, 0, 0, 0, 0xffff, 0, 0], 96, 96),
@@ -52,26 +52,25 @@ const CARRIERS: &[([u16; 8], u8, u8)] = &[
     ([0x2002, 0, 0, 0, 0, 0, 0, 0], 16, 16),
 ];
 
-/// What an address is that is not outside, as an attribute; `None` if it is.
-#[must_use]
-pub fn inside(address: IpAddr) -> Option<&'static str> {
+/// What a non-public address is, as an attribute; `None` for a public one.
+pub(crate) fn non_public(address: IpAddr) -> Option<&'static str> {
     match address {
-        IpAddr::V4(address) => inside_v4(address),
-        IpAddr::V6(address) => inside_v6(address),
+        IpAddr::V4(address) => non_public_v4(address),
+        IpAddr::V6(address) => non_public_v6(address),
     }
 }
 
-fn inside_v4(address: Ipv4Addr) -> Option<&'static str> {
+fn non_public_v4(address: Ipv4Addr) -> Option<&'static str> {
     let of = |(network, prefix, _): &&([u8; 4], u8, &'static str)| {
         covers_v4(Ipv4Addr::from(*network), *prefix, address)
     };
     IPV4.iter().find(of).map(|(_, _, what)| *what)
 }
 
-fn inside_v6(address: Ipv6Addr) -> Option<&'static str> {
-    let carried = CARRIERS.iter().find(|(network, prefix, _)| covers_v6((*network).into(), *prefix, address));
-    if let Some((_, _, begins)) = carried {
-        return inside_v4(carried_at(address, *begins));
+fn non_public_v6(address: Ipv6Addr) -> Option<&'static str> {
+    let carrier = CARRIERS.iter().find(|(network, prefix, _)| covers_v6((*network).into(), *prefix, address));
+    if let Some((_, _, begins)) = carrier {
+        return non_public_v4(ipv4_at(address, *begins));
     }
     let known = IPV6.iter().find(|(network, prefix, _)| covers_v6((*network).into(), *prefix, address));
     if let Some((_, _, what)) = known {
@@ -81,8 +80,8 @@ fn inside_v6(address: Ipv6Addr) -> Option<&'static str> {
     (!covers_v6(network.into(), prefix, address)).then_some("reserved")
 }
 
-/// The 32 bits from this one on.
-fn carried_at(address: Ipv6Addr, begins: u8) -> Ipv4Addr {
+/// The IPv4 address in the 32 bits from `begins` on.
+fn ipv4_at(address: Ipv6Addr, begins: u8) -> Ipv4Addr {
     let shifted = address.to_bits() >> 96_u8.saturating_sub(begins);
     Ipv4Addr::from_bits(u32::try_from(shifted & u128::from(u32::MAX)).unwrap_or_default())
 }
@@ -104,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_public_is_inside_at_both_ends_of_its_range() {
+    fn ranges_that_are_not_public_include_both_ends() {
         for (text, what) in [
             ("0.0.0.0", "of this network"),
             ("0.255.255.255", "of this network"),
@@ -161,12 +160,12 @@ mod tests {
             ("fec0::1", "reserved"),
             ("ff02::1", "multicast"),
         ] {
-            assert_eq!(inside(text.parse().unwrap()), Some(what), "{text}");
+            assert_eq!(non_public(text.parse().unwrap()), Some(what), "{text}");
         }
     }
 
     #[test]
-    fn the_neighbours_of_those_ranges_are_outside() {
+    fn the_neighbours_of_those_ranges_are_public() {
         for text in [
             "1.0.0.0",
             "9.255.255.255",
@@ -206,7 +205,7 @@ mod tests {
             "3ffe::1",
             "3fff:1000::1",
         ] {
-            assert_eq!(inside(text.parse().unwrap()), None, "{text}");
+            assert_eq!(non_public(text.parse().unwrap()), None, "{text}");
         }
     }
 }
