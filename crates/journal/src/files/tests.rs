@@ -378,6 +378,16 @@ fn where_nothing_can_be_written_first_is_named_and_hides_no_artifact() {
 }
 
 #[test]
+fn a_folder_among_the_leftovers_stays_and_hinders_nothing() {
+    let (place, ..) = lived();
+    let temporary = place.store.layout().temporary();
+    fs::create_dir(temporary.join("theirs")).unwrap();
+    fs::write(temporary.join("ours"), "").unwrap();
+    assert_eq!(place.store.sweep().unwrap(), 1);
+    assert!(temporary.join("theirs").exists());
+}
+
+#[test]
 fn leftovers_behind_a_link_are_not_the_store_s() {
     let (place, ..) = lived();
     let (temporary, outside) = (place.store.layout().temporary(), tempfile::tempdir().unwrap());

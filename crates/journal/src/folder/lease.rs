@@ -6,6 +6,7 @@
 use crate::folder::{
     durable::{self, Temporary},
     layout::Layout,
+    plain,
 };
 use std::{
     fs::{self, File, TryLockError},
@@ -147,7 +148,7 @@ impl Drop for Lease {
 }
 
 fn look(path: &Path) -> io::Result<Seen> {
-    let file = match File::open(path) {
+    let file = match plain::open(path) {
         Ok(file) => file,
         // No process has ever been the engine.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -165,7 +166,8 @@ fn look(path: &Path) -> io::Result<Seen> {
 
 fn attempt(path: &Path) -> io::Result<Taken> {
     loop {
-        let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
+        // A step can put a link or a pipe here: it must not lead elsewhere, and not be waited for.
+        let file = plain::open_or_create(path)?;
         if let Some(taken) = lock(path, file)? {
             return Ok(taken);
         }
@@ -188,7 +190,7 @@ fn lock(path: &Path, file: File) -> io::Result<Option<Taken>> {
 
 fn names(path: &Path, file: &File) -> io::Result<bool> {
     let ours = file.metadata()?;
-    match fs::metadata(path) {
+    match fs::symlink_metadata(path) {
         Ok(named) => Ok((named.dev(), named.ino()) == (ours.dev(), ours.ino())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
@@ -237,6 +239,29 @@ mod tests {
         let said = format!("`{}` cannot be taken or written: {}", path.display(), error.source);
         assert_eq!(error.to_string(), said);
         assert_eq!(error.source.kind(), io::ErrorKind::IsADirectory);
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_neither_followed_nor_waited_for() {
+        use std::os::unix::fs::symlink;
+        let (place, layout) = layout();
+        let theirs = place.path().join("theirs");
+        fs::write(&theirs, "precious").unwrap();
+        let pipe = |path: &Path| {
+            let mode = rustix::fs::Mode::from_raw_mode(0o600);
+            rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        };
+        let link = |path: &Path| symlink(&theirs, path).unwrap();
+        let dangling = |path: &Path| symlink(place.path().join("none"), path).unwrap();
+        for put in [&pipe as &dyn Fn(&Path), &link, &dangling] {
+            put(&layout.engine_lock());
+            for error in [Lease::try_take(&layout).unwrap_err(), Lease::look(&layout).unwrap_err()] {
+                assert_eq!(error.source.to_string(), "it is not a regular file");
+            }
+            fs::remove_file(layout.engine_lock()).unwrap();
+        }
+        assert_eq!(fs::read_to_string(&theirs).unwrap(), "precious");
+        assert!(!place.path().join("none").exists());
     }
 
     #[test]

@@ -22,6 +22,32 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     open_at(CWD, path)
 }
 
+/// Opens the regular file at `path` for reading and writing, and makes it if nothing is there. Its content stays.
+///
+/// # Errors
+/// As [`open`]. A folder is the error of the machine.
+pub(crate) fn open_or_create(path: &Path) -> io::Result<File> {
+    match statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).map(|found| FileType::from_raw_mode(found.st_mode)) {
+        // The machine's own error says best that a folder is there.
+        Ok(kind) if !kind.is_file() && !kind.is_dir() => return Err(not_regular()),
+        Ok(_) | Err(Errno::NOENT) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    let flags = OFlags::RDWR
+        | OFlags::CREATE
+        | OFlags::CLOEXEC
+        | OFlags::NOFOLLOW
+        | OFlags::NONBLOCK
+        | OFlags::NOCTTY;
+    let file = match openat(CWD, path, flags, Mode::from_raw_mode(0o666)) {
+        Ok(fd) => File::from(fd),
+        // A link or a socket: put there after the look.
+        Err(Errno::LOOP | Errno::NXIO) => return Err(not_regular()),
+        Err(errno) => return Err(errno.into()),
+    };
+    if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular()) }
+}
+
 /// As [`open`]; `path` is relative to an open folder.
 pub(crate) fn open_at(folder: impl AsFd, path: impl AsRef<Path>) -> io::Result<File> {
     let path = path.as_ref();

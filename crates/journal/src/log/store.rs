@@ -241,7 +241,8 @@ impl Store {
     }
 
     /// Removes what interrupted writes left, and says how many files. Only for the holder of the lease, before it writes.
-    /// A file that is gone meanwhile got its name from an engine that has just been taken over.
+    /// A file that is gone meanwhile got its name from an engine that has just been taken over. A folder there is not the
+    /// store's and stays.
     ///
     /// # Errors
     /// [`FileError::Io`] names what is no folder of the store, or cannot be removed.
@@ -252,7 +253,11 @@ impl Store {
         let failed = |source| FileError::Io { path: folder.clone(), source };
         let mut swept = 0;
         for entry in fs::read_dir(&folder).map_err(failed)? {
-            let path = entry.map_err(failed)?.path();
+            let entry = entry.map_err(failed)?;
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                continue;
+            }
+            let path = entry.path();
             match fs::remove_file(&path) {
                 Ok(()) => swept += 1,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
