@@ -75,7 +75,9 @@ pub(crate) fn image(log: &[Entry], survives: Survives) -> BTreeMap<&Path, Vec<u8
             Act::Changed(change) => file.pending.push(change.clone()),
             Act::Synced => file.keep(|_| Fate::Kept),
             Act::SyncFailed => file.keep(|_| luck.fate()),
-            Act::Removed => drop(files.remove(path.as_path())),
+            Act::Removed => {
+                files.remove(path.as_path());
+            }
         }
     }
     files.values_mut().for_each(|file| file.keep(|_| luck.fate()));

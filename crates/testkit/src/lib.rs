@@ -10,6 +10,9 @@
 mod disk;
 mod image;
 mod shim;
+mod state;
+mod watched;
 
-pub use disk::{Disk, Faults};
+pub use disk::Disk;
 pub use image::{Moment, Survives};
+pub use state::Faults;

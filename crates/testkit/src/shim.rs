@@ -3,7 +3,7 @@
 //! Owns everything that is unsafe, and decides nothing. It is a copy of the default file system with another `xOpen` and
 //! `xDelete`; a file on a disk of ours begins with our part, and the machine's own part follows it.
 
-use crate::disk::{self, Watched};
+use crate::watched::{self, Watched};
 use libsqlite3_sys::{
     SQLITE_IOCAP_BATCH_ATOMIC, SQLITE_IOERR, SQLITE_NOTFOUND, SQLITE_OK, sqlite3_file, sqlite3_int64,
     sqlite3_io_methods, sqlite3_vfs, sqlite3_vfs_find, sqlite3_vfs_register,
@@ -66,8 +66,8 @@ fn register() -> Option<()> {
     MACHINE.set(Machine(machine)).ok()?;
     // SAFETY: a whole file system that is never freed. The functions that were copied find what they need in `pAppData`,
     // which was copied too.
-    let said = unsafe { sqlite3_vfs_register(ours, 1) };
-    (said == SQLITE_OK).then_some(())
+    let result = unsafe { sqlite3_vfs_register(ours, 1) };
+    (result == SQLITE_OK).then_some(())
 }
 
 fn machine() -> *mut sqlite3_vfs {
@@ -100,22 +100,22 @@ unsafe extern "C" fn open(
         return SQLITE_IOERR;
     };
     // SAFETY: SQLite gives null or a C string.
-    let Some(watched) = unsafe { path(name) }.and_then(disk::watched) else {
+    let Some(watched) = unsafe { path(name) }.and_then(watched::find) else {
         // SAFETY: SQLite's own arguments. The file has more room than the machine needs.
         return unsafe { xopen(machine, name, file, flags, out) };
     };
     // SAFETY: SQLite made room for `szOsFile` bytes, which is ours and the machine's.
     let real = unsafe { file.byte_add(OURS_BYTES) };
     // SAFETY: `real` has the room that the machine asked for, all zero as SQLite left it; the rest are SQLite's arguments.
-    let said = watched.open(|| unsafe { xopen(machine, name, real, flags, out) });
-    let (methods, watched) = match said {
+    let result = watched.open(|| unsafe { xopen(machine, name, real, flags, out) });
+    let (methods, watched) = match result {
         SQLITE_OK => (&raw const METHODS, Box::into_raw(Box::new(watched))),
         // Without methods SQLite does not close the file, and the machine leaves nothing open when it fails.
         _ => (ptr::null(), ptr::null_mut()),
     };
     // SAFETY: there is room for our part, aligned, and SQLite waits for it to be filled.
     unsafe { file.cast::<Ours>().write(Ours { base: sqlite3_file { pMethods: methods }, watched }) };
-    said
+    result
 }
 
 unsafe extern "C" fn delete(_vfs: *mut sqlite3_vfs, name: *const c_char, sync_folder: c_int) -> c_int {
@@ -125,15 +125,15 @@ unsafe extern "C" fn delete(_vfs: *mut sqlite3_vfs, name: *const c_char, sync_fo
         return SQLITE_IOERR;
     };
     // SAFETY: SQLite gives null or a C string.
-    let watched = unsafe { path(name) }.and_then(disk::watched);
+    let watched = unsafe { path(name) }.and_then(watched::find);
     // As with files, the machine's own disk is not waited for.
     let sync_folder = if watched.is_some() { 0 } else { sync_folder };
     // SAFETY: SQLite's own arguments.
-    let said = unsafe { xdelete(machine, name, sync_folder) };
-    if let (SQLITE_OK, Some(watched)) = (said, watched) {
+    let result = unsafe { xdelete(machine, name, sync_folder) };
+    if let (SQLITE_OK, Some(watched)) = (result, watched) {
         watched.removed();
     }
-    said
+    result
 }
 
 /// What SQLite may do with a file of ours. Version 2: no memory maps of the file itself, which no method would see.
@@ -220,13 +220,13 @@ forward! {
 
 unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
     // SAFETY: an open file; SQLite closes it once and does not use it afterwards.
-    let said = unsafe { close_real(file) };
+    let result = unsafe { close_real(file) };
     // SAFETY: `open` wrote our part, and its box is freed here only.
     unsafe {
         drop(Box::from_raw((*file.cast::<Ours>()).watched));
         (*file.cast::<Ours>()).watched = ptr::null_mut();
     }
-    said
+    result
 }
 
 unsafe extern "C" fn write(
