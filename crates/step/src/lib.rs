@@ -6,8 +6,8 @@
 //! into their places, or keep a journal: those are the engine's. It reads no environment variable of its own process.
 //!
 //! The files of an [`AttemptDir`] are the only channel between the two processes; the supervisor never writes to the
-//! engine and does not notice its death. `lock` says who lives, `started.json` that a command may have been started,
-//! `exit.json` that everything is over. Whoever holds `lock` may read these two without a race.
+//! engine and does not notice its death. `lock` shows whether the attempt lives, `started.json` that a command may have been
+//! started, `exit.json` that everything is over. The holder of `lock` may read these two without a race.
 
 mod attempt;
 mod control;
@@ -48,7 +48,7 @@ pub fn boot_id() -> io::Result<String> {
     Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }
 
-/// Has no answer here: only Linux tells its boots apart.
+/// Not supported on this system: only Linux has an id for each boot.
 ///
 /// # Errors
 /// Always.

@@ -177,7 +177,7 @@ impl<'a> Masker<'a> {
         self.hits
     }
 
-    /// Takes the next piece; adds to `out` what can be told already.
+    /// Takes the next piece; adds to `out` what is decided already.
     pub(crate) fn push(&mut self, piece: &[u8], out: &mut Vec<u8>) {
         if self.secrets.is_empty() {
             out.extend_from_slice(piece);
@@ -196,8 +196,8 @@ impl<'a> Masker<'a> {
         self.scan(&rest, out, true);
     }
 
-    /// Masks up to the first place that cannot be told yet, and returns the bytes from there. At the end of the flow (`last`)
-    /// all can be told.
+    /// Masks up to the first place that is not decided yet, and returns the bytes from there. At the end of the stream (`last`)
+    /// all is decided.
     fn scan<'b>(&mut self, bytes: &'b [u8], out: &mut Vec<u8>, last: bool) -> &'b [u8] {
         let mut rest = bytes;
         while let Some(skip) = self.secrets.index.next(rest) {

@@ -56,7 +56,7 @@ enum SuperviseError {
     Io { doing: &'static str, source: io::Error },
 }
 
-/// Says what was being done when the system refused.
+/// Adds what was being done when the system refused.
 trait Doing<T> {
     fn doing(self, what: &'static str) -> Result<T, SuperviseError>;
 }
@@ -116,7 +116,7 @@ impl Attempt {
         let before = self.look_before();
         self.publish()?;
         let ended = match &before {
-            // Whoever wrote the wish before `started.json` stood could not signal us.
+            // A request to cancel that was written before `started.json` existed came without a signal.
             _ if self.cancel_wanted() => Ended::without_start(Outcome::Cancelled),
             Err(reason) => Ended::without_start(self.cannot_start(reason, false)),
             Ok(_) => self.run_command(signals).doing("cannot watch the command")?,
@@ -131,7 +131,7 @@ impl Attempt {
         Ok(before)
     }
 
-    /// Nothing is ever started twice: only who holds the lock may look, and only the first to look may start.
+    /// Nothing is ever started twice: only the process that holds the lock may check, and only the first one may start.
     fn check_claim(&self) -> Result<(), SuperviseError> {
         if !dir::holds_lock_of(&self.dir, io::stdout()).doing("cannot look at the lock")? {
             return Err(SuperviseError::NotTheLock);

@@ -123,7 +123,7 @@ impl Runner for Processes {
         let spawned =
             thread::Builder::new().name("cancel".to_owned()).stack_size(STACK_BYTES).spawn(move || {
                 match envoi_step::cancel(&dir) {
-                    Ok(Cancelled::Told | Cancelled::Noted | Cancelled::AlreadyOver) => {}
+                    Ok(Cancelled::Signalled | Cancelled::Noted | Cancelled::AlreadyOver) => {}
                     // The supervisor cannot be reached: what lives of the attempt is ended directly.
                     // The thread that waits for it finds out how it ended.
                     Ok(Cancelled::Lost) | Err(_) => drop(end_leftovers(&mark, &run_base)),

@@ -1,7 +1,7 @@
 //! The folder of one attempt, its file names, and its lock.
 //!
-//! The lock is a whole-file `flock` on the open file that the engine hands to the supervisor. Nobody unlocks it: it is
-//! free when the last process that has it open is gone. It says nothing about how the attempt went; see `probe`.
+//! The lock is a whole-file `flock` on the open file that the engine hands to the supervisor. It is never unlocked: it is
+//! free when the last process that has it open is gone. How the attempt ended is read by `probe`.
 
 use std::fs::{self, File};
 use std::io;
@@ -134,7 +134,7 @@ impl AttemptDir {
         self.path.join("exit.json")
     }
 
-    /// Exists if somebody wants the attempt ended.
+    /// Exists if a cancel was requested.
     pub fn cancel(&self) -> PathBuf {
         self.path.join("cancel")
     }
@@ -176,7 +176,7 @@ impl AttemptDir {
     }
 }
 
-/// The lock of an attempt, held. Dropping it closes the file, which frees the lock only if nobody else has it open.
+/// The lock of an attempt, held. Dropping it closes the file, which frees the lock only if no other process has it open.
 #[derive(Debug)]
 pub struct LockFile {
     file: File,
@@ -196,7 +196,7 @@ impl LockFile {
 /// The longest pause between two looks at a lock that is held.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
-/// Blocks until nobody holds the lock of the attempt, or its end is on record; does not keep the lock.
+/// Blocks until no process holds the lock of the attempt, or its end is on record; does not keep the lock.
 ///
 /// For attempts that an earlier engine started. Not interruptible: give it a thread. A lock that is missing, or no regular
 /// file, is free. Looks again and again instead of waiting for the lock: any process may lock that file, also for ever, and
@@ -217,7 +217,7 @@ pub fn wait_until_free(dir: &AttemptDir) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether somebody holds the lock right now.
+/// Whether a process holds the lock now.
 pub(crate) fn is_held(dir: &AttemptDir) -> io::Result<bool> {
     let file = match plain::open(&dir.lock()) {
         Err(error) if plain::is_missing(&error) || error.kind() == io::ErrorKind::InvalidData => {
@@ -233,7 +233,7 @@ pub(crate) fn is_held(dir: &AttemptDir) -> io::Result<bool> {
     }
 }
 
-/// Whether the file open as `fd` is the lock file of `dir` and has its lock; takes it if nobody has.
+/// Whether the file open as `fd` is the lock file of `dir` and has its lock; takes the lock if it is free.
 pub(crate) fn holds_lock_of(dir: &AttemptDir, fd: impl rustix::fd::AsFd) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
     let file = File::from(fd.as_fd().try_clone_to_owned()?);

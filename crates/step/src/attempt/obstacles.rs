@@ -24,7 +24,7 @@ impl std::fmt::Display for Obstacle {
     }
 }
 
-/// What is in the way in the folder of a run. What is missing is in nobody's way: it is made when it is needed.
+/// What is in the way in the folder of a run. A missing folder is no obstacle: it is made when it is needed.
 #[must_use]
 pub fn obstacles(run_base: &Path) -> Vec<Obstacle> {
     let attempts = run_base.join("attempts");

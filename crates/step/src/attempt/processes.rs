@@ -42,7 +42,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Whether it runs no more, and only its parent has not heard of it.
+    /// Whether it has ended, and its parent has not reaped it yet.
     pub(crate) fn is_over(&self) -> bool {
         self.over
     }

@@ -1,6 +1,6 @@
 //! The records that an attempt leaves: `started.json` and `exit.json`.
 //!
-//! Written by the supervisor, read by the engine; nobody changes one that stands.
+//! Written by the supervisor, read by the engine, and never changed.
 
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +31,7 @@ pub struct Started {
     pub attempt: String,
     /// Process id of the supervisor.
     pub supervisor_pid: u32,
-    /// When the kernel says the supervisor started, in clock ticks since the boot; tells it from a later process with
+    /// When the supervisor started by the kernel's count, in clock ticks since the boot. It differs for a later process with
     /// the same id. 0 where the system does not say.
     pub supervisor_started_ticks: u64,
     /// The boot it runs in.
@@ -116,7 +116,7 @@ pub enum Outcome {
     },
     /// It ran longer than it may, and was ended.
     TimedOut,
-    /// Somebody wanted it ended; it may not have been started at all.
+    /// A cancel was requested. The command may not have been started at all.
     Cancelled,
     /// It never ran.
     CannotStart {

@@ -1,6 +1,6 @@
 //! `starts.log` in a run's folder: the attempts that an engine has given to a supervisor.
 //!
-//! Tells an attempt whose folder was removed from one that an engine had announced and not started yet when it died. It
+//! Distinguishes an attempt whose folder was removed from one that an engine had announced and not started yet when it died. It
 //! stands outside the attempts' folders, so that it goes with the run's folder at the earliest. Nothing is synced: after a
 //! crash of the machine every attempt without a record of its end is in doubt anyway.
 
@@ -55,7 +55,7 @@ impl Starts {
 
     /// Takes back what [`Starts::begin`] made, of a run that was not begun; a folder with something else in it stays.
     pub fn withdraw(&self) {
-        // What cannot be removed is in nobody's way.
+        // A file that cannot be removed does no harm.
         drop(std::fs::remove_file(&self.path));
         drop(self.path.parent().map(std::fs::remove_dir));
     }

@@ -20,8 +20,8 @@ const LARGEST_STARTED_BYTES: u64 = 1024 * 1024;
 /// What was done about a wish to cancel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cancelled {
-    /// The supervisor was told. It will settle the attempt as cancelled, unless the command was over already.
-    Told,
+    /// The supervisor was signalled. It will settle the attempt as cancelled, unless the command was over already.
+    Signalled,
     /// Nothing was started yet; a supervisor that comes to it will settle it as cancelled and run nothing.
     Noted,
     /// The attempt is settled; the wish comes too late.
@@ -30,7 +30,7 @@ pub enum Cancelled {
     Lost,
 }
 
-/// Wants the attempt ended. Durable when it returns; safe to repeat. Makes the folder if nobody has yet.
+/// Requests that the attempt ends. Durable when it returns; safe to repeat. Makes the folder if it is missing.
 ///
 /// # Errors
 /// The wish cannot be written, or the supervisor not be found out or signalled.
@@ -57,13 +57,13 @@ pub fn cancel(dir: &AttemptDir) -> io::Result<Cancelled> {
         // Who the supervisor is cannot be known.
         Err(_) => return Ok(Cancelled::Lost),
     };
-    if tell(dir, &started)? {
-        return Ok(Cancelled::Told);
+    if signal_supervisor(dir, &started)? {
+        return Ok(Cancelled::Signalled);
     }
     Ok(if is_there(&dir.exit()) { Cancelled::AlreadyOver } else { Cancelled::Lost })
 }
 
-/// Whether somebody wants the attempt ended.
+/// Whether a cancel was requested.
 pub(crate) fn is_wanted(dir: &AttemptDir) -> bool {
     is_there(&dir.cancel())
 }
@@ -86,7 +86,7 @@ pub(crate) fn supervisor_lives(dir: &AttemptDir) -> bool {
 
 /// Signals the supervisor; false if it does not live. Its start is compared, so that a process that has its id now is
 /// safe; the lock is looked at, because another boot has other starts.
-fn tell(dir: &AttemptDir, started: &Started) -> io::Result<bool> {
+fn signal_supervisor(dir: &AttemptDir, started: &Started) -> io::Result<bool> {
     let Some(supervisor) = still_there(started) else { return Ok(false) };
     if !dir::is_held(dir)? {
         return Ok(false);

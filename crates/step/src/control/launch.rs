@@ -39,7 +39,7 @@ impl Launcher {
     /// [`crate::Probe::NotStarted`] again, and `supervisor.log` may say why; do not repeat it without limit.
     ///
     /// # Errors
-    /// [`SpawnError`] says what failed.
+    /// [`SpawnError`]: what failed.
     pub fn spawn(&self, dir: &AttemptDir, spec: &Spec, lock: LockFile) -> Result<Supervisor, SpawnError> {
         let order = order(dir, spec)?;
         let log = plain::append(&dir.supervisor_log()).map_err(|source| SpawnError::Log { source })?;
@@ -103,19 +103,19 @@ pub enum SpawnError {
     /// The attempt's folder has no absolute name, because the current folder is gone.
     #[error("the attempt's folder cannot be named: {source}")]
     Folder {
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// The order has a path that is not UTF-8.
     #[error("the order cannot be written down: {source}")]
     Encode {
-        /// What the encoder says.
+        /// The error of the encoder.
         source: serde_json::Error,
     },
     /// `supervisor.log` cannot be opened, or is no regular file.
     #[error("cannot open `supervisor.log`: {source}")]
     Log {
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// The program cannot be started.
@@ -123,13 +123,13 @@ pub enum SpawnError {
     Start {
         /// The program.
         exe: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// The supervisor ended before it had read its whole order; `supervisor.log` may say why.
     #[error("the supervisor did not take its order: {source}")]
     Send {
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! What a lost attempt left that nobody masked: its supervisor would have, at the end.
+//! Masks what a lost attempt left. Its supervisor died before it could do that.
 //!
 //! The command itself writes `output` and `report.json`; until they are settled they may hold secrets as they are.
 
@@ -17,7 +17,7 @@ use std::{
 const MOST_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Masks what the command of a lost attempt wrote into the attempt's own folder. To be called after
-/// [`crate::end_leftovers`], when nobody writes there any more. Values under [`crate::MIN_SECRET_BYTES`] stay.
+/// [`crate::end_leftovers`], when no process writes there any more. Values under [`crate::MIN_SECRET_BYTES`] stay.
 ///
 /// Returns what a person should know, a sentence each: a file that could not be masked was removed, and what is no file
 /// stays as it is.
@@ -42,14 +42,14 @@ fn masked(path: &Path, secrets: &Secrets) -> Option<String> {
     }
 }
 
-/// Removes what the command of a lost attempt wrote into the attempt's own folder, where nobody has the secrets that may
+/// Removes what the command of a lost attempt wrote into the attempt's own folder, where no process has the secrets that may
 /// stand in it. To be called when [`mask_lost`] may be.
 ///
 /// # Errors
 /// A file cannot be removed.
 pub fn drop_unmasked(dir: &AttemptDir) -> io::Result<()> {
     [dir.output(), dir.report()].into_iter().try_for_each(|path| match fs::remove_file(path) {
-        // A folder, for one, is nobody's output or report, and no file of it is ever read.
+        // A folder, for example, is no output and no report, and no file of it is ever read.
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::IsADirectory) => Ok(()),
         removed => removed,
     })
@@ -107,8 +107,8 @@ mod tests {
         fs::create_dir(dir.output()).unwrap();
         fs::write(dir.report(), "hunter22").unwrap();
         fs::File::options().write(true).open(dir.report()).unwrap().set_len(5 << 30).unwrap();
-        let told = mask_lost(&dir, &["hunter22".to_owned()]);
-        let [output, report] = &told[..] else { panic!("{told:?}") };
+        let masked = mask_lost(&dir, &["hunter22".to_owned()]);
+        let [output, report] = &masked[..] else { panic!("{masked:?}") };
         assert!(output.contains("`output`") && output.contains("not a regular file"), "{output}");
         assert_eq!(report, "`report.json` was cut to 16 MiB");
         assert!(fs::metadata(dir.report()).unwrap().len() <= MOST_BYTES);

@@ -1,4 +1,4 @@
-//! What became of an attempt, as its folder tells it.
+//! What became of an attempt, by the files in its folder.
 //!
 //! Reads, and decides nothing: what to do about a lost attempt is a policy of the flow.
 
@@ -29,16 +29,16 @@ pub enum Probe {
     Settled(Box<Exit>),
     /// Nothing was ever started. The lock is for spawning it now.
     NotStarted(LockFile),
-    /// Something may have run, and nobody knows how it ended.
+    /// Something may have run, and its end is not known.
     Lost(Evidence),
 }
 
 /// What a person can be shown about a lost attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Evidence {
-    /// Why nobody knows.
+    /// Why it is not known.
     pub doubt: Doubt,
-    /// When the supervisor said it would start, Unix time in milliseconds.
+    /// When the supervisor announced the start, Unix time in milliseconds.
     pub started_at_ms: Option<u64>,
     /// From then to the last output, in milliseconds: it ran at least so long.
     pub ran_ms: Option<u64>,
@@ -65,7 +65,7 @@ impl Evidence {
     }
 }
 
-/// Why nobody knows how an attempt ended.
+/// Why the end of an attempt is not known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Doubt {
     /// It was started, and its supervisor went without a last word.
@@ -74,7 +74,7 @@ pub enum Doubt {
     Rebooted,
     /// `exit.json` is there and cannot be read as one of this attempt.
     Damaged,
-    /// Its folder, or the lock in it, was removed: nothing there can tell what became of it.
+    /// Its folder, or the lock in it, was removed: nothing there shows what became of it.
     FolderGone,
     /// Something in its folder cannot be used.
     Unusable {

@@ -165,7 +165,7 @@ pub(crate) fn measure(path: &Path) -> io::Result<Measure> {
     read_through(&mut file, |_| Ok(()))
 }
 
-/// Reads to the end, gives each piece to `each`, and says what went by.
+/// Reads to the end, and gives each piece to `each`. Returns the length and the digest.
 pub(crate) fn read_through(
     from: &mut impl Read,
     mut each: impl FnMut(&[u8]) -> io::Result<()>,

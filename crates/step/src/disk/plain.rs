@@ -1,6 +1,6 @@
 //! The one way to open files that a command may have touched.
 //!
-//! A command can put anything into the folders that it is given: a link, a pipe that blocks whoever opens it, a device, a
+//! A command can put anything into the folders that it is given: a link, a pipe that blocks the process that opens it, a device, a
 //! folder, a file of many gigabytes. So every file there is opened without following a link in its last place and without
 //! waiting, is looked at before and after it is opened, and is read with a bound. Knows nothing of what the files mean.
 
@@ -110,7 +110,7 @@ pub fn create(path: &Path) -> io::Result<File> {
     File::options().read(true).write(true).create_new(true).open(path)
 }
 
-/// As [`create`], for contents that nobody but the owner may read: secrets may stand in them.
+/// As [`create`], for contents that only the owner may read, because they may contain secrets.
 pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     let file = create(path)?;
     file.set_permissions(fs::Permissions::from_mode(0o600))?;
@@ -150,7 +150,7 @@ fn for_all() -> Mode {
 }
 
 /// A new, empty file at `relative` below `root`, with the folders on the way. No link below `root` is followed. Each
-/// folder that got a new name is synced, but the file's own. Nobody but the owner may read it: contents are handed over as
+/// folder that got a new name is synced, but the file's own. Only the owner may read it: contents are handed over as
 /// they are, secrets in them too.
 pub(crate) fn create_below(root: &Path, relative: &Path) -> io::Result<File> {
     let (folders, name) = split(relative)?;

@@ -316,7 +316,7 @@ fn in_base64(
     let (first, end) = (before * 8 / 6, ((before + secret.len()) * 8).div_ceil(6));
     let (mut whole, mut left) = (String::new(), String::new());
     let letters = letters(&content, alphabet);
-    // A line end within the first four letters is waited for by nobody: what stands before it, stays.
+    // A line end within the first four letters is not awaited: the text before it stays.
     let wrap = (first + 1..first + 4).find(|at| at % width == 0 && *at < letters.len());
     let first = wrap.unwrap_or(first);
     for (at, letter) in letters.into_iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Masking in JSON that was read: its strings, the names of its members, and its numbers.
 //!
 //! What a reader makes of a document is masked, not its bytes: a number becomes a string, two names that become the same
-//! are told apart, and the document stays one.
+//! are distinguished, and the document stays one.
 
 use super::{Secrets, ordinary::is_reshaped, pattern::Pattern};
 use envoi_contract::json::{Object, Value};

@@ -54,7 +54,7 @@ impl Stripper {
             (Self::Csi, 0x40..=0x7e) => (Self::Text, false),
             (Self::String, BEL) => (Self::Text, false),
             (Self::StringEscape, b'\\') => (Self::Text, false),
-            // A string that nobody ends must not swallow the rest of the output: a line's end ends it.
+            // A string without an end must not swallow the rest of the output, so the end of the line ends it.
             (Self::String, b'\n') => (Self::Text, true),
             (Self::String, _) => (Self::String, false),
             (Self::StringEscape, _) => Self::Escape.step(byte),

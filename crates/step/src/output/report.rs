@@ -26,10 +26,10 @@ pub(crate) const LARGEST_REPORT_BYTES: u64 = 16 * 1024 * 1024;
 /// What is read of a report at most.
 const CUT_AT_BYTES: u64 = LARGEST_REPORT_BYTES + 1;
 
-/// What tells a file that was written anew from one that was left by an earlier visit.
+/// What distinguishes a file that was written anew from one that an earlier visit has left.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Stamp {
-    /// Empty where the file is too large to be a report, or cannot be read: then its time alone tells.
+    /// Empty where the file is too large to be a report, or cannot be read: then its time alone counts.
     sha256: String,
     modified_s: i64,
     modified_ns: i64,
@@ -70,7 +70,7 @@ pub(crate) struct Collected {
 /// Brings the report, if there is one, to its place in the attempt's folder, masked and on disk.
 ///
 /// One that is too large is cut to one byte over the limit, so that it is still there and still too large for its reader.
-/// What is no regular file is not opened: it is said what it is, because nothing that stands there is ignored.
+/// A file that is not regular is not opened. Its kind is reported, because nothing in that place is ignored.
 pub(crate) fn collect(
     dir: &AttemptDir,
     spec: &Spec,

@@ -168,7 +168,7 @@ impl Ring {
         self.written.saturating_sub(self.cap_bytes)
     }
 
-    /// One that somebody else left. Its size is known only if it has gone round, and matters only then.
+    /// One that another process left. Its size is known only if it has gone round, and matters only then.
     fn open(path: &Path) -> io::Result<Self> {
         let file = plain::open(path)?;
         let mut count = [0; 8];

@@ -1,4 +1,4 @@
-//! The step's text: what a flow of bytes says to a reader, its last part.
+//! The step's text: the last part of a stream of bytes, as a reader sees it.
 //!
 //! Masks before escape sequences are removed and once more after it, because a sequence can split a secret.
 

@@ -1,4 +1,4 @@
-//! Settling an attempt of which nothing lives any more: what it leaves is brought together, and `exit.json` says so.
+//! Settles an attempt of which no process lives any more: collects what it leaves, and writes `exit.json`.
 //!
 //! `exit.json` comes last, when every file that it names is on disk.
 
@@ -26,7 +26,7 @@ const STDERR_TAIL_BYTES: u64 = 4 * 1024;
 /// A larger `$ENVOI_OUTPUT` is not kept whole: as much as of a stream.
 const MOST_OUTPUT_BYTES: u64 = Spec::STREAM_CAP_BYTES;
 
-/// More than the line in a stream takes that says what was left out.
+/// More bytes than the line in a stream that reports what was left out.
 const LEFT_OUT_LINE_BYTES: u64 = 100;
 
 /// Warnings become part of an event; what comes after these is counted.
@@ -237,7 +237,7 @@ impl Attempt {
 #[derive(Default)]
 struct Handed {
     files: Vec<FileChange>,
-    /// How many there are, where they are too many; nothing else is said then.
+    /// How many there are, if they are too many. The other fields are empty then.
     too_many: Option<u64>,
     /// Those in which a secret stands.
     with_secret: Vec<String>,
@@ -402,8 +402,8 @@ mod tests {
         seen.digests.extend(names.into_iter().chain(["new"]).map(|name| digest(name, "after")));
         let changes = artifacts::changes(&before, &seen.digests, false);
         let handed = attempt(root.path()).hand_over(changes, &seen).unwrap();
-        let told: Vec<_> = handed.files.iter().map(|file| (file.path.as_str(), file.change)).collect();
-        assert_eq!(told, names.map(|name| (name, Change::Deleted)));
+        let found: Vec<_> = handed.files.iter().map(|file| (file.path.as_str(), file.change)).collect();
+        assert_eq!(found, names.map(|name| (name, Change::Deleted)));
         assert_eq!(handed.left_out, Vec::<String>::new());
     }
 }

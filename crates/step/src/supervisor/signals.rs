@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::low_level::pipe;
 
-/// Becomes readable when a child ends or somebody sends TERM. The signals of a terminal do nothing.
+/// Becomes readable when a child ends, or when a TERM arrives. The signals of a terminal do nothing.
 ///
 /// Handlers, not "ignore": those would be inherited by the command.
 pub(crate) struct Signals {

@@ -71,14 +71,14 @@ struct Ending {
     killed: bool,
 }
 
-/// Left processes by what came of ending them.
+/// The processes that are left, by the result of signalling them.
 #[derive(Default)]
-struct Told {
+struct Leftovers {
     ending: BTreeSet<(i32, u64)>,
     refused: BTreeSet<(i32, u64)>,
 }
 
-impl Told {
+impl Leftovers {
     fn count(&self) -> u32 {
         u32::try_from(self.ending.len()).unwrap_or(u32::MAX)
     }
@@ -161,36 +161,36 @@ impl<'w, 'a> Watch<'w, 'a> {
         Ok(())
     }
 
-    /// Ends every process of the attempt that is left, and says how many there were: TERM, the grace, then KILL.
+    /// Ends every process of the attempt that is left: TERM, the grace period, then KILL. Returns how many there were.
     pub(super) fn end_leftovers(&mut self) -> io::Result<u32> {
         let kill_at = Instant::now() + Duration::from_millis(self.attempt.spec.grace_ms);
-        let mut told = Told::default();
+        let mut leftovers = Leftovers::default();
         // Where processes cannot be listed, the leader's group is all that can be reached.
         #[cfg(not(target_os = "linux"))]
         let _ = rustix::process::kill_process_group(self.leader, Signal::KILL);
         loop {
             let mut left = self.others()?;
-            left.retain(|process| !told.refused.contains(&process.key()));
+            left.retain(|process| !leftovers.refused.contains(&process.key()));
             self.reap();
-            let out_of_reach = !told.refused.is_empty() || Instant::now() > kill_at + UNSEEN;
+            let out_of_reach = !leftovers.refused.is_empty() || Instant::now() > kill_at + UNSEEN;
             if left.is_empty() && (!self.any_child || out_of_reach) {
-                return Ok(told.count());
+                return Ok(leftovers.count());
             }
             let kill = Instant::now() >= kill_at;
             for process in left {
-                self.tell_to_end(&process, kill, &mut told)?;
+                self.signal_to_end(&process, kill, &mut leftovers)?;
             }
             self.turn(Some(Instant::now() + LOOK_AGAIN))?;
         }
     }
 
     /// TERM once, KILL as often as it takes.
-    fn tell_to_end(&self, process: &Process, kill: bool, told: &mut Told) -> io::Result<()> {
-        let is_new = told.ending.insert(process.key());
+    fn signal_to_end(&self, process: &Process, kill: bool, leftovers: &mut Leftovers) -> io::Result<()> {
+        let is_new = leftovers.ending.insert(process.key());
         let signal = if kill { Signal::KILL } else { Signal::TERM };
         if (kill || is_new) && processes::signal(process, signal)? == Sent::Refused {
-            told.ending.remove(&process.key());
-            told.refused.insert(process.key());
+            leftovers.ending.remove(&process.key());
+            leftovers.refused.insert(process.key());
             self.attempt.log(&format!("process {} cannot be ended: not permitted", process.id));
         }
         Ok(())

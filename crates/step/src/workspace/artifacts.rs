@@ -1,7 +1,7 @@
 //! The files of the workspace that match a step's globs: which they are, what they were, what changed.
 //!
 //! Regular files only: a link is neither followed nor an artifact, so that nothing outside the workspace is handed
-//! over. A file whose path could not stand in a hand-off is no artifact either; it is left out, and said to be.
+//! over. A file whose path could not stand in a hand-off is no artifact either; it is left out with a warning.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -39,7 +39,7 @@ pub(crate) struct Watched<'a> {
     roots: Vec<PathBuf>,
     /// Folders in which nothing matches, whatever they are called.
     never: BTreeSet<FolderId>,
-    /// What no name may hold. None: names are masked by whoever asks.
+    /// What no name may hold. None: the caller masks names.
     secrets: Option<&'a Secrets>,
     /// The step that hands over what matches.
     step: Option<&'a str>,
@@ -546,8 +546,9 @@ mod tests {
             &digests(&[("a", "1"), ("b", "2"), ("d", "1"), ("e", "-"), ("f", "1"), ("h", "-"), ("i", "-")]),
             false,
         );
-        let told: Vec<String> = found.iter().map(|(path, change)| format!("{path} {change:?}")).collect();
-        assert_eq!(told, ["b Modified", "c Deleted", "d Created", "f Modified", "g Deleted"]);
+        let found_changes: Vec<String> =
+            found.iter().map(|(path, change)| format!("{path} {change:?}")).collect();
+        assert_eq!(found_changes, ["b Modified", "c Deleted", "d Created", "f Modified", "g Deleted"]);
         let same = digests(&[("a", "1"), ("b", "-")]);
         let handed: Vec<_> = changes(&same, &same, true);
         assert_eq!(

@@ -30,7 +30,7 @@ pub(crate) struct Before {
     pub(crate) files: Digests,
     /// The state of the file that the command names by `--output`.
     pub(crate) output_option: Option<Stamp>,
-    /// There was an earlier attempt to look back beyond, and nobody knows what there was before it.
+    /// There was an earlier attempt, and the state of the files before it is not known.
     #[serde(skip)]
     pub(crate) earlier_is_unknown: bool,
     /// What the files held; the supervisor alone knows it.

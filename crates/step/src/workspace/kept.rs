@@ -1,6 +1,6 @@
 //! What the watched files held before the command, for as long as the command runs.
 //!
-//! One packed file that has no name: the system takes it back with the supervisor, however that ends, so nobody ever
+//! One packed file that has no name: the system takes it back with the supervisor, however that ends, so nothing ever
 //! finds it. Nothing here is worth a warning, let alone an attempt: what cannot be kept is as good as too large.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::disk::plain;
 use crate::mask::Secrets;
 use crate::workspace::artifacts::Digests;
 
-/// Of a larger file nothing is kept: a person reads the difference, and nobody reads one of so many lines.
+/// Of a larger file nothing is kept: a person reads the difference, and a difference of so many lines is not readable.
 const LARGEST_FILE_BYTES: usize = 256 * 1024;
 
 /// What is kept of one attempt: some thousand sources of usual size, and still nothing to the disk, however many attempts

@@ -76,7 +76,7 @@ pub(crate) fn a_cancel_ends_a_running_command() {
     assert!(lives(&leader) && lives(&child));
     // The supervisor looks for the wish whenever it wakes up: it may have settled before the signal is sent.
     let asked = cancel(&stage.dir).unwrap();
-    assert!(matches!(asked, Cancelled::Told | Cancelled::AlreadyOver), "{asked:?}");
+    assert!(matches!(asked, Cancelled::Signalled | Cancelled::AlreadyOver), "{asked:?}");
     supervisor.wait().unwrap();
     assert_eq!(stage.settled().outcome, Outcome::Cancelled);
     assert_gone(&leader);

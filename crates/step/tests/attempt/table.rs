@@ -299,7 +299,7 @@ pub(crate) fn an_attempt_can_be_cancelled_whatever_stands_in_its_files() {
         let supervisor = stage.spawn(&spec);
         stage.told("ready");
         row.put(&stage);
-        if !matches!(envoi_step::cancel(&stage.dir), Ok(envoi_step::Cancelled::Told)) {
+        if !matches!(envoi_step::cancel(&stage.dir), Ok(envoi_step::Cancelled::Signalled)) {
             end_leftovers(ATTEMPT, &stage.run_base()).unwrap();
         }
         let waiting = thread::spawn(move || supervisor.wait().unwrap());
