@@ -9,4 +9,5 @@ pub(crate) mod invocation;
 pub(crate) mod log;
 pub(crate) mod messages;
 pub(crate) mod output;
+pub(crate) mod stderr;
 pub(crate) mod terminal;

@@ -1,6 +1,7 @@
 //! `envoi check`: every mistake of a flow file at its place, and what is probably not meant.
 
 use super::run::read_flow;
+use crate::process::stderr;
 use crate::{
     process::{
         failure::{BAD_INPUT, Failure},
@@ -18,10 +19,10 @@ pub(crate) fn check(flows: &[PathBuf], json: bool) -> Result<u8, Failure> {
         match envoi_flow::load_with(&path.to_string_lossy(), &text, &FlowFolder::of(&file)) {
             Ok(loaded) => {
                 for warning in envoi_flow::warnings(&loaded.flow) {
-                    eprintln!("{}: warning: {warning}", path.display());
+                    stderr::line(format_args!("{}: warning: {warning}", path.display()));
                 }
                 if !json {
-                    eprintln!("{}: ok, {} steps", path.display(), loaded.flow.steps.len());
+                    stderr::line(format_args!("{}: ok, {} steps", path.display(), loaded.flow.steps.len()));
                 }
             }
             Err(report) => {
@@ -29,7 +30,7 @@ pub(crate) fn check(flows: &[PathBuf], json: bool) -> Result<u8, Failure> {
                 if json {
                     found.push(report.to_json());
                 } else {
-                    eprint!("{}", report.render(colour()));
+                    stderr::text(format_args!("{}", report.render(colour())));
                 }
             }
         }

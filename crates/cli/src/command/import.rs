@@ -3,6 +3,7 @@
 //! Nothing is written unless all files can be; what exists is overwritten only if that is wanted.
 
 use super::check::colour;
+use crate::process::stderr;
 use crate::process::{
     args::ImportArgs,
     failure::{BAD_INPUT, Failure},
@@ -93,21 +94,23 @@ fn incomplete(lost: usize) -> Failure {
 /// For people: one line a finding, one a file.
 fn print_report(made: &[Made], wrong: &[Report]) {
     for report in wrong {
-        eprint!("{}", report.render(colour()));
+        stderr::text(format_args!("{}", report.render(colour())));
     }
     if !wrong.is_empty() && !made.is_empty() {
-        eprintln!("nothing was written; of the other files:");
+        stderr::line(format_args!("nothing was written; of the other files:"));
     }
     for Made { name, imported } in made {
         for finding in &imported.findings {
-            eprintln!("{name}:{}", finding.line());
+            stderr::line(format_args!("{name}:{}", finding.line()));
         }
         let lost = imported.findings.iter().filter(|finding| finding.is_lost()).count();
         let otherwise = imported.findings.len().saturating_sub(lost);
         let steps =
             if imported.steps == 1 { "1 step".to_owned() } else { format!("{} steps", imported.steps) };
         let flow = &imported.flow;
-        eprintln!("{name}: flow `{flow}`, {steps}; {otherwise} carried otherwise, {lost} not carried");
+        stderr::line(format_args!(
+            "{name}: flow `{flow}`, {steps}; {otherwise} carried otherwise, {lost} not carried"
+        ));
     }
 }
 
@@ -119,7 +122,7 @@ fn print_json(made: &[Made], wrong: &[Report], flow_on_stdout: bool) -> Result<(
     let mistakes = mistakes.flat_map(|list| list.as_array().map(<[Value]>::to_vec).unwrap_or_default());
     let list = Value::Array(found.chain(mistakes).collect()).pretty();
     if flow_on_stdout {
-        eprint!("{list}");
+        stderr::text(format_args!("{list}"));
         return Ok(());
     }
     output::data(&list)
@@ -145,7 +148,7 @@ fn write(folder: &Path, made: &[Made], force: bool) -> Result<(), Failure> {
         let file = if force { File::create(place) } else { File::create_new(place) };
         let written = file.and_then(|mut file| file.write_all(one.imported.text.as_bytes()));
         written.map_err(|error| failed(place, error))?;
-        eprintln!("wrote {}", place.display());
+        stderr::line(format_args!("wrote {}", place.display()));
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! `envoi inbox`: the questions that wait for a person, oldest first.
 
+use crate::process::stderr;
 use crate::{
     process::{failure::Failure, output},
     store::{home::Home, select},
@@ -32,7 +33,7 @@ pub(crate) fn print(reader: &Reader, rows: &[InboxRow], json: bool) -> Result<u8
         let rows: Vec<_> = rows.iter().map(|row| as_json(row, now)).collect();
         format!("{}\n", serde_json::Value::from(rows))
     } else if rows.is_empty() {
-        eprintln!("nothing waits for a person");
+        stderr::line(format_args!("nothing waits for a person"));
         String::new()
     } else {
         let header = ["QUESTION", "KIND", "STEP", "ASKED", "STATE", "RUN", ""].map(str::to_owned).to_vec();

@@ -1,5 +1,6 @@
 //! `envoi init`: a flow file to start from, and the store. Nothing that exists is overwritten.
 
+use crate::process::stderr;
 use crate::{
     process::{failure::Failure, output},
     store::home::Home,
@@ -33,6 +34,6 @@ pub(crate) fn init(home: &Home, dir: &Path) -> Result<u8, Failure> {
     } else {
         format!("{}\n", flow.display())
     };
-    eprintln!("wrote {}; try: envoi run {}", flow.display(), flow.display());
+    stderr::line(format_args!("wrote {}; try: envoi run {}", flow.display(), flow.display()));
     output::data(&text).map(|()| 0)
 }

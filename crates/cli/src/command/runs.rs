@@ -1,5 +1,6 @@
 //! `envoi runs`: the runs of the store, newest first.
 
+use crate::process::stderr;
 mod follow;
 
 use crate::{
@@ -36,10 +37,10 @@ fn hint(rows: &[RunRow]) {
     let is = |activity| move |row: &&RunRow| row.doing.is_some_and(|doing| doing.activity == activity);
     let envoi = invocation::envoi();
     if rows.iter().filter(is(Activity::Stopped)).any(|row| row.status() == RunStatus::Running) {
-        eprintln!("stopped: nothing works on it; {envoi} resume RUN goes on");
+        stderr::line(format_args!("stopped: nothing works on it; {envoi} resume RUN goes on"));
     }
     if rows.iter().any(|row| is(Activity::SetAside)(&row)) {
-        eprintln!("set aside: {envoi} show RUN says why; {envoi} resume RUN tries again");
+        stderr::line(format_args!("set aside: {envoi} show RUN says why; {envoi} resume RUN tries again"));
     }
 }
 

@@ -4,6 +4,7 @@
 //! Ctrl-C or SIGTERM ends it within a moment: live steps go on under their supervisors, and the next engine finds them.
 
 use super::token;
+use crate::process::stderr;
 use crate::{
     process::{
         args::ServeArgs,
@@ -228,7 +229,9 @@ fn said(url: &str, first: Option<&str>, as_json: bool) -> Result<(), Failure> {
     }
     output::data(&format!("listening on {url}\n"))?;
     let Some(token) = first else { return Ok(()) };
-    eprintln!("this is the only time that the first token is shown; `envoi token create` makes others");
+    stderr::line(format_args!(
+        "this is the only time that the first token is shown; `envoi token create` makes others"
+    ));
     output::data(&format!("{token}\n"))
 }
 

@@ -1,5 +1,6 @@
 //! `envoi token`: the tokens that `envoi serve` takes. The store holds only their digests.
 
+use crate::process::stderr;
 use crate::{
     process::{
         args::{TokenCommand, TokenScope},
@@ -46,7 +47,9 @@ fn create(home: &Home, new_token: &NewToken) -> Result<u8, Failure> {
     let text = match home.json {
         true => json!({"token": made, "name": new_token.name, "tenant": new_token.tenant}).to_string(),
         false => {
-            eprintln!("this is the only time that the token is shown; the store keeps its digest");
+            stderr::line(format_args!(
+                "this is the only time that the token is shown; the store keeps its digest"
+            ));
             made
         }
     };

@@ -1,5 +1,6 @@
 //! What a command could not do: one shape, printed in one place.
 
+use crate::process::stderr;
 mod location;
 
 use crate::text::diff;
@@ -108,9 +109,9 @@ impl Failure {
     /// Prints it to stderr, as text or as one JSON object.
     pub(crate) fn say(&self, json: bool) {
         if json {
-            eprintln!("{}", self.to_json().compact());
+            stderr::line(format_args!("{}", self.to_json().compact()));
         } else {
-            eprint!("{}", self.to_text());
+            stderr::text(format_args!("{}", self.to_text()));
         }
     }
 

@@ -1,5 +1,6 @@
 //! Messages to the person at the terminal, on stderr. A live view prints them above its picture.
 
+use crate::process::stderr;
 use crate::text::diff;
 use std::sync::{Mutex, PoisonError, Weak};
 
@@ -21,6 +22,6 @@ pub(crate) fn print_through(screen: Weak<dyn MessageArea>) {
 pub(crate) fn say(text: &str) {
     let screen = SCREEN.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(Weak::upgrade);
     if !screen.is_some_and(|screen| screen.print_above(text)) {
-        eprintln!("{}", diff::lines(text));
+        stderr::line(format_args!("{}", diff::lines(text)));
     }
 }

@@ -1,5 +1,6 @@
 //! Writing data to stdout.
 
+use crate::process::stderr;
 use crate::{process::failure::Failure, text::diff};
 use std::io::{self, Write as _};
 
@@ -18,7 +19,9 @@ pub(crate) fn die_quietly_on_a_closed_pipe() {
     std::panic::set_hook(Box::new(|info| {
         let broken_pipe = info.to_string().contains("Broken pipe");
         if !broken_pipe {
-            eprintln!("envoi: a defect of ours: {info}\nPlease report it, with the command that you gave.");
+            stderr::line(format_args!(
+                "envoi: a defect of ours: {info}\nPlease report it, with the command that you gave."
+            ));
         }
     }));
 }

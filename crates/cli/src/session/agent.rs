@@ -1,5 +1,6 @@
 //! The attempt of a step that talks to another agent: this program as its command.
 
+use crate::process::stderr;
 use envoi_agent::{Everything, Mask, Order, SECRET_VARIABLES};
 use envoi_contract::json::Value;
 use envoi_step::Secrets;
@@ -17,7 +18,10 @@ pub(crate) fn run_attempt() -> ExitCode {
             envoi_agent::run(&order, env::var(envoi_agent::TOKEN_VARIABLE).ok(), &mask)
         }
         Err(error) => {
-            eprintln!("`{}`: {error}; it is started for a step with `a2a`, never by hand", place.display());
+            stderr::line(format_args!(
+                "`{}`: {error}; it is started for a step with `a2a`, never by hand",
+                place.display()
+            ));
             ExitCode::FAILURE
         }
     }

@@ -5,6 +5,7 @@
 //! times a second at the clock, the terminal's size and the ends of the outputs. What one of these cannot do is never a
 //! run's failure: nothing here returns an error.
 
+use crate::process::stderr;
 pub(crate) mod ending;
 #[cfg(test)]
 pub(crate) mod fixture;
@@ -128,7 +129,7 @@ impl Live {
     pub(crate) fn rest(&self, reason: Option<&str>) {
         self.aside(|| {
             let text = lock(&self.painter).ending(reason);
-            eprint!("{text}");
+            stderr::text(format_args!("{text}"));
             lock(&self.painter).closed = true;
         });
     }

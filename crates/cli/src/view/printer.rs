@@ -1,6 +1,7 @@
 //! What a person sees of a run as it goes: a picture on a terminal ([`crate::view::live`]), else one line an event that matters,
 //! on stderr; with `--json` every record on stdout.
 
+use crate::process::stderr;
 use crate::{
     process::{invocation, messages, output},
     text::words::{head, seconds},
@@ -162,9 +163,11 @@ impl Printer {
         match standing.status.as_str() {
             "failed" | "exhausted" | "cancelled" => {
                 let envoi = invocation::envoi();
-                eprintln!("look: {envoi} why {run}; {envoi} logs {run}   go on: {envoi} resume {run}");
+                stderr::line(format_args!(
+                    "look: {envoi} why {run}; {envoi} logs {run}   go on: {envoi} resume {run}"
+                ));
             }
-            "succeeded" => eprintln!("look: {} show {run}", invocation::envoi()),
+            "succeeded" => stderr::line(format_args!("look: {} show {run}", invocation::envoi())),
             _ => {}
         }
         drop(output::data(&format!("{run} {}\n", standing.status)));

@@ -291,6 +291,25 @@ fn a_closed_pipe_is_no_reason_for_a_message() {
 }
 
 #[test]
+fn a_closed_stderr_ends_no_command_and_no_run() {
+    let stage = Stage::with_flow(TWO);
+    for (arguments, code) in [
+        (["run", "flow.yaml"].as_slice(), 0),
+        (&["inbox"], 0),
+        (&["check", "flow.yaml"], 0),
+        (&["show", "nosuch"], 2),
+    ] {
+        // The reader is gone before the command starts.
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = stage.command(arguments);
+        command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null()).stderr(writer);
+        assert_eq!(command.status().unwrap().code(), Some(code), "{arguments:?}");
+    }
+    assert!(stage.runs().iter().all(|row| row["status"] == "succeeded"));
+}
+
+#[test]
 fn the_store_is_where_it_is_said_to_be_else_upward_else_here() {
     let stage = Stage::with_flow(TWO);
     fs::create_dir_all(stage.path("deep/er")).unwrap();

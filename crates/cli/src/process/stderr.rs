@@ -1,0 +1,19 @@
+//! Messages on stderr. A reader that has gone away loses the message and ends nothing: `envoi run flow.yaml 2>&1 | head -1` is
+//! ordinary use, and the run continues.
+
+use std::{
+    fmt::Arguments,
+    io::{self, Write as _},
+};
+
+/// Prints a line.
+pub(crate) fn line(message: Arguments<'_>) {
+    text(format_args!("{message}\n"));
+}
+
+/// Prints text as it is.
+pub(crate) fn text(message: Arguments<'_>) {
+    let mut stderr = io::stderr().lock();
+    // There is no other place where this could be reported.
+    stderr.write_fmt(message).and_then(|()| stderr.flush()).unwrap_or_default();
+}
