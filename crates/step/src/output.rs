@@ -2,5 +2,6 @@
 
 pub(crate) mod ansi;
 pub(crate) mod report;
+pub(crate) mod strays;
 pub(crate) mod stream;
 pub(crate) mod text;

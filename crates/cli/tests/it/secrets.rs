@@ -37,7 +37,10 @@ fn assert_written_nowhere(folder: &Path) {
             assert_written_nowhere(&path);
             continue;
         }
-        let bytes = fs::read(&path).unwrap();
+        let bytes = match fs::read_link(&path) {
+            Ok(target) => target.into_os_string().into_encoded_bytes(),
+            Err(_) => fs::read(&path).unwrap(),
+        };
         for secret in [FROM_ENV, FROM_FILE] {
             let found = bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
             assert!(!found, "`{secret}` stands in {}", path.display());
@@ -87,6 +90,46 @@ fn a_run_that_is_handed_over_brings_its_own_secrets_and_environment() {
     assert_written_nowhere(&stage.store());
     stage.write("go", "");
     assert_eq!(engine.done().code, Some(0));
+}
+
+/// Steps that leave a secret in their attempt's folder elsewhere than in its two files.
+const STRAYS: &str = r#"flow: strays
+secrets: { TOKEN: { env: MY_TOKEN } }
+steps:
+  - id: folder
+    run: 'mkdir -p "$ENVOI_OUTPUT" && echo "token=$TOKEN" > "$ENVOI_OUTPUT/result.txt" && echo said'
+  - id: report
+    run: 'mkdir "$ENVOI_REPORT" && echo "$TOKEN" > "$ENVOI_REPORT/x" && ln -s "$TOKEN" "$ENVOI_REPORT.link"'
+    continue_on_error: true
+  - id: cut
+    timeout: 1s
+    run: 'echo "{\"ok\": \"$TOKEN\"}" > "$ENVOI_REPORT.tmp" && exec sleep 600'
+    continue_on_error: true
+  - id: lost
+    on_in_doubt: ask
+    run: 'mkdir "$ENVOI_OUTPUT" && echo "$TOKEN" | tee "$ENVOI_OUTPUT/x" > "$ENVOI_REPORT.tmp" && kill -9 $PPID && exec sleep 600'
+"#;
+
+#[test]
+fn what_a_step_leaves_beside_its_output_and_report_keeps_no_secret() {
+    let stage = Stage::with_flow(STRAYS);
+    let asked = Process::spawn(stage.command(&["run", "flow.yaml"]).env("MY_TOKEN", FROM_ENV)).done();
+    assert_eq!(asked.code, Some(5), "the supervisor of `lost` is gone: {asked:?}");
+    assert_written_nowhere(&stage.store());
+    let run = stage.run_id();
+    let shown = stage.envoi(&["show", &run]);
+    let removed = "a folder stood at `$ENVOI_OUTPUT`; it was removed: it could hold a secret";
+    assert!(shown.out.contains(&format!("folder.1.1: {removed}")), "{shown:?}");
+    assert!(shown.out.contains("report.1.1: a folder stood at `$ENVOI_REPORT`; it was removed"), "{shown:?}");
+    assert!(shown.out.contains("a symbolic link stood at `report.json.link`; it was removed"), "{shown:?}");
+    let attempts = stage.path(&format!(".envoi/runs/{run}/attempts"));
+    let kept = |path: &str| fs::read_to_string(attempts.join(path)).unwrap();
+    assert_eq!(kept("folder.1.1/text"), "said\n");
+    assert_eq!(kept("cut.1.1/report.json.tmp"), "{\"ok\": \"***\"}\n");
+    assert_eq!(kept("lost.1.1/report.json.tmp"), "***\n");
+    let events = stage.events(&run);
+    let doubt = events.iter().find(|event| !event["outcome"]["in_doubt"].is_null()).unwrap();
+    assert!(doubt.to_string().contains(removed), "{doubt}");
 }
 
 const HELPERS: [(&str, &str); 5] = [

@@ -12,6 +12,7 @@ use crate::attempt::record::{Change, Exit, FileChange, FileRef, Outcome, Stream,
 use crate::attempt::spec::Spec;
 use crate::mask::MIN_SECRET_BYTES;
 use crate::output::report::Collected;
+use crate::output::strays::{self, Moment};
 use crate::output::stream::Kept;
 use crate::workspace::artifacts::{self, Copied, NoCopy, Seen};
 use crate::workspace::before::Before;
@@ -53,8 +54,10 @@ impl Attempt {
             }
             None => Collected::default(),
         };
-        let mut handed = self.files(before, self.succeeded(&ended.outcome))?;
-        let text = self.text(&mut handed.left_out)?;
+        // Before the artifacts are copied: what stands in the place of the copies is not theirs.
+        let mut notes = strays::mask(&self.dir, &self.secrets, Moment::Settling);
+        let handed = self.files(before, self.succeeded(&ended.outcome))?;
+        let text = self.text(&mut notes)?;
         Ok(Exit {
             version: VERSION,
             attempt: self.spec.attempt.clone(),
@@ -67,7 +70,7 @@ impl Attempt {
             stderr: self.stream(&self.dir.stderr(), &ended.stderr)?,
             stderr_tail: text::end_of_file(&self.dir.stderr(), &self.secrets, STDERR_TAIL_BYTES)?,
             text,
-            warnings: self.warnings(ended, handed.left_out, &collected, before),
+            warnings: self.warnings(ended, handed.left_out, notes, &collected, before),
             report: collected.file,
             report_assigned: collected.assigned,
             report_unreadable: collected.unreadable.map(|what| self.secrets.mask_str(&what)),
@@ -207,6 +210,7 @@ impl Attempt {
         &self,
         ended: &Ended,
         left_out: Vec<String>,
+        notes: Vec<String>,
         report: &Collected,
         before: Option<&Before>,
     ) -> Vec<String> {
@@ -215,6 +219,7 @@ impl Attempt {
         if more > 0 {
             all.push(format!("{more} more warnings about artifacts"));
         }
+        all.extend(notes);
         all.extend(stream_warnings("stdout", &ended.stdout));
         all.extend(stream_warnings("stderr", &ended.stderr));
         if report.file.as_ref().is_some_and(|report| report.bytes > report::LARGEST_REPORT_BYTES) {
