@@ -219,3 +219,30 @@ fn items_have_a_manifest_each_and_what_they_made_lies_in_one_place() {
     assert_eq!(sizes(), [ENOUGH, 2 * ENOUGH, 2 * ENOUGH]);
     assert!(stage.expect(0, &["repair"]).out.contains("everything was as it should be"));
 }
+
+#[test]
+fn an_artifact_of_another_step_never_lies_in_the_place_of_a_manifest() {
+    let many = "  - id: gen\n    run: 'mkdir out && for i in $(seq 1001); do echo $i > out/$i; done'\n    artifacts: [\"out/**\"]\n";
+    let file = "  - id: other\n    run: 'echo mine > gen.files.json; echo kept > made.json'\n    artifacts: [\"*.json\"]\n";
+    let folder = "  - id: other\n    run: 'mkdir gen.files.json; echo mine > gen.files.json/x; echo kept > made.json'\n    artifacts: [\"**/*.json\", \"gen.files.json/*\"]\n";
+    for (steps, left_out) in [
+        ([many, file], "gen.files.json"),
+        ([file, many], "gen.files.json"),
+        ([many, folder], "gen.files.json/x"),
+        ([folder, many], "gen.files.json/x"),
+    ] {
+        let stage = Stage::with_flow(&format!("flow: big\nsteps:\n{}", steps.concat()));
+        let done = stage.expect(0, &["run", "flow.yaml"]);
+        let warning = format!(
+            "artifact `{left_out}` is left out: `STEP.files.json` is the name of the list of a step's files"
+        );
+        assert!(done.err.contains(&warning), "{done:?}");
+        let base = format!(".envoi/runs/{}/big", stage.run_id());
+        assert_eq!(list(&stage, &format!("{base}/gen.files.json")), 1001);
+        assert_eq!(stage.read(&format!("{base}/made.json")), "kept\n");
+        for _ in 0..2 {
+            let repaired = stage.expect(0, &["repair"]);
+            assert!(repaired.out.contains("everything was as it should be"), "{repaired:?}");
+        }
+    }
+}

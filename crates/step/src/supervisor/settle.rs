@@ -138,8 +138,7 @@ impl Attempt {
 
     fn files(&self, before: Option<&Before>, succeeded: bool) -> io::Result<Handed> {
         let Some(before) = before else { return Ok(Handed::default()) };
-        let watched =
-            before.watched().map_err(io::Error::other)?.without(&self.secrets).of(&self.spec.attempt);
+        let watched = before.watched().map_err(io::Error::other)?.without(&self.secrets);
         let seen = watched.look();
         let changes = artifacts::changes(&before.files, &seen.digests, succeeded);
         if self.are_too_many(&changes, before) {

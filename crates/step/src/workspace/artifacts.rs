@@ -41,8 +41,6 @@ pub(crate) struct Watched<'a> {
     never: BTreeSet<FolderId>,
     /// What no name may hold. None: the caller masks names.
     secrets: Option<&'a Secrets>,
-    /// The step that hands over what matches.
-    step: Option<&'a str>,
 }
 
 /// What a folder is known by: device and inode, however its path is spelt.
@@ -91,19 +89,12 @@ impl<'a> Watched<'a> {
             .build()
             .map_err(|error| PatternError { pattern: patterns.join(", "), why: error.kind().to_string() })?;
         let never = never.iter().filter_map(|folder| folder_id(folder)).collect();
-        Ok(Self { workspace, globs, roots, never, secrets: None, step: None })
+        Ok(Self { workspace, globs, roots, never, secrets: None })
     }
 
     /// From now on a file whose path holds one of these is left out: a path is written down as it is, in many places.
     pub(crate) fn without(mut self, secrets: &'a Secrets) -> Self {
         self.secrets = Some(secrets);
-        self
-    }
-
-    /// From now on a file that has the name of a list of the step's files is left out: the list would lie in its place. `attempt`
-    /// is `[scope.]step.visit.attempt`.
-    pub(crate) fn of(mut self, attempt: &'a str) -> Self {
-        self.step = attempt.rsplit('.').nth(2);
         self
     }
 
@@ -148,9 +139,6 @@ impl<'a> Watched<'a> {
         let name = name(path)?;
         match self.secrets {
             Some(secrets) if secrets.stand_in(name.as_bytes()) => Err("its name holds a secret"),
-            _ if self.step.is_some_and(|step| is_list_of(step, name)) => {
-                Err("its name is that of the list of the step's files")
-            }
             _ => Ok(name),
         }
     }
@@ -211,8 +199,8 @@ impl<'a> Watched<'a> {
     }
 }
 
-/// The path of a file as hand-offs name it (CONTRACTS §2), or why none can. Hand-offs themselves lie in `handoff`, where
-/// no artifact may be placed.
+/// The path of a file as hand-offs name it (CONTRACTS §2), or why none can. Hand-offs themselves, and the
+/// lists of the files of steps, lie in the same folder: no artifact may be placed over them.
 fn name(path: &Path) -> Result<&str, &'static str> {
     let name = path.to_str().ok_or("its name is not UTF-8")?;
     if name.contains('\\') {
@@ -224,14 +212,18 @@ fn name(path: &Path) -> Result<&str, &'static str> {
     if path.starts_with("handoff") {
         return Err("`handoff` is the folder of the hand-offs");
     }
+    if is_in_place_of_list(name) {
+        return Err("`STEP.files.json` is the name of the list of a step's files");
+    }
     Ok(name)
 }
 
-/// Whether this is `[scope.]step.files.json` at the top of the workspace. Whatever the scope is: visits that share a flow's folder
-/// write their lists beside each other.
-fn is_list_of(step: &str, name: &str) -> bool {
-    let own = name.strip_suffix(".files.json").and_then(|own| own.strip_suffix(step));
-    own.is_some_and(|scope| scope.is_empty() || scope.ends_with('.') && !scope.contains('/'))
+/// Whether the path would lie in the place where the list of a step's files may lie: `[scope.]step.files.json` at the top of the
+/// flow's folder. Any step counts, because all steps of a flow share that folder, and a step may have many files at a later visit.
+fn is_in_place_of_list(name: &str) -> bool {
+    let top = name.split('/').next().unwrap_or(name);
+    let in_id = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    top.strip_suffix(".files.json").is_some_and(|step| !step.is_empty() && step.bytes().all(in_id))
 }
 
 fn readable(path: &str) -> String {
@@ -410,23 +402,24 @@ mod tests {
     }
 
     #[test]
-    fn a_file_in_the_place_of_the_step_s_list_is_left_out() {
+    fn a_file_in_the_place_of_the_list_of_any_step_is_left_out() {
         let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join("sub")).unwrap();
-        let [own, of_items] = ["work.files.json", "build.2.work.files.json"];
-        let others =
-            ["files.json", "homework.files.json", "other.files.json", "sub/work.files.json", "work.json"];
-        for name in others.into_iter().chain([own, of_items]) {
+        for name in ["sub", "folder.files.json"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        let lists = [
+            "build.2.work.files.json",
+            "folder.files.json/below",
+            "other-step.files.json",
+            "work.files.json",
+        ];
+        let others = [".files.json", "files.json", "no id.files.json", "sub/work.files.json", "work.json"];
+        for name in others.into_iter().chain(lists) {
             fs::write(folder.path().join(name), "x").unwrap();
         }
-        let patterns = ["**/*".to_owned()];
-        for attempt in ["work.1.1", "build.2.work.3.1"] {
-            let seen = Watched::new(folder.path(), &patterns, &[]).unwrap().of(attempt).look();
-            let kept: Vec<_> = seen.digests.keys().map(String::as_str).collect();
-            assert_eq!(kept, others, "{attempt}");
-            let left_out: Vec<_> = seen.left_out.keys().map(String::as_str).collect();
-            assert_eq!(left_out, [of_items, own], "{attempt}");
-        }
+        let seen = Watched::new(folder.path(), &["**/*".to_owned()], &[]).unwrap().look();
+        assert_eq!(seen.digests.keys().map(String::as_str).collect::<Vec<_>>(), others);
+        assert_eq!(seen.left_out.keys().map(String::as_str).collect::<Vec<_>>(), lists);
     }
 
     fn matching(patterns: &[&str]) -> Vec<String> {

@@ -50,7 +50,7 @@ impl Before {
         let mut keeper = Keeper::new(dir);
         let patterns = patterns(&spec.artifacts, named.as_deref());
         let watched = Watched::new(&spec.workspace, &patterns, &spec.never);
-        let watched = watched.map_err(|error| error.to_string())?.without(secrets).of(&spec.attempt);
+        let watched = watched.map_err(|error| error.to_string())?.without(secrets);
         let files = watched.look_with(|path, file| keeper.measure(path, file)).digests;
         let is_watched = !patterns.is_empty();
         Ok(Self {
