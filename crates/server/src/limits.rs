@@ -1,4 +1,4 @@
-//! Bounds on what clients use at the same time or within a minute.
+//! Counters that hold clients to their bounds; how much is allowed is in `state/settings.rs`.
 //!
 //! Owns the counting, in memory. How much is allowed is decided where a limit is made (`state`), and how a client learns
 //! that it has reached one is decided by the operation.

@@ -1,4 +1,5 @@
-//! Masking of secret values in a flow of bytes, however it is cut into pieces, and in JSON values.
+//! Masking of secret values in bytes and in JSON: which forms of a value are looked for, and what is put in their place. The bytes
+//! may come in any pieces.
 //!
 //! Knows the values only, not where they come from. A value is found in every spelling: each of its characters as it is,
 //! escaped as in a JSON string or another language, quoted as in a shell or CSV, or encoded as in a URL, and the whole in base64.

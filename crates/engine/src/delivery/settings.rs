@@ -1,4 +1,4 @@
-//! What the composition root decides about notices.
+//! The settings of notices: recipients, egress and times. The composition root sets them.
 
 use envoi_kernel::{event::InterruptRaised, ids::RunId, notify::Target};
 

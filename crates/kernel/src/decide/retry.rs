@@ -1,4 +1,4 @@
-//! Which failures are tried again, and after how long.
+//! Which failures are tried again, and how waits grow; the default range is `Retry` in `model/flow.rs`.
 //!
 //! Not tried again: a command that cannot be started, a report that is not one, an attempt in doubt (its policy decides),
 //! a cancelled one, one that used more than its budget (it would again). Waits double from the shortest to the longest. Jitter of at

@@ -1,4 +1,5 @@
-//! What the composition root decides.
+//! The settings of a server, and the bounds on its clients with their defaults: sizes, times, streams, starts, the keep-alive of a
+//! stream. The composition root sets them.
 
 use crate::{auth::attempt_token::AttemptTokens, http::tls::Tls, models::catalog::Models};
 use envoi_engine::protocol::{CallerWire, WorkspaceUse};

@@ -1,4 +1,5 @@
-//! What an attempt is to run: the order that travels from the engine to the supervisor through a pipe.
+//! What an attempt is to run, and its bounds with their defaults (time limit, grace from TERM to KILL, how much output is kept): the
+//! order that travels from the engine to the supervisor through a pipe.
 //!
 //! Never written to disk: it holds the secrets.
 

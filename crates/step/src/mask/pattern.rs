@@ -1,4 +1,4 @@
-//! One secret in one form: its characters, or its base64 at one of three alignments. Each character may be escaped.
+//! How one form of a secret is found in bytes: its characters, or its base64 at one of three alignments. Each character may be escaped.
 
 use super::spelling::{Reading, TooFew, is_quote, is_special, quotes, readings};
 use std::sync::Arc;

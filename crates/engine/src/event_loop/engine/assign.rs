@@ -1,4 +1,4 @@
-//! Which run gets a slot: a free one, or that of the attempt that waits for the run.
+//! Slots are given out: a free one by the rule of `slots`, or on loan from the attempt that waits for the run.
 
 use super::Engine;
 use crate::model::runner::CallingAttempt;
