@@ -35,7 +35,7 @@ pub struct RepairReport {
     pub gaps: Vec<String>,
     /// Events that cannot be understood, as `run#seq: reason`.
     pub unreadable: Vec<String>,
-    /// Runs that have events or a row and no entry in the journal, which cannot be made again, one line each. What is left of
+    /// Runs that cannot be loaded, one line each: their entry in the journal cannot be made again, or their flow is gone. What is left of
     /// them is kept.
     pub lost_runs: Vec<String>,
     /// Content that is missing or is not what its digest says, one line each.
@@ -140,6 +140,8 @@ pub fn repair(store: &Store, epoch: Epoch, options: RepairOptions) -> Result<Rep
 
 fn restore_files(store: &Store, report: &mut RepairReport) -> Result<(), RepairError> {
     let reader = store.reader()?;
+    let without_flow = reader.runs_without_flow()?.into_iter();
+    report.lost_runs.extend(without_flow.map(|run| format!("{run}: there is no flow pinned to it")));
     for row in reader.runs(crate::RunFilter::default())? {
         match files::restore(store.layout(), &reader, &row.run) {
             Ok(restored) => {

@@ -237,7 +237,10 @@ impl Reader {
                 [key],
                 decode::pinned,
             )?;
-            let pinned = pinned.ok_or_else(|| missing("flow pinned to run", run))?;
+            let pinned = pinned.ok_or_else(|| ReadError::Damaged {
+                what: format!("run `{run}`"),
+                source: Arc::new(NoPinnedFlow),
+            })?;
             let snapshot =
                 self.one("SELECT seq, state FROM snapshots WHERE run = ?1", [key], decode::snapshot)?;
             let from = snapshot.as_ref().map_or(0, |snapshot| snapshot.seq.saturating_add(1));
@@ -245,6 +248,16 @@ impl Reader {
             let tail_bytes = self.tail_bytes(key, from)?;
             Ok(Loaded { pinned, snapshot, records, tail_bytes })
         })
+    }
+
+    /// Runs whose pinned flow is not in the store, oldest first. They cannot be loaded.
+    ///
+    /// # Errors
+    /// The machine's.
+    pub(crate) fn runs_without_flow(&self) -> Result<Vec<String>, ReadError> {
+        let sql =
+            "SELECT id FROM journals LEFT JOIN flows USING (flow) WHERE flows.flow IS NULL ORDER BY run";
+        self.rows(sql, [], |row| row.get(0), "a run")
     }
 
     /// Records of a run from the given place on, at most `limit`.
@@ -644,6 +657,11 @@ fn id(found: &Found) -> &str {
         Found::Interrupt(interrupt, _) => interrupt.as_str(),
     }
 }
+
+/// What is wrong with a run whose flow is gone.
+#[derive(Debug, thiserror::Error)]
+#[error("there is no flow pinned to it")]
+struct NoPinnedFlow;
 
 fn missing(what: &'static str, id: &impl fmt::Display) -> ReadError {
     ReadError::Missing { what, id: id.to_string() }

@@ -172,6 +172,20 @@ fn gaps_and_unreadable_events_are_named_and_the_rest_is_kept() {
 }
 
 #[test]
+fn a_run_whose_flow_is_gone_is_named_and_is_no_run_that_never_was() {
+    let place = lived();
+    damage(&place, "PRAGMA foreign_keys = OFF; DELETE FROM flows");
+    let report = mend(&place.store).unwrap();
+    assert_eq!(
+        report.lost_runs,
+        ["run_a", "run_b"].map(|run| format!("{run}: there is no flow pinned to it"))
+    );
+    let error = place.reader.load(&run("a")).unwrap_err();
+    assert!(matches!(error, ReadError::Damaged { .. }), "{error:?}");
+    assert_eq!(error.to_string(), "run `run_a` is damaged: there is no flow pinned to it");
+}
+
+#[test]
 fn a_run_of_which_only_a_part_is_there_is_never_dropped() {
     let place = lived();
     // Of the first nothing is left but its row; the second has lost its entry in the journal, the third its first event.
