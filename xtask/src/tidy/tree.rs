@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 /// Folders that no rule looks into.
-const SKIPPED: &[&str] = &[".git", "target", ".envoi", "__pycache__", "node_modules"];
+const SKIPPED: &[&str] = &[".git", "target", ".envoi", "__pycache__", "node_modules", "build"];
 
 /// A text file; `path` is relative to the root, with `/`.
 pub(crate) struct File {
