@@ -3,8 +3,8 @@
 //!
 //! Owns what is sent ([`CloudEvent`]), how a try is made ([`Webhook`], [`Command`], [`HttpPost`]), what its outcome means
 //! ([`Outcome`]), when the next try is due ([`retry`]), and which of a client's addresses are allowed ([`EgressPolicy`]). It
-//! keeps no state, and reads no environment and no clock of the day. Who is notified of what, and that no notice is lost, is
-//! decided by the engine and the journal.
+//! keeps no state, and reads no environment and no clock of the day. The engine decides which
+//! recipients get a notice; the journal keeps each notice until it is delivered.
 
 mod client;
 mod command;

@@ -1,4 +1,5 @@
-//! A run that is set aside is no end of its task: whoever waits for it, follows it or is posted to learns why it stands still.
+//! A run that is set aside does not end its task. A client that waits, follows the stream or gets push notifications learns the
+//! reason.
 
 use super::{
     peer::{Peer, Way},
@@ -94,7 +95,7 @@ fn a_stream_of_a_message_ends_when_the_run_is_set_aside_and_a_follower_hears_tha
         assert_eq!(last["final"], if way == Way::Old { json!(true) } else { Value::Null });
         let first = &told[0].1;
         let run = text(if way == Way::Old { &first["id"] } else { &first["task"]["id"] });
-        // Whoever comes back with the id of it is told again, because it still is.
+        // A client that subscribes again with the last id gets the reason again: the run is still set aside.
         let mut again = peer.subscribe(&run, Some(id)).unwrap();
         let mut stream = peer.subscribe(&run, None).unwrap();
         let strip = |data: Value| if way == Way::Rest { data } else { data["result"].clone() };

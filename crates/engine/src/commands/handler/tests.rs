@@ -30,7 +30,7 @@ const BOUNDED: &str = "flow: f\nlimits: { agent_hops: 5 }\nsteps:\n  - id: a\n  
 /// A run in a journal, and the commands for it.
 struct Place {
     commands: Commands,
-    /// What the loop is told.
+    /// The messages to the event loop.
     told: Receiver<Message>,
     writer: Writer,
     id: RunId,
@@ -94,7 +94,7 @@ impl Place {
         self.writer.commit(commit).unwrap();
     }
 
-    /// Somebody else has the run decide this.
+    /// Another client submits this input.
     fn decides(&self, input: Input) {
         let run = self.commands.load(&self.id).unwrap();
         self.commit(run.next_seq(), run.decide(input, crate::model::clock::now()).unwrap(), None);
