@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
 # Every check and test of this repository; CI runs this and nothing else. Works from any folder.
 #
+#   check.sh            all checks
+#   check.sh --heavy    all checks, then the random tests with another seed, the kernel's with twenty times as many cases
+#
 # Needs Rust, a C compiler, git, python3, Node 20 with npm, strace and a Chromium. The last two it installs where it may (root, apt-get).
 # What is missing otherwise is a failure that says what to install: nothing is left out. Ends with how long each step took.
 set -euo pipefail
@@ -8,6 +11,13 @@ cd "$(dirname -- "${BASH_SOURCE[0]}")"
 export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-never}
 ENVOI=${CARGO_TARGET_DIR:-$PWD/target}/debug/envoi
 export ENVOI
+
+heavy=false
+case "$#:${1:-}" in
+    0:) ;;
+    1:--heavy) heavy=true ;;
+    *) echo "check.sh: unknown argument; usage: check.sh [--heavy]" >&2; exit 2 ;;
+esac
 
 times=()
 
@@ -61,6 +71,15 @@ typescript_examples() {
     examples/git-watcher/check.sh
 }
 
+# The seed is printed; the same seed tries the same cases.
+random_tests() {
+    PROPTEST_RNG_SEED=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+    export PROPTEST_RNG_SEED
+    echo "PROPTEST_RNG_SEED=$PROPTEST_RNG_SEED"
+    ENVOI_SOAK=20 cargo test --locked -p envoi-kernel --test it properties::
+    cargo test --locked --no-fail-fast -p envoi-contract -p envoi-flow -p envoi-step
+}
+
 step "tools" tools
 step "format" cargo fmt --all --check
 step "clippy" cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
@@ -79,6 +98,7 @@ step "generated clients" tests/generated-clients/check.sh
 step "clients of A2A" tests/a2a-clients/check.sh
 step "examples of the typescript library" typescript_examples
 step "spans for a collector" crates/cli/otel.sh
+if "$heavy"; then step "random tests" random_tests; fi
 
 echo
 echo "== figures"

@@ -2,7 +2,7 @@
 
 use envoi_kernel::{
     Event,
-    event::{About, AgentSaid, Call, Choice, Command},
+    event::{About, AgentSaid, Call, Choice, Command, Routed},
     ids::{AttemptId, InterruptId, StepId, VisitId},
 };
 use std::collections::BTreeMap;
@@ -70,9 +70,10 @@ impl Agents {
                     About::InDoubt => next.resend = event.choice == Choice::Rerun,
                     _ => {}
                 }
-                if next.denied {
-                    self.denied = Some(visit.step);
-                }
+            }
+            // A denied call may still end otherwise, for example when a verification says that the step succeeded.
+            Event::Routed(event) if ends_as_denied(event) && self.is_denied(&event.visit) => {
+                self.denied = Some(event.visit.step.clone());
             }
             Event::HandoffWritten(event) => drop(self.next.remove(&event.visit)),
             // The denied step is done again, so its denial ends the run no more.
@@ -93,8 +94,16 @@ impl Agents {
         }
     }
 
-    /// The step whose agent was denied something last, since the run started or was reopened.
+    fn is_denied(&self, visit: &VisitId) -> bool {
+        self.next.get(visit).is_some_and(|next| next.denied)
+    }
+
+    /// The last step that ended because its agent was denied something, since the run started or was reopened.
     pub(crate) fn denied(&self) -> Option<&StepId> {
         self.denied.as_ref()
     }
+}
+
+fn ends_as_denied(event: &Routed) -> bool {
+    event.end.as_ref().is_some_and(|end| end.terminal_reason == "policy_violation")
 }
