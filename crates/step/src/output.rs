@@ -1,7 +1,9 @@
 //! What a command writes: its streams, its text and its report.
 
 pub(crate) mod ansi;
+pub(crate) mod cleaning;
 pub(crate) mod report;
+pub(crate) mod run_base;
 pub(crate) mod strays;
 pub(crate) mod stream;
 pub(crate) mod text;

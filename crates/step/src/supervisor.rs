@@ -126,7 +126,7 @@ impl Attempt {
 
     /// Records the workspace as it is; an error is a reason not to start.
     fn look_before(&self) -> Result<Before, String> {
-        let before = Before::take(&self.spec, &self.dir, &self.secrets)?;
+        let mut before = Before::take(&self.spec, &self.dir, &self.secrets)?;
         before.write(&self.dir).map_err(|error| format!("cannot write `before.json`: {error}"))?;
         Ok(before)
     }

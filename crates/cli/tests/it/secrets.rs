@@ -132,6 +132,81 @@ fn what_a_step_leaves_beside_its_output_and_report_keeps_no_secret() {
     assert!(doubt.to_string().contains(removed), "{doubt}");
 }
 
+/// Steps that write a secret under the names that the engine uses itself, and into the run's folder.
+const OWN_NAMES: &str = r#"flow: own
+secrets: { TOKEN: { env: MY_TOKEN } }
+steps:
+  - id: names
+    continue_on_error: true
+    run: 'cd "$(dirname "$ENVOI_REPORT")"; for name in stdout stderr supervisor.log before.json started.json text; do
+      printf "%s" "$TOKEN" > $name; done; printf "%s" "$TOKEN" >> lock; exit 3'
+  - id: links
+    run: 'cd "$(dirname "$ENVOI_REPORT")"; for name in stdout stderr supervisor.log before.json started.json text; do
+      ln -sf "$TOKEN" $name; done; echo said'
+  - id: base
+    artifacts: [made.txt]
+    run: 'echo "$TOKEN" | tee $ENVOI_RUN_BASE/state.txt $ENVOI_RUN_BASE/own/x $ENVOI_RUN_BASE/attempts/names.1.1/stderr made.txt > /dev/null;
+      echo "$TOKEN" >> $ENVOI_RUN_BASE/starts.log; echo fine > $ENVOI_RUN_BASE/fine.txt'
+  - id: after
+    run: 'cat $ENVOI_RUN_BASE/state.txt $ENVOI_RUN_BASE/fine.txt; test "$(cat $ENVOI_RUN_BASE/own/made.txt)" = "$TOKEN"'
+  - id: lost
+    on_in_doubt: ask
+    run: 'cd "$(dirname "$ENVOI_REPORT")"; for name in stdout stderr stdout.ring supervisor.log before.json text exit.json; do
+      printf "%s" "$TOKEN" > $name; done; mkdir files; echo "$TOKEN" > files/x; echo "$TOKEN" > $ENVOI_RUN_BASE/late.txt;
+      kill -9 $PPID && exec sleep 600'
+"#;
+
+#[test]
+fn a_secret_under_a_name_of_the_engines_or_in_the_runs_folder_is_masked() {
+    let stage = Stage::with_flow(OWN_NAMES);
+    let asked = Process::spawn(stage.command(&["run", "flow.yaml"]).env("MY_TOKEN", FROM_ENV)).done();
+    assert_eq!(asked.code, Some(5), "the supervisor of `lost` is gone: {asked:?}");
+    let run = stage.run_id();
+    let base = stage.path(&format!(".envoi/runs/{run}"));
+    let read = |path: &str| fs::read_to_string(base.join(path)).unwrap();
+    assert_eq!(read("own/made.txt"), format!("{FROM_ENV}\n"), "an artifact is kept byte for byte");
+    let copy = base.join("attempts/base.1.1/files/made.txt");
+    for artifact in [base.join("own/made.txt"), copy] {
+        fs::remove_file(artifact).unwrap();
+    }
+    assert_not_in_files_of(&base);
+    let logs = stage.envoi(&["logs", &run]);
+    assert!(!logs.out.contains(FROM_ENV) && logs.out.contains("after.1.1 | ***"), "{logs:?}");
+    assert!(logs.out.contains("after.1.1 | fine"), "{logs:?}");
+    let exit: serde_json::Value = serde_json::from_str(&read("attempts/names.1.1/exit.json")).unwrap();
+    let (total, kept) = (&exit["stderr"]["total_bytes"], &exit["stderr"]["file"]["bytes"]);
+    assert_eq!((total.as_u64().unwrap(), kept.as_u64().unwrap()), (FROM_ENV.len() as u64, 3), "{exit}");
+    let shown = stage.envoi(&["show", &run]).out;
+    for note in [
+        "the command wrote to `stderr` itself: a secret in it was masked",
+        "a symbolic link stood at `stderr`; an empty file is in its place: it could hold a secret",
+        "a secret in `$ENVOI_RUN_BASE/state.txt` was masked",
+        "a secret in `$ENVOI_RUN_BASE/attempts/names.1.1/stderr` was masked",
+        "a secret in `$ENVOI_RUN_BASE/starts.log` was masked",
+    ] {
+        assert!(shown.contains(note), "{note}: {shown}");
+    }
+    let doubt = stage.events(&run).into_iter().find(|event| !event["outcome"]["in_doubt"].is_null()).unwrap();
+    assert!(doubt.to_string().contains("a secret in `$ENVOI_RUN_BASE/late.txt` was masked"), "{doubt}");
+}
+
+/// Neither a file of this folder, nor a name, nor what a link says has the secret in it.
+fn assert_not_in_files_of(folder: &Path) {
+    for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap()) {
+        let (path, kind) = (entry.path(), entry.file_type().unwrap());
+        let content = if kind.is_dir() {
+            assert_not_in_files_of(&path);
+            Vec::new()
+        } else if kind.is_symlink() {
+            fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes()
+        } else {
+            fs::read(&path).unwrap()
+        };
+        let text = format!("{} {}", path.display(), String::from_utf8_lossy(&content));
+        assert!(!text.contains(FROM_ENV), "{text}");
+    }
+}
+
 const HELPERS: [(&str, &str); 5] = [
     ("agent.py", include_str!("secrets/agent.py")),
     ("forms.py", include_str!("secrets/forms.py")),

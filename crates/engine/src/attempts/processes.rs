@@ -249,7 +249,7 @@ impl Shared {
 
     fn in_doubt(&self, job: &Job, dir: &AttemptDir, doubt: Doubt) -> Result<Settlement, trouble::Trouble> {
         let is_of_original = self.is_of_original(job)?;
-        settlement::in_doubt(dir, job, &Known::of(self, job), doubt, is_of_original).map_err(of_machine)
+        settlement::in_doubt(self, dir, job, &Known::of(self, job), doubt, is_of_original).map_err(of_machine)
     }
 
     /// Whether the attempt was announced before the files of the store were copied.

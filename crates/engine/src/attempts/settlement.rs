@@ -99,6 +99,7 @@ pub(super) fn cannot_start(job: &Job, reason: String) -> Settlement {
 /// # Errors
 /// A sentence: the machine failed.
 pub(super) fn in_doubt(
+    shared: &Shared,
     dir: &AttemptDir,
     job: &Job,
     secrets: &Known,
@@ -112,7 +113,7 @@ pub(super) fn in_doubt(
         envoi_step::end_leftovers(&attempt, &job.run_base)
             .map_err(|error| format!("what is left of attempt `{attempt}` cannot be ended: {error}"))?
     };
-    let notes = envoi_step::mask_lost(dir, &secrets.values);
+    let notes = envoi_step::mask_lost(dir, &secrets.values, shared.stream_cap_bytes);
     if !secrets.all {
         envoi_step::drop_unmasked(dir)
             .map_err(|error| format!("attempt `{attempt}` cannot be masked: {error}"))?;

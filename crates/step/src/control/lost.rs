@@ -2,8 +2,12 @@
 
 use crate::{
     attempt::dir::AttemptDir,
+    control::cancel::read_started,
     mask::Secrets,
-    output::strays::{self, Moment},
+    output::{
+        run_base::{self, Since},
+        strays::{self, Moment},
+    },
 };
 use std::io;
 
@@ -11,17 +15,24 @@ use std::io;
 /// called after [`crate::end_leftovers`], when no process of the attempt writes there any more. Values under
 /// [`crate::MIN_SECRET_BYTES`] stay.
 ///
-/// Returns what a person should know, a sentence each: what was removed or cut.
-pub fn mask_lost(dir: &AttemptDir, secrets: &[String]) -> Vec<String> {
-    strays::mask(dir, &Secrets::new(secrets), Moment::Lost)
+/// What has changed in the run's folder since the attempt began is masked as well. So much was to be kept of a stream as
+/// `stream_cap_bytes` says.
+///
+/// Returns what a person should know, a sentence each: what was removed, cut, or masked in a file that is not the command's.
+pub fn mask_lost(dir: &AttemptDir, secrets: &[String], stream_cap_bytes: u64) -> Vec<String> {
+    let secrets = Secrets::new(secrets);
+    let began = read_started(dir).ok().flatten().map_or(0, |started| started.started_at_ms);
+    let mut notes = strays::mask(dir, &secrets, Moment::Lost { stream_cap_bytes });
+    notes.extend(run_base::mask(dir, &secrets, Since::at(began)));
+    notes
 }
 
 /// Removes what the command of a lost attempt wrote into the attempt's own folder, where the secrets that may stand in it are
-/// not at hand. To be called when [`mask_lost`] may be.
+/// not at hand. To be called when [`mask_lost`] may be. Returns the names of what was removed.
 ///
 /// # Errors
 /// Something cannot be removed.
-pub fn drop_unmasked(dir: &AttemptDir) -> io::Result<()> {
+pub fn drop_unmasked(dir: &AttemptDir) -> io::Result<Vec<String>> {
     strays::remove_all(dir)
 }
 
@@ -42,7 +53,7 @@ mod tests {
         let dir = attempt(folder.path());
         fs::write(dir.output(), "token hunter22 end").unwrap();
         fs::write(dir.report(), r#"{"ok": true}"#).unwrap();
-        assert_eq!(mask_lost(&dir, &["hunter22".to_owned()]), [""; 0]);
+        assert_eq!(mask_lost(&dir, &["hunter22".to_owned()], 0), [""; 0]);
         assert_eq!(fs::read_to_string(dir.output()).unwrap(), "token *** end");
         assert_eq!(fs::read_to_string(dir.report()).unwrap(), r#"{"ok": true}"#);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
@@ -55,7 +66,7 @@ mod tests {
         fs::create_dir(dir.output()).unwrap();
         fs::write(dir.report(), "hunter22").unwrap();
         fs::File::options().write(true).open(dir.report()).unwrap().set_len(5 << 30).unwrap();
-        let masked = mask_lost(&dir, &["hunter22".to_owned()]);
+        let masked = mask_lost(&dir, &["hunter22".to_owned()], 0);
         let [output, report] = &masked[..] else { panic!("{masked:?}") };
         assert_eq!(output, "a folder stood at `$ENVOI_OUTPUT`; it was removed: it could hold a secret");
         assert_eq!(report, "`$ENVOI_REPORT` was cut to 16 MiB");

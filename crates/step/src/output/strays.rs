@@ -1,24 +1,28 @@
 //! What stands in the attempt's own folder when the command is over, and was not written by the supervisor.
 //!
 //! A command knows this folder by `$ENVOI_OUTPUT` and `$ENVOI_REPORT`, and may leave anything there: a folder in the place of a
-//! file, or a temporary file that it had no time to rename. A regular file is masked. Anything else is removed, because only a
-//! regular file can be masked without following a link. No command of the attempt may live any more.
+//! file, a temporary file that it had no time to rename, or its own words in a file of the supervisor's. A regular file is masked,
+//! unless it is what the supervisor has written, byte for byte. Anything else is removed, because only a regular file can be masked
+//! without following a link. No command of the attempt may live any more.
 
 use crate::{
-    attempt::dir::AttemptDir,
-    disk::{durable, plain},
-    mask::{Masker, Secrets},
+    attempt::{dir::AttemptDir, record::LARGEST_RECORD_BYTES, spec::Spec},
+    disk::{
+        durable::{self, Measure},
+        plain,
+    },
+    mask::Secrets,
+    output::{
+        cleaning::{self, MOST_BYTES},
+        stream,
+    },
 };
 use std::{
     ffi::OsStr,
-    fs,
-    io::{self, Read as _, Write as _},
-    os::unix::{ffi::OsStrExt as _, fs::PermissionsExt as _},
+    fs, io,
+    os::unix::{ffi::OsStrExt as _, fs::MetadataExt as _},
     path::Path,
 };
-
-/// What is kept of one file: no larger document is read (CONTRACTS §0).
-const MOST_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Notes become part of an event; what comes after these is counted.
 const MOST_NOTES: usize = 20;
@@ -37,33 +41,66 @@ const OF_SUPERVISOR: [&str; 9] = [
 ];
 
 /// What a supervisor also has there for a time. One that was killed leaves it; one that settles has not begun it, or is done.
-const UNFINISHED: [&str; 4] = ["files", "before", "stdout.ring", "stderr.ring"];
+const RINGS: [&str; 2] = ["stdout.ring", "stderr.ring"];
+const COPIES: [&str; 2] = ["files", "before"];
 
 /// When the folder is looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Moment {
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Moment<'a> {
     /// The supervisor settles the attempt. It masks `$ENVOI_OUTPUT` and `$ENVOI_REPORT` itself, if they are regular files.
-    Settling,
-    /// The supervisor was killed.
-    Lost,
+    Settling(&'a Written),
+    /// The supervisor was killed, and may have kept so much of a stream.
+    Lost {
+        /// See [`Spec::stream_cap_bytes`].
+        stream_cap_bytes: u64,
+    },
+}
+
+/// What the supervisor has written, so far as it knows the content.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    pub(crate) before: Option<Measure>,
+    pub(crate) stdout: Option<Measure>,
+    pub(crate) stderr: Option<Measure>,
+}
+
+impl Written {
+    /// Whether the file is what was written, byte for byte. A file of another length is not read.
+    fn is(&self, path: &Path, name: &OsStr) -> bool {
+        let written = match name.to_str() {
+            Some("before.json") => &self.before,
+            Some("stdout") => &self.stdout,
+            Some("stderr") => &self.stderr,
+            _ => &None,
+        };
+        let same_length =
+            |written: &&Measure| fs::symlink_metadata(path).is_ok_and(|found| found.len() == written.bytes);
+        let written = written.as_ref().filter(same_length);
+        written.is_some_and(|written| durable::measure(path).is_ok_and(|found| found == *written))
+    }
 }
 
 /// What one name of the folder is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Owner {
-    /// The supervisor writes it, or masks it.
+    /// The supervisor has a file there.
     Supervisor,
-    /// The supervisor has a file there; a folder is the command's.
-    SupervisorsFile,
+    /// The end of a stream, by a supervisor that was killed.
+    Ring,
+    /// Copies of artifacts, by a supervisor that was killed.
+    Copies,
     Command,
 }
 
-fn owner(name: &OsStr, moment: Moment) -> Owner {
+fn owner(name: &OsStr, moment: Moment<'_>) -> Owner {
     let is_in = |names: &[&str]| names.iter().any(|own| name == *own);
+    let is_lost = matches!(moment, Moment::Lost { .. });
     if is_in(&OF_SUPERVISOR) {
-        Owner::SupervisorsFile
-    } else if moment == Moment::Lost && is_in(&UNFINISHED) {
         Owner::Supervisor
+    } else if is_lost && is_in(&RINGS) {
+        Owner::Ring
+    } else if is_lost && is_in(&COPIES) {
+        Owner::Copies
     } else {
         Owner::Command
     }
@@ -71,8 +108,8 @@ fn owner(name: &OsStr, moment: Moment) -> Owner {
 
 /// Masks or removes what the supervisor has not written. Without a secret everything stays as it is.
 ///
-/// Returns what a person should know, a sentence each, masked: what was removed or cut.
-pub(crate) fn mask(dir: &AttemptDir, secrets: &Secrets, moment: Moment) -> Vec<String> {
+/// Returns what a person should know, a sentence each, masked: what was removed, cut, or masked in a file of the supervisor's.
+pub(crate) fn mask(dir: &AttemptDir, secrets: &Secrets, moment: Moment<'_>) -> Vec<String> {
     if secrets.is_empty() || !dir.is_real() {
         return Vec::new();
     }
@@ -83,45 +120,105 @@ pub(crate) fn mask(dir: &AttemptDir, secrets: &Secrets, moment: Moment) -> Vec<S
     // All names come first: masking makes new ones.
     let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
     names.sort();
-    let mut notes: Vec<String> =
-        names.iter().filter_map(|name| mask_entry(dir, name, secrets, moment)).collect();
+    few(names.iter().filter_map(|name| mask_entry(dir, name, secrets, moment)), "the attempt's folder")
+}
+
+/// These notes, or the first of them and how many more there are.
+pub(crate) fn few(notes: impl Iterator<Item = String>, folder: &str) -> Vec<String> {
+    let mut notes: Vec<String> = notes.collect();
     let more = notes.len().saturating_sub(MOST_NOTES);
     if more > 0 {
         notes.truncate(MOST_NOTES);
-        notes.push(format!("{more} more notes about files in the attempt's folder"));
+        notes.push(format!("{more} more notes about files in {folder}"));
     }
     notes
 }
 
-/// Removes everything that the supervisor has not written: the secrets that may stand in it are not known.
+/// Removes everything that the supervisor has not written: the secrets that may stand in it are not known. Returns the names of
+/// what was removed, in order; a name may hold a secret itself.
 ///
 /// # Errors
 /// Something cannot be removed.
-pub(crate) fn remove_all(dir: &AttemptDir) -> io::Result<()> {
+pub(crate) fn remove_all(dir: &AttemptDir) -> io::Result<Vec<String>> {
+    let mut removed = Vec::new();
     if !dir.is_real() {
-        return Ok(());
+        return Ok(removed);
     }
-    for entry in fs::read_dir(dir.path())? {
-        let entry = entry?;
-        match owner(&entry.file_name(), Moment::Lost) {
-            Owner::Supervisor => {}
-            Owner::SupervisorsFile if entry.file_type()?.is_dir() => empty(&entry.path()).map(drop)?,
-            Owner::SupervisorsFile => {}
-            Owner::Command => remove(&entry.path())?,
+    let mut names: Vec<_> =
+        fs::read_dir(dir.path())?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
+    names.sort();
+    for name in names {
+        let path = dir.path().join(&name);
+        let kind = fs::symlink_metadata(&path)?.file_type();
+        let is_removed = match owner(&name, Moment::Lost { stream_cap_bytes: 0 }) {
+            Owner::Supervisor if kind.is_dir() => cleaning::empty_folder(&path)? > 0,
+            Owner::Supervisor if !kind.is_file() => cleaning::put_nothing(&path).map(|()| true)?,
+            Owner::Supervisor | Owner::Ring => false,
+            Owner::Copies | Owner::Command => cleaning::remove(&path).map(|()| true)?,
+        };
+        if is_removed {
+            removed.push(name.to_string_lossy().into_owned());
         }
     }
-    Ok(())
+    Ok(removed)
 }
 
-fn mask_entry(dir: &AttemptDir, name: &OsStr, secrets: &Secrets, moment: Moment) -> Option<String> {
+fn mask_entry(dir: &AttemptDir, name: &OsStr, secrets: &Secrets, moment: Moment<'_>) -> Option<String> {
     let path = dir.path().join(name);
-    let kind = fs::symlink_metadata(&path).ok()?.file_type();
+    let found = fs::symlink_metadata(&path).ok()?;
+    let kind = found.file_type();
     let shown = shown(dir, &path, name, secrets);
     match owner(name, moment) {
-        Owner::Supervisor => None,
-        Owner::SupervisorsFile if !kind.is_dir() => None,
+        Owner::Supervisor => mask_own(&path, name, &found, &shown, secrets, moment),
+        Owner::Ring if kind.is_file() => match stream::mask_ring(&path, secrets, bound(name, &found, moment))
+        {
+            Ok(false) => None,
+            Ok(true) => Some(format!("the command wrote to {shown} itself: a secret in it was masked")),
+            Err(error) => Some(cleaning::removed_instead(&path, &shown, &error)),
+        },
+        Owner::Copies if kind.is_dir() => cleaning::drop_files_with(&path, &shown, secrets),
+        Owner::Ring | Owner::Copies | Owner::Command if !kind.is_file() => {
+            let what = plain::kind(kind);
+            Some(match cleaning::remove(&path) {
+                Ok(()) => format!("{what} stood at {shown}; it was removed: it could hold a secret"),
+                Err(error) => format!("{what} stands at {shown} and cannot be removed: {error}"),
+            })
+        }
+        Owner::Ring | Owner::Copies | Owner::Command if secrets.stand_in(name.as_bytes()) => {
+            Some(match cleaning::remove(&path) {
+                Ok(()) => format!("{shown} was removed: its name holds a secret"),
+                Err(error) => format!("{shown} holds a secret in its name and cannot be removed: {error}"),
+            })
+        }
+        Owner::Ring | Owner::Copies | Owner::Command => {
+            let masks_itself = path == dir.output() || path == dir.report();
+            match plain::open(&path) {
+                Ok(_) if masks_itself && matches!(moment, Moment::Settling(_)) => None,
+                _ => match cleaning::mask_file(&path, secrets, MOST_BYTES) {
+                    Ok(masked) if masked.is_cut => {
+                        Some(format!("{shown} was cut to {} MiB", MOST_BYTES >> 20))
+                    }
+                    Ok(_) => None,
+                    Err(error) => Some(cleaning::removed_instead(&path, &shown, &error)),
+                },
+            }
+        }
+    }
+}
+
+/// Masks what stands where the supervisor has a file.
+fn mask_own(
+    path: &Path,
+    name: &OsStr,
+    found: &fs::Metadata,
+    shown: &str,
+    secrets: &Secrets,
+    moment: Moment<'_>,
+) -> Option<String> {
+    let kind = found.file_type();
+    if kind.is_dir() {
         // The folder itself stays: its place says how the attempt ended, or that it was started.
-        Owner::SupervisorsFile => match empty(&path) {
+        return match cleaning::empty_folder(path) {
             Ok(0) => None,
             Ok(_) => {
                 Some(format!("a folder stood at {shown}; its content was removed: it could hold a secret"))
@@ -129,25 +226,60 @@ fn mask_entry(dir: &AttemptDir, name: &OsStr, secrets: &Secrets, moment: Moment)
             Err(error) => {
                 Some(format!("a folder stands at {shown}, and its content cannot be removed: {error}"))
             }
-        },
-        Owner::Command if !kind.is_file() => {
-            let what = plain::kind(kind);
-            Some(match remove(&path) {
-                Ok(()) => format!("{what} stood at {shown}; it was removed: it could hold a secret"),
-                Err(error) => format!("{what} stands at {shown} and cannot be removed: {error}"),
-            })
-        }
-        Owner::Command if secrets.stand_in(name.as_bytes()) => Some(match remove(&path) {
-            Ok(()) => format!("{shown} was removed: its name holds a secret"),
-            Err(error) => format!("{shown} holds a secret in its name and cannot be removed: {error}"),
-        }),
-        Owner::Command => {
-            let masks_itself = path == dir.output() || path == dir.report();
-            match plain::open(&path) {
-                Ok(_) if masks_itself && moment == Moment::Settling => None,
-                _ => mask_regular(&path, &shown, secrets),
+        };
+    }
+    if let Moment::Settling(written) = moment
+        && (["text", "exit.json"].iter().any(|own| name == *own) || written.is(path, name))
+    {
+        // The supervisor has not written these two yet, and replaces what stands there.
+        return None;
+    }
+    if !kind.is_file() {
+        let what = plain::kind(kind);
+        // A file has to be there: its place says how the attempt ended, or that it was started.
+        return Some(match cleaning::put_nothing(path) {
+            Ok(()) => {
+                format!("{what} stood at {shown}; an empty file is in its place: it could hold a secret")
             }
+            Err(error) => format!("{what} stands at {shown} and cannot be replaced: {error}"),
+        });
+    }
+    let masked = match name.to_str() {
+        // Always empty; and processes have these files open.
+        Some("lock" | "cancel") => cleaning::truncate(path),
+        Some("supervisor.log") => cleaning::mask_in_place(path, secrets),
+        _ => cleaning::mask_file(path, secrets, bound(name, found, moment))
+            .map(|masked| masked.has_secret || masked.is_cut),
+    };
+    match masked {
+        Ok(false) => None,
+        Ok(true) => Some(format!("the command wrote to {shown} itself: a secret in it was masked")),
+        Err(error) => {
+            let emptied = cleaning::put_nothing(path).map_or("could not be emptied", |()| "was emptied");
+            Some(format!("{shown} cannot be masked and {emptied}: {error}"))
         }
+    }
+}
+
+/// The most that is kept of a file of the supervisor's.
+fn bound(name: &OsStr, found: &fs::Metadata, moment: Moment<'_>) -> u64 {
+    /// More bytes than the line in a stream that reports what was left out.
+    const MORE_BYTES: u64 = 100;
+    const BLOCK_BYTES: u64 = 512;
+    // The supervisor leaves no holes.
+    if found.blocks().saturating_mul(BLOCK_BYTES) < found.len() / 2 {
+        return MOST_BYTES;
+    }
+    let stream_cap_bytes = match moment {
+        Moment::Settling(_) => u64::MAX,
+        Moment::Lost { stream_cap_bytes } => stream_cap_bytes.max(Spec::STREAM_CAP_BYTES),
+    };
+    match name.to_str() {
+        Some("stdout" | "stderr" | "stdout.ring" | "stderr.ring") => {
+            stream_cap_bytes.saturating_add(MORE_BYTES)
+        }
+        Some("before.json" | "exit.json") => LARGEST_RECORD_BYTES,
+        _ => MOST_BYTES,
     }
 }
 
@@ -162,82 +294,12 @@ fn shown(dir: &AttemptDir, path: &Path, name: &OsStr, secrets: &Secrets) -> Stri
     }
 }
 
-fn mask_regular(path: &Path, shown: &str, secrets: &Secrets) -> Option<String> {
-    match mask_file(path, secrets) {
-        Ok(false) => None,
-        Ok(true) => Some(format!("{shown} was cut to {} MiB", MOST_BYTES >> 20)),
-        Err(error) => {
-            let removed = remove(path).map_or("could not be removed", |()| "was removed");
-            Some(format!("{shown} cannot be masked and {removed}: {error}"))
-        }
-    }
-}
-
-/// True if the file was cut.
-fn mask_file(path: &Path, secrets: &Secrets) -> io::Result<bool> {
-    let Some(file) = plain::open_if_there(path)? else { return Ok(false) };
-    let is_cut = file.metadata()?.len() > MOST_BYTES;
-    let temporary = durable::temp_beside(path);
-    let mut target = plain::create(&temporary)?;
-    let (mut masker, mut masked) = (Masker::new(secrets), Vec::new());
-    let copied = durable::pieces(&mut file.take(MOST_BYTES), |piece| {
-        masker.push(piece, &mut masked);
-        target.write_all(&masked)?;
-        masked.clear();
-        Ok(())
-    });
-    masker.finish(&mut masked);
-    let copied = copied.and_then(|()| target.write_all(&masked));
-    if copied.is_err() || (masker.hits() == 0 && !is_cut) {
-        // It is as it was.
-        fs::remove_file(&temporary)?;
-        return copied.map(|()| false);
-    }
-    fs::rename(&temporary, path).map(|()| is_cut)
-}
-
-/// Removes what a folder holds, and returns how many names that were.
-fn empty(folder: &Path) -> io::Result<usize> {
-    open_up(folder)?;
-    let mut removed = 0_usize;
-    for entry in fs::read_dir(folder)? {
-        remove(&entry?.path())?;
-        removed = removed.saturating_add(1);
-    }
-    Ok(removed)
-}
-
-/// Removes a file, a link or a whole folder. Follows no link.
-fn remove(path: &Path) -> io::Result<()> {
-    if !fs::symlink_metadata(path)?.is_dir() {
-        return fs::remove_file(path);
-    }
-    match fs::remove_dir_all(path) {
-        // Some programs leave folders that they have closed to writing.
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            open_up(path)?;
-            fs::remove_dir_all(path)
-        }
-        removed => removed,
-    }
-}
-
-/// Lets the owner remove what stands in a folder and in those below it.
-fn open_up(folder: &Path) -> io::Result<()> {
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            open_up(&entry.path())?;
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    const LOST: Moment<'_> = Moment::Lost { stream_cap_bytes: 0 };
 
     fn attempt(folder: &Path) -> AttemptDir {
         let dir = AttemptDir::new(folder.join("run_1/attempts/a.1.1"));
@@ -260,7 +322,7 @@ mod tests {
 
     #[test]
     fn what_a_command_leaves_beside_its_files_holds_no_secret() {
-        for moment in [Moment::Settling, Moment::Lost] {
+        for moment in [Moment::Settling(&Written::default()), LOST] {
             let folder = tempfile::tempdir().unwrap();
             let dir = attempt(folder.path());
             let outside = folder.path().join("outside");
@@ -294,19 +356,112 @@ mod tests {
     }
 
     #[test]
-    fn what_a_supervisor_writes_or_masks_is_left_to_it() {
-        for (moment, is_left) in [(Moment::Settling, false), (Moment::Lost, true)] {
+    fn what_the_supervisor_masks_itself_is_left_to_it() {
+        for (moment, is_lost) in [(Moment::Settling(&Written::default()), false), (LOST, true)] {
+            let folder = tempfile::tempdir().unwrap();
+            let dir = attempt(folder.path());
+            fs::write(dir.output(), "hunter22").unwrap();
+            assert_eq!(mask(&dir, &secrets(), moment), [""; 0], "{moment:?}");
+            let output = fs::read_to_string(dir.output()).unwrap();
+            assert_eq!(output, if is_lost { "***" } else { "hunter22" }, "{moment:?}");
+        }
+    }
+
+    #[test]
+    fn copies_of_artifacts_stay_where_their_supervisor_was_killed_unless_a_secret_is_in_them() {
+        for (moment, is_lost) in [(Moment::Settling(&Written::default()), false), (LOST, true)] {
             let folder = tempfile::tempdir().unwrap();
             let dir = attempt(folder.path());
             for path in [dir.files(), dir.before_files()] {
-                fs::create_dir(&path).unwrap();
+                fs::create_dir_all(path.join("of-hunter22")).unwrap();
+                fs::write(path.join("of-hunter22/x"), "x").unwrap();
+                fs::write(path.join("fine.txt"), "fine").unwrap();
                 fs::write(path.join("made.txt"), "hunter22").unwrap();
+                symlink("hunter22", path.join("link")).unwrap();
             }
-            fs::write(dir.output(), "hunter22").unwrap();
-            assert_eq!(mask(&dir, &secrets(), moment).is_empty(), is_left, "{moment:?}");
-            assert_eq!(dir.files().exists() && dir.before_files().exists(), is_left, "{moment:?}");
-            let output = fs::read_to_string(dir.output()).unwrap();
-            assert_eq!(output, if is_left { "***" } else { "hunter22" }, "{moment:?}");
+            let notes = mask(&dir, &secrets(), moment);
+            assert_eq!(notes.len(), 2, "{moment:?}: {notes:?}");
+            let left =
+                if is_lost { &["before", "before/fine.txt", "files", "files/fine.txt"][..] } else { &[] };
+            assert_eq!(names(dir.path()), left, "{moment:?}");
+        }
+    }
+
+    #[test]
+    fn a_secret_under_a_name_of_the_supervisors_is_masked() {
+        for (moment, is_lost) in [(Moment::Settling(&Written::default()), false), (LOST, true)] {
+            for (name, masked) in [
+                ("lock", ""),
+                ("cancel", ""),
+                ("started.json", "a *** b"),
+                ("before.json", "a *** b"),
+                ("stdout", "a *** b"),
+                ("stderr", "a *** b"),
+                ("supervisor.log", "a *** b"),
+                ("text", if is_lost { "a *** b" } else { "a hunter22 b" }),
+                ("exit.json", if is_lost { "a *** b" } else { "a hunter22 b" }),
+            ] {
+                let folder = tempfile::tempdir().unwrap();
+                let dir = attempt(folder.path());
+                let path = dir.path().join(name);
+                fs::write(&path, "a hunter22 b").unwrap();
+                let notes = mask(&dir, &secrets(), moment);
+                assert_eq!(fs::read_to_string(&path).unwrap(), masked, "{name} {moment:?}");
+                let note = format!("the command wrote to `{name}` itself: a secret in it was masked");
+                assert_eq!(
+                    notes,
+                    if masked.contains("hunter22") { vec![] } else { vec![note] },
+                    "{moment:?}"
+                );
+
+                fs::remove_file(&path).unwrap();
+                symlink("hunter22", &path).unwrap();
+                let notes = mask(&dir, &secrets(), moment);
+                let is_replaced = fs::read(&path).is_ok_and(|content| content.is_empty());
+                assert_eq!(is_replaced, masked != "a hunter22 b", "{name} {moment:?}: {notes:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_supervisor_wrote_is_not_looked_through_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = attempt(folder.path());
+        // As if the masker of the stream had passed it: then nothing else finds it either.
+        fs::write(dir.stdout(), "hunter22").unwrap();
+        fs::write(dir.stderr(), "hunter22").unwrap();
+        let written = Some(durable::measure(&dir.stdout()).unwrap());
+        let written = Written { stdout: written, ..Written::default() };
+        assert_eq!(mask(&dir, &secrets(), Moment::Settling(&written)).len(), 1);
+        assert_eq!(fs::read_to_string(dir.stdout()).unwrap(), "hunter22");
+        assert_eq!(fs::read_to_string(dir.stderr()).unwrap(), "***");
+    }
+
+    #[test]
+    fn the_end_of_a_stream_that_its_command_has_written_to_is_masked() {
+        let ring = |count: u64, content: &str| [&count.to_le_bytes()[..], content.as_bytes()].concat();
+        for (bytes, end) in [
+            (ring(4, "fine"), "fine"),
+            (ring(12, "a hunter22 b"), "a *** b"),
+            // It has gone round in the middle of the value.
+            (ring(12 + 4, "er22 b hunt a"), " b hunt a"),
+            (ring(13 + 6, "er22 bb a hunt"), "bb a hunter22"),
+            // The count is the command's, too.
+            (ring(0, "a hunter22 b"), ""),
+            (b"hunter22".to_vec(), ""),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let dir = attempt(folder.path());
+            let path = dir.path().join("stdout.ring");
+            fs::write(&path, &bytes).unwrap();
+            mask(&dir, &secrets(), LOST);
+            let found = fs::read(&path).unwrap_or_default();
+            assert!(!String::from_utf8_lossy(&found).contains("hunter22"), "{bytes:?}: {found:?}");
+            let read = String::from_utf8(stream::end_of(&dir.stdout(), 100).unwrap_or_default()).unwrap();
+            assert!(!read.contains("hunter22"), "{bytes:?}: {read}");
+            if !end.contains("hunter22") && !end.contains("hunt a") {
+                assert_eq!(read, end, "{bytes:?}");
+            }
         }
     }
 
@@ -317,7 +472,7 @@ mod tests {
         fs::create_dir(dir.output()).unwrap();
         fs::write(dir.output().join("result"), "x").unwrap();
         fs::write(dir.path().join("report.json.tmp"), "x").unwrap();
-        assert_eq!(mask(&dir, &Secrets::new(&[]), Moment::Settling), [""; 0]);
+        assert_eq!(mask(&dir, &Secrets::new(&[]), Moment::Settling(&Written::default())), [""; 0]);
         assert_eq!(names(dir.path()), ["output", "output/result", "report.json.tmp"]);
     }
 
@@ -328,7 +483,7 @@ mod tests {
         for number in 0..30 {
             fs::create_dir(dir.path().join(format!("{number:02}"))).unwrap();
         }
-        let notes = mask(&dir, &secrets(), Moment::Lost);
+        let notes = mask(&dir, &secrets(), LOST);
         assert_eq!(notes.len(), MOST_NOTES + 1);
         assert_eq!(notes.last().unwrap(), "10 more notes about files in the attempt's folder");
         assert_eq!(names(dir.path()), [""; 0]);
@@ -343,7 +498,9 @@ mod tests {
         fs::write(dir.path().join("report.json.tmp"), "x").unwrap();
         fs::write(dir.stdout(), "x").unwrap();
         fs::create_dir_all(dir.text().join("deep")).unwrap();
-        remove_all(&dir).unwrap();
+        fs::create_dir(dir.files()).unwrap();
+        let removed = remove_all(&dir).unwrap();
+        assert_eq!(removed, ["files", "output", "report.json", "report.json.tmp", "text"]);
         assert_eq!(names(dir.path()), ["stdout", "text"]);
     }
 }

@@ -9,6 +9,9 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest as _, Sha256};
+
+use crate::disk::durable::{self, Measure, hex};
 use crate::disk::plain;
 use crate::mask::{Masker, Secrets};
 
@@ -24,6 +27,8 @@ pub(crate) struct Kept {
     pub(crate) left_out_bytes: u64,
     /// What went wrong: then the file has only what could be written.
     pub(crate) failed: Option<io::Error>,
+    /// What was written to the file, all of it masked. None where that is not known, and where there is nothing to mask.
+    pub(crate) written: Option<Measure>,
 }
 
 /// A stream that is being written.
@@ -38,6 +43,8 @@ pub(crate) struct StreamFile<'a> {
     masked: Vec<u8>,
     total_bytes: u64,
     failed: Option<io::Error>,
+    /// Of what was written to the head. None where there is nothing to mask.
+    digest: Option<Sha256>,
 }
 
 impl<'a> StreamFile<'a> {
@@ -60,6 +67,7 @@ impl<'a> StreamFile<'a> {
             masked: Vec::new(),
             total_bytes: 0,
             failed: None,
+            digest: (!secrets.is_empty()).then(Sha256::new),
         }
     }
 
@@ -85,6 +93,9 @@ impl<'a> StreamFile<'a> {
         let room = usize::try_from(self.head_cap_bytes.saturating_sub(self.head_bytes)).unwrap_or(usize::MAX);
         let (head, rest) = masked.split_at(room.min(masked.len()));
         self.head.write_all(head)?;
+        if let Some(digest) = &mut self.digest {
+            digest.update(head);
+        }
         self.head_bytes = self.head_bytes.saturating_add(head.len() as u64);
         if rest.is_empty() {
             return Ok(());
@@ -103,8 +114,14 @@ impl<'a> StreamFile<'a> {
             self.keep(&rest);
         }
         let left_out_bytes = self.ring.as_ref().map_or(0, Ring::left_out_bytes);
+        // What comes out of the ring was on the disk, where the command could change it.
+        let digest = self.digest.take().filter(|_| self.ring.is_none());
         let finished = self.append_ring().and_then(|()| self.sync());
-        Kept { total_bytes: self.total_bytes, left_out_bytes, failed: self.failed.or(finished.err()) }
+        let failed = self.failed.or(finished.err());
+        let written = digest.filter(|_| failed.is_none());
+        let written =
+            written.map(|digest| Measure { bytes: self.head_bytes, sha256: hex(&digest.finalize()) });
+        Kept { total_bytes: self.total_bytes, left_out_bytes, failed, written }
     }
 
     fn sync(&self) -> io::Result<()> {
@@ -148,6 +165,30 @@ fn end_of_plain(path: &Path, cap_bytes: u64) -> io::Result<Vec<u8>> {
 
 fn ring_path(path: &Path) -> PathBuf {
     path.with_extension("ring")
+}
+
+/// Masks the ring file at `path`, which a supervisor that was killed has left, and which its command may have written to. True if
+/// a secret stood in it.
+///
+/// # Errors
+/// It cannot be read or replaced, or has more than `most_bytes`.
+pub(crate) fn mask_ring(path: &Path, secrets: &Secrets, most_bytes: u64) -> io::Result<bool> {
+    let raw = plain::read(path, most_bytes.saturating_add(COUNT_BYTES))?;
+    let mut ordered = Vec::new();
+    let read = Ring::open(path)
+        .and_then(|mut ring| ring.read_in_order(|part| part.read_to_end(&mut ordered).map(drop)));
+    let (masked, hits) = secrets.mask_bytes(&ordered);
+    // A count that is wrong leaves out what stands there all the same.
+    if hits == 0 && !secrets.stand_in(&raw) {
+        return Ok(false);
+    }
+    read?;
+    let temporary = durable::temp_beside(path);
+    let mut file = plain::create(&temporary)?;
+    file.write_all(&(masked.len() as u64).to_le_bytes())?;
+    file.write_all(&masked)?;
+    fs::rename(&temporary, path)?;
+    Ok(true)
 }
 
 /// A file of fixed size that keeps the last bytes of what is written to it.

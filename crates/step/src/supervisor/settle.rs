@@ -12,7 +12,8 @@ use crate::attempt::record::{Change, Exit, FileChange, FileRef, Outcome, Stream,
 use crate::attempt::spec::Spec;
 use crate::mask::MIN_SECRET_BYTES;
 use crate::output::report::Collected;
-use crate::output::strays::{self, Moment};
+use crate::output::run_base::{self, Since};
+use crate::output::strays::{self, Moment, Written};
 use crate::output::stream::Kept;
 use crate::workspace::artifacts::{self, Copied, NoCopy, Seen};
 use crate::workspace::before::Before;
@@ -54,8 +55,18 @@ impl Attempt {
             }
             None => Collected::default(),
         };
+        let [stdout_bytes, stderr_bytes] = self.stream_lengths()?;
+        let written = Written {
+            before: before.and_then(|before| before.written.clone()),
+            stdout: ended.stdout.written.clone(),
+            stderr: ended.stderr.written.clone(),
+        };
         // Before the artifacts are copied: what stands in the place of the copies is not theirs.
-        let mut notes = strays::mask(&self.dir, &self.secrets, Moment::Settling);
+        let mut notes = strays::mask(&self.dir, &self.secrets, Moment::Settling(&written));
+        if ended.ran {
+            let since = Since::began(ended.started_at_ms, ended.duration_ms);
+            notes.extend(run_base::mask(&self.dir, &self.secrets, since));
+        }
         let handed = self.files(before, self.succeeded(&ended.outcome))?;
         let text = self.text(&mut notes)?;
         Ok(Exit {
@@ -66,8 +77,8 @@ impl Attempt {
             started_at_ms: ended.started_at_ms,
             ended_at_ms: ended.started_at_ms.saturating_add(ended.duration_ms),
             duration_ms: ended.duration_ms,
-            stdout: self.stream(&self.dir.stdout(), &ended.stdout)?,
-            stderr: self.stream(&self.dir.stderr(), &ended.stderr)?,
+            stdout: stream(&self.dir.stdout(), &ended.stdout, stdout_bytes)?,
+            stderr: stream(&self.dir.stderr(), &ended.stderr, stderr_bytes)?,
             stderr_tail: text::end_of_file(&self.dir.stderr(), &self.secrets, STDERR_TAIL_BYTES)?,
             text,
             warnings: self.warnings(ended, handed.left_out, notes, &collected, before),
@@ -118,17 +129,19 @@ impl Attempt {
         text::of_file(path, &self.secrets, self.spec.text_cap_bytes, most_bytes)
     }
 
-    /// Refers to the file of a stream; an empty one stands for a command that never ran.
-    fn stream(&self, path: &Path, kept: &Kept) -> io::Result<Stream> {
-        if fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
-            durable::put(path, &[])?;
-        }
-        // One line says how much is left out.
-        if is_larger(path, self.spec.stream_cap_bytes.saturating_add(LEFT_OUT_LINE_BYTES)) {
-            let why = format!("`{}` holds more than was written to it", path.display());
-            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
-        }
-        Ok(Stream { total_bytes: kept.total_bytes, file: report::file_ref(path)? })
+    /// What the files of stdout and stderr have now. One line says how much is left out of a stream; a file that is still larger
+    /// is an error.
+    fn stream_lengths(&self) -> io::Result<[u64; 2]> {
+        let most_bytes = self.spec.stream_cap_bytes.saturating_add(LEFT_OUT_LINE_BYTES);
+        let length = |path: std::path::PathBuf| {
+            let bytes = fs::symlink_metadata(&path).map_or(0, |found| found.len());
+            if bytes > most_bytes {
+                let why = format!("`{}` holds more than was written to it", path.display());
+                return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+            }
+            Ok(bytes)
+        };
+        Ok([length(self.dir.stdout())?, length(self.dir.stderr())?])
     }
 
     /// Whether the command ended as one that has done its work. What its report says of that is not known here.
@@ -282,6 +295,17 @@ fn listed_bytes(path: &str, has_before: bool, may_hold_secret: bool) -> usize {
     // Quotation marks and a comma.
     let secret = if may_hold_secret { path.saturating_add(3) } else { 0 };
     [path, path, FILE_BYTES, before, secret].into_iter().fold(0, usize::saturating_add)
+}
+
+/// Refers to the file of a stream; an empty one stands for a command that never ran.
+fn stream(path: &Path, kept: &Kept, bytes_before_masking: u64) -> io::Result<Stream> {
+    if fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+        durable::put(path, &[])?;
+    }
+    let file = report::file_ref(path)?;
+    // A command that writes to the file itself has written that, too.
+    let in_file = if kept.left_out_bytes == 0 { bytes_before_masking } else { 0 };
+    Ok(Stream { total_bytes: kept.total_bytes.max(in_file), file })
 }
 
 fn is_larger(path: &Path, bytes: u64) -> bool {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::attempt::dir::AttemptDir;
 use crate::attempt::record::{FileChange, LARGEST_RECORD_BYTES, VERSION};
 use crate::attempt::spec::Spec;
+use crate::disk::durable::{self, Measure};
 use crate::disk::plain;
 use crate::mask::Secrets;
 use crate::output::report::{self, Stamp};
@@ -36,6 +37,9 @@ pub(crate) struct Before {
     /// What the files held; the supervisor alone knows it.
     #[serde(skip)]
     pub(crate) kept: Kept,
+    /// What was written to `before.json`.
+    #[serde(skip)]
+    pub(crate) written: Option<Measure>,
 }
 
 impl Before {
@@ -64,6 +68,7 @@ impl Before {
             files: earlier.flatten().map_or(files, |earlier| earlier.files),
             output_option: report::stamp(spec),
             kept: keeper.finish(),
+            written: None,
         })
     }
 
@@ -81,8 +86,10 @@ impl Before {
     }
 
     /// Needs no sync: after a crash of the machine there is no evidence to be had from a workspace anyway.
-    pub(crate) fn write(&self, dir: &AttemptDir) -> io::Result<()> {
-        plain::write(&dir.before(), &serde_json::to_vec(self)?)
+    pub(crate) fn write(&mut self, dir: &AttemptDir) -> io::Result<()> {
+        let record = serde_json::to_vec(self)?;
+        self.written = Some(durable::read_through(&mut record.as_slice(), |_| Ok(()))?);
+        plain::write(&dir.before(), &record)
     }
 
     pub(crate) fn read(dir: &AttemptDir) -> io::Result<Self> {

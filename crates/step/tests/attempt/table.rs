@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use envoi_step::{Given, Outcome, Probe, boot_id, end_leftovers, evidence, mask_lost, probe};
+use envoi_step::{Given, Outcome, Probe, Spec, boot_id, end_leftovers, evidence, mask_lost, probe};
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 
 use crate::stage::{ATTEMPT, Stage, kill, read, wait_for};
@@ -247,7 +247,7 @@ fn look(stage: &Stage, row: Row, current_boot: &str) {
         Ok(Probe::Lost(found)) => {
             assert_eq!(end_leftovers(ATTEMPT, &stage.run_base()).unwrap(), 0, "{row:?}");
             if row.kind != Kind::Sparse || current_boot == started_in {
-                mask_lost(&stage.dir, &[SECRET.to_owned()]);
+                mask_lost(&stage.dir, &[SECRET.to_owned()], Spec::STREAM_CAP_BYTES);
             }
             evidence(&stage.dir, found.doubt);
         }

@@ -1,0 +1,178 @@
+//! Files that a command may have written secrets to: masked, emptied or removed. No link is followed.
+//!
+//! Which files those are is not decided here.
+
+use crate::{
+    disk::{durable, plain},
+    mask::{Masker, Secrets},
+};
+use rustix::fs::OFlags;
+use std::{
+    fs,
+    io::{self, Read as _, Write as _},
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{MetadataExt as _, PermissionsExt as _},
+    },
+    path::Path,
+};
+
+/// What is kept of one file: no larger document is read (CONTRACTS §0).
+pub(crate) const MOST_BYTES: u64 = 16 * 1024 * 1024;
+
+/// A larger copy of an artifact is not looked through.
+const MOST_COPY_BYTES: u64 = 1024 * 1024 * 1024;
+
+/// What became of a file.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Masked {
+    pub(crate) has_secret: bool,
+    /// It had more bytes than are kept.
+    pub(crate) is_cut: bool,
+}
+
+/// Masks a regular file. One without a secret stays as it is, unless it is cut to `most_bytes`.
+pub(crate) fn mask_file(path: &Path, secrets: &Secrets, most_bytes: u64) -> io::Result<Masked> {
+    let Some(file) = plain::open_if_there(path)? else { return Ok(Masked::default()) };
+    let metadata = file.metadata()?;
+    let is_cut = metadata.len() > most_bytes;
+    let temporary = durable::temp_beside(path);
+    let mut target = plain::create(&temporary)?;
+    let (mut masker, mut masked) = (Masker::new(secrets), Vec::new());
+    let copied = durable::pieces(&mut file.take(most_bytes), |piece| {
+        masker.push(piece, &mut masked);
+        target.write_all(&masked)?;
+        masked.clear();
+        Ok(())
+    });
+    masker.finish(&mut masked);
+    let copied = copied.and_then(|()| target.write_all(&masked));
+    let copied =
+        copied.and_then(|()| target.set_permissions(fs::Permissions::from_mode(metadata.mode() & 0o7777)));
+    let has_secret = masker.hits() > 0;
+    if copied.is_err() || !(has_secret || is_cut) {
+        // It is as it was.
+        fs::remove_file(&temporary)?;
+        return copied.map(|()| Masked::default());
+    }
+    fs::rename(&temporary, path)?;
+    Ok(Masked { has_secret, is_cut })
+}
+
+/// Whether a secret stands in a regular file.
+pub(crate) fn has_secret(path: &Path, secrets: &Secrets) -> io::Result<bool> {
+    let Some(mut file) = plain::open_if_there(path)? else { return Ok(false) };
+    let (mut masker, mut masked) = (Masker::new(secrets), Vec::new());
+    durable::pieces(&mut file, |piece| {
+        masker.push(piece, &mut masked);
+        masked.clear();
+        Ok(())
+    })?;
+    masker.finish(&mut masked);
+    Ok(masker.hits() > 0)
+}
+
+/// Masks a short file that a process has open for appending: it stays the same file. True if a secret stood in it.
+pub(crate) fn mask_in_place(path: &Path, secrets: &Secrets) -> io::Result<bool> {
+    let Some(file) = plain::open_if_there(path)? else { return Ok(false) };
+    let is_cut = file.metadata()?.len() > MOST_BYTES;
+    let mut content = Vec::new();
+    file.take(MOST_BYTES).read_to_end(&mut content)?;
+    let (masked, hits) = secrets.mask_bytes(&content);
+    if hits == 0 && !is_cut {
+        return Ok(false);
+    }
+    let mut file = plain::append(path)?;
+    file.set_len(0)?;
+    file.write_all(&masked)?;
+    Ok(true)
+}
+
+/// Empties a file that processes have open. True if it was not empty.
+pub(crate) fn truncate(path: &Path) -> io::Result<bool> {
+    if fs::symlink_metadata(path)?.len() == 0 {
+        return Ok(false);
+    }
+    plain::open_with(path, OFlags::WRONLY)?.set_len(0)?;
+    Ok(true)
+}
+
+/// Puts an empty file in the place of something that is no folder.
+pub(crate) fn put_nothing(path: &Path) -> io::Result<()> {
+    plain::create(path).map(drop)
+}
+
+/// Removes a file that cannot be masked, and says so.
+pub(crate) fn removed_instead(path: &Path, shown: &str, error: &io::Error) -> String {
+    let removed = remove(path).map_or("could not be removed", |()| "was removed");
+    format!("{shown} cannot be masked and {removed}: {error}")
+}
+
+/// Removes from a folder and those below it each file that holds a secret, or is too large to be looked through, and what is
+/// neither a file nor a folder. Returns a sentence, if anything was removed.
+pub(crate) fn drop_files_with(folder: &Path, shown: &str, secrets: &Secrets) -> Option<String> {
+    let mut removed = 0_usize;
+    match drop_below(folder, secrets, &mut removed) {
+        Ok(()) if removed == 0 => None,
+        Ok(()) => Some(format!("in {shown} {removed} names were removed: a secret could stand there")),
+        Err(error) => Some(removed_instead(folder, shown, &error)),
+    }
+}
+
+fn drop_below(folder: &Path, secrets: &Secrets, removed: &mut usize) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let (path, found) = (entry.path(), entry.metadata()?);
+        let is_clean = if secrets.stand_in(entry.file_name().as_bytes()) {
+            false
+        } else if found.is_dir() {
+            drop_below(&path, secrets, removed)?;
+            true
+        } else {
+            found.is_file() && found.len() <= MOST_COPY_BYTES && !has_secret(&path, secrets)?
+        };
+        if !is_clean {
+            remove(&path)?;
+            *removed = removed.saturating_add(1);
+        }
+    }
+    Ok(())
+}
+
+/// Removes what a folder holds, and returns how many names that were.
+pub(crate) fn empty_folder(folder: &Path) -> io::Result<usize> {
+    open_up(folder)?;
+    let mut removed = 0_usize;
+    for entry in fs::read_dir(folder)? {
+        remove(&entry?.path())?;
+        removed = removed.saturating_add(1);
+    }
+    Ok(removed)
+}
+
+/// Removes a file, a link or a whole folder. Follows no link.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    if !fs::symlink_metadata(path)?.is_dir() {
+        return fs::remove_file(path);
+    }
+    match fs::remove_dir_all(path) {
+        // Some programs leave folders that they have closed to writing.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            open_up(path)?;
+            fs::remove_dir_all(path)
+        }
+        removed => removed,
+    }
+}
+
+/// Lets the owner remove what stands in a folder and in those below it.
+fn open_up(folder: &Path) -> io::Result<()> {
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            open_up(&entry.path())?;
+        }
+    }
+    Ok(())
+}

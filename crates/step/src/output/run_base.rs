@@ -1,0 +1,419 @@
+//! What a command leaves in the run's folder (`$ENVOI_RUN_BASE`) outside the folder of its own attempt.
+//!
+//! A step may keep files there for later steps. Those that have changed since the attempt began are masked where a secret stands in
+//! them, whichever step wrote them: the steps of a run have the same secrets. Left alone are contents that are kept byte for byte
+//! (artifacts, hand-offs and files of answers, which the engine puts there closed to writing, and the copies in the folders of
+//! other attempts), the copy of a workspace, and the folders of attempts that live: their supervisors mask those.
+
+use crate::{
+    attempt::dir::AttemptDir,
+    disk::plain,
+    mask::Secrets,
+    output::{cleaning, strays},
+};
+use rustix::fs::OFlags;
+use std::{
+    ffi::OsStr,
+    fs, io,
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{FileExt as _, MetadataExt as _},
+    },
+    path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+/// So many names are looked at: a walk through more would make every attempt of a long run slow.
+const MOST_NAMES: usize = 20_000;
+
+/// So many bytes are looked through.
+const MOST_BYTES: u64 = 1024 * 1024 * 1024;
+
+/// A longer list of starts is not ours.
+const LARGEST_LIST_BYTES: u64 = 16 * 1024 * 1024;
+
+/// The times of files lag behind the clock, by less than this.
+const LAG_MS: i128 = 1000;
+
+/// Permissions of what the engine puts into the folder, contents byte for byte.
+const OF_ENGINE: u32 = 0o400;
+
+/// The moment from which on a file counts as changed: when an attempt began, Unix time in milliseconds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Since(i128);
+
+impl Since {
+    /// It began at this time.
+    pub(crate) fn at(unix_ms: u64) -> Self {
+        Self(i128::from(unix_ms).saturating_sub(LAG_MS))
+    }
+
+    /// It began so long ago, at this time by the clock of then: the clock may have been set in between.
+    pub(crate) fn began(unix_ms: u64, duration_ms: u64) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_millis());
+        let now = i128::try_from(now).unwrap_or(i128::MAX);
+        let by_length = now.saturating_sub(i128::from(duration_ms)).saturating_sub(LAG_MS);
+        Self(Self::at(unix_ms).0.min(by_length))
+    }
+
+    /// Content, name or permissions have changed since. A command can set the other times of a file, but not this one.
+    fn is_before(self, found: &fs::Metadata) -> bool {
+        let changed_ms = i128::from(found.ctime())
+            .saturating_mul(1000)
+            .saturating_add(i128::from(found.ctime_nsec() / 1_000_000));
+        changed_ms >= self.0
+    }
+}
+
+/// Masks what stands in the folder of the run and has changed `since`. Without a secret everything stays as it is.
+///
+/// Returns what a person should know, a sentence each, masked.
+pub(crate) fn mask(dir: &AttemptDir, secrets: &Secrets, since: Since) -> Vec<String> {
+    let Some(base) = base_of(dir) else { return Vec::new() };
+    if secrets.is_empty() || !dir.is_real() {
+        return Vec::new();
+    }
+    let mut walk = Walk { base, secrets, since, names: 0, bytes: 0, unread: 0, notes: Vec::new() };
+    let own = dir.path().to_owned();
+    walk.top(&own);
+    if walk.names > MOST_NAMES {
+        let more = format!(
+            "`$ENVOI_RUN_BASE` has more than {MOST_NAMES} names: secrets in the others are not masked"
+        );
+        walk.notes.push(more);
+    }
+    if walk.unread > 0 {
+        let unread = format!(
+            "in `$ENVOI_RUN_BASE` more than {} MiB have changed: {} files are not looked through for secrets",
+            MOST_BYTES >> 20,
+            walk.unread
+        );
+        walk.notes.push(unread);
+    }
+    strays::few(walk.notes.into_iter(), "the run's folder")
+}
+
+/// The run's folder; none for a folder of an attempt that lies in no run's.
+fn base_of(dir: &AttemptDir) -> Option<&Path> {
+    let attempts = dir.path().parent()?;
+    if attempts.file_name()? == "attempts" { attempts.parent() } else { None }
+}
+
+struct Walk<'a> {
+    base: &'a Path,
+    secrets: &'a Secrets,
+    since: Since,
+    names: usize,
+    bytes: u64,
+    unread: usize,
+    notes: Vec<String>,
+}
+
+impl Walk<'_> {
+    fn top(&mut self, own: &Path) {
+        // The folders of attempts are the most, and the least likely to be written to.
+        let mut attempts = None;
+        for path in self.paths(self.base) {
+            match path.file_name().and_then(OsStr::to_str) {
+                Some("_workspace") => {}
+                Some("attempts") => attempts = Some(path),
+                Some("starts.log") => self.list_of_starts(&path),
+                _ => self.entry(&path),
+            }
+        }
+        let attempts = attempts.map(|path| self.paths(&path)).unwrap_or_default();
+        for path in attempts.iter().filter(|path| *path != own) {
+            let is_folder = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+            match is_folder {
+                true => self.attempt(path),
+                false => self.entry(path),
+            }
+        }
+    }
+
+    /// The folder of another attempt.
+    fn attempt(&mut self, path: &Path) {
+        let dir = AttemptDir::new(path);
+        if dir.is_locked() {
+            return;
+        }
+        for path in self.paths(path) {
+            let is_copies = path == dir.files() || path == dir.before_files();
+            if !is_copies {
+                self.entry(&path);
+            }
+        }
+    }
+
+    fn paths(&mut self, folder: &Path) -> Vec<PathBuf> {
+        let room = MOST_NAMES.saturating_add(1).saturating_sub(self.names);
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(room);
+        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        self.names = self.names.saturating_add(paths.len());
+        paths.sort();
+        paths
+    }
+
+    fn entry(&mut self, path: &Path) {
+        if self.names > MOST_NAMES {
+            return;
+        }
+        let Ok(found) = fs::symlink_metadata(path) else { return };
+        if self.since.is_before(&found) && self.is_named_after_a_secret(path, &found) {
+            let shown = self.shown(path);
+            self.notes.push(match cleaning::remove(path) {
+                Ok(()) => format!("{shown} was removed: its name holds a secret"),
+                Err(error) => format!("{shown} holds a secret in its name and cannot be removed: {error}"),
+            });
+        } else if found.is_dir() {
+            self.paths(path).iter().for_each(|path| self.entry(path));
+        } else if found.is_file() && self.since.is_before(&found) && found.mode() & 0o7777 != OF_ENGINE {
+            self.file(path, found.len());
+        }
+    }
+
+    /// Whether a secret stands in the name, or in what a link says.
+    fn is_named_after_a_secret(&self, path: &Path, found: &fs::Metadata) -> bool {
+        let stands_in = |text: &OsStr| self.secrets.stand_in(text.as_bytes());
+        let leads_to = || fs::read_link(path).is_ok_and(|target| stands_in(target.as_os_str()));
+        path.file_name().is_some_and(stands_in) || (found.is_symlink() && leads_to())
+    }
+
+    fn file(&mut self, path: &Path, bytes: u64) {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes > MOST_BYTES {
+            self.bytes = self.bytes.saturating_sub(bytes);
+            self.unread = self.unread.saturating_add(1);
+            return;
+        }
+        let shown = self.shown(path);
+        let note = match self.mask(path) {
+            Ok(false) => return,
+            Ok(true) => format!("a secret in {shown} was masked"),
+            Err(error) => format!("{shown} cannot be masked: {error}"),
+        };
+        self.notes.push(note);
+    }
+
+    fn mask(&self, path: &Path) -> io::Result<bool> {
+        // Most files hold none, and then nothing is written.
+        if !cleaning::has_secret(path, self.secrets)? {
+            return Ok(false);
+        }
+        match path.file_name().and_then(OsStr::to_str) {
+            Some("lock" | "cancel") => cleaning::truncate(path),
+            Some("supervisor.log") => cleaning::mask_in_place(path, self.secrets),
+            _ => cleaning::mask_file(path, self.secrets, u64::MAX).map(|masked| masked.has_secret),
+        }
+    }
+
+    /// Overwrites what no engine has written to the list. Each line keeps its length: an engine may add to it meanwhile.
+    fn list_of_starts(&mut self, path: &Path) {
+        let starred = || -> io::Result<bool> {
+            let list = plain::read(path, LARGEST_LIST_BYTES)?;
+            if !self.secrets.stand_in(&list) {
+                return Ok(false);
+            }
+            let file = plain::open_with(path, OFlags::WRONLY)?;
+            let (mut at, mut is_starred) = (0_u64, false);
+            for line in list.split(|byte| *byte == b'\n') {
+                if self.secrets.stand_in(line) || !line.iter().all(|byte| is_of_list(*byte)) {
+                    file.write_all_at(&vec![b'*'; line.len()], at)?;
+                    is_starred = true;
+                }
+                at = at.saturating_add(line.len() as u64).saturating_add(1);
+            }
+            Ok(is_starred)
+        };
+        match fs::symlink_metadata(path) {
+            Ok(found) if found.is_file() && self.since.is_before(&found) => match starred() {
+                Ok(false) => {}
+                Ok(true) => self.notes.push("a secret in `$ENVOI_RUN_BASE/starts.log` was masked".to_owned()),
+                Err(error) => {
+                    self.notes.push(format!("`$ENVOI_RUN_BASE/starts.log` cannot be masked: {error}"))
+                }
+            },
+            _ => self.entry(path),
+        }
+    }
+
+    /// How a note names a path.
+    fn shown(&self, path: &Path) -> String {
+        let relative = path.strip_prefix(self.base).unwrap_or(path).to_string_lossy();
+        format!("`$ENVOI_RUN_BASE/{}`", self.secrets.mask_str(&relative).escape_debug())
+    }
+}
+
+/// Ids of attempts, and the words of the first line.
+fn is_of_list(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b" ._-".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    struct Place {
+        folder: tempfile::TempDir,
+        dir: AttemptDir,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let dir = AttemptDir::new(folder.path().join("run/attempts/b.1.1"));
+            dir.create().unwrap();
+            Self { folder, dir }
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.folder.path().join("run").join(name)
+        }
+
+        fn write(&self, name: &str, content: &str) {
+            fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
+            fs::write(self.path(name), content).unwrap();
+        }
+
+        fn read(&self, name: &str) -> String {
+            fs::read_to_string(self.path(name)).unwrap()
+        }
+
+        fn mask(&self, since: Since) -> Vec<String> {
+            mask(&self.dir, &Secrets::new(&["hunter22".to_owned()]), since)
+        }
+    }
+
+    #[test]
+    fn what_a_step_keeps_in_the_runs_folder_holds_no_secret() {
+        let place = Place::new();
+        let names = [
+            "state.txt",
+            "flow/x",
+            "flow/handoff/y.json",
+            "deep/er/z",
+            "attempts/a.1.1/stderr",
+            "_a2a/r.json",
+        ];
+        names.iter().for_each(|name| place.write(name, "a hunter22 b"));
+        fs::set_permissions(place.path("state.txt"), fs::Permissions::from_mode(0o640)).unwrap();
+        place.write("attempts/a.1.1/lock", "hunter22");
+        let notes = place.mask(Since::at(0));
+        for name in names {
+            assert_eq!(place.read(name), "a *** b", "{name}");
+            assert!(notes.contains(&format!("a secret in `$ENVOI_RUN_BASE/{name}` was masked")), "{notes:?}");
+        }
+        assert_eq!(place.read("attempts/a.1.1/lock"), "");
+        assert_eq!(fs::metadata(place.path("state.txt")).unwrap().mode() & 0o777, 0o640);
+        assert_eq!(place.mask(Since::at(0)), [""; 0]);
+    }
+
+    #[test]
+    fn nothing_is_touched_around_a_folder_that_lies_in_no_run() {
+        let place = Place::new();
+        place.write("state.txt", "hunter22");
+        let dir = AttemptDir::new(place.path("others/b.1.1"));
+        dir.create().unwrap();
+        assert_eq!(mask(&dir, &Secrets::new(&["hunter22".to_owned()]), Since::at(0)), [""; 0]);
+        assert_eq!(place.read("state.txt"), "hunter22");
+    }
+
+    #[test]
+    fn what_is_kept_byte_for_byte_stays() {
+        let place = Place::new();
+        let names = [
+            "flow/artifact.txt",
+            "answers/i/files/f",
+            "attempts/a.1.1/files/x",
+            "attempts/a.1.1/before/x",
+            "attempts/b.1.1/output",
+            "_workspace/own.txt",
+        ];
+        names.iter().for_each(|name| place.write(name, "a hunter22 b"));
+        for name in ["flow/artifact.txt", "answers/i/files/f"] {
+            fs::set_permissions(place.path(name), fs::Permissions::from_mode(0o400)).unwrap();
+        }
+        place.write("attempts/live.1.1/stdout", "a hunter22 b");
+        let live = AttemptDir::new(place.path("attempts/live.1.1"));
+        let lock = live.try_lock().unwrap().unwrap();
+        assert_eq!(place.mask(Since::at(0)), [""; 0]);
+        for name in names.into_iter().chain(["attempts/live.1.1/stdout"]) {
+            assert_eq!(place.read(name), "a hunter22 b", "{name}");
+        }
+        drop(lock);
+    }
+
+    #[test]
+    fn what_has_not_changed_since_the_attempt_began_is_not_read() {
+        let place = Place::new();
+        place.write("old.txt", "hunter22");
+        let later = Since(i128::from(fs::metadata(place.path("old.txt")).unwrap().ctime()) * 1000 + 1000);
+        assert_eq!(place.mask(later), [""; 0]);
+        assert_eq!(place.read("old.txt"), "hunter22");
+        assert!(
+            Since::began(5, 10).0 < 5 && Since::began(u64::MAX, 0).0 < i128::from(u64::MAX),
+            "the clock was set"
+        );
+    }
+
+    #[test]
+    fn names_and_links_that_hold_a_secret_are_removed_and_no_link_is_followed() {
+        let place = Place::new();
+        let outside = place.folder.path().join("outside");
+        fs::create_dir(&outside).unwrap();
+        fs::write(outside.join("theirs"), "hunter22").unwrap();
+        symlink(&outside, place.path("way")).unwrap();
+        symlink(outside.join("theirs"), place.path("link")).unwrap();
+        symlink("hunter22", place.path("said")).unwrap();
+        place.write("of-hunter22/x", "x");
+        place.write("attempts/hunter22", "x");
+        assert_eq!(
+            place.mask(Since::at(0)),
+            [
+                "`$ENVOI_RUN_BASE/of-***` was removed: its name holds a secret",
+                "`$ENVOI_RUN_BASE/said` was removed: its name holds a secret",
+                "`$ENVOI_RUN_BASE/attempts/***` was removed: its name holds a secret",
+            ]
+        );
+        assert!(!place.path("of-hunter22").exists() && place.path("way").is_symlink());
+        assert_eq!(fs::read_to_string(outside.join("theirs")).unwrap(), "hunter22");
+    }
+
+    #[test]
+    fn the_list_of_starts_keeps_its_lines() {
+        let place = Place::new();
+        let list = crate::Starts::of(&place.path(""));
+        list.begin().unwrap();
+        list.note("a.1.1").unwrap();
+        let path = place.path("starts.log");
+        fs::write(&path, format!("{}\nmy hunter22\n\u{e9}", place.read("starts.log"))).unwrap();
+        list.note("b.1.1").unwrap();
+        assert_eq!(place.mask(Since::at(0)), ["a secret in `$ENVOI_RUN_BASE/starts.log` was masked"]);
+        assert!(
+            place.read("starts.log").ends_with("\na.1.1\n***********\n**\nb.1.1"),
+            "{}",
+            place.read("starts.log")
+        );
+        assert!(list.may_hold("a.1.1") && list.may_hold("b.1.1") && !list.may_hold("c.1.1"));
+    }
+
+    #[test]
+    fn a_walk_has_an_end_and_says_so() {
+        let place = Place::new();
+        for number in 0..=MOST_NAMES {
+            fs::File::create(place.path(&format!("{number:05}"))).unwrap();
+        }
+        let notes = place.mask(Since::at(0));
+        assert_eq!(
+            notes,
+            ["`$ENVOI_RUN_BASE` has more than 20000 names: secrets in the others are not masked"]
+        );
+        fs::remove_file(place.path("00000")).unwrap();
+        fs::File::create(place.path("large")).unwrap().set_len(5 << 30).unwrap();
+        (1..MOST_NAMES).for_each(|number| fs::remove_file(place.path(&format!("{number:05}"))).unwrap());
+        let notes = place.mask(Since::at(0));
+        let unread = "in `$ENVOI_RUN_BASE` more than 1024 MiB have changed: 1 files are not looked through for secrets";
+        assert_eq!(notes, [unread]);
+    }
+}
