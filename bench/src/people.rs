@@ -8,8 +8,9 @@ use crate::{
     row::{Row, median, percentile},
     stage::{Stage, Steps},
 };
-use envoi_engine::{Ask, Message, protocol::Response};
+use envoi_engine::{Message, protocol::Response};
 use envoi_kernel::{
+    Input,
     event::{Choice, Event},
     ids::{Principal, RunId},
     input::Answer,
@@ -147,9 +148,9 @@ impl<'a> Paused<'a> {
         let by = Principal { tenant: "local".to_owned(), actor: "ada".to_owned() };
         let answer = Answer::new(question, Choice::Approve, by);
         // Who answers too late or wrongly would be told so, and the follower would never hear of a start.
-        Ok(Message::Ask {
+        Ok(Message::Input {
             run: self.run.clone(),
-            ask: Ask::Answer(Box::new(answer)),
+            input: Input::Answer(Box::new(answer)),
             reply: Box::new(|taken| {
                 if let Err(error) = taken {
                     eprintln!("envoi-bench: the answer was refused: {error}");

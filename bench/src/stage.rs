@@ -193,7 +193,6 @@ impl Stage {
                 yes_to: Vec::new(),
                 trace: None,
                 requester: envoi_kernel::requester::Requester::default(),
-                slot: None,
             },
             pinned: PinnedFlow {
                 parts: Default::default(),

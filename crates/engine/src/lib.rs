@@ -28,7 +28,7 @@ pub use host::{Client, ClientError, Host, HostError, Settings};
 pub use model::{
     clock::{SteadyClock, now},
     crash_point::Point,
-    message::{Adopt, Ask, Begin, EngineError, Message, Purpose, Reply},
+    message::{Adopt, Begin, EngineError, Message, Purpose, Reply},
     protocol,
     runner::{Caller, CallingAttempt, Clock, Job, Log, Observer, Runner, Settlement},
     trace,

@@ -19,7 +19,7 @@ use crate::{
         files::HandedOver,
         flow::{Flow, Limits, Step},
         ids::{AttemptId, CallId, InterruptId, RunId, Seq, VisitId},
-        input::{Input, Refusal, Wants},
+        input::{Input, Refusal, Slot, Wants},
         ledger::Ledger,
     },
     state::{
@@ -144,34 +144,32 @@ impl Run {
 
     /// Says what `input` would cause, and changes nothing.
     ///
-    /// The records are to be committed together, then passed to [`Run::apply`] in this order. Safe to ask twice: the same
-    /// input at the same `now` gives the same records.
+    /// What follows from the input may start one attempt, in `slot`; with `None` nothing is started, and a visit that could
+    /// start is ready ([`Wants::ready`]). The records are to be committed together, then passed to [`Run::apply`] in this
+    /// order. Safe to call twice: the same input with the same slot at the same `now` gives the same records.
     ///
     /// # Errors
     /// [`Refusal`] says why the input is not acceptable now (late, foreign, malformed, past a bound). The run is as before.
-    pub fn decide(&self, input: Input, now: Timestamp) -> Result<Vec<Record>, Refusal> {
+    pub fn decide(&self, input: Input, slot: Option<Slot>, now: Timestamp) -> Result<Vec<Record>, Refusal> {
         self.check_phase(&input)?;
-        let draft = |slot| Draft::new(&self.flow, &self.control, now, slot);
+        let draft = Draft::new(&self.flow, &self.control, slot, now);
         let decided = match input {
-            Input::Start(begin) => start::start(draft(begin.slot.clone()), *begin),
-            Input::Fork(given) => fork::fork(draft(None), *given),
-            Input::SlotFree(slot) => advance::slot_free(draft(None), slot),
-            Input::Settled { result, slot } => settle::settled(draft(slot), *result),
-            Input::InDoubt { attempt, evidence, slot } => settle::in_doubt(draft(slot), &attempt, evidence),
-            Input::ModelCall(asked) => call::begin(draft(None), *asked),
-            Input::ModelCalled(told) => call::end(draft(None), *told),
-            Input::Answer { answer, slot } => answer::answer(draft(slot), *answer),
-            Input::Changed { interrupt, found } => ask::changed(draft(None), interrupt, found),
-            Input::Expire { interrupt, slot } => expire::expire(draft(slot), interrupt),
-            Input::TimerDue { timer, slot } => timer::due(draft(slot), timer),
-            Input::Raise { more, by, why, request, elsewhere, slot } => {
-                let reopen = Reopen { by, why, elsewhere };
-                raise::raise(draft(slot), more, request, reopen)
+            Input::Start(start) => start::start(draft, *start),
+            Input::Fork(fork) => fork::fork(draft, *fork),
+            Input::SlotFree => advance::slot_free(draft),
+            Input::Settled(result) => settle::settled(draft, *result),
+            Input::InDoubt { attempt, evidence } => settle::in_doubt(draft, &attempt, evidence),
+            Input::ModelCall(call) => call::begin(draft, *call),
+            Input::ModelCalled(called) => call::end(draft, *called),
+            Input::Answer(answer) => answer::answer(draft, *answer),
+            Input::Changed { interrupt, found } => ask::changed(draft, interrupt, found),
+            Input::Expire { interrupt } => expire::expire(draft, interrupt),
+            Input::TimerDue { timer } => timer::due(draft, timer),
+            Input::Raise { more, by, why, request, elsewhere } => {
+                raise::raise(draft, more, request, Reopen { by, why, elsewhere })
             }
-            Input::Cancel { by } => cancel::cancel(draft(None), by),
-            Input::Reopen { by, why, elsewhere, slot } => {
-                reopen::reopen(draft(slot), Reopen { by, why, elsewhere })
-            }
+            Input::Cancel { by } => cancel::cancel(draft, by),
+            Input::Reopen { by, why, elsewhere } => reopen::reopen(draft, Reopen { by, why, elsewhere }),
         }?;
         Ok(decided.finish())
     }
@@ -184,9 +182,7 @@ impl Run {
             }
             (Input::Start(_) | Input::Fork(_), _) => Ok(()),
             _ if self.control.started.is_none() => Err(Refusal::NotStarted),
-            (Input::Reopen { .. } | Input::Settled { .. } | Input::ModelCalled(_), Status::Ended(_)) => {
-                Ok(())
-            }
+            (Input::Reopen { .. } | Input::Settled(_) | Input::ModelCalled(_), Status::Ended(_)) => Ok(()),
             (Input::Raise { .. }, Status::Ended(ended)) if ended.status != EndStatus::Succeeded => Ok(()),
             (_, Status::Ended(_)) => Err(Refusal::Over { status: status.word() }),
             _ => Ok(()),

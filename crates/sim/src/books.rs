@@ -373,7 +373,6 @@ impl Books {
             Errand::Answer(interrupt, by) => self.answered.contains(&(interrupt.clone(), by.clone())),
             Errand::ModelCall(call) => self.uses.has_begun(call),
             Errand::ModelCalled(call) => !self.uses.is_under_way(call),
-            Errand::Changed(interrupt) => !self.open_questions.contains_key(interrupt),
             Errand::Cancel => self.cancelled,
             Errand::Reopen => self.reopened > 0,
         }

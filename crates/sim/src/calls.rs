@@ -1,4 +1,4 @@
-//! Calls of people, as the front desk makes them: read the run, have it adopted, then ask.
+//! Calls of people, as the engine's commands make them: read the run, have it adopted, then send a request.
 //!
 //! Owns the steps of one call, which other things can come between, and what people want of each run. Times play no part in
 //! what they want, so that they want the same in every world.
@@ -10,19 +10,26 @@ use crate::{
     questions::{self, Who},
 };
 use envoi_contract::time::Timestamp;
-use envoi_engine::Ask;
 use envoi_kernel::{
-    Run, Status,
+    Input, Run, Status,
     ids::{InterruptId, RunId},
 };
 use std::collections::BTreeMap;
+
+/// What a person wants of a run.
+pub(crate) struct Request {
+    pub(crate) input: Input,
+    pub(crate) errand: Errand,
+    /// For the trace.
+    pub(crate) label: &'static str,
+}
 
 /// One call on its way. It ends with the engine that it was made to.
 pub(crate) struct Call {
     pub(crate) run: RunId,
     /// The run as it was when the call was made; taken when it is handed over.
     pub(crate) loaded: Option<Box<Run>>,
-    pub(crate) ask: Option<Ask>,
+    pub(crate) request: Option<Request>,
     /// It was set aside when the call was made, and is to be tried again.
     pub(crate) again: bool,
     /// It has been made, and the answer is awaited.
@@ -30,24 +37,12 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    pub(crate) fn new(run: &RunId, loaded: Run, ask: Option<Ask>) -> Self {
-        Self { run: run.clone(), loaded: Some(Box::new(loaded)), ask, again: false, awaits: None }
+    pub(crate) fn new(run: &RunId, loaded: Run, request: Option<Request>) -> Self {
+        Self { run: run.clone(), loaded: Some(Box::new(loaded)), request, again: false, awaits: None }
     }
 
     pub(crate) fn again(self, again: bool) -> Self {
         Self { again, ..self }
-    }
-}
-
-/// Of an ask, the errand that it is.
-pub(crate) fn errand(ask: &Ask) -> Errand {
-    match ask {
-        Ask::Answer(answer) => Errand::Answer(answer.interrupt.clone(), answer.by.actor.clone()),
-        Ask::Changed { interrupt, .. } => Errand::Changed(interrupt.clone()),
-        Ask::ModelCall(request) => Errand::ModelCall(request.call.clone()),
-        Ask::ModelCalled(ended) => Errand::ModelCalled(ended.call.clone()),
-        Ask::Raise { .. } | Ask::Cancel { .. } => Errand::Cancel,
-        Ask::Reopen { .. } => Errand::Reopen,
     }
 }
 
@@ -61,18 +56,26 @@ pub(crate) fn wanted(
     books: &Books,
     refusals: &Refusals,
     now: Timestamp,
-) -> Option<Ask> {
+) -> Option<Request> {
     let run = &books.replayed;
     if let Status::Ended(ended) = run.status() {
         let again = ended.terminal_reason != "completed" && books.reopened < planned.reopenings;
-        return again.then(|| Ask::Reopen {
-            by: person(),
-            why: Some("once more".to_owned()),
-            elsewhere: Default::default(),
+        return again.then(|| Request {
+            input: Input::Reopen {
+                by: person(),
+                why: Some("once more".to_owned()),
+                elsewhere: Default::default(),
+            },
+            errand: Errand::Reopen,
+            label: "to reopen",
         });
     }
     if planned.cancel_after.is_some_and(|events| run.next_seq() >= events) && !books.cancelled {
-        return Some(Ask::Cancel { by: person() });
+        return Some(Request {
+            input: Input::Cancel { by: person() },
+            errand: Errand::Cancel,
+            label: "to cancel",
+        });
     }
     if looks_at(plan, planned, books).is_some_and(|at| now < at) {
         return None;
@@ -93,9 +96,14 @@ pub(crate) fn answer_to(
     books: &Books,
     refusals: &Refusals,
     who: Who,
-) -> Option<Ask> {
+) -> Option<Request> {
     let raised = books.replayed.interrupts().next().filter(|_| planned.answered)?;
     let refused = refusals.get(&raised.interrupt).copied().unwrap_or(0);
     let choice = plan.choice(&planned.id, raised, books.replayed.step(&raised.visit), refused);
-    Some(Ask::Answer(Box::new(questions::answer(&books.replayed, raised, choice, who))))
+    let answer = questions::answer(&books.replayed, raised, choice, who);
+    Some(Request {
+        errand: Errand::Answer(answer.interrupt.clone(), answer.by.actor.clone()),
+        label: choice.word(),
+        input: Input::Answer(Box::new(answer)),
+    })
 }

@@ -9,7 +9,7 @@ mod mishap;
 
 use crate::{
     books::Books,
-    calls::{self, Call, Refusals},
+    calls::{self, Call, Refusals, Request},
     dice::Dice,
     faults::Faults,
     instance::{Clocks, Effect, Ensured, Errand, Instance, Key},
@@ -21,10 +21,10 @@ use crate::{
     world::{Found, Outside},
 };
 use envoi_contract::time::Timestamp;
-use envoi_engine::{Adopt, Ask, Begin, Caller, EngineError, Job, Message, Settlement, Trouble, TroubleKind};
+use envoi_engine::{Adopt, Begin, Caller, EngineError, Job, Message, Settlement, Trouble, TroubleKind};
 use envoi_journal::{Commit, INLINE_MAX_BYTES, Journal, Note};
 use envoi_kernel::{
-    Event, Refusal, Run, Status,
+    Event, Input, Refusal, Run, Status,
     ids::{CallId, InterruptId, RunId},
     input::AttemptResult,
 };
@@ -366,22 +366,23 @@ impl<'p> Driver<'p> {
 
     fn call(&mut self, run: &RunId) -> Result<(), Violation> {
         let (Some(planned), Some(books)) = (self.plan.run(run), self.books.get(run)) else { return Ok(()) };
-        let ask = calls::wanted(self.plan, planned, books, &self.refusals, self.now());
-        let beside = matches!(ask, Some(Ask::Answer(_)))
+        let request = calls::wanted(self.plan, planned, books, &self.refusals, self.now());
+        let answers = request.as_ref().is_some_and(|request| matches!(request.input, Input::Answer(_)));
+        let beside = answers
             .then(|| {
                 let who = if self.dice.permille(500) { Who::Same } else { Who::Other };
                 calls::answer_to(self.plan, planned, books, &self.refusals, who)
             })
             .flatten();
         let (loaded, again) = (self.load(run)?, self.store.is_aside(run));
-        let errand = ask.as_ref().map(calls::errand);
+        let errand = request.as_ref().map(|request| &request.errand);
         self.note(format!("{run}: a call for {errand:?}"));
         // Another person, or the same one, calls at the same time.
         if let Some(beside) = beside.filter(|_| self.dice.permille(300)) {
-            self.note(format!("{run}: another call at the same time for {:?}", calls::errand(&beside)));
+            self.note(format!("{run}: another call at the same time for {:?}", beside.errand));
             self.calls.push(Call::new(run, loaded.clone(), Some(beside)).again(again));
         }
-        self.calls.push(Call::new(run, loaded, ask).again(again));
+        self.calls.push(Call::new(run, loaded, request).again(again));
         Ok(())
     }
 
@@ -419,7 +420,7 @@ impl<'p> Driver<'p> {
             let reply = instance.reply(&run, Errand::Adopt);
             let adopt = Adopt {
                 run: *loaded,
-                asks: Vec::new(),
+                inputs: Vec::new(),
                 purpose: envoi_engine::Purpose::GoOn,
                 again: call.again,
                 tail_bytes: 0,
@@ -428,15 +429,13 @@ impl<'p> Driver<'p> {
             };
             return self.handle(format!("{run}: adopt"), Message::Adopt(Box::new(adopt)));
         }
-        let Some(ask) = call.ask.take() else {
+        let Some(Request { input, errand, label }) = call.request.take() else {
             self.calls.swap_remove(place);
             return Ok(());
         };
-        let errand = calls::errand(&ask);
         call.awaits = Some(errand.clone());
         let reply = instance.reply(&run, errand);
-        let line = format!("{run}: asks {}", describe(&ask));
-        self.handle(line, Message::Ask { run, ask, reply })
+        self.handle(format!("{run}: request {label}"), Message::Input { run, input, reply })
     }
 
     /// The engine takes a message; then what it does to the world happens, unless something comes in between.
@@ -585,16 +584,4 @@ fn finished(instance: &Instance, result: Box<AttemptResult>) -> Settlement {
         }
     }
     Settlement::Finished { result, blobs }
-}
-
-fn describe(ask: &Ask) -> String {
-    match ask {
-        Ask::Answer(answer) => answer.choice.word().to_owned(),
-        Ask::Changed { .. } => "to look again".to_owned(),
-        Ask::ModelCall(request) => format!("for {}", request.call),
-        Ask::ModelCalled(ended) => format!("to charge {} ({:?})", ended.call, ended.outcome),
-        Ask::Raise { .. } => "for more".to_owned(),
-        Ask::Cancel { .. } => "to cancel".to_owned(),
-        Ask::Reopen { .. } => "to reopen".to_owned(),
-    }
 }

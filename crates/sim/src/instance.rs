@@ -38,7 +38,6 @@ pub(crate) enum Errand {
     Adopt,
     /// Of a question, by this person.
     Answer(InterruptId, String),
-    Changed(InterruptId),
     ModelCall(CallId),
     ModelCalled(CallId),
     Cancel,

@@ -135,7 +135,6 @@ impl Planned {
             yes_to: Vec::new(),
             trace: None,
             requester: Requester::default(),
-            slot: None,
         }
     }
 }

@@ -30,8 +30,8 @@ pub(crate) fn not_for(run: &Run, raised: &InterruptRaised, by: &Principal) -> Op
 /// What happens when no answer comes.
 pub(crate) fn silence(run: &Run, raised: &InterruptRaised) -> Option<String> {
     let at = raised.expires_at?;
-    let expire = Input::Expire { interrupt: raised.interrupt.clone(), slot: None };
-    run.decide(expire, at).ok().and_then(|records| leads(run, &records))
+    let expire = Input::Expire { interrupt: raised.interrupt.clone() };
+    run.decide(expire, None, at).ok().and_then(|records| leads(run, &records))
 }
 
 fn lead(run: &Run, raised: &InterruptRaised, choice: Choice, by: &Principal) -> String {
@@ -57,7 +57,7 @@ fn tried(
         raise: (choice == Choice::Raise).then(|| one_more(raised)),
         ..Answer::new(raised.interrupt.clone(), choice, by.clone())
     };
-    run.decide(Input::Answer { answer: Box::new(answer), slot: None }, raised.raised_at)
+    run.decide(Input::Answer(Box::new(answer)), None, raised.raised_at)
 }
 
 /// The smallest amount by which a bound can be raised.

@@ -4,7 +4,7 @@ use super::handler::Commands;
 use crate::{
     attempts::secrets::caller_of,
     model::{
-        message::{Adopt, Ask, EngineError, Message, Purpose},
+        message::{Adopt, EngineError, Message, Purpose},
         protocol::{CallerWire, Refused},
         trouble::{Trouble, TroubleKind},
     },
@@ -12,7 +12,7 @@ use crate::{
 };
 use envoi_contract::code::Code;
 use envoi_journal::{Aside, BlobError, FileError, ReadError, Reader, files, with_causes};
-use envoi_kernel::{Run, ids::RunId};
+use envoi_kernel::{Input, Run, ids::RunId};
 
 /// How often a stale run is loaded again although the journal has no new event of it.
 const MOST_IN_VAIN: u32 = 3;
@@ -82,7 +82,7 @@ impl Commands {
         id: &RunId,
         caller: &CallerWire,
         adoption: Adoption,
-        wanted: impl Fn(&Run) -> Result<Vec<Ask>, Refused>,
+        wanted: impl Fn(&Run) -> Result<Vec<Input>, Refused>,
     ) -> Result<Run, Refused> {
         let Adoption { purpose, again } = adoption;
         if let Some(why) = self.aside(id)?.filter(|_| !again) {
@@ -100,8 +100,9 @@ impl Commands {
                 check_places(&reader, id)?;
             }
             self.callers.learn(id, run.flow(), caller);
-            let (asks, caller) = (wanted(&run)?, caller_of(run.flow(), caller));
-            let adopt = |reply| Adopt { run: run.clone(), asks, purpose, again, tail_bytes, caller, reply };
+            let inputs = wanted(&run)?;
+            let caller = caller_of(run.flow(), caller);
+            let adopt = |reply| Adopt { run: run.clone(), inputs, purpose, again, tail_bytes, caller, reply };
             match self.exchange(|reply| Message::Adopt(Box::new(adopt(reply)))) {
                 Ok(()) => return Ok(run),
                 // What makes it stale is in the journal: the next look sees more, unless the journal contradicts itself.

@@ -10,14 +10,14 @@ use super::handler::{Commands, check_secrets, send};
 use crate::attempts::secrets::caller_of;
 use crate::model::{
     claim::Claim,
-    message::{Ask, Purpose},
+    message::Purpose,
     protocol::{AnswerRequest, CallerWire, Refused, Response, ResumeRequest, Standing},
 };
 use envoi_contract::code::Code;
 use envoi_contract::digest::Digest;
 use envoi_journal::{InboxFilter, InterruptState, files};
 use envoi_kernel::{
-    Run,
+    Input, Run,
     event::{About, Choice, FoundFile, InterruptRaised},
     files::MOST_LISTED,
     ids::{InterruptId, RunId},
@@ -63,8 +63,8 @@ impl Commands {
         if follow {
             self.followers.add(&id, follower);
         }
-        let ask = Ask::Answer(Box::new(answer.clone()));
-        let wanted = |_: &Run| Ok(vec![ask.clone()]);
+        let input = Input::Answer(Box::new(answer.clone()));
+        let wanted = |_: &Run| Ok(vec![input.clone()]);
         let purpose = if follow { Purpose::GoOn } else { Purpose::Decide };
         match self.adopt(&id, &caller, purpose.into(), wanted) {
             Ok(_) => {}
@@ -204,8 +204,8 @@ impl Commands {
         if found.len() > MOST_NAMED {
             paths.push(format!("and {} more", found.len().saturating_sub(MOST_NAMED)));
         }
-        let ask = Ask::Changed { interrupt: raised.interrupt.clone(), found };
-        if let Err(refused) = self.adopt(id, caller, Purpose::Decide.into(), |_| Ok(vec![ask.clone()])) {
+        let input = Input::Changed { interrupt: raised.interrupt.clone(), found };
+        if let Err(refused) = self.adopt(id, caller, Purpose::Decide.into(), |_| Ok(vec![input.clone()])) {
             return refused;
         }
         let message = format!(

@@ -5,11 +5,12 @@
 
 use super::handler::Commands;
 use crate::model::{
-    message::{Ask, EngineError, Message, Purpose},
+    message::{EngineError, Message, Purpose},
     protocol::{CallerWire, Refused},
 };
 use envoi_contract::code::Code;
 use envoi_kernel::{
+    Input,
     ids::{AttemptId, RunId},
     input::{ModelCall, ModelCalled},
 };
@@ -25,7 +26,7 @@ impl Commands {
         call: ModelCall,
         caller: impl FnOnce() -> Option<CallerWire>,
     ) -> Result<(), Refused> {
-        self.decide(run, Ask::ModelCall(Box::new(call)), caller)
+        self.decide(run, Input::ModelCall(Box::new(call)), caller)
     }
 
     /// Charges a call that is over. A second time does no harm.
@@ -38,7 +39,7 @@ impl Commands {
         called: ModelCalled,
         caller: impl FnOnce() -> Option<CallerWire>,
     ) -> Result<(), Refused> {
-        match self.decide(run, Ask::ModelCalled(Box::new(called)), caller) {
+        match self.decide(run, Input::ModelCalled(Box::new(called)), caller) {
             Err(refused) if refused.code == Code::CallOver => Ok(()),
             decided => decided,
         }
@@ -65,15 +66,15 @@ impl Commands {
     fn decide(
         &self,
         run: &RunId,
-        ask: Ask,
+        input: Input,
         caller: impl FnOnce() -> Option<CallerWire>,
     ) -> Result<(), Refused> {
-        let first_ask = ask.clone();
-        match self.exchange(|reply| Message::Ask { run: run.clone(), ask: first_ask, reply }) {
+        let to_held = |reply| Message::Input { run: run.clone(), input: input.clone(), reply };
+        match self.exchange(to_held) {
             Err(EngineError::NotHeld { .. }) => {
                 let missing = || Refused::failure(format!("run `{run}` cannot be read"));
                 let caller = caller().ok_or_else(missing)?;
-                self.adopt(run, &caller, Purpose::Decide.into(), |_| Ok(vec![ask.clone()])).map(drop)
+                self.adopt(run, &caller, Purpose::Decide.into(), |_| Ok(vec![input.clone()])).map(drop)
             }
             decided => decided.map_err(Refused::from),
         }

@@ -5,12 +5,12 @@ use super::{
     handler::{Commands, send},
 };
 use crate::model::{
-    message::{Ask, Purpose},
+    message::Purpose,
     protocol::{CallerWire, Refused, Response, Standing},
 };
 use envoi_contract::code::Code;
 use envoi_kernel::{
-    Run, Status,
+    Input, Run, Status,
     event::EndStatus,
     ids::{Principal, RunId},
 };
@@ -30,7 +30,7 @@ impl Commands {
         let again = self.aside_with_its_rows(run)?.is_some();
         let cancel = |loaded: &Run| match loaded.status() {
             Status::Ended(_) => Ok(Vec::new()),
-            _ => Ok(vec![Ask::Cancel { by: by.clone() }]),
+            _ => Ok(vec![Input::Cancel { by: by.clone() }]),
         };
         let found = match self.adopt(run, caller, Adoption { purpose: Purpose::End, again }, cancel) {
             // Another request has cancelled it already; this one waits for its end all the same.

@@ -66,7 +66,6 @@ impl Commands {
                     from: request.step.clone(),
                     lived,
                     family,
-                    slot: None,
                 },
                 pinned,
                 caller,

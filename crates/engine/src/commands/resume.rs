@@ -8,12 +8,12 @@ use super::{
 use crate::attempts::secrets::caller_of;
 use crate::model::{
     claim::Claim,
-    message::{Ask, Purpose},
+    message::Purpose,
     protocol::{CallerWire, Refused, Response, ResumeRequest, Standing},
 };
 use envoi_contract::code::{Class, Code};
 use envoi_kernel::{
-    Run, Status,
+    Input, Run, Status,
     event::{About, Choice, EndStatus, InterruptRaised},
     family::Share,
     ids::RunId,
@@ -54,11 +54,11 @@ impl Commands {
         // journal by then is in the next one, and what comes later makes this one stale.
         let wanted = |run: &Run| match self.was_done(&request.run, request.request.as_deref())? {
             true => Ok(Vec::new()),
-            false => asks(run, &request, || self.elsewhere(run)),
+            false => inputs(run, &request, || self.elsewhere(run)),
         };
-        let has_asks = !wanted(&run)?.is_empty();
+        let has_inputs = !wanted(&run)?.is_empty();
         if let (false, false, Status::Ended(_), Some(standing)) =
-            (has_asks, again, run.status(), Standing::of(&run.status()))
+            (has_inputs, again, run.status(), Standing::of(&run.status()))
         {
             // An engine that was killed after its last commit has not written the files of it.
             self.make_good(&request.run)?;
@@ -88,7 +88,7 @@ impl Commands {
         // One whose time is over is closed by the loop; the run rests, if it does, after that.
         let now = crate::model::clock::now().max(run.last_at());
         let lapsed = run.wants().expiries.iter().any(|(_, at)| *at <= now);
-        match (has_asks, lapsed, Standing::of(&run.status())) {
+        match (has_inputs, lapsed, Standing::of(&run.status())) {
             (false, false, Some(standing)) => send(client, Response::Rest { standing }),
             _ => follower.release(),
         }
@@ -129,21 +129,21 @@ impl Commands {
     }
 }
 
-/// What is to be decided first, checked against how the run stands.
-fn asks(
+/// What the run is to decide on first, checked against how the run stands.
+fn inputs(
     run: &Run,
     request: &ResumeRequest,
     elsewhere: impl FnOnce() -> Result<Share, Refused>,
-) -> Result<Vec<Ask>, Refused> {
+) -> Result<Vec<Input>, Refused> {
     let by = &request.by;
     if let Some(more) = request.raise.clone() {
         let (why, request) = (request.why.clone(), request.request.clone());
-        return Ok(vec![Ask::Raise { more, by: by.clone(), why, request, elsewhere: elsewhere()? }]);
+        return Ok(vec![Input::Raise { more, by: by.clone(), why, request, elsewhere: elsewhere()? }]);
     }
     let stopped = matches!(run.status(), Status::Ended(ended) if ended.status != EndStatus::Succeeded);
     // One that has succeeded may have come to its end just as its engine was killed: that end is then the response.
     if stopped && request.choice.is_none() && request.reopen {
-        return Ok(vec![Ask::Reopen { by: by.clone(), why: request.why.clone(), elsewhere: elsewhere()? }]);
+        return Ok(vec![Input::Reopen { by: by.clone(), why: request.why.clone(), elsewhere: elsewhere()? }]);
     }
     let Some(choice) = request.choice else { return Ok(Vec::new()) };
     let in_doubt = matches!(choice, Choice::Rerun | Choice::Fail);
@@ -163,7 +163,7 @@ fn asks(
     let answer = |raised: &InterruptRaised| {
         let answer = Answer::new(raised.interrupt.clone(), choice, by.clone());
         let request = request.request.clone();
-        Ask::Answer(Box::new(Answer { channel: "resume".to_owned(), request, ..answer }))
+        Input::Answer(Box::new(Answer { channel: "resume".to_owned(), request, ..answer }))
     };
     Ok(open.into_iter().map(answer).collect())
 }

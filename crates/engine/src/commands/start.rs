@@ -67,7 +67,6 @@ impl Commands {
                         .and_then(Traceparent::parse)
                         .map(|caller| caller.to_string()),
                     requester: request.requester.clone(),
-                    slot: None,
                 },
                 pinned: PinnedFlow {
                     digest: flow.digest,

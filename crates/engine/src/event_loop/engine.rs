@@ -108,7 +108,7 @@ impl Engine {
             Message::Begin(begin) => self.begin(*begin),
             Message::Fork(branch) => self.fork(*branch),
             Message::Adopt(adopt) => self.adopt(*adopt),
-            Message::Ask { run, ask, reply } => self.ask(run, ask, reply),
+            Message::Input { run, input, reply } => self.input(run, input, reply),
             Message::IsLive { run, attempt, reply } => {
                 reply(self.runs.get(&run).map(|active| active.run.is_live(&attempt)));
             }
@@ -212,7 +212,7 @@ fn refuse(message: Message, error: EngineError) {
         Message::Begin(begin) => (begin.reply)(Err(error)),
         Message::Fork(branch) => (branch.reply)(Err(error)),
         Message::Adopt(adopt) => (adopt.reply)(Err(error)),
-        Message::Ask { reply, .. } | Message::Unloadable { reply, .. } => reply(Err(error)),
+        Message::Input { reply, .. } | Message::Unloadable { reply, .. } => reply(Err(error)),
         Message::IsLive { reply, .. } => reply(None),
         Message::Committed { .. }
         | Message::Settled { .. }

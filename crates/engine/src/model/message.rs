@@ -6,12 +6,9 @@ use crate::model::{
 };
 use envoi_journal::{CommitError, Note, PinnedFlow, Receipt};
 use envoi_kernel::{
-    Fork, Refusal, Run,
-    event::FoundFile,
-    family::Share,
-    ids::{AttemptId, InterruptId, Principal, RunId},
-    input::{Answer, ModelCall, ModelCalled, Start},
-    ledger::Ledger,
+    Fork, Input, Refusal, Run,
+    ids::{AttemptId, RunId},
+    input::Start,
 };
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,12 +20,12 @@ pub enum Message {
     Fork(Box<Branch>),
     /// A run from the journal; the engine goes on with it.
     Adopt(Box<Adopt>),
-    /// A person wants something of a run.
-    Ask {
+    /// A client's request to a run.
+    Input {
         /// Which run; it must have been begun or adopted.
         run: RunId,
-        /// What.
-        ask: Ask,
+        /// What the run is to decide on.
+        input: Input,
         /// Answered after the commit.
         reply: Reply,
     },
@@ -118,8 +115,8 @@ pub struct Branch {
 pub struct Adopt {
     /// The run as the journal has it.
     pub run: Run,
-    /// What is wanted of it first, before anything of it is started.
-    pub asks: Vec<Ask>,
+    /// What it is to decide on before anything of it is started.
+    pub inputs: Vec<Input>,
     /// What for.
     pub purpose: Purpose,
     /// Whether it is set aside and is to be tried again.
@@ -128,7 +125,7 @@ pub struct Adopt {
     pub tail_bytes: u64,
     /// What commands may see.
     pub caller: Arc<Caller>,
-    /// Answered when it is in the loop and what is wanted of it is durable.
+    /// Answered when it is in the loop and what it has decided on `inputs` is durable.
     pub reply: Reply,
 }
 
@@ -141,51 +138,6 @@ pub enum Purpose {
     End,
     /// Its requests are decided, and nothing of it is started, unless this engine goes on with it already.
     Decide,
-}
-
-/// See [`Message::Ask`].
-#[derive(Debug, Clone)]
-pub enum Ask {
-    /// Decide a question.
-    Answer(Box<Answer>),
-    /// Put a question again, because what it showed has changed.
-    Changed {
-        /// Which.
-        interrupt: InterruptId,
-        /// The artifacts that differ, as they are now.
-        found: Vec<FoundFile>,
-    },
-    /// Count a call of a model that is to be made.
-    ModelCall(Box<ModelCall>),
-    /// Charge a call of a model that is over. Without this it stays open until the next engine closes it.
-    ModelCalled(Box<ModelCalled>),
-    /// Let it use more than its flow allows.
-    Raise {
-        /// What is added to each bound.
-        more: Ledger,
-        /// Who.
-        by: Principal,
-        /// The reason, if one is given.
-        why: Option<String>,
-        /// The id of the request, if it may be made twice.
-        request: Option<String>,
-        /// What others of its family have used and been given beyond what it knows of.
-        elsewhere: Share,
-    },
-    /// End the run.
-    Cancel {
-        /// Who.
-        by: Principal,
-    },
-    /// Let an ended run go on.
-    Reopen {
-        /// Who.
-        by: Principal,
-        /// The reason, if one is given.
-        why: Option<String>,
-        /// What others of its family have used and been given beyond what it knows of.
-        elsewhere: Share,
-    },
 }
 
 /// Called once, from the engine's thread.

@@ -108,10 +108,9 @@ mod tests {
             yes_to: Vec::new(),
             trace: None,
             requester: envoi_kernel::requester::Requester::default(),
-            slot: None,
         };
         let lived = Run::new(Arc::clone(&flow));
-        let records = lived.decide(Input::Start(Box::new(start)), crate::model::clock::now()).unwrap();
+        let records = lived.decide(Input::Start(Box::new(start)), None, crate::model::clock::now()).unwrap();
         let lived = Run::replay(Arc::clone(&flow), records.clone()).unwrap();
         let pinned = PinnedFlow {
             digest: flow.digest,

@@ -136,7 +136,6 @@ pub(crate) fn live(flow: &Arc<Flow>, seed: u64, most_turns: u64) -> Tally {
         yes_to: Vec::new(),
         trace: None,
         requester: Requester::default(),
-        slot: slot(),
     })));
     while world.tally.turns < most_turns && !matches!(world.run.status(), Status::Ended(_)) {
         world.tally.turns += 1;
@@ -152,7 +151,7 @@ pub(crate) fn live(flow: &Arc<Flow>, seed: u64, most_turns: u64) -> Tally {
 
 impl World<'_> {
     fn feed(&mut self, input: Input) -> bool {
-        let records = match self.run.decide(input, self.now) {
+        let records = match self.run.decide(input, slot(), self.now) {
             Ok(records) => records,
             // A refusal has a reason; that the state does not fit its flow is none.
             Err(refusal @ Refusal::Inconsistent { .. }) => panic!("{refusal}"),
@@ -222,7 +221,7 @@ impl World<'_> {
         let wants = self.run.wants();
         if !wants.ready.is_empty() {
             // Every visit finds a slot; one that waits for what others have set aside is not ready.
-            assert!(self.feed(Input::SlotFree(slot().unwrap())));
+            assert!(self.feed(Input::SlotFree));
             return;
         }
         let attempts = wants.attempts.iter().chain(&wants.ending);
@@ -248,7 +247,7 @@ impl World<'_> {
 
     fn fires(&mut self, due: Timestamp, timer: TimerId) {
         self.now = self.now.max(due);
-        assert!(self.feed(Input::TimerDue { timer, slot: slot() }));
+        assert!(self.feed(Input::TimerDue { timer }));
     }
 
     fn settles(&mut self, attempt: &AttemptId) -> Input {
@@ -261,7 +260,7 @@ impl World<'_> {
             let ran = Value::Number(Number::parse(&duration_ms.to_string()).unwrap());
             let evidence = Value::Object(Object::from([("ran_ms", ran)]));
             self.tally.calls += self.budget_of(attempt);
-            return Input::InDoubt { attempt: attempt.clone(), evidence, slot: slot() };
+            return Input::InDoubt { attempt: attempt.clone(), evidence };
         }
         let failures = u64::from(attempt.attempt);
         let last = failures >= u64::from(step.retry.attempts);
@@ -287,27 +286,24 @@ impl World<'_> {
             let metrics = format!(r#""metrics":{{"llm_calls":{calls}}}"#);
             format!(r#"{{"ok":{well},"generatedAt":"t","skillName":"s",{metrics}}}"#).into_bytes()
         });
-        Input::Settled {
-            result: Box::new(AttemptResult {
-                attempt: attempt.clone(),
-                outcome,
-                started_at: self.now,
-                duration_ms,
-                text: self.words(attempt, code == 1, by_code),
-                text_blob: None,
-                stderr_tail: String::new(),
-                report,
-                report_blob: None,
-                report_place: ReportPlace::default(),
-                files: Vec::new(),
-                manifest: None,
-                warnings: Vec::new(),
-                misfit: None,
-                excess: None,
-                workspace_digest: None,
-            }),
-            slot: slot(),
-        }
+        Input::Settled(Box::new(AttemptResult {
+            attempt: attempt.clone(),
+            outcome,
+            started_at: self.now,
+            duration_ms,
+            text: self.words(attempt, code == 1, by_code),
+            text_blob: None,
+            stderr_tail: String::new(),
+            report,
+            report_blob: None,
+            report_place: ReportPlace::default(),
+            files: Vec::new(),
+            manifest: None,
+            warnings: Vec::new(),
+            misfit: None,
+            excess: None,
+            workspace_digest: None,
+        }))
     }
 
     /// What the attempt may call, and does.
@@ -371,7 +367,7 @@ impl World<'_> {
             let waited = at.as_millis() - self.now.as_millis();
             self.waited_ms += waited.max(0);
             self.now = self.now.max(at);
-            assert!(self.feed(Input::Expire { interrupt: raised.interrupt.clone(), slot: slot() }));
+            assert!(self.feed(Input::Expire { interrupt: raised.interrupt.clone() }));
             return;
         }
         let accepted = self.run.accepts(raised);
@@ -403,13 +399,13 @@ impl World<'_> {
             if choice == Choice::Respond {
                 answer.text = Some("words".to_owned());
             }
-            if self.feed(Input::Answer { answer: Box::new(answer), slot: slot() }) {
+            if self.feed(Input::Answer(Box::new(answer))) {
                 self.tally.reruns += u64::from(choice == Choice::Rerun);
                 return;
             }
         }
         // Its hour may have come while others were at work.
-        let lapsed = Input::Expire { interrupt: raised.interrupt.clone(), slot: slot() };
+        let lapsed = Input::Expire { interrupt: raised.interrupt.clone() };
         assert!(self.feed(lapsed), "no answer is taken: {raised:?}");
     }
 }

@@ -15,7 +15,7 @@ use crate::{
         event::{About, EndStatus, Event, RunEnded, StepEntered},
         flow::{AskPlan, ForEach, InDoubtPolicy, InnerPlan, Join, OnReached, Step, StepKind},
         ids::{StepId, VisitId},
-        input::{Refusal, Slot},
+        input::Refusal,
         ledger::Budget,
     },
     state::{
@@ -31,11 +31,13 @@ use envoi_contract::skill_report::SkillError;
 use std::sync::Arc;
 
 /// Input: a slot is free.
-pub(crate) fn slot_free(mut draft: Draft<'_>, slot: Slot) -> Result<Draft<'_>, Refusal> {
+pub(crate) fn slot_free(draft: Draft<'_>) -> Result<Draft<'_>, Refusal> {
     if bounds::ready(draft.flow, &draft.control).next().is_none() {
         return Err(Refusal::NothingReady);
     }
-    draft.slot = Some(slot);
+    if draft.slot.is_none() {
+        return Err(Refusal::NoSlot);
+    }
     advance(draft)
 }
 

@@ -12,8 +12,8 @@ use crate::{
 };
 
 /// Input: a model is to be called.
-pub(crate) fn begin(mut draft: Draft<'_>, asked: ModelCall) -> Result<Draft<'_>, Refusal> {
-    let ModelCall { call, attempt, model, provider } = asked;
+pub(crate) fn begin(mut draft: Draft<'_>, requested: ModelCall) -> Result<Draft<'_>, Refusal> {
+    let ModelCall { call, attempt, model, provider } = requested;
     if draft.control.accounts.call(&call).is_some() {
         return Err(Refusal::CallBegun { call });
     }
@@ -31,8 +31,8 @@ pub(crate) fn begin(mut draft: Draft<'_>, asked: ModelCall) -> Result<Draft<'_>,
 }
 
 /// Input: a call is over.
-pub(crate) fn end(mut draft: Draft<'_>, told: ModelCalled) -> Result<Draft<'_>, Refusal> {
-    let ModelCalled { call, outcome, tokens_in, tokens_out, cost, duration_ms } = told;
+pub(crate) fn end(mut draft: Draft<'_>, ended: ModelCalled) -> Result<Draft<'_>, Refusal> {
+    let ModelCalled { call, outcome, tokens_in, tokens_out, cost, duration_ms } = ended;
     let Some(attempt) = draft.control.accounts.call(&call).cloned() else {
         return Err(Refusal::NoCall { call });
     };

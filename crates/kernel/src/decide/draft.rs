@@ -37,13 +37,14 @@ pub(crate) struct Draft<'a> {
     pub(crate) flow: &'a Flow,
     pub(crate) control: Control,
     pub(crate) now: Timestamp,
+    /// For an attempt that starts; taken by the first one.
     pub(crate) slot: Option<Slot>,
     records: Vec<Record>,
 }
 
 impl<'a> Draft<'a> {
     /// A draft over a copy of `control`. `now` never goes below the run's last event.
-    pub(crate) fn new(flow: &'a Flow, control: &Control, now: Timestamp, slot: Option<Slot>) -> Self {
+    pub(crate) fn new(flow: &'a Flow, control: &Control, slot: Option<Slot>, now: Timestamp) -> Self {
         let now = now.max(control.last_at);
         Self { flow, control: control.clone(), now, slot, records: Vec::new() }
     }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// Input: fork.
 pub(crate) fn fork(mut draft: Draft<'_>, fork: Fork) -> Result<Draft<'_>, Refusal> {
     let cut = Cut::of(draft.flow, &fork.lived, fork.from.as_ref())?;
-    let Fork { run, run_base, workspace, shared, yes_to, by, why, lived, family, slot, .. } = fork;
+    let Fork { run, run_base, workspace, shared, yes_to, by, why, lived, family, .. } = fork;
     let kept = usize::try_from(cut.at).unwrap_or(usize::MAX).saturating_add(1);
     for mut record in lived.into_iter().take(kept) {
         if let Event::RunStarted(started) = &mut record.event {
@@ -47,7 +47,6 @@ pub(crate) fn fork(mut draft: Draft<'_>, fork: Fork) -> Result<Draft<'_>, Refusa
     }
     let Cut { from, root, step, at } = cut;
     draft.emit(Event::RunForked(Box::new(RunForked { from, root, step, at, by, why, family })))?;
-    draft.slot = slot;
     put_again(&mut draft, &questions)?;
     advance(draft)
 }

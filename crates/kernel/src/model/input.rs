@@ -16,42 +16,30 @@ use envoi_contract::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Something that a run has to react to. Inputs that can cause a start say whether a slot is free for it.
+/// Something that a run has to react to.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Input {
     /// Begin.
     Start(Box<Start>),
     /// Begin with what another run has lived, up to a step.
     Fork(Box<Fork>),
-    /// A slot is free for the visit that waits longest.
-    SlotFree(Slot),
-    /// An attempt is over.
-    Settled {
-        /// How it ended and what it left.
-        result: Box<AttemptResult>,
-        /// For what follows.
-        slot: Option<Slot>,
-    },
+    /// A slot is free for the visit that waits longest. It is the one that is given with the input.
+    SlotFree,
+    /// An attempt is over: how it ended and what it left.
+    Settled(Box<AttemptResult>),
     /// An attempt was announced and is not running, and its end is not known.
     InDoubt {
         /// Which.
         attempt: AttemptId,
         /// What is known: `output_tail`, `ran_ms`, `files_changed`.
         evidence: Value,
-        /// For what follows.
-        slot: Option<Slot>,
     },
     /// A model is to be called on the run's account.
     ModelCall(Box<ModelCall>),
     /// A call of a model is over. Also taken when its attempt, or the run, is over meanwhile.
     ModelCalled(Box<ModelCalled>),
-    /// A person decides.
-    Answer {
-        /// What, and on which question.
-        answer: Box<Answer>,
-        /// For what follows.
-        slot: Option<Slot>,
-    },
+    /// A person decides a question.
+    Answer(Box<Answer>),
     /// What a question showed is not what is there any more: it is put again.
     Changed {
         /// The question.
@@ -63,15 +51,11 @@ pub enum Input {
     Expire {
         /// The question.
         interrupt: InterruptId,
-        /// For what follows.
-        slot: Option<Slot>,
     },
     /// The time of a timer has come.
     TimerDue {
         /// Which.
         timer: TimerId,
-        /// For what follows.
-        slot: Option<Slot>,
     },
     /// Let the run use more than its flow says; one that a bound ended goes on.
     Raise {
@@ -85,8 +69,6 @@ pub enum Input {
         request: Option<String>,
         /// What others of its family have used and been given beyond what it knows of.
         elsewhere: Share,
-        /// For what follows.
-        slot: Option<Slot>,
     },
     /// End the run; live attempts are ended first.
     Cancel {
@@ -101,8 +83,6 @@ pub enum Input {
         why: Option<String>,
         /// What others of its family have used and been given beyond what it knows of.
         elsewhere: Share,
-        /// For what follows.
-        slot: Option<Slot>,
     },
 }
 
@@ -222,8 +202,6 @@ pub struct Start {
     pub trace: Option<String>,
     /// On whose behalf, as the caller states it; checked.
     pub requester: Requester,
-    /// For the first step.
-    pub slot: Option<Slot>,
 }
 
 /// What an attempt left behind, as its supervisor recorded it.
@@ -405,6 +383,9 @@ pub enum Refusal {
         /// Which.
         timer: TimerId,
     },
+    /// [`Input::SlotFree`] without a slot.
+    #[error("no slot is free")]
+    NoSlot,
     /// Nothing waits for a slot.
     #[error("no visit waits for a slot")]
     NothingReady,
@@ -473,6 +454,4 @@ pub struct Fork {
     pub lived: Vec<crate::model::event::Record>,
     /// What all runs of the family have used and been given, the old one among them.
     pub family: Share,
-    /// For the first step.
-    pub slot: Option<Slot>,
 }

@@ -132,7 +132,7 @@ fn reach(shape: Shape, state: State) -> (Driver, InterruptId) {
         State::Lapsed => wait(&mut driver, 100),
         State::Expired => {
             wait(&mut driver, 100);
-            driver.ok(Input::Expire { interrupt: first.clone(), slot: None });
+            driver.feed_with(Input::Expire { interrupt: first.clone() }, None).unwrap();
         }
         State::Answered => say(&mut driver, shape.yes()),
         State::Denied => say(&mut driver, Choice::Deny),

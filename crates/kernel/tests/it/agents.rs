@@ -1,7 +1,7 @@
 //! `a2a`: another agent works, asks, fails; its questions are questions of the run.
 
 use crate::{
-    driver::{Driver, person, settled, slot},
+    driver::{Driver, person, settled},
     flows::{With as _, agent, ask, bounded, flow, graph, limits, step, step_id},
     story::{agent_said, ends, feed, plays, stand},
 };
@@ -445,7 +445,6 @@ fn a_fork_begins_a_task_of_its_own() {
         from: Some(step_id("a")),
         lived: source.records.clone(),
         family: source.run.known_share(),
-        slot: slot(),
     };
     let mut driver = Driver::new(source.run.flow());
     driver.feed(Input::Fork(Box::new(fork))).unwrap();
@@ -477,7 +476,6 @@ fn a_branch_beside_the_fork_forgets_the_task_of_the_old_run() {
         from: Some(step_id("c")),
         lived: source.records.clone(),
         family: source.run.known_share(),
-        slot: slot(),
     };
     let mut driver = Driver::new(source.run.flow());
     driver.feed(Input::Fork(Box::new(fork))).unwrap();

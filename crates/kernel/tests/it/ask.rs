@@ -318,7 +318,7 @@ fn whoever_started_the_run_may_be_shut_out() {
 fn said_yes(flow: &Arc<Flow>) -> Driver {
     let mut driver = Driver::new(flow);
     driver.yes_to = vec![step_id("q")];
-    driver.feed(driver.start(crate::driver::slot())).unwrap();
+    driver.feed(driver.start()).unwrap();
     driver
 }
 

@@ -80,11 +80,7 @@ pub(crate) fn reported(id: &str, members: &str) -> AttemptResult {
 /// Nobody knows how it ended; it ran for so long.
 pub(crate) fn doubtful(id: &str, ran_ms: u64) -> Input {
     let ran = ("ran_ms".to_owned(), Value::from(ran_ms));
-    Input::InDoubt {
-        attempt: attempt(id),
-        evidence: Value::Object([ran].into_iter().collect()),
-        slot: slot(),
-    }
+    Input::InDoubt { attempt: attempt(id), evidence: Value::Object([ran].into_iter().collect()) }
 }
 
 pub(crate) fn exited(id: &str, code: i32) -> AttemptResult {
@@ -96,7 +92,7 @@ pub(crate) fn blob(bytes: &[u8]) -> Blob {
 }
 
 pub(crate) fn settled(result: AttemptResult) -> Input {
-    Input::Settled { result: Box::new(result), slot: slot() }
+    Input::Settled(Box::new(result))
 }
 
 impl Driver {
@@ -113,7 +109,7 @@ impl Driver {
     /// A run that has started with a free slot.
     pub(crate) fn started(flow: &Arc<Flow>) -> Self {
         let mut driver = Self::new(flow);
-        driver.feed(driver.start(slot())).unwrap();
+        driver.feed(driver.start()).unwrap();
         driver
     }
 
@@ -121,11 +117,11 @@ impl Driver {
     pub(crate) fn started_with(flow: &Arc<Flow>, inputs: &str) -> Self {
         let mut driver = Self::new(flow);
         driver.inputs = Value::parse_str(inputs).unwrap().as_object().unwrap().clone();
-        driver.feed(driver.start(slot())).unwrap();
+        driver.feed(driver.start()).unwrap();
         driver
     }
 
-    pub(crate) fn start(&self, slot: Option<Slot>) -> Input {
+    pub(crate) fn start(&self) -> Input {
         Input::Start(Box::new(Start {
             run: RunId::new("run_0demo").unwrap(),
             inputs: self.inputs.clone(),
@@ -138,15 +134,19 @@ impl Driver {
             yes_to: self.yes_to.clone(),
             trace: None,
             requester: Requester::default(),
-            slot,
         }))
     }
 
-    /// Feeds an input and commits what it causes. A refusal changes nothing, and asking twice gives the same answer.
+    /// Feeds an input with a free slot, and commits what it causes.
     pub(crate) fn feed(&mut self, input: Input) -> Result<Vec<Record>, Refusal> {
+        self.feed_with(input, slot())
+    }
+
+    /// Feeds an input and commits what it causes. A refusal changes nothing, and a second decision is the same as the first.
+    pub(crate) fn feed_with(&mut self, input: Input, slot: Option<Slot>) -> Result<Vec<Record>, Refusal> {
         let before = self.run.clone();
-        let decided = self.run.decide(input.clone(), self.now);
-        assert_eq!(decided, self.run.decide(input, self.now), "asked twice");
+        let decided = self.run.decide(input.clone(), slot.clone(), self.now);
+        assert_eq!(decided, self.run.decide(input, slot, self.now), "decided twice");
         assert_eq!(self.run, before, "a decision changed the run");
         // No input can bring a run at odds with itself: what does not fit is refused for its own reason.
         assert!(!matches!(decided, Err(Refusal::Inconsistent { .. })), "{decided:?}");
@@ -185,8 +185,10 @@ impl Driver {
 
     /// A free slot is of use to whatever waits for one, and to nothing else.
     fn check_slot(&self) {
-        let Some(slot) = slot().filter(|_| !self.records.is_empty()) else { return };
-        let decided = self.run.decide(Input::SlotFree(slot), self.now);
+        if self.records.is_empty() {
+            return;
+        }
+        let decided = self.run.decide(Input::SlotFree, slot(), self.now);
         match self.run.wants().ready.is_empty() {
             true => assert!(decided.is_err(), "nothing is ready, and {decided:?}"),
             false => assert!(decided.is_ok_and(|records| !records.is_empty()), "{:?}", self.run.wants()),
@@ -217,7 +219,7 @@ impl Driver {
     }
 
     pub(crate) fn say(&mut self, answer: Answer) -> Result<Vec<Record>, Refusal> {
-        self.feed(Input::Answer { answer: Box::new(answer), slot: slot() })
+        self.feed(Input::Answer(Box::new(answer)))
     }
 
     /// The answer that closed the nth question which was answered, from 0.
@@ -257,7 +259,7 @@ impl Driver {
     pub(crate) fn timer_due(&mut self) -> &mut Self {
         let (timer, due) = self.timer();
         self.now = self.now.max(due);
-        self.ok(Input::TimerDue { timer, slot: slot() })
+        self.ok(Input::TimerDue { timer })
     }
 
     pub(crate) fn handoff(&self, visit: &str) -> &Handoff {

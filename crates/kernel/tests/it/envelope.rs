@@ -1,7 +1,7 @@
 //! The pipeline envelope, true after each commit.
 
 use crate::{
-    driver::{Driver, person, reported, settled, slot},
+    driver::{Driver, person, reported, settled},
     flows::{With, bounded, critic, flow, limits, step},
 };
 use envoi_contract::{envelope::Envelope, json::Value};
@@ -66,11 +66,11 @@ fn the_envelope_follows_a_run_that_loops_fails_and_is_tried_again() {
     );
     let interrupt = driver.run.wants().interrupts[0].clone();
     let answer = Box::new(Answer::new(interrupt, Choice::Proceed, person("bob")));
-    driver.ok(Input::Answer { answer, slot: slot() });
+    driver.ok(Input::Answer(answer));
     see(&driver);
     driver.exit("report.1.1", 1);
     see(&driver);
-    driver.ok(Input::Reopen { by: person("bob"), why: None, elsewhere: Default::default(), slot: slot() });
+    driver.ok(Input::Reopen { by: person("bob"), why: None, elsewhere: Default::default() });
     see(&driver);
     driver.exit("report.2.1", 0);
     see(&driver);
@@ -115,7 +115,7 @@ fn on_whose_behalf_a_run_was_started_stands_in_its_envelope_and_in_expressions()
         step.env = vec![("WHO".to_owned(), Template(text.to_owned()))];
     })]);
     let mut driver = Driver::new(&flow);
-    let Input::Start(mut start) = driver.start(slot()) else { panic!("it is a start") };
+    let Input::Start(mut start) = driver.start() else { panic!("it is a start") };
     start.requester = Requester {
         user_id: Some("u-7".to_owned()),
         session_id: Some("s-7".to_owned()),
@@ -165,9 +165,7 @@ fn an_ended_run_says_why_and_when() {
         assert_eq!(dict.get("terminal_reason").and_then(Value::as_str), Some(terminal));
         assert_eq!(envelope.termination_reason.as_deref(), Some(reason));
         assert_eq!(envelope.completed_at.as_deref(), Some("2026-11-21T00:00:00.005Z"));
-        driver
-            .feed(Input::Reopen { by: person("bob"), why: None, elsewhere: Default::default(), slot: slot() })
-            .ok();
+        driver.feed(Input::Reopen { by: person("bob"), why: None, elsewhere: Default::default() }).ok();
     }
 }
 

@@ -1,7 +1,7 @@
 //! A question lapses at its hour by the run's own time, once.
 
 use crate::{
-    driver::{BEGINNING_MS, Driver, person, slot},
+    driver::{BEGINNING_MS, Driver, person},
     flows::{With, ask, flow, step, step_id},
     story::{ends, plays},
 };
@@ -119,7 +119,7 @@ fn a_clock_that_is_set_back_neither_saves_a_question_nor_lapses_it_early() {
     driver.exit("a.1.1", 0);
     assert_eq!(driver.question().expires_at, Some(at(1_100)));
     let asked = driver.question().interrupt.clone();
-    let expire = || Input::Expire { interrupt: asked.clone(), slot: slot() };
+    let expire = || Input::Expire { interrupt: asked.clone() };
     // The clock stands an hour before the last event: the run's own time is that event's.
     driver.now = at(-3_600_000);
     assert_eq!(driver.feed(expire()), Err(Refusal::NotExpired { interrupt: asked.clone() }));
@@ -154,7 +154,7 @@ fn a_question_without_a_time_never_lapses() {
     driver.now = Timestamp::from_millis(i64::MAX / 2);
     let interrupt = driver.question().interrupt.clone();
     assert_eq!(driver.run.wants().expiries, []);
-    let refused = driver.feed(Input::Expire { interrupt: interrupt.clone(), slot: slot() });
+    let refused = driver.feed(Input::Expire { interrupt: interrupt.clone() });
     assert_eq!(refused, Err(Refusal::NotExpired { interrupt }));
     driver.say(driver.answer(Choice::Approve, "bob")).unwrap();
 }
@@ -165,7 +165,7 @@ fn votes_do_not_save_a_question_from_its_hour() {
     driver.say(driver.answer(Choice::Approve, "bob")).unwrap();
     driver.now = at(100);
     let interrupt = driver.question().interrupt.clone();
-    driver.ok(Input::Expire { interrupt, slot: slot() });
+    driver.ok(Input::Expire { interrupt });
     assert_eq!(crate::story::stand(&driver.run), "= nothing [failed 1]");
 }
 

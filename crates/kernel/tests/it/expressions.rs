@@ -37,7 +37,7 @@ fn values_reach_a_command_as_arguments_variables_and_folder() {
 fn in_a_script_values_travel_as_variables() {
     let mut driver = Driver::new(&flow([step("a").shell("echo ${{ inputs.who }}")]));
     driver.inputs.insert("who", envoi_contract::json::Value::from("$(rm -rf ~)"));
-    driver.ok(driver.start(crate::driver::slot()));
+    driver.ok(driver.start());
     let begun = driver.begun("a.1.1");
     assert_eq!(begun.command, Command::Shell("echo ${ENVOI_VALUE_1}".to_owned()));
     assert_eq!(begun.env, [("ENVOI_VALUE_1".to_owned(), "$(rm -rf ~)".to_owned())]);

@@ -1,7 +1,7 @@
 //! A new run that has lived what another one lived, up to a step.
 
 use crate::{
-    driver::{Driver, attempt, exited, person, reported, settled, slot},
+    driver::{Driver, attempt, exited, person, reported, settled},
     flows::{With as _, ask, bounded, critic, flow, graph, limits, step, step_id},
     rules,
     story::{event, feed, stand},
@@ -36,7 +36,6 @@ fn asked(source: &Driver, from: Option<&str>) -> Fork {
         from: from.map(step_id),
         lived: source.records.clone(),
         family: source.run.known_share(),
-        slot: slot(),
     }
 }
 
@@ -387,7 +386,7 @@ fn the_bounds_are_those_of_the_whole_family() {
     assert_eq!(counted(&family.used), used(4, 4));
     let elsewhere = family.beyond(&root.run.known_share());
     assert_eq!(counted(&elsewhere.used), used(2, 1));
-    root.ok(Input::Reopen { by: person("bob"), why: None, elsewhere, slot: slot() });
+    root.ok(Input::Reopen { by: person("bob"), why: None, elsewhere });
     root.restart();
     assert_eq!(stand(&root.run), "= nothing [exhausted 4]");
     assert_eq!(root.run.ledger(), &family.used);
@@ -396,14 +395,14 @@ fn the_bounds_are_those_of_the_whole_family() {
     let more = used(1, 0);
     let elsewhere = family.beyond(&root.run.known_share());
     assert!(elsewhere.is_nothing());
-    root.ok(Input::Raise { more, by: person("bob"), why: None, request: None, elsewhere, slot: slot() });
+    root.ok(Input::Raise { more, by: person("bob"), why: None, request: None, elsewhere });
     assert_eq!(stand(&root.run), "= b.2.1 live", "the visit that never began");
     root.exit("b.2.1", 1);
     let mut family = root.run.own_share();
     family.add(&forked.run.own_share());
     let elsewhere = family.beyond(&forked.run.known_share());
     assert_eq!((counted(&elsewhere.used), &elsewhere.raised), (used(1, 0), &used(1, 0)));
-    forked.ok(Input::Reopen { by: person("bob"), why: None, elsewhere, slot: slot() });
+    forked.ok(Input::Reopen { by: person("bob"), why: None, elsewhere });
     assert_eq!(stand(&forked.run), "= nothing [exhausted 4]", "five of five");
     assert_eq!(forked.run.limits().agent_hops, Some(5));
     assert!(forked.run.own_share().raised == Ledger::default());
@@ -438,7 +437,7 @@ fn drive(driver: &mut Driver) {
         } else if !wants.timers.is_empty() {
             driver.timer_due();
         } else if !wants.ready.is_empty() {
-            driver.ok(Input::SlotFree(slot().unwrap()));
+            driver.ok(Input::SlotFree);
         } else if !wants.interrupts.is_empty() {
             let choice = driver.run.accepts(driver.question())[0];
             driver.say(driver.answer(choice, "eve")).unwrap();

@@ -307,7 +307,7 @@ fn a_yes_that_was_given_at_the_start_is_for_the_runs_own_steps() {
     let outer = with(flow([runs("b", "build"), ask("sure")]), [build]);
     let mut driver = Driver::new(&outer);
     driver.yes_to = vec![step_id("sure")];
-    driver.feed(driver.start(crate::driver::slot())).unwrap();
+    driver.feed(driver.start()).unwrap();
     assert_eq!(driver.question().visit.to_string(), "b.1.sure.1");
 }
 

@@ -1,7 +1,7 @@
 //! What a run has used, in all and by step: kept over crash, resume and reopening.
 
 use crate::{
-    driver::{Driver, doubtful, exited, person, reported, settled, slot},
+    driver::{Driver, doubtful, exited, person, reported, settled},
     flows::{With, bounded, critic, flow, limits, step},
 };
 use envoi_kernel::{
@@ -54,7 +54,7 @@ fn reopening_gives_nothing_back() {
     let mut driver = Driver::started(&flow([step("a")]));
     let failed = reported("a.1.1", r#""metrics":{"llm_calls":2,"tokens_in":5}"#);
     driver.ok(settled(AttemptResult { outcome: Outcome::Exited { code: 1 }, ..failed }));
-    driver.ok(Input::Reopen { by: person("bob"), why: None, elsewhere: Default::default(), slot: slot() });
+    driver.ok(Input::Reopen { by: person("bob"), why: None, elsewhere: Default::default() });
     driver.restart();
     driver.ok(settled(reported("a.2.1", r#""metrics":{"llm_calls":1,"tokens_in":6}"#)));
     let expected =
@@ -83,7 +83,6 @@ fn a_journal_without_budgets_and_tokens_reads_as_before_and_is_written_as_before
             why: None,
             request: None,
             elsewhere: Default::default(),
-            slot: slot(),
         })
         .exit("a.1.1", 0);
     for record in &driver.records {

@@ -47,6 +47,9 @@ fn nothing_starts_without_a_slot() {
          > start without a slot
          started
          = a.1 ready
+         > slot without a slot
+         refused: no slot is free
+         = a.1 ready
          > slot
          a.1.1 begins
          = a.1.1 live
@@ -141,7 +144,7 @@ fn a_record_that_cannot_follow_is_refused() {
     let mut twice = driver.records.clone();
     let again = envoi_kernel::Record { seq: twice.len() as u64, ..twice[1].clone() };
     twice.push(again);
-    let other = Driver::new(&flow).run.decide(driver.start(slot()), driver.now).unwrap();
+    let other = Driver::new(&flow).run.decide(driver.start(), slot(), driver.now).unwrap();
     let mut restarted = driver.records.clone();
     restarted.push(envoi_kernel::Record { seq: restarted.len() as u64, ..other[0].clone() });
     for (what, records) in

@@ -2,7 +2,7 @@
 
 use crate::{
     driver::{Driver, person, slot},
-    random::{Left, Said, flows, left, more, said, turns},
+    random::{Left, Said, Turn, flows, left, more, said, turns},
     random_graphs::{busy_turns, graphs},
     rules,
 };
@@ -10,7 +10,7 @@ use envoi_kernel::{
     Event, Flow, Input, Record, Refusal, Run, Status,
     event::{About, Choice, Command, Course, InterruptRaised},
     flow::Step,
-    input::Answer,
+    input::{Answer, Slot},
     ledger::Ledger,
 };
 use proptest::{
@@ -35,15 +35,16 @@ fn cases(cases: u32) -> ProptestConfig {
 /// Lives through `turns`, with `each` looking on before every input.
 pub(crate) fn live(
     flow: &Arc<Flow>,
-    turns: &[(crate::random::Turn, bool)],
-    mut each: impl FnMut(&Driver, &Input),
+    turns: &[(Turn, bool)],
+    mut each: impl FnMut(&Driver, &Input, Option<&Slot>),
 ) -> Driver {
     let mut driver = Driver::new(flow);
-    driver.feed(driver.start(slot())).unwrap();
+    driver.feed(driver.start()).unwrap();
     for (turn, free) in turns {
-        if let Some(input) = turn.input(&mut driver, *free) {
-            each(&driver, &input);
-            driver.feed(input).ok();
+        if let Some(input) = turn.input(&mut driver) {
+            let slot = slot().filter(|_| *free || matches!(turn, Turn::Slot));
+            each(&driver, &input, slot.as_ref());
+            driver.feed_with(input, slot).ok();
         }
     }
     driver
@@ -63,7 +64,7 @@ proptest! {
     fn a_journal_replays_to_the_state_that_was_lived_at_every_prefix((flow, turns) in (flows(), turns())) {
         let mut lived = Run::new(Arc::clone(&flow));
         let mut replayed = lived.clone();
-        for record in &live(&flow, &turns, |_, _| {}).records {
+        for record in &live(&flow, &turns, |_, _, _| {}).records {
             lived.apply(record).unwrap();
             replayed.apply(&through_text(record)).unwrap();
             prop_assert_eq!(&replayed, &lived);
@@ -74,17 +75,17 @@ proptest! {
 
     #[test]
     fn a_recovered_run_decides_as_the_one_that_lived((flow, turns) in (flows(), turns())) {
-        let driver = live(&flow, &turns, |driver, input| {
-            let decided = driver.run.decide(input.clone(), driver.now);
+        let driver = live(&flow, &turns, |driver, input, slot| {
+            let decided = driver.run.decide(input.clone(), slot.cloned(), driver.now);
             let restored = Run::restore(Arc::clone(&flow), &driver.run.snapshot().unwrap()).unwrap();
-            assert_eq!(restored.decide(input.clone(), driver.now), decided);
+            assert_eq!(restored.decide(input.clone(), slot.cloned(), driver.now), decided);
         });
         prop_assert_eq!(&Run::replay(Arc::clone(&flow), driver.records.clone()).unwrap(), &driver.run);
     }
 
     #[test]
     fn no_bound_is_passed_and_no_visit_is_repeated((flow, turns) in (flows(), turns())) {
-        check_accounts(&live(&flow, &turns, |_, _| {}));
+        check_accounts(&live(&flow, &turns, |_, _, _| {}));
     }
 
     #[test]
@@ -104,14 +105,14 @@ proptest! {
 
     #[test]
     fn no_rule_of_a_graph_is_broken((flow, turns) in (graphs(), busy_turns())) {
-        check_accounts(&live(&flow, &turns, |_, _| {}));
+        check_accounts(&live(&flow, &turns, |_, _, _| {}));
     }
 
     #[test]
     fn a_graph_replays_to_the_state_that_was_lived_at_every_prefix((flow, turns) in (graphs(), busy_turns())) {
         let mut lived = Run::new(Arc::clone(&flow));
         let mut replayed = lived.clone();
-        for record in &live(&flow, &turns, |_, _| {}).records {
+        for record in &live(&flow, &turns, |_, _, _| {}).records {
             lived.apply(record).unwrap();
             replayed.apply(&through_text(record)).unwrap();
             prop_assert_eq!(&replayed, &lived);
@@ -162,23 +163,23 @@ fn serve(flow: &Arc<Flow>, left: &[Left], answers: &[Said], most: u64) -> Driver
         let wants = driver.run.wants();
         let asked = driver.run.interrupts().next().cloned();
         let input = if !wants.ready.is_empty() {
-            Input::SlotFree(slot().unwrap())
+            Input::SlotFree
         } else if let Some(attempt) = wants.ending.first().or(wants.attempts.last()) {
             let left = left.next().unwrap();
-            if quiet { left.without_agent() } else { left.clone() }.settles(attempt, &driver, slot())
+            if quiet { left.without_agent() } else { left.clone() }.settles(attempt, &driver)
         } else if let Some((timer, due)) = wants.timers.first() {
             driver.now = driver.now.max(*due);
-            Input::TimerDue { timer: timer.clone(), slot: slot() }
+            Input::TimerDue { timer: timer.clone() }
         } else if let Some(raised) = asked {
             let answer = answers.next().unwrap().answer(&driver);
             match driver.say(answer) {
                 Ok(_) => continue,
-                Err(Refusal::Expired { interrupt, .. }) => Input::Expire { interrupt, slot: slot() },
+                Err(Refusal::Expired { interrupt, .. }) => Input::Expire { interrupt },
                 // Refused for another reason, and nobody can answer any more either.
                 Err(_) if raised.expires_at.is_some_and(|at| driver.now >= at) => {
-                    Input::Expire { interrupt: raised.interrupt.clone(), slot: slot() }
+                    Input::Expire { interrupt: raised.interrupt.clone() }
                 }
-                Err(_) => Input::Answer { answer: Box::new(plain(&raised)), slot: slot() },
+                Err(_) => Input::Answer(Box::new(plain(&raised))),
             }
         } else {
             break;
@@ -228,7 +229,7 @@ fn the_random_inputs_reach_every_event_and_every_end() {
     let mut seen: BTreeMap<String, u32> = BTreeMap::new();
     for _ in 0..500 {
         let (flow, turns) = (flows(), turns()).new_tree(&mut runner).unwrap().current();
-        for record in live(&flow, &turns, |_, _| {}).records {
+        for record in live(&flow, &turns, |_, _, _| {}).records {
             *seen.entry(record.event.name().to_owned()).or_default() += 1;
             if let Event::AttemptStarted(started) = &record.event
                 && started.verifies.is_some()
@@ -307,7 +308,7 @@ fn the_random_graphs_reach_what_only_graphs_have() {
     for _ in 0..250 {
         let (flow, turns) = (graphs(), busy_turns()).new_tree(&mut runner).unwrap().current();
         let mut questions = 0;
-        for record in live(&flow, &turns, |_, _| {}).records {
+        for record in live(&flow, &turns, |_, _, _| {}).records {
             questions += i32::from(matches!(record.event, Event::InterruptRaised(_)));
             let word = match &record.event {
                 Event::StepEntered(_) => "entered",

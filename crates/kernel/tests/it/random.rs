@@ -1,7 +1,7 @@
 //! Random flows, such as crate `flow` would admit, and random inputs, sensible and not.
 
 use crate::{
-    driver::{Driver, attempt, person, result, slot},
+    driver::{Driver, attempt, person, result},
     flows::{With as _, agent, ask, bounded, step, step_id},
     story::CHOICES,
 };
@@ -20,7 +20,7 @@ use envoi_kernel::{
         Overdue, Step, StepKind, Template,
     },
     ids::{AttemptId, CallId, InterruptId, TimerId},
-    input::{Answer, ModelCall, ModelCalled, Slot},
+    input::{Answer, ModelCall, ModelCalled},
     ledger::{Cost, Ledger},
 };
 use proptest::{option, prelude::*, sample::select};
@@ -243,7 +243,7 @@ impl Left {
         Self { agent: u8::MAX, ..self.clone() }
     }
 
-    pub(crate) fn settles(&self, id: &AttemptId, driver: &Driver, slot: Option<Slot>) -> Input {
+    pub(crate) fn settles(&self, id: &AttemptId, driver: &Driver) -> Input {
         let outcome = match self.outcome {
             0 => Outcome::Signalled { signal: 9 },
             1 => Outcome::TimedOut,
@@ -271,7 +271,7 @@ impl Left {
             );
             left.report = Some(report.into_bytes());
         }
-        Input::Settled { result: Box::new(left), slot }
+        Input::Settled(Box::new(left))
     }
 
     fn words(&self) -> String {
@@ -454,12 +454,11 @@ pub(crate) fn turns_with(slots: u32) -> impl Strategy<Value = Vec<(Turn, bool)>>
 
 impl Turn {
     /// The input for `driver` now; `None` when only the clock moves.
-    pub(crate) fn input(&self, driver: &mut Driver, free: bool) -> Option<Input> {
-        let slot = slot().filter(|_| free);
+    pub(crate) fn input(&self, driver: &mut Driver) -> Option<Input> {
         Some(match self {
-            Turn::Start => driver.start(slot),
-            Turn::Slot => Input::SlotFree(crate::driver::slot()?),
-            Turn::Settle(which, left) => left.settles(&which.id(driver), driver, slot),
+            Turn::Start => driver.start(),
+            Turn::Slot => Input::SlotFree,
+            Turn::Settle(which, left) => left.settles(&which.id(driver), driver),
             Turn::Call(which) => Input::ModelCall(Box::new(ModelCall {
                 call: CallId::new(format!("call_{}", driver.run.next_seq())).ok()?,
                 attempt: which.as_ref().map(|which| which.id(driver)),
@@ -484,16 +483,16 @@ impl Turn {
             Turn::Doubt(which) => {
                 let ran = Value::Number(Number::parse("3")?);
                 let evidence = Value::Object([("ran_ms".to_owned(), ran)].into_iter().collect());
-                Input::InDoubt { attempt: which.id(driver), evidence, slot }
+                Input::InDoubt { attempt: which.id(driver), evidence }
             }
-            Turn::Answer(said) => Input::Answer { answer: Box::new(said.answer(driver)), slot },
+            Turn::Answer(said) => Input::Answer(Box::new(said.answer(driver))),
             Turn::Expire(wait, place) => {
                 let due = nth(&driver.run.wants().expiries, *place).cloned();
                 if let Some((_, at)) = due.as_ref().filter(|_| *wait) {
                     driver.now = driver.now.max(*at);
                 }
                 let lapses = due.map(|(interrupt, _)| interrupt);
-                Input::Expire { interrupt: lapses.or_else(|| open(driver, Some(*place)))?, slot }
+                Input::Expire { interrupt: lapses.or_else(|| open(driver, Some(*place)))? }
             }
             Turn::Changed(known) => {
                 let found = vec![FoundFile { path: "a.py".to_owned(), digest: None }];
@@ -505,7 +504,7 @@ impl Turn {
                     driver.now = driver.now.max(*due);
                 }
                 let timer = known.map(|(timer, _)| timer).or_else(|| TimerId::new("tim_none").ok())?;
-                Input::TimerDue { timer, slot }
+                Input::TimerDue { timer }
             }
             Turn::Raise(bound, by) => {
                 let bounds = ["agent_hops", "iterations", "llm_calls", "wall_time", "cost_usd"];
@@ -516,7 +515,6 @@ impl Turn {
                     why: None,
                     request: None,
                     elsewhere: Default::default(),
-                    slot,
                 }
             }
             Turn::Restart => {
@@ -528,7 +526,6 @@ impl Turn {
                 by: person("bob"),
                 why: Some("once more".to_owned()),
                 elsewhere: Default::default(),
-                slot,
             },
             Turn::Clock(by) => {
                 driver.now = Timestamp::from_millis(driver.now.as_millis().saturating_add(*by));

@@ -117,7 +117,6 @@ fn a_run_that_has_not_begun_cannot_be_reopened() {
         by: crate::driver::person("bob"),
         why: None,
         elsewhere: Default::default(),
-        slot: crate::driver::slot(),
     };
     assert_eq!(driver.feed(reopen), Err(envoi_kernel::Refusal::NotStarted));
 }

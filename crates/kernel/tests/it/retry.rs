@@ -63,9 +63,9 @@ fn a_timer_is_due_at_its_time_and_not_before() {
     let wait = due.as_millis() - driver.now.as_millis();
     assert!((1_000..=2_000).contains(&wait), "{wait}");
     let early = envoi_contract::time::Timestamp::from_millis(due.as_millis() - 1);
-    let input = || envoi_kernel::Input::TimerDue { timer: timer.clone(), slot: None };
-    assert!(driver.run.decide(input(), early).is_err());
-    assert!(driver.run.decide(input(), due).is_ok());
+    let input = || envoi_kernel::Input::TimerDue { timer: timer.clone() };
+    assert!(driver.run.decide(input(), None, early).is_err());
+    assert!(driver.run.decide(input(), None, due).is_ok());
 }
 
 #[test]

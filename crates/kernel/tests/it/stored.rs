@@ -67,7 +67,7 @@ fn sample() -> Vec<Record> {
         } else {
             (graphs(), busy_turns()).new_tree(&mut runner).unwrap().current()
         };
-        for record in live(&flow, &turns, |_, _| {}).records {
+        for record in live(&flow, &turns, |_, _, _| {}).records {
             let found = members_of(&record);
             if !found.is_subset(&seen) {
                 seen.extend(found);

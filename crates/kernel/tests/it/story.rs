@@ -39,8 +39,12 @@ pub(crate) fn feed(driver: &mut Driver, words: &str) -> String {
 
 fn turn(driver: &mut Driver, words: &str) -> Vec<String> {
     let mut lines = vec![format!("> {words}")];
-    let Some(input) = input(driver, words) else { return lines };
-    match driver.feed(input) {
+    let (what, slot) = match words.strip_suffix(" without a slot") {
+        Some(what) => (what, None),
+        None => (words, slot()),
+    };
+    let Some(input) = input(driver, what) else { return lines };
+    match driver.feed_with(input, slot) {
         Ok(records) => {
             let events: Vec<String> = records.iter().map(|record| event(&record.event)).collect();
             lines.push(events.join(", "));
@@ -59,24 +63,20 @@ fn numbered(driver: &Driver, text: String) -> String {
 
 /// `None` for words that only move the clock.
 fn input(driver: &mut Driver, words: &str) -> Option<Input> {
-    let (words, slot) = match words.strip_suffix(" without a slot") {
-        Some(words) => (words, None),
-        None => (words, slot()),
-    };
     let (first, rest) = words.split_once(' ').unwrap_or((words, ""));
     if let Some(nth) = first.strip_prefix('#') {
         let nth: usize = nth.parse().unwrap();
-        return Some(said(rest, slot, driver.asked()[nth - 1].clone()));
+        return Some(said(rest, driver.asked()[nth - 1].clone()));
     }
     Some(match first {
         "clock" => {
             driver.now = Timestamp::from_millis(driver.now.as_millis() + rest.parse::<i64>().unwrap());
             return None;
         }
-        "start" => driver.start(slot),
-        "slot" => Input::SlotFree(slot.unwrap()),
-        "answer" => said(rest, slot, question(driver)),
-        "expire" => Input::Expire { interrupt: question(driver), slot },
+        "start" => driver.start(),
+        "slot" => Input::SlotFree,
+        "answer" => said(rest, question(driver)),
+        "expire" => Input::Expire { interrupt: question(driver) },
         "changed" => {
             let path = if rest.is_empty() { "a.py" } else { rest };
             let found = vec![FoundFile { path: path.to_owned(), digest: Some(Digest::of(b"other")) }];
@@ -89,10 +89,10 @@ fn input(driver: &mut Driver, words: &str) -> Option<Input> {
         "due" => {
             let (timer, due) = driver.timer();
             driver.now = driver.now.max(due);
-            Input::TimerDue { timer, slot }
+            Input::TimerDue { timer }
         }
-        "early" => Input::TimerDue { timer: driver.timer().0, slot },
-        "timer" => Input::TimerDue { timer: TimerId::new(rest).unwrap(), slot },
+        "early" => Input::TimerDue { timer: driver.timer().0 },
+        "timer" => Input::TimerDue { timer: TimerId::new(rest).unwrap() },
         "more" => {
             let words: Vec<&str> = rest.split(' ').collect();
             let pairs: Vec<_> = words.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
@@ -102,15 +102,14 @@ fn input(driver: &mut Driver, words: &str) -> Option<Input> {
                 why: None,
                 request: None,
                 elsewhere: Default::default(),
-                slot,
             }
         }
         "call" => begin_call(rest),
         "called" => end_call(rest),
         "cancel" => Input::Cancel { by: person("bob") },
-        "reopen" => Input::Reopen { by: person("bob"), why: None, elsewhere: Default::default(), slot },
-        verb if is_choice(verb.trim_end_matches(':')) => said(words, slot, question(driver)),
-        id => attempt_input(id, rest, slot),
+        "reopen" => Input::Reopen { by: person("bob"), why: None, elsewhere: Default::default() },
+        verb if is_choice(verb.trim_end_matches(':')) => said(words, question(driver)),
+        id => attempt_input(id, rest),
     })
 }
 
@@ -135,20 +134,20 @@ fn ledger(pairs: &[(&str, &str)]) -> Ledger {
 }
 
 /// `CHOICE[: words] [by NAME]`, or `raise BOUND N [by NAME]`; bob, unless somebody is named.
-fn said(words: &str, slot: Option<envoi_kernel::input::Slot>, about: InterruptId) -> Input {
+fn said(words: &str, about: InterruptId) -> Input {
     let (words, by) = words.rsplit_once(" by ").unwrap_or((words, "bob"));
     let (first, rest) = words.split_once(' ').unwrap_or((words, ""));
     let text = first.ends_with(':').then(|| rest.to_owned());
     let raise = rest.split_once(' ').filter(|_| first == "raise").map(|(name, more)| ledger(&[(name, more)]));
     let answer = Answer::new(about, choice(first.trim_end_matches(':')), person(by));
-    Input::Answer { answer: Box::new(Answer { text, raise, ..answer }), slot }
+    Input::Answer(Box::new(Answer { text, raise, ..answer }))
 }
 
-fn attempt_input(id: &str, words: &str, slot: Option<envoi_kernel::input::Slot>) -> Input {
+fn attempt_input(id: &str, words: &str) -> Input {
     let (verb, rest) = words.split_once(' ').unwrap_or((words, ""));
     let plain = |outcome| result(id, outcome, "");
     let result = match verb {
-        "doubt" => return Input::InDoubt { attempt: attempt(id), evidence: Value::Null, slot },
+        "doubt" => return Input::InDoubt { attempt: attempt(id), evidence: Value::Null },
         "exit" => exited(id, rest.parse().unwrap()),
         "says" => result(id, Outcome::Exited { code: 0 }, rest),
         "reports" => reported(id, rest),
@@ -161,10 +160,7 @@ fn attempt_input(id: &str, words: &str, slot: Option<envoi_kernel::input::Slot>)
         "unstartable" => plain(Outcome::CannotStart { reason: "no such file".to_owned() }),
         other => panic!("nothing is called {other}"),
     };
-    match settled(result) {
-        Input::Settled { result, .. } => Input::Settled { result, slot },
-        other => other,
-    }
+    settled(result)
 }
 
 /// `NAME[ ATTEMPT]`: a model is called, by an attempt or beside all.

@@ -104,11 +104,7 @@ fn the_newest_version_of_each_artifact_counts_whatever_became_of_the_attempt() {
 #[test]
 fn what_arrives_too_late_is_not_shown() {
     let mut driver = Driver::started(&flow([step("a").in_doubt(InDoubtPolicy::Rerun), ask("q")]));
-    let doubt = Input::InDoubt {
-        attempt: crate::driver::attempt("a.1.1"),
-        evidence: Default::default(),
-        slot: crate::driver::slot(),
-    };
+    let doubt = Input::InDoubt { attempt: crate::driver::attempt("a.1.1"), evidence: Default::default() };
     driver.ok(doubt);
     driver.exit("a.1.2", 0);
     let before = (driver.question().subject, driver.run.files().clone());

@@ -5,8 +5,8 @@ use crate::{
     instance::{Errand, Instance, Key},
     violation::Violation,
 };
-use envoi_engine::{Adopt, Ask, Caller, Message, Purpose};
-use envoi_kernel::{ids::CallId, input::ModelCall};
+use envoi_engine::{Adopt, Caller, Message, Purpose};
+use envoi_kernel::{Input, ids::CallId, input::ModelCall};
 use std::sync::Arc;
 
 impl Driver<'_> {
@@ -29,8 +29,8 @@ impl Driver<'_> {
         let line = format!("{run}: {attempt} asks for a model: {call}");
         let request =
             ModelCall { call, attempt: Some(attempt), model: "m".to_owned(), provider: "p".to_owned() };
-        let ask = Ask::ModelCall(Box::new(request));
-        self.handle(line, Message::Ask { run, ask, reply })
+        let input = Input::ModelCall(Box::new(request));
+        self.handle(line, Message::Input { run, input, reply })
     }
 
     pub(super) fn model_answers(&mut self, call: &CallId) -> Result<(), Violation> {
@@ -38,15 +38,15 @@ impl Driver<'_> {
         let Some(instance) = &self.engine else { return Ok(()) };
         let reply = instance.reply(&run, Errand::ModelCalled(call.clone()));
         let line = format!("{run}: {call} is over ({:?})", ended.outcome);
-        let ask = Ask::ModelCalled(Box::new(ended));
+        let input = Input::ModelCalled(Box::new(ended));
         if instance.engine.run(&run).is_some() {
-            return self.handle(line, Message::Ask { run, ask, reply });
+            return self.handle(line, Message::Input { run, input, reply });
         }
-        // A run that is over is looked up, as the front desk does.
+        // A run that is over is looked up, as the engine's commands do.
         let loaded = self.load(&run)?;
         let adopt = Adopt {
             run: loaded,
-            asks: vec![ask],
+            inputs: vec![input],
             purpose: Purpose::Decide,
             again: false,
             tail_bytes: 0,

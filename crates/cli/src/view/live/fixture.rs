@@ -63,7 +63,6 @@ impl Fixture {
             yes_to: Vec::new(),
             trace: None,
             requester: Requester::default(),
-            slot: slot(),
         })));
         fixture
     }
@@ -78,7 +77,7 @@ impl Fixture {
     }
 
     fn decide(&mut self, input: Input) -> &mut Self {
-        let records = self.run.decide(input, self.now()).unwrap();
+        let records = self.run.decide(input, slot(), self.now()).unwrap();
         for record in &records {
             self.run.apply(record).unwrap();
             self.model.record(record);
@@ -159,25 +158,25 @@ impl Fixture {
             excess: None,
             workspace_digest: None,
         });
-        self.decide(Input::Settled { result, slot: slot() })
+        self.decide(Input::Settled(result))
     }
 
     /// The live attempt is in doubt.
     pub(crate) fn doubt(&mut self, evidence: &str) -> &mut Self {
         let evidence = Value::parse(evidence.as_bytes()).unwrap();
         let attempt = self.attempt();
-        self.decide(Input::InDoubt { attempt, evidence, slot: slot() })
+        self.decide(Input::InDoubt { attempt, evidence })
     }
 
     pub(crate) fn timer_is_due(&mut self) -> &mut Self {
         let (timer, due): (TimerId, Timestamp) = self.run.wants().timers.into_iter().next().unwrap();
         self.now = due.as_millis();
-        self.decide(Input::TimerDue { timer, slot: slot() })
+        self.decide(Input::TimerDue { timer })
     }
 
     pub(crate) fn answer(&mut self, choice: envoi_kernel::event::Choice) -> &mut Self {
         let interrupt: InterruptId = self.run.wants().interrupts.into_iter().next().unwrap();
-        self.decide(Input::Answer { answer: Box::new(Answer::new(interrupt, choice, by())), slot: slot() })
+        self.decide(Input::Answer(Box::new(Answer::new(interrupt, choice, by()))))
     }
 
     pub(crate) fn writes(&mut self, line: &str) -> &mut Self {
@@ -195,13 +194,13 @@ impl Fixture {
     /// This attempt is in doubt.
     pub(crate) fn doubts(&mut self, attempt: &str) -> &mut Self {
         let attempt = AttemptId::parse(attempt).unwrap();
-        self.decide(Input::InDoubt { attempt, evidence: Value::Null, slot: slot() })
+        self.decide(Input::InDoubt { attempt, evidence: Value::Null })
     }
 
     /// There is room for everything.
     pub(crate) fn fills(&mut self) -> &mut Self {
         while !self.run.wants().ready.is_empty() {
-            self.decide(Input::SlotFree(slot().unwrap()));
+            self.decide(Input::SlotFree);
         }
         self
     }

@@ -69,10 +69,9 @@ fn place(text: &str) -> Place {
         yes_to: Vec::new(),
         trace: None,
         requester: Requester::default(),
-        slot: None,
     };
     let records = Run::new(Arc::clone(&flow))
-        .decide(Input::Start(Box::new(start)), crate::model::clock::now())
+        .decide(Input::Start(Box::new(start)), None, crate::model::clock::now())
         .unwrap();
     let pinned = PinnedFlow {
         digest: flow.digest,
@@ -86,6 +85,10 @@ fn place(text: &str) -> Place {
     place
 }
 
+fn slot() -> Option<Slot> {
+    Some(Slot { boot_id: "boot".to_owned() })
+}
+
 impl Place {
     fn commit(&self, expected: u64, records: Vec<envoi_kernel::Record>, pinned: Option<PinnedFlow>) {
         let run = self.id.clone();
@@ -95,9 +98,9 @@ impl Place {
     }
 
     /// Another client submits this input.
-    fn decides(&self, input: Input) {
+    fn decides(&self, input: Input, slot: Option<Slot>) {
         let run = self.commands.load(&self.id).unwrap();
-        self.commit(run.next_seq(), run.decide(input, crate::model::clock::now()).unwrap(), None);
+        self.commit(run.next_seq(), run.decide(input, slot, crate::model::clock::now()).unwrap(), None);
     }
 
     fn serves(&self, request: Request) -> (Receiver<Response>, JoinHandle<()>) {
@@ -122,12 +125,12 @@ fn a_raise_that_was_made_meanwhile_by_the_same_request_is_not_made_again() {
     let again = ResumeRequest { raise: Some(more.clone()), request: request.clone(), ..follow };
     let (heard, served) = place.serves(Request::Resume(Box::new(again)));
     let first = place.adopted();
-    assert_eq!(first.asks.len(), 1, "nothing is known of the request yet");
+    assert_eq!(first.inputs.len(), 1, "nothing is known of the request yet");
     let elsewhere = Share::default();
-    place.decides(Input::Raise { more, by: by(), why: None, request, elsewhere, slot: None });
+    place.decides(Input::Raise { more, by: by(), why: None, request, elsewhere }, None);
     (first.reply)(Err(EngineError::Stale { run: place.id.clone() }));
     let second = place.adopted();
-    assert!(second.asks.is_empty(), "{:?}", second.asks);
+    assert!(second.inputs.is_empty(), "{:?}", second.inputs);
     (second.reply)(Ok(()));
     served.join().unwrap();
     assert!(matches!(heard.try_recv(), Ok(Response::Accepted { .. })));
@@ -136,7 +139,7 @@ fn a_raise_that_was_made_meanwhile_by_the_same_request_is_not_made_again() {
 #[test]
 fn whoever_cancels_what_is_cancelled_hears_that_it_was_taken() {
     let place = place(BOUNDED);
-    place.decides(Input::Cancel { by: by() });
+    place.decides(Input::Cancel { by: by() }, None);
     let (run, caller) = (place.id.clone(), CallerWire::default());
     let (heard, served) = place.serves(Request::Cancel { run, by: by(), caller });
     (place.adopted().reply)(Ok(()));
@@ -159,7 +162,7 @@ fn an_answer_that_the_same_request_gave_meanwhile_is_taken() {
     let asked = AnswerRequest { run, answer: answer.clone(), follow: false, caller };
     let (heard, served) = place.serves(Request::Answer(Box::new(asked)));
     let adopted = place.adopted();
-    place.decides(Input::Answer { answer: Box::new(answer), slot: None });
+    place.decides(Input::Answer(Box::new(answer)), None);
     (adopted.reply)(Err(EngineError::Refused(envoi_kernel::Refusal::NotOpen { interrupt })));
     served.join().unwrap();
     assert!(matches!(heard.try_recv(), Ok(Response::Accepted { .. })));
@@ -174,7 +177,7 @@ fn within(place: &Place, attempt: &str) -> CallerWire {
 #[test]
 fn a_run_that_one_of_its_own_steps_waits_for_is_refused() {
     let place = place(PLAIN);
-    place.decides(Input::SlotFree(Slot { boot_id: "boot".to_owned() }));
+    place.decides(Input::SlotFree, slot());
     let resume = |attempt| {
         let caller = within(&place, attempt);
         place.serves(Request::Resume(Box::new(ResumeRequest::follow(place.id.clone(), by(), caller))))
@@ -193,7 +196,7 @@ fn a_run_that_one_of_its_own_steps_waits_for_is_refused() {
 #[test]
 fn an_answer_of_a_step_to_its_own_run_is_taken_only_if_the_step_does_not_wait_for_the_run() {
     let place = place(BESIDE);
-    place.decides(Input::SlotFree(Slot { boot_id: "boot".to_owned() }));
+    place.decides(Input::SlotFree, slot());
     let run = place.commands.load(&place.id).unwrap();
     let interrupt = run.interrupts().next().unwrap().interrupt.clone();
     let answer = |follow| {

@@ -1,6 +1,6 @@
 //! A run comes into the loop: it begins, is forked, or is adopted from the journal.
 
-use super::{Engine, decide::input};
+use super::Engine;
 use crate::{
     event_loop::active_run::{Active, Request},
     model::{
@@ -18,8 +18,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 impl Engine {
     pub(super) fn begin(&mut self, begin: Begin) {
-        let Begin { run, mut start, pinned, caller, reply } = begin;
-        start.slot = None;
+        let Begin { run, start, pinned, caller, reply } = begin;
         let active = Active::new(run, caller, &start.by.tenant).pinned_to(pinned);
         let free = self.check_workspace(Claim::of_start(&start), &active.within, |_| start.shared);
         let id = start.run.clone();
@@ -28,8 +27,7 @@ impl Engine {
     }
 
     pub(super) fn fork(&mut self, branch: Branch) {
-        let Branch { run, mut fork, pinned, caller, reply } = branch;
-        fork.slot = None;
+        let Branch { run, fork, pinned, caller, reply } = branch;
         let active = Active::new(run, caller, &fork.by.tenant).pinned_to(pinned);
         let free = self.check_workspace(Claim::of_fork(&fork), &active.within, |_| fork.shared);
         let id = fork.run.clone();
@@ -75,7 +73,7 @@ impl Engine {
 
     /// Adopts a run that is not aside.
     pub(super) fn adopt_held(&mut self, adopt: Adopt) {
-        let Adopt { run, asks, purpose, again, tail_bytes, caller, reply } = adopt;
+        let Adopt { run, inputs, purpose, again, tail_bytes, caller, reply } = adopt;
         let begun = run.started().map(|started| (started.run.clone(), started.by.tenant.clone()));
         let Some((id, tenant)) = begun else { return };
         // A run that this engine does not hold may have come to its end here since it was loaded: the journal knows.
@@ -96,7 +94,7 @@ impl Engine {
         if let Err(busy) = free {
             return reply(Err(busy));
         }
-        let decides = !asks.is_empty() && purpose == Purpose::GoOn;
+        let decides = !inputs.is_empty() && purpose == Purpose::GoOn;
         let is_new = !self.runs.contains_key(&id);
         let active = self
             .runs
@@ -115,11 +113,10 @@ impl Engine {
             let lost = lost_calls(&active.run, &self.calls);
             active.requests.extend(lost.map(|call| Request::of(Input::ModelCalled(Box::new(call)))));
         }
-        let replies = message::all_of(reply, asks.len());
-        let requests = asks.into_iter().zip(replies);
-        active
-            .requests
-            .extend(requests.map(|(ask, reply)| Request { reply: Some(reply), ..Request::of(input(ask)) }));
+        let replies = message::all_of(reply, inputs.len());
+        for (input, reply) in inputs.into_iter().zip(replies) {
+            active.requests.push_back(Request { reply: Some(reply), ..Request::of(input) });
+        }
         // A run that is tried again was noted as held with that.
         if goes_on && !again {
             self.note_held(&id);

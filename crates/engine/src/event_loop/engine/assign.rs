@@ -28,7 +28,7 @@ impl Engine {
             self.slots.take(tenant);
             return Some(Slot { boot_id: self.world.clock.boot_id() });
         }
-        let has_turn = matches!(input, Input::SlotFree(_));
+        let has_turn = matches!(input, Input::SlotFree);
         if self.draining || !self.slots.is_free() || (!has_turn && self.slots.is_awaited()) {
             return None;
         }

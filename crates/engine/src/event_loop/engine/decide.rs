@@ -1,10 +1,10 @@
 //! A request is decided: the run turns it into events or refuses it, and the events go to the journal.
 
-use super::{Engine, slots::with_slot};
+use super::Engine;
 use crate::{
     event_loop::active_run::{InFlight, Request},
     model::{
-        message::{Ask, EngineError, Reply},
+        message::{EngineError, Reply},
         trouble::{Trouble, TroubleKind, guarded},
     },
 };
@@ -13,11 +13,12 @@ use envoi_kernel::{Input, Record, Refusal, ids::RunId};
 use std::sync::Arc;
 
 impl Engine {
-    pub(super) fn ask(&mut self, id: RunId, ask: Ask, reply: Reply) {
+    /// A client's request to a run that is held.
+    pub(super) fn input(&mut self, id: RunId, input: Input, reply: Reply) {
         if !self.runs.contains_key(&id) {
             return reply(Err(EngineError::NotHeld { run: id }));
         }
-        self.push(&id, Request { reply: Some(reply), ..Request::of(input(ask)) });
+        self.push(&id, Request { reply: Some(reply), ..Request::of(input) });
     }
 
     /// Has the run decide on a request. Its events are submitted to the journal; a refusal is the reply.
@@ -39,7 +40,7 @@ impl Engine {
         let now = self.clocks();
         let Some(active) = self.runs.get_mut(id) else { return };
         let time = active.time(now);
-        let decided = guarded("a decision", || active.run.decide(with_slot(input, slot), time));
+        let decided = guarded("a decision", || active.run.decide(input, slot, time));
         if has_slot && !matches!(decided, Ok(Ok(_))) {
             self.slots.give_back(&tenant);
             self.slots.settle_loan(id, None);
@@ -98,20 +99,5 @@ impl Engine {
         } else {
             self.set_aside(id, trouble);
         }
-    }
-}
-
-/// The input of the kernel for a request of a client.
-pub(super) fn input(ask: Ask) -> Input {
-    match ask {
-        Ask::Answer(answer) => Input::Answer { answer, slot: None },
-        Ask::Changed { interrupt, found } => Input::Changed { interrupt, found },
-        Ask::ModelCall(call) => Input::ModelCall(call),
-        Ask::ModelCalled(called) => Input::ModelCalled(called),
-        Ask::Raise { more, by, why, request, elsewhere } => {
-            Input::Raise { more, by, why, request, elsewhere, slot: None }
-        }
-        Ask::Cancel { by } => Input::Cancel { by },
-        Ask::Reopen { by, why, elsewhere } => Input::Reopen { by, why, elsewhere, slot: None },
     }
 }

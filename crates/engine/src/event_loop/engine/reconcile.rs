@@ -11,7 +11,6 @@ use crate::{
 use envoi_kernel::{
     Input,
     ids::{AttemptId, RunId},
-    input::Slot,
 };
 use std::sync::Arc;
 
@@ -31,10 +30,10 @@ impl Engine {
             Settlement::Finished { mut result, blobs } => {
                 result.misfit =
                     active.run.step(&attempt.visit).and_then(|step| outputs::misfit(step, &result));
-                (Input::Settled { result, slot: None }, blobs)
+                (Input::Settled(result), blobs)
             }
             Settlement::InDoubt { evidence } => {
-                (Input::InDoubt { attempt: attempt.clone(), evidence, slot: None }, Vec::new())
+                (Input::InDoubt { attempt: attempt.clone(), evidence }, Vec::new())
             }
             Settlement::Unknown { trouble } => {
                 let reason = format!("attempt `{attempt}`: {}", trouble.reason);
@@ -59,7 +58,7 @@ impl Engine {
         let now = active.time(clocks);
         let (wants, halted, tenant) = (active.run.wants(), active.halted, Arc::clone(&active.tenant));
         let lapsed = wants.expiries.iter().find(|(_, at)| *at <= now);
-        let lapsed = lapsed.map(|(id, _)| Request::of(Input::Expire { interrupt: id.clone(), slot: None }));
+        let lapsed = lapsed.map(|(id, _)| Request::of(Input::Expire { interrupt: id.clone() }));
         if halted {
             // Its questions lapse all the same: what follows from that starts when the run goes on.
             return lapsed.filter(|_| !self.draining);
@@ -72,7 +71,7 @@ impl Engine {
             return None;
         }
         if let Some((timer, _)) = wants.timers.iter().find(|(_, due)| *due <= now) {
-            return Some(Request::of(Input::TimerDue { timer: timer.clone(), slot: None }));
+            return Some(Request::of(Input::TimerDue { timer: timer.clone() }));
         }
         if lapsed.is_some() {
             return lapsed;
@@ -82,7 +81,7 @@ impl Engine {
         }
         let is_free = self.slots.is_free() && !self.draining;
         if is_free || self.lender(id).is_some() {
-            return Some(Request::of(Input::SlotFree(Slot { boot_id: self.world.clock.boot_id() })));
+            return Some(Request::of(Input::SlotFree));
         }
         self.slots.wait(&tenant, id);
         None

@@ -9,11 +9,7 @@
 //! nothing meanwhile, and without the loan the run could wait for the very place that its caller holds.
 
 use crate::model::runner::CallingAttempt;
-use envoi_kernel::{
-    Input,
-    ids::{AttemptId, RunId},
-    input::Slot,
-};
+use envoi_kernel::ids::{AttemptId, RunId};
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::Arc,
@@ -137,34 +133,6 @@ impl Slots {
     pub(super) fn next(&mut self) -> Option<RunId> {
         let waiting = self.tenants.values_mut().filter(|share| !share.waiting.is_empty());
         waiting.min_by_key(|share| (share.used, share.last))?.waiting.pop_front()
-    }
-}
-
-/// The input, with the place that what follows from it may take.
-pub(super) fn with_slot(input: Input, free: Option<Slot>) -> Input {
-    match input {
-        Input::Start(mut start) => {
-            start.slot = free;
-            Input::Start(start)
-        }
-        Input::Fork(mut fork) => {
-            fork.slot = free;
-            Input::Fork(fork)
-        }
-        Input::Settled { result, .. } => Input::Settled { result, slot: free },
-        Input::InDoubt { attempt, evidence, .. } => Input::InDoubt { attempt, evidence, slot: free },
-        Input::Answer { answer, .. } => Input::Answer { answer, slot: free },
-        Input::Raise { more, by, why, request, elsewhere, .. } => {
-            Input::Raise { more, by, why, request, elsewhere, slot: free }
-        }
-        Input::Expire { interrupt, .. } => Input::Expire { interrupt, slot: free },
-        Input::Changed { interrupt, found } => Input::Changed { interrupt, found },
-        Input::TimerDue { timer, .. } => Input::TimerDue { timer, slot: free },
-        Input::Reopen { by, why, elsewhere, .. } => Input::Reopen { by, why, elsewhere, slot: free },
-        Input::SlotFree(slot) => Input::SlotFree(slot),
-        Input::ModelCall(call) => Input::ModelCall(call),
-        Input::ModelCalled(called) => Input::ModelCalled(called),
-        Input::Cancel { by } => Input::Cancel { by },
     }
 }
 

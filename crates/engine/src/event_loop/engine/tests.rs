@@ -6,7 +6,7 @@ mod halted;
 use super::*;
 use crate::model::runner::{Caller, Clock, Job, Log, Observer, Runner};
 use crate::model::{
-    message::{Adopt, Ask, Begin, Reply},
+    message::{Adopt, Begin, Reply},
     runner::Settlement,
     trouble::{Trouble, TroubleKind},
 };
@@ -170,7 +170,6 @@ fn begin_of(name: &str, text: &str) -> Message {
             yes_to: Vec::new(),
             trace: None,
             requester: Requester::default(),
-            slot: None,
         },
         pinned: PinnedFlow {
             digest,
@@ -194,7 +193,7 @@ fn adopt(run: Run) -> Message {
     let caller = Arc::new(Caller::default());
     Message::Adopt(Box::new(Adopt {
         run,
-        asks: Vec::new(),
+        inputs: Vec::new(),
         purpose,
         again: false,
         tail_bytes: 0,
@@ -235,7 +234,7 @@ fn settled_with(name: &str, attempt: &str, code: i32) -> Message {
 fn a_slot_is_not_given_away_between_a_commit_and_the_start_that_it_announces() {
     let (mut engine, doings) = engine(1);
     engine.handle(begin("a"));
-    engine.handle(Message::Ask { run: id("a"), ask: Ask::Cancel { by: by() }, reply: Box::new(drop) });
+    engine.handle(Message::Input { run: id("a"), input: Input::Cancel { by: by() }, reply: Box::new(drop) });
     engine.handle(durable("a"));
     engine.handle(begin("b"));
     let expected = [
@@ -266,7 +265,7 @@ fn a_run_that_was_read_before_its_end_is_not_brought_back() {
     let reply = Box::new(move |result| *told.lock().unwrap() = Some(result));
     engine.handle(Message::Adopt(Box::new(Adopt {
         run: read,
-        asks: Vec::new(),
+        inputs: Vec::new(),
         purpose: crate::model::message::Purpose::GoOn,
         again: false,
         tail_bytes: 0,

@@ -33,13 +33,12 @@ fn records(flow: &Arc<Flow>) -> (Run, Vec<Record>) {
         run_base: "/".to_owned(),
         language: 1,
         by: Principal { tenant: "local".to_owned(), actor: "ada".to_owned() },
-        slot: None,
         yes_to: Vec::new(),
         trace: None,
         requester: Requester::default(),
     };
     let run = Run::new(Arc::clone(flow));
-    let mut records = run.decide(Input::Start(Box::new(start)), Timestamp::from_millis(5)).unwrap();
+    let mut records = run.decide(Input::Start(Box::new(start)), None, Timestamp::from_millis(5)).unwrap();
     let event = Event::RunEnded(RunEnded {
         status: EndStatus::Failed,
         terminal_reason: "x".to_owned(),

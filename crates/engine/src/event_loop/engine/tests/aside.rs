@@ -48,7 +48,7 @@ fn unknown(name: &str) -> Message {
 fn adopt(run: &Run, again: bool) -> (Heard, Message) {
     let (heard, reply) = reply();
     let (purpose, caller) = (crate::model::message::Purpose::GoOn, Arc::new(Caller::default()));
-    let adopt = Adopt { run: run.clone(), asks: Vec::new(), purpose, again, tail_bytes: 0, caller, reply };
+    let adopt = Adopt { run: run.clone(), inputs: Vec::new(), purpose, again, tail_bytes: 0, caller, reply };
     (heard, Message::Adopt(Box::new(adopt)))
 }
 
@@ -103,7 +103,7 @@ fn an_attempt_whose_end_cannot_be_told_sets_its_run_aside_and_gives_its_slot_bac
 fn a_commit_under_way_is_answered_before_its_run_is_set_aside() {
     let (mut engine, doings) = running("a");
     let (heard, reply) = reply();
-    engine.handle(Message::Ask { run: id("a"), ask: Ask::Cancel { by: by() }, reply });
+    engine.handle(Message::Input { run: id("a"), input: Input::Cancel { by: by() }, reply });
     engine.handle(unknown("a"));
     assert_eq!(doings.take(), ["run_a commits cancel_requested"], "one thing at a time");
     engine.handle(durable("a"));
@@ -116,8 +116,8 @@ fn a_commit_under_way_is_answered_before_its_run_is_set_aside() {
 fn whoever_waits_for_a_run_hears_that_it_is_set_aside_once_that_is_durable() {
     let (mut engine, _) = running("a");
     let (first, reply_to_first) = reply();
-    engine.handle(Message::Ask { run: id("a"), ask: Ask::Cancel { by: by() }, reply: Box::new(drop) });
-    engine.handle(Message::Ask { run: id("a"), ask: Ask::Cancel { by: by() }, reply: reply_to_first });
+    engine.handle(Message::Input { run: id("a"), input: Input::Cancel { by: by() }, reply: Box::new(drop) });
+    engine.handle(Message::Input { run: id("a"), input: Input::Cancel { by: by() }, reply: reply_to_first });
     engine.handle(unknown("a"));
     engine.handle(durable("a"));
     assert!(taken(&first).is_none());

@@ -23,17 +23,16 @@ fn the_questions_of_a_run_that_does_not_go_on_lapse_in_time() {
         yes_to: Vec::new(),
         trace: None,
         requester: Default::default(),
-        slot: None,
     };
     let now = Timestamp::from_millis(1_000);
-    let records = Run::new(Arc::clone(&flow)).decide(Input::Start(Box::new(start)), now).unwrap();
+    let records = Run::new(Arc::clone(&flow)).decide(Input::Start(Box::new(start)), None, now).unwrap();
     let run = Run::replay(flow, records).unwrap();
     let first = run.interrupts().next().unwrap().interrupt.clone();
     let (mut engine, doings) = engine(1);
     doings.next.borrow_mut().insert(id("a"), run.next_seq());
     engine.handle(Message::Adopt(Box::new(Adopt {
         run,
-        asks: vec![Ask::Answer(Box::new(Answer::new(first, Choice::Approve, by())))],
+        inputs: vec![Input::Answer(Box::new(Answer::new(first, Choice::Approve, by())))],
         purpose: Purpose::Decide,
         again: false,
         tail_bytes: 0,

@@ -52,7 +52,6 @@ impl Lived {
             yes_to: Vec::new(),
             trace: trace.map(str::to_owned),
             requester: Requester::default(),
-            slot: slot(),
         })));
         inputs.iter().for_each(|words| lived.hear(words));
         lived
@@ -61,7 +60,8 @@ impl Lived {
     fn feed(&mut self, input: Input) {
         let what = format!("{input:?}");
         let now = Timestamp::from_millis(self.now);
-        let records = self.run.decide(input, now).unwrap_or_else(|refusal| panic!("{refusal}: {what}"));
+        let records =
+            self.run.decide(input, slot(), now).unwrap_or_else(|refusal| panic!("{refusal}: {what}"));
         records.iter().for_each(|record| self.run.apply(record).unwrap());
         self.records.extend(records);
         self.commits.push(self.records.len());
@@ -76,14 +76,14 @@ impl Lived {
         let attempt = |name: &str| AttemptId::parse(name).unwrap();
         let elsewhere = Share::default();
         let input = match words.as_slice() {
-            ["slot"] => Input::SlotFree(slot().unwrap()),
+            ["slot"] => Input::SlotFree,
             ["timer"] => {
                 let (timer, due) = self.run.wants().timers[0].clone();
                 self.now = due.as_millis();
-                Input::TimerDue { timer, slot: slot() }
+                Input::TimerDue { timer }
             }
             ["cancel"] => Input::Cancel { by: by() },
-            ["reopen"] => Input::Reopen { by: by(), why: None, elsewhere, slot: slot() },
+            ["reopen"] => Input::Reopen { by: by(), why: None, elsewhere },
             ["call", name, by @ ..] => Input::ModelCall(Box::new(ModelCall {
                 call: call(name),
                 attempt: by.first().map(|id| attempt(id)),
@@ -101,20 +101,18 @@ impl Lived {
             })),
             [id, "doubt"] => {
                 let evidence = envoi_contract::json::Value::Null;
-                Input::InDoubt { attempt: attempt(id), evidence, slot: slot() }
+                Input::InDoubt { attempt: attempt(id), evidence }
             }
             [id, "exit", code] => {
                 let outcome = Outcome::Exited { code: code.parse().unwrap() };
-                Input::Settled { result: Box::new(result(attempt(id), outcome)), slot: slot() }
+                Input::Settled(Box::new(result(attempt(id), outcome)))
             }
-            [id, "cancelled"] => {
-                Input::Settled { result: Box::new(result(attempt(id), Outcome::Cancelled)), slot: slot() }
-            }
+            [id, "cancelled"] => Input::Settled(Box::new(result(attempt(id), Outcome::Cancelled))),
             [word] => {
                 let choices = [Choice::Approve, Choice::Rerun, Choice::Deny, Choice::Stop, Choice::Proceed];
                 let choice = choices.into_iter().find(|choice| choice.word() == *word).unwrap();
                 let question = self.run.wants().interrupts[0].clone();
-                Input::Answer { answer: Box::new(Answer::new(question, choice, by())), slot: slot() }
+                Input::Answer(Box::new(Answer::new(question, choice, by())))
             }
             other => panic!("nothing is called {other:?}"),
         };
@@ -136,7 +134,6 @@ impl Lived {
             from: Some(StepId::new(step).unwrap()),
             lived: self.records.clone(),
             family: self.run.known_share(),
-            slot: slot(),
         })));
         fork
     }

@@ -63,7 +63,6 @@ impl Life {
             language: 1,
             by: ann(),
             yes_to: Vec::new(),
-            slot: slot(),
             trace: None,
             requester: Requester::default(),
         })));
@@ -72,7 +71,7 @@ impl Life {
 
     fn feed(&mut self, input: Input) {
         self.now += 10;
-        let records = self.run.decide(input, Timestamp::from_millis(self.now)).unwrap();
+        let records = self.run.decide(input, slot(), Timestamp::from_millis(self.now)).unwrap();
         for record in &records {
             self.run.apply(record).unwrap();
         }
@@ -125,14 +124,14 @@ impl Life {
             excess: None,
             workspace_digest: None,
         };
-        self.feed(Input::Settled { result: Box::new(result), slot: slot() });
+        self.feed(Input::Settled(Box::new(result)));
     }
 
     fn answered(&mut self, step: &str, choice: Choice, text: Option<&str>) {
         let raised = self.run.interrupts().find(|raised| raised.visit.step.as_str() == step).unwrap();
         let answer =
             Answer { text: text.map(str::to_owned), ..Answer::new(raised.interrupt.clone(), choice, ann()) };
-        self.feed(Input::Answer { answer: Box::new(answer), slot: slot() });
+        self.feed(Input::Answer(Box::new(answer)));
     }
 
     fn fold(&self, records: &[Record]) -> (Fold, Vec<TaskUpdate>) {
@@ -475,7 +474,7 @@ fn each_of_several_approvals_is_a_turn() {
         let question = life.run.interrupts().next().unwrap().interrupt.clone();
         let by = Principal { actor: actor.to_owned(), ..ann() };
         let answer = Answer::new(question, Choice::Approve, by);
-        life.feed(Input::Answer { answer: Box::new(answer), slot: slot() });
+        life.feed(Input::Answer(Box::new(answer)));
     }
     life.adds_up();
     let turns = talk(&life.task(&life.fold(&life.records).0));
@@ -490,7 +489,7 @@ fn a_failure_says_why_and_a_run_that_is_reopened_is_at_work_again() {
     assert_eq!(failed.status.state, TaskState::Failed);
     let said = talk(&failed);
     assert!(said[0].contains("Step `draft` failed"), "{said:?}");
-    life.feed(Input::Reopen { by: ann(), why: None, elsewhere: Default::default(), slot: slot() });
+    life.feed(Input::Reopen { by: ann(), why: None, elsewhere: Default::default() });
     life.settled("draft.2.1", 0, "", &[]);
     life.answered("approve", Choice::Deny, None);
     let states: Vec<String> =
@@ -546,11 +545,11 @@ steps:
             let (attempts, questions) = (wants.attempts.clone(), wants.interrupts.clone());
             let kinds = attempts.len() + questions.len();
             if !wants.ready.is_empty() && (kinds == 0 || dice.below(2) == 0) {
-                life.feed(Input::SlotFree(slot().unwrap()));
+                life.feed(Input::SlotFree);
             } else if kinds == 0 {
                 let Some((timer, due)) = wants.timers.first().cloned() else { break };
                 life.now = life.now.max(due.as_millis());
-                life.feed(Input::TimerDue { timer, slot: slot() });
+                life.feed(Input::TimerDue { timer });
             } else if let Some(attempt) = attempts.get(dice.below(kinds)) {
                 let content = format!("{turn}");
                 let file = ["a", "b"][dice.below(2)];
@@ -567,12 +566,8 @@ steps:
                 let answer = Answer { text, ..Answer::new(question.clone(), choice, ann()) };
                 let now = Timestamp::from_millis(life.now + 1);
                 // Another round may be past its bound.
-                if life
-                    .run
-                    .decide(Input::Answer { answer: Box::new(answer.clone()), slot: slot() }, now)
-                    .is_ok()
-                {
-                    life.feed(Input::Answer { answer: Box::new(answer), slot: slot() });
+                if life.run.decide(Input::Answer(Box::new(answer.clone())), slot(), now).is_ok() {
+                    life.feed(Input::Answer(Box::new(answer)));
                 }
             }
         }
