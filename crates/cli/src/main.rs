@@ -79,7 +79,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
             let view = command::logs::View { place, stderr, json: home.json };
             command::logs::logs(&home, run.as_deref(), &view, follow)
         }
-        Command::Cancel { run } => command::cancel::cancel(&home, &run),
+        Command::Cancel { run } => command::cancel::cancel(&home, run.as_deref()),
         Command::Why { run, step } => command::why::why(&home, run.as_deref(), step.as_deref()),
         Command::Check { flows } => command::check::check(&flows, cli.json),
         Command::Plan(args) => command::plan::show(&args, cli.json),

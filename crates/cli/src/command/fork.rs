@@ -13,7 +13,7 @@ use envoi_kernel::ids::{RunId, StepId};
 
 pub(crate) fn fork(home: &Home, args: &ForkArgs) -> Result<u8, Failure> {
     let (store, reader) = home.store()?;
-    let from = select::run(&reader, &args.run)?;
+    let from = select::run_or_meant(&reader, args.run.as_deref(), select::Verb::Fork)?;
     let id = run::new_id()?;
     let request = Request::Fork(Box::new(ForkRequest {
         run: id.clone(),

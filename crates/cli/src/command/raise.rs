@@ -17,7 +17,7 @@ use envoi_kernel::{
 pub(crate) fn raise(home: &Home, args: &RaiseArgs) -> Result<u8, Failure> {
     let more = more(args)?;
     let (store, reader) = home.store()?;
-    let run = select::run(&reader, &args.run)?;
+    let run = select::run_or_meant(&reader, args.run.as_deref(), select::Verb::Raise)?;
     let request = Request::Resume(Box::new(ResumeRequest {
         raise: Some(more),
         why: args.why.clone(),

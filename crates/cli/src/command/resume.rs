@@ -20,7 +20,7 @@ use std::{path::Path, sync::Arc};
 
 pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
     let (store, reader) = home.store()?;
-    let run = select::run_or_unfinished(&reader, args.run.as_deref())?;
+    let run = select::run_or_meant(&reader, args.run.as_deref(), select::Verb::Resume)?;
     let choice = choice(args);
     let request = Request::Resume(Box::new(ResumeRequest {
         choice,

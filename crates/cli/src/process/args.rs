@@ -112,8 +112,8 @@ pub(crate) enum Command {
     },
     /// End a run; what is running is ended first
     Cancel {
-        /// Id of the run, or a unique beginning or end of it
-        run: String,
+        /// Id of the run, or a unique beginning or end of it [default: the only unfinished one]
+        run: Option<String>,
     },
     /// Explain the decisions of a run, one by one
     Why {
@@ -334,8 +334,8 @@ pub(crate) struct RunArgs {
 /// `envoi fork`.
 #[derive(Debug, Args)]
 pub(crate) struct ForkArgs {
-    /// Id of the run, or a unique beginning or end of it
-    pub(crate) run: String,
+    /// Id of the run, or a unique beginning or end of it [default: the newest, if it is over]
+    pub(crate) run: Option<String>,
     /// Where the new run begins: a step of the run's own flow, as it was entered last [default: the step that stopped it]
     #[arg(long, value_name = "STEP")]
     pub(crate) from: Option<String>,
@@ -541,8 +541,8 @@ pub(crate) enum Decision {
 /// `envoi raise`.
 #[derive(Debug, Args)]
 pub(crate) struct RaiseArgs {
-    /// Id of the run, or a unique beginning or end of it
-    pub(crate) run: String,
+    /// Id of the run, or a unique beginning or end of it [default: the only unfinished one, or the newest if a limit ended it]
+    pub(crate) run: Option<String>,
     /// More attempts
     #[arg(long, value_name = "N")]
     pub(crate) agent_hops: Option<u64>,

@@ -8,7 +8,10 @@ use super::{
     call::{good, segment},
     rows::{self, Listed},
 };
-use crate::{process::failure::Failure, store::select};
+use crate::{
+    process::failure::Failure,
+    store::select::{self, Verb},
+};
 use envoi_contract::code::Code;
 use envoi_journal::{Found, InboxRow, RunRow};
 use envoi_kernel::ids::{InterruptId, RunId};
@@ -32,12 +35,13 @@ impl Remote {
         }
     }
 
-    /// The run that `text` stands for, or the only one that is not over.
-    pub(crate) fn run_or_unfinished(&self, text: Option<&str>) -> Result<RunId, Failure> {
-        match text {
-            Some(text) => self.run_named(text),
-            None => select::the_unfinished(&self.unfinished(usize::MAX)?),
-        }
+    /// The run that `text` stands for; without a text the one that `verb` means.
+    pub(crate) fn run_or_meant(&self, text: Option<&str>, verb: Verb) -> Result<RunId, Failure> {
+        let Some(text) = text else {
+            let (newest, _) = rows::runs(&self.server.get("/v1/runs?limit=1")?)?;
+            return select::meant(verb, &self.unfinished(usize::MAX)?, newest.first());
+        };
+        self.run_named(text)
     }
 
     /// The question that `text` stands for: its id, or that of a run that asks only one; without a text the only open one.

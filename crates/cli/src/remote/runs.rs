@@ -11,6 +11,7 @@ use crate::{
         failure::Failure,
     },
     session::{background, interactive::Conversation},
+    store::select::Verb,
     view::printer::Printer,
 };
 use envoi_engine::protocol::{CallerWire, Request, ResumeRequest};
@@ -31,7 +32,7 @@ pub(crate) fn list(remote: &Remote, unfinished: bool, limit: u32) -> Result<u8, 
 }
 
 pub(crate) fn resume(remote: &Remote, args: &ResumeArgs) -> Result<u8, Failure> {
-    let run = remote.run_or_unfinished(args.run.as_deref())?;
+    let run = remote.run_or_meant(args.run.as_deref(), Verb::Resume)?;
     let choice = choice(args);
     let request =
         ResumeRequest { choice, reopen: choice.is_none(), why: args.why.clone(), ..follow(remote, &run) };
@@ -40,7 +41,7 @@ pub(crate) fn resume(remote: &Remote, args: &ResumeArgs) -> Result<u8, Failure> 
 
 pub(crate) fn raise(remote: &Remote, args: &RaiseArgs) -> Result<u8, Failure> {
     let more = more(args)?;
-    let run = remote.run_named(&args.run)?;
+    let run = remote.run_or_meant(args.run.as_deref(), Verb::Raise)?;
     let request = ResumeRequest { raise: Some(more), why: args.why.clone(), ..follow(remote, &run) };
     go_on(remote, &run, Request::Resume(Box::new(request)), &args.engine)
 }
@@ -69,8 +70,8 @@ pub(super) fn go_on(
     attended.ask(request, &mut printer, &mut conversation)
 }
 
-pub(crate) fn cancel(remote: &Remote, run: &str) -> Result<u8, Failure> {
-    let run = remote.run_named(run)?;
+pub(crate) fn cancel(remote: &Remote, run: Option<&str>) -> Result<u8, Failure> {
+    let run = remote.run_or_meant(run, Verb::Cancel)?;
     let request = Request::Cancel { run: run.clone(), by: remote.by.clone(), caller: CallerWire::default() };
     let mut attended = Attended::new(remote, &run)?;
     let mut printer = Printer::new(run.clone(), remote.json).quiet();

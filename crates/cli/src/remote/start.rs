@@ -21,6 +21,7 @@ use crate::{
         failure::Failure,
     },
     session::{background, interactive::Conversation},
+    store::select::Verb,
     view::{live::Live, printer::Printer},
 };
 use envoi_contract::json::{Object, Value};
@@ -55,7 +56,7 @@ pub(crate) fn run(remote: &Remote, args: &RunArgs) -> Result<u8, Failure> {
 }
 
 pub(crate) fn fork(remote: &Remote, args: &ForkArgs) -> Result<u8, Failure> {
-    let from = remote.run_named(&args.run)?;
+    let from = remote.run_or_meant(args.run.as_deref(), Verb::Fork)?;
     let mut body = Object::new();
     if let Some(step) = args.from.as_deref().map(step).transpose()? {
         body.insert("from".to_owned(), Value::from(step.as_str()));

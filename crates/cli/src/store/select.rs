@@ -1,9 +1,12 @@
 //! Which run is meant.
 
-use crate::process::failure::Failure;
+use crate::process::{failure::Failure, invocation};
 use envoi_contract::code::{Class, Code};
-use envoi_journal::{Found, InboxFilter, InboxRow, Match, Reader, RunFilter, RunRow};
-use envoi_kernel::ids::{InterruptId, RunId};
+use envoi_journal::{Found, InboxFilter, InboxRow, Match, Reader, RunFilter, RunRow, RunStatus};
+use envoi_kernel::{
+    event::EndStatus,
+    ids::{InterruptId, RunId},
+};
 
 /// The run that `text` stands for, or the newest one.
 pub(crate) fn run_or_newest(reader: &Reader, text: Option<&str>) -> Result<RunId, Failure> {
@@ -17,23 +20,87 @@ pub(crate) fn run_or_newest(reader: &Reader, text: Option<&str>) -> Result<RunId
     }
 }
 
-/// The run that `text` stands for, or the only one that is not over.
-pub(crate) fn run_or_unfinished(reader: &Reader, text: Option<&str>) -> Result<RunId, Failure> {
+/// The run that `text` stands for; without a text the one that `verb` means.
+pub(crate) fn run_or_meant(reader: &Reader, text: Option<&str>, verb: Verb) -> Result<RunId, Failure> {
     let Some(text) = text else {
         let unfinished = RunFilter { unfinished: true, ..RunFilter::default() };
-        return the_unfinished(&reader.runs(unfinished).map_err(Failure::store)?);
+        let newest = RunFilter { limit: Some(1), ..RunFilter::default() };
+        let unfinished = reader.runs(unfinished).map_err(Failure::store)?;
+        return meant(verb, &unfinished, reader.runs(newest).map_err(Failure::store)?.first());
     };
     run(reader, text)
 }
 
-/// The only one of the runs that are not over.
-pub(crate) fn the_unfinished(rows: &[RunRow]) -> Result<RunId, Failure> {
-    match rows {
-        [] => Err(Failure::new(Code::RunNotFound, "no run is unfinished")
-            .hint("name a run that is over to reopen it; `envoi runs` lists them")),
-        [row] => Ok(row.run.clone()),
-        many => Err(ambiguous("several runs are unfinished", many)),
+/// What a command does with a run that it may choose itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    /// Only an unfinished run: a scheduled `envoi resume` never repeats a failed step unasked.
+    Resume,
+    /// Only an unfinished run.
+    Cancel,
+    /// An unfinished run, or the newest one if a limit ended it.
+    Raise,
+    /// The newest run, if it is over.
+    Fork,
+}
+
+impl Verb {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Resume => "resume",
+            Self::Cancel => "cancel",
+            Self::Raise => "raise",
+            Self::Fork => "fork",
+        }
     }
+}
+
+/// The run that a command means that names none. `unfinished` are the runs that are not over, newest first.
+pub(crate) fn meant(verb: Verb, unfinished: &[RunRow], newest: Option<&RunRow>) -> Result<RunId, Failure> {
+    let newest = newest.ok_or_else(no_runs)?;
+    let ended_by_a_limit = newest.status() == RunStatus::Ended(EndStatus::Exhausted);
+    let candidates = match verb {
+        Verb::Resume | Verb::Cancel => unfinished,
+        Verb::Raise if ended_by_a_limit && unfinished.is_empty() => core::slice::from_ref(newest),
+        Verb::Raise => unfinished,
+        Verb::Fork if newest.ended.is_some() => core::slice::from_ref(newest),
+        Verb::Fork => &[],
+    };
+    let envoi = invocation::envoi();
+    match candidates {
+        [row] => Ok(row.run.clone()),
+        [] => {
+            let found = format!("the newest is {}", described(newest));
+            let message = match verb {
+                Verb::Fork => format!("the newest run is not over: {}", described(newest)),
+                _ => format!("no run is unfinished; {found}"),
+            };
+            let hint = match verb {
+                Verb::Resume if newest.status() != RunStatus::Ended(EndStatus::Succeeded) => {
+                    format!("`{envoi} resume {}` runs again from the step that stopped it", newest.run)
+                }
+                _ => format!("name a run; `{envoi} runs` lists them"),
+            };
+            Err(Failure::new(Code::RunNotFound, message).hint(hint))
+        }
+        many @ [first, ..] => {
+            let rows: Vec<_> =
+                many.iter().take(MOST_LISTED).map(|row| format!("\n  {}", described(row))).collect();
+            let more = many.len().saturating_sub(MOST_LISTED);
+            let more = if more == 0 { String::new() } else { format!("\n  and {more} more") };
+            let message = format!("several runs are unfinished:{}{more}", rows.concat());
+            let hint = format!("name one: `{envoi} {} {}`", verb.word(), first.run);
+            Err(Failure::of_class(Class::Refused, Code::AmbiguousId, message).hint(hint))
+        }
+    }
+}
+
+/// Rows of a choice.
+const MOST_LISTED: usize = 10;
+
+fn described(row: &RunRow) -> String {
+    let step = row.step.as_ref().map(|step| format!(" at `{step}`")).unwrap_or_default();
+    format!("{} ({}, {}{step}, since {})", row.run, row.flow, row.status().word(), row.updated_at)
 }
 
 /// The question that `text` stands for: its id, or that of a run that asks only one; without a text the only open one.
@@ -94,13 +161,96 @@ pub(crate) fn several(text: &str, found: &[Found]) -> Failure {
     Failure::new(Code::AmbiguousId, message).hint("give more of the id")
 }
 
-fn ambiguous(what: &str, rows: &[RunRow]) -> Failure {
-    let ids: Vec<_> = rows.iter().map(|row| format!("{} ({})", row.run, row.flow)).collect();
-    Failure::of_class(Class::Refused, Code::AmbiguousId, format!("{what}: {}", ids.join(", ")))
-        .hint("name one")
-}
-
 /// There is not even a newest one.
 pub(crate) fn no_runs() -> Failure {
     Failure::new(Code::RunNotFound, "there are no runs").hint("`envoi run flow.yaml` starts one")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use envoi_contract::time::Timestamp;
+    use envoi_journal::Ended;
+    use envoi_kernel::ids::{FlowId, StepId};
+
+    fn row(run: &str, ended: Option<EndStatus>) -> RunRow {
+        RunRow {
+            run: RunId::new(format!("run_{run:0>26}")).unwrap(),
+            flow: FlowId::new("shop").unwrap(),
+            flow_digest: envoi_contract::digest::Digest::of(b""),
+            workspace: "/w".to_owned(),
+            tenant: "local".to_owned(),
+            actor: "uid 0".to_owned(),
+            started_at: Timestamp::from_millis(0),
+            updated_at: Timestamp::from_millis(0),
+            next_seq: 1,
+            live_attempts: 0,
+            open_interrupts: 0,
+            in_doubt: 0,
+            pending_timers: 0,
+            step: Some(StepId::new("publish").unwrap()),
+            ended: ended.map(|status| Ended {
+                status,
+                terminal_reason: "x".to_owned(),
+                reason: String::new(),
+            }),
+            forked_from: None,
+            root: None,
+            aside: None,
+            held_by: None,
+            doing: None,
+        }
+    }
+
+    #[test]
+    fn a_command_without_a_run_takes_the_only_one_that_it_can_mean() {
+        use EndStatus::{Exhausted, Failed, Succeeded};
+        let (open, other) = (row("1", None), row("2", None));
+        let both = [open.clone(), other.clone()];
+        let over = |status| row("3", Some(status));
+        type Case<'c> = (Verb, &'c [RunRow], Option<RunRow>, Result<&'c str, &'c str>);
+        let alone = [open.clone()];
+        let cases: [Case<'_>; 14] = [
+            (Verb::Resume, &[], None, Err("there are no runs")),
+            (Verb::Resume, &alone, Some(over(Failed)), Ok("1")),
+            (Verb::Resume, &both, Some(open.clone()), Err("several runs are unfinished:\n  run_")),
+            (Verb::Resume, &[], Some(over(Failed)), Err("no run is unfinished; the newest is run_")),
+            (Verb::Resume, &[], Some(over(Succeeded)), Err("no run is unfinished")),
+            (Verb::Cancel, &alone, Some(open.clone()), Ok("1")),
+            (Verb::Cancel, &[], Some(over(Failed)), Err("no run is unfinished")),
+            (Verb::Raise, &alone, Some(over(Exhausted)), Ok("1")),
+            (Verb::Raise, &[], Some(over(Exhausted)), Ok("3")),
+            (Verb::Raise, &[], Some(over(Failed)), Err("no run is unfinished")),
+            (Verb::Raise, &both, Some(over(Exhausted)), Err("several runs")),
+            (Verb::Fork, &alone, Some(over(Failed)), Ok("3")),
+            (Verb::Fork, &[], Some(over(Succeeded)), Ok("3")),
+            (Verb::Fork, &alone, Some(open.clone()), Err("the newest run is not over")),
+        ];
+        for (verb, unfinished, newest, expected) in cases {
+            let chosen = meant(verb, unfinished, newest.as_ref());
+            match (&chosen, expected) {
+                (Ok(run), Ok(end)) => assert!(run.as_str().ends_with(end), "{verb:?}: {run}"),
+                (Err(failure), Err(text)) => assert!(failure.message.contains(text), "{verb:?}: {failure:?}"),
+                _ => panic!("{verb:?} of {} unfinished: {chosen:?}", unfinished.len()),
+            }
+        }
+    }
+
+    #[test]
+    fn a_failed_run_is_named_with_the_command_that_continues_it() {
+        let newest = row("3", Some(EndStatus::Failed));
+        let refused = meant(Verb::Resume, &[], Some(&newest)).unwrap_err();
+        let hint = format!("`envoi resume {}` runs again from the step that stopped it", newest.run);
+        assert_eq!(refused.hint, Some(hint));
+        assert!(refused.message.contains("(shop, failed at `publish`, since "), "{}", refused.message);
+    }
+
+    #[test]
+    fn of_many_runs_ten_are_listed() {
+        let many: Vec<_> = (0..12).map(|number| row(&number.to_string(), None)).collect();
+        let refused = meant(Verb::Cancel, &many, many.first()).unwrap_err();
+        assert_eq!((refused.code.known(), refused.exit_code), (Some(Code::AmbiguousId), 6));
+        assert_eq!(refused.message.lines().count(), 12, "{}", refused.message);
+        assert!(refused.message.ends_with("and 2 more"), "{}", refused.message);
+    }
 }
