@@ -5,7 +5,6 @@
 pub(crate) mod card;
 pub(crate) mod client;
 pub(crate) mod endpoint;
-pub(crate) mod extension;
 pub(crate) mod http;
 pub(crate) mod message;
 pub(crate) mod part;

@@ -6,7 +6,7 @@
 //! themselves. Cookies, and other credentials that browsers add, are never used.
 
 use crate::{
-    a2a, admission, bridge,
+    admission, bridge,
     http::response,
     operation::{self, ParamIn},
     state::app::App,
@@ -87,7 +87,7 @@ fn allowed_headers() -> Vec<String> {
     let named = params.filter(|param| param.place == ParamIn::Header).map(|param| param.name);
     let all = named
         .chain(["Authorization", "Content-Type", "X-Request-Id"])
-        .chain(a2a::protocol::service_parameters::HEADERS);
+        .chain(envoi_a2a::service_parameters::HEADERS);
     let all: BTreeSet<String> = all.map(str::to_ascii_lowercase).collect();
     all.into_iter().collect()
 }

@@ -117,7 +117,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .fallback(unknown)
         .method_not_allowed_fallback(other_method)
         .layer(middleware::from_fn_with_state(Arc::clone(app), admitted))
-        .route(a2a::protocol::card::PATH, get(card))
+        .route(envoi_a2a::card::PATH, get(card))
         .layer(middleware::from_fn_with_state(Arc::clone(app), cors::apply))
         .layer(middleware::from_fn(request_log::log_request))
 }
@@ -126,7 +126,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
 /// needs no token; it does not show whether there is such a flow.
 async fn admitted(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
-    if *request.method() == axum::http::Method::GET && a2a::protocol::route::flow_of_card(path).is_some() {
+    if *request.method() == axum::http::Method::GET && a2a::route::flow_of_card(path).is_some() {
         return a2a::handler::card(app, request).await;
     }
     if bridge::is_below(path) {

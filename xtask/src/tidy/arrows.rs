@@ -16,6 +16,7 @@ const ALL: &[&str] = &[
     "envoi-journal",
     "envoi-step",
     "envoi-notify",
+    "envoi-a2a",
     "envoi-agent",
     "envoi-engine",
     "envoi-server",
@@ -30,6 +31,7 @@ const BELOW_ENGINE: &[&str] = &[
     "envoi-journal",
     "envoi-step",
     "envoi-notify",
+    "envoi-a2a",
     "envoi-agent",
 ];
 const BELOW_SIM: &[&str] = &[
@@ -39,6 +41,7 @@ const BELOW_SIM: &[&str] = &[
     "envoi-journal",
     "envoi-step",
     "envoi-notify",
+    "envoi-a2a",
     "envoi-agent",
     "envoi-engine",
 ];
@@ -49,6 +52,7 @@ const BELOW_SERVER: &[&str] = &[
     "envoi-journal",
     "envoi-step",
     "envoi-notify",
+    "envoi-a2a",
     "envoi-engine",
 ];
 const BELOW_CLI: &[&str] = &[
@@ -58,6 +62,7 @@ const BELOW_CLI: &[&str] = &[
     "envoi-journal",
     "envoi-step",
     "envoi-notify",
+    "envoi-a2a",
     "envoi-agent",
     "envoi-engine",
     "envoi-server",
@@ -73,7 +78,9 @@ const TABLE: &[Row] = &[
     Row { name: "envoi-journal", uses: &["envoi-contract", "envoi-kernel"], tests_use: &[] },
     Row { name: "envoi-step", uses: &["envoi-contract"], tests_use: &[] },
     Row { name: "envoi-notify", uses: &["envoi-contract"], tests_use: &[] },
-    Row { name: "envoi-agent", uses: &["envoi-contract"], tests_use: &[] },
+    // Read and written by a client, `agent`, and by a server.
+    Row { name: "envoi-a2a", uses: &["envoi-contract"], tests_use: &[] },
+    Row { name: "envoi-agent", uses: &["envoi-contract", "envoi-a2a"], tests_use: &[] },
     Row { name: "envoi-engine", uses: BELOW_ENGINE, tests_use: &[] },
     // Another way in; it and the simulation do not know each other.
     Row { name: "envoi-server", uses: BELOW_SERVER, tests_use: &[] },

@@ -16,8 +16,7 @@ const NO_CODES: &[&str] = &["CARGO_PKG_VERSION", "NO_COLOR", "OUT_DIR", "XTERM_V
 const NO_CODES_OF_LIBRARIES: &[&str] = &["RUN_BASE", "RUN_ID"];
 
 /// Files that hold the words of a protocol of others, which look like codes and are none of ours.
-const WORDS_OF_OTHERS: &[&str] =
-    &["crates/server/src/a2a/protocol/fault/kind.rs", "crates/server/src/a2a/protocol/v1/enums.rs"];
+const WORDS_OF_OTHERS: &[&str] = &["crates/a2a/src/fault/kind.rs", "crates/a2a/src/v1/enums.rs"];
 
 /// Their members come with parts that are not built yet.
 const NOT_YET_SAID: &[&str] = &["BUDGET_OVERRUN"];
@@ -128,8 +127,8 @@ mod tests {
     #[test]
     fn words_of_a_protocol_of_others_are_no_codes_where_they_are_kept() {
         let source = "//! x\nfn f() { g(\"TASK_NOT_FOUND\") }";
-        assert_eq!(told(&[("crates/server/src/a2a/protocol/v1/enums.rs", source)]), "");
-        assert!(told(&[("crates/server/src/a2a/protocol/v1.rs", source)]).contains("TASK_NOT_FOUND"));
+        assert_eq!(told(&[("crates/a2a/src/v1/enums.rs", source)]), "");
+        assert!(told(&[("crates/a2a/src/v1.rs", source)]).contains("TASK_NOT_FOUND"));
     }
 
     #[test]

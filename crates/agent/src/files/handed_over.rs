@@ -1,7 +1,8 @@
 //! The files that an agent hands over: safe names, and writing them into the folder of the order.
 
 use super::log;
-use crate::protocol::{part::Part, task::Task};
+use crate::protocol::task::Task;
+use envoi_a2a::model::{Artifact, Content};
 use std::{collections::BTreeSet, fs, io, path::Path};
 
 /// Longest name of a file, before its extension and a number. File systems allow 255 bytes, and a temporary name adds some.
@@ -13,9 +14,9 @@ const MAX_EXTENSION_BYTES: usize = 10;
 /// The addresses of artifacts whose content is elsewhere. It is not fetched.
 pub(super) fn links(task: &Task) -> Vec<&str> {
     let parts = task.artifacts.iter().flat_map(|artifact| &artifact.parts);
-    let links = parts.filter_map(|part| match part {
-        Part::Link(url, _) => Some(url.as_str()),
-        Part::Text(..) | Part::Data(..) | Part::Bytes(..) => None,
+    let links = parts.filter_map(|part| match &part.content {
+        Content::Url(url) => Some(url.as_str()),
+        Content::Text(_) | Content::Data(_) | Content::Raw(_) => None,
     });
     links.collect()
 }
@@ -25,17 +26,17 @@ pub(super) fn links(task: &Task) -> Vec<&str> {
 pub(super) fn write_all(folder: &Path, task: &Task) -> Vec<String> {
     let mut taken = BTreeSet::new();
     let mut left_out = Vec::new();
-    for artifact in &task.artifacts {
+    for (index, artifact) in task.artifacts.iter().enumerate() {
         for part in &artifact.parts {
-            let (content, own_name, extension) = match part {
-                Part::Text(text, name) => (text.clone().into_bytes(), name, "txt"),
-                Part::Data(value, name) => (value.pretty().into_bytes(), name, "json"),
-                Part::Bytes(bytes, name) => (bytes.clone(), name, "bin"),
-                Part::Link(..) => continue,
+            let (content, extension) = match &part.content {
+                Content::Text(text) => (text.clone().into_bytes(), "txt"),
+                Content::Data(value) => (value.pretty().into_bytes(), "json"),
+                Content::Raw(bytes) => (bytes.clone(), "bin"),
+                Content::Url(_) => continue,
             };
-            let wanted = match own_name {
+            let wanted = match &part.filename {
                 Some(name) => file_name(name, None),
-                None => file_name(&artifact.name, Some(extension)),
+                None => file_name(&artifact_name(artifact, index), Some(extension)),
             };
             let name = free_name(&wanted, &mut taken);
             match write(folder, &name, &content) {
@@ -50,6 +51,12 @@ pub(super) fn write_all(folder: &Path, task: &Task) -> Vec<String> {
         }
     }
     left_out
+}
+
+/// The name of an artifact. One without a name and an id is named after its place, `index`, which counts from 0.
+fn artifact_name(artifact: &Artifact, index: usize) -> String {
+    let name = artifact.name.as_ref().unwrap_or(&artifact.id);
+    if name.is_empty() { format!("artifact-{}", index.saturating_add(1)) } else { name.clone() }
 }
 
 fn write(folder: &Path, name: &str, content: &[u8]) -> io::Result<()> {

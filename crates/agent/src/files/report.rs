@@ -3,12 +3,9 @@
 use super::{handed_over, log};
 use crate::{
     input::{mask::Mask, order::Order},
-    protocol::{
-        endpoint::Endpoint,
-        part::{self, Part},
-        task::{State, Task},
-    },
+    protocol::{endpoint::Endpoint, part, task::Task},
 };
+use envoi_a2a::{model::TaskState, received};
 use envoi_contract::{
     code::Code,
     json::{Object, Value},
@@ -126,26 +123,27 @@ impl Content {
     }
 
     fn of_message(message: &Value) -> Self {
-        let parts = part::parts(message);
-        let data = parts.iter().filter_map(Part::object).next_back().cloned();
+        let parts = received::parts(message);
+        let data = parts.iter().filter_map(part::object).next_back().cloned();
         Self { text: Some(part::text(&parts)), data, ..Self::default() }
     }
 
     fn of_task(order: &Order, task: &Task, endpoint: &Endpoint, mask: &dyn Mask) -> Self {
         let agent = position(task, endpoint);
         match task.state {
-            State::InputRequired | State::AuthRequired | State::Working => {
-                Self { agent: with_question(agent, task, mask), ..Self::default() }
-            }
-            State::Completed => Self {
+            TaskState::Submitted
+            | TaskState::Working
+            | TaskState::InputRequired
+            | TaskState::AuthRequired => Self { agent: with_question(agent, task, mask), ..Self::default() },
+            TaskState::Completed => Self {
                 text: Some(task.final_text()),
                 data: task.data().cloned(),
                 agent: with_artifacts(agent, order, task),
                 failure: None,
             },
-            State::Rejected => Self::of_failed_task(agent, task, Code::AgentRejected),
-            State::Canceled => Self::of_failed_task(agent, task, Code::AgentCanceled),
-            State::Failed => Self::of_failed_task(agent, task, Code::AgentFailed),
+            TaskState::Rejected => Self::of_failed_task(agent, task, Code::AgentRejected),
+            TaskState::Canceled => Self::of_failed_task(agent, task, Code::AgentCanceled),
+            TaskState::Failed => Self::of_failed_task(agent, task, Code::AgentFailed),
         }
     }
 
@@ -153,7 +151,7 @@ impl Content {
         agent.insert("said", Value::from("over"));
         let text = task.final_text();
         let message = match text.trim() {
-            "" => format!("the task is {}", task.state.as_str()),
+            "" => format!("the task is {}", task.state.word()),
             _ => text.clone(),
         };
         Self { text: Some(text), agent, ..Self::failed(code, message) }
@@ -169,26 +167,26 @@ fn now() -> Timestamp {
 fn position(task: &Task, endpoint: &Endpoint) -> Object {
     let mut members = Object::from([
         ("url", Value::from(endpoint.url.as_str())),
-        ("version", Value::from(endpoint.version.as_str())),
+        ("version", Value::from(endpoint.version.word())),
         ("task", Value::from(task.id.as_str())),
     ]);
     if let Some(context) = &task.context {
         members.insert("context", Value::from(context.as_str()));
     }
-    members.insert("state", Value::from(task.state.as_str()));
+    members.insert("state", Value::from(task.state.word()));
     members
 }
 
 /// Adds the question of a task that waits.
 fn with_question(mut agent: Object, task: &Task, mask: &dyn Mask) -> Object {
     let mut evidence = agent.clone();
-    let shown = task.status.iter().filter_map(Part::object).next_back();
+    let shown = task.status.iter().filter_map(part::object).next_back();
     if let Some(data) = shown.filter(|data| data.compact().len() <= MAX_SHOWN_BYTES) {
         evidence.insert("data", data.clone());
     }
     // Masked before it is cut, as the message of an error.
     let mut question: String = mask.text(&task.question_text()).chars().take(MAX_QUESTION_CHARS).collect();
-    if task.state == State::AuthRequired {
+    if task.state == TaskState::AuthRequired {
         question = format!("{AUTHORIZATION}\n\n{question}");
     }
     agent.insert("said", Value::from("asks"));

@@ -9,14 +9,16 @@
 
 use crate::protocol::{
     client::CallError,
-    endpoint::{Endpoint, Version},
-    extension::{SENT_ONCE, USER_ENVELOPE},
+    endpoint::Endpoint,
     http::{Http, RequestError},
+};
+use envoi_a2a::{
+    card::{self, JSON_RPC, PATH},
+    extension::{SENT_ONCE, USER_ENVELOPE},
+    version::Version,
 };
 use envoi_contract::json::Value;
 use std::net::IpAddr;
-
-const CARD: &str = "/.well-known/agent-card.json";
 
 /// Requests the card of the agent at `url`. `interface` is the address that replaces the card's; `has_token` is whether requests
 /// will carry a token.
@@ -32,7 +34,7 @@ pub(crate) fn find(
             "`{url}` is no address of an agent: it begins neither `https://` nor `http://`"
         ));
     };
-    let mut places = vec![format!("{base}{CARD}"), format!("{origin}{CARD}")];
+    let mut places = vec![format!("{base}{PATH}"), format!("{origin}{PATH}")];
     places.dedup();
     let mut last_status = String::new();
     for place in places {
@@ -114,35 +116,22 @@ fn is_encrypted_or_local(origin: &str) -> bool {
 
 /// The interface of the card for `url`. `within` is the path that counts, if the card is that of the host.
 fn choose(card: &Value, url: &str, within: Option<&str>) -> Result<Endpoint, CallError> {
-    let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
-    let list = |name: &str| card.get(name).and_then(Value::as_array).unwrap_or_default();
-    let extensions = card.get("capabilities").and_then(|can| can.get("extensions"));
-    let extensions = extensions.and_then(Value::as_array).unwrap_or_default();
-    let named = |uri: &str| extensions.iter().any(|one| text(one, "uri").as_deref() == Some(uri));
-    let envelope = named(USER_ENVELOPE);
-    let once = named(SENT_ONCE);
-    let mut all = Vec::new();
-    for one in list("supportedInterfaces") {
-        let version = version(text(one, "protocolVersion").as_deref());
-        if let (Some("JSONRPC"), Some(version), Some(url)) =
-            (one.get("protocolBinding").and_then(Value::as_str), version, text(one, "url"))
-        {
-            all.push(Endpoint { url, version, tenant: text(one, "tenant"), envelope, once });
-        }
-    }
-    // A card of 0.3 has its addresses elsewhere.
-    let old = |url: String| Endpoint { url, version: Version::V03, tenant: None, envelope, once };
-    if text(card, "preferredTransport").is_none_or(|transport| transport == "JSONRPC") {
-        all.extend(text(card, "url").map(old));
-    }
-    for one in list("additionalInterfaces") {
-        if text(one, "transport").as_deref() == Some("JSONRPC") {
-            all.extend(text(one, "url").map(old));
-        }
-    }
+    let envelope = card::has_extension(card, USER_ENVELOPE);
+    let once = card::has_extension(card, SENT_ONCE);
+    let mut all: Vec<Endpoint> = card::interfaces(card)
+        .into_iter()
+        .filter(|interface| interface.binding == JSON_RPC)
+        .map(|interface| Endpoint {
+            url: interface.url,
+            version: interface.version,
+            tenant: interface.tenant,
+            envelope,
+            once,
+        })
+        .collect();
     let same = |one: &&Endpoint| one.url.trim_end_matches('/') == url.trim_end_matches('/');
     let newest = |some: Vec<&Endpoint>| {
-        let first = some.iter().find(|one| one.version == Version::V1).or(some.first());
+        let first = some.iter().find(|one| one.version == Version::V10).or(some.first());
         first.map(|one| Endpoint::clone(one))
     };
     if let (Some(base), false) = (within, all.is_empty()) {
@@ -162,14 +151,6 @@ fn choose(card: &Value, url: &str, within: Option<&str>) -> Result<Endpoint, Cal
     })
 }
 
-fn version(text: Option<&str>) -> Option<Version> {
-    match text?.split('.').next()? {
-        "1" => Some(Version::V1),
-        "0" => Some(Version::V03),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,7 +162,7 @@ mod tests {
     fn chosen_from(card: &str, url: &str, within: Option<&str>) -> Result<(String, &'static str), String> {
         let endpoint =
             choose(&Value::parse_str(card).unwrap(), url, within).map_err(|error| error.to_string())?;
-        Ok((endpoint.url, endpoint.version.as_str()))
+        Ok((endpoint.url, endpoint.version.word()))
     }
 
     #[test]
@@ -263,13 +244,13 @@ mod tests {
         )
         .unwrap();
         let found = at_interface(&card, "https://a.test/agent", true).unwrap();
-        assert_eq!((found.url.as_str(), found.version.as_str()), ("https://a.test/agent", "1.0"));
+        assert_eq!((found.url.as_str(), found.version.word()), ("https://a.test/agent", "1.0"));
         assert!(
             found.tenant.as_deref() == Some("t") && found.once,
             "tenant and extensions are those of the card"
         );
         let of_v03 = at_interface(&card, "http://inside:8080/old", false).unwrap();
-        assert_eq!(of_v03.version.as_str(), "0.3", "the version is that of the interface in the card");
+        assert_eq!(of_v03.version.word(), "0.3", "the version is that of the interface in the card");
         for (interface, why) in [("http://a.test/agent", "in clear text"), ("a.test", "no address")] {
             let Err(CallError::Refused(message)) = at_interface(&card, interface, true) else {
                 panic!("{interface}")
@@ -283,7 +264,7 @@ mod tests {
     fn a_token_goes_to_the_host_that_the_flow_names_and_never_in_clear_text() {
         let at = |url: &str| {
             let url = url.to_owned();
-            Endpoint { url, version: Version::V1, tenant: None, envelope: false, once: false }
+            Endpoint { url, version: Version::V10, tenant: None, envelope: false, once: false }
         };
         for (url, origin, has_token, expected) in [
             ("https://a.test/rpc", "https://a.test", true, true),

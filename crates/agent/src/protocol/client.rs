@@ -1,15 +1,24 @@
 //! Calls to an agent: JSON-RPC in the agent's version of the protocol.
 
 use super::{
-    endpoint::{Endpoint, Version},
-    extension::USER_ENVELOPE,
+    endpoint::Endpoint,
     http::{Http, RequestError},
     message::Message,
     task::Task,
 };
 use crate::input::mask::Mask;
+use envoi_a2a::{
+    extension::USER_ENVELOPE,
+    fault::Kind,
+    json_rpc::{self, Response, ResponseError},
+    received::{self, ReceivedTask, SendReply},
+    request::{Configuration, ListQuery, Params, Request, SendRequest, TaskQuery},
+    service_parameters::{EXTENSIONS, VERSION},
+    version::Version,
+    write_request,
+};
 use envoi_contract::{
-    json::{Object, Value},
+    json::{Number, Object, Value},
     time::Timestamp,
 };
 use std::{
@@ -18,10 +27,10 @@ use std::{
 };
 
 /// How many messages of a task's history are requested.
-const HISTORY: u64 = 50;
+const HISTORY: u32 = 50;
 
 /// How many tasks of a list are requested together (A2A 1.0: at most 100).
-const PAGE: u64 = 50;
+const PAGE: u32 = 50;
 
 /// How many pages of the list are searched. More than that would keep an agent with many tasks busy.
 const PAGES: usize = 20;
@@ -78,9 +87,8 @@ struct Page {
 }
 
 /// One call of JSON-RPC.
-struct Call<'c> {
-    method: &'c str,
-    params: Object,
+struct Call {
+    params: Params,
     /// Whether the extension for user envelopes is in use.
     envelope: bool,
     /// The timeout, if it is not the client's.
@@ -110,40 +118,22 @@ impl Client {
         message: &Message,
         timeout: Duration,
     ) -> Result<Reply, CallError> {
-        let (method, configuration) = match to.version {
-            Version::V1 => ("SendMessage", Object::from([("returnImmediately", Value::from(true))])),
-            Version::V03 => {
-                let modes = Value::from(vec!["text", "text/plain", "application/json"]);
-                let members = [("acceptedOutputModes", modes), ("blocking", Value::from(false))];
-                ("message/send", Object::from(members))
-            }
-        };
-        let params = Object::from([
-            ("message", message.to_value(to.version)),
-            ("configuration", Value::Object(configuration)),
-        ]);
-        let call = Call { method, params, envelope: message.envelope, timeout: Some(timeout) };
-        let result = self.call(to, call)?;
-        let task = result.get("task").unwrap_or(&result);
-        if let Some(task) = self.read_task(task) {
-            return Ok(Reply::Task(Box::new(task)));
+        let params = send_params(to.version, message);
+        let result = self.call(to, Call { params, envelope: message.envelope, timeout: Some(timeout) })?;
+        match received::send_reply(&result) {
+            Some(SendReply::Task(task)) => Ok(Reply::Task(Box::new(self.masked(*task)))),
+            Some(SendReply::Message(message)) => Ok(Reply::Message(self.mask.value(message))),
+            None => Err(CallError::Unknown("its answer is neither a task nor a message".to_owned())),
         }
-        let message = result.get("message").unwrap_or(&result);
-        if message.get("parts").is_some() {
-            return Ok(Reply::Message(self.mask.value(message)));
-        }
-        Err(CallError::Unknown("its answer is neither a task nor a message".to_owned()))
     }
 
     pub(crate) fn get(&self, to: &Endpoint, task: &str) -> Result<Task, CallError> {
-        let params = Object::from([("id", Value::from(task)), ("historyLength", Value::from(HISTORY))]);
-        let method = if to.version == Version::V1 { "GetTask" } else { "tasks/get" };
-        self.call_for_task(to, method, params)
+        let query = TaskQuery { id: task.to_owned(), history_length: Some(HISTORY) };
+        self.call_for_task(to, Params::Get(query))
     }
 
     pub(crate) fn cancel(&self, to: &Endpoint, task: &str) -> Result<Task, CallError> {
-        let method = if to.version == Version::V1 { "CancelTask" } else { "tasks/cancel" };
-        self.call_for_task(to, method, Object::from([("id", Value::from(task))]))
+        self.call_for_task(to, Params::Cancel { id: task.to_owned(), metadata: Object::new() })
     }
 
     /// Searches the task that a message has begun: a task of its context, which no other client uses, or a task whose history
@@ -158,8 +148,7 @@ impl Client {
     }
 
     fn find_by_context(&self, to: &Endpoint, by: &SentMessage) -> Result<Option<Task>, CallError> {
-        let params = Object::from([("contextId", Value::from(by.context.as_str()))]);
-        let page = self.list(to, params)?;
+        let page = self.list(to, ListQuery { context_id: Some(by.context.clone()), ..everything() })?;
         let is_ours = |task: &Task| task.context.as_deref() == Some(by.context.as_str());
         // The list is newest first. The first task counts, if the agent has begun several.
         Ok(page.tasks.into_iter().rfind(is_ours))
@@ -169,14 +158,14 @@ impl Client {
         let has_message = |task: &Task| task.history.iter().any(|message| message.id == by.id);
         let mut next = None;
         for _ in 0..PAGES {
-            let since = Value::from(by.not_before.to_string());
-            let mut params =
-                Object::from([("statusTimestampAfter", since), ("historyLength", Value::from(HISTORY))]);
-            if let Some(next) = next.take() {
-                params.insert("pageToken", Value::String(next));
-            }
+            let query = ListQuery {
+                status_after: Some(by.not_before),
+                history_length: Some(HISTORY),
+                page_token: next.take(),
+                ..everything()
+            };
             // The agent may not support this filter. Then nothing is found, and that proves nothing either.
-            let Ok(page) = self.list(to, params) else { break };
+            let Ok(page) = self.list(to, query) else { break };
             if let Some(task) = page.tasks.into_iter().rfind(has_message) {
                 return Ok(Some(task));
             }
@@ -188,105 +177,141 @@ impl Client {
         Ok(None)
     }
 
-    fn list(&self, to: &Endpoint, mut params: Object) -> Result<Page, CallError> {
-        params.insert("pageSize", Value::from(PAGE));
-        let result = self.call(to, Call { method: "ListTasks", params, envelope: false, timeout: None })?;
-        let listed = result.get("tasks").and_then(Value::as_array).unwrap_or_default();
-        let next = result.get("nextPageToken").and_then(Value::as_str).filter(|token| !token.is_empty());
-        let tasks = listed.iter().filter_map(|task| self.read_task(task)).collect();
-        Ok(Page { tasks, next: next.map(str::to_owned) })
+    fn list(&self, to: &Endpoint, query: ListQuery) -> Result<Page, CallError> {
+        let result = self.call(to, Call { params: Params::List(query), envelope: false, timeout: None })?;
+        let page = received::page(&result);
+        let tasks = page.tasks.into_iter().map(|task| self.masked(task)).collect();
+        Ok(Page { tasks, next: page.next_page_token })
     }
 
-    fn call_for_task(&self, to: &Endpoint, method: &str, params: Object) -> Result<Task, CallError> {
-        let result = self.call(to, Call { method, params, envelope: false, timeout: None })?;
-        let task = self.read_task(result.get("task").unwrap_or(&result));
-        task.ok_or_else(|| CallError::Unknown("its answer is no task".to_owned()))
+    fn call_for_task(&self, to: &Endpoint, params: Params) -> Result<Task, CallError> {
+        let result = self.call(to, Call { params, envelope: false, timeout: None })?;
+        let task = received::task(&result);
+        task.map(|task| self.masked(task))
+            .ok_or_else(|| CallError::Unknown("its answer is no task".to_owned()))
     }
 
     /// A task with its question masked, because the question is compared with one that was masked and written to a file.
-    fn read_task(&self, value: &Value) -> Option<Task> {
-        let task = Task::read(value)?;
-        Some(Task { question: task.question.masked(&*self.mask), ..task })
+    fn masked(&self, received: ReceivedTask) -> Task {
+        let task = Task::new(received);
+        Task { question: task.question.masked(&*self.mask), ..task }
     }
 
-    fn call(&self, to: &Endpoint, call: Call<'_>) -> Result<Value, CallError> {
-        let mut params = call.params;
-        if let (Some(tenant), Version::V1) = (&to.tenant, to.version) {
-            params.insert("tenant", Value::from(tenant.as_str()));
-        }
-        let body = Value::Object(Object::from([
-            ("jsonrpc", Value::from("2.0")),
-            ("id", Value::from(1_u64)),
-            ("method", Value::from(call.method)),
-            ("params", Value::Object(params)),
-        ]));
+    fn call(&self, to: &Endpoint, call: Call) -> Result<Value, CallError> {
+        let body = request_text(to, call.params)?;
         let bearer = self.token.as_ref().map(|token| format!("Bearer {token}"));
         let mut headers: Vec<(&str, &str)> = Vec::new();
-        if to.version == Version::V1 {
-            headers.push(("a2a-version", "1.0"));
-        }
-        if call.envelope {
-            let name = if to.version == Version::V1 { "a2a-extensions" } else { "x-a2a-extensions" };
-            headers.push((name, USER_ENVELOPE));
+        let [extensions_of_v10, extensions_of_v03] = EXTENSIONS;
+        match to.version {
+            Version::V10 => {
+                headers.push((VERSION, to.version.word()));
+                headers.extend(call.envelope.then_some((extensions_of_v10, USER_ENVELOPE)));
+            }
+            Version::V03 => headers.extend(call.envelope.then_some((extensions_of_v03, USER_ENVELOPE))),
         }
         headers.extend(bearer.as_deref().map(|bearer| ("authorization", bearer)));
-        let answer =
-            self.http.post(&to.url, &headers, &body.compact(), call.timeout).map_err(
-                |error| match error {
-                    RequestError::NotSent(message) => CallError::NotSent(message),
-                    RequestError::Unknown(message) => CallError::Unknown(message),
-                },
-            )?;
+        let answer = self.http.post(&to.url, &headers, &body, call.timeout).map_err(|error| match error {
+            RequestError::NotSent(message) => CallError::NotSent(message),
+            RequestError::Unknown(message) => CallError::Unknown(message),
+        })?;
         result(answer.status, &answer.body)
     }
+}
+
+/// A message, with the wish for an immediate reply.
+fn send_params(version: Version, message: &Message) -> Params {
+    let accepted = match version {
+        Version::V10 => [].as_slice(),
+        Version::V03 => &["text", "text/plain", "application/json"],
+    };
+    let request = SendRequest {
+        message: message.to_model(),
+        configuration: Configuration {
+            accepted_output_modes: accepted.iter().map(|mode| (*mode).to_owned()).collect(),
+            push_config: None,
+            history_length: None,
+            return_immediately: Some(true),
+        },
+        metadata: Object::new(),
+    };
+    Params::Send(request)
+}
+
+/// A request of JSON-RPC to an agent.
+fn request_text(to: &Endpoint, params: Params) -> Result<String, CallError> {
+    let method = params.method().name(to.version);
+    let request = Request { tenant: to.tenant.clone(), params };
+    let (Some(method), Some(params)) = (method, write_request(to.version, &request)) else {
+        return Err(CallError::Unsupported(format!("{} has no such call", to.version)));
+    };
+    Ok(json_rpc::request_text(&json_rpc::Id::Number(Number::from(1_u64)), method, params))
 }
 
 /// The result that an answer holds.
 ///
 /// A proxy before the agent may answer in its place (too busy, broken). Its status shows that, whatever the body is.
 fn result(status: u16, body: &[u8]) -> Result<Value, CallError> {
-    let answer = Value::parse(body);
+    let response = json_rpc::read_response(body);
     let is_success = (200..300).contains(&status);
     let mut message = format!("the agent answered {status}");
-    if let Ok(answer) = &answer
-        && let Some(error) = answer.get("error").filter(|error| !error.is_null())
-    {
-        let error = rpc_error(error);
-        // A code of the agent's own proves nothing, so the status decides.
-        let is_proof =
-            !matches!(error, CallError::Unknown(_)) && status < 500 && !matches!(status, 425 | 429);
-        if is_proof || is_success {
-            return Err(error);
+    match &response {
+        Ok(Response::Error(error)) => {
+            let error = rpc_error(error);
+            // A code of the agent's own proves nothing, so the status decides.
+            let is_proof =
+                !matches!(error, CallError::Unknown(_)) && status < 500 && !matches!(status, 425 | 429);
+            if is_proof || is_success {
+                return Err(error);
+            }
+            message = format!("{message}: {error}");
         }
-        message = format!("{message}: {error}");
-    }
-    if let (Ok(answer), true) = (&answer, is_success) {
-        let result = answer.get("result").cloned();
-        return result
-            .ok_or_else(|| CallError::Unknown("its answer has neither a result nor an error".to_owned()));
+        Ok(Response::Result(result)) if is_success => return Ok(result.clone()),
+        Ok(Response::Neither) if is_success => {
+            return Err(CallError::Unknown("its answer has neither a result nor an error".to_owned()));
+        }
+        Ok(Response::Result(_) | Response::Neither) | Err(_) => {}
     }
     match status {
         // The agent wants the same request later: it has not accepted this one.
         425 | 429 => Err(CallError::NotSent(message)),
         401 | 403 => Err(CallError::Refused(format!("{message}: the token is not taken"))),
         300..=407 | 409..=499 => Err(CallError::Refused(message)),
-        _ => Err(CallError::Unknown(match answer {
+        _ => Err(CallError::Unknown(match response {
             Ok(_) => message,
             Err(error) => format!("{message}, which is no JSON: {error}"),
         })),
     }
 }
 
+/// Every task, as many of them as are requested together.
+const fn everything() -> ListQuery {
+    ListQuery {
+        context_id: None,
+        state: None,
+        page_size: PAGE,
+        page_token: None,
+        history_length: None,
+        status_after: None,
+        include_artifacts: false,
+    }
+}
+
 /// An error of JSON-RPC or A2A, by its code.
-fn rpc_error(error: &Value) -> CallError {
-    let message = error.get("message").and_then(Value::as_str).unwrap_or("no reason given");
-    let code = error.get("code").and_then(Value::as_number).map_or("", |code| code.as_str());
-    let text = format!("{message} ({code})");
-    match code {
-        "-32602" => CallError::InvalidParams(text),
-        "-32001" => CallError::TaskNotFound,
-        "-32601" | "-32004" => CallError::Unsupported(text),
-        "-32700" | "-32600" | "-32005" | "-32007" | "-32008" | "-32009" => CallError::Refused(text),
+fn rpc_error(error: &ResponseError) -> CallError {
+    let message = error.message.as_deref().unwrap_or("no reason given");
+    let text = format!("{message} ({})", error.code);
+    match error.kind() {
+        Some(Kind::InvalidParams) => CallError::InvalidParams(text),
+        Some(Kind::TaskNotFound) => CallError::TaskNotFound,
+        Some(Kind::MethodNotFound | Kind::UnsupportedOperation) => CallError::Unsupported(text),
+        Some(
+            Kind::ParseError
+            | Kind::InvalidRequest
+            | Kind::ContentTypeNotSupported
+            | Kind::ExtendedAgentCardNotConfigured
+            | Kind::ExtensionSupportRequired
+            | Kind::VersionNotSupported,
+        ) => CallError::Refused(text),
         // An internal error may come after the message was accepted; a code of the agent's own may mean anything.
         _ => CallError::Unknown(text),
     }
@@ -295,6 +320,83 @@ fn rpc_error(error: &Value) -> CallError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn requests_stand_on_the_wire_in_the_form_of_the_version() {
+        let message = Message {
+            id: "m".to_owned(),
+            context: "c".to_owned(),
+            task: Some("t".to_owned()),
+            text: Some("go".to_owned()),
+            data: Some(Value::from(vec![1_u64])),
+            envelope: true,
+            question: Some(Value::from("q")),
+        };
+        let endpoint = |version: Version| Endpoint {
+            url: "https://a".to_owned(),
+            version,
+            tenant: Some("f".to_owned()),
+            envelope: true,
+            once: false,
+        };
+        let list = ListQuery {
+            status_after: Some(Timestamp::from_millis(0)),
+            history_length: Some(HISTORY),
+            page_token: Some("n".to_owned()),
+            ..everything()
+        };
+        let get = || Params::Get(TaskQuery { id: "t".to_owned(), history_length: Some(HISTORY) });
+        let metadata = concat!(
+            r#""metadata":{"urn:envoi:a2a:user-envelope:v1":{"user_envelope":true},"urn:envoi:a2a:question":"q"},"#,
+            r#""extensions":["urn:envoi:a2a:user-envelope:v1"]}"#
+        );
+        for (version, params, expected) in [
+            (
+                Version::V10,
+                send_params(Version::V10, &message),
+                format!(
+                    concat!(
+                        r#""SendMessage","params":{{"message":{{"messageId":"m","contextId":"c","taskId":"t","#,
+                        r#""role":"ROLE_USER","parts":[{{"text":"go"}},{{"data":[1]}}],{metadata},"#,
+                        r#""configuration":{{"returnImmediately":true}},"tenant":"f"}}"#
+                    ),
+                    metadata = metadata
+                ),
+            ),
+            (
+                Version::V03,
+                send_params(Version::V03, &message),
+                format!(
+                    concat!(
+                        r#""message/send","params":{{"message":{{"kind":"message","messageId":"m","contextId":"c","#,
+                        r#""taskId":"t","role":"user","parts":[{{"kind":"text","text":"go"}},{{"kind":"data","#,
+                        r#""data":{{"value":[1]}},"metadata":{{"data_part_compat":true}}}}],{metadata},"#,
+                        r#""configuration":{{"acceptedOutputModes":["text","text/plain","application/json"],"#,
+                        r#""blocking":false}}}}"#
+                    ),
+                    metadata = metadata
+                ),
+            ),
+            (
+                Version::V10,
+                get(),
+                r#""GetTask","params":{"id":"t","historyLength":50,"tenant":"f"}"#.to_owned(),
+            ),
+            (Version::V03, get(), r#""tasks/get","params":{"id":"t","historyLength":50}"#.to_owned()),
+            (
+                Version::V10,
+                Params::List(list),
+                concat!(
+                    r#""ListTasks","params":{"statusTimestampAfter":"1970-01-01T00:00:00.000Z","historyLength":50,"#,
+                    r#""pageToken":"n","pageSize":50,"tenant":"f"}"#
+                )
+                .to_owned(),
+            ),
+        ] {
+            let expected = format!(r#"{{"jsonrpc":"2.0","id":1,"method":{expected}}}"#);
+            assert_eq!(request_text(&endpoint(version), params).unwrap(), expected);
+        }
+    }
 
     #[test]
     fn only_what_certainly_was_not_taken_counts_as_refused() {

@@ -1,8 +1,8 @@
-//! A message to an agent, in either version of the protocol.
+//! A message to an agent: what an attempt has to say, in the types of A2A.
 
-use super::{
-    endpoint::Version,
+use envoi_a2a::{
     extension::{QUESTION, USER_ENVELOPE},
+    model::{self, Content, Part, Role},
 };
 use envoi_contract::json::{Object, Value};
 
@@ -20,36 +20,19 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    pub(super) fn to_value(&self, version: Version) -> Value {
-        let mut members = Object::default();
-        if version == Version::V03 {
-            members.insert("kind", Value::from("message"));
+    pub(super) fn to_model(&self) -> model::Message {
+        let text = self.text.as_deref().map(Part::text);
+        let data = self.data.clone().map(|data| Part::of(Content::Data(data)));
+        model::Message {
+            id: self.id.clone(),
+            context_id: Some(self.context.clone()),
+            task_id: self.task.clone(),
+            role: Role::User,
+            parts: text.into_iter().chain(data).collect(),
+            metadata: self.metadata(),
+            extensions: if self.envelope { vec![USER_ENVELOPE.to_owned()] } else { Vec::new() },
+            reference_task_ids: Vec::new(),
         }
-        members.insert("messageId", Value::from(self.id.as_str()));
-        members.insert("contextId", Value::from(self.context.as_str()));
-        if let Some(task) = &self.task {
-            members.insert("taskId", Value::from(task.as_str()));
-        }
-        let role = match version {
-            Version::V03 => "user",
-            Version::V1 => concat!("ROLE", "_USER"),
-        };
-        members.insert("role", Value::from(role));
-        members.insert("parts", Value::from(self.parts(version)));
-        if self.envelope {
-            members.insert("extensions", Value::from(vec![USER_ENVELOPE]));
-        }
-        let metadata = self.metadata();
-        if !metadata.is_empty() {
-            members.insert("metadata", Value::Object(metadata));
-        }
-        Value::Object(members)
-    }
-
-    fn parts(&self, version: Version) -> Vec<Value> {
-        let text = self.text.as_deref().map(|text| part(version, "text", Value::from(text)));
-        let data = self.data.clone().map(|data| part(version, "data", data));
-        text.into_iter().chain(data).collect()
     }
 
     fn metadata(&self) -> Object {
@@ -63,13 +46,4 @@ impl Message {
         }
         metadata
     }
-}
-
-fn part(version: Version, kind: &'static str, value: Value) -> Value {
-    let mut members = Object::default();
-    if version == Version::V03 {
-        members.insert("kind", Value::from(kind));
-    }
-    members.insert(kind, value);
-    Value::Object(members)
 }

@@ -106,7 +106,8 @@ fn is_kept(one: &Option<String>, other: &Option<String>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{extension::QUESTION, task::Task};
+    use crate::protocol::task::Task;
+    use envoi_a2a::extension::QUESTION;
 
     /// Id and time of its message, what it asks, the ids of its history.
     fn asked(id: &str, at: &str, text: &str, history: &[&str]) -> Question {
@@ -123,7 +124,7 @@ mod tests {
     }
 
     fn question(task: &str) -> Question {
-        Task::read(&Value::parse_str(task).unwrap()).unwrap().question
+        Task::new(envoi_a2a::received::task(&Value::parse_str(task).unwrap()).unwrap()).question
     }
 
     fn ours() -> BTreeSet<String> {

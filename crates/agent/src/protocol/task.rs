@@ -1,9 +1,12 @@
-//! A task, as either version of the protocol writes it.
-//!
-//! Reads leniently: unknown members and missing members that are not needed are accepted.
+//! A task as an attempt follows it: what was received, with what identifies its question.
 
-use super::part::{self, Part, list, parts, string};
-use crate::protocol::{extension::QUESTION, question::Question};
+use super::part;
+use crate::protocol::question::Question;
+use envoi_a2a::{
+    extension::QUESTION,
+    model::{Artifact, Content, Message, Part, Role, TaskState},
+    received::ReceivedTask,
+};
 use envoi_contract::{
     digest::Digest,
     json::{Object, Value},
@@ -14,130 +17,55 @@ use envoi_contract::{
 pub(crate) struct Task {
     pub(crate) id: String,
     pub(crate) context: Option<String>,
-    pub(crate) state: State,
+    pub(crate) state: TaskState,
     /// The parts of the message that comes with the state.
     pub(crate) status: Vec<Part>,
     /// The question of a task that waits. Of any other task it has no meaning.
     pub(crate) question: Question,
-    pub(crate) history: Vec<HistoryMessage>,
+    pub(crate) history: Vec<Message>,
     pub(crate) artifacts: Vec<Artifact>,
 }
 
-/// The state of a [`Task`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum State {
-    /// Submitted, working, or a state that is not known.
-    Working,
-    InputRequired,
-    AuthRequired,
-    Completed,
-    Failed,
-    Rejected,
-    Canceled,
-}
-
-impl State {
-    fn read(text: &str) -> Self {
-        match text.trim_start_matches("TASK_STATE_").to_ascii_lowercase().replace('_', "-").as_str() {
-            "input-required" => Self::InputRequired,
-            "auth-required" => Self::AuthRequired,
-            "completed" => Self::Completed,
-            "failed" => Self::Failed,
-            "rejected" => Self::Rejected,
-            "canceled" | "cancelled" => Self::Canceled,
-            _ => Self::Working,
-        }
+impl Task {
+    pub(crate) fn new(received: ReceivedTask) -> Self {
+        let ReceivedTask { task, status_at } = received;
+        let status = task.status;
+        let mut new = Self {
+            id: task.id,
+            context: Some(task.context_id).filter(|id| !id.is_empty()),
+            state: status.state,
+            status: status.message.as_ref().map(|message| message.parts.clone()).unwrap_or_default(),
+            question: Question::default(),
+            history: task.history,
+            artifacts: task.artifacts,
+        };
+        new.question = new.identify_question(status.message.as_ref(), status_at);
+        new
     }
 
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Working => "working",
-            Self::InputRequired => "input-required",
-            Self::AuthRequired => "auth-required",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Rejected => "rejected",
-            Self::Canceled => "canceled",
+    /// What identifies the question of the task. `message` comes with its state, `at` is the time of that, as the agent wrote it.
+    fn identify_question(&self, message: Option<&Message>, at: Option<String>) -> Question {
+        let shown_data = self.status.iter().filter_map(part::object).map(Value::compact);
+        let shown: Vec<String> =
+            [self.state.word().to_owned(), self.question_text()].into_iter().chain(shown_data).collect();
+        // A question that stands only in the history has the id of its message there.
+        let has_text = !part::text(&self.status).trim().is_empty();
+        let in_history = self.last_of_agent().filter(|_| !has_text);
+        let mut ids = [message, in_history].into_iter().flatten().map(|message| &message.id);
+        let named = message.and_then(|message| message.metadata.get(QUESTION));
+        let history = self.history.iter().map(|message| message.id.clone());
+        Question {
+            id: ids.find(|id| !id.is_empty()).cloned(),
+            at,
+            asks: Digest::of(shown.join("\n").as_bytes()).hex(),
+            named: named.and_then(envoi_question),
+            history: history.filter(|id| !id.is_empty()).collect(),
         }
     }
 
     /// Whether the task waits for an answer.
-    pub(crate) fn waits(self) -> bool {
-        matches!(self, Self::InputRequired | Self::AuthRequired)
-    }
-}
-
-/// One message of a history.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct HistoryMessage {
-    pub(crate) id: String,
-    pub(crate) by_agent: bool,
-    pub(crate) parts: Vec<Part>,
-}
-
-impl HistoryMessage {
-    fn read(value: &Value) -> Self {
-        let by_agent = string(value, "role")
-            .is_some_and(|role| role.trim_start_matches("ROLE_").eq_ignore_ascii_case("agent"));
-        Self { id: string(value, "messageId").unwrap_or_default(), by_agent, parts: parts(value) }
-    }
-}
-
-/// A result that the agent hands over.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Artifact {
-    pub(crate) name: String,
-    pub(crate) parts: Vec<Part>,
-}
-
-impl Artifact {
-    /// `place` is its place in the list, from 0. An artifact without a name is named after it.
-    fn read(value: &Value, place: usize) -> Self {
-        let name =
-            string(value, "name").or_else(|| string(value, "artifactId")).filter(|name| !name.is_empty());
-        let name = name.unwrap_or_else(|| format!("artifact-{}", place.saturating_add(1)));
-        Self { name, parts: parts(value) }
-    }
-}
-
-impl Task {
-    /// `None` if it is no task.
-    pub(crate) fn read(value: &Value) -> Option<Self> {
-        let status = value.get("status")?;
-        let artifacts = list(value, "artifacts").iter().enumerate();
-        let mut task = Self {
-            id: string(value, "id").filter(|id| !id.is_empty())?,
-            context: string(value, "contextId").filter(|id| !id.is_empty()),
-            state: State::read(&string(status, "state")?),
-            status: status.get("message").map(parts).unwrap_or_default(),
-            question: Question::default(),
-            history: list(value, "history").iter().map(HistoryMessage::read).collect(),
-            artifacts: artifacts.map(|(place, artifact)| Artifact::read(artifact, place)).collect(),
-        };
-        task.question = task.read_question(status);
-        Some(task)
-    }
-
-    /// What identifies the question of the task; `status` is its status as it came.
-    fn read_question(&self, status: &Value) -> Question {
-        let message = status.get("message").unwrap_or(&Value::Null);
-        let shown_data = self.status.iter().filter_map(Part::object).map(Value::compact);
-        let shown: Vec<String> =
-            [self.state.as_str().to_owned(), self.question_text()].into_iter().chain(shown_data).collect();
-        // A question that stands only in the history has the id of its message there.
-        let has_text = !part::text(&self.status).trim().is_empty();
-        let id_in_history = self.last_of_agent().filter(|_| !has_text).map(|message| message.id.clone());
-        let ids = self.history.iter().map(|message| message.id.clone());
-        Question {
-            id: string(message, "messageId").or(id_in_history).filter(|id| !id.is_empty()),
-            at: string(status, "timestamp"),
-            asks: Digest::of(shown.join("\n").as_bytes()).hex(),
-            named: message
-                .get("metadata")
-                .and_then(|metadata| metadata.get(QUESTION))
-                .and_then(envoi_question),
-            history: ids.filter(|id| !id.is_empty()).collect(),
-        }
+    pub(crate) const fn waits(&self) -> bool {
+        self.state.is_interrupted()
     }
 
     /// The text of the status, else of the artifacts, else of the agent's last message.
@@ -163,13 +91,13 @@ impl Task {
     /// The same task, with `preface` before the text of its question.
     pub(crate) fn with_preface(mut self, preface: &str) -> Self {
         let question = self.question_text();
-        self.status.retain(|part| !matches!(part, Part::Text(..)));
-        self.status.insert(0, Part::Text(format!("{preface}\n\n{question}"), None));
+        self.status.retain(|part| !matches!(part.content, Content::Text(_)));
+        self.status.insert(0, Part::text(format!("{preface}\n\n{question}")));
         self
     }
 
-    fn last_of_agent(&self) -> Option<&HistoryMessage> {
-        self.history.iter().rev().find(|message| message.by_agent)
+    fn last_of_agent(&self) -> Option<&Message> {
+        self.history.iter().rev().find(|message| message.role == Role::Agent)
     }
 
     fn last_text_of_agent(&self) -> String {
@@ -179,14 +107,15 @@ impl Task {
     /// The last object among its data parts.
     pub(crate) fn data(&self) -> Option<&Value> {
         let of_artifacts = self.artifacts.iter().flat_map(|artifact| &artifact.parts);
-        of_artifacts.chain(&self.status).filter_map(Part::object).next_back()
+        of_artifacts.chain(&self.status).filter_map(part::object).next_back()
     }
 }
 
 /// The id and the subject of a question of another Envoi, which it wants back with the answer.
 fn envoi_question(metadata: &Value) -> Option<Value> {
-    let mut members = Object::from([("id", Value::from(string(metadata, "id")?))]);
-    if let Some(subject) = string(metadata, "subject") {
+    let text = |name: &str| metadata.get(name).and_then(Value::as_str);
+    let mut members = Object::from([("id", Value::from(text("id")?))]);
+    if let Some(subject) = text("subject") {
         members.insert("subject", Value::from(subject));
     }
     Some(Value::Object(members))
@@ -197,7 +126,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Task {
-        Task::read(&Value::parse_str(text).unwrap()).unwrap()
+        Task::new(envoi_a2a::received::task(&Value::parse_str(text).unwrap()).unwrap())
     }
 
     #[test]
@@ -214,7 +143,7 @@ mod tests {
         );
         let plain = |task: Task| Task { question: Question::default(), ..task };
         assert_eq!(plain(new.clone()), plain(old));
-        assert_eq!((new.final_text().as_str(), new.state), ("done", State::Completed));
+        assert_eq!((new.final_text().as_str(), new.state), ("done", TaskState::Completed));
         assert_eq!(new.data().map(Value::compact).as_deref(), Some(r#"{"n":1}"#));
     }
 
@@ -234,14 +163,5 @@ mod tests {
         assert_eq!(state("", "", history).final_text(), "third");
         assert_eq!(state("", "", "").final_text(), "");
         assert_eq!(state("", artifact, history).question_text(), "third", "an artifact is no question");
-    }
-
-    #[test]
-    fn what_is_no_task_is_none() {
-        for text in
-            ["{}", r#"{"id":"t"}"#, r#"{"id":"","status":{"state":"working"}}"#, r#"{"id":"t","status":{}}"#]
-        {
-            assert_eq!(Task::read(&Value::parse_str(text).unwrap()), None, "{text}");
-        }
     }
 }

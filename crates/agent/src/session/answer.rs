@@ -1,10 +1,7 @@
 //! The answer of a person, as a message to the agent.
 
-use crate::{
-    files::log,
-    input::order::Order,
-    protocol::{extension::USER_ENVELOPE, message::Message},
-};
+use crate::{files::log, input::order::Order, protocol::message::Message};
+use envoi_a2a::extension::USER_ENVELOPE;
 use envoi_contract::{json::Value, user_envelope};
 use std::{fs, io, path::Path};
 

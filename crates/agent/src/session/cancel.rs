@@ -9,7 +9,6 @@ use crate::{
     protocol::{
         client::{CallError, Client},
         endpoint::Endpoint,
-        task::State,
     },
 };
 use std::time::{Duration, Instant};
@@ -61,9 +60,7 @@ pub(super) fn cancel_task(client: &Client, endpoint: &Endpoint, task: &str) -> O
         }
         // The agent refuses to cancel a task that is over.
         Err(error) => match client.get(endpoint, task) {
-            Ok(known) if !known.state.waits() && known.state != State::Working => {
-                Outcome::Canceled(task.to_owned())
-            }
+            Ok(known) if known.state.is_terminal() => Outcome::Canceled(task.to_owned()),
             _ => Outcome::Unreachable(format!("task {task} cannot be cancelled: {error}")),
         },
     }

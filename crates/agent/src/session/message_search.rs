@@ -131,7 +131,7 @@ impl Session<'_> {
             self.record.answered.as_ref().is_none_or(|answered| {
                 answered.change_to(&task.question, before.as_ref()) == Change::Changed
             });
-        if !task.state.waits() || is_in_history || has_moved {
+        if !task.waits() || is_in_history || has_moved {
             self.record_acceptance()?;
             return Ok(Some(Accepted { task: Some(Box::new(task)) }));
         }

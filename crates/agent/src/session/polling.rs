@@ -5,10 +5,7 @@
 use super::{Session, outage::Outage};
 use crate::{
     files::{log, report::Outcome},
-    protocol::{
-        client::CallError,
-        task::{State, Task},
-    },
+    protocol::{client::CallError, task::Task},
 };
 
 impl Session<'_> {
@@ -26,10 +23,10 @@ impl Session<'_> {
         loop {
             if let Some(task) = known.take() {
                 if logged != Some(task.state) {
-                    log::print(&format!("task {id} is {}", task.state.as_str()));
+                    log::print(&format!("task {id} is {}", task.state.word()));
                     logged = Some(task.state);
                 }
-                if task.state.waits() {
+                if task.waits() {
                     if let Some(prompt) = self.prompt(&task, before.as_ref()) {
                         return self.raise_question(*task, prompt.preface.as_deref());
                     }
@@ -39,7 +36,7 @@ impl Session<'_> {
                         wait = wait.max(self.compare_wait());
                     }
                     before = Some(task.question);
-                } else if task.state != State::Working {
+                } else if task.state.is_terminal() {
                     return Ok(Outcome::Task(task, self.endpoint.clone()));
                 }
             }

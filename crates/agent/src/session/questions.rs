@@ -76,7 +76,7 @@ impl Session<'_> {
         let mut before: Option<Question> = None;
         loop {
             let task = self.current_task()?;
-            if !task.state.waits() {
+            if !task.waits() {
                 log::print("the task does not ask any more what was answered; the answer is not sent");
                 return self.answer_is_void(task);
             }
@@ -122,7 +122,7 @@ impl Session<'_> {
     pub(super) fn repeat_question(&mut self, why: &str) -> Result<Outcome, Outcome> {
         let task = self.current_task()?;
         self.record.taken = Some(self.order.turn);
-        if !task.state.waits() {
+        if !task.waits() {
             self.save()?;
             return self.poll(Some(Box::new(task)));
         }

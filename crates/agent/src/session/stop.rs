@@ -156,14 +156,15 @@ fn wait_for_the_end() -> ! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{input::mask::Everything, protocol::endpoint::Version};
+    use crate::input::mask::Everything;
+    use envoi_a2a::version::Version;
     use std::net::TcpListener;
 
     #[test]
     fn all_calls_at_the_end_share_one_deadline() {
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/rpc", silent.local_addr().unwrap());
-        let endpoint = Endpoint { url, version: Version::V1, tenant: None, envelope: false, once: false };
+        let endpoint = Endpoint { url, version: Version::V10, tenant: None, envelope: false, once: false };
         let client =
             Client::with_deadline(None, Instant::now() + Duration::from_millis(200), Arc::new(Everything));
         assert!(matches!(cancel_task(&client, &endpoint, "task-1"), Outcome::Unreachable(_)));

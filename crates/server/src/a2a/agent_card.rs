@@ -1,14 +1,9 @@
 //! The agent cards of the server: the public one, and the extended one for clients with a token.
 
-use super::{
-    client::{Client, read},
-    protocol::{
-        card::{self, Agent, ServedCard, Skill},
-        fault::Fault,
-        route,
-        service_parameters::{VERSION, negotiate_version},
-        version::Version,
-    },
+use super::client::{Client, read};
+use crate::a2a::{
+    card::{self, Agent, ServedCard},
+    route,
 };
 use crate::{
     http::{problem::Problem, response},
@@ -17,6 +12,12 @@ use crate::{
 use axum::{
     http::{HeaderName, HeaderValue, header, request::Parts},
     response::Response,
+};
+use envoi_a2a::{
+    card::Skill,
+    fault::Fault,
+    service_parameters::{VERSION, negotiate_version},
+    version::Version,
 };
 use envoi_contract::json::Value;
 use envoi_journal::RegisteredFlow;
@@ -77,7 +78,7 @@ pub(crate) fn extended(app: &App, client: &Client) -> Result<Value, Fault> {
     let skills: Vec<Skill> =
         flows.iter().filter(|flow| seen.insert(flow.id.as_str())).filter_map(skill).collect();
     let url = format!("{}/a2a", client.base);
-    Ok(card::extended(about(&url), client.version, &skills))
+    Ok(card::extended(about(&url), client.version, skills))
 }
 
 /// A flow as a skill; `None` for a flow that this version cannot read.

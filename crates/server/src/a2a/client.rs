@@ -1,15 +1,15 @@
 //! The client of an A2A request: its token, its version, its flow. Also maps the server's problems to faults of A2A.
 
-use super::protocol::{
-    fault::{Fault, Kind},
-    service_parameters::Extensions,
-    version::Version,
-};
 use crate::{
     auth::{scope::Scope, token::Bearer},
     http::problem::Problem,
     limits::concurrency_limit::Permit,
     state::app::App,
+};
+use envoi_a2a::{
+    fault::{Fault, Kind},
+    service_parameters::Extensions,
+    version::Version,
 };
 use envoi_contract::code::Code;
 use envoi_journal::{ReadError, Reader};

@@ -7,18 +7,11 @@ use super::{
     agent_card,
     client::Client,
     message::send,
-    protocol::{
-        fault::{Fault, Kind},
-        json_rpc::{self, Incoming, Unreadable},
-        request::{Configuration, Method, Params, Reply, Request, SendRequest},
-        route::{self, RestTarget, Route, RouteError},
-        service_parameters::{EXTENSIONS, Extensions, VERSION, negotiate_version},
-        version::Version,
-    },
     push_configs, refusal,
     stream::{self, Binding},
     tasks, wait,
 };
+use crate::a2a::route::{self, RestTarget, Route, RouteError};
 use crate::{
     admission,
     auth::{scope::Scope, token::Bearer},
@@ -32,6 +25,13 @@ use axum::{
     extract::Request as HttpRequest,
     http::{HeaderMap, HeaderValue, header, request::Parts},
     response::Response,
+};
+use envoi_a2a::{
+    fault::{Fault, Kind},
+    json_rpc::{self, Incoming, Unreadable},
+    request::{Configuration, Method, Params, Reply, Request, SendRequest},
+    service_parameters::{EXTENSIONS, Extensions, VERSION, negotiate_version},
+    version::Version,
 };
 use envoi_contract::{code::Code, user_envelope::EXTENSION_URI};
 use std::sync::Arc;
@@ -128,7 +128,7 @@ async fn over_rpc(
         Ok(method) => method,
         Err(fault) => return ("a2a", rpc_error(&id, words, &fault)),
     };
-    let done = match super::protocol::read(words, method, &params) {
+    let done = match envoi_a2a::read(words, method, &params) {
         Ok(request) => {
             let client = client(app, &received, words, flow);
             let last_seen = received.last_event_id();
@@ -139,7 +139,7 @@ async fn over_rpc(
     let response = match done {
         Ok(Outcome::Stream(response)) => response,
         Ok(Outcome::Reply(reply)) => {
-            response::json(200, json_rpc::result(&id, super::protocol::write(words, &reply)))
+            response::json(200, json_rpc::result(&id, envoi_a2a::write(words, &reply)))
         }
         Err(fault) => rpc_error(&id, words, &fault),
     };
@@ -186,7 +186,7 @@ async fn over_rest(
     let response = match done {
         Ok(Outcome::Stream(response)) => response,
         Ok(Outcome::Reply(reply)) => {
-            response::of(200, A2A_JSON, super::protocol::write(Version::V10, &reply).compact().into())
+            response::of(200, A2A_JSON, envoi_a2a::write(Version::V10, &reply).compact().into())
         }
         Err(fault) => rest_error(&fault),
     };
@@ -199,12 +199,12 @@ fn rest_request(request: &ApiRequest, flow: &Option<String>, rest: &RestTarget) 
         let detail = "HTTP+JSON is spoken in 1.0 alone; say so with `A2A-Version: 1.0`";
         return Err(Fault::new(Kind::VersionNotSupported).detail(detail).note("supportedVersions", "1.0"));
     }
-    let path = super::protocol::InPath {
+    let path = envoi_a2a::InPath {
         tenant: flow.as_deref(),
         task: rest.task.as_deref(),
         config: rest.config.as_deref(),
     };
-    super::protocol::read_rest(rest.method, path, request.queries(), &request.body)
+    envoi_a2a::read_rest(rest.method, path, request.queries(), &request.body)
 }
 
 /// The request: its headers, its query and its whole body.

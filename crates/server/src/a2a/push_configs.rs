@@ -2,14 +2,14 @@
 
 use super::{
     client::{Client, internal_fault, read},
-    protocol::{
-        fault::{Fault, Kind},
-        model::{Authentication, PushConfig, Secret},
-        request::Reply,
-    },
     task::loader,
 };
 use crate::{auth::scope::Scope, push::dispatcher, state::app::App};
+use envoi_a2a::{
+    fault::{Fault, Kind},
+    model::{Authentication, PushConfig, Secret},
+    request::Reply,
+};
 use envoi_contract::digest::Digest;
 use envoi_journal::{KeptPush, PushRow, PushState, ReadError};
 use envoi_kernel::ids::{RunId, Seq};

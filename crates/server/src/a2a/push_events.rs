@@ -7,21 +7,19 @@
 //! That a run is set aside stands beside its events, and is sent after them. A source that is opened again does not know
 //! whether it was sent, and sends it again under the same key.
 
-use super::{
-    protocol::{
-        model::{StreamItem, Task},
-        version::Version,
-        write_item,
-    },
-    task::{
-        fold::{TaskUpdate, UpdateKind},
-        loader::{self, LoadedTask, ReplyBudget, StoredContent},
-        writer::TaskWriter,
-    },
+use super::task::{
+    fold::{TaskUpdate, UpdateKind},
+    loader::{self, LoadedTask, ReplyBudget, StoredContent},
+    writer::TaskWriter,
 };
 use crate::{
     push::event_source::{EventSource, EventSources, Notification, SourceError},
     state::app::App,
+};
+use envoi_a2a::{
+    model::{StreamItem, Task},
+    version::Version,
+    write_item,
 };
 use envoi_contract::time::Timestamp;
 use envoi_journal::{Aside, PushRow, RunRow};

@@ -3,17 +3,18 @@
 //! The server states them as problems (RFC 9457). A client of A2A gets them in the shape of its binding: an error of a
 //! JSON-RPC response without an id, or `google.rpc.Status`. The HTTP status is the same in both.
 
-use super::protocol::{
-    fault::{Fault, Kind},
-    json_rpc, route,
-    service_parameters::{VERSION, negotiate_version},
-    version::Version,
-};
+use crate::a2a::route;
 use crate::http::{problem::Problem, response};
 use axum::{
     extract::Query,
     http::{header, request::Parts},
     response::{IntoResponse as _, Response},
+};
+use envoi_a2a::{
+    fault::{Fault, Kind},
+    json_rpc,
+    service_parameters::{VERSION, negotiate_version},
+    version::Version,
 };
 
 /// A problem as a response at this path: below `/a2a` in the form of A2A.

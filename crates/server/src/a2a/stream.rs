@@ -11,12 +11,6 @@
 use super::{
     client::Client,
     message::record::{FollowFrom, Sent},
-    protocol::{
-        fault::{Fault, Kind},
-        json_rpc::{self, Id},
-        model::{StreamItem, TaskState},
-        version::Version,
-    },
     task::{
         fold::{StreamPosition, TaskUpdate, UpdateKind},
         loader::{self, LoadedTask, ReplyBudget, StoredContent},
@@ -34,6 +28,12 @@ use crate::{
     state::app::App,
 };
 use axum::response::Response;
+use envoi_a2a::{
+    fault::{Fault, Kind},
+    json_rpc::{self, Id},
+    model::{StreamItem, TaskState},
+    version::Version,
+};
 use envoi_contract::{code::Code, time::Timestamp};
 use envoi_kernel::{Event, Record, ids::RunId};
 use std::{collections::VecDeque, sync::Arc};
@@ -50,7 +50,7 @@ pub(crate) enum Binding {
 
 impl Binding {
     fn write(&self, version: Version, item: &StreamItem) -> String {
-        let value = super::protocol::write_item(version, item);
+        let value = envoi_a2a::write_item(version, item);
         match self {
             Self::Rpc(id) => json_rpc::result(id, value),
             Self::Rest => value.compact(),

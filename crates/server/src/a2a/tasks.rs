@@ -2,11 +2,6 @@
 
 use super::{
     client::{Client, read},
-    protocol::{
-        fault::{Fault, Kind},
-        model::{Task, TaskState},
-        request::{ListQuery, TaskPage, TaskQuery},
-    },
     task::{
         loader::{self, LoadedTask, ReplyBudget},
         state,
@@ -18,6 +13,11 @@ use crate::{
     commands::submit::{caller_of_run, submit},
     http::problem::Problem,
     state::app::App,
+};
+use envoi_a2a::{
+    fault::{Fault, Kind},
+    model::{Task, TaskState},
+    request::{ListQuery, TaskPage, TaskQuery},
 };
 use envoi_contract::{code::Code, time::Timestamp};
 use envoi_engine::protocol::Request;

@@ -5,7 +5,6 @@
 
 use super::{
     client::read,
-    protocol::{fault::Fault, model::TaskState},
     task::{
         loader::{self, LoadedTask},
         state,
@@ -16,6 +15,7 @@ use crate::{
     limits::concurrency_limit::Permit,
     state::app::App,
 };
+use envoi_a2a::{fault::Fault, model::TaskState};
 use envoi_kernel::ids::RunId;
 use std::sync::Arc;
 

@@ -4,14 +4,12 @@
 //! that it takes, and stays open. The engine decides who may answer, and whether a form fits.
 
 use crate::{
-    a2a::{
-        protocol::{
-            fault::{Fault, Kind},
-            model::{Content, Message},
-        },
-        task::{fold::Question, writer::takes_words},
-    },
+    a2a::task::{fold::Question, writer::takes_words},
     commands::amount,
+};
+use envoi_a2a::{
+    fault::{Fault, Kind},
+    model::{Content, Message},
 };
 use envoi_contract::{
     code::Code,

@@ -8,16 +8,17 @@ use super::{
 use crate::{
     a2a::{
         client::{Client, internal_fault, read},
-        protocol::{
-            fault::{Fault, Kind},
-            model::{Content, Message},
-        },
-        task::{fold::Question, loader, writer::QUESTION},
+        task::{fold::Question, loader},
     },
     auth::scope::Scope,
     commands::submit::{caller_of_run, submit},
     http::problem::Problem,
     state::{app::App, attachments},
+};
+use envoi_a2a::{
+    extension::QUESTION,
+    fault::{Fault, Kind},
+    model::{Content, Message},
 };
 use envoi_contract::{code::Code, digest::Digest, json::Value, user_envelope::AttachmentRef};
 use envoi_engine::{

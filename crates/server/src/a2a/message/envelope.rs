@@ -5,7 +5,7 @@
 //! byte, whatever it looks like. The envelope itself is `envoi-contract`'s, and whose files those are is checked
 //! elsewhere.
 
-use crate::a2a::protocol::{
+use envoi_a2a::{
     fault::{Fault, Kind},
     model::{Content, Message},
     service_parameters::Extensions,
@@ -61,7 +61,7 @@ fn opted_in(message: &Message) -> Result<bool, Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::a2a::protocol::{
+    use envoi_a2a::{
         model::{Part, Role},
         version::Version,
     };

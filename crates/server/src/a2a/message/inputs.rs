@@ -4,7 +4,7 @@
 //! else it may be an object in JSON. Files cannot be inputs, and addresses are not fetched.
 
 use super::envelope;
-use crate::a2a::protocol::{
+use envoi_a2a::{
     fault::{Fault, Kind},
     model::{Content, Message},
 };
@@ -48,8 +48,7 @@ pub(crate) fn read(flow: &Flow, message: &Message) -> Result<Object, Fault> {
 }
 
 fn words(message: &Message) -> Result<Option<String>, Fault> {
-    let file =
-        |part: &crate::a2a::protocol::model::Part| matches!(part.content, Content::Raw(_) | Content::Url(_));
+    let file = |part: &envoi_a2a::model::Part| matches!(part.content, Content::Raw(_) | Content::Url(_));
     if message.parts.iter().any(file) {
         let detail = "a message that starts a task has text and data parts; bring files to `/v1/artifacts`";
         return Err(Fault::new(Kind::ContentTypeNotSupported).detail(detail));
@@ -88,7 +87,7 @@ fn mistake(error: &InputError) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::a2a::protocol::model::{Part, Role};
+    use envoi_a2a::model::{Part, Role};
 
     fn message(parts: Vec<Part>) -> Message {
         Message {

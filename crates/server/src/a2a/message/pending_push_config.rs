@@ -7,11 +7,11 @@
 use crate::{
     a2a::{
         client::{Client, internal_fault, read},
-        protocol::{fault::Fault, model::PushConfig},
         push_configs,
     },
     state::app::App,
 };
+use envoi_a2a::{fault::Fault, model::PushConfig};
 use envoi_journal::PushRow;
 use envoi_kernel::ids::{RunId, Seq};
 

@@ -2,13 +2,11 @@
 
 use super::pending_push_config::{PendingPushConfig, StoredPushConfig};
 use crate::{
-    a2a::{
-        client::{Client, internal_fault, read},
-        protocol::{fault::Fault, model::Message, request::Reply, version::Version, write},
-    },
+    a2a::client::{Client, internal_fault, read},
     http::problem::Problem,
     state::app::App,
 };
+use envoi_a2a::{fault::Fault, model::Message, request::Reply, version::Version, write};
 use envoi_contract::{code::Code, digest::Digest, json::Value};
 use envoi_journal::MessageRow;
 use envoi_kernel::ids::RunId;
@@ -117,7 +115,7 @@ pub(crate) fn new_row(app: &App, client: &Client, message: &Message, ids: RowIds
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::a2a::protocol::model::{Part, Role};
+    use envoi_a2a::model::{Part, Role};
     use envoi_contract::json::Object;
 
     #[test]

@@ -11,21 +11,21 @@ use super::{
     record::{Sent, already_done, digest, was_done},
     start_task,
 };
+use crate::a2a::card;
 use crate::{
     a2a::{
         client::{Client, read},
-        protocol::{
-            card,
-            fault::{Fault, Kind},
-            model::{Content, Message, Part, Role},
-            request::SendRequest,
-            version::Version,
-        },
         push_configs,
         task::loader,
     },
     auth::scope::Scope,
     state::app::App,
+};
+use envoi_a2a::{
+    fault::{Fault, Kind},
+    model::{Content, Message, Part, Role},
+    request::SendRequest,
+    version::Version,
 };
 use envoi_contract::code::Code;
 use envoi_journal::{MessageRow, RunRow};

@@ -8,10 +8,6 @@ use super::{
 use crate::{
     a2a::{
         client::{Client, internal_fault, read},
-        protocol::{
-            fault::{Fault, Kind},
-            model::Message,
-        },
         task::writer::FLOW,
     },
     auth::{random, scope::Scope},
@@ -21,6 +17,10 @@ use crate::{
     },
     http::problem::Problem,
     state::app::App,
+};
+use envoi_a2a::{
+    fault::{Fault, Kind},
+    model::Message,
 };
 use envoi_contract::{
     code::Code,

@@ -9,7 +9,7 @@
 //! rest and went on within that millisecond.
 
 use super::state;
-use crate::a2a::protocol::model::TaskState;
+use envoi_a2a::model::TaskState;
 use envoi_contract::{digest::Digest, handoff::Status as HandoffStatus, json::Value, time::Timestamp};
 use envoi_journal as journal;
 use envoi_kernel::{

@@ -6,17 +6,15 @@ use super::{
     writer::{ClientMessage, ContentSource, TaskIds, TaskWriter},
 };
 use crate::{
-    a2a::{
-        client::{Client, internal_fault, read},
-        protocol::{
-            fault::Fault,
-            model::{Message, Task},
-            request::{Method, Params},
-            version::Version,
-        },
-    },
+    a2a::client::{Client, internal_fault, read},
     http::problem::Problem,
     state::app::App,
+};
+use envoi_a2a::{
+    fault::Fault,
+    model::{Message, Task},
+    request::{Method, Params},
+    version::Version,
 };
 use envoi_contract::{digest::Digest, json::Value};
 use envoi_journal::{Aside, Loaded, MessageRow, ReadError, Reader, RunRow};
@@ -250,7 +248,7 @@ pub(crate) fn client_message(row: &MessageRow) -> Option<ClientMessage> {
 /// A message, from its stored form.
 fn read_message(body: &str) -> Option<Message> {
     let Ok(Value::Object(params)) = Value::parse_str(body) else { return None };
-    match crate::a2a::protocol::read(Version::V10, Method::Send, &params).ok()?.params {
+    match envoi_a2a::read(Version::V10, Method::Send, &params).ok()?.params {
         Params::Send(request) => Some(request.message),
         _ => None,
     }

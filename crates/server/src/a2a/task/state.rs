@@ -6,7 +6,7 @@
 //! A run that goes on beside an open question is `running`; its task is `InputRequired`, or the client would not see
 //! the question.
 
-use crate::a2a::protocol::model::TaskState;
+use envoi_a2a::model::TaskState;
 use envoi_journal::{RunRow, RunStatus};
 use envoi_kernel::event::EndStatus;
 

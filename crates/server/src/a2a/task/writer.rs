@@ -7,7 +7,8 @@
 use super::fold::{
     Answered, Data, End, FileVersion, Fold, HistoryEntry, Question, Standing, TaskUpdate, UpdateKind,
 };
-use crate::a2a::protocol::model::{
+use envoi_a2a::extension::QUESTION;
+use envoi_a2a::model::{
     Artifact, ArtifactUpdate, Content, Message, Part, Role, StatusUpdate, StreamItem, Task, TaskStatus,
 };
 use envoi_contract::{
@@ -17,10 +18,6 @@ use envoi_contract::{
 use envoi_journal::Aside;
 use envoi_kernel::event::Choice;
 use std::sync::Arc;
-
-/// Metadata of an agent's message with a question: the question in detail. In a client's message: the question that it
-/// answers.
-pub(crate) const QUESTION: &str = "urn:envoi:a2a:question";
 
 /// Metadata of such a message while other questions are open: all of them, oldest first.
 pub(crate) const OPEN_QUESTIONS: &str = "urn:envoi:a2a:open_questions";

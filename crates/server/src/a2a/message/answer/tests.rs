@@ -1,7 +1,7 @@
 //! Every form of answer to every kind of question.
 
 use super::*;
-use crate::a2a::protocol::model::{Part, Role};
+use envoi_a2a::model::{Part, Role};
 use envoi_contract::time::Timestamp;
 use envoi_kernel::{
     event::{About, InterruptRaised},

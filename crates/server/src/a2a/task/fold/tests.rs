@@ -1,13 +1,11 @@
 //! The updates of runs that go through the kernel, and that they add up to the task.
 
 use super::*;
-use crate::a2a::{
-    protocol::model::{Artifact, Content, StreamItem, Task, TaskState},
-    task::{
-        snapshot,
-        writer::{ContentSource, TaskIds, TaskWriter},
-    },
+use crate::a2a::task::{
+    snapshot,
+    writer::{ContentSource, TaskIds, TaskWriter},
 };
+use envoi_a2a::model::{Artifact, Content, StreamItem, Task, TaskState};
 use envoi_contract::{digest::Digest, json::Object};
 use envoi_kernel::{
     Input,
@@ -248,7 +246,7 @@ fn ann() -> Principal {
 }
 
 fn talk(task: &Task) -> Vec<String> {
-    let text = |message: &crate::a2a::protocol::model::Message| match &message.parts[0].content {
+    let text = |message: &envoi_a2a::model::Message| match &message.parts[0].content {
         Content::Text(text) => format!("{:?}: {text}", message.role),
         other => format!("{other:?}"),
     };
