@@ -1,28 +1,15 @@
 //! What every POST has in common: the configuration of the HTTP client, and the meaning of its errors.
 //!
-//! Follows no redirect, because a body and a token must not go to another address, and uses no proxy of the environment. Only
-//! the head of an answer is read, at most 64 KiB of it.
+//! Only the head of an answer is read, at most 64 KiB of it.
 
 use crate::Outcome;
+use envoi_http::Client;
 use std::time::Duration;
-use ureq::{
-    Agent, Error,
-    config::Config,
-    http::HeaderMap,
-    tls::{RootCerts, TlsConfig},
-};
+use ureq::{Error, config::Config, http::HeaderMap};
 
 /// The configuration for one POST. `timeout` is from the look-up of the name to the head of the answer.
 pub(crate) fn config(timeout: Duration) -> Config {
-    let trust = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build();
-    Agent::config_builder()
-        .timeout_global(Some(timeout))
-        .http_status_as_error(false)
-        .max_redirects(0)
-        .proxy(None)
-        .tls_config(trust)
-        .user_agent("envoi")
-        .build()
+    Client { timeout: Some(timeout), ..Client::default() }.config()
 }
 
 /// The wait that the receiver wants, if it gives whole seconds. A date is ignored: then the ordinary wait counts.

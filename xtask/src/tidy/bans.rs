@@ -78,7 +78,7 @@ struct Ban {
 }
 
 /// Crates that get time, ids and contents as values.
-const PURE: &[&str] = &["crates/contract/src/", "crates/kernel/src/", "crates/flow/src/"];
+const PURE: &[&str] = &["crates/contract/src/", "crates/kernel/src/", "crates/flow/src/", "crates/a2a/src/"];
 
 /// What they make is the same on every machine. (`flow` asks minijinja for sets of names, and sorts them.)
 const ORDERED: &[&str] = &["crates/contract/src/", "crates/kernel/src/"];
@@ -103,6 +103,13 @@ const BANS: &[Ban] = &[
     ordered("HashSet", "its order is random; use `BTreeSet`"),
     pure("rand", "derive it from what is there, by SHA-256"),
     pure("getrandom", "derive it from what is there, by SHA-256"),
+    Ban {
+        name: "config_builder",
+        inside: &["crates/"],
+        but_not: &["crates/http/"],
+        in_tests: false,
+        cure: "make HTTP clients with `envoi_http::Client`, which has what all of them have in common",
+    },
     Ban {
         name: "std::env",
         inside: &[],

@@ -1,16 +1,13 @@
 //! One HTTP request, and whether it can have arrived.
 //!
-//! Follows no redirect (a token goes where the flow says, or nowhere) and uses no proxy of the environment. Each request has a
-//! connection of its own: if the agent closed a reused one, it would be unclear whether the request arrived.
+//! Each request has a connection of its own: if the agent closed a reused one, it would be unclear whether the request arrived.
 
+use envoi_http::Client;
 use std::{
     io::ErrorKind,
     time::{Duration, Instant},
 };
-use ureq::{
-    Agent, Error, Timeout,
-    tls::{RootCerts, TlsConfig},
-};
+use ureq::{Agent, Error, Timeout};
 
 /// Largest body of an answer.
 const MAX_BODY_BYTES: u64 = 64 * 1024 * 1024;
@@ -40,19 +37,13 @@ pub(crate) struct Http {
 
 impl Http {
     pub(crate) fn new(timeout: Duration) -> Self {
-        let trust = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build();
-        let agent = Agent::config_builder()
-            .timeout_global(Some(timeout))
-            .http_status_as_error(false)
-            .timeout_connect(Some(timeout))
-            .max_redirects(0)
-            .max_idle_connections(0)
-            .max_idle_connections_per_host(0)
-            .proxy(None)
-            .tls_config(trust)
-            .user_agent("envoi")
-            .build()
-            .new_agent();
+        let client = Client {
+            timeout: Some(timeout),
+            connect_timeout: Some(timeout),
+            is_one_request_a_connection: true,
+            ..Client::default()
+        };
+        let agent = client.agent();
         Self { agent, timeout, deadline: None }
     }
 

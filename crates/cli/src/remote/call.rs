@@ -9,6 +9,7 @@ use super::{
 };
 use crate::process::{failure::Failure, messages};
 use envoi_contract::code::Code;
+use envoi_http::Client;
 use std::{
     fs::File,
     io,
@@ -22,7 +23,6 @@ use std::{
 use ureq::{
     Agent, AsSendBody, Body, Error,
     http::{self, Response},
-    tls::{RootCerts, TlsConfig},
 };
 
 /// How long a request to a server that was there and does not answer is repeated.
@@ -95,22 +95,14 @@ impl Server {
                 address.url
             ));
         }
-        let roots = match &address.roots {
-            Some(roots) => RootCerts::new_with_certs(roots),
-            None => RootCerts::PlatformVerifier,
+        let client = Client {
+            timeout: None,
+            connect_timeout: Some(CONNECTING),
+            max_silence: Some(SILENCE),
+            roots: address.roots.as_deref(),
+            is_one_request_a_connection: false,
         };
-        // No redirect and no proxy: the token goes to the address that was named, or nowhere.
-        let agent = Agent::config_builder()
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .proxy(None)
-            .tls_config(TlsConfig::builder().root_certs(roots).build())
-            .timeout_connect(Some(CONNECTING))
-            .timeout_per_read(Some(SILENCE))
-            .timeout_per_write(Some(SILENCE))
-            .user_agent("envoi")
-            .build()
-            .new_agent();
+        let agent = client.agent();
         let bearer = format!("Bearer {}", address.token);
         Ok(Self { agent, url: address.url.as_str().into(), bearer: bearer.into(), was_there: Arc::default() })
     }

@@ -22,10 +22,7 @@ use std::{
     task::{Context, Poll, Waker},
     time::{Duration, SystemTime},
 };
-use ureq::{
-    Agent,
-    tls::{RootCerts, TlsConfig},
-};
+use ureq::Agent;
 
 /// One of these says where the collector is; else there is none.
 const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
@@ -136,21 +133,13 @@ fn time(at: envoi_contract::time::Timestamp) -> SystemTime {
     SystemTime::UNIX_EPOCH.checked_add(since).unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
-/// The client that the program has anyway. Follows no redirect and uses no proxy of the environment, as for notices.
+/// The client that the program has anyway.
 #[derive(Debug)]
 struct Client(Agent);
 
 impl Client {
     fn new(timeout: Duration) -> Self {
-        let trust = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build();
-        let config = Agent::config_builder()
-            .timeout_global(Some(timeout))
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .proxy(None)
-            .tls_config(trust)
-            .user_agent(SERVICE);
-        Self(config.build().new_agent())
+        Self(envoi_http::Client { timeout: Some(timeout), ..envoi_http::Client::default() }.agent())
     }
 
     fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
