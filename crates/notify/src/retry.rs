@@ -1,17 +1,34 @@
-//! When a notice is tried again, and when it is given up. The engine does the waiting.
+//! When something that was not delivered is tried again, and when it is given up: for notices, and for push notifications of A2A.
+//!
+//! Pure: the dispatchers of `engine` and `server` do the waiting, and the journal keeps the number of tries. All follows from
+//! that number and the outcome, so that it is the same after a restart. Time without a dispatcher does not count.
 
 use crate::Outcome;
+use envoi_contract::{digest::Digest, time::Timestamp};
 use std::time::Duration;
 
-/// The wait after the first try; doubled for each further one.
-const SHORTEST: Duration = Duration::from_secs(1);
+/// The rules for one kind of deliveries.
+#[derive(Debug, Clone, Copy)]
+pub struct Policy<'d> {
+    /// The longest wait after the first try; it doubles with each further one.
+    pub first: Duration,
+    /// No wait is longer, whatever a receiver wants.
+    pub longest: Duration,
+    /// When it is given up.
+    pub give_up: GiveUp,
+    /// The name of what is delivered, if many of them may fail together and must not come back together: each wait is then
+    /// between half and all of what it may be. It follows from the name, not from chance.
+    pub spread_by: Option<&'d str>,
+}
 
-/// The longest wait, also if a receiver wants a longer one: after more than an hour a notice would seem to be lost.
-pub const LONGEST: Duration = Duration::from_secs(60 * 60);
-
-/// Twelve tries reach the longest wait within 70 minutes, the others come hourly: about three days of an engine that is
-/// up, so that a receiver which is down over a weekend misses nothing. Time without an engine does not count.
-pub const MOST_TRIES: u32 = 84;
+/// When a delivery that keeps failing is given up.
+#[derive(Debug, Clone, Copy)]
+pub enum GiveUp {
+    /// With the try of this number.
+    AtTry(u32),
+    /// With the first try after all waits together were as long.
+    AfterWaiting(Duration),
+}
 
 /// What comes after a try.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,22 +49,64 @@ pub enum Next {
     },
 }
 
-/// What follows from the outcome of the try with this number, from 1.
-#[must_use]
-pub fn next(tries: u32, outcome: Outcome) -> Next {
-    match outcome {
-        Outcome::Delivered => Next::Nothing,
-        Outcome::Refused { error } => Next::GiveUp { error },
-        Outcome::Failed { error, .. } if tries >= MOST_TRIES => Next::GiveUp { error },
-        Outcome::Failed { error, wait } => {
-            Next::Wait { wait: backoff(tries).max(wait.unwrap_or_default()).min(LONGEST), error }
+/// The last try of a notice.
+pub const MOST_TRIES: u32 = 84;
+
+/// The rules for notices.
+///
+/// After more than an hour a notice would seem to be lost, so no wait is longer. Twelve tries reach the longest wait within 70
+/// minutes, the others come hourly: about three days of an engine that is up, so that a receiver which is down over a weekend
+/// misses nothing.
+pub const NOTICES: Policy<'static> = Policy {
+    first: Duration::from_secs(1),
+    longest: Duration::from_secs(60 * 60),
+    give_up: GiveUp::AtTry(MOST_TRIES),
+    spread_by: None,
+};
+
+impl Policy<'_> {
+    /// What follows from the outcome of the try with this number, from 1.
+    #[must_use]
+    pub fn next(&self, tries: u32, outcome: Outcome) -> Next {
+        match outcome {
+            Outcome::Delivered => Next::Nothing,
+            Outcome::Refused { error } => Next::GiveUp { error },
+            Outcome::Failed { error, .. } if self.is_last(tries) => {
+                Next::GiveUp { error: format!("{error}; it was tried {tries} times") }
+            }
+            Outcome::Failed { error, wait: wanted } => {
+                let wait = self.wait(tries).max(wanted.unwrap_or_default()).min(self.longest);
+                Next::Wait { wait, error }
+            }
         }
+    }
+
+    fn is_last(&self, tries: u32) -> bool {
+        match self.give_up {
+            GiveUp::AtTry(most) => tries >= most,
+            GiveUp::AfterWaiting(most) => {
+                (1..tries).map(|earlier| self.wait(earlier)).sum::<Duration>() >= most
+            }
+        }
+    }
+
+    /// The wait after this try.
+    fn wait(&self, tries: u32) -> Duration {
+        let factor = 1_u32.checked_shl(tries.saturating_sub(1)).unwrap_or(u32::MAX);
+        let most = self.first.saturating_mul(factor).min(self.longest);
+        let Some(name) = self.spread_by else { return most };
+        let spread =
+            Digest::of(format!("{name} {tries}").as_bytes()).as_bytes().first().copied().unwrap_or(0);
+        let half = most / 2;
+        half + half * u32::from(spread) / u32::from(u8::MAX)
     }
 }
 
-fn backoff(tries: u32) -> Duration {
-    let doublings = tries.saturating_sub(1).min(u64::BITS - 1);
-    SHORTEST.saturating_mul(1_u32.checked_shl(doublings).unwrap_or(u32::MAX)).min(LONGEST)
+/// The time when this wait is over.
+#[must_use]
+pub fn after(now: Timestamp, wait: Duration) -> Timestamp {
+    let wait_ms = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
+    Timestamp::from_millis(now.as_millis().saturating_add(wait_ms))
 }
 
 #[cfg(test)]
@@ -61,7 +120,7 @@ mod tests {
     #[test]
     fn waits_double_from_a_second_to_an_hour_and_then_it_is_given_up() {
         let wait = |s| Next::Wait { wait: Duration::from_secs(s), error: "e".to_owned() };
-        let give_up = Next::GiveUp { error: "e".to_owned() };
+        let give_up = |error: &str| Next::GiveUp { error: error.to_owned() };
         for (tries, outcome, expected) in [
             (1, Outcome::Delivered, Next::Nothing),
             (99, Outcome::Delivered, Next::Nothing),
@@ -72,15 +131,15 @@ mod tests {
             (13, failed(None), wait(3_600)),
             (40, failed(None), wait(3_600)),
             (83, failed(None), wait(3_600)),
-            (84, failed(None), give_up.clone()),
-            (85, failed(Some(1)), give_up.clone()),
+            (84, failed(None), give_up("e; it was tried 84 times")),
+            (85, failed(Some(1)), give_up("e; it was tried 85 times")),
             // A receiver may ask for more, within bounds, and not for less.
             (1, failed(Some(30)), wait(30)),
             (6, failed(Some(3)), wait(32)),
             (1, failed(Some(86_400)), wait(3_600)),
-            (1, Outcome::Refused { error: "e".to_owned() }, give_up),
+            (1, Outcome::Refused { error: "e".to_owned() }, give_up("e")),
         ] {
-            assert_eq!(next(tries, outcome.clone()), expected, "{tries} {outcome:?}");
+            assert_eq!(NOTICES.next(tries, outcome.clone()), expected, "{tries} {outcome:?}");
         }
     }
 }

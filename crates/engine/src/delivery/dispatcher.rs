@@ -287,13 +287,9 @@ impl DispatchLoop {
 
 fn mark(row: &DeliveryRow, outcome: Outcome, now: Timestamp) -> Mark {
     let tries = row.tries.saturating_add(1);
-    let later = |wait: Duration| {
-        let wait_ms = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
-        Timestamp::from_millis(now.as_millis().saturating_add(wait_ms))
-    };
-    let fate = match retry::next(tries, outcome) {
+    let fate = match retry::NOTICES.next(tries, outcome) {
         retry::Next::Nothing => Fate::Delivered { at: now },
-        retry::Next::Wait { wait, error } => Fate::Again { at: later(wait), error },
+        retry::Next::Wait { wait, error } => Fate::Again { at: retry::after(now, wait), error },
         retry::Next::GiveUp { error } => Fate::GivenUp { at: now, error },
     };
     Mark { key: row.key, tries, fate }

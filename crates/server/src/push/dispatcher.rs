@@ -7,7 +7,7 @@
 
 use super::{
     event_source::{EventSource, EventSources, Notification, SourceCache},
-    retry::{self, Decision},
+    retry::{self, policy},
     scheduler::{Key, MOST_TURNS, Owner, Scheduler, TurnResult},
 };
 use crate::auth::token;
@@ -15,7 +15,10 @@ use envoi_contract::time::Timestamp;
 use envoi_engine::SteadyClock;
 use envoi_journal::{CommitError, PushRow, PushState, ReadError, Reader, Store};
 use envoi_kernel::ids::Seq;
-use envoi_notify::{EgressPolicy, HttpPost, Outcome};
+use envoi_notify::{
+    EgressPolicy, HttpPost, Outcome,
+    retry::{Next, after},
+};
 use std::{
     io,
     sync::{Arc, Mutex, PoisonError},
@@ -194,19 +197,23 @@ impl Worker {
         outcome: Outcome,
     ) -> Result<TurnResult, TurnError> {
         let tries = row.tries.saturating_add(1);
-        match retry::decide(&format!("{} {}", row.run, row.id), tries, outcome) {
-            Decision::Nothing => {
+        match policy(&format!("{} {}", row.run, row.id)).next(tries, outcome) {
+            Next::Nothing => {
                 row.next_seq = reached.unwrap_or(row.next_seq);
-                (row.tries, row.note, row.due_at) = (0, None, self.parts.clock.now());
+                row.tries = 0;
+                row.note = None;
+                row.due_at = self.parts.clock.now();
                 self.parts.store.mark_push(row)?;
                 Ok(TurnResult::More)
             }
-            Decision::Wait(wait, note) => {
-                (row.tries, row.note, row.due_at) = (tries, Some(note), self.later(wait));
+            Next::Wait { wait, error: note } => {
+                row.tries = tries;
+                row.note = Some(note);
+                row.due_at = self.later(wait);
                 self.parts.store.mark_push(row)?;
                 Ok(TurnResult::Later(row.due_at))
             }
-            Decision::GiveUp(note) => {
+            Next::GiveUp { error: note } => {
                 row.tries = tries;
                 self.give_up(row, note)
             }
@@ -216,7 +223,8 @@ impl Worker {
     fn give_up(&self, row: &mut PushRow, note: String) -> Result<TurnResult, TurnError> {
         (self.parts.log)(&format!("push notifications of task {} are given up: {note}", row.run));
         tracing::warn!(run = %row.run, config = row.id, tries = row.tries, "push notifications are given up");
-        (row.state, row.note) = (PushState::Failed, Some(note));
+        row.state = PushState::Failed;
+        row.note = Some(note);
         self.parts.store.mark_push(row)?;
         Ok(TurnResult::Gone)
     }
@@ -248,11 +256,6 @@ fn http_post(row: &PushRow, item: Notification) -> HttpPost {
         body: item.body,
         timeout: TIMEOUT,
     }
-}
-
-fn after(now: Timestamp, wait: Duration) -> Timestamp {
-    let wait_ms = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
-    Timestamp::from_millis(now.as_millis().saturating_add(wait_ms))
 }
 
 #[cfg(test)]

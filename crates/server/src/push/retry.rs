@@ -1,15 +1,10 @@
-//! When a notification that failed is sent again, and when its receiver is given up.
+//! When a push notification that failed is sent again, and when its receiver is given up: the rules of [`envoi_notify::retry`], with
+//! numbers for receivers that clients follow live.
 //!
-//! Pure. A receiver is given up after a day of waiting since its last success; time without a server does not count.
-//! Waits differ between configurations, so that many that failed together do not come back together. They follow from
-//! the name of the configuration, not from chance, so that the total wait follows from the number of tries.
+//! A receiver is given up after a day of waiting since its last success.
 
-use envoi_contract::digest::Digest;
-use envoi_notify::Outcome;
+use envoi_notify::retry::{GiveUp, Policy};
 use std::time::Duration;
-
-/// The longest first wait; it doubles with each further try. No wait is shorter than half of it.
-const FIRST: Duration = Duration::from_secs(2);
 
 /// No wait is longer, whatever a receiver wishes.
 pub(super) const LONGEST: Duration = Duration::from_secs(5 * 60);
@@ -17,48 +12,20 @@ pub(super) const LONGEST: Duration = Duration::from_secs(5 * 60);
 /// All waits for one thing together.
 const ALL: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What follows after a try.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Decision {
-    /// It has arrived.
-    Nothing,
-    /// Try again, not before this has passed.
-    Wait(Duration, String),
-    /// Never again.
-    GiveUp(String),
-}
-
-/// The decision after try number `tries`, from 1, for the configuration `whom`.
-pub(crate) fn decide(whom: &str, tries: u32, outcome: Outcome) -> Decision {
-    match outcome {
-        Outcome::Delivered => Decision::Nothing,
-        Outcome::Refused { error } => Decision::GiveUp(error),
-        Outcome::Failed { error, .. } if waited(whom, tries) >= ALL => {
-            Decision::GiveUp(format!("{error}; it was tried {tries} times"))
-        }
-        Outcome::Failed { error, wait: asked } => {
-            Decision::Wait(wait(whom, tries).max(asked.unwrap_or_default()).min(LONGEST), error)
-        }
+/// The rules for the configuration `name`: waits differ between configurations.
+pub(super) fn policy(name: &str) -> Policy<'_> {
+    Policy {
+        first: Duration::from_secs(2),
+        longest: LONGEST,
+        give_up: GiveUp::AfterWaiting(ALL),
+        spread_by: Some(name),
     }
-}
-
-/// The sum of the waits before this try.
-fn waited(whom: &str, tries: u32) -> Duration {
-    (1..tries).map(|earlier| wait(whom, earlier)).sum()
-}
-
-/// The wait after this try: between half and all of the longest one.
-fn wait(whom: &str, tries: u32) -> Duration {
-    let doublings = tries.saturating_sub(1).min(16);
-    let most = FIRST.saturating_mul(1 << doublings).min(LONGEST);
-    let spread = Digest::of(format!("{whom} {tries}").as_bytes()).as_bytes().first().copied().unwrap_or(0);
-    let half = most / 2;
-    half + half * u32::from(spread) / u32::from(u8::MAX)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use envoi_notify::{Outcome, retry::Next};
 
     fn failed(wait_s: Option<u64>) -> Outcome {
         Outcome::Failed { error: "e".to_owned(), wait: wait_s.map(Duration::from_secs) }
@@ -74,8 +41,8 @@ mod tests {
             (300, 150_000, 300_000),
         ] {
             let waits: Vec<u128> = (0..100)
-                .map(|whom| match decide(&format!("run_{whom}"), tries, failed(None)) {
-                    Decision::Wait(wait, _) => wait.as_millis(),
+                .map(|whom| match policy(&format!("run_{whom}")).next(tries, failed(None)) {
+                    Next::Wait { wait, .. } => wait.as_millis(),
                     other => panic!("{other:?}"),
                 })
                 .collect();
@@ -89,13 +56,13 @@ mod tests {
     fn it_is_given_up_after_a_day_of_waiting() {
         let mut waited = Duration::ZERO;
         for tries in 1.. {
-            match decide("run_1", tries, failed(None)) {
-                Decision::Wait(wait, _) => waited += wait,
-                Decision::GiveUp(error) => {
+            match policy("run_1").next(tries, failed(None)) {
+                Next::Wait { wait, .. } => waited += wait,
+                Next::GiveUp { error } => {
                     assert_eq!(error, format!("e; it was tried {tries} times"));
                     break;
                 }
-                Decision::Nothing => panic!(),
+                Next::Nothing => panic!(),
             }
             assert!(waited < ALL + LONGEST);
         }
@@ -104,11 +71,13 @@ mod tests {
 
     #[test]
     fn a_receiver_may_ask_for_more_within_bounds_and_say_that_it_is_gone() {
-        assert_eq!(decide("r", 1, failed(Some(30))), Decision::Wait(Duration::from_secs(30), "e".to_owned()));
-        assert_eq!(decide("r", 1, failed(Some(86_400))), Decision::Wait(LONGEST, "e".to_owned()));
-        assert!(matches!(decide("r", 9, failed(Some(1))), Decision::Wait(wait, _) if wait >= LONGEST / 2));
+        let next = |tries: u32, outcome: Outcome| policy("r").next(tries, outcome);
+        let wait = |wait: Duration| Next::Wait { wait, error: "e".to_owned() };
+        assert_eq!(next(1, failed(Some(30))), wait(Duration::from_secs(30)));
+        assert_eq!(next(1, failed(Some(86_400))), wait(LONGEST));
+        assert!(matches!(next(9, failed(Some(1))), Next::Wait { wait, .. } if wait >= LONGEST / 2));
         let gone = Outcome::Refused { error: "gone".to_owned() };
-        assert_eq!(decide("r", 1, gone), Decision::GiveUp("gone".to_owned()));
-        assert_eq!(decide("r", 99, Outcome::Delivered), Decision::Nothing);
+        assert_eq!(next(1, gone), Next::GiveUp { error: "gone".to_owned() });
+        assert_eq!(next(99, Outcome::Delivered), Next::Nothing);
     }
 }
