@@ -90,6 +90,7 @@ step "build" cargo build --locked --quiet --workspace --bins
 step "tests" cargo test --locked --workspace --no-fail-fast
 step "conformance" "$ENVOI" conformance spec/vectors/*.json
 step "examples" examples/check.sh
+step "packages" packaging/check.sh
 step "commands of the documents" python3 -B docs/check.py
 step "python library" sdk/python/check.sh
 step "typescript library" sdk/typescript/check.sh

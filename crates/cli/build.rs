@@ -1,8 +1,9 @@
-//! Puts the pages of `spec/errors/` into the binary, for `envoi explain`.
+//! Puts the pages of `spec/errors/` into the binary, for `envoi explain`, and what it is built from, for `envoi --version`.
 
 use std::{env, fs, io, path::Path};
 
 fn main() -> io::Result<()> {
+    version()?;
     let manifest = env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?;
     let pages = Path::new(&manifest).join("../../spec/errors");
     println!("cargo::rerun-if-changed={}", pages.display());
@@ -20,4 +21,14 @@ fn main() -> io::Result<()> {
     );
     let out = env::var("OUT_DIR").map_err(io::Error::other)?;
     fs::write(Path::new(&out).join("error_pages.rs"), code)
+}
+
+/// A release says what it is built from: `packaging/build.sh` sets the variable. It is not read from git here, because then each
+/// commit would build the crate again.
+fn version() -> io::Result<()> {
+    println!("cargo::rerun-if-env-changed=ENVOI_BUILT_FROM");
+    let version = env::var("CARGO_PKG_VERSION").map_err(io::Error::other)?;
+    let from = env::var("ENVOI_BUILT_FROM").unwrap_or_else(|_| "development build".to_owned());
+    println!("cargo::rustc-env=ENVOI_VERSION={version} ({from})");
+    Ok(())
 }

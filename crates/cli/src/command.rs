@@ -13,6 +13,7 @@ pub(crate) mod import;
 pub(crate) mod inbox;
 pub(crate) mod init;
 pub(crate) mod logs;
+pub(crate) mod manual;
 pub(crate) mod plan;
 pub(crate) mod raise;
 pub(crate) mod repair;

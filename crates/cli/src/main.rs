@@ -98,6 +98,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Explain { code } => command::explain::explain(&code, cli.json),
         Command::Schema { name } => command::schema::schema(name.as_deref(), cli.json),
         Command::Completions { shell } => command::completions::completions(shell),
+        Command::Manual { folder } => command::manual::manual(&folder),
         Command::Engine { jobs } => background::be_the_engine(&home, jobs),
         Command::Attempt | Command::A2a => Ok(0),
     }

@@ -140,6 +140,7 @@ pub(crate) fn concerns(command: &Command) -> bool {
             | Command::Explain { .. }
             | Command::Schema { .. }
             | Command::Completions { .. }
+            | Command::Manual { .. }
             | Command::Attempt
             | Command::Engine { .. }
     )

@@ -117,6 +117,7 @@ const HOMES: &[Home] = &[
     Home { dependency: "serde-saphyr", homes: &["envoi-flow"], why: "only `flow` knows YAML" },
     Home { dependency: "serde_yaml", homes: &["envoi-flow"], why: "only `flow` knows YAML" },
     Home { dependency: "clap", homes: &["envoi"], why: "only `cli` reads the command line" },
+    Home { dependency: "clap_mangen", homes: &["envoi"], why: "only `cli` reads the command line" },
     // Commands may be given to a server elsewhere; the tests of the whole binary are clients of its server; with `otel` it
     // posts spans.
     Home {

@@ -12,7 +12,7 @@ Exit codes of run, resume, approve, deny, answer and raise: 0 succeeded, 1 faile
 
 /// Runs pipelines of agents, scripts and people, and never loses or repeats an acknowledged step.
 #[derive(Debug, Parser)]
-#[command(name = "envoi", version, after_help = AFTER_HELP, max_term_width = 100)]
+#[command(name = "envoi", version = env!("ENVOI_VERSION"), after_help = AFTER_HELP, max_term_width = 100)]
 pub(crate) struct Cli {
     /// Print data as JSON
     #[arg(long, global = true)]
@@ -186,6 +186,12 @@ pub(crate) enum Command {
     Completions {
         /// Which shell
         shell: clap_complete::Shell,
+    },
+    /// Write the manual pages of all commands into a folder, for `man`
+    Manual {
+        /// The folder; it is made if it is missing. Pages that are there are replaced
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        folder: PathBuf,
     },
     /// Supervise one attempt (started by the engine, never by hand)
     #[command(name = "__attempt", hide = true)]

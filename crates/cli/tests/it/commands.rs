@@ -388,8 +388,23 @@ fn usage_mistakes_exit_with_2_and_the_wrong_command_is_named() {
         let done = stage.envoi(arguments);
         assert_eq!((done.code, done.out.as_str()), (Some(2), ""), "{arguments:?}: {done:?}");
     }
-    stage.expect(0, &["--version"]);
+    let version = stage.expect(0, &["--version"]);
+    assert_eq!(version.out, format!("envoi {} (development build)\n", env!("CARGO_PKG_VERSION")));
     assert!(!stage.store().exists());
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let stage = Stage::with_flow(TWO);
+    let folder = stage.path("man/man1");
+    stage.expect(0, &["manual", folder.to_str().unwrap()]);
+    for name in ["envoi.1", "envoi-run.1", "envoi-store-adopt.1"] {
+        let page = std::fs::read_to_string(folder.join(name)).unwrap();
+        assert!(page.contains(".TH envoi"), "{name}: {page}");
+    }
+    assert!(!folder.join("envoi-__attempt.1").exists(), "a command that is not for people");
+    let failed = stage.expect(8, &["manual", "flow.yaml/x"]);
+    assert!(failed.err.contains("flow.yaml"), "{failed:?}");
 }
 
 #[test]

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Installs each package in an empty place and uses it there: packaging/check.sh [PACKAGES].
+#
+# Without PACKAGES they are built from $ENVOI, or from the debug binary that cargo has built. Nothing is fetched but npm's pinned compiler.
+set -euo pipefail
+here=$(cd "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+root=$(dirname -- "$here")
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+if [ $# -ge 1 ]; then
+    packages=$(cd "$1" && pwd)
+else
+    packages=$scratch/packages
+    "$here/build.sh" "$packages" "${ENVOI:-${CARGO_TARGET_DIR:-$root/target}/debug/envoi}"
+fi
+(cd "$packages" && sha256sum --quiet -c SHA256SUMS)
+
+# Run a flow with the command at $1, with nothing of this machine's environment.
+use() {
+    local place
+    place=$(mktemp -d -p "$scratch")
+    printf 'flow: first\nsteps:\n  - id: hello\n    run: echo hello from a package\n' >"$place/flow.yaml"
+    (cd "$place" && env -i HOME="$place" PATH=/usr/bin:/bin "$1" --version && env -i HOME="$place" PATH=/usr/bin:/bin "$1" run flow.yaml)
+    (cd "$place" && env -i HOME="$place" PATH=/usr/bin:/bin "$1" logs) | grep -q 'hello from a package'
+}
+
+echo "-- wheel"
+python3 -m venv "$scratch/venv"
+"$scratch/venv/bin/pip" install --quiet --disable-pip-version-check --no-index "$packages"/*.whl
+use "$scratch/venv/bin/envoi"
+(cd "$scratch" && "$scratch/venv/bin/python" -I -c 'import envoi; print(envoi.__file__)') | grep -q "^$scratch/venv/"
+
+echo "-- npm"
+mkdir "$scratch/npm"
+(cd "$scratch/npm" && printf '{"private": true, "type": "module"}' >package.json && npm install --silent --offline --no-audit --no-fund "$packages"/*.tgz)
+use "$scratch/npm/node_modules/.bin/envoi"
+(cd "$scratch/npm" && node -e 'import("envoi").then((envoi) => { if (!envoi.judge({ exit: 0 }).ok) process.exit(1); })')
+
+echo "-- deb"
+mkdir "$scratch/deb"
+dpkg-deb --extract "$packages"/*.deb "$scratch/deb"
+dpkg-deb --field "$packages"/*.deb Package Version Depends
+use "$scratch/deb/usr/bin/envoi"
+for file in usr/share/man/man1/envoi.1.gz usr/share/man/man1/envoi-run.1.gz usr/share/bash-completion/completions/envoi \
+    usr/share/zsh/vendor-completions/_envoi usr/share/fish/vendor_completions.d/envoi.fish lib/systemd/system/envoi.service; do
+    [ -s "$scratch/deb/$file" ] || { echo "packaging/check.sh: $file is missing in the .deb" >&2; exit 1; }
+done
+bash -n "$scratch/deb/usr/share/bash-completion/completions/envoi"
+zcat "$scratch/deb/usr/share/man/man1/envoi-run.1.gz" | grep -q '^\.TH'
+echo "all packages work"
