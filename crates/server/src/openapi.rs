@@ -6,7 +6,6 @@
 //! left out.
 
 mod contracts;
-mod schemas;
 
 use crate::operation::{self, Content, Gate, Method, Operation, Param, ParamIn};
 use serde_json::{Map, Value, json};
@@ -39,7 +38,7 @@ fn document() -> Value {
         "paths": paths,
         "components": {
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
-            "schemas": schemas::all(),
+            "schemas": schemas(),
             "parameters": {"RequestId": {
                 "name": "X-Request-Id",
                 "in": "header",
@@ -52,6 +51,13 @@ fn document() -> Value {
             }},
         },
     })
+}
+
+/// The rows and bodies, and the contracts that stand in them.
+fn schemas() -> Map<String, Value> {
+    let mut all = envoi_api::schema::of_rest();
+    all.extend(contracts::all());
+    all
 }
 
 fn word(method: Method) -> &'static str {

@@ -3,6 +3,7 @@
 //! Owns which operations exist, not how they are performed. Pure: `xtask` writes the OpenAPI document from it.
 
 use crate::auth::scope::Scope;
+use envoi_api::run::RunStatus;
 
 /// The HTTP method of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,9 +135,6 @@ pub(crate) const MAX_PAGE: u32 = 200;
 pub(crate) const MAX_NUMBER: u64 = (1 << 53) - 1;
 const MAX_VISIT: u64 = u32::MAX as u64;
 
-/// Words of a run's status.
-pub(crate) const STATUSES: &[&str] = &["running", "waiting", "succeeded", "failed", "exhausted", "cancelled"];
-
 const LIMIT: Param = Param {
     range: Some((1, MAX_PAGE as u64)),
     ..query("limit", "integer", "At most so many, from 1 to 200; 50 by default")
@@ -264,7 +262,7 @@ pub const ALL: &[Operation] = &[
         "/v1/runs",
         "Runs, newest first",
         &[
-            Param { words: STATUSES, ..query("status", "string", "Only those in this status") },
+            Param { words: RunStatus::WORDS, ..query("status", "string", "Only those in this status") },
             query("flow", "string", "Only those of the flow with this id"),
             LIMIT,
             CURSOR,
@@ -510,7 +508,7 @@ pub const ALL: &[Operation] = &[
         "/v1/questions/{question}",
         "All that one needs to answer",
         &[QUESTION_ID],
-        &[ok(Content::Json("Question")), NO_QUESTION],
+        &[ok(Content::Json("QuestionDetail")), NO_QUESTION],
     ),
     Operation {
         method: Method::Post,
@@ -522,7 +520,11 @@ pub const ALL: &[Operation] = &[
             "Decide; the run goes on with it",
             &[QUESTION_ID, KEY],
             &[
-                Outcome { status: 200, about: "The answer is durable", content: Content::Json("Question") },
+                Outcome {
+                    status: 200,
+                    about: "The answer is durable",
+                    content: Content::Json("QuestionDetail"),
+                },
                 BAD,
                 NO_QUESTION,
                 problem(409, "It is closed, or what it showed has changed"),

@@ -287,7 +287,7 @@ fn document(_: &App, _: &ApiRequest) -> Result<Response, Problem> {
 }
 
 fn token_info(_: &App, request: &ApiRequest) -> Result<Response, Problem> {
-    Ok(response::json(200, rows::bearer(&request.bearer).to_string()))
+    rows::answer(200, &rows::bearer(&request.bearer))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ from envoi.client import (
     Health,
     Log,
     PinnedFlow,
-    Question,
+    QuestionDetail,
     QuestionEvent,
     QuestionList,
     Run,
@@ -56,7 +56,7 @@ def follow(client: Client, run: Run) -> List[Event]:
     try:
         waiting: QuestionList = client.list_questions(run=run["run"])
         for row in waiting:
-            question: Question = client.get_question(row["question"])
+            question: QuestionDetail = client.get_question(row["question"])
             client.answer_question(
                 question["question"],
                 "approve",

@@ -11,7 +11,7 @@ import { digestOf, uploadOf, type Content } from "./client/content.js";
 import { DigestMismatch } from "./client/errors.js";
 import { CLOCK, freshKey, type Clock, type Fetch, type Signal } from "./client/platform.js";
 import { row, rows, type QuestionEvent } from "./client/rows.js";
-import type { Answer, Event, Flow, Fork, Forked, HandoffRow, Health, Log, PinnedFlow, Question, Raise, Resume, Run, Start, Token } from "./client/shapes.js";
+import type { Answer, Event, Flow, Fork, Forked, HandoffRow, Health, Log, PinnedFlow, Question, QuestionDetail, Raise, Resume, Run, Start, Token } from "./client/shapes.js";
 import { follow } from "./client/stream.js";
 import { Server, pathOf, type Reply, type Request } from "./client/wire.js";
 import { Envelope } from "./envelope/envelope.js";
@@ -26,7 +26,7 @@ export type { Content, Upload } from "./client/content.js";
 export { ApiError, DigestMismatch, Unreachable, type Refusal } from "./client/errors.js";
 export type { BlobLike, BodyReader, Clock, Fetch, FetchResponse, Signal } from "./client/platform.js";
 export type { QuestionEvent } from "./client/rows.js";
-export type { Answer, Event, Flow, Fork, Forked, HandoffRow, Health, Log, PinnedFlow, Question, Raise, Resume, Run, Start, Token } from "./client/shapes.js";
+export type { Answer, Event, Flow, Fork, Forked, HandoffRow, Health, Log, PinnedFlow, Question, QuestionDetail, Raise, Resume, Run, Start, Token } from "./client/shapes.js";
 
 /** Rows of one request. */
 const PAGE = 100;
@@ -278,7 +278,7 @@ export class Client {
   }
 
   /** All that one needs to answer. */
-  async getQuestion(question: string, call: Call = {}): Promise<Question> {
+  async getQuestion(question: string, call: Call = {}): Promise<QuestionDetail> {
     return row((await this.get(call, ["questions", question])).object());
   }
 
@@ -286,7 +286,7 @@ export class Client {
    * Answers a question, once, however often the request is repeated. `seen` is the `subject` of the question: if something else
    * is to be approved by then, the answer is refused.
    */
-  async answerQuestion(question: string, answer: AnswerWithFiles, call: KeyedCall = {}): Promise<Question> {
+  async answerQuestion(question: string, answer: AnswerWithFiles, call: KeyedCall = {}): Promise<QuestionDetail> {
     const { files = [], attachments = [], ...members } = answer;
     if (files.length + attachments.length > MAX_ATTACHMENTS) {
       throw new RangeError(`an answer has at most ${MAX_ATTACHMENTS} files`);

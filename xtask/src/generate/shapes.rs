@@ -104,22 +104,33 @@ fn kind(schema: &Value) -> Kind<'_> {
     if let Some(word) = schema.get("const").and_then(Value::as_str) {
         return Kind::Words(vec![word]);
     }
-    if schema.get("enum").is_some() {
-        return Kind::Words(words(schema.get("enum")));
+    if let Some([of, Value::Object(null)]) = schema.get("anyOf").and_then(Value::as_array).map(Vec::as_slice)
+        && null.get("type").is_some_and(|kind| kind == "null")
+    {
+        return Kind::Nullable(Box::new(kind(of)));
     }
     let mut types = words(schema.get("type"));
     types.extend(schema.get("type").and_then(Value::as_str));
     let nullable = types.contains(&"null");
-    let plain = match types.iter().find(|name| **name != "null") {
+    let words_of = schema.get("enum").map(|of| Kind::Words(words(Some(of))));
+    let plain = match words_of {
+        Some(words) => words,
+        None => typed(schema, &types),
+    };
+    if nullable { Kind::Nullable(Box::new(plain)) } else { plain }
+}
+
+/// What a schema with a `type` allows, null aside.
+fn typed<'d>(schema: &'d Value, types: &[&str]) -> Kind<'d> {
+    match types.iter().find(|name| **name != "null") {
         Some(&"string") => Kind::Text,
         Some(&"integer") => Kind::Count,
         Some(&"boolean") => Kind::Truth,
         Some(&"array") => Kind::List(Box::new(schema.get("items").map_or(Kind::Free, kind))),
         Some(&"object") if schema.get("properties").is_some() => Kind::Members(members(schema)),
         Some(&"object") => Kind::Object,
-        _ => return Kind::Free,
-    };
-    if nullable { Kind::Nullable(Box::new(plain)) } else { plain }
+        _ => Kind::Free,
+    }
 }
 
 fn told(schema: &Value) -> Option<&str> {

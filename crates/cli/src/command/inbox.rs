@@ -5,8 +5,9 @@ use crate::{
     process::{failure::Failure, output},
     store::{home::Home, select},
     text::{diff, words::head},
-    view::questions::{as_json, span, stands},
+    view::questions::{span, stands},
 };
+use envoi_api::question::Question;
 use envoi_contract::time::Timestamp;
 use envoi_journal::{InboxFilter, InboxRow, InterruptState, Reader};
 use envoi_kernel::ids::InterruptId;
@@ -29,10 +30,10 @@ pub(crate) fn inbox(home: &Home, run: Option<&str>, follow: bool, all: bool) -> 
 /// Prints these questions; `reader` knows the runs of those that were answered.
 pub(crate) fn print(reader: &Reader, rows: &[InboxRow], json: bool) -> Result<u8, Failure> {
     let now = envoi_engine::now();
-    let text = if json {
-        let rows: Vec<_> = rows.iter().map(|row| as_json(row, now)).collect();
-        format!("{}\n", serde_json::Value::from(rows))
-    } else if rows.is_empty() {
+    if json {
+        return output::row(&rows.iter().map(|row| Question::of(row, now)).collect::<Vec<_>>()).map(|()| 0);
+    }
+    let text = if rows.is_empty() {
         stderr::line(format_args!("nothing waits for a person"));
         String::new()
     } else {
@@ -67,11 +68,10 @@ fn go_on_listing(home: &Home, reader: &Reader, filter: &InboxFilter) -> Result<u
 /// Prints a question in a line.
 pub(crate) fn print_line(reader: &Reader, row: &InboxRow, json: bool) -> Result<(), Failure> {
     let now = envoi_engine::now();
-    let line = match json {
-        true => as_json(row, now).to_string(),
-        false => diff::printable(&as_cells(reader, row, now).join("  ")),
-    };
-    output::data(&(line + "\n"))
+    match json {
+        true => output::row(&Question::of(row, now)),
+        false => output::data(&(diff::printable(&as_cells(reader, row, now).join("  ")) + "\n")),
+    }
 }
 
 fn as_cells(reader: &Reader, row: &InboxRow, now: Timestamp) -> Vec<String> {

@@ -12,6 +12,7 @@ use crate::{
         location::Location,
     },
 };
+use envoi_api::log::LogLine;
 use envoi_kernel::{
     Event, Record,
     ids::{AttemptId, Seq},
@@ -99,7 +100,7 @@ impl View {
     fn line(&self, attempt: &AttemptId, stream: &str, line: &str) -> String {
         let attempt = attempt.to_string();
         if self.json {
-            return format!("{}\n", serde_json::json!({"attempt": attempt, "stream": stream, "line": line}));
+            return output::line(&LogLine { attempt, stream: stream.to_owned(), line: line.to_owned() });
         }
         let mark = if stream == "stderr" { "!" } else { "|" };
         match io::stdout().is_terminal() {

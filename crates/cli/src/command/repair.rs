@@ -1,7 +1,6 @@
 //! `envoi repair`: everything that can be rebuilt from the events is rebuilt, and the differences are printed. `envoi repair RUN`
 //! looks at one run and changes nothing.
 
-use super::runs;
 use crate::{
     process::{
         failure::{Failure, MACHINE},
@@ -143,7 +142,7 @@ impl Seen {
             .iter()
             .map(|(id, lives)| serde_json::json!({"attempt": id.to_string(), "running": lives}));
         let value = serde_json::json!({
-            "run": row.run.as_str(), "whole": self.is_well(), "set_aside": runs::set_aside(row),
+            "run": row.run.as_str(), "whole": self.is_well(), "set_aside": row.aside.as_ref().map(envoi_api::run::SetAside::from),
             "events": examination.events, "has_no_entry": examination.has_no_entry, "contents": examination.contents, "gaps": examination.gaps,
             "unreadable": examination.unreadable.iter().map(|(seq, why)| format!("{seq}: {why}")).collect::<Vec<_>>(),
             "damaged_content": examination.damaged_content,

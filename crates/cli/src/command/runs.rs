@@ -8,10 +8,10 @@ use crate::{
     store::home::Home,
     view::questions::span,
 };
+use envoi_api::run::Run;
 use envoi_contract::time::Timestamp;
-use envoi_journal::{Activity, Aside, Doing, RunFilter, RunRow, RunStatus};
+use envoi_journal::{Activity, Doing, RunFilter, RunRow, RunStatus};
 pub(crate) use follow::follow;
-use serde_json::json;
 
 pub(crate) fn runs(home: &Home, unfinished: bool, limit: u32) -> Result<u8, Failure> {
     let (store, reader) = home.reader()?;
@@ -22,13 +22,12 @@ pub(crate) fn runs(home: &Home, unfinished: bool, limit: u32) -> Result<u8, Fail
 
 /// Prints these runs.
 pub(crate) fn print(rows: &[RunRow], json: bool) -> Result<u8, Failure> {
-    let text = if json {
-        format!("{}\n", serde_json::Value::from(rows.iter().map(as_json).collect::<Vec<_>>()))
-    } else {
-        hint(rows);
-        let header = ["RUN", "FLOW", "STATUS", "STEP", "STARTED", "BY"].map(str::to_owned).to_vec();
-        output::table(&std::iter::once(header).chain(rows.iter().map(as_cells)).collect::<Vec<_>>())
-    };
+    if json {
+        return output::row(&rows.iter().map(Run::from).collect::<Vec<_>>()).map(|()| 0);
+    }
+    hint(rows);
+    let header = ["RUN", "FLOW", "STATUS", "STEP", "STARTED", "BY"].map(str::to_owned).to_vec();
+    let text = output::table(&std::iter::once(header).chain(rows.iter().map(as_cells)).collect::<Vec<_>>());
     output::data(&text).map(|()| 0)
 }
 
@@ -72,40 +71,4 @@ fn as_cells(row: &RunRow) -> Vec<String> {
         row.actor.clone()
             + &row.forked_from.as_ref().map_or_else(String::new, |from| format!(" (fork of {from})")),
     ]
-}
-
-/// Why a run is set aside, if it is.
-pub(crate) fn set_aside(row: &RunRow) -> Option<serde_json::Value> {
-    row.aside.as_ref().map(aside_json)
-}
-
-fn aside_json(aside: &Aside) -> serde_json::Value {
-    let Aside { since, code, reason, evidence } = aside;
-    json!({"since": since.to_string(), "code": code, "reason": reason, "evidence": evidence})
-}
-
-pub(crate) fn as_json(row: &RunRow) -> serde_json::Value {
-    json!({
-        "run": row.run.as_str(),
-        "flow": row.flow.as_str(),
-        "flow_digest": row.flow_digest.to_string(),
-        "status": row.status().word(),
-        "in_doubt": row.in_doubt > 0,
-        "step": row.step.as_ref().map(ToString::to_string),
-        "workspace": row.workspace,
-        "tenant": row.tenant,
-        "actor": row.actor,
-        "started_at": row.started_at.to_string(),
-        "updated_at": row.updated_at.to_string(),
-        "events": row.next_seq,
-        "live_attempts": row.live_attempts,
-        "open_interrupts": row.open_interrupts,
-        "terminal_reason": row.ended.as_ref().map(|ended| ended.terminal_reason.clone()),
-        "forked_from": row.forked_from.as_ref().map(ToString::to_string),
-        "root": row.root.as_ref().map(ToString::to_string),
-        "reason": row.ended.as_ref().map(|ended| ended.reason.clone()),
-        "activity": row.doing.map(|doing| doing.activity.word()),
-        "activity_since": row.doing.map(|doing| doing.since.to_string()),
-        "set_aside": set_aside(row),
-    })
 }

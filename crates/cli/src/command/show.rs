@@ -5,7 +5,6 @@ mod notices;
 mod unread;
 mod visits;
 
-use super::runs;
 use crate::{
     process::{environment, failure::Failure, invocation, output},
     store::{home::Home, select},
@@ -18,16 +17,23 @@ use crate::{
         describe::how_to_answer,
         question,
         questions::{open, span},
+        reopening,
     },
+};
+use envoi_api::{
+    any,
+    handoff::HandoffRow,
+    question::Question,
+    run::{OpenQuestion, Reopened, RunDetail},
 };
 use envoi_contract::code::Code;
 use envoi_engine::load_run;
 use envoi_journal::{Activity, Aside, Doing, Found, Reader, RunRow, RunStatus};
 use envoi_kernel::{
     Event, Record, Run, Status,
+    event::InterruptRaised,
     ids::{AttemptId, RunId, VisitId},
 };
-use serde_json::json;
 use std::{collections::BTreeSet, fmt::Write as _};
 
 /// What is to be shown.
@@ -78,11 +84,13 @@ pub(crate) fn print(
         View::Handoff(step) => handoff(reader, id, step)?,
         View::Envelope => load_run(reader, id)?.envelope().to_state_dict().pretty(),
         View::Overview => match load_run(reader, id) {
-            Ok(run) if json => overview_json(reader, row, &run, is_running)?,
+            Ok(run) if json => {
+                return output::row(&detail(reader, row, &run, is_running)?).map(|()| 0);
+            }
             Ok(run) => overview(reader, row, &run, is_running)?,
             Err(refused) => {
-                let text = unread::shown(reader, row, &refused.message, json)?;
-                return output::data(&text).map(|()| unread::exit_code(row));
+                unread::show(reader, row, &refused.message, json)?;
+                return Ok(unread::exit_code(row));
             }
         },
     };
@@ -183,7 +191,7 @@ fn overview(
     if let Some(forked) = run.forked() {
         say(format_args!("forked from {} at step {} by {}", forked.from, forked.step, forked.by.actor))?;
     }
-    for reopening in crate::view::reopening::all(&records(reader, id)?) {
+    for reopening in reopening::all(&records(reader, id)?) {
         say(format_args!("reopened   {}", reopening.describe()))?;
     }
     say(format_args!("workspace  {workspace}"))?;
@@ -231,61 +239,47 @@ fn reason(run: &Run) -> String {
     }
 }
 
-fn overview_json(
+fn detail(
     reader: &Reader,
     row: &RunRow,
     run: &Run,
     is_running: &dyn Fn(&AttemptId) -> bool,
-) -> Result<String, Failure> {
+) -> Result<RunDetail, Failure> {
     let id = &row.run;
-    let all = records(reader, id)?;
     let (running, left) = open_attempts(run, is_running);
-    let ids = |attempts: &[AttemptId]| attempts.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let handoffs = reader.handoffs(id).map_err(Failure::store)?;
-    let ended = row.ended.as_ref();
-    let deliveries = reader.deliveries(id).map_err(Failure::store)?;
+    let ids = |attempts: Vec<AttemptId>| attempts.iter().map(ToString::to_string).collect();
     let is_alone = run.interrupts().count() == 1;
-    let mut value = json!({
-        "run": id.as_str(),
-        "flow": row.flow.as_str(),
-        "flow_digest": row.flow_digest.to_string(),
-        "status": run.status().word(),
-        "exit_code": run.status().exit_code(),
-        "terminal_reason": ended.map(|ended| ended.terminal_reason.clone()),
-        "reason": ended.map(|ended| ended.reason.clone()),
-        "workspace": row.workspace,
-        "forked_from": row.forked_from.as_ref().map(ToString::to_string),
-        "root": row.root.as_ref().map(ToString::to_string),
-        "started_at": row.started_at.to_string(),
-        "reopened": crate::view::reopening::all(&all).map(|reopening| json!({
-            "at": reopening.record.at.to_string(), "by": reopening.event.by.actor, "steps": reopening.steps,
-        })).collect::<Vec<_>>(),
-        "updated_at": row.updated_at.to_string(),
-        "handoffs": handoffs.iter().map(|row| json!({
-            "id": row.visit.to_string(), "scope": row.visit.scope, "step": row.visit.step.as_str(), "visit": row.visit.visit,
-            "status": row.status, "at": row.at.to_string(),
-            "summary": row.summary,
-        })).collect::<Vec<_>>(),
-        "activity": row.doing.map(|doing| doing.activity.word()),
-        "activity_since": row.doing.map(|doing| doing.since.to_string()),
-        "set_aside": runs::set_aside(row),
-        "running": ids(&running),
-        "left_at": ids(&left),
-        "notices": notices::as_json(&deliveries),
-        "questions": open(run).into_iter().map(|raised| json!({
-            "interrupt": raised.interrupt.as_str(), "about": raised.about, "visit": raised.visit.to_string(),
-            "question": raised.question, "answer": how_to_answer(id, raised, is_alone),
-            "evidence": evidence(&raised.evidence),
-        })).collect::<Vec<_>>(),
+    let now = envoi_engine::now();
+    let question = |raised: &InterruptRaised| {
+        let row = reader.question(id, &raised.interrupt).map_err(Failure::store)?;
+        let evidence = any(&raised.evidence);
+        let command = how_to_answer(id, raised, is_alone);
+        Ok::<_, Failure>(OpenQuestion { question: Question::of(&row, now), evidence, command })
+    };
+    let records = records(reader, id)?;
+    let reopened = reopening::all(&records).map(|reopening| Reopened {
+        at: reopening.record.at.into(),
+        by: reopening.event.by.actor.clone(),
+        steps: reopening.steps,
     });
-    if let Some(members) = value.as_object_mut() {
-        let told = accounts::as_json(run).into_iter();
-        members.extend(told.map(|(name, value)| (name.to_owned(), value)));
-    }
-    Ok(format!("{value}\n"))
-}
-
-/// What is known, as serde's JSON.
-fn evidence(value: &envoi_contract::json::Value) -> serde_json::Value {
-    serde_json::from_str(&value.compact()).unwrap_or_default()
+    Ok(RunDetail {
+        run: row.into(),
+        exit_code: run.status().exit_code(),
+        reopened: reopened.collect(),
+        handoffs: reader.handoffs(id).map_err(Failure::store)?.iter().map(HandoffRow::from).collect(),
+        running: ids(running),
+        left: ids(left),
+        notices: notices::rows(&reader.deliveries(id).map_err(Failure::store)?),
+        questions: open(run).into_iter().map(question).collect::<Result<_, _>>()?,
+        used: accounts::amounts(run.ledger()),
+        own_used: accounts::amounts(&run.own_share().used),
+        reserved: accounts::amounts(&run.reserved()),
+        limits: accounts::bounds_of(run),
+        raised: accounts::amounts(run.raised()),
+        by_step: run
+            .ledger_by_step()
+            .iter()
+            .map(|(step, used)| (step.clone(), accounts::amounts(used)))
+            .collect(),
+    })
 }

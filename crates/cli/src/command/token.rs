@@ -9,13 +9,13 @@ use crate::{
     },
     store::{home::Home, waiting},
 };
+use envoi_api::token::{RevokedToken, TokenState};
 use envoi_contract::{code::Code, time::Timestamp};
 use envoi_journal::TokenRow;
 use envoi_server::{
     scope::{Scope, Scopes},
     token::{self, NewToken, TokenError},
 };
-use serde_json::json;
 
 pub(crate) fn token(home: &Home, command: TokenCommand) -> Result<u8, Failure> {
     match command {
@@ -44,16 +44,13 @@ fn create(home: &Home, new_token: &NewToken) -> Result<u8, Failure> {
     let store = home.open()?;
     let made =
         waiting::for_the_store(|| token::create(&store, new_token, envoi_engine::now()))?.map_err(failed)?;
-    let text = match home.json {
-        true => json!({"token": made, "name": new_token.name, "tenant": new_token.tenant}).to_string(),
-        false => {
-            stderr::line(format_args!(
-                "this is the only time that the token is shown; the store keeps its digest"
-            ));
-            made
-        }
-    };
-    output::data(&(text + "\n")).map(|()| 0)
+    if home.json {
+        let NewToken { name, tenant, .. } = new_token;
+        let row = envoi_api::token::NewToken { token: made, name: name.clone(), tenant: tenant.clone() };
+        return output::row(&row).map(|()| 0);
+    }
+    stderr::line(format_args!("this is the only time that the token is shown; the store keeps its digest"));
+    output::data(&(made + "\n")).map(|()| 0)
 }
 
 /// A token could not be made.
@@ -68,43 +65,47 @@ pub(crate) fn failed(error: TokenError) -> Failure {
     }
 }
 
-fn stands(row: &TokenRow, now: Timestamp) -> &'static str {
+fn state(row: &TokenRow, now: Timestamp) -> TokenState {
     match (row.revoked_at, row.expires_at) {
-        (Some(_), _) => "revoked",
-        (None, Some(at)) if now >= at => "expired",
-        _ => "good",
+        (Some(_), _) => TokenState::Revoked,
+        (None, Some(at)) if now >= at => TokenState::Expired,
+        _ => TokenState::Good,
+    }
+}
+
+/// The row for programs.
+fn shown(row: &TokenRow, now: Timestamp) -> envoi_api::token::TokenRow {
+    envoi_api::token::TokenRow {
+        id: row.id.clone(),
+        name: row.name.clone(),
+        tenant: row.tenant.clone(),
+        scopes: Scopes::parse(&row.scopes).each().collect(),
+        state: state(row, now),
+        created_at: row.created_at.into(),
+        expires_at: row.expires_at.map(Into::into),
+        revoked_at: row.revoked_at.map(Into::into),
     }
 }
 
 fn list(home: &Home) -> Result<u8, Failure> {
     let (_, reader) = home.reader()?;
     let (rows, now) = (reader.tokens().map_err(Failure::store)?, envoi_engine::now());
-    let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
-    let text = if home.json {
-        let row = |row: &TokenRow| {
-            json!({
-                "id": row.id, "name": row.name, "tenant": row.tenant,
-                "scopes": row.scopes.split(' ').collect::<Vec<_>>(), "state": stands(row, now),
-                "created_at": row.created_at.to_string(), "expires_at": time(row.expires_at),
-                "revoked_at": time(row.revoked_at),
-            })
-        };
-        format!("{}\n", serde_json::Value::from(rows.iter().map(row).collect::<Vec<_>>()))
-    } else {
-        let header = ["ID", "NAME", "TENANT", "SCOPES", "STATE", "EXPIRES"].map(str::to_owned).to_vec();
-        let cells = |row: &TokenRow| {
-            let expires = time(row.expires_at).unwrap_or_else(|| "-".to_owned());
-            vec![
-                row.id.clone(),
-                row.name.clone(),
-                row.tenant.clone(),
-                row.scopes.clone(),
-                stands(row, now).to_owned(),
-                expires,
-            ]
-        };
-        output::table(&std::iter::once(header).chain(rows.iter().map(cells)).collect::<Vec<_>>())
+    if home.json {
+        return output::row(&rows.iter().map(|row| shown(row, now)).collect::<Vec<_>>()).map(|()| 0);
+    }
+    let header = ["ID", "NAME", "TENANT", "SCOPES", "STATE", "EXPIRES"].map(str::to_owned).to_vec();
+    let cells = |row: &TokenRow| {
+        let expires = row.expires_at.map_or_else(|| "-".to_owned(), |at| at.to_string());
+        vec![
+            row.id.clone(),
+            row.name.clone(),
+            row.tenant.clone(),
+            row.scopes.clone(),
+            state(row, now).word().to_owned(),
+            expires,
+        ]
     };
+    let text = output::table(&std::iter::once(header).chain(rows.iter().map(cells)).collect::<Vec<_>>());
     output::data(&text).map(|()| 0)
 }
 
@@ -124,9 +125,9 @@ fn revoke(home: &Home, named: &str) -> Result<u8, Failure> {
     };
     // One that was revoked before is what was wanted.
     waiting::for_the_store(|| store.revoke_token(&row.id, envoi_engine::now()))?.map_err(Failure::store)?;
-    let text = match home.json {
-        true => json!({"revoked": row.id}).to_string(),
-        false => format!("{} ({} of {}) is good for nothing any more", row.id, row.name, row.tenant),
-    };
-    output::data(&(text + "\n")).map(|()| 0)
+    if home.json {
+        return output::row(&RevokedToken { revoked: row.id.clone() }).map(|()| 0);
+    }
+    let TokenRow { id, name, tenant, .. } = row;
+    output::data(&format!("{id} ({name} of {tenant}) is good for nothing any more\n")).map(|()| 0)
 }

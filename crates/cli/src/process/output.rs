@@ -2,6 +2,7 @@
 
 use crate::process::stderr;
 use crate::{process::failure::Failure, text::diff};
+use serde::Serialize;
 use std::io::{self, Write as _};
 
 /// Writes text to stdout as it is. A reader that has gone away ends the command quietly.
@@ -11,6 +12,16 @@ pub(crate) fn data(text: &str) -> Result<(), Failure> {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::machine("stdout", error)),
         _ => Ok(()),
     }
+}
+
+/// Writes a row as JSON, in one line.
+pub(crate) fn row(row: &impl Serialize) -> Result<(), Failure> {
+    data(&line(row))
+}
+
+/// A row as JSON, in one line. The members of every row have names that are texts, so that writing it cannot fail.
+pub(crate) fn line(row: &impl Serialize) -> String {
+    serde_json::to_string(row).unwrap_or_default() + "\n"
 }
 
 /// A closed stdout or stderr is no reason for a message: `envoi runs | head -1` is ordinary use. Rust ignores SIGPIPE, so a

@@ -19,7 +19,6 @@ use envoi_kernel::{
     ids::{InterruptId, RunId},
 };
 use serde::Deserialize;
-use std::collections::BTreeMap;
 
 /// Events of one request: as many as the server gives.
 const PAGE: u32 = 200;
@@ -29,15 +28,6 @@ const MAX_SHOWN_BYTES: u64 = 16 * 1024 * 1024;
 #[derive(Deserialize)]
 struct Events {
     events: Vec<Record>,
-}
-
-#[derive(Deserialize)]
-struct Flow {
-    digest: Digest,
-    language: u32,
-    name: String,
-    text: String,
-    parts: BTreeMap<String, String>,
 }
 
 impl Remote {
@@ -53,8 +43,7 @@ impl Remote {
             return Ok(pinned);
         }
         let body = self.server.get(&format!("/v1/runs/{}/flow", segment(run.as_str())))?;
-        let Flow { digest, language, name, text, parts } = read(&body)?;
-        let pinned = PinnedFlow { digest, language, name, text, parts };
+        let pinned = PinnedFlow::from(read::<envoi_api::flow::PinnedFlow>(&body)?);
         mirror.begin(run, pinned.clone());
         Ok(pinned)
     }

@@ -5,6 +5,7 @@ use crate::{
     session::engine_client::{self, PING_PATIENCE},
     store::{config, home::Home},
 };
+use envoi_api::run::Accepted;
 use envoi_contract::code::Code;
 use envoi_engine::{
     Client,
@@ -56,8 +57,11 @@ pub(crate) fn detach(store: &Arc<Store>, request: &Request, jobs: Option<usize>)
 
 /// Prints which run was accepted.
 pub(crate) fn print_run(run: &RunId, json: bool) -> Result<u8, Failure> {
-    let text = if json { serde_json::json!({"run": run.as_str()}).to_string() } else { run.to_string() };
-    output::data(&(text + "\n")).map(|()| 0)
+    match json {
+        true => output::row(&Accepted { run: run.clone() })?,
+        false => output::data(&format!("{run}\n"))?,
+    }
+    Ok(0)
 }
 
 fn hand_over(socket: &std::path::Path, request: &Request) -> Result<Option<RunId>, Failure> {

@@ -10,6 +10,7 @@ use crate::{
         live::{Live, since},
     },
 };
+use envoi_api::run::RunResult;
 use envoi_contract::{handoff::Status as HandoffStatus, time::Timestamp};
 use envoi_engine::protocol::Standing;
 use envoi_kernel::{
@@ -145,14 +146,14 @@ impl Printer {
     pub(crate) fn rest(&mut self, standing: &Standing) {
         let run = &self.run;
         if self.json {
-            let line = serde_json::json!({
-                "run": run.as_str(),
-                "status": standing.status,
-                "terminal_reason": standing.terminal_reason,
-                "reason": standing.reason,
-                "exit_code": standing.exit_code,
-            });
-            drop(output::data(&format!("{line}\n")));
+            // A reader that went away does not change how the run ended.
+            drop(output::row(&RunResult {
+                run: run.clone(),
+                status: standing.status.clone(),
+                terminal_reason: standing.terminal_reason.clone(),
+                reason: standing.reason.clone(),
+                exit_code: standing.exit_code,
+            }));
             return;
         }
         let reason = standing.reason.as_deref().filter(|_| standing.exit_code != 0);

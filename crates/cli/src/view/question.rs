@@ -10,10 +10,14 @@ use crate::{
     },
     view::{
         preview,
-        questions::{as_json, span, stands},
+        questions::{span, stands},
     },
 };
-use envoi_contract::{digest::Digest, json::Value, time::Timestamp};
+use envoi_api::{
+    any,
+    question::{ChangedFile, Given, Lead, QuestionDetail, ShownQuestion},
+};
+use envoi_contract::{json::Value, time::Timestamp};
 use envoi_engine::load_run;
 use envoi_journal::{InboxRow, Reader};
 use envoi_kernel::{
@@ -22,7 +26,6 @@ use envoi_kernel::{
     files::MOST_LISTED,
     ids::{InterruptId, Principal, RunId},
 };
-use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -51,9 +54,11 @@ pub(crate) fn show(
     (by, json): (&Principal, bool),
 ) -> Result<u8, Failure> {
     let asked = load(reader, id, interrupt, by)?;
-    let text =
-        if json { asked.json(reader)? } else { diff::lines(&asked.text(reader).map_err(Failure::store)?) };
-    output::data(&text).map(|()| 0)
+    match json {
+        true => output::row(&asked.json(reader))?,
+        false => output::data(&diff::lines(&asked.text(reader).map_err(Failure::store)?))?,
+    }
+    Ok(0)
 }
 
 /// All of it, for people.
@@ -364,45 +369,40 @@ impl Question {
         )
     }
 
-    fn json(&self, reader: &Reader) -> Result<String, Failure> {
-        let mut value = as_json(&self.row, self.now);
-        let open = self.is_open();
-        let text =
-            |value: &Value| serde_json::from_str::<serde_json::Value>(&value.compact()).unwrap_or_default();
-        let votes: Vec<_> = self
-            .run
-            .votes(&self.row.interrupt)
-            .map(|vote| json!({"by": vote.by.actor, "channel": vote.channel, "text": vote.text}))
-            .collect();
-        let answer = reader.answer(&self.row.run, &self.row).ok().map(|(at, given)| {
-            json!({
-                "at": at.to_string(), "choice": given.choice.word(), "by": given.by.actor, "channel": given.channel,
-                "text": given.text, "data": text(&given.data),
-                "attachments": given.attachments.iter().map(|file| text(&file.to_value())).collect::<Vec<_>>(),
-            })
-        });
+    fn json(&self, reader: &Reader) -> ShownQuestion {
         let raised = self.raised.as_ref();
-        let leads = raised.filter(|_| open).map(|raised| {
-            let all = preview::choices(&self.run, raised, &self.by).into_iter();
-            all.map(|(choice, leads)| json!({"choice": choice.word(), "leads": leads})).collect::<Vec<_>>()
+        let leads = raised.filter(|_| self.is_open()).map(|raised| {
+            let choices = preview::choices(&self.run, raised, &self.by).into_iter();
+            choices
+                .map(|(choice, leads_to)| Lead {
+                    choice: choice.word().to_owned(),
+                    leads_to: leads_to.to_string(),
+                })
+                .collect()
         });
-        let digest = |blob: &Option<Blob>| blob.as_ref().map(|blob: &Blob| blob.digest.to_string());
-        let files = self.changed(reader).into_iter().take(MOST_LISTED).map(|file| {
-            json!({"path": file.path, "created": file.created, "before": digest(&file.before), "after": digest(&file.after)})
+        let digest = |blob: Option<Blob>| blob.map(|blob| blob.digest.to_string());
+        let changed = self.changed(reader).into_iter().take(MOST_LISTED);
+        let files = changed.map(|Changed { path, before, created, after }| ChangedFile {
+            path,
+            created,
+            before: digest(before),
+            after: digest(after),
         });
-        let more = json!({
-            "evidence": raised.map(|raised| text(&raised.evidence)),
-            "shown": raised.and_then(|raised| raised.subject).map(|subject: Digest| subject.to_string()),
-            "schema": self.schema().map(text),
-            "votes": votes,
-            "choices": leads,
-            "files": files.collect::<Vec<_>>(),
-            "given": answer,
+        let given = reader.answer(&self.row.run, &self.row).ok().map(|(at, given)| Given {
+            at: at.into(),
+            choice: given.choice.word().to_owned(),
+            by: given.by.actor.clone(),
+            channel: given.channel.clone(),
+            text: given.text.clone(),
+            data: any(&given.data),
+            attachments: given.attachments.iter().map(|file| any(&file.to_value())).collect(),
         });
-        if let (Some(members), serde_json::Value::Object(more)) = (value.as_object_mut(), more) {
-            members.extend(more);
+        ShownQuestion {
+            detail: QuestionDetail::of(&self.row, &self.run, raised, self.now),
+            leads,
+            files: files.collect(),
+            given,
         }
-        Ok(format!("{value}\n"))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The questions of a run and how they stand: which are open, in which order, until when, and as JSON.
+//! The questions of a run and how they stand: which are open, in which order, and until when.
 
 use envoi_contract::time::Timestamp;
 use envoi_journal::{InboxRow, InterruptState, Reader};
@@ -7,7 +7,6 @@ use envoi_kernel::{
     event::InterruptRaised,
     ids::{InterruptId, RunId},
 };
-use serde_json::json;
 
 /// The open questions of a run, oldest first; those of one moment as the flow lists their steps.
 pub(crate) fn open(run: &Run) -> Vec<&InterruptRaised> {
@@ -49,25 +48,6 @@ pub(crate) fn span(later: Timestamp, earlier: Timestamp) -> String {
         (0, _, _) => format!("{h} h {} min", min % 60),
         _ => format!("{d} d {} h", h % 24),
     }
-}
-
-pub(crate) fn as_json(row: &InboxRow, now: Timestamp) -> serde_json::Value {
-    json!({
-        "interrupt": row.interrupt.as_str(),
-        "run": row.run.as_str(),
-        "about": row.about,
-        "kind": row.kind.word(),
-        "scope": row.visit.scope,
-        "step": row.visit.step.as_str(),
-        "visit": row.visit.visit,
-        "question": row.question,
-        "raised_at": row.raised_at.to_string(),
-        "expires_at": row.expires_at.map(|at| at.to_string()),
-        "state": if has_lapsed(row, now) { "lapsed" } else { row.state.word() },
-        "closed_at": row.closed.as_ref().map(|closed| closed.at.to_string()),
-        "answer": row.closed.as_ref().and_then(|closed| closed.answer.clone()),
-        "answered_by": row.closed.as_ref().and_then(|closed| closed.by.clone()),
-    })
 }
 
 /// Whether the question can still be answered.

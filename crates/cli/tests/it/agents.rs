@@ -105,7 +105,7 @@ fn a_question_of_the_agent_waits_for_a_person_and_is_answered_once() {
         let asked = stage.expect(3, &["run", "flow.yaml"]);
         assert!(asked.err.contains("Which side?"), "{asked:?}");
         let inbox = stage.json(&["--json", "inbox"]);
-        let question = text(&inbox[0]["interrupt"]);
+        let question = text(&inbox[0]["question"]);
         assert_eq!(
             (&inbox[0]["kind"], &inbox[0]["about"]),
             (&Value::from("clarification"), &Value::from("agent"))

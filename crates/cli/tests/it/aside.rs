@@ -178,10 +178,7 @@ fn what_is_said_of_a_run_is_true_after_a_kill() {
     assert!(runs.contains("stopped") && !runs.contains("running"), "{runs}");
     assert!(show.contains("stopped") && show.contains(&format!("envoi resume {run}")), "{show}");
     assert!(!show.contains("running"), "{show}");
-    assert_eq!(
-        (&shown()["running"], shown()["left_at"][0].as_str()),
-        (&serde_json::json!([]), Some("a.1.1"))
-    );
+    assert_eq!((&shown()["running"], shown()["left"][0].as_str()), (&serde_json::json!([]), Some("a.1.1")));
     let since = text(&row(&stage, &run)["activity_since"]);
     assert!(since >= text(&row(&stage, &run)["updated_at"]), "{since}");
 }

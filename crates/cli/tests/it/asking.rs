@@ -369,7 +369,7 @@ steps:
     let piped = stage.expect(3, &["run", "flow.yaml"]);
     assert_eq!(nasty(&(piped.out + &piped.err)), None);
     let run = stage.run_id();
-    let question = stage.json(&["--json", "inbox"])[0]["interrupt"].as_str().unwrap().to_owned();
+    let question = stage.json(&["--json", "inbox"])[0]["question"].as_str().unwrap().to_owned();
     let views: [&[&str]; 6] =
         [&["inbox"], &["inbox", "--all"], &["show", &question], &["show", &run], &["why"], &["runs"]];
     for view in views {
@@ -402,7 +402,7 @@ steps:
 fn what_was_answered_is_shown_with_where_it_was_said() {
     let stage = Stage::with_flow(FLOW);
     stage.expect(3, &["run", "flow.yaml"]);
-    let question = stage.json(&["--json", "inbox"])[0]["interrupt"].as_str().unwrap().to_owned();
+    let question = stage.json(&["--json", "inbox"])[0]["question"].as_str().unwrap().to_owned();
     stage.write("page.txt", "a page");
     stage.expect(0, &["approve", "--field", "channel=mail", "--note", "well done", "--file", "page.txt"]);
     let shown = stage.expect(0, &["show", &question]).out;

@@ -94,11 +94,11 @@ fn of_two_attempts_in_doubt_each_is_decided_about_by_itself() {
     let run = stage.run_id();
     stage.expect(5, &["resume", &run]);
     let questions = stage.json(&["--json", "show", &run])["questions"].clone();
-    let question = |visit: &str| {
+    let question = |step: &str| {
         let rows = questions.as_array().unwrap();
-        text(&rows.iter().find(|row| row["visit"] == visit).unwrap()["interrupt"])
+        text(&rows.iter().find(|row| row["step"] == step).unwrap()["question"])
     };
-    let (pay, mail) = (question("pay.1"), question("mail.1"));
+    let (pay, mail) = (question("pay"), question("mail"));
     let before = stage.events(&run).len();
     for choice in ["rerun", "fail"] {
         let refused = stage.expect(6, &["resume", &run, "--in-doubt", choice]);

@@ -95,14 +95,14 @@ fn a_question_is_told_with_the_command_that_answers_it_and_only_to_those_who_wan
     let shown = stage.json(&["--json", "show", &run]);
     let question = &shown["questions"][0];
     let data = &event["data"];
-    for member in ["question", "about", "interrupt"] {
-        assert_eq!(data[member], question[member], "{member}");
+    for (member, of_the_row) in [("question", "text"), ("about", "about"), ("interrupt", "question")] {
+        assert_eq!(data[member], question[of_the_row], "{member}");
     }
     // By the time it is read others may be open: it names its own.
-    let named = format!("envoi answer {} --choice proceed|stop", text(&question["interrupt"]));
+    let named = format!("envoi answer {} --choice proceed|stop", text(&question["question"]));
     assert_eq!(text(&data["answer"]), named);
-    assert_eq!((&event["subject"], &data["step"]), (&question["interrupt"], &"critic".into()));
-    assert_eq!(stage.read("seen").trim_end(), format!("critic waiting {}", text(&question["question"])));
+    assert_eq!((&event["subject"], &data["step"]), (&question["question"], &"critic".into()));
+    assert_eq!(stage.read("seen").trim_end(), format!("critic waiting {}", text(&question["text"])));
     assert_eq!(stage.read("over"), "");
     stage.expect(1, &["resume", &run, "--review", "stop"]);
     let event: Value = serde_json::from_str(&stage.read("over")).unwrap();

@@ -214,7 +214,7 @@ fn a_run_arrives_at_the_collector_as_one_trace() {
     let head = collector.posted()[0].head.clone();
     assert!(head.starts_with("post /v1/traces ") && head.contains("x-key: 7"), "{head}");
     assert!(head.contains("content-type: application/x-protobuf"), "{head}");
-    let question = stage.json(&["--json", "inbox"])[0]["interrupt"].as_str().unwrap().to_owned();
+    let question = stage.json(&["--json", "inbox"])[0]["question"].as_str().unwrap().to_owned();
     run(collector.told(stage.command(&["approve", &question])), 1);
     let spans = collector.spans();
     let find = |name: &str| {

@@ -240,7 +240,7 @@ fn one_run(dice: &mut Dice) -> usize {
 
 fn open_question(stage: &Stage) -> Option<String> {
     let inbox = stage.json(&["--json", "inbox"]);
-    inbox.as_array().unwrap().first().map(|row| text(&row["interrupt"]))
+    inbox.as_array().unwrap().first().map(|row| text(&row["question"]))
 }
 
 /// Everything was done as often as the journal says, and nothing is left.
@@ -342,7 +342,8 @@ fn of_items_in_doubt_each_is_asked_about_and_nothing_else_is_done_again() {
     assert_eq!(stage.lines("ledger").len(), 2, "nothing is repeated in silence");
     let asked = |stage: &Stage| -> BTreeMap<String, String> {
         let questions = stage.json(&["--json", "show", &run])["questions"].as_array().unwrap().clone();
-        questions.iter().map(|row| (text(&row["visit"]), text(&row["interrupt"]))).collect()
+        let visit = |row: &Value| format!("{}.{}.{}", text(&row["scope"]), text(&row["step"]), row["visit"]);
+        questions.iter().map(|row| (visit(row), text(&row["question"]))).collect()
     };
     let questions = asked(&stage);
     assert_eq!(questions.keys().collect::<Vec<_>>(), ["0.look.1", "1.look.1"]);

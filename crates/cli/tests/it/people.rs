@@ -31,7 +31,7 @@ fn open(stage: &Stage) -> Vec<Value> {
 fn only_question(stage: &Stage) -> String {
     let questions = open(stage);
     assert_eq!(questions.len(), 1, "{questions:?}");
-    text(&questions[0]["interrupt"])
+    text(&questions[0]["question"])
 }
 
 fn names(stage: &Stage, run: &str) -> Vec<String> {
@@ -349,7 +349,7 @@ fn a_question_lapses_without_an_engine_and_is_closed_when_one_looks() {
     let first = stage.envoi(&["run", "flow.yaml"]);
     assert!(matches!(first.code, Some(1 | 3)), "{first:?}");
     let run = stage.run_id();
-    let question = text(&stage.json(&["--json", "inbox", "--all"])[0]["interrupt"]);
+    let question = text(&stage.json(&["--json", "inbox", "--all"])[0]["question"]);
     wait_until("the time to be over", || {
         let states = stage.json(&["--json", "inbox", "--all"]);
         states[0]["state"] == "lapsed" || states[0]["state"] == "expired"
@@ -393,7 +393,7 @@ steps:
         let ambiguous = stage.expect(6, &["--json", "answer", "--text", "to whom?"]);
         assert_eq!(refused(&ambiguous), "AMBIGUOUS_ID");
         for place in order {
-            let question = text(&questions[place]["interrupt"]);
+            let question = text(&questions[place]["question"]);
             stage.expect(0, &["answer", &question, "--text", &place.to_string()]);
         }
         let mut said = stage.lines("said.txt");
@@ -419,7 +419,7 @@ fn three_questions_of_one_run_take_their_answers_in_any_order() {
     for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
         let stage = asked(&flow);
         let (run, questions) = (stage.run_id(), open(&stage));
-        let ids: Vec<String> = questions.iter().map(|row| text(&row["interrupt"])).collect();
+        let ids: Vec<String> = questions.iter().map(|row| text(&row["question"])).collect();
         let steps: Vec<String> = questions.iter().map(|row| text(&row["step"])).collect();
         assert_eq!(steps, ["ask_a", "ask_b", "ask_c"]);
         for arguments in [
@@ -490,7 +490,7 @@ steps:
     wait_until("the other branch", || stage.path("at-it").exists());
     let ids: Vec<String> = wait_for("both questions", || {
         let rows = open(&stage);
-        (rows.len() == 2).then(|| rows.iter().map(|row| text(&row["interrupt"])).collect())
+        (rows.len() == 2).then(|| rows.iter().map(|row| text(&row["question"])).collect())
     });
     stage.expect(0, &["approve", &ids[0], "--no-resume"]);
     stage.write("other.txt", "changed by somebody");
@@ -521,7 +521,7 @@ fn killed_between_question_answer_and_next_step_nothing_is_lost_or_repeated() {
             stage.envoi(&["resume", &run]);
             (count(&stage, &run, "interrupt_raised") > 0).then_some(())
         });
-        let question = text(&stage.json(&["--json", "inbox", "--all"])[0]["interrupt"]);
+        let question = text(&stage.json(&["--json", "inbox", "--all"])[0]["question"]);
         // The answer, again and again, each time killed a little later, until somebody says that it was taken.
         for attempt in 0_u64.. {
             let at = dice.micros(2_000 + attempt * 2_000, 8_000 + attempt * 4_000);

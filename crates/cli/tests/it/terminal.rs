@@ -354,7 +354,7 @@ fn logs_are_followed_beside_the_engine_until_the_run_is_at_rest() {
     let only = only.done();
     assert_eq!((only.code, only.out.as_str()), (Some(0), "a.1.1 ! two\n"));
     let json = json.done();
-    assert_eq!(json.out, "{\"attempt\":\"b.1.1\",\"line\":\"five\",\"stream\":\"stdout\"}\n");
+    assert_eq!(json.out, "{\"attempt\":\"b.1.1\",\"stream\":\"stdout\",\"line\":\"five\"}\n");
     // Of a run that is at rest already everything is printed, and that is all.
     assert_eq!(stage.expect(0, &["logs", "-f"]).out.lines().count(), 5);
 }

@@ -1,47 +1,7 @@
 //! Scopes: what a token allows.
 
 use core::fmt;
-
-/// One scope. Every token may read; `admin` includes all others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Scope {
-    /// See runs, questions, artifacts, figures.
-    Read,
-    /// Answer questions.
-    Answer,
-    /// Start, resume and cancel runs.
-    Run,
-    /// Register flows, and so decide which commands run.
-    Admin,
-}
-
-impl Scope {
-    /// All of them, the smallest first.
-    pub const ALL: [Self; 4] = [Self::Read, Self::Answer, Self::Run, Self::Admin];
-
-    /// The word for it.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Answer => "answer",
-            Self::Run => "run",
-            Self::Admin => "admin",
-        }
-    }
-
-    /// The scope that a word stands for.
-    #[must_use]
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|scope| scope.word() == word)
-    }
-}
-
-impl fmt::Display for Scope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
-    }
-}
+pub use envoi_api::token::Scope;
 
 /// The scopes of one token.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,7 +20,7 @@ impl Scopes {
     /// As they are stored: words with a space between them. An unknown word allows nothing.
     #[must_use]
     pub fn parse(text: &str) -> Self {
-        Self::new(text.split_whitespace().filter_map(Scope::parse))
+        Self::new(text.split_whitespace().filter_map(Scope::of))
     }
 
     /// Each of them, the smallest first.
@@ -88,10 +48,10 @@ mod tests {
 
     #[test]
     fn every_token_may_read_and_only_admin_may_do_everything() {
-        for scope in Scope::ALL {
+        for scope in Scope::ALL.iter().copied() {
             let scopes = Scopes::new([scope]);
             assert_eq!(Scopes::parse(&scopes.to_string()), scopes);
-            for wanted in Scope::ALL {
+            for wanted in Scope::ALL.iter().copied() {
                 let allowed = wanted == Scope::Read || wanted == scope || scope == Scope::Admin;
                 assert_eq!(scopes.allow(&[wanted]), allowed, "{scope} for {wanted}");
             }

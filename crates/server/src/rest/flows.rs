@@ -1,38 +1,25 @@
 //! Flows that a tenant may start.
 
+use super::rows;
 use crate::{
     http::{problem::Problem, response},
     request::{ApiRequest, text},
     state::app::App,
 };
 use axum::{http::header, response::Response};
+use envoi_api::flow::{Flow, Flows};
 use envoi_contract::{code::Code, json::Value};
 use envoi_flow::Files;
 use envoi_journal::RegisteredFlow;
-use serde_json::json;
 use std::collections::BTreeMap;
 
 const YAML: &str = "application/yaml";
 const JSON: &str = "application/json";
 
-fn view(flow: &RegisteredFlow) -> serde_json::Value {
-    let files: Vec<&str> =
-        [flow.file.as_str()].into_iter().chain(flow.parts.keys().map(String::as_str)).collect();
-    json!({
-        "flow": flow.id.as_str(),
-        "digest": flow.digest.to_string(),
-        "language": flow.language,
-        "files": files,
-        "registered_at": flow.registered_at.to_string(),
-        "registered_by": flow.registered_by,
-    })
-}
-
 /// `listFlows`.
 pub(crate) fn list(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
     let flows = app.read(|reader| reader.registered_flows(&request.bearer.tenant).map_err(Problem::from))?;
-    let flows: Vec<_> = flows.iter().map(view).collect();
-    Ok(response::json(200, json!({"flows": flows}).to_string()))
+    rows::answer(200, &Flows { flows: flows.iter().map(Flow::from).collect() })
 }
 
 /// `getFlow`.
@@ -78,7 +65,7 @@ pub(crate) fn register(app: &App, request: &ApiRequest) -> Result<Response, Prob
         registered_by: request.bearer.name.clone(),
     };
     let new = app.store.register_flow(&request.bearer.tenant, &flow)?;
-    Ok(response::json(if new { 201 } else { 200 }, view(&flow).to_string()))
+    rows::answer(if new { 201 } else { 200 }, &Flow::from(&flow))
 }
 
 fn invalid(detail: String) -> Problem {

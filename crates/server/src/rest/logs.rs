@@ -1,18 +1,18 @@
 //! What attempts have written.
 
+use super::rows;
 use crate::{
     http::{
         byte_range::{self, Source},
         problem::Problem,
-        response,
     },
     request::ApiRequest,
     state::app::App,
 };
 use axum::{http::header, response::Response};
+use envoi_api::log::{Log, Logs};
 use envoi_engine::plain;
 use envoi_kernel::ids::AttemptId;
-use serde_json::json;
 use std::{
     fs::{self, Metadata},
     io,
@@ -29,7 +29,7 @@ pub(crate) fn list(app: &App, request: &ApiRequest) -> Result<Response, Problem>
     let attempts = app.read(|reader| reader.attempts_started(&run, from, limit).map_err(Problem::from))?;
     let full = u32::try_from(attempts.len()).is_ok_and(|found| found == limit);
     let next = attempts.last().filter(|_| full).map(|(seq, _)| *seq);
-    let rows: Vec<_> = attempts
+    let logs = attempts
         .into_iter()
         .map(|(seq, attempt)| {
             let folder = app.layout().attempt(&run, &attempt);
@@ -38,10 +38,10 @@ pub(crate) fn list(app: &App, request: &ApiRequest) -> Result<Response, Problem>
                 found.ok().filter(Metadata::is_file).map_or(0, |file| file.len())
             };
             let [out, err] = STREAMS.map(size);
-            json!({"attempt": attempt.to_string(), "seq": seq, "stdout_bytes": out, "stderr_bytes": err})
+            Log { attempt: attempt.to_string(), seq, stdout_bytes: out, stderr_bytes: err }
         })
         .collect();
-    Ok(response::json(200, json!({"logs": rows, "next": next}).to_string()))
+    rows::answer(200, &Logs { logs, next })
 }
 
 /// `getLog`.

@@ -1,11 +1,13 @@
 //! Metrics in the format of Prometheus. Each tenant sees its own.
 
+use super::rows;
 use crate::{
     http::{problem::Problem, response},
     request::ApiRequest,
     state::app::App,
 };
 use axum::response::Response;
+use envoi_api::problem::Health;
 use envoi_journal::ReadError;
 
 /// `getMetrics`. The names are documented in `docs/server.md`.
@@ -41,5 +43,5 @@ pub(crate) fn ready(app: &App, _: &ApiRequest) -> Result<Response, Problem> {
 
 /// `getHealth`.
 pub(crate) fn health(_: &App, _: &ApiRequest) -> Result<Response, Problem> {
-    Ok(response::json(200, serde_json::json!({"status": "ok"}).to_string()))
+    rows::answer(200, &Health { status: "ok".to_owned() })
 }

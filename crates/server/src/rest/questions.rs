@@ -6,11 +6,12 @@ use crate::{
         amount,
         submit::{caller_of_run, submit},
     },
-    http::{problem::Problem, response},
+    http::problem::Problem,
     request::{ApiRequest, text, word},
     state::{app::App, attachments},
 };
 use axum::response::Response;
+use envoi_api::question::{Question, QuestionDetail, Questions};
 use envoi_contract::{
     code::Code,
     digest::Digest,
@@ -21,14 +22,13 @@ use envoi_engine::{
     load_run,
     protocol::{AnswerRequest, Request},
 };
-use envoi_journal::{InboxPage, InboxRow, ReadError};
+use envoi_journal::{InboxPage, InboxRow, ReadError, Reader};
 use envoi_kernel::{
-    Run,
-    event::{About, Choice, InterruptRaised},
+    Event, Run,
+    event::{Choice, InterruptRaised},
     ids::InterruptId,
     input::Answer,
 };
-use serde_json::json;
 
 /// `listQuestions`.
 pub(crate) fn list(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
@@ -55,12 +55,11 @@ pub(crate) fn list(app: &App, request: &ApiRequest) -> Result<Response, Problem>
         Ok::<_, Problem>((newest, rows))
     })?;
     let full = u32::try_from(rows.len()).is_ok_and(|found| found == limit);
-    let next = rows.last().filter(|_| full).map(|row| row.interrupt.as_str());
+    let next = rows.last().filter(|_| full).map(|row| row.interrupt.clone());
     let now = app.now();
-    let rows: Vec<_> = rows.iter().map(|row| rows::question(row, now)).collect();
-    let last = newest.map_or_else(|| NOTHING_SEEN.to_owned(), |(run, seq)| format!("{run}:{seq}"));
-    let body = json!({"questions": rows, "next": next, "last_event_id": last});
-    Ok(response::json(200, body.to_string()))
+    let questions = rows.iter().map(|row| Question::of(row, now)).collect();
+    let last_event_id = newest.map_or_else(|| NOTHING_SEEN.to_owned(), |(run, seq)| format!("{run}:{seq}"));
+    rows::answer(200, &Questions { questions, next, last_event_id })
 }
 
 /// `getQuestion`.
@@ -83,29 +82,26 @@ fn question_row(app: &App, request: &ApiRequest) -> Result<InboxRow, Problem> {
 }
 
 fn shown(app: &App, interrupt: &InterruptId, request: &ApiRequest) -> Result<Response, Problem> {
-    let (row, run) = app.read(|reader| {
+    let detail = app.read(|reader| {
         let row = reader.question_of(&request.bearer.tenant, interrupt)?;
         let run = load_run(reader, &row.run)?;
-        Ok::<_, Problem>((row, run))
+        let raised = match run.interrupts().find(|raised| raised.interrupt == *interrupt) {
+            Some(raised) => Some(raised.clone()),
+            None => closed(reader, &row)?,
+        };
+        Ok::<_, Problem>(QuestionDetail::of(&row, &run, raised.as_ref(), app.now()))
     })?;
-    let mut body = rows::question(&row, app.now());
-    let raised = run.interrupts().find(|raised| raised.interrupt == *interrupt);
-    if let (Some(raised), Some(members)) = (raised, body.as_object_mut()) {
-        let choices: Vec<&str> = run.accepts(raised).into_iter().map(Choice::word).collect();
-        members.insert("choices".to_owned(), json!(choices));
-        members.insert("schema".to_owned(), schema(&run, raised).map(rows::plain).into());
-        members.insert("evidence".to_owned(), rows::plain(&raised.evidence));
-        members.insert("subject".to_owned(), raised.subject.map(|digest| digest.to_string()).into());
-        let votes: Vec<&str> = run.votes(interrupt).map(|vote| vote.by.actor.as_str()).collect();
-        members.insert("approved_by".to_owned(), json!(votes));
-    }
-    Ok(response::json(200, body.to_string()))
+    rows::answer(200, &detail)
 }
 
-/// The form that a question wants filled in.
-fn schema<'r>(run: &'r Run, raised: &InterruptRaised) -> Option<&'r Value> {
-    let asks = run.step(&raised.visit).and_then(|step| step.asks());
-    asks.filter(|_| raised.about == About::Ask).and_then(|plan| plan.schema.as_ref())
+/// The event that raised a question that is closed: the run itself remembers open ones only.
+fn closed(reader: &Reader, row: &InboxRow) -> Result<Option<InterruptRaised>, ReadError> {
+    let mut found = None;
+    reader.each_event(&row.run, |_, record| match record.map(|record| record.event) {
+        Ok(Event::InterruptRaised(raised)) if raised.interrupt == row.interrupt => found = Some(*raised),
+        _ => {}
+    })?;
+    Ok(found)
 }
 
 /// `answerQuestion`.

@@ -2,13 +2,10 @@
 //!
 //! With the events, a client has all that it needs to rebuild a run as the server has it.
 
-use super::artifacts;
-use crate::{
-    http::{problem::Problem, response},
-    request::ApiRequest,
-    state::app::App,
-};
+use super::{artifacts, rows};
+use crate::{http::problem::Problem, request::ApiRequest, state::app::App};
 use axum::response::Response;
+use envoi_api::flow::PinnedFlow;
 use envoi_contract::digest::Digest;
 use envoi_journal::Reader;
 use envoi_kernel::{
@@ -16,7 +13,6 @@ use envoi_kernel::{
     event::Blob,
     ids::{RunId, Seq},
 };
-use serde_json::json;
 
 /// Events that are looked at at a time.
 const PAGE: u32 = 200;
@@ -25,14 +21,7 @@ const PAGE: u32 = 200;
 pub(crate) fn flow(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
     let run = request.run(app)?;
     let pinned = app.read(|reader| reader.load(&run).map_err(Problem::from))?.pinned;
-    let body = json!({
-        "digest": pinned.digest.to_string(),
-        "language": pinned.language,
-        "name": pinned.name,
-        "text": pinned.text,
-        "parts": pinned.parts,
-    });
-    Ok(response::json(200, body.to_string()))
+    rows::answer(200, &PinnedFlow::from(pinned))
 }
 
 /// `getRunContent`. The content was compared with its digest before.

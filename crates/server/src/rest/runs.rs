@@ -9,11 +9,14 @@ use crate::{
         submit::{caller_of_run, caller_or_default, submit},
     },
     http::{problem::Problem, response},
-    operation::STATUSES,
     request::{ApiRequest, text, word},
     state::app::App,
 };
 use axum::{http::StatusCode, response::Response};
+use envoi_api::{
+    handoff::{HandoffRow, Handoffs},
+    run::{Run, RunStatus, Runs},
+};
 use envoi_contract::code::Code;
 use envoi_engine::{
     load_run, look_at,
@@ -25,7 +28,6 @@ use envoi_kernel::{
     event::Choice,
     ids::{AttemptId, RunId, StepId, VisitId},
 };
-use serde_json::json;
 
 /// A page of events with so many bytes is full, however few events it has.
 const PAGE_BYTES: usize = 1024 * 1024;
@@ -33,11 +35,9 @@ const PAGE_BYTES: usize = 1024 * 1024;
 /// `listRuns`.
 pub(crate) fn list(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
     let status = request.query("status");
-    if let Some(unknown) = status.filter(|status| !STATUSES.contains(status)) {
-        return Err(Problem::bad_request(format!(
-            "`{unknown}` is no status; expected {}",
-            STATUSES.join(", ")
-        )));
+    if let Some(unknown) = status.filter(|status| RunStatus::of(status).is_none()) {
+        let expected = RunStatus::ALL.iter().map(|status| status.word()).collect::<Vec<_>>().join(", ");
+        return Err(Problem::bad_request(format!("`{unknown}` is no status; expected {expected}")));
     }
     let bad_cursor = || Problem::bad_request("`cursor` is not the `next` of a page");
     let before = request.query("cursor").map(RunId::new).transpose().map_err(|_| bad_cursor())?;
@@ -58,9 +58,8 @@ pub(crate) fn list(app: &App, request: &ApiRequest) -> Result<Response, Problem>
         Ok::<_, Problem>(rows)
     })?;
     let full = u32::try_from(rows.len()).is_ok_and(|found| found == limit);
-    let next = rows.last().filter(|_| full).map(|row| row.run.as_str());
-    let runs: Vec<_> = rows.iter().map(rows::run).collect();
-    Ok(response::json(200, json!({"runs": runs, "next": next}).to_string()))
+    let next = rows.last().filter(|_| full).map(|row| row.run.clone());
+    rows::answer(200, &Runs { runs: rows.iter().map(Run::from).collect(), next })
 }
 
 /// `getRun`.
@@ -71,7 +70,7 @@ pub(crate) fn get(app: &App, request: &ApiRequest) -> Result<Response, Problem> 
 
 pub(crate) fn shown(app: &App, status: u16, run: &RunId) -> Result<Response, Problem> {
     let row = app.read(|reader| run_row(app.layout(), reader, run).map_err(Problem::from))?;
-    Ok(response::json(status, rows::run(&row).to_string()))
+    rows::answer(status, &Run::from(&row))
 }
 
 /// `getEnvelope`.
@@ -115,8 +114,7 @@ fn event_page(app: &App, request: &ApiRequest, filter: EventFilter) -> Result<Re
 pub(crate) fn handoffs(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
     let run = request.run(app)?;
     let rows = app.read(|reader| reader.handoffs(&run).map_err(Problem::from))?;
-    let rows: Vec<_> = rows.iter().map(rows::handoff).collect();
-    Ok(response::json(200, json!({"handoffs": rows}).to_string()))
+    rows::answer(200, &Handoffs { handoffs: rows.iter().map(HandoffRow::from).collect() })
 }
 
 /// `getHandoff`.

@@ -8,11 +8,12 @@ use crate::{
         start::{new_run, of_flow},
         submit::{caller_of_run, submit},
     },
-    http::{problem::Problem, response},
+    http::problem::Problem,
     request::{ApiRequest, text, word},
     state::app::App,
 };
 use axum::response::Response;
+use envoi_api::run::{Forked, Run};
 use envoi_contract::{
     code::Code,
     digest::Digest,
@@ -24,7 +25,6 @@ use envoi_kernel::{
     ids::{RunId, StepId},
     requester::Requester,
 };
-use serde_json::json;
 
 /// Members of the body of `startRun`.
 const START_MEMBERS: [&str; 8] =
@@ -71,11 +71,7 @@ pub(crate) fn fork(app: &App, request: &ApiRequest) -> Result<Response, Problem>
     })?;
     let row =
         app.read(|reader| envoi_engine::run_row(app.layout(), reader, begun.run()).map_err(Problem::from))?;
-    let mut body = rows::run(&row);
-    if let Some(members) = body.as_object_mut() {
-        members.insert("notes".to_owned(), json!(begun.notes()));
-    }
-    Ok(response::json(begun.status(), body.to_string()))
+    rows::answer(begun.status(), &Forked { run: Run::from(&row), notes: begun.notes().to_vec() })
 }
 
 /// The result of a request to start a run.

@@ -105,7 +105,10 @@ fn unreadable(run: &RunId, error: &ReadError, json: bool) -> String {
 
 fn aside_line(run: &RunId, aside: Option<&Aside>, json: bool) -> String {
     match aside {
-        _ if json => format!("{}\n", json!({"run": run.as_str(), "set_aside": aside.map(super::aside_json)})),
+        _ if json => format!(
+            "{}\n",
+            json!({"run": run.as_str(), "set_aside": aside.map(envoi_api::run::SetAside::from)})
+        ),
         Some(Aside { code, reason, .. }) => {
             format!("{run} set aside: {code}: {reason}; {} resume {run} tries again\n", invocation::envoi())
         }

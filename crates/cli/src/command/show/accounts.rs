@@ -4,8 +4,8 @@ use crate::{
     process::{output, terminal},
     text::words::seconds,
 };
+use envoi_api::run::{Amounts, Limits};
 use envoi_kernel::{Run, ledger::Ledger};
-use serde_json::{Value, json};
 
 /// A counter of the ledger, as people know it.
 struct Counter {
@@ -158,33 +158,31 @@ pub(super) fn fitted(rows: &[Vec<String>], columns: Option<usize>) -> String {
     rows.iter().map(row).collect()
 }
 
-/// `used`, `reserved`, `limits`, `raised` and `by_step`, by the keys of `limits`.
-pub(super) fn as_json(run: &Run) -> Vec<(&'static str, Value)> {
+/// The bounds of a run, for programs.
+pub(super) fn bounds_of(run: &Run) -> Limits {
     let limits = run.limits();
-    let by_step = run.ledger_by_step().iter().map(|(step, used)| (step.clone(), ledger(used)));
-    vec![
-        ("used", ledger(run.ledger())),
-        ("own_used", ledger(&run.own_share().used)),
-        ("reserved", ledger(&run.reserved())),
-        (
-            "limits",
-            json!({
-                "agent_hops": limits.agent_hops, "iterations": limits.iterations,
-                "rounds": run.max_rounds(), "llm_calls": limits.llm_calls,
-                "cost_usd": limits.cost.map(|cost| cost.to_string()), "wall_time_ms": limits.wall_time_ms,
-            }),
-        ),
-        ("raised", ledger(run.raised())),
-        ("by_step", Value::Object(by_step.collect())),
-    ]
+    Limits {
+        agent_hops: limits.agent_hops,
+        iterations: limits.iterations,
+        rounds: run.max_rounds(),
+        llm_calls: limits.llm_calls,
+        cost_usd: limits.cost.map(|cost| cost.to_string()),
+        wall_time_ms: limits.wall_time_ms,
+    }
 }
 
-fn ledger(used: &Ledger) -> Value {
-    json!({
-        "agent_hops": used.agent_hops, "iterations": used.iterations, "rounds": used.rounds, "llm_calls": used.llm_calls,
-        "tokens_in": used.tokens_in, "tokens_out": used.tokens_out,
-        "cost_usd": used.cost.to_string(), "wall_time_ms": used.wall_time_ms,
-    })
+/// What was used, for programs.
+pub(super) fn amounts(used: &Ledger) -> Amounts {
+    Amounts {
+        agent_hops: used.agent_hops,
+        iterations: used.iterations,
+        rounds: used.rounds,
+        llm_calls: used.llm_calls,
+        tokens_in: used.tokens_in,
+        tokens_out: used.tokens_out,
+        cost_usd: used.cost.to_string(),
+        wall_time_ms: used.wall_time_ms,
+    }
 }
 
 #[cfg(test)]

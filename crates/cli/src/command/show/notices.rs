@@ -1,7 +1,8 @@
 //! The notices of a run that are not delivered.
 
+use envoi_api::run::Notice;
 use envoi_journal::DeliveryRow;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// The deliveries that have not come through, as a person needs them.
 pub(super) fn lines(rows: &[DeliveryRow]) -> Vec<String> {
@@ -28,15 +29,17 @@ fn tries(count: u32) -> String {
     if count == 1 { "1 try".to_owned() } else { format!("{count} tries") }
 }
 
-pub(super) fn as_json(rows: &[DeliveryRow]) -> Vec<Value> {
+/// The same deliveries, for programs.
+pub(super) fn rows(rows: &[DeliveryRow]) -> Vec<Notice> {
     let open = rows.iter().filter(|row| row.delivered_at.is_none());
-    open.map(|row| {
-        json!({
-            "id": row.delivery.id, "kind": row.delivery.kind.word(), "target": target(row), "tries": row.tries,
-            "next_try_at": row.is_open().then(|| row.next_try_at.to_string()),
-            "gave_up_at": row.gave_up_at.map(|at| at.to_string()),
-            "last_error": row.last_error,
-        })
+    open.map(|row| Notice {
+        notice: row.delivery.id.to_string(),
+        kind: row.delivery.kind.word().to_owned(),
+        target: target(row),
+        tries: row.tries,
+        next_try_at: row.is_open().then(|| row.next_try_at.into()),
+        gave_up_at: row.gave_up_at.map(Into::into),
+        last_error: row.last_error.clone(),
     })
     .collect()
 }

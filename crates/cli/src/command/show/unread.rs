@@ -1,6 +1,6 @@
 //! A run that cannot be loaded: what is known of it all the same, which events are damaged, which can be read, and what to do.
 
-use super::{super::runs, status_lines};
+use super::status_lines;
 use crate::{
     process::{
         failure::{Failure, MACHINE},
@@ -8,9 +8,9 @@ use crate::{
     },
     text::diff,
 };
+use envoi_api::run::{DamagedEvent, Unloadable, UnloadableRun};
 use envoi_journal::{Examination, ReadError, Reader, RunRow, examine_events};
 use envoi_kernel::{Record, ids::Seq};
-use serde_json::json;
 use std::collections::VecDeque;
 
 /// Events before the damage that are listed; `--events` prints all.
@@ -20,12 +20,12 @@ const LISTED: usize = 10;
 const NAMED: usize = 10;
 
 /// Shows it, as words or as JSON. `reason`: why it cannot be loaded.
-pub(super) fn shown(reader: &Reader, row: &RunRow, reason: &str, json: bool) -> Result<String, Failure> {
+pub(super) fn show(reader: &Reader, row: &RunRow, reason: &str, json: bool) -> Result<(), Failure> {
     let found = examine_events(reader, &row.run).map_err(Failure::store)?;
     let first = first_damaged(&found);
     let (before, readable) = readable(reader, row, first, &found).map_err(Failure::store)?;
     if json {
-        return Ok(as_json(row, reason, &found, readable));
+        return output::row(&row_of(row, reason, &found, readable));
     }
     let RunRow { run, flow, workspace, actor, tenant, .. } = row;
     let mut text = format!("run        {run}\nflow       {flow}\n");
@@ -47,7 +47,7 @@ pub(super) fn shown(reader: &Reader, row: &RunRow, reason: &str, json: bool) -> 
         );
     }
     text.push_str(&format!("\n{}\n", what_to_do(row, &found)));
-    Ok(diff::lines(&text))
+    output::data(&diff::lines(&text))
 }
 
 /// A run that is known to be set aside is shown as that; a run whose damage was unknown until now is an error too.
@@ -140,18 +140,17 @@ fn what_to_do(row: &RunRow, found: &Examination) -> String {
     )
 }
 
-fn as_json(row: &RunRow, reason: &str, found: &Examination, readable: u64) -> String {
-    let mut value = runs::as_json(row);
-    if let Some(members) = value.as_object_mut() {
-        let damaged: Vec<_> =
-            found.unreadable.iter().map(|(seq, why)| json!({"seq": seq, "reason": why})).collect();
-        members.insert(
-            "unloadable".to_owned(),
-            json!({
-                "reason": reason, "events": found.events, "readable": readable, "missing": found.gaps,
-                "damaged": damaged, "has_no_entry": found.has_no_entry,
-            }),
-        );
+fn row_of(row: &RunRow, reason: &str, found: &Examination, readable: u64) -> UnloadableRun {
+    let damaged = found.unreadable.iter().map(|(seq, why)| DamagedEvent { seq: *seq, reason: why.clone() });
+    UnloadableRun {
+        run: row.into(),
+        unloadable: Unloadable {
+            reason: reason.to_owned(),
+            events: found.events,
+            readable,
+            missing: found.gaps.clone(),
+            damaged: damaged.collect(),
+            has_no_entry: found.has_no_entry,
+        },
     }
-    format!("{value}\n")
 }

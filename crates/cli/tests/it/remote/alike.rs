@@ -49,7 +49,7 @@ fn a_command_that_shows_something_prints_what_it_prints_where_the_store_is() {
     stage.expect(1, &["run", "bad.yaml"]);
     let waits = stage.expect(3, &["run", "rich.yaml"]);
     let run = waits.out.split(' ').next().unwrap().to_owned();
-    let question = text(&stage.json(&["--json", "inbox"])[0]["interrupt"]);
+    let question = text(&stage.json(&["--json", "inbox"])[0]["question"]);
     compare(&stage, &afar, &run, &question);
     stage.expect(0, &["approve", "--field", "channel=mail"]);
     compare(&stage, &afar, &run, &question);
@@ -121,7 +121,7 @@ fn twice(flow: &str, arguments: &[&str]) -> [(Option<i32>, String, String); 2] {
             Some(row) => {
                 let run = text(&row["run"]);
                 let asked = stage.json(&["--json", "inbox", &run, "--all"]);
-                (run, asked[0]["interrupt"].as_str().unwrap_or("no question").to_owned())
+                (run, asked[0]["question"].as_str().unwrap_or("no question").to_owned())
             }
             None => ("no run".to_owned(), "no question".to_owned()),
         };

@@ -85,7 +85,7 @@ fn the_inbox_is_followed_across_a_restart_each_question_once_as_it_is_asked_and_
     let mut following = afar.start(&["--json", "inbox", "-f"]);
     let state = |line: &str| {
         let line: Value = serde_json::from_str(line).unwrap();
-        (line["interrupt"].as_str().unwrap().to_owned(), line["state"].as_str().unwrap().to_owned())
+        (line["question"].as_str().unwrap().to_owned(), line["state"].as_str().unwrap().to_owned())
     };
     let (question, open) = state(&following.line());
     assert_eq!(open, "open");

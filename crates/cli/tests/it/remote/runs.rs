@@ -21,7 +21,7 @@ steps:
     let stage = Stage::with_flow(flow);
     let (served, afar) = served(&stage);
     let done = afar.expect(3, &["run", "flow.yaml"]);
-    let question = text(&stage.json(&["--json", "inbox"])[0]["interrupt"]);
+    let question = text(&stage.json(&["--json", "inbox"])[0]["question"]);
     assert!(
         done.err.contains(&format!("answer: envoi approve {question}; envoi deny {question}")),
         "{done:?}"
@@ -65,7 +65,7 @@ fn an_answer_counts_for_what_was_seen_only() {
     let refused = afar.expect(6, &["approve"]);
     assert!(refused.err.contains("SUBJECT_CHANGED"), "{refused:?}");
     assert_eq!(stage.lines("did.txt"), ["draft"]);
-    let question = text(&stage.json(&["--json", "inbox"])[0]["interrupt"]);
+    let question = text(&stage.json(&["--json", "inbox"])[0]["question"]);
     let shown = afar.expect(0, &["show", &question]);
     assert!(shown.out.contains("+other words"), "{shown:?}");
     afar.expect(0, &["approve"]);

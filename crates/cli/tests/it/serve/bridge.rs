@@ -719,7 +719,7 @@ fn a_server_that_is_told_to_stop_ends_at_once_and_breaks_its_calls_off() {
     assert_eq!(lab.gone(), 1);
     // By this engine, or by the next one.
     let _after = Served::start(&stage);
-    let question = text(&stage.json(&["--json", "inbox"])[0]["interrupt"]);
+    let question = text(&stage.json(&["--json", "inbox"])[0]["question"]);
     let reply = stage.envoi(&["approve", &question]);
     assert_eq!(reply.code, Some(0), "{reply:?}");
     let ended = stage.events(&run).into_iter().find(|event| event["type"] == "model_call_ended").unwrap();

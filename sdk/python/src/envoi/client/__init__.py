@@ -14,7 +14,7 @@ Each method is one operation of `spec/openapi.json`, named for it, and returns t
 from .client import Client
 from .content import File
 from .errors import ApiError, DigestMismatch, Unreachable
-from .shapes import Event, Flow, Forked, HandoffRow, Health, Log, PinnedFlow, Question, Run, Token
+from .shapes import Event, Flow, Forked, HandoffRow, Health, Log, PinnedFlow, Question, QuestionDetail, Run, Token
 from .questions import QuestionEvent, QuestionList
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "Log",
     "PinnedFlow",
     "Question",
+    "QuestionDetail",
     "QuestionEvent",
     "QuestionList",
     "Run",

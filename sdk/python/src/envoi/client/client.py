@@ -19,7 +19,7 @@ from .caller import Caller
 from .content import Bytes, Content, File, files_of
 from .errors import DigestMismatch
 from .questions import QuestionEvent, QuestionList
-from .shapes import Event, Flow, Forked, HandoffRow, Health, Log, PinnedFlow, Question, Questions, Run, Token
+from .shapes import Event, Flow, Forked, HandoffRow, Health, Log, PinnedFlow, QuestionDetail, Questions, Run, Token
 from .stream import Follower
 from .wire import Reply, Request, Server, path_of
 
@@ -255,9 +255,9 @@ class Client:
 
         return QuestionList(page)
 
-    def get_question(self, question: str) -> Question:
+    def get_question(self, question: str) -> QuestionDetail:
         """All that one needs to answer."""
-        return cast(Question, self._get("questions", question).object())
+        return cast(QuestionDetail, self._get("questions", question).object())
 
     def answer_question(
         self,
@@ -273,7 +273,7 @@ class Client:
         user_envelope: bool = False,
         resume: bool = True,
         idempotency_key: Optional[str] = None,
-    ) -> Question:
+    ) -> QuestionDetail:
         """Answers a question, once, however often the request is repeated.
 
         `files` (bytes, paths, open binary files, `File`) are brought first; together with `attachments`, which are there
@@ -296,7 +296,7 @@ class Client:
             "user_envelope": user_envelope or None,
             "resume": None if resume else False,
         }
-        return cast(Question, self._post(body, idempotency_key, "questions", question, "answer"))
+        return cast(QuestionDetail, self._post(body, idempotency_key, "questions", question, "answer"))
 
     def follow_questions(self, after: Optional[str] = None, *, patience: float = 300.0) -> Iterator[QuestionEvent]:
         """What happens to questions, from now on or after the event with this id; ends only with an exception.

@@ -1,0 +1,167 @@
+//! Questions to people: at a glance, in pages, and with all that one needs to answer.
+
+use crate::{
+    Time,
+    scalar::{maybe_digest, words},
+};
+use envoi_contract::digest::Digest;
+use envoi_kernel::{
+    event::About,
+    ids::{InterruptId, RunId, StepId},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+words! {
+    /// What has become of a question.
+    QuestionState {
+        /// It waits for a person.
+        Open = "open",
+        /// Its time is over, and an engine has yet to close it.
+        Lapsed = "lapsed",
+        /// A person decided.
+        Answered = "answered",
+        /// It was not answered in time.
+        Expired = "expired",
+        /// What it was about has changed, and another question has replaced it.
+        Changed = "changed",
+        /// The run was cancelled meanwhile.
+        Cancelled = "cancelled",
+    }
+}
+
+/// A question at a glance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Question {
+    /// Its id.
+    #[schemars(with = "String")]
+    pub question: InterruptId,
+    /// The run that asks.
+    #[schemars(with = "String")]
+    pub run: RunId,
+    /// Why the run asks: `ask`, `agent`, `review`, `blocked`, `exhausted`, `stuck`, `limit` or `in_doubt`.
+    #[schemars(with = "String")]
+    pub about: About,
+    /// The kind of question, as a word of contract 3.
+    pub kind: String,
+    /// The step that is concerned.
+    #[schemars(with = "String")]
+    pub step: StepId,
+    /// The inner flows and the item in which its visit stands; empty at the top.
+    pub scope: String,
+    /// Which visit of the step, from 1.
+    pub visit: u32,
+    /// The question.
+    pub text: String,
+    /// When it was raised.
+    pub raised_at: Time,
+    /// When it lapses; null: never.
+    pub expires_at: Option<Time>,
+    /// What has become of it.
+    pub state: QuestionState,
+    /// When it was closed; null while it is open.
+    pub closed_at: Option<Time>,
+    /// The choice that closed it; null if there was none.
+    pub answer: Option<String>,
+    /// Who made it.
+    pub answered_by: Option<String>,
+}
+
+/// A page of questions, oldest first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Questions {
+    /// The questions.
+    pub questions: Vec<Question>,
+    /// The `cursor` of the next page; null on the last.
+    #[schemars(with = "Option<String>")]
+    pub next: Option<InterruptId>,
+    /// A stream from here on misses nothing that is not in the list.
+    pub last_event_id: String,
+}
+
+/// A question with all that one needs to answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct QuestionDetail {
+    /// The question at a glance.
+    #[serde(flatten)]
+    pub row: Question,
+    /// The choices that it takes, the most usual first; empty if it is closed.
+    pub choices: Vec<String>,
+    /// The form that it wants as `data`; null if it wants none.
+    pub schema: Value,
+    /// What one needs to know to answer.
+    pub evidence: Value,
+    /// The digest of what is shown; send it back as `seen`.
+    #[schemars(schema_with = "maybe_digest")]
+    pub subject: Option<Digest>,
+    /// Approvals so far, where several people have to approve.
+    pub votes: Vec<Vote>,
+}
+
+/// The approval of one of several people.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Vote {
+    /// Who.
+    pub by: String,
+    /// The way it came in, such as `cli` or `rest`.
+    pub channel: String,
+    /// In words.
+    pub text: String,
+}
+
+/// A question as `envoi show QUESTION` shows it: also what each choice leads to, what the run has changed, and the answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ShownQuestion {
+    /// What REST shows too.
+    #[serde(flatten)]
+    pub detail: QuestionDetail,
+    /// What each choice leads to; null if the question is closed.
+    pub leads: Option<Vec<Lead>>,
+    /// Files that the run had changed when it asked.
+    pub files: Vec<ChangedFile>,
+    /// The answer; null if there is none.
+    pub given: Option<Given>,
+}
+
+/// What a choice leads to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Lead {
+    /// The choice.
+    pub choice: String,
+    /// What it leads to, in words.
+    pub leads_to: String,
+}
+
+/// A file that a run has changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ChangedFile {
+    /// Its path in the workspace.
+    pub path: String,
+    /// Whether the run made it.
+    pub created: bool,
+    /// The digest of its content before the run; null if there was none, or if that is not known.
+    pub before: Option<String>,
+    /// The digest of its content when the question was raised; null if it was deleted.
+    pub after: Option<String>,
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Given {
+    /// When.
+    pub at: Time,
+    /// The choice.
+    pub choice: String,
+    /// Who.
+    pub by: String,
+    /// The way it came in, such as `cli` or `rest`.
+    pub channel: String,
+    /// In words.
+    pub text: String,
+    /// The form that was filled in.
+    pub data: Value,
+    /// References to its files (contract 5).
+    pub attachments: Vec<Value>,
+}

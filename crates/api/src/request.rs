@@ -1,0 +1,281 @@
+//! Bodies of requests. The server reads them with the strict reader of the contracts, which keeps numbers as they were
+//! sent; these types say which members there are.
+
+use crate::scalar::{digest, object, step, words};
+use envoi_contract::digest::Digest;
+use envoi_kernel::ids::StepId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+words! {
+    /// How a run uses its workspace.
+    WorkspaceUse {
+        /// No other run works there meanwhile.
+        Alone = "alone",
+        /// Other runs may work there meanwhile.
+        Shared = "shared",
+        /// It works in a copy.
+        Copy = "copy",
+    }
+}
+
+words! {
+    /// A decision on what a run waits for.
+    ResumeChoice {
+        /// A new attempt.
+        Rerun = "rerun",
+        /// The visit has failed.
+        Fail = "fail",
+        /// Go on.
+        Proceed = "proceed",
+        /// Another round of the loop.
+        Again = "again",
+        /// The run fails.
+        Stop = "stop",
+    }
+}
+
+words! {
+    /// An answer to a question.
+    Choice {
+        /// Yes.
+        Approve = "approve",
+        /// No.
+        Deny = "deny",
+        /// Words, or a form that is filled in.
+        Respond = "respond",
+        /// Go on.
+        Proceed = "proceed",
+        /// Another round of the loop.
+        Again = "again",
+        /// The run fails.
+        Stop = "stop",
+        /// A new attempt.
+        Rerun = "rerun",
+        /// The visit has failed.
+        Fail = "fail",
+        /// A higher bound.
+        Raise = "raise",
+    }
+}
+
+words! {
+    /// How content came to be (contract 5).
+    OriginKind {
+        /// A person brought it.
+        Upload = "upload",
+        /// It came with a mail.
+        EmailAttachment = "email_attachment",
+        /// An agent made it.
+        AgentGenerated = "agent_generated",
+        /// It lies elsewhere.
+        ExternalLink = "external_link",
+        /// It is made when it is asked for.
+        LiveGenerator = "live_generator",
+    }
+}
+
+/// The body of `startRun`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{
+    "flow": "publish", "inputs": {}, "workspace": "shared", "user_id": "ada", "metadata": {"team": "press"},
+}]))]
+pub struct Start {
+    /// The digest of a registered flow, or its id for the newest.
+    pub flow: String,
+    /// By the names that the flow declares.
+    #[serde(default)]
+    #[schemars(schema_with = "object")]
+    pub inputs: Map<String, Value>,
+    /// How the run uses its workspace; alone by default.
+    #[schemars(with = "WorkspaceUse", default)]
+    pub workspace: Option<WorkspaceUse>,
+    /// Steps whose questions are approved as they are put.
+    #[serde(default)]
+    #[schemars(with = "Vec<Step>")]
+    pub yes_to: Vec<StepId>,
+    /// The user on whose behalf the run is started; the name of the token by default.
+    #[schemars(length(min = 1, max = 256))]
+    pub user_id: Option<String>,
+    /// The conversation that the run belongs to; the run's id by default.
+    #[schemars(length(min = 1, max = 256))]
+    pub session_id: Option<String>,
+    /// Stands in the run's envelope; at most 64 KiB, and no name that Envoi writes there itself (`run_id`, `flow`, …).
+    #[serde(default)]
+    #[schemars(schema_with = "object")]
+    pub metadata: Map<String, Value>,
+    /// The request as it came to the caller; the inputs as JSON by default.
+    #[schemars(length(max = 1_048_576))]
+    pub raw_input: Option<String>,
+}
+
+/// The schema of the id of a step.
+struct Step;
+
+impl JsonSchema for Step {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Step".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        step(generator)
+    }
+}
+
+/// The body of `resumeRun`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{"why": "the network is back"}]))]
+pub struct Resume {
+    /// A decision on what the run waits for; without one, a run that failed is reopened.
+    #[schemars(with = "ResumeChoice", default)]
+    pub choice: Option<ResumeChoice>,
+    /// Why, for the journal.
+    pub why: Option<String>,
+}
+
+/// The body of `raiseRun`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{"more": {"agent_hops": 2}, "why": "it is worth it"}]))]
+pub struct Raise {
+    /// By how much each bound is raised.
+    pub more: More,
+    /// Why, for the journal.
+    pub why: Option<String>,
+}
+
+/// By how much bounds are raised, by the keys of `limits`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct More {
+    /// Attempts.
+    #[serde(default)]
+    pub agent_hops: u64,
+    /// Times that loops go back.
+    #[serde(default)]
+    pub iterations: u64,
+    /// Calls of models.
+    #[serde(default)]
+    pub llm_calls: u64,
+    /// Rounds.
+    #[serde(default)]
+    pub rounds: u64,
+    /// Time of work.
+    #[serde(default)]
+    pub wall_time_ms: u64,
+    /// Dollars as a decimal, such as `2.50`.
+    #[serde(default)]
+    #[schemars(regex(pattern = r"^[0-9]{1,9}(\.[0-9]{1,30})?$"))]
+    pub cost_usd: String,
+}
+
+/// The body of `forkRun`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{"why": "the script is mended"}]))]
+pub struct Fork {
+    /// A step of the run's own flow, as it was entered last; the one that stopped it by default.
+    #[schemars(with = "Option<Step>")]
+    pub from: Option<StepId>,
+    /// How the run uses its workspace; alone by default.
+    #[schemars(with = "WorkspaceUse", default)]
+    pub workspace: Option<WorkspaceUse>,
+    /// Steps whose questions are approved as they are put.
+    #[serde(default)]
+    #[schemars(with = "Vec<Step>")]
+    pub yes_to: Vec<StepId>,
+    /// Why, for the journal.
+    pub why: Option<String>,
+}
+
+/// The body of `answerQuestion`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{"choice": "approve", "text": "fine"}]))]
+pub struct Answer {
+    /// The decision; where the question takes words, they are the answer without one.
+    #[schemars(with = "Choice", default)]
+    pub choice: Option<Choice>,
+    /// The answer in words.
+    pub text: Option<String>,
+    /// The form, filled in.
+    #[serde(default)]
+    pub data: Value,
+    /// The `subject` of the question as it was shown; if it is another by now, the answer is refused.
+    #[serde(default)]
+    #[schemars(schema_with = "digest", default)]
+    pub seen: Option<Digest>,
+    /// Whether the run goes on, as it does by default; else the answer is only recorded.
+    #[schemars(with = "bool", default)]
+    pub resume: Option<bool>,
+    /// Whether `text` is contract 5's envelope; its attachments come before those beside it, and there are at most 20 of
+    /// both; false by default.
+    #[schemars(with = "bool", default)]
+    pub user_envelope: Option<bool>,
+    /// Files that come with it.
+    #[serde(default)]
+    #[schemars(length(max = 20))]
+    pub attachments: Vec<Attachment>,
+    /// With the choice `raise`: by how much.
+    #[schemars(with = "More", default)]
+    pub raise: Option<More>,
+}
+
+/// The body of `registerFlow`, where the flow names others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = flow_files_examples()))]
+pub struct FlowFiles {
+    /// Which of the files the flow is.
+    pub flow: String,
+    /// The texts of all flows that belong to it, by their paths.
+    pub files: BTreeMap<String, String>,
+}
+
+fn flow_files_examples() -> Value {
+    json!([{"flow": "main.yaml", "files": {
+        "main.yaml": "flow: outer\nsteps:\n  - id: build\n    flow: ./inner.yaml\n",
+        "inner.yaml": "flow: inner\nsteps:\n  - id: say\n    run: echo words\n",
+    }}])
+}
+
+/// Contract 5: a reference to a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Attachment {
+    /// The artifact.
+    #[schemars(length(min = 1))]
+    pub artifact_id: String,
+    /// Its revision.
+    #[schemars(length(min = 1))]
+    pub representation_revision_id: String,
+    /// The digest of its content.
+    #[schemars(schema_with = "digest")]
+    pub digest: Digest,
+    /// Its media type.
+    #[schemars(length(min = 1))]
+    pub mime: String,
+    /// How it came to be.
+    pub origin_kind: OriginKind,
+    /// What people call it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", default)]
+    pub title: Option<String>,
+    /// Its name as a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", default)]
+    pub filename: Option<String>,
+    /// Bytes of its content.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u64", default)]
+    pub size: Option<u64>,
+}

@@ -1,0 +1,307 @@
+//! Runs: a run at a glance, a page of them, one with all that is known of it, and how a command left it.
+
+use crate::{
+    Time,
+    handoff::HandoffRow,
+    question::Question,
+    scalar::{digest, dollars, maybe_dollars, words},
+};
+use envoi_contract::digest::Digest;
+use envoi_kernel::ids::{FlowId, RunId, StepId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+words! {
+    /// Where a run stands, by its steps.
+    RunStatus {
+        /// Something is under way, or due, or will be as soon as there is an engine.
+        Running = "running",
+        /// Only a person can move it.
+        Waiting = "waiting",
+        /// Every step that had to be done is done.
+        Succeeded = "succeeded",
+        /// A step, a person or a signal stopped it.
+        Failed = "failed",
+        /// A bound was reached.
+        Exhausted = "exhausted",
+        /// A person cancelled it.
+        Cancelled = "cancelled",
+    }
+}
+
+words! {
+    /// Whether anything works on a run.
+    Activity {
+        /// An engine goes on with it, or the supervisor of one of its attempts lives.
+        Working = "working",
+        /// Nothing works on it.
+        Stopped = "stopped",
+        /// Something is wrong with it.
+        SetAside = "set_aside",
+    }
+}
+
+/// A run at a glance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    /// Its id.
+    #[schemars(with = "String")]
+    pub run: RunId,
+    /// The id of its flow.
+    #[schemars(with = "String")]
+    pub flow: FlowId,
+    /// The digest of the flow that it is pinned to.
+    #[schemars(schema_with = "digest")]
+    pub flow_digest: Digest,
+    /// Where it stands.
+    pub status: RunStatus,
+    /// Whether an attempt is in doubt, so that a person has to decide.
+    pub in_doubt: bool,
+    /// The step it is in, or was in when it ended.
+    #[schemars(with = "Option<String>")]
+    pub step: Option<StepId>,
+    /// The folder in which its commands run.
+    pub workspace: String,
+    /// Whose run it is.
+    pub tenant: String,
+    /// Who started it.
+    pub actor: String,
+    /// When its first event was decided.
+    pub started_at: Time,
+    /// When its newest event was decided.
+    pub updated_at: Time,
+    /// How many events it has.
+    pub events: u64,
+    /// Attempts that were started and have not ended.
+    pub live_attempts: u32,
+    /// Questions that wait for a person.
+    pub open_questions: u32,
+    /// Why it ended, as a word of contract 3; null while it goes on.
+    pub terminal_reason: Option<String>,
+    /// Why it ended, in a sentence; null while it goes on.
+    pub reason: Option<String>,
+    /// The run that it was forked from; null if it is no fork.
+    #[schemars(with = "Option<String>")]
+    pub forked_from: Option<RunId>,
+    /// The first run of its family; null if it is no fork.
+    #[schemars(with = "Option<String>")]
+    pub root: Option<RunId>,
+    /// Whether anything works on the run now; null if it has ended.
+    pub activity: Option<Activity>,
+    /// Since when.
+    pub activity_since: Option<Time>,
+    /// Why it is set aside; null if it is not.
+    pub set_aside: Option<SetAside>,
+}
+
+/// Why a run is set aside.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct SetAside {
+    /// Since when.
+    pub since: Time,
+    /// The error code; `envoi explain CODE` says more.
+    pub code: String,
+    /// Why, in a sentence.
+    pub reason: String,
+    /// What was found.
+    pub evidence: String,
+}
+
+/// A page of runs, newest first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Runs {
+    /// The runs.
+    pub runs: Vec<Run>,
+    /// The `cursor` of the next page; null on the last.
+    #[schemars(with = "Option<String>")]
+    pub next: Option<RunId>,
+}
+
+/// A run that was forked from another one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Forked {
+    /// The new run.
+    #[serde(flatten)]
+    pub run: Run,
+    /// What should be known besides, such as files that differ from what they were at the step.
+    pub notes: Vec<String>,
+}
+
+/// A run that a command has handed over to an engine in the background.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Accepted {
+    /// Its id.
+    #[schemars(with = "String")]
+    pub run: RunId,
+}
+
+/// How a command leaves the run that it has followed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunResult {
+    /// Its id.
+    #[schemars(with = "String")]
+    pub run: RunId,
+    /// Where it stands.
+    pub status: String,
+    /// Why it ended, as a word of contract 3.
+    pub terminal_reason: Option<String>,
+    /// Why, in a sentence.
+    pub reason: Option<String>,
+    /// The exit code of the command.
+    pub exit_code: u8,
+}
+
+/// A run with all that is known of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunDetail {
+    /// The run at a glance.
+    #[serde(flatten)]
+    pub run: Run,
+    /// The exit code of a command that follows it; null while it runs.
+    pub exit_code: Option<u8>,
+    /// How often it was reopened, oldest first.
+    pub reopened: Vec<Reopened>,
+    /// Its hand-offs, in order.
+    pub handoffs: Vec<HandoffRow>,
+    /// Attempts that run.
+    pub running: Vec<String>,
+    /// Attempts that were started and that nothing works on.
+    pub left: Vec<String>,
+    /// Notices that were not delivered.
+    pub notices: Vec<Notice>,
+    /// Its open questions, oldest first.
+    pub questions: Vec<OpenQuestion>,
+    /// What it and its family have used.
+    pub used: Amounts,
+    /// What of that it has used itself.
+    pub own_used: Amounts,
+    /// What is set aside for live attempts.
+    pub reserved: Amounts,
+    /// Its bounds; null is unlimited.
+    pub limits: Limits,
+    /// By how much the bounds were raised.
+    pub raised: Amounts,
+    /// What each step has used.
+    pub by_step: BTreeMap<String, Amounts>,
+}
+
+/// One time that a run was reopened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Reopened {
+    /// When.
+    pub at: Time,
+    /// By whom.
+    pub by: String,
+    /// The steps that started again.
+    pub steps: Vec<String>,
+}
+
+/// A notice that was not delivered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Notice {
+    /// Its id.
+    pub notice: String,
+    /// What it is about.
+    pub kind: String,
+    /// To whom: a command by its program, a webhook by its host.
+    pub target: String,
+    /// How often it was tried.
+    pub tries: u32,
+    /// When it is tried next; null if that was given up.
+    pub next_try_at: Option<Time>,
+    /// When it was given up.
+    pub gave_up_at: Option<Time>,
+    /// Why the last try failed.
+    pub last_error: Option<String>,
+}
+
+/// A question that is open, and how to answer it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OpenQuestion {
+    /// The question at a glance.
+    #[serde(flatten)]
+    pub question: Question,
+    /// What one needs to know to answer.
+    pub evidence: Value,
+    /// The commands that answer it.
+    pub command: String,
+}
+
+/// What was used, reserved or added, by the keys of `limits`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Amounts {
+    /// Attempts.
+    pub agent_hops: u64,
+    /// Times that loops went back.
+    pub iterations: u64,
+    /// Rounds.
+    pub rounds: u64,
+    /// Calls of models.
+    pub llm_calls: u64,
+    /// Tokens that models were given.
+    pub tokens_in: u64,
+    /// Tokens that models gave.
+    pub tokens_out: u64,
+    /// Dollars.
+    #[schemars(schema_with = "dollars")]
+    pub cost_usd: String,
+    /// Time of work.
+    pub wall_time_ms: u64,
+}
+
+/// The bounds of a run; null is unlimited.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Limits {
+    /// Attempts.
+    pub agent_hops: Option<u64>,
+    /// Times that loops go back.
+    pub iterations: Option<u64>,
+    /// Rounds.
+    pub rounds: Option<u64>,
+    /// Calls of models.
+    pub llm_calls: Option<u64>,
+    /// Dollars.
+    #[schemars(schema_with = "maybe_dollars")]
+    pub cost_usd: Option<String>,
+    /// Time of work.
+    pub wall_time_ms: Option<u64>,
+}
+
+/// A run that cannot be loaded, and what of it can be read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UnloadableRun {
+    /// The run at a glance.
+    #[serde(flatten)]
+    pub run: Run,
+    /// Why, and which events are damaged.
+    pub unloadable: Unloadable,
+}
+
+/// Why a run cannot be loaded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Unloadable {
+    /// Why.
+    pub reason: String,
+    /// Its events, damaged ones included.
+    pub events: u64,
+    /// Those of them that can be read.
+    pub readable: u64,
+    /// Places at which an event is missing.
+    pub missing: Vec<u64>,
+    /// Events that are damaged.
+    pub damaged: Vec<DamagedEvent>,
+    /// Whether its entry in the journal is missing.
+    pub has_no_entry: bool,
+}
+
+/// An event that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DamagedEvent {
+    /// Its place.
+    pub seq: u64,
+    /// Why.
+    pub reason: String,
+}

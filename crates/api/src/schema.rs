@@ -1,0 +1,179 @@
+//! The JSON Schemas of all rows and bodies, as components of the OpenAPI document.
+//!
+//! What the server and the commands show is closed: every member is there, and no other. What is sent may leave members out
+//! that have a default. Members have no `default` in the schema, because some generators make such members required.
+
+use crate::{bridge, event, flow, handoff, log, problem, question, request, run, token};
+use schemars::{
+    JsonSchema, SchemaGenerator,
+    generate::{Contract, SchemaSettings},
+};
+use serde_json::{Map, Value, json};
+
+/// Where schemas refer to each other.
+const PATH: &str = "/components/schemas";
+
+/// The largest number that every reader of JSON holds exactly.
+const MAX_NUMBER: u64 = (1 << 53) - 1;
+
+/// Schemas of what REST shows and takes, by their names.
+#[must_use]
+pub fn of_rest() -> Map<String, Value> {
+    let mut shown = generator(Contract::Serialize);
+    add::<bridge::BridgeAnswer>(&mut shown);
+    add::<bridge::BridgeRefusal>(&mut shown);
+    add::<bridge::ChatModels>(&mut shown);
+    add::<bridge::ChatRefusal>(&mut shown);
+    add::<event::Events>(&mut shown);
+    add::<flow::Flows>(&mut shown);
+    add::<flow::PinnedFlow>(&mut shown);
+    add::<handoff::Handoffs>(&mut shown);
+    add::<log::Logs>(&mut shown);
+    add::<problem::Forbidden>(&mut shown);
+    add::<problem::Health>(&mut shown);
+    add::<problem::Problem>(&mut shown);
+    add::<problem::Refused>(&mut shown);
+    add::<question::QuestionDetail>(&mut shown);
+    add::<question::Questions>(&mut shown);
+    add::<run::Forked>(&mut shown);
+    add::<run::Runs>(&mut shown);
+    add::<token::Token>(&mut shown);
+    let mut sent = generator(Contract::Deserialize);
+    add::<bridge::BridgeTurn>(&mut sent);
+    add::<bridge::Chat>(&mut sent);
+    add::<request::Answer>(&mut sent);
+    add::<request::FlowFiles>(&mut sent);
+    add::<request::Fork>(&mut sent);
+    add::<request::Raise>(&mut sent);
+    add::<request::Resume>(&mut sent);
+    add::<request::Start>(&mut sent);
+    let mut all = definitions(shown, true);
+    all.extend(definitions(sent, false));
+    all.insert("ChatCompletion".to_owned(), open("As the provider gives it"));
+    all.insert("Document".to_owned(), open("An OpenAPI 3.1 document"));
+    all
+}
+
+/// Schemas of what commands print with `--json`, beside those of [`of_rest`], by their names.
+#[must_use]
+pub fn of_commands() -> Map<String, Value> {
+    let mut shown = generator(Contract::Serialize);
+    add::<log::LogLine>(&mut shown);
+    add::<problem::Failure>(&mut shown);
+    add::<question::ShownQuestion>(&mut shown);
+    add::<run::Accepted>(&mut shown);
+    add::<run::RunDetail>(&mut shown);
+    add::<run::RunResult>(&mut shown);
+    add::<run::UnloadableRun>(&mut shown);
+    add::<token::NewToken>(&mut shown);
+    add::<token::RevokedToken>(&mut shown);
+    add::<token::TokenRow>(&mut shown);
+    definitions(shown, true)
+}
+
+fn generator(contract: Contract) -> SchemaGenerator {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.definitions_path = PATH.into();
+        settings.meta_schema = None;
+        settings.contract = contract;
+    });
+    settings.into_generator()
+}
+
+fn add<T: JsonSchema>(generator: &mut SchemaGenerator) {
+    generator.subschema_for::<T>();
+}
+
+fn definitions(mut generator: SchemaGenerator, closed: bool) -> Map<String, Value> {
+    let mut all = generator.take_definitions(true);
+    all.values_mut().for_each(|schema| settle(schema, closed));
+    all
+}
+
+/// An object with any members.
+fn open(description: &str) -> Value {
+    json!({"type": "object", "additionalProperties": true, "description": description})
+}
+
+/// Bounds numbers, closes objects, and leaves out what only Rust needs.
+fn settle(schema: &mut Value, closed: bool) {
+    let Some(members) = schema.as_object_mut() else { return };
+    members.remove("default");
+    members.remove("title");
+    if let Some(format) = members.get("format").and_then(Value::as_str)
+        && format.starts_with("uint")
+    {
+        members.remove("format");
+        members.entry("maximum").or_insert(MAX_NUMBER.into());
+    }
+    if let Some(Value::String(text)) = members.get_mut("description") {
+        *text = text.trim_end_matches('.').replace('\n', " ");
+    }
+    if closed && members.contains_key("properties") {
+        members.entry("additionalProperties").or_insert(false.into());
+    }
+    for (name, member) in members {
+        match (name.as_str(), member) {
+            ("properties", Value::Object(properties)) => {
+                properties.values_mut().for_each(|property| settle(property, closed));
+            }
+            ("examples" | "enum" | "required", _) => {}
+            (_, Value::Array(schemas)) => schemas.iter_mut().for_each(|schema| settle(schema, closed)),
+            (_, schema) => settle(schema, closed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_closed_and_has_every_member() {
+        let all = of_rest();
+        let run = &all["Run"];
+        assert_eq!(run["additionalProperties"], json!(false));
+        assert_eq!(run["required"].as_array().unwrap().len(), run["properties"].as_object().unwrap().len());
+        assert_eq!(run["properties"]["open_questions"]["maximum"], json!(MAX_NUMBER));
+        assert_eq!(run["properties"]["activity"]["enum"], json!(["working", "stopped", "set_aside", null]));
+        assert_eq!(run["properties"]["set_aside"]["type"], json!(["object", "null"]));
+        assert!(all["Forked"]["properties"]["open_questions"].is_object(), "{}", all["Forked"]);
+    }
+
+    #[test]
+    fn what_is_sent_needs_only_what_has_no_default() {
+        let all = of_rest();
+        for (name, required) in [
+            ("Start", json!(["flow"])),
+            ("Raise", json!(["more"])),
+            ("FlowFiles", json!(["flow", "files"])),
+            ("Resume", Value::Null),
+            ("Fork", Value::Null),
+            ("Answer", Value::Null),
+        ] {
+            assert_eq!(all[name]["required"], required, "{name}");
+            assert_eq!(all[name]["additionalProperties"], json!(false), "{name}");
+        }
+        assert_eq!(all["Answer"]["properties"]["choice"]["type"], json!("string"));
+        assert_eq!(all["Answer"]["properties"]["text"]["type"], json!(["string", "null"]));
+    }
+
+    #[test]
+    fn an_example_is_one() {
+        fn of<T: serde::de::DeserializeOwned>(name: &str) {
+            let all = of_rest();
+            let examples = all[name]["examples"].as_array().unwrap();
+            assert!(!examples.is_empty());
+            for example in examples {
+                let read = serde_json::from_value::<T>(example.clone());
+                assert!(read.is_ok(), "{name}: {example}: {:?}", read.err());
+            }
+        }
+        of::<request::Start>("Start");
+        of::<request::Resume>("Resume");
+        of::<request::Raise>("Raise");
+        of::<request::Fork>("Fork");
+        of::<request::Answer>("Answer");
+        of::<request::FlowFiles>("FlowFiles");
+    }
+}

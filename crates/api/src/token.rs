@@ -1,0 +1,81 @@
+//! Tokens.
+
+use crate::{Time, scalar::words};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+words! {
+    /// What a token allows.
+    Scope {
+        /// To read.
+        Read = "read",
+        /// To answer questions.
+        Answer = "answer",
+        /// To start, fork, resume, raise and cancel runs.
+        Run = "run",
+        /// All of this, and to register flows.
+        Admin = "admin",
+    }
+}
+
+words! {
+    /// Whether a token is valid.
+    TokenState {
+        /// It is valid.
+        Good = "good",
+        /// Its time is over.
+        Expired = "expired",
+        /// It was revoked.
+        Revoked = "revoked",
+    }
+}
+
+/// The token of a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Token {
+    /// Its name, which stands with everything that is done with it.
+    pub name: String,
+    /// Whose it is.
+    pub tenant: String,
+    /// What it allows.
+    pub scopes: Vec<Scope>,
+}
+
+/// A token of a store. The token itself is not known: the store holds its digest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TokenRow {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// Whose it is.
+    pub tenant: String,
+    /// What it allows.
+    pub scopes: Vec<Scope>,
+    /// Whether it is valid.
+    pub state: TokenState,
+    /// When it was created.
+    pub created_at: Time,
+    /// When it expires; null: never.
+    pub expires_at: Option<Time>,
+    /// When it was revoked; null if it was not.
+    pub revoked_at: Option<Time>,
+}
+
+/// A token that was created. This is the only time that it is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NewToken {
+    /// The token.
+    pub token: String,
+    /// Its name.
+    pub name: String,
+    /// Whose it is.
+    pub tenant: String,
+}
+
+/// A token that was revoked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RevokedToken {
+    /// The id of the token.
+    pub revoked: String,
+}
