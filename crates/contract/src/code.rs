@@ -96,7 +96,7 @@ codes! {
     AgentUnclear, "AGENT_UNCLEAR", Step, 500;
     AgentUnreachable, "AGENT_UNREACHABLE", Step, 500;
     AlreadyStarted, "ALREADY_STARTED", Refused, 409;
-    AmbiguousId, "AMBIGUOUS_ID", Input, 422;
+    AmbiguousId, "AMBIGUOUS_ID", Refused, 409;
     AnswerInvalid, "ANSWER_INVALID", Input, 422;
     AttachmentUnreadable, "ATTACHMENT_UNREADABLE", Input, 422;
     AttemptOver, "ATTEMPT_OVER", Refused, 409;

@@ -7,16 +7,16 @@ pub mod models;
 pub mod server;
 
 use crate::{
-    CONFIG_INVALID, CONFIG_SYNTAX,
     parse::notify,
     syntax::{
-        diagnostic::{FLOW_INVALID, FLOW_SYNTAX, Problems, Report},
+        diagnostic::{Problems, Report},
         document::root,
         keys,
         read::{self, Fields},
         yaml::Node,
     },
 };
+use envoi_contract::code::Code;
 use envoi_kernel::notify::Target;
 use models::Models;
 use server::Server;
@@ -83,8 +83,8 @@ fn told(mut report: Report) -> Report {
     report.wanted = "a configuration that can be used";
     for diagnostic in &mut report.diagnostics {
         diagnostic.code = match diagnostic.code {
-            FLOW_INVALID => CONFIG_INVALID,
-            FLOW_SYNTAX => CONFIG_SYNTAX,
+            Code::FlowInvalid => Code::ConfigInvalid,
+            Code::FlowSyntax => Code::ConfigSyntax,
             other => other,
         };
     }

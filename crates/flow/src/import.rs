@@ -21,16 +21,14 @@ pub use command::{Command, CommandError};
 pub use finding::{Carried, Finding};
 
 use crate::{
-    FLOW_INVALID, Report, Span,
+    Report, Span,
     syntax::{
         diagnostic::{Diagnostic, Problems},
         yaml,
     },
 };
+use envoi_contract::code::Code;
 use finding::Notes;
-
-/// The file is no flow of the swarm dialect, or one with mistakes that cannot be repaired.
-pub const IMPORT_INVALID: &str = "IMPORT_INVALID";
 
 /// The command of every step unless another one is given.
 pub const DEFAULT_COMMAND: &str = "claude -p {prompt}";
@@ -197,8 +195,8 @@ fn forks(ways: &ways::Ways, names: &ids::Names) -> Vec<(Span, beside::Fork)> {
 fn refused(problems: Problems, name: &str, text: &str) -> Report {
     let mut report = problems.into_report(name, text);
     for diagnostic in &mut report.diagnostics {
-        if diagnostic.code == FLOW_INVALID {
-            diagnostic.code = IMPORT_INVALID;
+        if diagnostic.code == Code::FlowInvalid {
+            diagnostic.code = Code::ImportInvalid;
         }
     }
     report

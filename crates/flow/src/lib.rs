@@ -28,10 +28,7 @@ pub use editor::SCHEMA;
 pub use load::{Files, Loaded, load, load_bytes, load_with};
 pub use parse::outputs;
 pub use syntax::{
-    diagnostic::{
-        CONFIG_INVALID, CONFIG_SYNTAX, Colour, Diagnostic, FLOW_INVALID, FLOW_SYNTAX, Label,
-        NOT_YET_SUPPORTED, Place, Report, Span,
-    },
+    diagnostic::{Colour, Diagnostic, Label, Place, Report, Span},
     document::MAX_BYTES,
     read::parse_duration,
 };

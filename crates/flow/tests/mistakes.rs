@@ -31,7 +31,12 @@ fn told(report: &Report) -> Vec<(usize, usize, &'static str, String)> {
         let place = report.place(diagnostic);
         let help = diagnostic.help.clone().unwrap_or_default();
         let expected = diagnostic.expected.clone().unwrap_or_default();
-        (place.line, place.column, diagnostic.code, format!("{} | {expected} | {help}", diagnostic.message))
+        (
+            place.line,
+            place.column,
+            diagnostic.code.as_str(),
+            format!("{} | {expected} | {help}", diagnostic.message),
+        )
     };
     report.diagnostics.iter().map(row).collect()
 }

@@ -7,7 +7,7 @@ use crate::{
     store::{home::Home, select},
     view::printer::Printer,
 };
-use envoi_contract::code::{Class, Code};
+use envoi_contract::code::Code;
 use envoi_engine::protocol::{ForkRequest, Request};
 use envoi_kernel::ids::{RunId, StepId};
 
@@ -40,7 +40,6 @@ pub(crate) fn fork(home: &Home, args: &ForkArgs) -> Result<u8, Failure> {
 
 pub(crate) fn step(name: &str) -> Result<StepId, Failure> {
     StepId::new(name).map_err(|error| {
-        Failure::of_class(Class::Input, Code::NotForkable, error.to_string())
-            .hint("`--from` takes the id of a step")
+        Failure::new(Code::RequestInvalid, error.to_string()).hint("`--from` takes the id of a step")
     })
 }

@@ -7,7 +7,7 @@ use crate::{
     store::{home::Home, select},
     view::printer::Printer,
 };
-use envoi_contract::code::{Class, Code};
+use envoi_contract::code::Code;
 use envoi_engine::protocol::{Request, ResumeRequest};
 use envoi_kernel::{
     ids::RunId,
@@ -36,7 +36,7 @@ pub(crate) fn raise(home: &Home, args: &RaiseArgs) -> Result<u8, Failure> {
 
 pub(crate) fn more(args: &RaiseArgs) -> Result<Ledger, Failure> {
     let bad = |name: &str, text: &str, expected: &str| {
-        Failure::of_class(Class::Input, Code::NotRaised, format!("--{name} {text}: expected {expected}"))
+        Failure::new(Code::RequestInvalid, format!("--{name} {text}: expected {expected}"))
     };
     let wall_time_ms = match args.wall_time.as_deref() {
         Some(text) => envoi_flow::parse_duration(text.trim_start_matches('+'))

@@ -67,13 +67,7 @@ impl FailureCode {
 impl Failure {
     /// A failure with the exit code that the code's class has.
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
-        Self::of_class(code.class(), code, message)
-    }
-
-    /// A failure that is of another class here than its code usually is: a token that is missing on the command line is bad
-    /// usage, a token that the server does not accept is a refusal.
-    pub(crate) fn of_class(class: Class, code: Code, message: impl Into<String>) -> Self {
-        Self::received(FailureCode::Known(code), class.exit_code(), message.into())
+        Self::received(FailureCode::Known(code), code.exit_code(), message.into())
     }
 
     /// A failure that another process reports, with the exit code that fits it.
@@ -88,7 +82,8 @@ impl Failure {
         let Diagnostic { code, expected, found, hint, .. } = refusal;
         let hint = Some(hint.into_string()).filter(|hint| !hint.is_empty());
         let message = format!("expected {expected}, found {found}");
-        Self { hint, location, ..Self::of_class(Class::Input, code, message) }
+        // A document that a command reads is its input, whatever the code means in a run.
+        Self { hint, location, ..Self::received(FailureCode::Known(code), BAD_INPUT, message) }
     }
 
     /// The machine failed at `what`.

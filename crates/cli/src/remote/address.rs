@@ -2,7 +2,7 @@
 //! is sent.
 
 use crate::process::{environment, failure::Failure, invocation};
-use envoi_contract::code::{Class, Code};
+use envoi_contract::code::Code;
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -101,7 +101,7 @@ fn checked(url: &str) -> Result<String, Failure> {
 /// A token is never an argument: other users of the machine see those.
 fn token(file: Option<&Path>) -> Result<String, Failure> {
     let needed = |message: String| {
-        Failure::of_class(Class::Input, Code::TokenNeeded, message)
+        Failure::new(Code::TokenNeeded, message)
             .hint("set ENVOI_TOKEN, or name a file with --token-file; `envoi token create` makes one, at the server")
     };
     let text = match file {

@@ -76,7 +76,6 @@ mod tests {
             (409, "RUN_SET_ASIDE", 8),
             (409, "RUN_UNREADABLE", 8),
             (409, "AMBIGUOUS_ID", 6),
-            (422, "AMBIGUOUS_ID", 2),
             (422, "KEY_REUSED", 6),
             (422, "OF_ANOTHER_VERSION", 2),
             (409, "OF_ANOTHER_VERSION", 6),

@@ -29,7 +29,7 @@ pub(crate) fn load(layout: &Layout) -> Result<Config, Failure> {
         }
     };
     config::load(&path.to_string_lossy(), &text).map_err(|report| {
-        let first = report.diagnostics.first().and_then(|first| first.code.parse().ok());
+        let first = report.diagnostics.first().map(|first| first.code);
         let mistakes = report.render(envoi_flow::Colour::Never);
         let message = format!("{} cannot be used\n{}", path.display(), mistakes.trim_end());
         Failure::new(first.unwrap_or(Code::ConfigInvalid), message)

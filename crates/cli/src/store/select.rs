@@ -1,7 +1,7 @@
 //! Which run is meant.
 
 use crate::process::{failure::Failure, invocation};
-use envoi_contract::code::{Class, Code};
+use envoi_contract::code::Code;
 use envoi_journal::{Found, InboxFilter, InboxRow, Match, Reader, RunFilter, RunRow, RunStatus};
 use envoi_kernel::{
     event::EndStatus,
@@ -90,7 +90,7 @@ pub(crate) fn meant(verb: Verb, unfinished: &[RunRow], newest: Option<&RunRow>) 
             let more = if more == 0 { String::new() } else { format!("\n  and {more} more") };
             let message = format!("several runs are unfinished:{}{more}", rows.concat());
             let hint = format!("name one: `{envoi} {} {}`", verb.word(), first.run);
-            Err(Failure::of_class(Class::Refused, Code::AmbiguousId, message).hint(hint))
+            Err(Failure::new(Code::AmbiguousId, message).hint(hint))
         }
     }
 }
@@ -124,7 +124,7 @@ pub(crate) fn the_open(rows: &[InboxRow]) -> Result<(InterruptId, RunId), Failur
         many => {
             let ids = many.iter().map(|row| format!("{} ({} of {})", row.interrupt, row.visit, row.run));
             let message = format!("several questions are open: {}", ids.collect::<Vec<_>>().join(", "));
-            Err(Failure::of_class(Class::Refused, Code::AmbiguousId, message).hint("name one"))
+            Err(Failure::new(Code::AmbiguousId, message).hint("name one"))
         }
     }
 }

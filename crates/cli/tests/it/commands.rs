@@ -148,7 +148,7 @@ fn a_run_is_named_by_a_beginning_or_an_end_that_only_it_has() {
     assert_eq!(stage.json(&["--json", "show", end])["run"], first.as_str());
     let length = (5..first.len()).find(|length| stage.envoi(&["show", &first[..*length]]).code == Some(0));
     assert!(length.is_some_and(|length| length < first.len()), "a beginning that is enough");
-    let ambiguous = stage.expect(2, &["show", "run_"]);
+    let ambiguous = stage.expect(6, &["show", "run_"]);
     assert!(ambiguous.err.contains("AMBIGUOUS_ID") && ambiguous.err.contains(&first), "{ambiguous:?}");
     for wrong in ["", "%", "run_%", "'; drop table runs", "RUN_", "nope", "😀"] {
         let done = stage.envoi(&["show", wrong]);

@@ -11,7 +11,7 @@ use crate::model::{
     message::Purpose,
     protocol::{CallerWire, Refused, Response, ResumeRequest, Standing},
 };
-use envoi_contract::code::{Class, Code};
+use envoi_contract::code::Code;
 use envoi_kernel::{
     Input, Run, Status,
     event::{About, Choice, EndStatus, InterruptRaised},
@@ -173,13 +173,11 @@ fn several_in_doubt(run: &RunId, open: &[&InterruptRaised]) -> Refused {
     let each: Vec<String> =
         open.iter().map(|raised| format!("{} ({})", raised.interrupt, raised.visit)).collect();
     let message = format!("run `{run}` has {} attempts in doubt: {}", each.len(), each.join(", "));
-    // No id was given that could be wrong: the request makes no sense for this run.
     Refused::new(
         Code::AmbiguousId,
         message,
         Some("decide about each: `envoi answer INT --choice rerun|fail`"),
     )
-    .of_class(Class::Refused)
 }
 
 /// The questions that a choice is about: those in doubt, or those that wait for a review. What a step asks, and what a bound

@@ -14,7 +14,7 @@ pub struct Refused {
     pub code: Code,
     /// The text of a code that only another version knows.
     foreign_code: Option<String>,
-    /// That of the code, but for a code that stands for two kinds of error.
+    /// That of the code; of a code that only another version knows, that of its exit code.
     class: Class,
     /// What is wrong.
     pub message: String,
@@ -60,12 +60,6 @@ impl Refused {
     #[must_use]
     pub(crate) fn with_hint(self, hint: Option<String>) -> Self {
         Self { hint, ..self }
-    }
-
-    /// The same refusal, of another class than its code.
-    #[must_use]
-    pub(crate) fn of_class(self, class: Class) -> Self {
-        Self { class, ..self }
     }
 
     /// The text of the code, as the engine sent it.
@@ -164,10 +158,12 @@ impl From<Wire> for Refused {
     /// An engine of another version may send a code that this version does not know.
     fn from(wire: Wire) -> Self {
         let Wire { code, message, hint, exit_code } = wire;
-        let class = class_of(exit_code);
-        match code.parse() {
-            Ok(known) => Self { code: known, foreign_code: None, class, message, hint },
-            Err(UnknownCode) => Self { code: Code::Refused, foreign_code: Some(code), class, message, hint },
+        match code.parse::<Code>() {
+            Ok(known) => Self { code: known, foreign_code: None, class: known.class(), message, hint },
+            Err(UnknownCode) => {
+                let class = class_of(exit_code);
+                Self { code: Code::Refused, foreign_code: Some(code), class, message, hint }
+            }
         }
     }
 }
@@ -189,7 +185,7 @@ mod tests {
     fn a_refusal_is_the_same_after_the_wire() {
         for refused in [
             Refused::new(Code::RunNotFound, "m", Some("h")),
-            Refused::new(Code::AmbiguousId, "m", None).of_class(Class::Refused),
+            Refused::new(Code::AmbiguousId, "m", None),
             Refused::failure("m"),
         ] {
             let text = serde_json::to_string(&refused).unwrap();

@@ -9,16 +9,7 @@ mod span;
 
 pub use span::{Place, Span};
 
-/// The text is not YAML as this crate reads it.
-pub const FLOW_SYNTAX: &str = "FLOW_SYNTAX";
-/// The text is YAML, and not a flow.
-pub const FLOW_INVALID: &str = "FLOW_INVALID";
-/// As [`FLOW_SYNTAX`], of a configuration.
-pub const CONFIG_SYNTAX: &str = "CONFIG_SYNTAX";
-/// As [`FLOW_INVALID`], of a configuration.
-pub const CONFIG_INVALID: &str = "CONFIG_INVALID";
-/// A key or value of the language that this build does not carry out yet; refused, never ignored.
-pub const NOT_YET_SUPPORTED: &str = "NOT_YET_SUPPORTED";
+use envoi_contract::code::Code;
 
 /// More mistakes than these are counted and not shown: no person reads them, and a broken file of a megabyte has thousands.
 const MAX_KEPT: usize = 100;
@@ -26,8 +17,9 @@ const MAX_KEPT: usize = 100;
 /// One mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// `FLOW_SYNTAX`, `FLOW_INVALID`, their twins of a configuration, or `NOT_YET_SUPPORTED`.
-    pub code: &'static str,
+    /// `FLOW_SYNTAX` for a text that is not YAML, `FLOW_INVALID` for one that is and is no flow, their twins of a
+    /// configuration, `IMPORT_INVALID`, or `NOT_YET_SUPPORTED` for what this build refuses and never ignores.
+    pub code: Code,
     /// What is wrong, on one line.
     pub message: String,
     /// Where.
@@ -52,16 +44,16 @@ pub struct Label {
 impl Diagnostic {
     /// A mistake of this code at this place.
     #[must_use]
-    pub fn new(code: &'static str, span: Span, message: impl Into<String>) -> Self {
+    pub fn new(code: Code, span: Span, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), span, expected: None, help: None, labels: Vec::new() }
     }
 
     pub(crate) fn invalid(span: Span, message: impl Into<String>) -> Self {
-        Self::new(FLOW_INVALID, span, message)
+        Self::new(Code::FlowInvalid, span, message)
     }
 
     pub(crate) fn syntax(span: Span, message: impl Into<String>) -> Self {
-        Self::new(FLOW_SYNTAX, span, message)
+        Self::new(Code::FlowSyntax, span, message)
     }
 
     pub(crate) fn expecting(mut self, expected: impl Into<String>) -> Self {

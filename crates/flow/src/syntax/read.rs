@@ -4,11 +4,12 @@
 //! reader answers `None` after it has added the reason to the problems.
 
 use crate::syntax::{
-    diagnostic::{Diagnostic, NOT_YET_SUPPORTED, Problems, Span},
+    diagnostic::{Diagnostic, Problems, Span},
     keys::{self, Vocabulary},
     suggestion::{did_you_mean, nearest},
     yaml::{Key, Kind, Meaning, Node, Scalar},
 };
+use envoi_contract::code::Code;
 use std::ops::RangeInclusive;
 
 /// A value and where it was written.
@@ -81,7 +82,7 @@ fn check_key(key: &Key, vocabulary: &Vocabulary, problems: &mut Problems) {
 
 /// Something of the language that this build does not carry out.
 pub(crate) fn not_yet(span: Span, what: &str) -> Diagnostic {
-    Diagnostic::new(NOT_YET_SUPPORTED, span, format!("{what} is not supported yet"))
+    Diagnostic::new(Code::NotYetSupported, span, format!("{what} is not supported yet"))
         .help("this version of Envoi refuses what it would have to ignore")
 }
 

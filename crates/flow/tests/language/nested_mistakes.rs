@@ -128,7 +128,7 @@ fn mistakes_in_a_named_file_are_told_as_its_own() {
         "{json}"
     );
     let syntax = report(&steps(&["id: a, flow: b.yaml"]), &[("b.yaml", "flow: [")]);
-    assert_eq!(syntax.others[0].diagnostics[0].code, "FLOW_SYNTAX");
+    assert_eq!(syntax.others[0].diagnostics[0].code.as_str(), "FLOW_SYNTAX");
     let empty = report(&steps(&["id: a, flow: b.yaml"]), &[("b.yaml", "")]);
     assert!(empty.others[0].diagnostics[0].message.contains("the file is empty"));
     let by_flows =

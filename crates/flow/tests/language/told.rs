@@ -46,7 +46,7 @@ pub(crate) fn told(report: &Report) -> Vec<(usize, String, String)> {
         let at = report.text.get(diagnostic.span.start..).unwrap_or_default();
         let at = at.lines().next().unwrap_or_default().to_owned();
         let words = format!("{} | {expected} | {help}", diagnostic.message);
-        assert_eq!(diagnostic.code, "FLOW_INVALID", "{words}");
+        assert_eq!(diagnostic.code.as_str(), "FLOW_INVALID", "{words}");
         (report.place(diagnostic).line, at, words)
     };
     report.diagnostics.iter().map(row).collect()

@@ -5,10 +5,10 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use envoi_contract::code::{Class, Code};
+use envoi_api::problem;
+use envoi_contract::code::Code;
 use envoi_engine::protocol::Refused;
 use envoi_journal::{BlobError, CommitError, ReadError};
-use serde_json::json;
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -115,16 +115,17 @@ impl Problem {
 
     /// The body for the client; `request` is the id of its request.
     pub(crate) fn body(&self, request: &str) -> String {
-        let body = json!({
-            "type": format!("urn:envoi:error:{}", self.code),
-            "title": title(self.code),
-            "status": self.status.as_u16(),
-            "detail": self.detail,
-            "code": self.code.as_str(),
-            "hint": self.hint,
-            "request_id": request,
-        });
-        body.to_string()
+        let body = problem::Problem {
+            kind: format!("urn:envoi:error:{}", self.code),
+            title: title(self.code),
+            status: self.status.as_u16(),
+            detail: self.detail.clone(),
+            code: self.code.to_string(),
+            hint: self.hint.clone(),
+            request_id: request.to_owned(),
+        };
+        // Its members are texts and a number, so that writing it cannot fail.
+        serde_json::to_string(&body).unwrap_or_default()
     }
 
     /// The cause, for the log.
@@ -136,7 +137,6 @@ impl Problem {
 /// Members of a refusal that name another run, or a path of the machine, are left out.
 impl From<Refused> for Problem {
     fn from(refused: Refused) -> Self {
-        let is_refused = refused.exit_code() == Class::Refused.exit_code();
         let Refused { code, message, hint, .. } = refused;
         match code {
             Code::EngineStopping => return Self::stopping(),
@@ -151,12 +151,6 @@ impl From<Refused> for Problem {
         if problem.status.is_server_error() {
             return Self::internal(format!("{code}: {}", problem.detail));
         }
-        let problem = match code.class() {
-            // `AMBIGUOUS_ID` stands for two kinds of error. Here no id is wrong: the request makes no sense for the run
-            // as it is now.
-            Class::Input if is_refused => problem.with_status(StatusCode::CONFLICT),
-            _ => problem,
-        };
         Self { hint: hint.filter(|hint| !hint.contains("envoi ")), ..problem }
     }
 }
@@ -227,14 +221,7 @@ mod tests {
             (Refused::new(Code::EngineStopping, "m", None), 503),
             (Refused::set_aside(&RunId::new("run_a").unwrap(), "RUN_UNREADABLE", "event 3 is damaged"), 409),
             (Refused::failure("/data/x is full"), 500),
-            (Refused::new(Code::AmbiguousId, "no such id", None), 422),
-            (
-                serde_json::from_str(
-                    r#"{"code": "AMBIGUOUS_ID", "message": "m", "hint": null, "exit_code": 6}"#,
-                )
-                .unwrap(),
-                409,
-            ),
+            (Refused::new(Code::AmbiguousId, "m", None), 409),
         ];
         for (refused, status) in rows {
             assert_eq!(Problem::from(refused.clone()).status.as_u16(), status, "{refused:?}");

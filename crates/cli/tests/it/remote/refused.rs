@@ -77,12 +77,12 @@ fn options_that_make_no_sense_are_refused_and_what_is_said_counts_more_than_the_
     let url = served.url.as_str();
     let nowhere = "http://127.0.0.1:1";
     for (arguments, env, code, expected) in [
-        (&["--server", url, "runs"][..], &[][..], 2, "TOKEN_NEEDED"),
-        (&["--server", url, "--token-file", "nothing", "runs"], &[], 2, "TOKEN_NEEDED"),
-        (&["--server", url, "--token-file", "empty", "runs"], &[], 2, "TOKEN_NEEDED"),
+        (&["--server", url, "runs"][..], &[][..], 6, "TOKEN_NEEDED"),
+        (&["--server", url, "--token-file", "nothing", "runs"], &[], 6, "TOKEN_NEEDED"),
+        (&["--server", url, "--token-file", "empty", "runs"], &[], 6, "TOKEN_NEEDED"),
         (&["--server", url, "--token-file", "token", "runs"], &[], 0, ""),
         (&["--server", url, "--token-file", "token", "runs"], &[("ENVOI_TOKEN", "evt_x")], 0, ""),
-        (&["--server", url, "runs"], &[("ENVOI_TOKEN", "two\nlines")], 2, "TOKEN_NEEDED"),
+        (&["--server", url, "runs"], &[("ENVOI_TOKEN", "two\nlines")], 6, "TOKEN_NEEDED"),
         (&["--server", url, "runs"], &[("ENVOI_SERVER", nowhere), ("ENVOI_TOKEN", &token)], 0, ""),
         (&["runs"], &[("ENVOI_SERVER", ""), ("ENVOI_TOKEN", "evt_x")], 0, ""),
         (&["--server", "", "runs"], &[("ENVOI_SERVER", nowhere), ("ENVOI_TOKEN", "evt_x")], 0, ""),

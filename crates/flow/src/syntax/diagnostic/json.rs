@@ -23,7 +23,7 @@ impl Report {
         let (start, end) = (Place::of(&self.text, span.start), Place::of(&self.text, span.end));
         let number = |count: usize| Value::from(u64::try_from(count).unwrap_or(u64::MAX));
         Value::Object(Object::from([
-            ("code", Value::from(diagnostic.code)),
+            ("code", Value::from(diagnostic.code.as_str())),
             ("file", Value::from(self.file.as_str())),
             ("line", number(start.line)),
             ("column", number(start.column)),

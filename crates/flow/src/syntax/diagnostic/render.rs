@@ -36,7 +36,7 @@ fn own(report: &Report, colour: Colour, text: &mut String) {
 }
 
 fn group<'a>(report: &'a Report, diagnostic: &'a Diagnostic) -> Group<'a> {
-    let title = Level::ERROR.primary_title(diagnostic.message.as_str()).id(diagnostic.code);
+    let title = Level::ERROR.primary_title(diagnostic.message.as_str()).id(diagnostic.code.as_str());
     let window = Window::around(&report.text, diagnostic);
     let group = if window.text.len() <= LONGEST_SNIPPET {
         title.element(snippet(report, diagnostic, &window))
