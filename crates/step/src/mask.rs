@@ -91,11 +91,12 @@ impl Secrets {
             return Look { longest: None, undecided: true };
         };
         let mut look = Look { longest: None, undecided: false };
-        for pattern in candidates.as_slice().iter().filter_map(|number| self.patterns.get(*number)) {
+        candidates.each(|number| {
+            let Some(pattern) = self.patterns.get(number) else { return };
             let found = pattern.find(bytes, scratch);
             look.longest = look.longest.max(found.end);
             look.undecided |= found.undecided;
-        }
+        });
         look
     }
 }
@@ -204,6 +205,12 @@ impl<'a> Masker<'a> {
         while let Some(skip) = self.secrets.index.next(rest) {
             let (plain, from_here) = rest.split_at(skip);
             out.extend_from_slice(plain);
+            if let Some(count) = self.secrets.index.harmless_backslashes(from_here) {
+                let (backslashes, after) = from_here.split_at(count);
+                out.extend_from_slice(backslashes);
+                rest = after;
+                continue;
+            }
             let look = self.secrets.look(from_here, &mut self.scratch);
             if look.undecided && !last {
                 return from_here;

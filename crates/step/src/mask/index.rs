@@ -1,6 +1,6 @@
 //! Which patterns can begin where: keeps the common case to one look-up a byte.
 
-use super::pattern::{Pattern, Unit, value_of};
+use super::pattern::{Head, Letters, Pattern, Unit, value_of};
 use super::spelling::{Reading, TooFew, is_special, readings};
 use std::collections::{BTreeSet, HashMap};
 
@@ -13,6 +13,8 @@ pub(super) struct Index {
     /// Where the patterns of each set bit begin in `numbers`, and at last where the last ones end.
     offsets: Vec<usize>,
     numbers: Vec<usize>,
+    /// Of each of `numbers`, what is compared before the pattern is looked for.
+    heads: Vec<Head>,
     /// Bytes with which a pattern may begin.
     begins: Vec<bool>,
     /// By the first character or byte, where it is escaped.
@@ -32,7 +34,12 @@ enum First {
 
 /// What may begin at a place.
 pub(super) enum Candidates<'a> {
-    Of(&'a [usize]),
+    /// Those of these that may begin with such letters.
+    Of {
+        numbers: &'a [usize],
+        heads: &'a [Head],
+        letters: Letters,
+    },
     Several(Vec<usize>),
 }
 
@@ -58,6 +65,7 @@ impl Index {
             ranks: Vec::with_capacity(1024),
             offsets: Vec::new(),
             numbers: Vec::new(),
+            heads: Vec::new(),
             begins: vec![false; 256],
             escaped,
             escaped_bytes: (0..=u8::MAX).map(|byte| firsts.contains(&byte)).collect(),
@@ -68,6 +76,8 @@ impl Index {
             group.iter().take(1).for_each(|(pair, _)| index.mark(*pair));
         }
         index.offsets.push(index.numbers.len());
+        let head = |number: &usize| patterns.get(*number).map(Pattern::head).unwrap_or_default();
+        index.heads = index.numbers.iter().map(head).collect();
         let mut rank = 0_usize;
         for word in &index.bits {
             index.ranks.push(rank);
@@ -113,7 +123,37 @@ impl Index {
         let slot = self.ranks.get(usize::from(pair / 64)).copied().unwrap_or(0).saturating_add(ones(below));
         let offset = |slot: usize| self.offsets.get(slot).copied().unwrap_or(0);
         let range = offset(slot)..offset(slot.saturating_add(1));
-        Ok(Candidates::Of(self.numbers.get(range).unwrap_or_default()))
+        let numbers = self.numbers.get(range.clone()).unwrap_or_default();
+        let heads = self.heads.get(range).unwrap_or_default();
+        Ok(Candidates::Of { numbers, heads, letters: Letters::of(bytes) })
+    }
+
+    /// How many backslashes stand at the beginning of `bytes`, if no pattern can begin with any of them: most escapes are of a
+    /// character with which none begins. None where it takes a closer look.
+    pub(super) fn harmless_backslashes(&self, bytes: &[u8]) -> Option<usize> {
+        let count = bytes.iter().position(|byte| *byte != b'\\')?;
+        let begins = |byte: u8| self.escaped_bytes.get(usize::from(byte)).copied().unwrap_or(true);
+        if count == 0 || begins(b'\\') {
+            return None;
+        }
+        let begins_with_it = match bytes.get(count).copied()? {
+            b'%' | b'x' | b'U' | b'0'..=b'7' => true,
+            b'u' => {
+                let code = four_digits(bytes.get(count.saturating_add(1)..)?)?;
+                match char::from_u32(code) {
+                    Some(char) if char.is_ascii() => u8::try_from(code).map_or(true, begins),
+                    Some(char) => self.escaped.contains_key(&First::Char(char)),
+                    None => true,
+                }
+            }
+            b'n' => begins(b'\n'),
+            b'r' => begins(b'\r'),
+            b't' => begins(b'\t'),
+            b'b' => begins(0x08),
+            b'f' => begins(0x0c),
+            other => begins(other),
+        };
+        (!begins_with_it).then_some(count)
     }
 
     fn escaped_candidates(&self, bytes: &[u8]) -> Result<Candidates<'_>, TooFew> {
@@ -149,12 +189,21 @@ impl First {
 }
 
 impl Candidates<'_> {
-    pub(super) fn as_slice(&self) -> &[usize] {
+    pub(super) fn each(&self, mut look: impl FnMut(usize)) {
         match self {
-            Self::Of(numbers) => numbers,
-            Self::Several(numbers) => numbers,
+            Self::Of { numbers, heads, letters } => {
+                let may_be = numbers.iter().zip(*heads).filter(|(_, head)| head.may_be(*letters));
+                may_be.for_each(|(number, _)| look(*number));
+            }
+            Self::Several(numbers) => numbers.iter().for_each(|number| look(*number)),
         }
     }
+}
+
+/// The number that four hexadecimal digits stand for, none of which is encoded itself.
+fn four_digits(bytes: &[u8]) -> Option<u32> {
+    let digit = |byte: &u8| char::from(*byte).to_digit(16);
+    bytes.get(..4)?.iter().try_fold(0, |code, byte| Some((code << 4) | digit(byte)?))
 }
 
 fn ones(word: u64) -> usize {

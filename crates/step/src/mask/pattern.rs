@@ -50,6 +50,9 @@ pub(super) struct Found {
 pub(super) struct Scratch {
     now: Vec<usize>,
     next: Vec<usize>,
+    /// How often a pattern was looked for.
+    #[cfg(test)]
+    pub(super) finds: u64,
 }
 
 impl Pattern {
@@ -87,9 +90,28 @@ impl Pattern {
         }
     }
 
+    /// The bits of the first letters, if it is base64: letters that stand for themselves can be compared with them at once.
+    pub(super) fn head(&self) -> Head {
+        let sextets = self.units().take(LETTERS_OF_HEAD).map(|unit| match unit {
+            Unit::Sextet { value, mask } => Some((u32::from(value), u32::from(mask))),
+            Unit::Char(_) => None,
+        });
+        let mut head = Head::default();
+        for (nth, sextet) in sextets.enumerate() {
+            let Some((value, mask)) = sextet else { return Head::default() };
+            let shift = SHIFTS.get(nth).copied().unwrap_or(0);
+            head = Head { value: head.value | ((value & mask) << shift), mask: head.mask | (mask << shift) };
+        }
+        head
+    }
+
     /// Whether this stands at the beginning of `bytes`, in any spelling. Follows all readings at once, so that it takes time
     /// in proportion to what it reads.
     pub(super) fn find(&self, bytes: &[u8], scratch: &mut Scratch) -> Found {
+        #[cfg(test)]
+        {
+            scratch.finds += 1;
+        }
         let (mut units, mut at, mut letters) = (self.units(), 0, 0_usize);
         let first = loop {
             let Some(unit) = units.next() else { return Found { end: Some(at), undecided: false } };
@@ -122,6 +144,72 @@ impl Pattern {
             letters = letters.saturating_add(1);
         }
         Found { end: scratch.now.last().copied(), undecided }
+    }
+}
+
+/// How many letters are compared at once. Base64 goes on in another line only after so many.
+const LETTERS_OF_HEAD: usize = LETTERS_BEFORE_GAP;
+
+/// Where the bits of each letter stand in a [`Head`].
+const SHIFTS: [u32; LETTERS_OF_HEAD] = [18, 12, 6, 0];
+
+/// The first letters of base64 in one number. Without a mask it is nothing that can be compared.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Head {
+    value: u32,
+    mask: u32,
+}
+
+impl Head {
+    /// Whether a pattern with this head may begin with these letters. One that is not base64 may.
+    pub(super) fn may_be(self, letters: Letters) -> bool {
+        self.mask == 0
+            || letters.are_possible && (letters.value ^ self.value) & self.mask & letters.known == 0
+    }
+}
+
+/// What the first letters of some bytes are, if the bytes are base64.
+#[derive(Clone, Copy)]
+pub(super) struct Letters {
+    value: u32,
+    /// The bits that are known: a letter may be escaped, or not be there yet.
+    known: u32,
+    /// Whether they can be letters.
+    are_possible: bool,
+}
+
+impl Letters {
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        let mut letters = Self { value: 0, known: 0, are_possible: true };
+        for (nth, shift) in SHIFTS.into_iter().enumerate() {
+            let rest = bytes.get(nth..).unwrap_or_default();
+            match rest.first().map(|letter| (*letter, value_of(*letter))) {
+                Some((_, Some(value))) => {
+                    letters.value |= u32::from(value) << shift;
+                    letters.known |= ALL_BITS << shift;
+                }
+                // A letter that is encoded, or not there yet.
+                None => break,
+                Some((b'%', None)) if rest.get(1).is_none_or(u8::is_ascii_hexdigit) => break,
+                Some((b'\\', None)) if may_be_letter(rest) => break,
+                Some((_, None)) => {
+                    letters.are_possible = false;
+                    break;
+                }
+            }
+        }
+        letters
+    }
+}
+
+/// The bits of a letter.
+const ALL_BITS: u32 = 0x3f;
+
+/// Whether what some backslashes escape may be a letter of base64.
+fn may_be_letter(escape: &[u8]) -> bool {
+    match escape.iter().find(|byte| **byte != b'\\') {
+        None | Some(b'%' | b'u' | b'U' | b'x' | b'0'..=b'7') => true,
+        Some(sign) => sign.is_ascii_punctuation() && value_of(*sign).is_some(),
     }
 }
 

@@ -51,6 +51,64 @@ fn a_secret_is_masked_wherever_the_flow_is_cut() {
     }
 }
 
+/// A number that looks random and is always the same.
+fn scattered(number: u64) -> u64 {
+    let mixed = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 32
+}
+
+/// What commands write, without a secret.
+fn ordinary_outputs() -> [(&'static str, String, u64); 5] {
+    const WORDS: [&str; 16] = [
+        "GET",
+        "/api/v1/users",
+        "200",
+        "error:",
+        "connection",
+        "reset",
+        "by",
+        "peer",
+        "INFO",
+        "took",
+        "12.5ms",
+        "key=abc123",
+        "100%",
+        "a+b",
+        "[main]",
+        "2026-11-22T23:00:00Z",
+    ];
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let pick = |number: u64, most: usize| usize::try_from(scattered(number)).unwrap() % most;
+    let log: String = (0..20_000).map(|nth| WORDS[pick(nth, WORDS.len())].to_owned() + " ").collect();
+    let base64: String = (0..100_000).map(|nth| char::from(LETTERS[pick(nth, 64)])).collect();
+    let json: String = (0..1_000)
+        .map(|nth| {
+            let text = "line one\nline \"two\" of it";
+            let line = serde_json::json!({"level": "info", "path": format!("/a/{}", scattered(nth)), "text": text, "list": [1, "x"]});
+            format!("{line}\n")
+        })
+        .collect();
+    let once = serde_json::to_string(&json).unwrap();
+    let twice = serde_json::to_string(&once).unwrap();
+    [("log", log, 60), ("base64", base64, 10), ("json", json, 20), ("once", once, 20), ("twice", twice, 20)]
+}
+
+/// Most of the time of masking is spent where a pattern is looked for.
+#[test]
+fn few_places_of_ordinary_output_are_looked_at_closely() {
+    let key = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nVJTUt9Us8cKjMzEfYYjiWA4R4/M2bS1G\n-----END KEY-----";
+    let values = ["hunter2-s3cr3t/value+with&signs", "ghp_16C7e42F292c6912E7710c838347Ae178B4a", key];
+    let secrets = Secrets::new(&values.map(str::to_owned));
+    for (name, text, most) in ordinary_outputs() {
+        let (mut masker, mut out) = (Masker::new(&secrets), Vec::new());
+        masker.push(text.as_bytes(), &mut out);
+        masker.finish(&mut out);
+        assert_eq!(out, text.as_bytes(), "{name}");
+        let in_thousand = masker.scratch.finds * 1000 / u64::try_from(text.len()).unwrap();
+        assert!(in_thousand <= most, "{name}: a pattern is looked for {in_thousand} times in 1000 bytes");
+    }
+}
+
 #[test]
 fn nothing_is_held_back_that_cannot_become_a_secret() {
     let secrets = Secrets::new(&["hunter2".to_owned()]);
