@@ -4,6 +4,7 @@ mod agent;
 mod feedback;
 mod order;
 pub(crate) mod processes;
+mod secret_marks;
 pub(crate) mod secrets;
 mod settlement;
 mod shared;

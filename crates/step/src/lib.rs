@@ -21,15 +21,15 @@ pub use attempt::{
     dir::{AttemptDir, LockFile, wait_until_free},
     obstacles::{Obstacle, obstacles},
     record::{Change, Exit, FileChange, FileRef, Outcome, Started, Stream},
-    spec::{Command, Spec},
-    starts::Starts,
+    spec::{Command, SecretMark, Spec},
+    starts::{Named, Starts},
 };
 pub use control::{
-    cancel::{Cancelled, cancel},
+    cancel::{Cancelled, cancel, started},
     launch::{Launcher, SpawnError, Supervisor},
     leftovers::end_leftovers,
     lost::{drop_unmasked, mask_lost},
-    probe::{Doubt, Evidence, Given, Probe, ProbeError, evidence, probe},
+    probe::{Doubt, Evidence, Given, Probe, ProbeError, Start, evidence, probe},
 };
 pub use disk::plain;
 pub use mask::{MIN_SECRET_BYTES, Secrets};

@@ -160,6 +160,8 @@ impl Attempt {
             boot_id: self.spec.boot_id.clone(),
             started_at_ms: now_ms(),
             argv0: self.secrets.mask_str(self.spec.command.argv().first().copied().unwrap_or_default()),
+            start: self.spec.start.clone(),
+            secret_marks: self.spec.secret_marks.clone(),
         }
     }
 

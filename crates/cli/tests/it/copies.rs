@@ -307,3 +307,59 @@ fn a_copy_whose_adoption_is_killed_is_a_copy_or_adopted() {
         assert_eq!(files(&stage.path("a")), original, "the original is as it was");
     }
 }
+
+/// A run that failed at its second step, a backup of its project, and the run gone on after that.
+fn gone_on_after_a_backup() -> (Stage, String) {
+    let stage = Stage::new();
+    stage.write(
+        "a/flow.yaml",
+        "flow: late\nsteps:\n  - { id: ask, ask: 'Go on?' }\n  \
+         - { id: work, run: 'echo $ENVOI_ATTEMPT >> ledger; echo done > result.txt', artifacts: [result.txt] }\n",
+    );
+    expect(&stage, "a", 3, &["run", "a/flow.yaml"]);
+    let run = run_in(&stage, "a");
+    copy(&stage, "-r", "a", "backup");
+    expect(&stage, "a", 0, &["approve", &run]);
+    assert_eq!(stage.lines("a/ledger"), ["work.1.1"]);
+    (stage, run)
+}
+
+/// Copies a backup over what is there, as `tar` unpacks it: what is newer stays.
+fn unpack_over(stage: &Stage, name: &str) {
+    for beside in ["envoi.db-wal", "envoi.db-shm"] {
+        // They belong to the newer database.
+        drop(fs::remove_file(stage.path(&format!("a/.envoi/{beside}"))));
+    }
+    let from = stage.path(&format!("backup/{name}/."));
+    let done = Command::new("cp").arg("-r").arg(from).arg(stage.path(&format!("a/{name}"))).status();
+    assert!(done.unwrap().success());
+}
+
+#[test]
+fn a_result_that_is_newer_than_an_unpacked_backup_is_not_that_of_a_step_that_is_to_run() {
+    let (stage, run) = gone_on_after_a_backup();
+    unpack_over(&stage, "");
+    fs::remove_file(stage.path("a/result.txt")).unwrap();
+    expect(&stage, "a", 0, &["approve", &run]);
+    assert_eq!(stage.lines("a/ledger"), ["work.1.1", "work.1.1"], "the step has run again");
+    assert_eq!(stage.read("a/result.txt"), "done\n");
+    let replaced = stage.path(&format!("a/.envoi/runs/{run}/_replaced/work.1.1.1/exit.json"));
+    assert!(replaced.exists(), "what was there is kept");
+}
+
+#[test]
+fn a_step_that_the_database_of_a_backup_does_not_know_is_in_doubt_if_it_was_started_since() {
+    let (stage, run) = gone_on_after_a_backup();
+    // The database alone is replaced: the list of starts is newer than that.
+    for beside in ["envoi.db-wal", "envoi.db-shm"] {
+        drop(fs::remove_file(stage.path(&format!("a/.envoi/{beside}"))));
+    }
+    fs::copy(stage.path("backup/.envoi/envoi.db"), stage.path("a/.envoi/envoi.db")).unwrap();
+    let doubt = expect(&stage, "a", 5, &["approve", &run]);
+    assert!(doubt.err.contains("in doubt"), "{doubt:?}");
+    assert_eq!(stage.lines("a/ledger"), ["work.1.1"], "a person decides");
+    let shown = expect(&stage, "a", 0, &["show", &run, "--events"]).out;
+    assert!(shown.contains("are of another start of it"), "{shown}");
+    expect(&stage, "a", 0, &["resume", &run, "--in-doubt", "rerun"]);
+    assert_eq!(stage.lines("a/ledger"), ["work.1.1", "work.1.2"]);
+}

@@ -136,3 +136,27 @@ fn artifacts_are_taken_from_inside_the_workspace_alone() {
         stage.expect(2, &["check", "bad.yaml"]);
     }
 }
+
+#[test]
+fn an_artifact_whose_place_another_one_has_is_named() {
+    let stage = Stage::with_flow(
+        "flow: places\nsteps:\n  - { id: a, run: 'mkdir d; echo one > d/f', artifacts: [d/f] }\n  \
+         - { id: b, run: 'rm -r d; echo two > d', artifacts: [d] }\n  \
+         - { id: c, run: 'rm d; mkdir d; echo three > d/g; echo x > file', artifacts: [d/g, file] }\n  \
+         - { id: e, run: 'rm file; mkdir file; echo four > file/deep', artifacts: [file/deep] }\n  \
+         - { id: g, run: 'rm -r d; echo five > d', artifacts: [d, 'd/**'] }\n",
+    );
+    stage.expect(0, &["run", "flow.yaml"]);
+    let shown = stage.expect(0, &["show"]).out;
+    let warned = |attempt: &str, artifact: &str, other: &str| {
+        format!(
+            "{attempt}: artifact `{artifact}` is not in the run's folder: artifact `{other}` of an earlier step is in its place"
+        )
+    };
+    assert!(shown.contains(&warned("b.1.1", "d", "d/f")), "{shown}");
+    assert!(shown.contains(&warned("e.1.1", "file/deep", "file")), "{shown}");
+    assert!(!shown.contains("c.1.1: artifact"), "{shown}");
+    // It names what it has removed, but `d/f`, which was gone before it began.
+    assert!(shown.contains(&warned("g.1.1", "d", "d/f")), "{shown}");
+    assert!(!shown.contains("`d/g` of an earlier step"), "{shown}");
+}

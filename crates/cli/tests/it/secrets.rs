@@ -207,6 +207,77 @@ fn assert_not_in_files_of(folder: &Path) {
     }
 }
 
+/// A command that writes a secret everywhere, and then outlives its supervisor and its engine.
+const ROTATES: &str = r#"flow: rotates
+secrets: { TOKEN: { env: MY_TOKEN }, KEY: { file: key.txt } }
+steps:
+  - id: work
+    on_in_doubt: POLICY
+    run: 'echo "out $TOKEN" > $ENVOI_OUTPUT; echo "{\"ok\": true, \"data\": \"$TOKEN $KEY\"}" > $ENVOI_REPORT; echo "$TOKEN" > $ENVOI_REPORT.tmp;
+      echo printed; echo x > hung; exec sleep 600'
+"#;
+
+/// Both are killed, and the secrets are as they are given when another engine takes the run up.
+fn rotated(policy: &str, token: Option<&str>, key: &str) -> (Stage, Done) {
+    let stage = Stage::with_flow(&ROTATES.replace("POLICY", policy));
+    stage.write("key.txt", FROM_FILE);
+    let engine = Process::spawn(stage.command(&["run", "flow.yaml"]).env("MY_TOKEN", FROM_ENV));
+    wait_until("the step", || stage.path("hung").exists());
+    let supervisor = stage.supervisor("work.1.1").unwrap();
+    let stdout = format!(".envoi/runs/{}/attempts/work.1.1/stdout", stage.run_id());
+    wait_until("its output", || stage.read(&stdout) == "printed\n");
+    engine.kill();
+    signal(supervisor, Signal::KILL);
+    wait_until("the supervisor's end", || !lives(supervisor));
+    stage.write("key.txt", key);
+    let run = stage.run_id();
+    let mut command = stage.command(&["cancel", &run]);
+    if let Some(token) = token {
+        command = stage.command(&["resume", &run]);
+        command.env("MY_TOKEN", token);
+    }
+    let done = Process::spawn(&mut command).done();
+    (stage, done)
+}
+
+#[test]
+fn what_a_killed_attempt_left_is_not_kept_where_its_secret_has_another_value_now() {
+    let env = "secret `TOKEN`: the variable `MY_TOKEN` has another value than when the attempt began";
+    let file = "secret `KEY`: the file `key.txt` has another value than when the attempt began";
+    let unset = "secret `TOKEN`: the variable `MY_TOKEN` is not set";
+    let removed = "removed, because it cannot be masked: `output`, `report.json`, 1 other names in the attempt's folder";
+    for (policy, token, key, why) in [
+        ("ask", Some("another-value-of-it"), FROM_FILE, env),
+        ("fail", Some("another-value-of-it"), FROM_FILE, env),
+        ("ask", Some(FROM_ENV), "another key", file),
+        ("ask", None, FROM_FILE, unset),
+    ] {
+        let (stage, done) = rotated(policy, token, key);
+        assert_written_nowhere(&stage.store());
+        let run = stage.run_id();
+        let doubt = stage.events(&run).into_iter().find(|event| !event["outcome"]["in_doubt"].is_null());
+        let doubt = doubt.unwrap_or_else(|| panic!("{done:?}")).to_string();
+        assert!(doubt.contains(removed) && doubt.contains(why), "{policy} {why}: {doubt}");
+        let shown = stage.envoi(&["show", &run]);
+        let logs = stage.envoi(&["logs", &run]);
+        assert!(logs.out.contains("printed"), "what the supervisor masked stays: {logs:?}");
+        for said in [&done, &shown, &logs] {
+            assert!(!format!("{said:?}").contains(FROM_ENV), "{said:?}");
+        }
+    }
+}
+
+#[test]
+fn what_a_killed_attempt_left_is_masked_and_kept_where_its_secrets_are_the_same() {
+    let (stage, done) = rotated("ask", Some(FROM_ENV), FROM_FILE);
+    assert_eq!(done.code, Some(5), "{done:?}");
+    assert_written_nowhere(&stage.store());
+    let folder = stage.path(&format!(".envoi/runs/{}/attempts/work.1.1", stage.run_id()));
+    assert_eq!(fs::read_to_string(folder.join("output")).unwrap(), "out ***\n");
+    let key = fs::metadata(stage.path(".envoi/secrets.key")).unwrap();
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&key.permissions()) & 0o777, 0o600);
+}
+
 const HELPERS: [(&str, &str); 5] = [
     ("agent.py", include_str!("secrets/agent.py")),
     ("forms.py", include_str!("secrets/forms.py")),

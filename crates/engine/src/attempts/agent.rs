@@ -76,7 +76,7 @@ fn order(shared: &Shared, job: &Job, dir: &AttemptDir, call: &Call, known: &Know
         output: dir.output(),
         files: job.flow.step(&visit.step).and_then(|step| folder(job, step)),
         secrets: known.values.len(),
-        hides: !known.all,
+        hides: !known.missing.is_empty(),
         timeouts: Timeouts::within(job.started.timeout_ms),
     }
 }
@@ -103,7 +103,7 @@ pub(super) fn withdraw(shared: &Shared, job: &Job) -> io::Result<()> {
     let Command::A2a(call) = &job.started.command else { return Ok(()) };
     let dir = shared.dir(&job.run, &job.started.attempt);
     let place = |name: &str| dir.path().join(name);
-    let known = Known::of(shared, job);
+    let known = Known::since_start(shared, job, &dir);
     let order = Order {
         denied: true,
         // It is no attempt: it cannot be cancelled, and the step's limits do not hold for it.

@@ -26,13 +26,16 @@ pub(super) enum OrderError {
     Machine(String),
 }
 
-/// The order for the supervisor.
+/// The order for the supervisor of this `start`.
 ///
 /// # Errors
 /// See [`OrderError`].
-pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir) -> Result<Spec, OrderError> {
+pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir, start: &str) -> Result<Spec, OrderError> {
     let started = &job.started;
     let secrets = secrets(&job.pinned.secrets, &job.caller).map_err(OrderError::Step)?;
+    let secret_marks = shared
+        .marks(&secrets)
+        .map_err(|error| OrderError::Machine(format!("the key of the store for secrets: {error}")))?;
     let cwd = job.workspace.join(&started.cwd);
     if !cwd.is_dir() {
         return Err(OrderError::Step(format!("the folder `{}` does not exist", cwd.display())));
@@ -79,6 +82,8 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir) -> Result<Spec,
             .chain(shared.per_attempt.secrets(&job.run, &started.attempt))
             .collect(),
         boot_id: shared.boot_id.clone(),
+        start: start.to_owned(),
+        secret_marks,
     })
 }
 

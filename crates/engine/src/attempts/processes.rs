@@ -21,11 +21,14 @@ use crate::{
     },
     observe::placing::Placing,
 };
+use envoi_contract::digest::Digest;
 use envoi_journal::{Store, Writer};
 use envoi_kernel::ids::{AttemptId, RunId};
-use envoi_step::{AttemptDir, Cancelled, Doubt, Given, Launcher, Probe, SpawnError, Starts, end_leftovers};
+use envoi_step::{
+    AttemptDir, Cancelled, Doubt, Given, Launcher, Named, Probe, SpawnError, Start, Starts, end_leftovers,
+};
 use std::{
-    sync::{Arc, mpsc::Sender},
+    sync::{Arc, Mutex, mpsc::Sender},
     thread,
 };
 
@@ -55,6 +58,7 @@ impl Processes {
             per_attempt,
             stream_cap_bytes,
             large: None,
+            secret_marks: Mutex::new(None),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -157,6 +161,14 @@ fn never_starts(dir: &AttemptDir) -> String {
     format!("its supervisor ended {MAX_SPAWNS} times before it could start anything: {}", log.trim())
 }
 
+/// What the journal says of the announcement of an attempt.
+struct Announced {
+    /// Its id. It differs from that of the same attempt in a journal that was replaced by a backup.
+    start: String,
+    /// It was written before the files of the store were copied.
+    is_of_original: bool,
+}
+
 impl Shared {
     fn send(&self, run: RunId, attempt: AttemptId, settlement: Settlement) {
         // The loop may be gone; the attempt's folder still has everything.
@@ -186,13 +198,17 @@ impl Shared {
         let dir = self.dir(&job.run, &job.started.attempt);
         let starts = Starts::of(&self.layout.run(&job.run));
         let name = job.started.attempt.to_string();
+        let Announced { start, is_of_original } = self.announced(job)?;
+        let named = starts.named(&name, &start);
         // Only where another engine announced it can that one have started it.
-        let is_new = job.is_new || !starts.may_hold(&name);
-        let mut given = if is_new { Given::Never } else { Given::Maybe };
+        let never = matches!((named, job.is_new), (Named::Not, _) | (Named::Unknown, true));
+        let is_other = matches!((named, job.is_new), (Named::OtherStart, _) | (Named::Attempt, true));
+        let mut given = if never { Given::Never } else { Given::Maybe };
         let mut spawned = 0;
         (self.reached)(Point::BeforeProbe);
         loop {
-            let found = match envoi_step::probe(&dir, given, &job.started.boot_id, &self.boot_id) {
+            let expected = Start { id: &start, boot_id: &job.started.boot_id };
+            let found = match envoi_step::probe(&dir, given, expected, &self.boot_id) {
                 Err(error) if error.is_of_machine() => return Err(of_machine(error.to_string())),
                 Err(error) if given == Given::Never => return Err(of_files(error.to_string())),
                 Err(error) => {
@@ -204,6 +220,8 @@ impl Shared {
                 Probe::Running => {
                     envoi_step::wait_until_free(&dir).map_err(|error| of_machine(error.to_string()))?
                 }
+                // Its journal is older than what has happened, as after a backup: what happened is not known here.
+                _ if is_other => return self.in_doubt(job, &dir, Doubt::OtherStart),
                 Probe::Settled(exit) => match settlement::finished(self, &dir, job, *exit) {
                     Ok(settlement) => return Ok(settlement),
                     Err(Unsettled::Record(doubt)) => return self.in_doubt(job, &dir, doubt),
@@ -211,7 +229,7 @@ impl Shared {
                 },
                 Probe::Lost(evidence) => return self.in_doubt(job, &dir, evidence.doubt),
                 // Nothing ran here. Where the store was copied from, it may have.
-                Probe::NotStarted(_) if self.is_of_original(job)? => {
+                Probe::NotStarted(_) if is_of_original => {
                     return self.in_doubt(job, &dir, Doubt::SupervisorGone);
                 }
                 // Nothing ran: that is certain, so it is no doubt.
@@ -225,13 +243,13 @@ impl Shared {
                         .as_ref()
                         .map_or(Ok(()), |large| large.placing.wait(&job.run))
                         .map_err(of_machine)?;
-                    let spec = match order::spec(self, job, &dir) {
+                    let spec = match order::spec(self, job, &dir, &start) {
                         Ok(spec) => spec,
                         Err(OrderError::Step(reason)) => return Ok(settlement::cannot_start(job, reason)),
                         Err(OrderError::Machine(reason)) => return Err(of_machine(reason)),
                     };
                     (self.reached)(Point::BeforeSpawn);
-                    starts.note(&name).map_err(|error| {
+                    starts.note(&name, &start).map_err(|error| {
                         of_files(format!("`{}` cannot be written: {error}", starts.path().display()))
                     })?;
                     given = Given::Maybe;
@@ -247,9 +265,23 @@ impl Shared {
         }
     }
 
+    fn announced(&self, job: &Job) -> Result<Announced, trouble::Trouble> {
+        /// More digits than two announcements could have in common.
+        const DIGITS: usize = 16;
+        let failed = |error: &dyn core::fmt::Display| of_machine(error.to_string());
+        let reader = self.store.reader().map_err(|error| failed(&error))?;
+        let attempt = &job.started.attempt;
+        let (seq, at) = reader.announcement(&job.run, attempt).map_err(|error| failed(&error))?;
+        let is_of_original = reader.is_of_original(&job.run, attempt).map_err(|error| failed(&error))?;
+        let text = format!("{}\n{attempt}\n{seq}\n{}", job.run, at.as_millis());
+        let start = Digest::of(text.as_bytes()).hex().chars().take(DIGITS).collect();
+        Ok(Announced { start, is_of_original })
+    }
+
     fn in_doubt(&self, job: &Job, dir: &AttemptDir, doubt: Doubt) -> Result<Settlement, trouble::Trouble> {
         let is_of_original = self.is_of_original(job)?;
-        settlement::in_doubt(self, dir, job, &Known::of(self, job), doubt, is_of_original).map_err(of_machine)
+        settlement::in_doubt(self, dir, job, &Known::since_start(self, job, dir), doubt, is_of_original)
+            .map_err(of_machine)
     }
 
     /// Whether the attempt was announced before the files of the store were copied.

@@ -9,7 +9,7 @@ use envoi_kernel::{
     Flow,
     flow::{AGENT_TOKEN_PREFIX, Secret, SecretSource},
 };
-use envoi_step::Secrets;
+use envoi_step::{AttemptDir, SecretMark, Secrets};
 use std::{fs, sync::Arc};
 
 /// What commands of this run may see: the secrets are those that its flow names.
@@ -40,18 +40,71 @@ pub(crate) fn secrets(declared: &[Secret], caller: &Caller) -> Result<Vec<(Strin
 /// What a command may have been given that is to be masked.
 pub(super) struct Known {
     pub(super) values: Vec<String>,
-    /// Every secret of the flow can be had; else what the command wrote itself cannot be masked.
-    pub(super) all: bool,
+    /// Of each secret of which the command's own value is not at hand, why, in a sentence: what the command wrote itself cannot be
+    /// masked then.
+    pub(super) missing: Vec<String>,
 }
 
 impl Known {
     /// The secrets that can be had, and those of the attempt alone.
     pub(super) fn of(shared: &Shared, job: &Job) -> Self {
-        let declared = &job.pinned.secrets;
-        let mut values: Vec<String> = known_secrets(declared, &job.caller).collect();
-        let all = values.len() == declared.len();
+        let (mut values, mut missing) = (Vec::new(), Vec::new());
+        for secret in &job.pinned.secrets {
+            match secret_value(secret, &job.caller) {
+                Ok(value) => values.push(value),
+                Err(reason) => missing.push(reason),
+            }
+        }
         values.extend(shared.per_attempt.secrets(&job.run, &job.started.attempt));
-        Self { values, all }
+        Self { values, missing }
+    }
+
+    /// As [`Known::of`], for an attempt that another engine may have started, perhaps with other values.
+    pub(super) fn since_start(shared: &Shared, job: &Job, dir: &AttemptDir) -> Self {
+        let mut known = Self::of(shared, job);
+        let at_hand: Vec<_> = at_hand(&job.pinned.secrets, &job.caller).collect();
+        let Some(marks) = marks_of_start(dir) else {
+            let secrets = job
+                .pinned
+                .secrets
+                .iter()
+                .filter(|secret| at_hand.iter().any(|(name, _)| *name == secret.name));
+            let gone = |secret| {
+                format!("{}: the record of its value at the start of the attempt was removed", named(secret))
+            };
+            known.missing.extend(secrets.map(gone));
+            return known;
+        };
+        // An older supervisor has left no marks.
+        if marks.is_empty() {
+            return known;
+        }
+        // Without the key no value can be compared.
+        let now = shared.marks(&at_hand).unwrap_or_default();
+        for secret in &job.pinned.secrets {
+            let is_at_hand = at_hand.iter().any(|(name, _)| *name == secret.name);
+            let is_same = marks.iter().any(|mark| mark.name == secret.name && now.contains(mark));
+            if is_at_hand && !is_same {
+                known.missing.push(format!(
+                    "{}: {} has another value than when the attempt began",
+                    named(secret),
+                    source(secret)
+                ));
+            }
+        }
+        known
+    }
+}
+
+/// What the secrets were when the attempt began; none if its record was removed or cannot be read. Empty where no command was
+/// started.
+fn marks_of_start(dir: &AttemptDir) -> Option<Vec<SecretMark>> {
+    match envoi_step::started(dir) {
+        Some(started) => Some(started.secret_marks),
+        None => [dir.started(), dir.stdout(), dir.stderr()]
+            .iter()
+            .all(|path| fs::symlink_metadata(path).is_err())
+            .then(Vec::new),
     }
 }
 
@@ -93,6 +146,14 @@ fn secret_value(secret: &Secret, caller: &Caller) -> Result<String, String> {
                 .map_err(|error| format!("{}: {}: {error}", named(secret), path.display()))?;
             Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
         }
+    }
+}
+
+/// Where a value comes from, in messages.
+fn source(secret: &Secret) -> String {
+    match &secret.source {
+        SecretSource::Env(variable) => format!("the variable `{variable}`"),
+        SecretSource::File(path) => format!("the file `{path}`"),
     }
 }
 

@@ -18,7 +18,11 @@ use envoi_kernel::{
     input::{AttemptResult, ReportPlace},
 };
 use envoi_step::{AttemptDir, Doubt, Exit, FileRef, Secrets, plain};
-use std::{collections::BTreeSet, fs::File, io};
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+    io,
+};
 
 /// Texts and reports have a smaller bound each; no record of a supervisor asks for more.
 const LARGEST_READ_BYTES: u64 = 64 * 1024 * 1024;
@@ -49,6 +53,7 @@ pub(super) fn finished(
     let mut warnings = holding_secrets(&exit.secret_in_files);
     warnings.extend(secrets::common_secrets(job));
     warnings.extend(exit.warnings.iter().cloned());
+    warnings.extend(without_place(shared, job, &handed.files)?);
     let result = AttemptResult {
         attempt: job.started.attempt.clone(),
         text: String::from_utf8_lossy(&read(dir, &exit.text)?).into_owned(),
@@ -68,6 +73,39 @@ pub(super) fn finished(
         workspace_digest: None,
     };
     Ok(Settlement::Finished { result: Box::new(result), blobs: carried.inline })
+}
+
+/// A sentence for each file whose place an artifact of an earlier step keeps from it. Its content is in the store all the same.
+fn without_place(shared: &Shared, job: &Job, files: &[FileChange]) -> Result<Vec<String>, Unsettled> {
+    let failed = |error: &dyn std::fmt::Display| Unsettled::Machine(error.to_string());
+    let is_gone = |path: &str| {
+        let place = shared.layout.artifact_place(&job.run, &job.flow.id, path);
+        let is_deleted = files.iter().any(|file| file.change == Change::Deleted && file.path == path);
+        // One that another kept from its place is in nobody's way.
+        is_deleted || !fs::symlink_metadata(place).is_ok_and(|found| found.is_file())
+    };
+    let kept = files.iter().filter(|file| file.change != Change::Deleted);
+    let (mut warnings, mut reader) = (Vec::new(), None);
+    for file in kept {
+        let reader = match &mut reader {
+            Some(reader) => reader,
+            none => none.insert(shared.store.reader().map_err(|error| failed(&error))?),
+        };
+        let other = reader.artifact_in_the_way(&job.run, &job.flow.id, &file.path, is_gone);
+        if let Some(other) = other.map_err(|error| failed(&error))? {
+            warnings.push(format!(
+                "artifact `{}` is not in the run's folder: artifact `{other}` of an earlier step is in its place; `artifacts` of this \
+                 step does not name that",
+                file.path
+            ));
+        }
+    }
+    let more = warnings.len().saturating_sub(MOST_NAMED);
+    if more > 0 {
+        warnings.truncate(MOST_NAMED);
+        warnings.push(format!("{more} more artifacts are not in the run's folder"));
+    }
+    Ok(warnings)
 }
 
 /// An attempt that could not even be ordered; nothing of it ever ran.
@@ -113,10 +151,11 @@ pub(super) fn in_doubt(
         envoi_step::end_leftovers(&attempt, &job.run_base)
             .map_err(|error| format!("what is left of attempt `{attempt}` cannot be ended: {error}"))?
     };
-    let notes = envoi_step::mask_lost(dir, &secrets.values, shared.stream_cap_bytes);
-    if !secrets.all {
-        envoi_step::drop_unmasked(dir)
+    let mut notes = envoi_step::mask_lost(dir, &secrets.values, shared.stream_cap_bytes);
+    if !secrets.missing.is_empty() {
+        let removed = envoi_step::drop_unmasked(dir)
             .map_err(|error| format!("attempt `{attempt}` cannot be masked: {error}"))?;
+        notes.extend(unmasked(&removed, &secrets.missing));
     }
     let evidence = envoi_step::evidence(dir, doubt);
     let mut members = Object::default();
@@ -134,13 +173,13 @@ pub(super) fn in_doubt(
     members.insert("supervisor_said".to_owned(), Value::from(evidence.supervisor_said.trim()));
     members.insert("processes_ended".to_owned(), Value::from(u64::from(ended)));
     let changed = &evidence.files_changed;
-    if secrets.all {
+    if secrets.missing.is_empty() {
         let files: Vec<_> =
             changed.iter().take(MOST_NAMED).map(|change| Value::from(change.path.as_str())).collect();
         members.insert("files_changed".to_owned(), Value::Array(files));
     } else {
-        let why = "a secret of the flow cannot be had here: names of files, and what the command itself wrote as its \
-                   output and report, could hold it and are not kept";
+        let why = "the value that a secret of the flow had is not known here: names of files, and what the command itself \
+                   wrote as its output and report, could hold it and are not kept";
         members.insert("not_shown".to_owned(), Value::from(why));
     }
     if changed.len() > MOST_NAMED {
@@ -151,6 +190,22 @@ pub(super) fn in_doubt(
     let evidence = Secrets::new(&secrets.values).mask_value(&Value::Object(members));
     Ok(Settlement::InDoubt { evidence })
 }
+
+/// What was removed because a secret of another value could stand in it. Other names than those that the engine assigns could
+/// hold it, too.
+fn unmasked(removed: &[String], missing: &[String]) -> Option<String> {
+    let (assigned, others): (Vec<_>, Vec<_>) =
+        removed.iter().map(String::as_str).partition(|name| ASSIGNED.contains(name));
+    let mut what: Vec<String> = assigned.iter().map(|name| format!("`{name}`")).collect();
+    if !others.is_empty() {
+        what.push(format!("{} other names in the attempt's folder", others.len()));
+    }
+    let why = missing.join("; ");
+    (!what.is_empty()).then(|| format!("removed, because it cannot be masked: {} ({why})", what.join(", ")))
+}
+
+/// Names in the folder of an attempt that the engine assigns.
+const ASSIGNED: [&str; 6] = ["output", "report.json", "feedback.txt", "envelope.json", "files", "before"];
 
 /// Why the outcome of an attempt of the original is unknown.
 const BEGUN_ELSEWHERE: &str =
@@ -163,6 +218,9 @@ fn why(doubt: &Doubt) -> String {
         }
         Doubt::Rebooted => "the machine was started again since".to_owned(),
         Doubt::Damaged => "the record of its end cannot be read".to_owned(),
+        Doubt::OtherStart => "its folder and `starts.log` are of another start of it, which this journal does not know, as after a \
+                              backup was restored"
+            .to_owned(),
         Doubt::FolderGone => {
             "its folder was removed, and with it what shows whether it runs and how it ended".to_owned()
         }
@@ -379,7 +437,6 @@ fn timestamp(unix_ms: u64) -> Timestamp {
 mod tests {
     use super::*;
     use envoi_journal::{Layout, Store};
-    use std::fs;
 
     fn file(dir: &AttemptDir, path: &str, content: &[u8]) -> FileRef {
         let place = dir.path().join(path);

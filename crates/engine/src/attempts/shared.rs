@@ -1,14 +1,17 @@
 //! What all attempts of an engine use.
 
-use super::variables::PerAttempt;
+use super::{secret_marks::SecretMarks, variables::PerAttempt};
 use crate::{
     model::{crash_point::Point, message::Message},
     observe::placing::Placing,
 };
 use envoi_journal::{Blobs, Layout, Store, Writer};
 use envoi_kernel::ids::{AttemptId, RunId};
-use envoi_step::{AttemptDir, Launcher};
-use std::sync::{Arc, mpsc::Sender};
+use envoi_step::{AttemptDir, Launcher, SecretMark};
+use std::{
+    io,
+    sync::{Arc, Mutex, PoisonError, mpsc::Sender},
+};
 
 pub(super) struct Shared {
     pub(super) store: Arc<Store>,
@@ -21,6 +24,7 @@ pub(super) struct Shared {
     pub(super) per_attempt: PerAttempt,
     pub(super) stream_cap_bytes: u64,
     pub(super) large: Option<LargeSets>,
+    pub(super) secret_marks: Mutex<Option<SecretMarks>>,
 }
 
 /// What many files of one attempt need.
@@ -32,6 +36,22 @@ pub(super) struct LargeSets {
 }
 
 impl Shared {
+    /// The marks of these secrets. The key of the store is made or read with the first of them.
+    ///
+    /// # Errors
+    /// The key cannot be had.
+    pub(super) fn marks(&self, secrets: &[(String, String)]) -> io::Result<Vec<SecretMark>> {
+        if secrets.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut known = self.secret_marks.lock().unwrap_or_else(PoisonError::into_inner);
+        let marks = match &mut *known {
+            Some(marks) => marks,
+            none => none.insert(SecretMarks::of_store(self.layout.root())?),
+        };
+        Ok(marks.of(secrets.iter().map(|(name, value)| (name.as_str(), value.as_str()))))
+    }
+
     pub(super) fn dir(&self, run: &RunId, attempt: &AttemptId) -> AttemptDir {
         AttemptDir::new(self.layout.attempt(run, attempt))
     }

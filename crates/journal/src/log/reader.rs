@@ -33,7 +33,7 @@ use crate::{
 use envoi_contract::{digest::Digest, time::Timestamp};
 use envoi_kernel::{
     event::{AttemptSettled, Event, FileChange, HandoffWritten, InterruptAnswered, Record, RunStarted},
-    ids::{AttemptId, InterruptId, RunId, Seq, StepId, VisitId},
+    ids::{AttemptId, FlowId, InterruptId, RunId, Seq, StepId, VisitId},
 };
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Params, Row, params};
 use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
@@ -134,6 +134,22 @@ impl Reader {
                    AND json_extract(body, '$.attempt') = ?3 LIMIT 1";
         let values = params![self.key(run)?, self.copied_event, attempt.to_string()];
         Ok(self.one(sql, values, |_| Ok(()))?.is_some())
+    }
+
+    /// Where the last announcement of an attempt stands among the events of its run, and when it was written. A journal that
+    /// comes from a backup announces the attempt again at another time.
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when there is no such run, or no such announcement.
+    pub fn announcement(&self, run: &RunId, attempt: &AttemptId) -> Result<(Seq, Timestamp), ReadError> {
+        let sql = "SELECT seq, at_ms FROM events WHERE run = ?1 AND json_extract(body, '$.type') = 'attempt_started' \
+                   AND json_extract(body, '$.attempt') = ?2 ORDER BY seq DESC LIMIT 1";
+        let values = params![self.key(run)?, attempt.to_string()];
+        let found = self.one(sql, values, |row| {
+            let at = Timestamp::from_millis(row.get(1)?);
+            Ok((unsigned(row.get(0)?), at))
+        })?;
+        found.ok_or_else(|| missing("attempt", attempt))
     }
 
     /// One run at a glance.
@@ -403,6 +419,35 @@ impl Reader {
     /// [`ReadError::Missing`] when there is no such run.
     pub fn listed_artifacts(&self, run: &RunId) -> Result<Vec<ArtifactRow>, ReadError> {
         Ok(self.artifact_rows(self.key(run)?)?.into_iter().map(|(_, place)| place).collect())
+    }
+
+    /// An artifact of the flow that keeps one with this path from its place, because one of the two would have to be a file and a
+    /// folder at once. Artifacts that only manifests list are not looked at.
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when there is no such run.
+    pub fn artifact_in_the_way(
+        &self,
+        run: &RunId,
+        flow: &FlowId,
+        path: &str,
+        is_gone: impl Fn(&str) -> bool,
+    ) -> Result<Option<String>, ReadError> {
+        let key = self.key(run)?;
+        let of_path = |row: &Row<'_>| row.get::<_, String>(0);
+        let sql = "SELECT path FROM places WHERE run = ?1 AND flow = ?2 AND digest IS NOT NULL AND path = ?3";
+        let above = path.match_indices('/').filter_map(|(end, _)| path.get(..end));
+        for folder in above {
+            let found = self.one(sql, params![key, flow.as_str(), folder], of_path)?;
+            if let Some(found) = found.filter(|found| !is_gone(found)) {
+                return Ok(Some(found));
+            }
+        }
+        // Below `d` are the paths from `d/` to just before `d0`: the digit follows the slash in ASCII.
+        let sql = "SELECT path FROM places WHERE run = ?1 AND flow = ?2 AND digest IS NOT NULL AND path > ?3 || '/' \
+                   AND path < ?3 || '0' ORDER BY path";
+        let below = self.rows(sql, params![key, flow.as_str(), path], of_path, "an artifact")?;
+        Ok(below.into_iter().find(|found| !is_gone(found)))
     }
 
     /// Rows of places, with how many manifests stood before each was written.

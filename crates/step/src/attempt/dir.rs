@@ -233,6 +233,14 @@ pub(crate) fn is_held(dir: &AttemptDir) -> io::Result<bool> {
     }
 }
 
+/// Whether this is the lock of the folder that has the name of `dir` now.
+pub(crate) fn is_lock_of(dir: &AttemptDir, lock: &LockFile) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let open = lock.file.metadata().map(|open| (open.dev(), open.ino()));
+    let named = fs::metadata(dir.lock()).map(|named| (named.dev(), named.ino()));
+    open.ok().zip(named.ok()).is_some_and(|(open, named)| open == named)
+}
+
 /// Whether the file open as `fd` is the lock file of `dir` and has its lock; takes the lock if it is free.
 pub(crate) fn holds_lock_of(dir: &AttemptDir, fd: impl rustix::fd::AsFd) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;

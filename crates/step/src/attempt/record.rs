@@ -2,6 +2,7 @@
 //!
 //! Written by the supervisor, read by the engine, and never changed.
 
+use crate::attempt::spec::SecretMark;
 use serde::{Deserialize, Serialize};
 
 /// Version of both records; a reader refuses another.
@@ -40,6 +41,12 @@ pub struct Started {
     pub started_at_ms: u64,
     /// The program, masked.
     pub argv0: String,
+    /// Which announcement of the attempt it carries out. An older supervisor does not say it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub start: String,
+    /// What the secrets were. An older supervisor does not say it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secret_marks: Vec<SecretMark>,
 }
 
 /// `exit.json`: the attempt is over and nothing of it lives.
@@ -88,6 +95,9 @@ pub struct Exit {
     /// What else a person should know, a sentence each, masked; not many.
     #[serde(default)]
     pub warnings: Vec<String>,
+    /// Which announcement of the attempt it is the end of. An older supervisor does not say it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub start: String,
 }
 
 impl Exit {

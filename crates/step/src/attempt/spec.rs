@@ -75,6 +75,21 @@ pub struct Spec {
     pub secrets: Vec<String>,
     /// The boot in which the attempt is started.
     pub boot_id: String,
+    /// Which announcement of the attempt is carried out; the records of the attempt name it. See [`crate::Start`].
+    #[serde(default)]
+    pub start: String,
+    /// What the secrets are, for a later comparison. The records of the attempt name it.
+    #[serde(default)]
+    pub secret_marks: Vec<SecretMark>,
+}
+
+/// What the value of a secret was: enough to see later that it is another one, and not enough to guess it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecretMark {
+    /// The name of the secret.
+    pub name: String,
+    /// A short keyed digest of the value.
+    pub mark: String,
 }
 
 impl Spec {

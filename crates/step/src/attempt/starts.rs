@@ -60,13 +60,14 @@ impl Starts {
         drop(self.path.parent().map(std::fs::remove_dir));
     }
 
-    /// Notes that `attempt` is given to a supervisor. To be called before that.
+    /// Notes that this start of `attempt` is given to a supervisor. To be called before that.
     ///
     /// # Errors
     /// It cannot be written down; the attempt must not be started.
-    pub fn note(&self, attempt: &str) -> io::Result<()> {
-        // A line ends where the next begins, so that a line that could not be written whole spoils no other.
-        let line = format!("\n{attempt}");
+    pub fn note(&self, attempt: &str, start: &str) -> io::Result<()> {
+        // A line ends where the next begins, so that a line that could not be written whole spoils no other. An older
+        // engine looks for a line with the attempt alone.
+        let line = format!("\n{attempt}\n{attempt} {start}");
         let list = plain::open_with(&self.path, OFlags::WRONLY | OFlags::APPEND);
         match list {
             Ok(mut list) => list.write_all(line.as_bytes()),
@@ -79,14 +80,43 @@ impl Starts {
         }
     }
 
-    /// Whether `attempt` may have been given to a supervisor: false only if the list is whole and does not name it.
+    /// What the list says of this start of `attempt`.
     #[must_use]
-    pub fn may_hold(&self, attempt: &str) -> bool {
-        let Ok(bytes) = plain::read(&self.path, LARGEST_BYTES) else { return true };
+    pub fn named(&self, attempt: &str, start: &str) -> Named {
+        let Ok(bytes) = plain::read(&self.path, LARGEST_BYTES) else { return Named::Unknown };
         let mut lines = bytes.split(|byte| *byte == b'\n');
         let is_whole = lines.next() == Some(COMPLETE.as_bytes());
-        !is_whole || lines.any(|line| line == attempt.as_bytes())
+        let (mut is_named, mut has_other) = (false, false);
+        for line in lines {
+            match line.strip_prefix(attempt.as_bytes()) {
+                Some(b"") => is_named = true,
+                Some([b' ', found @ ..]) if found == start.as_bytes() => return Named::Start,
+                Some([b' ', ..]) => has_other = true,
+                _ => {}
+            }
+        }
+        match (is_named || has_other, has_other, is_whole) {
+            (_, true, _) => Named::OtherStart,
+            (true, false, _) => Named::Attempt,
+            (false, _, true) => Named::Not,
+            (false, _, false) => Named::Unknown,
+        }
     }
+}
+
+/// What a list says of one start of an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Named {
+    /// It was given to a supervisor.
+    Start,
+    /// Another start of the attempt was given to one, and not this: it was announced in a journal that is not there any more.
+    OtherStart,
+    /// The attempt was given to one, by an older engine that does not say which start.
+    Attempt,
+    /// The attempt was never given to one.
+    Not,
+    /// The list is missing, or has been begun anew.
+    Unknown,
 }
 
 #[cfg(test)]
@@ -94,41 +124,54 @@ mod tests {
     use super::*;
     use std::fs;
 
+    /// What an older engine has written.
+    fn add(path: &Path, text: &str) {
+        fs::write(path, [&fs::read(path).unwrap()[..], text.as_bytes()].concat()).unwrap();
+    }
+
     #[test]
     fn only_a_whole_list_says_that_an_attempt_was_never_started() {
+        use Named::{Attempt, Not, OtherStart, Start, Unknown};
         let folder = tempfile::tempdir().unwrap();
         let starts = Starts::of(&folder.path().join("runs/run_1"));
         let path = folder.path().join("runs/run_1/starts.log");
-        assert!(starts.may_hold("a.1.1"), "there is none");
+        assert_eq!(starts.named("a.1.1", "s1"), Unknown, "there is none");
         starts.begin().unwrap();
-        assert!(!starts.may_hold("a.1.1"));
-        starts.note("a.1.1").unwrap();
-        starts.note("a.1.12").unwrap();
+        assert_eq!(starts.named("a.1.1", "s1"), Not);
+        starts.note("a.1.1", "s1").unwrap();
+        starts.note("a.1.12", "s2").unwrap();
         starts.begin().unwrap();
-        let held = |names: [&str; 4]| names.map(|name| starts.may_hold(name));
-        assert_eq!(held(["a.1.1", "a.1.12", "a.1.2", "b.1.1"]), [true, true, false, false]);
-        // A disk that was full in the middle of a line.
-        fs::write(&path, [&fs::read(&path).unwrap()[..], b"\nb.1"].concat()).unwrap();
-        starts.note("c.1.1").unwrap();
-        assert_eq!(held(["a.1.1", "c.1.1", "b.1.1", "d.1.1"]), [true, true, false, false]);
+        let named = |rows: [(&str, &str); 4]| rows.map(|(attempt, start)| starts.named(attempt, start));
+        let rows = [("a.1.1", "s1"), ("a.1.12", "s1"), ("a.1.2", "s1"), ("b.1.1", "s1")];
+        assert_eq!(named(rows), [Start, OtherStart, Not, Not]);
+        // An older engine, and a disk that was full in the middle of a line.
+        add(&path, "\nd.1.1\nb.1");
+        starts.note("c.1.1", "s3").unwrap();
+        let rows = [("a.1.1", "s1"), ("c.1.1", "s3"), ("b.1.1", "s1"), ("d.1.1", "s1")];
+        assert_eq!(named(rows), [Start, Start, Not, Attempt]);
+        let older = fs::read_to_string(&path).unwrap();
+        assert!(older.lines().any(|line| line == "c.1.1"), "an older engine finds it: {older}");
         fs::remove_file(&path).unwrap();
-        starts.note("d.1.1").unwrap();
-        assert_eq!(held(["a.1.1", "d.1.1", "e.1.1", ""]), [true; 4], "what it held before is not known");
+        starts.note("d.1.1", "s4").unwrap();
+        let rows = [("a.1.1", "s1"), ("d.1.1", "s4"), ("d.1.1", "s5"), ("", "s4")];
+        assert_eq!(named(rows), [Unknown, Start, OtherStart, Unknown], "what it held before is not known");
         for damaged in [&b""[..], b"attempts", b"\0\0\0"] {
             fs::write(&path, damaged).unwrap();
-            assert!(starts.may_hold("e.1.1"));
+            assert_eq!(starts.named("e.1.1", "s5"), Unknown);
         }
         fs::remove_file(&path).unwrap();
         starts.begin().unwrap();
-        assert!(!starts.may_hold("e.1.1"));
+        assert_eq!(starts.named("e.1.1", "s5"), Not);
         fs::File::options().write(true).open(&path).unwrap().set_len(5 << 30).unwrap();
-        assert!(starts.may_hold("e.1.1"), "it is not read");
+        assert_eq!(starts.named("e.1.1", "s5"), Unknown, "it is not read");
         fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink("/dev/full", &path).unwrap();
-        starts.note("f.1.1").unwrap();
-        assert!(fs::symlink_metadata(&path).unwrap().is_file() && starts.may_hold("e.1.1"));
+        starts.note("f.1.1", "s6").unwrap();
+        assert!(fs::symlink_metadata(&path).unwrap().is_file());
+        assert_eq!(starts.named("e.1.1", "s5"), Unknown);
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
-        assert!(starts.note("f.1.1").is_err() && starts.may_hold("f.1.1"));
+        assert!(starts.note("f.1.1", "s6").is_err());
+        assert_eq!(starts.named("e.1.1", "s5"), Unknown);
     }
 }

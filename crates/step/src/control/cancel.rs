@@ -72,6 +72,12 @@ fn is_there(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 
+/// The record of the start; none if there is none that can be read.
+#[must_use]
+pub fn started(dir: &AttemptDir) -> Option<Started> {
+    read_started(dir).ok().flatten()
+}
+
 /// `started.json`, if it is there.
 pub(crate) fn read_started(dir: &AttemptDir) -> io::Result<Option<Started>> {
     let Some(file) = plain::open_if_there(&dir.started())? else { return Ok(None) };

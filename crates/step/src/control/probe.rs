@@ -6,10 +6,11 @@ use std::fs;
 use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::attempt::dir::{AttemptDir, LockFile};
+use crate::attempt::dir::{self, AttemptDir, LockFile};
 use crate::attempt::record::{Exit, FileChange, FileRef, LARGEST_RECORD_BYTES, VERSION};
 use crate::control::cancel::{read_started, supervisor_lives};
 use crate::disk::durable;
+use crate::disk::folders;
 use crate::disk::plain;
 use crate::mask::Secrets;
 use crate::output::stream;
@@ -74,6 +75,8 @@ pub enum Doubt {
     Rebooted,
     /// `exit.json` is there and cannot be read as one of this attempt.
     Damaged,
+    /// Another start of the attempt was given to a supervisor, in a journal that is not there any more.
+    OtherStart,
     /// Its folder, or the lock in it, was removed: nothing there shows what became of it.
     FolderGone,
     /// Something in its folder cannot be used.
@@ -98,19 +101,30 @@ pub struct ProbeError {
     pub source: io::Error,
 }
 
-/// Whether a supervisor may have been given the attempt before. The attempt's folder cannot say it: it may have been
+/// One announcement of an attempt. A backup can bring back a journal in which the attempt was not announced yet: then what its
+/// folder holds is of another start.
+#[derive(Debug, Clone, Copy)]
+pub struct Start<'a> {
+    /// Differs for every announcement.
+    pub id: &'a str,
+    /// The boot in which it was decided.
+    pub boot_id: &'a str,
+}
+
+/// Whether a supervisor may have been given this start before. The attempt's folder cannot say it: it may have been
 /// removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Given {
-    /// Certainly not: a folder that is missing has never been made.
+    /// Certainly not: a folder that is missing has never been made, and what one holds is of another start.
     Never,
     /// It may have: a folder that is missing has been removed, and its command may live on.
     Maybe,
 }
 
-/// Says what became of an attempt that was decided to start in the boot `started_in_boot`.
+/// Says what became of an attempt.
 ///
-/// Makes the folder if it is missing and nobody was given the attempt yet. The lock is taken for the length of the call, and
+/// Makes the folder if it is missing and nobody was given the attempt yet; moves one away that is of another start
+/// ([`REPLACED`]), once nothing of that lives. The lock is taken for the length of the call, and
 /// returned with [`Probe::NotStarted`]. What a lost attempt's command itself wrote to `report.json` and `output` is as the
 /// command wrote it: masking is part of settling.
 ///
@@ -120,10 +134,10 @@ pub enum Given {
 pub fn probe(
     dir: &AttemptDir,
     given: Given,
-    started_in_boot: &str,
+    start: Start<'_>,
     current_boot: &str,
 ) -> Result<Probe, ProbeError> {
-    look(dir, given, Boots { started_in: started_in_boot, current: current_boot })
+    look(dir, given, Expected { start, current_boot })
         .map_err(|source| ProbeError { dir: dir.path().to_owned(), source })
 }
 
@@ -135,14 +149,63 @@ impl ProbeError {
     }
 }
 
-/// The boot in which an attempt was decided to start, and the present one.
+/// What the records are compared with.
 #[derive(Clone, Copy)]
-struct Boots<'a> {
-    started_in: &'a str,
-    current: &'a str,
+struct Expected<'a> {
+    start: Start<'a>,
+    current_boot: &'a str,
 }
 
-fn look(dir: &AttemptDir, given: Given, boots: Boots<'_>) -> io::Result<Probe> {
+/// Where the folders of attempts go that are of another start, in the run's folder. No flow has this name.
+const REPLACED: &str = "_replaced";
+
+/// Moves the folder of another start away, and makes an empty one. The lock of that folder is held meanwhile, so that no other
+/// engine begins anything in it.
+fn move_away(dir: &AttemptDir) -> io::Result<()> {
+    let outside = || io::Error::from(io::ErrorKind::InvalidInput);
+    let (name, base) = dir.path().file_name().zip(dir.path().ancestors().nth(2)).ok_or_else(outside)?;
+    let replaced = base.join(REPLACED);
+    folders::create_dir_all(&replaced)?;
+    if !fs::symlink_metadata(&replaced)?.is_dir() {
+        return Err(io::Error::from(io::ErrorKind::NotADirectory));
+    }
+    let mut number = 1_u32;
+    let target = loop {
+        let target = replaced.join(format!("{}.{number}", name.to_string_lossy()));
+        if fs::symlink_metadata(&target).is_err() {
+            break target;
+        }
+        number = number.saturating_add(1);
+    };
+    fs::rename(dir.path(), target)?;
+    folders::sync_dir(&replaced)?;
+    dir.create()
+}
+
+/// Whose records a folder holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Records {
+    None,
+    /// Of the start that is looked for: another engine has come to it first.
+    Own,
+    OfOther,
+    /// They do not say it: an older supervisor wrote them, or a command.
+    Unknown,
+}
+
+fn records(dir: &AttemptDir, start: Start<'_>) -> io::Result<Records> {
+    let exit = plain::open(&dir.exit()).and_then(|file| plain::read_all(file, LARGEST_RECORD_BYTES));
+    let exit = exit.ok().and_then(|bytes| serde_json::from_slice::<Exit>(&bytes).ok());
+    let named = exit.map(|exit| exit.start).or_else(|| Some(read_started(dir).ok()??.start));
+    Ok(match named {
+        Some(named) if named == start.id => Records::Own,
+        Some(named) if !named.is_empty() => Records::OfOther,
+        None if fs::symlink_metadata(dir.exit()).is_err() && !dir.was_started()? => Records::None,
+        _ => Records::Unknown,
+    })
+}
+
+fn look(dir: &AttemptDir, given: Given, expected: Expected<'_>) -> io::Result<Probe> {
     if given == Given::Maybe && !dir.is_real() {
         return Ok(Probe::Lost(evidence(dir, Doubt::FolderGone)));
     }
@@ -155,14 +218,32 @@ fn look(dir: &AttemptDir, given: Given, boots: Boots<'_>) -> io::Result<Probe> {
     };
     let lock = match taken {
         Ok(Some(lock)) => lock,
-        Ok(None) => return held(dir, boots),
+        Ok(None) => return held(dir, expected),
         // Without its lock nobody can say whether the attempt lives. It must not be made anew: that would say that it does not.
         Err(error) if given == Given::Maybe && !plain::is_of_machine(&error) => {
-            return without_lock(dir, boots);
+            return without_lock(dir, expected);
         }
         Err(error) => return Err(error),
     };
-    match read_records(dir, boots)? {
+    if !dir::is_lock_of(dir, &lock) {
+        // The folder was moved away since: the caller looks again.
+        return Ok(Probe::Running);
+    }
+    if given == Given::Never {
+        match records(dir, expected.start)? {
+            Records::None | Records::Own => {}
+            Records::OfOther => {
+                move_away(dir)?;
+                drop(lock);
+                return look(dir, given, expected);
+            }
+            Records::Unknown => {
+                lock.free()?;
+                return Ok(Probe::Lost(evidence(dir, Doubt::OtherStart)));
+            }
+        }
+    }
+    match read_records(dir, expected)? {
         Some(found) => {
             lock.free()?;
             Ok(found)
@@ -173,36 +254,36 @@ fn look(dir: &AttemptDir, given: Given, boots: Boots<'_>) -> io::Result<Probe> {
 
 /// The lock is held: by the supervisor, unless its last word stands and it is gone. Any process can lock a file that it can
 /// open, and does not keep an attempt from being over by that.
-fn held(dir: &AttemptDir, boots: Boots<'_>) -> io::Result<Probe> {
+fn held(dir: &AttemptDir, expected: Expected<'_>) -> io::Result<Probe> {
     if !supervisor_lives(dir)
-        && let Some(Ok(exit)) = read_exit(dir, boots)?
+        && let Some(Ok(exit)) = read_exit(dir, expected)?
     {
         return Ok(Probe::Settled(Box::new(exit)));
     }
     Ok(Probe::Running)
 }
 
-fn without_lock(dir: &AttemptDir, boots: Boots<'_>) -> io::Result<Probe> {
-    Ok(read_records(dir, boots)?.unwrap_or_else(|| Probe::Lost(evidence(dir, Doubt::FolderGone))))
+fn without_lock(dir: &AttemptDir, expected: Expected<'_>) -> io::Result<Probe> {
+    Ok(read_records(dir, expected)?.unwrap_or_else(|| Probe::Lost(evidence(dir, Doubt::FolderGone))))
 }
 
 /// What the folder says while nobody else may write there; none if nothing was started.
-fn read_records(dir: &AttemptDir, boots: Boots<'_>) -> io::Result<Option<Probe>> {
-    let doubt = match read_exit(dir, boots)? {
+fn read_records(dir: &AttemptDir, expected: Expected<'_>) -> io::Result<Option<Probe>> {
+    let doubt = match read_exit(dir, expected)? {
         Some(Ok(exit)) => return Ok(Some(Probe::Settled(Box::new(exit)))),
         Some(Err(doubt)) => doubt,
         None if dir.was_started()? => Doubt::SupervisorGone,
-        None if boots.started_in != boots.current => Doubt::Rebooted,
+        None if expected.start.boot_id != expected.current_boot => Doubt::Rebooted,
         None => return Ok(None),
     };
     Ok(Some(Probe::Lost(evidence(dir, doubt))))
 }
 
 /// The record of the end, or why it cannot be believed; none if there is none. Errors are the machine's.
-fn read_exit(dir: &AttemptDir, boots: Boots<'_>) -> io::Result<Option<Result<Exit, Doubt>>> {
+fn read_exit(dir: &AttemptDir, expected: Expected<'_>) -> io::Result<Option<Result<Exit, Doubt>>> {
     let read = plain::open(&dir.exit()).and_then(|file| plain::read_all(file, LARGEST_RECORD_BYTES));
     match read {
-        Ok(bytes) => acceptable(dir, &bytes, boots).map(Some),
+        Ok(bytes) => acceptable(dir, &bytes, expected).map(Some),
         Err(error) if plain::is_missing(&error) => Ok(None),
         Err(error) if plain::is_of_machine(&error) => Err(error),
         Err(_) => Ok(Some(Err(Doubt::Damaged))),
@@ -211,13 +292,16 @@ fn read_exit(dir: &AttemptDir, boots: Boots<'_>) -> io::Result<Option<Result<Exi
 
 /// The record, if it can be believed. What this boot wrote is whole; what an earlier one wrote may not have reached the
 /// disk in full, so every file is compared.
-fn acceptable(dir: &AttemptDir, bytes: &[u8], boots: Boots<'_>) -> io::Result<Result<Exit, Doubt>> {
+fn acceptable(dir: &AttemptDir, bytes: &[u8], expected: Expected<'_>) -> io::Result<Result<Exit, Doubt>> {
     let Ok(exit) = serde_json::from_slice::<Exit>(bytes) else { return Ok(Err(Doubt::Damaged)) };
     let attempt = dir.path().file_name().and_then(|name| name.to_str());
     if exit.version != VERSION || Some(exit.attempt.as_str()) != attempt {
         return Ok(Err(Doubt::Damaged));
     }
-    if exit.boot_id == boots.current {
+    if !exit.start.is_empty() && exit.start != expected.start.id {
+        return Ok(Err(Doubt::OtherStart));
+    }
+    if exit.boot_id == expected.current_boot {
         return Ok(Ok(exit));
     }
     for file in exit.handed_over() {

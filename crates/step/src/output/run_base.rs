@@ -385,17 +385,19 @@ mod tests {
         let place = Place::new();
         let list = crate::Starts::of(&place.path(""));
         list.begin().unwrap();
-        list.note("a.1.1").unwrap();
+        list.note("a.1.1", "s1").unwrap();
         let path = place.path("starts.log");
         fs::write(&path, format!("{}\nmy hunter22\n\u{e9}", place.read("starts.log"))).unwrap();
-        list.note("b.1.1").unwrap();
+        list.note("b.1.1", "s2").unwrap();
         assert_eq!(place.mask(Since::at(0)), ["a secret in `$ENVOI_RUN_BASE/starts.log` was masked"]);
         assert!(
-            place.read("starts.log").ends_with("\na.1.1\n***********\n**\nb.1.1"),
+            place.read("starts.log").ends_with("\na.1.1\na.1.1 s1\n***********\n**\nb.1.1\nb.1.1 s2"),
             "{}",
             place.read("starts.log")
         );
-        assert!(list.may_hold("a.1.1") && list.may_hold("b.1.1") && !list.may_hold("c.1.1"));
+        let named = [("a.1.1", "s1"), ("b.1.1", "s2"), ("c.1.1", "s3")]
+            .map(|(attempt, start)| list.named(attempt, start));
+        assert_eq!(named, [crate::Named::Start, crate::Named::Start, crate::Named::Not]);
     }
 
     #[test]

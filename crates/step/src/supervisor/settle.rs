@@ -89,6 +89,7 @@ impl Attempt {
             too_many_files: handed.too_many,
             secret_in_files: handed.with_secret,
             ended_leftovers: ended.leftovers,
+            start: self.spec.start.clone(),
         })
     }
 
@@ -356,6 +357,8 @@ mod tests {
             success_codes: Vec::new(),
             secrets: Vec::new(),
             boot_id: String::new(),
+            start: String::new(),
+            secret_marks: Vec::new(),
         };
         Attempt {
             dir: AttemptDir::new(root.join("work.1.1")),

@@ -4,7 +4,7 @@ use std::fs;
 
 use envoi_step::{AttemptDir, Change, Command, Exit, Given, Outcome, Probe, boot_id, probe};
 
-use crate::stage::{Stage, exec, launcher, read};
+use crate::stage::{Stage, exec, launcher, read, start_in};
 
 pub(crate) fn changed_artifacts_are_copied_and_told_apart() {
     let stage = Stage::new();
@@ -277,7 +277,7 @@ fn run_looking_back(stage: &Stage, script: &str, artifacts: &[&str]) -> Exit {
     let lock = dir.try_lock().unwrap().expect("the lock is free");
     launcher().spawn(&dir, &spec, lock).unwrap().wait().unwrap();
     let boot = boot_id().unwrap();
-    match probe(&dir, Given::Maybe, &boot, &boot).unwrap() {
+    match probe(&dir, Given::Maybe, start_in(&boot), &boot).unwrap() {
         Probe::Settled(exit) => *exit,
         other => panic!("{other:?}: {}", read(&dir.supervisor_log())),
     }

@@ -89,6 +89,8 @@ fn trials() -> Vec<Trial> {
             a_broken_order_runs_nothing,
             a_supervisor_without_the_lock_runs_nothing,
             what_never_started_is_started_with_the_very_lock_of_the_probe,
+            what_another_start_of_an_attempt_has_left_is_not_the_result_of_this_one,
+            a_live_attempt_of_another_start_is_waited_for,
             an_attempt_does_not_begin_in_a_folder_that_is_a_link,
             a_killed_supervisor_leaves_a_lost_attempt_and_nothing_alive,
             a_record_of_an_older_supervisor_is_read,

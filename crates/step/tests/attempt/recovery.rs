@@ -5,10 +5,11 @@ use std::io::Write;
 use std::process::Stdio;
 
 use envoi_step::{
-    Cancelled, Change, Doubt, Given, Outcome, Probe, boot_id, cancel, end_leftovers, probe, wait_until_free,
+    Cancelled, Change, Doubt, Given, Outcome, Probe, Start, boot_id, cancel, end_leftovers, probe,
+    wait_until_free,
 };
 
-use crate::stage::{ATTEMPT, Stage, assert_gone, kill, launcher, lives, read};
+use crate::stage::{ATTEMPT, Stage, assert_gone, kill, launcher, lives, read, start_in};
 
 pub(crate) fn nothing_is_started_twice() {
     let stage = Stage::new();
@@ -71,7 +72,7 @@ fn send(stage: &Stage, order: &[u8]) {
 pub(crate) fn what_never_started_is_started_with_the_very_lock_of_the_probe() {
     let stage = Stage::new();
     let boot = boot_id().unwrap();
-    let first = probe(&stage.dir, Given::Never, &boot, &boot).unwrap();
+    let first = probe(&stage.dir, Given::Never, start_in(&boot), &boot).unwrap();
     let Probe::NotStarted(lock) = first else { panic!("nothing was started") };
     assert!(matches!(stage.probe(), Probe::Running), "the lock is held");
     let spec = stage.shell("while [ ! -e go ]; do sleep 0.01; done");
@@ -81,8 +82,52 @@ pub(crate) fn what_never_started_is_started_with_the_very_lock_of_the_probe() {
     supervisor.wait().unwrap();
     assert_eq!(stage.settled().outcome, Outcome::Exited { code: 0 });
     let rebooted = Stage::new();
-    let lost = probe(&rebooted.dir, Given::Maybe, "an earlier boot", &boot_id().unwrap()).unwrap();
+    let lost = probe(&rebooted.dir, Given::Maybe, start_in("an earlier boot"), &boot_id().unwrap()).unwrap();
     assert!(matches!(lost, Probe::Lost(evidence) if evidence.doubt == Doubt::Rebooted));
+}
+
+/// A backup was unpacked over the store: the journal is older than what lies in the folder.
+pub(crate) fn what_another_start_of_an_attempt_has_left_is_not_the_result_of_this_one() {
+    let boot = boot_id().unwrap();
+    let stage = Stage::new();
+    let other = Start { id: "another start", boot_id: &boot };
+    let exit = stage.run(&stage.shell("echo old"));
+    let probed = |given, start| probe(&stage.dir, given, start, &boot).unwrap();
+    assert!(matches!(probed(Given::Maybe, start_in(&boot)), Probe::Settled(found) if *found == exit));
+    let doubt = probed(Given::Maybe, other);
+    assert!(matches!(doubt, Probe::Lost(evidence) if evidence.doubt == Doubt::OtherStart));
+    // An engine that was stopped for long before it looked: another one has had it started.
+    assert!(matches!(probed(Given::Never, start_in(&boot)), Probe::Settled(found) if *found == exit));
+    // Nobody was given this start: the other one makes room, and its files stay.
+    let Probe::NotStarted(lock) = probed(Given::Never, other) else { panic!("nothing was started") };
+    let replaced = stage.run_base().join("_replaced/work.1.1.1");
+    assert_eq!(read(&replaced.join("stdout")), "old\n");
+    let mut spec = stage.shell("echo new");
+    spec.start = "another start".to_owned();
+    launcher().spawn(&stage.dir, &spec, lock).unwrap().wait().unwrap();
+    assert!(matches!(probed(Given::Maybe, other), Probe::Settled(_)));
+    assert_eq!(read(&stage.dir.stdout()), "new\n");
+    // An older supervisor does not say which start it was.
+    let record = read(&stage.dir.exit()).replace(",\"start\":\"another start\"", "");
+    fs::write(stage.dir.exit(), &record).unwrap();
+    assert!(!record.contains("start\":\"") && matches!(stage.probe(), Probe::Settled(_)), "{record}");
+    let doubt = probed(Given::Never, start_in(&boot));
+    assert!(
+        matches!(doubt, Probe::Lost(evidence) if evidence.doubt == Doubt::OtherStart),
+        "whose it is is not known"
+    );
+}
+
+pub(crate) fn a_live_attempt_of_another_start_is_waited_for() {
+    let boot = boot_id().unwrap();
+    let stage = Stage::new();
+    let supervisor = stage.spawn(&stage.shell("echo x > begun; while [ ! -e go ]; do sleep 0.01; done"));
+    stage.told("begun");
+    let other = Start { id: "another start", boot_id: &boot };
+    assert!(matches!(probe(&stage.dir, Given::Never, other, &boot).unwrap(), Probe::Running));
+    fs::write(stage.workspace().join("go"), "").unwrap();
+    supervisor.wait().unwrap();
+    assert!(matches!(probe(&stage.dir, Given::Never, other, &boot).unwrap(), Probe::NotStarted(_)));
 }
 
 /// An earlier step of the run can foresee the name of the folder.
@@ -94,14 +139,14 @@ pub(crate) fn an_attempt_does_not_begin_in_a_folder_that_is_a_link() {
     for linked in [stage.dir.path(), stage.dir.path().parent().unwrap()] {
         fs::remove_dir_all(linked).unwrap();
         std::os::unix::fs::symlink(&outside, linked).unwrap();
-        let error = probe(&stage.dir, Given::Never, &boot, &boot).unwrap_err();
+        let error = probe(&stage.dir, Given::Never, start_in(&boot), &boot).unwrap_err();
         assert!(!error.is_of_machine(), "{error}");
         assert_eq!(cancel(&stage.dir).unwrap(), Cancelled::Lost);
         assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
         fs::remove_file(linked).unwrap();
         stage.dir.create().unwrap();
     }
-    assert!(matches!(probe(&stage.dir, Given::Never, &boot, &boot), Ok(Probe::NotStarted(_))));
+    assert!(matches!(probe(&stage.dir, Given::Never, start_in(&boot), &boot), Ok(Probe::NotStarted(_))));
 }
 
 pub(crate) fn a_killed_supervisor_leaves_a_lost_attempt_and_nothing_alive() {
@@ -155,7 +200,7 @@ pub(crate) fn a_record_of_an_earlier_boot_counts_only_if_its_files_are_whole() {
     spec.artifacts = vec!["*.txt".to_owned()];
     let exit = stage.run(&spec);
     assert!(exit.handed_over().any(|file| file.path == "before/changed.txt"));
-    let later = || probe(&stage.dir, Given::Maybe, &exit.boot_id, "a later boot").unwrap();
+    let later = || probe(&stage.dir, Given::Maybe, start_in(&exit.boot_id), "a later boot").unwrap();
     assert!(matches!(later(), Probe::Settled(found) if *found == exit));
     for file in exit.handed_over() {
         let path = stage.dir.path().join(&file.path);

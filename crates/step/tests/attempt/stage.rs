@@ -6,10 +6,18 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use envoi_step::{AttemptDir, Command, Exit, Given, Launcher, Probe, Spec, Supervisor, boot_id, probe};
+use envoi_step::{
+    AttemptDir, Command, Exit, Given, Launcher, Probe, Spec, Start, Supervisor, boot_id, probe,
+};
 use tempfile::TempDir;
 
 pub(crate) const ATTEMPT: &str = "work.1.1";
+pub(crate) const START: &str = "0123456789abcdef";
+
+/// The start of [`Stage::spec`], decided in this boot.
+pub(crate) fn start_in(boot_id: &str) -> Start<'_> {
+    Start { id: START, boot_id }
+}
 
 pub(crate) struct Stage {
     root: TempDir,
@@ -58,6 +66,8 @@ impl Stage {
             success_codes: Vec::new(),
             secrets: Vec::new(),
             boot_id: boot_id().unwrap(),
+            start: START.to_owned(),
+            secret_marks: Vec::new(),
         }
     }
 
@@ -89,7 +99,7 @@ impl Stage {
 
     pub(crate) fn probe(&self) -> Probe {
         let boot = boot_id().unwrap();
-        probe(&self.dir, Given::Maybe, &boot, &boot).unwrap()
+        probe(&self.dir, Given::Maybe, start_in(&boot), &boot).unwrap()
     }
 
     /// Waits until the command has written `name` into the workspace, and returns what it says.

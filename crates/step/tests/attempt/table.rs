@@ -14,7 +14,7 @@ use std::thread;
 use envoi_step::{Given, Outcome, Probe, Spec, boot_id, end_leftovers, evidence, mask_lost, probe};
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 
-use crate::stage::{ATTEMPT, Stage, kill, read, wait_for};
+use crate::stage::{ATTEMPT, Stage, kill, read, start_in, wait_for};
 
 const SECRET: &str = "hunter22hunter22";
 
@@ -236,7 +236,7 @@ fn look(stage: &Stage, row: Row, current_boot: &str) {
     let started_in = boot_id().unwrap();
     // What another row's thread has just forked has the lock too, for a moment.
     let found = wait_for(&format!("the lock: {row:?}"), || {
-        let found = probe(&stage.dir, Given::Maybe, &started_in, current_boot);
+        let found = probe(&stage.dir, Given::Maybe, start_in(&started_in), current_boot);
         (!matches!(found, Ok(Probe::Running))).then_some(found)
     });
     match found {

@@ -1,0 +1,126 @@
+//! What tells later that a secret has another value than when an attempt began.
+//!
+//! A supervisor masks with the values that it was given. If it is killed, the next engine masks with the values that are there then,
+//! which finds nothing of a value that was replaced. So the record of the start holds a mark of each value, a digest with a key of
+//! the store. Nobody can guess a value by its mark: without the key the mark says nothing, and the key is for the owner of the store
+//! alone. With the key it is still so short that one in 65,536 values has it, whatever the value is. That is also how often
+//! another value passes for the same.
+
+use envoi_contract::digest::Digest;
+use envoi_step::SecretMark;
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Read as _, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::Path,
+};
+
+/// The file of the key, in the folder of the store.
+const FILE: &str = "secrets.key";
+const KEY_BYTES: usize = 32;
+
+/// How much of the digest is kept, in hexadecimal digits.
+const MARK_DIGITS: usize = 4;
+
+/// See the module.
+pub(super) struct SecretMarks {
+    key: Vec<u8>,
+}
+
+impl SecretMarks {
+    /// The marks of the store in this folder. The key is made once. Where it was removed, or is no key, another one is made, and
+    /// every value counts as another one.
+    ///
+    /// # Errors
+    /// The file cannot be read or made.
+    pub(super) fn of_store(folder: &Path) -> io::Result<Self> {
+        let path = folder.join(FILE);
+        let is_key = |key: &Vec<u8>| key.len() == KEY_BYTES;
+        if let Some(key) = read(&path)?.filter(is_key) {
+            return Ok(Self { key });
+        }
+        make(folder, &path)?;
+        match read(&path)?.filter(is_key) {
+            Some(key) => Ok(Self { key }),
+            None => Err(io::Error::other(format!(
+                "`{}` is not {KEY_BYTES} bytes long: remove it",
+                path.display()
+            ))),
+        }
+    }
+
+    /// The marks of these values by name.
+    pub(super) fn of<'a>(&self, secrets: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<SecretMark> {
+        secrets
+            .map(|(name, value)| SecretMark { name: name.to_owned(), mark: self.mark(name, value) })
+            .collect()
+    }
+
+    fn mark(&self, name: &str, value: &str) -> String {
+        let parts: [&[u8]; 4] = [&self.key, name.as_bytes(), b"\0", value.as_bytes()];
+        let digest = Digest::of(&parts.concat()).hex();
+        digest.get(..MARK_DIGITS).unwrap_or_default().to_owned()
+    }
+}
+
+fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    match fs::read(path) {
+        Ok(key) => Ok(Some(key)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes the key. If another process makes one at the same time, the first one stays.
+fn make(folder: &Path, path: &Path) -> io::Result<()> {
+    let mut key = [0; KEY_BYTES];
+    File::open("/dev/urandom")?.read_exact(&mut key)?;
+    let made = folder.join(format!("{FILE}.{}", std::process::id()));
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&made)?;
+    file.write_all(&key)?;
+    file.sync_all()?;
+    // Not every file system has hard links; the engine alone makes the key, so that a rename does no harm there.
+    let named = match fs::hard_link(&made, path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(_) => fs::rename(&made, path),
+        Ok(()) => Ok(()),
+    };
+    match fs::remove_file(&made) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => named?,
+    }
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn a_mark_tells_values_apart_and_is_of_its_store() {
+        let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let marks = SecretMarks::of_store(folder.path()).unwrap();
+        let mark = |marks: &SecretMarks, value: &str| marks.of([("TOKEN", value)].into_iter()).remove(0).mark;
+        let again = SecretMarks::of_store(folder.path()).unwrap();
+        assert_eq!(mark(&marks, "hunter2"), mark(&again, "hunter2"));
+        let values: Vec<String> = (0..8).map(|number| mark(&marks, &format!("hunter{number}"))).collect();
+        assert!(values.iter().any(|value| *value != values[0]), "{values:?}");
+        assert!(values.iter().all(|value| value.len() == MARK_DIGITS), "a whole digest could be guessed");
+        let elsewhere = SecretMarks::of_store(other.path()).unwrap();
+        let others: Vec<String> = (0..8).map(|number| mark(&elsewhere, &format!("hunter{number}"))).collect();
+        assert_ne!(values, others, "without the key it says nothing");
+        let mode = fs::metadata(folder.path().join(FILE)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_key_that_is_none_is_an_error_and_one_that_was_removed_is_made_again() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(FILE), "short").unwrap();
+        assert!(SecretMarks::of_store(folder.path()).is_err());
+        fs::remove_file(folder.path().join(FILE)).unwrap();
+        SecretMarks::of_store(folder.path()).unwrap();
+    }
+}
