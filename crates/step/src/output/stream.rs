@@ -9,6 +9,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use sha2::{Digest as _, Sha256};
 
 use crate::disk::durable::{self, Measure, hex};
@@ -51,6 +52,8 @@ impl<'a> StreamFile<'a> {
     /// Begins the file at `path` anew.
     pub(crate) fn create(path: PathBuf, cap_bytes: u64, secrets: &'a Secrets) -> io::Result<Self> {
         let head = plain::create(&path)?;
+        // What the command writes to the file itself stays whole, so that a secret in it is found.
+        rustix::fs::fcntl_setfl(&head, OFlags::APPEND)?;
         Ok(Self::begin(path, head, cap_bytes, secrets))
     }
 
@@ -295,6 +298,24 @@ mod tests {
                 assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "the ring is gone");
             }
         }
+    }
+
+    #[test]
+    fn what_a_command_writes_to_the_file_itself_is_not_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("stderr");
+        let secrets = Secrets::new(&["hunter22".to_owned()]);
+        let mut stream = StreamFile::create(path.clone(), 100, &secrets).unwrap();
+        stream.push(b"first ");
+        std::fs::write(&path, "hunter22").unwrap();
+        stream.push(b"then");
+        let kept = stream.finish();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "hunter22then");
+        assert_ne!(
+            kept.written,
+            Some(crate::disk::durable::measure(&path).unwrap()),
+            "it is not what was written"
+        );
     }
 
     #[test]
