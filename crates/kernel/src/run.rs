@@ -24,7 +24,7 @@ use crate::{
     },
     state::{
         accounts,
-        control::{ApplyError, Control},
+        control::{ApplyError, Control, stored::StoredControl},
         projection,
         status::Status,
     },
@@ -83,7 +83,7 @@ fn first_version() -> u32 {
 struct Snapshot {
     #[serde(default = "first_version")]
     version: u32,
-    control: Control,
+    control: StoredControl,
     envelope: Envelope,
     by_step: BTreeMap<String, Ledger>,
 }
@@ -112,9 +112,12 @@ impl Run {
     /// # Errors
     /// [`ReplayError::Snapshot`]: the state cannot be written. The run does without a snapshot.
     pub fn snapshot(&self) -> Result<Vec<u8>, ReplayError> {
-        let (control, envelope) = (self.control.clone(), self.envelope.clone());
-        let by_step = self.by_step.clone();
-        let snapshot = Snapshot { version: SNAPSHOT_VERSION, control, envelope, by_step };
+        let snapshot = Snapshot {
+            version: SNAPSHOT_VERSION,
+            control: self.control.clone().into(),
+            envelope: self.envelope.clone(),
+            by_step: self.by_step.clone(),
+        };
         serde_json::to_vec(&snapshot).map_err(|error| ReplayError::Snapshot { reason: error.to_string() })
     }
 
@@ -128,7 +131,9 @@ impl Run {
         if version != SNAPSHOT_VERSION {
             return Err(ReplayError::Snapshot { reason: format!("it is of version {version}") });
         }
-        if control.started.as_ref().is_some_and(|started| started.flow_digest != flow.digest) {
+        let control = Control::try_from(control)
+            .map_err(|error| ReplayError::Snapshot { reason: error.to_string() })?;
+        if control.phase.started().is_some_and(|started| started.flow_digest != flow.digest) {
             return Err(ReplayError::Snapshot { reason: "it is of another flow".to_owned() });
         }
         Ok(Self { flow, control, envelope, by_step })
@@ -136,10 +141,11 @@ impl Run {
 
     /// The run as it is where its files are now: they have moved since it was started. No event says so, and none is changed.
     pub fn relocate(&mut self, workspace: String, run_base: String, source: String) {
-        let Some(started) = self.control.started.as_mut() else { return };
+        let Some(started) = self.control.phase.started_mut() else { return };
         self.envelope.metadata.insert("workspace".to_owned(), workspace.as_str().into());
-        let started = Arc::make_mut(started);
-        (started.workspace, started.run_base, started.source) = (workspace, run_base, source);
+        started.workspace = workspace;
+        started.run_base = run_base;
+        started.source = source;
     }
 
     /// Says what `input` would cause, and changes nothing.
@@ -177,11 +183,11 @@ impl Run {
     fn check_phase(&self, input: &Input) -> Result<(), Refusal> {
         let status = self.status();
         match (input, &status) {
-            (Input::Start(_) | Input::Fork(_), _) if self.control.started.is_some() => {
+            (Input::Start(_) | Input::Fork(_), _) if self.control.phase.started().is_some() => {
                 Err(Refusal::AlreadyStarted)
             }
             (Input::Start(_) | Input::Fork(_), _) => Ok(()),
-            _ if self.control.started.is_none() => Err(Refusal::NotStarted),
+            _ if self.control.phase.started().is_none() => Err(Refusal::NotStarted),
             (Input::Reopen { .. } | Input::Settled(_) | Input::ModelCalled(_), Status::Ended(_)) => Ok(()),
             (Input::Raise { .. }, Status::Ended(ended)) if ended.status != EndStatus::Succeeded => Ok(()),
             (_, Status::Ended(_)) => Err(Refusal::Over { status: status.word() }),
@@ -204,7 +210,7 @@ impl Run {
     /// What is to be true now; empty only when the run is over or has not begun.
     #[must_use]
     pub fn wants(&self) -> Wants {
-        if self.control.ended.is_some() {
+        if self.control.phase.ended().is_some() {
             return Wants::default();
         }
         Wants {
@@ -214,7 +220,7 @@ impl Run {
             interrupts: self.control.interrupts.keys().cloned().collect(),
             expiries: self.expiries().collect(),
             ending: self.control.ending.keys().cloned().collect(),
-            cancelling: self.control.cancelling.is_some(),
+            cancelling: self.control.phase.cancelled_by().is_some(),
         }
     }
 
@@ -252,7 +258,7 @@ impl Run {
     /// How the run began; `None` before its first event.
     #[must_use]
     pub fn started(&self) -> Option<&RunStarted> {
-        self.control.started.as_deref()
+        self.control.phase.started().map(Arc::as_ref)
     }
 
     /// What an attempt was started with that is live, or was given up and is being ended.
@@ -271,7 +277,7 @@ impl Run {
     /// The last attempts, live or not, of visits whose agents' tasks may go on, as far as the run knows. None once the run is
     /// over or being cancelled: then no attempt waits for those tasks any more.
     pub fn talks(&self) -> impl Iterator<Item = &Arc<AttemptStarted>> {
-        let waits = self.control.cancelling.is_none() && !matches!(self.status(), Status::Ended(_));
+        let waits = self.control.phase.cancelled_by().is_none() && !matches!(self.status(), Status::Ended(_));
         self.control.open.values().filter_map(move |open| {
             let plan = open.plan.as_ref().filter(|_| waits)?;
             let Command::A2a(call) = &plan.command else { return None };
@@ -381,7 +387,7 @@ impl Run {
     /// The run that it goes back to by forks: itself, if it is none. `None` before its first event.
     #[must_use]
     pub fn root(&self) -> Option<&RunId> {
-        let own = self.control.started.as_deref().map(|started| &started.run);
+        let own = self.control.phase.started().map(|started| &started.run);
         self.forked().map(|forked| &forked.root).or(own)
     }
 

@@ -17,6 +17,7 @@ pub(crate) mod illegal_event;
 pub(crate) mod limit_question;
 pub(crate) mod limits;
 pub(crate) mod loops;
+pub(crate) mod phase;
 pub(crate) mod projection;
 pub(crate) mod status;
 pub(crate) mod step_result;

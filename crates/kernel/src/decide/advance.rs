@@ -14,7 +14,7 @@ use crate::{
     model::{
         event::{About, EndStatus, Event, RunEnded, StepEntered},
         flow::{AskPlan, ForEach, InDoubtPolicy, InnerPlan, Join, OnReached, Step, StepKind},
-        ids::{StepId, VisitId},
+        ids::{Principal, StepId, VisitId},
         input::Refusal,
         ledger::Budget,
     },
@@ -23,6 +23,7 @@ use crate::{
         doubt::Doubt,
         graph::{self, Joined},
         limit_question,
+        phase::Phase,
         visit::VisitState,
     },
 };
@@ -43,17 +44,27 @@ pub(crate) fn slot_free(draft: Draft<'_>) -> Result<Draft<'_>, Refusal> {
 
 /// See the module.
 pub(crate) fn advance(mut draft: Draft<'_>) -> Result<Draft<'_>, Refusal> {
-    while draft.control.ended.is_none() {
-        if draft.control.cancelling.is_some() {
-            end_if_cancelled(&mut draft)?;
-            break;
-        }
-        if draft.control.stopping.is_some() {
-            end_if_stopped(&mut draft)?;
-            break;
-        }
-        if !follow(&mut draft)? && !go_on(&mut draft)? {
-            break;
+    loop {
+        match draft.control.phase.clone() {
+            Phase::NotStarted | Phase::Ended { .. } => break,
+            Phase::Cancelling { by, .. } => {
+                if !is_live(&draft) {
+                    let end = cancelled(&draft, &by);
+                    ending::finish(&mut draft, end)?;
+                }
+                break;
+            }
+            Phase::Stopping { end, .. } => {
+                if !is_live(&draft) {
+                    ending::finish(&mut draft, end)?;
+                }
+                break;
+            }
+            Phase::GoingOn { .. } => {
+                if !follow(&mut draft)? && !go_on(&mut draft)? {
+                    break;
+                }
+            }
         }
     }
     Ok(draft)
@@ -294,26 +305,13 @@ fn is_live(draft: &Draft<'_>) -> bool {
     draft.control.live().next().is_some() || !draft.control.ending.is_empty()
 }
 
-fn end_if_stopped(draft: &mut Draft<'_>) -> Result<(), Refusal> {
-    match draft.control.stopping.clone() {
-        Some(end) if !is_live(draft) => ending::finish(draft, end),
-        _ => Ok(()),
-    }
-}
-
-fn end_if_cancelled(draft: &mut Draft<'_>) -> Result<(), Refusal> {
-    if is_live(draft) {
-        return Ok(());
-    }
-    let actor = draft.control.cancelling.as_ref().map_or("", |by| by.actor.as_str());
-    let reason = format!("Cancelled by {actor}");
+/// How a run ends that nothing is live of and that this person cancels.
+fn cancelled(draft: &Draft<'_>, by: &Principal) -> RunEnded {
     let open = draft.control.open.keys().next().or(draft.control.last_handoff.as_ref());
-    let stopped_by = open.map(|visit| ending::step_at_the_top(draft, visit));
-    let end = RunEnded {
+    RunEnded {
         status: EndStatus::Cancelled,
         terminal_reason: "user_cancelled".to_owned(),
-        reason,
-        stopped_by,
-    };
-    ending::finish(draft, end)
+        reason: format!("Cancelled by {}", by.actor),
+        stopped_by: open.map(|visit| ending::step_at_the_top(draft, visit)),
+    }
 }

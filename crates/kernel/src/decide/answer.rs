@@ -174,7 +174,7 @@ fn either(words: &[&str]) -> String {
 /// Who may answer.
 fn check_person(draft: &Draft<'_>, plan: Option<&AskPlan>, answer: &Answer) -> Result<(), Refusal> {
     let Some(plan) = plan else { return Ok(()) };
-    let started = draft.control.started.as_deref();
+    let started = draft.control.phase.started();
     let forked = draft.control.forked.as_deref();
     let starts = started.is_some_and(|started| started.by == answer.by)
         || forked.is_some_and(|forked| forked.by == answer.by);

@@ -47,7 +47,7 @@ pub(crate) fn ask(draft: &mut Draft<'_>, visit: &VisitId, plan: &AskPlan) -> Res
 }
 
 fn answered_already(draft: &mut Draft<'_>, interrupt: &InterruptId, visit: &VisitId) -> Result<(), Refusal> {
-    let Some(started) = draft.control.started.clone() else { return Err(Refusal::NotStarted) };
+    let Some(started) = draft.control.phase.started().cloned() else { return Err(Refusal::NotStarted) };
     // The starter named steps of the run's own flow, not steps of the same name in other flows.
     if !visit.scope.is_empty() || !started.yes_to.contains(&visit.step) {
         return Ok(());

@@ -20,7 +20,7 @@ pub(crate) fn begin(mut draft: Draft<'_>, requested: ModelCall) -> Result<Draft<
     if let Some(attempt) = attempt.clone().filter(|attempt| !draft.control.is_live(attempt)) {
         return Err(Refusal::NotLive { attempt });
     }
-    if draft.control.cancelling.is_some() {
+    if draft.control.phase.cancelled_by().is_some() {
         return Err(Refusal::Cancelling);
     }
     if let Some(bound) = bounds::for_a_call(&draft.flow.limits, &draft.control, attempt.as_ref()) {

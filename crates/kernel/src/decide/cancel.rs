@@ -14,7 +14,7 @@ use crate::{
 
 /// Input: cancel.
 pub(crate) fn cancel(mut draft: Draft<'_>, by: Principal) -> Result<Draft<'_>, Refusal> {
-    if draft.control.cancelling.is_some() {
+    if draft.control.phase.cancelled_by().is_some() {
         return Err(Refusal::Cancelling);
     }
     draft.emit(Event::CancelRequested(CancelRequested { by }))?;

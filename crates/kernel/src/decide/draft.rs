@@ -85,7 +85,7 @@ impl<'a> Draft<'a> {
 
     /// The run's id.
     pub(crate) fn run(&self) -> Result<&RunId, Refusal> {
-        self.control.started.as_deref().map(|started| &started.run).ok_or(Refusal::NotStarted)
+        self.control.phase.started().map(|started| &started.run).ok_or(Refusal::NotStarted)
     }
 
     /// A fresh id for an interrupt.

@@ -76,7 +76,7 @@ fn asked_about(draft: &Draft<'_>, name: &str) -> Option<InterruptId> {
 
 /// The step at which one of these bounds ended the run.
 fn ended_by(draft: &Draft<'_>, named: &[&str]) -> Option<StepId> {
-    let ended = draft.control.ended.as_ref().filter(|ended| ended.status == EndStatus::Exhausted)?;
+    let ended = draft.control.phase.ended().filter(|ended| ended.status == EndStatus::Exhausted)?;
     let reached = |name: &&str| limits::terminal_reason(name) == Some(ended.terminal_reason.as_str());
     ended.stopped_by.clone().filter(|_| named.iter().any(reached))
 }

@@ -35,7 +35,7 @@ const MAX_VALUE_BYTES: usize = 100 * 1024;
 /// The values that expressions see in the flow of `scope`.
 fn members(control: &Control, scope: &str) -> Object {
     let mut root = Object::default();
-    let Some(started) = control.started.as_deref() else { return root };
+    let Some(started) = control.phase.started() else { return root };
     let flow_state = control.flow_state(scope);
     let steps: Object = flow_state
         .steps

@@ -28,7 +28,7 @@ impl Reopen {
 /// Input: reopen.
 pub(crate) fn reopen(mut draft: Draft<'_>, reopen: Reopen) -> Result<Draft<'_>, Refusal> {
     let status = Status::of(draft.flow, &draft.control).word();
-    let ended = draft.control.ended.as_ref().filter(|ended| ended.status != EndStatus::Succeeded);
+    let ended = draft.control.phase.ended().filter(|ended| ended.status != EndStatus::Succeeded);
     let Some(ended) = ended else { return Err(Refusal::NotReopenable { status }) };
     let step = match &ended.stopped_by {
         Some(step) => step.clone(),

@@ -12,17 +12,18 @@ use crate::state::{
 mod asked;
 mod ends;
 mod flows;
+pub(crate) mod stored;
 
 use crate::{
     model::{
         event::{
             About, AttemptSettled, AttemptStarted, Course, Done, Event, HandoffWritten, InterruptAnswered,
-            InterruptRaised, ModelCallStarted, Outcome, Record, Routed, RunEnded, RunForked, RunStarted,
+            InterruptRaised, ModelCallStarted, Outcome, Record, Routed, RunForked, RunStarted,
         },
         family::Share,
         files::HandedOver,
         flow::Flow,
-        ids::{AttemptId, FlowId, InterruptId, Principal, Seq, StepId, TimerId, VisitId},
+        ids::{AttemptId, FlowId, InterruptId, Seq, StepId, TimerId, VisitId},
         ledger::Ledger,
     },
     state::{
@@ -30,11 +31,11 @@ use crate::{
         flow_state::{FlowState, Kept, Standing},
         goals::Goals,
         graph, loops,
+        phase::Phase,
         step_result::StepResult,
     },
 };
 use envoi_contract::{digest::Digest, handoff::Status as HandoffStatus, json::Value, time::Timestamp};
-use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -52,24 +53,20 @@ pub struct ApplyError {
     pub reason: IllegalEvent,
 }
 
-/// See the module.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// See the module. A snapshot holds it as [`stored::StoredControl`].
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Control {
-    pub(crate) started: Option<Arc<RunStarted>>,
+    pub(crate) phase: Phase,
     pub(crate) started_at: Timestamp,
     pub(crate) next_seq: Seq,
     pub(crate) last_at: Timestamp,
     /// Visits that have no hand-off yet.
-    #[serde(with = "pairs")]
     pub(crate) open: BTreeMap<VisitId, OpenVisit>,
     /// The run's own flow.
     pub(crate) top: FlowState,
     /// Flows that steps run, by their scope.
-    #[serde(rename = "inner")]
     pub(crate) subflows: BTreeMap<String, FlowState>,
     /// Flows that are done with, by their scope, while results of attempts in them may still come.
-    #[serde(default)]
     pub(crate) left: BTreeMap<String, FlowId>,
     pub(crate) ledger: Ledger,
     pub(crate) accounts: Accounts,
@@ -78,37 +75,25 @@ pub(crate) struct Control {
     /// Questions that are open, oldest first (their ids sort by time).
     pub(crate) interrupts: BTreeMap<InterruptId, Arc<InterruptRaised>>,
     /// Approvals of open questions that need more than one.
-    #[serde(default)]
     pub(crate) votes: BTreeMap<InterruptId, Vec<Arc<InterruptAnswered>>>,
     /// The last answer that was given.
-    #[serde(default)]
     pub(crate) last_answer: Option<InterruptId>,
     /// The newest version of every artifact, by its path; `None` when it was deleted.
-    #[serde(default)]
     pub(crate) files: Arc<BTreeMap<String, Option<Digest>>>,
     /// Lists of artifacts that are not among `files`, in the order in which they were handed over.
-    #[serde(default)]
     pub(crate) manifests: Arc<Vec<HandedOver>>,
     /// What has been added to the bounds.
-    #[serde(default)]
     pub(crate) raised: Ledger,
     pub(crate) timers: BTreeMap<TimerId, (Timestamp, VisitId)>,
     /// Attempts given up as in doubt, whose result may still arrive.
     pub(crate) abandoned: BTreeSet<AttemptId>,
     /// Attempts that were given up and are being ended, and whose end is not reported yet.
-    #[serde(with = "pairs")]
     pub(crate) ending: BTreeMap<AttemptId, Arc<AttemptStarted>>,
     /// The last hand-off that was not skipped.
     pub(crate) last_handoff: Option<VisitId>,
-    pub(crate) cancelling: Option<Principal>,
-    /// How the run will end, once what is live is over: nothing further starts.
-    pub(crate) stopping: Option<RunEnded>,
-    pub(crate) ended: Option<RunEnded>,
     /// How it was forked, if it was.
-    #[serde(default)]
     pub(crate) forked: Option<Arc<RunForked>>,
     /// What of `ledger` and `raised` is that of others of its family.
-    #[serde(default)]
     pub(crate) inherited: Share,
 }
 
@@ -166,7 +151,7 @@ impl Control {
                 Ok(())
             }
             Event::RunStopping(event) => {
-                self.stopping = Some(event.clone());
+                self.phase.stop(event.clone())?;
                 self.timers.clear();
                 Ok(())
             }
@@ -196,15 +181,12 @@ impl Control {
                 Ok(())
             }
             Event::CancelRequested(event) => {
-                self.cancelling = Some(event.by.clone());
+                self.phase.cancel(event.by.clone())?;
                 self.timers.clear();
                 Ok(())
             }
             Event::RunReopened(event) => self.run_reopened(flow, event),
-            Event::RunForked(event) => {
-                self.run_forked(event);
-                Ok(())
-            }
+            Event::RunForked(event) => self.run_forked(event),
             Event::RunEnded(event) => self.run_ended(event),
         }
     }
@@ -218,7 +200,7 @@ impl Control {
             return Err(IllegalEvent::OtherFlow { pinned: event.flow_digest, found: flow.digest });
         }
         let first = flow.steps.first().ok_or(IllegalEvent::NoSteps)?;
-        self.started = Some(Arc::new(event.clone()));
+        self.phase.start(Arc::new(event.clone()))?;
         self.started_at = at;
         self.top.inputs = event.inputs.clone();
         if !flow.graph {
@@ -229,8 +211,7 @@ impl Control {
 
     /// A run that one of these bounds was about to end goes on.
     fn go_on_after(&mut self, more: &Ledger) {
-        let raised = |end: &mut RunEnded| limits::raises_what_ended(more, &end.terminal_reason);
-        if self.stopping.take_if(raised).is_none() {
+        if !self.phase.go_on_if(|end| limits::raises_what_ended(more, &end.terminal_reason)) {
             return;
         }
         for open in self.open.values_mut().filter(|open| open.state == VisitState::Backoff) {
@@ -454,7 +435,7 @@ impl Control {
 
     /// Whether nothing further starts, because the run is being cancelled or is stopped.
     pub(crate) fn winds_down(&self) -> bool {
-        self.cancelling.is_some() || self.stopping.is_some()
+        matches!(self.phase, Phase::Cancelling { .. } | Phase::Stopping { .. })
     }
 
     /// Visits that wait for a free slot, or to be looked at. Some of them may have to wait for what live attempts have set
@@ -504,27 +485,5 @@ fn step_result(id: &VisitId, open: &OpenVisit, event: &HandoffWritten) -> StepRe
         report: settled.filter(|settled| settled.report.is_some()).map(|settled| settled.attempt.clone()),
         report_blob: settled.and_then(|settled| settled.report.clone()),
         attempt,
-    }
-}
-
-/// Maps with structured keys as a list of pairs: JSON has only text for member names.
-mod pairs {
-    use super::BTreeMap;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub(super) fn serialize<K: Serialize, V: Serialize, S: Serializer>(
-        map: &BTreeMap<K, V>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(map)
-    }
-
-    pub(super) fn deserialize<'de, K, V, D>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
-    where
-        K: Deserialize<'de> + Ord,
-        V: Deserialize<'de>,
-        D: Deserializer<'de>,
-    {
-        Ok(Vec::<(K, V)>::deserialize(deserializer)?.into_iter().collect())
     }
 }

@@ -83,6 +83,12 @@ pub enum IllegalEvent {
     /// The run goes on although it has not ended.
     #[error("the run is not over")]
     NotOver,
+    /// The run is stopped, cancelled or ended although it is over.
+    #[error("the run is over")]
+    Over,
+    /// The run is stopped or cancelled although it is being cancelled.
+    #[error("the run is being cancelled")]
+    BeingCancelled,
     /// The run ends while an attempt runs.
     #[error("an attempt is still live")]
     AttemptStillLive,

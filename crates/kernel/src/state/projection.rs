@@ -86,7 +86,7 @@ fn stage(control: &Control, visit: &VisitId) -> String {
 }
 
 fn begin(envelope: &mut Envelope, flow: &Flow, control: &Control, at: Timestamp) {
-    let Some(started) = control.started.as_deref() else { return };
+    let Some(started) = control.phase.started() else { return };
     envelope.envelope_id = format!("env_{}", derived(&started.run, 0, at));
     envelope.request_id = started.run.to_string();
     envelope.session_id = started.session_id().to_owned();
@@ -393,7 +393,7 @@ fn follow(envelope: &mut Envelope, flow: &Flow, control: &Control) {
 }
 
 fn interrupt(control: &Control, raised: &InterruptRaised) -> FlowInterrupt {
-    let started = control.started.as_deref();
+    let started = control.phase.started();
     let run = started.map(|started| started.run.to_string());
     let mut data = Object::default();
     data.insert("step".to_owned(), Value::from(stage(control, &raised.visit)));

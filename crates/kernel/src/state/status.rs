@@ -25,7 +25,7 @@ pub enum Status {
 
 impl Status {
     pub(crate) fn of(flow: &Flow, control: &Control) -> Self {
-        if let Some(ended) = &control.ended {
+        if let Some(ended) = control.phase.ended() {
             return Self::Ended(ended.clone());
         }
         let asked = !control.interrupts.is_empty();

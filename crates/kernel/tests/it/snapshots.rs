@@ -1,10 +1,10 @@
 //! A snapshot is read as it was written, or not at all: then the events are replayed.
 
 use crate::{
-    driver::Driver,
-    flows::{With as _, ask, bounded, flow, limits, step},
+    driver::{Driver, person},
+    flows::{With as _, ask, bounded, bounded_graph, flow, limits, step},
 };
-use envoi_kernel::{Run, event::Choice};
+use envoi_kernel::{Input, Run, event::Choice};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -25,7 +25,16 @@ pub(crate) fn lived() -> Vec<Driver> {
     approved.exit("a.1.1", 0);
     let mut live = approved.clone();
     live.say(live.answer(Choice::Approve, "bob")).unwrap();
-    vec![retried, approved, live]
+    let mut cancelling = live.clone();
+    cancelling.ok(Input::Cancel { by: person("bob") });
+    // The third of three steps side by side comes to a bound while the others are live.
+    let three = [step("a"), step("b"), step("c")];
+    let mut stopping = Driver::started(&bounded_graph(limits(&[("agent_hops", "2")]), three));
+    stopping.ok(Input::SlotFree);
+    assert!(snapshot(&stopping)["control"]["stopping"].is_object());
+    let mut ended = Driver::started(&flow([step("a")]));
+    ended.exit("a.1.1", 1);
+    vec![retried, approved, live, cancelling, stopping, ended]
 }
 
 #[test]
@@ -59,8 +68,17 @@ fn places(value: &Value, at: &str, found: &mut Vec<String>) {
 
 /// Members of events, which decode as old journals need it, and of the envelope, which keeps what it does not know.
 fn is_of_others(place: &str) -> bool {
-    let others =
-        ["/envelope", "/control/started/", "/control/interrupts/", "/plan/", "/Settled/", "/Answered/"];
+    let others = [
+        "/envelope",
+        "/control/started/",
+        "/control/stopping/",
+        "/control/ended/",
+        "/control/top/failing/",
+        "/control/interrupts/",
+        "/plan/",
+        "/Settled/",
+        "/Answered/",
+    ];
     others.iter().any(|part| place.contains(part))
 }
 
@@ -86,4 +104,31 @@ fn a_member_under_another_name_is_never_taken_for_one_that_is_missing() {
         }
     }
     assert!(looked_at > 100, "{looked_at}");
+}
+
+/// Snapshots of earlier versions of this crate kept who cancelled a run, and what was to end it, beside its end.
+#[test]
+fn of_an_end_and_what_led_to_it_the_end_counts() {
+    let [.., cancelling, stopping, ended] = &lived()[..] else { panic!("three are being ended or over") };
+    let by = snapshot(cancelling)["control"]["cancelling"].clone();
+    let end = snapshot(stopping)["control"]["stopping"].clone();
+    let mut kept = snapshot(ended);
+    kept["control"]["stopping"] = end.clone();
+    assert_eq!(restored(ended, &kept).as_ref(), Some(&ended.run));
+    kept["control"]["cancelling"] = by;
+    assert_eq!(restored(ended, &kept).as_ref(), Some(&ended.run));
+    let mut kept = snapshot(cancelling);
+    kept["control"]["stopping"] = end;
+    assert_eq!(restored(cancelling, &kept).as_ref(), Some(&cancelling.run), "it was stopped, then cancelled");
+}
+
+#[test]
+fn a_run_that_has_not_started_is_not_ended() {
+    for driver in &lived()[3..] {
+        let mut kept = snapshot(driver);
+        kept["control"]["started"] = Value::Null;
+        let refused = Run::restore(Arc::clone(driver.run.flow()), &serde_json::to_vec(&kept).unwrap());
+        let expected = "the snapshot cannot be read or written: it is of a run that ends and has not started";
+        assert_eq!(refused.unwrap_err().to_string(), expected);
+    }
 }

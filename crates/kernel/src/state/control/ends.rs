@@ -14,8 +14,7 @@ use std::sync::Arc;
 
 impl Control {
     pub(super) fn run_reopened(&mut self, flow: &Flow, event: &RunReopened) -> Result<(), IllegalEvent> {
-        self.ended.take().ok_or(IllegalEvent::NotOver)?;
-        (self.cancelling, self.stopping) = (None, None);
+        self.phase.reopen()?;
         self.ledger.add(&event.elsewhere.used);
         self.raised.add(&event.elsewhere.raised);
         self.inherited.add(&event.elsewhere);
@@ -32,7 +31,8 @@ impl Control {
 
     /// What was under way in the run that lived this is not under way in this one: it is done anew. Numbers of attempts and
     /// tries go on; items and flows keep what they have come to.
-    pub(super) fn run_forked(&mut self, event: &RunForked) {
+    pub(super) fn run_forked(&mut self, event: &RunForked) -> Result<(), IllegalEvent> {
+        self.phase.fork()?;
         for visit in self.open.values_mut() {
             if !matches!(visit.state, VisitState::ForEach | VisitState::Inside) {
                 (visit.state, visit.plan, visit.doubt) = (VisitState::Ready, None, None);
@@ -43,11 +43,11 @@ impl Control {
         self.timers.clear();
         self.abandoned.clear();
         self.ending.clear();
-        (self.cancelling, self.stopping, self.ended) = (None, None, None);
         self.ledger = event.family.used.clone();
         self.raised = event.family.raised.clone();
         self.inherited = event.family.clone();
         self.forked = Some(Arc::new(event.clone()));
+        Ok(())
     }
 
     pub(super) fn run_ended(&mut self, event: &RunEnded) -> Result<(), IllegalEvent> {
@@ -66,8 +66,7 @@ impl Control {
         self.timers.clear();
         self.interrupts.clear();
         self.votes.clear();
-        self.ended = Some(event.clone());
-        Ok(())
+        self.phase.end(event.clone())
     }
 
     /// A visit that never had an attempt gives its number back, so that numbers of visits have no gaps.

@@ -1,0 +1,225 @@
+//! The state as a snapshot holds it: the names and the order of its members, and how each is written.
+//!
+//! The phase is four members, of which a state has those that it needs. Snapshots written before the phase was one type may
+//! have more of them: what led to an end beside the end, and what stopped a run beside who cancels it. What came last counts.
+
+use super::Control;
+use crate::{
+    model::{
+        event::{AttemptStarted, InterruptAnswered, InterruptRaised, RunEnded, RunForked, RunStarted},
+        family::Share,
+        files::HandedOver,
+        ids::{AttemptId, FlowId, InterruptId, Principal, Seq, TimerId, VisitId},
+        ledger::Ledger,
+    },
+    state::{accounts::Accounts, flow_state::FlowState, goals::Goals, phase::Phase, visit::OpenVisit},
+};
+use envoi_contract::{digest::Digest, time::Timestamp};
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// See the module. What each member means: [`Control`].
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StoredControl {
+    started: Option<Arc<RunStarted>>,
+    started_at: Timestamp,
+    next_seq: Seq,
+    last_at: Timestamp,
+    #[serde(with = "pairs")]
+    open: BTreeMap<VisitId, OpenVisit>,
+    top: FlowState,
+    #[serde(rename = "inner")]
+    subflows: BTreeMap<String, FlowState>,
+    #[serde(default)]
+    left: BTreeMap<String, FlowId>,
+    ledger: Ledger,
+    accounts: Accounts,
+    goals: Option<Goals>,
+    interrupts: BTreeMap<InterruptId, Arc<InterruptRaised>>,
+    #[serde(default)]
+    votes: BTreeMap<InterruptId, Vec<Arc<InterruptAnswered>>>,
+    #[serde(default)]
+    last_answer: Option<InterruptId>,
+    #[serde(default)]
+    files: Arc<BTreeMap<String, Option<Digest>>>,
+    #[serde(default)]
+    manifests: Arc<Vec<HandedOver>>,
+    #[serde(default)]
+    raised: Ledger,
+    timers: BTreeMap<TimerId, (Timestamp, VisitId)>,
+    abandoned: BTreeSet<AttemptId>,
+    #[serde(with = "pairs")]
+    ending: BTreeMap<AttemptId, Arc<AttemptStarted>>,
+    last_handoff: Option<VisitId>,
+    cancelling: Option<Principal>,
+    stopping: Option<RunEnded>,
+    ended: Option<RunEnded>,
+    #[serde(default)]
+    forked: Option<Arc<RunForked>>,
+    #[serde(default)]
+    inherited: Share,
+}
+
+/// A run that has not started is not being ended, and is not over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("it is of a run that ends and has not started")]
+pub(crate) struct EndsBeforeItsStart;
+
+impl From<Control> for StoredControl {
+    fn from(control: Control) -> Self {
+        let Control {
+            phase,
+            started_at,
+            next_seq,
+            last_at,
+            open,
+            top,
+            subflows,
+            left,
+            ledger,
+            accounts,
+            goals,
+            interrupts,
+            votes,
+            last_answer,
+            files,
+            manifests,
+            raised,
+            timers,
+            abandoned,
+            ending,
+            last_handoff,
+            forked,
+            inherited,
+        } = control;
+        let mut stored = Self {
+            started: phase.started().cloned(),
+            started_at,
+            next_seq,
+            last_at,
+            open,
+            top,
+            subflows,
+            left,
+            ledger,
+            accounts,
+            goals,
+            interrupts,
+            votes,
+            last_answer,
+            files,
+            manifests,
+            raised,
+            timers,
+            abandoned,
+            ending,
+            last_handoff,
+            cancelling: None,
+            stopping: None,
+            ended: None,
+            forked,
+            inherited,
+        };
+        match phase {
+            Phase::NotStarted | Phase::GoingOn { .. } => {}
+            Phase::Stopping { end, .. } => stored.stopping = Some(end),
+            Phase::Cancelling { by, .. } => stored.cancelling = Some(by),
+            Phase::Ended { end, .. } => stored.ended = Some(end),
+        }
+        stored
+    }
+}
+
+impl TryFrom<StoredControl> for Control {
+    type Error = EndsBeforeItsStart;
+
+    fn try_from(stored: StoredControl) -> Result<Self, EndsBeforeItsStart> {
+        let StoredControl {
+            started,
+            started_at,
+            next_seq,
+            last_at,
+            open,
+            top,
+            subflows,
+            left,
+            ledger,
+            accounts,
+            goals,
+            interrupts,
+            votes,
+            last_answer,
+            files,
+            manifests,
+            raised,
+            timers,
+            abandoned,
+            ending,
+            last_handoff,
+            cancelling,
+            stopping,
+            ended,
+            forked,
+            inherited,
+        } = stored;
+        let phase = match (started, ended, cancelling, stopping) {
+            (Some(started), Some(end), _, _) => Phase::Ended { started, end },
+            (Some(started), None, Some(by), _) => Phase::Cancelling { started, by },
+            (Some(started), None, None, Some(end)) => Phase::Stopping { started, end },
+            (Some(started), None, None, None) => Phase::GoingOn { started },
+            (None, None, None, None) => Phase::NotStarted,
+            (None, _, _, _) => return Err(EndsBeforeItsStart),
+        };
+        Ok(Self {
+            phase,
+            started_at,
+            next_seq,
+            last_at,
+            open,
+            top,
+            subflows,
+            left,
+            ledger,
+            accounts,
+            goals,
+            interrupts,
+            votes,
+            last_answer,
+            files,
+            manifests,
+            raised,
+            timers,
+            abandoned,
+            ending,
+            last_handoff,
+            forked,
+            inherited,
+        })
+    }
+}
+
+/// Maps with structured keys as a list of pairs: JSON has only text for member names.
+mod pairs {
+    use super::BTreeMap;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<K: Serialize, V: Serialize, S: Serializer>(
+        map: &BTreeMap<K, V>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(map)
+    }
+
+    pub(super) fn deserialize<'de, K, V, D>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
+    where
+        K: Deserialize<'de> + Ord,
+        V: Deserialize<'de>,
+        D: Deserializer<'de>,
+    {
+        Ok(Vec::<(K, V)>::deserialize(deserializer)?.into_iter().collect())
+    }
+}

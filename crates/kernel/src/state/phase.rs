@@ -1,0 +1,249 @@
+//! How far a run has come: not started, going on, being stopped or cancelled, or over.
+//!
+//! Each phase has what it needs and nothing else, so that a run which is over is not being cancelled, and only one that has
+//! started can end. Which phase follows from which is decided here.
+
+use crate::{
+    model::{
+        event::{RunEnded, RunStarted},
+        ids::Principal,
+    },
+    state::illegal_event::IllegalEvent,
+};
+use std::sync::Arc;
+
+/// See the module.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) enum Phase {
+    /// Before the first event.
+    #[default]
+    NotStarted,
+    /// Steps may start.
+    GoingOn {
+        /// The first event.
+        started: Arc<RunStarted>,
+    },
+    /// Nothing further starts. The run ends like this when nothing is live.
+    Stopping {
+        /// The first event.
+        started: Arc<RunStarted>,
+        /// How it will end.
+        end: RunEnded,
+    },
+    /// Nothing further starts. The run ends as cancelled when nothing is live, also if it was being stopped before.
+    Cancelling {
+        /// The first event.
+        started: Arc<RunStarted>,
+        /// Who cancels it.
+        by: Principal,
+    },
+    /// The run is over.
+    Ended {
+        /// The first event.
+        started: Arc<RunStarted>,
+        /// How it ended.
+        end: RunEnded,
+    },
+}
+
+impl Phase {
+    /// The first event.
+    pub(crate) fn started(&self) -> Option<&Arc<RunStarted>> {
+        match self {
+            Self::NotStarted => None,
+            Self::GoingOn { started }
+            | Self::Stopping { started, .. }
+            | Self::Cancelling { started, .. }
+            | Self::Ended { started, .. } => Some(started),
+        }
+    }
+
+    /// The first event, for a run whose files have moved.
+    pub(crate) fn started_mut(&mut self) -> Option<&mut RunStarted> {
+        match self {
+            Self::NotStarted => None,
+            Self::GoingOn { started }
+            | Self::Stopping { started, .. }
+            | Self::Cancelling { started, .. }
+            | Self::Ended { started, .. } => Some(Arc::make_mut(started)),
+        }
+    }
+
+    /// How the run ended, if it is over.
+    pub(crate) fn ended(&self) -> Option<&RunEnded> {
+        match self {
+            Self::Ended { end, .. } => Some(end),
+            Self::NotStarted | Self::GoingOn { .. } | Self::Stopping { .. } | Self::Cancelling { .. } => None,
+        }
+    }
+
+    /// Who cancels the run, until it is over.
+    pub(crate) fn cancelled_by(&self) -> Option<&Principal> {
+        match self {
+            Self::Cancelling { by, .. } => Some(by),
+            Self::NotStarted | Self::GoingOn { .. } | Self::Stopping { .. } | Self::Ended { .. } => None,
+        }
+    }
+
+    /// The first event has happened.
+    pub(crate) fn start(&mut self, started: Arc<RunStarted>) -> Result<(), IllegalEvent> {
+        match self {
+            Self::NotStarted => *self = Self::GoingOn { started },
+            _ => return Err(IllegalEvent::NotTheStart),
+        }
+        Ok(())
+    }
+
+    /// Nothing further starts; the run will end like this.
+    pub(crate) fn stop(&mut self, end: RunEnded) -> Result<(), IllegalEvent> {
+        *self = Self::Stopping { started: self.open()?, end };
+        Ok(())
+    }
+
+    /// What stopped the run does not stop it any more: true if that was so.
+    pub(crate) fn go_on_if(&mut self, is_undone: impl FnOnce(&RunEnded) -> bool) -> bool {
+        let Self::Stopping { started, end } = self else { return false };
+        let undone = is_undone(end);
+        if undone {
+            *self = Self::GoingOn { started: Arc::clone(started) };
+        }
+        undone
+    }
+
+    /// Nothing further starts; the run will be cancelled.
+    pub(crate) fn cancel(&mut self, by: Principal) -> Result<(), IllegalEvent> {
+        *self = Self::Cancelling { started: self.open()?, by };
+        Ok(())
+    }
+
+    /// The run is over.
+    pub(crate) fn end(&mut self, end: RunEnded) -> Result<(), IllegalEvent> {
+        let started = match self {
+            Self::Cancelling { started, .. } => Arc::clone(started),
+            _ => self.open()?,
+        };
+        *self = Self::Ended { started, end };
+        Ok(())
+    }
+
+    /// A run that was over goes on.
+    pub(crate) fn reopen(&mut self) -> Result<(), IllegalEvent> {
+        let Self::Ended { started, .. } = self else { return Err(IllegalEvent::NotOver) };
+        *self = Self::GoingOn { started: Arc::clone(started) };
+        Ok(())
+    }
+
+    /// A run that was forked goes on, in whatever phase the other one was.
+    pub(crate) fn fork(&mut self) -> Result<(), IllegalEvent> {
+        let started = self.started().ok_or(IllegalEvent::NotTheStart)?;
+        *self = Self::GoingOn { started: Arc::clone(started) };
+        Ok(())
+    }
+
+    /// The first event of a run that is neither over nor being cancelled.
+    fn open(&self) -> Result<Arc<RunStarted>, IllegalEvent> {
+        match self {
+            Self::GoingOn { started } | Self::Stopping { started, .. } => Ok(Arc::clone(started)),
+            Self::NotStarted => Err(IllegalEvent::NotTheStart),
+            Self::Cancelling { .. } => Err(IllegalEvent::BeingCancelled),
+            Self::Ended { .. } => Err(IllegalEvent::Over),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::event::EndStatus;
+    use IllegalEvent::{BeingCancelled, NotOver, NotTheStart, Over};
+    use envoi_contract::{digest::Digest, json::Object};
+
+    fn started() -> Arc<RunStarted> {
+        Arc::new(RunStarted {
+            run: crate::model::ids::RunId::new("run_0").unwrap(),
+            flow: crate::model::ids::FlowId::new("demo").unwrap(),
+            flow_digest: Digest::of(b""),
+            language: 1,
+            source: "/f.yaml".to_owned(),
+            inputs: Object::default(),
+            workspace: "/w".to_owned(),
+            shared: false,
+            run_base: "/b".to_owned(),
+            by: by(),
+            yes_to: Vec::new(),
+            trace: None,
+            requester: Default::default(),
+        })
+    }
+
+    fn by() -> Principal {
+        Principal { tenant: "local".to_owned(), actor: "ada".to_owned() }
+    }
+
+    fn end(reason: &str) -> RunEnded {
+        RunEnded {
+            status: EndStatus::Exhausted,
+            terminal_reason: reason.to_owned(),
+            reason: String::new(),
+            stopped_by: None,
+        }
+    }
+
+    /// Each change, in the order of the columns below.
+    fn changes(phase: &Phase) -> [Result<Phase, IllegalEvent>; 6] {
+        let after = |change: fn(&mut Phase) -> Result<(), IllegalEvent>| {
+            let mut phase = phase.clone();
+            change(&mut phase).map(|()| phase)
+        };
+        [
+            after(|phase| phase.start(started())),
+            after(|phase| phase.stop(end("new"))),
+            after(|phase| phase.cancel(by())),
+            after(|phase| phase.end(end("new"))),
+            after(Phase::reopen),
+            after(Phase::fork),
+        ]
+    }
+
+    #[test]
+    fn a_phase_follows_from_another_or_the_event_is_illegal() {
+        let going_on = Phase::GoingOn { started: started() };
+        let stopping = Phase::Stopping { started: started(), end: end("new") };
+        let was_stopping = Phase::Stopping { started: started(), end: end("old") };
+        let cancelling = Phase::Cancelling { started: started(), by: by() };
+        let ended = Phase::Ended { started: started(), end: end("new") };
+        let was_ended = Phase::Ended { started: started(), end: end("old") };
+        let go = || Ok(going_on.clone());
+        let stop = || Ok(stopping.clone());
+        let cancel = || Ok(cancelling.clone());
+        let over = || Ok(ended.clone());
+        let table = [
+            (
+                Phase::NotStarted,
+                [go(), Err(NotTheStart), Err(NotTheStart), Err(NotTheStart), Err(NotOver), Err(NotTheStart)],
+            ),
+            (going_on.clone(), [Err(NotTheStart), stop(), cancel(), over(), Err(NotOver), go()]),
+            (was_stopping, [Err(NotTheStart), stop(), cancel(), over(), Err(NotOver), go()]),
+            (
+                cancelling.clone(),
+                [Err(NotTheStart), Err(BeingCancelled), Err(BeingCancelled), over(), Err(NotOver), go()],
+            ),
+            (was_ended, [Err(NotTheStart), Err(Over), Err(Over), Err(Over), go(), go()]),
+        ];
+        for (phase, expected) in table {
+            assert_eq!(changes(&phase), expected, "{phase:?}");
+        }
+    }
+
+    #[test]
+    fn only_what_stopped_a_run_can_be_undone() {
+        let mut phase = Phase::Stopping { started: started(), end: end("a") };
+        assert!(!phase.go_on_if(|end| end.terminal_reason == "b"));
+        assert!(matches!(phase, Phase::Stopping { .. }));
+        assert!(phase.go_on_if(|end| end.terminal_reason == "a"));
+        assert!(matches!(phase, Phase::GoingOn { .. }));
+        assert!(!phase.go_on_if(|_| true));
+        let mut phase = Phase::Ended { started: started(), end: end("a") };
+        assert!(!phase.go_on_if(|_| true) && phase.ended().is_some());
+    }
+}
