@@ -48,9 +48,6 @@ impl Work {
     ) -> AttemptResult {
         let (outcome, duration_ms) = ended.unwrap_or_else(|| (self.outcome.clone(), self.duration_ms));
         AttemptResult {
-            attempt: job.started.attempt.clone(),
-            outcome,
-            started_at,
             duration_ms,
             text: self.text.clone(),
             text_blob: Some(blob(self.text.as_bytes())),
@@ -58,12 +55,7 @@ impl Work {
             report: self.report.as_ref().map(|report| report.clone().into_bytes()),
             report_blob: self.report.as_ref().map(|report| blob(report.as_bytes())),
             report_place: ReportPlace { assigned: true, unreadable: None },
-            files: Vec::new(),
-            manifest: None,
-            warnings: Vec::new(),
-            misfit: None,
-            excess: None,
-            workspace_digest: None,
+            ..AttemptResult::empty(job.started.attempt.clone(), outcome, started_at)
         }
     }
 }

@@ -110,24 +110,8 @@ fn without_place(shared: &Shared, job: &Job, files: &[FileChange]) -> Result<Vec
 
 /// An attempt that could not even be ordered; nothing of it ever ran.
 pub(super) fn cannot_start(job: &Job, reason: String) -> Settlement {
-    let result = AttemptResult {
-        attempt: job.started.attempt.clone(),
-        outcome: Outcome::CannotStart { reason },
-        started_at: crate::model::clock::now(),
-        duration_ms: 0,
-        text: String::new(),
-        text_blob: None,
-        stderr_tail: String::new(),
-        report: None,
-        report_blob: None,
-        report_place: ReportPlace::default(),
-        files: Vec::new(),
-        manifest: None,
-        warnings: Vec::new(),
-        misfit: None,
-        excess: None,
-        workspace_digest: None,
-    };
+    let outcome = Outcome::CannotStart { reason };
+    let result = AttemptResult::empty(job.started.attempt.clone(), outcome, crate::model::clock::now());
     Settlement::Finished { result: Box::new(result), blobs: Vec::new() }
 }
 

@@ -287,22 +287,10 @@ impl World<'_> {
             format!(r#"{{"ok":{well},"generatedAt":"t","skillName":"s",{metrics}}}"#).into_bytes()
         });
         Input::Settled(Box::new(AttemptResult {
-            attempt: attempt.clone(),
-            outcome,
-            started_at: self.now,
             duration_ms,
             text: self.words(attempt, code == 1, by_code),
-            text_blob: None,
-            stderr_tail: String::new(),
             report,
-            report_blob: None,
-            report_place: ReportPlace::default(),
-            files: Vec::new(),
-            manifest: None,
-            warnings: Vec::new(),
-            misfit: None,
-            excess: None,
-            workspace_digest: None,
+            ..AttemptResult::empty(attempt.clone(), outcome, self.now)
         }))
     }
 

@@ -242,6 +242,32 @@ pub struct AttemptResult {
     pub workspace_digest: Option<Digest>,
 }
 
+impl AttemptResult {
+    /// The result of an attempt that left nothing: no text, no report and no files, after no time. An attempt that could not be
+    /// started has this one.
+    #[must_use]
+    pub const fn empty(attempt: AttemptId, outcome: Outcome, started_at: Timestamp) -> Self {
+        Self {
+            attempt,
+            outcome,
+            started_at,
+            duration_ms: 0,
+            text: String::new(),
+            text_blob: None,
+            stderr_tail: String::new(),
+            report: None,
+            report_blob: None,
+            report_place: ReportPlace { assigned: false, unreadable: None },
+            files: Vec::new(),
+            manifest: None,
+            warnings: Vec::new(),
+            misfit: None,
+            excess: None,
+            workspace_digest: None,
+        }
+    }
+}
+
 /// Where a report stood, and what stood there in its place.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReportPlace {

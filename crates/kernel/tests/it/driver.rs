@@ -46,22 +46,9 @@ pub(crate) fn attempt(text: &str) -> AttemptId {
 /// A finished attempt that left this text.
 pub(crate) fn result(id: &str, outcome: Outcome, text: &str) -> AttemptResult {
     AttemptResult {
-        attempt: attempt(id),
-        outcome,
-        started_at: Timestamp::from_millis(BEGINNING_MS),
         duration_ms: 10,
         text: text.to_owned(),
-        text_blob: None,
-        stderr_tail: String::new(),
-        report: None,
-        report_blob: None,
-        report_place: ReportPlace::default(),
-        files: Vec::new(),
-        manifest: None,
-        warnings: Vec::new(),
-        misfit: None,
-        excess: None,
-        workspace_digest: None,
+        ..AttemptResult::empty(attempt(id), outcome, Timestamp::from_millis(BEGINNING_MS))
     }
 }
 

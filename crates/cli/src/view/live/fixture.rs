@@ -141,22 +141,11 @@ impl Fixture {
             before: None,
         };
         let result = Box::new(AttemptResult {
-            attempt,
-            outcome,
-            started_at,
             duration_ms: ms,
             text: text.to_owned(),
-            text_blob: None,
             stderr_tail: text.to_owned(),
-            report: None,
-            report_blob: None,
-            report_place: ReportPlace::default(),
             files: files.iter().map(file).collect(),
-            manifest: None,
-            warnings: Vec::new(),
-            misfit: None,
-            excess: None,
-            workspace_digest: None,
+            ..AttemptResult::empty(attempt, outcome, started_at)
         });
         self.decide(Input::Settled(result))
     }

@@ -208,24 +208,8 @@ fn settled(name: &str, attempt: &str) -> Message {
 
 fn settled_with(name: &str, attempt: &str, code: i32) -> Message {
     let attempt = AttemptId::parse(attempt).unwrap();
-    let result = AttemptResult {
-        attempt: attempt.clone(),
-        outcome: Outcome::Exited { code },
-        started_at: Timestamp::from_millis(1_000),
-        duration_ms: 0,
-        text: String::new(),
-        text_blob: None,
-        stderr_tail: String::new(),
-        report: None,
-        report_blob: None,
-        report_place: ReportPlace::default(),
-        files: Vec::new(),
-        manifest: None,
-        warnings: Vec::new(),
-        misfit: None,
-        excess: None,
-        workspace_digest: None,
-    };
+    let result =
+        AttemptResult::empty(attempt.clone(), Outcome::Exited { code }, Timestamp::from_millis(1_000));
     let settlement = Settlement::Finished { result: Box::new(result), blobs: Vec::new() };
     Message::Settled { run: id(name), attempt, settlement }
 }

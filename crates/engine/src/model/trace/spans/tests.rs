@@ -214,22 +214,10 @@ impl Lived {
 
 fn result(attempt: AttemptId, outcome: Outcome) -> AttemptResult {
     AttemptResult {
-        attempt,
-        outcome,
-        started_at: Timestamp::from_millis(0),
         duration_ms: 7,
         text: "unsaid".to_owned(),
-        text_blob: None,
         stderr_tail: "unsaid".to_owned(),
-        report: None,
-        report_blob: None,
-        report_place: ReportPlace::default(),
-        files: Vec::new(),
-        manifest: None,
-        warnings: Vec::new(),
-        misfit: None,
-        excess: None,
-        workspace_digest: None,
+        ..AttemptResult::empty(attempt, outcome, Timestamp::from_millis(0))
     }
 }
 

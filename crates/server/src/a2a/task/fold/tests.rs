@@ -105,22 +105,18 @@ impl Life {
             })
             .collect();
         let result = AttemptResult {
-            attempt: AttemptId::parse(attempt).unwrap(),
-            outcome: Outcome::Exited { code },
-            started_at: Timestamp::from_millis(self.now),
             duration_ms: 1,
             text: text.to_owned(),
             text_blob: (!text.is_empty()).then(|| self.content.put(text.as_bytes())),
-            stderr_tail: String::new(),
             report: report.map(|report| report.as_bytes().to_vec()),
             report_blob: report.map(|report| self.content.put(report.as_bytes())),
             report_place: ReportPlace { assigned: true, unreadable: None },
             files,
-            manifest: None,
-            warnings: Vec::new(),
-            misfit: None,
-            excess: None,
-            workspace_digest: None,
+            ..AttemptResult::empty(
+                AttemptId::parse(attempt).unwrap(),
+                Outcome::Exited { code },
+                Timestamp::from_millis(self.now),
+            )
         };
         self.feed(Input::Settled(Box::new(result)));
     }
