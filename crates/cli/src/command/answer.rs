@@ -11,7 +11,7 @@ use crate::{
         interactive::{self, Conversation},
     },
     store::{attachment, home::Home, select},
-    view::{form, preview, printer::Printer},
+    view::{form, live::Live, preview, printer::Printer},
 };
 use envoi_contract::{
     code::Code,
@@ -32,6 +32,7 @@ use std::{
     fs,
     io::{self, IsTerminal as _, Read as _},
     path::Path,
+    sync::Arc,
 };
 
 /// What a command says, before the question is known.
@@ -110,7 +111,7 @@ fn give(home: &Home, reply: &Reply, said: &AnswerOptions<'_>) -> Result<u8, Fail
             file.digest
         ));
     }
-    let caller = crate::session::caller::caller(&reader, &id)?;
+    let caller = crate::session::caller::caller_of(&run);
     drop(reader);
     let follow = !reply.no_resume;
     let request = Request::Answer(Box::new(AnswerRequest { run: id.clone(), answer, follow, caller }));
@@ -119,7 +120,8 @@ fn give(home: &Home, reply: &Reply, said: &AnswerOptions<'_>) -> Result<u8, Fail
         return background::print_run(&run, home.json);
     }
     let mut conversation = Conversation::new(id.clone(), home.json);
-    let view = |run: &RunId| super::resume::view(&store, run).filter(|_| follow);
+    let flow = Arc::clone(run.flow());
+    let view = |run: &RunId| Live::of_run(run, &flow, store.layout(), store.reader().ok()).filter(|_| follow);
     let mut printer = Printer::new(id, home.json).live(view).asks_in_place(conversation.is_possible());
     engine_client::ask(&store, request, &reply.engine, &mut printer, &mut conversation)
 }

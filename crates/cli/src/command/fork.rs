@@ -14,6 +14,7 @@ use envoi_kernel::ids::{RunId, StepId};
 pub(crate) fn fork(home: &Home, args: &ForkArgs) -> Result<u8, Failure> {
     let (store, reader) = home.store()?;
     let from = select::run_or_meant(&reader, args.run.as_deref(), select::Verb::Fork)?;
+    let original = envoi_engine::load_run(&reader, &from)?;
     let id = run::new_id()?;
     let request = Request::Fork(Box::new(ForkRequest {
         run: id.clone(),
@@ -22,10 +23,10 @@ pub(crate) fn fork(home: &Home, args: &ForkArgs) -> Result<u8, Failure> {
         yes_to: run::yes_to(&args.yes_to)?,
         why: args.why.clone(),
         by: environment::principal(),
-        caller: crate::session::caller::caller(&reader, &from)?,
+        caller: crate::session::caller::caller_of(&original),
         from: from.clone(),
     }));
-    let flow = std::sync::Arc::clone(envoi_engine::load_run(&reader, &from)?.flow());
+    let flow = std::sync::Arc::clone(original.flow());
     drop(reader);
     if args.engine.detach {
         let run = background::detach(&store, &request, args.engine.jobs)?;

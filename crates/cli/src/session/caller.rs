@@ -3,14 +3,18 @@
 use crate::process::{environment, failure::Failure};
 use envoi_engine::protocol::CallerWire;
 use envoi_journal::Reader;
-use envoi_kernel::ids::RunId;
+use envoi_kernel::{Run, ids::RunId};
 use std::path::Path;
 
 /// What commands of this run may see of the present environment.
 pub(crate) fn caller(reader: &Reader, run: &RunId) -> Result<CallerWire, Failure> {
-    let run = envoi_engine::load_run(reader, run)?;
+    Ok(caller_of(&envoi_engine::load_run(reader, run)?))
+}
+
+/// As [`caller`], for a run that is loaded.
+pub(crate) fn caller_of(run: &Run) -> CallerWire {
     let source = run.started().map(|started| started.source.clone()).unwrap_or_default();
-    Ok(environment::caller(run.flow(), Path::new(&source).parent().unwrap_or(Path::new("/"))))
+    environment::caller(run.flow(), Path::new(&source).parent().unwrap_or(Path::new("/")))
 }
 
 /// As [`caller`]. A run that cannot be read gets an empty environment: the engine reports it, and sets it aside.

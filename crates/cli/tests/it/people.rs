@@ -54,6 +54,18 @@ fn refused(done: &Done) -> String {
 }
 
 #[test]
+fn an_answer_parses_its_flow_once_and_its_command_loads_the_run_once() {
+    let stage = asked(APPROVAL);
+    let mut command = stage.command(&["approve"]);
+    let done = Process::spawn(command.env("ENVOI_LOG", "envoi_engine::query=debug")).done();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let said = done.err;
+    let count = |what: &str| said.lines().filter(|line| line.contains(what)).count();
+    // The command loads it for the answer; the engine does before it takes the answer, and again when it takes the run up.
+    assert_eq!((count("a run is loaded"), count("a flow is parsed")), (3, 1), "{said}");
+}
+
+#[test]
 fn a_run_waits_for_a_person_and_goes_on_with_the_answer() {
     let stage = asked(APPROVAL);
     assert_eq!(stage.lines("did.txt"), ["draft"]);

@@ -8,7 +8,10 @@ use crate::model::{
     runner::CallingAttempt,
     trace::Traceparent,
 };
-use crate::{attempts::secrets::caller_of, query::load::load_run};
+use crate::{
+    attempts::secrets::caller_of,
+    query::{flow_cache::parsed_flow, load::load_run},
+};
 use envoi_contract::code::Code;
 use envoi_contract::envelope::InterruptKind;
 use envoi_journal::{PinnedFlow, Reader, RunFilter};
@@ -19,6 +22,7 @@ use envoi_kernel::{
 };
 use envoi_step::Starts;
 use std::{
+    collections::BTreeMap,
     fs, io,
     path::{Path, PathBuf},
     sync::{Arc, mpsc::Sender},
@@ -32,10 +36,10 @@ impl Commands {
             return self.resume(ResumeRequest::follow(run, by, caller), client);
         }
         let StartRequest { flow_name, flow_text, flow_parts, .. } = &request;
-        let loaded = envoi_flow::load_with(flow_name, flow_text, flow_parts).map_err(|report| {
+        let parsed = parsed_flow(flow_name, flow_text, flow_parts).map_err(|report| {
             Refused::new(Code::FlowInvalid, report.to_string(), Some("run `envoi check`"))
         })?;
-        let flow = Arc::new(loaded.flow);
+        let flow = Arc::clone(&parsed.flow);
         let inputs = envoi_flow::inputs::resolve(&flow, &request.inputs).map_err(|errors| {
             Refused::new(Code::InputInvalid, errors.to_string(), Some("see `inputs` of the flow"))
         })?;
@@ -58,7 +62,7 @@ impl Commands {
                     workspace: workspace.to_string_lossy().into_owned(),
                     shared: request.workspace == WorkspaceUse::Shared,
                     run_base: self.layout.run(&request.run).to_string_lossy().into_owned(),
-                    language: loaded.language,
+                    language: parsed.language,
                     by: request.by.clone(),
                     yes_to: request.yes_to.clone(),
                     trace: request
@@ -70,10 +74,10 @@ impl Commands {
                 },
                 pinned: PinnedFlow {
                     digest: flow.digest,
-                    language: loaded.language,
+                    language: parsed.language,
                     name: request.flow_name.clone(),
                     text: request.flow_text.clone(),
-                    parts: loaded.parts,
+                    parts: BTreeMap::clone(&parsed.parts),
                 },
                 caller,
                 reply,

@@ -1,5 +1,6 @@
 //! A run from the journal, with the flow that it is pinned to.
 
+use super::flow_cache::{self, FlowCache};
 use crate::model::{
     protocol::Refused,
     trouble::{Trouble, TroubleKind},
@@ -52,7 +53,8 @@ pub fn load_run(reader: &Reader, id: &RunId) -> Result<Run, Refused> {
 
 /// The run with its places as they are now, and the bytes of its events since its last snapshot.
 pub(crate) fn load_with_weight(reader: &Reader, id: &RunId) -> Result<(Run, u64), LoadError> {
-    let (mut run, weight) = load_as_recorded(reader, id)?;
+    tracing::debug!(run = %id, "a run is loaded");
+    let (mut run, weight) = load_as_recorded(flow_cache::of_process(), reader, id)?;
     if let Some(started) = run.started() {
         let RunPaths { workspace, run_base, source, .. } =
             reader.paths_of(started).map_err(LoadError::Read)?;
@@ -61,12 +63,10 @@ pub(crate) fn load_with_weight(reader: &Reader, id: &RunId) -> Result<(Run, u64)
     Ok((run, weight))
 }
 
-fn load_as_recorded(reader: &Reader, id: &RunId) -> Result<(Run, u64), LoadError> {
+fn load_as_recorded(flows: &FlowCache, reader: &Reader, id: &RunId) -> Result<(Run, u64), LoadError> {
     let loaded = reader.load(id).map_err(LoadError::Read)?;
     let PinnedFlow { name, text, parts, .. } = &loaded.pinned;
-    let flow =
-        envoi_flow::load_with(name, text, parts).map_err(|report| LoadError::Flow(report.to_string()))?;
-    let flow = Arc::new(flow.flow);
+    let flow = flows.parse(name, text, parts).map_err(|report| LoadError::Flow(report.to_string()))?.flow;
     let had_one = loaded.snapshot.is_some();
     let restored = loaded.snapshot.and_then(|snapshot| Run::restore(Arc::clone(&flow), &snapshot.state).ok());
     let Some(mut run) = restored else {
@@ -84,18 +84,15 @@ fn load_as_recorded(reader: &Reader, id: &RunId) -> Result<(Run, u64), LoadError
 #[cfg(test)]
 mod tests {
     use super::*;
-    use envoi_journal::{Commit, Layout, Snapshot, Store};
+    use envoi_journal::{Commit, Layout, Snapshot, Store, Writer};
     use envoi_kernel::{Input, ids::Principal, input::Start};
 
     const FLOW: &str = "flow: f\nsteps:\n  - id: a\n    run: [\"true\"]\n";
 
-    #[test]
-    fn a_snapshot_of_another_version_is_no_reason_to_lose_the_run() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(Layout::new(folder.path())).unwrap();
-        let writer = store.writer(store.take_epoch().unwrap()).unwrap();
+    /// Commits the start of a run, with this state as its snapshot; the run as it is then.
+    fn begun(writer: &Writer, id: &RunId, state: Option<&[u8]>) -> Run {
         let loaded = envoi_flow::load("f.yaml", FLOW).unwrap();
-        let (flow, id) = (Arc::new(loaded.flow), RunId::new("run_a").unwrap());
+        let flow = Arc::new(loaded.flow);
         let start = Start {
             run: id.clone(),
             inputs: envoi_contract::json::Object::new(),
@@ -120,7 +117,7 @@ mod tests {
             parts: loaded.parts,
         };
         let seq = records.last().unwrap().seq;
-        let snapshot = Some(Snapshot { seq, state: b"{\"of\": \"another version\"}".to_vec() });
+        let snapshot = state.map(|state| Snapshot { seq, state: state.to_vec() });
         let commit = Commit {
             run: id.clone(),
             expected: 0,
@@ -131,7 +128,34 @@ mod tests {
             snapshot,
         };
         writer.commit(commit).unwrap();
+        lived
+    }
+
+    #[test]
+    fn a_snapshot_of_another_version_is_no_reason_to_lose_the_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(Layout::new(folder.path())).unwrap();
+        let writer = store.writer(store.take_epoch().unwrap()).unwrap();
+        let id = RunId::new("run_a").unwrap();
+        let lived = begun(&writer, &id, Some(b"{\"of\": \"another version\"}"));
         let reader = store.reader().unwrap();
         assert_eq!(load_with_weight(&reader, &id).unwrap(), (lived, u64::MAX), "and a new snapshot is due");
+    }
+
+    #[test]
+    fn a_flow_is_parsed_once_however_often_its_runs_are_loaded() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(Layout::new(folder.path())).unwrap();
+        let writer = store.writer(store.take_epoch().unwrap()).unwrap();
+        let ids = ["run_a", "run_b", "run_c"].map(|id| RunId::new(id).unwrap());
+        let lived = ids.each_ref().map(|id| begun(&writer, id, None));
+        let reader = store.reader().unwrap();
+        let flows = FlowCache::new(usize::MAX);
+        for _ in 0..3 {
+            for (id, lived) in ids.iter().zip(&lived) {
+                assert_eq!(load_as_recorded(&flows, &reader, id).unwrap().0, *lived);
+            }
+        }
+        assert_eq!(flows.parses(), 1);
     }
 }

@@ -12,7 +12,7 @@ use envoi_kernel::{
     event::{Choice, Course, InterruptRaised, Outcome},
     flow::{Overdue, Step},
     ids::{AttemptId, Principal, RunId, StepId, TimerId, VisitId},
-    input::{Answer, AttemptResult, ReportPlace, Slot, Start},
+    input::{Answer, AttemptResult, Slot, Start},
     ledger::Ledger,
     requester::Requester,
 };

@@ -9,7 +9,10 @@ use crate::{
     state::app::App,
 };
 use envoi_contract::{code::Code, json::Object};
-use envoi_engine::protocol::{StartRequest, WorkspaceUse};
+use envoi_engine::{
+    parsed_flow,
+    protocol::{StartRequest, WorkspaceUse},
+};
 use envoi_journal::RegisteredFlow;
 use envoi_kernel::{
     ids::{Principal, RunId},
@@ -52,7 +55,7 @@ pub(crate) fn of_flow(
     flow: RegisteredFlow,
     by: Principal,
 ) -> Result<StartRequest, Problem> {
-    let loaded = envoi_flow::load_with(&flow.file, &flow.text, &flow.parts)
+    let parsed = parsed_flow(&flow.file, &flow.text, &flow.parts)
         .map_err(|report| Problem::internal(format!("a registered flow cannot be read: {report}")))?;
     let folder = folder(app, &by.tenant)?;
     Ok(StartRequest {
@@ -67,7 +70,7 @@ pub(crate) fn of_flow(
         trace: None,
         requester: Requester::default(),
         by,
-        caller: (app.settings.caller)(&loaded.flow, &folder),
+        caller: (app.settings.caller)(&parsed.flow, &folder),
     })
 }
 

@@ -5,7 +5,7 @@ use envoi_engine::{
     load_run,
     protocol::{CallerWire, Request, Response},
 };
-use envoi_kernel::{Flow, ids::RunId};
+use envoi_kernel::{Run, ids::RunId};
 use std::{path::Path, sync::mpsc, thread};
 
 /// Sends a request to the engine, and returns its notes once the engine has accepted it. The journal has the result.
@@ -39,11 +39,15 @@ fn reply(heard: &mpsc::Receiver<Response>) -> Result<Vec<String>, Problem> {
 }
 
 /// What commands of a run may see when it is resumed by this server.
+pub(crate) fn caller_of(app: &App, run: &Run) -> CallerWire {
+    let source = run.started().map(|started| started.source.clone()).unwrap_or_default();
+    (app.settings.caller)(run.flow(), Path::new(&source).parent().unwrap_or(Path::new("/")))
+}
+
+/// As [`caller_of`], for a request that has not loaded the run.
 pub(crate) fn caller_of_run(app: &App, run: &RunId) -> Result<CallerWire, Problem> {
     let run = app.read(|reader| load_run(reader, run).map_err(Problem::from))?;
-    let source = run.started().map(|started| started.source.clone()).unwrap_or_default();
-    let flow: &Flow = run.flow();
-    Ok((app.settings.caller)(flow, Path::new(&source).parent().unwrap_or(Path::new("/"))))
+    Ok(caller_of(app, &run))
 }
 
 /// As [`caller_of_run`], or nothing if the run cannot be read: the engine then reports that, and sets the run aside.

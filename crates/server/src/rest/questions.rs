@@ -4,7 +4,7 @@ use super::{event_stream::NOTHING_SEEN, rows};
 use crate::{
     commands::{
         amount,
-        submit::{caller_of_run, submit},
+        submit::{caller_of, submit},
     },
     http::problem::Problem,
     request::{ApiRequest, text, word},
@@ -142,8 +142,7 @@ pub(crate) fn answer(app: &App, request: &ApiRequest) -> Result<Response, Proble
         request: Some(request.request_id(app, "answerQuestion", &row.run)?),
         ..Answer::new(row.interrupt.clone(), choice(&members, &run, raised)?, by)
     };
-    let answer =
-        AnswerRequest { run: row.run.clone(), answer, follow, caller: caller_of_run(app, &row.run)? };
+    let answer = AnswerRequest { run: row.run.clone(), answer, follow, caller: caller_of(app, &run) };
     submit(app, Request::Answer(Box::new(answer)))?;
     shown(app, &row.interrupt, request)
 }

@@ -13,7 +13,7 @@ use envoi_kernel::{
     Input, Record, Run,
     event::{Change, FileChange, Outcome},
     ids::{AttemptId, InterruptId, Principal, RunId, TimerId, VisitId},
-    input::{Answer, AttemptResult, ReportPlace, Slot, Start},
+    input::{Answer, AttemptResult, Slot, Start},
     requester::Requester,
 };
 use std::{collections::BTreeMap, fs, path::Path, sync::Arc};

@@ -127,3 +127,19 @@ fn what_answers_and_is_no_server_of_ours_is_said_to_be_none() {
     assert!(done.err.contains("error[SERVER_NOT_UNDERSTOOD]"), "{done:?}");
     answering.join().unwrap();
 }
+
+#[test]
+fn a_proxy_of_the_environment_gets_no_request() {
+    let stage = Stage::new();
+    let (_served, afar) = served(&stage);
+    let proxy = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    proxy.set_nonblocking(true).unwrap();
+    let url = format!("http://{}", proxy.local_addr().unwrap());
+    let mut command = afar.command(&["runs"]);
+    for name in ["ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY"] {
+        command.env(name, &url).env(name.to_ascii_lowercase(), &url);
+    }
+    let done = Process::spawn(&mut command).done();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(proxy.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+}

@@ -32,6 +32,30 @@ fn log_of(stage: &Stage, use_it: impl FnOnce(&Served, &Client)) -> Vec<Value> {
 }
 
 #[test]
+fn a_server_parses_a_flow_once_and_loads_a_run_once_for_an_answer() {
+    let stage = Stage::new();
+    stage.write("key.txt", "a-secret");
+    let lines = log_of(&stage, |_, admin| {
+        assert_eq!(admin.post("/v1/flows", FLOW).status, 201);
+        let body = json!({"flow": "f", "inputs": {"word": "w"}}).to_string();
+        let started = admin.post("/v1/runs", &body);
+        assert_eq!(started.status, 201);
+        let run = started.json()["run"].as_str().unwrap().to_owned();
+        let asked = admin.question(&run);
+        let path = format!("/v1/questions/{asked}/answer");
+        let headers = [("x-request-id", "the-answer")];
+        let said = json!({"choice": "approve"}).to_string();
+        assert_eq!(admin.call("POST", &path, &headers, said.as_bytes()).status, 200);
+        admin.wait_until_run_is(&run, "succeeded");
+    });
+    let count = |what: &str| lines.iter().filter(|line| line["message"] == what).count();
+    assert_eq!(count("a flow is parsed"), 1);
+    let of_answers =
+        |line: &&Value| line["message"] == "a run is loaded" && line["span"]["id"] == "the-answer";
+    assert_eq!(lines.iter().filter(of_answers).count(), 2, "for the answer, and for the reply");
+}
+
+#[test]
 fn a_request_is_known_by_one_id_in_its_answer_and_in_the_log() {
     let stage = Stage::new();
     stage.write("key.txt", "unsaid-secret");

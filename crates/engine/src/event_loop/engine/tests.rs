@@ -17,7 +17,7 @@ use envoi_kernel::{Input, Record, ids::AttemptId};
 use envoi_kernel::{
     event::Outcome,
     ids::{Principal, Seq},
-    input::{AttemptResult, ReportPlace, Start},
+    input::{AttemptResult, Start},
     requester::Requester,
 };
 use std::{

@@ -11,7 +11,7 @@ use crate::{
         task::{fold::Question, loader},
     },
     auth::scope::Scope,
-    commands::submit::{caller_of_run, submit},
+    commands::submit::{caller_of, submit},
     http::problem::Problem,
     state::{app::App, attachments},
 };
@@ -75,7 +75,7 @@ pub(crate) fn answer(
         request: Some(row.request.clone()),
         ..Answer::new(question.raised.interrupt.clone(), wanted.choice, client.principal())
     };
-    let caller = caller_of_run(app, run)?;
+    let caller = caller_of(app, &loaded);
     app.store.keep_message(&row).map_err(|error| internal_fault(app, error))?;
     let push = pending.store(run, next_seq)?;
     let order = AnswerRequest { run: run.clone(), answer, follow: true, caller };

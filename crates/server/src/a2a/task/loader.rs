@@ -174,9 +174,9 @@ fn opened(app: &App, run: &RunId) -> Result<(LoadedTask, Loaded), Fault> {
         Fault::from(problem)
     })?;
     let pinned = &loaded.pinned;
-    let flow = envoi_flow::load_with(&pinned.name, &pinned.text, &pinned.parts)
+    let parsed = envoi_engine::parsed_flow(&pinned.name, &pinned.text, &pinned.parts)
         .map_err(|report| internal_fault(app, format!("the flow of run `{run}`: {report}")))?;
-    let fold = Fold::new(Arc::new(flow.flow));
+    let fold = Fold::new(parsed.flow);
     let said = rows.iter().filter_map(client_message).collect();
     Ok((LoadedTask { run: run.clone(), ids, fold, said, aside: None }, loaded))
 }

@@ -7,7 +7,7 @@ use envoi_kernel::{
     event::Choice,
     family::Share,
     ids::Principal,
-    input::{Answer, AttemptResult, ModelCall, ModelCalled, ReportPlace, Slot, Start},
+    input::{Answer, AttemptResult, ModelCall, ModelCalled, Slot, Start},
     requester::Requester,
 };
 use std::sync::Arc;

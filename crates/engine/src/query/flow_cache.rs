@@ -1,0 +1,178 @@
+//! Flows that were parsed, so that a flow is parsed once, however many requests and runs use it.
+//!
+//! A flow follows from its texts, their paths and the name of its file; where that file lies appears only in reports. The cache
+//! knows a flow by a digest of these. So a damaged text is parsed anew and refused, also while the whole one is known. A flow that
+//! cannot be parsed is not kept.
+
+use envoi_contract::digest::Digest;
+use envoi_flow::{Loaded, Report};
+use envoi_kernel::Flow;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+/// The texts of all flows that are kept have at most so many bytes together. With more, all are forgotten, and parsed again
+/// when they are needed.
+const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
+
+/// The flows of this process.
+static FLOWS: FlowCache = FlowCache::new(MAX_TEXT_BYTES);
+
+/// A flow that was parsed.
+#[derive(Debug, Clone)]
+pub struct ParsedFlow {
+    /// The flow.
+    pub flow: Arc<Flow>,
+    /// The version of the language in which it is written.
+    pub language: u32,
+    /// The texts of the flows that it names, directly or not, by their paths.
+    pub parts: Arc<BTreeMap<String, String>>,
+}
+
+/// See the module.
+pub(crate) struct FlowCache {
+    max_text_bytes: usize,
+    state: Mutex<State>,
+}
+
+struct State {
+    known: BTreeMap<Digest, ParsedFlow>,
+    text_bytes: usize,
+    /// How many flows were parsed, whether or not that succeeded.
+    parses: u64,
+}
+
+/// The flow of these texts, parsed now or earlier by this process.
+///
+/// `name` is how messages call the file, and from its folder the paths of `parts` begin.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn parsed_flow(name: &str, text: &str, parts: &BTreeMap<String, String>) -> Result<ParsedFlow, Report> {
+    FLOWS.parse(name, text, parts)
+}
+
+/// The cache of this process.
+pub(super) fn of_process() -> &'static FlowCache {
+    &FLOWS
+}
+
+impl FlowCache {
+    pub(super) const fn new(max_text_bytes: usize) -> Self {
+        Self { max_text_bytes, state: Mutex::new(State { known: BTreeMap::new(), text_bytes: 0, parses: 0 }) }
+    }
+
+    pub(super) fn parse(
+        &self,
+        name: &str,
+        text: &str,
+        parts: &BTreeMap<String, String>,
+    ) -> Result<ParsedFlow, Report> {
+        let key = key(name, text, parts);
+        if let Some(known) = self.lock().known.get(&key) {
+            return Ok(known.clone());
+        }
+        // Without the lock: a large flow holds up no other. Two threads may parse the same flow then, which changes nothing.
+        let parsed = envoi_flow::load_with(name, text, parts);
+        tracing::debug!(key = %key, "a flow is parsed");
+        let mut state = self.lock();
+        state.parses = state.parses.saturating_add(1);
+        let Loaded { flow, language, parts: named } = parsed?;
+        let parsed = ParsedFlow { flow: Arc::new(flow), language, parts: Arc::new(named) };
+        let bytes = parts.values().map(String::len).fold(text.len(), usize::saturating_add);
+        state.text_bytes = state.text_bytes.saturating_add(bytes);
+        if state.text_bytes > self.max_text_bytes {
+            state.known.clear();
+            state.text_bytes = bytes;
+        }
+        state.known.insert(key, parsed.clone());
+        Ok(parsed)
+    }
+
+    #[cfg(test)]
+    pub(super) fn parses(&self) -> u64 {
+        self.lock().parses
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Names and texts with their lengths, so that no two flows have the same key.
+fn key(name: &str, text: &str, parts: &BTreeMap<String, String>) -> Digest {
+    let file = name.rsplit('/').next().unwrap_or(name);
+    let texts =
+        [file, text].into_iter().chain(parts.iter().flat_map(|(path, text)| [path.as_str(), text.as_str()]));
+    let mut bytes = Vec::new();
+    for text in texts {
+        bytes.extend_from_slice(&text.len().to_be_bytes());
+        bytes.extend_from_slice(text.as_bytes());
+    }
+    Digest::of(&bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(id: &str) -> String {
+        format!("flow: {id}\nsteps:\n  - id: a\n    run: [\"true\"]\n")
+    }
+
+    fn parts(text: &str) -> BTreeMap<String, String> {
+        BTreeMap::from([("part.yaml".to_owned(), text.to_owned())])
+    }
+
+    #[test]
+    fn the_same_texts_are_parsed_once() {
+        let cache = FlowCache::new(MAX_TEXT_BYTES);
+        let none = BTreeMap::new();
+        let first = cache.parse("f.yaml", &flow("f"), &none).unwrap();
+        for name in ["f.yaml", "/elsewhere/f.yaml"] {
+            let again = cache.parse(name, &flow("f"), &none).unwrap();
+            assert!(Arc::ptr_eq(&first.flow, &again.flow), "{name}");
+        }
+        assert_eq!(cache.parses(), 1);
+        assert_eq!(*first.flow, envoi_flow::load("f.yaml", &flow("f")).unwrap().flow);
+    }
+
+    #[test]
+    fn whatever_differs_is_parsed_for_itself() {
+        let cache = FlowCache::new(MAX_TEXT_BYTES);
+        let outer = "flow: o\nsteps:\n  - id: a\n    flow: ./part.yaml\n";
+        for (count, (name, text, part)) in (1_u64..).zip([
+            ("f.yaml", outer, &flow("p")),
+            ("g.yaml", outer, &flow("p")),
+            ("g.yaml", outer, &flow("q")),
+            ("g.yaml", flow("f").as_str(), &flow("q")),
+        ]) {
+            for _ in 0..2 {
+                let parsed = cache.parse(name, text, &parts(part)).unwrap();
+                let expected = envoi_flow::load_with(name, text, &parts(part)).unwrap();
+                assert_eq!((&*parsed.flow, &*parsed.parts), (&expected.flow, &expected.parts));
+            }
+            assert_eq!(cache.parses(), count, "{name} {text} {part}");
+        }
+    }
+
+    #[test]
+    fn a_flow_that_cannot_be_parsed_is_refused_each_time() {
+        let cache = FlowCache::new(MAX_TEXT_BYTES);
+        for count in 1..3 {
+            assert!(cache.parse("f.yaml", "flow: f\n", &BTreeMap::new()).is_err());
+            assert_eq!(cache.parses(), count);
+        }
+    }
+
+    #[test]
+    fn what_is_kept_has_a_bound() {
+        let cache = FlowCache::new(flow("a").len() * 2);
+        let none = BTreeMap::new();
+        for (id, parses) in [("a", 1), ("b", 2), ("a", 2), ("c", 3), ("a", 4), ("c", 4)] {
+            cache.parse("f.yaml", &flow(id), &none).unwrap();
+            assert_eq!(cache.parses(), parses, "{id}");
+        }
+    }
+}
