@@ -19,4 +19,4 @@ pub use restore::{restore_answer, restore_run, restore_visit};
 pub use run_files::digest_of;
 
 pub(crate) use restore::restore;
-pub(crate) use run_files::digest_below;
+pub(crate) use run_files::{digest_below, in_the_way};

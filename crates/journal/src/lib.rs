@@ -37,6 +37,7 @@ pub use log::{
 pub use model::{
     a2a::{KeptPush, MessageRow, PushRow, PushState, TaskPage, TaskRow},
     commit::{Commit, Done, Epoch, Patience, PinnedFlow, Receipt, Snapshot},
+    damage::{DamagedRow, Gap},
     delivery::{Delivery, DeliveryKey, DeliveryRow, Fate, Mark, Undelivered},
     error::{BlobError, Cause, Class, CommitError, FileError, OpenError, ReadError, with_causes},
     manifest,

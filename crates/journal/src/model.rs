@@ -2,6 +2,7 @@
 
 pub(crate) mod a2a;
 pub(crate) mod commit;
+pub(crate) mod damage;
 pub(crate) mod delivery;
 pub(crate) mod error;
 pub mod manifest;

@@ -3,6 +3,7 @@
 //! Owns the check of a whole store: sequence gaps, events that cannot be understood, content by digest, projections, files.
 //! Changes no event and no content: what is damaged there is reported, not mended.
 
+mod compare;
 mod content;
 mod examine;
 mod mend_rows;
@@ -31,7 +32,7 @@ pub struct RepairReport {
     pub contents: u64,
     /// What SQLite itself finds wrong with the database.
     pub database: Vec<String>,
-    /// Places that no event has, as `run#seq`; the first hundred of a gap.
+    /// Places that no event has, as `run#seq`, or `run#first to last (n events)`.
     pub gaps: Vec<String>,
     /// Events that cannot be understood, as `run#seq: reason`.
     pub unreadable: Vec<String>,
@@ -40,13 +41,15 @@ pub struct RepairReport {
     pub lost_runs: Vec<String>,
     /// Content that is missing or is not what its digest says, one line each.
     pub damaged_content: Vec<String>,
+    /// Rows beside the events that are damaged and can only be named, as `table key: reason`.
+    pub damaged_rows: Vec<String>,
     /// Files that could not be written again, one line each.
     pub lost_files: Vec<String>,
     /// Artifacts that have no place among the files of their run, as `run/flow/path`: their names are no paths, or another
     /// is in the way. No damage: their content is in the store.
     pub unplaceable: Vec<String>,
 
-    /// Rows that differed, as `table key`.
+    /// Rows that differed, or were damaged and are out of action now, as `table key: how`.
     pub mended_rows: Vec<String>,
     /// Files that were missing or differed.
     pub mended_files: Vec<PathBuf>,
@@ -66,8 +69,9 @@ impl RepairReport {
     /// Whether everything is as it should be now.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        let Self { database, gaps, unreadable, lost_runs, damaged_content, lost_files, .. } = self;
-        [database, gaps, unreadable, lost_runs, damaged_content, lost_files]
+        let Self { database, gaps, unreadable, lost_runs, damaged_content, damaged_rows, lost_files, .. } =
+            self;
+        [database, gaps, unreadable, lost_runs, damaged_content, damaged_rows, lost_files]
             .iter()
             .all(|findings| findings.is_empty())
     }
@@ -155,5 +159,7 @@ fn restore_files(store: &Store, report: &mut RepairReport) -> Result<(), RepairE
     Ok(())
 }
 
+#[cfg(test)]
+mod damage_tests;
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,9 @@
 
 pub(crate) mod a2a;
 pub(crate) mod deliveries;
+pub(crate) mod epoch;
 pub(crate) mod identity;
+pub(crate) mod names;
 pub(crate) mod notes;
 pub(crate) mod projection;
 pub(crate) mod run_paths;

@@ -3,10 +3,12 @@
 mod runs;
 
 use crate::{
-    process::{failure::Failure, output},
+    process::{failure::Failure, invocation, output},
     store::{config, home::Home},
 };
-use envoi_journal::{Layout, Lease, OpenError, Standing, Store, Taken, Undelivered, with_causes};
+use envoi_journal::{
+    DamagedRow, Layout, Lease, OpenError, ReadError, Standing, Store, Taken, Undelivered, with_causes,
+};
 use serde_json::json;
 use std::path::Path;
 
@@ -80,12 +82,12 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
     let runs = store.reader().and_then(|reader| runs::look(&reader));
     let (counted, damaged) = match runs {
         Ok(runs::Seen { unfinished, events, findings }) => {
-            let counted =
-                format!("{}: {unfinished} unfinished runs, {events} events of them read", dir.display());
+            let counted = format!("{}: {unfinished} unfinished runs, {events} events read", dir.display());
             (Ok(counted), findings)
         }
         Err(error) => (Err(with_causes(&error)), Vec::new()),
     };
+    let rows = store.reader().and_then(|reader| reader.damaged_rows());
     let notices = store
         .reader()
         .and_then(|reader| reader.undelivered())
@@ -115,8 +117,41 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
         finding("configuration", config),
         notices,
     ];
+    findings.extend(folders(store.layout()));
     findings.extend(damaged);
+    findings.extend(damaged_rows(rows));
     Ok(findings)
+}
+
+/// The folders that every store has, as far as something else is there: nothing can be written behind it.
+fn folders(layout: &Layout) -> Vec<Finding> {
+    let artifacts = layout.artifacts();
+    let parent = artifacts.parent().map(Path::to_owned);
+    let folders = [Some(layout.runs()), parent, Some(layout.artifacts()), Some(layout.temporary())];
+    let is_other = |path: &std::path::PathBuf| !path.symlink_metadata().is_ok_and(|found| found.is_dir());
+    let wrong = |path: std::path::PathBuf| {
+        let text = format!("{} is no folder, or a link to one: remove it; it is made again", path.display());
+        finding("folder of the store", Err(text))
+    };
+    folders.into_iter().flatten().filter(is_other).map(wrong).collect()
+}
+
+/// Each damaged row beside the events, and what is done about it.
+fn damaged_rows(rows: Result<Vec<DamagedRow>, ReadError>) -> Vec<Finding> {
+    let what = "row that is damaged";
+    match rows {
+        Err(error) => vec![finding(what, Err(with_causes(&error)))],
+        Ok(rows) => rows
+            .into_iter()
+            .map(|row| {
+                let cure = match row.cure {
+                    Some(cure) => format!("{} repair: {cure}", invocation::envoi()),
+                    None => "it can only be restored from a backup".to_owned(),
+                };
+                finding(what, Err(format!("{row}; {cure}")))
+            })
+            .collect(),
+    }
 }
 
 /// Why the store cannot be opened, and what to do.

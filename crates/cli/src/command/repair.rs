@@ -30,19 +30,25 @@ pub(crate) fn repair(home: &Home) -> Result<u8, Failure> {
         .map_err(Failure::store)?;
     // An engine that has taken over meanwhile must not be fenced.
     let take = || if lease.is_current() { store.take_epoch() } else { Err(CommitError::Closed) };
+    let engine = waiting::for_the_store(|| match lease.is_current() {
+        true => store.mend_epoch(),
+        false => Err(CommitError::Closed),
+    })?;
+    let engine = engine.map_err(Failure::store)?;
     let epoch = waiting::for_the_store(take)?.map_err(|error| match lease.is_current() {
         true => Failure::store(error),
         false => taken_over("another engine has taken over"),
     })?;
     let options = RepairOptions::default();
     let repaired = waiting::for_the_store(|| envoi_journal::repair(&store, epoch, options))?;
-    let report = repaired.map_err(|error| {
+    let mut report = repaired.map_err(|error| {
         if error.is_fenced() {
             return taken_over(&error.to_string());
         }
         Failure::store(with_causes(&error))
     })?;
     lease.release();
+    report.mended_rows.splice(0..0, engine.map(|row| row.to_string()));
     output::data(&if home.json { as_json(&report) } else { as_text(&report) })?;
     Ok(if report.is_whole() { 0 } else { crate::process::failure::MACHINE })
 }
@@ -103,6 +109,13 @@ impl Seen {
         let unreadable: Vec<String> =
             examination.unreadable.iter().map(|(seq, why)| format!("{seq}: {why}")).collect();
         let gaps: Vec<String> = examination.gaps.iter().map(ToString::to_string).collect();
+        let blocked: Vec<String> = examination
+            .blocked_files
+            .iter()
+            .map(|(file, obstacle)| {
+                format!("{}; remove {}, which is in the way", file.display(), obstacle.display())
+            })
+            .collect();
         let files: Vec<String> =
             examination.other_files.iter().map(|path| path.display().to_string()).collect();
         if examination.has_no_entry {
@@ -114,7 +127,12 @@ impl Seen {
             ("gap in the journal", &gaps),
             ("event that cannot be read", &unreadable),
             ("content that is damaged", &examination.damaged_content),
+            (
+                "row that is not as the events say; a repair of the store makes it again",
+                &examination.other_rows,
+            ),
             ("file that differs; written again when the run goes on", &files),
+            ("file that differs and cannot be written", &blocked),
             (
                 "in the way of its steps; remove it, or make it writable",
                 &obstacles.iter().map(ToString::to_string).collect(),
@@ -138,15 +156,21 @@ impl Seen {
     fn as_json(&self) -> String {
         let Self { row, examination, unloadable, obstacles, attempts } = self;
         let obstacles: Vec<String> = obstacles.iter().map(ToString::to_string).collect();
+        let blocked: Vec<_> = examination
+            .blocked_files
+            .iter()
+            .map(|(file, obstacle)| serde_json::json!({"file": file, "obstacle": obstacle}))
+            .collect();
         let attempts = attempts
             .iter()
             .map(|(id, lives)| serde_json::json!({"attempt": id.to_string(), "running": lives}));
         let value = serde_json::json!({
             "run": row.run.as_str(), "whole": self.is_well(), "set_aside": row.aside.as_ref().map(envoi_api::run::SetAside::from),
-            "events": examination.events, "has_no_entry": examination.has_no_entry, "contents": examination.contents, "gaps": examination.gaps,
+            "events": examination.events, "has_no_entry": examination.has_no_entry, "contents": examination.contents,
+            "gaps": examination.gaps.iter().map(ToString::to_string).collect::<Vec<_>>(), "other_rows": examination.other_rows,
             "unreadable": examination.unreadable.iter().map(|(seq, why)| format!("{seq}: {why}")).collect::<Vec<_>>(),
             "damaged_content": examination.damaged_content,
-            "other_files": examination.other_files, "unloadable": unloadable, "obstacles": obstacles,
+            "other_files": examination.other_files, "blocked_files": blocked, "unloadable": unloadable, "obstacles": obstacles,
             "attempts": attempts.collect::<Vec<_>>(),
         });
         format!("{value}\n")
@@ -164,6 +188,7 @@ fn as_text(report: &RepairReport) -> String {
         ("gap in a journal", &report.gaps),
         ("event that cannot be read", &report.unreadable),
         ("content that is damaged", &report.damaged_content),
+        ("row that is damaged and kept", &report.damaged_rows),
         ("file that cannot be written again", &report.lost_files),
         ("artifact that has no place (its content is kept)", &report.unplaceable),
     ] {
@@ -179,7 +204,7 @@ fn as_json(report: &RepairReport) -> String {
     let value = serde_json::json!({
         "runs": report.runs, "events": report.events, "contents": report.contents, "whole": report.is_whole(),
         "mended_rows": report.mended_rows, "mended_files": report.mended_files, "database": report.database,
-        "gaps": report.gaps, "unreadable": report.unreadable, "damaged_content": report.damaged_content,
+        "gaps": report.gaps, "unreadable": report.unreadable, "damaged_content": report.damaged_content, "damaged_rows": report.damaged_rows,
         "lost_files": report.lost_files, "lost_runs": report.lost_runs, "unplaceable": report.unplaceable, "swept": report.swept,
     });
     format!("{value}\n")

@@ -199,7 +199,7 @@ fn lease(store: &Store, take_over: bool) -> Result<(Lease, Option<Holder>), Fail
 /// A store that never had a token gets one that may do everything, which is shown now and never again.
 fn first_token(store: &Store) -> Result<Option<String>, Failure> {
     let reader = store.reader().map_err(Failure::store)?;
-    if !reader.tokens().map_err(Failure::store)?.is_empty() {
+    if reader.has_tokens().map_err(Failure::store)? {
         return Ok(None);
     }
     let new_token = NewToken {

@@ -94,15 +94,18 @@ fn a_run_that_lost_events_is_not_called_healthy_and_not_dropped() {
     assert_eq!((&rows[0], &rows[2]), (&aside(&empty), &aside(&cut)), "{rows:?}");
     assert_eq!((&rows[1].0, &rows[1].2), (&whole, &Value::Null));
     let doctor = stage.expect(8, &["doctor"]).out;
-    for said in [format!("{empty} event 0 is missing"), format!("{cut} event 5 is missing")] {
+    for said in [format!("{empty} events 0 to 5 are missing (6 events)"), format!("{cut} event 5 is missing")]
+    {
         assert!(doctor.contains(&said), "{said}: {doctor}");
     }
-    for (run, said) in [(&empty, "gap in the journal: 0\n"), (&cut, "gap in the journal: 5\n")] {
+    for (run, said) in
+        [(&empty, "gap in the journal: 0 to 5 (6 events)\n"), (&cut, "gap in the journal: 5\n")]
+    {
         let looked = stage.expect(8, &["repair", run]);
         assert!(looked.out.contains(said) && !looked.out.contains("as it should be"), "{looked:?}");
     }
     let repaired = stage.expect(8, &["repair"]).out;
-    assert!(repaired.contains(&format!("gap in a journal: {empty}#0\n")), "{repaired}");
+    assert!(repaired.contains(&format!("gap in a journal: {empty}#0 to 5 (6 events)\n")), "{repaired}");
     assert!(repaired.contains(&format!("gap in a journal: {cut}#5\n")), "{repaired}");
     let kept: Vec<String> = listed(&stage).into_iter().map(|(run, ..)| run).collect();
     assert_eq!(kept, [empty.clone(), whole.clone(), cut.clone()], "all are listed");

@@ -44,6 +44,7 @@ mod plan;
 mod remote;
 mod repair;
 mod reports;
+mod rows;
 mod secrets;
 mod serve;
 mod several;

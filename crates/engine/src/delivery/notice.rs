@@ -2,7 +2,10 @@
 //!
 //! Owns both vocabularies. All of it comes from the journal up to the event, so that every try sends the same.
 
-use crate::model::trace::{Of, Trace, Traceparent, begun, spans::Trail};
+use crate::{
+    event_loop::outbox::notice_id,
+    model::trace::{Of, Trace, Traceparent, begun, spans::Trail},
+};
 use envoi_contract::json::{Object, Value};
 use envoi_journal::{DeliveryRow, Reader};
 use envoi_kernel::{
@@ -50,6 +53,11 @@ pub(super) fn compose(
 ) -> Result<Notice, String> {
     let records = reader.records(&row.run, row.delivery.seq, Some(1)).map_err(|error| error.to_string())?;
     let record = records.into_iter().next().ok_or("its event is not in the journal")?;
+    // A row that was damaged must not tell of another run.
+    let expected = notice_id(&row.run, record.seq);
+    if row.delivery.id != expected {
+        return Err(format!("its id `{}` is not that of its event, `{expected}`", row.delivery.id));
+    }
     let flow = reader.run(&row.run).map_err(|error| error.to_string())?.flow;
     match &record.event {
         Event::InterruptRaised(raised) => {

@@ -76,7 +76,7 @@ fn row(run: &RunId, seq: Seq, kind: Moment, to: &Address, folder: &str) -> Optio
 
 /// Made of what the journal holds anyway, so that it is the same for every try and every engine. Targets of one event share
 /// it: it is one event.
-fn notice_id(run: &RunId, seq: Seq) -> String {
+pub(crate) fn notice_id(run: &RunId, seq: Seq) -> String {
     let run = run.as_str();
     format!("evt_{}_{seq}", run.strip_prefix("run_").unwrap_or(run))
 }

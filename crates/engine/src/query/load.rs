@@ -5,8 +5,8 @@ use crate::model::{
     protocol::Refused,
     trouble::{Trouble, TroubleKind},
 };
-use envoi_journal::{PinnedFlow, ReadError, Reader, RunPaths, with_causes};
-use envoi_kernel::{Run, ids::RunId};
+use envoi_journal::{PinnedFlow, ReadError, Reader, RunPaths, Snapshot, with_causes};
+use envoi_kernel::{Flow, Run, ids::RunId};
 use std::sync::Arc;
 
 /// Why a run cannot be had from the journal.
@@ -68,11 +68,14 @@ fn load_as_recorded(flows: &FlowCache, reader: &Reader, id: &RunId) -> Result<(R
     let PinnedFlow { name, text, parts, .. } = &loaded.pinned;
     let flow = flows.parse(name, text, parts).map_err(|report| LoadError::Flow(report.to_string()))?.flow;
     let had_one = loaded.snapshot.is_some();
-    let restored = loaded.snapshot.and_then(|snapshot| Run::restore(Arc::clone(&flow), &snapshot.state).ok());
+    let restored = loaded.snapshot.and_then(|snapshot| restored(&flow, id, &snapshot));
     let Some(mut run) = restored else {
         // No snapshot, or one of another version: the events are the truth.
         let records = reader.records(id, 0, None).map_err(LoadError::Read)?;
         let run = Run::replay(flow, records).map_err(|error| LoadError::Replay(error.to_string()))?;
+        if run.started().is_none() {
+            return Err(LoadError::Replay("its events are missing".to_owned()));
+        }
         // One that cannot be read is replaced with the next commit.
         return Ok((run, if had_one { u64::MAX } else { loaded.tail_bytes }));
     };
@@ -81,10 +84,17 @@ fn load_as_recorded(flows: &FlowCache, reader: &Reader, id: &RunId) -> Result<(R
     Ok((run, loaded.tail_bytes))
 }
 
+/// The run of a snapshot. One of another run, or of another place in it, is as good as none.
+fn restored(flow: &Arc<Flow>, id: &RunId, snapshot: &Snapshot) -> Option<Run> {
+    let run = Run::restore(Arc::clone(flow), &snapshot.state).ok()?;
+    let is_its_own = run.started().is_some_and(|started| started.run == *id);
+    (is_its_own && run.next_seq() == snapshot.seq.saturating_add(1)).then_some(run)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use envoi_journal::{Commit, Layout, Snapshot, Store, Writer};
+    use envoi_journal::{Commit, Layout, Store, Writer};
     use envoi_kernel::{Input, ids::Principal, input::Start};
 
     const FLOW: &str = "flow: f\nsteps:\n  - id: a\n    run: [\"true\"]\n";
@@ -139,7 +149,20 @@ mod tests {
         let id = RunId::new("run_a").unwrap();
         let lived = begun(&writer, &id, Some(b"{\"of\": \"another version\"}"));
         let reader = store.reader().unwrap();
-        assert_eq!(load_with_weight(&reader, &id).unwrap(), (lived, u64::MAX), "and a new snapshot is due");
+        assert_eq!(
+            load_with_weight(&reader, &id).unwrap(),
+            (lived.clone(), u64::MAX),
+            "and a new snapshot is due"
+        );
+        // Nor is one of another place in the run, or of another run.
+        let (flow, whole, seq) = (Arc::clone(lived.flow()), lived.snapshot().unwrap(), lived.next_seq() - 1);
+        for (run, seq, taken) in
+            [(&id, seq, false), (&id, seq + 1, true), (&RunId::new("run_b").unwrap(), seq, true)]
+        {
+            let snapshot = Snapshot { seq, state: if taken { whole.clone() } else { b"{}".to_vec() } };
+            assert!(restored(&flow, run, &snapshot).is_none(), "{run} {seq}");
+        }
+        assert_eq!(restored(&flow, &id, &Snapshot { seq, state: whole }), Some(lived));
     }
 
     #[test]

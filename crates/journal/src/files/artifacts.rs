@@ -11,6 +11,7 @@ use crate::{
 use envoi_contract::digest::Digest;
 use envoi_kernel::{event::AttemptSettled, ids::FlowId};
 use std::{
+    collections::BTreeSet,
     fs::Permissions,
     io,
     os::unix::fs::PermissionsExt as _,
@@ -82,14 +83,21 @@ impl RunFiles<'_> {
         is_plain(path).then(|| self.layout.artifact_place(self.run, flow, path))
     }
 
+    /// `lists` are the places of the lists of large sets. Older builds took an artifact of that name, which then lay in the place of
+    /// the list, or the list in that of the artifact: the hand-off names the list.
     pub(super) fn restore_artifacts(
         &self,
         mut places: Vec<ArtifactRow>,
+        lists: &BTreeSet<PathBuf>,
         restored: &mut Restored,
     ) -> Result<(), FileError> {
         places.sort_by_key(|place| place.digest.is_some());
         for ArtifactRow { flow, path, digest, .. } in places {
             let target = self.target(&flow, &path);
+            if target.as_ref().is_some_and(|target| lists.contains(target)) {
+                restored.unplaceable.extend(digest.map(|_| format!("{flow}/{path}")));
+                continue;
+            }
             match target {
                 Some(target) if self.digest_of(&target) == digest => {}
                 Some(target) if self.write_artifact(&flow, &path, digest.as_ref())? => {

@@ -43,7 +43,7 @@ impl RunFiles<'_> {
     }
 
     /// Where the list of the files of a hand-off lies.
-    fn list_path(&self, flow: &FlowId, written: &HandoffWritten) -> PathBuf {
+    pub(super) fn list_path(&self, flow: &FlowId, written: &HandoffWritten) -> PathBuf {
         let VisitId { scope, step, .. } = &written.visit;
         self.layout.files_list(self.run, flow, scope, step)
     }

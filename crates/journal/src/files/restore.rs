@@ -14,7 +14,7 @@ use crate::{
     },
 };
 use envoi_kernel::ids::{InterruptId, RunId, VisitId};
-use std::path::PathBuf;
+use std::{collections::BTreeSet, path::PathBuf};
 
 /// Writes again whatever file of a run is missing or differs, and says which. For when a run is loaded.
 ///
@@ -28,10 +28,12 @@ pub fn restore_run(layout: &Layout, reader: &Reader, run: &RunId) -> Result<Vec<
 pub(crate) fn restore(layout: &Layout, reader: &Reader, run: &RunId) -> Result<Restored, FileError> {
     let files = RunFiles { layout, reader, run };
     let mut restored = Restored::default();
+    let mut lists = BTreeSet::new();
     for row in reader.handoffs(run)? {
-        files.restore_handoff(&row, ListCheck::Compared, &mut restored.written)?;
+        let handoff = files.restore_handoff(&row, ListCheck::Compared, &mut restored.written)?;
+        lists.extend(has_manifest(&handoff.handoff).then(|| files.list_path(&row.flow, &handoff)));
     }
-    files.restore_artifacts(reader.artifacts(run)?, &mut restored)?;
+    files.restore_artifacts(reader.artifacts(run)?, &lists, &mut restored)?;
     if reader.run(run)?.root.is_some() {
         attempts::restore(&files, &mut restored.written)?;
     }
@@ -81,7 +83,7 @@ pub fn restore_visit(
         // For the places of a run, the lists of all its large sets are read: only if the visit has left a file.
         if reader.listed_artifacts(run)?.iter().any(is_of_visit) {
             let places = reader.artifacts(run)?.into_iter().filter(is_of_visit).collect();
-            files.restore_artifacts(places, &mut restored)?;
+            files.restore_artifacts(places, &BTreeSet::new(), &mut restored)?;
         }
     }
     Ok(restored.written)

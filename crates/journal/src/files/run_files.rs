@@ -90,6 +90,23 @@ pub(crate) fn digest_below(layout: &Layout, target: &Path) -> Option<Digest> {
     blobs::copy(file, &mut io::sink()).ok().map(|(digest, _)| digest)
 }
 
+/// What keeps a file of the store from being written at `target`, if anything does: something else than a folder, where one
+/// belongs, or a folder in the place of the file. What is missing can be made.
+pub(crate) fn in_the_way(layout: &Layout, target: &Path) -> Option<PathBuf> {
+    let below = target.strip_prefix(layout.root()).ok()?;
+    let mut place = layout.root().to_owned();
+    let mut names = below.iter().peekable();
+    while let Some(name) = names.next() {
+        place.push(name);
+        let found = place.symlink_metadata().ok()?;
+        if found.is_dir() != names.peek().is_some() {
+            // A file that is another than it should be is replaced.
+            return (found.is_dir() || names.peek().is_some()).then_some(place);
+        }
+    }
+    None
+}
+
 /// The digest of the plain file at `path`, if there is one that can be read.
 #[must_use]
 pub fn digest_of(path: &Path) -> Option<Digest> {

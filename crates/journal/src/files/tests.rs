@@ -272,6 +272,31 @@ fn a_step_is_given_the_hand_off_and_the_list_of_a_large_set_and_its_files_are_no
 }
 
 #[test]
+fn an_artifact_in_the_place_of_a_list_leaves_the_place_to_the_list_each_time() {
+    let (place, writer, records) = lived();
+    project_all(&place.store, &place.reader, &records);
+    let run = run("a");
+    let Event::AttemptSettled(mut made) = settled("make", 1, &[("out/one", Some(&b"x"[..]))]) else {
+        unreachable!()
+    };
+    let (manifest, list) = manifest::write(&made.files).unwrap();
+    let digest = manifest.list.digest;
+    (made.files, made.manifest) = (Vec::new(), Some(manifest));
+    let blobs = vec![(Digest::of(b"x"), b"x".to_vec()), (digest, list.clone())];
+    // As older builds took it.
+    let other = settled("critic", 9, &[("make.files.json", Some(&b"x"[..]))]);
+    let events = [Event::AttemptSettled(made), large_handoff("make", Some(digest)), other];
+    writer.commit(Commit { blobs, ..commit(&run, 7, events) }).unwrap();
+    let base = place.store.layout().flow(&run, &flow());
+    let restored = || super::restore(place.store.layout(), &place.reader, &run).unwrap();
+    assert!(restored().written.contains(&base.join("make.files.json")));
+    assert_eq!(fs::read(base.join("make.files.json")).unwrap(), list);
+    let again = restored();
+    assert_eq!(again.written, Vec::<PathBuf>::new());
+    assert_eq!(again.unplaceable, ["fix/make.files.json"]);
+}
+
+#[test]
 fn a_file_may_become_a_folder_and_back() {
     let (place, writer, _) = lived();
     let run = run("a");

@@ -4,6 +4,7 @@
 //! that was acknowledged before it.
 
 mod a2a;
+pub(crate) mod damaged;
 mod decode;
 mod deliveries;
 pub(crate) mod event_text;
@@ -23,6 +24,7 @@ use crate::{
     },
     tables::{
         identity::Identity,
+        names::{entered_key_of, name_of},
         notes::select_runs,
         projection,
         run_paths::{RunPaths, Translator},
@@ -36,7 +38,7 @@ use envoi_kernel::{
     ids::{AttemptId, FlowId, InterruptId, RunId, Seq, StepId, VisitId},
 };
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Params, Row, params};
-use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
+use std::{borrow::Cow, cell::OnceCell, collections::BTreeMap, fmt, sync::Arc};
 
 /// A reading connection. One thread at a time; open as many as there are threads that read.
 pub struct Reader {
@@ -46,6 +48,8 @@ pub struct Reader {
     translator: Translator,
     /// Events up to this one were committed before the store was copied.
     copied_event: i64,
+    /// See [`Reader::scratch`].
+    scratch: OnceCell<Connection>,
 }
 
 impl fmt::Debug for Reader {
@@ -79,7 +83,14 @@ impl Reader {
         conn.pragma_update(None, "query_only", true).map_err(failed)?;
         let identity = Identity::read(&conn).map_err(failed)?;
         let translator = Translator::new(layout, &identity);
-        Ok(Self { conn, blobs, manifest_index, translator, copied_event: identity.copied_event })
+        Ok(Self {
+            conn,
+            blobs,
+            manifest_index,
+            translator,
+            copied_event: identity.copied_event,
+            scratch: OnceCell::new(),
+        })
     }
 
     /// Places of runs are as their events say.
@@ -180,8 +191,9 @@ impl Reader {
     /// # Errors
     /// As [`Reader::run`].
     pub fn next_seq(&self, run: &RunId) -> Result<Seq, ReadError> {
-        let sql = "SELECT runs.next_seq FROM journals JOIN runs USING (run) WHERE journals.id = ?1";
-        let next: Option<i64> = self.one(sql, [run.as_str()], |row| row.get(0))?;
+        let key = self.known_key(run)?;
+        let next: Option<i64> =
+            self.one("SELECT next_seq FROM runs WHERE run = ?1", [key], |row| row.get(0))?;
         next.map(unsigned).ok_or_else(|| missing("run", run))
     }
 
@@ -210,10 +222,9 @@ impl Reader {
     /// # Errors
     /// [`ReadError::Damaged`] or the machine's.
     pub fn family(&self, root: &RunId) -> Result<Vec<RunRow>, ReadError> {
-        let sql = select_runs(
-            "WHERE root = ?1 OR runs.run = (SELECT run FROM journals WHERE id = ?1) ORDER BY runs.run",
-        );
-        self.rows(&sql, [root.as_str()], |row| self.run_row(row), "a run")
+        let sql = select_runs("WHERE root = ?1 OR runs.run = ?2 ORDER BY runs.run");
+        let values = params![root.as_str(), self.known_key(root)?];
+        self.rows(&sql, values, |row| self.run_row(row), "a run")
     }
 
     /// What an id, or a prefix or suffix of one, stands for: the whole id wins; `run_` and `int_` may be left out of a prefix.
@@ -221,16 +232,19 @@ impl Reader {
     /// # Errors
     /// [`ReadError::Damaged`] or the machine's.
     pub fn find(&self, text: &str) -> Result<Match, ReadError> {
-        let sql = "SELECT id AS id, NULL AS run FROM journals WHERE ?1 <> '' AND \
-                   (substr(id, 1, length(?1)) = ?1 OR substr(id, 5, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1) \
-                   UNION ALL SELECT id, NULL FROM runs WHERE ?1 <> '' AND \
-                   NOT EXISTS (SELECT 1 FROM journals WHERE journals.run = runs.run) AND \
-                   (substr(id, 1, length(?1)) = ?1 OR substr(id, 5, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1) \
-                   UNION ALL SELECT interrupt, journals.id FROM inbox JOIN journals USING (run) WHERE ?1 <> '' AND \
-                   NOT EXISTS (SELECT 1 FROM inbox AS asked WHERE asked.interrupt = inbox.interrupt AND asked.run < inbox.run) AND \
-                   (substr(interrupt, 1, length(?1)) = ?1 OR substr(interrupt, 5, length(?1)) = ?1 \
-                   OR substr(interrupt, -length(?1)) = ?1)";
-        let mut found = self.rows(sql, [text], decode::found, "an id")?;
+        let sql = format!(
+            "WITH names AS (SELECT {name} AS id FROM journals UNION ALL SELECT id FROM runs WHERE \
+             NOT EXISTS (SELECT 1 FROM journals WHERE journals.run = runs.run)) \
+             SELECT id AS id, NULL AS run FROM names WHERE ?1 <> '' AND \
+             (substr(id, 1, length(?1)) = ?1 OR substr(id, 5, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1) \
+             UNION ALL SELECT interrupt, {asked} FROM inbox WHERE ?1 <> '' AND \
+             NOT EXISTS (SELECT 1 FROM inbox AS asked WHERE asked.interrupt = inbox.interrupt AND asked.run < inbox.run) AND \
+             (substr(interrupt, 1, length(?1)) = ?1 OR substr(interrupt, 5, length(?1)) = ?1 \
+             OR substr(interrupt, -length(?1)) = ?1)",
+            name = name_of("journals.run"),
+            asked = name_of("inbox.run"),
+        );
+        let mut found = self.readable(&sql, [text], decode::found, "an id")?;
         if let Some(whole) = found.iter().find(|found| id(found) == text) {
             return Ok(Match::One(whole.clone()));
         }
@@ -264,6 +278,21 @@ impl Reader {
             let tail_bytes = self.tail_bytes(key, from)?;
             Ok(Loaded { pinned, snapshot, records, tail_bytes })
         })
+    }
+
+    /// The flows that runs are pinned to, as far as their rows can be read, each with the number of its runs and one of them.
+    ///
+    /// # Errors
+    /// The machine's.
+    pub fn pinned_flows(&self) -> Result<Vec<(PinnedFlow, u64, RunId)>, ReadError> {
+        let sql = format!(
+            "SELECT pinned.*, {} AS run_id FROM (SELECT flows.*, count(*) AS runs, min(journals.run) AS first              FROM flows JOIN journals USING (flow) GROUP BY flow) AS pinned ORDER BY flow",
+            name_of("pinned.first")
+        );
+        let pinned = |row: &Row<'_>| {
+            Ok((decode::pinned(row)?, unsigned(row.get("runs")?), crate::tables::sql::read(row, "run_id")?))
+        };
+        self.readable(&sql, [], pinned, "a flow")
     }
 
     /// Runs whose pinned flow is not in the store, oldest first. They cannot be loaded.
@@ -357,7 +386,10 @@ impl Reader {
     pub(crate) fn written_at(&self, run: &RunId, seq: Seq) -> Result<HandoffWritten, ReadError> {
         match self.records(run, seq, Some(1))?.into_iter().next() {
             Some(Record { event: Event::HandoffWritten(written), .. }) => Ok(*written),
-            _ => Err(missing("hand-off", &format_args!("{run}#{seq}"))),
+            // Its row says that it is there.
+            _ => {
+                Err(ReadError::Damaged { what: format!("run `{run}`"), source: Arc::new(NoHandoff { seq }) })
+            }
         }
     }
 
@@ -377,9 +409,9 @@ impl Reader {
 
     /// Whether no later visit of the same step has left a hand-off.
     pub(crate) fn is_newest(&self, run: &RunId, visit: &VisitId) -> Result<bool, ReadError> {
-        let sql = "SELECT NOT EXISTS (SELECT 1 FROM handoffs WHERE run = journals.run AND scope = ?2 AND step = ?3 \
-                   AND visit > ?4) FROM journals WHERE id = ?1";
-        let values = params![run.as_str(), visit.scope, visit.step.as_str(), visit.visit];
+        let sql = "SELECT NOT EXISTS (SELECT 1 FROM handoffs WHERE run = ?1 AND scope = ?2 AND step = ?3 \
+                   AND visit > ?4)";
+        let values = params![self.key(run)?, visit.scope, visit.step.as_str(), visit.visit];
         self.one(sql, values, |row| row.get(0))?.ok_or_else(|| missing("run", run))
     }
 
@@ -514,12 +546,15 @@ impl Reader {
     /// # Errors
     /// [`ReadError::Missing`] when the filter names a run that does not exist.
     pub fn inbox(&self, filter: &InboxFilter) -> Result<Vec<InboxRow>, ReadError> {
-        let sql = "SELECT inbox.*, journals.id AS run_id FROM inbox JOIN journals USING (run) \
-                   WHERE (run = ?1 OR (?1 IS NULL AND NOT EXISTS (SELECT 1 FROM inbox AS asked WHERE \
-                   asked.interrupt = inbox.interrupt AND asked.run < inbox.run))) AND (?2 OR state = 'open') \
-                   ORDER BY raised_at_ms, run, length(scope), scope, step, visit, interrupt";
+        let sql = format!(
+            "SELECT inbox.*, {} AS run_id FROM inbox JOIN journals USING (run) \
+             WHERE (run = ?1 OR (?1 IS NULL AND NOT EXISTS (SELECT 1 FROM inbox AS asked WHERE \
+             asked.interrupt = inbox.interrupt AND asked.run < inbox.run))) AND (?2 OR state = 'open') \
+             ORDER BY raised_at_ms, run, length(scope), scope, step, visit, interrupt",
+            name_of("inbox.run")
+        );
         let key = filter.run.as_ref().map(|run| self.key(run)).transpose()?;
-        self.rows(sql, params![key, filter.closed], decode::question, "a question")
+        self.rows(&sql, params![key, filter.closed], decode::question, "a question")
     }
 
     /// One question, open or not.
@@ -527,9 +562,11 @@ impl Reader {
     /// # Errors
     /// [`ReadError::Missing`] when the run has no such question.
     pub fn question(&self, run: &RunId, interrupt: &InterruptId) -> Result<InboxRow, ReadError> {
-        let sql = "SELECT inbox.*, journals.id AS run_id FROM inbox JOIN journals USING (run) \
-                   WHERE run = ?1 AND interrupt = ?2";
-        let row = self.one(sql, params![self.key(run)?, interrupt.as_str()], decode::question)?;
+        let sql = format!(
+            "SELECT inbox.*, {} AS run_id FROM inbox WHERE run = ?1 AND interrupt = ?2",
+            name_of("inbox.run")
+        );
+        let row = self.one(&sql, params![self.key(run)?, interrupt.as_str()], decode::question)?;
         row.ok_or_else(|| ReadError::Missing { what: "question", id: interrupt.to_string() })
     }
 
@@ -602,7 +639,7 @@ impl Reader {
 
     /// The digests of all content in the database.
     pub(crate) fn inline_digests(&self) -> Result<Vec<Digest>, ReadError> {
-        self.rows("SELECT digest FROM blobs", [], |row| row.get(0).map(Digest::from_bytes), "content")
+        self.readable("SELECT digest FROM blobs", [], |row| row.get(0).map(Digest::from_bytes), "content")
     }
 
     fn inline(&self, digest: &Digest) -> Result<Option<Vec<u8>>, BlobError> {
@@ -628,7 +665,7 @@ impl Reader {
         let mut run = decode::run(row)?;
         let recorded = RunPaths {
             workspace: std::mem::take(&mut run.workspace),
-            run_base: row.get("run_base")?,
+            run_base: decode::text(row, "run_base")?,
             source: String::new(),
             is_originals: false,
         };
@@ -636,12 +673,23 @@ impl Reader {
         Ok(run)
     }
 
-    fn key(&self, run: &RunId) -> Result<RunKey, ReadError> {
-        self.known_key(run)?.ok_or_else(|| missing("run", run))
+    pub(crate) fn key(&self, run: &RunId) -> Result<RunKey, ReadError> {
+        if let Some(key) = self.known_key(run)? {
+            return Ok(key);
+        }
+        Err(match self.lost_run(run)? {
+            Some(lost) => ReadError::Damaged {
+                what: format!("run `{run}`"),
+                source: Arc::new(NoEntry {
+                    reason: lost.aside.map(|aside| aside.reason).unwrap_or_default(),
+                }),
+            },
+            None => missing("run", run),
+        })
     }
 
-    fn known_key(&self, run: &RunId) -> Result<Option<RunKey>, ReadError> {
-        self.one("SELECT run FROM journals WHERE id = ?1", [run.as_str()], |row| row.get(0))
+    pub(crate) fn known_key(&self, run: &RunId) -> Result<Option<RunKey>, ReadError> {
+        entered_key_of(&self.conn, run.as_str()).map_err(|error| read_error(error, "a run"))
     }
 
     fn records_from(&self, run: RunKey, from: Seq, limit: Option<u32>) -> Result<Vec<Record>, ReadError> {
@@ -655,12 +703,50 @@ impl Reader {
         Ok(self.one(sql, params![run, signed(from)], |row| row.get(0))?.map_or(0, unsigned))
     }
 
+    /// Its connection, to compare rows with what the events make.
+    pub(crate) fn conn(&self) -> &Connection {
+        &self.conn
+    }
+
+    /// A database in memory with the schema of the store; made when it is first needed.
+    pub(crate) fn scratch(&self) -> rusqlite::Result<&Connection> {
+        if let Some(made) = self.scratch.get() {
+            return Ok(made);
+        }
+        let made = schema::in_memory()?;
+        Ok(self.scratch.get_or_init(|| made))
+    }
+
+    /// An error of the database, met while something was read.
+    pub(crate) fn failed(error: rusqlite::Error, what: &str) -> ReadError {
+        read_error(error, what)
+    }
+
     /// Several queries that see the same moment.
-    fn consistently<T>(&self, read: impl FnOnce() -> Result<T, ReadError>) -> Result<T, ReadError> {
+    pub(crate) fn consistently<T>(
+        &self,
+        read: impl FnOnce() -> Result<T, ReadError>,
+    ) -> Result<T, ReadError> {
         let moment = self.conn.unchecked_transaction().map_err(|error| read_error(error, "the store"))?;
         let result = read();
         moment.finish().map_err(|error| read_error(error, "the store"))?;
         result
+    }
+
+    /// As [`Self::rows`], without those that cannot be decoded. For rows of many runs or clients: one that is damaged must not take
+    /// the others away. [`Reader::damaged_rows`] names it.
+    fn readable<T>(
+        &self,
+        sql: &str,
+        values: impl Params,
+        mut decode: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+        what: &str,
+    ) -> Result<Vec<T>, ReadError> {
+        let decode = |row: &Row<'_>| match decode(row) {
+            Err(error) if error.sqlite_error_code().is_none() => Ok(None),
+            decoded => decoded.map(Some),
+        };
+        Ok(self.rows(sql, values, decode, what)?.into_iter().flatten().collect())
     }
 
     fn one<T>(
@@ -685,9 +771,9 @@ impl Reader {
     }
 }
 
-/// Whether the row of a run is there and can be read.
+/// Whether the row of a run is there, can be read, and does not contradict the journal.
 pub(crate) fn is_row_whole(conn: &Connection, key: RunKey) -> rusqlite::Result<bool> {
-    let whole = |row: &Row<'_>| Ok(decode::whole_run(row).is_ok());
+    let whole = |row: &Row<'_>| Ok(decode::is_whole(row));
     Ok(conn.query_row(&select_runs("WHERE runs.run = ?1"), [key], whole).optional()?.unwrap_or(false))
 }
 
@@ -703,10 +789,24 @@ fn id(found: &Found) -> &str {
     }
 }
 
+/// What is wrong with a run that has a row of a hand-off and not its event.
+#[derive(Debug, thiserror::Error)]
+#[error("event {seq}, a hand-off, is missing")]
+struct NoHandoff {
+    seq: Seq,
+}
+
 /// What is wrong with a run whose flow is gone.
 #[derive(Debug, thiserror::Error)]
 #[error("there is no flow pinned to it")]
 struct NoPinnedFlow;
+
+/// What is wrong with a run whose entry in the journal is missing, or is another's.
+#[derive(Debug, thiserror::Error)]
+#[error("{reason}")]
+struct NoEntry {
+    reason: String,
+}
 
 fn missing(what: &'static str, id: &impl fmt::Display) -> ReadError {
     ReadError::Missing { what, id: id.to_string() }

@@ -12,14 +12,16 @@ use crate::{
     },
     model::{
         commit::{Epoch, Patience},
+        damage::DamagedRow,
         error::{CommitError, FileError, OpenError, ReadError},
     },
     tables::{
+        epoch,
         identity::{self, AdoptError, Identity, Standing},
         schema::{self, Access},
     },
 };
-use rusqlite::Connection;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::{
     fs, io,
     path::PathBuf,
@@ -169,6 +171,20 @@ impl Store {
     /// [`CommitError::Busy`] when another engine was stopped within a transaction; otherwise the machine.
     pub fn take_epoch(&self) -> Result<Epoch, CommitError> {
         writer::take_epoch(&self.conn.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Makes the number of the newest engine again where it is missing or damaged: one that no engine has had. To be called by who
+    /// has the lease, before [`Store::take_epoch`]. Returns what was wrong.
+    ///
+    /// # Errors
+    /// As [`Store::take_epoch`].
+    pub fn mend_epoch(&self) -> Result<Option<DamagedRow>, CommitError> {
+        self.with_conn(|conn| {
+            let transaction = Transaction::new_unchecked(conn, TransactionBehavior::Immediate)?;
+            let mended = epoch::mend(&transaction)?;
+            transaction.commit()?;
+            Ok(mended)
+        })
     }
 
     /// As [`Store::take_epoch`], but a database that another process keeps locked is waited for, without end while `waits`

@@ -3,10 +3,13 @@
 use super::{RepairOptions, RepairReport};
 use crate::{
     log::{
-        reader::lost::{KEYS_OF_EVENTS_ALONE, unnamed},
+        reader::{
+            damaged::put_out_of_action,
+            lost::{KEYS_OF_EVENTS_ALONE, unnamed},
+        },
         writer::{check_epoch, commit_error},
     },
-    model::{commit::Epoch, error::CommitError, note::Aside},
+    model::{commit::Epoch, damage::Gap, error::CommitError, note::Aside},
     tables::{
         projection, schema,
         sql::{RunKey, unsigned},
@@ -18,9 +21,9 @@ use rusqlite::{Connection, OptionalExtension as _, Row, TransactionBehavior, par
 use std::{collections::BTreeMap, path::Path};
 
 /// Keys and whole rows of the projections, as text.
-type Rows = BTreeMap<String, String>;
+pub(super) type Rows = BTreeMap<String, String>;
 
-/// Most places of one gap, and most findings of one run, that are named.
+/// Most findings of one kind of one run that are named.
 pub(super) const MOST_NAMED: usize = 100;
 
 /// A run of the store, and what was known of it before its rows were made again.
@@ -52,6 +55,7 @@ fn rebuild(
     report: &mut RepairReport,
 ) -> rusqlite::Result<()> {
     enter(transaction, report)?;
+    rename(transaction, report)?;
     let before = snapshot(transaction)?;
     let known = runs(transaction)?;
     transaction.execute_batch("CREATE TEMP TABLE runs_before AS SELECT * FROM runs")?;
@@ -66,7 +70,13 @@ fn rebuild(
     }
     keep(transaction)?;
     let after = snapshot(transaction)?;
-    report.mended_rows.extend(differences(&before, &after));
+    report.mended_rows.extend(differences(&before, &after, MENDED));
+    for row in put_out_of_action(transaction)? {
+        match row.cure {
+            Some(cure) => report.mended_rows.push(format!("{row}: {cure}")),
+            None => report.damaged_rows.push(row.to_string()),
+        }
+    }
     transaction.execute_batch("DROP TABLE runs_before")
 }
 
@@ -128,6 +138,43 @@ fn enter(conn: &Connection, report: &mut RepairReport) -> rusqlite::Result<()> {
     Ok(())
 }
 
+/// Gives entries in the journal their ids again where the first event has another one: lookups go by the entry.
+fn rename(conn: &Connection, report: &mut RepairReport) -> rusqlite::Result<()> {
+    let sql = "SELECT journals.run, journals.id FROM journals LEFT JOIN runs USING (run) \
+               WHERE CAST(journals.id AS BLOB) IS NOT CAST(runs.id AS BLOB) OR CAST(journals.id AS BLOB) IS NOT \
+               (SELECT CASE WHEN json_valid(body) THEN CAST(body ->> '$.run' AS BLOB) END \
+               FROM events WHERE events.run = journals.run AND seq = 0) ORDER BY journals.run";
+    let found = |row: &Row<'_>| {
+        Ok((row.get::<_, RunKey>(0)?, String::from_utf8_lossy(row.get_ref(1)?.as_bytes()?).into_owned()))
+    };
+    let suspects: Vec<_> = conn.prepare(sql)?.query_map([], found)?.collect::<rusqlite::Result<_>>()?;
+    let mut wrong = Vec::new();
+    for (key, entered) in suspects {
+        if let Some((id, _)) = named_by_event(conn, key)?.filter(|(id, _)| *id != entered) {
+            // Out of the way first: two entries may have each other's.
+            conn.execute("UPDATE journals SET id = ?2 WHERE run = ?1", params![key, format!("run {key}")])?;
+            wrong.push((key, id, entered));
+        }
+    }
+    for (key, id, entered) in wrong {
+        let sql = "UPDATE OR IGNORE journals SET id = ?2 WHERE run = ?1";
+        if conn.execute(sql, params![key, id])? > 0 {
+            report.mended_rows.push(format!("journals {id}: was called {entered:?}"));
+        } else {
+            report.lost_runs.push(format!("{}: another run has its id `{id}`", unnamed(key)));
+        }
+    }
+    Ok(())
+}
+
+/// As [`rename`], of one run.
+pub(super) fn rename_one(conn: &Connection, key: RunKey) -> rusqlite::Result<()> {
+    if let Some((id, _)) = named_by_event(conn, key)? {
+        conn.execute("UPDATE OR IGNORE journals SET id = ?2 WHERE run = ?1 AND id <> ?2", params![key, id])?;
+    }
+    Ok(())
+}
+
 fn keys_alone(conn: &Connection) -> rusqlite::Result<Vec<RunKey>> {
     keys(conn, KEYS_OF_EVENTS_ALONE)
 }
@@ -162,7 +209,7 @@ fn runs(conn: &Connection) -> rusqlite::Result<Vec<Known>> {
     let known = |row: &Row<'_>| {
         Ok(Known {
             key: row.get(0)?,
-            id: row.get(1)?,
+            id: row.get_ref(1)?.as_bytes().map(|id| String::from_utf8_lossy(id).into_owned())?,
             next_seq: row.get::<_, Option<i64>>(2)?.map(unsigned),
             updated_at: Timestamp::from_millis(row.get(3)?),
         })
@@ -181,10 +228,8 @@ fn replay(conn: &Connection, run: &Known, report: &mut RepairReport) -> rusqlite
     let mut next = 0;
     while let Some(row) = rows.next()? {
         let seq = unsigned(row.get("seq")?);
-        if next < seq {
-            found.push(format!("event {next} is missing"));
-        }
-        report.gaps.extend((next..seq).take(MOST_NAMED).map(|missing| format!("{id}#{missing}")));
+        found.extend(Gap::between(next, seq).map(|gap| gap.sentence()));
+        report.gaps.extend(Gap::between(next, seq).map(|gap| format!("{id}#{gap}")));
         next = seq.saturating_add(1);
         report.events = report.events.saturating_add(1);
         match projection::record(row) {
@@ -198,9 +243,9 @@ fn replay(conn: &Connection, run: &Known, report: &mut RepairReport) -> rusqlite
     }
     // The row counts events that were committed with it.
     let end = run.next_seq.unwrap_or(0).max(1);
-    if next < end {
-        found.push(format!("event {next} is missing"));
-        report.gaps.extend((next..end).take(MOST_NAMED).map(|missing| format!("{id}#{missing}")));
+    if let Some(gap) = Gap::between(next, end) {
+        found.push(gap.sentence());
+        report.gaps.push(format!("{id}#{gap}"));
     }
     report.runs = report.runs.saturating_add(1);
     if let Some(first) = found.first() {
@@ -227,23 +272,46 @@ fn keep(conn: &Connection) -> rusqlite::Result<()> {
 
 /// Every table of [`projection::TABLES`] has the run's key first; people know the run by its id.
 fn snapshot(conn: &Connection) -> rusqlite::Result<Rows> {
-    let mut all = Rows::new();
     let ids: BTreeMap<RunKey, String> = runs(conn)?.into_iter().map(|known| (known.key, known.id)).collect();
-    for (table, key) in projection::TABLES {
-        let statement = conn.prepare(&format!("SELECT {key} FROM {table}"))?;
-        let keys = statement.column_count();
-        let mut statement = conn.prepare(&format!("SELECT {key}, * FROM {table}"))?;
-        let columns = statement.column_count();
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            let run = row.get(0)?;
-            let run = ids.get(&run).cloned().unwrap_or_else(|| unnamed(run));
-            let rest = text(row, 1..keys)?;
-            let place = [table, &run, &rest].into_iter().filter(|part| !part.is_empty());
-            all.insert(place.collect::<Vec<_>>().join(" "), text(row, keys..columns)?);
-        }
+    let named = |run| ids.get(&run).cloned().unwrap_or_else(|| unnamed(run));
+    let mut all = Rows::new();
+    for table in projection::TABLES {
+        add_rows(conn, table, None, named, &mut all)?;
     }
     Ok(all)
+}
+
+/// As [`snapshot`], of one run, which is not named.
+pub(super) fn snapshot_of(conn: &Connection, run: RunKey) -> rusqlite::Result<Rows> {
+    let mut all = Rows::new();
+    for table in projection::TABLES {
+        add_rows(conn, table, Some(run), |_| String::new(), &mut all)?;
+    }
+    Ok(all)
+}
+
+fn add_rows(
+    conn: &Connection,
+    (table, key): (&str, &str),
+    run: Option<RunKey>,
+    named: impl Fn(RunKey) -> String,
+    all: &mut Rows,
+) -> rusqlite::Result<()> {
+    let keys = conn.prepare(&format!("SELECT {key} FROM {table}"))?.column_count();
+    let sql = match run {
+        Some(_) => format!("SELECT {key}, * FROM {table} WHERE run = ?1"),
+        None => format!("SELECT {key}, * FROM {table} WHERE ?1 IS NULL"),
+    };
+    let mut statement = conn.prepare_cached(&sql)?;
+    let columns = statement.column_count();
+    let mut rows = statement.query([run])?;
+    while let Some(row) = rows.next()? {
+        let run = named(row.get(0)?);
+        let rest = text(row, 1..keys)?;
+        let place = [table, &run, &rest].into_iter().filter(|part| !part.is_empty());
+        all.insert(place.collect::<Vec<_>>().join(" "), text(row, keys..columns)?);
+    }
+    Ok(())
 }
 
 fn text(row: &Row<'_>, columns: std::ops::Range<usize>) -> rusqlite::Result<String> {
@@ -261,12 +329,16 @@ fn text(row: &Row<'_>, columns: std::ops::Range<usize>) -> rusqlite::Result<Stri
     Ok(shown.collect::<rusqlite::Result<Vec<_>>>()?.join(" "))
 }
 
-fn differences(before: &Rows, after: &Rows) -> Vec<String> {
-    let gone =
-        before.keys().filter(|key| !after.contains_key(*key)).map(|key| format!("{key}: stood for nothing"));
+/// How a row is wrong: it stands for nothing, is missing, or is different.
+pub(super) type Words = [&'static str; 3];
+
+const MENDED: Words = ["stood for nothing", "was missing", "was different"];
+
+pub(super) fn differences(before: &Rows, after: &Rows, [surplus, missing, different]: Words) -> Vec<String> {
+    let gone = before.keys().filter(|key| !after.contains_key(*key)).map(|key| format!("{key}: {surplus}"));
     let other = after.iter().filter_map(|(key, row)| match before.get(key) {
-        None => Some(format!("{key}: was missing")),
-        Some(was) if was != row => Some(format!("{key}: was different")),
+        None => Some(format!("{key}: {missing}")),
+        Some(was) if was != row => Some(format!("{key}: {different}")),
         Some(_) => None,
     });
     gone.chain(other).collect()

@@ -7,7 +7,10 @@
 
 use crate::{
     folder::layout::Layout,
-    model::error::{Cause, OpenError},
+    model::{
+        damage::DamagedRow,
+        error::{Cause, OpenError},
+    },
     tables::schema,
 };
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
@@ -35,6 +38,8 @@ pub struct Identity {
     pub(crate) adopted_run: i64,
     /// Events up to this one were committed before the files were copied.
     pub(crate) copied_event: i64,
+    /// Its row is missing or cannot be read. The next command that uses the store makes one.
+    is_lost: bool,
 }
 
 /// What the place of a store says about it.
@@ -78,7 +83,7 @@ impl Identity {
     pub(crate) fn read(conn: &Connection) -> rusqlite::Result<Self> {
         let sql =
             "SELECT id, folder, inode, adopted_from, shares_workspaces, adopted_run, copied_event FROM store";
-        conn.query_row(sql, [], |row| {
+        let found = conn.query_row(sql, [], |row| {
             let path = |text: Option<String>| text.map(PathBuf::from);
             Ok(Self {
                 id: row.get(0)?,
@@ -88,6 +93,30 @@ impl Identity {
                 shares_workspaces: row.get(4)?,
                 adopted_run: row.get(5)?,
                 copied_event: row.get(6)?,
+                is_lost: false,
+            })
+        });
+        match found {
+            Err(error) if error.sqlite_error_code().is_none() => Self::lost(conn),
+            found => found,
+        }
+    }
+
+    /// Of a store whose row is missing or cannot be read. It may be a copy for all that is known: what was live is in doubt.
+    fn lost(conn: &Connection) -> rusqlite::Result<Self> {
+        let sql = "SELECT coalesce((SELECT substr(id, 5) FROM journals ORDER BY run LIMIT 1), lower(hex(randomblob(16)))), \
+                   (SELECT coalesce(max(event), 0) FROM events)";
+        conn.query_row(sql, [], |row| {
+            let id: String = row.get_ref(0)?.as_bytes().map(|id| String::from_utf8_lossy(id).into_owned())?;
+            Ok(Self {
+                id: format!("store_{id}"),
+                folder: None,
+                inode: None,
+                adopted_from: None,
+                shares_workspaces: false,
+                adopted_run: 0,
+                copied_event: row.get(1)?,
+                is_lost: true,
             })
         })
     }
@@ -99,7 +128,7 @@ impl Identity {
         let copied = self.inode.map_or(self.folder.as_deref() != Some(root), |inode| inode != here.ino());
         let moved = |from: &Path| Standing::Moved { from: Some(from.to_owned()), copied };
         let Some(folder) = self.folder.as_deref() else {
-            return Ok(Standing::Moved { from: None, copied: false });
+            return Ok(Standing::Moved { from: None, copied: self.is_lost });
         };
         if folder == root {
             // The same path with another inode: a backup was restored here. Devices have other numbers after a restart.
@@ -121,6 +150,18 @@ impl Identity {
             _ => id_at(&db).is_none_or(|id| id.is_some_and(|id| id == self.id)),
         }
     }
+}
+
+/// What is wrong with the row.
+pub(crate) fn damage(conn: &Connection) -> rusqlite::Result<Option<DamagedRow>> {
+    Ok(Identity::read(conn)?.is_lost.then(|| DamagedRow {
+        table: "store",
+        key: String::new(),
+        reason: "what the store knows of itself is missing or cannot be read".to_owned(),
+        cure: Some(
+            "made again by the next command that uses the store; steps that are live then are in doubt",
+        ),
+    }))
 }
 
 fn is_gone(error: &io::Error) -> bool {
@@ -145,6 +186,11 @@ pub(crate) fn settle(conn: &mut Connection, root: &Path, copied: bool) -> rusqli
     let Some(text) = root.to_str() else { return Ok(()) };
     let inode = fs::metadata(root).ok().map(|here| here.ino().cast_signed());
     let transaction = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let identity = Identity::read(&transaction)?;
+    if identity.is_lost {
+        transaction.execute("DELETE FROM store", [])?;
+        transaction.execute("INSERT INTO store (one, id) VALUES (1, ?1)", [identity.id])?;
+    }
     let sql = "UPDATE store SET folder = ?1, inode = ?2, \
                copied_event = CASE WHEN ?3 THEN (SELECT coalesce(max(event), 0) FROM events) ELSE copied_event END";
     transaction.execute(sql, params![text, inode, copied])?;

@@ -8,18 +8,26 @@ use crate::{
         commit::Epoch,
         note::{Aside, HeldBy, Note},
     },
-    tables::sql::{RunKey, signed, unsigned},
+    tables::{
+        names::name_of,
+        sql::{RunKey, signed, unsigned},
+    },
 };
 use envoi_contract::time::Timestamp;
 use envoi_kernel::ids::RunId;
 use rusqlite::{Connection, Row, params};
 
 /// Of a query of `runs` that [`JOIN_NOTES`]: what [`aside`] and [`held_by`] read, and what the journal says beside the row.
-pub(crate) const NOTES: &str = "set_aside.since_ms AS aside_since_ms, set_aside.code AS aside_code, \
-     set_aside.reason AS aside_reason, set_aside.evidence AS aside_evidence, holders.epoch AS held_epoch, \
-     holders.since_ms AS held_since_ms, \
-     (SELECT journals.id FROM journals WHERE journals.run = runs.run) AS journal_id, \
-     EXISTS (SELECT 1 FROM events WHERE events.run = runs.run AND events.seq = runs.next_seq - 1) AS has_last";
+pub(crate) fn notes() -> String {
+    format!(
+        "set_aside.since_ms AS aside_since_ms, set_aside.code AS aside_code, \
+         set_aside.reason AS aside_reason, set_aside.evidence AS aside_evidence, holders.epoch AS held_epoch, \
+         holders.since_ms AS held_since_ms, {name} AS run_name, \
+         (SELECT journals.id FROM journals WHERE journals.run = runs.run) AS journal_id, \
+         EXISTS (SELECT 1 FROM events WHERE events.run = runs.run AND events.seq = runs.next_seq - 1) AS has_last",
+        name = name_of("runs.run")
+    )
+}
 
 /// Follows `FROM runs`.
 pub(crate) const JOIN_NOTES: &str =
@@ -27,7 +35,7 @@ pub(crate) const JOIN_NOTES: &str =
 
 /// Rows of runs as they are decoded, with these conditions, order and limit.
 pub(crate) fn select_runs(rest: &str) -> String {
-    format!("SELECT runs.*, {NOTES} FROM runs {JOIN_NOTES} {rest}")
+    format!("SELECT runs.*, {} FROM runs {JOIN_NOTES} {rest}", notes())
 }
 
 /// A note of a run that is not in the store changes nothing.

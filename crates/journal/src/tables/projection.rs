@@ -298,7 +298,11 @@ fn count_open(conn: &Connection, run: RunKey) -> rusqlite::Result<()> {
 
 /// The event in a body column.
 pub(crate) fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
-    let seq = crate::tables::sql::unsigned(row.get("seq")?);
+    let place: i64 = row.get("seq")?;
+    let seq = crate::tables::sql::unsigned(place);
+    if place < 0 {
+        return Err(damaged(EventDamage { seq, reason: format!("its place is {place}") }.into()));
+    }
     let event = event(row).map_err(|reason| damaged(EventDamage { seq, reason }.into()))?;
     Ok(Record { seq, at: Timestamp::from_millis(row.get("at_ms")?), event })
 }

@@ -114,6 +114,16 @@ pub(crate) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     Ok(conn)
 }
 
+/// A database of this schema that nothing else knows, and that is gone with its connection.
+pub(crate) fn in_memory() -> rusqlite::Result<Connection> {
+    let conn = Connection::open_in_memory()?;
+    conn.set_prepared_statement_cache_capacity(STATEMENTS);
+    for migration in MIGRATIONS {
+        conn.execute_batch(migration.sql)?;
+    }
+    Ok(conn)
+}
+
 fn prepare(conn: &Connection) -> rusqlite::Result<()> {
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
     conn.busy_timeout(BUSY)

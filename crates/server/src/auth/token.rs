@@ -4,7 +4,10 @@
 //! SHA-256 of the whole. A password hash, slow on purpose, guards what can be guessed; 256 random bits cannot, so that
 //! the fast one is right, and no request has to wait for it. Digests are compared in constant time.
 
-use super::{random, scope::Scopes};
+use super::{
+    random,
+    scope::{Scope, Scopes},
+};
 use envoi_contract::{digest::Digest, time::Timestamp};
 use envoi_journal::{CommitError, ReadError, Reader, Store, TokenRow};
 use std::io;
@@ -125,7 +128,9 @@ pub(crate) fn still_good(reader: &Reader, id: &str, now: Timestamp) -> Result<bo
 }
 
 fn is_good(row: &TokenRow, now: Timestamp) -> bool {
-    row.revoked_at.is_none() && row.expires_at.is_none_or(|at| now < at)
+    // Words that are no scopes were never written by `create`: the row is damaged.
+    let is_whole = row.scopes.split_whitespace().all(|word| Scope::of(word).is_some());
+    is_whole && row.revoked_at.is_none() && row.expires_at.is_none_or(|at| now < at)
 }
 
 #[cfg(test)]

@@ -1,13 +1,15 @@
 //! The runs of the store, as far as something is wrong with one of them: those that are set aside, and those that an engine would
 //! set aside as soon as it goes on with them.
 //!
-//! Every event of every unfinished run is read, one after the other; then each of these runs is loaded, one at a time. Runs that
-//! are over are not read again.
+//! Every event of every run is read, one after the other, and the run's rows are compared with what the events make. Then each run
+//! that is not over is loaded, one at a time. What is wrong with one run keeps no other one from being looked at.
 
 use super::{Finding, finding};
 use crate::process::invocation;
 use envoi_engine::load_run;
-use envoi_journal::{Aside, Examination, ReadError, Reader, RunFilter, RunRow, examine_events};
+use envoi_journal::{
+    Aside, Examination, PinnedFlow, ReadError, Reader, RunFilter, RunRow, examine_events, with_causes,
+};
 
 /// What was looked at, and what is wrong.
 pub(super) struct Seen {
@@ -21,11 +23,21 @@ pub(super) fn look(reader: &Reader) -> Result<Seen, ReadError> {
     for row in reader.all_runs(RunFilter::default())? {
         if row.ended.is_none() {
             seen.unfinished = seen.unfinished.saturating_add(1);
-            look_at(reader, &row, &mut seen)?;
+        }
+        match look_at(reader, &row, &mut seen) {
+            Err(error @ (ReadError::Busy | ReadError::Io { .. })) => return Err(error),
+            Err(error) => seen.findings.push(bad("run that cannot be read", &row, &with_causes(&error))),
+            Ok(()) => {}
         }
         if let Some(Aside { since, code, reason, .. }) = &row.aside {
             let what = format!("since {since} ({code}): {reason}");
             seen.findings.push(bad("run that is set aside", &row, &what));
+        }
+    }
+    for (pinned, runs, run) in reader.pinned_flows()? {
+        if let Some(wrong) = flow_damage(&pinned) {
+            let text = format!("flow `{}` of {run} ({runs} runs): {wrong}; a backup has it", pinned.name);
+            seen.findings.push(finding("flow that is damaged", Err(text)));
         }
     }
     for run in reader.runs_of_events_alone()? {
@@ -38,24 +50,46 @@ pub(super) fn look(reader: &Reader) -> Result<Seen, ReadError> {
     Ok(seen)
 }
 
+/// Why runs that are pinned to this flow cannot be loaded.
+fn flow_damage(pinned: &PinnedFlow) -> Option<String> {
+    match envoi_flow::load_with(&pinned.name, &pinned.text, &pinned.parts) {
+        Err(report) => Some(report.to_string().lines().next().unwrap_or_default().to_owned()),
+        Ok(loaded) if loaded.flow.digest != pinned.digest => {
+            Some(format!("its digest is {}, and not {}", loaded.flow.digest, pinned.digest))
+        }
+        Ok(_) => None,
+    }
+}
+
 fn look_at(reader: &Reader, row: &RunRow, seen: &mut Seen) -> Result<(), ReadError> {
     let found = examine_events(reader, &row.run)?;
     seen.events = seen.events.saturating_add(found.events);
     let wrong = match first_of(&found) {
         Some(wrong) => Some(wrong),
         // The line that says that it is set aside also says what is wrong with its row.
-        None if found.has_no_entry => None,
+        None if found.has_no_entry || row.ended.is_some() => None,
         None => load_run(reader, &row.run).err().map(|refused| refused.message),
     };
     if let Some(wrong) = wrong {
         seen.findings.push(bad("run that cannot be read", row, &wrong));
+    }
+    if let Some(first) = found.other_rows.first() {
+        let more = match found.other_rows.len() {
+            1 => String::new(),
+            several => format!(" (the first of {several})"),
+        };
+        let (run, envoi) = (&row.run, invocation::envoi());
+        seen.findings.push(finding(
+            "row that is not as the events say",
+            Err(format!("{run} {first}{more}; {envoi} repair makes it again")),
+        ));
     }
     Ok(())
 }
 
 /// The first event that is not as it should be, and how many there are.
 fn first_of(found: &Examination) -> Option<String> {
-    let missing = found.gaps.first().map(|seq| (*seq, format!("event {seq} is missing")));
+    let missing = found.gaps.first().map(|gap| (gap.first, gap.sentence()));
     let unreadable =
         found.unreadable.first().map(|(seq, why)| (*seq, format!("event {seq} cannot be read: {why}")));
     let (_, first) = missing.into_iter().chain(unreadable).min()?;

@@ -16,6 +16,9 @@ use std::collections::VecDeque;
 /// Events before the damage that are listed; `--events` prints all.
 const LISTED: usize = 10;
 
+/// Most missing events whose places are in the JSON.
+const LISTED_MISSING: usize = 100;
+
 /// Most damaged events that are named one by one.
 const NAMED: usize = 10;
 
@@ -86,7 +89,7 @@ pub(super) fn events(reader: &Reader, row: &RunRow) -> Result<u8, Failure> {
 
 fn first_damaged(found: &Examination) -> Option<Seq> {
     let unreadable = found.unreadable.iter().map(|(seq, _)| *seq);
-    found.gaps.iter().copied().chain(unreadable).min()
+    found.gaps.iter().map(|gap| gap.first).chain(unreadable).min()
 }
 
 /// The last events before the first damaged one, and how many can be read in all.
@@ -116,7 +119,7 @@ fn readable(
 
 /// Each damaged event in a line, in the order of their places.
 fn damage(found: &Examination) -> Vec<String> {
-    let gaps = found.gaps.iter().map(|seq| (*seq, format!("event {seq} is missing")));
+    let gaps = found.gaps.iter().map(|gap| (gap.first, gap.sentence()));
     let unreadable =
         found.unreadable.iter().map(|(seq, why)| (*seq, format!("event {seq} is damaged: {why}")));
     let mut all: Vec<(Seq, String)> = gaps.chain(unreadable).collect();
@@ -142,13 +145,14 @@ fn what_to_do(row: &RunRow, found: &Examination) -> String {
 
 fn row_of(row: &RunRow, reason: &str, found: &Examination, readable: u64) -> UnloadableRun {
     let damaged = found.unreadable.iter().map(|(seq, why)| DamagedEvent { seq: *seq, reason: why.clone() });
+    let missing = found.gaps.iter().flat_map(|gap| gap.first..=gap.last);
     UnloadableRun {
         run: row.into(),
         unloadable: Unloadable {
             reason: reason.to_owned(),
             events: found.events,
             readable,
-            missing: found.gaps.clone(),
+            missing: missing.take(LISTED_MISSING).collect(),
             damaged: damaged.collect(),
             has_no_entry: found.has_no_entry,
         },

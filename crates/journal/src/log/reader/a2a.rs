@@ -11,7 +11,7 @@ use crate::{
     },
     tables::{
         a2a::{message_row, push_row, task_row},
-        notes::{JOIN_NOTES, NOTES},
+        notes::{JOIN_NOTES, notes},
         projection,
         sql::{signed, unsigned},
     },
@@ -61,8 +61,9 @@ impl Reader {
     /// [`ReadError::Damaged`] or the machine's.
     pub fn waiting_in_context(&self, token: &str, context: &str) -> Result<Vec<RunRow>, ReadError> {
         let sql = format!(
-            "SELECT runs.*, {NOTES} FROM a2a_tasks JOIN runs ON runs.id = a2a_tasks.run {JOIN_NOTES} \
-             WHERE a2a_tasks.token = ?1 AND a2a_tasks.context = ?2 AND {STATUS} = 'waiting' ORDER BY runs.run"
+            "SELECT runs.*, {} FROM a2a_tasks JOIN runs ON runs.id = a2a_tasks.run {JOIN_NOTES} \
+             WHERE a2a_tasks.token = ?1 AND a2a_tasks.context = ?2 AND {STATUS} = 'waiting' ORDER BY runs.run",
+            notes()
         );
         self.rows(&sql, [token, context], |row| self.run_row(row), "a run")
     }
@@ -161,8 +162,9 @@ impl Reader {
             .as_ref()
             .map_or((None, None), |(at, run)| (Some(at.as_millis()), Some(run.as_str().to_owned())));
         let sql = format!(
-            "SELECT runs.*, {NOTES} {wanted} AND (?6 IS NULL OR (updated_at_ms, runs.id) < (?6, ?7)) \
-             ORDER BY updated_at_ms DESC, runs.id DESC LIMIT ?8"
+            "SELECT runs.*, {} {wanted} AND (?6 IS NULL OR (updated_at_ms, runs.id) < (?6, ?7)) \
+             ORDER BY updated_at_ms DESC, runs.id DESC LIMIT ?8",
+            notes()
         );
         let flow = &page.flow;
         let limit = page.limit;
@@ -191,12 +193,13 @@ impl Reader {
         self.rows(sql, [run.as_str()], push_row, "a push configuration")
     }
 
-    /// The push configurations of all tasks that still have events to send, now or later.
+    /// The push configurations of all tasks that still have events to send, now or later. One that cannot be read is left out: the
+    /// others go on.
     ///
     /// # Errors
     /// [`ReadError::Damaged`] or the machine's.
     pub fn active_pushes(&self) -> Result<Vec<PushRow>, ReadError> {
         let sql = "SELECT * FROM a2a_push WHERE state = 'active' ORDER BY due_at_ms, run, id";
-        self.rows(sql, [], push_row, "a push configuration")
+        self.readable(sql, [], push_row, "a push configuration")
     }
 }

@@ -32,11 +32,20 @@ pub(super) fn run(row: &Row<'_>) -> Result<RunRow> {
     Ok(run)
 }
 
+/// Whether a row can be read and does not contradict the journal.
+pub(super) fn is_whole(row: &Row<'_>) -> bool {
+    whole_run(row).is_ok_and(|run| contradiction(row, &run).is_ok_and(|found| found.is_none()))
+}
+
 /// What the journal says beside a row that can be read.
 fn contradiction(row: &Row<'_>, run: &RunRow) -> Result<Option<Aside>> {
-    let (journal, has_last): (Option<String>, bool) = (row.get("journal_id")?, row.get("has_last")?);
+    let has_last: bool = row.get("has_last")?;
+    let [journal, listed] = [optional_text(row, "journal_id")?, optional_text(row, "id")?];
     let reason = match (journal.as_deref(), run.next_seq.checked_sub(1)) {
-        (Some(id), _) if id != run.run.as_str() => format!("its row belongs to run `{id}`"),
+        (Some(id), _) if id != run.run.as_str() => format!("its entry in the journal is that of `{id}`"),
+        (Some(id), _) if listed.as_deref() != Some(id) => {
+            format!("its row belongs to run `{}`", listed.unwrap_or_default())
+        }
         (None, _) => "its entry in the journal is missing".to_owned(),
         (Some(_), Some(last)) if !has_last => {
             format!("its row counts {} events, and event {last} is not there", run.next_seq)
@@ -62,7 +71,7 @@ fn part_of_run(row: &Row<'_>, error: rusqlite::Error) -> Result<RunRow> {
     let updated_at = time(row, "updated_at_ms")?;
     let reason = format!("its row cannot be read: {}", reason(error));
     Ok(RunRow {
-        run: read(row, "journal_id").or_else(|_| read(row, "id")).or_else(|_| nameless(key))?,
+        run: name(row, key)?,
         flow: read(row, "flow").or_else(|_| unreadable())?,
         flow_digest: read_digest(row, "flow_digest").unwrap_or(Digest::from_bytes([0; 32])),
         workspace: text(row, "workspace")?,
@@ -93,16 +102,32 @@ pub(super) fn nameless(key: RunKey) -> Result<RunId> {
     RunId::new(format!("run_nameless{key}")).map_err(|error| damaged(error.into()))
 }
 
-/// A text whose bytes may be damaged.
-fn text(row: &Row<'_>, column: &str) -> Result<String> {
+/// The id of the run: as its entry in the journal and its row have it or, if they disagree, its first event.
+fn name(row: &Row<'_>, key: RunKey) -> Result<RunId> {
+    read(row, "run_name")
+        .or_else(|_| read(row, "journal_id"))
+        .or_else(|_| read(row, "id"))
+        .or_else(|_| nameless(key))
+}
+
+/// A text whose bytes may be damaged, or none.
+fn optional_text(row: &Row<'_>, column: &str) -> Result<Option<String>> {
     let bytes = row.get_ref(column)?.as_bytes_or_null().map_err(|error| damaged(error.into()))?;
-    Ok(String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned())
+    Ok(bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
+}
+
+/// A text whose bytes may be damaged.
+pub(super) fn text(row: &Row<'_>, column: &str) -> Result<String> {
+    Ok(optional_text(row, column)?.unwrap_or_default())
 }
 
 /// A row in which everything can be read.
 pub(super) fn whole_run(row: &Row<'_>) -> Result<RunRow> {
+    // Not in the row that is returned, and read beside it.
+    let _id: RunId = read(row, "id")?;
+    let _run_base: String = row.get("run_base")?;
     Ok(RunRow {
-        run: read(row, "id")?,
+        run: name(row, row.get("run")?)?,
         flow: read(row, "flow")?,
         flow_digest: read_digest(row, "flow_digest")?,
         workspace: row.get("workspace")?,

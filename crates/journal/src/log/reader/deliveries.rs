@@ -6,38 +6,57 @@ use crate::{
         delivery::{DeliveryRow, Undelivered},
         error::ReadError,
     },
-    tables::{deliveries, sql::unsigned},
+    tables::{deliveries, names::name_of, sql::unsigned},
 };
 use envoi_contract::time::Timestamp;
 use envoi_kernel::ids::RunId;
+use rusqlite::Row;
 
-const COLUMNS: &str = "deliveries.*, journals.id AS run_id, ifnull(runs.tenant, '') AS tenant";
+/// What a delivery is decoded from.
+fn columns() -> String {
+    format!("deliveries.*, {} AS run_id, ifnull(runs.tenant, '') AS tenant", name_of("deliveries.run"))
+}
+
 const TABLES: &str = "deliveries JOIN journals USING (run) LEFT JOIN runs USING (run)";
 const OPEN: &str = "delivered_at_ms IS NULL AND gave_up_at_ms IS NULL";
 
 impl Reader {
-    /// The deliveries of this run, in the order of its events.
+    /// The deliveries of this run, in the order of its events, as far as they can be read.
     ///
     /// # Errors
     /// [`ReadError::Missing`] when there is no such run.
     pub fn deliveries(&self, run: &RunId) -> Result<Vec<DeliveryRow>, ReadError> {
-        let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE run = ?1 ORDER BY delivery");
-        self.rows(&sql, [self.key(run)?], deliveries::row, "a delivery")
+        let sql = format!("SELECT {} FROM {TABLES} WHERE run = ?1 ORDER BY delivery", columns());
+        self.readable(&sql, [self.key(run)?], deliveries::row, "a delivery")
     }
 
     /// Deliveries of all runs that are due at `now`, those first that have been due the longest; of each tenant at most `each`, so
-    /// that one that has much leaves the others to be seen.
+    /// that one that has much leaves the others to be seen. One that cannot be read is left out, and takes nobody's place.
     ///
     /// # Errors
-    /// [`ReadError::Damaged`] or the machine's.
+    /// The machine's.
     pub fn due_deliveries(&self, now: Timestamp, each: u32) -> Result<Vec<DeliveryRow>, ReadError> {
         let sql = format!(
-            "SELECT * FROM (SELECT {COLUMNS}, row_number() OVER \
+            "SELECT * FROM (SELECT {}, row_number() OVER \
              (PARTITION BY runs.tenant ORDER BY next_try_at_ms, delivery) AS place \
              FROM {TABLES} WHERE {OPEN} AND next_try_at_ms <= ?1) \
-             WHERE place <= ?2 ORDER BY next_try_at_ms, delivery"
+             WHERE place <= ?2 ORDER BY next_try_at_ms, delivery",
+            columns()
         );
-        self.rows(&sql, (now.as_millis(), each), deliveries::row, "a delivery")
+        let mut damaged = 0_u32;
+        loop {
+            let limit = each.saturating_add(damaged);
+            let row = |row: &Row<'_>| match deliveries::row(row) {
+                Err(error) if error.sqlite_error_code().is_none() => Ok(None),
+                decoded => decoded.map(Some),
+            };
+            let rows = self.rows(&sql, (now.as_millis(), limit), row, "a delivery")?;
+            let found = u32::try_from(rows.iter().filter(|row| row.is_none()).count()).unwrap_or(u32::MAX);
+            if found <= damaged {
+                return Ok(rows.into_iter().flatten().collect());
+            }
+            damaged = found;
+        }
     }
 
     /// When the first delivery becomes due that is not due at `now`.

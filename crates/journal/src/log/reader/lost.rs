@@ -47,16 +47,19 @@ impl Reader {
         Ok(rows)
     }
 
-    /// A run whose entry in the journal or whose row is missing, as far as it is known.
+    /// A run whose entry in the journal or whose row is missing, or whose entry has another id, as far as it is known.
     pub(super) fn lost_run(&self, run: &RunId) -> Result<Option<RunRow>, ReadError> {
-        let entry = self.entries("WHERE journals.id = ?1", [run.as_str()])?.pop();
+        let without_row =
+            "WHERE journals.id = ?1 AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.run = journals.run)";
+        let entry = self.entries(without_row, [run.as_str()])?.pop();
         if entry.is_some() {
             return Ok(entry);
         }
         let sql = select_runs(
-            "WHERE runs.id = ?1 AND NOT EXISTS (SELECT 1 FROM journals WHERE journals.run = runs.run)",
+            "WHERE NOT EXISTS (SELECT 1 FROM journals WHERE journals.run = runs.run AND journals.id = runs.id)",
         );
-        Ok(self.rows(&sql, [run.as_str()], |row| self.run_row(row), "a run")?.pop())
+        let rows = self.rows(&sql, [], |row| self.run_row(row), "a run")?;
+        Ok(rows.into_iter().find(|row| row.run == *run))
     }
 
     /// The ids of runs that have events alone, neither an entry in the journal nor a row; a number where the id is lost too.

@@ -10,6 +10,7 @@ use crate::{
         rows::{InboxRow, RunRow},
     },
     tables::{
+        names::name_of,
         notes::select_runs,
         projection,
         sql::{read, signed, unsigned},
@@ -30,20 +31,28 @@ const NEWS: &str = "('interrupt_raised', 'interrupt_answered', 'interrupt_expire
 const SCANNED: u64 = 512;
 
 impl Reader {
-    /// All tokens, those that are no good any more too, by tenant and name.
+    /// All tokens that can be read, those that are no good any more too, by tenant and name.
     ///
     /// # Errors
-    /// [`ReadError::Damaged`] or the machine's.
+    /// The machine's.
     pub fn tokens(&self) -> Result<Vec<TokenRow>, ReadError> {
-        self.rows("SELECT * FROM tokens ORDER BY tenant, name", [], token, "a token")
+        self.readable("SELECT * FROM tokens ORDER BY tenant, name", [], token, "a token")
     }
 
-    /// The token with this id.
+    /// Whether the store has ever had a token.
     ///
     /// # Errors
-    /// [`ReadError::Damaged`] or the machine's.
+    /// The machine's.
+    pub fn has_tokens(&self) -> Result<bool, ReadError> {
+        Ok(self.one("SELECT EXISTS (SELECT 1 FROM tokens)", [], |row| row.get(0))?.unwrap_or(false))
+    }
+
+    /// The token with this id. One that cannot be read is none.
+    ///
+    /// # Errors
+    /// The machine's.
     pub fn token(&self, id: &str) -> Result<Option<TokenRow>, ReadError> {
-        self.one("SELECT * FROM tokens WHERE id = ?1", [id], token)
+        Ok(self.readable("SELECT * FROM tokens WHERE id = ?1", [id], token, "a token")?.pop())
     }
 
     /// Whose a run is.
@@ -51,8 +60,8 @@ impl Reader {
     /// # Errors
     /// The machine's.
     pub fn tenant_of(&self, run: &RunId) -> Result<Option<String>, ReadError> {
-        let sql = "SELECT runs.tenant FROM journals JOIN runs USING (run) WHERE journals.id = ?1";
-        self.one(sql, [run.as_str()], |row| row.get(0))
+        let key = self.known_key(run)?;
+        self.one("SELECT tenant FROM runs WHERE run = ?1", [key], |row| row.get(0))
     }
 
     /// A question of a tenant: that of the run that put it first, if forks have lived it too.
@@ -60,9 +69,12 @@ impl Reader {
     /// # Errors
     /// [`ReadError::Missing`] when the tenant has none of this id.
     pub fn question_of(&self, tenant: &str, interrupt: &InterruptId) -> Result<InboxRow, ReadError> {
-        let sql = "SELECT inbox.*, runs.id AS run_id FROM inbox JOIN runs USING (run) \
-                   WHERE interrupt = ?1 AND tenant = ?2 ORDER BY inbox.run LIMIT 1";
-        let row = self.one(sql, [interrupt.as_str(), tenant], decode::question)?;
+        let sql = format!(
+            "SELECT inbox.*, {} AS run_id FROM inbox JOIN runs USING (run) \
+             WHERE interrupt = ?1 AND tenant = ?2 ORDER BY inbox.run LIMIT 1",
+            name_of("inbox.run")
+        );
+        let row = self.one(&sql, [interrupt.as_str(), tenant], decode::question)?;
         row.ok_or_else(|| ReadError::Missing { what: "question", id: interrupt.to_string() })
     }
 
@@ -82,8 +94,8 @@ impl Reader {
     }
 
     fn key_of(&self, tenant: &str, run: &RunId) -> Result<i64, ReadError> {
-        let sql = "SELECT run FROM runs WHERE id = ?1 AND tenant = ?2";
-        let key = self.one(sql, [run.as_str(), tenant], |row| row.get(0))?;
+        let sql = "SELECT run FROM runs WHERE run = ?1 AND tenant = ?2";
+        let key = self.one(sql, params![self.known_key(run)?, tenant], |row| row.get(0))?;
         key.ok_or_else(|| ReadError::Missing { what: "run", id: run.to_string() })
     }
 
@@ -99,12 +111,15 @@ impl Reader {
             at.ok_or_else(|| ReadError::Missing { what: "question", id: id.to_owned() })
         });
         let after = after.transpose()?;
-        let sql = "SELECT inbox.*, runs.id AS run_id FROM inbox JOIN runs USING (run) \
-                   WHERE tenant = ?1 AND (runs.id = ?2 OR (?2 IS NULL AND NOT EXISTS (SELECT 1 FROM inbox AS asked WHERE \
-                   asked.interrupt = inbox.interrupt AND asked.run < inbox.run))) AND (?3 OR state = 'open') \
-                   AND (?4 IS NULL OR (raised_at_ms, interrupt) > (?4, ?5)) ORDER BY raised_at_ms, interrupt LIMIT ?6";
+        let sql = format!(
+            "SELECT inbox.*, {} AS run_id FROM inbox JOIN runs USING (run) \
+             WHERE tenant = ?1 AND (runs.id = ?2 OR (?2 IS NULL AND NOT EXISTS (SELECT 1 FROM inbox AS asked WHERE \
+             asked.interrupt = inbox.interrupt AND asked.run < inbox.run))) AND (?3 OR state = 'open') \
+             AND (?4 IS NULL OR (raised_at_ms, interrupt) > (?4, ?5)) ORDER BY raised_at_ms, interrupt LIMIT ?6",
+            name_of("inbox.run")
+        );
         let values = params![page.tenant, page.run, page.closed, after, page.after, page.limit];
-        self.rows(sql, values, decode::question, "a question")
+        self.rows(&sql, values, decode::question, "a question")
     }
 
     /// The place of the newest event of all runs.
@@ -131,10 +146,13 @@ impl Reader {
     /// # Errors
     /// The machine's.
     pub fn newest_of(&self, tenant: &str) -> Result<Option<(RunId, Seq)>, ReadError> {
-        let sql = "SELECT runs.id AS id, events.seq AS seq FROM runs JOIN events \
-                   ON events.run = runs.run AND events.seq = runs.next_seq - 1 \
-                   WHERE runs.tenant = ?1 ORDER BY events.event DESC LIMIT 1";
-        self.one(sql, [tenant], |row| Ok((read(row, "id")?, unsigned(row.get("seq")?))))
+        let sql = format!(
+            "SELECT {} AS id, events.seq AS seq FROM runs JOIN events \
+             ON events.run = runs.run AND events.seq = runs.next_seq - 1 \
+             WHERE runs.tenant = ?1 ORDER BY events.event DESC LIMIT 1",
+            name_of("runs.run")
+        );
+        self.one(&sql, [tenant], |row| Ok((read(row, "id")?, unsigned(row.get("seq")?))))
     }
 
     /// The place of a tenant's event among the events of all runs; `None` if the tenant has no such event.
@@ -142,9 +160,9 @@ impl Reader {
     /// # Errors
     /// The machine's.
     pub fn place_of(&self, tenant: &str, run: &RunId, seq: Seq) -> Result<Option<u64>, ReadError> {
-        let sql = "SELECT events.event FROM journals JOIN runs USING (run) JOIN events USING (run) \
-                   WHERE journals.id = ?1 AND runs.tenant = ?2 AND events.seq = ?3";
-        let place = self.one(sql, params![run.as_str(), tenant, signed(seq)], |row| row.get(0))?;
+        let sql = "SELECT events.event FROM runs JOIN events USING (run) \
+                   WHERE runs.run = ?1 AND runs.tenant = ?2 AND events.seq = ?3";
+        let place = self.one(sql, params![self.known_key(run)?, tenant, signed(seq)], |row| row.get(0))?;
         Ok(place.map(unsigned))
     }
 
@@ -156,10 +174,11 @@ impl Reader {
     pub fn news(&self, tenant: &str, after: u64, limit: u32) -> Result<(Vec<NewsItem>, u64), ReadError> {
         let until = self.position()?.min(after.saturating_add(SCANNED));
         let sql = format!(
-            "SELECT events.event, events.seq, events.at_ms, events.body, runs.id AS run_id FROM events JOIN runs USING (run) \
+            "SELECT events.event, events.seq, events.at_ms, events.body, {} AS run_id FROM events JOIN runs USING (run) \
              WHERE events.event > ?1 AND events.event <= ?2 AND runs.tenant = ?3 \
              AND CASE WHEN json_valid(events.body) THEN events.body ->> '$.type' IN {NEWS} END \
-             ORDER BY events.event LIMIT ?4"
+             ORDER BY events.event LIMIT ?4",
+            name_of("events.run")
         );
         // An event that cannot be read is trouble of its run alone: the news of others goes on.
         let item = |row: &Row<'_>| {
@@ -180,7 +199,7 @@ impl Reader {
     /// [`ReadError::Damaged`] or the machine's.
     pub fn registered_flows(&self, tenant: &str) -> Result<Vec<RegisteredFlow>, ReadError> {
         let sql = "SELECT * FROM registered_flows WHERE tenant = ?1 ORDER BY flow DESC";
-        self.rows(sql, [tenant], registered, "a flow")
+        self.readable(sql, [tenant], registered, "a flow")
     }
 
     /// The flow of this digest or, the newest, of this id, if the tenant may start it.
@@ -198,15 +217,7 @@ impl Reader {
     /// [`ReadError::Damaged`] or the machine's.
     pub fn upload(&self, tenant: &str, digest: &Digest) -> Result<Option<Upload>, ReadError> {
         let sql = "SELECT * FROM uploads WHERE tenant = ?1 AND digest = ?2";
-        self.one(sql, params![tenant, digest.as_bytes()], |row| {
-            Ok(Upload {
-                digest: Digest::from_bytes(row.get("digest")?),
-                size_bytes: unsigned(row.get("size_bytes")?),
-                mime: row.get("mime")?,
-                uploaded_at: Timestamp::from_millis(row.get("uploaded_at_ms")?),
-                uploaded_by: row.get("uploaded_by")?,
-            })
-        })
+        self.one(sql, params![tenant, digest.as_bytes()], upload)
     }
 
     /// Whether content is a tenant's: it has brought it, or it is the newest version of an artifact of one of its runs.
@@ -239,7 +250,7 @@ impl Reader {
     /// here: it is the trouble of its own run, and other runs' content must be found all the same.
     fn listed_path(&self, tenant: &str, digest: &Digest) -> Result<Option<String>, ReadError> {
         let sql = "SELECT DISTINCT manifests.digest FROM manifests JOIN runs USING (run) WHERE tenant = ?1 ORDER BY run, nth";
-        let lists = self.rows(sql, [tenant], |row| row.get(0).map(Digest::from_bytes), "a manifest")?;
+        let lists = self.readable(sql, [tenant], |row| row.get(0).map(Digest::from_bytes), "a manifest")?;
         for list in lists {
             if !self.manifest_index.may_name(&list, digest, || self.list(&list).ok()) {
                 continue;
@@ -281,7 +292,7 @@ impl Reader {
     }
 }
 
-fn token(row: &Row<'_>) -> rusqlite::Result<TokenRow> {
+pub(super) fn token(row: &Row<'_>) -> rusqlite::Result<TokenRow> {
     let time = |column: &str| {
         Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(Timestamp::from_millis))
     };
@@ -297,7 +308,17 @@ fn token(row: &Row<'_>) -> rusqlite::Result<TokenRow> {
     })
 }
 
-fn registered(row: &Row<'_>) -> rusqlite::Result<RegisteredFlow> {
+pub(super) fn upload(row: &Row<'_>) -> rusqlite::Result<Upload> {
+    Ok(Upload {
+        digest: Digest::from_bytes(row.get("digest")?),
+        size_bytes: unsigned(row.get("size_bytes")?),
+        mime: row.get("mime")?,
+        uploaded_at: Timestamp::from_millis(row.get("uploaded_at_ms")?),
+        uploaded_by: row.get("uploaded_by")?,
+    })
+}
+
+pub(super) fn registered(row: &Row<'_>) -> rusqlite::Result<RegisteredFlow> {
     let id: FlowId = read(row, "id")?;
     // Once there was one file a flow, and what it was called was not kept.
     let file: Option<String> = row.get("file")?;

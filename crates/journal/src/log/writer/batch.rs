@@ -11,7 +11,7 @@ use crate::{
         note::Note,
     },
     tables::{
-        deliveries, notes, projection,
+        deliveries, epoch, notes, projection,
         schema::cause,
         sql::{RunKey, signed, unsigned},
     },
@@ -28,6 +28,9 @@ type Outcome = Result<Receipt, CommitError>;
 
 /// Makes the next holder's epoch durable.
 pub(crate) fn take_epoch(conn: &Connection) -> Result<Epoch, CommitError> {
+    if epoch::current(conn).map_err(commit_error)?.is_none() {
+        return Err(no_epoch());
+    }
     let bump = "UPDATE engine SET epoch = epoch + 1 RETURNING epoch";
     let epochs = |mut statement: Statement<'_>| statement.query_map([], |row| row.get(0))?.collect();
     // To the end of its rows: that is where it commits, and where it says that it could not.
@@ -37,10 +40,18 @@ pub(crate) fn take_epoch(conn: &Connection) -> Result<Epoch, CommitError> {
 
 /// The fence: whether no later holder has taken over.
 pub(crate) fn check_epoch(conn: &Connection, ours: Epoch) -> Result<(), CommitError> {
-    let mut statement = conn.prepare_cached("SELECT epoch FROM engine").map_err(commit_error)?;
-    let current = unsigned(statement.query_row([], |row| row.get(0)).map_err(commit_error)?);
+    let current = epoch::current(conn).map_err(commit_error)?.map(unsigned).ok_or_else(no_epoch)?;
     if current == ours.0 { Ok(()) } else { Err(CommitError::Fenced { ours: ours.0, current }) }
 }
+
+/// Nobody can tell which engine is the newest one: as if the disk had failed, for all runs alike.
+fn no_epoch() -> CommitError {
+    CommitError::Io { source: Arc::new(NoEpoch), unknown: false }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the number of the newest engine is missing or damaged; `envoi repair` makes it again")]
+struct NoEpoch;
 
 /// Something that is written as a whole or not at all.
 pub(super) trait Part {
