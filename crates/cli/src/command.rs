@@ -14,6 +14,7 @@ pub(crate) mod inbox;
 pub(crate) mod init;
 pub(crate) mod logs;
 pub(crate) mod manual;
+pub(crate) mod next;
 pub(crate) mod plan;
 pub(crate) mod raise;
 pub(crate) mod repair;

@@ -26,11 +26,10 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    if matches!(cli.command, Command::Attempt) {
-        return envoi_step::run_supervisor();
-    }
-    if matches!(cli.command, Command::A2a) {
-        return agent::run_attempt();
+    match cli.command {
+        Some(Command::Attempt) => return envoi_step::run_supervisor(),
+        Some(Command::A2a) => return agent::run_attempt(),
+        _ => {}
     }
     output::die_quietly_on_a_closed_pipe();
     let json = cli.json;
@@ -44,9 +43,13 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(cli: Cli) -> Result<u8, Failure> {
-    let (asked, format) = cli.command.log();
+    let Some(command) = cli.command else {
+        log::begin(None, log::Format::default())?;
+        return command::next::next(&home::Home::new(cli.home, cli.json));
+    };
+    let (asked, format) = command.log();
     log::begin(asked, format)?;
-    if remote::concerns(&cli.command) {
+    if remote::concerns(&command) {
         let options = remote::Options {
             server: cli.server,
             token_file: cli.token_file,
@@ -54,12 +57,12 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
             has_home: cli.home.is_some(),
         };
         if let Some(address) = remote::Address::of(&options)? {
-            return remote::dispatch(&address, cli.json, cli.command);
+            return remote::dispatch(&address, cli.json, command);
         }
     }
     let home = home::Home::new(cli.home, cli.json);
-    match cli.command {
-        Command::Init { dir } => command::init::init(&home, &dir),
+    match command {
+        Command::Init(args) => command::init::init(&home, &args),
         Command::Run(args) => command::run::run(&home, &args),
         Command::Resume(args) => command::resume::resume(&home, &args),
         Command::Inbox { run, follow, all } => command::inbox::inbox(&home, run.as_deref(), follow, all),

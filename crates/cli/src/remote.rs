@@ -116,7 +116,7 @@ fn at_the_server(address: &Address, json: bool, command: Command) -> Result<u8, 
             let view = crate::command::logs::View { place, stderr, json };
             logs::logs(&remote()?, run.as_deref(), &view, follow)
         }
-        Command::Init { .. } => Err(not_here("init")),
+        Command::Init(_) => Err(not_here("init")),
         Command::Serve(_) => Err(not_here("serve")),
         Command::Token(_) => Err(not_here("token")),
         Command::Repair { .. } => Err(not_here("repair")),

@@ -1,39 +1,112 @@
 //! `envoi init`: a flow file to start from, and the store. Nothing that exists is overwritten.
 
-use crate::process::stderr;
-use crate::{
-    process::{failure::Failure, output},
-    store::home::Home,
+use crate::process::{
+    args::{InitArgs, Template},
+    failure::Failure,
+    invocation, output, stderr,
 };
+use crate::store::home::Home;
+use clap::ValueEnum as _;
 use envoi_contract::code::Code;
 use envoi_journal::Layout;
+use serde_json::json;
 use std::{
     fs::{self, File},
-    io::Write as _,
+    io::{self, Write as _},
     path::Path,
 };
 
-const FLOW: &str = include_str!("init/flow.yaml");
+/// Beside the store, so that editors find it wherever the project lies.
+const SCHEMA: &str = "flow.schema.json";
 
-pub(crate) fn init(home: &Home, dir: &Path) -> Result<u8, Failure> {
+impl Template {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Hello => include_str!("init/flow.yaml"),
+            Self::AgentLoop => include_str!("init/agent-loop.yaml"),
+            Self::Review => include_str!("init/review.yaml"),
+            Self::FanOut => include_str!("init/fan-out.yaml"),
+            Self::Nightly => include_str!("init/nightly.yaml"),
+            Self::Release => include_str!("init/release.yaml"),
+        }
+    }
+
+    fn name_and_help(self) -> (String, String) {
+        let value = self.to_possible_value();
+        let help = value.as_ref().and_then(|value| value.get_help()).map(ToString::to_string);
+        (value.map(|value| value.get_name().to_owned()).unwrap_or_default(), help.unwrap_or_default())
+    }
+}
+
+pub(crate) fn init(home: &Home, args: &InitArgs) -> Result<u8, Failure> {
+    if args.list {
+        return list(home.json);
+    }
+    let dir = &args.dir;
     let failed = |error| Failure::machine(dir.display(), error);
     fs::create_dir_all(dir).map_err(failed)?;
     let store = home.given().unwrap_or_else(|| dir.join(".envoi"));
     Layout::new(&store).create().map_err(|error| Failure::machine(store.display(), error))?;
     let flow = dir.join("flow.yaml");
-    let mut file = File::create_new(&flow).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => {
+    let text = args.template.text().replace(".envoi/flow.schema.json", &schema_of(home, dir, &store));
+    write_new(&flow, &text).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
             Failure::new(Code::FileExists, format!("{} exists and is left as it is", flow.display()))
                 .hint("name another folder: `envoi init DIR`")
         }
         _ => failed(error),
     })?;
-    file.write_all(FLOW.as_bytes()).map_err(failed)?;
+    match write_new(&store.join(SCHEMA), envoi_flow::SCHEMA) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
+        _ => {}
+    }
+    let crontab = (args.template == Template::Nightly).then(|| crontab(dir)).transpose()?;
     let text = if home.json {
-        format!("{}\n", serde_json::json!({"flow": flow, "store": store}))
+        format!("{}\n", json!({"flow": flow, "store": store, "crontab": crontab}))
     } else {
-        format!("{}\n", flow.display())
+        let crontab = crontab.map(|line| format!("{line}\n")).unwrap_or_default();
+        format!("{}\n{crontab}", flow.display())
     };
-    stderr::line(format_args!("wrote {}; try: envoi run {}", flow.display(), flow.display()));
+    stderr::line(format_args!(
+        "wrote {}; try: {} run {}",
+        flow.display(),
+        invocation::envoi(),
+        flow.display()
+    ));
+    output::data(&text).map(|()| 0)
+}
+
+fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    File::create_new(path)?.write_all(text.as_bytes())
+}
+
+/// The schema as the flow file names it: from its own folder, if the store lies there.
+fn schema_of(home: &Home, dir: &Path, store: &Path) -> String {
+    let path = match home.given() {
+        None => store.strip_prefix(dir).unwrap_or(store).join(SCHEMA),
+        Some(_) => std::path::absolute(store).unwrap_or_else(|_| store.to_owned()).join(SCHEMA),
+    };
+    path.display().to_string()
+}
+
+/// Every night at three; what it says is added to a file beside the flow.
+fn crontab(dir: &Path) -> Result<String, Failure> {
+    let failed = |error| Failure::machine(dir.display(), error);
+    let dir = fs::canonicalize(dir).map_err(failed)?;
+    let envoi = std::env::current_exe().map_err(failed)?;
+    let quoted =
+        |path: &Path| format!("'{}'", path.display().to_string().replace('\'', r"'\''").replace('%', r"\%"));
+    Ok(format!("0 3 * * * cd {} && {} run flow.yaml >> nightly.log 2>&1", quoted(&dir), quoted(&envoi)))
+}
+
+fn list(json: bool) -> Result<u8, Failure> {
+    let rows = Template::value_variants().iter().map(|template| template.name_and_help());
+    let text = match json {
+        true => {
+            let rows = rows.map(|(name, title)| json!({"name": name, "title": title}));
+            format!("{}\n", serde_json::Value::from(rows.collect::<Vec<_>>()))
+        }
+        false => output::table(&rows.map(|(name, title)| vec![name, title]).collect::<Vec<_>>()),
+    };
     output::data(&text).map(|()| 0)
 }

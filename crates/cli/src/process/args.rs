@@ -30,19 +30,16 @@ pub(crate) struct Cli {
     /// Trust the certificates in this file (PEM) for the server, and no others [default: those that the machine trusts]
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) server_ca: Option<PathBuf>,
+    /// Without a command `envoi` says what to do next in this folder.
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
 }
 
 /// Every command.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Write a small flow file to start from, and make the store
-    Init {
-        /// Where
-        #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
-        dir: PathBuf,
-    },
+    /// Write a flow file to start from, and make the store
+    Init(InitArgs),
     /// Start a run of a flow and follow it to its end
     Run(RunArgs),
     /// Go on with a run: after a crash, after its failure, or with a decision
@@ -251,6 +248,37 @@ impl Command {
             _ => (None, log::Format::default()),
         }
     }
+}
+
+/// `envoi init`.
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// Where
+    #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+    /// What to start from
+    #[arg(long, value_enum, value_name = "NAME", default_value = "hello")]
+    pub(crate) template: Template,
+    /// List the templates, and write nothing
+    #[arg(long, conflicts_with = "template")]
+    pub(crate) list: bool,
+}
+
+/// What a flow file is to begin with. Each runs as it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Template {
+    /// Three commands and a small loop
+    Hello,
+    /// A coding agent works until a check passes
+    AgentLoop,
+    /// A person reviews a draft before it is published
+    Review,
+    /// Parts are worked on at the same time, then gathered
+    FanOut,
+    /// A job of every night; prints the line for the crontab
+    Nightly,
+    /// A version is tested, built, approved and published
+    Release,
 }
 
 /// See [`Command::Store`].

@@ -379,7 +379,7 @@ fn usage_mistakes_exit_with_2_and_the_wrong_command_is_named() {
     let stage = Stage::new();
     for arguments in [
         &["rum"][..],
-        &[],
+        &["--nonsense"],
         &["run"],
         &["show", "--nonsense"],
         &["run", "f", "--copy", "--share-workspace"],

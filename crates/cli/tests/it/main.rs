@@ -15,6 +15,7 @@ mod agents;
 mod aside;
 mod asking;
 mod bad_files;
+mod begin;
 mod cancel;
 mod check;
 mod commands;

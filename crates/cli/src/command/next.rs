@@ -1,0 +1,155 @@
+//! `envoi` alone: what there is in this folder, and what to do next.
+//!
+//! Looks only: nothing is made, and a store that cannot be opened is said so.
+
+use crate::{
+    process::{failure::Failure, invocation, output},
+    store::home::Home,
+};
+use envoi_journal::{Activity, InboxFilter, RunFilter, RunStatus};
+use serde_json::json;
+use std::{
+    env,
+    fs::{self, File},
+    io::Read as _,
+    path::Path,
+};
+
+/// Most flow files that are named.
+const NAMED: usize = 5;
+
+/// A flow file is no longer than this.
+const MOST_BYTES: u64 = 1024 * 1024;
+
+/// One thing to do: the command, and why.
+struct Advice {
+    command: String,
+    why: String,
+}
+
+pub(crate) fn next(home: &Home) -> Result<u8, Failure> {
+    let mut advice = Vec::new();
+    if home.dir()?.join("envoi.db").is_file() {
+        of_store(home, &mut advice)?;
+    }
+    let here = env::current_dir().map_err(|error| Failure::machine("the current folder", error))?;
+    let flows = flows(&here);
+    advice.extend(flows.iter().take(NAMED).map(|flow| Advice {
+        command: format!("run {flow}"),
+        why: "start a run of this flow file".to_owned(),
+    }));
+    if flows.is_empty() {
+        let template = |name: &str, why: &str| Advice { command: format!("init{name}"), why: why.to_owned() };
+        advice.push(template("", "write a small flow file to start from"));
+        advice.push(template(" --list", "list the templates to start from"));
+    }
+    advice.push(Advice { command: "--help".to_owned(), why: "list all commands".to_owned() });
+    output::data(&text(&advice, home.json)).map(|()| 0)
+}
+
+fn text(advice: &[Advice], json: bool) -> String {
+    let envoi = invocation::envoi();
+    if json {
+        let rows = advice
+            .iter()
+            .map(|next| json!({"command": format!("{envoi} {}", next.command), "why": next.why}));
+        return format!("{}\n", serde_json::Value::from(rows.collect::<Vec<_>>()));
+    }
+    let rows = advice.iter().map(|next| vec![format!("{envoi} {}", next.command), next.why.clone()]);
+    output::table(&rows.collect::<Vec<_>>())
+}
+
+/// What waits in the store: questions first, because a person is meant.
+fn of_store(home: &Home, advice: &mut Vec<Advice>) -> Result<(), Failure> {
+    let (store, reader) = match home.reader() {
+        Ok(opened) => opened,
+        Err(failure) => {
+            advice.push(Advice { command: "doctor".to_owned(), why: failure.message });
+            return Ok(());
+        }
+    };
+    let mut add = |command: String, why: String| advice.push(Advice { command, why });
+    let questions = reader.inbox(&InboxFilter::default()).map_err(Failure::store)?;
+    match questions.as_slice() {
+        [] => {}
+        [one] => add(
+            format!("show {}", one.interrupt),
+            format!("a question waits for an answer: {}", head(&one.question)),
+        ),
+        several => add("inbox".to_owned(), format!("{} questions wait for an answer", several.len())),
+    }
+    let unfinished = RunFilter { unfinished: true, limit: None };
+    let mut rows = reader.all_runs(unfinished).map_err(Failure::store)?;
+    envoi_engine::look_at(store.layout(), &reader, &mut rows).map_err(Failure::store)?;
+    let of = |activity: Activity| {
+        rows.iter().filter(move |row| row.doing.is_some_and(|doing| doing.activity == activity))
+    };
+    if let Some(first) = of(Activity::SetAside).next() {
+        let count = of(Activity::SetAside).count();
+        add(
+            format!("repair {}", first.run),
+            format!("{} set aside: something is wrong with {}", runs(count), its(count)),
+        );
+    }
+    // One that waits for an answer goes on with it.
+    let stopped: Vec<_> = of(Activity::Stopped).filter(|row| row.status() != RunStatus::Waiting).collect();
+    if let Some(first) = stopped.first() {
+        add(
+            format!("resume {}", first.run),
+            format!("{} stopped: nothing works on {}", runs(stopped.len()), its(stopped.len())),
+        );
+    }
+    let working = of(Activity::Working).count();
+    if working > 0 {
+        add(
+            "runs -f".to_owned(),
+            format!(
+                "follow {}",
+                if working == 1 {
+                    "the run that is at work".to_owned()
+                } else {
+                    format!("the {working} runs that are at work")
+                }
+            ),
+        );
+    }
+    if rows.is_empty() {
+        let newest =
+            reader.all_runs(RunFilter { limit: Some(1), ..RunFilter::default() }).map_err(Failure::store)?;
+        if let Some(newest) = newest.first() {
+            add(format!("show {}", newest.run), format!("the newest run: {}", newest.status().word()));
+        }
+    }
+    Ok(())
+}
+
+fn runs(count: usize) -> String {
+    if count == 1 { "one run is".to_owned() } else { format!("{count} runs are") }
+}
+
+fn its(count: usize) -> &'static str {
+    if count == 1 { "it" } else { "them" }
+}
+
+/// The first line of a question, shortened.
+fn head(question: &str) -> String {
+    question.lines().next().unwrap_or_default().chars().take(60).collect()
+}
+
+/// YAML files here that have a flow's key, by name.
+fn flows(here: &Path) -> Vec<String> {
+    let entries = fs::read_dir(here).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| name.ends_with(".yaml") || name.ends_with(".yml"))
+        .filter(|name| {
+            let mut text = String::new();
+            let read =
+                File::open(here.join(name)).and_then(|file| file.take(MOST_BYTES).read_to_string(&mut text));
+            read.is_ok() && text.lines().any(|line| line.starts_with("flow:"))
+        })
+        .collect();
+    names.sort();
+    names
+}

@@ -1,0 +1,82 @@
+//! The first minutes: a flow file to start from, and what to do next in a folder.
+
+use crate::stage::{Stage, text};
+use serde_json::Value;
+use std::fs;
+
+/// What `envoi` alone advises: the commands.
+fn advised(stage: &Stage) -> Vec<String> {
+    let advice = stage.json(&["--json"]);
+    advice.as_array().unwrap().iter().map(|next| text(&next["command"])).collect()
+}
+
+#[test]
+fn each_template_is_without_a_mistake_and_runs_as_it_is_written() {
+    let listed = Stage::new().json(&["--json", "init", "--list"]);
+    let names: Vec<String> = listed.as_array().unwrap().iter().map(|row| text(&row["name"])).collect();
+    assert_eq!(names, ["hello", "agent-loop", "review", "fan-out", "nightly", "release"]);
+    for name in names {
+        let stage = Stage::new();
+        stage.expect(0, &["init", "--template", &name]);
+        let schema = fs::read_to_string(stage.store().join("flow.schema.json")).unwrap();
+        assert!(serde_json::from_str::<Value>(&schema).unwrap()["properties"]["steps"].is_object());
+        assert_eq!(stage.lines("flow.yaml")[0], "# yaml-language-server: $schema=.envoi/flow.schema.json");
+        let checked = stage.expect(0, &["check", "flow.yaml"]);
+        assert!(!checked.out.contains("warning") && !checked.err.contains("warning"), "{name}: {checked:?}");
+        let asks = ["review", "release"].contains(&name.as_str());
+        // No agent of this name is installed anywhere: a stand-in works.
+        let inputs: &[&str] = if name == "agent-loop" { &["-i", "agent=no-such-agent"] } else { &[] };
+        stage.expect(if asks { 3 } else { 0 }, &[&["run", "flow.yaml"], inputs].concat());
+        if asks {
+            stage.expect(0, &["approve"]);
+        }
+        let made = match name.as_str() {
+            "hello" => "files.txt",
+            "agent-loop" => "sea.txt",
+            "review" => "published.txt",
+            "release" => "published/app-0.1.0.txt",
+            _ => "report.txt",
+        };
+        assert!(!stage.read(made).is_empty(), "{name}: {made}");
+        // What is there is left as it is.
+        let before = stage.read("flow.yaml");
+        assert!(stage.expect(2, &["init", "--template", "hello"]).err.contains("FILE_EXISTS"));
+        assert_eq!(stage.read("flow.yaml"), before);
+    }
+}
+
+#[test]
+fn the_nightly_template_prints_the_line_for_the_crontab() {
+    let stage = Stage::new();
+    let done = stage.expect(0, &["init", "--template", "nightly", "it's here"]);
+    let line = done.out.lines().nth(1).unwrap();
+    assert!(line.starts_with("0 3 * * * cd '") && line.contains(r"it'\''s here' && '"), "{line}");
+    assert!(line.ends_with("/envoi' run flow.yaml >> nightly.log 2>&1"), "{line}");
+    let command = line.split_once("* * * ").unwrap().1;
+    let ran = std::process::Command::new("sh").args(["-c", command]).status().unwrap();
+    assert!(ran.success());
+    assert!(stage.read("it's here/nightly.log").contains("succeeded"));
+    assert_eq!(stage.lines("it's here/nightly.txt"), ["nightly: succeeded"]);
+}
+
+#[test]
+fn envoi_alone_says_what_to_do_next_in_this_folder() {
+    let stage = Stage::new();
+    assert_eq!(advised(&stage), ["envoi init", "envoi init --list", "envoi --help"]);
+    assert!(!stage.store().exists(), "it only looks");
+    stage.write(
+        "flow.yaml",
+        "flow: asks\nsteps:\n  - { id: a, ask: Go on? }\n  - { id: b, run: \"false\" }\n",
+    );
+    stage.write("other.yaml", "name: no flow\n");
+    assert_eq!(advised(&stage), ["envoi run flow.yaml", "envoi --help"]);
+    stage.expect(3, &["run", "flow.yaml"]);
+    let asked = advised(&stage);
+    assert!(asked[0].starts_with("envoi show int_") && asked.len() == 3, "{asked:?}");
+    assert!(stage.expect(0, &[]).out.contains("a question waits for an answer: Go on?"));
+    stage.expect(1, &["approve"]);
+    assert_eq!(advised(&stage)[0], format!("envoi show {}", stage.run_id()));
+    // A store that cannot be read is no reason to say nothing.
+    fs::write(stage.store().join("envoi.db"), "no database").unwrap();
+    assert_eq!(advised(&stage)[0], "envoi doctor");
+}
