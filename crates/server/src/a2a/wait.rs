@@ -55,7 +55,8 @@ fn at_rest(app: &App, run: &RunId, whatever: bool) -> Result<Option<LoadedTask>,
     }
     let seen = loader::load(app, run)?;
     // The row does not know whether steps only wait for a free slot.
-    let works = matches!(seen.fold.standing().state, TaskState::Working | TaskState::Submitted);
+    let works = seen.unreadable.is_none()
+        && matches!(seen.fold.standing().state, TaskState::Working | TaskState::Submitted);
     Ok((!works || whatever).then_some(seen))
 }
 

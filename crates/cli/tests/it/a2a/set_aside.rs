@@ -7,7 +7,9 @@ use super::{
 };
 use crate::{
     notify::receiver::{OK, Receiver, Request},
-    stage::{Stage, text},
+    repair::sql,
+    serve::client::Served,
+    stage::{Stage, text, wait_until},
 };
 use serde_json::{Value, json};
 
@@ -80,6 +82,62 @@ fn a_blocking_message_and_a_look_at_the_task_say_that_it_is_set_aside() {
         peer.assert_state(&task, "CANCELED");
         assert_eq!(task["metadata"]["urn:envoi:a2a:set_aside"], Value::Null);
         assert_eq!(client.json(&format!("/v1/runs/{run}/envelope"))["terminal_reason"], "user_cancelled");
+    }
+}
+
+#[test]
+fn a_task_whose_events_cannot_be_read_is_no_end_and_the_other_ones_are_served() {
+    const ASKS: &str = "flow: asks\nsteps:\n  - { id: a, ask: { message: Go on?, expires_in: 100d } }\n  - { id: b, run: echo b }\n";
+    for way in WAYS {
+        let stage = stage();
+        let (before, client) = served(&stage, ASKS);
+        let token = before.first.clone().unwrap();
+        let peer = Peer::new(&client, way);
+        let run = text(&peer.start("x")["id"]);
+        let whole = client.run(ASKS);
+        client.wait_until_run_is(&whole, "waiting");
+        before.process.kill();
+        let change = |from: &str, to: &str| {
+            let event = format!("run = (SELECT run FROM journals WHERE id = '{run}') AND seq = 1");
+            sql(&stage, &format!("UPDATE events SET body = replace(body, '{from}', '{to}') WHERE {event}"));
+        };
+        change("{\"type\":", "{\"kind\":");
+        let after = Served::start(&stage);
+        let client = after.client(&token);
+        let peer = Peer::new(&client, way);
+        client.wait_until_run_is(&whole, "waiting");
+        wait_until("the run to be aside", || {
+            client.json(&format!("/v1/runs/{run}"))["activity"] == "set_aside"
+        });
+        let task = peer.get(&run).unwrap();
+        assert!(says_aside(&peer, &task["status"]), "{way:?} {task:#}");
+        assert_eq!(task["metadata"]["urn:envoi:a2a:set_aside"]["code"], "RUN_UNREADABLE", "{way:?} {task:#}");
+        let row = client.json(&format!("/v1/runs/{run}"));
+        assert_eq!(
+            (&row["activity"], &row["set_aside"]["code"]),
+            (&json!("set_aside"), &json!("RUN_UNREADABLE"))
+        );
+        let resumed = client.post(&format!("/v1/runs/{run}/resume"), "{}");
+        assert_eq!(
+            (resumed.status, &resumed.json()["code"]),
+            (409, &json!("RUN_SET_ASIDE")),
+            "{}",
+            resumed.text()
+        );
+        assert_eq!(client.json("/v1/runs")["runs"].as_array().unwrap().len(), 2);
+        // It takes no other task out of a list.
+        if way != Way::Old {
+            let listed = match way {
+                Way::Rest => peer.ask("GET", "/tasks", &Value::Null, &[]).json(),
+                _ => peer.call("ListTasks", json!({}), &[]).json()["result"].clone(),
+            };
+            assert_eq!(listed["tasks"].as_array().map(Vec::len), Some(2), "{way:?} {listed:#}");
+        }
+        stage.expect(0, &["approve", &whole]);
+        change("{\"kind\":", "{\"type\":");
+        stage.expect(3, &["resume", &run]);
+        assert_eq!(client.json(&format!("/v1/runs/{run}"))["set_aside"], Value::Null);
+        peer.assert_state(&peer.get(&run).unwrap(), "INPUT_REQUIRED");
     }
 }
 

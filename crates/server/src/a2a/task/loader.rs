@@ -16,8 +16,8 @@ use envoi_a2a::{
     request::{Method, Params},
     version::Version,
 };
-use envoi_contract::{digest::Digest, json::Value};
-use envoi_journal::{Aside, Loaded, MessageRow, ReadError, Reader, RunRow};
+use envoi_contract::{code::Code, digest::Digest, json::Value};
+use envoi_journal::{Aside, Loaded, MessageRow, ReadError, Reader, RunRow, with_causes};
 use envoi_kernel::{
     Record, Run, Status,
     event::{Blob, EndStatus},
@@ -27,6 +27,9 @@ use std::{cell::Cell, sync::Arc};
 
 /// The status of a hand-off that has no text.
 const SKIPPED: &str = "skipped";
+
+/// Stands for a flow that cannot be read.
+const NO_FLOW: &str = "flow: none\nsteps:\n  - id: none\n    run: [\"true\"]\n";
 
 /// Records that are read at once, unless a moment among them has more.
 const PAGE: u32 = 64;
@@ -39,6 +42,8 @@ pub(crate) struct LoadedTask {
     pub(crate) said: Vec<ClientMessage>,
     /// Why it is set aside, if it is; not known of one whose events are still to be applied.
     pub(crate) aside: Option<Aside>,
+    /// The row of a run whose events or whose flow cannot be read: all that is known of it. `fold` is of no run then.
+    pub(crate) unreadable: Option<RunRow>,
 }
 
 impl LoadedTask {
@@ -57,7 +62,11 @@ impl LoadedTask {
     ) -> Task {
         let shelf = StoredContent { app, base, room };
         let aside = self.aside.as_ref();
-        TaskWriter { ids: &self.ids, content: &shelf, aside }.task(&self.fold, &self.said, with_artifacts)
+        let writer = TaskWriter { ids: &self.ids, content: &shelf, aside };
+        match &self.unreadable {
+            Some(row) => writer.unreadable(row),
+            None => writer.task(&self.fold, &self.said, with_artifacts),
+        }
     }
 }
 
@@ -128,11 +137,49 @@ pub(crate) fn context_of(reader: &Reader, run: &RunId) -> Result<String, ReadErr
     Ok(reader.task(run)?.map_or_else(|| run.to_string(), |task| task.context))
 }
 
-/// A task from the journal as it stands; it cannot apply later events.
+/// A task from the journal as it stands; it cannot apply later events. Of a run that cannot be read it is what its row says: one
+/// run's trouble is no failure of the server, and takes no other task out of a list.
 pub(crate) fn load(app: &App, run: &RunId) -> Result<LoadedTask, Fault> {
-    let (mut seen, Loaded { snapshot, records, .. }) = opened(app, run)?;
     let row = read(app, |reader| reader.run(run))?;
-    seen.aside = row.aside;
+    load_whole(app, run, &row).or_else(|fault| match unreadable(app, run, &row) {
+        Some(aside) => load_row(app, run, row, aside),
+        None => Err(fault),
+    })
+}
+
+/// Why a run cannot be read, if it cannot.
+fn unreadable(app: &App, run: &RunId, row: &RunRow) -> Option<Aside> {
+    let reason = match app.read(|reader| Ok::<_, Problem>(reader.load(run))) {
+        Ok(Err(error @ ReadError::Damaged { .. })) => with_causes(&error),
+        Ok(Ok(Loaded { pinned, .. })) => {
+            match envoi_flow::load_with(&pinned.name, &pinned.text, &pinned.parts) {
+                Ok(_) => return None,
+                Err(_) => "the flow that it is pinned to cannot be read by this version".to_owned(),
+            }
+        }
+        // The store cannot be read now, or the run is gone.
+        Ok(Err(_)) | Err(_) => return None,
+    };
+    Some(row.aside.clone().unwrap_or_else(|| Aside::new(row.updated_at, Code::RunUnreadable, &reason, "")))
+}
+
+/// What the row of a run that cannot be read says.
+fn load_row(app: &App, run: &RunId, row: RunRow, aside: Aside) -> Result<LoadedTask, Fault> {
+    let context = read(app, |reader| context_of(reader, run))?;
+    let nothing = envoi_flow::load("none.yaml", NO_FLOW).map_err(|report| internal_fault(app, report))?;
+    Ok(LoadedTask {
+        run: run.clone(),
+        ids: TaskIds { task: run.to_string(), context },
+        fold: Fold::new(Arc::new(nothing.flow)),
+        said: Vec::new(),
+        aside: Some(aside),
+        unreadable: Some(row),
+    })
+}
+
+fn load_whole(app: &App, run: &RunId, row: &RunRow) -> Result<LoadedTask, Fault> {
+    let (mut seen, Loaded { snapshot, records, .. }) = opened(app, run)?;
+    seen.aside.clone_from(&row.aside);
     let flow = seen.fold.run().flow();
     let state = snapshot.as_ref().map(|kept| Run::restore(Arc::clone(flow), &kept.state));
     match state {
@@ -178,7 +225,7 @@ fn opened(app: &App, run: &RunId) -> Result<(LoadedTask, Loaded), Fault> {
         .map_err(|report| internal_fault(app, format!("the flow of run `{run}`: {report}")))?;
     let fold = Fold::new(parsed.flow);
     let said = rows.iter().filter_map(client_message).collect();
-    Ok((LoadedTask { run: run.clone(), ids, fold, said, aside: None }, loaded))
+    Ok((LoadedTask { run: run.clone(), ids, fold, said, aside: None, unreadable: None }, loaded))
 }
 
 /// A run in this state. Earlier events never change, so that all of it belongs to one moment.

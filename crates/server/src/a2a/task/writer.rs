@@ -4,18 +4,22 @@
 //! as its artifact. Pure except for the content of files, which comes from a [`ContentSource`]. The history has the
 //! messages of clients as they were sent; an answer by another way in is written from the journal.
 
-use super::fold::{
-    Answered, Data, End, FileVersion, Fold, HistoryEntry, Question, Standing, TaskUpdate, UpdateKind,
+use super::{
+    fold::{
+        Answered, Data, End, FileVersion, Fold, HistoryEntry, Question, Standing, TaskUpdate, UpdateKind,
+    },
+    state,
 };
 use envoi_a2a::extension::QUESTION;
 use envoi_a2a::model::{
-    Artifact, ArtifactUpdate, Content, Message, Part, Role, StatusUpdate, StreamItem, Task, TaskStatus,
+    Artifact, ArtifactUpdate, Content, Message, Part, Role, StatusUpdate, StreamItem, Task, TaskState,
+    TaskStatus,
 };
 use envoi_contract::{
     digest::Digest,
     json::{Object, Value},
 };
-use envoi_journal::Aside;
+use envoi_journal::{Aside, RunRow};
 use envoi_kernel::event::Choice;
 use std::sync::Arc;
 
@@ -119,6 +123,31 @@ impl TaskWriter<'_> {
             history: fold.history().iter().flat_map(|turn| self.turn(turn, said)).collect(),
             status: self.status(&standing),
             artifacts,
+            metadata,
+        }
+    }
+
+    /// The task of a run that cannot be read, as its row has it: no end, unless the run is over.
+    pub(crate) fn unreadable(&self, row: &RunRow) -> Task {
+        let state = if row.ended.is_some() { state::of_row(row) } else { TaskState::Working };
+        let aside = self.aside.filter(|_| row.ended.is_none());
+        let mut metadata = Object::from([(FLOW, Value::from(row.flow.as_str()))]);
+        if let Some(ended) = &row.ended {
+            metadata.insert(TERMINAL_REASON, Value::from(ended.terminal_reason.as_str()));
+        }
+        if let Some(why) = aside {
+            metadata.insert(SET_ASIDE, aside_detail(why));
+        }
+        Task {
+            id: self.ids.task.clone(),
+            context_id: self.ids.context.clone(),
+            history: Vec::new(),
+            status: TaskStatus {
+                state,
+                message: aside.map(|why| self.set_aside(why)),
+                timestamp: Some(row.updated_at),
+            },
+            artifacts: Vec::new(),
             metadata,
         }
     }
