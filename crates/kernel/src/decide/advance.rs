@@ -28,6 +28,7 @@ use crate::{
     },
 };
 use envoi_contract::code::Code;
+use envoi_contract::envelope::TerminalReason;
 use envoi_contract::skill_report::SkillError;
 use std::sync::Arc;
 
@@ -292,12 +293,12 @@ pub(crate) fn exhausted(
     visit: &VisitId,
     reached: &bounds::Reached,
 ) -> Result<(), Refusal> {
-    let end = RunEnded {
-        status: EndStatus::Exhausted,
-        terminal_reason: reached.terminal_reason.to_owned(),
-        reason: reached.reason.clone(),
-        stopped_by: Some(ending::step_at_the_top(draft, visit)),
-    };
+    let end = RunEnded::new(
+        EndStatus::Exhausted,
+        reached.bound.terminal_reason(),
+        reached.reason.clone(),
+        Some(ending::step_at_the_top(draft, visit)),
+    );
     ending::stop(draft, end)
 }
 
@@ -308,10 +309,10 @@ fn is_live(draft: &Draft<'_>) -> bool {
 /// How a run ends that nothing is live of and that this person cancels.
 fn cancelled(draft: &Draft<'_>, by: &Principal) -> RunEnded {
     let open = draft.control.open.keys().next().or(draft.control.last_handoff.as_ref());
-    RunEnded {
-        status: EndStatus::Cancelled,
-        terminal_reason: "user_cancelled".to_owned(),
-        reason: format!("Cancelled by {}", by.actor),
-        stopped_by: open.map(|visit| ending::step_at_the_top(draft, visit)),
-    }
+    RunEnded::new(
+        EndStatus::Cancelled,
+        TerminalReason::UserCancelled,
+        format!("Cancelled by {}", by.actor),
+        open.map(|visit| ending::step_at_the_top(draft, visit)),
+    )
 }

@@ -21,6 +21,7 @@ use crate::{
     state::visit::OpenVisit,
 };
 use envoi_contract::code::Code;
+use envoi_contract::envelope::TerminalReason;
 use envoi_contract::{
     json::Value,
     skill_report::{SkillError, SkillReport},
@@ -100,11 +101,6 @@ pub(crate) fn deny(draft: &mut Draft<'_>, visit: &VisitId) -> Result<(), Refusal
     let open = draft.control.open.get(visit);
     let by = open.and_then(|open| open.agent_session.denied_by.clone()).unwrap_or_default();
     let error = SkillError::new(Code::Denied, format!("{by} denied what the agent asked for"));
-    let end = RunEnded {
-        status: EndStatus::Failed,
-        terminal_reason: "policy_violation".to_owned(),
-        reason: String::new(),
-        stopped_by: None,
-    };
+    let end = RunEnded::new(EndStatus::Failed, TerminalReason::PolicyViolation, String::new(), None);
     conclude::conclude(draft, visit, Conclusion::Ended(error, end))
 }

@@ -5,7 +5,7 @@
 //! is what the question is about. Answers to questions of the engine's own are carried out here, those to a step that
 //! asks in [`crate::decide::verdict`].
 
-use crate::state::limits;
+use crate::state::limits::Bound;
 use crate::{
     decide::{
         advance::advance,
@@ -22,6 +22,7 @@ use crate::{
     },
     state::{bounds, limit_question, loops},
 };
+use envoi_contract::envelope::TerminalReason;
 use envoi_contract::{
     envelope::InterruptKind,
     json::{Object, Value},
@@ -222,14 +223,12 @@ fn check_content(
     if files > MAX_ATTACHMENTS {
         return misfit(format!("an answer has at most {MAX_ATTACHMENTS} attachments, these are {files}"));
     }
+    let bound = limit_question::bound(&raised.evidence);
     match (&answer.raise, answer.choice) {
-        (Some(more), Choice::Raise) if limits::raises(more, limit_question::bound(&raised.evidence)) => {
-            Ok(())
+        (Some(more), Choice::Raise) if bound.is_some_and(|bound| bound.is_all_of(more)) => Ok(()),
+        (_, Choice::Raise) => {
+            misfit(format!("say by how much `{}` is raised, and nothing else", bound.map_or("", Bound::name)))
         }
-        (_, Choice::Raise) => misfit(format!(
-            "say by how much `{}` is raised, and nothing else",
-            limit_question::bound(&raised.evidence)
-        )),
         (Some(_), _) => misfit("only `raise` raises a bound".to_owned()),
         (None, _) => Ok(()),
     }
@@ -336,7 +335,11 @@ fn fail(draft: &mut Draft<'_>, raised: &InterruptRaised) -> Result<(), Refusal> 
 }
 
 /// Other questions about the same bound are answered by what was added, while there is room.
-fn others_have_room(draft: &mut Draft<'_>, bound: &str, answered: &InterruptAnswered) -> Result<(), Refusal> {
+fn others_have_room(
+    draft: &mut Draft<'_>,
+    bound: Option<Bound>,
+    answered: &InterruptAnswered,
+) -> Result<(), Refusal> {
     let same = |raised: &&Arc<InterruptRaised>| {
         raised.about == About::Limit && limit_question::bound(&raised.evidence) == bound
     };
@@ -344,8 +347,8 @@ fn others_have_room(draft: &mut Draft<'_>, bound: &str, answered: &InterruptAnsw
     for raised in others {
         let starts = draft.control.open.contains_key(&raised.visit);
         let full = match bound {
-            "rounds" => bounds::for_a_round(draft.flow, &draft.control),
-            "iterations" => route::loop_bound(draft),
+            Some(Bound::Rounds) => bounds::for_a_round(draft.flow, &draft.control),
+            Some(Bound::Iterations) => route::loop_bound(draft),
             _ => None,
         };
         if full.is_some() && !starts {
@@ -369,7 +372,7 @@ fn raise(
     if draft.control.open.contains_key(&raised.visit) {
         return Ok(());
     }
-    if limit_question::bound(&raised.evidence) == "rounds" {
+    if limit_question::bound(&raised.evidence) == Some(Bound::Rounds) {
         let signal = Signal::new(Decision::Loop, "Answered: raise", "1.0");
         let course = rounds::next(draft).unwrap_or(Course::Stop);
         let mut decided = Decided::new(signal, course, verdict::audit(answered));
@@ -390,14 +393,15 @@ fn stop_at_bound(
     answered: &InterruptAnswered,
 ) -> Result<(), Refusal> {
     let reached = raised.evidence.get("reached").and_then(Value::as_str).unwrap_or_default();
-    let terminal_reason =
-        limits::terminal_reason(limit_question::bound(&raised.evidence)).unwrap_or_default();
-    let end = RunEnded {
-        status: EndStatus::Exhausted,
-        terminal_reason: terminal_reason.to_owned(),
-        reason: format!("{reached}, and {} did not raise it", answered.by.actor),
-        stopped_by: Some(ending::step_at_the_top(draft, &raised.visit)),
-    };
+    let unknown = || format!("question `{}` names no bound of a run", raised.interrupt);
+    let bound =
+        limit_question::bound(&raised.evidence).ok_or_else(|| Refusal::Inconsistent { reason: unknown() })?;
+    let end = RunEnded::new(
+        EndStatus::Exhausted,
+        bound.terminal_reason(),
+        format!("{reached}, and {} did not raise it", answered.by.actor),
+        Some(ending::step_at_the_top(draft, &raised.visit)),
+    );
     ending::stop(draft, end)
 }
 
@@ -433,10 +437,10 @@ fn decided(at: &At<'_>, answered: &InterruptAnswered) -> Decided {
 }
 
 fn stopped(step: &Step, actor: &str) -> RunEnded {
-    RunEnded {
-        status: EndStatus::Failed,
-        terminal_reason: "tool_failed_fatally".to_owned(),
-        reason: format!("Stopped at step `{}` by {actor}", step.id),
-        stopped_by: Some(step.id.clone()),
-    }
+    RunEnded::new(
+        EndStatus::Failed,
+        TerminalReason::ToolFailedFatally,
+        format!("Stopped at step `{}` by {actor}", step.id),
+        Some(step.id.clone()),
+    )
 }

@@ -4,7 +4,7 @@
 //! (`interrupt_raised` or `run_ended`). Where a text leads is [`crate::decide::route`]'s business.
 
 use crate::model::files;
-use crate::state::limits;
+use crate::state::limits::Bound;
 use crate::{
     decide::{
         abandon,
@@ -25,6 +25,7 @@ use crate::{
     },
     state::visit::VisitState,
 };
+use envoi_contract::envelope::TerminalReason;
 use envoi_contract::{
     handoff::{self, Handoff, Status},
     json::{Members, Value},
@@ -121,7 +122,7 @@ pub(crate) fn close(
         abandon::repeated(draft, at, visit, target)?;
     }
     let Decided { signal, course, audit, hold, end, answer, into, instead, .. } = decided;
-    let of_the_run = end.as_ref().is_some_and(|end| limits::is_of_the_run(&end.terminal_reason));
+    let of_the_run = end.as_ref().is_some_and(|end| Bound::that_ended(&end.terminal_reason).is_some());
     let complete = course == Course::Complete;
     let stops = course == Course::Stop;
     let routed =
@@ -215,12 +216,12 @@ pub(crate) fn failed(at: &At<'_>, error: &SkillError) -> Decided {
         Course::Stop,
         Value::from("a failed attempt is not routed"),
     );
-    decided.end = Some(RunEnded {
-        status: EndStatus::Failed,
-        terminal_reason: "tool_failed_fatally".to_owned(),
-        reason: format!("Step `{}` failed: {}", at.id(), sentence(error)),
-        stopped_by: Some(at.id().clone()),
-    });
+    decided.end = Some(RunEnded::new(
+        EndStatus::Failed,
+        TerminalReason::ToolFailedFatally,
+        format!("Step `{}` failed: {}", at.id(), sentence(error)),
+        Some(at.id().clone()),
+    ));
     decided
 }
 
@@ -228,7 +229,8 @@ pub(crate) fn failed(at: &At<'_>, error: &SkillError) -> Decided {
 pub(crate) fn failed_within(at: &At<'_>, error: &SkillError, cause: RunEnded) -> Decided {
     let mut decided = failed(at, error);
     if let Some(end) = &mut decided.end {
-        (end.status, end.terminal_reason) = (cause.status, cause.terminal_reason);
+        end.status = cause.status;
+        end.terminal_reason = cause.terminal_reason;
     }
     decided
 }

@@ -16,9 +16,10 @@ use crate::{
         ids::{StepId, VisitId},
         input::Refusal,
     },
-    state::visit::VisitState,
+    state::{limits::Bound, visit::VisitState},
 };
 use envoi_contract::code::Code;
+use envoi_contract::envelope::TerminalReason;
 use envoi_contract::skill_report::SkillError;
 
 /// A decision in its place: an item leads nowhere by itself; in a graph nothing leads anywhere by itself; in listed order a
@@ -28,7 +29,7 @@ pub(crate) fn placed(draft: &Draft<'_>, at: &At<'_>, mut decided: Decided) -> De
         (decided.course, decided.end) = (Course::Gathered, None);
         return decided;
     }
-    let of_the_run = |end: &RunEnded| crate::state::limits::is_of_the_run(&end.terminal_reason);
+    let of_the_run = |end: &RunEnded| Bound::that_ended(&end.terminal_reason).is_some();
     if draft.control.winds_down() || decided.end.as_ref().is_some_and(of_the_run) {
         return decided;
     }
@@ -80,15 +81,8 @@ pub(crate) fn complete(draft: &mut Draft<'_>, scope: &str) -> Result<(), Refusal
     if !scope.is_empty() {
         return subflow::returned(draft, scope);
     }
-    finish(
-        draft,
-        RunEnded {
-            status: EndStatus::Succeeded,
-            terminal_reason: "completed".to_owned(),
-            reason: "Every step is done".to_owned(),
-            stopped_by: None,
-        },
-    )
+    let reason = "Every step is done".to_owned();
+    finish(draft, RunEnded::new(EndStatus::Succeeded, TerminalReason::Completed, reason, None))
 }
 
 /// Nothing further starts; the run ends like this as soon as nothing is live.

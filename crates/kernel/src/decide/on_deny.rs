@@ -15,6 +15,7 @@ use crate::{
     },
     state::{flow_state::Diverted, graph},
 };
+use envoi_contract::envelope::TerminalReason;
 
 /// What becomes of a run that has come to the end of such a path; anything else is left as it is.
 pub(crate) fn end_of(draft: &Draft<'_>, at: &At<'_>, mut decided: Decided) -> Decided {
@@ -39,16 +40,11 @@ pub(crate) fn may_lead(draft: &Draft<'_>, at: &At<'_>, target: &StepId) -> bool 
 pub(crate) fn end(diverted: &[Diverted]) -> Option<RunEnded> {
     let Diverted { step, by, denied } = diverted.last()?;
     let any_denied = diverted.iter().any(|diverted| diverted.denied);
-    let (own_reason, reason) = match (denied, by) {
-        (true, Some(by)) => ("policy_violation", format!("Denied at step `{step}` by {by}")),
-        (true, None) => ("policy_violation", format!("Denied at step `{step}`: nobody answered in time")),
-        (false, _) => ("tool_failed_fatally", format!("Nobody answered step `{step}` in time")),
+    let reason = match (denied, by) {
+        (true, Some(by)) => format!("Denied at step `{step}` by {by}"),
+        (true, None) => format!("Denied at step `{step}`: nobody answered in time"),
+        (false, _) => format!("Nobody answered step `{step}` in time"),
     };
-    let terminal_reason = if any_denied { "policy_violation" } else { own_reason };
-    Some(RunEnded {
-        status: EndStatus::Failed,
-        terminal_reason: terminal_reason.to_owned(),
-        reason,
-        stopped_by: Some(step.clone()),
-    })
+    let why = if any_denied { TerminalReason::PolicyViolation } else { TerminalReason::ToolFailedFatally };
+    Some(RunEnded::new(EndStatus::Failed, why, reason, Some(step.clone())))
 }

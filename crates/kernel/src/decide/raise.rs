@@ -3,7 +3,7 @@
 //! A bound that holds a question open is raised by answering it. A run that one of these bounds ended goes on; one that ended
 //! otherwise keeps the higher bounds for when it is reopened.
 
-use crate::state::limits;
+use crate::state::limits::Bound;
 use crate::{
     decide::{advance::advance, answer, draft::Draft, reopen::Reopen},
     model::{
@@ -25,20 +25,19 @@ pub(crate) fn raise(
     request: Option<String>,
     reopen: Reopen,
 ) -> Result<Draft<'_>, Refusal> {
-    let named = limits::NAMES.into_iter().filter(|name| limits::part(&more, name) != Ledger::default());
-    let named: Vec<&str> = named.collect();
+    let named: Vec<Bound> = Bound::ALL.into_iter().filter(|bound| bound.is_raised_by(&more)).collect();
     if named.is_empty() {
         return Err(Refusal::NotRaised { reason: "no bound is named".to_owned() });
     }
-    if let Some(name) = named.iter().find(|name| !limits::is_limited(draft.flow, name)) {
-        return Err(Refusal::NotRaised { reason: format!("`{name}` has no limit in this flow") });
+    if let Some(bound) = named.iter().find(|bound| !bound.is_limited(draft.flow)) {
+        return Err(Refusal::NotRaised { reason: format!("`{}` has no limit in this flow", bound.name()) });
     }
     let (by, why) = (&reopen.by, &reopen.why);
     let mut rest = Ledger::default();
     let mut answers = Vec::new();
-    for name in &named {
-        let part = limits::part(&more, name);
-        match asked_about(&draft, name) {
+    for bound in &named {
+        let part = bound.part(&more);
+        match question_about(&draft, *bound) {
             Some(interrupt) => answers.push(Answer {
                 raise: Some(part),
                 text: why.clone(),
@@ -66,17 +65,17 @@ pub(crate) fn raise(
     advance(draft)
 }
 
-/// The open question about the bound of this name.
-fn asked_about(draft: &Draft<'_>, name: &str) -> Option<InterruptId> {
+/// The open question about this bound.
+fn question_about(draft: &Draft<'_>, bound: Bound) -> Option<InterruptId> {
     let about = |raised: &&std::sync::Arc<crate::model::event::InterruptRaised>| {
-        raised.about == About::Limit && limit_question::bound(&raised.evidence) == name
+        raised.about == About::Limit && limit_question::bound(&raised.evidence) == Some(bound)
     };
     draft.control.interrupts.values().find(about).map(|raised| raised.interrupt.clone())
 }
 
 /// The step at which one of these bounds ended the run.
-fn ended_by(draft: &Draft<'_>, named: &[&str]) -> Option<StepId> {
+fn ended_by(draft: &Draft<'_>, named: &[Bound]) -> Option<StepId> {
     let ended = draft.control.phase.ended().filter(|ended| ended.status == EndStatus::Exhausted)?;
-    let reached = |name: &&str| limits::terminal_reason(name) == Some(ended.terminal_reason.as_str());
-    ended.stopped_by.clone().filter(|_| named.iter().any(reached))
+    let bound = Bound::that_ended(&ended.terminal_reason)?;
+    ended.stopped_by.clone().filter(|_| named.contains(&bound))
 }

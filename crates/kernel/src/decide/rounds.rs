@@ -154,7 +154,12 @@ fn at_the_bound(
     reached: bounds::Reached,
 ) -> Decided {
     if draft.flow.limits.on_reached == OnReached::Fail {
-        return decided.ending(EndStatus::Exhausted, reached.terminal_reason, reached.reason, at.id());
+        return decided.ending(
+            EndStatus::Exhausted,
+            reached.bound.terminal_reason(),
+            reached.reason,
+            at.id(),
+        );
     }
     decided.course = Course::Hold;
     let (about, question) = (About::Limit, limit_question::question(&reached));

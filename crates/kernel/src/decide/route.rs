@@ -14,6 +14,7 @@ use crate::{
     },
     state::{bounds, graph, limit_question, loops, visit::VisitState},
 };
+use envoi_contract::envelope::TerminalReason;
 use envoi_contract::{
     json::{Object, Value},
     routing::{self, Decision, Route, Signal},
@@ -92,13 +93,12 @@ impl Decided {
     pub(crate) fn ending(
         mut self,
         status: EndStatus,
-        terminal_reason: &str,
+        why: TerminalReason,
         reason: String,
         step: &StepId,
     ) -> Self {
         self.course = Course::Stop;
-        let terminal_reason = terminal_reason.to_owned();
-        self.end = Some(RunEnded { status, terminal_reason, reason, stopped_by: Some(step.clone()) });
+        self.end = Some(RunEnded::new(status, why, reason, Some(step.clone())));
         self
     }
 }
@@ -190,7 +190,9 @@ fn obey(draft: &Draft<'_>, at: &At<'_>, decided: Decided) -> Decided {
         Decision::Branch => branch(draft, at, decided),
         Decision::Loop if decided.row == EXHAUSTED => match at.step.routing.on_exhausted {
             OnExhausted::Proceed => decided,
-            OnExhausted::Fail => decided.ending(EndStatus::Exhausted, "max_loop_exceeded", reason, id),
+            OnExhausted::Fail => {
+                decided.ending(EndStatus::Exhausted, TerminalReason::MaxLoopExceeded, reason, id)
+            }
             OnExhausted::Ask => {
                 let question =
                     format!("The loop of step `{id}` has had its last round: {reason}. Proceed, or stop?");
@@ -201,7 +203,9 @@ fn obey(draft: &Draft<'_>, at: &At<'_>, decided: Decided) -> Decided {
         Decision::Loop if decided.signal.needs_human => review(at, decided),
         Decision::Loop => go_back(draft, at, loops::back_target(at.step), decided),
         Decision::Terminate => match at.step.routing.on_blocked {
-            OnBlocked::Fail => decided.ending(EndStatus::Failed, "tool_failed_fatally", reason, id),
+            OnBlocked::Fail => {
+                decided.ending(EndStatus::Failed, TerminalReason::ToolFailedFatally, reason, id)
+            }
             OnBlocked::Ask => {
                 let question = format!("Step `{id}` cannot get further: {reason}. Proceed, again, or stop?");
                 decided.holding(About::Blocked, question)
@@ -259,7 +263,9 @@ pub(crate) fn go(draft: &Draft<'_>, at: &At<'_>, target: &StepId, mut decided: D
             decided.course = onward(at);
             decided
         }
-        OnExhausted::Fail => decided.ending(EndStatus::Exhausted, "max_loop_exceeded", reason, at.id()),
+        OnExhausted::Fail => {
+            decided.ending(EndStatus::Exhausted, TerminalReason::MaxLoopExceeded, reason, at.id())
+        }
         OnExhausted::Ask => {
             let question = format!("{reason} in step `{}`. Proceed, or stop?", at.id());
             decided.holding(About::Exhausted, question)
@@ -277,7 +283,7 @@ pub(crate) fn go_back(draft: &Draft<'_>, at: &At<'_>, target: &StepId, mut decid
             decided
         }
         Some(reached) => {
-            decided.ending(EndStatus::Exhausted, reached.terminal_reason, reached.reason, at.id())
+            decided.ending(EndStatus::Exhausted, reached.bound.terminal_reason(), reached.reason, at.id())
         }
         None => {
             decided.course = Course::LoopBack(target.clone());

@@ -17,7 +17,7 @@ use crate::model::{
 };
 use envoi_contract::{
     digest::Digest,
-    envelope::InterruptKind,
+    envelope::{InterruptKind, TerminalReason},
     handoff::Handoff,
     json::{Object, Value},
     routing::Signal,
@@ -757,12 +757,20 @@ pub struct RunForked {
 pub struct RunEnded {
     /// How.
     pub status: EndStatus,
-    /// The word of contract 3, such as `completed`.
+    /// The word of a [`TerminalReason`], such as `completed`.
     pub terminal_reason: String,
     /// In a sentence.
     pub reason: String,
     /// The step that stopped it; a reopened run gives it a new visit.
     pub stopped_by: Option<StepId>,
+}
+
+impl RunEnded {
+    /// An end for a reason that the pipeline envelope has a word for.
+    #[must_use]
+    pub fn new(status: EndStatus, why: TerminalReason, reason: String, stopped_by: Option<StepId>) -> Self {
+        Self { status, terminal_reason: why.word().to_owned(), reason, stopped_by }
+    }
 }
 
 /// How a run ended.

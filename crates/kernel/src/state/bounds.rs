@@ -3,7 +3,7 @@
 //! What live attempts have set aside counts as used, so that several together cannot overdraw. A run that needs exactly what
 //! it has been given completes; nothing starts once a bound is used up.
 
-use crate::state::{limits, visit};
+use crate::state::{limits::Bound, visit};
 use crate::{
     model::{
         flow::{Flow, Limits},
@@ -16,10 +16,7 @@ use crate::{
 /// A bound that leaves nothing over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reached {
-    /// Its key in `limits`.
-    pub(crate) name: &'static str,
-    /// The word of contract 3.
-    pub(crate) terminal_reason: &'static str,
+    pub(crate) bound: Bound,
     /// For people, such as `agent_hops 21 of 21 is used up`.
     pub(crate) reason: String,
 }
@@ -53,11 +50,12 @@ pub(crate) fn room(limits: &Limits, control: &Control, budget: &Budget) -> Room 
         ..tally
     });
     let mut not_yet = false;
-    for (name, tally) in [("agent_hops", hops), ("llm_calls", calls), ("wall_time", time), ("cost_usd", cost)]
-    {
+    let tallies =
+        [(Bound::AgentHops, hops), (Bound::LlmCalls, calls), (Bound::WallTime, time), (Bound::Cost, cost)];
+    for (bound, tally) in tallies {
         let Some(tally) = tally.filter(|tally| !tally.fits(tally.reserved)) else { continue };
         if !tally.fits(0) {
-            return Room::Never(reached(name, tally.in_words(name)));
+            return Room::Never(Reached { bound, reason: tally.in_words(bound) });
         }
         not_yet = true;
     }
@@ -73,17 +71,18 @@ pub(crate) fn for_a_call(limits: &Limits, control: &Control, attempt: Option<&At
     let nanos = |cost: Option<Cost>| cost.map(Cost::nano_usd);
     let calls = (own.llm_calls, budget.llm_calls);
     let cost = (own.cost.nano_usd(), nanos(budget.cost));
-    let budgets = [("llm_calls", calls), ("cost_usd", cost)].into_iter().find_map(|(name, (used, max))| {
+    let budgets = [(Bound::LlmCalls, calls), (Bound::Cost, cost)];
+    let of_the_attempt = budgets.into_iter().find_map(|(bound, (used, max))| {
         let tally = Tally::of(used, max, 0).filter(|tally| !tally.fits(0))?;
-        Some(format!("{} by the attempt", tally.in_words(name)))
+        Some(format!("{} by the attempt", tally.in_words(bound)))
     });
     let calls = Tally::of(used.llm_calls, limits.llm_calls, raised.llm_calls);
     let cost = Tally::of(used.cost.nano_usd(), nanos(limits.cost), raised.cost.nano_usd());
-    let limits = [("llm_calls", calls, others.llm_calls), ("cost_usd", cost, others.cost.nano_usd())];
-    budgets.or_else(|| {
-        limits.into_iter().find_map(|(name, tally, reserved)| {
+    let limits = [(Bound::LlmCalls, calls, others.llm_calls), (Bound::Cost, cost, others.cost.nano_usd())];
+    of_the_attempt.or_else(|| {
+        limits.into_iter().find_map(|(bound, tally, reserved)| {
             let tally = Tally { reserved, ..tally? };
-            (!tally.fits(reserved)).then(|| tally.in_words(name))
+            (!tally.fits(reserved)).then(|| tally.in_words(bound))
         })
     })
 }
@@ -106,14 +105,16 @@ pub(crate) fn is_held_up(flow: &Flow, control: &Control, visit: &VisitId) -> boo
 /// The bound of all loop-backs, if it forbids a further one.
 pub(crate) fn for_a_loop_back(limits: &Limits, raised: &Ledger, used: &Ledger) -> Option<Reached> {
     let tally = Tally::of(used.iterations, limits.iterations, raised.iterations)?;
-    (!tally.fits(0)).then(|| reached("iterations", tally.in_words("iterations")))
+    let bound = Bound::Iterations;
+    (!tally.fits(0)).then(|| Reached { bound, reason: tally.in_words(bound) })
 }
 
 /// The bound of all rounds, if it forbids a further one.
 pub(crate) fn for_a_round(flow: &Flow, control: &Control) -> Option<Reached> {
     let max = flow.goals.as_ref().map(|goals| goals.max_rounds);
     let tally = Tally::of(control.ledger.rounds, max, control.raised.rounds)?;
-    (!tally.fits(0)).then(|| reached("rounds", tally.in_words("rounds")))
+    let bound = Bound::Rounds;
+    (!tally.fits(0)).then(|| Reached { bound, reason: tally.in_words(bound) })
 }
 
 /// How one bound stands.
@@ -143,13 +144,15 @@ impl Tally {
         }
     }
 
-    fn in_words(&self, name: &str) -> String {
-        let amount = |count: u64| match name {
-            "cost_usd" => Cost::from_nano_usd(count).to_string(),
+    fn in_words(&self, bound: Bound) -> String {
+        let amount = |count: u64| match bound {
+            Bound::Cost => Cost::from_nano_usd(count).to_string(),
             _ => count.to_string(),
         };
-        let unit = if name == "wall_time" { "_ms" } else { "" };
-        let (used, max) = (amount(self.used), amount(self.max));
+        let name = bound.name();
+        let unit = if bound == Bound::WallTime { "_ms" } else { "" };
+        let used = amount(self.used);
+        let max = amount(self.max);
         match self.wanted {
             Some(wanted) => format!(
                 "{name} {used} used, {} reserved, {} wanted, {max} is the limit",
@@ -162,10 +165,6 @@ impl Tally {
             None => format!("{name}{unit} {used} of {max} is used up"),
         }
     }
-}
-
-fn reached(name: &'static str, reason: String) -> Reached {
-    Reached { name, terminal_reason: limits::terminal_reason(name).unwrap_or_default(), reason }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 use crate::state::illegal_event::IllegalEvent;
 use crate::state::{
-    limits,
+    limits::Bound,
     visit::{OpenVisit, VisitState},
 };
 mod asked;
@@ -211,7 +211,9 @@ impl Control {
 
     /// A run that one of these bounds was about to end goes on.
     fn go_on_after(&mut self, more: &Ledger) {
-        if !self.phase.go_on_if(|end| limits::raises_what_ended(more, &end.terminal_reason)) {
+        if !self.phase.go_on_if(|end| {
+            Bound::that_ended(&end.terminal_reason).is_some_and(|bound| bound.is_raised_by(more))
+        }) {
             return;
         }
         for open in self.open.values_mut().filter(|open| open.state == VisitState::Backoff) {

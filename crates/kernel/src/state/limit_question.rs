@@ -1,6 +1,9 @@
 //! A bound that leaves nothing over, where the flow says that a person may raise it (`limits.on_reached: ask`).
 
-use crate::{model::ids::StepId, state::bounds::Reached};
+use crate::{
+    model::ids::StepId,
+    state::{bounds::Reached, limits::Bound},
+};
 use envoi_contract::json::{Object, Value};
 
 /// The text of the question.
@@ -11,12 +14,12 @@ pub(crate) fn question(reached: &Reached) -> String {
 /// Which bound it is; an answer has to raise this one. `back_to` is the step that a loop-back was to go to.
 pub(crate) fn evidence(reached: &Reached, back_to: Option<&StepId>) -> Value {
     let members = [
-        ("bound", Some(reached.name)),
+        ("bound", Some(reached.bound.name())),
         ("reached", Some(reached.reason.as_str())),
         ("back_to", back_to.map(StepId::as_str)),
     ];
-    let told = members.into_iter().filter_map(|(name, text)| Some((name.to_owned(), Value::from(text?))));
-    Value::Object(told.collect::<Object>())
+    let given = members.into_iter().filter_map(|(name, text)| Some((name.to_owned(), Value::from(text?))));
+    Value::Object(given.collect::<Object>())
 }
 
 /// The step that the loop-back goes to once the bound is higher; `None` in questions about a start.
@@ -25,6 +28,6 @@ pub(crate) fn back_to(evidence: &Value) -> Option<StepId> {
 }
 
 /// The bound that `evidence` names.
-pub(crate) fn bound(evidence: &Value) -> &str {
-    evidence.get("bound").and_then(Value::as_str).unwrap_or_default()
+pub(crate) fn bound(evidence: &Value) -> Option<Bound> {
+    evidence.get("bound").and_then(Value::as_str).and_then(Bound::parse)
 }

@@ -1,64 +1,111 @@
-//! The names of the bounds of a run, and how a run ends that one of them stops.
+//! The bounds of a run: their names, what counts towards each, and how a run ends that one of them stops.
 
 use crate::model::{flow::Flow, ledger::Ledger};
+use envoi_contract::envelope::TerminalReason;
 
-/// How a run ends that a bound stopped.
-pub(crate) fn terminal_reason(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "agent_hops" => "max_agent_hops_exceeded",
-        "llm_calls" => "max_llm_calls_exceeded",
-        "wall_time" => "time_limit_exceeded",
-        "cost_usd" => "cost_limit_exceeded",
-        "iterations" => "max_iterations_exceeded",
-        "rounds" => "max_stages_exceeded",
-        _ => return None,
-    })
+/// A bound of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bound {
+    /// Attempts.
+    AgentHops,
+    /// Loop-backs of all loops together.
+    Iterations,
+    /// Calls of models.
+    LlmCalls,
+    /// The time of all attempts together.
+    WallTime,
+    /// Money.
+    Cost,
+    /// Rounds for the goals.
+    Rounds,
 }
 
-/// Whether a run that ends like this was stopped by a bound of its own, and not by one of its loops.
-pub(crate) fn is_of_the_run(ended: &str) -> bool {
-    NAMES.iter().any(|name| terminal_reason(name) == Some(ended))
-}
+impl Bound {
+    /// All there are.
+    pub(crate) const ALL: [Self; 6] =
+        [Self::AgentHops, Self::Iterations, Self::LlmCalls, Self::WallTime, Self::Cost, Self::Rounds];
 
-/// The bounds of `limits`, by their keys.
-pub(crate) const NAMES: [&str; 6] =
-    ["agent_hops", "iterations", "llm_calls", "wall_time", "cost_usd", "rounds"];
+    /// Its key in `limits`, and its name in a question about it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::AgentHops => "agent_hops",
+            Self::Iterations => "iterations",
+            Self::LlmCalls => "llm_calls",
+            Self::WallTime => "wall_time",
+            Self::Cost => "cost_usd",
+            Self::Rounds => "rounds",
+        }
+    }
 
-/// What of `more` is for the bound of this name.
-pub(crate) fn part(more: &Ledger, name: &str) -> Ledger {
-    match name {
-        "agent_hops" => Ledger { agent_hops: more.agent_hops, ..Ledger::default() },
-        "llm_calls" => Ledger { llm_calls: more.llm_calls, ..Ledger::default() },
-        "wall_time" => Ledger { wall_time_ms: more.wall_time_ms, ..Ledger::default() },
-        "cost_usd" => Ledger { cost: more.cost, ..Ledger::default() },
-        "iterations" => Ledger { iterations: more.iterations, ..Ledger::default() },
-        "rounds" => Ledger { rounds: more.rounds, ..Ledger::default() },
-        _ => Ledger::default(),
+    /// The bound of this name.
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|bound| bound.name() == name)
+    }
+
+    /// How a run ends that this bound stopped.
+    pub(crate) fn terminal_reason(self) -> TerminalReason {
+        match self {
+            Self::AgentHops => TerminalReason::MaxAgentHopsExceeded,
+            Self::Iterations => TerminalReason::MaxIterationsExceeded,
+            Self::LlmCalls => TerminalReason::MaxLlmCallsExceeded,
+            Self::WallTime => TerminalReason::TimeLimitExceeded,
+            Self::Cost => TerminalReason::CostLimitExceeded,
+            Self::Rounds => TerminalReason::MaxStagesExceeded,
+        }
+    }
+
+    /// The bound that stopped a run which ended like this. None of them: a step, a person, or a loop with a bound of its own.
+    pub(crate) fn that_ended(terminal_reason: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|bound| bound.terminal_reason().word() == terminal_reason)
+    }
+
+    /// What of `more` is for this bound.
+    pub(crate) fn part(self, more: &Ledger) -> Ledger {
+        match self {
+            Self::AgentHops => Ledger { agent_hops: more.agent_hops, ..Ledger::default() },
+            Self::Iterations => Ledger { iterations: more.iterations, ..Ledger::default() },
+            Self::LlmCalls => Ledger { llm_calls: more.llm_calls, ..Ledger::default() },
+            Self::WallTime => Ledger { wall_time_ms: more.wall_time_ms, ..Ledger::default() },
+            Self::Cost => Ledger { cost: more.cost, ..Ledger::default() },
+            Self::Rounds => Ledger { rounds: more.rounds, ..Ledger::default() },
+        }
+    }
+
+    /// Whether `more` raises this bound.
+    pub(crate) fn is_raised_by(self, more: &Ledger) -> bool {
+        self.part(more) != Ledger::default()
+    }
+
+    /// Whether `more` raises this bound, and no other.
+    pub(crate) fn is_all_of(self, more: &Ledger) -> bool {
+        self.is_raised_by(more) && self.part(more) == *more
+    }
+
+    /// Whether the flow has this bound.
+    pub(crate) fn is_limited(self, flow: &Flow) -> bool {
+        let limits = &flow.limits;
+        match self {
+            Self::AgentHops => limits.agent_hops.is_some(),
+            Self::Iterations => limits.iterations.is_some(),
+            Self::LlmCalls => limits.llm_calls.is_some(),
+            Self::WallTime => limits.wall_time_ms.is_some(),
+            Self::Cost => limits.cost.is_some(),
+            Self::Rounds => flow.goals.is_some(),
+        }
     }
 }
 
-/// Whether the flow limits what the bound of this name counts.
-pub(crate) fn is_limited(flow: &Flow, name: &str) -> bool {
-    let limits = &flow.limits;
-    match name {
-        "rounds" => flow.goals.is_some(),
-        "agent_hops" => limits.agent_hops.is_some(),
-        "llm_calls" => limits.llm_calls.is_some(),
-        "wall_time" => limits.wall_time_ms.is_some(),
-        "cost_usd" => limits.cost.is_some(),
-        "iterations" => limits.iterations.is_some(),
-        _ => false,
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_bound_has_a_name_and_an_end_of_its_own() {
+        for bound in Bound::ALL {
+            assert_eq!(Bound::parse(bound.name()), Some(bound));
+            assert_eq!(Bound::that_ended(bound.terminal_reason().word()), Some(bound));
+        }
+        assert_eq!(Bound::parse(""), None);
+        assert_eq!(Bound::that_ended(TerminalReason::MaxLoopExceeded.word()), None, "a loop's own bound");
     }
-}
-
-/// Whether `more` raises the bound that a run ends by like this.
-pub(crate) fn raises_what_ended(more: &Ledger, ended: &str) -> bool {
-    let raised = |name: &&&str| part(more, name) != Ledger::default() && terminal_reason(name) == Some(ended);
-    NAMES.iter().any(|name| raised(&name))
-}
-
-/// Whether `more` raises the bound of this name, and no other.
-pub(crate) fn raises(more: &Ledger, name: &str) -> bool {
-    let only = part(more, name);
-    only != Ledger::default() && only == *more
 }

@@ -155,6 +155,7 @@ impl Driver {
         let read = Envelope::from_dict(&envelope.to_state_dict()).unwrap();
         assert_eq!(&read, envelope, "the envelope reads back as it was written");
         assert_eq!(envelope.terminated, ended);
+        assert_eq!(envelope.terminal_reason.is_some(), ended, "the envelope has a word for each end");
         let oldest = self.run.interrupts().next();
         let shown = envelope.interrupt.as_ref();
         assert_eq!(
