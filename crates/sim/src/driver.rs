@@ -423,6 +423,7 @@ impl<'p> Driver<'p> {
                 inputs: Vec::new(),
                 purpose: envoi_engine::Purpose::GoOn,
                 again: call.again,
+                is_inside: true,
                 tail_bytes: 0,
                 caller: Arc::new(Caller::default()),
                 reply,

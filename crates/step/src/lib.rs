@@ -25,6 +25,7 @@ pub use attempt::{
     starts::{Named, Starts},
 };
 pub use control::{
+    at_work::is_at_work,
     cancel::{Cancelled, cancel, started},
     launch::{Launcher, SpawnError, Supervisor},
     leftovers::end_leftovers,

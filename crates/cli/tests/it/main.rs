@@ -54,3 +54,4 @@ mod takeover;
 mod terminal;
 mod upgrade;
 mod veil;
+mod workspace;

@@ -4,11 +4,12 @@ use super::handler::Commands;
 use crate::{
     attempts::secrets::caller_of,
     model::{
+        claim::Claim,
         message::{Adopt, EngineError, Message, Purpose},
         protocol::{CallerWire, Refused},
         trouble::{Trouble, TroubleKind},
     },
-    query::load::load_with_weight,
+    query::{activity::is_at_work, load::load_with_weight},
 };
 use envoi_contract::code::Code;
 use envoi_journal::{Aside, BlobError, FileError, ReadError, Reader, files, with_causes};
@@ -100,9 +101,18 @@ impl Commands {
                 check_places(&reader, id)?;
             }
             self.callers.learn(id, run.flow(), caller);
-            let inputs = wanted(&run)?;
-            let caller = caller_of(run.flow(), caller);
-            let adopt = |reply| Adopt { run: run.clone(), inputs, purpose, again, tail_bytes, caller, reply };
+            let (inputs, caller) = (wanted(&run)?, caller_of(run.flow(), caller));
+            let is_inside = self.is_inside(id, &run);
+            let adopt = |reply| Adopt {
+                run: run.clone(),
+                inputs,
+                purpose,
+                again,
+                is_inside,
+                tail_bytes,
+                caller,
+                reply,
+            };
             match self.exchange(|reply| Message::Adopt(Box::new(adopt(reply)))) {
                 Ok(()) => return Ok(run),
                 // What makes it stale is in the journal: the next look sees more, unless the journal contradicts itself.
@@ -119,6 +129,24 @@ impl Commands {
                 Err(error) => return Err(Refused::from(error)),
             }
         }
+    }
+}
+
+impl Commands {
+    /// Refuses to go on with a run while another one is at work in its workspace, unless it is inside already or either shares.
+    pub(super) fn check_entry(&self, run: &Run, caller: &CallerWire) -> Result<(), Refused> {
+        let Some(started) = run.started().filter(|started| !started.shared) else { return Ok(()) };
+        if self.is_inside(&started.run, run) {
+            return Ok(());
+        }
+        self.check_free(&Claim::of(started), &caller.within, |other| other)
+    }
+
+    /// Whether an attempt of the run lives: it works in its workspace already.
+    fn is_inside(&self, id: &RunId, run: &Run) -> bool {
+        let wants = run.wants();
+        let mut live = wants.attempts.iter().chain(&wants.ending);
+        live.any(|attempt| is_at_work(&self.layout, id, attempt))
     }
 }
 

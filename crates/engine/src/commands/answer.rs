@@ -9,7 +9,6 @@
 use super::handler::{Commands, check_secrets, send};
 use crate::attempts::secrets::caller_of;
 use crate::model::{
-    claim::Claim,
     message::Purpose,
     protocol::{AnswerRequest, CallerWire, Refused, Response, ResumeRequest, Standing},
 };
@@ -94,12 +93,7 @@ impl Commands {
             refused.with_hint(hint)
         };
         check_secrets(run.flow(), &caller_of(run.flow(), caller)).map_err(only_record)?;
-        match run.started().filter(|started| !started.shared) {
-            Some(started) => {
-                self.check_free(Claim::of(started), &caller.within, |other| other).map_err(only_record)
-            }
-            None => Ok(()),
-        }
+        self.check_entry(run, caller).map_err(only_record)
     }
 
     /// Whether a request has been done already, by an engine that ended before it could respond.

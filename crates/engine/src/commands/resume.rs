@@ -7,7 +7,6 @@ use super::{
 };
 use crate::attempts::secrets::caller_of;
 use crate::model::{
-    claim::Claim,
     message::Purpose,
     protocol::{CallerWire, Refused, Response, ResumeRequest, Standing},
 };
@@ -67,11 +66,7 @@ impl Commands {
             return Ok(());
         }
         check_secrets(run.flow(), &caller_of(run.flow(), &request.caller))?;
-        // A run with a live attempt works in the workspace already.
-        let enters = run.wants().attempts.is_empty();
-        if let Some(started) = run.started().filter(|started| enters && !started.shared) {
-            self.check_free(Claim::of(started), &request.caller.within, |other| other)?;
-        }
+        self.check_entry(&run, &request.caller)?;
         let adoption = Adoption { purpose: Purpose::GoOn, again };
         let run = match self.adopt(&request.run, &request.caller, adoption, wanted) {
             // What was decided first made the rest needless.

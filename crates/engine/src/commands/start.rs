@@ -10,7 +10,7 @@ use crate::model::{
 };
 use crate::{
     attempts::secrets::caller_of,
-    query::{flow_cache::parsed_flow, load::load_run},
+    query::{activity::has_attempt_at_work, flow_cache::parsed_flow, load::load_run},
 };
 use envoi_contract::code::Code;
 use envoi_contract::envelope::InterruptKind;
@@ -142,12 +142,12 @@ impl Commands {
             WorkspaceUse::Alone => {
                 let run_base = self.layout.run(run);
                 let claim = Claim {
-                    run,
-                    workspace: &found.to_string_lossy(),
-                    run_base: &run_base.to_string_lossy(),
+                    run: run.clone(),
+                    workspace: found.to_string_lossy().into_owned(),
+                    run_base: run_base.to_string_lossy().into_owned(),
                     shared: false,
                 };
-                self.check_free(claim, within, |_| false)?;
+                self.check_free(&claim, within, |_| false)?;
                 Ok(found)
             }
             WorkspaceUse::Copy => {
@@ -163,11 +163,12 @@ impl Commands {
         }
     }
 
-    /// Refuses while another run has a live attempt where this one claims to work, unless it is `agreed`, given whether that
-    /// one shares, or that one is `within` which this one was called. Runs of this engine are checked once more in its loop; this finds those that an earlier engine left.
+    /// Refuses while an attempt of another run lives where this one claims to work, unless it is `agreed`, given whether that
+    /// one shares, or that one is `within` which this one was called. This finds what earlier engines left, and what runs that are
+    /// set aside did. Runs that this engine goes on with are checked in its loop.
     pub(super) fn check_free(
         &self,
-        claim: Claim<'_>,
+        claim: &Claim,
         within: &[CallingAttempt],
         agreed: impl Fn(bool) -> bool,
     ) -> Result<(), Refused> {
@@ -177,14 +178,18 @@ impl Commands {
         for row in rows {
             let run_base = self.layout.run(&row.run);
             let other = Claim {
-                run: &row.run,
-                workspace: &row.workspace,
-                run_base: &run_base.to_string_lossy(),
+                run: row.run.clone(),
+                workspace: row.workspace.clone(),
+                run_base: run_base.to_string_lossy().into_owned(),
                 shared: false,
             };
-            let there = row.live_attempts > 0 && claim.collides(&other);
-            if there && !Claim::is_called_by(within, &row.run) && !agreed(shares(&reader, &row.run)) {
-                return Err(Refused::workspace_busy(claim::busy(&row.run, &row.workspace, claim.workspace)));
+            let there = row.live_attempts > 0
+                && claim.collides(&other)
+                && !Claim::is_called_by(within, &row.run)
+                && !agreed(shares(&reader, &row.run))
+                && has_attempt_at_work(&self.layout, &reader, &row.run);
+            if there {
+                return Err(Refused::workspace_busy(claim::busy(&row.run, &row.workspace, &claim.workspace)));
             }
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! A run in the loop: its state, what waits for it, and what of it is under way.
 
 use crate::model::{
+    claim::Claim,
     clock::{Now, Pace},
     message::Reply,
     runner::{Caller, CallingAttempt, Job},
@@ -10,7 +11,7 @@ use crate::model::{
 use envoi_contract::{digest::Digest, time::Timestamp};
 use envoi_journal::{Commit, Delivery, PinnedFlow, Snapshot};
 use envoi_kernel::{
-    Event, Input, Record, Run,
+    Event, Input, Record, Run, Status,
     event::{AttemptStarted, Command},
     ids::{AttemptId, RunId},
 };
@@ -26,6 +27,8 @@ const MIN_SNAPSHOT_BYTES: u64 = 64 * 1024;
 /// See the module.
 pub(crate) struct Active {
     pub(crate) run: Run,
+    /// What it claims; known before its first event is durable.
+    pub(crate) claim: Claim,
     pub(crate) caller: Arc<Caller>,
     /// The attempts that wait for this run, the nearest first.
     pub(crate) within: Vec<CallingAttempt>,
@@ -72,10 +75,11 @@ pub(crate) struct InFlight {
 }
 
 impl Active {
-    pub(crate) fn new(run: Run, caller: Arc<Caller>, tenant: &str) -> Self {
+    pub(crate) fn new(run: Run, claim: Claim, caller: Arc<Caller>, tenant: &str) -> Self {
         let within = caller.within.clone();
         Self {
             run,
+            claim,
             caller,
             within,
             tenant: Arc::from(tenant),
@@ -102,6 +106,12 @@ impl Active {
     pub(crate) fn weighing(mut self, tail_bytes: u64) -> Self {
         self.unsaved_bytes = tail_bytes;
         self
+    }
+
+    /// Whether something is done for it now, or is about to be: it has begun, is neither at rest nor halted.
+    pub(crate) fn is_at_work(&self) -> bool {
+        let begins = self.run.started().is_none();
+        !self.live.is_empty() || (!self.halted && (begins || self.run.status() == Status::Running))
     }
 
     /// The time of the run: what it decides with, and by which it is due.

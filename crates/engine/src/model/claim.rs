@@ -2,48 +2,62 @@
 //!
 //! Owns when two runs are in each other's way. Looks at no file: workspaces are absolute paths without links, resolved when
 //! a run starts.
+//!
+//! A run has its workspace while something can still write there for it, and no longer:
+//!
+//! - an engine goes on with it: it has begun, is neither at rest nor halted, and is not set aside. The loop knows that of its own runs, and
+//!   no other engine works on the store;
+//! - an attempt of it lives, whoever started it: the loop knows those that its runner is still at, and
+//!   `Commands::check_free` finds the others by their locks and processes.
+//!
+//! So a run that is set aside, stopped or in doubt leaves its workspace to others as soon as nothing of it lives. To go on it
+//! must enter the workspace again, and that is refused while another run has it. A run that has a live attempt is inside already.
 
 use crate::model::runner::CallingAttempt;
 use envoi_kernel::{Fork, event::RunStarted, ids::RunId, input::Start};
 use std::path::Path;
 
 /// The claim of one run.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Claim<'a> {
+#[derive(Debug, Clone)]
+pub(crate) struct Claim {
     /// Who claims.
-    pub(crate) run: &'a RunId,
+    pub(crate) run: RunId,
     /// Absolute, without links.
-    pub(crate) workspace: &'a str,
+    pub(crate) workspace: String,
     /// The run's own folder.
-    pub(crate) run_base: &'a str,
+    pub(crate) run_base: String,
     /// The run was started to share its workspace.
     pub(crate) shared: bool,
 }
 
-impl<'a> Claim<'a> {
+impl Claim {
+    fn new(run: &RunId, workspace: &str, run_base: &str, shared: bool) -> Self {
+        Self { run: run.clone(), workspace: workspace.to_owned(), run_base: run_base.to_owned(), shared }
+    }
+
     /// The claim of a run that has begun.
-    pub(crate) fn of(started: &'a RunStarted) -> Self {
+    pub(crate) fn of(started: &RunStarted) -> Self {
         let RunStarted { run, workspace, run_base, shared, .. } = started;
-        Self { run, workspace, run_base, shared: *shared }
+        Self::new(run, workspace, run_base, *shared)
     }
 
-    pub(crate) fn of_start(start: &'a Start) -> Self {
+    pub(crate) fn of_start(start: &Start) -> Self {
         let Start { run, workspace, run_base, shared, .. } = start;
-        Self { run, workspace, run_base, shared: *shared }
+        Self::new(run, workspace, run_base, *shared)
     }
 
-    pub(crate) fn of_fork(fork: &'a Fork) -> Self {
+    pub(crate) fn of_fork(fork: &Fork) -> Self {
         let Fork { run, workspace, run_base, shared, .. } = fork;
-        Self { run, workspace, run_base, shared: *shared }
+        Self::new(run, workspace, run_base, *shared)
     }
 
     /// Whether two runs may change the same files: one workspace is the other, or lies in it.
     ///
     /// A copy of a workspace lies in its run's own folder, and that usually lies below the workspace that was copied: only
     /// its own run changes it.
-    pub(crate) fn collides(&self, other: &Claim<'_>) -> bool {
-        let (ours, theirs) = (Path::new(self.workspace), Path::new(other.workspace));
-        let is_copy = |claim: &Claim<'_>| Path::new(claim.workspace).starts_with(claim.run_base);
+    pub(crate) fn collides(&self, other: &Self) -> bool {
+        let (ours, theirs) = (Path::new(&self.workspace), Path::new(&other.workspace));
+        let is_copy = |claim: &Self| Path::new(&claim.workspace).starts_with(&claim.run_base);
         let apart = self.run == other.run || (ours != theirs && (is_copy(self) || is_copy(other)));
         !apart && (ours.starts_with(theirs) || theirs.starts_with(ours))
     }
@@ -73,11 +87,9 @@ mod tests {
 
     fn collide(ours: &str, theirs: &str) -> bool {
         let [first, second] = ["run_a", "run_b"].map(|id| RunId::new(id).unwrap());
-        let claim = |run, workspace| Claim {
-            run,
-            workspace,
-            run_base: if run == &first { "/w/.envoi/runs/run_a" } else { "/w/.envoi/runs/run_b" },
-            shared: false,
+        let claim = |run, workspace| {
+            let run_base = if run == &first { "/w/.envoi/runs/run_a" } else { "/w/.envoi/runs/run_b" };
+            Claim::new(run, workspace, run_base, false)
         };
         let (ours, theirs) = (claim(&first, ours), claim(&second, theirs));
         assert_eq!(ours.collides(&theirs), theirs.collides(&ours));

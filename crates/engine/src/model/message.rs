@@ -121,6 +121,8 @@ pub struct Adopt {
     pub purpose: Purpose,
     /// Whether it is set aside and is to be tried again.
     pub again: bool,
+    /// Whether an attempt of it lives: then it works in its workspace already.
+    pub is_inside: bool,
     /// Bytes of the events since its last snapshot.
     pub tail_bytes: u64,
     /// What commands may see.

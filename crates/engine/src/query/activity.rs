@@ -7,6 +7,7 @@ use envoi_contract::time::Timestamp;
 use envoi_journal::{Activity, Doing, Epoch, HeldBy, Layout, Lease, ReadError, Reader, RunRow, Seen};
 use envoi_kernel::ids::{AttemptId, RunId};
 use envoi_step::AttemptDir;
+use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What is known of the store's engine at one moment; read once for many runs.
@@ -85,6 +86,26 @@ pub fn is_held(layout: &Layout, reader: &Reader, row: &RunRow) -> Result<bool, R
 #[must_use]
 pub fn is_alive(layout: &Layout, run: &RunId, attempt: &AttemptId) -> bool {
     AttemptDir::new(layout.attempt(run, attempt)).is_locked()
+}
+
+/// Whether anything of an attempt can still change files.
+pub(crate) fn is_at_work(layout: &Layout, run: &RunId, attempt: &AttemptId) -> bool {
+    envoi_step::is_at_work(&AttemptDir::new(layout.attempt(run, attempt)), &layout.run(run))
+}
+
+/// Whether anything of an open attempt of a run can still change files. Without its events, every attempt that it has a folder
+/// of may be open.
+pub(crate) fn has_attempt_at_work(layout: &Layout, reader: &Reader, run: &RunId) -> bool {
+    match reader.open_attempts(run) {
+        Ok(open) => open.iter().any(|attempt| is_at_work(layout, run, attempt)),
+        Err(_) => {
+            let run_base = layout.run(run);
+            let folders = fs::read_dir(run_base.join("attempts")).into_iter().flatten().flatten();
+            folders
+                .map(|entry| AttemptDir::new(entry.path()))
+                .any(|dir| envoi_step::is_at_work(&dir, &run_base))
+        }
+    }
 }
 
 /// A run whose events cannot be read has none that is known of.

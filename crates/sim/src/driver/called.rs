@@ -49,6 +49,7 @@ impl Driver<'_> {
             inputs: vec![input],
             purpose: Purpose::Decide,
             again: false,
+            is_inside: true,
             tail_bytes: 0,
             caller: Arc::new(Caller::default()),
             reply,

@@ -145,10 +145,10 @@ impl AttemptDir {
     }
 
     /// Whether a process holds the lock now. Takes nothing and makes nothing: the lock is shared for a moment, if it is free.
+    /// Something else in its place is no lock, and is not opened.
     #[must_use]
     pub fn is_locked(&self) -> bool {
-        let Ok(file) = File::open(self.lock()) else { return false };
-        flock(&file, FlockOperation::NonBlockingLockShared) == Err(rustix::io::Errno::WOULDBLOCK)
+        is_held(self).unwrap_or(false)
     }
 
     /// Takes the lock if it is free, without waiting; makes the file if it is missing.

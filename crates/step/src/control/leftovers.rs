@@ -48,3 +48,8 @@ pub fn end_leftovers(attempt: &str, run_base: &Path) -> io::Result<u32> {
     }
     Ok(u32::try_from(ended.len()).unwrap_or(u32::MAX))
 }
+
+/// Whether [`end_leftovers`] would find a process.
+pub(crate) fn has_leftovers(attempt: &str, run_base: &Path) -> io::Result<bool> {
+    Ok(!processes::marked(getpid(), &Marks::new(attempt, run_base))?.is_empty())
+}

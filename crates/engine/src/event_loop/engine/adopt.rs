@@ -10,7 +10,7 @@ use crate::{
     },
 };
 use envoi_kernel::{
-    Input, Refusal, Run, Status,
+    Input, Refusal, Run,
     ids::{CallId, RunId},
     input::ModelCalled,
 };
@@ -19,8 +19,8 @@ use std::{collections::BTreeSet, sync::Arc};
 impl Engine {
     pub(super) fn begin(&mut self, begin: Begin) {
         let Begin { run, start, pinned, caller, reply } = begin;
-        let active = Active::new(run, caller, &start.by.tenant).pinned_to(pinned);
-        let free = self.check_workspace(Claim::of_start(&start), &active.within, |_| start.shared);
+        let active = Active::new(run, Claim::of_start(&start), caller, &start.by.tenant).pinned_to(pinned);
+        let free = self.check_workspace(&active.claim, &active.within, |_| start.shared);
         let id = start.run.clone();
         let request = Request { reply: Some(reply), ..Request::of(Input::Start(Box::new(start))) };
         self.open(id, free, active, request);
@@ -28,8 +28,8 @@ impl Engine {
 
     pub(super) fn fork(&mut self, branch: Branch) {
         let Branch { run, fork, pinned, caller, reply } = branch;
-        let active = Active::new(run, caller, &fork.by.tenant).pinned_to(pinned);
-        let free = self.check_workspace(Claim::of_fork(&fork), &active.within, |_| fork.shared);
+        let active = Active::new(run, Claim::of_fork(&fork), caller, &fork.by.tenant).pinned_to(pinned);
+        let free = self.check_workspace(&active.claim, &active.within, |_| fork.shared);
         let id = fork.run.clone();
         let request = Request { reply: Some(reply), ..Request::of(Input::Fork(Box::new(fork))) };
         self.open(id, free, active, request);
@@ -73,9 +73,10 @@ impl Engine {
 
     /// Adopts a run that is not aside.
     pub(super) fn adopt_held(&mut self, adopt: Adopt) {
-        let Adopt { run, inputs, purpose, again, tail_bytes, caller, reply } = adopt;
-        let begun = run.started().map(|started| (started.run.clone(), started.by.tenant.clone()));
-        let Some((id, tenant)) = begun else { return };
+        let Adopt { run, inputs, purpose, again, is_inside, tail_bytes, caller, reply } = adopt;
+        let begun = run.started().map(|started| (Claim::of(started), started.by.tenant.clone()));
+        let Some((claim, tenant)) = begun else { return };
+        let id = claim.run.clone();
         // A run that this engine does not hold may have come to its end here since it was loaded: the journal knows.
         let known = match self.runs.get(&id) {
             Some(active) => Ok(active.run.next_seq()),
@@ -86,11 +87,9 @@ impl Engine {
             Ok(_) => {}
             Err(reason) => return reply(Err(EngineError::Unread { run: id, reason })),
         }
-        // A run with a live attempt works in the workspace already.
-        let may_stay = purpose != Purpose::GoOn || !run.wants().attempts.is_empty();
-        let free = run.started().map(Claim::of).map_or(Ok(()), |claim| {
-            self.check_workspace(claim, &caller.within, |other| claim.shared || other || may_stay)
-        });
+        let is_inside = is_inside || self.runs.get(&id).is_some_and(Active::is_at_work);
+        let may_stay = purpose != Purpose::GoOn || is_inside;
+        let free = self.check_workspace(&claim, &caller.within, |other| claim.shared || other || may_stay);
         if let Err(busy) = free {
             return reply(Err(busy));
         }
@@ -99,7 +98,7 @@ impl Engine {
         let active = self
             .runs
             .entry(id.clone())
-            .or_insert_with(|| Active::new(run, Arc::clone(&caller), &tenant).weighing(tail_bytes));
+            .or_insert_with(|| Active::new(run, claim, Arc::clone(&caller), &tenant).weighing(tail_bytes));
         let goes_on = purpose != Purpose::Decide && (is_new || active.halted);
         active.halted = purpose == Purpose::Decide && (is_new || active.halted);
         if !caller.within.is_empty() {
@@ -130,21 +129,24 @@ impl Engine {
     /// a step of the other one works for it.
     pub(super) fn check_workspace(
         &self,
-        claim: Claim<'_>,
+        claim: &Claim,
         within: &[CallingAttempt],
         agreed: impl Fn(bool) -> bool,
     ) -> Result<(), EngineError> {
-        let there = |active: &Active| {
-            let other = Claim::of(active.run.started()?);
-            let works = active.run.status() == Status::Running && !Claim::is_called_by(within, other.run);
-            let busy = works && claim.collides(&other) && !agreed(other.shared);
-            busy.then(|| EngineError::WorkspaceBusy {
-                run: other.run.clone(),
-                workspace: other.workspace.to_owned(),
-                wanted: claim.workspace.to_owned(),
-            })
+        let at_work = self.runs.values().filter(|active| active.is_at_work()).map(|active| &active.claim);
+        // An attempt that is left to its supervisor works there too, also if the supervisor is about to be started.
+        let left = self.left.values().map(|left| &left.claim);
+        let is_in_the_way = |other: &&Claim| {
+            !Claim::is_called_by(within, &other.run) && claim.collides(other) && !agreed(other.shared)
         };
-        self.runs.values().find_map(there).map_or(Ok(()), Err)
+        match at_work.chain(left).find(is_in_the_way) {
+            Some(other) => Err(EngineError::WorkspaceBusy {
+                run: other.run.clone(),
+                workspace: other.workspace.clone(),
+                wanted: claim.workspace.clone(),
+            }),
+            None => Ok(()),
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 
 use super::Engine;
 use crate::model::{
+    claim::Claim,
     message::{Adopt, EngineError, Reply},
     runner::CallingAttempt,
     trouble::{Trouble, TroubleKind},
@@ -15,7 +16,14 @@ use envoi_kernel::ids::{AttemptId, RunId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Attempts, by their runs, that the runner is still at although no run of the loop counts them.
-pub(super) type Left = BTreeMap<RunId, BTreeSet<AttemptId>>;
+pub(super) type Left = BTreeMap<RunId, LeftAttempts>;
+
+/// Those of one run.
+pub(super) struct LeftAttempts {
+    /// What the run claims as long as there is one.
+    pub(super) claim: Claim,
+    attempts: BTreeSet<AttemptId>,
+}
 
 /// A run that this engine has set aside, or is about to take up again.
 pub(super) struct SetAside {
@@ -71,7 +79,8 @@ impl Engine {
             self.calls.remove(call);
         }
         if !active.live.is_empty() {
-            self.left.entry(id.clone()).or_default().extend(active.live);
+            let none = LeftAttempts { claim: active.claim, attempts: BTreeSet::new() };
+            self.left.entry(id.clone()).or_insert(none).attempts.extend(active.live);
         }
         let replies = active.requests.into_iter().filter_map(|request| request.reply).collect();
         self.put_aside(id, &trouble, replies);
@@ -187,8 +196,8 @@ impl Engine {
 /// Whether the attempt was left to its supervisor when its run was set aside. From now on it is not counted as such.
 pub(super) fn was_left(all: &mut Left, id: &RunId, attempt: &AttemptId) -> bool {
     let Some(left) = all.get_mut(id) else { return false };
-    let was_left = left.remove(attempt);
-    if left.is_empty() {
+    let was_left = left.attempts.remove(attempt);
+    if left.attempts.is_empty() {
         all.remove(id);
     }
     was_left

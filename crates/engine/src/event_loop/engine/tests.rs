@@ -2,6 +2,7 @@
 
 mod aside;
 mod halted;
+mod workspace;
 
 use super::*;
 use crate::model::runner::{Caller, Clock, Job, Log, Observer, Runner};
@@ -196,6 +197,7 @@ fn adopt(run: Run) -> Message {
         inputs: Vec::new(),
         purpose,
         again: false,
+        is_inside: false,
         tail_bytes: 0,
         caller,
         reply: Box::new(drop),
@@ -252,6 +254,7 @@ fn a_run_that_was_read_before_its_end_is_not_brought_back() {
         inputs: Vec::new(),
         purpose: crate::model::message::Purpose::GoOn,
         again: false,
+        is_inside: false,
         tail_bytes: 0,
         caller: Arc::new(Caller::default()),
         reply,

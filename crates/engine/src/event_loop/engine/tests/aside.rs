@@ -48,7 +48,16 @@ fn unknown(name: &str) -> Message {
 fn adopt(run: &Run, again: bool) -> (Heard, Message) {
     let (heard, reply) = reply();
     let (purpose, caller) = (crate::model::message::Purpose::GoOn, Arc::new(Caller::default()));
-    let adopt = Adopt { run: run.clone(), inputs: Vec::new(), purpose, again, tail_bytes: 0, caller, reply };
+    let adopt = Adopt {
+        run: run.clone(),
+        inputs: Vec::new(),
+        purpose,
+        again,
+        is_inside: false,
+        tail_bytes: 0,
+        caller,
+        reply,
+    };
     (heard, Message::Adopt(Box::new(adopt)))
 }
 
@@ -193,6 +202,45 @@ fn an_attempt_that_ends_while_its_run_is_aside_is_looked_for_when_the_run_is_tri
     engine.handle(taken_up("a"));
     let expected = ["run_a is taken up", "run_a is shown as taken up", "run_a ensures only.1.1"];
     assert_eq!(doings.take(), expected);
+}
+
+fn troubled(name: &str) -> Message {
+    Message::Troubled { run: id(name), trouble: Trouble::new(TroubleKind::Files, "no room") }
+}
+
+#[test]
+fn a_run_that_is_set_aside_while_it_waits_for_a_slot_waits_no_more() {
+    let (mut engine, doings) = engine(1);
+    engine.handle(begin_of(
+        "a",
+        "flow: two\nsteps:\n  - id: first\n    run: [work]\n  - id: second\n    run: [work]\n",
+    ));
+    engine.handle(durable("a"));
+    engine.handle(begin("b"));
+    engine.handle(durable("b"));
+    engine.handle(troubled("b"));
+    engine.handle(aside_is_durable("b"));
+    doings.take();
+    engine.handle(settled("a", "first.1.1"));
+    let expected = "run_a commits attempt_settled routed handoff_written attempt_started";
+    assert_eq!(doings.take(), [expected], "nobody waits for the slot, so it is used at once");
+}
+
+#[test]
+fn the_timers_of_a_run_that_is_set_aside_are_due_no_more() {
+    let (mut engine, doings) = engine(1);
+    retried(&doings, &mut engine);
+    engine.handle(troubled("a"));
+    engine.handle(aside_is_durable("a"));
+    assert_eq!(engine.wakes_in(), None);
+    assert!(engine.is_idle(), "nothing keeps the engine");
+    let asks = "flow: asks\nsteps:\n  - id: only\n    ask: { message: Go on?, expires_in: 3s }\n";
+    engine.handle(begin_of("b", asks));
+    engine.handle(durable("b"));
+    assert_eq!(engine.wakes_in(), Some(Duration::from_secs(3)));
+    engine.handle(troubled("b"));
+    engine.handle(aside_is_durable("b"));
+    assert_eq!(engine.wakes_in(), None, "nor do its questions lapse");
 }
 
 #[test]

@@ -35,6 +35,7 @@ fn the_questions_of_a_run_that_does_not_go_on_lapse_in_time() {
         inputs: vec![Input::Answer(Box::new(Answer::new(first, Choice::Approve, by())))],
         purpose: Purpose::Decide,
         again: false,
+        is_inside: false,
         tail_bytes: 0,
         caller: Arc::new(Caller::default()),
         reply: Box::new(drop),

@@ -1,0 +1,144 @@
+//! A workspace is taken only while something can still write in it: runs that are set aside, lost or in doubt let others in.
+
+use crate::{
+    serve::client::Served,
+    stage::{Stage, lives, signal, text, wait_until},
+};
+use rustix::process::Signal;
+use std::fs;
+
+/// Its step leaves a line and waits.
+const FIRST: &str = "flow: first\nsteps:\n  - id: work\n    \
+                     run: 'echo first >> did; while [ ! -e go ]; do sleep 0.02; done'\n";
+
+/// Puts a file where its hand-offs belong, so that its run is set aside; then as [`FIRST`].
+const ASIDE: &str = "flow: nasty\nsteps:\n  - id: spoil\n    \
+                     run: 'echo spoil >> did; rm -rf \"$ENVOI_RUN_BASE/nasty\"; touch \"$ENVOI_RUN_BASE/nasty\"'\n  \
+                     - id: work\n    run: echo work >> did\n";
+
+const SECOND: &str = "flow: second\nsteps:\n  - id: only\n    run: echo second >> did\n";
+
+const SECOND_WAITS: &str = "flow: second\nsteps:\n  - id: only\n    \
+                            run: 'echo second >> did; while [ ! -e go2 ]; do sleep 0.02; done'\n";
+
+fn stage(first: &str, second: &str) -> Stage {
+    let stage = Stage::with_flow(first);
+    stage.write("other.yaml", second);
+    stage
+}
+
+/// The engine is killed while the step works, and then the step's supervisor. Its processes live on.
+fn without_engine_and_supervisor(stage: &Stage) -> String {
+    let engine = stage.start(&["run", "flow.yaml"]);
+    wait_until("the step", || stage.lines("did") == ["first"]);
+    let supervisor = stage.supervisor("work.1.1").unwrap();
+    engine.kill();
+    signal(supervisor, Signal::KILL);
+    wait_until("the supervisor's end", || !lives(supervisor));
+    stage.run_id()
+}
+
+fn is_busy(stage: &Stage, arguments: &[&str]) {
+    let refused = stage.expect(6, arguments);
+    assert!(refused.err.contains("WORKSPACE_BUSY"), "{refused:?}");
+}
+
+#[test]
+fn a_run_that_is_set_aside_lets_another_one_in() {
+    let stage = stage(ASIDE, SECOND);
+    stage.expect(8, &["run", "flow.yaml"]);
+    let first = stage.run_id();
+    assert_eq!(stage.runs()[0]["activity"], "set_aside");
+    stage.expect(0, &["run", "other.yaml"]);
+    assert_eq!(stage.lines("did"), ["spoil", "second"]);
+    fs::remove_file(stage.store().join("runs").join(&first).join("nasty")).unwrap();
+    stage.expect(0, &["resume", &first]);
+    assert_eq!(stage.lines("did"), ["spoil", "second", "work"]);
+}
+
+#[test]
+fn a_lost_run_lets_another_one_in_once_nothing_of_its_step_lives_and_comes_back_after_it() {
+    let stage = stage(FIRST, SECOND_WAITS);
+    let first = without_engine_and_supervisor(&stage);
+    assert!(!stage.step_processes().is_empty(), "the step writes on without its supervisor");
+    is_busy(&stage, &["run", "other.yaml"]);
+    stage.write("go", "");
+    wait_until("the step's end", || stage.step_processes().is_empty());
+    let second = stage.start(&["run", "other.yaml"]);
+    wait_until("the second run", || stage.lines("did") == ["first", "second"]);
+    let before = stage.events(&first).len();
+    is_busy(&stage, &["resume", &first]);
+    assert_eq!(stage.events(&first).len(), before, "nothing happened");
+    // Nobody goes on with it, and the second run is undisturbed, also when its engine dies.
+    second.kill();
+    is_busy(&stage, &["resume", &first]);
+    stage.write("go2", "");
+    stage.expect(0, &["resume", &text(&stage.runs()[0]["run"])]);
+    stage.expect(5, &["resume", &first]);
+    stage.expect(0, &["resume", &first, "--in-doubt", "rerun"]);
+    assert_eq!(stage.lines("did"), ["first", "second", "first"]);
+}
+
+#[test]
+fn a_step_that_lives_keeps_its_workspace_after_its_engine() {
+    let stage = stage(FIRST, SECOND);
+    let engine = stage.start(&["run", "flow.yaml"]);
+    wait_until("the step", || stage.lines("did") == ["first"]);
+    engine.kill();
+    is_busy(&stage, &["run", "other.yaml"]);
+    stage.write("go", "");
+    wait_until("the end of the step", || stage.supervisors().is_empty());
+    stage.expect(0, &["run", "other.yaml"]);
+    stage.expect(0, &["resume", &text(&stage.runs()[1]["run"])]);
+    assert_eq!(stage.lines("did"), ["first", "second"], "its step counts, and did not run again");
+}
+
+#[test]
+fn a_step_whose_folder_was_removed_keeps_its_workspace_while_it_lives() {
+    let stage = stage(FIRST, SECOND);
+    let engine = stage.start(&["run", "flow.yaml"]);
+    wait_until("the step", || stage.lines("did") == ["first"]);
+    engine.kill();
+    fs::remove_dir_all(stage.attempt("work.1.1").unwrap()).unwrap();
+    is_busy(&stage, &["run", "other.yaml"]);
+    stage.write("go", "");
+    wait_until("the step's end", || stage.step_processes().is_empty());
+    stage.expect(0, &["run", "other.yaml"]);
+}
+
+#[test]
+fn beside_a_server_a_run_that_is_set_aside_lets_another_one_in_and_is_taken_up_only_after_it() {
+    let stage = stage(ASIDE, SECOND_WAITS);
+    stage.expect(8, &["run", "flow.yaml"]);
+    let first = stage.run_id();
+    fs::remove_file(stage.store().join("runs").join(&first).join("nasty")).unwrap();
+    let served = Served::start(&stage);
+    let second = stage.start(&["run", "other.yaml"]);
+    wait_until("the second run", || stage.lines("did") == ["spoil", "second"]);
+    is_busy(&stage, &["resume", &first]);
+    assert_eq!(stage.json(&["--json", "show", &first])["activity"], "set_aside", "it waits for the next try");
+    stage.write("go2", "");
+    assert_eq!(second.done().code, Some(0));
+    stage.expect(0, &["resume", &first]);
+    assert_eq!(stage.lines("did"), ["spoil", "second", "work"]);
+    served.process.signal(Signal::TERM);
+    assert_eq!(served.process.done().code, Some(0));
+}
+
+#[test]
+fn a_pipe_in_place_of_the_lock_of_a_step_hangs_nobody() {
+    let flow = FIRST.replace(
+        "echo first",
+        "rm \"$ENVOI_RUN_BASE/attempts/$ENVOI_ATTEMPT/lock\"; \
+                              mkfifo \"$ENVOI_RUN_BASE/attempts/$ENVOI_ATTEMPT/lock\"; echo first",
+    );
+    let stage = stage(&flow, SECOND);
+    let engine = stage.start(&["run", "flow.yaml"]);
+    wait_until("the step", || stage.lines("did") == ["first"]);
+    engine.kill();
+    assert_eq!(stage.runs()[0]["status"], "running");
+    is_busy(&stage, &["run", "other.yaml"]);
+    stage.write("go", "");
+    wait_until("the step's end", || stage.step_processes().is_empty());
+    stage.expect(0, &["run", "other.yaml"]);
+}

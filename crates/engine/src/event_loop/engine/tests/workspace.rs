@@ -1,0 +1,147 @@
+//! Two runs in one workspace: the loop lets the second one in only when nothing of the first can write there.
+
+use super::*;
+use crate::model::message::Purpose;
+
+const ASKS: &str = "flow: asks\nsteps:\n  - id: first\n    ask: Go on?\n  - id: work\n    run: [work]\n";
+
+type Heard = Arc<Mutex<Option<Result<(), EngineError>>>>;
+
+fn heard() -> (Heard, Reply) {
+    let heard = Heard::default();
+    let tell = Arc::clone(&heard);
+    (heard, Box::new(move |result| *tell.lock().unwrap() = Some(result)))
+}
+
+/// The reply that has come so far, in a word.
+fn word(heard: &Heard) -> &'static str {
+    match heard.lock().unwrap().take() {
+        None => "none yet",
+        Some(Ok(())) => "done",
+        Some(Err(EngineError::WorkspaceBusy { .. })) => "busy",
+        Some(Err(_)) => "another error",
+    }
+}
+
+/// A run in `/w` that has not agreed to share it.
+fn begin_alone(name: &str, text: &str) -> (Heard, Message) {
+    let Message::Begin(mut begin) = begin_of(name, text) else { panic!("it begins") };
+    begin.start.workspace = "/w".to_owned();
+    begin.start.shared = false;
+    let (heard, reply) = heard();
+    begin.reply = reply;
+    (heard, Message::Begin(begin))
+}
+
+fn resume(run: &Run, again: bool, is_inside: bool) -> (Heard, Message) {
+    let (heard, reply) = heard();
+    let (run, purpose, caller) = (run.clone(), Purpose::GoOn, Arc::new(Caller::default()));
+    let adopt = Adopt { run, inputs: Vec::new(), purpose, again, is_inside, tail_bytes: 0, caller, reply };
+    (heard, Message::Adopt(Box::new(adopt)))
+}
+
+fn troubled(name: &str) -> Message {
+    Message::Troubled { run: id(name), trouble: Trouble::new(TroubleKind::Files, "no room") }
+}
+
+fn noted(note: Note) -> Message {
+    Message::Noted { note, result: Ok(Receipt { events_bytes: 0 }) }
+}
+
+fn taken_up(name: &str) -> Message {
+    noted(Note::TakeUp { run: id(name), at: Timestamp::from_millis(0) })
+}
+
+fn aside_is_durable(name: &str) -> Message {
+    let aside = Aside::new(Timestamp::from_millis(0), "RUN_FILES_FAILED".parse().unwrap(), "", "");
+    noted(Note::SetAside { run: id(name), aside })
+}
+
+/// Whether a run can begin in `/w` now.
+fn lets_in(engine: &mut Engine, name: &str) -> &'static str {
+    let (heard, begin) = begin_alone(name, FLOW);
+    engine.handle(begin);
+    engine.handle(durable(name));
+    word(&heard)
+}
+
+#[test]
+fn of_two_runs_that_begin_at_the_same_moment_one_is_let_in() {
+    let (mut engine, _) = engine(2);
+    let ((first, begin_first), (second, begin_second)) = (begin_alone("a", FLOW), begin_alone("b", FLOW));
+    engine.handle(begin_first);
+    engine.handle(begin_second);
+    engine.handle(durable("a"));
+    assert_eq!([word(&first), word(&second)], ["done", "busy"]);
+}
+
+#[test]
+fn a_run_that_is_set_aside_has_its_workspace_until_its_attempt_is_over() {
+    let (mut engine, doings) = engine(2);
+    assert_eq!(lets_in(&mut engine, "a"), "done");
+    let first = engine.run(&id("a")).unwrap().clone();
+    engine.handle(troubled("a"));
+    engine.handle(aside_is_durable("a"));
+    assert_eq!(lets_in(&mut engine, "b"), "busy", "the runner is at the attempt, or about to start it");
+    engine.handle(settled("a", "only.1.1"));
+    doings.take();
+    assert_eq!(lets_in(&mut engine, "b"), "done");
+    // Its attempt is over, so it would have to enter the workspace anew.
+    let (heard, again) = resume(&first, true, false);
+    engine.handle(again);
+    engine.handle(taken_up("a"));
+    assert_eq!(word(&heard), "busy");
+    assert!(engine.run(&id("a")).is_none());
+    engine.handle(settled("b", "only.1.1"));
+    engine.handle(durable("b"));
+    let (heard, again) = resume(&first, false, false);
+    engine.handle(again);
+    assert_eq!(word(&heard), "done");
+}
+
+#[test]
+fn a_run_from_the_journal_goes_on_beside_another_one_only_if_it_is_inside_already() {
+    for (is_inside, expected) in [(false, "busy"), (true, "done")] {
+        let (mut before, _) = engine(1);
+        assert_eq!(lets_in(&mut before, "a"), "done");
+        let first = before.run(&id("a")).unwrap().clone();
+        let (mut after, doings) = engine(2);
+        doings.next.borrow_mut().insert(id("a"), first.next_seq());
+        assert_eq!(lets_in(&mut after, "b"), "done");
+        let (heard, resumed) = resume(&first, false, is_inside);
+        after.handle(resumed);
+        assert_eq!(word(&heard), expected);
+    }
+}
+
+#[test]
+fn a_run_that_waits_for_a_person_leaves_its_workspace_to_others() {
+    let (mut engine, _) = engine(2);
+    let (heard, begin) = begin_alone("a", ASKS);
+    engine.handle(begin);
+    engine.handle(durable("a"));
+    assert_eq!(word(&heard), "done");
+    let first = engine.run(&id("a")).unwrap().clone();
+    assert_eq!(lets_in(&mut engine, "b"), "done");
+    let (heard, resumed) = resume(&first, false, false);
+    engine.handle(resumed);
+    assert_eq!(word(&heard), "busy");
+}
+
+#[test]
+fn a_run_whose_requests_alone_are_decided_keeps_nobody_out() {
+    let (mut before, _) = engine(1);
+    assert_eq!(lets_in(&mut before, "a"), "done");
+    before.handle(settled("a", "only.1.1"));
+    let stopped = before.run(&id("a")).unwrap().clone();
+    let (mut after, doings) = engine(2);
+    doings.next.borrow_mut().insert(id("a"), stopped.next_seq());
+    let (heard, reply) = heard();
+    let (inputs, caller) = (vec![Input::Cancel { by: by() }], Arc::new(Caller::default()));
+    let (purpose, again, is_inside) = (Purpose::Decide, false, false);
+    let adopt = Adopt { run: stopped, inputs, purpose, again, is_inside, tail_bytes: 0, caller, reply };
+    after.handle(Message::Adopt(Box::new(adopt)));
+    after.handle(durable("a"));
+    assert_eq!(word(&heard), "done");
+    assert_eq!(lets_in(&mut after, "b"), "done");
+}

@@ -1,0 +1,23 @@
+//! Whether anything of an attempt can still change files: its supervisor, or a process that outlived the supervisor.
+//!
+//! Changes nothing and ends nothing. What cannot be looked at counts as alive, because two commands in one workspace do
+//! more harm than a wait.
+
+use crate::attempt::dir::{self, AttemptDir};
+use crate::control::cancel::supervisor_lives;
+use crate::control::leftovers::has_leftovers;
+use std::fs;
+use std::path::Path;
+
+/// Whether the attempt in `dir` can still write anywhere. The commands of it have `run_base` as their `ENVOI_RUN_BASE`.
+///
+/// A supervisor ends what is left of its attempt before it records the end. After that a lock that is held is somebody else's.
+#[must_use]
+pub fn is_at_work(dir: &AttemptDir, run_base: &Path) -> bool {
+    if fs::symlink_metadata(dir.exit()).is_ok() && !supervisor_lives(dir) {
+        return false;
+    }
+    let attempt = dir.path().file_name().and_then(|name| name.to_str());
+    let is_left = |attempt| has_leftovers(attempt, run_base).unwrap_or(true);
+    dir::is_held(dir).unwrap_or(true) || attempt.is_some_and(is_left)
+}
