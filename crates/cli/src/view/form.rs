@@ -33,23 +33,17 @@ fn document(text: &str) -> Result<Value, Failure> {
 }
 
 fn members(schema: &Value, given: &[String]) -> Result<Object, Failure> {
-    let fields = answers::fields(schema);
-    let mut members = Object::default();
+    let mut pairs: Vec<(&str, &str)> = Vec::new();
     for argument in given {
         let (name, text) = argument
             .split_once('=')
             .ok_or_else(|| bad(format!("`{argument}` is not of the form NAME=VALUE")))?;
-        if members.contains_key(name) {
+        if pairs.iter().any(|(other, _)| *other == name) {
             return Err(bad(format!("field `{name}` is given twice")));
         }
-        let value = match fields.iter().find(|field| field.name == name) {
-            Some(field) => field.parse(text).map_err(|why| bad(format!("field `{name}`: {why}")))?,
-            // The schema says whether others are welcome.
-            None => Value::from(text),
-        };
-        members.insert(name, value);
+        pairs.push((name, text));
     }
-    Ok(members)
+    answers::read_members(schema, pairs).map_err(|(name, why)| bad(format!("field `{name}`: {why}")))
 }
 
 /// Reads every field until it fits, in the order of the schema. `None` when the input ends first: nothing was answered.

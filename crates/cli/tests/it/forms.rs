@@ -30,12 +30,14 @@ enum Door {
     Fields,
     Data,
     Remote,
+    RemoteFields,
     Rest,
     A2aData,
     A2aText,
 }
 
-const DOORS: [Door; 6] = [Door::Fields, Door::Data, Door::Remote, Door::Rest, Door::A2aData, Door::A2aText];
+const DOORS: [Door; 7] =
+    [Door::Fields, Door::Data, Door::Remote, Door::RemoteFields, Door::Rest, Door::A2aData, Door::A2aText];
 
 struct Place {
     stage: Stage,
@@ -75,9 +77,10 @@ impl Place {
         match door {
             Door::Fields => self.command(&[&approve[..], &fields].concat()),
             Door::Data => self.command(&[&approve[..], &data].concat()),
-            Door::Remote => {
+            Door::Remote | Door::RemoteFields => {
                 let server = ["--server", self.served.url.as_str()];
-                let arguments = [&server[..], &approve, &data].concat();
+                let form = if matches!(door, Door::Remote) { &data } else { &fields };
+                let arguments = [&server[..], &approve, form].concat();
                 let mut command = self.stage.command(&arguments);
                 let done =
                     crate::stage::Process::spawn(command.env("ENVOI_TOKEN", self.token.as_str())).done();
@@ -163,6 +166,39 @@ fn a_field_that_the_form_does_not_have_is_refused_at_every_door_unless_the_schem
             .answer(door, &run, &question, Some(&misspelt))
             .unwrap_or_else(|words| panic!("{door:?}: {words}"));
         place.client.wait_until_run_is(&run, "succeeded");
+    }
+}
+
+#[test]
+fn a_field_of_more_than_one_type_takes_the_same_value_at_every_door() {
+    let place = Place::new();
+    let schema = "properties: { n: { type: [integer, \"null\"] }, either: { anyOf: [{ type: integer }, { type: boolean }] }, \
+                  only: { const: 3 }, word: { type: [string, \"null\"] } }";
+    let flow = FLOW
+        .replace("required: [channel, copies]", "required: [n]")
+        .replace(
+            "properties: { channel: { enum: [blog, mail] }, copies: { type: integer, default: 2 } }",
+            schema,
+        )
+        .replace(", '${{ steps.ask.data.channel }}', '${{ steps.ask.data.copies }}'", "");
+    for door in DOORS {
+        for form in [
+            json!({"n": null, "either": true, "only": 3, "word": "null"}),
+            json!({"n": 5, "either": 7, "word": "5"}),
+        ] {
+            let run = place.client.run(&flow);
+            let question = place.client.question(&run);
+            place
+                .answer(door, &run, &question, Some(&form))
+                .unwrap_or_else(|words| panic!("{door:?} {form}: {words}"));
+            let events = place.stage.events(&run);
+            let answered = events.iter().find(|event| event["type"] == "interrupt_answered").unwrap();
+            let taken = match &answered["data"] {
+                Value::String(text) => serde_json::from_str(text).unwrap(),
+                form => form.clone(),
+            };
+            assert_eq!(taken, form, "{door:?}");
+        }
     }
 }
 

@@ -144,8 +144,9 @@ pub fn fields(schema: &Value) -> Vec<Field> {
         description: text(field, "description"),
         required: required.contains(&name),
         default: field.get("default").cloned(),
-        choices: match field.get("enum") {
-            Some(Value::Array(values)) => values.clone(),
+        choices: match (field.get("enum"), field.get("const")) {
+            (Some(Value::Array(values)), _) => values.clone(),
+            (_, Some(only)) => vec![only.clone()],
             _ => Vec::new(),
         },
         schema: on_its_own(field.clone(), schema),
@@ -196,41 +197,130 @@ impl Field {
         if !self.choices.is_empty() {
             return self.choices.iter().map(spoken).collect::<Vec<_>>().join(", ");
         }
-        match self.kind() {
-            "boolean" => "yes or no",
-            "integer" => "a whole number",
-            "number" => "a number",
-            "array" => "a JSON list",
-            "object" => "a JSON object",
-            _ => "text",
-        }
-        .to_owned()
-    }
-
-    fn kind(&self) -> &str {
-        self.schema.get("type").and_then(Value::as_str).unwrap_or("string")
+        let words = expected(&self.schema);
+        if words.is_empty() { "text".to_owned() } else { words.join(", or ") }
     }
 
     /// The value that a person's words stand for, checked against the field's own schema.
+    ///
+    /// The words stand for themselves where the schema takes that text, and else for the value of it that it takes: yes or no, or what
+    /// they say as JSON.
     ///
     /// # Errors
     /// In a sentence, what was expected.
     pub fn parse(&self, text: &str) -> Result<Value, String> {
         let trimmed = text.trim();
         let chosen = self.choices.iter().find(|choice| spoken(choice).eq_ignore_ascii_case(trimmed));
-        let value = match (chosen, self.kind()) {
-            (Some(choice), _) => choice.clone(),
-            (None, "boolean") => match trimmed.to_ascii_lowercase().as_str() {
-                "y" | "yes" | "true" => Value::from(true),
-                "n" | "no" | "false" => Value::from(false),
-                _ => return Err("expected yes or no".to_owned()),
-            },
-            (None, "string") => Value::from(text),
-            (None, _) => Value::parse_str(trimmed).map_err(|_| format!("expected {}", self.expects()))?,
+        let meant = match chosen {
+            Some(choice) => vec![choice.clone()],
+            None => meanings(text),
         };
-        check(&self.schema, &value).map_err(|errors| errors.to_string())?;
-        Ok(value)
+        let check = |value: &Value| check(&self.schema, value);
+        if let Some(value) = meant.iter().find(|value| check(value).is_ok()) {
+            return Ok(value.clone());
+        }
+        // Of a number that is too large, that is what is wrong; of a word in place of one, what the field takes.
+        let words = expected(&self.schema);
+        let read = meant.iter().skip(1).find(|value| words.contains(&kind_of(value)));
+        let takes_text = words.is_empty() || words.contains(&"text");
+        match (read, meant.first().filter(|_| takes_text)) {
+            (Some(value), _) | (None, Some(value)) => {
+                check(value).map_err(|errors| errors.to_string()).map(|()| value.clone())
+            }
+            (None, None) => Err(format!("expected {}", self.expects())),
+        }
     }
+}
+
+/// What a schema says that it takes, for people, each kind once. Empty where it does not say.
+fn expected(schema: &Value) -> Vec<&'static str> {
+    let mut words = Vec::new();
+    let types = match schema.get("type") {
+        Some(Value::Array(types)) => types.iter().filter_map(Value::as_str).collect(),
+        Some(Value::String(only)) => vec![only.as_str()],
+        _ => Vec::new(),
+    };
+    words.extend(types.into_iter().map(|kind| match kind {
+        "boolean" => "yes or no",
+        "integer" => "a whole number",
+        "number" => "a number",
+        "array" => "a JSON list",
+        "object" => "a JSON object",
+        "null" => "null",
+        _ => "text",
+    }));
+    for keyword in ["anyOf", "oneOf"] {
+        if let Some(Value::Array(branches)) = schema.get(keyword) {
+            words.extend(branches.iter().flat_map(expected));
+        }
+    }
+    let mut seen = Vec::new();
+    words.retain(|word| {
+        !seen.contains(word) && {
+            seen.push(*word);
+            true
+        }
+    });
+    words
+}
+
+/// The word of [`expected`] for a value that is no text.
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Bool(_) => "yes or no",
+        Value::Number(number) if number.as_str().contains(['.', 'e', 'E']) => "a number",
+        Value::Number(_) => "a whole number",
+        Value::Array(_) => "a JSON list",
+        Value::Object(_) => "a JSON object",
+        Value::Null => "null",
+        Value::String(_) => "text",
+    }
+}
+
+/// All that a person's words may stand for, the words themselves first.
+fn meanings(text: &str) -> Vec<Value> {
+    let trimmed = text.trim();
+    let truth = match trimmed.to_ascii_lowercase().as_str() {
+        "y" | "yes" | "true" => Some(true),
+        "n" | "no" | "false" => Some(false),
+        _ => None,
+    };
+    let json = Value::parse_str(trimmed).ok();
+    [Some(Value::from(text)), truth.map(Value::from), json].into_iter().flatten().collect()
+}
+
+/// The members that `name=text` pairs stand for. A field reads its text by its own schema ([`Field::parse`]); any other member
+/// is the text, unless the schema refuses that and takes what the text says as JSON.
+///
+/// # Errors
+/// The name of the field, and what was expected.
+pub fn read_members<'t>(
+    schema: &Value,
+    given: impl IntoIterator<Item = (&'t str, &'t str)>,
+) -> Result<Object, (String, String)> {
+    let fields = fields(schema);
+    let (mut members, mut others) = (Object::default(), Vec::new());
+    for (name, text) in given {
+        let value = match fields.iter().find(|field| field.name == name) {
+            Some(field) => field.parse(text).map_err(|why| (name.to_owned(), why))?,
+            None => {
+                others.push((name, text));
+                Value::from(text)
+            }
+        };
+        members.insert(name, value);
+    }
+    for (name, text) in others {
+        let mistakes = |value: &Value| {
+            let mut form = members.clone();
+            form.insert(name, value.clone());
+            check(schema, &with_defaults(schema, form)).map_or_else(|errors| errors.lines.len(), |()| 0)
+        };
+        // The first of those with the fewest mistakes: what else is wrong with the form is wrong with each.
+        let best = meanings(text).into_iter().min_by_key(mistakes);
+        members.insert(name, best.unwrap_or_else(|| Value::from(text)));
+    }
+    Ok(members)
 }
 
 /// A value as a person would write it.
@@ -293,6 +383,71 @@ mod tests {
             (fields[0].title.as_str(), fields[0].required, fields[0].expects().as_str()),
             ("Where to", true, "blog, mail")
         );
+    }
+
+    #[test]
+    fn a_field_that_takes_more_than_text_takes_what_the_text_says() {
+        let read = |schema: &str, text: &str| {
+            let schema = parsed(&format!(
+                r##"{{"type": "object", "$defs": {{"count": {{"type": "integer"}}}}, "properties": {{"n": {schema}}}}}"##
+            ));
+            fields(&schema)[0].parse(text).map(|value| value.compact())
+        };
+        let either = r#"{"anyOf": [{"type": "integer", "minimum": 1}, {"type": "boolean"}]}"#;
+        let one = r#"{"oneOf": [{"const": 3}, {"type": "array"}]}"#;
+        for (schema, text, expected) in [
+            (r#"{"type": ["integer", "null"]}"#, "5", "5"),
+            (r#"{"type": ["integer", "null"]}"#, "null", "null"),
+            (r#"{"type": ["string", "null"]}"#, "null", r#""null""#),
+            (r#"{"type": ["string", "integer"]}"#, "5", r#""5""#),
+            (r#"{"type": ["string", "integer"], "pattern": "^[a-z]+$"}"#, "5", "5"),
+            (either, "7", "7"),
+            (either, "yes", "true"),
+            (one, "3", "3"),
+            (one, " [1, 2] ", "[1,2]"),
+            (r#"{"const": 3}"#, "3", "3"),
+            (r#"{"const": true}"#, "TRUE", "true"),
+            (r#"{"const": null}"#, "null", "null"),
+            (r#"{"enum": [1, "one", null]}"#, "1", "1"),
+            (r#"{"enum": [1, "one", null]}"#, "One", r#""one""#),
+            (r#"{"enum": [[1, 2], 5]}"#, "[1, 2]", "[1,2]"),
+            (r##"{"$ref": "#/$defs/count"}"##, "4", "4"),
+            (r#"{}"#, "4", r#""4""#),
+            (r#"{"type": "object"}"#, r#"{"a": 1}"#, r#"{"a":1}"#),
+        ] {
+            assert_eq!(read(schema, text).as_deref(), Ok(expected), "{schema} {text}");
+        }
+        for (schema, text, expected) in [
+            (r#"{"type": ["integer", "null"]}"#, "five", "expected a whole number, or null"),
+            (r#"{"type": "boolean"}"#, "maybe", "expected yes or no"),
+            (r#"{"type": "integer", "minimum": 1}"#, "0", "0 is less than the minimum of 1"),
+            (r#"{"type": "string", "maxLength": 3}"#, "long", "longer than 3 characters"),
+            (either, "0", "not valid under any of the schemas"),
+        ] {
+            let told = read(schema, text).unwrap_err();
+            assert!(told.contains(expected), "{schema} {text}: {told}");
+        }
+    }
+
+    #[test]
+    fn a_member_beside_the_fields_is_what_the_whole_schema_takes() {
+        let read = |schema: &str, given: &[(&str, &str)]| {
+            read_members(&parsed(schema), given.iter().copied()).map(|form| Value::Object(form).compact())
+        };
+        let counted = r#"{"type": "object", "required": ["who"], "additionalProperties": {"type": "integer"},
+            "properties": {"who": {"type": "string"}}}"#;
+        assert_eq!(read(counted, &[("who", "1"), ("n", "5")]).as_deref(), Ok(r#"{"who":"1","n":5}"#));
+        assert_eq!(
+            read(counted, &[("n", "5")]).as_deref(),
+            Ok(r#"{"n":5}"#),
+            "`who` is missed by the engine"
+        );
+        let any = r#"{"type": "object"}"#;
+        assert_eq!(read(any, &[("n", "5")]).as_deref(), Ok(r#"{"n":"5"}"#), "the text fits");
+        let inside = r#"{"anyOf": [{"properties": {"n": {"type": "integer"}}, "required": ["n"]}]}"#;
+        assert_eq!(read(inside, &[("n", "5")]).as_deref(), Ok(r#"{"n":5}"#));
+        let wrong = read(r#"{"properties": {"n": {"type": "integer"}}}"#, &[("n", "x")]).unwrap_err();
+        assert_eq!(wrong, ("n".to_owned(), "expected a whole number".to_owned()));
     }
 
     #[test]

@@ -126,8 +126,8 @@ fn check(decl: &InputDecl, value: &Value) -> Vec<InputError> {
 
 /// The value of `--input name=text`.
 ///
-/// For a schema of `type: string` it is the text itself. For any other it is read as JSON; a text that is no JSON is taken
-/// as it is where the schema accepts that string.
+/// For a schema of `type: string` it is the text itself. For any other it is read as JSON; the text is taken as it is where the
+/// schema accepts that string, and the text is no JSON or the schema refuses what it says.
 ///
 /// # Errors
 /// [`InputError::NotJson`]. Whether the value fits is for [`resolve`].
@@ -137,7 +137,8 @@ pub fn parse_argument(decl: &InputDecl, text: &str) -> Result<Value, InputError>
         return Ok(string);
     }
     match Value::parse_str(text) {
-        Ok(value) => Ok(value),
+        Ok(value) if check(decl, &value).is_empty() || !check(decl, &string).is_empty() => Ok(value),
+        Ok(_) => Ok(string),
         Err(_) if check(decl, &string).is_empty() => Ok(string),
         Err(error) => Err(InputError::NotJson {
             name: decl.name.clone(),

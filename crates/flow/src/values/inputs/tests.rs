@@ -40,8 +40,14 @@ fn everything_wrong_with_the_inputs_is_told_at_once() {
 
 #[test]
 fn an_argument_is_text_for_a_string_and_json_for_anything_else() {
-    let flow = flow("{ s: { type: string }, n: { type: integer }, e: { enum: [dev, prod] }, any: {} }");
+    let flow = flow(
+        "{ s: { type: string }, n: { type: integer }, e: { enum: [dev, prod] }, any: {}, \
+         m: { type: [string, \"null\"], maxLength: 3 } }",
+    );
     for (name, text, value) in [
+        ("m", "7", Some("\"7\"")),
+        ("m", "null", Some("null")),
+        ("m", "7777", Some("7777")),
         ("s", "7", Some("\"7\"")),
         ("s", "", Some("\"\"")),
         ("n", "7", Some("7")),
