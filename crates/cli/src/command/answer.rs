@@ -97,6 +97,8 @@ fn chosen(decision: Decision) -> Choice {
 fn give(home: &Home, reply: &Reply, said: &AnswerOptions<'_>) -> Result<u8, Failure> {
     let (store, reader) = home.store()?;
     let (interrupt, id) = select::question(&reader, reply.question.as_deref())?;
+    // Before a person fills in a form that cannot be taken.
+    envoi_engine::check_not_aside(&reader, &id)?;
     let run = envoi_engine::load_run(&reader, &id)?;
     let asked = Question { reader: &reader, run: &run, id: &id, interrupt: &interrupt };
     let tenant = reader.tenant_of(&id).map_err(Failure::store)?;

@@ -36,6 +36,7 @@ pub(crate) fn answer(
 
 fn give(remote: &Remote, reply: &Reply, said: &AnswerOptions<'_>) -> Result<u8, Failure> {
     let (interrupt, id) = remote.question_named(reply.question.as_deref())?;
+    remote.check_not_aside(&id)?;
     let (reader, run) = remote.loaded(&id)?;
     remote.bring_what_is_shown(&reader, &id, &interrupt)?;
     let asked = Question { reader: &reader, run: &run, id: &id, interrupt: &interrupt };

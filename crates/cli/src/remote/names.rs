@@ -50,7 +50,10 @@ impl Remote {
             None => None,
             Some(text) => match self.found(text)? {
                 Found::Interrupt(interrupt, run) => return Ok((interrupt, run)),
-                Found::Run(run) => Some(run),
+                Found::Run(run) => {
+                    self.check_not_aside(&run)?;
+                    Some(run)
+                }
             },
         };
         let (rows, _) = self.questions(run.as_ref(), false)?;

@@ -11,7 +11,7 @@ use crate::{
     view::{question, questions::open},
 };
 use envoi_contract::digest::Digest;
-use envoi_engine::load_run;
+use envoi_engine::{load_run, protocol::Refused};
 use envoi_journal::{PinnedFlow, Reader, RunRow};
 use envoi_kernel::{
     Record, Run,
@@ -73,6 +73,14 @@ impl Remote {
         let reader = self.pull(run)?;
         let loaded = load_run(&reader, run)?;
         Ok((reader, loaded))
+    }
+
+    /// Refuses to answer a run that is set aside, as the engine there does.
+    pub(crate) fn check_not_aside(&self, run: &RunId) -> Result<(), Failure> {
+        match self.row(run)?.aside {
+            Some(why) => Err(Refused::set_aside(run, &why.code, &why.reason).into()),
+            None => Ok(()),
+        }
     }
 
     /// Brings the content that the open questions of a run show.

@@ -2,6 +2,7 @@
 
 use crate::process::{failure::Failure, invocation};
 use envoi_contract::code::Code;
+use envoi_engine::check_not_aside;
 use envoi_journal::{Found, InboxFilter, InboxRow, Match, Reader, RunFilter, RunRow, RunStatus};
 use envoi_kernel::{
     event::EndStatus,
@@ -109,7 +110,11 @@ pub(crate) fn question(reader: &Reader, text: Option<&str>) -> Result<(Interrupt
         None => InboxFilter::default(),
         Some(text) => match found(reader, text)? {
             Found::Interrupt(interrupt, run) => return Ok((interrupt, run)),
-            Found::Run(run) => InboxFilter { run: Some(run), closed: false },
+            Found::Run(run) => {
+                // It may ask nothing just because of what is wrong with it.
+                check_not_aside(reader, &run)?;
+                InboxFilter { run: Some(run), closed: false }
+            }
         },
     };
     the_open(&reader.inbox(&filter).map_err(Failure::store)?)

@@ -1,6 +1,7 @@
 //! One run's trouble stays with that run, and what is said of a run is true, with real commands, kills and locks.
 
 use crate::{
+    a2a::peer::{Peer, Way},
     serve::client::Served,
     stage::{Stage, text, wait_until},
 };
@@ -214,4 +215,77 @@ fn a_command_that_comes_up_as_the_engine_waits_for_whoever_locks_the_store() {
     locking.wait().unwrap();
     assert_eq!(run.done().code, Some(0));
     assert_eq!(stage.lines("did"), ["plain", "plain"], "the one that was stopped had begun nothing");
+}
+
+#[test]
+fn an_answer_to_a_run_that_is_set_aside_hears_that_at_every_door_and_is_taken_when_it_is_not() {
+    let flow = "flow: asks\nsteps:\n  - id: make\n    run: echo made >> did\n  - id: a\n    ask: Go on?\n  \
+                - id: b\n    run: echo b >> did\n";
+    let stage = Stage::with_flow(flow);
+    let damage = |run: &str, from: &str, to: &str| {
+        let script = format!(
+            "db.execute(''''UPDATE events SET body = replace(body, '{from}', '{to}') WHERE run = \
+             (SELECT run FROM journals WHERE id = '{run}') AND seq = 1''''); print('ready', flush=True)"
+        );
+        assert!(database(&stage, &script).0.wait().unwrap().success());
+    };
+    let token = crate::serve::client::token(&stage, &["admin", "--scope", "admin"]);
+    for is_readable in [true, false] {
+        stage.expect(3, &["run", "flow.yaml"]);
+        let run = text(&stage.runs()[0]["run"]);
+        let before = stage.events(&run);
+        let (folder, kept) = (stage.store().join("runs").join(&run).join("asks"), stage.path(&run));
+        if is_readable {
+            std::fs::rename(&folder, &kept).unwrap();
+            std::fs::write(&folder, "in the way").unwrap();
+        } else {
+            damage(&run, "{\"type\":", "{\"kind\":");
+        }
+        let resumed = stage.expect(8, &["resume", &run]);
+        assert!(resumed.err.contains("RUN_SET_ASIDE"), "{resumed:?}");
+        let served = Served::start(&stage);
+        let admin = served.client(&token);
+        let question = admin.question(&run);
+        let says = |door: &str, words: &str| assert!(words.contains("RUN_SET_ASIDE"), "{door}: {words}");
+        for arguments in [
+            ["approve", &question].as_slice(),
+            &["approve", &run],
+            &["deny", &question, "--reason", "no"],
+            &["answer", &question, "--choice", "approve", "--no-resume"],
+        ] {
+            says(&arguments.join(" "), &stage.expect(8, arguments).err);
+            let mut there = stage.command(&[&["--server", served.url.as_str()], arguments].concat());
+            let done = crate::stage::Process::spawn(there.env("ENVOI_TOKEN", &token)).done();
+            assert_eq!(done.code, Some(8), "{done:?}");
+            says(&format!("--server {}", arguments.join(" ")), &done.err);
+        }
+        let answer = admin.post(&format!("/v1/questions/{question}/answer"), r#"{"choice": "approve"}"#);
+        assert_eq!(answer.status, 409, "{}", answer.text());
+        says("REST", &answer.text());
+        let peer = Peer::new(&admin, Way::Rpc);
+        let message = peer.message("m-1", &[peer.text("approve")], &serde_json::json!({"taskId": run}));
+        says("A2A", &peer.send(message, &[]).unwrap_err().text);
+        if is_readable {
+            assert_eq!(admin.json(&format!("/v1/questions/{question}"))["choices"][0], "approve");
+            std::fs::remove_file(&folder).unwrap();
+            std::fs::rename(&kept, &folder).unwrap();
+        } else {
+            says("REST", &admin.get(&format!("/v1/questions/{question}")).text());
+            damage(&run, "{\"kind\":", "{\"type\":");
+        }
+        assert_eq!(stage.events(&run), before, "nothing was taken");
+        stage.expect(3, &["resume", &run]);
+        if is_readable {
+            // The server holds it now, and has it whole in memory.
+            std::fs::rename(&folder, &kept).unwrap();
+            std::fs::write(&folder, "in the way").unwrap();
+            let refused = stage.expect(8, &["approve", &question]);
+            assert!(refused.err.contains("RUN_FILES_FAILED"), "{refused:?}");
+            std::fs::remove_file(&folder).unwrap();
+        }
+        stage.expect(0, &["approve", &question]);
+        served.process.signal(Signal::TERM);
+        assert_eq!(served.process.done().code, Some(0));
+    }
+    assert_eq!(stage.lines("did"), ["made", "b", "made", "b"]);
 }

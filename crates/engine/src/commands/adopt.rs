@@ -34,10 +34,13 @@ impl Commands {
 
     /// Has the run set aside, durably. One that the loop holds goes on: what is there in memory is whole.
     fn unloadable(&self, id: &RunId, trouble: Trouble) -> Refused {
-        let message = trouble.reason.clone();
+        let (code, message) = (trouble.kind.code(), trouble.reason.clone());
         let unloadable = |reply| Message::Unloadable { run: id.clone(), trouble, reply };
         match self.exchange(unloadable) {
-            Ok(()) => Refused::failure(message),
+            Ok(()) => {
+                let hint = format!("nothing was done; `envoi repair {id}` says what it finds");
+                Refused::new(code, message, Some(&hint))
+            }
             Err(error) => Refused::from(error),
         }
     }

@@ -7,11 +7,11 @@
 //! otherwise all the time, and is handed over when the attempt is over.
 
 use super::handler::{Commands, check_secrets, send};
-use crate::attempts::secrets::caller_of;
 use crate::model::{
     message::Purpose,
     protocol::{AnswerRequest, CallerWire, Refused, Response, ResumeRequest, Standing},
 };
+use crate::{attempts::secrets::caller_of, query::load::check_not_aside};
 use envoi_contract::code::Code;
 use envoi_contract::digest::Digest;
 use envoi_journal::{InboxFilter, InterruptState, files};
@@ -38,10 +38,11 @@ const MAX_SHOWN_BYTES: u64 = 16 * 1024 * 1024;
 impl Commands {
     pub(super) fn answer(&self, request: AnswerRequest, client: &Sender<Response>) -> Result<(), Refused> {
         let AnswerRequest { run: id, answer, follow, caller } = request;
-        let run = self.load(&id)?;
         if self.was_done(&id, answer.request.as_deref())? {
             return self.follow_up(id, follow, answer, caller, client);
         }
+        check_not_aside(&self.store.reader()?, &id)?;
+        let run = self.load(&id)?;
         let Some(raised) = open(&run, &answer.interrupt) else {
             return Err(self.closed(&id, &answer.interrupt));
         };

@@ -51,6 +51,17 @@ pub fn load_run(reader: &Reader, id: &RunId) -> Result<Run, Refused> {
     load_with_weight(reader, id).map(|(run, _)| run).map_err(|error| error.refused(id))
 }
 
+/// Refuses what would change a run while it is set aside, whatever else could be said of it.
+///
+/// # Errors
+/// `RUN_SET_ASIDE` with the reason; a failure of the store.
+pub fn check_not_aside(reader: &Reader, id: &RunId) -> Result<(), Refused> {
+    match reader.run(id)?.aside {
+        Some(why) => Err(Refused::set_aside(id, &why.code, &why.reason)),
+        None => Ok(()),
+    }
+}
+
 /// The run with its places as they are now, and the bytes of its events since its last snapshot.
 pub(crate) fn load_with_weight(reader: &Reader, id: &RunId) -> Result<(Run, u64), LoadError> {
     tracing::debug!(run = %id, "a run is loaded");

@@ -19,7 +19,7 @@ use envoi_contract::{
     user_envelope::{self, AttachmentRef},
 };
 use envoi_engine::{
-    load_run,
+    check_not_aside, load_run,
     protocol::{AnswerRequest, Request},
 };
 use envoi_journal::{InboxPage, InboxRow, ReadError, Reader};
@@ -84,7 +84,9 @@ fn question_row(app: &App, request: &ApiRequest) -> Result<InboxRow, Problem> {
 fn shown(app: &App, interrupt: &InterruptId, request: &ApiRequest) -> Result<Response, Problem> {
     let detail = app.read(|reader| {
         let row = reader.question_of(&request.bearer.tenant, interrupt)?;
-        let run = load_run(reader, &row.run)?;
+        // What keeps it from being loaded is why it is set aside, if it is.
+        let run = load_run(reader, &row.run)
+            .or_else(|refused| check_not_aside(reader, &row.run).and(Err(refused)))?;
         let raised = match run.interrupts().find(|raised| raised.interrupt == *interrupt) {
             Some(raised) => Some(raised.clone()),
             None => closed(reader, &row)?,
@@ -122,6 +124,9 @@ pub(crate) fn answer(app: &App, request: &ApiRequest) -> Result<Response, Proble
         Some(_) => return Err(Problem::bad_request("`resume` is neither `true` nor `false`")),
     };
     let row = question_row(app, request)?;
+    if !request.was_done(app, "answerQuestion", &row.run)? {
+        app.read(|reader| check_not_aside(reader, &row.run).map_err(Problem::from))?;
+    }
     let run = app.read(|reader| load_run(reader, &row.run).map_err(Problem::from))?;
     let raised = run.interrupts().find(|raised| raised.interrupt == row.interrupt);
     let by = request.principal();

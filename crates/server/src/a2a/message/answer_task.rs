@@ -22,7 +22,7 @@ use envoi_a2a::{
 };
 use envoi_contract::{code::Code, digest::Digest, json::Value, user_envelope::AttachmentRef};
 use envoi_engine::{
-    load_run,
+    check_not_aside, load_run,
     protocol::{AnswerRequest, Request},
 };
 use envoi_journal::Upload;
@@ -52,7 +52,10 @@ pub(crate) fn answer(
     if was_done(app, &row)? {
         return already_done(&row, pending);
     }
-    let loaded = app.read(|reader| load_run(reader, run).map_err(Problem::from))?;
+    let loaded = app.read(|reader| {
+        check_not_aside(reader, run)?;
+        load_run(reader, run).map_err(Problem::from)
+    })?;
     let question = open_question(&loaded, message)?;
     let files = attached_files(app, client, message)?;
     let references: Vec<AttachmentRef> = files.iter().map(|file| file.reference.clone()).collect();
