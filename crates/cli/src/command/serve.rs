@@ -19,7 +19,7 @@ use crate::{
 use envoi_contract::code::Code;
 use envoi_engine::{
     Commands, Host,
-    protocol::{Request, Response, ResumeRequest, WorkspaceUse},
+    protocol::{Refused, Request, Response, ResumeRequest, WorkspaceUse},
 };
 use envoi_journal::{Aside, Holder, InboxFilter, Lease, Reader, RunFilter, RunRow, RunStatus, Store, Taken};
 use envoi_kernel::ids::Principal;
@@ -249,17 +249,33 @@ fn go_on(store: &Store, desk: &Commands) {
         Err(error) => return told(&error),
     };
     for row in rows.into_iter().filter(|row| row.aside.is_some() || needs_somebody(&reader, row)) {
-        if let Some(why) = &row.aside {
-            let (run, Aside { code, reason, .. }) = (&row.run, why);
-            messages::say(&format!(
-                "run {run} stays aside ({code}): {reason}; `envoi resume {run}` tries again"
-            ));
-            continue;
-        }
-        if let Some(why) = gone_on(&reader, desk, &row) {
-            messages::say(&format!("run {} does not go on: {why}", row.run));
+        let run = &row.run;
+        let tried = match &row.aside {
+            Some(Aside { code, reason, .. }) if !is_outside(code) => {
+                messages::say(&format!(
+                    "run {run} stays aside ({code}): {reason}; `envoi resume {run}` tries again"
+                ));
+                continue;
+            }
+            _ => gone_on(&reader, desk, &row),
+        };
+        match tried {
+            Ok(()) => {}
+            Err(refused) if row.aside.is_some() || desk.set_aside_for(run, &refused) => {
+                messages::say(&format!(
+                    "run {run} is set aside ({}): {}; `envoi resume {run}` tries again",
+                    refused.code_text(),
+                    refused.message
+                ))
+            }
+            Err(refused) => messages::say(&format!("run {run} does not go on: {}", refused.message)),
         }
     }
+}
+
+/// Whether a run was set aside because of something outside of it, which may be there by now.
+fn is_outside(code: &str) -> bool {
+    matches!(code.parse(), Ok(Code::SecretMissing | Code::WorkspaceBusy | Code::StoreCopied))
 }
 
 fn needs_somebody(reader: &Reader, row: &RunRow) -> bool {
@@ -268,18 +284,19 @@ fn needs_somebody(reader: &Reader, row: &RunRow) -> bool {
     row.status() != RunStatus::Waiting || lapses()
 }
 
-/// Why the run does not go on, if it does not.
-fn gone_on(reader: &Reader, desk: &Commands, row: &RunRow) -> Option<String> {
+/// Has the engine go on with the run; a refusal is why it does not.
+fn gone_on(reader: &Reader, desk: &Commands, row: &RunRow) -> Result<(), Refused> {
     let caller = caller::caller_or_none(reader, &row.run);
     let by = Principal { tenant: row.tenant.clone(), actor: row.actor.clone() };
-    let request = ResumeRequest::follow(row.run.clone(), by, caller);
+    let again = row.aside.is_some();
+    let request = ResumeRequest { again, ..ResumeRequest::follow(row.run.clone(), by, caller) };
     let (client, heard) = mpsc::channel();
     desk.serve(Request::Resume(Box::new(request)), &client);
     drop(client);
     match heard.recv() {
-        Ok(Response::Refused(refused)) => Some(refused.message),
-        Ok(Response::Stopped { reason }) => Some(reason),
-        _ => None,
+        Ok(Response::Refused(refused)) => Err(refused),
+        Ok(Response::Stopped { reason }) => Err(Refused::new(Code::EngineStopping, reason, None)),
+        _ => Ok(()),
     }
 }
 

@@ -8,13 +8,14 @@ use crate::{
     command::{self, raise::more, resume::choice},
     process::{
         args::{EngineArgs, RaiseArgs, ResumeArgs},
+        environment,
         failure::Failure,
     },
     session::{background, interactive::Conversation},
     store::select::Verb,
     view::printer::Printer,
 };
-use envoi_engine::protocol::{CallerWire, Request, ResumeRequest};
+use envoi_engine::protocol::{CallerWire, Refused, Request, ResumeRequest};
 use envoi_kernel::ids::RunId;
 
 pub(crate) fn list(remote: &Remote, unfinished: bool, limit: u32) -> Result<u8, Failure> {
@@ -57,6 +58,10 @@ pub(super) fn go_on(
     request: Request,
     args: &EngineArgs,
 ) -> Result<u8, Failure> {
+    let follows = !args.detach && !matches!(&request, Request::Answer(answer) if !answer.follow);
+    if follows {
+        check_waits_for_other(remote, run)?;
+    }
     if args.detach {
         send(remote, &crate::session::engine_client::identified(request))?;
         return background::print_run(run, remote.json);
@@ -68,6 +73,21 @@ pub(super) fn go_on(
     let mut printer =
         Printer::new(run.clone(), remote.json).live(view).asks_in_place(conversation.is_possible());
     attended.ask(request, &mut printer, &mut conversation)
+}
+
+/// Refuses to follow a run for a live step of its own: both would wait for ever. The server cannot know who asks.
+fn check_waits_for_other(remote: &Remote, id: &RunId) -> Result<(), Failure> {
+    let own: Vec<_> = environment::within().into_iter().filter(|waiting| waiting.run == *id).collect();
+    if own.is_empty() {
+        return Ok(());
+    }
+    let (_, run) = remote.loaded(id)?;
+    let hint =
+        "its run goes on by itself; `--no-resume` only records an answer, and a step may cancel its run";
+    match own.iter().find(|waiting| run.is_live(&waiting.attempt)) {
+        Some(waiting) => Err(Refused::waits_for_itself(id, &waiting.attempt, hint).into()),
+        None => Ok(()),
+    }
 }
 
 pub(crate) fn cancel(remote: &Remote, run: Option<&str>) -> Result<u8, Failure> {

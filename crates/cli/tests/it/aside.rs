@@ -289,3 +289,97 @@ fn an_answer_to_a_run_that_is_set_aside_hears_that_at_every_door_and_is_taken_wh
     }
     assert_eq!(stage.lines("did"), ["made", "b", "made", "b"]);
 }
+
+#[test]
+fn a_run_that_a_server_cannot_go_on_with_for_want_of_a_secret_says_so_and_goes_on_when_it_is_there() {
+    let flow = "flow: secretive\nsecrets: { KEY: { env: MY_KEY } }\nsteps:\n  - id: work\n    \
+                run: 'echo work >> did; while [ ! -e go ]; do sleep 0.02; done'\n  - id: use\n    run: echo $KEY | wc -c >> did\n";
+    let stage = Stage::with_flow(flow);
+    let engine =
+        crate::stage::Process::spawn(stage.command(&["run", "flow.yaml"]).env("MY_KEY", "a long secret"));
+    wait_until("the step", || stage.lines("did") == ["work"]);
+    let run = stage.run_id();
+    engine.kill();
+    stage.write("go", "");
+    wait_until("the end of the step", || stage.supervisors().is_empty());
+    for round in 0..2 {
+        let served = Served::start(&stage);
+        wait_until("the run to be aside", || row(&stage, &run)["activity"] == "set_aside");
+        wait_until("it to be said", || served.process.said().contains("is set aside (SECRET_MISSING)"));
+        let seen = row(&stage, &run);
+        assert_eq!(seen["set_aside"]["code"], "SECRET_MISSING", "round {round}: {seen}");
+        assert!(text(&seen["set_aside"]["reason"]).contains("KEY"), "{seen}");
+        assert!(stage.expect(0, &["show", &run]).out.contains("SECRET_MISSING"));
+        let token = crate::serve::client::token(&stage, &[["a", "b"][round], "--scope", "read"]);
+        let shown = served.client(&token).json(&format!("/v1/runs/{run}"));
+        assert_eq!([&shown["activity"], &shown["set_aside"]["code"]], ["set_aside", "SECRET_MISSING"]);
+        served.process.signal(Signal::TERM);
+        assert_eq!(served.process.done().code, Some(0));
+    }
+    let mut with_secret = stage.command(&["serve", "--listen", "127.0.0.1:0"]);
+    let server = crate::stage::Process::spawn(with_secret.env("MY_KEY", "a long secret"));
+    wait_until("its end", || row(&stage, &run)["status"] == "succeeded");
+    server.signal(Signal::TERM);
+    assert_eq!(server.done().code, Some(0));
+    assert_eq!(stage.lines("did"), ["work", "14"]);
+    assert_eq!(row(&stage, &run)["set_aside"], Value::Null);
+}
+
+#[test]
+fn of_two_runs_in_one_workspace_that_a_server_finds_one_goes_on_and_the_other_says_why_not() {
+    let step = "run: 'echo $ENVOI_RUN_ID >> did; while [ ! -e go ]; do sleep 0.02; done'";
+    let flow = format!("flow: first\nsteps:\n  - id: a\n    {step}\n  - id: b\n    run: echo b >> did\n");
+    let stage = Stage::with_flow(&flow);
+    let engine = stage.start(&["run", "flow.yaml"]);
+    wait_until("the step", || stage.lines("did").len() == 1);
+    engine.kill();
+    let killed = |stage: &Stage| {
+        stage.supervisors().into_iter().chain(stage.step_processes()).for_each(|pid| {
+            crate::stage::signal(pid, Signal::KILL);
+        });
+        wait_until("the end of the step", || stage.step_processes().is_empty());
+    };
+    let first = stage.run_id();
+    killed(&stage);
+    let engine = stage.start(&["run", "flow.yaml"]);
+    wait_until("the step", || stage.lines("did").len() == 2);
+    engine.kill();
+    let second = stage.lines("did")[1].clone();
+    let served = Served::start(&stage);
+    wait_until("the first run to be aside", || row(&stage, &first)["activity"] == "set_aside");
+    let seen = row(&stage, &first);
+    assert_eq!(seen["set_aside"]["code"], "WORKSPACE_BUSY");
+    assert!(
+        !seen["set_aside"].to_string().contains(&second),
+        "the other run may be another tenant's: {seen}"
+    );
+    stage.write("go", "");
+    wait_until("the end of the second", || row(&stage, &second)["status"] == "succeeded");
+    assert_eq!(stage.lines("did"), [first.as_str(), &second, "b"]);
+    stage.expect(5, &["resume", &first]);
+    served.process.signal(Signal::TERM);
+    assert_eq!(served.process.done().code, Some(0));
+}
+
+#[test]
+fn a_step_that_answers_its_own_run_at_a_server_and_would_wait_for_itself_is_refused() {
+    let stage = Stage::new();
+    let served = Served::start(&stage);
+    let admin = served.client(served.first.as_deref().unwrap());
+    let (token, binary) = (served.first.as_deref().unwrap(), env!("CARGO_BIN_EXE_envoi"));
+    let envoi = format!("ENVOI_TOKEN={token} {binary} --server {}", served.url);
+    let ask = |how: &str| format!("{envoi} approve $ENVOI_RUN_ID {how} 2>> told; echo $? >> codes");
+    let run = format!(
+        "flow: itself\nsteps:\n  - id: start\n    run: 'true'\n  - {{ id: a, needs: [start], ask: Go on? }}\n  \
+         - id: b\n    needs: [start]\n    \
+         run: 'while ! {envoi} inbox | grep -q int_; do sleep 0.05; done; {}; {envoi} resume $ENVOI_RUN_ID 2>> told; \
+         echo $? >> codes; {}'\n",
+        ask(""),
+        ask("--no-resume"),
+    );
+    let run = admin.run(&run);
+    admin.wait_until_run_is(&run, "succeeded");
+    assert_eq!(stage.lines("codes"), ["6", "6", "0"], "{}", stage.read("told"));
+    let told = stage.read("told");
+    assert_eq!(told.matches("would wait for its own run").count(), 2, "{told}");
+}

@@ -45,6 +45,21 @@ impl Commands {
         }
     }
 
+    /// Sets a run aside that this engine does not go on with because something outside of it is missing, so that everybody
+    /// sees why. Returns whether it is set aside with that. For any other refusal nothing is done.
+    #[must_use]
+    pub fn set_aside_for(&self, id: &RunId, refused: &Refused) -> bool {
+        let reason = match refused.code {
+            Code::SecretMissing | Code::StoreCopied => refused.message.clone(),
+            // Whose run that is, its tenant alone may know.
+            Code::WorkspaceBusy => "another run is at work in its workspace".to_owned(),
+            _ => return false,
+        };
+        let trouble = Trouble::new(TroubleKind::Outside(refused.code), reason);
+        let unloadable = |reply| Message::Unloadable { run: id.clone(), trouble, reply };
+        matches!(self.exchange(unloadable), Err(EngineError::SetAside { .. }))
+    }
+
     /// Why a run is set aside, if it is.
     pub(super) fn aside(&self, id: &RunId) -> Result<Option<Aside>, Refused> {
         let reader = self.store.reader()?;

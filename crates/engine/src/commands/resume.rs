@@ -104,11 +104,7 @@ impl Commands {
         }
         let run = self.load(id)?;
         let Some(waiting) = own.find(|waiting| run.is_live(&waiting.attempt)) else { return Ok(()) };
-        let message = format!(
-            "attempt `{}` of run `{id}` would wait for its own run, which waits for that attempt",
-            waiting.attempt
-        );
-        Err(Refused::new(Code::Refused, message, Some(hint)))
+        Err(Refused::waits_for_itself(id, &waiting.attempt, hint))
     }
 
     /// A yes to what an attempt has left is one to what was shown. Checked before the client follows the run: what a refusal causes is no

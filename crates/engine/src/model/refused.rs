@@ -3,7 +3,10 @@
 use super::message::EngineError;
 use envoi_contract::code::{Class, Code, UnknownCode};
 use envoi_journal::ReadError;
-use envoi_kernel::{Refusal, ids::RunId};
+use envoi_kernel::{
+    Refusal,
+    ids::{AttemptId, RunId},
+};
 use serde::{Deserialize, Serialize};
 
 /// Why nothing was done, in words for a person and a code for a program.
@@ -47,6 +50,15 @@ impl Refused {
         let message = format!("run `{run}` is set aside ({code}): {reason}");
         let hint = format!("`envoi repair {run}` says what it finds; `envoi resume {run}` tries again");
         Self::new(Code::RunSetAside, message, Some(&hint))
+    }
+
+    /// A step would follow the run that waits for that step. `hint` names the alternative.
+    #[must_use]
+    pub fn waits_for_itself(run: &RunId, attempt: &AttemptId, hint: &str) -> Self {
+        let message = format!(
+            "attempt `{attempt}` of run `{run}` would wait for its own run, which waits for that attempt"
+        );
+        Self::new(Code::Refused, message, Some(hint))
     }
 
     /// Another run works in the workspace; the message names it.

@@ -27,6 +27,8 @@ pub enum TroubleKind {
     Files,
     /// The machine failed, so the outcome of an attempt is unknown.
     Attempt,
+    /// What it needs from outside is not there: a secret, its workspace.
+    Outside(Code),
 }
 
 impl TroubleKind {
@@ -38,6 +40,7 @@ impl TroubleKind {
             Self::Inconsistent => Code::RunInconsistent,
             Self::Files => Code::RunFilesFailed,
             Self::Attempt => Code::AttemptUnknown,
+            Self::Outside(code) => code,
         }
     }
 }
