@@ -142,7 +142,13 @@ impl Host {
         let dispatcher = Dispatcher::start(store, Arc::clone(&writer), settings.notices.clone(), callers)?;
         let reader = store.reader().map_err(|error| io::Error::other(error.to_string()))?;
         let placing = Placing::new(Arc::clone(store), epoch, mailbox.clone());
-        let log = WriterLog { writer, reader, mailbox: mailbox.clone(), dispatcher: dispatcher.wake() };
+        let log = WriterLog {
+            writer,
+            db: store.layout().db(),
+            reader,
+            mailbox: mailbox.clone(),
+            dispatcher: dispatcher.wake(),
+        };
         let thread = start_loop(store, log, settings, boot_id, channels, (followers, placing))?;
         Ok(Parts { commands, mailbox, closing, thread, dispatcher, socket, stopping })
     }
@@ -194,7 +200,8 @@ impl Host {
         let ours = lease.is_current();
         lease.release();
         // An engine that was overtaken may first stumble over what the other one has tidied up.
-        stopped.map(|error| if ours { error } else { EngineError::TakenOver })
+        let is_known = |error: &EngineError| ours || matches!(error, EngineError::Moved { .. });
+        stopped.map(|error| if is_known(&error) { error } else { EngineError::TakenOver })
     }
 }
 
@@ -326,6 +333,8 @@ fn until_next(engine: &Engine) -> Duration {
 
 struct WriterLog {
     writer: Arc<Writer>,
+    /// The database, as this engine opened it.
+    db: PathBuf,
     reader: Reader,
     mailbox: Sender<Message>,
     dispatcher: DispatcherHandle,
@@ -352,6 +361,15 @@ impl Log for WriterLog {
         let noted = note.clone();
         let done = move |result| drop(mailbox.send(Message::Noted { note: noted, result }));
         self.writer.note(note, Box::new(done));
+    }
+
+    fn check_place(&self) -> Result<(), String> {
+        match self.db.symlink_metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(format!("`{}` is gone: the project was moved or removed", self.db.display()))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn next_seq(&mut self, run: &RunId) -> Result<Seq, String> {

@@ -383,3 +383,21 @@ fn a_step_that_answers_its_own_run_at_a_server_and_would_wait_for_itself_is_refu
     let told = stage.read("told");
     assert_eq!(told.matches("would wait for its own run").count(), 2, "{told}");
 }
+
+#[test]
+fn a_run_whose_last_event_is_missing_is_set_aside_and_a_resume_of_it_ends() {
+    let stage = Stage::with_flow(PLAIN);
+    stage.expect(0, &["run", "flow.yaml"]);
+    let run = stage.run_id();
+    let script = "db.execute('DELETE FROM events WHERE seq = (SELECT max(seq) FROM events)'); print('ready', flush=True)";
+    assert!(database(&stage, script).0.wait().unwrap().success());
+    stage.expect(8, &["repair"]);
+    assert_eq!(row(&stage, &run)["activity"], "set_aside");
+    for _ in 0..2 {
+        let resumed = stage.expect(8, &["resume", &run]);
+        assert!(resumed.err.contains("last events are missing"), "{resumed:?}");
+        assert_eq!(row(&stage, &run)["set_aside"]["code"], "RUN_INCONSISTENT");
+    }
+    stage.expect(0, &["cancel", &run]);
+    assert_eq!(stage.lines("did"), ["plain"]);
+}

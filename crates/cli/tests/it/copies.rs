@@ -273,7 +273,10 @@ fn a_project_that_is_moved_under_its_engine_loses_and_repeats_nothing() {
     stage.write("go", "");
     let stopped = engine.done();
     assert_eq!(stopped.code, Some(8), "{stopped:?}");
+    assert!(stopped.err.contains("the project was moved or removed"), "{stopped:?}");
     assert!(!stage.path("a").exists(), "nothing is made where it lay");
+    let row = expect(&stage, "b", 0, &["--json", "show", &run]).out;
+    assert!(row.contains(r#""activity":"stopped""#), "{row}");
     expect(&stage, "b", 5, &["resume", &run]);
     assert_eq!(stage.lines("ledger"), ["long.1.1", "done"]);
     expect(&stage, "b", 0, &["resume", &run, "--in-doubt", "rerun"]);

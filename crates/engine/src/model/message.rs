@@ -220,6 +220,12 @@ pub enum EngineError {
         /// Why.
         reason: String,
     },
+    /// The store is not where this engine opened it. What was acknowledged stands, and the next engine goes on where it is now.
+    #[error("{reason}; the next engine goes on where the project is now")]
+    Moved {
+        /// What is missing.
+        reason: String,
+    },
     /// Another engine has taken the store over; whatever failed after that is only a sign of it.
     #[error("another engine has taken over the store")]
     TakenOver,

@@ -110,7 +110,7 @@ impl From<EngineError> for Refused {
         match error {
             EngineError::Refused(refusal) => Self::new(code_of(&refusal), message, None),
             EngineError::WorkspaceBusy { .. } => Self::workspace_busy(message),
-            EngineError::Stopping { .. } | EngineError::TakenOver => {
+            EngineError::Stopping { .. } | EngineError::Moved { .. } | EngineError::TakenOver => {
                 Self::new(Code::EngineStopping, message, None)
             }
             EngineError::SetAside { run, code, reason } => Self::set_aside(&run, &code, &reason),

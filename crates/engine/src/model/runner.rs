@@ -134,6 +134,15 @@ pub trait Log {
     /// Takes what is noted of a run; answered by one [`crate::Message::Noted`]. Notes and commits are written in order.
     fn note(&mut self, note: envoi_journal::Note);
 
+    /// Whether the store is still where this engine opened it; an error says what became of it. If it is not, whatever
+    /// goes wrong with a run is no trouble of that run.
+    ///
+    /// # Errors
+    /// A sentence.
+    fn check_place(&self) -> Result<(), String> {
+        Ok(())
+    }
+
     /// The place of the next event of a run, as it is in the journal now.
     ///
     /// # Errors

@@ -7,10 +7,11 @@ use crate::{
         claim::Claim,
         message::{self, Adopt, Begin, Branch, EngineError, Purpose},
         runner::CallingAttempt,
+        trouble::{Trouble, TroubleKind},
     },
 };
 use envoi_kernel::{
-    Input, Refusal, Run,
+    Input, Refusal, Run, Status,
     ids::{CallId, RunId},
     input::ModelCalled,
 };
@@ -77,6 +78,13 @@ impl Engine {
         let begun = run.started().map(|started| (Claim::of(started), started.by.tenant.clone()));
         let Some((claim, tenant)) = begun else { return };
         let id = claim.run.clone();
+        // Such a run cannot come about: the end of its journal is missing. Nothing would ever wake it.
+        let is_open = !matches!(run.status(), Status::Ended(_));
+        if is_open && purpose == Purpose::GoOn && inputs.is_empty() && run.wants().is_empty() {
+            let reason =
+                "its events end where it is not over and nothing can go on: its last events are missing";
+            return self.refuse_to_load(&id, &Trouble::new(TroubleKind::Inconsistent, reason), reply);
+        }
         // A run that this engine does not hold may have come to its end here since it was loaded: the journal knows.
         let known = match self.runs.get(&id) {
             Some(active) => Ok(active.run.next_seq()),

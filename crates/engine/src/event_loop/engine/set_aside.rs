@@ -102,6 +102,11 @@ impl Engine {
     }
 
     fn put_aside(&mut self, id: &RunId, trouble: &Trouble, replies: Vec<Reply>) {
+        if let Err(reason) = self.world.log.check_place() {
+            let error = EngineError::Moved { reason };
+            replies.into_iter().for_each(|reply| reply(Err(error.clone())));
+            return self.stop(error);
+        }
         let aside = trouble.aside(self.world.clock.now());
         let stage = Stage::Storing(aside.clone());
         self.aside.insert(id.clone(), SetAside { stage, replies, adopts: Vec::new() });
