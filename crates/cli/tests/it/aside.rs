@@ -224,8 +224,8 @@ fn an_answer_to_a_run_that_is_set_aside_hears_that_at_every_door_and_is_taken_wh
     let stage = Stage::with_flow(flow);
     let damage = |run: &str, from: &str, to: &str| {
         let script = format!(
-            "db.execute(''''UPDATE events SET body = replace(body, '{from}', '{to}') WHERE run = \
-             (SELECT run FROM journals WHERE id = '{run}') AND seq = 1''''); print('ready', flush=True)"
+            "db.execute('''UPDATE events SET body = replace(body, '{from}', '{to}') WHERE run = \
+             (SELECT run FROM journals WHERE id = '{run}') AND seq = 1'''); print('ready', flush=True)"
         );
         assert!(database(&stage, &script).0.wait().unwrap().success());
     };
