@@ -11,13 +11,11 @@ use std::path::Path;
 
 /// Whether the attempt in `dir` can still write anywhere. The commands of it have `run_base` as their `ENVOI_RUN_BASE`.
 ///
-/// A supervisor ends what is left of its attempt before it records the end. After that a lock that is held is somebody else's.
+/// After the record of its end, and without its supervisor, a lock that is held is somebody else's.
 #[must_use]
 pub fn is_at_work(dir: &AttemptDir, run_base: &Path) -> bool {
-    if fs::symlink_metadata(dir.exit()).is_ok() && !supervisor_lives(dir) {
-        return false;
-    }
+    let is_over = || fs::symlink_metadata(dir.exit()).is_ok() && !supervisor_lives(dir);
+    let is_held = dir::is_held(dir).unwrap_or(true) && !is_over();
     let attempt = dir.path().file_name().and_then(|name| name.to_str());
-    let is_left = |attempt| has_leftovers(attempt, run_base).unwrap_or(true);
-    dir::is_held(dir).unwrap_or(true) || attempt.is_some_and(is_left)
+    is_held || attempt.is_some_and(|attempt| has_leftovers(attempt, run_base).unwrap_or(true))
 }
