@@ -5,7 +5,7 @@ mod files;
 mod follow;
 
 use crate::{
-    process::{failure::Failure, output},
+    process::{failure::Failure, messages, output},
     store::{home::Home, select},
     text::{
         columns::{Charset, shown},
@@ -67,13 +67,18 @@ pub(crate) fn print(outputs: &mut dyn Outputs, view: &View, follow: bool) -> Res
     if follow {
         return follow::follow(outputs, view);
     }
+    let mut is_silent = true;
     for record in outputs.records(0)? {
         let Some(attempt) = view.started(&record) else { continue };
         for stream in view.streams() {
             let text = all(outputs.output(attempt, stream).as_mut())?;
             let lines: String = text.lines().map(|line| view.line(attempt, stream, line)).collect();
+            is_silent &= lines.is_empty();
             output::data(&lines)?;
         }
+    }
+    if is_silent {
+        messages::say(view.silence());
     }
     Ok(0)
 }
@@ -90,6 +95,15 @@ impl View {
         let Event::AttemptStarted(started) = &record.event else { return None };
         let is_wanted = self.place.as_ref().is_none_or(|place| place.has_attempt(&started.attempt));
         is_wanted.then_some(&started.attempt)
+    }
+
+    /// What is said in place of an output: a person cannot tell an empty one from a command that did not work.
+    fn silence(&self) -> &'static str {
+        match (&self.place, self.stderr) {
+            (Some(_), _) => "nothing was written there",
+            (None, true) => "the commands of this run have written nothing to stderr",
+            (None, false) => "the commands of this run have written nothing",
+        }
     }
 
     fn streams(&self) -> &'static [&'static str] {

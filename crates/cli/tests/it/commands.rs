@@ -394,6 +394,18 @@ fn usage_mistakes_exit_with_2_and_the_wrong_command_is_named() {
 }
 
 #[test]
+fn logs_of_a_silent_run_say_so_on_stderr() {
+    let stage = Stage::with_flow(
+        "flow: s\nsteps:\n  - id: a\n    run: \"true\"\n  - id: b\n    run: echo heard >&2\n",
+    );
+    stage.expect(0, &["run", "flow.yaml"]);
+    let silent = stage.expect(0, &["logs", "--step", "a"]);
+    assert_eq!((silent.out.as_str(), silent.err.as_str()), ("", "nothing was written there\n"));
+    let heard = stage.expect(0, &["logs"]);
+    assert_eq!((heard.out.as_str(), heard.err.as_str()), ("b.1.1 ! heard\n", ""));
+}
+
+#[test]
 fn every_command_has_a_manual_page() {
     let stage = Stage::with_flow(TWO);
     let folder = stage.path("man/man1");
