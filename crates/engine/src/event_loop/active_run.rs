@@ -114,6 +114,14 @@ impl Active {
         !self.live.is_empty() || (!self.halted && (begins || self.run.status() == Status::Running))
     }
 
+    /// Whether nothing of it is left to do as `loaded` has it from the journal, which is durable before the loop hears of it.
+    /// So the loop may still hold a run that has come to rest, and that somebody has seen at rest.
+    pub(crate) fn comes_to_rest(&self, loaded: &Run) -> bool {
+        let under_way = self.in_flight.as_ref().map_or(0, |commit| commit.records.len() as u64);
+        let is_all_known = loaded.next_seq() == self.run.next_seq().saturating_add(under_way);
+        is_all_known && loaded.status() != Status::Running && self.requests.is_empty() && self.live.is_empty()
+    }
+
     /// The time of the run: what it decides with, and by which it is due.
     pub(crate) fn time(&mut self, now: Now) -> Timestamp {
         self.pace.read(self.run.last_at(), now)

@@ -103,12 +103,13 @@ impl Engine {
         }
         let decides = !inputs.is_empty() && purpose == Purpose::GoOn;
         let is_new = !self.runs.contains_key(&id);
+        let rests = self.runs.get(&id).is_none_or(|active| active.comes_to_rest(&run));
         let active = self
             .runs
             .entry(id.clone())
             .or_insert_with(|| Active::new(run, claim, Arc::clone(&caller), &tenant).weighing(tail_bytes));
         let goes_on = purpose != Purpose::Decide && (is_new || active.halted);
-        active.halted = purpose == Purpose::Decide && (is_new || active.halted);
+        active.halted = purpose == Purpose::Decide && (rests || active.halted);
         if !caller.within.is_empty() {
             active.within.clone_from(&caller.within);
         }

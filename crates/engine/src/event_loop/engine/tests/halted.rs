@@ -2,14 +2,14 @@
 
 use super::*;
 use crate::model::message::Purpose;
-use envoi_kernel::{event::Choice, input::Answer};
+use envoi_kernel::{event::Choice, ids::InterruptId, input::Answer};
 
 const FLOW: &str = "flow: two\nsteps:\n  - id: first\n    ask: First?\n  - id: second\n    ask: {message: Second?, expires_in: 3s}\n  \
                     - id: work\n    run: [work]\n";
 
-#[test]
-fn the_questions_of_a_run_that_does_not_go_on_lapse_in_time() {
-    let loaded = envoi_flow::load("flow.yaml", FLOW).unwrap();
+/// A run of `flow` from its first events, and the first question that it asks.
+fn asking(flow: &str) -> (Run, InterruptId) {
+    let loaded = envoi_flow::load("flow.yaml", flow).unwrap();
     let flow = Arc::new(loaded.flow);
     let start = Start {
         run: id("a"),
@@ -28,18 +28,29 @@ fn the_questions_of_a_run_that_does_not_go_on_lapse_in_time() {
     let records = Run::new(Arc::clone(&flow)).decide(Input::Start(Box::new(start)), None, now).unwrap();
     let run = Run::replay(flow, records).unwrap();
     let first = run.interrupts().next().unwrap().interrupt.clone();
-    let (mut engine, doings) = engine(1);
-    doings.next.borrow_mut().insert(id("a"), run.next_seq());
-    engine.handle(Message::Adopt(Box::new(Adopt {
+    (run, first)
+}
+
+/// Approves the question of `run`; what follows is not to be started.
+fn only_recorded(run: Run, question: InterruptId) -> Message {
+    Message::Adopt(Box::new(Adopt {
         run,
-        inputs: vec![Input::Answer(Box::new(Answer::new(first, Choice::Approve, by())))],
+        inputs: vec![Input::Answer(Box::new(Answer::new(question, Choice::Approve, by())))],
         purpose: Purpose::Decide,
         again: false,
         is_inside: false,
         tail_bytes: 0,
         caller: Arc::new(Caller::default()),
         reply: Box::new(drop),
-    })));
+    }))
+}
+
+#[test]
+fn the_questions_of_a_run_that_does_not_go_on_lapse_in_time() {
+    let (run, first) = asking(FLOW);
+    let (mut engine, doings) = engine(1);
+    doings.next.borrow_mut().insert(id("a"), run.next_seq());
+    engine.handle(only_recorded(run, first));
     engine.handle(durable("a"));
     doings.take();
     assert_eq!(engine.wakes_in(), Some(Duration::from_secs(3)), "the second question lapses");
@@ -49,4 +60,20 @@ fn the_questions_of_a_run_that_does_not_go_on_lapse_in_time() {
     assert!(done.iter().any(|doing| doing.contains("interrupt_expired")), "{done:?}");
     engine.handle(durable("a"));
     assert!(!doings.take().iter().any(|doing| doing.contains("ensures")), "nothing of it starts");
+}
+
+#[test]
+fn an_answer_is_only_recorded_although_the_engine_still_holds_the_run_that_asks() {
+    const ONE: &str = "flow: one\nsteps:\n  - id: first\n    ask: First?\n  - id: work\n    run: [work]\n";
+    let (run, first) = asking(ONE);
+    // The question is in the journal, and a client has seen it there, before the loop hears of that commit.
+    let (mut engine, doings) = engine(1);
+    engine.handle(begin_of("a", ONE));
+    assert_eq!(doings.take(), ["run_a commits run_started interrupt_raised"]);
+    engine.handle(only_recorded(run.clone(), first));
+    engine.handle(durable("a"));
+    let answered = doings.take();
+    assert!(answered.iter().any(|doing| doing.contains("interrupt_answered")), "{answered:?}");
+    engine.handle(durable("a"));
+    assert_eq!(doings.take(), [""; 0], "nothing of it starts");
 }
