@@ -1,5 +1,10 @@
 //! Events of runs.
 
+mod shown;
+
+pub use shown::{text, text_and_stored, value};
+
+use crate::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -9,10 +14,14 @@ use serde_json::{Map, Value};
 pub struct Event {
     /// Its place in the run, from 0.
     pub seq: u64,
-    /// When it was decided, in milliseconds since 1970.
-    pub at: u64,
+    /// When it was decided.
+    pub at: Time,
     /// What happened.
     pub event: EventBody,
+    /// The event as the journal has it, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", default)]
+    pub stored: Option<String>,
 }
 
 /// What happened: its type, and members of that type.

@@ -138,6 +138,13 @@ pub struct Accepted {
     pub run: RunId,
 }
 
+/// The last line of a command that has followed a run, after a line for each event.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ended {
+    /// How the command leaves the run.
+    pub result: RunResult,
+}
+
 /// How a command leaves the run that it has followed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunResult {

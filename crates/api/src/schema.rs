@@ -63,7 +63,7 @@ pub fn of_commands() -> Map<String, Value> {
     add::<question::ShownQuestion>(&mut shown);
     add::<run::Accepted>(&mut shown);
     add::<run::RunDetail>(&mut shown);
-    add::<run::RunResult>(&mut shown);
+    add::<run::Ended>(&mut shown);
     add::<run::UnloadableRun>(&mut shown);
     add::<token::NewToken>(&mut shown);
     add::<token::RevokedToken>(&mut shown);

@@ -42,6 +42,8 @@ pub mod routing;
 mod row;
 pub mod schema;
 pub mod skill_report;
+#[cfg(feature = "serde")]
+pub mod stored;
 mod suggestion;
 pub mod time;
 pub mod user_envelope;

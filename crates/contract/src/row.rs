@@ -19,19 +19,27 @@ use crate::handoff::Handoff;
 use crate::json::{self, Members, Number, Value};
 use crate::routing::{Audit, Signal};
 use crate::skill_report::SkillReport;
+use crate::stored;
 use crate::time::Timestamp;
 use crate::user_envelope::AttachmentRef;
 
-/// Serialises `$type` as the string that `$write` gives, and reads it back with `$read`.
-macro_rules! as_text {
+/// Serialises `$type` as the string that `$write` gives, which is JSON, and reads it back with `$read`.
+macro_rules! as_json {
     ($type:ty, $write:expr, $read:expr) => {
         impl Serialize for $type {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 let write: fn(&$type) -> String = $write;
-                serializer.serialize_str(&write(self))
+                serializer.serialize_newtype_struct(stored::JSON, &write(self))
             }
         }
 
+        read_text!($type, $read);
+    };
+}
+
+/// Reads `$type` from a string with `$read`.
+macro_rules! read_text {
+    ($type:ty, $read:expr) => {
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<$type, D::Error> {
                 let text = <Cow<'de, str>>::deserialize(deserializer)?;
@@ -74,41 +82,47 @@ impl From<Diagnostic> for RowError {
     }
 }
 
-as_text!(Value, Value::compact, |text| Ok(Value::parse_str(text)?));
-as_text!(Number, |number| number.to_string(), |text| {
+as_json!(Value, Value::compact, |text| Ok(Value::parse_str(text)?));
+as_json!(Number, |number| number.to_string(), |text| {
     Number::parse(text).ok_or(RowError::Expected("a JSON number"))
 });
-as_text!(Digest, |digest| digest.to_string(), |text| {
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+read_text!(Digest, |text| {
     Digest::parse(text).ok_or(RowError::Expected("`sha256:` and 64 hexadecimal digits"))
 });
-as_text!(Signal, |signal| signal.orchestrator(None).compact(), |text| {
+as_json!(Signal, |signal| signal.orchestrator(None).compact(), |text| {
     Ok(Signal::decode(&Value::parse_str(text)?)?)
 });
-as_text!(Audit, |audit| audit.to_value().compact(), |text| {
+as_json!(Audit, |audit| audit.to_value().compact(), |text| {
     Audit::from_value(&Value::parse_str(text)?).ok_or(RowError::Expected("the audit of a resolution"))
 });
-as_text!(Handoff, |handoff| handoff.to_value().compact(), |text| Ok(Handoff::decode(text.as_bytes())?));
-as_text!(Envelope, Envelope::compact, |text| Ok(Envelope::decode(text.as_bytes())?));
-as_text!(FlowInterrupt, |interrupt| interrupt.to_value().compact(), |text| {
+as_json!(Handoff, |handoff| handoff.to_value().compact(), |text| Ok(Handoff::decode(text.as_bytes())?));
+as_json!(Envelope, Envelope::compact, |text| Ok(Envelope::decode(text.as_bytes())?));
+as_json!(FlowInterrupt, |interrupt| interrupt.to_value().compact(), |text| {
     Ok(FlowInterrupt::from_value(&Value::parse_str(text)?)?)
 });
-as_text!(InterruptResponse, |response| response.to_value().compact(), |text| {
+as_json!(InterruptResponse, |response| response.to_value().compact(), |text| {
     Ok(InterruptResponse::from_value(&Value::parse_str(text)?)?)
 });
-as_text!(ProcessingRecord, |record| record.to_value().compact(), |text| {
+as_json!(ProcessingRecord, |record| record.to_value().compact(), |text| {
     Ok(ProcessingRecord::from_value(&Value::parse_str(text)?)?)
 });
-as_text!(AttachmentRef, |file| file.to_value().compact(), |text| {
+as_json!(AttachmentRef, |file| file.to_value().compact(), |text| {
     Ok(AttachmentRef::decode(&Value::parse_str(text)?)?)
 });
-as_text!(SkillReport, |report| report.to_value().compact(), |text| {
+as_json!(SkillReport, |report| report.to_value().compact(), |text| {
     Ok(SkillReport::decode(text.as_bytes())?)
 });
 
 /// Milliseconds since 1970.
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_i64(self.as_millis())
+        serializer.serialize_newtype_struct(stored::TIME, &self.as_millis())
     }
 }
 

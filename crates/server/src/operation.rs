@@ -143,6 +143,14 @@ const AFTER: Param = Param {
     range: Some((0, MAX_NUMBER)),
     ..query("after", "integer", "Only what stands after this event: the `next` of the page before")
 };
+const FORM: Param = Param {
+    words: &["shown", "stored"],
+    ..query(
+        "form",
+        "string",
+        "`stored` for events that also have their text in the journal, for a program that rebuilds a run; `shown` by default",
+    )
+};
 const CURSOR: Param = query("cursor", "string", "The `next` of the page before");
 const RANGE: Param = header("Range", "One range of bytes");
 const IF_NONE_MATCH: Param = header("If-None-Match", "An ETag that is known");
@@ -326,14 +334,14 @@ pub const ALL: &[Operation] = &[
         "listEvents",
         "/v1/runs/{run}/events",
         "What happened, in order",
-        &[RUN_ID, AFTER, LIMIT],
+        &[RUN_ID, AFTER, LIMIT, FORM],
         &[ok(Content::Json("Events")), BAD, NO_RUN],
     ),
     get(
         "followRun",
         "/v1/runs/{run}/stream",
         "What happens, as it happens, from the beginning or after the last event seen; ends when the run is over",
-        &[RUN_ID, LAST_EVENT_ID],
+        &[RUN_ID, LAST_EVENT_ID, FORM],
         &[
             ok(Content::Events),
             Outcome {

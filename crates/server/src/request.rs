@@ -108,6 +108,15 @@ impl ApiRequest {
         Ok(after.map_or(0, |after| after.saturating_add(1)))
     }
 
+    /// Whether events are wanted with their text in the journal.
+    pub(crate) fn wants_stored(&self) -> Result<bool, Problem> {
+        match self.query("form") {
+            None | Some("shown") => Ok(false),
+            Some("stored") => Ok(true),
+            Some(_) => Err(Problem::bad_request("`form` is neither `shown` nor `stored`")),
+        }
+    }
+
     /// The id of the last event that the reader of a stream has received.
     pub(crate) fn last_event_id(&self) -> Option<&str> {
         self.headers.get("last-event-id").map(|value| value.to_str().unwrap_or_default())

@@ -55,8 +55,7 @@ class ARun(WithServer):
         self.assertEqual(list(self.client.follow_run(run, after=2)), events[3:])
         self.assertEqual(list(self.client.follow_run(run, after=events[-1]["seq"])), [])
         answer = next(event["event"] for event in events if event["event"]["type"] == "interrupt_answered")
-        files = [json.loads(each) for each in answer["attachments"]]
-        self.assertEqual([each.get("filename") for each in files], ["edits.txt", None])
+        self.assertEqual([each.get("filename") for each in answer["attachments"]], ["edits.txt", None])
         self.assertTrue(self.client.explain_run(run))
 
         self.assertEqual([row["step"] for row in self.client.list_handoffs(run)][0], "draft")
@@ -125,7 +124,8 @@ class ARun(WithServer):
         self.client.register_flow("flow: n\ninputs: { price: { type: number } }\nsteps:\n  - id: a\n    run: 'true'\n")
         price = "1.00000000000000000000000000000000001"
         run = self.client.start_run("n", json.loads(f'{{"price":{price}}}'))["run"]
-        self.assertEqual(next(self.client.list_events(run))["event"]["inputs"], {"price": price})
+        inputs = next(self.client.list_events(run))["event"]["inputs"]
+        self.assertEqual(json.dumps(inputs, compact=True), f'{{"price":{price}}}')
 
 
 class AServerThatIsKilled(WithServer):

@@ -97,7 +97,7 @@ test("numbers of any size survive", NEEDS_SERVER, async () => {
     const price = "1.00000000000000000000000000000000001";
     const { run } = await client.startRun({ flow: "n", inputs: parseJson(`{"price":${price}}`) as Map<string, never> });
     const [started] = await all(client.listEvents(run));
-    assert.deepEqual(started?.event.get("inputs"), new Map([["price", price]]));
+    assert.equal(formatCompact(started?.event.get("inputs")), `{"price":${price}}`);
   });
 });
 

@@ -201,14 +201,15 @@ fn as_json(record: &Record, records: &[Record]) -> Option<serde_json::Value> {
             "attempt": ended.attempt.as_ref().map(ToString::to_string), "outcome": ended.outcome.word(),
         }),
         Event::InterruptRaised(raised) => json!({
-            "event": "asked", "at": record.at.to_string(), "visit": raised.visit.to_string(), "question": raised.question,
+            "event": "asked", "at": record.at.to_string(), "visit": raised.visit.to_string(),
+            "question": raised.interrupt.as_str(), "text": raised.question,
         }),
         Event::InterruptAnswered(answered) => json!({
-            "event": "answered", "at": record.at.to_string(), "choice": answered.choice.word(), "by": answered.by.actor,
+            "event": "answered", "at": record.at.to_string(), "question": answered.interrupt.as_str(), "choice": answered.choice.word(), "by": answered.by.actor,
             "channel": answered.channel,
         }),
         Event::InterruptExpired(expired) => json!({
-            "event": "expired", "at": record.at.to_string(), "interrupt": expired.interrupt.as_str(),
+            "event": "expired", "at": record.at.to_string(), "question": expired.interrupt.as_str(),
         }),
         Event::LimitsRaised(raised) => json!({
             "event": "limits_raised", "at": record.at.to_string(), "by": raised.by.actor, "why": raised.why,

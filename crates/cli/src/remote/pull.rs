@@ -27,7 +27,19 @@ const MAX_SHOWN_BYTES: u64 = 16 * 1024 * 1024;
 
 #[derive(Deserialize)]
 struct Events {
-    events: Vec<Record>,
+    events: Vec<StoredEvent>,
+}
+
+/// An event with its text in the journal, which a run is rebuilt from.
+#[derive(Deserialize)]
+pub(super) struct StoredEvent {
+    stored: String,
+}
+
+impl StoredEvent {
+    pub(super) fn record(&self) -> Result<Record, Failure> {
+        read(self.stored.as_bytes())
+    }
 }
 
 impl Remote {
@@ -58,12 +70,13 @@ impl Remote {
                 0 => String::new(),
                 next => format!("&after={}", next.saturating_sub(1)),
             };
-            let path = format!("/v1/runs/{}/events?limit={PAGE}{after}", segment(run.as_str()));
+            let path = format!("/v1/runs/{}/events?form=stored&limit={PAGE}{after}", segment(run.as_str()));
             let Events { events } = read(&self.server.get(&path)?)?;
             if events.is_empty() {
                 return Err(not_understood("it has fewer events than its row counts"));
             }
-            mirror.take(run, &events)?;
+            let records = events.iter().map(StoredEvent::record).collect::<Result<Vec<_>, _>>()?;
+            mirror.take(run, &records)?;
         }
         mirror.reader()
     }

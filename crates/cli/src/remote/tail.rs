@@ -3,6 +3,7 @@
 use super::{
     Remote,
     call::{read, segment},
+    pull::StoredEvent,
     stream,
 };
 use crate::process::failure::Failure;
@@ -41,9 +42,9 @@ impl Tail {
         let (server, mirror, run) = (remote.server.clone(), Arc::clone(remote.mirror()?), run.clone());
         let last = from.checked_sub(1).map(|seq| seq.to_string());
         let hearing = move || {
-            let path = format!("/v1/runs/{}/stream", segment(run.as_str()));
+            let path = format!("/v1/runs/{}/stream?form=stored", segment(run.as_str()));
             let over = stream::follow(&server, &path, last, |told| {
-                let record: Record = read(told.data.as_bytes())?;
+                let record = read::<StoredEvent>(told.data.as_bytes())?.record()?;
                 mirror.take(&run, core::slice::from_ref(&record))?;
                 // The receiver is gone when the command is done; then the process ends, too.
                 drop(tell.send(RunUpdate::Record(Box::new(record))));

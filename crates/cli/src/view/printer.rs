@@ -10,7 +10,10 @@ use crate::{
         live::{Live, since},
     },
 };
-use envoi_api::run::RunResult;
+use envoi_api::{
+    event,
+    run::{Ended, RunResult},
+};
 use envoi_contract::{handoff::Status as HandoffStatus, time::Timestamp};
 use envoi_engine::protocol::Standing;
 use envoi_kernel::{
@@ -101,7 +104,7 @@ impl Printer {
         if let Some(live) = &self.live {
             live.record(record, !self.lived);
         } else if self.json {
-            let line = serde_json::to_string(record).unwrap_or_default();
+            let line = event::value(record).compact();
             // A reader that went away does not end the run.
             drop(output::data(&(line + "\n")));
         } else if !self.lived {
@@ -147,13 +150,14 @@ impl Printer {
         let run = &self.run;
         if self.json {
             // A reader that went away does not change how the run ended.
-            drop(output::row(&RunResult {
+            let result = RunResult {
                 run: run.clone(),
                 status: standing.status.clone(),
                 terminal_reason: standing.terminal_reason.clone(),
                 reason: standing.reason.clone(),
                 exit_code: standing.exit_code,
-            }));
+            };
+            drop(output::row(&Ended { result }));
             return;
         }
         let reason = standing.reason.as_deref().filter(|_| standing.exit_code != 0);

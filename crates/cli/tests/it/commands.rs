@@ -34,7 +34,7 @@ fn each_command_prints_json_where_it_is_asked_to() {
     let stage = Stage::with_flow(TWO);
     let done = stage.expect(0, &["--json", "run", "flow.yaml"]);
     let lines: Vec<Value> = done.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(lines.last().unwrap()["status"], "succeeded");
+    assert_eq!(lines.last().unwrap()["result"]["status"], "succeeded");
     assert_eq!(lines[0]["event"]["type"], "run_started");
     assert_eq!(stage.events(&stage.run_id()).len(), lines.len() - 1, "every record once");
     for arguments in [

@@ -28,6 +28,7 @@ mod fork;
 mod forms;
 mod full;
 mod importing;
+mod json_rows;
 mod kept;
 mod large;
 mod ledger;

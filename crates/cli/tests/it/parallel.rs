@@ -4,7 +4,11 @@
 //! branches mean to each other is the kernel's to show.
 
 use crate::stage::{Dice, LONG, Stage, lives, signal, text, wait_until};
-use envoi_kernel::{Flow, Record, Run, ids::VisitId};
+use envoi_journal::{Layout, Store};
+use envoi_kernel::{
+    Flow, Record, Run,
+    ids::{RunId, VisitId},
+};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::{
@@ -81,8 +85,8 @@ fn expected() -> BTreeSet<String> {
 }
 
 fn records(stage: &Stage, run: &str) -> Vec<Record> {
-    let out = stage.expect(0, &["show", run, "--events"]).out;
-    out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let store = Store::open_read_only(Layout::new(stage.store())).unwrap();
+    store.reader().unwrap().records(&RunId::new(run).unwrap(), 0, None).unwrap()
 }
 
 fn pinned() -> Arc<Flow> {

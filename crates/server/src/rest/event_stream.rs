@@ -18,6 +18,7 @@ use crate::{
     state::app::App,
 };
 use axum::response::Response;
+use envoi_api::event;
 use envoi_contract::code::Code;
 use envoi_journal::{EventFilter, Reader};
 use envoi_kernel::ids::RunId;
@@ -36,8 +37,8 @@ const PAGE_BYTES: usize = 64 * 1024;
 /// What a stream follows.
 #[derive(Clone)]
 enum Feed {
-    /// A run: ids are the `seq` of its events.
-    Run(RunId),
+    /// A run: ids are the `seq` of its events. The flag: they are sent with their text in the journal.
+    Run(RunId, bool),
     /// The questions of a tenant: ids are `RUN:SEQ` of their events. The positions among the events of all runs, by
     /// which the stream goes on, are not shown: they would show how much other tenants do.
     Questions(String),
@@ -69,6 +70,7 @@ pub(crate) async fn run(app: &Arc<App>, request: ApiRequest) -> Result<Response,
         None => 0,
         Some(id) => id.parse::<u64>().map_err(|_| bad_id())?.saturating_add(1),
     };
+    let is_stored = request.wants_stored()?;
     let shared = Arc::clone(app);
     let (request, run, over) = blocking(move || {
         let run = request.run(&shared)?;
@@ -81,7 +83,7 @@ pub(crate) async fn run(app: &Arc<App>, request: ApiRequest) -> Result<Response,
         return Ok(response::empty(204));
     }
     let wake = app.commits.of_run(&run);
-    open(app, &request, Feed::Run(run), next, wake)
+    open(app, &request, Feed::Run(run, is_stored), next, wake)
 }
 
 /// `followQuestions`.
@@ -178,7 +180,7 @@ impl FeedSource {
                     return Ok(Page::Over);
                 }
                 match feed {
-                    Feed::Run(run) => run_page(reader, &run, next),
+                    Feed::Run(run, is_stored) => run_page(reader, &run, next, is_stored),
                     Feed::Questions(tenant) => question_page(reader, &tenant, next),
                 }
             })
@@ -187,7 +189,7 @@ impl FeedSource {
     }
 }
 
-fn run_page(reader: &Reader, run: &RunId, next: u64) -> Result<Page, Problem> {
+fn run_page(reader: &Reader, run: &RunId, next: u64, is_stored: bool) -> Result<Page, Problem> {
     // Read before the records, so that a run that is reopened in between does not end the stream.
     let row = reader.run(run)?;
     let events = reader.event_texts(run, next, PAGE, PAGE_BYTES, EventFilter::All)?;
@@ -201,8 +203,9 @@ fn run_page(reader: &Reader, run: &RunId, next: u64) -> Result<Page, Problem> {
         .iter()
         .fold(0_usize, |sum, event| sum.saturating_add(event.json.len()).saturating_add(sse::FRAME_BYTES));
     let mut text = String::with_capacity(bytes);
+    let form = if is_stored { event::text_and_stored } else { event::text };
     for event in events {
-        sse::event(&mut text, event.seq, Some(&event.name), &event.json);
+        sse::event(&mut text, event.seq, Some(&event.name), &form(event.json));
     }
     Ok(Page::Events(text, after))
 }
@@ -219,7 +222,7 @@ fn question_page(reader: &Reader, tenant: &str, next: u64) -> Result<Page, Probl
             after = item.position;
             break;
         }
-        let event = serde_json::to_string(&item.record).map_err(Problem::internal)?;
+        let event = event::value(&item.record).compact();
         let data = format!("{{\"run\":\"{}\",\"record\":{event}}}", item.run);
         let id = format!("{}:{}", item.run, item.record.seq);
         sse::event(&mut text, id, Some(item.record.event.name()), &data);

@@ -14,6 +14,7 @@ use crate::{
 };
 use axum::{http::StatusCode, response::Response};
 use envoi_api::{
+    event,
     handoff::{HandoffRow, Handoffs},
     run::{Run, RunStatus, Runs},
 };
@@ -23,7 +24,7 @@ use envoi_engine::{
     protocol::{Request, ResumeRequest},
     run_row,
 };
-use envoi_journal::{EventFilter, ReadError, RunPage};
+use envoi_journal::{EventFilter, EventText, ReadError, RunPage};
 use envoi_kernel::{
     event::Choice,
     ids::{AttemptId, RunId, StepId, VisitId},
@@ -82,16 +83,22 @@ pub(crate) fn envelope(app: &App, request: &ApiRequest) -> Result<Response, Prob
 
 /// `listEvents`.
 pub(crate) fn events(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
-    event_page(app, request, EventFilter::All)
+    let is_stored = request.wants_stored()?;
+    event_page(app, request, EventFilter::All, is_stored)
 }
 
 /// `explainRun`.
 pub(crate) fn why(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
-    event_page(app, request, EventFilter::Deciding)
+    event_page(app, request, EventFilter::Deciding, false)
 }
 
 /// A page of events. A page that is full of bytes has fewer than the limit.
-fn event_page(app: &App, request: &ApiRequest, filter: EventFilter) -> Result<Response, Problem> {
+fn event_page(
+    app: &App,
+    request: &ApiRequest,
+    filter: EventFilter,
+    is_stored: bool,
+) -> Result<Response, Problem> {
     let from = request.after()?;
     let limit = request.limit()?;
     let run = request.run(app)?;
@@ -105,7 +112,9 @@ fn event_page(app: &App, request: &ApiRequest, filter: EventFilter) -> Result<Re
         events.pop();
     }
     let next = events.last().filter(|_| full || bytes >= PAGE_BYTES).map(|event| event.seq);
-    let events: Vec<String> = events.into_iter().map(|event| event.json).collect();
+    let form = if is_stored { event::text_and_stored } else { event::text };
+    let form = |event: EventText| form(event.json);
+    let events: Vec<String> = events.into_iter().map(form).collect();
     let next = next.map_or_else(|| "null".to_owned(), |next| next.to_string());
     Ok(response::json(200, format!("{{\"events\":[{}],\"next\":{next}}}", events.join(","))))
 }

@@ -102,12 +102,14 @@ export interface ChatRefusal {
 }
 
 export interface Event {
-  /** When it was decided, in milliseconds since 1970. */
-  at: number;
+  /** When it was decided. */
+  at: string;
   /** What happened. */
   event: JsonObject;
   /** Its place in the run, from 0. */
   seq: number;
+  /** The event as the journal has it, if that was asked for. */
+  stored?: string;
 }
 
 export interface Events {

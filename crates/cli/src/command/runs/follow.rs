@@ -9,6 +9,7 @@ use crate::{
         printer::Printer,
     },
 };
+use envoi_api::event;
 use envoi_contract::time::Timestamp;
 use envoi_journal::{Aside, ReadError, Reader};
 use envoi_kernel::{
@@ -118,7 +119,7 @@ fn aside_line(run: &RunId, aside: Option<&Aside>, json: bool) -> String {
 
 fn record_lines(run: &RunId, printer: &mut Printer, record: &Record, json: bool) -> String {
     if json {
-        return format!("{}\n", json!({"run": run.as_str(), "record": record}));
+        return format!("{{\"run\":\"{run}\",\"record\":{}}}\n", event::value(record).compact());
     }
     let mut lines = printer.lines(record);
     if let Event::RunEnded(ended) = &record.event {

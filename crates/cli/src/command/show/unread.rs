@@ -8,7 +8,10 @@ use crate::{
     },
     text::diff,
 };
-use envoi_api::run::{DamagedEvent, Unloadable, UnloadableRun};
+use envoi_api::{
+    event,
+    run::{DamagedEvent, Unloadable, UnloadableRun},
+};
 use envoi_journal::{Examination, ReadError, Reader, RunRow, examine_events};
 use envoi_kernel::{Record, ids::Seq};
 use std::collections::VecDeque;
@@ -69,14 +72,13 @@ pub(super) fn events(reader: &Reader, row: &RunRow) -> Result<u8, Failure> {
         }
         match record {
             Ok(_) if seq != next => damaged = Some(format!("event {next} is missing")),
-            Ok(record) => lines.push(serde_json::to_string(&record)),
+            Ok(record) => lines.push(event::value(&record).compact() + "\n"),
             Err(reason) => damaged = Some(format!("event {seq} is damaged: {reason}")),
         }
         next = seq.saturating_add(1);
     });
     each.map_err(Failure::store)?;
-    let lines = lines.into_iter().collect::<Result<Vec<_>, _>>().map_err(Failure::store)?;
-    output::data(&lines.into_iter().map(|line| line + "\n").collect::<String>())?;
+    output::data(&lines.concat())?;
     match damaged {
         None => Ok(0),
         Some(damaged) => {

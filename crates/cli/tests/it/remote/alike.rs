@@ -160,7 +160,7 @@ fn a_run_is_told_of_and_exits_as_where_the_store_is() {
 }
 
 #[test]
-fn with_json_the_events_come_as_they_stand_in_the_journal_and_the_end_after_them() {
+fn with_json_the_events_come_as_they_are_shown_and_the_end_after_them() {
     let stage = Stage::with_flow(
         "flow: one\ninputs: { amount: { type: number } }\nsteps:\n  - { id: a, run: ['echo', '${{ inputs.amount }}'] }\n",
     );
@@ -170,6 +170,6 @@ fn with_json_the_events_come_as_they_stand_in_the_journal_and_the_end_after_them
     let events = stage.expect(0, &["show", &run, "--events"]).out;
     let end = done.out.strip_prefix(events.as_str()).unwrap_or_else(|| panic!("{}", done.out));
     let end: Value = serde_json::from_str(end).unwrap();
-    assert_eq!((&end["run"], &end["exit_code"]), (&Value::from(run), &Value::from(0)));
-    assert!(events.contains("1.00"), "numbers are as they were given");
+    assert_eq!((&end["result"]["run"], &end["result"]["exit_code"]), (&Value::from(run), &Value::from(0)));
+    assert!(events.contains("\"inputs\":{\"amount\":1.00}"), "numbers are as they were given: {events}");
 }

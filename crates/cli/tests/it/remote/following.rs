@@ -38,7 +38,7 @@ fn a_server_that_is_killed_and_comes_back_costs_no_event_and_repeats_none() {
     assert_eq!(done.code, Some(0), "{done:?}");
     heard.extend(done.out.lines().map(str::to_owned));
     let end: Value = serde_json::from_str(&heard.pop().unwrap()).unwrap();
-    assert_eq!(end["status"], "succeeded");
+    assert_eq!(end["result"]["status"], "succeeded");
     let events = stage.expect(0, &["show", "--events"]).out;
     assert_eq!(heard, events.lines().collect::<Vec<_>>());
 }

@@ -45,13 +45,18 @@ class ChatRefusal(TypedDict):
     """Why."""
 
 
-class Event(TypedDict):
-    at: int
-    """When it was decided, in milliseconds since 1970."""
+class _Event(TypedDict):
+    at: str
+    """When it was decided."""
     event: Dict[str, Any]
     """What happened."""
     seq: int
     """Its place in the run, from 0."""
+
+
+class Event(_Event, total=False):
+    stored: str
+    """The event as the journal has it, if that was asked for."""
 
 
 class Events(TypedDict):
