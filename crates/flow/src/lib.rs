@@ -11,6 +11,47 @@
 //! assert_eq!(report.diagnostics[0].help.as_deref(), Some("did you mean `steps`?"));
 //! # Ok::<(), envoi_flow::Report>(())
 //! ```
+//!
+//! What the kernel does with a flow: it says what would follow from an input, and what is to be true after it.
+//!
+//! ```
+//! use envoi_contract::{json::Object, time::Timestamp};
+//! use envoi_kernel::{
+//!     Input, Run,
+//!     ids::{Principal, RunId},
+//!     input::{Slot, Start},
+//!     requester::Requester,
+//! };
+//! use std::sync::Arc;
+//!
+//! let loaded = envoi_flow::load("hello.yaml", "flow: hello\nsteps:\n  - id: greet\n    run: [echo, hello]\n")?;
+//! let mut run = Run::new(Arc::new(loaded.flow));
+//! let start = Input::Start(Box::new(Start {
+//!     run: RunId::new("run_0demo")?,
+//!     inputs: Object::new(),
+//!     source: "/project/hello.yaml".to_owned(),
+//!     workspace: "/project".to_owned(),
+//!     shared: false,
+//!     run_base: "/project/.envoi/runs/run_0demo".to_owned(),
+//!     language: envoi_flow::LANGUAGE,
+//!     by: Principal { tenant: "local".to_owned(), actor: "ada".to_owned() },
+//!     yes_to: Vec::new(),
+//!     trace: None,
+//!     requester: Requester::default(),
+//! }));
+//! let slot = Slot { boot_id: "boot-1".to_owned() };
+//!
+//! // Nothing has changed yet: the records are to be committed, then applied.
+//! let records = run.decide(start, Some(slot), Timestamp::from_millis(1_795_219_200_000))?;
+//! for record in &records {
+//!     run.apply(record)?;
+//! }
+//!
+//! let names: Vec<&str> = records.iter().map(|record| record.event.name()).collect();
+//! assert_eq!(names, ["run_started", "attempt_started"]);
+//! assert_eq!(run.wants().attempts[0].to_string(), "greet.1.1");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod check;
 pub mod config;

@@ -225,6 +225,15 @@ impl fmt::Display for VisitId {
 }
 
 /// The nth execution within a visit, written `[scope.]step.visit.attempt`; unique within its run.
+///
+/// ```
+/// use envoi_kernel::ids::AttemptId;
+///
+/// let id = AttemptId::parse("2.look.1.3")?;
+/// assert_eq!((id.visit.item(), id.visit.step.as_str(), id.visit.visit, id.attempt), (Some(2), "look", 1, 3));
+/// assert_eq!(id.to_string(), "2.look.1.3");
+/// # Ok::<(), envoi_kernel::ids::BadId>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct AttemptId {

@@ -8,6 +8,14 @@ use serde::{Deserialize, Serialize};
 /// Money in billionths of a US dollar: exact for the prices that models have, without floats.
 ///
 /// Range 0 … 18 billion dollars; sums saturate.
+///
+/// ```
+/// use envoi_kernel::ledger::Cost;
+///
+/// let cost = Cost::parse("2.50").unwrap_or_default();
+/// assert_eq!(cost.to_string().parse::<f64>(), Ok(2.5));
+/// assert_eq!(Cost::parse("2,50"), None);
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Cost {
     nano_usd: u64,
