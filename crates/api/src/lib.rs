@@ -21,6 +21,7 @@ pub mod flow;
 mod from_journal;
 pub mod handoff;
 pub mod log;
+pub mod output;
 pub mod problem;
 pub mod question;
 pub mod request;

@@ -3,7 +3,7 @@
 //! What the server and the commands show is closed: every member is there, and no other. What is sent may leave members out
 //! that have a default. Members have no `default` in the schema, because some generators make such members required.
 
-use crate::{bridge, event, flow, handoff, log, problem, question, request, run, token};
+use crate::{bridge, event, flow, handoff, log, output, problem, question, request, run, token};
 use schemars::{
     JsonSchema, SchemaGenerator,
     generate::{Contract, SchemaSettings},
@@ -59,6 +59,13 @@ pub fn of_rest() -> Map<String, Value> {
 pub fn of_commands() -> Map<String, Value> {
     let mut shown = generator(Contract::Serialize);
     add::<log::LogLine>(&mut shown);
+    add::<output::CaseCounts>(&mut shown);
+    add::<output::ErrorPage>(&mut shown);
+    add::<output::FailedCase>(&mut shown);
+    add::<output::Listening>(&mut shown);
+    add::<output::RunEvent>(&mut shown);
+    add::<output::RunSetAside>(&mut shown);
+    add::<output::RunUnreadable>(&mut shown);
     add::<problem::Failure>(&mut shown);
     add::<question::ShownQuestion>(&mut shown);
     add::<run::Accepted>(&mut shown);

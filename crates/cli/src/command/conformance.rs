@@ -1,11 +1,12 @@
 //! `envoi conformance`: vectors against this binary; one line a failure, and last how many passed.
 
 use crate::process::{failure::Failure, output};
+use envoi_api::output::{CaseCounts, FailedCase};
 use envoi_contract::{code::Code, conformance};
 use std::{fs, path::PathBuf};
 
 pub(crate) fn conformance(files: &[PathBuf], json: bool) -> Result<u8, Failure> {
-    let (mut passed, mut failed) = (0_usize, 0_usize);
+    let (mut passed, mut failed) = (0_u64, 0_u64);
     for path in files {
         let name = path.display();
         let bytes =
@@ -20,16 +21,15 @@ pub(crate) fn conformance(files: &[PathBuf], json: bool) -> Result<u8, Failure> 
             failed = failed.saturating_add(1);
             let (vector, expected, got) = (outcome.name, outcome.expected, outcome.got);
             output::data(&if json {
-                let told =
-                    serde_json::json!({"file": path, "name": vector, "expected": expected, "got": got});
-                format!("{told}\n")
+                let file = path.display().to_string();
+                output::line(&FailedCase { file, name: vector, expected, got })
             } else {
                 format!("{name}: {vector}: expected {expected}, got {got}\n")
             })?;
         }
     }
     let last = if json {
-        format!("{{\"passed\":{passed},\"failed\":{failed}}}\n")
+        output::line(&CaseCounts { passed, failed })
     } else {
         format!("{passed} passed, {failed} failed\n")
     };

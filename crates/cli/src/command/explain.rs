@@ -1,6 +1,7 @@
 //! `envoi explain`: what an error code means and what to do.
 
 use crate::process::{failure::Failure, output};
+use envoi_api::output::ErrorPage;
 use envoi_contract::code::Code;
 
 include!(concat!(env!("OUT_DIR"), "/error_pages.rs"));
@@ -9,7 +10,8 @@ pub(crate) fn explain(code: &str, json: bool) -> Result<u8, Failure> {
     let wanted = code.to_ascii_uppercase();
     match PAGES.iter().find(|(name, _)| *name == wanted) {
         Some((name, page)) if json => {
-            output::data(&format!("{}\n", serde_json::json!({"code": name, "page": page}))).map(|()| 0)
+            let page = ErrorPage { code: (*name).to_owned(), page: (*page).to_owned() };
+            output::row(&page).map(|()| 0)
         }
         Some((_, page)) => output::data(page).map(|()| 0),
         None => Err(Failure::new(Code::UnknownCode, format!("no error code is named `{code}`")).hint(

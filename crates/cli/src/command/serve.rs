@@ -16,6 +16,7 @@ use crate::{
     session::{caller, engine_client, models},
     store::{config, home::Home},
 };
+use envoi_api::output::Listening;
 use envoi_contract::code::Code;
 use envoi_engine::{
     Commands, Host,
@@ -28,7 +29,6 @@ use envoi_server::{
     scope::{Scope, Scopes},
     token::NewToken,
 };
-use serde_json::json;
 use std::{
     net::{Ipv4Addr, SocketAddr, TcpListener},
     sync::{
@@ -225,7 +225,7 @@ fn warning(bound: SocketAddr, encrypted: bool) -> Option<String> {
 /// Says where, and the first token.
 fn said(url: &str, first: Option<&str>, as_json: bool) -> Result<(), Failure> {
     if as_json {
-        return output::data(&format!("{}\n", json!({"listening": url, "token": first})));
+        return output::row(&Listening { listening: url.to_owned(), token: first.map(str::to_owned) });
     }
     output::data(&format!("listening on {url}\n"))?;
     let Some(token) = first else { return Ok(()) };

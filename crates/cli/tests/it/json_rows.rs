@@ -153,6 +153,11 @@ fn tokens_and_runs_in_the_background_have_their_rows() {
     let revoked = stage.json(&["--json", "token", "list"]);
     schemas.hold_each("TokenRow", list(&revoked));
     assert_eq!(revoked[0]["state"], "revoked");
+    schemas.hold("ErrorPage", &stage.json(&["--json", "explain", "RUN_NOT_FOUND"]));
+    stage.write("vectors.json", "[{}]");
+    let cases = lines(&stage.expect(1, &["--json", "conformance", "vectors.json"]).out);
+    schemas.hold("FailedCase", &cases[0]);
+    schemas.hold("CaseCounts", &cases[1]);
     let served = Served::start(&stage);
     let client = served.client(&text(&stage.json(&["--json", "token", "create", "reader"])["token"]));
     schemas.hold("Token", &client.json("/v1/token"));

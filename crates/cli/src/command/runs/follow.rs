@@ -9,14 +9,17 @@ use crate::{
         printer::Printer,
     },
 };
-use envoi_api::event;
+use envoi_api::{
+    event,
+    output::{RunSetAside, RunUnreadable},
+    run::SetAside,
+};
 use envoi_contract::time::Timestamp;
 use envoi_journal::{Aside, ReadError, Reader};
 use envoi_kernel::{
     Event, Record,
     ids::{RunId, Seq},
 };
-use serde_json::json;
 use std::{collections::BTreeMap, thread, time::Duration};
 
 /// Between two looks at the journal where there is no picture.
@@ -99,17 +102,14 @@ fn lines(reader: &Reader, json: bool) -> Result<u8, Failure> {
 
 fn unreadable(run: &RunId, error: &ReadError, json: bool) -> String {
     match json {
-        true => format!("{}\n", json!({"run": run.as_str(), "unreadable": error.to_string()})),
+        true => output::line(&RunUnreadable { run: run.clone(), unreadable: error.to_string() }),
         false => format!("{run} cannot be read: {error}; {} show {run} says more\n", invocation::envoi()),
     }
 }
 
 fn aside_line(run: &RunId, aside: Option<&Aside>, json: bool) -> String {
     match aside {
-        _ if json => format!(
-            "{}\n",
-            json!({"run": run.as_str(), "set_aside": aside.map(envoi_api::run::SetAside::from)})
-        ),
+        _ if json => output::line(&RunSetAside { run: run.clone(), set_aside: aside.map(SetAside::from) }),
         Some(Aside { code, reason, .. }) => {
             format!("{run} set aside: {code}: {reason}; {} resume {run} tries again\n", invocation::envoi())
         }

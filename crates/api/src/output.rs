@@ -1,0 +1,76 @@
+//! What single commands print, and nothing else shows.
+
+use crate::{event::Event, run::SetAside};
+use envoi_kernel::ids::RunId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A line of `runs --follow`: an event of one of the runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunEvent {
+    /// The run.
+    #[schemars(with = "String")]
+    pub run: RunId,
+    /// What happened.
+    pub record: Event,
+}
+
+/// A line of `runs --follow`: a run was set aside, or is taken up again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunSetAside {
+    /// The run.
+    #[schemars(with = "String")]
+    pub run: RunId,
+    /// Why; null if it is taken up again.
+    pub set_aside: Option<SetAside>,
+}
+
+/// A line of `runs --follow`: the next events of a run cannot be read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunUnreadable {
+    /// The run.
+    #[schemars(with = "String")]
+    pub run: RunId,
+    /// Why.
+    pub unreadable: String,
+}
+
+/// What `serve` prints when it listens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Listening {
+    /// Where.
+    pub listening: String,
+    /// The first token, at the first start of a store; null later.
+    pub token: Option<String>,
+}
+
+/// The page of an error code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorPage {
+    /// The code.
+    pub code: String,
+    /// The page, in Markdown.
+    pub page: String,
+}
+
+/// A line of `conformance`: a case that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FailedCase {
+    /// The file that it stands in.
+    pub file: String,
+    /// Its name.
+    pub name: String,
+    /// What was expected.
+    pub expected: String,
+    /// What came.
+    pub got: String,
+}
+
+/// The last line of `conformance`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CaseCounts {
+    /// Cases that passed.
+    pub passed: u64,
+    /// Cases that failed.
+    pub failed: u64,
+}
