@@ -1,4 +1,6 @@
 //! The order of one attempt: the engine composes it and writes it as a file into the attempt's folder.
+//!
+//! Owns every wait and time limit of an attempt ([`Timeouts`]).
 
 use envoi_contract::{digest::Digest, json::Value};
 use serde::{Deserialize, Serialize};

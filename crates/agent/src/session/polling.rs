@@ -1,6 +1,7 @@
 //! Polls the task until it is over, or until it has a question for a person.
 //!
 //! A question is answered once: while the task waits with a question that has its answer, nothing more is sent.
+//! The waits between polls are in the order's `Timeouts`.
 
 use super::{Session, outage::Outage};
 use crate::{

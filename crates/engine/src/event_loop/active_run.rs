@@ -1,4 +1,6 @@
 //! A run in the loop: its state, what waits for it, and what of it is under way.
+//!
+//! Owns when a snapshot is due.
 
 use crate::model::{
     claim::Claim,

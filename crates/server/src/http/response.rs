@@ -1,4 +1,4 @@
-//! Answers in their usual shapes.
+//! Answers in their usual shapes. Problems set their own headers (`problem.rs`).
 
 use axum::{
     body::Body,

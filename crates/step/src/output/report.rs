@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// No document of the contracts may be larger (CONTRACTS §0). A larger file behind `--output` is some other output.
-pub(crate) const LARGEST_REPORT_BYTES: u64 = 16 * 1024 * 1024;
+pub(crate) const LARGEST_REPORT_BYTES: u64 = envoi_contract::json::MAX_BYTES as u64;
 
 /// What is read of a report at most.
 const CUT_AT_BYTES: u64 = LARGEST_REPORT_BYTES + 1;

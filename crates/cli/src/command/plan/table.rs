@@ -1,4 +1,4 @@
-//! A plan for people.
+//! A plan for people: its tables, and the remark beside each loop and total. Its sentences are in `envoi_flow::plan`.
 
 use super::Planned;
 use crate::process::output;
