@@ -44,7 +44,7 @@ pub mod schema;
 pub mod skill_report;
 #[cfg(feature = "serde")]
 pub mod stored;
-mod suggestion;
+pub mod suggestion;
 pub mod time;
 pub mod user_envelope;
 mod vocabulary;

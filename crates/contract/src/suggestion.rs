@@ -1,4 +1,6 @@
 //! The accepted word that is nearest to a refused one.
+//!
+//! `strsim` counts the same edits, but needs `std`, which this crate does not use.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -6,9 +8,11 @@ use alloc::vec::Vec;
 /// Longer words are never near; this also bounds the work.
 const LONGEST: usize = 64;
 
-/// The candidate that `found` was probably meant to be: at most a third of the letters differ, or (`within`) it stands in it,
-/// as `routing` in `step_routing`.
-pub(crate) fn nearest<'a>(found: &str, candidates: &[&'a str], within: bool) -> Option<&'a str> {
+/// The candidate that `found` was probably meant to be: at most a third of the letters of the longer word differ (at least one may), or
+/// (`within`) the candidate stands in it, as `routing` in `step_routing`. The case of ASCII letters does not count. The first of several
+/// that are equally near; none for a word of more than 64 letters.
+#[must_use]
+pub fn nearest<'a>(found: &str, candidates: &[&'a str], within: bool) -> Option<&'a str> {
     let word: Vec<char> = found.to_ascii_lowercase().chars().collect();
     if word.len() > LONGEST {
         return None;
@@ -59,8 +63,20 @@ mod tests {
             ("step_routing", false, None),
             ("why", true, None),
             ("", true, None),
+            ("hanodff_text", false, Some("handoff_text")),
+            ("colour", false, None),
         ] {
             assert_eq!(nearest(found, &members, within), meant, "{found}");
+        }
+    }
+
+    #[test]
+    fn distances_count_edits() {
+        for (from, to, edits) in
+            [("", "", 0), ("", "abc", 3), ("kitten", "sitting", 3), ("ab", "ba", 1), ("abc", "abc", 0)]
+        {
+            let [from, to] = [from, to].map(|word: &str| word.chars().collect::<alloc::vec::Vec<_>>());
+            assert_eq!(super::distance(&from, &to), edits, "{from:?} {to:?}");
         }
     }
 }
