@@ -19,6 +19,7 @@ use std::{
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 /// What a store knows of itself.
@@ -28,7 +29,7 @@ pub struct Identity {
     pub id: String,
     /// Where it was last opened; `None` before that.
     pub folder: Option<PathBuf>,
-    /// The inode of that folder.
+    /// Which folder that is: [`mark_of`] it, or its inode alone if an older build has opened it last.
     inode: Option<u64>,
     /// Where the store lay that this one is an adopted copy of.
     pub adopted_from: Option<PathBuf>,
@@ -124,15 +125,18 @@ impl Identity {
     /// Whether the folder at `root`, which holds this store now, is its home.
     pub(crate) fn standing(&self, root: &Path) -> io::Result<Standing> {
         let here = fs::metadata(root)?;
+        let mark = mark_of(&here);
         // A store that an older build has made and that lies elsewhere now may have been copied or renamed.
-        let copied = self.inode.map_or(self.folder.as_deref() != Some(root), |inode| inode != here.ino());
+        let copied = self
+            .inode
+            .map_or(self.folder.as_deref() != Some(root), |known| known != mark && known != here.ino());
         let moved = |from: &Path| Standing::Moved { from: Some(from.to_owned()), copied };
         let Some(folder) = self.folder.as_deref() else {
             return Ok(Standing::Moved { from: None, copied: self.is_lost });
         };
         if folder == root {
-            // The same path with another inode: a backup was restored here. Devices have other numbers after a restart.
-            return Ok(if copied || self.inode.is_none() { moved(folder) } else { Standing::Home });
+            // The same path with another mark: a backup was restored here. Devices have other numbers after a restart.
+            return Ok(if self.inode == Some(mark) { Standing::Home } else { moved(folder) });
         }
         match fs::metadata(folder) {
             Ok(there) if (there.dev(), there.ino()) == (here.dev(), here.ino()) => Ok(Standing::Home),
@@ -164,6 +168,20 @@ pub(crate) fn damage(conn: &Connection) -> rusqlite::Result<Option<DamagedRow>> 
     }))
 }
 
+/// Which folder it is: its inode with its time of birth, as a number. A folder that is removed gives its inode to the next one, often at
+/// once. Where the file system keeps no such time it is the inode alone.
+fn mark_of(folder: &fs::Metadata) -> u64 {
+    mark(folder.ino(), folder.created().ok())
+}
+
+fn mark(inode: u64, born: Option<SystemTime>) -> u64 {
+    /// Spreads near times over all bits (Knuth, The Art of Computer Programming 3, 6.4: multiplicative hashing).
+    const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
+    let nanos =
+        born.and_then(|born| born.duration_since(UNIX_EPOCH).ok()).map_or(0, |since| since.as_nanos());
+    inode ^ u64::try_from(nanos).unwrap_or(u64::MAX).wrapping_mul(SPREAD)
+}
+
 fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
@@ -184,7 +202,7 @@ fn id_at(db: &Path) -> Option<Option<String>> {
 /// Remembers that the store lies in `root` now. `copied`: no live attempt of it is known to be one of the processes here.
 pub(crate) fn settle(conn: &mut Connection, root: &Path, copied: bool) -> rusqlite::Result<()> {
     let Some(text) = root.to_str() else { return Ok(()) };
-    let inode = fs::metadata(root).ok().map(|here| here.ino().cast_signed());
+    let inode = fs::metadata(root).ok().map(|here| mark_of(&here).cast_signed());
     let transaction = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let identity = Identity::read(&transaction)?;
     if identity.is_lost {
@@ -211,7 +229,7 @@ pub(crate) fn adopt(
     if file(&path).is_some() && file(&path) == file(&original) {
         return Err(AdoptError::OneFile { path, original });
     }
-    let inode = fs::metadata(layout.root()).ok().map(|here| here.ino().cast_signed());
+    let inode = fs::metadata(layout.root()).ok().map(|here| mark_of(&here).cast_signed());
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let mut write = || {
         let transaction = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -273,6 +291,35 @@ mod tests {
         fs::remove_dir_all(&first).unwrap();
         assert!(may_live_elsewhere(&second));
         assert!(may_live_elsewhere(&second), "that is remembered");
+    }
+
+    #[test]
+    fn a_backup_is_recognised_although_its_folder_has_the_inode_of_the_one_before() {
+        let born = |s| Some(UNIX_EPOCH + std::time::Duration::from_secs(s));
+        assert_eq!((mark(7, None), mark(7, born(0))), (7, 7), "nothing is known but the inode");
+        assert_ne!(mark(7, born(1)), mark(7, born(2)));
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("store");
+        let store = Store::open(Layout::new(&root)).unwrap();
+        let writer = store.writer(store.take_epoch().unwrap()).unwrap();
+        writer.commit(commit(&run("a"), 0, [started(&run("a")), attempt("critic", 1)])).unwrap();
+        writer.close();
+        drop(store);
+        let here = fs::metadata(&root).unwrap();
+        let lies = |known: u64| {
+            let conn = Connection::open(Layout::new(&root).db()).unwrap();
+            conn.execute("UPDATE store SET inode = ?1", [known.cast_signed()]).unwrap();
+        };
+        lies(here.ino());
+        assert!(!may_live_elsewhere(&root), "an older build has opened it here");
+        let conn = Connection::open(Layout::new(&root).db()).unwrap();
+        assert_eq!(
+            Identity::read(&conn).unwrap().inode,
+            Some(mark_of(&here)),
+            "its mark is known from now on"
+        );
+        lies(mark(here.ino(), born(1)));
+        assert!(may_live_elsewhere(&root), "another folder had this inode before");
     }
 
     #[test]

@@ -167,8 +167,8 @@ impl Walk<'_> {
             });
         } else if found.is_dir() {
             self.paths(path).iter().for_each(|path| self.entry(path));
-        } else if found.is_file() && self.since.is_before(&found) && found.mode() & 0o7777 != OF_ENGINE {
-            self.file(path, found.len());
+        } else if found.is_file() && self.since.is_before(&found) {
+            self.file(path, &found);
         }
     }
 
@@ -179,7 +179,8 @@ impl Walk<'_> {
         path.file_name().is_some_and(stands_in) || (found.is_symlink() && leads_to())
     }
 
-    fn file(&mut self, path: &Path, bytes: u64) {
+    fn file(&mut self, path: &Path, found: &fs::Metadata) {
+        let bytes = found.len();
         self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes > MOST_BYTES {
             self.bytes = self.bytes.saturating_sub(bytes);
@@ -187,6 +188,15 @@ impl Walk<'_> {
             return;
         }
         let shown = self.shown(path);
+        if found.mode() & 0o7777 == OF_ENGINE {
+            // The engine has put it there, or a command has given its file the same permissions: this cannot be told here.
+            if cleaning::has_secret(path, self.secrets).unwrap_or(true) {
+                self.notes.push(format!(
+                    "{shown} holds a secret and is not masked: its mode 0400 is that of artifacts"
+                ));
+            }
+            return;
+        }
         let note = match self.mask(path) {
             Ok(false) => return,
             Ok(true) => format!("a secret in {shown} was masked"),
@@ -337,7 +347,12 @@ mod tests {
         place.write("attempts/live.1.1/stdout", "a hunter22 b");
         let live = AttemptDir::new(place.path("attempts/live.1.1"));
         let lock = live.try_lock().unwrap().unwrap();
-        assert_eq!(place.mask(Since::at(0)), [""; 0]);
+        let says = |name: &str| {
+            format!(
+                "`$ENVOI_RUN_BASE/{name}` holds a secret and is not masked: its mode 0400 is that of artifacts"
+            )
+        };
+        assert_eq!(place.mask(Since::at(0)), [says("answers/i/files/f"), says("flow/artifact.txt")]);
         for name in names.into_iter().chain(["attempts/live.1.1/stdout"]) {
             assert_eq!(place.read(name), "a hunter22 b", "{name}");
         }
