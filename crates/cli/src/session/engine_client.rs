@@ -53,6 +53,8 @@ pub(crate) fn ask(
     let mut take_over = args.take_over;
     let mut until = Instant::now() + PATIENCE;
     let mut asked_before = false;
+    // What the engine said to the request, where it may have been done before: the run is followed then, if there is one.
+    let mut refusal: Option<Failure> = None;
     loop {
         let (lease, other) = lease(store.layout(), take_over)?;
         take_over = false;
@@ -83,6 +85,10 @@ pub(crate) fn ask(
             {
                 asked_before = false;
                 request = go_on_with(request);
+                refusal = Some(failure);
+            }
+            Err(HandOver::Failed(failure)) if failure.code.known() == Some(Code::RunNotFound) => {
+                return Err(refusal.unwrap_or(failure));
             }
             Err(HandOver::Failed(failure)) => return Err(failure),
             // The command does not wait for what follows.

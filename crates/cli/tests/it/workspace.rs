@@ -142,3 +142,20 @@ fn a_pipe_in_place_of_the_lock_of_a_step_hangs_nobody() {
     wait_until("the step's end", || stage.step_processes().is_empty());
     stage.expect(0, &["run", "other.yaml"]);
 }
+
+#[test]
+fn of_runs_that_begin_at_the_same_moment_the_refused_ones_hear_that_the_workspace_is_busy() {
+    let stage = stage(FIRST, "flow: before\nsteps:\n  - id: a\n    run: \"true\"\n");
+    // The store is there, so that the runs meet while the first engine comes up.
+    stage.expect(0, &["run", "other.yaml"]);
+    let begun: Vec<_> = (0..4).map(|_| stage.start(&["run", "flow.yaml"])).collect();
+    wait_until("a run at work", || !stage.lines("did").is_empty());
+    // One that comes late finds the workspace free. A refused one that has become the engine stays until the run is over.
+    stage.write("go", "");
+    let done: Vec<_> = begun.into_iter().map(|run| run.done()).collect();
+    let (succeeded, refused): (Vec<_>, Vec<_>) = done.iter().partition(|done| done.code == Some(0));
+    assert_eq!(stage.lines("did").len(), succeeded.len(), "{done:?}");
+    for refused in refused {
+        assert!(refused.code == Some(6) && refused.err.contains("WORKSPACE_BUSY"), "{refused:?}");
+    }
+}
