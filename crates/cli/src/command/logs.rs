@@ -97,7 +97,7 @@ impl View {
         is_wanted.then_some(&started.attempt)
     }
 
-    /// What is said in place of an output: a person cannot tell an empty one from a command that did not work.
+    /// The message for an empty output. Without it a person could think that the command did not work.
     fn silence(&self) -> &'static str {
         match (&self.place, self.stderr) {
             (Some(_), _) => "nothing was written there",

@@ -1,6 +1,6 @@
 //! `envoi` alone: what there is in this folder, and what to do next.
 //!
-//! Looks only: nothing is made, and a store that cannot be opened is said so.
+//! It only reads: it makes no store and changes nothing. If a store cannot be opened, it says so.
 
 use crate::{
     process::{failure::Failure, invocation, output},

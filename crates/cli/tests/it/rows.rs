@@ -1,4 +1,4 @@
-//! Damaged rows beside the events: one stands in nobody's way, `doctor` names it, `repair` puts it out of action or makes it again.
+//! Damaged rows beside the events: everything else works, `doctor` names the row, and `repair` rebuilds it or takes it out of use.
 
 use crate::{
     repair::sql,

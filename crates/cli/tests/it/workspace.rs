@@ -69,7 +69,7 @@ fn a_lost_run_lets_another_one_in_once_nothing_of_its_step_lives_and_comes_back_
     let before = stage.events(&first).len();
     is_busy(&stage, &["resume", &first]);
     assert_eq!(stage.events(&first).len(), before, "nothing happened");
-    // Nobody goes on with it, and the second run is undisturbed, also when its engine dies.
+    // The first run stays where it is. The second run keeps the workspace, also when its engine is killed.
     second.kill();
     is_busy(&stage, &["resume", &first]);
     stage.write("go2", "");

@@ -2,9 +2,9 @@
 //!
 //! A supervisor masks with the values that it was given. If it is killed, the next engine masks with the values that are there then,
 //! which finds nothing of a value that was replaced. So the record of the start holds a mark of each value, a digest with a key of
-//! the store. Nobody can guess a value by its mark: without the key the mark says nothing, and the key is for the owner of the store
-//! alone. With the key it is still so short that one in 65,536 values has it, whatever the value is. That is also how often
-//! another value passes for the same.
+//! the store. The mark does not give the value away. Only the owner of the store can read the key, and without the key the mark says
+//! nothing. With the key, a mark of 16 bits still fits one in 65,536 of all values. For the same reason, one in 65,536 changed values is
+//! taken for the old one.
 
 use envoi_contract::digest::Digest;
 use envoi_step::SecretMark;

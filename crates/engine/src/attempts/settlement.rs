@@ -81,7 +81,7 @@ fn without_place(shared: &Shared, job: &Job, files: &[FileChange]) -> Result<Vec
     let is_gone = |path: &str| {
         let place = shared.layout.artifact_place(&job.run, &job.flow.id, path);
         let is_deleted = files.iter().any(|file| file.change == Change::Deleted && file.path == path);
-        // One that another kept from its place is in nobody's way.
+        // An artifact that was not put in its place, because another one was there, blocks nothing.
         is_deleted || !fs::symlink_metadata(place).is_ok_and(|found| found.is_file())
     };
     let kept = files.iter().filter(|file| file.change != Change::Deleted);

@@ -116,8 +116,8 @@ impl Active {
         !self.live.is_empty() || (!self.halted && (begins || self.run.status() == Status::Running))
     }
 
-    /// Whether nothing of it is left to do as `loaded` has it from the journal, which is durable before the loop hears of it.
-    /// So the loop may still hold a run that has come to rest, and that somebody has seen at rest.
+    /// Whether the run rests once the commit under way is known here. `loaded` is the run as the journal has it now. A commit is in the
+    /// journal before the loop receives its result, so a client can see a run at rest that the loop still takes for running.
     pub(crate) fn comes_to_rest(&self, loaded: &Run) -> bool {
         let under_way = self.in_flight.as_ref().map_or(0, |commit| commit.records.len() as u64);
         let is_all_known = loaded.next_seq() == self.run.next_seq().saturating_add(under_way);
