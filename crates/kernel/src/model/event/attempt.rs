@@ -1,0 +1,162 @@
+//! Events of an attempt: its announcement, and how it ended.
+
+use crate::model::{
+    command::Command,
+    files::{Blob, FileChange, Manifest},
+    ids::{AttemptId, FlowId, InterruptId, VisitId},
+    ledger::Budget,
+};
+use envoi_contract::{
+    digest::Digest,
+    json::{Object, Value},
+    skill_report::SkillError,
+    time::Timestamp,
+};
+use serde::{Deserialize, Serialize};
+
+/// See [`Event::AttemptStarted`](super::Event::AttemptStarted).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AttemptStarted {
+    /// Which attempt.
+    pub attempt: AttemptId,
+    /// What is to be executed.
+    pub command: Command,
+    /// Rendered variables of the flow and the step, later ones win. Secrets are not among them.
+    pub env: Vec<(String, String)>,
+    /// Folder relative to the workspace; `.` for the workspace itself.
+    pub cwd: String,
+    /// Longest duration.
+    pub timeout_ms: Option<u64>,
+    /// Times that the innermost loop has gone back, 0 outside a loop.
+    pub iteration: u64,
+    /// The visit whose hand-off the command is given as the last one.
+    pub handoff: Option<VisitId>,
+    /// The attempt whose text the command is given as feedback: the critic's, or the failed one that it tries again.
+    pub feedback: Option<AttemptId>,
+    /// The answer that sent the run back, whose text belongs to the feedback.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_back_by: Option<InterruptId>,
+    /// The last answer that the run was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<InterruptId>,
+    /// Identity of the boot in which it was decided; a reboot since then means that it cannot still be running.
+    pub boot_id: String,
+    /// Its step's budget, set aside until it is settled. `None`: it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserved: Option<Budget>,
+    /// The attempt in doubt of which it says whether it happened. `None`: it does the step's own work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verifies: Option<AttemptId>,
+}
+
+/// See [`Event::AttemptSettled`](super::Event::AttemptSettled).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AttemptSettled {
+    /// Which attempt.
+    pub attempt: AttemptId,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The verdict (contract 4).
+    pub ok: bool,
+    /// Why not.
+    pub error: Option<SkillError>,
+    /// The step's text, by digest; the file is among the attempt's.
+    pub text: Option<Blob>,
+    /// The skill report, by digest.
+    pub report: Option<Blob>,
+    /// `data` of the report; over 64 KiB `{"$artifact": digest, "size": n}`.
+    pub data: Value,
+    /// `metrics` of the report.
+    pub metrics: Object,
+    /// Files that match `artifacts` and are handed over, and those that were deleted. Empty where there is a manifest.
+    pub files: Vec<FileChange>,
+    /// The list of these files, where it is too long for an event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manifest: Option<Manifest>,
+    /// When the command was started.
+    pub started_at: Timestamp,
+    /// How long it ran.
+    pub duration_ms: u64,
+    /// Things a person should know, such as a secret seen in an artifact.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// Another attempt had already taken its place: recorded, and ignored.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub late: bool,
+    /// It had been given up and was to be ended; then it is late, too.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub given_up: bool,
+    /// The flow that its step stands in, if that is not the run's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<FlowId>,
+    /// Digest of the workspace, for kinds of step that have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_digest: Option<Digest>,
+    /// The state of the agent's task, where the visit is not over with this attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentSaid>,
+    /// Members that the report lacked and that the engine filled: `generatedAt`, `skillName`, `data`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub report_filled: Vec<String>,
+}
+
+impl AttemptSettled {
+    /// Whether the agent's task may go on without this attempt, if it talked to an agent: that asks, was lost sight of, or
+    /// was given up while it could not hear of it. An attempt that was ended has seen to that itself.
+    #[must_use]
+    pub fn leaves_a_talk(&self) -> bool {
+        match (&self.agent, &self.outcome) {
+            (Some(said), _) => *said != AgentSaid::Over,
+            (None, Outcome::InDoubt { .. }) => true,
+            (None, Outcome::Exited { .. } | Outcome::Signalled { .. }) => self.given_up,
+            (None, Outcome::TimedOut | Outcome::Cancelled | Outcome::CannotStart { .. }) => false,
+        }
+    }
+}
+
+/// What another agent has come to, beside success.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentSaid {
+    /// It waits for an answer.
+    Asks {
+        /// Its question.
+        text: String,
+        /// Which task of which agent.
+        evidence: Value,
+    },
+    /// Its task is over, without success.
+    Over,
+    /// It is not known whether the agent took the message.
+    Unclear,
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The command exited.
+    Exited {
+        /// Its exit code.
+        code: i32,
+    },
+    /// A signal ended it.
+    Signalled {
+        /// Its number.
+        signal: i32,
+    },
+    /// It outlived its timeout and was ended.
+    TimedOut,
+    /// It was ended because the run was cancelled.
+    Cancelled,
+    /// It could not be started at all.
+    CannotStart {
+        /// The error of the operating system.
+        reason: String,
+    },
+    /// Its end is not known.
+    InDoubt {
+        /// What is known: `output_tail`, `ran_ms`, `files_changed`.
+        evidence: Value,
+    },
+}

@@ -1,0 +1,159 @@
+//! Events of a run as a whole: its start, its limits, its end, and its life after that.
+
+use crate::model::{
+    family::Share,
+    ids::{FlowId, Principal, RunId, Seq, StepId},
+    ledger::Ledger,
+    requester::Requester,
+};
+use envoi_contract::{
+    digest::Digest,
+    envelope::TerminalReason,
+    json::{Object, Value},
+};
+use serde::{Deserialize, Serialize};
+
+/// See [`Event::RunStarted`](super::Event::RunStarted).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunStarted {
+    /// The run.
+    pub run: RunId,
+    /// The flow's id.
+    pub flow: FlowId,
+    /// The pinned flow's digest.
+    pub flow_digest: Digest,
+    /// Version of the flow language.
+    pub language: u32,
+    /// Absolute path of the flow file; secret files are relative to its folder.
+    pub source: String,
+    /// Declared inputs, defaults filled in.
+    pub inputs: Object,
+    /// Absolute path of the folder in which commands run.
+    pub workspace: String,
+    /// Whether other runs may have live attempts there at the same time.
+    #[serde(default)]
+    pub shared: bool,
+    /// Absolute path of the run's own folder (RUN_BASE).
+    pub run_base: String,
+    /// Who started it.
+    pub by: Principal,
+    /// Steps whose questions are approved at once, because the starter of the run asked for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub yes_to: Vec<StepId>,
+    /// The `traceparent` of the caller that started it. It only sets the ids of traces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+    /// On whose behalf, as the caller states it; empty in runs that were started before there was such a thing.
+    #[serde(default, skip_serializing_if = "Requester::is_empty")]
+    pub requester: Requester,
+}
+
+impl RunStarted {
+    /// The user: whom the caller named, else who started the run.
+    #[must_use]
+    pub fn user_id(&self) -> &str {
+        self.requester.user_id.as_deref().unwrap_or(&self.by.actor)
+    }
+
+    /// The conversation: the one that the caller named, else the run itself.
+    #[must_use]
+    pub fn session_id(&self) -> &str {
+        self.requester.session_id.as_deref().unwrap_or_else(|| self.run.as_str())
+    }
+
+    /// The request as it came, else the inputs as JSON.
+    #[must_use]
+    pub fn raw_input(&self) -> String {
+        let inputs = || Value::Object(self.inputs.clone()).compact();
+        self.requester.raw_input.clone().unwrap_or_else(inputs)
+    }
+}
+
+/// See [`Event::LimitsRaised`](super::Event::LimitsRaised).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LimitsRaised {
+    /// Who.
+    pub by: Principal,
+    /// The reason, if one was given.
+    pub why: Option<String>,
+    /// What is added to each bound.
+    pub more: Ledger,
+    /// As in [`InterruptAnswered::request`](super::InterruptAnswered::request).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
+}
+
+/// See [`Event::CancelRequested`](super::Event::CancelRequested).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CancelRequested {
+    /// Who.
+    pub by: Principal,
+}
+
+/// See [`Event::RunReopened`](super::Event::RunReopened).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunReopened {
+    /// Who.
+    pub by: Principal,
+    /// The reason, if one was given.
+    pub why: Option<String>,
+    /// The step that gets a new visit.
+    pub step: StepId,
+    /// What others of its family have used and been given since it knew of it last.
+    #[serde(default, skip_serializing_if = "Share::is_nothing")]
+    pub elsewhere: Share,
+}
+
+/// See [`Event::RunForked`](super::Event::RunForked).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunForked {
+    /// The run that has lived what stands before.
+    pub from: RunId,
+    /// The run that this one goes back to by forks.
+    pub root: RunId,
+    /// The step that had just been entered.
+    pub step: StepId,
+    /// The last event that was taken over from `from`.
+    pub at: Seq,
+    /// Who.
+    pub by: Principal,
+    /// The reason, if one was given.
+    pub why: Option<String>,
+    /// What all runs of the family have used and been given so far: it counts for this one.
+    pub family: Share,
+}
+
+/// See [`Event::RunEnded`](super::Event::RunEnded).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunEnded {
+    /// How.
+    pub status: EndStatus,
+    /// The word of a [`TerminalReason`], such as `completed`.
+    pub terminal_reason: String,
+    /// In a sentence.
+    pub reason: String,
+    /// The step that stopped it; a reopened run gives it a new visit.
+    pub stopped_by: Option<StepId>,
+}
+
+impl RunEnded {
+    /// An end for a reason that the pipeline envelope has a word for.
+    #[must_use]
+    pub fn new(status: EndStatus, why: TerminalReason, reason: String, stopped_by: Option<StepId>) -> Self {
+        Self { status, terminal_reason: why.word().to_owned(), reason, stopped_by }
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndStatus {
+    /// Every step that had to be done is done.
+    Succeeded,
+    /// A step, a person or a signal stopped it.
+    Failed,
+    /// A bound was reached.
+    Exhausted,
+    /// A person cancelled it.
+    Cancelled,
+}
