@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    Class, Writer,
+    Class, Found, Match, Writer,
     testing::{
         TestStore, commit, flow, handoff, interrupt, place, raised, run, started, step, timer_set, visit,
     },

@@ -1,0 +1,165 @@
+//! Runs: rows of the list, and what an id stands for.
+
+use super::{Reader, decode, missing, read_error};
+use crate::{
+    model::{
+        error::ReadError,
+        rows::{Found, Match, RunFilter, RunRow},
+    },
+    tables::{
+        names::{entered_key_of, name_of},
+        notes::select_runs,
+        run_paths::RunPaths,
+        sql::{RunKey, unsigned},
+    },
+};
+use envoi_kernel::ids::{RunId, Seq};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use std::sync::Arc;
+
+impl Reader {
+    /// One run at a glance.
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when there is none of this id.
+    pub fn run(&self, run: &RunId) -> Result<RunRow, ReadError> {
+        if let Some(key) = self.known_key(run)? {
+            let row =
+                self.rows(&select_runs("WHERE runs.run = ?1"), [key], |row| self.run_row(row), "a run")?;
+            if let Some(row) = row.into_iter().next() {
+                return Ok(row);
+            }
+        }
+        self.lost_run(run)?.ok_or_else(|| missing("run", run))
+    }
+
+    /// Whether there is a run of this id.
+    ///
+    /// # Errors
+    /// The machine's.
+    pub fn has_run(&self, run: &RunId) -> Result<bool, ReadError> {
+        Ok(self.known_key(run)?.is_some())
+    }
+
+    /// The place of a run's next event: [`RunRow::next_seq`], without the rest of the row.
+    ///
+    /// # Errors
+    /// As [`Reader::run`].
+    pub fn next_seq(&self, run: &RunId) -> Result<Seq, ReadError> {
+        let key = self.known_key(run)?;
+        let next: Option<i64> =
+            self.one("SELECT next_seq FROM runs WHERE run = ?1", [key], |row| row.get(0))?;
+        next.map(unsigned).ok_or_else(|| missing("run", run))
+    }
+
+    /// Runs, newest first.
+    ///
+    /// # Errors
+    /// [`ReadError::Damaged`] or the machine's.
+    pub fn runs(&self, filter: RunFilter) -> Result<Vec<RunRow>, ReadError> {
+        let wanted = if filter.unfinished { "WHERE ended IS NULL" } else { "" };
+        let sql = select_runs(&format!("{wanted} ORDER BY runs.run DESC LIMIT ?1"));
+        let limit = filter.limit.map_or(-1, i64::from);
+        self.rows(&sql, [limit], |row| self.run_row(row), "a run")
+    }
+
+    /// A run that is no fork and all that go back to it by forks, oldest first: those that share its bounds.
+    ///
+    /// # Errors
+    /// [`ReadError::Damaged`] or the machine's.
+    pub fn family(&self, root: &RunId) -> Result<Vec<RunRow>, ReadError> {
+        let sql = select_runs("WHERE root = ?1 OR runs.run = ?2 ORDER BY runs.run");
+        let values = params![root.as_str(), self.known_key(root)?];
+        self.rows(&sql, values, |row| self.run_row(row), "a run")
+    }
+
+    /// What an id, or a prefix or suffix of one, stands for: the whole id wins; `run_` and `int_` may be left out of a prefix.
+    ///
+    /// # Errors
+    /// [`ReadError::Damaged`] or the machine's.
+    pub fn find(&self, text: &str) -> Result<Match, ReadError> {
+        let sql = format!(
+            "WITH names AS (SELECT {name} AS id FROM journals UNION ALL SELECT id FROM runs WHERE \
+             NOT EXISTS (SELECT 1 FROM journals WHERE journals.run = runs.run)) \
+             SELECT id AS id, NULL AS run FROM names WHERE ?1 <> '' AND \
+             (substr(id, 1, length(?1)) = ?1 OR substr(id, 5, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1) \
+             UNION ALL SELECT interrupt, {asked} FROM inbox WHERE ?1 <> '' AND \
+             NOT EXISTS (SELECT 1 FROM inbox AS asked WHERE asked.interrupt = inbox.interrupt AND asked.run < inbox.run) AND \
+             (substr(interrupt, 1, length(?1)) = ?1 OR substr(interrupt, 5, length(?1)) = ?1 \
+             OR substr(interrupt, -length(?1)) = ?1)",
+            name = name_of("journals.run"),
+            asked = name_of("inbox.run"),
+        );
+        let mut found = self.readable(&sql, [text], decode::found, "an id")?;
+        if let Some(whole) = found.iter().find(|found| id(found) == text) {
+            return Ok(Match::One(whole.clone()));
+        }
+        Ok(match found.len() {
+            0 => Match::None,
+            1 => found.pop().map_or(Match::None, Match::One),
+            _ => Match::Many(found),
+        })
+    }
+
+    /// Runs whose pinned flow is not in the store, oldest first. They cannot be loaded.
+    ///
+    /// # Errors
+    /// The machine's.
+    pub(crate) fn runs_without_flow(&self) -> Result<Vec<String>, ReadError> {
+        let sql =
+            "SELECT id FROM journals LEFT JOIN flows USING (flow) WHERE flows.flow IS NULL ORDER BY run";
+        self.rows(sql, [], |row| row.get(0), "a run")
+    }
+
+    /// A run at a glance, with its workspace where it is now.
+    pub(super) fn run_row(&self, row: &Row<'_>) -> rusqlite::Result<RunRow> {
+        let mut run = decode::run(row)?;
+        let recorded = RunPaths {
+            workspace: std::mem::take(&mut run.workspace),
+            run_base: decode::text(row, "run_base")?,
+            source: String::new(),
+            is_originals: false,
+        };
+        run.workspace = self.translator.translate(&run.run, row.get("run")?, recorded).workspace;
+        Ok(run)
+    }
+
+    pub(crate) fn key(&self, run: &RunId) -> Result<RunKey, ReadError> {
+        if let Some(key) = self.known_key(run)? {
+            return Ok(key);
+        }
+        Err(match self.lost_run(run)? {
+            Some(lost) => ReadError::Damaged {
+                what: format!("run `{run}`"),
+                source: Arc::new(NoEntry {
+                    reason: lost.aside.map(|aside| aside.reason).unwrap_or_default(),
+                }),
+            },
+            None => missing("run", run),
+        })
+    }
+
+    pub(crate) fn known_key(&self, run: &RunId) -> Result<Option<RunKey>, ReadError> {
+        entered_key_of(&self.conn, run.as_str()).map_err(|error| read_error(error, "a run"))
+    }
+}
+
+/// Whether the row of a run is there, can be read, and does not contradict the journal.
+pub(crate) fn is_row_whole(conn: &Connection, key: RunKey) -> rusqlite::Result<bool> {
+    let whole = |row: &Row<'_>| Ok(decode::is_whole(row));
+    Ok(conn.query_row(&select_runs("WHERE runs.run = ?1"), [key], whole).optional()?.unwrap_or(false))
+}
+
+fn id(found: &Found) -> &str {
+    match found {
+        Found::Run(run) => run.as_str(),
+        Found::Interrupt(interrupt, _) => interrupt.as_str(),
+    }
+}
+
+/// What is wrong with a run whose entry in the journal is missing, or is another's.
+#[derive(Debug, thiserror::Error)]
+#[error("{reason}")]
+struct NoEntry {
+    reason: String,
+}
