@@ -29,12 +29,16 @@ pub use control::{
     cancel::{Cancelled, cancel, started},
     launch::{Launcher, SpawnError, Supervisor},
     leftovers::end_leftovers,
-    lost::{drop_unmasked, mask_lost},
+    lost::{MaskedLost, drop_unmasked, mask_lost},
     probe::{Doubt, Evidence, Given, Probe, ProbeError, Start, evidence, probe},
 };
 pub use disk::plain;
 pub use mask::{MIN_SECRET_BYTES, Secrets};
-pub use output::{ansi::without_escapes, stream::end_of};
+pub use output::{
+    ansi::without_escapes,
+    closed::{Values, mask_closed},
+    stream::end_of,
+};
 pub use supervisor::run_supervisor;
 pub use workspace::artifacts::is_artifact;
 

@@ -146,13 +146,15 @@ steps:
   - id: base
     artifacts: [made.txt]
     run: 'echo "$TOKEN" | tee $ENVOI_RUN_BASE/state.txt $ENVOI_RUN_BASE/own/x $ENVOI_RUN_BASE/attempts/names.1.1/stderr made.txt > /dev/null;
-      echo "$TOKEN" >> $ENVOI_RUN_BASE/starts.log; echo fine > $ENVOI_RUN_BASE/fine.txt'
+      echo "$TOKEN" >> $ENVOI_RUN_BASE/starts.log; echo fine > $ENVOI_RUN_BASE/fine.txt; mkdir -p $ENVOI_RUN_BASE/answers/x;
+      for key in key own/key answers/x/answer.json; do (umask 377; echo "key $TOKEN" > $ENVOI_RUN_BASE/$key); done'
   - id: after
     run: 'cat $ENVOI_RUN_BASE/state.txt $ENVOI_RUN_BASE/fine.txt; test "$(cat $ENVOI_RUN_BASE/own/made.txt)" = "$TOKEN"'
   - id: lost
     on_in_doubt: ask
     run: 'cd "$(dirname "$ENVOI_REPORT")"; for name in stdout stderr stdout.ring supervisor.log before.json text exit.json; do
       printf "%s" "$TOKEN" > $name; done; mkdir files; echo "$TOKEN" > files/x; echo "$TOKEN" > $ENVOI_RUN_BASE/late.txt;
+      (umask 377; echo "late $TOKEN" > $ENVOI_RUN_BASE/own/late.key);
       kill -9 $PPID && exec sleep 600'
 "#;
 
@@ -170,6 +172,9 @@ fn a_secret_under_a_name_of_the_engines_or_in_the_runs_folder_is_masked() {
         fs::remove_file(artifact).unwrap();
     }
     assert_not_in_files_of(&base);
+    for key in ["key", "own/key", "answers/x/answer.json"] {
+        assert_eq!(read(key), "key ***\n", "a step has closed it to writing, and not the engine");
+    }
     let logs = stage.envoi(&["logs", &run]);
     assert!(!logs.out.contains(FROM_ENV) && logs.out.contains("after.1.1 | ***"), "{logs:?}");
     assert!(logs.out.contains("after.1.1 | fine"), "{logs:?}");
@@ -183,11 +188,15 @@ fn a_secret_under_a_name_of_the_engines_or_in_the_runs_folder_is_masked() {
         "a secret in `$ENVOI_RUN_BASE/state.txt` was masked",
         "a secret in `$ENVOI_RUN_BASE/attempts/names.1.1/stderr` was masked",
         "a secret in `$ENVOI_RUN_BASE/starts.log` was masked",
+        "a secret in `$ENVOI_RUN_BASE/own/key` was masked",
     ] {
         assert!(shown.contains(note), "{note}: {shown}");
     }
     let doubt = stage.events(&run).into_iter().find(|event| !event["outcome"]["in_doubt"].is_null()).unwrap();
-    assert!(doubt.to_string().contains("a secret in `$ENVOI_RUN_BASE/late.txt` was masked"), "{doubt}");
+    for late in ["late.txt", "own/late.key"] {
+        let note = format!("a secret in `$ENVOI_RUN_BASE/{late}` was masked");
+        assert!(doubt.to_string().contains(&note), "{doubt}");
+    }
 }
 
 /// Neither a file of this folder, nor a name, nor what a link says has the secret in it.

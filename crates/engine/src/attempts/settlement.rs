@@ -10,14 +10,14 @@ use envoi_contract::{
     json::{Object, Value},
     time::Timestamp,
 };
-use envoi_journal::{BlobError, Blobs, INLINE_MAX_BYTES, Writer, manifest, with_causes};
+use envoi_journal::{BlobError, Blobs, INLINE_MAX_BYTES, Writer, files, manifest, with_causes};
 use envoi_kernel::{
     COPIED,
     event::{Blob, Change, FileChange, Outcome},
     files::{Changed, MOST_FILES, Manifest, Many, are_listed},
     input::{AttemptResult, ReportPlace},
 };
-use envoi_step::{AttemptDir, Doubt, Exit, FileRef, Secrets, plain};
+use envoi_step::{AttemptDir, Doubt, Exit, FileRef, Secrets, Values, plain};
 use std::{
     collections::BTreeSet,
     fs::{self, File},
@@ -53,6 +53,7 @@ pub(super) fn finished(
     let mut warnings = holding_secrets(&exit.secret_in_files);
     warnings.extend(secrets::common_secrets(job));
     warnings.extend(exit.warnings.iter().cloned());
+    warnings.extend(closed(shared, dir, job, &exit.closed_with_secret).map_err(Unsettled::Machine)?);
     warnings.extend(without_place(shared, job, &handed.files)?);
     let result = AttemptResult {
         attempt: job.started.attempt.clone(),
@@ -108,6 +109,30 @@ fn without_place(shared: &Shared, job: &Job, files: &[FileChange]) -> Result<Vec
     Ok(warnings)
 }
 
+/// Masks those of these files of the run's folder that no engine has put there. Returns a sentence for each.
+///
+/// # Errors
+/// A sentence: the store cannot be read.
+fn closed(shared: &Shared, dir: &AttemptDir, job: &Job, files: &[String]) -> Result<Vec<String>, String> {
+    match files {
+        [] => Ok(Vec::new()),
+        files => mask_closed(shared, job, files, &Known::since_start(shared, job, dir)),
+    }
+}
+
+fn mask_closed(shared: &Shared, job: &Job, files: &[String], known: &Known) -> Result<Vec<String>, String> {
+    if files.is_empty() {
+        return Ok(Vec::new());
+    }
+    let reader = shared.store.reader().map_err(|error| with_causes(&error))?;
+    let is_placed = |path: &str, sha256: &str| {
+        let digest = Digest::parse(&format!("sha256:{sha256}"));
+        digest.is_some_and(|digest| files::is_placed(&shared.layout, &reader, &job.run, path, &digest))
+    };
+    let values = Values { at_hand: &known.values, are_all: known.missing.is_empty() };
+    Ok(envoi_step::mask_closed(&shared.layout.run(&job.run), files, values, is_placed))
+}
+
 /// An attempt that could not even be ordered; nothing of it ever ran.
 pub(super) fn cannot_start(job: &Job, reason: String) -> Settlement {
     let outcome = Outcome::CannotStart { reason };
@@ -135,7 +160,9 @@ pub(super) fn in_doubt(
         envoi_step::end_leftovers(&attempt, &job.run_base)
             .map_err(|error| format!("what is left of attempt `{attempt}` cannot be ended: {error}"))?
     };
-    let mut notes = envoi_step::mask_lost(dir, &secrets.values, shared.stream_cap_bytes);
+    let masked = envoi_step::mask_lost(dir, &secrets.values, shared.stream_cap_bytes);
+    let mut notes = masked.notes;
+    notes.extend(mask_closed(shared, job, &masked.closed_with_secret, secrets)?);
     if !secrets.missing.is_empty() {
         let removed = envoi_step::drop_unmasked(dir)
             .map_err(|error| format!("attempt `{attempt}` cannot be masked: {error}"))?;

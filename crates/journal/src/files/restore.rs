@@ -9,10 +9,11 @@ use crate::{
     folder::layout::Layout,
     log::reader::Reader,
     model::{
-        error::FileError,
+        error::{BlobError, FileError},
         rows::{ArtifactRow, InboxFilter, InboxRow, InterruptState},
     },
 };
+use envoi_contract::digest::Digest;
 use envoi_kernel::ids::{InterruptId, RunId, VisitId};
 use std::{collections::BTreeSet, path::PathBuf};
 
@@ -60,6 +61,18 @@ pub fn restore_answer(
 ) -> Result<(), FileError> {
     let row = reader.question(run, interrupt)?;
     RunFiles { layout, reader, run }.restore_answer(&row, &mut Vec::new())
+}
+
+/// Whether the engine has put the file at `relative` of the run's folder there, with this digest: it is content of the store, or the
+/// document of an answer. A document that differs from what was answered is written again.
+#[must_use]
+pub fn is_placed(layout: &Layout, reader: &Reader, run: &RunId, relative: &str, digest: &Digest) -> bool {
+    let document = relative.strip_prefix("answers/").and_then(|path| path.strip_suffix("/answer.json"));
+    if let Some(interrupt) = document.and_then(|id| InterruptId::new(id).ok()) {
+        return restore_answer(layout, reader, run, &interrupt).is_ok();
+    }
+    // Content that cannot be read now is there all the same.
+    !matches!(reader.blob_size_bytes(digest), Err(BlobError::Missing { .. }))
 }
 
 /// As [`restore_run`], but only what one visit left: for when its hand-off is about to be given to a step. Of a large set only

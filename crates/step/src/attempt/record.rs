@@ -98,6 +98,10 @@ pub struct Exit {
     /// Which announcement of the attempt it is the end of. An older supervisor does not say it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub start: String,
+    /// Files of the run's folder that hold a secret and are closed to writing, relative to it: not masked, unless the engine
+    /// finds that it has not put them there ([`crate::mask_closed`]). An older supervisor names none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub closed_with_secret: Vec<String>,
 }
 
 impl Exit {

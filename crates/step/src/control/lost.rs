@@ -18,13 +18,23 @@ use std::io;
 /// What has changed in the run's folder since the attempt began is masked as well. So much was to be kept of a stream as
 /// `stream_cap_bytes` says.
 ///
-/// Returns what a person should know, a sentence each: what was removed, cut, or masked in a file that is not the command's.
-pub fn mask_lost(dir: &AttemptDir, secrets: &[String], stream_cap_bytes: u64) -> Vec<String> {
+/// Returns also what is left to the engine: see [`MaskedLost`].
+pub fn mask_lost(dir: &AttemptDir, secrets: &[String], stream_cap_bytes: u64) -> MaskedLost {
     let secrets = Secrets::new(secrets);
     let began = read_started(dir).ok().flatten().map_or(0, |started| started.started_at_ms);
     let mut notes = strays::mask(dir, &secrets, Moment::Lost { stream_cap_bytes });
-    notes.extend(run_base::mask(dir, &secrets, Since::at(began)));
-    notes
+    let looked = run_base::mask(dir, &secrets, Since::at(began));
+    notes.extend(looked.notes);
+    MaskedLost { notes, closed_with_secret: looked.closed }
+}
+
+/// What became of what a lost attempt left.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct MaskedLost {
+    /// What a person should know, a sentence each: what was removed, cut, or masked in a file that is not the command's.
+    pub notes: Vec<String>,
+    /// As [`crate::Exit::closed_with_secret`].
+    pub closed_with_secret: Vec<String>,
 }
 
 /// Removes what the command of a lost attempt wrote into the attempt's own folder, where the secrets that may stand in it are
@@ -53,7 +63,7 @@ mod tests {
         let dir = attempt(folder.path());
         fs::write(dir.output(), "token hunter22 end").unwrap();
         fs::write(dir.report(), r#"{"ok": true}"#).unwrap();
-        assert_eq!(mask_lost(&dir, &["hunter22".to_owned()], 0), [""; 0]);
+        assert_eq!(mask_lost(&dir, &["hunter22".to_owned()], 0), MaskedLost::default());
         assert_eq!(fs::read_to_string(dir.output()).unwrap(), "token *** end");
         assert_eq!(fs::read_to_string(dir.report()).unwrap(), r#"{"ok": true}"#);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
@@ -66,7 +76,7 @@ mod tests {
         fs::create_dir(dir.output()).unwrap();
         fs::write(dir.report(), "hunter22").unwrap();
         fs::File::options().write(true).open(dir.report()).unwrap().set_len(5 << 30).unwrap();
-        let masked = mask_lost(&dir, &["hunter22".to_owned()], 0);
+        let masked = mask_lost(&dir, &["hunter22".to_owned()], 0).notes;
         let [output, report] = &masked[..] else { panic!("{masked:?}") };
         assert_eq!(output, "a folder stood at `$ENVOI_OUTPUT`; it was removed: it could hold a secret");
         assert_eq!(report, "`$ENVOI_REPORT` was cut to 16 MiB");

@@ -2,14 +2,14 @@
 //!
 //! A step may keep files there for later steps. Those that have changed since the attempt began are masked where a secret stands in
 //! them, whichever step wrote them: the steps of a run have the same secrets. Left alone are contents that are kept byte for byte
-//! (artifacts, hand-offs and files of answers, which the engine puts there closed to writing, and the copies in the folders of
-//! other attempts), the copy of a workspace, and the folders of attempts that live: their supervisors mask those.
+//! (artifacts, hand-offs and files of answers, which the engine puts there closed to writing and can tell from others, and the
+//! copies in the folders of other attempts), the copy of a workspace, and the folders of attempts that live: their supervisors mask those.
 
 use crate::{
     attempt::dir::AttemptDir,
     disk::plain,
     mask::Secrets,
-    output::{cleaning, strays},
+    output::{cleaning, closed, strays},
 };
 use rustix::fs::OFlags;
 use std::{
@@ -28,6 +28,9 @@ const MOST_NAMES: usize = 20_000;
 
 /// So many bytes are looked through.
 const MOST_BYTES: u64 = 1024 * 1024 * 1024;
+
+/// So many files that are closed to writing are named to the engine: it looks at each.
+const MOST_CLOSED: usize = 1000;
 
 /// A longer list of starts is not ours.
 const LARGEST_LIST_BYTES: u64 = 16 * 1024 * 1024;
@@ -65,15 +68,23 @@ impl Since {
     }
 }
 
+/// What was found in the folder of the run.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Looked {
+    /// What a person should know, a sentence each, masked.
+    pub(crate) notes: Vec<String>,
+    /// Files that hold a secret and are closed to writing, relative to the folder: see [`crate::output::closed`].
+    pub(crate) closed: Vec<String>,
+}
+
 /// Masks what stands in the folder of the run and has changed `since`. Without a secret everything stays as it is.
-///
-/// Returns what a person should know, a sentence each, masked.
-pub(crate) fn mask(dir: &AttemptDir, secrets: &Secrets, since: Since) -> Vec<String> {
-    let Some(base) = base_of(dir) else { return Vec::new() };
+pub(crate) fn mask(dir: &AttemptDir, secrets: &Secrets, since: Since) -> Looked {
+    let Some(base) = base_of(dir) else { return Looked::default() };
     if secrets.is_empty() || !dir.is_real() {
-        return Vec::new();
+        return Looked::default();
     }
-    let mut walk = Walk { base, secrets, since, names: 0, bytes: 0, unread: 0, notes: Vec::new() };
+    let (notes, closed) = (Vec::new(), Vec::new());
+    let mut walk = Walk { base, secrets, since, names: 0, bytes: 0, unread: 0, notes, closed };
     let own = dir.path().to_owned();
     walk.top(&own);
     if walk.names > MOST_NAMES {
@@ -90,7 +101,7 @@ pub(crate) fn mask(dir: &AttemptDir, secrets: &Secrets, since: Since) -> Vec<Str
         );
         walk.notes.push(unread);
     }
-    strays::few(walk.notes.into_iter(), "the run's folder")
+    Looked { notes: strays::few(walk.notes.into_iter(), "the run's folder"), closed: walk.closed }
 }
 
 /// The run's folder; none for a folder of an attempt that lies in no run's.
@@ -107,6 +118,7 @@ struct Walk<'a> {
     bytes: u64,
     unread: usize,
     notes: Vec<String>,
+    closed: Vec<String>,
 }
 
 impl Walk<'_> {
@@ -188,12 +200,17 @@ impl Walk<'_> {
             return;
         }
         let shown = self.shown(path);
-        if found.mode() & 0o7777 == OF_ENGINE {
-            // The engine has put it there, or a command has given its file the same permissions: this cannot be told here.
+        if found.mode() & 0o7777 == OF_ENGINE
+            && let Some(relative) = self.of_engine(path)
+        {
+            // The engine has put it there, or a command has given its file the same permissions: the engine can tell.
             if cleaning::has_secret(path, self.secrets).unwrap_or(true) {
-                self.notes.push(format!(
-                    "{shown} holds a secret and is not masked: its mode 0400 is that of artifacts"
-                ));
+                match self.closed.len() < MOST_CLOSED {
+                    true => self.closed.push(relative),
+                    false => self.notes.push(format!(
+                        "{shown} is not masked: more than {MOST_CLOSED} files of mode 0400 hold a secret"
+                    )),
+                }
             }
             return;
         }
@@ -203,6 +220,13 @@ impl Walk<'_> {
             Err(error) => format!("{shown} cannot be masked: {error}"),
         };
         self.notes.push(note);
+    }
+
+    /// The path relative to the run's folder, if the engine may have put a file there: none in the folder of an attempt, and none whose
+    /// name is no text.
+    fn of_engine(&self, path: &Path) -> Option<String> {
+        let relative = path.strip_prefix(self.base).ok()?;
+        if relative.starts_with("attempts") { None } else { relative.to_str().map(str::to_owned) }
     }
 
     fn mask(&self, path: &Path) -> io::Result<bool> {
@@ -250,7 +274,7 @@ impl Walk<'_> {
     /// How a note names a path.
     fn shown(&self, path: &Path) -> String {
         let relative = path.strip_prefix(self.base).unwrap_or(path).to_string_lossy();
-        format!("`$ENVOI_RUN_BASE/{}`", self.secrets.mask_str(&relative).escape_debug())
+        closed::shown(&relative, self.secrets)
     }
 }
 
@@ -291,6 +315,12 @@ mod tests {
         }
 
         fn mask(&self, since: Since) -> Vec<String> {
+            let looked = self.look(since);
+            assert_eq!(looked.closed, [""; 0]);
+            looked.notes
+        }
+
+        fn look(&self, since: Since) -> Looked {
             mask(&self.dir, &Secrets::new(&["hunter22".to_owned()]), since)
         }
     }
@@ -325,7 +355,7 @@ mod tests {
         place.write("state.txt", "hunter22");
         let dir = AttemptDir::new(place.path("others/b.1.1"));
         dir.create().unwrap();
-        assert_eq!(mask(&dir, &Secrets::new(&["hunter22".to_owned()]), Since::at(0)), [""; 0]);
+        assert_eq!(mask(&dir, &Secrets::new(&["hunter22".to_owned()]), Since::at(0)), Looked::default());
         assert_eq!(place.read("state.txt"), "hunter22");
     }
 
@@ -347,16 +377,22 @@ mod tests {
         place.write("attempts/live.1.1/stdout", "a hunter22 b");
         let live = AttemptDir::new(place.path("attempts/live.1.1"));
         let lock = live.try_lock().unwrap().unwrap();
-        let says = |name: &str| {
-            format!(
-                "`$ENVOI_RUN_BASE/{name}` holds a secret and is not masked: its mode 0400 is that of artifacts"
-            )
-        };
-        assert_eq!(place.mask(Since::at(0)), [says("answers/i/files/f"), says("flow/artifact.txt")]);
+        let looked = place.look(Since::at(0));
+        assert_eq!(looked.closed, ["answers/i/files/f", "flow/artifact.txt"]);
+        assert_eq!(looked.notes, [""; 0]);
         for name in names.into_iter().chain(["attempts/live.1.1/stdout"]) {
             assert_eq!(place.read(name), "a hunter22 b", "{name}");
         }
         drop(lock);
+    }
+
+    #[test]
+    fn a_closed_file_where_the_engine_puts_none_is_masked() {
+        let place = Place::new();
+        place.write("attempts/a.1.1/key", "a hunter22 b");
+        fs::set_permissions(place.path("attempts/a.1.1/key"), fs::Permissions::from_mode(0o400)).unwrap();
+        assert_eq!(place.mask(Since::at(0)), ["a secret in `$ENVOI_RUN_BASE/attempts/a.1.1/key` was masked"]);
+        assert_eq!(place.read("attempts/a.1.1/key"), "a *** b");
     }
 
     #[test]

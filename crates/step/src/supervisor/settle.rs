@@ -63,9 +63,12 @@ impl Attempt {
         };
         // Before the artifacts are copied: what stands in the place of the copies is not theirs.
         let mut notes = strays::mask(&self.dir, &self.secrets, Moment::Settling(&written));
+        let mut closed = Vec::new();
         if ended.ran {
             let since = Since::began(ended.started_at_ms, ended.duration_ms);
-            notes.extend(run_base::mask(&self.dir, &self.secrets, since));
+            let looked = run_base::mask(&self.dir, &self.secrets, since);
+            notes.extend(looked.notes);
+            closed = looked.closed;
         }
         let handed = self.files(before, self.succeeded(&ended.outcome))?;
         let text = self.text(&mut notes)?;
@@ -90,6 +93,7 @@ impl Attempt {
             secret_in_files: handed.with_secret,
             ended_leftovers: ended.leftovers,
             start: self.spec.start.clone(),
+            closed_with_secret: closed,
         })
     }
 
