@@ -41,7 +41,9 @@ pub use model::{
     delivery::{Delivery, DeliveryKey, DeliveryRow, Fate, Mark, Undelivered},
     error::{BlobError, Cause, Class, CommitError, FileError, OpenError, ReadError, with_causes},
     manifest,
-    network::{Counts, InboxPage, NewsItem, RegisteredFlow, RunPage, StartKey, TokenRow, Upload},
+    network::{
+        Counts, InboxPage, NewsItem, RegisteredFlow, RunPage, StartKey, TOKEN_SCOPES, TokenRow, Upload,
+    },
     note::{Aside, HeldBy, Note},
     rows::{
         Activity, ArtifactRow, Closed, Doing, Ended, Found, HandoffRow, InboxFilter, InboxRow,

@@ -35,6 +35,20 @@ pub(crate) fn doctor(home: &Home) -> Result<u8, Failure> {
     Ok(if sound { 0 } else { crate::process::failure::MACHINE })
 }
 
+/// What is wrong with the runs, the rows and the folders of a store, a sentence each: for a repair, which must not call a store whole in
+/// which something is left.
+///
+/// # Errors
+/// The store cannot be read.
+pub(crate) fn left(store: &Store) -> Result<Vec<String>, ReadError> {
+    let reader = store.reader()?;
+    let mut findings = runs::look(&reader)?.findings;
+    findings.extend(damaged_rows(reader.damaged_rows()));
+    findings.extend(folders(store.layout()));
+    let bad = findings.into_iter().filter(|finding| !finding.ok);
+    Ok(bad.map(|finding| format!("{}: {}", finding.what, finding.detail)).collect())
+}
+
 fn finding(what: &'static str, result: Result<String, String>) -> Finding {
     match result {
         Ok(detail) => Finding { what, ok: true, detail },

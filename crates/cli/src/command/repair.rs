@@ -1,6 +1,7 @@
 //! `envoi repair`: everything that can be rebuilt from the events is rebuilt, and the differences are printed. `envoi repair RUN`
 //! looks at one run and changes nothing.
 
+use super::doctor;
 use crate::{
     process::{
         failure::{Failure, MACHINE},
@@ -49,8 +50,10 @@ pub(crate) fn repair(home: &Home) -> Result<u8, Failure> {
     })?;
     lease.release();
     report.mended_rows.splice(0..0, engine.map(|row| row.to_string()));
-    output::data(&if home.json { as_json(&report) } else { as_text(&report) })?;
-    Ok(if report.is_whole() { 0 } else { crate::process::failure::MACHINE })
+    // What the doctor still finds is the measure, so that the two never contradict each other.
+    let left = doctor::left(&store).map_err(|error| Failure::store(with_causes(&error)))?;
+    output::data(&if home.json { as_json(&report, &left) } else { as_text(&report, &left) })?;
+    Ok(if report.is_whole() && left.is_empty() { 0 } else { MACHINE })
 }
 
 fn taken_over(message: &str) -> Failure {
@@ -177,7 +180,7 @@ impl Seen {
     }
 }
 
-fn as_text(report: &RepairReport) -> String {
+fn as_text(report: &RepairReport, left: &[String]) -> String {
     let mut text = format!("{} runs, {} events, {} contents\n", report.runs, report.events, report.contents);
     let mended = report.mended_files.iter().map(|path| path.display().to_string());
     let mended: Vec<_> = report.mended_rows.iter().cloned().chain(mended).collect();
@@ -191,18 +194,20 @@ fn as_text(report: &RepairReport) -> String {
         ("row that is damaged and kept", &report.damaged_rows),
         ("file that cannot be written again", &report.lost_files),
         ("artifact that has no place (its content is kept)", &report.unplaceable),
+        ("not mended", &left.to_vec()),
     ] {
         text.extend(findings.iter().map(|finding| format!("{what}: {finding}\n")));
     }
-    if report.is_clean() {
+    if report.is_clean() && left.is_empty() {
         text.push_str("everything was as it should be\n");
     }
     text
 }
 
-fn as_json(report: &RepairReport) -> String {
+fn as_json(report: &RepairReport, left: &[String]) -> String {
     let value = serde_json::json!({
-        "runs": report.runs, "events": report.events, "contents": report.contents, "whole": report.is_whole(),
+        "runs": report.runs, "events": report.events, "contents": report.contents,
+        "whole": report.is_whole() && left.is_empty(), "left": left,
         "mended_rows": report.mended_rows, "mended_files": report.mended_files, "database": report.database,
         "gaps": report.gaps, "unreadable": report.unreadable, "damaged_content": report.damaged_content, "damaged_rows": report.damaged_rows,
         "lost_files": report.lost_files, "lost_runs": report.lost_runs, "unplaceable": report.unplaceable, "swept": report.swept,

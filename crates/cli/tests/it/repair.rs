@@ -85,6 +85,30 @@ fn a_damaged_event_is_found_and_named_and_not_invented() {
 }
 
 #[test]
+fn what_the_doctor_still_finds_after_a_repair_is_named_by_the_repair() {
+    for (damage, named) in [
+        ("UPDATE events SET at_ms = 1 WHERE seq = 3;", "its time is 1970-01-01"),
+        ("UPDATE flows SET text = 'flow: other';", "flow that is damaged"),
+        ("UPDATE flows SET text = replace(text, 'echo said', 'echo done');", "its digest is"),
+    ] {
+        let stage = Stage::with_flow(FLOW);
+        stage.write("go", "");
+        stage.expect(0, &["run", "flow.yaml"]);
+        sql(&stage, damage);
+        let before = stage.expect(8, &["doctor"]);
+        assert!(before.out.contains(named), "{before:?}");
+        let repaired = stage.expect(8, &["repair"]);
+        assert!(repaired.out.contains(named), "{repaired:?}");
+        assert!(!repaired.out.contains("everything was as it should be"), "{repaired:?}");
+        let json = stage.expect(8, &["--json", "repair"]).out;
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(json["whole"], false, "{json:#}");
+        assert!(json["left"].to_string().contains(named), "{json:#}");
+        stage.expect(8, &["doctor"]);
+    }
+}
+
+#[test]
 fn a_step_is_given_its_hand_off_whole_though_somebody_deleted_it() {
     let stage = Stage::with_flow(FLOW);
     let engine = stage.start(&["run", "flow.yaml"]);

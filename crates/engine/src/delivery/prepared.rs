@@ -1,9 +1,13 @@
 //! A row of the outbox made ready to be carried out: the target, the environment and the token.
 
 use super::{notice::Notice, settings::Notices};
-use crate::{event_loop::outbox::Posting, model::protocol::CallerWire};
+use crate::model::protocol::CallerWire;
 use envoi_journal::DeliveryRow;
-use envoi_kernel::{event, flow::SecretSource, notify::Address};
+use envoi_kernel::{
+    event,
+    flow::SecretSource,
+    notify::{Address, Posting},
+};
 use envoi_notify::{CloudEvent, Command, Outcome, Webhook};
 use std::{
     fs,

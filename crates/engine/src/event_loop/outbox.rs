@@ -7,9 +7,8 @@ use envoi_journal::Delivery;
 use envoi_kernel::{
     Event, Record, Run,
     ids::{RunId, Seq},
-    notify::{Address, Moment, Target},
+    notify::{Address, Moment, Posting, Target},
 };
-use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// The targets that hold for every run.
@@ -19,15 +18,6 @@ pub(crate) struct Outbox {
     pub(crate) targets: Vec<Target>,
     /// The configuration's folder.
     pub(crate) folder: String,
-}
-
-/// A target as it stands in a row.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Posting {
-    /// Of the file that declares it: where a command runs, and what the path of a token is relative to.
-    pub(crate) folder: String,
-    /// How it is reached.
-    pub(crate) to: Address,
 }
 
 impl Outbox {

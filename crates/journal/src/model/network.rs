@@ -7,6 +7,9 @@ use envoi_kernel::{
 };
 use std::collections::BTreeMap;
 
+/// The words that [`TokenRow::scopes`] can have.
+pub const TOKEN_SCOPES: [&str; 4] = ["read", "answer", "run", "admin"];
+
 /// A token, without the token itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenRow {

@@ -1,6 +1,10 @@
 //! One run looked at, and nothing changed: so that it can be done while an engine is at work.
 
-use super::{compare::Expected, content, rebuild::MOST_NAMED};
+use super::{
+    compare::Expected,
+    content,
+    rebuild::{Clock, MOST_NAMED},
+};
 use crate::{
     files::{digest_below, in_the_way},
     folder::layout::Layout,
@@ -85,7 +89,7 @@ fn look_at_events(
 fn look_now(reader: &Reader, run: &RunId, mut visit: impl FnMut(&Record)) -> Result<Examination, ReadError> {
     let failed = |error| Reader::failed(error, "a row");
     let mut found = Examination::default();
-    let mut next = 0;
+    let (mut next, mut clock) = (0, Clock::default());
     let end = reader.run(run)?.next_seq.max(1);
     let Some(key) = reader.known_key(run)? else {
         found.has_no_entry = true;
@@ -98,6 +102,11 @@ fn look_now(reader: &Reader, run: &RunId, mut visit: impl FnMut(&Record)) -> Res
         found.events = found.events.saturating_add(1);
         match record {
             Ok(record) => {
+                if let Err(error) = clock.see(&record)
+                    && found.unreadable.len() < MOST_NAMED
+                {
+                    found.unreadable.push((seq, error));
+                }
                 visit(&record);
                 if let Ok(rows) = &mut expected
                     && let Err(error) = rows.add(record)

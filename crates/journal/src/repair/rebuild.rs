@@ -11,7 +11,7 @@ use crate::{
     },
     model::{commit::Epoch, damage::Gap, error::CommitError, note::Aside},
     tables::{
-        projection, schema,
+        identity, projection, schema,
         sql::{RunKey, unsigned},
     },
 };
@@ -71,7 +71,8 @@ fn rebuild(
     keep(transaction)?;
     let after = snapshot(transaction)?;
     report.mended_rows.extend(differences(&before, &after, MENDED));
-    for row in put_out_of_action(transaction)? {
+    let rows = put_out_of_action(transaction)?;
+    for row in rows.into_iter().chain(identity::mend(transaction)?) {
         match row.cure {
             Some(cure) => report.mended_rows.push(format!("{row}: {cure}")),
             None => report.damaged_rows.push(row.to_string()),
@@ -226,6 +227,7 @@ fn replay(conn: &Connection, run: &Known, report: &mut RepairReport) -> rusqlite
         conn.prepare_cached("SELECT seq, at_ms, body FROM events WHERE run = ?1 ORDER BY seq")?;
     let mut rows = statement.query([run.key])?;
     let mut next = 0;
+    let mut clock = Clock::default();
     while let Some(row) = rows.next()? {
         let seq = unsigned(row.get("seq")?);
         found.extend(Gap::between(next, seq).map(|gap| gap.sentence()));
@@ -233,7 +235,13 @@ fn replay(conn: &Connection, run: &Known, report: &mut RepairReport) -> rusqlite
         next = seq.saturating_add(1);
         report.events = report.events.saturating_add(1);
         match projection::record(row) {
-            Ok(record) => projection::fold(conn, run.key, &[record])?,
+            Ok(record) => {
+                if let Err(reason) = clock.see(&record) {
+                    found.push(format!("event {seq} cannot be read: {reason}"));
+                    report.unreadable.push(format!("{id}#{seq}: {reason}"));
+                }
+                projection::fold(conn, run.key, &[record])?;
+            }
             Err(error) => {
                 let reason = crate::tables::sql::reason(error);
                 found.push(format!("event {seq} cannot be read: {reason}"));
@@ -252,6 +260,25 @@ fn replay(conn: &Connection, run: &Known, report: &mut RepairReport) -> rusqlite
         set_aside(conn, run, first, &found)?;
     }
     Ok(found.is_empty())
+}
+
+/// The time of a run, which never goes back.
+#[derive(Default)]
+pub(super) struct Clock(Option<Timestamp>);
+
+impl Clock {
+    /// Whether the next event can be the next one.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub(super) fn see(&mut self, record: &Record) -> Result<(), String> {
+        match self.0.replace(record.at) {
+            Some(before) if record.at < before => {
+                Err(format!("its time is {}, and that of the event before it is {before}", record.at))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// A run that lacks events does not go on by itself as if it had never had them.

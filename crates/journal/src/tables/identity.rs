@@ -106,7 +106,7 @@ impl Identity {
     /// Of a store whose row is missing or cannot be read. It may be a copy for all that is known: what was live is in doubt.
     fn lost(conn: &Connection) -> rusqlite::Result<Self> {
         let sql = "SELECT coalesce((SELECT substr(id, 5) FROM journals ORDER BY run LIMIT 1), lower(hex(randomblob(16)))), \
-                   (SELECT coalesce(max(event), 0) FROM events)";
+                   (SELECT coalesce(max(event), 0) FROM events WHERE event <= 1 << 60)";
         conn.query_row(sql, [], |row| {
             let id: String = row.get_ref(0)?.as_bytes().map(|id| String::from_utf8_lossy(id).into_owned())?;
             Ok(Self {
@@ -158,14 +158,61 @@ impl Identity {
 
 /// What is wrong with the row.
 pub(crate) fn damage(conn: &Connection) -> rusqlite::Result<Option<DamagedRow>> {
-    Ok(Identity::read(conn)?.is_lost.then(|| DamagedRow {
-        table: "store",
-        key: String::new(),
-        reason: "what the store knows of itself is missing or cannot be read".to_owned(),
-        cure: Some(
+    let found = |reason, cure| DamagedRow { table: "store", key: String::new(), reason, cure: Some(cure) };
+    let identity = Identity::read(conn)?;
+    if identity.is_lost {
+        return Ok(Some(found(
+            "what the store knows of itself is missing or cannot be read".to_owned(),
             "made again by the next command that uses the store; steps that are live then are in doubt",
-        ),
+        )));
+    }
+    let Newest { event, run } = newest(conn)?;
+    let beyond = [("event", identity.copied_event, event), ("run", identity.adopted_run, run)];
+    let wrong = beyond.into_iter().find(|(_, number, newest)| !(0..=*newest).contains(number));
+    Ok(wrong.map(|(what, number, newest)| {
+        found(
+            format!("it was copied after {what} number {number}, and the newest one is {newest}: all steps are in doubt"),
+            "set to the newest one; steps that are live now are in doubt",
+        )
     }))
+}
+
+/// The highest numbers that can be ones of rows. Above them SQLite chooses numbers by chance.
+struct Newest {
+    event: i64,
+    run: i64,
+}
+
+fn newest(conn: &Connection) -> rusqlite::Result<Newest> {
+    let sql = "SELECT (SELECT coalesce(max(event), 0) FROM events WHERE event <= 1 << 60), \
+               (SELECT coalesce(max(run), 0) FROM journals WHERE run <= 1 << 60)";
+    conn.query_row(sql, [], |row| Ok(Newest { event: row.get(0)?, run: row.get(1)? }))
+}
+
+/// Sets what no store can have been copied after to the newest event and run, and says what was wrong. Within a transaction, after
+/// [`renumber`].
+pub(crate) fn mend(conn: &Connection) -> rusqlite::Result<Option<DamagedRow>> {
+    let damage = damage(conn)?;
+    if damage.is_some() {
+        let Newest { event, run } = newest(conn)?;
+        let sql = "UPDATE store SET copied_event = CASE WHEN copied_event BETWEEN 0 AND ?1 THEN copied_event ELSE ?1 END, \
+                   adopted_run = CASE WHEN adopted_run BETWEEN 0 AND ?2 THEN adopted_run ELSE ?2 END";
+        conn.execute(sql, [event, run])?;
+    }
+    Ok(damage)
+}
+
+/// Gives events the next numbers whose own are none that an event is given: those before a number must be those that were
+/// committed before.
+fn renumber(conn: &Connection) -> rusqlite::Result<()> {
+    let sql = "SELECT event FROM events WHERE event < 1 OR event > 1 << 60 ORDER BY at_ms, run, seq";
+    let mut statement = conn.prepare(sql)?;
+    let wrong: Vec<i64> = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    for event in wrong {
+        let sql = "UPDATE events SET event = ?2 WHERE event = ?1";
+        conn.execute(sql, [event, newest(conn)?.event.saturating_add(1)])?;
+    }
+    Ok(())
 }
 
 /// Which folder it is: its inode with its time of birth, as a number. A folder that is removed gives its inode to the next one, often at
@@ -209,6 +256,9 @@ pub(crate) fn settle(conn: &mut Connection, root: &Path, copied: bool) -> rusqli
         transaction.execute("DELETE FROM store", [])?;
         transaction.execute("INSERT INTO store (one, id) VALUES (1, ?1)", [identity.id])?;
     }
+    if copied {
+        renumber(&transaction)?;
+    }
     let sql = "UPDATE store SET folder = ?1, inode = ?2, \
                copied_event = CASE WHEN ?3 THEN (SELECT coalesce(max(event), 0) FROM events) ELSE copied_event END";
     transaction.execute(sql, params![text, inode, copied])?;
@@ -233,6 +283,7 @@ pub(crate) fn adopt(
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let mut write = || {
         let transaction = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        renumber(&transaction)?;
         let sql = "UPDATE store SET id = 'store_' || lower(hex(randomblob(16))), folder = ?1, inode = ?2, adopted_from = ?3, \
                    shares_workspaces = ?4, adopted_run = (SELECT coalesce(max(run), 0) FROM journals), \
                    copied_event = (SELECT coalesce(max(event), 0) FROM events)";
@@ -291,6 +342,49 @@ mod tests {
         fs::remove_dir_all(&first).unwrap();
         assert!(may_live_elsewhere(&second));
         assert!(may_live_elsewhere(&second), "that is remembered");
+    }
+
+    #[test]
+    fn one_event_with_a_wild_number_puts_no_later_step_in_doubt() {
+        let folder = tempfile::tempdir().unwrap();
+        let [first, second] = ["first", "second"].map(|name| folder.path().join(name));
+        let store = Store::open(Layout::new(&first)).unwrap();
+        let writer = store.writer(store.take_epoch().unwrap()).unwrap();
+        writer.commit(commit(&run("a"), 0, [started(&run("a")), attempt("critic", 1)])).unwrap();
+        writer.close();
+        drop(store);
+        let damage = |root: &Path, sql: &str| {
+            schema::connect(&Layout::new(root).db()).unwrap().execute(sql, []).unwrap();
+        };
+        damage(&first, "UPDATE events SET event = 9223372036854775807 WHERE seq = 1");
+        fs::create_dir(&second).unwrap();
+        fs::copy(Layout::new(&first).db(), Layout::new(&second).db()).unwrap();
+        fs::remove_dir_all(&first).unwrap();
+        let store = Store::open(Layout::new(&second)).unwrap();
+        let is_of_original = |store: &Store, nth| {
+            let reader = store.reader().unwrap();
+            reader.is_of_original(&run("a"), &visit("critic", nth).attempt(1)).unwrap()
+        };
+        assert!(is_of_original(&store, 1), "it was committed before the store was restored");
+        let go_on = |store: &Store, seq, nth| {
+            let writer = store.writer(store.take_epoch().unwrap()).unwrap();
+            writer.commit(commit(&run("a"), seq, [attempt("critic", nth)])).unwrap();
+            writer.close();
+        };
+        go_on(&store, 2, 2);
+        assert!(!is_of_original(&store, 2), "it was committed after that");
+        // As an older build has left it.
+        damage(&second, "UPDATE store SET copied_event = 9223372036854775807");
+        let store = Store::open(Layout::new(&second)).unwrap();
+        let damaged = |store: &Store| store.reader().unwrap().damaged_rows().unwrap();
+        assert!(
+            damaged(&store)[0].reason.starts_with("it was copied after event number 9223372036854775807")
+        );
+        crate::repair(&store, store.take_epoch().unwrap(), crate::RepairOptions::default()).unwrap();
+        assert_eq!(damaged(&store), []);
+        go_on(&store, 3, 3);
+        let store = Store::open(Layout::new(&second)).unwrap();
+        assert!(is_of_original(&store, 2) && !is_of_original(&store, 3));
     }
 
     #[test]

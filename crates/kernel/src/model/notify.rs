@@ -25,6 +25,15 @@ pub enum Address {
     Webhook(Webhook),
 }
 
+/// How a target is reached, as it is kept with a notice: a later engine may send it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Posting {
+    /// Of the file that declares it: where a command runs, and what the path of a token is relative to.
+    pub folder: String,
+    /// How it is reached.
+    pub to: Address,
+}
+
 /// See [`Address::Webhook`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Webhook {

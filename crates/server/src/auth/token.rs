@@ -149,6 +149,12 @@ mod tests {
     }
 
     #[test]
+    fn the_store_knows_the_words_of_all_scopes() {
+        let words: Vec<_> = Scope::ALL.iter().map(|scope| scope.word()).collect();
+        assert_eq!(words, envoi_journal::TOKEN_SCOPES, "a repair revokes a token with other words");
+    }
+
+    #[test]
     fn a_token_is_good_until_it_ends_and_only_as_a_whole() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(Layout::new(folder.path())).unwrap();

@@ -6,10 +6,12 @@
 
 use super::{Finding, finding};
 use crate::process::invocation;
+use envoi_contract::digest::Digest;
 use envoi_engine::load_run;
 use envoi_journal::{
     Aside, Examination, PinnedFlow, ReadError, Reader, RunFilter, RunRow, examine_events, with_causes,
 };
+use std::collections::BTreeMap;
 
 /// What was looked at, and what is wrong.
 pub(super) struct Seen {
@@ -40,6 +42,12 @@ pub(super) fn look(reader: &Reader) -> Result<Seen, ReadError> {
             seen.findings.push(finding("flow that is damaged", Err(text)));
         }
     }
+    for (tenant, flow) in reader.all_registered_flows()? {
+        if let Some(wrong) = text_damage(flow.id.as_str(), &flow.text, &flow.parts, flow.digest) {
+            let text = format!("flow `{}`, registered for `{tenant}`: {wrong}; register it again", flow.id);
+            seen.findings.push(finding("flow that is damaged", Err(text)));
+        }
+    }
     for run in reader.runs_of_events_alone()? {
         let text = format!(
             "{run}: its events are there, its entry in the journal and its row are not; {} repair makes them again",
@@ -52,10 +60,14 @@ pub(super) fn look(reader: &Reader) -> Result<Seen, ReadError> {
 
 /// Why runs that are pinned to this flow cannot be loaded.
 fn flow_damage(pinned: &PinnedFlow) -> Option<String> {
-    match envoi_flow::load_with(&pinned.name, &pinned.text, &pinned.parts) {
+    text_damage(&pinned.name, &pinned.text, &pinned.parts, pinned.digest)
+}
+
+fn text_damage(name: &str, text: &str, parts: &BTreeMap<String, String>, expected: Digest) -> Option<String> {
+    match envoi_flow::load_with(name, text, parts) {
         Err(report) => Some(report.to_string().lines().next().unwrap_or_default().to_owned()),
-        Ok(loaded) if loaded.flow.digest != pinned.digest => {
-            Some(format!("its digest is {}, and not {}", loaded.flow.digest, pinned.digest))
+        Ok(loaded) if loaded.flow.digest != expected => {
+            Some(format!("its digest is {}, and not {expected}", loaded.flow.digest))
         }
         Ok(_) => None,
     }

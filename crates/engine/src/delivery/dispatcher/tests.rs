@@ -1,11 +1,11 @@
 //! The dispatcher alone, between a real store and targets that are commands of a moment.
 
 use super::*;
-use crate::event_loop::outbox::Posting;
 use envoi_journal::{
     Commit, Delivery, Layout,
     conformance::{commit, ended, run, started},
 };
+use envoi_kernel::notify::Posting;
 use envoi_kernel::{
     Event, event,
     notify::{Address, Moment, Webhook},

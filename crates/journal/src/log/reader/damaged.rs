@@ -5,7 +5,7 @@
 
 use super::{Reader, decode, network, read_error};
 use crate::{
-    model::{damage::DamagedRow, error::ReadError},
+    model::{damage::DamagedRow, error::ReadError, network::TOKEN_SCOPES},
     tables::{
         a2a::{message_row, push_row, task_row},
         deliveries, epoch, identity,
@@ -14,11 +14,14 @@ use crate::{
         sql::{damaged, read, reason},
     },
 };
-use envoi_contract::digest::Digest;
-use envoi_kernel::{ids::RunId, notify::Moment};
+use envoi_contract::{digest::Digest, json::Value};
+use envoi_kernel::{
+    ids::RunId,
+    notify::{Moment, Posting},
+};
 use rusqlite::{
     Connection, Row, params_from_iter,
-    types::{Value, ValueRef},
+    types::{Value as Column, ValueRef},
 };
 
 /// How the rows of a table are checked.
@@ -61,7 +64,7 @@ fn checks() -> Vec<Check> {
             key: &["id"],
             beside: "1".to_owned(),
             which: "revoked_at_ms IS NULL",
-            decode: |row| network::token(row).map(drop),
+            decode: token,
             cure: Some(("revoked_at_ms = created_at_ms", "revoked")),
         },
         Check {
@@ -129,7 +132,7 @@ fn checks() -> Vec<Check> {
         }),
         plain("uploads", &["tenant", "digest"], |row| network::upload(row).map(drop)),
         plain("a2a_tasks", &["run"], |row| task_row(row).map(drop)),
-        plain("a2a_messages", &["message"], |row| message_row(row).map(drop)),
+        plain("a2a_messages", &["message"], message),
     ]
 }
 
@@ -157,7 +160,39 @@ fn has_run(row: &Row<'_>) -> rusqlite::Result<()> {
     if row.get("has_run")? { Ok(()) } else { Err(wrong("there is no such run")) }
 }
 
-/// A notice is of an event of its run. What its id and its target say is the engine's.
+/// Words that a token's scopes can be.
+fn token(row: &Row<'_>) -> rusqlite::Result<()> {
+    let scopes = network::token(row)?.scopes;
+    let is_scope = |word: &str| TOKEN_SCOPES.contains(&word);
+    match scopes.split_whitespace().find(|word| !is_scope(word)) {
+        Some(word) => Err(wrong(format!("`{word}` is no scope"))),
+        None if scopes.trim().is_empty() => Err(wrong("it has no scope")),
+        None => Ok(()),
+    }
+}
+
+fn message(row: &Row<'_>) -> rusqlite::Result<()> {
+    match Value::parse_str(&message_row(row)?.body) {
+        Ok(Value::Object(_)) => Ok(()),
+        _ => Err(wrong("what the client sent cannot be understood")),
+    }
+}
+
+/// A time after the year 9999 is none: it stands for "never", which no row says so.
+fn plausible_times(row: &Row<'_>) -> rusqlite::Result<()> {
+    const YEAR_10000_MS: i64 = 253_402_300_800_000;
+    for (nth, name) in row.as_ref().column_names().enumerate() {
+        if let ValueRef::Integer(ms) = row.get_ref(nth)?
+            && name.ends_with("_ms")
+            && ms >= YEAR_10000_MS
+        {
+            return Err(wrong(format!("`{name}` is {ms}, which is no time")));
+        }
+    }
+    Ok(())
+}
+
+/// A notice is of an event of its run, and goes to a target. What its id says is the engine's.
 fn delivery(row: &Row<'_>) -> rusqlite::Result<()> {
     has_run(row)?;
     let found = deliveries::row(row)?;
@@ -168,6 +203,8 @@ fn delivery(row: &Row<'_>) -> rusqlite::Result<()> {
         Moment::Expiry => "interrupt_expired",
         Moment::End => "run_ended",
     };
+    serde_json::from_str::<Posting>(&found.delivery.target)
+        .map_err(|error| wrong(format!("its target cannot be understood: {error}")))?;
     match event.as_deref() {
         Some(event) if event == about => Ok(()),
         Some(event) => Err(wrong(format!("it is a notice of `{about}`, and event {seq} is `{event}`"))),
@@ -176,7 +213,10 @@ fn delivery(row: &Row<'_>) -> rusqlite::Result<()> {
 }
 
 fn push(row: &Row<'_>) -> rusqlite::Result<()> {
-    push_row(row)?;
+    let push = push_row(row)?;
+    if !["http://", "https://"].iter().any(|scheme| push.url.starts_with(scheme)) {
+        return Err(wrong(format!("`{}` is no address", push.url)));
+    }
     match row.get::<_, String>("state")?.as_str() {
         "active" => Ok(()),
         other => Err(wrong(format!("`{other}` is no state of it"))),
@@ -272,14 +312,15 @@ pub(crate) fn put_out_of_action(conn: &Connection) -> rusqlite::Result<Vec<Damag
 fn each_damaged(
     conn: &Connection,
     check: &Check,
-    mut visit: impl FnMut(DamagedRow, Vec<Value>),
+    mut visit: impl FnMut(DamagedRow, Vec<Column>),
 ) -> rusqlite::Result<()> {
     let Check { table, key, beside, which, decode, cure } = check;
     let sql = format!("SELECT beside.*, {beside} FROM {table} AS beside WHERE {which}");
     let mut statement = conn.prepare_cached(&sql)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let Err(error) = readable_texts(row).and_then(|()| decode(row)) else { continue };
+        let sound = readable_texts(row).and_then(|()| decode(row)).and_then(|()| plausible_times(row));
+        let Err(error) = sound else { continue };
         if error.sqlite_error_code().is_some() {
             return Err(error);
         }
@@ -291,7 +332,7 @@ fn each_damaged(
             reason: reason(error).to_string(),
             cure: cure.map(|(_, name)| name),
         };
-        visit(damaged, values.into_iter().map(Value::Blob).collect());
+        visit(damaged, values.into_iter().map(Column::Blob).collect());
     }
     Ok(())
 }

@@ -202,6 +202,15 @@ impl Reader {
         self.readable(sql, [tenant], registered, "a flow")
     }
 
+    /// The flows of all tenants, as far as their rows can be read, each with its tenant.
+    ///
+    /// # Errors
+    /// The machine's.
+    pub fn all_registered_flows(&self) -> Result<Vec<(String, RegisteredFlow)>, ReadError> {
+        let sql = "SELECT * FROM registered_flows ORDER BY flow";
+        self.readable(sql, [], |row| Ok((row.get("tenant")?, registered(row)?)), "a flow")
+    }
+
     /// The flow of this digest or, the newest, of this id, if the tenant may start it.
     ///
     /// # Errors

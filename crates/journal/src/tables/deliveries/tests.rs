@@ -138,7 +138,10 @@ fn an_overtaken_engine_marks_nothing() {
 #[test]
 fn repair_leaves_the_outbox_alone() {
     let place = place();
-    writer(&place).commit(told("a")).unwrap();
+    let mut commit = told("a");
+    let target = r#"{"folder":"/","to":{"command":{"shell":"true"}}}"#;
+    commit.deliveries.iter_mut().for_each(|delivery| delivery.target = target.to_owned());
+    writer(&place).commit(commit).unwrap();
     let rows = place.reader.deliveries(&run("a")).unwrap();
     let epoch = place.store.take_epoch().unwrap();
     assert!(repair(&place.store, epoch, RepairOptions::default()).unwrap().mended_rows.is_empty());
