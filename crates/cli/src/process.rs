@@ -1,6 +1,7 @@
 //! This process: its arguments and environment, signals, terminal, log, output and failures.
 
 pub(crate) mod args;
+pub(crate) mod clock;
 pub(crate) mod environment;
 pub(crate) mod failpoint;
 pub(crate) mod failure;

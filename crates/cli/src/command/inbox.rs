@@ -2,10 +2,10 @@
 
 use crate::process::stderr;
 use crate::{
-    process::{failure::Failure, output},
+    process::{clock, failure::Failure, output},
     store::{home::Home, select},
-    text::{diff, words::head},
-    view::questions::{span, stands},
+    text::{diff, duration::between, words::head},
+    view::questions::stands,
 };
 use envoi_api::question::Question;
 use envoi_contract::time::Timestamp;
@@ -38,11 +38,8 @@ pub(crate) fn print(reader: &Reader, rows: &[InboxRow], json: bool) -> Result<u8
         String::new()
     } else {
         let header = ["QUESTION", "KIND", "STEP", "ASKED", "STATE", "RUN", ""].map(str::to_owned).to_vec();
-        output::table(
-            &std::iter::once(header)
-                .chain(rows.iter().map(|row| as_cells(reader, row, now)))
-                .collect::<Vec<_>>(),
-        )
+        let cells = rows.iter().map(|row| as_cells(reader, row, now));
+        output::list(&std::iter::once(header).chain(cells).collect::<Vec<_>>(), &[0, 5], &[2, 4, 6])
     };
     output::data(&text).map(|()| 0)
 }
@@ -77,14 +74,16 @@ pub(crate) fn print_line(reader: &Reader, row: &InboxRow, json: bool) -> Result<
 fn as_cells(reader: &Reader, row: &InboxRow, now: Timestamp) -> Vec<String> {
     let answer = (row.state == InterruptState::Answered).then(|| reader.answer(&row.run, row).ok()).flatten();
     let stands = match answer {
-        Some((at, answer)) => format!("{} ({}) at {at}", stands(row, now), answer.channel),
+        Some((at, answer)) => {
+            format!("{} ({}) at {}", stands(row, now), answer.channel, clock::local_short(at))
+        }
         None => stands(row, now),
     };
     vec![
         row.interrupt.to_string(),
         row.kind.word().to_owned(),
         row.visit.to_string(),
-        format!("{} ago", span(now, row.raised_at)),
+        format!("{} ago", between(row.raised_at, now)),
         stands,
         row.run.to_string(),
         head(&row.question),

@@ -4,6 +4,7 @@
 use super::doctor;
 use crate::{
     process::{
+        clock,
         failure::{Failure, MACHINE},
         invocation, output,
     },
@@ -106,7 +107,12 @@ impl Seen {
         let (run, envoi) = (&row.run, invocation::envoi());
         let mut text = format!("{run}: {} events, {} contents\n", examination.events, examination.contents);
         if let Some(aside) = &row.aside {
-            text.push_str(&format!("set aside since {} ({}): {}\n", aside.since, aside.code, aside.reason));
+            text.push_str(&format!(
+                "set aside since {} ({}): {}\n",
+                clock::local(aside.since),
+                aside.code,
+                aside.reason
+            ));
             text.push_str(&aside.evidence.lines().map(|line| format!("  {line}\n")).collect::<String>());
         }
         let unreadable: Vec<String> =

@@ -4,9 +4,9 @@ use crate::process::stderr;
 mod follow;
 
 use crate::{
-    process::{failure::Failure, invocation, output},
+    process::{clock, failure::Failure, invocation, output},
     store::home::Home,
-    view::questions::span,
+    text::duration::between,
 };
 use envoi_api::run::Run;
 use envoi_contract::time::Timestamp;
@@ -27,7 +27,8 @@ pub(crate) fn print(rows: &[RunRow], json: bool) -> Result<u8, Failure> {
     }
     hint(rows);
     let header = ["RUN", "FLOW", "STATUS", "STEP", "STARTED", "BY"].map(str::to_owned).to_vec();
-    let text = output::table(&std::iter::once(header).chain(rows.iter().map(as_cells)).collect::<Vec<_>>());
+    let table: Vec<Vec<String>> = std::iter::once(header).chain(rows.iter().map(as_cells)).collect();
+    let text = output::list(&table, &[0], &[1, 3, 5]);
     output::data(&text).map(|()| 0)
 }
 
@@ -47,10 +48,10 @@ fn hint(rows: &[RunRow]) {
 pub(crate) fn stands(row: &RunRow, now: Timestamp) -> String {
     match (row.status(), row.doing) {
         (_, Some(Doing { activity: Activity::SetAside, since })) => {
-            format!("set aside {} ago", span(now, since))
+            format!("set aside {} ago", between(since, now))
         }
         (RunStatus::Running, Some(Doing { activity: Activity::Stopped, since })) => {
-            format!("stopped {} ago", span(now, since))
+            format!("stopped {} ago", between(since, now))
         }
         (status, _) => status.word().to_owned(),
     }
@@ -67,7 +68,7 @@ fn as_cells(row: &RunRow) -> Vec<String> {
         row.flow.to_string(),
         format!("{}{in_doubt}", stands(row, envoi_engine::now())),
         format!("{}{others}", row.step.as_ref().map_or("-", |step| step.as_str())),
-        row.started_at.to_string(),
+        clock::local_short(row.started_at),
         row.actor.clone()
             + &row.forked_from.as_ref().map_or_else(String::new, |from| format!(" (fork of {from})")),
     ]

@@ -6,19 +6,15 @@ mod unread;
 mod visits;
 
 use crate::{
-    process::{environment, failure::Failure, invocation, output},
+    process::{clock, environment, failure::Failure, invocation, output},
     store::{home::Home, select},
     text::{
         diff,
+        duration::between,
         location::Location,
         words::{head, plain},
     },
-    view::{
-        describe::how_to_answer,
-        question,
-        questions::{open, span},
-        reopening,
-    },
+    view::{describe::how_to_answer, question, questions::open, reopening},
 };
 use envoi_api::{
     any,
@@ -150,13 +146,13 @@ fn status_lines(row: &RunRow, status: &str, reason: &str) -> String {
     let (envoi, run) = (invocation::envoi(), &row.run);
     let mut text = match row.doing {
         Some(Doing { activity: Activity::Stopped, since }) if row.status() == RunStatus::Running => {
-            let ago = span(envoi_engine::now(), since);
+            let ago = between(since, envoi_engine::now());
             format!("status     stopped {ago} ago: nothing works on it; {envoi} resume {run} goes on\n")
         }
         _ => format!("status     {status}{reason}\n"),
     };
     if let Some(Aside { since, code, reason, .. }) = &row.aside {
-        text.push_str(&format!("set aside  since {since} ({code}): {reason}\n"));
+        text.push_str(&format!("set aside  since {} ({code}): {reason}\n", clock::local(*since)));
         text.push_str(&format!(
             "           {envoi} repair {run} looks closer; {envoi} resume {run} tries again\n"
         ));

@@ -4,6 +4,7 @@ use crate::process::stderr;
 use crate::{
     process::{
         args::{TokenCommand, TokenScope},
+        clock,
         failure::Failure,
         output,
     },
@@ -95,7 +96,7 @@ fn list(home: &Home) -> Result<u8, Failure> {
     }
     let header = ["ID", "NAME", "TENANT", "SCOPES", "STATE", "EXPIRES"].map(str::to_owned).to_vec();
     let cells = |row: &TokenRow| {
-        let expires = row.expires_at.map_or_else(|| "-".to_owned(), |at| at.to_string());
+        let expires = row.expires_at.map_or_else(|| "-".to_owned(), clock::local_short);
         vec![
             row.id.clone(),
             row.name.clone(),
@@ -105,7 +106,11 @@ fn list(home: &Home) -> Result<u8, Failure> {
             expires,
         ]
     };
-    let text = output::table(&std::iter::once(header).chain(rows.iter().map(cells)).collect::<Vec<_>>());
+    let text = output::list(
+        &std::iter::once(header).chain(rows.iter().map(cells)).collect::<Vec<_>>(),
+        &[],
+        &[1, 2, 3],
+    );
     output::data(&text).map(|()| 0)
 }
 

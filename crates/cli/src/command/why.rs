@@ -1,10 +1,10 @@
 //! `envoi why`: the decisions of a run, one after the other, with the rows of the table that did not fire.
 
 use crate::{
-    process::{failure::Failure, output},
+    process::{clock, failure::Failure, output},
     store::{home::Home, select},
     text::{diff, location::Location, words::plain},
-    view::describe::{flow_of, goals, items, model_call, stopping},
+    view::describe::{flow_of, goals, has_items, model_call, stopping},
 };
 use envoi_contract::json::Value;
 use envoi_journal::Reader;
@@ -64,10 +64,11 @@ fn concerns(event: &Event, place: Option<&Location>) -> bool {
 
 /// One of `records` in lines.
 fn as_text(record: &Record, records: &[Record]) -> String {
+    let at = clock::local(record.at);
     match &record.event {
         Event::Routed(routed) => decision(routed),
         Event::StepsGivenUp(given) => format!("{}\n", without(given)),
-        Event::FannedOut(fanned) => format!("{}  {}\n", fanned.visit, items(fanned)),
+        Event::FannedOut(fanned) => format!("{}  {}\n", fanned.visit, has_items(fanned)),
         Event::FlowEntered(entered) => format!("{}  {}\n", entered.visit, flow_of(entered)),
         Event::RunStopping(end) => format!("{}\n", stopping(end)),
         Event::GoalsReached(reached) => format!("{}  {}\n", reached.visit, goals(&reached.goals)),
@@ -83,31 +84,31 @@ fn as_text(record: &Record, records: &[Record]) -> String {
             let of = ended.attempt.as_ref().map_or_else(|| "the run".to_owned(), ToString::to_string);
             format!("{of}  {} ({})\n", model_call(ended), ended.call)
         }
-        Event::TimerSet(timer) => format!("{}  is tried again at {}\n", timer.visit, timer.due),
+        Event::TimerSet(timer) => format!("{}  is tried again at {}\n", timer.visit, clock::local(timer.due)),
         Event::InterruptRaised(raised) => format!("{}  asked: {}\n", raised.visit, raised.question),
         Event::InterruptAnswered(answered) => {
             let InterruptAnswered { choice, by, channel, .. } = answered.as_ref();
-            format!("answered: {} by {} ({channel}) at {}\n", choice.word(), by.actor, record.at)
+            format!("answered: {} by {} ({channel}) at {at}\n", choice.word(), by.actor)
         }
-        Event::InterruptExpired(_) => format!("nobody answered in time, at {}\n", record.at),
+        Event::InterruptExpired(_) => format!("nobody answered in time, at {at}\n"),
         Event::LimitsRaised(raised) => {
             let why = raised.why.as_deref().map_or_else(String::new, |why| format!(": {why}"));
-            format!("limits raised by {} at {}{why}\n", raised.by.actor, record.at)
+            format!("limits raised by {} at {at}{why}\n", raised.by.actor)
         }
         Event::CancelRequested(cancel) => {
-            format!("cancel requested by {} at {}\n", cancel.by.actor, record.at)
+            format!("cancel requested by {} at {at}\n", cancel.by.actor)
         }
         Event::RunReopened(reopened) => {
             let why = reopened.why.as_deref().map_or_else(String::new, |why| format!(": {why}"));
             let told = crate::view::reopening::of(records, record.seq)
                 .map(|reopening| reopening.describe())
                 .unwrap_or_default();
-            format!("reopened {told} at {}{why}\n", record.at)
+            format!("reopened {told} at {at}{why}\n")
         }
         Event::RunForked(forked) => {
             let why = forked.why.as_deref().map_or_else(String::new, |why| format!(": {why}"));
             let by = &forked.by.actor;
-            format!("forked from {} at {} by {by} at {}{why}\n", forked.from, forked.step, record.at)
+            format!("forked from {} at {} by {by} at {at}{why}\n", forked.from, forked.step)
         }
         Event::RunEnded(ended) => {
             format!("{} ({}): {}\n", ended.status.word(), ended.terminal_reason, ended.reason)

@@ -1,7 +1,13 @@
 //! Writing data to stdout.
 
 use crate::process::stderr;
-use crate::{process::failure::Failure, text::diff};
+use crate::{
+    process::{failure::Failure, terminal},
+    text::{
+        columns::{Charset, clip},
+        diff,
+    },
+};
 use serde::Serialize;
 use std::io::{self, Write as _};
 
@@ -41,13 +47,127 @@ pub(crate) fn die_quietly_on_a_closed_pipe() {
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
     let shown = |row: &Vec<String>| row.iter().map(|cell| diff::printable(cell)).collect();
     let rows: Vec<Vec<String>> = rows.iter().map(shown).collect();
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width =
-        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
-    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    let widths = widths(&rows);
     let line = |row: &Vec<String>| {
         let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
     rows.iter().map(|row| line(row) + "\n").collect()
+}
+
+/// The widest cell of each column.
+fn widths(rows: &[Vec<String>]) -> Vec<usize> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width =
+        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+    (0..columns).map(|column| width(column).unwrap_or(0)).collect()
+}
+
+/// The end of an id that stands for the whole.
+fn end_of(id: &str) -> String {
+    id.get(id.len().saturating_sub(SHORT_ID)..).unwrap_or(id).to_owned()
+}
+
+/// A table as it is where it has room, else a sentence a row, which breaks where it has to.
+pub(crate) fn fitted(rows: &[Vec<String>], columns: Option<usize>) -> String {
+    let table = table(rows);
+    let widest = table.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    let Some((header, rows)) = rows.split_first().filter(|_| columns.is_some_and(|most| widest > most))
+    else {
+        return table;
+    };
+    let row = |row: &Vec<String>| -> String {
+        let told = header.iter().zip(row).skip(1).filter(|(_, cell)| !matches!(cell.as_str(), "-" | ""));
+        let told: Vec<String> = told.map(|(name, cell)| format!("{} {cell}", name.to_lowercase())).collect();
+        format!("{}: {}\n", row.first().map_or("", String::as_str), told.join(", "))
+    };
+    rows.iter().map(row).collect()
+}
+
+/// Columns of an id that is cut to its end: enough to name a run or a question among all that a store has, in practice.
+const SHORT_ID: usize = 8;
+/// A cell is not cut below this.
+const MIN_CELL: usize = 6;
+
+/// A table as stdout has room for it. Where a terminal is too narrow, the ids in the columns `ids` are cut to their ends, which
+/// every command takes in place of the whole; then the cells of the columns `soft` are cut; else a row is a sentence.
+pub(crate) fn list(rows: &[Vec<String>], ids: &[usize], soft: &[usize]) -> String {
+    listed(rows, (ids, soft), terminal::columns_of_stdout())
+}
+
+fn listed(rows: &[Vec<String>], (ids, soft): (&[usize], &[usize]), columns: Option<usize>) -> String {
+    let widest = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    let whole = table(rows);
+    let Some(most) = columns.filter(|most| widest(&whole) > *most) else { return whole };
+    let mut rows = rows.to_vec();
+    for row in rows.iter_mut().skip(1) {
+        for (_, cell) in row.iter_mut().enumerate().filter(|(column, _)| ids.contains(column)) {
+            *cell = end_of(cell);
+        }
+    }
+    let mut widths = widths(&rows);
+    let mut excess = widest(&table(&rows)).saturating_sub(most);
+    while excess > 0 {
+        let width = |column: &usize| widths.get(*column).copied().unwrap_or(0);
+        let Some(column) = soft.iter().copied().filter(|column| width(column) > MIN_CELL).max_by_key(width)
+        else {
+            break;
+        };
+        if let Some(width) = widths.get_mut(column) {
+            *width -= 1;
+        }
+        excess -= 1;
+    }
+    let mut cut = rows.clone();
+    for row in &mut cut {
+        for column in soft {
+            if let (Some(cell), Some(width)) = (row.get_mut(*column), widths.get(*column)) {
+                *cell = clip(cell, *width, Charset::Unicode);
+            }
+        }
+    }
+    let text = table(&cut);
+    if widest(&text) > most { fitted(&rows, columns) } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_without_room_is_told_in_words() {
+        let row = |cells: &[&str]| cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>();
+        let rows =
+            [row(&["BOUND", "USED", "RESERVED", "LIMIT"]), row(&["attempts", "3", "-", "10, raised by 5"])];
+        let wide = "BOUND     USED  RESERVED  LIMIT\nattempts  3     -         10, raised by 5\n";
+        let narrow = "attempts: used 3, limit 10, raised by 5\n";
+        for (columns, told) in [(None, wide), (Some(41), wide), (Some(40), narrow), (Some(0), narrow)] {
+            assert_eq!(fitted(&rows, columns), told, "{columns:?}");
+        }
+    }
+
+    #[test]
+    fn a_list_takes_the_columns_that_there_are() {
+        let row = |cells: &[&str]| cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>();
+        let rows = [
+            row(&["RUN", "FLOW", "STATUS", "BY"]),
+            row(&["run_01m80hg8hfe1c9sx2f7q3gbxhg", "release-the-shop", "succeeded", "ada"]),
+            row(&["run_01m80hg8hfe1c9sx2f7q3gaaaa", "shop", "failed", "somebody-else"]),
+        ];
+        let list = |columns| listed(&rows, (&[0], &[1, 3]), columns);
+        assert_eq!(list(None), table(&rows));
+        assert_eq!(list(Some(74)), table(&rows), "it has exactly 74 columns");
+        let ends = "RUN       FLOW              STATUS     BY\n\
+                    7q3gbxhg  release-the-shop  succeeded  ada\n\
+                    7q3gaaaa  shop              failed     somebody-else\n";
+        assert_eq!(list(Some(73)), ends);
+        let cut = "RUN       FLOW        STATUS     BY\n\
+                   7q3gbxhg  release-t…  succeeded  ada\n\
+                   7q3gaaaa  shop        failed     somebody…\n";
+        assert_eq!(list(Some(42)), cut);
+        let cut = list(Some(36));
+        assert!(cut.lines().all(|line| line.chars().count() <= 36) && cut.contains("releas…"), "{cut}");
+        let words = "7q3gbxhg: flow release-the-shop, status succeeded, by ada\n";
+        assert!(list(Some(30)).starts_with(words), "{}", list(Some(30)));
+    }
 }

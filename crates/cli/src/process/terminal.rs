@@ -3,7 +3,7 @@
 //! The only reader of the variables that say so. A pipe, a file, `TERM=dumb` and a command in the background get plain
 //! lines.
 
-use crate::text::columns::Charset;
+use crate::text::columns::{Charset, width};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     process::getpgrp,
@@ -97,6 +97,36 @@ pub(crate) fn discard() {
     }
 }
 
+/// Lines that the cursor has moved down because of what was typed and echoed since the last look, on a terminal of so many columns.
+/// It is read, and forgotten. Not to be called by a command in the background: that would stop it.
+pub(crate) fn typed_lines(columns: usize) -> usize {
+    let mut lines = 0_usize;
+    if !termios::isatty(io::stdin()) {
+        return 0;
+    }
+    for _ in 0..MOST_LOOKS {
+        if !has_input(Duration::ZERO).unwrap_or(false) {
+            break;
+        }
+        let mut typed = [0; 4_096];
+        match rustix::io::read(io::stdin(), &mut typed) {
+            Ok(count @ 1..) => {
+                lines = lines.saturating_add(rows_of(typed.get(..count).unwrap_or_default(), columns))
+            }
+            // A terminal that is gone, or Ctrl-D.
+            _ => break,
+        }
+    }
+    lines
+}
+
+/// The lines that a terminal moves down as it echoes this: one at each end of a line, and where a line fills its columns.
+fn rows_of(typed: &[u8], columns: usize) -> usize {
+    let text = String::from_utf8_lossy(typed);
+    let ended = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+    ended.map(|line| width(line).checked_div(columns).unwrap_or(0).saturating_add(1)).sum()
+}
+
 pub(crate) fn has_input(within: Duration) -> rustix::io::Result<bool> {
     let stdin = io::stdin();
     let within = Timespec { tv_sec: 0, tv_nsec: i64::from(within.subsec_nanos()) };
@@ -106,6 +136,15 @@ pub(crate) fn has_input(within: Duration) -> rustix::io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn typed_lines_are_counted_as_the_terminal_breaks_them() {
+        for (typed, rows) in
+            [("", 0), ("abc", 0), ("\n", 1), ("a\n\nb\n", 3), ("0123456789abc\n", 2), ("日本語日本語\n", 2)]
+        {
+            assert_eq!(rows_of(typed.as_bytes(), 10), rows, "{typed:?}");
+        }
+    }
 
     #[test]
     fn the_environment_says_what_a_terminal_can_show() {

@@ -1,6 +1,6 @@
 //! Words for the events of a run, for every view of it: what a person did, what a visit does, how a question is answered.
 
-use crate::{process::invocation, text::words::seconds};
+use crate::{process::invocation, text::duration::took};
 use envoi_contract::envelope::InterruptKind;
 use envoi_kernel::{
     Event, Run,
@@ -62,7 +62,7 @@ pub(crate) fn remarks(event: &Event) -> Vec<String> {
 }
 
 /// The items of a visit that is done for each of several values.
-pub(crate) fn items(fanned: &FannedOut) -> String {
+pub(crate) fn has_items(fanned: &FannedOut) -> String {
     let items = match fanned.items.len() {
         1 => "1 item".to_owned(),
         many => format!("{many} items"),
@@ -110,7 +110,7 @@ pub(crate) fn used(run: &Run) -> String {
         of(limits.llm_calls.map(|n| n.to_string())),
         used.cost,
         of(limits.cost.map(|cost| format!("${cost}"))),
-        seconds(used.wall_time_ms),
-        of(limits.wall_time_ms.map(seconds)),
+        took(used.wall_time_ms),
+        of(limits.wall_time_ms.map(took)),
     )
 }

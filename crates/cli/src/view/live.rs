@@ -22,7 +22,6 @@ mod store;
 mod tail;
 mod tree;
 
-pub(crate) use model::since;
 pub(crate) use roster::Roster;
 pub(crate) use run_view::RunView;
 pub(crate) use store::StoreView;
@@ -243,7 +242,12 @@ impl Painter {
     }
 
     fn leave(&mut self) {
-        self.canvas.screen.leave();
+        if terminal::is_in_front() {
+            self.canvas.heed_keys();
+            self.canvas.lost |= self.canvas.screen.finish().is_err();
+        } else {
+            self.canvas.screen.leave();
+        }
     }
 }
 
@@ -269,7 +273,15 @@ impl Canvas {
     }
 
     fn draw(&mut self, lines: &[Line], columns: usize) {
+        if terminal::is_in_front() {
+            self.heed_keys();
+        }
         self.lost |= self.screen.draw(lines, columns).is_err();
+    }
+
+    /// What was typed moved the cursor: the terminal echoes it, and each line of it begins a new one.
+    fn heed_keys(&mut self) {
+        self.screen.lower(terminal::typed_lines(terminal::size().0));
     }
 
     fn say(&mut self, text: &str) {

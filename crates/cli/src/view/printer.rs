@@ -3,11 +3,15 @@
 
 use crate::process::stderr;
 use crate::{
-    process::{invocation, messages, output},
-    text::words::{head, seconds},
+    process::{clock, invocation, messages, output},
+    text::{
+        duration::{since, took},
+        headline::{headline, words_of},
+        words::{head, item, items},
+    },
     view::{
-        describe::{flow_of, goals, how_to_answer, items, model_call, remarks, stopping},
-        live::{Live, since},
+        describe::{flow_of, goals, has_items, how_to_answer, model_call, remarks, stopping},
+        live::Live,
     },
 };
 use envoi_api::{
@@ -39,6 +43,10 @@ pub(crate) struct Printer {
     leads: Option<(VisitId, String)>,
     /// Visits that have parts, and when they began.
     wholes: BTreeMap<VisitId, Timestamp>,
+    /// The values of their items.
+    values: BTreeMap<VisitId, Vec<String>>,
+    /// The words of a visit's data for what it came to.
+    words: BTreeMap<VisitId, String>,
     /// Questions that have been shown.
     shown: BTreeSet<InterruptId>,
 }
@@ -55,6 +63,8 @@ impl Printer {
             named: false,
             leads: None,
             wholes: BTreeMap::new(),
+            values: BTreeMap::new(),
+            words: BTreeMap::new(),
             shown: BTreeSet::new(),
         }
     }
@@ -190,12 +200,41 @@ impl Printer {
         remarks(&record.event).into_iter().chain(self.line(record)).collect()
     }
 
+    /// ` (api)` for the item of a visit that has the value `api`.
+    fn value(&self, visit: &VisitId) -> String {
+        let item = visit.item().and_then(|item| usize::try_from(item).ok());
+        let value = item.and_then(|item| self.values.get(&visit.whole())?.get(item));
+        value.map_or_else(String::new, |value| format!(" ({value})"))
+    }
+
+    /// The value of the item that this visit was for, and what the visit came to.
+    fn result(&mut self, written: &HandoffWritten) -> (String, String) {
+        let words = self.words.remove(&written.visit);
+        let headline = match self.values.get(&written.visit) {
+            Some(values) => items(values),
+            None => headline(&written.handoff.summary, words),
+        };
+        (self.value(&written.visit), headline)
+    }
+
     fn line(&mut self, record: &Record) -> Option<String> {
         let at = record.at;
+        if let Event::AttemptSettled(settled) = &record.event {
+            let visit = settled.attempt.visit.clone();
+            match words_of(&settled.data) {
+                Some(words) => self.words.insert(visit, words),
+                None => self.words.remove(&visit),
+            };
+        }
         Some(match &record.event {
             Event::AttemptStarted(started) => {
                 let verifies = started.verifies.as_ref().map(|doubtful| format!(", to verify {doubtful}"));
-                format!("  {:<18} started{}", started.attempt.to_string(), verifies.unwrap_or_default())
+                let value = self.value(&started.attempt.visit);
+                format!(
+                    "  {:<18} started{value}{}",
+                    started.attempt.to_string(),
+                    verifies.unwrap_or_default()
+                )
             }
             Event::AttemptSettled(settled) if settled.given_up => {
                 format!("  {:<18} ended (given up)", settled.attempt.to_string())
@@ -204,18 +243,26 @@ impl Printer {
                 format!("  {:<18} in doubt", settled.attempt.to_string())
             }
             Event::AttemptSettled(settled) if !settled.ok => {
-                let took = seconds(settled.duration_ms);
-                format!("  {:<18} failed after {took}: {}", settled.attempt.to_string(), error(settled))
+                let took = took(settled.duration_ms);
+                let value = self.value(&settled.attempt.visit);
+                format!(
+                    "  {:<18} failed after {took}{value}: {}",
+                    settled.attempt.to_string(),
+                    error(settled)
+                )
             }
             // Those that were answered are in the run's account; there may be hundreds.
             Event::ModelCallEnded(ended) if ended.outcome != CallOutcome::Ok => {
                 let of = ended.attempt.as_ref().map(ToString::to_string).unwrap_or_default();
                 format!("  {of:<18} {}", model_call(ended))
             }
-            Event::TimerSet(timer) => format!("  {:<18} next try at {}", timer.visit.to_string(), timer.due),
+            Event::TimerSet(timer) => {
+                format!("  {:<18} next try at {}", timer.visit.to_string(), clock::local(timer.due))
+            }
             Event::FannedOut(fanned) => {
                 self.wholes.insert(fanned.visit.clone(), at);
-                format!("  {:<18} {}", fanned.visit.to_string(), items(fanned))
+                self.values.insert(fanned.visit.clone(), fanned.items.iter().map(item).collect());
+                format!("  {:<18} {}", fanned.visit.to_string(), has_items(fanned))
             }
             Event::FlowEntered(entered) => {
                 self.wholes.insert(entered.visit.clone(), at);
@@ -236,7 +283,9 @@ impl Printer {
                 let leads = self.leads.take().filter(|(visit, _)| *visit == written.visit);
                 let began = self.wholes.remove(&written.visit);
                 let took_ms = began.map_or(written.handoff.duration_ms, |began| since(began, at));
-                done(written, took_ms, leads.as_ref().map(|(_, leads)| leads.as_str()))?
+                let result = self.result(written);
+                self.values.remove(&written.visit);
+                done(written, took_ms, &result, leads.as_ref().map(|(_, leads)| leads.as_str()))?
             }
             Event::InterruptRaised(_) if self.asks_in_place => return None,
             Event::InterruptRaised(raised) => {
@@ -264,14 +313,19 @@ fn leads(routed: &Routed) -> Option<String> {
     }
 }
 
-fn done(written: &HandoffWritten, took_ms: u64, leads: Option<&str>) -> Option<String> {
+fn done(
+    written: &HandoffWritten,
+    took_ms: u64,
+    (value, headline): &(String, String),
+    leads: Option<&str>,
+) -> Option<String> {
     let (visit, handoff) = (written.visit.to_string(), &written.handoff);
     let told = match handoff.status {
         HandoffStatus::Failed => return None,
         HandoffStatus::Skipped => skipped(&handoff.routing_signal.reason),
         HandoffStatus::Succeeded => {
-            let took = format!("done in {}", seconds(took_ms));
-            let parts = [took, head(&handoff.summary), leads.unwrap_or_default().to_owned()];
+            let took = format!("done in {}{value}", took(took_ms));
+            let parts = [took, headline.clone(), leads.unwrap_or_default().to_owned()];
             parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
         }
     };
@@ -301,11 +355,11 @@ mod tests {
         let told: Vec<String> = fixture.records.iter().flat_map(|record| printer.lines(record)).collect();
         let expected = [
             "  look.1             has 2 items, 1 at a time",
-            "  0.look.1.1         started",
-            "  0.look.1           done in 3.0 s; one",
-            "  1.look.1.1         started",
-            "  1.look.1           done in 4.0 s; two",
-            "  look.1             done in 7.0 s; item 0: one",
+            "  0.look.1.1         started (api)",
+            "  0.look.1           done in 3.0s (api); one",
+            "  1.look.1.1         started (web)",
+            "  1.look.1           done in 4.0s (web); two",
+            "  look.1             done in 7.0s; 2 items: api, web",
         ];
         assert_eq!(told, expected);
     }

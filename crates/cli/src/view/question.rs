@@ -3,15 +3,13 @@
 //! What is shown is what the answer counts for: the pinned flow, the last hand-off and the artifacts as the store has them.
 
 use crate::{
-    process::{failure::Failure, output},
+    process::{clock, failure::Failure, output},
     text::{
         diff,
+        duration::between,
         words::{head, plain},
     },
-    view::{
-        preview,
-        questions::{span, stands},
-    },
+    view::{preview, questions::stands},
 };
 use envoi_api::{
     any,
@@ -148,7 +146,7 @@ impl Question {
             self.evidence(raised, &mut text)?;
         }
         if let Some(at) = self.row.expires_at {
-            writeln!(text, "  expires in {}", span(at, self.now))?;
+            writeln!(text, "  expires in {}", between(self.now, at))?;
         }
         if let Some(who) = self.who_may() {
             writeln!(text, "  answer by: {who}")?;
@@ -168,9 +166,14 @@ impl Question {
         writeln!(text, "question   {} ({})", row.interrupt, stands(row, self.now))?;
         writeln!(text, "run        {} of {}{title}", row.run, self.run.flow().id)?;
         writeln!(text, "step       {}, which asks for {}", row.visit, a_kind(row))?;
-        writeln!(text, "asked      {} ({} ago)", row.raised_at, span(self.now, row.raised_at))?;
+        writeln!(
+            text,
+            "asked      {} ({} ago)",
+            clock::local(row.raised_at),
+            between(row.raised_at, self.now)
+        )?;
         if let Some(at) = row.expires_at {
-            writeln!(text, "expires    {at}")?;
+            writeln!(text, "expires    {}", clock::local(at))?;
         }
         if let Some(who) = self.who_may() {
             writeln!(text, "answer by  {who}")?;
@@ -186,10 +189,11 @@ impl Question {
         let Ok((at, given)) = reader.answer(&self.row.run, &self.row) else { return Ok(()) };
         writeln!(
             text,
-            "answer     {} by {} ({}) at {at}",
+            "answer     {} by {} ({}) at {}",
             given.choice.word(),
             given.by.actor,
-            given.channel
+            given.channel,
+            clock::local(at)
         )?;
         for line in given.text.lines() {
             writeln!(text, "  {line}")?;

@@ -1,5 +1,6 @@
 //! The questions of a run and how they stand: which are open, in which order, and until when.
 
+use crate::text::duration::between;
 use envoi_contract::time::Timestamp;
 use envoi_journal::{InboxRow, InterruptState, Reader};
 use envoi_kernel::{
@@ -27,7 +28,7 @@ pub(crate) fn stands(row: &InboxRow, now: Timestamp) -> String {
         return format!("expired; `envoi resume {}` goes on", row.run);
     }
     match (row.state, row.expires_at, &row.closed) {
-        (InterruptState::Open, Some(at), _) => format!("expires in {}", span(at, now)),
+        (InterruptState::Open, Some(at), _) => format!("expires in {}", between(now, at)),
         (InterruptState::Open, None, _) => "open".to_owned(),
         (state, _, Some(closed)) => {
             let told = [closed.answer.as_deref(), closed.by.as_deref()].into_iter().flatten();
@@ -38,41 +39,9 @@ pub(crate) fn stands(row: &InboxRow, now: Timestamp) -> String {
     }
 }
 
-/// The time from one moment to a later one, for people.
-pub(crate) fn span(later: Timestamp, earlier: Timestamp) -> String {
-    let ms = later.as_millis().saturating_sub(earlier.as_millis()).max(0);
-    let (s, min, h, d) = (ms / 1_000, ms / 60_000, ms / 3_600_000, ms / 86_400_000);
-    match (d, h, min) {
-        (0, 0, 0) => format!("{s} s"),
-        (0, 0, _) => format!("{min} min"),
-        (0, _, _) => format!("{h} h {} min", min % 60),
-        _ => format!("{d} d {} h", h % 24),
-    }
-}
-
 /// Whether the question can still be answered.
 pub(crate) fn is_open(reader: &Reader, run: &RunId, interrupt: &InterruptId) -> bool {
     reader
         .question(run, interrupt)
         .is_ok_and(|row| row.state == InterruptState::Open && !has_lapsed(&row, envoi_engine::now()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn spans_are_told_in_two_units_at_most() {
-        let rows = [
-            (0, "0 s"),
-            (59_999, "59 s"),
-            (60_000, "1 min"),
-            (3_660_000, "1 h 1 min"),
-            (90_000_000, "1 d 1 h"),
-            (-5, "0 s"),
-        ];
-        for (ms, told) in rows {
-            assert_eq!(span(Timestamp::from_millis(ms), Timestamp::from_millis(0)), told);
-        }
-    }
 }

@@ -50,6 +50,7 @@ mod rows;
 mod secrets;
 mod serve;
 mod several;
+mod shown;
 mod stage;
 mod takeover;
 mod terminal;

@@ -43,7 +43,7 @@ fn plain_lines_tell_why_a_step_was_not_done_and_that_a_loser_ended() {
         "  never.1            skipped: condition is false\n",
         "  part.1             runs flow part\n",
         "  part.1.pack.1      has 2 items\n",
-        "  part.1.0.pack.1.1  started\n",
+        "  part.1.0.pack.1.1  started (deb)\n",
     ] {
         assert!(told.contains(line), "{line:?} in {told}");
     }

@@ -172,9 +172,13 @@ fn normal(screen: &str, run: &str) -> String {
         let rest = &chars[at..];
         let spaces = rest.iter().take_while(|c| **c == ' ').count();
         let number = rest[spaces..].iter().take_while(|c| c.is_ascii_digit() || **c == '.').count();
-        if spaces > 0 && number > 0 && rest[spaces + number..].starts_with(&[' ', 's']) {
-            text.push_str(" # s");
-            at += spaces + number + 2;
+        if spaces > 0
+            && number > 0
+            && rest[spaces + number..].first() == Some(&'s')
+            && !rest.get(spaces + number + 1).is_some_and(|c| c.is_alphanumeric())
+        {
+            text.push_str(" #s");
+            at += spaces + number + 1;
             continue;
         }
         let begins_id = run.len() > 4 && rest.starts_with(&run[..4]);
@@ -227,6 +231,22 @@ fn a_run_is_redrawn_in_its_place_and_its_last_picture_stays() {
 }
 
 #[test]
+fn keys_pressed_do_not_disturb_the_picture() {
+    let stage = Stage::with_flow(FLOW);
+    let terminal = Terminal::start(&stage, &["run", "flow.yaml"], 80, &[]);
+    terminal.emulator.wait_for_golden(&stage, "running-80.txt");
+    terminal.types("\n\nls -l\nxyz");
+    wait_until("the keys to be echoed", || terminal.shows().contains("xyz"));
+    stage.write("go", "");
+    wait_until("the second round", || terminal.shows().contains("loop 2 of 4"));
+    terminal.types("\n\n");
+    stage.write("go", "");
+    let (_, code, emulator) = terminal.done();
+    assert_eq!(code, Some(0));
+    emulator.wait_for_golden(&stage, "ended-80.txt");
+}
+
+#[test]
 fn a_resize_leaves_nothing_of_the_old_picture() {
     let stage = Stage::with_flow(FLOW);
     let terminal = Terminal::start(&stage, &["run", "flow.yaml"], 120, &[]);
@@ -242,8 +262,8 @@ fn a_resize_leaves_nothing_of_the_old_picture() {
 #[test]
 fn where_a_picture_is_not_wanted_there_are_plain_lines() {
     let flow = "flow: two\nsteps:\n  - id: a\n    run: echo hello\n  - id: b\n    run: exit 3\n";
-    let plain = "  a.1.1              started\n  a.1                done in # s; hello\n  b.1.1              started\n  \
-                 b.1.1              failed after # s: TOOL_EXIT_NON_ZERO";
+    let plain = "  a.1.1              started\n  a.1                done in #s; hello\n  b.1.1              started\n  \
+                 b.1.1              failed after #s: TOOL_EXIT_NON_ZERO";
     let stage = Stage::with_flow(flow);
     let piped = stage.expect(1, &["run", "flow.yaml"]);
     assert!(normal(&piped.err, "").contains(plain), "{}", piped.err);

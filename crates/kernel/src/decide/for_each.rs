@@ -18,7 +18,12 @@ use crate::{
     },
 };
 use envoi_contract::code::Code;
-use envoi_contract::skill_report::SkillError;
+use envoi_contract::{json::Value, skill_report::SkillError};
+
+/// An error names this many items.
+const MAX_NAMED: usize = 20;
+/// Characters of an item's value in an error.
+const MAX_VALUE_CHARS: usize = 40;
 
 /// Begins the items of `visit`.
 pub(crate) fn out(draft: &mut Draft<'_>, visit: &VisitId, plan: &ForEach) -> Result<(), Refusal> {
@@ -29,17 +34,63 @@ pub(crate) fn out(draft: &mut Draft<'_>, visit: &VisitId, plan: &ForEach) -> Res
     }
 }
 
+/// Items by number and value, as in `0 (api), 2 (web)`; after the first [`MAX_NAMED`] the rest is counted.
+fn named(which: &[usize], items: &[Value]) -> String {
+    let name = |at: &usize| match items.get(*at) {
+        Some(value) => format!("{at} ({})", brief(value)),
+        None => at.to_string(),
+    };
+    let mut names: Vec<String> = which.iter().take(MAX_NAMED).map(name).collect();
+    let more = which.len().saturating_sub(MAX_NAMED);
+    if more > 0 {
+        names.push(format!("and {more} more"));
+    }
+    names.join(", ")
+}
+
+/// A value in one line of at most [`MAX_VALUE_CHARS`].
+fn brief(value: &Value) -> String {
+    let text = value.as_str().map_or_else(|| value.compact(), str::to_owned);
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= MAX_VALUE_CHARS {
+        return line;
+    }
+    line.chars().take(MAX_VALUE_CHARS.saturating_sub(1)).chain(['…']).collect()
+}
+
 /// All items of `visit` are over.
 pub(crate) fn gather(draft: &mut Draft<'_>, visit: &VisitId) -> Result<(), Refusal> {
     let Some(fan) = draft.control.open.get(visit).and_then(|open| open.for_each.as_ref()) else {
         return Ok(());
     };
-    let failed: Vec<String> = fan.failed().map(|item| item.to_string()).collect();
+    let failed: Vec<usize> = fan.failed().collect();
     let conclusion = if failed.is_empty() {
         Conclusion::Succeeded(fan.summary())
     } else {
-        let message = format!("{} of {} items failed: {}", failed.len(), fan.items.len(), failed.join(", "));
+        let message =
+            format!("{} of {} items failed: {}", failed.len(), fan.items.len(), named(&failed, &fan.items));
         Conclusion::FailedAfter(SkillError::new(Code::ItemsFailed, message), fan.summary())
     };
     conclude::conclude(draft, visit, conclusion)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failed_items_are_named_by_number_and_value() {
+        let of =
+            |texts: &[&str]| texts.iter().map(|text| Value::parse_str(text).unwrap()).collect::<Vec<_>>();
+        let values = of(&["\"api\"", "7", "{\"name\": \"web\"}", "\"two\\n lines\""]);
+        assert_eq!(
+            named(&[0, 1, 2, 3, 9], &values),
+            "0 (api), 1 (7), 2 ({\"name\":\"web\"}), 3 (two lines), 9"
+        );
+        let long = vec![Value::from("x".repeat(50)); 22];
+        let all: Vec<usize> = (0..22).collect();
+        let text = named(&all, &long);
+        assert!(text.starts_with(&format!("0 ({}…), 1 (", "x".repeat(39))), "{text}");
+        assert!(text.ends_with("…), and 2 more") && text.matches(" (").count() == 20, "{text}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     process::{output, terminal},
-    text::words::seconds,
+    text::duration::took,
 };
 use envoi_api::run::{Amounts, Limits};
 use envoi_kernel::{Run, ledger::Ledger};
@@ -58,7 +58,7 @@ const COUNTERS: [Counter; 8] = [
         name: "time of work",
         short: "TIME",
         of: |used| used.wall_time_ms,
-        told: |used| seconds(used.wall_time_ms),
+        told: |used| took(used.wall_time_ms),
     },
 ];
 
@@ -66,10 +66,10 @@ const COUNTERS: [Counter; 8] = [
 /// out.
 pub(super) fn tables(run: &Run) -> String {
     let columns = terminal::columns_of_stdout();
-    let bounds = fitted(&bounds(run), columns);
+    let bounds = output::fitted(&bounds(run), columns);
     let steps = steps(run);
     let several = steps.len() > 2;
-    if several { format!("{bounds}\n{}", fitted(&steps, columns)) } else { bounds }
+    if several { format!("{bounds}\n{}", output::fitted(&steps, columns)) } else { bounds }
 }
 
 /// What of the first table the run has not used itself.
@@ -142,22 +142,6 @@ fn in_order(run: &Run) -> Vec<(&str, &Ledger)> {
     accounts
 }
 
-/// A table as it is where it has room, else a sentence a row, which breaks where it has to.
-pub(super) fn fitted(rows: &[Vec<String>], columns: Option<usize>) -> String {
-    let table = output::table(rows);
-    let widest = table.lines().map(|line| line.chars().count()).max().unwrap_or(0);
-    let Some((header, rows)) = rows.split_first().filter(|_| columns.is_some_and(|most| widest > most))
-    else {
-        return table;
-    };
-    let row = |row: &Vec<String>| -> String {
-        let told = header.iter().zip(row).skip(1).filter(|(_, cell)| !matches!(cell.as_str(), "-" | ""));
-        let told: Vec<String> = told.map(|(name, cell)| format!("{} {cell}", name.to_lowercase())).collect();
-        format!("{}: {}\n", row.first().map_or("", String::as_str), told.join(", "))
-    };
-    rows.iter().map(row).collect()
-}
-
 /// The bounds of a run, for programs.
 pub(super) fn bounds_of(run: &Run) -> Limits {
     let limits = run.limits();
@@ -182,22 +166,5 @@ pub(super) fn amounts(used: &Ledger) -> Amounts {
         tokens_out: used.tokens_out,
         cost_usd: used.cost.to_string(),
         wall_time_ms: used.wall_time_ms,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_table_without_room_is_told_in_words() {
-        let row = |cells: &[&str]| cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>();
-        let rows =
-            [row(&["BOUND", "USED", "RESERVED", "LIMIT"]), row(&["attempts", "3", "-", "10, raised by 5"])];
-        let wide = "BOUND     USED  RESERVED  LIMIT\nattempts  3     -         10, raised by 5\n";
-        let narrow = "attempts: used 3, limit 10, raised by 5\n";
-        for (columns, told) in [(None, wide), (Some(41), wide), (Some(40), narrow), (Some(0), narrow)] {
-            assert_eq!(fitted(&rows, columns), told, "{columns:?}");
-        }
     }
 }

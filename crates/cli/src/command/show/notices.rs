@@ -1,5 +1,6 @@
 //! The notices of a run that are not delivered.
 
+use crate::process::clock;
 use envoi_api::run::Notice;
 use envoi_journal::DeliveryRow;
 use serde_json::Value;
@@ -13,10 +14,12 @@ fn line(row: &DeliveryRow) -> String {
     let what = format!("{} to {}", row.delivery.kind.word(), target(row));
     let error = row.last_error.as_deref().map_or_else(String::new, |error| format!(": {error}"));
     match row.gave_up_at {
-        Some(at) => format!("notice of {what}: given up at {at} after {}{error}", tries(row.tries)),
+        Some(at) => {
+            format!("notice of {what}: given up at {} after {}{error}", clock::local(at), tries(row.tries))
+        }
         None if row.tries == 0 => format!("notice of {what}: not tried yet"),
         None => {
-            let at = row.next_try_at;
+            let at = clock::local(row.next_try_at);
             format!(
                 "notice of {what}: failed after {}, next try at {at} if an engine is up{error}",
                 tries(row.tries)

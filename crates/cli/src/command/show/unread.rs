@@ -3,6 +3,7 @@
 use super::status_lines;
 use crate::{
     process::{
+        clock,
         failure::{Failure, MACHINE},
         invocation, output,
     },
@@ -46,11 +47,9 @@ pub(super) fn show(reader: &Reader, row: &RunRow, reason: &str, json: bool) -> R
     if !before.is_empty() {
         let which = if first.is_some() { "before the damage" } else { "its last events" };
         text.push_str(&format!("\n{which}:\n"));
-        text.extend(
-            before
-                .iter()
-                .map(|record| format!("  {:>6}  {}  {}\n", record.seq, record.at, record.event.name())),
-        );
+        text.extend(before.iter().map(|record| {
+            format!("  {:>6}  {}  {}\n", record.seq, clock::local(record.at), record.event.name())
+        }));
     }
     text.push_str(&format!("\n{}\n", what_to_do(row, &found)));
     output::data(&diff::lines(&text))

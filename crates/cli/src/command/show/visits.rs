@@ -3,13 +3,14 @@
 //! Owns the order: as they began, a whole before its parts. What a visit came to is its hand-off's word; of an open one, what
 //! it is at now.
 
-use super::accounts::fitted;
 use crate::{
     process::{output, terminal},
     text::{
         columns::{Charset, clip},
+        duration::took,
+        headline::{headline, words_of},
         location,
-        words::{head, seconds},
+        words::{head, item, items},
     },
 };
 use envoi_contract::{handoff::Status as HandoffStatus, time::Timestamp};
@@ -33,6 +34,10 @@ struct Seen<'r> {
     began: Option<Timestamp>,
     ended: Option<Timestamp>,
     handoff: Option<&'r HandoffWritten>,
+    /// The words of its data for what it came to.
+    words: Option<String>,
+    /// Of a whole: the values of its items.
+    values: Vec<String>,
 }
 
 impl Seen<'_> {
@@ -56,8 +61,10 @@ pub(super) fn table(run: &Run, records: &[Record], running: &[AttemptId]) -> Str
         seen.keys().map(|visit| (path(&seen, visit), visit)).collect();
     order.sort();
     for (path, visit) in order {
+        let item = visit.item().and_then(|item| usize::try_from(item).ok());
+        let value = item.and_then(|item| seen.get(&visit.whole())?.values.get(item));
         if let Some(found) = seen.get(visit) {
-            rows.push(row((run, running), (visit, path.len().saturating_sub(1)), found));
+            rows.push(row((run, running), (visit, path.len().saturating_sub(1)), found, value));
         }
     }
     laid_out(rows, terminal::columns_of_stdout())
@@ -83,6 +90,13 @@ fn seen(records: &[Record]) -> BTreeMap<VisitId, Seen<'_>> {
         match &record.event {
             Event::AttemptStarted(started) => {
                 seen.entry(started.attempt.visit.clone()).or_default().attempts = started.attempt.attempt;
+            }
+            Event::AttemptSettled(settled) if !settled.late => {
+                seen.entry(settled.attempt.visit.clone()).or_default().words = words_of(&settled.data);
+            }
+            Event::FannedOut(fanned) => {
+                let values = fanned.items.iter().map(item).collect();
+                seen.entry(fanned.visit.clone()).or_default().values = values;
             }
             Event::HandoffWritten(written) => {
                 let seen = seen.entry(written.visit.clone()).or_default();
@@ -117,20 +131,24 @@ fn row(
     (run, running): (&Run, &[AttemptId]),
     (visit, depth): (&VisitId, usize),
     found: &Seen<'_>,
+    value: Option<&String>,
 ) -> Vec<String> {
-    let name = format!("{}{visit}", "  ".repeat(depth));
+    let value = value.map_or_else(String::new, |value| format!(" {value}"));
+    let name = format!("{}{visit}{value}", "  ".repeat(depth));
     let attempts = if found.attempts == 0 { "-".to_owned() } else { found.attempts.to_string() };
     match found.handoff.map(|written| &written.handoff) {
         Some(handoff) => vec![
             name,
             handoff.status.word().to_owned(),
             attempts,
-            seconds(found.took_ms(handoff.duration_ms)),
+            took(found.took_ms(handoff.duration_ms)),
             handoff.routing_signal.decision.orchestrator_word().to_owned(),
-            head(match handoff.status {
-                HandoffStatus::Skipped => &handoff.routing_signal.reason,
-                _ => handoff.error.as_deref().unwrap_or(&handoff.summary),
-            }),
+            match (handoff.status, &handoff.error) {
+                (HandoffStatus::Skipped, _) => head(&handoff.routing_signal.reason),
+                (_, Some(error)) => head(error),
+                (_, None) if !found.values.is_empty() => items(&found.values),
+                (_, None) => headline(&handoff.summary, found.words.clone()),
+            },
         ],
         None => {
             let summary = progress(run, visit, running).unwrap_or_default();
@@ -172,7 +190,7 @@ fn laid_out(mut rows: Vec<Vec<String>>, columns: Option<usize>) -> String {
             }
             output::table(&rows)
         }
-        None => fitted(&rows, Some(columns)),
+        None => output::fitted(&rows, Some(columns)),
     }
 }
 

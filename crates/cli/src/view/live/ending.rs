@@ -2,13 +2,14 @@
 //! type next.
 
 use super::{
-    frame::{took, used},
+    frame::used,
     line::{Line, Role},
     model::RunModel,
 };
 use crate::{
     text::{
         columns::{Charset, shown},
+        duration::took,
         words::plain,
     },
     view::describe::how_to_answer,

@@ -12,11 +12,14 @@ use super::{
     line::{Line, Role},
     model::{RunModel, State, StepView},
 };
-use crate::text::columns::{Charset, clip, shown, width};
+use crate::text::{
+    columns::{Charset, clip, shown, width},
+    duration::{between, passing, took},
+};
 use envoi_contract::time::Timestamp;
 use envoi_kernel::Status;
+pub(crate) use facts::used;
 use facts::{facts, items, mark};
-pub(crate) use facts::{passing, took, used};
 use fit::{Row, fit};
 use tree_rows::{Subject, TreeRow, tree_rows};
 
@@ -31,7 +34,7 @@ pub(crate) struct Look {
 }
 
 /// Columns of a duration.
-const DURATION: usize = 6;
+const DURATION: usize = 7;
 /// Below this the tree spares columns, and there is no room for a second line about a step.
 const NARROW: usize = 32;
 /// Fewer columns than this tell nothing.
@@ -201,8 +204,8 @@ impl Layout<'_> {
     fn duration(&self, step: &StepView) -> String {
         match step.stands() {
             State::Waiting | State::Ready | State::Skipped => String::new(),
-            _ if step.state == State::Running => passing(super::model::since(step.began, self.now)),
-            State::Ending => passing(super::model::since(step.began, self.now)),
+            _ if step.state == State::Running => between(step.began, self.now),
+            State::Ending => between(step.began, self.now),
             _ => took(step.took_ms),
         }
     }

@@ -37,8 +37,12 @@ pub(crate) struct StepView {
     pub(crate) began: Timestamp,
     /// How long the newest visit, or its failed attempt, took.
     pub(crate) took_ms: u64,
-    /// The summary of the newest visit, or why its attempt failed.
+    /// The headline of the newest visit, or why its attempt failed.
     pub(crate) told: String,
+    /// The words of its newest attempt's data for it.
+    pub(crate) words: Option<String>,
+    /// Of an item: its value.
+    pub(crate) value: Option<String>,
     /// The last line of output of a live attempt.
     pub(crate) output: String,
     /// The open question about it.
@@ -53,8 +57,12 @@ pub(crate) struct StepView {
 pub(crate) enum Parts {
     #[default]
     None,
-    /// Those that have begun, by item.
-    Items(BTreeMap<u64, StepView>),
+    Items {
+        /// The values of all, in order.
+        values: Vec<String>,
+        /// Those that have begun.
+        begun: BTreeMap<u64, StepView>,
+    },
     Flow(Box<Level>),
 }
 
@@ -110,7 +118,7 @@ impl Level {
         }
         match &mut self.find(&location::caller(scope)?)?.parts {
             Parts::Flow(level) => Some(level),
-            Parts::None | Parts::Items(_) => None,
+            Parts::None | Parts::Items { .. } => None,
         }
     }
 
@@ -151,6 +159,8 @@ impl StepView {
             began: Timestamp::from_millis(0),
             took_ms: 0,
             told: String::new(),
+            words: None,
+            value: None,
             output: String::new(),
             question: None,
             is_ending: false,
@@ -175,6 +185,7 @@ impl StepView {
     pub(crate) fn begin(&mut self, visit: &VisitId, at: Timestamp, parts: Parts) {
         (self.state, self.visit, self.attempt, self.began) = (State::Running, visit.visit, 0, at);
         self.told.clear();
+        self.words = None;
         self.parts = parts;
     }
 
@@ -187,7 +198,8 @@ impl StepView {
 
     fn item(&mut self, item: u64) -> Option<&mut StepView> {
         let of = self.visit_id().nth(item);
-        let Parts::Items(items) = &mut self.parts else { return None };
+        let Parts::Items { values, begun } = &mut self.parts else { return None };
+        let value = usize::try_from(item).ok().and_then(|item| values.get(item)).cloned();
         let new = || Self {
             scope: of.scope,
             id: of.step,
@@ -198,19 +210,21 @@ impl StepView {
             began: self.began,
             took_ms: 0,
             told: String::new(),
+            words: None,
+            value,
             output: String::new(),
             question: None,
             is_ending: false,
             parts: Parts::None,
         };
-        Some(items.entry(item).or_insert_with(new))
+        Some(begun.entry(item).or_insert_with(new))
     }
 
     fn each(&mut self, work: &mut impl FnMut(&mut StepView)) {
         work(self);
         match &mut self.parts {
             Parts::None => {}
-            Parts::Items(items) => items.values_mut().for_each(|item| item.each(work)),
+            Parts::Items { begun, .. } => begun.values_mut().for_each(|item| item.each(work)),
             Parts::Flow(level) => level.each(work),
         }
     }
@@ -220,7 +234,7 @@ impl StepView {
         match &self.parts {
             _ if self.state != State::Running => Vec::new(),
             Parts::None => Vec::new(),
-            Parts::Items(items) => items.values().collect(),
+            Parts::Items { begun, .. } => begun.values().collect(),
             Parts::Flow(level) => level.steps.iter().collect(),
         }
     }

@@ -6,7 +6,14 @@
 use super::level::{Level, Parts};
 pub(crate) use super::level::{State, StepView};
 use super::shape;
-use crate::view::questions;
+use crate::{
+    text::{
+        duration::since,
+        headline::{headline, words_of},
+        words::{item, items},
+    },
+    view::questions,
+};
 use envoi_contract::{handoff::Status as HandoffStatus, time::Timestamp};
 use envoi_kernel::{
     Event, Flow, Record, Run, Status,
@@ -121,7 +128,9 @@ impl RunModel {
             Event::StepsGivenUp(given) => self.given_up(given),
             Event::FannedOut(fanned) => {
                 if let Some(step) = self.level.find(&fanned.visit) {
-                    step.begin(&fanned.visit, record.at, Parts::Items(BTreeMap::new()));
+                    let values = fanned.items.iter().map(item).collect();
+                    let parts = Parts::Items { values, begun: BTreeMap::new() };
+                    step.begin(&fanned.visit, record.at, parts);
                 }
             }
             Event::FlowEntered(entered) => self.flow_entered(entered, record.at),
@@ -193,6 +202,7 @@ impl RunModel {
         step.output.clear();
         if attempt.attempt == 1 {
             step.told.clear();
+            step.words = None;
         }
     }
 
@@ -207,6 +217,7 @@ impl RunModel {
         }
         let Some(step) = self.level.find(&settled.attempt.visit) else { return };
         step.took_ms = settled.duration_ms;
+        step.words = words_of(&settled.data);
         step.output.clear();
         step.state = match settled.outcome {
             Outcome::InDoubt { .. } => State::InDoubt,
@@ -260,7 +271,11 @@ impl RunModel {
             self.last = Some((written.visit.clone(), told.clone()));
         }
         let Some(step) = self.level.find(&written.visit) else { return };
-        step.told = told;
+        step.told = match (&handoff.status, &step.parts) {
+            (HandoffStatus::Succeeded, Parts::Items { values, .. }) => items(values),
+            (HandoffStatus::Succeeded, _) => headline(&told, step.words.clone()),
+            _ => told,
+        };
         // What is routed back stands there as waiting already.
         if step.state != State::Waiting || handoff.status == HandoffStatus::Skipped {
             step.state = match handoff.status {
@@ -273,7 +288,7 @@ impl RunModel {
         step.took_ms = match step.parts {
             Parts::None => handoff.duration_ms,
             // It had no attempt of its own.
-            Parts::Items(_) | Parts::Flow(_) => since(step.began, at),
+            Parts::Items { .. } | Parts::Flow(_) => since(step.began, at),
         };
     }
 
@@ -294,11 +309,6 @@ impl RunModel {
             }
         });
     }
-}
-
-/// Milliseconds from one time to a later one.
-pub(crate) fn since(from: Timestamp, to: Timestamp) -> u64 {
-    u64::try_from(to.as_millis().saturating_sub(from.as_millis())).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -23,11 +23,13 @@ pub(crate) struct Screen<W> {
     drawn: Vec<(String, usize)>,
     /// Columns of the terminal when that was written.
     columns: usize,
+    /// Lines that the cursor has been moved down since then, by what was typed.
+    lowered: usize,
 }
 
 impl<W: io::Write> Screen<W> {
     pub(crate) fn new(out: W, colour: bool, reflows: bool) -> Self {
-        Self { out, colour, reflows, drawn: Vec::new(), columns: 0 }
+        Self { out, colour, reflows, drawn: Vec::new(), columns: 0, lowered: 0 }
     }
 
     /// Shows `lines` in place of what is shown. Each is narrower than the terminal, which has `columns`.
@@ -37,19 +39,19 @@ impl<W: io::Write> Screen<W> {
     pub(crate) fn draw(&mut self, lines: &[Line], columns: usize) -> io::Result<()> {
         let lines: Vec<_> = lines.iter().map(|line| (line.render(self.colour), line.width())).collect();
         let resized = columns != self.columns;
-        if lines == self.drawn && !resized {
+        let moved = self.lowered > 0;
+        if lines == self.drawn && !resized && !moved {
             return Ok(());
         }
-        let mut text = self.to_the_top(columns);
+        let mut text = self.move_to_the_top(columns);
         for (at, (line, _)) in lines.iter().enumerate() {
-            let stands = !resized && self.drawn.get(at).is_some_and(|(drawn, _)| drawn == line);
+            let stands = !resized && !moved && self.drawn.get(at).is_some_and(|(drawn, _)| drawn == line);
             let (line, clear) = if stands { ("", "") } else { (line.as_str(), CLEAR_TO_END_OF_LINE) };
             // A String takes everything that is written to it.
             write!(text, "{line}{clear}\r\n").unwrap_or_default();
         }
-        if lines.len() < self.drawn.len() || resized {
-            text.push_str(CLEAR_TO_END_OF_SCREEN);
-        }
+        // Also what was typed: the terminal echoes it where the cursor rests.
+        text.push_str(CLEAR_TO_END_OF_SCREEN);
         self.drawn = lines;
         self.columns = columns;
         self.write(&text)
@@ -61,7 +63,7 @@ impl<W: io::Write> Screen<W> {
     /// # Errors
     /// The terminal cannot be written to.
     pub(crate) fn above(&mut self, text: &str, columns: usize) -> io::Result<()> {
-        let top = self.to_the_top(columns);
+        let top = self.move_to_the_top(columns);
         let mut text = format!("{top}{CLEAR_TO_END_OF_SCREEN}{}", text.replace('\n', "\r\n"));
         for (line, _) in &self.drawn {
             write!(text, "{line}\r\n").unwrap_or_default();
@@ -72,11 +74,30 @@ impl<W: io::Write> Screen<W> {
     /// What is drawn stays for good; the next picture begins below it.
     pub(crate) fn leave(&mut self) {
         self.drawn.clear();
+        self.lowered = 0;
+    }
+
+    /// As [`Screen::leave`]; and what was typed below the picture is cleared, for what is printed there next.
+    ///
+    /// # Errors
+    /// The terminal cannot be written to.
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
+        let is_drawn = !self.drawn.is_empty();
+        self.leave();
+        if is_drawn { self.write(&format!("\r{CLEAR_TO_END_OF_SCREEN}")) } else { Ok(()) }
+    }
+
+    /// Something that was typed has moved the cursor down by so many lines.
+    pub(crate) fn lower(&mut self, lines: usize) {
+        if !self.drawn.is_empty() {
+            self.lowered = self.lowered.saturating_add(lines);
+        }
     }
 
     /// Moves the cursor from below the picture to its first line.
-    fn to_the_top(&self, columns: usize) -> String {
+    fn move_to_the_top(&mut self, columns: usize) -> String {
         let rows: usize = self.drawn.iter().map(|(_, width)| self.rows(*width, columns)).sum();
+        let rows = rows.saturating_add(std::mem::take(&mut self.lowered));
         if rows == 0 { "\r".to_owned() } else { format!("\r\x1b[{rows}A") }
     }
 
@@ -140,17 +161,25 @@ mod tests {
                 Act::Draw(texts) => screen.draw(&lines(texts), columns.into()).unwrap(),
                 Act::Say(text) => screen.above(text, columns.into()).unwrap(),
                 Act::Leave => screen.leave(),
+                Act::Type(text) => {
+                    io::Write::write_all(&mut screen.out, text.replace('\n', "\r\n").as_bytes()).unwrap();
+                    screen.lower(text.matches('\n').count());
+                }
+                Act::Finish => screen.finish().unwrap(),
             }
         }
         emulator.shows()
     }
 
     enum Act {
+        /// Somebody types, and the terminal echoes it.
+        Type(&'static str),
+        Finish,
         Draw(&'static [&'static str]),
         Say(&'static str),
         Leave,
     }
-    use Act::{Draw, Leave, Say};
+    use Act::{Draw, Finish, Leave, Say, Type};
 
     #[test]
     fn a_picture_is_redrawn_in_its_place_and_leaves_no_remains() {
@@ -175,6 +204,19 @@ mod tests {
     fn a_picture_that_was_left_stays() {
         let acts = [Draw(&["a", "b"]), Leave, Say("between\n"), Draw(&["c"]), Draw(&["d"])];
         assert_eq!(shown(9, 10, &acts), ["a", "b", "between", "d"]);
+    }
+
+    #[test]
+    fn what_is_typed_does_not_disturb_the_picture() {
+        let typed = [Say("before\n"), Draw(&["a", "b"]), Type("ls\n\nxyz"), Draw(&["a", "b"])];
+        assert_eq!(shown(9, 10, &typed), ["before", "a", "b"], "without a change");
+        let typed =
+            [Draw(&["a", "b"]), Type("ls\n"), Draw(&["A", "b", "c"]), Type("x"), Finish, Say("end\n")];
+        assert_eq!(shown(9, 10, &typed), ["A", "b", "c", "end"]);
+        let typed = [Draw(&["a", "b"]), Type("\n\n\n\n"), Say("said\n"), Draw(&["a", "c"])];
+        assert_eq!(shown(4, 10, &typed), ["said", "a", "c"], "at the bottom of the screen");
+        let typed = [Draw(&["a"]), Leave, Type("\n"), Draw(&["b"])];
+        assert_eq!(shown(9, 10, &typed), ["a", "", "b"], "nothing is drawn that could be disturbed");
     }
 
     #[test]

@@ -1,13 +1,19 @@
 //! All unfinished runs of a store in one picture. Only reads: it polls the journal, and never takes the engine's lock.
 
 use super::{
-    frame::{Look, body, head, passing, took},
+    frame::{Look, body, head},
     line::{Line, Role},
     model::{RunModel, State, StepView},
     roster::Roster,
     run_view::RunView,
 };
-use crate::{process::invocation, text::columns::shown};
+use crate::{
+    process::invocation,
+    text::{
+        columns::shown,
+        duration::{between, took},
+    },
+};
 use envoi_contract::time::Timestamp;
 use envoi_engine::load_run;
 use envoi_journal::{Layout, ReadError, Reader, RunRow};
@@ -174,8 +180,8 @@ fn now_doing(model: &RunModel, now: Timestamp, look: Look) -> Line {
         model.level.leaves().into_iter().rev().filter(|step| step.stands().matters()).collect();
     let Some((step, others)) = busy.split_first() else { return Line::default() };
     let told = match step.stands() {
-        State::Running => format!("{} {}", step.id, passing(super::model::since(step.began, now))),
-        State::Retry { due } => format!("{} next try in {}", step.id, passing(super::model::since(now, due))),
+        State::Running => format!("{} {}", step.id, between(step.began, now)),
+        State::Retry { due } => format!("{} next try in {}", step.id, between(now, due)),
         State::Asked => format!("{} asks", step.id),
         State::InDoubt => format!("{} is in doubt", step.id),
         _ => step.id.to_string(),

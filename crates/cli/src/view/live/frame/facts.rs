@@ -1,10 +1,13 @@
 //! The words and signs of a picture: marks, durations, counts.
 
 use crate::{
-    text::columns::Charset,
+    text::{
+        columns::Charset,
+        duration::{between, passing},
+    },
     view::live::{
         line::Role,
-        model::{RunModel, State, StepView, since},
+        model::{RunModel, State, StepView},
     },
 };
 use envoi_contract::time::Timestamp;
@@ -35,8 +38,11 @@ pub(super) fn facts(step: &StepView, now: Timestamp, round: Option<String>) -> V
         return facts;
     }
     let mut say = |role, fact: String| facts.push((role, fact));
+    if let Some(value) = &step.value {
+        say(Role::Plain, value.clone());
+    }
     match stands {
-        State::Retry { due } => say(Role::Warn, format!("next try in {}", passing(since(now, due)))),
+        State::Retry { due } => say(Role::Warn, format!("next try in {}", between(now, due))),
         State::Asked => say(Role::Warn, "asks".to_owned()),
         State::Ending => say(Role::Warn, "being ended".to_owned()),
         State::InDoubt => say(Role::Warn, "in doubt".to_owned()),
@@ -68,27 +74,6 @@ pub(super) fn items(progress: Progress, step: &StepView) -> Vec<String> {
     told
 }
 
-/// How long something took, in at most six columns: `9.4 s`, `1m02s`, `23h59m`, `12d03h`.
-pub(crate) fn took(ms: u64) -> String {
-    if ms < 60_000 {
-        return format!("{}.{} s", ms / 1_000, (ms % 1_000) / 100);
-    }
-    passing(ms)
-}
-
-/// How long something has been going on: as [`took`], in whole seconds.
-pub(crate) fn passing(ms: u64) -> String {
-    let seconds = ms / 1_000;
-    let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
-    match (days, hours, minutes) {
-        (0, 0, 0) => format!("{seconds} s"),
-        (0, 0, _) => format!("{minutes}m{:02}s", seconds % 60),
-        (0, ..) => format!("{hours}h{:02}m", minutes % 60),
-        (1..100, ..) => format!("{days}d{:02}h", hours % 24),
-        _ => format!("{days}d"),
-    }
-}
-
 /// What the run has used of what it may use, in parts that follow one another.
 pub(crate) fn used(model: &RunModel, charset: Charset) -> Vec<String> {
     let (used, limits) = (model.run().ledger(), model.run().limits());
@@ -110,25 +95,4 @@ pub(crate) fn used(model: &RunModel, charset: Charset) -> Vec<String> {
     let separator = if charset == Charset::Unicode { " · " } else { ", " };
     let parts = told.into_iter().flatten().enumerate();
     parts.map(|(at, part)| if at == 0 { part } else { format!("{separator}{part}") }).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_take_at_most_six_columns() {
-        for (ms, took_told, passing_told) in [
-            (0, "0.0 s", "0 s"),
-            (9_470, "9.4 s", "9 s"),
-            (59_999, "59.9 s", "59 s"),
-            (62_000, "1m02s", "1m02s"),
-            (3_599_999, "59m59s", "59m59s"),
-            (86_399_000, "23h59m", "23h59m"),
-            (99 * 86_400_000, "99d00h", "99d00h"),
-            (u64::MAX, "213503982334d", "213503982334d"),
-        ] {
-            assert_eq!((took(ms).as_str(), passing(ms).as_str()), (took_told, passing_told));
-        }
-    }
 }

@@ -71,9 +71,9 @@ fn parts<'a>(step: &'a StepView, (stem, is_of_item): (&str, bool), look: Look, a
     match &step.parts {
         Parts::None => {}
         Parts::Flow(level) => flow(level, (stem, is_of_item), look, all),
-        Parts::Items(items) => {
+        Parts::Items { begun, .. } => {
             let live: Vec<&StepView> =
-                items.values().filter(|item| has_row_of_its_own(item.stands())).collect();
+                begun.values().filter(|item| has_row_of_its_own(item.stands())).collect();
             for (nth, item) in live.iter().enumerate() {
                 let [fork, corner, line, gap] = signs(look);
                 let is_last = nth.saturating_add(1) == live.len();

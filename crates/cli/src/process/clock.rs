@@ -1,0 +1,44 @@
+//! Moments for people: in the time zone of this machine, or the one that `TZ` names. Programs get UTC.
+
+use envoi_contract::time::Timestamp;
+use jiff::tz::TimeZone;
+
+/// `2026-11-23 04:30:00 +01:00`.
+pub(crate) fn local(at: Timestamp) -> String {
+    written(at, &zone(), "%Y-%m-%d %H:%M:%S %:z")
+}
+
+/// `2026-11-23 04:30`, for a table.
+pub(crate) fn local_short(at: Timestamp) -> String {
+    written(at, &zone(), "%Y-%m-%d %H:%M")
+}
+
+/// A machine that does not say its zone is in UTC.
+fn zone() -> TimeZone {
+    TimeZone::try_system().unwrap_or(TimeZone::UTC)
+}
+
+fn written(at: Timestamp, zone: &TimeZone, form: &str) -> String {
+    // Both go from year 0 to 9999, so that this is the case only near the ends, in zones beside UTC.
+    let Ok(moment) = jiff::Timestamp::from_millisecond(at.as_millis()) else { return at.to_string() };
+    moment.to_zoned(zone.clone()).strftime(form).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_written_in_its_zone_with_the_offset_of_that_day() {
+        let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
+        let full = "%Y-%m-%d %H:%M:%S %:z";
+        for (at, there) in [
+            ("2026-01-02T03:04:06.500Z", "2026-01-02 04:04:06 +01:00"),
+            ("2026-07-02T22:04:06.500Z", "2026-07-03 00:04:06 +02:00"),
+            ("0000-01-01T00:00:00.000Z", "0000-01-01 01:00:00 +01:00"),
+            ("9999-12-30T00:00:00.000Z", "9999-12-30 01:00:00 +01:00"),
+        ] {
+            assert_eq!(written(Timestamp::parse(at).unwrap(), &zone, full), there);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What people read: times in their zone, items by their value, lists that fit the terminal.
+
+use crate::{
+    stage::{Stage, text},
+    terminal::Terminal,
+};
+
+/// Five and a half hours ahead of UTC; it needs no database of zones.
+const ZONE: (&str, &str) = ("TZ", "XYZ-5:30");
+
+const ONE: &str = "flow: one\nsteps:\n  - id: greet\n    run: echo hello\n";
+
+/// What `envoi` prints there, in that zone.
+fn printed(stage: &Stage, arguments: &[&str]) -> String {
+    let done = stage.command(arguments).env(ZONE.0, ZONE.1).output().unwrap();
+    assert!(done.status.success(), "{done:?}");
+    String::from_utf8(done.stdout).unwrap()
+}
+
+/// Minutes since midnight of `…HH:MM…`, which begins after `before`.
+fn minutes(text: &str, before: char) -> u32 {
+    let time = text.split_once(before).unwrap().1;
+    time[..2].parse::<u32>().unwrap() * 60 + time[3..5].parse::<u32>().unwrap()
+}
+
+#[test]
+fn people_see_times_in_their_zone_and_programs_in_utc() {
+    let stage = Stage::with_flow(ONE);
+    stage.expect(0, &["run", "flow.yaml"]);
+    let row = &stage.runs()[0];
+    let utc = text(&row["started_at"]);
+    assert!(utc.ends_with('Z'), "{utc}");
+    let json = printed(&stage, &["--json", "runs"]);
+    assert!(json.contains(&utc), "{utc} in {json}");
+    let table = printed(&stage, &["runs"]);
+    let line = table.lines().nth(1).unwrap();
+    let cell = line.split("  ").map(str::trim).find(|cell| cell.starts_with("20")).unwrap();
+    assert_eq!(minutes(cell, ' '), (minutes(&utc, 'T') + 330) % 1_440, "{cell} for {utc}");
+}
+
+#[test]
+fn a_question_says_its_times_in_the_zone() {
+    let stage =
+        Stage::with_flow("flow: f\nsteps:\n  - id: sure\n    ask: { message: 'Sure?', expires_in: 2d }\n");
+    stage.expect(3, &["run", "flow.yaml"]);
+    let id = text(&stage.json(&["--json", "inbox"])[0]["question"]);
+    let shown = printed(&stage, &["show", &id]);
+    for name in ["asked ", "expires "] {
+        let line = shown.lines().find(|line| line.starts_with(name)).unwrap();
+        assert!(line.contains(" +05:30"), "{line}");
+    }
+    assert!(shown.contains("expires in 1d 23h") || shown.contains("expires in 2d"), "{shown}");
+}
+
+#[test]
+fn items_are_shown_by_their_value() {
+    let stage = Stage::with_flow(
+        "flow: f\nsteps:\n  - id: test\n    for_each: [api, web]\n    continue_on_error: true\n    \
+         run: [sh, -c, 'echo $0; test $0 = api', '${{ item }}']\n",
+    );
+    let run = stage.envoi(&["run", "flow.yaml"]);
+    for line in [
+        "0.test.1.1         started (api)",
+        " (api); api",
+        "1.test.1.1         failed after ",
+        " (web): TOOL_EXIT_NON_ZERO",
+    ] {
+        assert!(run.err.contains(line), "{line} in {}", run.err);
+    }
+    let shown = stage.expect(0, &["show"]).out;
+    assert!(shown.contains("0.test.1 api  ") && shown.contains("1.test.1 web  "), "{shown}");
+    assert!(shown.contains("1 of 2 items failed: 1 (web)"), "{shown}");
+}
+
+#[test]
+fn a_step_is_shown_with_its_headline_and_hands_over_all_that_it_said() {
+    let stage = Stage::with_flow(
+        "flow: f\nsteps:\n  - id: test\n    run: printf '..F\\n\\nRan 3 tests in 0.001s\\n\\nFAILED (failures=1)\\n'\n  \
+         - id: review\n    run: printf 'I looked.\\n\\n## Two findings\\n\\nThe first.\\n'\n  \
+         - id: build\n    run: |\n      echo '# Notes'\n      echo '{\"ok\": true, \"data\": {\"headline\": \"image shop:17\"}}' > \"$ENVOI_REPORT\"\n",
+    );
+    let run = stage.expect(0, &["run", "flow.yaml"]);
+    let shown = stage.expect(0, &["show"]).out;
+    for headline in ["FAILED (failures=1)", "Two findings", "image shop:17"] {
+        let ends = |text: &str| text.lines().any(|line| line.ends_with(headline));
+        assert!(ends(&run.err) && ends(&shown), "{headline}: {}\n{shown}", run.err);
+    }
+    let handoff = stage.json(&["show", "--handoff", "review"]);
+    assert_eq!(text(&handoff["summary"]), "I looked.\n\n## Two findings\n\nThe first.");
+}
+
+#[test]
+fn lists_fit_a_terminal_of_eighty_columns_and_their_short_ids_name_the_run() {
+    let stage = Stage::new();
+    stage.write(
+        "flow.yaml",
+        "flow: a-flow-with-a-rather-long-name\nsteps:\n  - id: a-step-with-a-long-name\n    \
+         ask: { message: 'Is this question longer than what is left of a line of eighty columns?' }\n",
+    );
+    stage.expect(3, &["run", "flow.yaml"]);
+    for list in ["runs", "inbox"] {
+        let (text, code, _) = Terminal::start(&stage, &[list], 80, &[]).done();
+        assert_eq!(code, Some(0), "{text}");
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines.iter().all(|line| line.chars().count() <= 80) && lines.len() == 2, "{text}");
+        let id = lines[1].split(' ').next().unwrap();
+        assert_eq!(id.len(), 8, "{text}");
+        stage.expect(0, &["show", id]);
+    }
+    let piped = stage.expect(0, &["runs"]).out;
+    assert!(piped.contains(&stage.run_id()), "whole where no person looks: {piped}");
+}
