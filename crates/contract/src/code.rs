@@ -87,11 +87,24 @@ macro_rules! codes {
 
 codes! {
     AddressUnusable, "ADDRESS_UNUSABLE", Machine, 500;
+    AgentAuth, "AGENT_AUTH", Step, 500;
+    AgentBilling, "AGENT_BILLING", Step, 500;
+    AgentBudget, "AGENT_BUDGET", Step, 500;
     AgentCanceled, "AGENT_CANCELED", Step, 500;
+    AgentCrashed, "AGENT_CRASHED", Step, 500;
+    AgentDenied, "AGENT_DENIED", Step, 500;
     AgentFailed, "AGENT_FAILED", Step, 500;
+    AgentModel, "AGENT_MODEL", Step, 500;
+    AgentNetwork, "AGENT_NETWORK", Step, 500;
+    AgentNotInstalled, "AGENT_NOT_INSTALLED", Step, 500;
+    AgentOverloaded, "AGENT_OVERLOADED", Step, 500;
     AgentRefused, "AGENT_REFUSED", Step, 500;
     AgentRejected, "AGENT_REJECTED", Step, 500;
+    AgentSchema, "AGENT_SCHEMA", Step, 500;
     AgentTaskLost, "AGENT_TASK_LOST", Step, 500;
+    AgentThrottled, "AGENT_THROTTLED", Step, 500;
+    AgentTooLong, "AGENT_TOO_LONG", Step, 500;
+    AgentTurns, "AGENT_TURNS", Step, 500;
     AgentUnanswered, "AGENT_UNANSWERED", Step, 500;
     AgentUnclear, "AGENT_UNCLEAR", Step, 500;
     AgentUnreachable, "AGENT_UNREACHABLE", Step, 500;

@@ -20,6 +20,7 @@ const ALL: &[&str] = &[
     "envoi-notify",
     "envoi-a2a",
     "envoi-agent",
+    "envoi-preset",
     "envoi-engine",
     "envoi-server",
     "envoi-sim",
@@ -36,6 +37,7 @@ const BELOW_ENGINE: &[&str] = &[
     "envoi-notify",
     "envoi-a2a",
     "envoi-agent",
+    "envoi-preset",
 ];
 const BELOW_SIM: &[&str] = &[
     "envoi-contract",
@@ -47,6 +49,7 @@ const BELOW_SIM: &[&str] = &[
     "envoi-notify",
     "envoi-a2a",
     "envoi-agent",
+    "envoi-preset",
     "envoi-engine",
 ];
 const BELOW_SERVER: &[&str] = &[
@@ -71,6 +74,7 @@ const BELOW_CLI: &[&str] = &[
     "envoi-notify",
     "envoi-a2a",
     "envoi-agent",
+    "envoi-preset",
     "envoi-engine",
     "envoi-server",
     "envoi-sim",
@@ -81,7 +85,9 @@ const TABLE: &[Row] = &[
     Row { name: "envoi-contract", uses: &[], tests_use: &[] },
     // Tests of the kernel read better as flow files.
     Row { name: "envoi-kernel", uses: &["envoi-contract"], tests_use: &["envoi-flow"] },
-    Row { name: "envoi-flow", uses: &["envoi-contract", "envoi-kernel"], tests_use: &[] },
+    // What is known of agent programs; its costs are the kernel's.
+    Row { name: "envoi-preset", uses: &["envoi-contract", "envoi-kernel"], tests_use: &[] },
+    Row { name: "envoi-flow", uses: &["envoi-contract", "envoi-kernel", "envoi-preset"], tests_use: &[] },
     Row { name: "envoi-journal", uses: &["envoi-contract", "envoi-kernel"], tests_use: &[] },
     // Rows and bodies; the conversions from the journal's rows are a feature.
     Row { name: "envoi-api", uses: &["envoi-contract", "envoi-kernel", "envoi-journal"], tests_use: &[] },

@@ -78,7 +78,13 @@ struct Ban {
 }
 
 /// Crates that get time, ids and contents as values.
-const PURE: &[&str] = &["crates/contract/src/", "crates/kernel/src/", "crates/flow/src/", "crates/a2a/src/"];
+const PURE: &[&str] = &[
+    "crates/contract/src/",
+    "crates/kernel/src/",
+    "crates/flow/src/",
+    "crates/a2a/src/",
+    "crates/preset/src/",
+];
 
 /// What they make is the same on every machine. (`flow` asks minijinja for sets of names, and sorts them.)
 const ORDERED: &[&str] = &["crates/contract/src/", "crates/kernel/src/"];

@@ -1,0 +1,269 @@
+//! The events of Claude Code (`--output-format stream-json`).
+//!
+//! Facts that decide here, all seen with the real program. `subtype: success` stands beside `is_error: true` for every failure of
+//! its provider. A refused tool is a success with `permission_denials`. `total_cost_usd` is of the session since the version
+//! that writes `model_usage_since_last_result`, and of the process before it. `usage` is of the process.
+
+use crate::{
+    failure::{Class, Failure, of_status, of_wording},
+    reading::{Exit, Outcome, at, count, one_line, text, without_end},
+    usage::{Figures, Usage},
+};
+use envoi_contract::json::Value;
+use envoi_kernel::ledger::Cost;
+use std::collections::BTreeMap;
+
+/// The model that messages of the program itself name.
+const SYNTHETIC: &str = "<synthetic>";
+
+/// What tools are shown by, the first that a call has.
+const TELLING: [&str; 8] =
+    ["command", "file_path", "notebook_path", "path", "pattern", "url", "query", "description"];
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Events {
+    pub(crate) session: Option<String>,
+    version: Option<String>,
+    /// Tokens that each call was given, by the id of its message.
+    calls: BTreeMap<String, u64>,
+    last_text: String,
+    /// The error that the last message of the program itself names.
+    error: Option<String>,
+    reset_at: Option<u64>,
+    result: Option<Value>,
+}
+
+impl Events {
+    /// Takes one event, and returns what it says to people.
+    pub(crate) fn hear(&mut self, event: &Value) -> Vec<String> {
+        if let Some(session) = text(event, &["session_id"]) {
+            self.session = Some(session.to_owned());
+        }
+        match text(event, &["type"]) {
+            Some("system") => self.system(event),
+            Some("assistant") => self.assistant(event),
+            Some("user") => refusals(event),
+            Some("rate_limit_event") => self.limit(event),
+            Some("result") => self.result(event),
+            _ => Vec::new(),
+        }
+    }
+
+    fn system(&mut self, event: &Value) -> Vec<String> {
+        match text(event, &["subtype"]) {
+            Some("init") => {
+                self.version = text(event, &["claude_code_version"]).map(str::to_owned);
+                let version = self.version.as_deref().unwrap_or("of an unknown version");
+                let model = text(event, &["model"]).unwrap_or("unknown");
+                let session = self.session.as_deref().unwrap_or("unknown");
+                vec![format!("claude {version}, model {model}, session {session}")]
+            }
+            Some("api_retry") => {
+                let (attempt, most) = (count(event, &["attempt"]), count(event, &["max_retries"]));
+                let status = count(event, &["error_status"]).map(|status| format!(" ({status})"));
+                vec![format!(
+                    "retry {} of {}: {}{}",
+                    attempt.unwrap_or(0),
+                    most.unwrap_or(0),
+                    text(event, &["error"]).unwrap_or("unknown"),
+                    status.unwrap_or_default()
+                )]
+            }
+            Some("permission_denied") => {
+                let tool = text(event, &["tool_name"]).unwrap_or("a tool");
+                vec![format!("refused: {tool}: {}", text(event, &["message"]).unwrap_or_default())]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn assistant(&mut self, event: &Value) -> Vec<String> {
+        let is_synthetic = text(event, &["message", "model"]) == Some(SYNTHETIC);
+        if let Some(id) = text(event, &["message", "id"]).filter(|_| !is_synthetic) {
+            let usage = at(event, &["message", "usage"]).unwrap_or(&Value::Null);
+            self.calls.insert(id.to_owned(), tokens_in(usage).unwrap_or(0));
+        }
+        if let Some(error) = text(event, &["error"]) {
+            self.error = Some(error.to_owned());
+        }
+        let mut shown = Vec::new();
+        for part in parts(event) {
+            match text(part, &["type"]) {
+                Some("text") => {
+                    let said = text(part, &["text"]).unwrap_or_default();
+                    // What a helper of the agent says is not the agent's own last word.
+                    if at(event, &["parent_tool_use_id"]).is_none_or(Value::is_null) {
+                        self.last_text = said.to_owned();
+                    }
+                    shown.extend(said.lines().map(str::to_owned));
+                }
+                Some("tool_use") => shown.push(format!("> {}", call(part))),
+                _ => {}
+            }
+        }
+        shown
+    }
+
+    fn limit(&mut self, event: &Value) -> Vec<String> {
+        let info = at(event, &["rate_limit_info"]).unwrap_or(&Value::Null);
+        let status = text(info, &["status"]).unwrap_or_default();
+        let window = text(info, &["rateLimitType"]).unwrap_or("unknown");
+        match status {
+            "rejected" => {
+                self.reset_at = count(info, &["resetsAt"]);
+                vec![format!("the limit of the account is reached ({window})")]
+            }
+            "allowed_warning" => vec![format!("the limit of the account is near ({window})")],
+            _ => Vec::new(),
+        }
+    }
+
+    fn result(&mut self, event: &Value) -> Vec<String> {
+        self.result = Some(event.clone());
+        let turns = count(event, &["num_turns"]).unwrap_or(0);
+        let reason = text(event, &["terminal_reason"]).or_else(|| text(event, &["subtype"]));
+        vec![format!("end after {turns} turns: {}", reason.unwrap_or("unknown"))]
+    }
+
+    /// See [`crate::Reading::finish`].
+    pub(crate) fn finish(self, exit: Exit, stderr: &str, _wants_data: bool) -> Outcome {
+        let usage = self.usage();
+        let Some(result) = &self.result else {
+            let failure = without_end(exit, stderr);
+            let (session, text) = (self.session, self.last_text);
+            let lost = is_lost(stderr);
+            return Outcome {
+                text,
+                session,
+                lost,
+                usage,
+                version: self.version,
+                failure: Some(failure),
+                ..Outcome::default()
+            };
+        };
+        let errors: Vec<&str> = at(result, &["errors"])
+            .and_then(Value::as_array)
+            .unwrap_or_default()
+            .iter()
+            .filter_map(Value::as_str)
+            .collect();
+        let denials = at(result, &["permission_denials"]).and_then(Value::as_array).unwrap_or_default();
+        let failure = self.failure(result, &errors);
+        let is_throttled = failure.as_ref().is_some_and(|failure| failure.class == Class::Throttled);
+        Outcome {
+            text: text(result, &["result"]).map_or_else(|| self.last_text.clone(), str::to_owned),
+            data: at(result, &["structured_output"]).filter(|data| !data.is_null()).cloned(),
+            lost: errors.iter().any(|error| is_lost(error)),
+            denied: denials.iter().map(denial).collect(),
+            throttled_until: self.reset_at.filter(|_| is_throttled),
+            failure,
+            session: self.session,
+            usage,
+            version: self.version,
+            unread: 0,
+        }
+    }
+
+    fn failure(&self, result: &Value, errors: &[&str]) -> Option<Failure> {
+        let is_error = at(result, &["is_error"]).and_then(Value::as_bool).unwrap_or(true);
+        let subtype = text(result, &["subtype"]).unwrap_or_default();
+        let reason = text(result, &["terminal_reason"]).unwrap_or_default();
+        let said = text(result, &["result"]).or(errors.first().copied()).unwrap_or(subtype);
+        if !is_error && subtype == "success" {
+            return match (reason, text(result, &["stop_reason"])) {
+                ("tool_deferred", _) => {
+                    Some(Failure::new(Class::Denied, "a tool waits for a permission that was not given"))
+                }
+                (_, Some("refusal")) => Some(Failure::new(Class::Refused, one_line(said))),
+                _ => None,
+            };
+        }
+        let class = match (reason, subtype) {
+            ("prompt_too_long", _) => Class::TooLong,
+            ("max_turns", _) | (_, "error_max_turns") => Class::Turns,
+            ("budget_exhausted", _) | (_, "error_max_budget_usd") => Class::Budget,
+            _ => self.class_of_error(result).or_else(|| of_wording(said)).unwrap_or(Class::Crashed),
+        };
+        Some(Failure::new(class, one_line(said)))
+    }
+
+    /// The class that the structure of the events names.
+    fn class_of_error(&self, result: &Value) -> Option<Class> {
+        if self.reset_at.is_some() {
+            return Some(Class::Throttled);
+        }
+        match self.error.as_deref() {
+            Some("authentication_failed") => return Some(Class::Auth),
+            Some("billing_error") => return Some(Class::Billing),
+            Some("model_not_found") => return Some(Class::Model),
+            Some("rate_limit") => return Some(Class::Throttled),
+            Some("max_output_tokens") => return Some(Class::TooLong),
+            _ => {}
+        }
+        if text(result, &["api_error"]) == Some("connection_failed") {
+            return Some(Class::Network);
+        }
+        count(result, &["api_error_status"]).and_then(of_status)
+    }
+
+    fn usage(&self) -> Usage {
+        let llm_calls = u64::try_from(self.calls.len()).ok();
+        let Some(result) = &self.result else {
+            // Of a process that was ended only what its calls were given is known.
+            let given = self.calls.values().fold(0, |sum: u64, tokens| sum.saturating_add(*tokens));
+            let process = Figures { tokens_in: Some(given), ..Figures::default() };
+            return Usage { llm_calls, process, session: Figures::default() };
+        };
+        let usage = at(result, &["usage"]).unwrap_or(&Value::Null);
+        let cost = at(result, &["total_cost_usd"]).and_then(Value::as_number);
+        let cost = cost.and_then(|number| Cost::of_number(number.as_str()));
+        let is_of_session = result.get("model_usage_since_last_result").is_some();
+        let process = Figures {
+            tokens_in: tokens_in(usage),
+            tokens_out: count(usage, &["output_tokens"]),
+            cost: cost.filter(|_| !is_of_session),
+        };
+        let session = Figures { cost: cost.filter(|_| is_of_session), ..Figures::default() };
+        Usage { llm_calls, process, session }
+    }
+}
+
+/// All that a call was given, also what the provider had kept.
+fn tokens_in(usage: &Value) -> Option<u64> {
+    let of = |name: &str| count(usage, &[name]).unwrap_or(0);
+    let kept = of("cache_creation_input_tokens").saturating_add(of("cache_read_input_tokens"));
+    count(usage, &["input_tokens"]).map(|tokens| tokens.saturating_add(kept))
+}
+
+fn parts(event: &Value) -> &[Value] {
+    at(event, &["message", "content"]).and_then(Value::as_array).unwrap_or_default()
+}
+
+/// A call of a tool, in a few words.
+fn call(part: &Value) -> String {
+    let name = text(part, &["name"]).unwrap_or("a tool");
+    described(name, at(part, &["input"]).unwrap_or(&Value::Null))
+}
+
+fn denial(denial: &Value) -> String {
+    let name = text(denial, &["tool_name"]).unwrap_or("a tool");
+    described(name, at(denial, &["tool_input"]).unwrap_or(&Value::Null))
+}
+
+fn described(name: &str, input: &Value) -> String {
+    let telling = TELLING.iter().find_map(|member| text(input, &[member]));
+    one_line(&format!("{name} {}", telling.map_or_else(|| input.compact(), str::to_owned)))
+}
+
+/// Results of tools that are errors.
+fn refusals(event: &Value) -> Vec<String> {
+    let errors =
+        parts(event).iter().filter(|part| part.get("is_error").and_then(Value::as_bool) == Some(true));
+    errors.filter_map(|part| text(part, &["content"])).map(|said| format!("! {}", one_line(said))).collect()
+}
+
+fn is_lost(said: &str) -> bool {
+    said.contains("No conversation found with session ID")
+}

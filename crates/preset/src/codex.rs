@@ -1,0 +1,114 @@
+//! The events of the Codex CLI (`codex exec --json`).
+//!
+//! Facts that decide here, all seen with the real program. Only `turn.failed` is a failure: `error` and items of type `error` are
+//! also warnings and retries. Its failures have a text and no kind. `turn.completed.usage` is of the whole thread. What it
+//! cost, and how many calls it made, it does not say. A thread that is not there is an exit code and a text on standard error.
+
+use crate::{
+    failure::{Class, Failure, of_wording},
+    reading::{Exit, Outcome, at, count, one_line, text, without_end},
+    usage::{Figures, Usage},
+};
+use envoi_contract::json::Value;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Events {
+    pub(crate) session: Option<String>,
+    last_text: String,
+    denied: Vec<String>,
+    /// The usage of the closing event.
+    completed: Option<Value>,
+    failed: Option<String>,
+}
+
+impl Events {
+    /// Takes one event, and returns what it says to people.
+    pub(crate) fn hear(&mut self, event: &Value) -> Vec<String> {
+        match text(event, &["type"]) {
+            Some("thread.started") => {
+                self.session = text(event, &["thread_id"]).map(str::to_owned);
+                vec![format!("codex, session {}", self.session.as_deref().unwrap_or("unknown"))]
+            }
+            Some("turn.started") => {
+                (self.completed, self.failed) = (None, None);
+                Vec::new()
+            }
+            Some("turn.completed") => {
+                self.completed = Some(at(event, &["usage"]).cloned().unwrap_or_default());
+                vec!["end: completed".to_owned()]
+            }
+            Some("turn.failed") => {
+                let said = text(event, &["error", "message"]).unwrap_or("it does not say why");
+                self.failed = Some(said.to_owned());
+                vec![format!("end: {}", one_line(said))]
+            }
+            Some("error") => vec![format!("! {}", one_line(text(event, &["message"]).unwrap_or_default()))],
+            Some("item.started") => started(event).into_iter().collect(),
+            Some("item.completed") => self.completed(at(event, &["item"]).unwrap_or(&Value::Null)),
+            _ => Vec::new(),
+        }
+    }
+
+    fn completed(&mut self, item: &Value) -> Vec<String> {
+        let said = |name: &str| text(item, &[name]).unwrap_or_default();
+        if said("status") == "declined" {
+            let what = one_line(&format!("{} {}", said("type"), said("command")));
+            self.denied.push(what.clone());
+            return vec![format!("refused: {what}")];
+        }
+        match said("type") {
+            "agent_message" => {
+                self.last_text = said("text").to_owned();
+                said("text").lines().map(str::to_owned).collect()
+            }
+            "error" => vec![format!("! {}", one_line(said("message")))],
+            "command_execution" if said("status") == "failed" => {
+                let code =
+                    at(item, &["exit_code"]).and_then(Value::as_number).map(|code| code.as_str().to_owned());
+                vec![format!("! exit code {}", code.as_deref().unwrap_or("unknown"))]
+            }
+            "file_change" => {
+                let changes = at(item, &["changes"]).and_then(Value::as_array).unwrap_or_default();
+                let paths = changes.iter().filter_map(|change| text(change, &["path"]));
+                paths.map(|path| format!("> edit {path}")).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// See [`crate::Reading::finish`].
+    pub(crate) fn finish(self, exit: Exit, stderr: &str, wants_data: bool) -> Outcome {
+        let data = Value::parse_str(self.last_text.trim()).ok().filter(|_| wants_data);
+        let failure = match (&self.failed, &self.completed) {
+            (Some(said), _) => Some(Failure::new(of_wording(said).unwrap_or(Class::Crashed), one_line(said))),
+            (None, Some(_)) => None,
+            (None, None) => Some(without_end(exit, stderr)),
+        };
+        let session = self.completed.as_ref().map(|usage| Figures {
+            tokens_in: count(usage, &["input_tokens"]),
+            tokens_out: count(usage, &["output_tokens"]),
+            cost: None,
+        });
+        Outcome {
+            text: self.last_text,
+            data,
+            lost: self.session.is_none() && stderr.contains("no rollout found"),
+            session: self.session,
+            usage: Usage { session: session.unwrap_or_default(), ..Usage::default() },
+            denied: self.denied,
+            failure,
+            ..Outcome::default()
+        }
+    }
+}
+
+fn started(event: &Value) -> Option<String> {
+    let item = at(event, &["item"])?;
+    match text(item, &["type"])? {
+        "command_execution" => Some(format!("> {}", one_line(text(item, &["command"])?))),
+        "mcp_tool_call" => Some(format!("> {}", one_line(text(item, &["tool"])?))),
+        "web_search" => Some(format!("> search {}", one_line(text(item, &["query"]).unwrap_or_default()))),
+        _ => None,
+    }
+}

@@ -1,0 +1,182 @@
+//! The arguments of one start of a program.
+//!
+//! The prompt is not among them: the program reads it from its standard input, so that it may be long, may begin with any
+//! character, and is not in the list of processes.
+
+use crate::preset::Preset;
+
+/// What the agent does without asking: the program's own permission system. It is no sandbox.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum May {
+    /// Read files.
+    Read,
+    /// Read and change files.
+    #[default]
+    Edit,
+    /// Read and change files, and run commands.
+    Run,
+}
+
+impl May {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Read, Self::Edit, Self::Run];
+
+    /// The word for it in a flow file.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Edit => "edit",
+            Self::Run => "run",
+        }
+    }
+
+    /// What this word means.
+    #[must_use]
+    pub fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|may| may.word() == word)
+    }
+}
+
+/// The session of a start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resume<'a> {
+    /// A new one; its id where the program takes one.
+    New(Option<&'a str>),
+    /// An earlier one goes on.
+    From(&'a str),
+}
+
+/// One start of a program.
+#[derive(Debug, Clone)]
+pub struct Invocation<'a> {
+    /// Its session.
+    pub session: Resume<'a>,
+    /// What it does without asking.
+    pub may: May,
+    /// The model; none: the program's own.
+    pub model: Option<&'a str>,
+    /// The most turns, where the program has such a bound.
+    pub turns: Option<u32>,
+    /// The JSON Schema of its data, and the file that holds it; none: it gives no data.
+    pub schema: Option<(&'a str, &'a str)>,
+    /// Further arguments.
+    pub args: &'a [String],
+}
+
+impl Invocation<'_> {
+    /// The arguments, without the program's own name.
+    #[must_use]
+    pub fn arguments(&self, preset: Preset) -> Vec<String> {
+        match preset {
+            Preset::Claude => self.of_claude(),
+            Preset::Codex => self.of_codex(),
+        }
+    }
+
+    fn of_claude(&self) -> Vec<String> {
+        let mut all = words(&["-p", "--output-format", "stream-json", "--verbose"]);
+        match self.session {
+            Resume::New(Some(id)) => all.extend(words(&["--session-id", id])),
+            Resume::New(None) => {}
+            Resume::From(id) => all.extend(words(&["--resume", id])),
+        }
+        // `bypassPermissions` is not used: the program refuses it as root, and it ignores rules that a person has set.
+        all.extend(words(match self.may {
+            May::Read => &["--permission-mode", "dontAsk", "--allowedTools", "Read,Grep,Glob"],
+            May::Edit => &["--permission-mode", "acceptEdits"],
+            May::Run => &["--permission-mode", "acceptEdits", "--allowedTools", "Bash"],
+        }));
+        all.extend(self.model.iter().flat_map(|model| words(&["--model", model])));
+        all.extend(self.turns.iter().flat_map(|turns| words(&["--max-turns", &turns.to_string()])));
+        all.extend(self.schema.iter().flat_map(|(schema, _)| words(&["--json-schema", schema])));
+        all.extend_from_slice(self.args);
+        all
+    }
+
+    fn of_codex(&self) -> Vec<String> {
+        let mut all = words(&["exec", "--json", "--skip-git-repo-check"]);
+        // A resumed thread does not have the sandbox of its first start: it is stated each time.
+        let sandbox = match self.may {
+            May::Read => "read-only",
+            May::Edit => "workspace-write",
+            May::Run => "danger-full-access",
+        };
+        all.extend(words(&["-c", &format!("sandbox_mode=\"{sandbox}\""), "-c", "analytics.enabled=false"]));
+        all.extend(self.model.iter().flat_map(|model| words(&["-m", model])));
+        all.extend(self.schema.iter().flat_map(|(_, file)| words(&["--output-schema", file])));
+        all.extend_from_slice(self.args);
+        if let Resume::From(id) = self.session {
+            all.extend(words(&["resume", id]));
+        }
+        // The prompt is on standard input.
+        all.push("-".to_owned());
+        all
+    }
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arguments(preset: Preset, session: Resume<'_>, may: May) -> String {
+        let args = ["--extra".to_owned()];
+        let invocation = Invocation {
+            session,
+            may,
+            model: Some("m"),
+            turns: Some(3).filter(|_| preset.bounds_turns()),
+            schema: Some(("{}", "/f")),
+            args: &args,
+        };
+        invocation.arguments(preset).join(" ")
+    }
+
+    #[test]
+    fn each_program_is_started_and_resumed_in_its_own_words() {
+        for (preset, session, may, expected) in [
+            (
+                Preset::Claude,
+                Resume::New(Some("id")),
+                May::Run,
+                "-p --output-format stream-json --verbose --session-id id --permission-mode acceptEdits --allowedTools Bash \
+                 --model m --max-turns 3 --json-schema {} --extra",
+            ),
+            (
+                Preset::Claude,
+                Resume::From("id"),
+                May::Edit,
+                "-p --output-format stream-json --verbose --resume id --permission-mode acceptEdits --model m --max-turns 3 \
+                 --json-schema {} --extra",
+            ),
+            (
+                Preset::Codex,
+                Resume::New(None),
+                May::Edit,
+                "exec --json --skip-git-repo-check -c sandbox_mode=\"workspace-write\" -c analytics.enabled=false -m m \
+                 --output-schema /f --extra -",
+            ),
+            (
+                Preset::Codex,
+                Resume::From("id"),
+                May::Read,
+                "exec --json --skip-git-repo-check -c sandbox_mode=\"read-only\" -c analytics.enabled=false -m m \
+                 --output-schema /f --extra resume id -",
+            ),
+        ] {
+            assert_eq!(arguments(preset, session, may), expected);
+        }
+    }
+
+    #[test]
+    fn every_word_of_may_is_read_as_it_is_written() {
+        for may in May::ALL {
+            assert_eq!(May::of(may.word()), Some(may));
+        }
+        assert_eq!(May::of("all"), None);
+    }
+}

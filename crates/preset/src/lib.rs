@@ -1,0 +1,35 @@
+//! Agent programs (`claude`, `codex`) as steps: how each is started, and what its events mean.
+//!
+//! Pure. A [`Preset`] is data about one program: its arguments for a start and for a resume ([`Invocation`]), who chooses the id of
+//! a session, the versions that were tried. A [`Reading`] takes what the program writes, in pieces of any size, and says what
+//! it came to ([`Outcome`]): text, data, usage, session, and the class of a failure. Starts no process and reads no file; what
+//! follows from an outcome is decided by the kernel.
+//!
+//! ```
+//! use envoi_preset::{Exit, Preset, Reading};
+//!
+//! let mut reading = Reading::of(Preset::Codex);
+//! let heard = reading.push(br#"{"type":"thread.started","thread_id":"01a2"}
+//! {"type":"item.completed","item":{"type":"agent_message","text":"Done."}}
+//! {"type":"turn.completed","usage":{"input_tokens":100,"output_tokens":10}}
+//! "#);
+//! assert_eq!(heard.len(), 3);
+//! let outcome = reading.finish(Exit::Code(0), "", false);
+//! assert_eq!((outcome.text.as_str(), outcome.session.as_deref()), ("Done.", Some("01a2")));
+//! assert!(outcome.failure.is_none());
+//! ```
+
+mod claude;
+mod codex;
+mod failure;
+mod invocation;
+mod lines;
+mod preset;
+mod reading;
+mod usage;
+
+pub use failure::{Class, Failure};
+pub use invocation::{Invocation, May, Resume};
+pub use preset::{Preset, Support, Version};
+pub use reading::{Exit, Heard, Outcome, Reading};
+pub use usage::{Figures, Usage};

@@ -1,0 +1,147 @@
+//! The programs that are known: names, versions, and what each can do.
+
+use core::fmt;
+
+/// A program that works as an agent, and that this crate knows how to start and to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Preset {
+    /// Claude Code.
+    Claude,
+    /// The Codex CLI.
+    Codex,
+}
+
+impl Preset {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Claude, Self::Codex];
+
+    /// Its name in a flow file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+        }
+    }
+
+    /// The preset of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|preset| preset.name() == name)
+    }
+
+    /// The program that is looked for in `PATH`.
+    #[must_use]
+    pub const fn program(self) -> &'static str {
+        self.name()
+    }
+
+    /// Whether the caller chooses the id of a session. Then the id is known before the program starts; otherwise the program
+    /// reports it.
+    #[must_use]
+    pub const fn takes_session_id(self) -> bool {
+        matches!(self, Self::Claude)
+    }
+
+    /// Whether it has a bound on its turns.
+    #[must_use]
+    pub const fn bounds_turns(self) -> bool {
+        matches!(self, Self::Claude)
+    }
+
+    /// Whether it reports what its calls cost.
+    #[must_use]
+    pub const fn reports_cost(self) -> bool {
+        matches!(self, Self::Claude)
+    }
+
+    /// Variables that are set for the program, unless the flow sets them: it asks no other host than that of its model, and does
+    /// not replace itself while it runs.
+    #[must_use]
+    pub const fn variables(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Claude => {
+                &[("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"), ("DISABLE_AUTOUPDATER", "1")]
+            }
+            Self::Codex => &[],
+        }
+    }
+
+    /// The first and the last version that was tried.
+    #[must_use]
+    pub const fn tried(self) -> (Version, Version) {
+        match self {
+            Self::Claude => (Version(2, 1, 197), Version(2, 1, 330)),
+            Self::Codex => (Version(0, 169, 0), Version(0, 169, 0)),
+        }
+    }
+
+    /// How this version stands to those that were tried.
+    #[must_use]
+    pub fn support(self, version: Version) -> Support {
+        let (first, last) = self.tried();
+        match version {
+            version if version < first => Support::Older,
+            version if version > last => Support::Newer,
+            _ => Support::Tried,
+        }
+    }
+}
+
+/// How a version stands to those that were tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Support {
+    /// It is older than the oldest of them.
+    Older,
+    /// It is between them.
+    Tried,
+    /// It is newer than the newest of them.
+    Newer,
+}
+
+/// A version of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version(pub u32, pub u32, pub u32);
+
+impl Version {
+    /// The first version in a text such as `2.1.330 (Claude Code)` or `codex-cli 0.169.0`.
+    ///
+    /// ```
+    /// use envoi_preset::Version;
+    ///
+    /// assert_eq!(Version::find("codex-cli 0.169.0"), Some(Version(0, 169, 0)));
+    /// assert_eq!(Version::find("no version"), None);
+    /// ```
+    #[must_use]
+    pub fn find(text: &str) -> Option<Self> {
+        let words = text.split(|c: char| !(c.is_ascii_digit() || c == '.'));
+        words.into_iter().find_map(|word| {
+            let mut parts = word.split('.').map(str::parse::<u32>);
+            Some(Self(parts.next()?.ok()?, parts.next()?.ok()?, parts.next()?.ok()?))
+        })
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.0, self.1, self.2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_in_the_range_that_was_tried_or_not() {
+        for (preset, version, support) in [
+            (Preset::Claude, "2.1.330 (Claude Code)", Support::Tried),
+            (Preset::Claude, "2.1.331 (Claude Code)", Support::Newer),
+            (Preset::Claude, "1.0.0", Support::Older),
+            (Preset::Codex, "codex-cli 0.169.0", Support::Tried),
+            (Preset::Codex, "codex-cli 0.170.0-alpha.1", Support::Newer),
+        ] {
+            assert_eq!(preset.support(Version::find(version).unwrap()), support, "{version}");
+        }
+    }
+}

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""Records the golden transcripts from the real programs against the stub.
+
+    npm install --ignore-scripts --prefix FOLDER @anthropic-ai/claude-code-linux-x64@2.1.330 @openai/codex@0.169.0-linux-x64
+    ./record.py FOLDER [NAME ...]
+
+A transcript is what a program wrote on its standard output, below a line with its exit code and lines with what it wrote to its
+standard error. It is shortened: lists that only fill a line, and what differs from run to run, are left out.
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+import stub
+
+HERE = pathlib.Path(__file__).resolve().parent
+SESSION = "0b9de5a6-3c4e-4f7a-8d21-6a1f0c2b3d4e"
+UNKNOWN = "0b9de5a6-0000-4000-8000-000000000000"
+SCHEMA = {"type": "object", "required": ["verdict", "score"], "additionalProperties": False,
+          "properties": {"verdict": {"type": "string"}, "score": {"type": "integer"}}}
+# Members that only fill a line.
+FILLING = {"tools", "slash_commands", "terminal_slash_commands", "agents", "skills", "plugins", "mcp_servers", "memory_paths",
+           "subagent_stats", "fast_mode_state", "fast_mode_disabled_reason", "output_style", "uuid", "timestamp", "diagnostics"}
+CLAUDE = ["-p", "--output-format", "stream-json", "--verbose"]
+RUN = ["--permission-mode", "acceptEdits", "--allowedTools", "Bash"]
+CODEX = ["exec", "--json", "--skip-git-repo-check", "-m", "stub-model", "-c", "analytics.enabled=false", "--disable", "plugins"]
+
+# Name: (scenario of the stub, arguments, variables). `resume` and `taken` go on from what `hello` left.
+CLAUDE_RUNS = {
+    "hello": ("hello", ["--session-id", SESSION], {}),
+    "resume": ("hello", ["--resume", SESSION], {}),
+    "taken": ("hello", ["--session-id", SESSION], {}),
+    "lost": ("hello", ["--resume", UNKNOWN], {}),
+    "tool": ("tool", RUN, {}),
+    "denied": ("denied", ["--permission-mode", "acceptEdits"], {}),
+    "data": ("data", ["--json-schema", json.dumps(SCHEMA)], {}),
+    "no-data": ("hello", ["--json-schema", json.dumps(SCHEMA)], {}),
+    "limit": ("limit", [], {"ANTHROPIC_AUTH_TOKEN": None, "CLAUDE_CODE_OAUTH_TOKEN": "stub"}),
+    "busy": ("busy", [], {"CLAUDE_CODE_MAX_RETRIES": "1"}),
+    "busy-once": ("busy-once", [], {}),
+    "overloaded": ("overloaded", [], {"CLAUDE_CODE_MAX_RETRIES": "1"}),
+    "unauthorized": ("unauthorized", [], {"CLAUDE_CODE_MAX_RETRIES": "1"}),
+    "forbidden": ("forbidden", [], {}),
+    "no-model": ("no-model", [], {}),
+    "credit": ("credit", [], {}),
+    "too-long": ("too-long", [], {}),
+    "turns": ("turns", [*RUN, "--max-turns", "1"], {}),
+    "no-login": ("hello", [], {"ANTHROPIC_AUTH_TOKEN": None}),
+    "no-network": (None, [], {"CLAUDE_CODE_MAX_RETRIES": "1"}),
+    "ended": ("slow", RUN, {}),
+}
+CODEX_RUNS = {
+    "hello": ("hello", [], {}),
+    "resume": ("hello", ["resume", "THREAD"], {}),
+    "lost": ("hello", ["resume", UNKNOWN], {}),
+    "tool": ("tool", ["-c", 'sandbox_mode="danger-full-access"'], {}),
+    "denied": ("denied", ["-c", 'sandbox_mode="read-only"'], {}),
+    "data": ("data", ["--output-schema", "SCHEMA"], {}),
+    "limit": ("limit", [], {}),
+    "busy": ("busy", [], {}),
+    "overloaded": ("overloaded", [], {}),
+    "unauthorized": ("unauthorized", [], {}),
+    "no-model": ("no-model", [], {}),
+    "credit": ("credit", [], {}),
+    "too-long": ("too-long", [], {}),
+    "no-login": ("hello", [], {"STUB_KEY": None}),
+    "ended": ("slow", ["-c", 'sandbox_mode="danger-full-access"'], {}),
+}
+
+
+def binaries(folder):
+    modules = pathlib.Path(folder) / "node_modules"
+    return (modules / "@anthropic-ai/claude-code-linux-x64/claude",
+            next(modules.glob("@openai/codex/vendor/*/bin/codex")))
+
+
+def run(program, arguments, folder, variables, ends):
+    env = {"PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8", "TZ": "UTC"}
+    env |= {name: value for name, value in variables.items() if value is not None}
+    prompt = folder / "prompt"
+    prompt.write_text("Say hello.\n")
+    work = folder / "work"
+    work.mkdir(exist_ok=True)
+    with prompt.open() as stdin:
+        process = subprocess.Popen([program, *arguments], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   env=env, cwd=work, start_new_session=True)
+    lines = b""
+    if ends:
+        # The tool runs when its call has been written.
+        for line in process.stdout:
+            lines += line
+            if b'"tool_use"' in line or b"command_execution" in line:
+                process.send_signal(signal.SIGTERM)
+                break
+    out, err = process.communicate(timeout=120)
+    return process.returncode, (lines + out).decode(), err.decode()
+
+
+def smaller(value):
+    if isinstance(value, dict):
+        return {name: smaller(member) for name, member in value.items() if name not in FILLING}
+    return [smaller(member) for member in value] if isinstance(value, list) else value
+
+
+def transcript(code, out, err, folder):
+    text = [f"# exit {code}"]
+    text += [f"# stderr {line}" for line in err.splitlines() if line.strip()]
+    text += [json.dumps(smaller(json.loads(line)), ensure_ascii=False, separators=(",", ":")) for line in out.splitlines()]
+    return "\n".join(text).replace(str(folder), "FOLDER") + "\n"
+
+
+def record(kind, name, program, port, folder, thread):
+    scenario, arguments, variables = (CLAUDE_RUNS if kind == "claude" else CODEX_RUNS)[name]
+    base = f"http://127.0.0.1:{port}/{kind}-{name}--{scenario}" if scenario else "http://127.0.0.1:9/none"
+    if kind == "claude":
+        arguments = CLAUDE + arguments
+        own = {"ANTHROPIC_BASE_URL": base, "ANTHROPIC_AUTH_TOKEN": "stub", "CLAUDE_CONFIG_DIR": str(folder / "claude"),
+               "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}
+    else:
+        schema = folder / "schema.json"
+        schema.write_text(json.dumps(SCHEMA))
+        (folder / "codex").mkdir(exist_ok=True)
+        provider = (f'model_providers.stub={{name="stub",base_url="{base}",env_key="STUB_KEY",wire_api="responses",'
+                    "request_max_retries=1,stream_max_retries=1}")
+        places = {"SCHEMA": str(schema), "THREAD": thread}
+        arguments = [places.get(argument, argument) for argument in arguments]
+        arguments = [*CODEX, "-c", "model_provider=stub", "-c", provider, *arguments, "-"]
+        own = {"CODEX_HOME": str(folder / "codex"), "STUB_KEY": "stub"}
+    code, out, err = run(program, arguments, folder, {**own, **variables}, name == "ended")
+    # Only what the programs say of themselves is kept of a port.
+    text = transcript(code, out, err, folder).replace(f"127.0.0.1:{port}", "127.0.0.1:1")
+    place = HERE.parent / "transcripts" / kind / f"{name}.jsonl"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(text)
+    print(f"{kind} {name}: exit {code}, {len(text)} bytes", flush=True)
+    found = re.search(r'"thread_id":"([^"]+)"', out)
+    return found.group(1) if found else thread
+
+
+def main():
+    folder, *wanted = sys.argv[1:]
+    _, port = stub.start()
+    for kind, program, runs in zip(("claude", "codex"), binaries(folder), (CLAUDE_RUNS, CODEX_RUNS)):
+        home = pathlib.Path(tempfile.mkdtemp(prefix="transcripts-", dir=folder))
+        thread = None
+        try:
+            for name in runs:
+                if not wanted or name in wanted or f"{kind}/{name}" in wanted or name == "hello":
+                    thread = record(kind, name, program, port, home, thread)
+        finally:
+            shutil.rmtree(home, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

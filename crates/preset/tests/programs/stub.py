@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""A stub of two model protocols on the loopback: Anthropic Messages and OpenAI Responses, both with streams.
+
+The first part of a request's path names the scenario, after any text and `--`, so one stub serves many runs at once and counts the
+calls of each (`GET /calls`): `ANTHROPIC_BASE_URL=http://127.0.0.1:PORT/one--tool`. `stub.py` prints its port and serves until it is ended.
+"""
+import http.server
+import json
+import sys
+import threading
+import time
+
+RESET_AT = 1795369512
+LIMIT_HEADERS = {
+    "anthropic-ratelimit-unified-status": "rejected",
+    "anthropic-ratelimit-unified-reset": str(RESET_AT),
+    "anthropic-ratelimit-unified-representative-claim": "five_hour",
+    "anthropic-ratelimit-unified-5h-status": "rejected",
+    "anthropic-ratelimit-unified-5h-reset": str(RESET_AT),
+    "anthropic-ratelimit-unified-5h-utilization": "1",
+    "anthropic-ratelimit-unified-7d-status": "allowed",
+    "anthropic-ratelimit-unified-7d-reset": str(RESET_AT + 86400),
+    "anthropic-ratelimit-unified-7d-utilization": "0.4",
+    "anthropic-ratelimit-unified-overage-status": "rejected",
+    "retry-after": "7200",
+}
+CODEX_LIMIT_HEADERS = {
+    "x-codex-primary-used-percent": "100",
+    "x-codex-primary-window-minutes": "300",
+    "x-codex-primary-reset-at": str(RESET_AT),
+}
+
+# Scenario: (status, body, headers). Anything else answers.
+ANTHROPIC_ERRORS = {
+    "unauthorized": (401, ("authentication_error", "invalid x-api-key"), {}),
+    "forbidden": (403, ("permission_error", "not allowed"), {}),
+    "no-model": (404, ("not_found_error", "model: nothing"), {}),
+    "credit": (400, ("invalid_request_error", "Your credit balance is too low to access the Anthropic API."), {}),
+    "too-long": (400, ("invalid_request_error", "prompt is too long: 300000 tokens > 200000 maximum"), {}),
+    "limit": (429, ("rate_limit_error", "This request would exceed your account's rate limit."), LIMIT_HEADERS),
+    "busy": (429, ("rate_limit_error", "Too many requests"), {"retry-after": "1"}),
+    "overloaded": (529, ("overloaded_error", "Overloaded"), {}),
+}
+OPENAI_ERRORS = {
+    "unauthorized": (401, {"message": "Incorrect API key provided", "type": "invalid_request_error", "code": "invalid_api_key"}, {}),
+    "forbidden": (403, {"message": "not allowed", "type": "permission_error"}, {}),
+    "no-model": (404, {"message": "The model `nothing` does not exist", "type": "invalid_request_error", "code": "model_not_found"}, {}),
+    "credit": (429, {"message": "You exceeded your current quota", "type": "insufficient_quota", "code": "insufficient_quota"}, {}),
+    "too-long": (400, {"message": "Your input exceeds the context window of this model.", "type": "invalid_request_error", "code": "context_length_exceeded"}, {}),
+    "limit": (429, {"type": "usage_limit_reached", "message": "The usage limit has been reached", "plan_type": "plus", "resets_at": RESET_AT}, CODEX_LIMIT_HEADERS),
+    "busy": (429, {"message": "Rate limit reached", "type": "rate_limit_error", "code": "rate_limit_exceeded"}, {"retry-after": "1"}),
+    "overloaded": (503, {"message": "Overloaded", "type": "server_error"}, {}),
+}
+
+
+def command_of(scenario):
+    """The command that the model asks for, of the scenarios with a tool."""
+    return {"tool": "echo made > out.txt", "denied": "python3 -c 'open(\"denied.txt\", \"w\")'", "slow": "tail -f /dev/null"}.get(scenario)
+
+
+class Stub(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    calls = {}
+    lock = threading.Lock()
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        self.reply(200, {"calls": Stub.calls} if self.path == "/calls" else {"data": [], "models": []})
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        try:
+            request = json.loads(body)
+        except ValueError:
+            request = {}
+        _, run, *rest = self.path.split("?")[0].split("/")
+        scenario = run.split("--")[-1]
+        place = "/".join(rest)
+        if place.endswith("count_tokens"):
+            return self.reply(200, {"input_tokens": 10})
+        with Stub.lock:
+            Stub.calls[run] = Stub.calls.get(run, 0) + 1
+            number = Stub.calls[run]
+        if place.endswith("messages"):
+            return self.anthropic(scenario, number, request)
+        if place.endswith("responses"):
+            return self.openai(scenario, number, request)
+        self.reply(404, {"error": {"message": "no such path"}})
+
+    def reply(self, status, body, headers=()):
+        data = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        for name, value in dict(headers).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def stream(self, events):
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+        for event in events:
+            data = f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+            self.wfile.flush()
+        self.wfile.write(b"0\r\n\r\n")
+
+    def anthropic(self, scenario, number, request):
+        failure = ANTHROPIC_ERRORS.get(scenario)
+        if scenario == "busy-once" and number == 1:
+            failure = ANTHROPIC_ERRORS["busy"]
+        if failure:
+            status, (kind, message), headers = failure
+            return self.reply(status, {"type": "error", "error": {"type": kind, "message": message}}, headers)
+        if scenario == "silent":
+            return time.sleep(3600)
+        last = request.get("messages", [{}])[-1].get("content", "")
+        answered = isinstance(last, list) and any(part.get("type") == "tool_result" for part in last)
+        tools = {tool.get("name") for tool in request.get("tools", [])}
+        block = {"type": "text", "text": "STATUS: VERIFIED\nDone." if answered else "Hello from the stub."}
+        command = command_of(scenario)
+        if "StructuredOutput" in tools and scenario == "data" and not answered:
+            block = self.tool(number, "StructuredOutput", {"verdict": "good", "score": 7})
+        elif command and "Bash" in tools and (not answered or scenario == "turns"):
+            block = self.tool(number, "Bash", {"command": command, "description": "make a file"})
+        elif scenario == "turns" and "Bash" in tools:
+            block = self.tool(number, "Bash", {"command": "true", "description": "nothing"})
+        self.stream(self.message_events(number, request.get("model"), block))
+
+    @staticmethod
+    def tool(number, name, given):
+        return {"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": given}
+
+    @staticmethod
+    def message_events(number, model, block):
+        is_tool = block["type"] == "tool_use"
+        start = {**block, "input": {}} if is_tool else {**block, "text": ""}
+        delta = ({"type": "input_json_delta", "partial_json": json.dumps(block["input"])} if is_tool
+                 else {"type": "text_delta", "text": block["text"]})
+        usage = {"input_tokens": 100, "output_tokens": 1, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 20}
+        message = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": model, "content": [],
+                   "stop_reason": None, "stop_sequence": None, "usage": usage}
+        yield {"type": "message_start", "message": message}
+        yield {"type": "content_block_start", "index": 0, "content_block": start}
+        yield {"type": "content_block_delta", "index": 0, "delta": delta}
+        yield {"type": "content_block_stop", "index": 0}
+        yield {"type": "message_delta", "delta": {"stop_reason": "tool_use" if is_tool else "end_turn", "stop_sequence": None},
+               "usage": {"output_tokens": 10}}
+        yield {"type": "message_stop"}
+
+    def openai(self, scenario, number, request):
+        failure = OPENAI_ERRORS.get(scenario)
+        if scenario == "busy-once" and number == 1:
+            failure = OPENAI_ERRORS["busy"]
+        if failure:
+            status, error, headers = failure
+            return self.reply(status, {"error": error}, headers)
+        if scenario == "silent":
+            return time.sleep(3600)
+        answered = request.get("input", [{}])[-1].get("type") == "function_call_output"
+        text = "STATUS: VERIFIED\nDone." if answered else "Hello from the stub."
+        if scenario == "data":
+            text = '{"verdict": "good", "score": 7}'
+        item = {"type": "message", "role": "assistant", "id": f"item_{number}",
+                "content": [{"type": "output_text", "text": text, "annotations": []}]}
+        command = command_of(scenario)
+        names = {tool.get("name") for tool in request.get("tools", [])}
+        if command and not answered:
+            given = {"cmd": command} if "exec_command" in names else {"command": ["sh", "-c", command]}
+            item = {"type": "function_call", "id": f"item_{number}", "call_id": f"call_{number}",
+                    "name": "exec_command" if "exec_command" in names else "shell", "arguments": json.dumps(given)}
+        usage = {"input_tokens": 100, "input_tokens_details": {"cached_tokens": 20}, "output_tokens": 10,
+                 "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 110}
+        done = {"id": f"resp_{number}", "object": "response", "status": "completed", "output": [item], "usage": usage}
+        self.stream([
+            {"type": "response.created", "response": {"id": f"resp_{number}"}},
+            {"type": "response.output_item.done", "output_index": 0, "item": item},
+            {"type": "response.completed", "response": done},
+        ])
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+
+def start():
+    """A server that answers in a thread of its own; its port."""
+    server = Server(("127.0.0.1", 0), Stub)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server, server.server_address[1]
+
+
+if __name__ == "__main__":
+    print(start()[1], flush=True)
+    sys.stdin.read()

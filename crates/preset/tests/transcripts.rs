@@ -1,0 +1,226 @@
+//! What the real programs wrote against the stub, and what it means. `tests/programs/record.py` makes the transcripts.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "what is not as a test expects ends it"
+)]
+
+use envoi_contract::json::Value;
+use envoi_preset::{Class, Exit, Outcome, Preset, Reading};
+use std::{fs, path::PathBuf};
+
+struct Transcript {
+    exit: Exit,
+    stderr: String,
+    stdout: Vec<u8>,
+}
+
+fn transcript(preset: Preset, name: &str) -> Transcript {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts").join(preset.name());
+    let text = fs::read_to_string(folder.join(format!("{name}.jsonl"))).unwrap();
+    let (notes, events): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with("# "));
+    let code: i32 = notes[0].strip_prefix("# exit ").unwrap().parse().unwrap();
+    let exit = if code < 0 { Exit::Signal(-code) } else { Exit::Code(code) };
+    let stderr: Vec<&str> = notes[1..].iter().map(|note| note.strip_prefix("# stderr ").unwrap()).collect();
+    let stdout = events.iter().flat_map(|line| [line.as_bytes(), b"\n"].concat()).collect();
+    Transcript { exit, stderr: stderr.join("\n"), stdout }
+}
+
+fn read(preset: Preset, name: &str, wants_data: bool) -> Outcome {
+    let transcript = transcript(preset, name);
+    let mut reading = Reading::of(preset);
+    reading.push(&transcript.stdout);
+    reading.finish(transcript.exit, &transcript.stderr, wants_data)
+}
+
+const CLAUDE: &[(&str, Option<Class>)] = &[
+    ("hello", None),
+    ("resume", None),
+    ("tool", None),
+    ("data", None),
+    ("busy-once", None),
+    ("denied", Some(Class::Denied)),
+    ("no-data", Some(Class::Schema)),
+    ("limit", Some(Class::Throttled)),
+    ("busy", Some(Class::Throttled)),
+    ("overloaded", Some(Class::Overloaded)),
+    ("unauthorized", Some(Class::Auth)),
+    ("forbidden", Some(Class::Auth)),
+    ("no-login", Some(Class::Auth)),
+    ("no-model", Some(Class::Model)),
+    ("credit", Some(Class::Billing)),
+    ("too-long", Some(Class::TooLong)),
+    ("turns", Some(Class::Turns)),
+    ("no-network", Some(Class::Network)),
+    ("lost", Some(Class::Crashed)),
+    ("taken", Some(Class::Crashed)),
+    ("ended", Some(Class::Crashed)),
+];
+
+const CODEX: &[(&str, Option<Class>)] = &[
+    ("hello", None),
+    ("resume", None),
+    ("tool", None),
+    ("data", None),
+    ("limit", Some(Class::Throttled)),
+    ("busy", Some(Class::Throttled)),
+    ("overloaded", Some(Class::Overloaded)),
+    ("unauthorized", Some(Class::Auth)),
+    ("no-login", Some(Class::Auth)),
+    ("no-model", Some(Class::Model)),
+    ("credit", Some(Class::Billing)),
+    ("too-long", Some(Class::TooLong)),
+    ("lost", Some(Class::Crashed)),
+    ("ended", Some(Class::Crashed)),
+];
+
+fn all() -> impl Iterator<Item = (Preset, &'static str, Option<Class>)> {
+    let claude = CLAUDE.iter().map(|(name, class)| (Preset::Claude, *name, *class));
+    claude.chain(CODEX.iter().map(|(name, class)| (Preset::Codex, *name, *class)))
+}
+
+fn wants_data(name: &str) -> bool {
+    name.ends_with("data")
+}
+
+#[test]
+fn every_way_to_fail_has_its_class_and_only_success_is_success() {
+    for (preset, name, class) in all() {
+        let outcome = read(preset, name, wants_data(name));
+        let found = outcome.failure.as_ref().map(|failure| failure.class);
+        assert_eq!(found, class, "{} {name}: {outcome:?}", preset.name());
+        assert_eq!(outcome.unread, 0, "{} {name}", preset.name());
+    }
+}
+
+#[test]
+fn a_piece_of_the_output_may_end_anywhere() {
+    for (preset, name, _) in all() {
+        let transcript = transcript(preset, name);
+        let whole = read(preset, name, wants_data(name));
+        for size in [1, 7, 1000] {
+            let mut reading = Reading::of(preset);
+            let lines: usize = transcript.stdout.chunks(size).map(|piece| reading.push(piece).len()).sum();
+            assert_eq!(lines, transcript.stdout.iter().filter(|byte| **byte == b'\n').count());
+            let torn = reading.finish(transcript.exit, &transcript.stderr, wants_data(name));
+            assert_eq!(torn, whole, "{} {name} in pieces of {size}", preset.name());
+        }
+    }
+}
+
+#[test]
+fn an_output_that_was_cut_off_is_never_a_success() {
+    for (preset, name, _) in all() {
+        let transcript = transcript(preset, name);
+        let closing = transcript.stdout.trim_ascii_end().iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
+        for end in [0, closing / 2, closing, closing + (transcript.stdout.len() - closing) / 2] {
+            let mut reading = Reading::of(preset);
+            reading.push(&transcript.stdout[..end]);
+            let outcome = reading.finish(Exit::Code(0), "", false);
+            assert!(outcome.failure.is_some(), "{} {name} cut at {end}: {outcome:?}", preset.name());
+        }
+    }
+}
+
+#[test]
+fn what_is_no_event_between_the_events_changes_nothing_but_its_count() {
+    let long = format!(
+        "{{\"type\":\"user\",\"message\":{{\"content\":[{{\"text\":\"{}\"}}]}}}}\n",
+        "x".repeat(1 << 20)
+    );
+    let noise: [&[u8]; 4] = [b"not json\n", b"\xff\xfe\x00\n", b"[1,2]\n", long.as_bytes()];
+    for (preset, name, _) in all().filter(|(_, name, _)| !wants_data(name)) {
+        let transcript = transcript(preset, name);
+        let mut reading = Reading::of(preset);
+        for line in transcript.stdout.split_inclusive(|byte| *byte == b'\n') {
+            noise.iter().for_each(|noise| drop(reading.push(noise)));
+            reading.push(line);
+        }
+        let found = reading.finish(transcript.exit, &transcript.stderr, false);
+        let lines = transcript.stdout.iter().filter(|byte| **byte == b'\n').count() as u64;
+        assert_eq!(found.unread, lines * 3, "{} {name}", preset.name());
+        assert_eq!(Outcome { unread: 0, ..found }, read(preset, name, false), "{} {name}", preset.name());
+    }
+}
+
+#[test]
+fn a_session_is_known_before_the_first_answer_and_a_lost_one_is_noticed() {
+    for preset in Preset::ALL {
+        let transcript = transcript(preset, "ended");
+        let mut reading = Reading::of(preset);
+        let first = transcript.stdout.iter().position(|byte| *byte == b'\n').unwrap();
+        reading.push(&transcript.stdout[..=first]);
+        assert!(reading.session().is_some(), "{}", preset.name());
+        let lost: Vec<&str> = all()
+            .filter(|(of, name, _)| *of == preset && read(preset, name, false).lost)
+            .map(|(_, name, _)| name)
+            .collect();
+        assert_eq!(lost, ["lost"], "{}", preset.name());
+        assert_eq!(read(preset, "hello", false).session, read(preset, "resume", false).session);
+    }
+}
+
+#[test]
+fn a_resumed_session_is_charged_with_what_is_new() {
+    let cost = |text| envoi_kernel::ledger::Cost::parse(text);
+    let (first, second) =
+        (read(Preset::Claude, "hello", false).usage, read(Preset::Claude, "resume", false).usage);
+    let known = first.after(&Default::default());
+    assert_eq!((known.cost, second.session.cost), (cost("0.000604"), cost("0.001208")));
+    let used = second.since(&known);
+    assert_eq!((used.tokens_in, used.tokens_out, used.cost), (Some(120), Some(10), cost("0.000604")));
+    assert_eq!(second.llm_calls, Some(1));
+
+    let (first, second) =
+        (read(Preset::Codex, "hello", false).usage, read(Preset::Codex, "resume", false).usage);
+    assert_eq!((second.session.tokens_in, second.session.tokens_out), (Some(200), Some(20)));
+    let used = second.since(&first.after(&Default::default()));
+    assert_eq!((used.tokens_in, used.tokens_out, used.cost), (Some(100), Some(10), None));
+    assert_eq!(second.llm_calls, None, "it does not say how many calls it made");
+}
+
+#[test]
+fn a_process_that_was_ended_is_charged_with_what_its_calls_were_given() {
+    let usage = read(Preset::Claude, "ended", false).usage;
+    assert_eq!((usage.llm_calls, usage.process.tokens_in, usage.process.cost), (Some(1), Some(120), None));
+}
+
+#[test]
+fn data_denials_limits_and_versions_are_found() {
+    let expected = Value::parse_str(r#"{"verdict":"good","score":7}"#).unwrap();
+    assert_eq!(read(Preset::Claude, "data", true).data, Some(expected.clone()));
+    let of_codex = read(Preset::Codex, "data", true).data.unwrap();
+    assert_eq!(of_codex.compact(), expected.compact());
+    assert_eq!(
+        read(Preset::Codex, "data", false).data,
+        None,
+        "text that looks like data is text where none is wanted"
+    );
+
+    let denied = read(Preset::Claude, "denied", false);
+    assert!(denied.denied[0].starts_with("Bash python3 -c"), "{:?}", denied.denied);
+    assert_eq!(read(Preset::Claude, "limit", false).throttled_until, Some(1_795_369_512));
+    assert_eq!(read(Preset::Claude, "busy", false).throttled_until, None);
+    assert_eq!(read(Preset::Claude, "hello", false).version.as_deref(), Some("2.1.330"));
+}
+
+#[test]
+fn people_are_shown_what_the_agent_says_and_does() {
+    let shown = |preset, name| {
+        let mut reading = Reading::of(preset);
+        let heard = reading.push(&transcript(preset, name).stdout);
+        heard.into_iter().flat_map(|heard| heard.shown).collect::<Vec<_>>()
+    };
+    let claude = shown(Preset::Claude, "tool");
+    assert!(claude[0].starts_with("claude 2.1.330, model "), "{claude:?}");
+    assert_eq!(
+        claude[1..],
+        ["> Bash echo made > out.txt", "STATUS: VERIFIED", "Done.", "end after 2 turns: completed"]
+    );
+    let codex = shown(Preset::Codex, "tool");
+    assert!(codex.iter().any(|line| line == "> /bin/bash -lc 'echo made > out.txt'"), "{codex:?}");
+    assert!(codex.iter().any(|line| line == "STATUS: VERIFIED"), "{codex:?}");
+    assert!(shown(Preset::Claude, "busy-once").contains(&"retry 1 of 10: rate_limit (429)".to_owned()));
+}
