@@ -3,4 +3,5 @@
 pub(crate) mod expression;
 pub(crate) mod goals;
 pub(crate) mod graph;
+mod quotes;
 pub(crate) mod warnings;

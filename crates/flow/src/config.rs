@@ -7,7 +7,7 @@ pub mod models;
 pub mod server;
 
 use crate::{
-    parse::notify,
+    parse::{notify, shell::Shell},
     syntax::{
         diagnostic::{Problems, Report},
         document::root,
@@ -65,7 +65,10 @@ fn read(text: &str, problems: &mut Problems) -> Config {
     let Some(root) = root(text, problems) else { return Config::default() };
     let Some(fields) = Fields::of(&root, &keys::CONFIG, problems) else { return Config::default() };
     Config {
-        notify: fields.get("notify").map(|node| notify::read(node, problems)).unwrap_or_default(),
+        notify: fields
+            .get("notify")
+            .map(|node| notify::read(node, &Shell::default(), problems))
+            .unwrap_or_default(),
         server: fields.get("server").map(|node| server::read(node, problems)).unwrap_or_default(),
         models: fields.get("models").map(|node| models::read(node, problems)).unwrap_or_default(),
         output: fields.get("output").map(|node| output(node, problems)).unwrap_or_default(),

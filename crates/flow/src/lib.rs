@@ -63,10 +63,10 @@ pub mod plan;
 mod syntax;
 mod values;
 
-pub use check::warnings::warnings;
+pub use check::warnings::{NamedProgram, programs, warnings};
 pub use config::{models, server};
 pub use editor::SCHEMA;
-pub use load::{Files, Loaded, load, load_bytes, load_with};
+pub use load::{Files, Loaded, load, load_as, load_bytes, load_with};
 pub use parse::outputs;
 pub use syntax::{
     diagnostic::{Colour, Diagnostic, Label, Place, Report, Span},
@@ -75,5 +75,9 @@ pub use syntax::{
 };
 pub use values::{answers, inputs};
 
-/// The version of the flow language that this crate reads; pinned to each run.
-pub const LANGUAGE: u32 = 1;
+/// The newest version of the flow language. A new run is pinned to it; a run that was begun in an earlier one, and its forks, keep that
+/// ([`load_as`]).
+///
+/// - 1: a command that is a string goes to `sh -c` and does not stop at a command that fails.
+/// - 2: it stops there, and `shell` says what runs it.
+pub const LANGUAGE: u32 = 2;

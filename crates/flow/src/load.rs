@@ -64,6 +64,7 @@ const OF_A_RUN: &[(&str, &str)] = &[
 
 /// Reads a flow and the flows that it names.
 pub(crate) struct Loader<'f> {
+    language: u32,
     files: &'f dyn Files,
     /// The folder of the outermost flow, as messages call it.
     folder: String,
@@ -117,7 +118,7 @@ pub(crate) struct Whole {
 pub struct Loaded {
     /// Checked: what it names exists, its loops are bounded, its expressions parse.
     pub flow: Flow,
-    /// The version of the language it is written in: [`LANGUAGE`].
+    /// The version of the language in which it was read.
     pub language: u32,
     /// The texts of the flows that it names, directly or not, by their paths from its folder: with its own text they are all
     /// that it was read from, and [`load_with`] reads it from them again.
@@ -138,8 +139,23 @@ pub fn load(name: &str, text: &str) -> Result<Loaded, Report> {
 /// # Errors
 /// As [`load`]; the mistakes of other files are in [`Report::others`], at their places there.
 pub fn load_with(name: &str, text: &str, files: &dyn Files) -> Result<Loaded, Report> {
-    let Whole { flow, parts } = whole(name, text, files)?;
-    Ok(Loaded { flow, language: LANGUAGE, parts })
+    load_as(LANGUAGE, name, text, files)
+}
+
+/// As [`load_with`], in the version of the language in which a run was begun.
+///
+/// # Errors
+/// As [`load_with`]; a version that is newer than [`LANGUAGE`] is the only mistake then.
+pub fn load_as(language: u32, name: &str, text: &str, files: &dyn Files) -> Result<Loaded, Report> {
+    if language > LANGUAGE {
+        let mut problems = Problems::default();
+        let message =
+            format!("this flow is in version {language} of the language, and this build reads {LANGUAGE}");
+        problems.add(Diagnostic::invalid(Span::default(), message).help("use a newer Envoi"));
+        return Err(problems.into_report(name, text));
+    }
+    let Whole { flow, parts } = whole(language, name, text, files)?;
+    Ok(Loaded { flow, language, parts })
 }
 
 /// As [`load`], from the bytes of a file.
@@ -160,11 +176,12 @@ pub fn load_bytes(name: &str, bytes: &[u8]) -> Result<Loaded, Report> {
 }
 
 /// Reads the outermost flow.
-pub(crate) fn whole(name: &str, text: &str, files: &dyn Files) -> Result<Whole, Report> {
+pub(crate) fn whole(language: u32, name: &str, text: &str, files: &dyn Files) -> Result<Whole, Report> {
     let text = without_mark(text);
     let folder = folder_of(name);
     let file = name.get(folder.len()..).unwrap_or(name);
     let mut loader = Loader {
+        language,
         files,
         folder: folder.to_owned(),
         known: BTreeMap::new(),
@@ -204,7 +221,7 @@ impl Loader<'_> {
             of_a_run(&root, problems);
         }
         let (names, paths) = self.names(link, &root, folder);
-        let (draft, flow) = reading(&root, names, link.text, problems)?;
+        let (draft, flow) = reading(&root, self.language, names, link.text, problems)?;
         let flow = self.joined((flow, &draft), &root, &paths, link.before.is_none(), problems)?;
         if link.before.is_some() {
             let (text, value) = (link.text.to_owned(), tree::value(&root));
@@ -459,8 +476,14 @@ fn path_of(written: &str, folder: &str) -> Result<String, (String, String)> {
 }
 
 /// One file, with the flows that it names. `None`: it is wrong, or one of those is.
-fn reading(root: &Node, named: NamedFlows, text: &str, problems: &mut Problems) -> Option<(Draft, Flow)> {
-    let draft = file::read(root, named, problems);
+fn reading(
+    root: &Node,
+    language: u32,
+    named: NamedFlows,
+    text: &str,
+    problems: &mut Problems,
+) -> Option<(Draft, Flow)> {
+    let draft = file::read(root, language, named, problems);
     goals::check(&draft, problems);
     let rounds = draft.goals.as_ref().and_then(|goals| goals.rounds(&draft.steps));
     let graph = Graph::check(&draft.steps, rounds, problems);
@@ -480,6 +503,7 @@ fn finish(draft: &Draft, root: &Node) -> Option<Flow> {
     };
     Some(Flow {
         id: FlowId::new(draft.id.as_deref()?).ok()?,
+        language: draft.language,
         title: draft.title.clone(),
         inputs: draft.inputs.clone(),
         limits: draft.limits.clone(),

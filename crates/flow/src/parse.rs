@@ -14,6 +14,7 @@ pub mod outputs;
 pub(crate) mod routing;
 pub(crate) mod schema;
 pub(crate) mod secret;
+pub(crate) mod shell;
 pub(crate) mod step;
 pub(crate) mod subflow;
 pub(crate) mod waits;

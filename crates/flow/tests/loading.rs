@@ -6,7 +6,7 @@ use envoi_kernel::{
     event::Command,
     flow::{
         AskPlan, CommandPlan, Expression, InDoubtPolicy, Next, OnBlocked, OnExhausted, OnReached, Overdue,
-        RoutingPlan, SecretSource, StepKind, Template,
+        RoutingPlan, ScriptPlan, ScriptValues, SecretSource, StepKind, Template,
     },
     ids::StepId,
     notify::{Address, Moment, Target, Webhook},
@@ -28,7 +28,7 @@ fn templates(texts: &[&str]) -> Vec<Template> {
 #[test]
 fn a_loop_until_green_loads_as_it_is_written() {
     let Loaded { flow, language, .. } = loaded(FIX_UNTIL_GREEN);
-    assert_eq!((flow.id.as_str(), language, flow.workspace.as_str()), ("fix-until-green", 1, "."));
+    assert_eq!((flow.id.as_str(), language, flow.workspace.as_str()), ("fix-until-green", 2, "."));
     assert_eq!(flow.title.as_deref(), Some("Repair until the tests pass"));
     assert_eq!(flow.limits.iterations, Some(6));
     assert_eq!(flow.limits.wall_time_ms, Some(1_800_000));
@@ -66,7 +66,7 @@ fn who_is_told_is_read_from_flows_and_configurations_alike() {
     };
     let expected = [
         Target {
-            to: Address::Command(Command::Shell("./tell me".to_owned())),
+            to: Address::Command(Command::Exec(["sh", "-e", "-c", "./tell me"].map(str::to_owned).to_vec())),
             on: vec![Moment::Question, Moment::Expiry],
         },
         Target { to: Address::Webhook(webhook), on: Moment::ALL.to_vec() },
@@ -107,10 +107,12 @@ fn every_key_that_is_built_loads() {
     assert_eq!(flow.secrets[1].source, SecretSource::File("../token".to_owned()));
     assert_eq!(flow.env, [("PORT".to_owned(), Template("8080".to_owned()))]);
     let triage = &flow.steps[0];
-    assert_eq!(
-        triage.kind,
-        StepKind::Run(CommandPlan::Shell(Template("./triage ${{ inputs.issue }}".to_owned())))
-    );
+    let triage_plan = ScriptPlan {
+        interpreter: ["bash", "-eo", "pipefail", "-c"].map(str::to_owned).to_vec(),
+        values: Some(ScriptValues::Shell),
+        script: Template("./triage ${{ inputs.issue }}".to_owned()),
+    };
+    assert_eq!(triage.kind, StepKind::Run(CommandPlan::Script(triage_plan)));
     assert_eq!(triage.cwd, Some(Template("sub/${{ inputs.issue }}".to_owned())));
     assert_eq!(triage.on_in_doubt, InDoubtPolicy::Rerun);
     assert!(triage.envelope);

@@ -18,7 +18,9 @@ pub(crate) fn check(flows: &[PathBuf], json: bool) -> Result<u8, Failure> {
         let (file, text) = read_flow(path)?;
         match envoi_flow::load_with(&path.to_string_lossy(), &text, &FlowFolder::of(&file)) {
             Ok(loaded) => {
-                for warning in envoi_flow::warnings(&loaded.flow) {
+                for warning in
+                    envoi_flow::warnings(&loaded.flow).into_iter().chain(missing_programs(&loaded.flow))
+                {
                     stderr::line(format_args!("{}: warning: {warning}", path.display()));
                 }
                 if !json {
@@ -40,6 +42,14 @@ pub(crate) fn check(flows: &[PathBuf], json: bool) -> Result<u8, Failure> {
         output::data(&envoi_contract::json::Value::Array(lists).pretty())?;
     }
     Ok(if bad { BAD_INPUT } else { 0 })
+}
+
+/// Programs that commands would look up on the PATH of this process, and that are not there.
+fn missing_programs(flow: &envoi_kernel::Flow) -> Vec<String> {
+    let Some(path) = std::env::var_os("PATH") else { return Vec::new() };
+    let is_there = |program: &str| std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    let missing = envoi_flow::programs(flow).into_iter().filter(|named| !is_there(&named.program));
+    missing.map(|named| format!("{}: `{}` is not on the PATH", named.place, named.program)).collect()
 }
 
 pub(super) fn colour() -> envoi_flow::Colour {

@@ -34,6 +34,7 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
         flow_name: path.to_string_lossy().into_owned(),
         flow_text: text,
         flow_parts: loaded.parts.clone(),
+        language: None,
         inputs: given,
         workspace: workspace_use(args.copy, args.share_workspace),
         yes_to: yes_to(&args.yes_to)?,

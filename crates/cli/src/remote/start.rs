@@ -80,7 +80,7 @@ fn attend(remote: &Remote, begun: &Begun, as_it_is: impl FnOnce(Printer) -> Prin
     let run = &begun.run;
     // Before anything of it is known here, so that all of it is remarked on.
     let pinned = remote.begin(run)?;
-    let flow = understood(envoi_flow::load_with(&pinned.name, &pinned.text, &pinned.parts))?;
+    let flow = understood(envoi_flow::load_as(pinned.language, &pinned.name, &pinned.text, &pinned.parts))?;
     let flow = Arc::new(flow.flow);
     let store = remote.mirror()?.store();
     let mut conversation = Conversation::new(run.clone(), remote.json).with(&remote.by);

@@ -368,11 +368,13 @@ fn a_step_that_answers_its_own_run_at_a_server_and_would_wait_for_itself_is_refu
     let admin = served.client(served.first.as_deref().unwrap());
     let (token, binary) = (served.first.as_deref().unwrap(), env!("CARGO_BIN_EXE_envoi"));
     let envoi = format!("ENVOI_TOKEN={token} {binary} --server {}", served.url);
-    let ask = |how: &str| format!("{envoi} approve $ENVOI_RUN_ID {how} 2>> told; echo $? >> codes");
+    let ask = |how: &str| {
+        format!("{envoi} approve $ENVOI_RUN_ID {how} 2>> told && echo 0 >> codes || echo $? >> codes")
+    };
     let run = format!(
         "flow: itself\nsteps:\n  - id: start\n    run: 'true'\n  - {{ id: a, needs: [start], ask: Go on? }}\n  \
          - id: b\n    needs: [start]\n    \
-         run: 'while ! {envoi} inbox | grep -q int_; do sleep 0.05; done; {}; {envoi} resume $ENVOI_RUN_ID 2>> told; \
+         run: 'while ! {envoi} inbox | grep -q int_; do sleep 0.05; done; {}; {envoi} resume $ENVOI_RUN_ID 2>> told || \
          echo $? >> codes; {}'\n",
         ask(""),
         ask("--no-resume"),

@@ -50,6 +50,7 @@ mod rows;
 mod secrets;
 mod serve;
 mod several;
+mod shell;
 mod shown;
 mod stage;
 mod takeover;

@@ -79,8 +79,8 @@ fn an_inner_run_in_another_store_has_slots_of_its_own() {
 fn a_step_that_would_wait_for_its_own_run_is_refused_and_may_answer_without_waiting() {
     let envoi = env!("CARGO_BIN_EXE_envoi");
     let step = format!(
-        "{envoi} resume $ENVOI_RUN_ID 2> resume; echo $? >> resume\n\
-         {envoi} approve $ENVOI_RUN_ID 2> follows; echo $? >> follows\n\
+        "{envoi} resume $ENVOI_RUN_ID 2> resume || echo $? >> resume\n\
+         {envoi} approve $ENVOI_RUN_ID 2> follows || echo $? >> follows\n\
          {envoi} approve $ENVOI_RUN_ID --no-resume; echo $? > records\n"
     );
     let script = step.lines().map(|line| format!("      {line}\n")).collect::<String>();

@@ -35,8 +35,9 @@ impl Commands {
             let StartRequest { run, by, caller, .. } = request;
             return self.resume(ResumeRequest::follow(run, by, caller), client);
         }
-        let StartRequest { flow_name, flow_text, flow_parts, .. } = &request;
-        let parsed = parsed_flow(flow_name, flow_text, flow_parts).map_err(|report| {
+        let StartRequest { flow_name, flow_text, flow_parts, language, .. } = &request;
+        let language = language.unwrap_or(envoi_flow::LANGUAGE);
+        let parsed = parsed_flow(language, flow_name, flow_text, flow_parts).map_err(|report| {
             Refused::new(Code::FlowInvalid, report.to_string(), Some("run `envoi check`"))
         })?;
         let flow = Arc::clone(&parsed.flow);

@@ -95,6 +95,9 @@ pub struct StartRequest {
     /// The texts of the flows that it names, directly or not, by their paths.
     #[serde(default)]
     pub flow_parts: BTreeMap<String, String>,
+    /// The version of the language in which it was registered. `None`: the newest.
+    #[serde(default)]
+    pub language: Option<u32>,
     /// Inputs as given, defaults not filled in.
     pub inputs: Object,
     /// How the workspace may be used.

@@ -1,6 +1,6 @@
 //! Flows that were parsed, so that a flow is parsed once, however many requests and runs use it.
 //!
-//! A flow follows from its texts, their paths and the name of its file; where that file lies appears only in reports. The cache
+//! A flow follows from its texts, their paths, the name of its file and the version of the language; where that file lies appears only in reports. The cache
 //! knows a flow by a digest of these. So a damaged text is parsed anew and refused, also while the whole one is known. A flow that
 //! cannot be parsed is not kept.
 
@@ -45,12 +45,18 @@ struct State {
 
 /// The flow of these texts, parsed now or earlier by this process.
 ///
-/// `name` is how messages call the file, and from its folder the paths of `parts` begin.
+/// `language` is the version of the language to which the flow was pinned. `name` is how messages call the file, and from its folder the
+/// paths of `parts` begin.
 ///
 /// # Errors
 /// Everything that is wrong with it.
-pub fn parsed_flow(name: &str, text: &str, parts: &BTreeMap<String, String>) -> Result<ParsedFlow, Report> {
-    FLOWS.parse(name, text, parts)
+pub fn parsed_flow(
+    language: u32,
+    name: &str,
+    text: &str,
+    parts: &BTreeMap<String, String>,
+) -> Result<ParsedFlow, Report> {
+    FLOWS.parse(language, name, text, parts)
 }
 
 /// The cache of this process.
@@ -65,16 +71,17 @@ impl FlowCache {
 
     pub(super) fn parse(
         &self,
+        language: u32,
         name: &str,
         text: &str,
         parts: &BTreeMap<String, String>,
     ) -> Result<ParsedFlow, Report> {
-        let key = key(name, text, parts);
+        let key = key(language, name, text, parts);
         if let Some(known) = self.lock().known.get(&key) {
             return Ok(known.clone());
         }
         // Without the lock: a large flow holds up no other. Two threads may parse the same flow then, which changes nothing.
-        let parsed = envoi_flow::load_with(name, text, parts);
+        let parsed = envoi_flow::load_as(language, name, text, parts);
         tracing::debug!(key = %key, "a flow is parsed");
         let mut state = self.lock();
         state.parses = state.parses.saturating_add(1);
@@ -101,11 +108,11 @@ impl FlowCache {
 }
 
 /// Names and texts with their lengths, so that no two flows have the same key.
-fn key(name: &str, text: &str, parts: &BTreeMap<String, String>) -> Digest {
+fn key(language: u32, name: &str, text: &str, parts: &BTreeMap<String, String>) -> Digest {
     let file = name.rsplit('/').next().unwrap_or(name);
     let texts =
         [file, text].into_iter().chain(parts.iter().flat_map(|(path, text)| [path.as_str(), text.as_str()]));
-    let mut bytes = Vec::new();
+    let mut bytes = language.to_be_bytes().to_vec();
     for text in texts {
         bytes.extend_from_slice(&text.len().to_be_bytes());
         bytes.extend_from_slice(text.as_bytes());
@@ -116,6 +123,7 @@ fn key(name: &str, text: &str, parts: &BTreeMap<String, String>) -> Digest {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use envoi_flow::LANGUAGE;
 
     fn flow(id: &str) -> String {
         format!("flow: {id}\nsteps:\n  - id: a\n    run: [\"true\"]\n")
@@ -129,13 +137,24 @@ mod tests {
     fn the_same_texts_are_parsed_once() {
         let cache = FlowCache::new(MAX_TEXT_BYTES);
         let none = BTreeMap::new();
-        let first = cache.parse("f.yaml", &flow("f"), &none).unwrap();
+        let first = cache.parse(LANGUAGE, "f.yaml", &flow("f"), &none).unwrap();
         for name in ["f.yaml", "/elsewhere/f.yaml"] {
-            let again = cache.parse(name, &flow("f"), &none).unwrap();
+            let again = cache.parse(LANGUAGE, name, &flow("f"), &none).unwrap();
             assert!(Arc::ptr_eq(&first.flow, &again.flow), "{name}");
         }
         assert_eq!(cache.parses(), 1);
         assert_eq!(*first.flow, envoi_flow::load("f.yaml", &flow("f")).unwrap().flow);
+    }
+
+    #[test]
+    fn one_text_is_another_flow_in_another_version_of_the_language() {
+        let cache = FlowCache::new(MAX_TEXT_BYTES);
+        let text = "flow: f\nsteps:\n  - id: a\n    run: a; b\n";
+        let versions =
+            [1, 2].map(|language| cache.parse(language, "f.yaml", text, &BTreeMap::new()).unwrap());
+        assert_ne!(versions[0].flow.steps, versions[1].flow.steps);
+        assert_eq!(versions.map(|parsed| parsed.language), [1, 2]);
+        assert!(cache.parse(LANGUAGE + 1, "f.yaml", text, &BTreeMap::new()).is_err());
     }
 
     #[test]
@@ -149,7 +168,7 @@ mod tests {
             ("g.yaml", flow("f").as_str(), &flow("q")),
         ]) {
             for _ in 0..2 {
-                let parsed = cache.parse(name, text, &parts(part)).unwrap();
+                let parsed = cache.parse(LANGUAGE, name, text, &parts(part)).unwrap();
                 let expected = envoi_flow::load_with(name, text, &parts(part)).unwrap();
                 assert_eq!((&*parsed.flow, &*parsed.parts), (&expected.flow, &expected.parts));
             }
@@ -161,7 +180,7 @@ mod tests {
     fn a_flow_that_cannot_be_parsed_is_refused_each_time() {
         let cache = FlowCache::new(MAX_TEXT_BYTES);
         for count in 1..3 {
-            assert!(cache.parse("f.yaml", "flow: f\n", &BTreeMap::new()).is_err());
+            assert!(cache.parse(LANGUAGE, "f.yaml", "flow: f\n", &BTreeMap::new()).is_err());
             assert_eq!(cache.parses(), count);
         }
     }
@@ -171,7 +190,7 @@ mod tests {
         let cache = FlowCache::new(flow("a").len() * 2);
         let none = BTreeMap::new();
         for (id, parses) in [("a", 1), ("b", 2), ("a", 2), ("c", 3), ("a", 4), ("c", 4)] {
-            cache.parse("f.yaml", &flow(id), &none).unwrap();
+            cache.parse(LANGUAGE, "f.yaml", &flow(id), &none).unwrap();
             assert_eq!(cache.parses(), parses, "{id}");
         }
     }

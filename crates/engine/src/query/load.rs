@@ -76,8 +76,9 @@ pub(crate) fn load_with_weight(reader: &Reader, id: &RunId) -> Result<(Run, u64)
 
 fn load_as_recorded(flows: &FlowCache, reader: &Reader, id: &RunId) -> Result<(Run, u64), LoadError> {
     let loaded = reader.load(id).map_err(LoadError::Read)?;
-    let PinnedFlow { name, text, parts, .. } = &loaded.pinned;
-    let flow = flows.parse(name, text, parts).map_err(|report| LoadError::Flow(report.to_string()))?.flow;
+    let PinnedFlow { language, name, text, parts, .. } = &loaded.pinned;
+    let flow =
+        flows.parse(*language, name, text, parts).map_err(|report| LoadError::Flow(report.to_string()))?.flow;
     let had_one = loaded.snapshot.is_some();
     let restored = loaded.snapshot.and_then(|snapshot| restored(&flow, id, &snapshot));
     let Some(mut run) = restored else {

@@ -3,13 +3,17 @@
 //! Owns that they parse, that what they name exists, and where in the file they stand. The language is the kernel's, and
 //! so is evaluation.
 
+mod python;
 mod shell;
 mod verdict;
 
 use crate::syntax::expression_names::{self, Call, Found, Kind};
 use crate::{
     check::graph::Graph,
-    parse::draft::{Draft, Usage},
+    parse::{
+        draft::{Draft, Usage},
+        shell::ScriptKind,
+    },
     syntax::diagnostic::{Diagnostic, Problems, Span},
 };
 use envoi_kernel::expression::{Segment, environment, segments};
@@ -51,6 +55,24 @@ fn check_all(usages: &[Usage], draft: &Draft, graph: &Graph<'_>, text: &str, pro
     }
 }
 
+/// The ranges of all `${{ … }}`.
+fn all_expressions(source: &str) -> Vec<Range<usize>> {
+    let mut at = 0_usize;
+    let mut found = Vec::new();
+    for segment in segments(source) {
+        match segment {
+            Segment::Text(text) => at = at.saturating_add(text.len()),
+            Segment::Expression(inside) => {
+                let end = at.saturating_add(inside.len()).saturating_add(OPEN.len() + CLOSE.len());
+                found.push(at..end);
+                at = end;
+            }
+            Segment::Unclosed(_) => {}
+        }
+    }
+    found
+}
+
 struct Checker<'c> {
     draft: &'c Draft,
     graph: &'c Graph<'c>,
@@ -66,8 +88,8 @@ impl Checker<'_> {
         if self.usage.bare {
             return self.expression(0, &self.usage.source);
         }
-        if self.usage.shell {
-            self.shell_quotes();
+        if let Some(kind) = self.usage.script {
+            self.script(kind);
         }
         let mut at = 0_usize;
         for segment in segments(&self.usage.source) {
@@ -88,17 +110,29 @@ impl Checker<'_> {
         }
     }
 
-    /// In a shell script an expression becomes a variable, which single quotes would keep from being read.
-    fn shell_quotes(&mut self) {
-        for range in shell::quoted_expressions(&self.usage.source) {
+    /// In a script an expression becomes a variable, which has to be read as one.
+    fn script(&mut self, kind: ScriptKind) {
+        let source = &self.usage.source;
+        let (ranges, message, help) = match kind {
+            ScriptKind::Shell => (
+                shell::quoted_expressions(source),
+                "this expression stands in single quotes, where the shell fills nothing in",
+                "put double quotes around it, or write `run` as a list",
+            ),
+            ScriptKind::Python => (
+                python::quoted_expressions(source),
+                "this expression stands in a string of Python, where nothing is filled in",
+                "an expression is a string by itself, without quotes: `print(${{ run.id }})`",
+            ),
+            ScriptKind::Other => (
+                all_expressions(source),
+                "Envoi does not know how this program reads a variable, so it fills nothing into its script",
+                "give the value to `env` of the step, and let the script read that variable",
+            ),
+        };
+        for range in ranges {
             let span = self.span(range);
-            self.problems.add(
-                Diagnostic::invalid(
-                    span,
-                    "this expression stands in single quotes, where the shell fills nothing in",
-                )
-                .help("put double quotes around it, or write `run` as a list"),
-            );
+            self.problems.add(Diagnostic::invalid(span, message).help(help));
         }
     }
 

@@ -2,21 +2,78 @@
 //!
 //! Owns the sentences. A flow with warnings runs; mistakes are found while it is read.
 
+use crate::parse::shell::{SHELLS, program_name};
 use envoi_contract::skill_report::{self, OutputOption};
-use envoi_kernel::flow::{CommandPlan, Flow, InDoubtPolicy, Step, StepKind};
+use envoi_kernel::{
+    event::Command,
+    flow::{CommandPlan, Flow, InDoubtPolicy, ScriptPlan, ScriptValues, Step, StepKind},
+    notify::Address,
+};
+use script::Script;
+
+mod script;
 
 /// Everything that `envoi check` warns of, in the order of the steps, of the flow and of those that it names.
 #[must_use]
 pub fn warnings(flow: &Flow) -> Vec<String> {
+    let told = flow.notify.iter().filter_map(|target| match &target.to {
+        Address::Command(Command::Exec(argv)) => of_notice(argv),
+        Address::Command(_) | Address::Webhook(_) => None,
+    });
     let own = flow.steps.iter().flat_map(|step| of_step(step, ""));
     let inner = flow.flows.values().flat_map(|part| {
         let place = format!(" of flow `{}`", part.id);
         part.steps.iter().flat_map(|step| of_step(step, &place)).collect::<Vec<_>>()
     });
-    own.chain(inner).collect()
+    told.chain(own).chain(inner).collect()
 }
 
-fn of_step(step: &Step, place: &str) -> Vec<String> {
+/// A program that a step names without a path, so that it is looked up on the PATH.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedProgram {
+    /// What names it, in words: "step `build`".
+    pub place: String,
+    /// Its name, without a slash.
+    pub program: String,
+}
+
+/// The programs that the steps of the flow, and of those that it names, find on the PATH of `envoi`, as far as that can be known
+/// before a run: those of lists, the programs of `shell`, and the one of a string that is one plain command. Of steps with a PATH of their
+/// own there are none.
+#[must_use]
+pub fn programs(flow: &Flow) -> Vec<NamedProgram> {
+    let parts = flow.flows.values().map(|part| (&**part, format!(" of flow `{}`", part.id)));
+    let mut found = Vec::new();
+    for (part, of) in core::iter::once((flow, String::new())).chain(parts) {
+        let has_path = |env: &[(String, _)]| env.iter().any(|(name, _)| name == "PATH");
+        let steps = part.steps.iter().filter(|step| !has_path(&step.env));
+        for step in steps.filter(|_| !has_path(&part.env) && !has_path(&flow.env)) {
+            for program in commands(step).flat_map(programs_of) {
+                let named = NamedProgram { place: format!("step `{}`{of}", step.id), program };
+                if !found.contains(&named) {
+                    found.push(named);
+                }
+            }
+        }
+    }
+    found
+}
+
+fn programs_of(plan: &CommandPlan) -> Vec<String> {
+    let program = |name: &String| (!name.contains('/') && !name.contains("${{")).then(|| name.clone());
+    match plan {
+        CommandPlan::Exec(argv) => argv.first().and_then(|first| program(&first.0)).into_iter().collect(),
+        CommandPlan::Shell(script) => Script::new(&script.0).program().into_iter().collect(),
+        CommandPlan::Script(plan) => {
+            let one =
+                (plan.values == Some(ScriptValues::Shell)).then(|| Script::new(&plan.script.0).program());
+            plan.interpreter.first().and_then(program).into_iter().chain(one.flatten()).collect()
+        }
+    }
+}
+
+/// The commands of a step: its own, and the one that settles a doubt.
+fn commands(step: &Step) -> impl Iterator<Item = &CommandPlan> {
     let own = match &step.kind {
         StepKind::Run(plan) => Some(plan),
         StepKind::Ask(_) | StepKind::Flow(_) | StepKind::A2a(_) => None,
@@ -25,7 +82,11 @@ fn of_step(step: &Step, place: &str) -> Vec<String> {
         InDoubtPolicy::Verify(plan) => Some(plan),
         InDoubtPolicy::Ask | InDoubtPolicy::Rerun | InDoubtPolicy::Fail => None,
     };
-    let ignored = own.into_iter().chain(verify).flat_map(|plan| {
+    own.into_iter().chain(verify)
+}
+
+fn of_step(step: &Step, place: &str) -> Vec<String> {
+    let ignored = commands(step).flat_map(|plan| {
         let OutputOption { path, ignored } = output_option(plan);
         ignored.into_iter().map(move |value| (value, path.clone()))
     });
@@ -38,12 +99,58 @@ fn of_step(step: &Step, place: &str) -> Vec<String> {
         };
         format!("step `{}`{place}: `--output {value}` is not looked at for a report: {why}", step.id)
     };
-    ignored.map(warn).collect()
+    let scripts = commands(step).filter_map(|plan| match plan {
+        CommandPlan::Script(ScriptPlan { interpreter, script, .. }) => of_script(interpreter, &script.0),
+        CommandPlan::Exec(_) | CommandPlan::Shell(_) => None,
+    });
+    ignored.map(warn).chain(scripts.map(|what| format!("step `{}`{place}: {what}", step.id))).collect()
+}
+
+/// A command of `notify` that is a string, as the list that it has become.
+fn of_notice(argv: &[String]) -> Option<String> {
+    let (script, interpreter) = argv.split_last()?;
+    let is_script = interpreter.last().is_some_and(|option| option == "-c");
+    is_script.then(|| of_script(interpreter, script))?.map(|what| format!("`notify`: {what}"))
+}
+
+/// What is probably not meant in a script for this program.
+fn of_script(interpreter: &[String], script: &str) -> Option<String> {
+    let name = program_name(interpreter.first()?);
+    if !SHELLS.contains(&name) {
+        return None;
+    }
+    let script = Script::new(script);
+    if let Some(syntax) = script.bash_syntax().filter(|_| matches!(name, "sh" | "dash" | "ash")) {
+        return Some(format!(
+            "`{syntax}` is syntax of bash, and `{name}` runs this script; say `shell: bash`"
+        ));
+    }
+    let stops = |word: &String| {
+        word.strip_prefix('-').is_some_and(|rest| !rest.starts_with('-') && rest.contains('e'))
+    };
+    if script.goes_on_after_failures() {
+        return Some(
+            "after `set +e` the script goes on when a command fails, and only its last command decides"
+                .to_owned(),
+        );
+    }
+    let options = interpreter.get(1..).unwrap_or_default();
+    let unstopped = !options.iter().any(|word| stops(word) || word == "errexit") && !script.stops_by_itself();
+    (unstopped && script.has_several_commands()).then(|| {
+        format!(
+            "`shell` has no `-e`: the script goes on when a command fails, and only its last command decides; \
+             `[{name}, -e, -c]` stops there"
+        )
+    })
 }
 
 fn output_option(plan: &CommandPlan) -> OutputOption {
     match plan {
         CommandPlan::Shell(script) => skill_report::of_script(&script.0),
+        CommandPlan::Script(plan) => {
+            let script = core::iter::once(&plan.script.0);
+            skill_report::of_list(&plan.interpreter.iter().chain(script).cloned().collect::<Vec<_>>())
+        }
         CommandPlan::Exec(argv) => {
             let argv: Vec<String> = argv.iter().map(|argument| argument.0.clone()).collect();
             skill_report::of_list(&argv)

@@ -3,6 +3,7 @@
 //! Owns no rule. Reading fills a [`Draft`]; the checks across steps ([`crate::check::graph`], [`crate::check::expression`]) look at it;
 //! what it holds becomes the kernel's flow only if nothing was wrong.
 
+use crate::parse::shell::{ScriptKind, Shell};
 use crate::syntax::{diagnostic::Span, read::Spanned};
 use core::fmt;
 use envoi_kernel::{
@@ -19,6 +20,10 @@ use std::{collections::BTreeMap, rc::Rc, sync::Arc};
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
     pub(crate) id: Option<String>,
+    /// The version of the language in which it is read.
+    pub(crate) language: u32,
+    /// What runs a command that is a string.
+    pub(crate) shell: Shell,
     pub(crate) title: Option<String>,
     pub(crate) inputs: Vec<InputDecl>,
     /// Declared names, also of inputs whose schema is wrong.
@@ -124,8 +129,8 @@ pub(crate) struct Usage {
     pub(crate) source: String,
     /// True: the whole text is one expression; false: `${{ … }}` are filled in.
     pub(crate) bare: bool,
-    /// True: the text is a script for a shell.
-    pub(crate) shell: bool,
+    /// The text is a script, in which an expression becomes a variable.
+    pub(crate) script: Option<ScriptKind>,
     /// The place of its step; `None` for the flow's own `env`.
     pub(crate) step: Option<usize>,
     pub(crate) site: Site,
@@ -230,6 +235,6 @@ pub(crate) type NamedFlows = BTreeMap<String, Named>;
 pub(crate) fn note(expressions: &mut Vec<Usage>, span: Span, text: &str, step: Option<usize>) {
     if text.contains("${{") {
         let source = text.to_owned();
-        expressions.push(Usage { span, source, bare: false, shell: false, step, site: Site::Text });
+        expressions.push(Usage { span, source, bare: false, script: None, step, site: Site::Text });
     }
 }

@@ -5,7 +5,13 @@
 
 use crate::parse::draft::NamedFlows;
 use crate::{
-    parse::{bounds, draft::Draft, goals, notify, schema, secret, step, subflow},
+    parse::{
+        bounds,
+        draft::Draft,
+        goals, notify, schema, secret,
+        shell::{self, Shell},
+        step, subflow,
+    },
     syntax::{
         diagnostic::{Diagnostic, Problems},
         keys,
@@ -26,8 +32,9 @@ const MAX_STEPS: usize = 10_000;
 /// Folders of a run, beside which those of its flows' artifacts stand.
 const RESERVED: &[&str] = &["attempts", "answers"];
 
-pub(crate) fn read(root: &Node, named: NamedFlows, problems: &mut Problems) -> Draft {
-    let mut draft = Draft { named, ..Draft::default() };
+pub(crate) fn read(root: &Node, language: u32, named: NamedFlows, problems: &mut Problems) -> Draft {
+    let shell = Shell::of_language(language);
+    let mut draft = Draft { language, shell, named, ..Draft::default() };
     let Some(fields) = Fields::of(root, &keys::FLOW, problems) else { return draft };
     match fields.get("flow") {
         Some(node) => draft.id = id(node, problems),
@@ -52,7 +59,11 @@ pub(crate) fn read(root: &Node, named: NamedFlows, problems: &mut Problems) -> D
     if let Some(node) = fields.get("env") {
         draft.env = step::environment(node, None, &draft.secret_names, &mut draft.expressions, problems);
     }
-    draft.notify = fields.get("notify").map(|node| notify::read(node, problems)).unwrap_or_default();
+    if let Some(shell) = fields.get("shell").and_then(|node| shell::read(node, problems)) {
+        draft.shell = shell;
+    }
+    let notify = fields.get("notify").map(|node| notify::read(node, &draft.shell, problems));
+    draft.notify = notify.unwrap_or_default();
     if let Some(node) = fields.get("flows") {
         flows(node, &draft.named, problems);
     }

@@ -42,7 +42,7 @@ pub(crate) fn read(
             span: node.span,
             source,
             bare: true,
-            shell: false,
+            script: None,
             step: Some(place),
             site: Site::List,
         });

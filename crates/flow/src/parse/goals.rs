@@ -62,7 +62,7 @@ pub(crate) fn read(
             if let Some(Rounds { first, .. }) = goals.rounds(&draft.steps) {
                 let (span, source) = (node.span, source.to_owned());
                 let (step, site) = (Some(first), Site::Goals);
-                draft.expressions.push(Usage { span, source, bare: true, shell: false, step, site });
+                draft.expressions.push(Usage { span, source, bare: true, script: None, step, site });
             }
         }
     }

@@ -3,7 +3,7 @@
 //! Owns its keys and what an address may be. Whether the address answers is seen when a notice is sent.
 
 use crate::{
-    parse::secret,
+    parse::{secret, shell::Shell},
     syntax::{
         diagnostic::{Diagnostic, Problems, Span},
         keys, path,
@@ -27,7 +27,7 @@ const TIMEOUT_MS: u64 = 10_000;
 const MAX_TIMEOUT_MS: u64 = 60_000;
 
 /// One target, or a list of them.
-pub(crate) fn read(node: &Node, problems: &mut Problems) -> Vec<Target> {
+pub(crate) fn read(node: &Node, shell: &Shell, problems: &mut Problems) -> Vec<Target> {
     let items = match &node.kind {
         Kind::Sequence(items) => items.as_slice(),
         Kind::Mapping(_) => core::slice::from_ref(node),
@@ -44,17 +44,17 @@ pub(crate) fn read(node: &Node, problems: &mut Problems) -> Vec<Target> {
         problems.add(Diagnostic::invalid(node.span, message));
         return Vec::new();
     }
-    items.iter().filter_map(|item| target(item, problems)).collect()
+    items.iter().filter_map(|item| target(item, shell, problems)).collect()
 }
 
-fn target(node: &Node, problems: &mut Problems) -> Option<Target> {
+fn target(node: &Node, shell: &Shell, problems: &mut Problems) -> Option<Target> {
     let fields = Fields::of(node, &keys::NOTIFY, problems)?;
     let on = match fields.get("on") {
         Some(node) => moments(node, problems),
         None => Some(Moment::ALL.to_vec()),
     };
     let to = match (fields.pair("command"), fields.pair("webhook")) {
-        (Some((_, node)), None) => command(node, problems).map(Address::Command),
+        (Some((_, node)), None) => command(node, shell, problems).map(Address::Command),
         (None, Some((_, node))) => webhook(node, problems).map(Address::Webhook),
         (Some((first, _)), Some((second, _))) => {
             let message = "a target is a `command` or a `webhook`";
@@ -95,13 +95,13 @@ fn moments(node: &Node, problems: &mut Problems) -> Option<Vec<Moment>> {
     Some(moments)
 }
 
-fn command(node: &Node, problems: &mut Problems) -> Option<Command> {
+fn command(node: &Node, shell: &Shell, problems: &mut Problems) -> Option<Command> {
     let Kind::Sequence(items) = &node.kind else {
         if read::as_text(node).is_none() {
             return refuse(problems, read::mismatch(node, "`command`", "a string or a list of strings"));
         }
         let script = path::fixed(node, "`command`", problems)?;
-        return Some(Command::Shell(script.to_owned()));
+        return Some(shell.command(script));
     };
     let mut arguments = Vec::new();
     for item in items {

@@ -8,7 +8,9 @@ use crate::{
     parse::{
         agent, ask, bounds,
         draft::{self, Draft, DraftStep, NamedFlows, Site, Targets, Usage, Waits},
-        for_each, goals, outputs, routing, subflow, waits,
+        for_each, goals, outputs, routing,
+        shell::{self, Shell},
+        subflow, waits,
     },
     syntax::expression_names::regards_failure,
     syntax::{
@@ -43,8 +45,10 @@ pub(crate) fn read(node: &Node, place: usize, draft: &mut Draft, problems: &mut 
     let (waits, join) = waits::read(&fields, problems);
     let each = fields.get("for_each").is_some();
     let marks = fields.get("marks").map(|node| goals::marks(node, problems)).unwrap_or_default();
+    let shell = shell::of_step(&fields, problems).unwrap_or_else(|| draft.shell.clone());
     let mut reader = Reader {
         fields,
+        shell,
         place,
         expressions: &mut draft.expressions,
         outputs: &mut draft.outputs,
@@ -93,6 +97,8 @@ fn first_line(node: &Node) -> Span {
 
 struct Reader<'r> {
     fields: Fields<'r>,
+    /// What runs a string.
+    shell: Shell,
     place: usize,
     expressions: &'r mut Vec<Usage>,
     outputs: &'r mut Vec<Outputs>,
@@ -261,11 +267,11 @@ impl Reader<'_> {
                 return refuse(self.problems, read::mismatch(node, name, expected));
             }
             let text = read::text(node, name, self.problems)?;
-            let script = self.template(node.span, text);
+            self.template(node.span, text);
             if let Some(noted) = self.expressions.last_mut().filter(|noted| noted.span == node.span) {
-                noted.shell = true;
+                noted.script = Some(self.shell.script_kind());
             }
-            return Some(CommandPlan::Shell(script));
+            return Some(self.shell.plan(text));
         };
         if items.is_empty() {
             return refuse(self.problems, Diagnostic::invalid(node.span, format!("{name} names no program")));
@@ -333,7 +339,7 @@ impl Reader<'_> {
             span: node.span,
             source: inside.to_owned(),
             bare: true,
-            shell: false,
+            script: None,
             step: Some(self.place),
             site: Site::Condition,
         };

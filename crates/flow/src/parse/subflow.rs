@@ -117,7 +117,7 @@ pub(crate) fn input(
         span: node.span,
         source: text.to_owned(),
         bare: false,
-        shell: false,
+        script: None,
         step: Some(place),
         site: Site::Text,
     };
@@ -179,7 +179,7 @@ fn outputs(node: &Node, problems: &mut Problems) -> Read {
         };
         let span = node.span;
         let usage =
-            Usage { span, source: source.clone(), bare: true, shell: false, step: None, site: Site::Outputs };
+            Usage { span, source: source.clone(), bare: true, script: None, step: None, site: Site::Outputs };
         read.1.push(usage);
         read.0.push((key.text.clone(), Expression(source)));
     }

@@ -10,5 +10,6 @@ mod needs;
 mod nested;
 mod nested_mistakes;
 mod outputs;
+mod shell;
 mod told;
 mod verify;

@@ -1,7 +1,7 @@
 //! `on_in_doubt: { verify: … }`.
 
 use crate::told::{each_is_told, loaded, step, steps};
-use envoi_kernel::flow::{CommandPlan, InDoubtPolicy, Template};
+use envoi_kernel::flow::{CommandPlan, InDoubtPolicy, ScriptPlan, ScriptValues, Template};
 
 fn doubt(verify: &str) -> String {
     steps(&["id: a, run: x", &format!("id: b, run: x, on_in_doubt: {verify}")])
@@ -16,7 +16,11 @@ fn a_command_in_either_form_finds_out_what_happened() {
     let policy = |verify: &str| step(&loaded(&doubt(verify)), "b").on_in_doubt.clone();
     let list = CommandPlan::Exec(vec![template("sent?"), template("${{ steps.a.summary }}"), template("7")]);
     assert_eq!(policy("{ verify: ['sent?', '${{ steps.a.summary }}', 7] }"), InDoubtPolicy::Verify(list));
-    let script = CommandPlan::Shell(template("grep -q ${{ run.id }} sent.log"));
+    let script = CommandPlan::Script(ScriptPlan {
+        interpreter: ["sh", "-e", "-c"].map(str::to_owned).to_vec(),
+        values: Some(ScriptValues::Shell),
+        script: template("grep -q ${{ run.id }} sent.log"),
+    });
     assert_eq!(policy("{ verify: 'grep -q ${{ run.id }} sent.log' }"), InDoubtPolicy::Verify(script));
     let each = steps(&["id: a, run: x, for_each: [1], on_in_doubt: { verify: ['sent?', '${{ item }}'] }"]);
     assert!(matches!(step(&loaded(&each), "a").on_in_doubt, InDoubtPolicy::Verify(_)));

@@ -13,7 +13,8 @@ use crate::{
         event::AttemptStarted,
         expression::{self, EvaluationError, Scope},
         flow::{
-            AgentPlan, AskPlan, CommandPlan, Expression, Flow, InnerInput, InnerPlan, StepKind, Template,
+            AgentPlan, AskPlan, CommandPlan, Expression, Flow, InnerInput, InnerPlan, ScriptValues, StepKind,
+            Template,
         },
         ids::{AttemptId, VisitId},
         ledger::Budget,
@@ -196,11 +197,17 @@ impl<'a> Values<'a> {
     fn render_script(
         &self,
         Template(template): &Template,
+        read: Option<ScriptValues>,
     ) -> Result<(String, Vec<(String, String)>), SkillError> {
         if expression::is_text(template) {
             return Ok((template.clone(), Vec::new()));
         }
-        self.scope().render_script(template).map_err(|error| expression_failed(&error))
+        let Some(read) = read else {
+            let message = "nothing can be filled into a script of this program; give it a variable of `env`";
+            return Err(SkillError::new(Code::ExpressionFailed, message));
+        };
+        let rendered = self.scope().render_script(template, |name| read.reference(name));
+        rendered.map_err(|error| expression_failed(&error))
     }
 }
 
@@ -336,15 +343,28 @@ fn command(
             Ok(Command::Exec(argv))
         }
         CommandPlan::Shell(template) => {
-            let (script, variables) = values.render_script(template)?;
-            for (_, text) in &variables {
-                check_size(text)?;
-            }
-            check_size(&script)?;
-            env.extend(variables);
-            Ok(Command::Shell(script))
+            Ok(Command::Shell(script(values, template, Some(ScriptValues::Shell), env)?))
+        }
+        CommandPlan::Script(plan) => {
+            let script = script(values, &plan.script, plan.values, env)?;
+            Ok(Command::Exec(plan.interpreter.iter().cloned().chain([script]).collect()))
         }
     }
+}
+
+fn script(
+    values: &Values<'_>,
+    template: &Template,
+    read: Option<ScriptValues>,
+    env: &mut Vec<(String, String)>,
+) -> Result<String, SkillError> {
+    let (script, variables) = values.render_script(template, read)?;
+    for (_, text) in &variables {
+        check_size(text)?;
+    }
+    check_size(&script)?;
+    env.extend(variables);
+    Ok(script)
 }
 
 /// The message to another agent. It goes through a file, but stands in the journal.

@@ -13,10 +13,9 @@ use crate::{
         retry, verify,
     },
     model::{
-        command::Command,
         event::{About, AgentSaid, AttemptSettled, Event, Outcome, TimerSet},
         files::{Change, Changed, FileChange, Manifest, Many},
-        flow::{InDoubtPolicy, Step},
+        flow::{InDoubtPolicy, Step, StepKind},
         ids::{AttemptId, FlowId},
         input::{AttemptResult, Refusal},
         ledger::Budget,
@@ -277,7 +276,7 @@ fn flow_beside_the_runs_own(at: &At<'_>) -> Option<FlowId> {
 fn try_again(draft: &mut Draft<'_>, step: &Step, settled: &AttemptSettled) -> Result<bool, Refusal> {
     let visit = &settled.attempt.visit;
     let Some(open) = draft.control.open.get(visit) else { return Ok(false) };
-    let shell = open.plan.as_ref().is_some_and(|plan| matches!(plan.command, Command::Shell(_)));
+    let shell = matches!(&step.kind, StepKind::Run(plan) if plan.through_shell());
     let spent = open.failures >= step.retry.attempts;
     if spent || draft.control.winds_down() || !retry::may_help(settled, shell) {
         return Ok(false);

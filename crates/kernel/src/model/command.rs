@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub enum Command {
     /// Program and arguments; no shell.
     Exec(Vec<String>),
-    /// For `sh -c`.
+    /// For `sh -c`: a string in a flow of language version 1.
     Shell(String),
     /// Another agent is talked to, by a program of our own. Of attempts only.
     A2a(Box<Call>),

@@ -154,12 +154,16 @@ impl Scope {
         Ok(out)
     }
 
-    /// Makes a shell script of `template`: each expression becomes a reference to a variable, so that a value is never
-    /// read as shell code. Returns the script and the variables, named `ENVOI_VALUE_1` and so on.
+    /// Makes a script of `template`: each expression becomes a `reference` to a variable, so that a value is never read as
+    /// code. Returns the script and the variables, named `ENVOI_VALUE_1` and so on.
     ///
     /// # Errors
     /// As [`Scope::render`].
-    pub fn render_script(&self, template: &str) -> Result<(String, Vec<(String, String)>), EvaluationError> {
+    pub fn render_script(
+        &self,
+        template: &str,
+        reference: impl Fn(&str) -> String,
+    ) -> Result<(String, Vec<(String, String)>), EvaluationError> {
         let mut script = String::with_capacity(template.len());
         let mut variables = Vec::new();
         for segment in segments(template) {
@@ -167,7 +171,7 @@ impl Scope {
                 Segment::Text(text) => script.push_str(text),
                 Segment::Expression(source) => {
                     let name = format!("ENVOI_VALUE_{}", variables.len().saturating_add(1));
-                    script.push_str(&format!("${{{name}}}"));
+                    script.push_str(&reference(&name));
                     variables.push((name, self.text(source)?));
                 }
                 Segment::Unclosed(source) => return Err(unclosed(source)),
@@ -403,7 +407,8 @@ mod tests {
     #[test]
     fn a_value_is_never_shell_code() {
         let scope = scope(r#"{"inputs":{"s":"$(rm -rf ~); '\"'"}}"#);
-        let (script, variables) = scope.render_script("echo \"${{ inputs.s }}\" ${#HOME}").unwrap();
+        let (script, variables) =
+            scope.render_script("echo \"${{ inputs.s }}\" ${#HOME}", |name| format!("${{{name}}}")).unwrap();
         assert_eq!(script, "echo \"${ENVOI_VALUE_1}\" ${#HOME}");
         assert_eq!(variables, [("ENVOI_VALUE_1".to_owned(), "$(rm -rf ~); '\"'".to_owned())]);
     }

@@ -27,6 +27,8 @@ use std::{collections::BTreeMap, sync::Arc};
 pub struct Flow {
     /// Its id, which is also the `flow_key` of its hand-offs.
     pub id: FlowId,
+    /// The version of the flow language in which it is read: what its words mean.
+    pub language: u32,
     /// For people.
     pub title: Option<String>,
     /// Inputs that a run may be given, in the order of the file.
@@ -276,8 +278,53 @@ impl Step {
 pub enum CommandPlan {
     /// A list: the first is the program; no shell is involved.
     Exec(Vec<Template>),
-    /// A string: given to `sh -c`.
+    /// A string in a flow of language version 1: given to `sh -c`.
     Shell(Template),
+    /// A string: given to the program that the flow names for it.
+    Script(ScriptPlan),
+}
+
+impl CommandPlan {
+    /// Whether a shell finds the program, so that its exit code may mean that there is none.
+    #[must_use]
+    pub fn through_shell(&self) -> bool {
+        match self {
+            Self::Exec(_) => false,
+            Self::Shell(_) => true,
+            Self::Script(plan) => plan.values == Some(ScriptValues::Shell),
+        }
+    }
+}
+
+/// A script, and the program that runs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScriptPlan {
+    /// The program and its options. The script follows as the last argument.
+    pub interpreter: Vec<String>,
+    /// How the script reads a variable, in place of an expression. `None`: not known, and the script has no expressions.
+    pub values: Option<ScriptValues>,
+    /// The script.
+    pub script: Template,
+}
+
+/// How the source of a script names the value of a variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScriptValues {
+    /// `${NAME}`.
+    Shell,
+    /// A look into `os.environ`.
+    Python,
+}
+
+impl ScriptValues {
+    /// What stands in the script for the variable `name`.
+    #[must_use]
+    pub fn reference(self, name: &str) -> String {
+        match self {
+            Self::Shell => format!("${{{name}}}"),
+            Self::Python => format!("__import__(\"os\").environ[\"{name}\"]"),
+        }
+    }
 }
 
 /// A string with `${{ … }}` in it, already checked to parse.

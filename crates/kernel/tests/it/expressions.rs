@@ -5,7 +5,10 @@ use crate::{
     flows::{With, flow, step},
     story::{event, stand},
 };
-use envoi_kernel::event::Command;
+use envoi_kernel::{
+    event::Command,
+    flow::{CommandPlan, ScriptPlan, ScriptValues, StepKind, Template},
+};
 
 fn events(driver: &Driver) -> Vec<String> {
     driver.records.iter().map(|record| event(&record.event)).collect()
@@ -41,6 +44,24 @@ fn in_a_script_values_travel_as_variables() {
     let begun = driver.begun("a.1.1");
     assert_eq!(begun.command, Command::Shell("echo ${ENVOI_VALUE_1}".to_owned()));
     assert_eq!(begun.env, [("ENVOI_VALUE_1".to_owned(), "$(rm -rf ~)".to_owned())]);
+}
+
+#[test]
+fn a_script_goes_to_its_interpreter_and_reads_values_in_its_own_words() {
+    for (interpreter, values, read) in [
+        (["sh", "-e", "-c"], ScriptValues::Shell, "${ENVOI_VALUE_1}"),
+        (["python3", "-u", "-c"], ScriptValues::Python, "__import__(\"os\").environ[\"ENVOI_VALUE_1\"]"),
+    ] {
+        let interpreter = interpreter.map(str::to_owned).to_vec();
+        let script = Template("say(${{ inputs.who }})".to_owned());
+        let plan = ScriptPlan { interpreter: interpreter.clone(), values: Some(values), script };
+        let step = step("a").with(|step| step.kind = StepKind::Run(CommandPlan::Script(plan)));
+        let driver = Driver::started_with(&flow([step]), r#"{"who":"$(rm -rf ~)"}"#);
+        let begun = driver.begun("a.1.1");
+        let argv = interpreter.into_iter().chain([format!("say({read})")]).collect();
+        assert_eq!(begun.command, Command::Exec(argv));
+        assert_eq!(begun.env, [("ENVOI_VALUE_1".to_owned(), "$(rm -rf ~)".to_owned())]);
+    }
 }
 
 #[test]

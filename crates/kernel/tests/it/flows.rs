@@ -33,6 +33,7 @@ pub(crate) fn bounded_graph(limits: Limits, steps: impl IntoIterator<Item = Step
 pub(crate) fn bounded(limits: Limits, steps: impl IntoIterator<Item = Step>) -> Arc<Flow> {
     Arc::new(Flow {
         id: FlowId::new("demo").unwrap(),
+        language: 2,
         title: None,
         inputs: Vec::new(),
         limits,

@@ -83,7 +83,10 @@ pub(crate) fn extended(app: &App, client: &Client) -> Result<Value, Fault> {
 
 /// A flow as a skill; `None` for a flow that this version cannot read.
 fn skill(registered: &RegisteredFlow) -> Option<Skill> {
-    let flow = envoi_engine::parsed_flow(&registered.file, &registered.text, &registered.parts).ok()?.flow;
+    let flow =
+        envoi_engine::parsed_flow(registered.language, &registered.file, &registered.text, &registered.parts)
+            .ok()?
+            .flow;
     let names: Vec<String> = flow.inputs.iter().map(|input| format!("`{}`", input.name)).collect();
     let takes_words = flow.inputs.iter().any(|input| input.name == super::message::inputs::MESSAGE);
     let inputs = match names.is_empty() {

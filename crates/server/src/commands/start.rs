@@ -55,7 +55,7 @@ pub(crate) fn of_flow(
     flow: RegisteredFlow,
     by: Principal,
 ) -> Result<StartRequest, Problem> {
-    let parsed = parsed_flow(&flow.file, &flow.text, &flow.parts)
+    let parsed = parsed_flow(flow.language, &flow.file, &flow.text, &flow.parts)
         .map_err(|report| Problem::internal(format!("a registered flow cannot be read: {report}")))?;
     let folder = folder(app, &by.tenant)?;
     Ok(StartRequest {
@@ -64,6 +64,7 @@ pub(crate) fn of_flow(
         flow_name: folder.join(&flow.file).to_string_lossy().into_owned(),
         flow_text: flow.text,
         flow_parts: flow.parts,
+        language: Some(flow.language),
         inputs: Object::new(),
         workspace: WorkspaceUse::Alone,
         yes_to: Vec::new(),

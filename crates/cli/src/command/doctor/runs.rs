@@ -43,7 +43,9 @@ pub(super) fn look(reader: &Reader) -> Result<Seen, ReadError> {
         }
     }
     for (tenant, flow) in reader.all_registered_flows()? {
-        if let Some(wrong) = text_damage(flow.id.as_str(), &flow.text, &flow.parts, flow.digest) {
+        if let Some(wrong) =
+            text_damage(flow.language, flow.id.as_str(), &flow.text, &flow.parts, flow.digest)
+        {
             let text = format!("flow `{}`, registered for `{tenant}`: {wrong}; register it again", flow.id);
             seen.findings.push(finding("flow that is damaged", Err(text)));
         }
@@ -60,11 +62,17 @@ pub(super) fn look(reader: &Reader) -> Result<Seen, ReadError> {
 
 /// Why runs that are pinned to this flow cannot be loaded.
 fn flow_damage(pinned: &PinnedFlow) -> Option<String> {
-    text_damage(&pinned.name, &pinned.text, &pinned.parts, pinned.digest)
+    text_damage(pinned.language, &pinned.name, &pinned.text, &pinned.parts, pinned.digest)
 }
 
-fn text_damage(name: &str, text: &str, parts: &BTreeMap<String, String>, expected: Digest) -> Option<String> {
-    match envoi_flow::load_with(name, text, parts) {
+fn text_damage(
+    language: u32,
+    name: &str,
+    text: &str,
+    parts: &BTreeMap<String, String>,
+    expected: Digest,
+) -> Option<String> {
+    match envoi_flow::load_as(language, name, text, parts) {
         Err(report) => Some(report.to_string().lines().next().unwrap_or_default().to_owned()),
         Ok(loaded) if loaded.flow.digest != expected => {
             Some(format!("its digest is {}, and not {expected}", loaded.flow.digest))

@@ -65,7 +65,7 @@ fn a_flow_s_targets_come_first_each_with_the_folder_of_its_own_file() {
     let rows = configured("notify: { command: all }").deliveries(&run, &id(), &records);
     let posting = |folder: &str, script: &str| Posting {
         folder: folder.to_owned(),
-        to: Address::Command(Command::Shell(script.to_owned())),
+        to: Address::Command(Command::Exec(["sh", "-e", "-c", script].map(str::to_owned).to_vec())),
     };
     let expected = [
         (7, Moment::End, "evt_1_7", posting("/project/flows", "ends")),

@@ -2,6 +2,7 @@
 //!
 //! Owns just enough of the shell's quoting to find them. Where it cannot be sure (here-documents), it finds none.
 
+use crate::check::quotes::{Quotes, State};
 use envoi_kernel::expression::{Segment, segments};
 use std::ops::Range;
 
@@ -32,45 +33,6 @@ pub(super) fn quoted_expressions(script: &str) -> Vec<Range<usize>> {
         }
     }
     found
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    Open,
-    Single,
-    Double,
-    Comment,
-}
-
-struct Quotes {
-    state: State,
-    escaped: bool,
-    /// Whether the next letter begins a word: there `#` begins a comment.
-    word_begins: bool,
-}
-
-impl Default for Quotes {
-    fn default() -> Self {
-        Self { state: State::Open, escaped: false, word_begins: true }
-    }
-}
-
-impl Quotes {
-    fn read(&mut self, letter: char) {
-        if self.escaped {
-            self.escaped = false;
-            return;
-        }
-        match (self.state, letter) {
-            (State::Open | State::Double, '\\') => self.escaped = true,
-            (State::Open, '\'') => self.state = State::Single,
-            (State::Open, '"') => self.state = State::Double,
-            (State::Open, '#') if self.word_begins => self.state = State::Comment,
-            (State::Single, '\'') | (State::Double, '"') | (State::Comment, '\n') => self.state = State::Open,
-            _ => {}
-        }
-        self.word_begins = letter.is_whitespace() || matches!(letter, ';' | '&' | '|' | '(');
-    }
 }
 
 #[cfg(test)]

@@ -52,8 +52,9 @@ pub(crate) fn start_task(
         return already_done(&row, pending);
     }
     let registered = flow(app, client, message)?;
-    let parsed = envoi_engine::parsed_flow(&registered.file, &registered.text, &registered.parts)
-        .map_err(|report| internal_fault(app, format!("a registered flow cannot be read: {report}")))?;
+    let parsed =
+        envoi_engine::parsed_flow(registered.language, &registered.file, &registered.text, &registered.parts)
+            .map_err(|report| internal_fault(app, format!("a registered flow cannot be read: {report}")))?;
     let inputs = inputs::read(&parsed.flow, message)?;
     let workspace = workspace_use(app, message)?;
     let fresh = new_run(app)?;

@@ -152,7 +152,7 @@ fn unreadable(app: &App, run: &RunId, row: &RunRow) -> Option<Aside> {
     let reason = match app.read(|reader| Ok::<_, Problem>(reader.load(run))) {
         Ok(Err(error @ ReadError::Damaged { .. })) => with_causes(&error),
         Ok(Ok(Loaded { pinned, .. })) => {
-            match envoi_flow::load_with(&pinned.name, &pinned.text, &pinned.parts) {
+            match envoi_flow::load_as(pinned.language, &pinned.name, &pinned.text, &pinned.parts) {
                 Ok(_) => return None,
                 Err(_) => "the flow that it is pinned to cannot be read by this version".to_owned(),
             }
@@ -221,7 +221,7 @@ fn opened(app: &App, run: &RunId) -> Result<(LoadedTask, Loaded), Fault> {
         Fault::from(problem)
     })?;
     let pinned = &loaded.pinned;
-    let parsed = envoi_engine::parsed_flow(&pinned.name, &pinned.text, &pinned.parts)
+    let parsed = envoi_engine::parsed_flow(pinned.language, &pinned.name, &pinned.text, &pinned.parts)
         .map_err(|report| internal_fault(app, format!("the flow of run `{run}`: {report}")))?;
     let fold = Fold::new(parsed.flow);
     let said = rows.iter().filter_map(client_message).collect();

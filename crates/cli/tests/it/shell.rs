@@ -1,0 +1,82 @@
+//! A command that is a string, as it really runs: it stops at the first command that fails, under the program that the flow names.
+
+use crate::{
+    kept::kept,
+    stage::{Stage, text},
+};
+
+fn flow(steps: &str) -> Stage {
+    Stage::with_flow(&format!("flow: f\nsteps:\n{steps}"))
+}
+
+#[test]
+fn a_script_whose_first_command_fails_is_a_failed_step() {
+    let stage = flow("  - id: deploy\n    run: |\n      cp missing dist/\n      echo deployed > done.txt\n");
+    stage.expect(1, &["run", "flow.yaml"]);
+    assert!(!stage.path("done.txt").exists());
+    let started = &stage.events(&stage.run_id())[0];
+    assert_eq!(started["language"], 2, "{started}");
+}
+
+#[test]
+fn each_shell_runs_its_script_and_reads_values_as_text() {
+    let stage = Stage::with_flow(
+        "flow: f\ninputs:\n  word: { type: string }\nshell: bash\nsteps:\n  \
+         - id: pipe\n    continue_on_error: true\n    run: false | cat; echo bash-went-on >> log\n  \
+         - id: list\n    run: |\n      words=(${{ inputs.word }} two); echo \"${#words[@]} ${words[-1]}\" >> log\n  \
+         - id: python\n    shell: python\n    run: |\n      open('log', 'a').write(${{ inputs.word }}.upper() + '\\n')\n  \
+         - id: own\n    shell: [sh, -c]\n    run: false; echo unchecked \"${{ inputs.word }}\" >> log\n",
+    );
+    stage.expect(0, &["run", "flow.yaml", "-i", "word=$(x)'\"; exit 7"]);
+    assert_eq!(stage.lines("log"), ["4 two", "$(X)'\"; EXIT 7", "unchecked $(x)'\"; exit 7"]);
+}
+
+#[test]
+fn a_notification_stops_at_the_first_command_that_fails() {
+    let notified = |script: &str| {
+        let notify = format!("notify: {{ command: '{script}', on: [end] }}\n");
+        Stage::with_flow(&format!("flow: f\n{notify}steps:\n  - id: a\n    run: 'true'\n"))
+    };
+    let stage = notified("false; echo told >> told.txt");
+    stage.expect(0, &["run", "flow.yaml"]);
+    let shown = stage.json(&["--json", "show", &stage.run_id()]);
+    assert!(text(&shown["notices"][0]["last_error"]).contains('1'), "{shown}");
+    assert!(!stage.path("told.txt").exists());
+    let stage = notified("true; echo told >> told.txt");
+    stage.expect(0, &["run", "flow.yaml"]);
+    assert_eq!(stage.lines("told.txt"), ["told"]);
+}
+
+/// The run of `kept/` that failed has `run: echo trying >> tries.txt; test -e mended` and the like.
+#[test]
+fn a_run_of_an_older_build_and_its_forks_keep_the_old_meaning() {
+    let stage = kept();
+    let failed = stage.runs().into_iter().find(|run| run["flow"] == "fails").unwrap();
+    let run = text(&failed["run"]);
+    assert_eq!(stage.events(&run)[0]["language"], 1);
+    stage.write("mended", "");
+    stage.expect(0, &["fork", &run]);
+    let fork = stage.runs().into_iter().find(|run| run["flow"] == "fails").unwrap();
+    assert_ne!(fork["run"], failed["run"], "the newest one stands first");
+    let events = stage.events(&text(&fork["run"]));
+    assert_eq!(events[0]["language"], 1);
+    let commands: Vec<String> = events.iter().map(|event| event["command"].to_string()).collect();
+    assert!(commands.iter().any(|command| command.contains("\"shell\"")), "{commands:?}");
+}
+
+#[test]
+fn check_warns_of_what_is_probably_not_meant() {
+    let stage = flow(
+        "  - id: a\n    run: [no-such-program-anywhere, x]\n  - id: b\n    run: |\n      set +e\n      a\n      b\n  \
+         - id: c\n    run: if [[ -f x ]]; then make; fi\n  - id: d\n    shell: bash\n    run: '[[ -f x ]]'\n",
+    );
+    let said = stage.expect(0, &["check", "flow.yaml"]).err;
+    for warning in [
+        "step `a`: `no-such-program-anywhere` is not on the PATH",
+        "step `b`: after `set +e`",
+        "step `c`: `[[` is syntax of bash",
+    ] {
+        assert!(said.contains(warning), "{warning}\n{said}");
+    }
+    assert_eq!(said.matches("warning:").count(), 3, "{said}");
+}

@@ -1,0 +1,47 @@
+//! The quotes and comments of a shell script, letter by letter.
+//!
+//! Owns just enough of the shell's quoting to know whether a letter is code. Here-documents are for the callers.
+
+/// Where a letter of a script stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    Open,
+    Single,
+    Double,
+    Comment,
+}
+
+/// The state between two letters.
+#[derive(Debug)]
+pub(crate) struct Quotes {
+    pub(crate) state: State,
+    /// The next letter stands for itself.
+    pub(crate) escaped: bool,
+    /// Whether the next letter begins a word: there `#` begins a comment.
+    pub(crate) word_begins: bool,
+}
+
+impl Default for Quotes {
+    fn default() -> Self {
+        Self { state: State::Open, escaped: false, word_begins: true }
+    }
+}
+
+impl Quotes {
+    pub(crate) fn read(&mut self, letter: char) {
+        if self.escaped {
+            self.escaped = false;
+            self.word_begins = false;
+            return;
+        }
+        match (self.state, letter) {
+            (State::Open | State::Double, '\\') => self.escaped = true,
+            (State::Open, '\'') => self.state = State::Single,
+            (State::Open, '"') => self.state = State::Double,
+            (State::Open, '#') if self.word_begins => self.state = State::Comment,
+            (State::Single, '\'') | (State::Double, '"') | (State::Comment, '\n') => self.state = State::Open,
+            _ => {}
+        }
+        self.word_begins = letter.is_whitespace() || matches!(letter, ';' | '&' | '|' | '(');
+    }
+}

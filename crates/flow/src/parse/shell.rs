@@ -1,0 +1,152 @@
+//! `shell` of a flow or a step: the program that runs a command which is a string.
+//!
+//! Owns its words and what they stand for. A string stops at its first command that fails. In version 1 of the language it
+//! goes to `sh -c`, which does not stop; the runs that are pinned to such a flow keep that.
+
+use crate::syntax::{
+    diagnostic::{Diagnostic, Problems},
+    path,
+    read::{self, Fields, refuse},
+    suggestion::did_you_mean,
+    yaml::{Kind, Node},
+};
+use envoi_kernel::{
+    event::Command,
+    flow::{CommandPlan, ScriptPlan, ScriptValues, Template},
+};
+
+/// The words, and the program with its options for each.
+const WORDS: &[(&str, &[&str])] = &[
+    ("sh", &["sh", "-e", "-c"]),
+    ("bash", &["bash", "-eo", "pipefail", "-c"]),
+    ("python", &["python3", "-c"]),
+];
+
+/// Programs whose scripts read a variable as a shell does.
+pub(crate) const SHELLS: &[&str] = &["sh", "bash", "dash", "ash", "ksh", "mksh", "zsh"];
+
+/// The language of a script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ScriptKind {
+    Shell,
+    Python,
+    /// One in which Envoi cannot name a variable.
+    Other,
+}
+
+/// What runs a string.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Shell {
+    /// `sh -c`, as in version 1.
+    Unchecked,
+    /// A program and its options; the script is its last argument.
+    Program(Vec<String>),
+}
+
+impl Default for Shell {
+    fn default() -> Self {
+        Self::Program(["sh", "-e", "-c"].map(str::to_owned).to_vec())
+    }
+}
+
+impl Shell {
+    /// What runs a string where no `shell` stands.
+    pub(crate) fn of_language(language: u32) -> Self {
+        if language < 2 { Self::Unchecked } else { Self::default() }
+    }
+
+    pub(crate) fn plan(&self, script: &str) -> CommandPlan {
+        let script = Template(script.to_owned());
+        match self {
+            Self::Unchecked => CommandPlan::Shell(script),
+            Self::Program(interpreter) => {
+                let (interpreter, values) = (interpreter.clone(), values_of(interpreter));
+                CommandPlan::Script(ScriptPlan { interpreter, values, script })
+            }
+        }
+    }
+
+    /// The command for a string in which nothing is filled in.
+    pub(crate) fn command(&self, script: &str) -> Command {
+        match self {
+            Self::Unchecked => Command::Shell(script.to_owned()),
+            Self::Program(interpreter) => {
+                Command::Exec(interpreter.iter().cloned().chain([script.to_owned()]).collect())
+            }
+        }
+    }
+
+    /// How expressions in its scripts are checked.
+    pub(crate) fn script_kind(&self) -> ScriptKind {
+        match self {
+            Self::Unchecked => ScriptKind::Shell,
+            Self::Program(interpreter) => match values_of(interpreter) {
+                Some(ScriptValues::Shell) => ScriptKind::Shell,
+                Some(ScriptValues::Python) => ScriptKind::Python,
+                None => ScriptKind::Other,
+            },
+        }
+    }
+}
+
+/// The name of a program without its folder.
+pub(crate) fn program_name(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+fn values_of(interpreter: &[String]) -> Option<ScriptValues> {
+    let name = program_name(interpreter.first()?);
+    let version = |rest: &str| rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    match name.strip_prefix("python") {
+        Some(rest) if version(rest) => Some(ScriptValues::Python),
+        _ => SHELLS.contains(&name).then_some(ScriptValues::Shell),
+    }
+}
+
+/// The value of a `shell`.
+pub(crate) fn read(node: &Node, problems: &mut Problems) -> Option<Shell> {
+    if let Kind::Sequence(items) = &node.kind {
+        let mut words = Vec::new();
+        for item in items {
+            let text = read::token(item, "a word of `shell`", problems)?;
+            words.push(path::without_expression(item.span, text, "`shell`", problems)?.to_owned());
+        }
+        if words.first().is_none_or(|program| program.trim().is_empty()) {
+            return refuse(problems, Diagnostic::invalid(node.span, "`shell` names no program"));
+        }
+        return Some(Shell::Program(words));
+    }
+    let names = || WORDS.iter().map(|(word, _)| *word);
+    let expected = "`sh`, `bash`, `python`, or a list such as `[bash, -e, -c]`";
+    let Some(word) = read::as_text(node) else {
+        return refuse(problems, read::mismatch(node, "`shell`", expected));
+    };
+    match WORDS.iter().find(|(known, _)| *known == word) {
+        Some((_, program)) => Some(Shell::Program(program.iter().map(|word| (*word).to_owned()).collect())),
+        None => {
+            let help = did_you_mean(word, names())
+                .unwrap_or_else(|| "another program is a list, to which the script is added".to_owned());
+            refuse(problems, read::mismatch(node, "`shell`", expected).help(help))
+        }
+    }
+}
+
+/// The `shell` of a step. It says something only where the step has a string to run.
+pub(crate) fn of_step(fields: &Fields<'_>, problems: &mut Problems) -> Option<Shell> {
+    let (key, node) = fields.pair("shell")?;
+    if fields.get("ask").is_some() || fields.get("flow").is_some() {
+        // It is reported with the other keys of commands.
+        return None;
+    }
+    let is_string = |node: &Node| !matches!(node.kind, Kind::Sequence(_) | Kind::Mapping(_));
+    let verifies = fields.get("on_in_doubt").is_some_and(|node| match &node.kind {
+        Kind::Mapping(members) => members.iter().any(|(key, node)| key.text == "verify" && is_string(node)),
+        Kind::Sequence(_) | Kind::Scalar(_) => false,
+    });
+    if !verifies && !fields.get("run").is_some_and(is_string) {
+        let message = "`shell` does nothing here: this step has no command that is a string";
+        let help = "a list is a program with its arguments, and no shell reads it";
+        return refuse(problems, Diagnostic::invalid(key.span, message).help(help));
+    }
+    read(node, problems)
+}

@@ -1,0 +1,75 @@
+//! The data that an attempt hands over.
+//!
+//! Owns where it may stand: in the report, in the file at `$ENVOI_DATA`, or in the step's text where the step says `data: json`. It stands
+//! in one place; two are a mistake, because nobody could say which one counts.
+
+use crate::model::{files::Blob, flow::Step, input::AttemptResult};
+use envoi_contract::{code::Code, json::Value, skill_report::SkillError};
+
+/// See the module.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct GivenData {
+    /// The data; null where none was handed over.
+    pub value: Value,
+    /// The content of the store that holds it.
+    pub blob: Option<Blob>,
+}
+
+/// A place in which data was found.
+struct Source {
+    /// "in its report (`data`)"
+    place: &'static str,
+    value: Result<Value, String>,
+    blob: Option<Blob>,
+}
+
+impl GivenData {
+    /// The data of an attempt of `step`.
+    ///
+    /// # Errors
+    /// `DATA_INVALID`: it is no JSON, or it stands in two places.
+    pub fn of(step: &Step, result: &AttemptResult) -> Result<Self, SkillError> {
+        let mut sources = report(result).into_iter().chain(file(result)).chain(text(step, result));
+        let invalid = |message: String| SkillError::new(Code::DataInvalid, message);
+        match (sources.next(), sources.next()) {
+            (None, _) if step.data_is_text => Err(invalid(
+                "`data: json`: the text of the step is empty, and no data stands elsewhere".to_owned(),
+            )),
+            (None, _) => Ok(Self::default()),
+            (Some(first), Some(second)) => Err(invalid(format!(
+                "the step hands over data twice, {} and {}; leave one of them out",
+                first.place, second.place
+            ))),
+            (Some(Source { place, value, blob }), None) => {
+                let value =
+                    value.map_err(|why| invalid(format!("the data {place} cannot be read: {why}")))?;
+                Ok(Self { value, blob })
+            }
+        }
+    }
+}
+
+/// Whether the report is one is the verdict's business.
+fn report(result: &AttemptResult) -> Option<Source> {
+    let report = Value::parse(result.report.as_deref()?).ok()?;
+    let value = report.get("data").filter(|data| !matches!(data, Value::Null))?.clone();
+    Some(Source { place: "in its report (`data`)", value: Ok(value), blob: result.report_blob.clone() })
+}
+
+fn file(result: &AttemptResult) -> Option<Source> {
+    let value = match (&result.data, &result.data_unreadable) {
+        (Some(bytes), _) => Value::parse(bytes).map_err(|error| error.to_string()),
+        (None, Some(what)) => Err(format!("there is {what}")),
+        (None, None) => return None,
+    };
+    Some(Source { place: "at `$ENVOI_DATA`", value, blob: result.data_blob.clone() })
+}
+
+fn text(step: &Step, result: &AttemptResult) -> Option<Source> {
+    let text = result.text.trim();
+    if !step.data_is_text || text.is_empty() {
+        return None;
+    }
+    let value = Value::parse_str(text).map_err(|error| error.to_string());
+    Some(Source { place: "in its text (`data: json`)", value, blob: result.text_blob.clone() })
+}
