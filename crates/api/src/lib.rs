@@ -21,13 +21,16 @@ pub mod flow;
 mod from_journal;
 pub mod handoff;
 pub mod log;
+pub mod mistake;
 pub mod output;
+pub mod plan;
 pub mod problem;
 pub mod question;
 pub mod request;
 pub mod run;
 mod scalar;
 pub mod schema;
+pub mod store;
 pub mod token;
 
 pub use scalar::{Time, any};

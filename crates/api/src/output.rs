@@ -74,3 +74,32 @@ pub struct CaseCounts {
     /// Cases that failed.
     pub failed: u64,
 }
+
+/// What `init` has written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Initialized {
+    /// The flow file.
+    pub file: String,
+    /// The folder of the store.
+    pub folder: String,
+    /// A line for `crontab`; null if the template needs none.
+    pub crontab: Option<String>,
+}
+
+/// A template of `init --list`, or a schema of `schema`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Titled {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub title: String,
+}
+
+/// What `envoi` without a command advises.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Advice {
+    /// The command.
+    pub command: String,
+    /// Why.
+    pub reason: String,
+}

@@ -3,7 +3,9 @@
 //! What the server and the commands show is closed: every member is there, and no other. What is sent may leave members out
 //! that have a default. Members have no `default` in the schema, because some generators make such members required.
 
-use crate::{bridge, event, flow, handoff, log, output, problem, question, request, run, token};
+use crate::{
+    bridge, event, flow, handoff, log, mistake, output, plan, problem, question, request, run, store, token,
+};
 use schemars::{
     JsonSchema, SchemaGenerator,
     generate::{Contract, SchemaSettings},
@@ -59,19 +61,29 @@ pub fn of_rest() -> Map<String, Value> {
 pub fn of_commands() -> Map<String, Value> {
     let mut shown = generator(Contract::Serialize);
     add::<log::LogLine>(&mut shown);
+    add::<mistake::ImportFinding>(&mut shown);
+    add::<mistake::Mistake>(&mut shown);
+    add::<output::Advice>(&mut shown);
     add::<output::CaseCounts>(&mut shown);
     add::<output::ErrorPage>(&mut shown);
     add::<output::FailedCase>(&mut shown);
+    add::<output::Initialized>(&mut shown);
     add::<output::Listening>(&mut shown);
     add::<output::RunEvent>(&mut shown);
     add::<output::RunSetAside>(&mut shown);
     add::<output::RunUnreadable>(&mut shown);
+    add::<output::Titled>(&mut shown);
+    add::<plan::Plan>(&mut shown);
     add::<problem::Failure>(&mut shown);
     add::<question::ShownQuestion>(&mut shown);
     add::<run::Accepted>(&mut shown);
     add::<run::RunDetail>(&mut shown);
     add::<run::Ended>(&mut shown);
     add::<run::UnloadableRun>(&mut shown);
+    add::<store::Adopted>(&mut shown);
+    add::<store::Checkup>(&mut shown);
+    add::<store::Examined>(&mut shown);
+    add::<store::Repaired>(&mut shown);
     add::<token::NewToken>(&mut shown);
     add::<token::RevokedToken>(&mut shown);
     add::<token::TokenRow>(&mut shown);

@@ -69,7 +69,7 @@ pub use editor::SCHEMA;
 pub use load::{Files, Loaded, load, load_as, load_bytes, load_with};
 pub use parse::outputs;
 pub use syntax::{
-    diagnostic::{Colour, Diagnostic, Label, Place, Report, Span},
+    diagnostic::{Colour, Diagnostic, Label, Located, Place, Report, Span},
     document::MAX_BYTES,
     read::parse_duration,
 };

@@ -10,7 +10,6 @@
 
 mod bounds;
 mod field;
-mod json;
 mod length;
 mod most;
 mod notes;

@@ -1,6 +1,7 @@
 //! What a person and a program see of mistakes.
 
-use envoi_flow::{Colour, load};
+use envoi_contract::code::Code;
+use envoi_flow::{Colour, Located, Place, load};
 
 const BROKEN: &str = "\
 flow: shop
@@ -115,12 +116,14 @@ fn a_report_in_colour_says_the_same() {
 }
 
 #[test]
-fn a_report_as_json_names_lines_and_columns() {
+fn a_report_names_the_file_and_the_lines_and_columns_of_each_mistake() {
     let report = load("flow.yaml", BROKEN).unwrap_err();
-    let json = report.to_json();
-    assert_eq!(json.as_array().map(<[_]>::len), Some(5));
+    let located = report.located();
+    assert_eq!(located.len(), 5);
+    let Located { file, start, end, diagnostic } = located[0];
+    assert_eq!((file, start, end), ("flow.yaml", Place { line: 2, column: 1 }, Place { line: 2, column: 6 }));
     assert_eq!(
-        json.as_array().unwrap()[0].compact(),
-        r#"{"code":"FLOW_INVALID","file":"flow.yaml","line":2,"column":1,"end_line":2,"end_column":6,"message":"unknown key `stpes` in a flow","expected":null,"help":"did you mean `steps`?"}"#
+        (diagnostic.code, diagnostic.message.as_str(), diagnostic.help.as_deref()),
+        (Code::FlowInvalid, "unknown key `stpes` in a flow", Some("did you mean `steps`?"))
     );
 }

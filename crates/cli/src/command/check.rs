@@ -9,6 +9,7 @@ use crate::{
     },
     store::flow_files::FlowFolder,
 };
+use envoi_api::mistake::Mistake;
 use std::{io::IsTerminal as _, path::PathBuf};
 
 pub(crate) fn check(flows: &[PathBuf], json: bool) -> Result<u8, Failure> {
@@ -30,7 +31,7 @@ pub(crate) fn check(flows: &[PathBuf], json: bool) -> Result<u8, Failure> {
             Err(report) => {
                 bad = true;
                 if json {
-                    found.push(report.to_json());
+                    found.extend(mistakes(&report));
                 } else {
                     stderr::text(format_args!("{}", report.render(colour())));
                 }
@@ -38,8 +39,7 @@ pub(crate) fn check(flows: &[PathBuf], json: bool) -> Result<u8, Failure> {
         }
     }
     if json {
-        let lists = found.iter().filter_map(|value| value.as_array()).flatten().cloned().collect();
-        output::data(&envoi_contract::json::Value::Array(lists).pretty())?;
+        output::row(&found)?;
     }
     Ok(if bad { BAD_INPUT } else { 0 })
 }
@@ -50,6 +50,28 @@ fn missing_programs(flow: &envoi_kernel::Flow) -> Vec<String> {
     let is_there = |program: &str| std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
     let missing = envoi_flow::programs(flow).into_iter().filter(|named| !is_there(&named.program));
     missing.map(|named| format!("{}: `{}` is not on the PATH", named.place, named.program)).collect()
+}
+
+/// The mistakes of a file, as rows.
+pub(super) fn mistakes(report: &envoi_flow::Report) -> Vec<Mistake> {
+    let located = report.located();
+    let row = |at: envoi_flow::Located<'_>| Mistake {
+        code: at.diagnostic.code.as_str().to_owned(),
+        file: at.file.to_owned(),
+        line: number(at.start.line),
+        column: number(at.start.column),
+        end_line: number(at.end.line),
+        end_column: number(at.end.column),
+        message: at.diagnostic.message.clone(),
+        expected: at.diagnostic.expected.clone(),
+        hint: at.diagnostic.help.clone(),
+    };
+    located.into_iter().map(row).collect()
+}
+
+/// A line or a column of a file.
+pub(super) fn number(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
 }
 
 pub(super) fn colour() -> envoi_flow::Colour {

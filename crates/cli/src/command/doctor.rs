@@ -6,10 +6,10 @@ use crate::{
     process::{failure::Failure, invocation, output},
     store::{config, home::Home},
 };
+use envoi_api::store::Checkup;
 use envoi_journal::{
     DamagedRow, Layout, Lease, OpenError, ReadError, Standing, Store, Taken, Undelivered, with_causes,
 };
-use serde_json::json;
 use std::path::Path;
 
 struct Finding {
@@ -23,8 +23,8 @@ pub(crate) fn doctor(home: &Home) -> Result<u8, Failure> {
     findings.extend(store(home)?);
     let sound = findings.iter().all(|finding| finding.ok);
     let text = if home.json {
-        let list = findings.iter().map(|f| json!({"check": f.what, "ok": f.ok, "detail": f.detail}));
-        format!("{}\n", serde_json::Value::from(list.collect::<Vec<_>>()))
+        let row = |f: &Finding| Checkup { check: f.what.to_owned(), ok: f.ok, detail: f.detail.clone() };
+        output::line(&findings.iter().map(row).collect::<Vec<_>>())
     } else {
         let row = |f: &Finding| {
             vec![if f.ok { "ok" } else { "BAD" }.to_owned(), f.what.to_owned(), f.detail.clone()]

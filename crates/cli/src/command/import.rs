@@ -2,18 +2,20 @@
 //!
 //! Nothing is written unless all files can be; what exists is overwritten only if that is wanted.
 
-use super::check::colour;
+use super::check::{colour, mistakes, number};
 use crate::process::stderr;
 use crate::process::{
     args::ImportArgs,
     failure::{BAD_INPUT, Failure},
     output,
 };
-use envoi_contract::{code::Code, json::Value};
+use envoi_api::mistake::{ImportFinding, Mistake};
+use envoi_contract::code::Code;
 use envoi_flow::{
     Report,
-    import::{Command, ImportError, Imported, import as import_text},
+    import::{Carried, Command, Finding, ImportError, Imported, import as import_text},
 };
+use serde::Serialize;
 use std::{
     collections::BTreeMap,
     fs::{self, File},
@@ -114,18 +116,39 @@ fn print_report(made: &[Made], wrong: &[Report]) {
     }
 }
 
+/// A row of the report for programs.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Row {
+    Finding(ImportFinding),
+    Mistake(Mistake),
+}
+
 /// For programs: one list of all findings and mistakes; on stderr where stdout has the flow.
 fn print_json(made: &[Made], wrong: &[Report], flow_on_stdout: bool) -> Result<(), Failure> {
     let found =
-        made.iter().flat_map(|made| made.imported.findings.iter().map(|found| found.to_json(&made.name)));
-    let mistakes = wrong.iter().map(Report::to_json);
-    let mistakes = mistakes.flat_map(|list| list.as_array().map(<[Value]>::to_vec).unwrap_or_default());
-    let list = Value::Array(found.chain(mistakes).collect()).pretty();
+        made.iter().flat_map(|made| made.imported.findings.iter().map(|found| row(&made.name, found)));
+    let mistakes = wrong.iter().flat_map(mistakes).map(Row::Mistake);
+    let list: Vec<Row> = found.map(Row::Finding).chain(mistakes).collect();
     if flow_on_stdout {
-        stderr::text(format_args!("{list}"));
+        stderr::text(format_args!("{}", output::line(&list)));
         return Ok(());
     }
-    output::data(&list)
+    output::row(&list)
+}
+
+fn row(file: &str, found: &Finding) -> ImportFinding {
+    ImportFinding {
+        file: file.to_owned(),
+        line: number(found.place.line),
+        column: number(found.place.column),
+        what: found.what.clone(),
+        carried_as: match &found.carried {
+            Carried::As(what) => Some(what.clone()),
+            Carried::No => None,
+        },
+        reason: found.why.clone(),
+    }
 }
 
 /// Each flow into a file that is named for it.

@@ -7,9 +7,9 @@ use crate::process::{
 };
 use crate::store::home::Home;
 use clap::ValueEnum as _;
+use envoi_api::output::{Initialized, Titled};
 use envoi_contract::code::Code;
 use envoi_journal::Layout;
-use serde_json::json;
 use std::{
     fs::{self, File},
     io::{self, Write as _},
@@ -62,7 +62,11 @@ pub(crate) fn init(home: &Home, args: &InitArgs) -> Result<u8, Failure> {
     }
     let crontab = (args.template == Template::Nightly).then(|| crontab(dir)).transpose()?;
     let text = if home.json {
-        format!("{}\n", json!({"flow": flow, "store": store, "crontab": crontab}))
+        output::line(&Initialized {
+            file: flow.display().to_string(),
+            folder: store.display().to_string(),
+            crontab,
+        })
     } else {
         let crontab = crontab.map(|line| format!("{line}\n")).unwrap_or_default();
         format!("{}\n{crontab}", flow.display())
@@ -102,10 +106,7 @@ fn crontab(dir: &Path) -> Result<String, Failure> {
 fn list(json: bool) -> Result<u8, Failure> {
     let rows = Template::value_variants().iter().map(|template| template.name_and_help());
     let text = match json {
-        true => {
-            let rows = rows.map(|(name, title)| json!({"name": name, "title": title}));
-            format!("{}\n", serde_json::Value::from(rows.collect::<Vec<_>>()))
-        }
+        true => output::line(&rows.map(|(name, title)| Titled { name, title }).collect::<Vec<_>>()),
         false => output::table(&rows.map(|(name, title)| vec![name, title]).collect::<Vec<_>>()),
     };
     output::data(&text).map(|()| 0)

@@ -7,7 +7,6 @@ use crate::{
     store::home::Home,
 };
 use envoi_journal::{Activity, InboxFilter, RunFilter, RunStatus};
-use serde_json::json;
 use std::{
     env,
     fs::{self, File},
@@ -50,10 +49,11 @@ pub(crate) fn next(home: &Home) -> Result<u8, Failure> {
 fn text(advice: &[Advice], json: bool) -> String {
     let envoi = invocation::envoi();
     if json {
-        let rows = advice
-            .iter()
-            .map(|next| json!({"command": format!("{envoi} {}", next.command), "why": next.why}));
-        return format!("{}\n", serde_json::Value::from(rows.collect::<Vec<_>>()));
+        let row = |next: &Advice| envoi_api::output::Advice {
+            command: format!("{envoi} {}", next.command),
+            reason: next.why.clone(),
+        };
+        return output::line(&advice.iter().map(row).collect::<Vec<_>>());
     }
     let rows = advice.iter().map(|next| vec![format!("{envoi} {}", next.command), next.why.clone()]);
     output::table(&rows.collect::<Vec<_>>())

@@ -1,14 +1,12 @@
 //! `envoi plan`: the worst case of a flow before anything runs, and whether it is past a maximum.
 
 mod compare;
+mod rows;
 mod table;
 
 use super::run::{load, read_flow};
 use crate::process::{args::PlanArgs, failure::Failure, output};
-use envoi_contract::{
-    code::Code,
-    json::{Object, Value},
-};
+use envoi_contract::code::Code;
 use envoi_flow::plan::{Dominant, Maxima, Past, Plan, is_flow, line_of, plan};
 use std::{collections::BTreeMap, path::Path};
 
@@ -33,7 +31,7 @@ pub(crate) fn show(args: &PlanArgs, json: bool) -> Result<u8, Failure> {
     };
     let past = planned.plan.past(&maxima);
     let data = if json {
-        to_json(&planned, other.as_ref(), &past).pretty()
+        output::line(&rows::row(&planned, other.as_ref(), &past))
     } else {
         let compared = other.as_ref().map(|other| compare::shown(&planned, other));
         table::shown(&planned) + &compared.unwrap_or_default()
@@ -68,33 +66,6 @@ impl Planned {
         let folder = Path::new(&self.file).parent().unwrap_or(Path::new(""));
         Some((folder.join(path).to_string_lossy().into_owned(), line_of(text, field)?))
     }
-
-    /// The plan as JSON, with the lines at which what dominates stands.
-    fn to_json(&self) -> Object {
-        let mut members = self.plan.to_json().as_object().cloned().unwrap_or_default();
-        for (name, dominant) in
-            [("most_attempts", &self.plan.most_attempts), ("most_time", &self.plan.most_time)]
-        {
-            let place = dominant.as_ref().and_then(|dominant| self.place(dominant));
-            if let (Some(Value::Object(member)), Some((file, line))) = (members.get_mut(name), place) {
-                member.insert("file", Value::from(file));
-                member.insert("line", Value::from(u64::try_from(line).unwrap_or(u64::MAX)));
-            }
-        }
-        members.insert("file", Value::from(self.file.as_str()));
-        members
-    }
-}
-
-fn to_json(planned: &Planned, other: Option<&Planned>, past: &[Past]) -> Value {
-    let mut members = planned.to_json();
-    members.insert("past", Value::Array(past.iter().map(Past::to_json).collect()));
-    if let Some(other) = other {
-        let differences = compare::to_json(&planned.plan, &other.plan);
-        members.insert("compared_with", Value::Object(other.to_json()));
-        members.insert("differences", differences);
-    }
-    Value::Object(members)
 }
 
 /// Each maximum that a run could pass, and by how much.

@@ -10,12 +10,17 @@ use crate::{
     },
     store::{home::Home, select, waiting},
 };
+use envoi_api::{
+    run::SetAside,
+    store::{BlockedFile, Examined, OpenAttempt, Repaired},
+};
 use envoi_contract::code::Code;
 use envoi_journal::{
     CommitError, Examination, Holder, Lease, RepairOptions, RepairReport, RunRow, Taken, with_causes,
 };
 use envoi_kernel::ids::AttemptId;
 use envoi_step::Obstacle;
+use std::path::PathBuf;
 
 pub(crate) fn repair(home: &Home) -> Result<u8, Failure> {
     let (store, reader) = home.store()?;
@@ -27,9 +32,7 @@ pub(crate) fn repair(home: &Home) -> Result<u8, Failure> {
                 .hint("wait for it, or stop it with Ctrl-C; running steps go on"));
         }
     };
-    lease
-        .announce(&Holder { pid: std::process::id(), socket: std::path::PathBuf::new() })
-        .map_err(Failure::store)?;
+    lease.announce(&Holder { pid: std::process::id(), socket: PathBuf::new() }).map_err(Failure::store)?;
     // An engine that has taken over meanwhile must not be fenced.
     let take = || if lease.is_current() { store.take_epoch() } else { Err(CommitError::Closed) };
     let engine = waiting::for_the_store(|| match lease.is_current() {
@@ -53,8 +56,12 @@ pub(crate) fn repair(home: &Home) -> Result<u8, Failure> {
     report.mended_rows.splice(0..0, engine.map(|row| row.to_string()));
     // What the doctor still finds is the measure, so that the two never contradict each other.
     let left = doctor::left(&store).map_err(|error| Failure::store(with_causes(&error)))?;
-    output::data(&if home.json { as_json(&report, &left) } else { as_text(&report, &left) })?;
-    Ok(if report.is_whole() && left.is_empty() { 0 } else { MACHINE })
+    let exit_code = if report.is_whole() && left.is_empty() { 0 } else { MACHINE };
+    match home.json {
+        true => output::row(&report_row(report, left))?,
+        false => output::data(&as_text(&report, &left))?,
+    }
+    Ok(exit_code)
 }
 
 fn taken_over(message: &str) -> Failure {
@@ -90,7 +97,10 @@ pub(crate) fn look(home: &Home, run: &str) -> Result<u8, Failure> {
         // Of a run whose events cannot be read they are not known.
         attempts: reader.open_attempts(&id).unwrap_or_default().into_iter().map(alive).collect(),
     };
-    output::data(&if home.json { seen.as_json() } else { seen.as_text() })?;
+    match home.json {
+        true => output::row(&seen.row())?,
+        false => output::data(&seen.as_text())?,
+    }
     Ok(if seen.is_well() { 0 } else { MACHINE })
 }
 
@@ -162,28 +172,40 @@ impl Seen {
         text
     }
 
-    fn as_json(&self) -> String {
+    fn row(&self) -> Examined {
         let Self { row, examination, unloadable, obstacles, attempts } = self;
-        let obstacles: Vec<String> = obstacles.iter().map(ToString::to_string).collect();
-        let blocked: Vec<_> = examination
-            .blocked_files
-            .iter()
-            .map(|(file, obstacle)| serde_json::json!({"file": file, "obstacle": obstacle}))
-            .collect();
-        let attempts = attempts
-            .iter()
-            .map(|(id, lives)| serde_json::json!({"attempt": id.to_string(), "running": lives}));
-        let value = serde_json::json!({
-            "run": row.run.as_str(), "whole": self.is_well(), "set_aside": row.aside.as_ref().map(envoi_api::run::SetAside::from),
-            "events": examination.events, "has_no_entry": examination.has_no_entry, "contents": examination.contents,
-            "gaps": examination.gaps.iter().map(ToString::to_string).collect::<Vec<_>>(), "other_rows": examination.other_rows,
-            "unreadable": examination.unreadable.iter().map(|(seq, why)| format!("{seq}: {why}")).collect::<Vec<_>>(),
-            "damaged_content": examination.damaged_content,
-            "other_files": examination.other_files, "blocked_files": blocked, "unloadable": unloadable, "obstacles": obstacles,
-            "attempts": attempts.collect::<Vec<_>>(),
-        });
-        format!("{value}\n")
+        let damaged = examination.unreadable.iter();
+        let blocked = examination.blocked_files.iter();
+        Examined {
+            run: row.run.clone(),
+            whole: self.is_well(),
+            set_aside: row.aside.as_ref().map(SetAside::from),
+            events: examination.events,
+            contents: examination.contents,
+            has_no_entry: examination.has_no_entry,
+            gaps: examination.gaps.iter().map(ToString::to_string).collect(),
+            damaged_events: damaged.map(|(seq, reason)| format!("{seq}: {reason}")).collect(),
+            damaged_contents: examination.damaged_content.clone(),
+            differing_rows: examination.other_rows.clone(),
+            differing_files: texts(&examination.other_files),
+            blocked_files: blocked
+                .map(|(file, obstacle)| BlockedFile {
+                    file: file.display().to_string(),
+                    obstacle: obstacle.display().to_string(),
+                })
+                .collect(),
+            unloadable_reason: unloadable.clone(),
+            obstacles: obstacles.iter().map(ToString::to_string).collect(),
+            attempts: attempts
+                .iter()
+                .map(|(attempt, lives)| OpenAttempt { attempt: attempt.to_string(), running: *lives })
+                .collect(),
+        }
     }
+}
+
+fn texts(paths: &[PathBuf]) -> Vec<String> {
+    paths.iter().map(|path| path.display().to_string()).collect()
 }
 
 fn as_text(report: &RepairReport, left: &[String]) -> String {
@@ -210,13 +232,23 @@ fn as_text(report: &RepairReport, left: &[String]) -> String {
     text
 }
 
-fn as_json(report: &RepairReport, left: &[String]) -> String {
-    let value = serde_json::json!({
-        "runs": report.runs, "events": report.events, "contents": report.contents,
-        "whole": report.is_whole() && left.is_empty(), "left": left,
-        "mended_rows": report.mended_rows, "mended_files": report.mended_files, "database": report.database,
-        "gaps": report.gaps, "unreadable": report.unreadable, "damaged_content": report.damaged_content, "damaged_rows": report.damaged_rows,
-        "lost_files": report.lost_files, "lost_runs": report.lost_runs, "unplaceable": report.unplaceable, "swept": report.swept,
-    });
-    format!("{value}\n")
+fn report_row(report: RepairReport, left: Vec<String>) -> Repaired {
+    Repaired {
+        runs: report.runs,
+        events: report.events,
+        contents: report.contents,
+        whole: report.is_whole() && left.is_empty(),
+        not_mended: left,
+        mended_rows: report.mended_rows,
+        mended_files: texts(&report.mended_files),
+        database_faults: report.database,
+        gaps: report.gaps,
+        damaged_events: report.unreadable,
+        damaged_contents: report.damaged_content,
+        damaged_rows: report.damaged_rows,
+        lost_files: report.lost_files,
+        lost_runs: report.lost_runs,
+        unplaceable_artifacts: report.unplaceable,
+        swept_files: report.swept,
+    }
 }

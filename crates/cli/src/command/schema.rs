@@ -1,11 +1,8 @@
 //! `envoi schema`: the JSON Schema of a message, of a flow file or of a configuration; without a name, which there are.
 
 use crate::process::{failure::Failure, output};
-use envoi_contract::{
-    code::Code,
-    json::{Object, Value},
-    schema,
-};
+use envoi_api::output::Titled;
+use envoi_contract::{code::Code, schema};
 
 /// Those that are no contract's: the files that people write.
 const FILES: [(&str, &str); 2] = [("flow", "Flow file"), ("config", "Configuration of a store")];
@@ -13,7 +10,10 @@ const FILES: [(&str, &str); 2] = [("flow", "Flow file"), ("config", "Configurati
 pub(crate) fn schema(name: Option<&str>, json: bool) -> Result<u8, Failure> {
     let text = match name {
         Some(name) => text_of(name)?,
-        None if json => list().pretty(),
+        None if json => {
+            let row = |(name, title): (&str, &str)| Titled { name: name.to_owned(), title: title.to_owned() };
+            output::line(&rows().map(row).collect::<Vec<_>>())
+        }
         None => output::table(
             &rows().map(|(name, title)| vec![name.to_owned(), title.to_owned()]).collect::<Vec<_>>(),
         ),
@@ -43,14 +43,10 @@ fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
     schema::ALL.iter().map(|schema| (schema.name, schema.title())).chain(FILES)
 }
 
-fn list() -> Value {
-    let entry = |(name, title)| Object::from([("name", Value::from(name)), ("title", Value::from(title))]);
-    Value::from(rows().map(entry).collect::<Vec<_>>())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use envoi_contract::json::Value;
 
     #[test]
     fn every_schema_that_is_listed_is_printed_and_names_itself() {

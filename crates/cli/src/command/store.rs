@@ -7,9 +7,9 @@ use crate::{
         waiting,
     },
 };
+use envoi_api::store::Adopted;
 use envoi_contract::code::Code;
 use envoi_journal::{AdoptError, Layout, Lease, Reader, RunFilter, RunRow, Store, Taken};
-use serde_json::json;
 
 pub(crate) fn adopt(home: &Home, share_workspaces: bool) -> Result<u8, Failure> {
     let dir = home.existing()?;
@@ -34,11 +34,14 @@ pub(crate) fn adopt(home: &Home, share_workspaces: bool) -> Result<u8, Failure> 
     let unfinished = reader.all_runs(RunFilter { unfinished: true, limit: None }).map_err(Failure::store)?;
     let apart = unfinished.iter().filter(|row| of_original(&reader, row)).collect::<Vec<_>>();
     if home.json {
-        let elsewhere: Vec<_> = apart.iter().map(|row| row.run.as_str()).collect();
-        let copied = of.as_ref().map(|of| of.display().to_string());
-        let told = json!({"store": id, "folder": dir, "copied_from": copied, "unfinished": unfinished.len(),
-                          "workspace_of_original": elsewhere});
-        return output::data(&format!("{told}\n")).map(|()| 0);
+        let row = Adopted {
+            store: id,
+            folder: dir.display().to_string(),
+            copied_from: of.as_ref().map(|of| of.display().to_string()),
+            unfinished_runs: u64::try_from(unfinished.len()).unwrap_or(u64::MAX),
+            runs_without_workspace: apart.iter().map(|row| row.run.clone()).collect(),
+        };
+        return output::row(&row).map(|()| 0);
     }
     let mut text = match &of {
         Some(of) => format!(

@@ -1,4 +1,5 @@
-//! `envoi why`: the decisions of a run, one after the other, with the rows of the table that did not fire.
+//! `envoi why`: the decisions of a run, one after the other, with the rows of the table that did not fire. For programs they are
+//! the events themselves.
 
 use crate::{
     process::{clock, failure::Failure, output},
@@ -6,15 +7,15 @@ use crate::{
     text::{diff, location::Location, words::plain},
     view::describe::{flow_of, goals, has_items, model_call, stopping},
 };
+use envoi_api::event;
 use envoi_contract::json::Value;
-use envoi_journal::Reader;
+use envoi_journal::{EventFilter, Reader};
 use envoi_kernel::{
     Event, Record,
     event::{CallOutcome, Course, Done, InterruptAnswered, Routed, StepsGivenUp},
-    ids::{RunId, StepId, VisitId},
+    ids::{RunId, Seq, StepId, VisitId},
 };
-use serde_json::json;
-use std::fmt::Write as _;
+use std::{collections::BTreeSet, fmt::Write as _};
 
 pub(crate) fn why(home: &Home, run: Option<&str>, step: Option<&str>) -> Result<u8, Failure> {
     let (_, reader) = home.reader()?;
@@ -22,19 +23,21 @@ pub(crate) fn why(home: &Home, run: Option<&str>, step: Option<&str>) -> Result<
     print(&reader, &id, step, home.json)
 }
 
-/// Prints the decisions of a run.
+/// Prints the decisions of a run: for programs, the events that `explainRun` of REST shows.
 pub(crate) fn print(reader: &Reader, id: &RunId, step: Option<&str>, json: bool) -> Result<u8, Failure> {
     let records = reader.records(id, 0, None).map_err(Failure::store)?;
     let place = step.map(Location::new);
     let told: Vec<&Record> =
         records.iter().filter(|record| concerns(&record.event, place.as_ref())).collect();
-    let text = if json {
-        let decisions: Vec<_> = told.iter().filter_map(|record| as_json(record, &records)).collect();
-        format!("{}\n", serde_json::Value::from(decisions))
-    } else {
-        diff::lines(&told.iter().map(|record| as_text(record, &records)).collect::<String>())
-    };
-    output::data(&text).map(|()| 0)
+    if json {
+        let wanted: BTreeSet<Seq> = told.iter().map(|record| record.seq).collect();
+        let texts = reader.event_texts(id, 0, u32::MAX, usize::MAX, EventFilter::Deciding);
+        let texts = texts.map_err(Failure::store)?.into_iter().filter(|text| wanted.contains(&text.seq));
+        let rows: Vec<String> = texts.map(|text| event::text(text.json)).collect();
+        return output::data(&format!("[{}]\n", rows.join(","))).map(|()| 0);
+    }
+    let text = told.iter().map(|record| as_text(record, &records)).collect::<String>();
+    output::data(&diff::lines(&text)).map(|()| 0)
 }
 
 fn concerns(event: &Event, place: Option<&Location>) -> bool {
@@ -158,71 +161,4 @@ fn course(course: &Course) -> String {
         Course::Hold => "waits for a person".to_owned(),
         Course::Stop => "stops".to_owned(),
     }
-}
-
-fn as_json(record: &Record, records: &[Record]) -> Option<serde_json::Value> {
-    let parsed =
-        |value: &Value| serde_json::from_str::<serde_json::Value>(&value.compact()).unwrap_or_default();
-    Some(match &record.event {
-        Event::Routed(routed) => json!({
-            "event": "routed", "at": record.at.to_string(), "visit": routed.visit.to_string(),
-            "signal": parsed(&routed.signal.orchestrator(None)), "then": course(&routed.course),
-            "audit": parsed(&routed.audit),
-        }),
-        Event::RunEnded(ended) => json!({
-            "event": "run_ended", "at": record.at.to_string(), "status": ended.status.word(),
-            "terminal_reason": ended.terminal_reason, "reason": ended.reason,
-        }),
-        Event::StepsGivenUp(given) => json!({
-            "event": "steps_given_up", "at": record.at.to_string(), "scope": given.scope, "by": given.by.as_str(),
-            "steps": given.steps.iter().map(StepId::as_str).collect::<Vec<_>>(),
-        }),
-        Event::FannedOut(fanned) => json!({
-            "event": "fanned_out", "at": record.at.to_string(), "visit": fanned.visit.to_string(),
-            "items": fanned.items.len(), "max_parallel": fanned.width,
-        }),
-        Event::FlowEntered(entered) => json!({
-            "event": "flow_entered", "at": record.at.to_string(), "visit": entered.visit.to_string(),
-            "flow": entered.flow.as_str(), "resumes": entered.resumes,
-        }),
-        Event::RunStopping(end) => json!({
-            "event": "run_stopping", "at": record.at.to_string(), "status": end.status.word(),
-            "terminal_reason": end.terminal_reason, "reason": end.reason,
-        }),
-        Event::AttemptSettled(settled) if settled.given_up => json!({
-            "event": "attempt_given_up", "at": record.at.to_string(), "attempt": settled.attempt.to_string(),
-        }),
-        Event::AttemptSettled(settled) if !settled.ok => json!({
-            "event": "attempt_failed", "at": record.at.to_string(), "attempt": settled.attempt.to_string(),
-            "code": settled.error.as_ref().map(|error| error.code.clone()),
-            "message": settled.error.as_ref().map(|error| error.message.clone()),
-        }),
-        Event::ModelCallEnded(ended) if ended.outcome != CallOutcome::Ok => json!({
-            "event": "model_call_ended", "at": record.at.to_string(), "call": ended.call.as_str(),
-            "attempt": ended.attempt.as_ref().map(ToString::to_string), "outcome": ended.outcome.word(),
-        }),
-        Event::InterruptRaised(raised) => json!({
-            "event": "asked", "at": record.at.to_string(), "visit": raised.visit.to_string(),
-            "question": raised.interrupt.as_str(), "text": raised.question,
-        }),
-        Event::InterruptAnswered(answered) => json!({
-            "event": "answered", "at": record.at.to_string(), "question": answered.interrupt.as_str(), "choice": answered.choice.word(), "by": answered.by.actor,
-            "channel": answered.channel,
-        }),
-        Event::InterruptExpired(expired) => json!({
-            "event": "expired", "at": record.at.to_string(), "question": expired.interrupt.as_str(),
-        }),
-        Event::LimitsRaised(raised) => json!({
-            "event": "limits_raised", "at": record.at.to_string(), "by": raised.by.actor, "why": raised.why,
-        }),
-        Event::RunReopened(reopened) => json!({
-            "event": "reopened", "at": record.at.to_string(), "step": reopened.step.as_str(), "by": reopened.by.actor,
-            "why": reopened.why, "steps": crate::view::reopening::of(records, record.seq).map(|reopening| reopening.steps),
-        }),
-        Event::RunForked(forked) => json!({
-            "event": "forked", "at": record.at.to_string(), "from": forked.from.as_str(), "step": forked.step.as_str(),
-            "by": forked.by.actor, "why": forked.why,
-        }),
-        _ => return None,
-    })
 }

@@ -497,8 +497,8 @@ steps:
     assert!(told.ends_with(": it is there now"), "{told}");
     let steps = serde_json::json!(["left", "right"]);
     let why = stage.json(&["--json", "why", &run]);
-    let reopened = why.as_array().unwrap().iter().find(|row| row["event"] == "reopened").unwrap();
-    assert_eq!(reopened["steps"], steps);
+    let reopened = why.as_array().unwrap().iter().find(|row| row["event"]["type"] == "run_reopened").unwrap();
+    assert_eq!(reopened["event"]["why"], "it is there now");
     let shown = stage.expect(0, &["show", &run]).out;
     assert!(shown.contains("\nreopened   at left, right by "), "{shown}");
     let shown = stage.json(&["--json", "show", &run]);

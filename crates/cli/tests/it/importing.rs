@@ -72,7 +72,7 @@ fn the_flow_goes_to_stdout_and_the_report_to_stderr() {
     let last = report.as_array().unwrap().last().unwrap();
     let expected = serde_json::json!({
         "file": "release.yaml", "line": 119, "column": 1, "what": "`cross_cutting`: clarifier, risk-reader",
-        "carried": "no", "why": "a flow runs its steps and nothing beside them",
+        "carried_as": null, "reason": "a flow runs its steps and nothing beside them",
     });
     assert_eq!(last, &expected);
     assert!(!stage.store().exists(), "importing makes no store");

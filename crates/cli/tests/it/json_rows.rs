@@ -2,6 +2,7 @@
 //! same row everywhere ([docs/api.md](../../../../docs/api.md)).
 
 use crate::{
+    repair::sql,
     serve::client::{Client, Served},
     stage::{Stage, text},
 };
@@ -122,6 +123,9 @@ fn compare(stage: &Stage, client: &Client, schemas: &Schemas, run: &str, questio
     let page = client.json(&format!("/v1/runs/{run}/events?limit=200"));
     schemas.hold("Events", &page);
     assert_eq!(Value::from(events), page["events"]);
+    let decisions = stage.json(&["--json", "why", run]);
+    schemas.hold_each("Event", list(&decisions));
+    assert_eq!(decisions, client.json(&format!("/v1/runs/{run}/why?limit=200"))["events"]);
     // Logs.
     let logs = client.json(&format!("/v1/runs/{run}/logs"));
     schemas.hold("Logs", &logs);
@@ -162,4 +166,81 @@ fn tokens_and_runs_in_the_background_have_their_rows() {
     let client = served.client(&text(&stage.json(&["--json", "token", "create", "reader"])["token"]));
     schemas.hold("Token", &client.json("/v1/token"));
     schemas.hold("Health", &client.json("/v1/health"));
+}
+
+/// Worst cases with everything that a plan can have: a loop, a limit, a list, a flow within, a sum that no number holds.
+#[test]
+fn plans_have_their_row() {
+    let (stage, schemas) = (Stage::new(), Schemas::new());
+    stage.write(
+        "flow.yaml",
+        "flow: outer\nlimits: { iterations: 2, cost_usd: \"5\" }\nsteps:\n  - { id: a, run: go, timeout: 1s, retry: { attempts: 2 } }\n  \
+         - { id: b, run: go, timeout: 1s, routing: { kind: microloop, loop_to: a, success_values: [OK], max_iterations: 3 } }\n  \
+         - { id: c, flow: ./inner.yaml }\n  - { id: d, ask: Fine? }\n",
+    );
+    stage.write("inner.yaml", "flow: inner\nsteps:\n  - { id: x, run: go, for_each: [1, 2] }\n");
+    let deep = "flow: deep\nsteps:\n  - { id: a, run: go, for_each: \"${{ inputs.list }}\" }\n";
+    stage.write("deep.yaml", format!("{deep}inputs: {{ list: {{ type: array }} }}\n"));
+    let plan = stage.json(&["--json", "plan", "flow.yaml"]);
+    schemas.hold("Plan", &plan);
+    assert_eq!((&plan["compared_with"], &plan["differences"]), (&Value::Null, &Value::Null));
+    assert!(list(&plan["limits"])[0]["without"].is_u64() && plan["loops"][0]["flow"] == "outer", "{plan:#}");
+    let inner = list(&plan["steps"]).iter().find(|step| step["step"] == "x").unwrap();
+    assert_eq!((&inner["flow"], &inner["items"]["most"]), (&json!("inner"), &json!(2)));
+    for arguments in [
+        &["--json", "plan", "flow.yaml", "--compare", "deep.yaml"][..],
+        &["--json", "plan", "deep.yaml", "--compare", "flow.yaml"],
+    ] {
+        let compared = stage.json(arguments);
+        schemas.hold("Plan", &compared);
+        assert!(list(&compared["differences"]).iter().any(|found| found["step"] == "x"), "{compared:#}");
+        assert_eq!(compared["compared_with"]["past"], Value::Null, "{compared:#}");
+    }
+    let maxima = ["--max-attempts", "1", "--max-time", "1s", "--max-calls", "1", "--max-cost", "1"];
+    let past = stage.expect(4, &[&["--json", "plan", "flow.yaml"][..], &maxima].concat()).out;
+    let past: Value = serde_json::from_str(&past).unwrap();
+    schemas.hold("Plan", &past);
+    let figures: Vec<&Value> = list(&past["past"]).iter().map(|past| &past["figure"]).collect();
+    assert_eq!(figures, ["attempts", "llm_calls", "time_ms", "cost_usd"]);
+}
+
+#[test]
+fn what_is_found_in_files_and_in_the_store_has_its_row() {
+    let (stage, schemas) = (Stage::new(), Schemas::new());
+    let of = |code: i32, arguments: &[&str]| -> Value {
+        let done = stage.expect(code, arguments);
+        serde_json::from_str(&done.out).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {done:?}"))
+    };
+    schemas.hold_each("Advice", list(&of(0, &["--json"])));
+    schemas.hold_each("Titled", list(&of(0, &["--json", "init", "--list"])));
+    schemas.hold_each("Titled", list(&of(0, &["--json", "schema"])));
+    schemas.hold("Initialized", &of(0, &["--json", "init", "--template", "nightly", "begun"]));
+    stage.write("broken.yaml", "flow: f\nstpes: 1\nsteps:\n  - { id: a, rnu: x }\n");
+    schemas.hold_each("Mistake", list(&of(2, &["--json", "check", "broken.yaml"])));
+    stage.write("source.yaml", "key: p\ncross_cutting: [b]\nsteps:\n  - { id: a, agents: [b], role: x }\n");
+    let found = stage.expect(0, &["--json", "import", "source.yaml"]).err;
+    schemas.hold_each("ImportFinding", list(&serde_json::from_str(&found).unwrap()));
+    stage.write("wrong.yaml", "key: b\nsteps:\n  - { id: a, routing: { kind: linear, next: aa } }\n");
+    schemas.hold_each("Mistake", list(&of(2, &["--json", "import", "wrong.yaml"])));
+    stage.write("fails.yaml", FAILS);
+    stage.expect(1, &["run", "fails.yaml"]);
+    let run = stage.run_id();
+    schemas.hold_each("Checkup", list(&of(0, &["--json", "doctor"])));
+    schemas.hold("Examined", &of(0, &["--json", "repair", &run]));
+    schemas.hold("Adopted", &of(0, &["--json", "store", "adopt"]));
+    // Damage of several kinds.
+    sql(
+        &stage,
+        "UPDATE events SET body = 'x' WHERE seq = 2; DELETE FROM events WHERE seq = 3; DELETE FROM handoffs;",
+    );
+    let examined = of(8, &["--json", "repair", &run]);
+    schemas.hold("Examined", &examined);
+    assert_eq!(examined["gaps"], json!(["3"]), "{examined:#}");
+    assert!(text(&examined["damaged_events"][0]).starts_with("2: "), "{examined:#}");
+    assert!(examined["unloadable_reason"].is_string(), "{examined:#}");
+    let bad = of(8, &["--json", "doctor"]);
+    schemas.hold_each("Checkup", list(&bad));
+    let repaired = of(8, &["--json", "repair"]);
+    schemas.hold("Repaired", &repaired);
+    assert_eq!(list(&repaired["damaged_events"]).len(), 1, "{repaired:#}");
 }

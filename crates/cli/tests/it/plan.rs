@@ -134,20 +134,20 @@ fn programs_get_everything_as_json() {
         (&plan["time_ms"], &plan["waits_ms"], &plan["llm_calls"]),
         (&json!(88_000), &json!(4_000), &Value::Null)
     );
-    let repair = json!({"step": "repair", "asks": false, "runs": null, "visits": 4, "items": null, "attempts_each": 2,
+    let repair = json!({"flow": "fix", "step": "repair", "asks": false, "inner_flow": null, "visits": 4, "items": null, "attempts_each": 2,
                         "doubt_each": 0, "attempts": 8,
                         "timeout_ms": 10_000, "time_ms": 80_000});
     assert_eq!(plan["steps"][0], repair);
-    let critic = json!({"step": "critic", "back_to": "repair", "each_entry": 3, "entries": 1, "returns": 3, "by_people": false,
-                        "rounds": false});
+    let critic = json!({"flow": "fix", "step": "critic", "back_to": "repair", "each_entry": 3, "entries": 1, "returns": 3, "by_people": false,
+                        "by_rounds": false});
     assert_eq!(plan["loops"], json!([critic]));
     let most = json!({"key": "retry.attempts", "flow": "fix", "step": "repair", "now": 2, "known": true, "one_less_saves": 4, "path": ["repair"],
                       "spent_there": 8, "file": "flow.yaml", "line": 6});
     assert_eq!((&plan["most_attempts"], &plan["past"]), (&most, &json!([])));
     let done = stage.expect(4, &["--json", "plan", "flow.yaml", "--max-attempts", "2", "--max-calls", "7"]);
     let plan: Value = serde_json::from_str(&done.out).unwrap();
-    let past = json!([{"maximum": "max-attempts", "allowed": 2, "planned": 12},
-                      {"maximum": "max-calls", "allowed": 7, "planned": null}]);
+    let past = json!([{"figure": "attempts", "allowed": 2, "planned": 12},
+                      {"figure": "llm_calls", "allowed": 7, "planned": null}]);
     assert_eq!(plan["past"], past);
     let refused: Value = serde_json::from_str(&done.err).unwrap();
     assert_eq!(refused["code"], "PLAN_PAST_MAXIMUM");
@@ -180,8 +180,8 @@ step z       -            1            +1
     let plan = stage.json(&["--json", "plan", "flow.yaml", "--compare", "before.yaml"]);
     assert_eq!(plan["compared_with"]["attempts"], 12);
     let differences = plan["differences"].as_array().unwrap();
-    let attempts = json!({"step": null, "figure": "attempts", "this": 19, "other": 12});
-    let new = json!({"step": "z", "figure": "attempts", "this": 1, "other": null});
+    let attempts = json!({"flow": null, "step": null, "figure": "attempts", "this": 19, "other": 12});
+    let new = json!({"flow": "fix", "step": "z", "figure": "attempts", "this": 1, "other": null});
     assert!(differences.contains(&attempts) && differences.contains(&new), "{differences:?}");
     let same = stage.json(&["--json", "plan", "flow.yaml", "--compare", "flow.yaml"]);
     assert_eq!(same["differences"], json!([]));

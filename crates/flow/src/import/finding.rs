@@ -3,7 +3,6 @@
 //! Owns the list and its order. It does not know what any key means.
 
 use crate::{Place, Span};
-use envoi_contract::json::{Object, Value};
 
 /// One thing of the source that the flow file does not have as it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,24 +41,6 @@ impl Finding {
             Carried::No => "not carried".to_owned(),
         };
         format!("{}:{}: {}: {carried}: {}", self.place.line, self.place.column, self.what, self.why)
-    }
-
-    /// For programs: `file, line, column, what, carried, why`; `carried` is `no`, or what it became.
-    #[must_use]
-    pub fn to_json(&self, file: &str) -> Value {
-        let number = |count: usize| Value::from(u64::try_from(count).unwrap_or(u64::MAX));
-        let carried = match &self.carried {
-            Carried::As(what) => what.as_str(),
-            Carried::No => "no",
-        };
-        Value::Object(Object::from([
-            ("file", Value::from(file)),
-            ("line", number(self.place.line)),
-            ("column", number(self.place.column)),
-            ("what", Value::from(self.what.as_str())),
-            ("carried", Value::from(carried)),
-            ("why", Value::from(self.why.as_str())),
-        ]))
     }
 }
 

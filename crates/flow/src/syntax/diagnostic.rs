@@ -1,12 +1,13 @@
 //! What is wrong with a flow file, and where.
 //!
-//! Owns diagnostics, their order, and their two forms for the outside: text with snippets, and JSON. It does not decide
+//! Owns diagnostics, their order, their places, and their form as text with snippets. It does not decide
 //! what is wrong; every reader of this crate adds to [`Problems`] and goes on, so that all mistakes are reported at once.
 
-mod json;
+mod located;
 mod render;
 mod span;
 
+pub use located::Located;
 pub use span::{Place, Span};
 
 use envoi_contract::code::Code;

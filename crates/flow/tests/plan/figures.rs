@@ -152,7 +152,6 @@ fn numbers_that_are_too_large_are_more_than_the_largest() {
         let maxima = Maxima { attempts: Some(max), ..Maxima::default() };
         assert_eq!(plan.past(&maxima), [Past::Attempts(max, plan.attempts)], "how much more is not known");
     }
-    assert!(plan.to_json().compact().contains("\"attempts\":{\"more_than\":9007199254740991}"));
 }
 
 #[test]

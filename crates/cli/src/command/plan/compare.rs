@@ -2,7 +2,6 @@
 
 use super::{Planned, table};
 use crate::process::output;
-use envoi_contract::json::{Object, Value};
 use envoi_flow::plan::{Most, Plan, StepPlan};
 use std::cmp::Ordering;
 
@@ -74,44 +73,4 @@ fn step(id: &str, here: Option<&StepPlan>, there: Option<&StepPlan>) -> Option<V
     let cell = |most: Option<Most>| most.map_or_else(|| NONE.to_owned(), |most| most.to_string());
     let zero = Some(Most::of(0));
     Some(vec![format!("step {id}"), cell(that), cell(this), difference("", this.or(zero), that.or(zero))])
-}
-
-/// For programs: what differs, each with `step` (null: of the whole flow), `figure`, `this` and `other`.
-pub(super) fn to_json(this: &Plan, other: &Plan) -> Value {
-    const TOTALS: [&str; 8] =
-        ["attempts", "visits", "loop_backs", "time_ms", "waits_ms", "elapsed_ms", "llm_calls", "cost_usd"];
-    const OF_A_STEP: [&str; 3] = ["visits", "attempts", "time_ms"];
-    let mut found = Vec::new();
-    let (ours, theirs) = (this.to_json(), other.to_json());
-    add(&mut found, None, &TOTALS, Some(&ours), Some(&theirs));
-    let listed = |plan: &Value| plan.get("steps").and_then(Value::as_array).unwrap_or_default().to_vec();
-    let (ours, theirs) = (listed(&ours), listed(&theirs));
-    let named = |steps: &[Value], id: &str| {
-        steps.iter().find(|step| step.get("step").and_then(Value::as_str) == Some(id)).cloned()
-    };
-    for (id, ..) in steps(this, other) {
-        add(&mut found, Some(&id), &OF_A_STEP, named(&ours, &id).as_ref(), named(&theirs, &id).as_ref());
-    }
-    Value::Array(found)
-}
-
-fn add(
-    found: &mut Vec<Value>,
-    step: Option<&str>,
-    figures: &[&str],
-    this: Option<&Value>,
-    other: Option<&Value>,
-) {
-    for figure in figures {
-        let of = |plan: Option<&Value>| plan.and_then(|plan| plan.get(figure)).cloned().unwrap_or_default();
-        let (this_figure, other_figure) = (of(this), of(other));
-        if this_figure != other_figure || this.is_some() != other.is_some() {
-            found.push(Value::Object(Object::from([
-                ("step", step.map_or(Value::Null, Value::from)),
-                ("figure", Value::from(*figure)),
-                ("this", this_figure),
-                ("other", other_figure),
-            ])));
-        }
-    }
 }
