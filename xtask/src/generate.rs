@@ -27,7 +27,7 @@ fn generated() -> Vec<Generated> {
         path: format!("{SCHEMAS}/{}.schema.json", schema.name),
         text: schema.to_value().pretty(),
     };
-    let openapi = envoi_server::openapi::text();
+    let openapi = envoi_server::openapi::generate();
     // It was written by a serializer.
     let document: serde_json::Value = serde_json::from_str(&openapi).unwrap_or_default();
     let others = [

@@ -1,5 +1,7 @@
 //! The OpenAPI 3.1 document, made of the table of operations.
 //!
+//! The server shows the file of this repository, which `cargo xtask generate` writes; it generates nothing while it runs.
+//!
 //! Generators of clients read it, and so do people. An object that may have any member states so
 //! (`additionalProperties`), because typed clients otherwise take it for an object without members. Members of requests
 //! have no `default`, because some generators make such members required. An operation whose content has no schema is
@@ -10,9 +12,12 @@ mod contracts;
 use crate::operation::{self, Content, Gate, Method, Operation, Param, ParamIn};
 use serde_json::{Map, Value, json};
 
-/// The text of the document, as it is served and as it stands in `spec/openapi.json`.
+/// The document, as it is served.
+pub(crate) const TEXT: &str = include_str!("../../../spec/openapi.json");
+
+/// The document, made anew: what `spec/openapi.json` has to be.
 #[must_use]
-pub fn text() -> String {
+pub fn generate() -> String {
     // All keys of the document are strings, so that writing it cannot fail.
     serde_json::to_string_pretty(&document()).unwrap_or_default() + "\n"
 }
@@ -159,6 +164,11 @@ fn media(content: Content) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_served_is_what_the_operations_and_the_rows_make() {
+        assert!(TEXT == generate(), "`cargo xtask generate` writes spec/openapi.json");
+    }
 
     #[test]
     fn everything_that_is_referred_to_is_there_and_every_parameter_of_a_path_is_described() {

@@ -283,7 +283,7 @@ fn scope_too_small(operation: &Operation) -> Problem {
 }
 
 fn document(_: &App, _: &ApiRequest) -> Result<Response, Problem> {
-    Ok(response::json(200, crate::openapi::text()))
+    Ok(response::json(200, crate::openapi::TEXT))
 }
 
 fn token_info(_: &App, request: &ApiRequest) -> Result<Response, Problem> {

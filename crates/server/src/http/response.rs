@@ -6,7 +6,7 @@ use axum::{
     response::Response,
 };
 
-pub(crate) fn json(status: u16, text: String) -> Response {
+pub(crate) fn json(status: u16, text: impl Into<Body>) -> Response {
     of(status, "application/json", text.into())
 }
 
