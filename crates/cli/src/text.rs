@@ -5,4 +5,5 @@ pub(crate) mod diff;
 pub(crate) mod duration;
 pub(crate) mod headline;
 pub(crate) mod location;
+pub(crate) mod shell;
 pub(crate) mod words;

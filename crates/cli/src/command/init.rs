@@ -5,7 +5,7 @@ use crate::process::{
     failure::Failure,
     invocation, output, stderr,
 };
-use crate::store::home::Home;
+use crate::{store::home::Home, text::shell};
 use clap::ValueEnum as _;
 use envoi_api::output::{Initialized, Titled};
 use envoi_contract::code::Code;
@@ -98,8 +98,8 @@ fn crontab(dir: &Path) -> Result<String, Failure> {
     let failed = |error| Failure::machine(dir.display(), error);
     let dir = fs::canonicalize(dir).map_err(failed)?;
     let envoi = std::env::current_exe().map_err(failed)?;
-    let quoted =
-        |path: &Path| format!("'{}'", path.display().to_string().replace('\'', r"'\''").replace('%', r"\%"));
+    // `crontab` takes a percent sign for the end of the line.
+    let quoted = |path: &Path| shell::quoted(&path.display().to_string()).replace('%', r"\%");
     Ok(format!("0 3 * * * cd {} && {} run flow.yaml >> nightly.log 2>&1", quoted(&dir), quoted(&envoi)))
 }
 

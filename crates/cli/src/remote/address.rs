@@ -1,7 +1,10 @@
 //! Where the server is, and what lets one in: read from the command line, the environment and files, checked before anything
 //! is sent.
 
-use crate::process::{environment, failure::Failure, invocation};
+use crate::{
+    process::{environment, failure::Failure, invocation},
+    text::shell,
+};
 use envoi_contract::code::Code;
 use std::{
     fs,
@@ -132,15 +135,9 @@ fn again(url: &str, options: &Options) -> String {
     let named = [("--token-file", &options.token_file), ("--server-ca", &options.ca)];
     let files = named.into_iter().filter_map(|(name, path)| {
         let path = path.as_deref()?;
-        Some(format!(" {name} {}", quoted(&path.to_string_lossy())))
+        Some(format!(" {name} {}", shell::word(&path.to_string_lossy())))
     });
-    format!("--server {}{}", quoted(url), files.collect::<String>())
-}
-
-fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/:._-+,=@%~[]".contains(c);
-    let is_plain = !text.is_empty() && text.chars().all(plain) && !text.contains(['[', ']', '~']);
-    if is_plain { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    format!("--server {}{}", shell::word(url), files.collect::<String>())
 }
 
 #[cfg(test)]
