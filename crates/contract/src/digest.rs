@@ -58,9 +58,19 @@ impl Digest {
     /// The 64 digits alone.
     #[must_use]
     pub fn hex(&self) -> String {
-        let nibbles = self.0.iter().flat_map(|byte| [byte >> 4, byte & 0xF]);
-        nibbles.filter_map(|nibble| char::from_digit(u32::from(nibble), 16)).collect()
+        hex(&self.0)
     }
+}
+
+/// Bytes as hexadecimal digits in lower case, two for each.
+///
+/// ```
+/// assert_eq!(envoi_contract::digest::hex(&[0, 0x1f, 0xa0]), "001fa0");
+/// ```
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    let nibbles = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xF]);
+    nibbles.filter_map(|nibble| char::from_digit(u32::from(nibble), 16)).collect()
 }
 
 const fn nibble(digit: u8) -> Option<u8> {

@@ -13,7 +13,7 @@ use crate::operation::{self, Content, Gate, Method, Operation, Param, ParamIn};
 use serde_json::{Map, Value, json};
 
 /// The document, as it is served.
-pub(crate) const TEXT: &str = include_str!("../../../spec/openapi.json");
+pub const TEXT: &str = include_str!("../../../spec/openapi.json");
 
 /// The document, made anew: what `spec/openapi.json` has to be.
 #[must_use]

@@ -6,7 +6,7 @@
 
 pub mod spans;
 
-use envoi_contract::digest::Digest;
+use envoi_contract::digest::{Digest, hex};
 use envoi_kernel::{
     Event, Record,
     event::RunStarted,
@@ -165,13 +165,13 @@ impl fmt::Display for Traceparent {
 
 impl fmt::Display for TraceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&hex(&self.0))
     }
 }
 
 impl fmt::Display for SpanId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&hex(&self.0))
     }
 }
 

@@ -5,6 +5,7 @@
 //! the attempt is alive: the reader of a token looks that up in the journal.
 
 use super::random;
+use envoi_contract::digest::hex;
 use envoi_kernel::ids::{AttemptId, RunId};
 use ring::hmac;
 use std::{
@@ -54,7 +55,7 @@ impl AttemptTokens {
     #[must_use]
     pub fn token(&self, run: &RunId, attempt: &AttemptId) -> String {
         let seal = hmac::sign(&self.0, sealed(run.as_str(), &attempt.to_string()).as_bytes());
-        let digits = random::hex(seal.as_ref());
+        let digits = hex(seal.as_ref());
         format!("{PREFIX}{digits}.{run}.{attempt}")
     }
 

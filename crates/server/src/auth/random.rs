@@ -19,11 +19,6 @@ pub(crate) fn bytes<const N: usize>() -> io::Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// Bytes as lower-case hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// A new id: `prefix`, then the time and random bits as a UUID of version 7.
 ///
 /// # Errors

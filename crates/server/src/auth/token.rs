@@ -8,7 +8,10 @@ use super::{
     random,
     scope::{Scope, Scopes},
 };
-use envoi_contract::{digest::Digest, time::Timestamp};
+use envoi_contract::{
+    digest::{Digest, hex},
+    time::Timestamp,
+};
 use envoi_journal::{CommitError, ReadError, Reader, Store, TokenRow};
 use std::io;
 use subtle::ConstantTimeEq as _;
@@ -69,8 +72,8 @@ pub struct NewToken {
 pub fn create(store: &Store, wish: &NewToken, now: Timestamp) -> Result<String, TokenError> {
     check("a name", &wish.name)?;
     check("a tenant", &wish.tenant)?;
-    let id = random::hex(&random::bytes::<ID_BYTES>()?);
-    let token = format!("{PREFIX}{id}_{}", random::hex(&random::bytes::<SECRET_BYTES>()?));
+    let id = hex(&random::bytes::<ID_BYTES>()?);
+    let token = format!("{PREFIX}{id}_{}", hex(&random::bytes::<SECRET_BYTES>()?));
     let row = TokenRow {
         id,
         name: wish.name.clone(),

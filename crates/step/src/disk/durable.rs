@@ -7,6 +7,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use envoi_contract::digest::hex;
 use sha2::{Digest, Sha256};
 
 use crate::disk::{folders::sync_dir, plain};
@@ -193,16 +194,6 @@ pub(crate) fn pieces(from: &mut impl Read, mut each: impl FnMut(&[u8]) -> io::Re
             _ => return Ok(()),
         }
     }
-}
-
-/// Lower-case hexadecimal.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len().saturating_mul(2)), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]

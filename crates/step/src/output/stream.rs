@@ -9,10 +9,11 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use envoi_contract::digest::hex;
 use rustix::fs::OFlags;
 use sha2::{Digest as _, Sha256};
 
-use crate::disk::durable::{self, Measure, hex};
+use crate::disk::durable::{self, Measure};
 use crate::disk::plain;
 use crate::mask::{Masker, Secrets};
 
