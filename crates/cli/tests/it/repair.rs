@@ -103,7 +103,7 @@ fn what_the_doctor_still_finds_after_a_repair_is_named_by_the_repair() {
         let json = stage.expect(8, &["--json", "repair"]).out;
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(json["whole"], false, "{json:#}");
-        assert!(json["left"].to_string().contains(named), "{json:#}");
+        assert!(json["not_mended"].to_string().contains(named), "{json:#}");
         stage.expect(8, &["doctor"]);
     }
 }
