@@ -3,6 +3,7 @@
 mod agent;
 mod feedback;
 mod order;
+pub(crate) mod presence;
 pub(crate) mod processes;
 mod secret_marks;
 pub(crate) mod secrets;

@@ -3,7 +3,7 @@
 mod socket;
 
 use crate::{
-    attempts::{processes::Processes, variables::PerAttempt},
+    attempts::{presence::Presences, processes::Processes, variables::PerAttempt},
     commands::handler::Commands,
     delivery::{
         callers::Callers,
@@ -127,7 +127,9 @@ impl Host {
         let (closing, closed) = mpsc::channel();
         let followers = Followers::default();
         let callers = Callers::new(&settings.notices);
+        let presences = Arc::new(Presences::new(store.layout().root(), settings.print_line));
         let commands = Commands {
+            presences: Arc::clone(&presences),
             store: Arc::clone(store),
             layout: store.layout().clone(),
             mailbox: mailbox.clone(),
@@ -149,7 +151,8 @@ impl Host {
             mailbox: mailbox.clone(),
             dispatcher: dispatcher.wake(),
         };
-        let thread = start_loop(store, log, settings, boot_id, channels, (followers, placing))?;
+        let seen = (followers, placing, presences);
+        let thread = start_loop(store, log, settings, boot_id, channels, seen)?;
         Ok(Parts { commands, mailbox, closing, thread, dispatcher, socket, stopping })
     }
 
@@ -196,6 +199,8 @@ impl Host {
             thread.join().unwrap_or_else(|_| Ending { stopped: Some(panicked()), in_haste: true });
         dispatcher.close(if in_haste { Duration::ZERO } else { DISPATCH_PATIENCE });
         socket.close();
+        // Before the next engine comes up: it would take this one for a process of another store if it cannot see it.
+        commands.presences.leave_all();
         drop(commands);
         let ours = lease.is_current();
         lease.release();
@@ -261,12 +266,13 @@ fn start_loop(
     settings: &Settings,
     boot_id: String,
     channels: Channels,
-    (followers, placing): (Followers, Placing),
+    (followers, placing, presences): (Followers, Placing, Arc<Presences>),
 ) -> Result<JoinHandle<Ending>, HostError> {
     let Channels { mailbox, inbox, closed } = channels;
     let layout = store.layout().clone();
     let processes = Processes::new(Arc::clone(store), settings.launcher.clone(), boot_id.clone(), mailbox)
         .with_points(settings.reached)
+        .with_presences(presences)
         .with_variables(settings.per_attempt.clone())
         .with_large_sets(Arc::clone(&log.writer), placing.clone())
         .with_stream_cap(settings.stream_cap_bytes);

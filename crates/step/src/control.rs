@@ -5,4 +5,5 @@ pub(crate) mod cancel;
 pub(crate) mod launch;
 pub(crate) mod leftovers;
 pub(crate) mod lost;
+pub(crate) mod presence;
 pub(crate) mod probe;

@@ -30,6 +30,7 @@ pub use control::{
     launch::{Launcher, SpawnError, Supervisor},
     leftovers::end_leftovers,
     lost::{MaskedLost, drop_unmasked, mask_lost},
+    presence::{Entrance, Presence},
     probe::{Doubt, Evidence, Given, Probe, ProbeError, Start, evidence, probe},
 };
 pub use disk::plain;

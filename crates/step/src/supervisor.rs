@@ -17,6 +17,7 @@ use crate::attempt::processes;
 use crate::attempt::record::{MOST_FILES, MostFiles, Outcome, Started, VERSION};
 use crate::attempt::spec::{Order, Spec};
 use crate::control::cancel;
+use crate::control::presence::Presence;
 use crate::control::probe::unix_ms;
 use crate::disk::durable;
 use crate::mask::Secrets;
@@ -72,6 +73,9 @@ fn supervise() -> Result<ExitCode, SuperviseError> {
     stand_alone().doing("cannot leave the engine's session")?;
     let order = read_order()?;
     let secrets = Secrets::new(&order.spec.secrets);
+    // As long as this process lives, it is at work there, also if its engine is gone. The engine has said what it knows of a folder
+    // that cannot be locked.
+    let _presence = Presence::join(&order.spec.workspace).ok();
     let attempt =
         Attempt { dir: AttemptDir::new(order.dir), spec: order.spec, secrets, most_files: MOST_FILES };
     Ok(match attempt.run(&signals) {

@@ -162,3 +162,52 @@ fn of_runs_that_begin_at_the_same_moment_the_refused_ones_hear_that_the_workspac
         assert!(is_busy || is_late, "{refused:?}");
     }
 }
+
+/// Two stores in one project folder know nothing of each other's journals.
+#[test]
+fn a_run_of_another_store_in_the_same_folder_is_refused_while_one_is_at_work() {
+    let stage = stage(FIRST, SECOND);
+    let other = ["--home", "other-home"];
+    let beside = |arguments: &[&'static str]| [&other[..], arguments].concat();
+    let engine = stage.start(&["run", "flow.yaml"]);
+    wait_until("the step", || stage.lines("did") == ["first"]);
+    is_busy(&stage, &beside(&["run", "other.yaml"]));
+    // Its supervisor lives on, and keeps the workspace.
+    engine.kill();
+    is_busy(&stage, &beside(&["run", "other.yaml"]));
+    stage.expect(0, &beside(&["run", "other.yaml", "--copy"]));
+    stage.expect(0, &beside(&["run", "other.yaml", "--share-workspace"]));
+    assert_eq!(stage.lines("did"), ["first", "second"], "the copy has a file of its own");
+    let resumed = stage.start(&["resume"]);
+    stage.write("go", "");
+    assert_eq!(resumed.done().code, Some(0));
+    stage.expect(0, &beside(&["run", "other.yaml"]));
+    assert_eq!(stage.lines("did"), ["first", "second", "second"]);
+}
+
+#[test]
+fn a_run_that_rested_does_not_start_a_step_beside_a_run_of_another_store() {
+    let stage = stage(
+        "flow: asks\nsteps:\n  - { id: first, ask: Go on? }\n  - { id: work, run: 'echo asked >> did' }\n",
+        SECOND_WAITS,
+    );
+    stage.expect(3, &["run", "flow.yaml"]);
+    let other = ["--home", "other-home"];
+    let second = stage.start(&[&other[..], &["run", "other.yaml"]].concat());
+    wait_until("the other run", || stage.lines("did") == ["second"]);
+    is_busy(&stage, &["approve"]);
+    stage.write("go2", "");
+    assert_eq!(second.done().code, Some(0));
+    stage.expect(0, &["approve"]);
+    assert_eq!(stage.lines("did"), ["second", "asked"]);
+}
+
+/// A step may use a store of its own for what it calls.
+#[test]
+fn a_run_that_a_step_calls_with_another_store_works_beside_it() {
+    let envoi = env!("CARGO_BIN_EXE_envoi");
+    let calls = format!("'{envoi} --home inner-home run other.yaml && echo outer >> did'");
+    let stage = stage(&format!("flow: outer\nsteps:\n  - id: calls\n    run: {calls}\n"), SECOND);
+    stage.expect(0, &["run", "flow.yaml"]);
+    assert_eq!(stage.lines("did"), ["second", "outer"]);
+}

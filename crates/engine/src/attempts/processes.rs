@@ -6,6 +6,7 @@
 use super::{
     agent,
     order::{self, OrderError},
+    presence::{Manner, Presences},
     secrets::Known,
     settlement::{self, Unsettled},
     shared::{LargeSets, Shared},
@@ -14,6 +15,7 @@ use super::{
 
 use crate::{
     model::{
+        claim::Claim,
         crash_point::Point,
         message::Message,
         runner::{Job, Runner, Settlement},
@@ -21,7 +23,7 @@ use crate::{
     },
     observe::placing::Placing,
 };
-use envoi_contract::digest::Digest;
+use envoi_contract::{code::Code, digest::Digest};
 use envoi_journal::{Store, Writer};
 use envoi_kernel::ids::{AttemptId, RunId};
 use envoi_step::{
@@ -47,6 +49,7 @@ impl Processes {
         let (layout, blobs) = (store.layout().clone(), store.blobs());
         let (reached, per_attempt): (fn(Point), _) = (|_| {}, PerAttempt::default());
         let stream_cap_bytes = envoi_step::Spec::STREAM_CAP_BYTES;
+        let presences = Arc::new(Presences::new(layout.root(), |_| {}));
         let shared = Shared {
             store,
             layout,
@@ -59,6 +62,7 @@ impl Processes {
             stream_cap_bytes,
             large: None,
             secret_marks: Mutex::new(None),
+            presences,
         };
         Self { shared: Arc::new(shared) }
     }
@@ -78,6 +82,15 @@ impl Processes {
     pub(crate) fn with_large_sets(mut self, writer: Arc<Writer>, placing: Placing) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.shared) {
             shared.large = Some(LargeSets { writer, placing });
+        }
+        self
+    }
+
+    /// Shares with others which runs are at work in their workspaces.
+    #[must_use]
+    pub(crate) fn with_presences(mut self, presences: Arc<Presences>) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.presences = presences;
         }
         self
     }
@@ -118,6 +131,10 @@ impl Runner for Processes {
     fn withdraw(&mut self, job: Job) {
         // The agent's task goes on then, and the record of the visit has its place.
         drop(agent::withdraw(&self.shared, &job));
+    }
+
+    fn leave(&mut self, run: &RunId) {
+        self.shared.presences.leave(run);
     }
 
     fn cancel(&mut self, run: &RunId, attempt: &AttemptId) {
@@ -238,6 +255,7 @@ impl Shared {
                 }
                 Probe::NotStarted(lock) => {
                     spawned += 1;
+                    self.enter(job)?;
                     // Hand-offs and artifacts are in their places before a step that may read them begins.
                     self.large
                         .as_ref()
@@ -263,6 +281,23 @@ impl Shared {
                 }
             }
         }
+    }
+
+    /// The run is at work in its workspace, if it has rested before.
+    fn enter(&self, job: &Job) -> Result<(), trouble::Trouble> {
+        let text = |path: &std::path::Path| path.to_string_lossy().into_owned();
+        let claim = Claim {
+            run: job.run.clone(),
+            workspace: text(&job.workspace),
+            run_base: text(&job.run_base),
+            shared: job.shares,
+        };
+        let manner = match job.shares || !job.within.is_empty() {
+            true => Manner::Beside,
+            false => Manner::Alone,
+        };
+        let busy = |reason| trouble::Trouble::new(TroubleKind::Outside(Code::WorkspaceBusy), reason);
+        self.presences.enter(&claim, manner).map(drop).map_err(busy)
     }
 
     fn announced(&self, job: &Job) -> Result<Announced, trouble::Trouble> {

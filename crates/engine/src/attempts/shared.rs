@@ -1,6 +1,6 @@
 //! What all attempts of an engine use.
 
-use super::{secret_marks::SecretMarks, variables::PerAttempt};
+use super::{presence::Presences, secret_marks::SecretMarks, variables::PerAttempt};
 use crate::{
     model::{crash_point::Point, message::Message},
     observe::placing::Placing,
@@ -25,6 +25,7 @@ pub(super) struct Shared {
     pub(super) stream_cap_bytes: u64,
     pub(super) large: Option<LargeSets>,
     pub(super) secret_marks: Mutex<Option<SecretMarks>>,
+    pub(super) presences: Arc<Presences>,
 }
 
 /// What many files of one attempt need.

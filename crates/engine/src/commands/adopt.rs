@@ -1,8 +1,8 @@
 //! A run is loaded from the journal and given to the loop.
 
-use super::handler::Commands;
+use super::{handler::Commands, start::manner};
 use crate::{
-    attempts::secrets::caller_of,
+    attempts::{presence::Manner, secrets::caller_of},
     model::{
         claim::Claim,
         message::{Adopt, EngineError, Message, Purpose},
@@ -153,11 +153,21 @@ impl Commands {
 impl Commands {
     /// Refuses to go on with a run while another one is at work in its workspace, unless it is inside already or either shares.
     pub(super) fn check_entry(&self, run: &Run, caller: &CallerWire) -> Result<(), Refused> {
-        let Some(started) = run.started().filter(|started| !started.shared) else { return Ok(()) };
-        if self.is_inside(&started.run, run) {
-            return Ok(());
+        let Some(started) = run.started() else { return Ok(()) };
+        let claim = Claim::of(started);
+        if started.shared || self.is_inside(&started.run, run) {
+            return self.enter_for_now(&claim, Manner::Beside);
         }
-        self.check_free(&Claim::of(started), &caller.within, |other| other)
+        self.check_free(&claim, &caller.within, |other| other)?;
+        self.enter_for_now(&claim, manner(false, &caller.within))
+    }
+
+    /// Whether the run can enter. It enters when something of it is started: it may rest before that.
+    fn enter_for_now(&self, claim: &Claim, manner: Manner) -> Result<(), Refused> {
+        if self.enter(claim, manner)? {
+            self.presences.leave(&claim.run);
+        }
+        Ok(())
     }
 
     /// Whether an attempt of the run lives: it works in its workspace already.

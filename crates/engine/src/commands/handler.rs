@@ -4,7 +4,7 @@
 //! the loop. Works on the thread of the requester, so that reading a flow or a journal never holds up the loop.
 
 use crate::{
-    attempts::secrets::secrets,
+    attempts::{presence::Presences, secrets::secrets},
     delivery::callers::Callers,
     model::{
         message::{EngineError, Message, Reply},
@@ -29,6 +29,8 @@ pub struct Commands {
     pub(crate) mailbox: Sender<Message>,
     pub(crate) followers: Followers,
     pub(crate) callers: Callers,
+    /// Where the runs of this engine are at work.
+    pub(crate) presences: Arc<Presences>,
     /// See [`Commands::families`].
     pub(crate) families: Arc<Mutex<()>>,
 }

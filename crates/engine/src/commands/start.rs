@@ -9,7 +9,7 @@ use crate::model::{
     trace::Traceparent,
 };
 use crate::{
-    attempts::secrets::caller_of,
+    attempts::{presence::Manner, secrets::caller_of},
     query::{activity::has_attempt_at_work, flow_cache::parsed_flow, load::load_run},
 };
 use envoi_contract::code::Code;
@@ -103,6 +103,9 @@ impl Commands {
     pub(super) fn not_begun(&self, run: &RunId, error: EngineError) -> Refused {
         // One that was begun already keeps what it has.
         let is_begun = matches!(error, EngineError::Refused(Refusal::AlreadyStarted));
+        if !is_begun {
+            self.presences.leave(run);
+        }
         if !is_begun && matches!(error, EngineError::Refused(_) | EngineError::WorkspaceBusy { .. }) {
             Starts::of(&self.layout.run(run)).withdraw();
         }
@@ -139,17 +142,14 @@ impl Commands {
             ));
         }
         match used {
-            WorkspaceUse::Shared => Ok(found),
+            WorkspaceUse::Shared => {
+                let claim = self.claim(run, &found, true);
+                self.enter(&claim, Manner::Beside).map(|_| found)
+            }
             WorkspaceUse::Alone => {
-                let run_base = self.layout.run(run);
-                let claim = Claim {
-                    run: run.clone(),
-                    workspace: found.to_string_lossy().into_owned(),
-                    run_base: run_base.to_string_lossy().into_owned(),
-                    shared: false,
-                };
+                let claim = self.claim(run, &found, false);
                 self.check_free(&claim, within, |_| false)?;
-                Ok(found)
+                self.enter(&claim, manner(false, within)).map(|_| found)
             }
             WorkspaceUse::Copy => {
                 let copy = self.layout.workspace_copy(run);
@@ -162,6 +162,17 @@ impl Commands {
                 Ok(copy)
             }
         }
+    }
+
+    fn claim(&self, run: &RunId, workspace: &Path, shared: bool) -> Claim {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let run_base = text(&self.layout.run(run));
+        Claim { run: run.clone(), workspace: text(workspace), run_base, shared }
+    }
+
+    /// Lets other stores know that a run is at work in its workspace from now on. Says whether they did not know before.
+    pub(super) fn enter(&self, claim: &Claim, manner: Manner) -> Result<bool, Refused> {
+        self.presences.enter(claim, manner).map_err(Refused::workspace_busy)
     }
 
     /// Refuses while an attempt of another run lives where this one claims to work, unless it is `agreed`, given whether that
@@ -195,6 +206,11 @@ impl Commands {
         }
         Ok(())
     }
+}
+
+/// How a run enters its workspace that was called by these.
+pub(super) fn manner(shared: bool, within: &[CallingAttempt]) -> Manner {
+    if shared || !within.is_empty() { Manner::Beside } else { Manner::Alone }
 }
 
 /// A yes in advance is for questions that a plain yes answers, and that the starter of the run may answer.

@@ -47,6 +47,8 @@ pub(crate) struct Active {
     pub(crate) cancelled: BTreeSet<AttemptId>,
     /// Only requests are decided ([`crate::model::message::Purpose::Decide`]).
     pub(crate) halted: bool,
+    /// It may work in its workspace: no other run was at work there when it began, went on, or left its rest.
+    pub(crate) inside: bool,
     /// What was found wrong with it while a commit was under way.
     pub(crate) trouble: Option<Trouble>,
     pace: Pace,
@@ -91,6 +93,7 @@ impl Active {
             live: BTreeSet::new(),
             cancelled: BTreeSet::new(),
             halted: false,
+            inside: true,
             trouble: None,
             pace: Pace::default(),
             unsaved_bytes: 0,
@@ -204,6 +207,7 @@ impl Active {
             flow: Arc::clone(self.run.flow_of(&attempt.visit)),
             started,
             workspace: PathBuf::from(&begun.workspace),
+            shares: begun.shared,
             run_base: PathBuf::from(&begun.run_base),
             caller: Arc::clone(&self.caller),
             within: self.within.clone(),

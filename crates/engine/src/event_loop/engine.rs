@@ -192,9 +192,9 @@ impl Engine {
             }
             let request = match active.requests.pop_front() {
                 Some(request) => request,
-                None => match guarded("what the run wants", || self.reconcile(id)) {
+                None => match guarded("what the run wants", || self.reconcile(id)).flatten() {
                     Ok(Some(request)) => request,
-                    Ok(None) => return,
+                    Ok(None) => return self.leave_at_rest(id),
                     Err(trouble) => return self.set_aside(id, trouble),
                 },
             };

@@ -57,9 +57,13 @@ impl Claim {
     /// its own run changes it.
     pub(crate) fn collides(&self, other: &Self) -> bool {
         let (ours, theirs) = (Path::new(&self.workspace), Path::new(&other.workspace));
-        let is_copy = |claim: &Self| Path::new(&claim.workspace).starts_with(&claim.run_base);
-        let apart = self.run == other.run || (ours != theirs && (is_copy(self) || is_copy(other)));
+        let apart = self.run == other.run || (ours != theirs && (self.is_copy() || other.is_copy()));
         !apart && (ours.starts_with(theirs) || theirs.starts_with(ours))
+    }
+
+    /// Whether the run works in a copy of its own.
+    pub(crate) fn is_copy(&self) -> bool {
+        Path::new(&self.workspace).starts_with(&self.run_base)
     }
 
     /// Whether the run was called by a step of `other`, directly or not: that step waits for it, and shares its workspace

@@ -25,6 +25,8 @@ pub struct Job {
     pub started: Arc<AttemptStarted>,
     /// Absolute path of the workspace.
     pub workspace: PathBuf,
+    /// Whether the run was started to share its workspace.
+    pub shares: bool,
     /// Absolute path of the run's own folder, by which its processes are known.
     pub run_base: PathBuf,
     /// Variables and secrets of the caller that started or resumed the run.
@@ -104,6 +106,9 @@ pub trait Runner {
     ///
     /// Must not block on the attempt. Not called again for an attempt before its settlement has arrived.
     fn ensure(&mut self, job: Job);
+
+    /// Nothing of the run is started for now: it rests, is over or set aside. Attempts that are live go on.
+    fn leave(&mut self, _run: &RunId) {}
 
     /// Asks the attempt to end. Its settlement still arrives.
     fn cancel(&mut self, run: &RunId, attempt: &AttemptId);

@@ -51,6 +51,12 @@ pub fn load_run(reader: &Reader, id: &RunId) -> Result<Run, Refused> {
     load_with_weight(reader, id).map(|(run, _)| run).map_err(|error| error.refused(id))
 }
 
+/// Why a run can be loaded by no engine, in a sentence; none if it can, or if the store cannot be read now.
+#[must_use]
+pub fn why_unreadable(reader: &Reader, id: &RunId) -> Option<String> {
+    load_with_weight(reader, id).err()?.trouble().map(|trouble| trouble.reason)
+}
+
 /// Refuses what would change a run while it is set aside, whatever else could be said of it.
 ///
 /// # Errors

@@ -1,6 +1,7 @@
 //! The commands without a loop: the test plays the loop, which also writes to the journal what others have done meanwhile.
 
 use super::*;
+use crate::attempts::presence::Presences;
 use crate::model::{
     message::Adopt,
     protocol::{AnswerRequest, CallerWire, ResumeRequest},
@@ -48,6 +49,7 @@ fn place(text: &str) -> Place {
     let writer = store.writer(store.take_epoch().unwrap()).unwrap();
     let (mailbox, told) = mpsc::channel();
     let commands = Commands {
+        presences: Arc::new(Presences::new(layout.root(), |_| {})),
         store,
         layout,
         mailbox,

@@ -10,6 +10,7 @@ use crate::{
         trouble::{Trouble, TroubleKind},
     },
 };
+use envoi_contract::code::Code;
 use envoi_kernel::{
     Input, Refusal, Run, Status,
     ids::{CallId, RunId},
@@ -110,6 +111,7 @@ impl Engine {
             .or_insert_with(|| Active::new(run, claim, Arc::clone(&caller), &tenant).weighing(tail_bytes));
         let goes_on = purpose != Purpose::Decide && (is_new || active.halted);
         active.halted = purpose == Purpose::Decide && (rests || active.halted);
+        active.inside = purpose != Purpose::Decide || (active.inside && !is_new);
         if !caller.within.is_empty() {
             active.within.clone_from(&caller.within);
         }
@@ -131,6 +133,34 @@ impl Engine {
         }
         self.arm(&id);
         self.turn(&id);
+    }
+
+    /// Before something of a run is started that has rested: another run may have come into its workspace meanwhile.
+    ///
+    /// # Errors
+    /// The run is to be set aside.
+    pub(super) fn enter(&mut self, id: &RunId) -> Result<(), Trouble> {
+        let Some(active) = self.runs.get(id).filter(|active| !active.inside) else { return Ok(()) };
+        let shared = active.claim.shared;
+        let free = self.check_workspace(&active.claim, &active.within, |other| shared || other);
+        // Whose run that is, its tenant alone may know.
+        let busy = |_| {
+            let reason = "another run is at work in its workspace";
+            Trouble::new(TroubleKind::Outside(Code::WorkspaceBusy), reason)
+        };
+        free.map_err(busy)?;
+        self.runs.get_mut(id).into_iter().for_each(|active| active.inside = true);
+        Ok(())
+    }
+
+    /// A run that is not at work leaves its workspace to others.
+    pub(super) fn leave_at_rest(&mut self, id: &RunId) {
+        match self.runs.get_mut(id) {
+            Some(active) if active.is_at_work() => return,
+            Some(active) => active.inside = false,
+            None => {}
+        }
+        self.world.runner.leave(id);
     }
 
     /// A run that goes on where another one works is refused, unless it is `agreed`, given whether that other one shares.

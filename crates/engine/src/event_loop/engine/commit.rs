@@ -53,7 +53,14 @@ impl Engine {
         if let Some(trouble) = earlier.or(shown.err()) {
             return self.set_aside(id, trouble);
         }
-        self.start(id, &started_by(&records), true);
+        let announced = started_by(&records);
+        if !announced.is_empty()
+            && let Err(trouble) = self.enter(id)
+        {
+            // Nothing of it was started, and the journal says so: it is started when the run is taken up.
+            return self.set_aside(id, trouble);
+        }
+        self.start(id, &announced, true);
         self.turn(id);
         self.forget_if_over(id);
     }
@@ -97,6 +104,7 @@ impl Engine {
         };
         if self.runs.get(id).is_some_and(over) {
             self.runs.remove(id);
+            self.leave_at_rest(id);
         }
     }
 }

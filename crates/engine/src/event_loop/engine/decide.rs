@@ -75,6 +75,7 @@ impl Engine {
     fn refused(&mut self, id: &RunId, refusal: Refusal, begins: bool, reply: Option<Reply>) {
         if begins {
             self.runs.remove(id);
+            self.leave_at_rest(id);
         }
         // A run that is over may have been adopted only for this request.
         self.forget_if_over(id);
@@ -96,6 +97,7 @@ impl Engine {
         }
         if begins {
             self.runs.remove(id);
+            self.leave_at_rest(id);
         } else {
             self.set_aside(id, trouble);
         }

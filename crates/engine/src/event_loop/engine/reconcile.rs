@@ -52,39 +52,45 @@ impl Engine {
     }
 
     /// Starts what the run wants running. Returns the next input that needs no client: an expiry, a timer or a free slot.
-    pub(super) fn reconcile(&mut self, id: &RunId) -> Option<Request> {
+    ///
+    /// # Errors
+    /// The run is to be set aside.
+    pub(super) fn reconcile(&mut self, id: &RunId) -> Result<Option<Request>, Trouble> {
         let clocks = self.clocks();
-        let active = self.runs.get_mut(id)?;
+        let Some(active) = self.runs.get_mut(id) else { return Ok(None) };
         let now = active.time(clocks);
         let (wants, halted, tenant) = (active.run.wants(), active.halted, Arc::clone(&active.tenant));
         let lapsed = wants.expiries.iter().find(|(_, at)| *at <= now);
         let lapsed = lapsed.map(|(id, _)| Request::of(Input::Expire { interrupt: id.clone() }));
         if halted {
             // Its questions lapse all the same: what follows from that starts when the run goes on.
-            return lapsed.filter(|_| !self.draining);
+            return Ok(lapsed.filter(|_| !self.draining));
+        }
+        if !wants.attempts.is_empty() {
+            self.enter(id)?;
         }
         self.start(id, &wants.attempts, false);
         // After a crash, how an attempt ends that was given up has to be found out first.
         self.start(id, &wants.ending, false);
         self.cancel(id, |attempt| wants.cancelling || wants.ending.contains(attempt));
         if self.draining && !self.runs.get(id).is_some_and(|active| self.is_called(&active.within)) {
-            return None;
+            return Ok(None);
         }
         if let Some((timer, _)) = wants.timers.iter().find(|(_, due)| *due <= now) {
-            return Some(Request::of(Input::TimerDue { timer: timer.clone() }));
+            return Ok(Some(Request::of(Input::TimerDue { timer: timer.clone() })));
         }
         if lapsed.is_some() {
-            return lapsed;
+            return Ok(lapsed);
         }
         if wants.ready.is_empty() {
-            return None;
+            return Ok(None);
         }
         let is_free = self.slots.is_free() && !self.draining;
         if is_free || self.lender(id).is_some() {
-            return Some(Request::of(Input::SlotFree));
+            return Ok(Some(Request::of(Input::SlotFree)));
         }
         self.slots.wait(&tenant, id);
-        None
+        Ok(None)
     }
 
     /// Has the runner run these attempts, unless it has them already. What a commit announces is started before anything

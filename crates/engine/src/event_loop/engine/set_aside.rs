@@ -66,6 +66,7 @@ impl Engine {
             return;
         }
         let Some(active) = self.runs.remove(id) else { return };
+        self.leave_at_rest(id);
         self.timers.clear(id);
         self.expiries.clear(id);
         self.slots.forget(id);

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::model::message::Purpose;
+use envoi_kernel::{event::Choice, input::Answer};
 
 const ASKS: &str = "flow: asks\nsteps:\n  - id: first\n    ask: Go on?\n  - id: work\n    run: [work]\n";
 
@@ -144,4 +145,28 @@ fn a_run_whose_requests_alone_are_decided_keeps_nobody_out() {
     after.handle(durable("a"));
     assert_eq!(word(&heard), "done");
     assert_eq!(lets_in(&mut after, "b"), "done");
+}
+
+#[test]
+fn a_run_that_leaves_its_rest_where_another_one_works_is_set_aside() {
+    let (mut engine, doings) = engine(2);
+    let (told, begin) = begin_alone("a", ASKS);
+    engine.handle(begin);
+    engine.handle(durable("a"));
+    assert_eq!(word(&told), "done");
+    let asked = engine.run(&id("a")).unwrap().interrupts().next().unwrap().interrupt.clone();
+    assert_eq!(lets_in(&mut engine, "b"), "done", "a rests");
+    doings.take();
+    let answer = Answer::new(asked, Choice::Approve, by());
+    let (heard, reply) = heard();
+    engine.handle(Message::Input { run: id("a"), input: Input::Answer(Box::new(answer)), reply });
+    engine.handle(durable("a"));
+    assert_eq!(word(&heard), "done", "the answer is recorded");
+    let done = doings.take();
+    assert!(done.contains(&"run_a is set aside: WORKSPACE_BUSY".to_owned()), "{done:?}");
+    assert!(!done.iter().any(|done| done.starts_with("run_a ensures")), "{done:?}");
+    engine.handle(aside_is_durable("a"));
+    engine.handle(settled("b", "only.1.1"));
+    engine.handle(durable("b"));
+    assert!(engine.run(&id("b")).is_none(), "b went on, and is over");
 }

@@ -1,0 +1,91 @@
+//! Where the runs of this engine are at work, for the engines of other stores.
+//!
+//! Owns which run holds the lock of its workspace, and since when. Whether two runs of one store may work in one folder is decided elsewhere
+//! ([`crate::model::claim`]).
+
+use crate::model::claim::Claim;
+use envoi_kernel::ids::RunId;
+use envoi_step::{Entrance, Presence};
+use std::{
+    collections::BTreeMap,
+    io,
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+};
+
+/// The workspaces in which runs of this engine are at work.
+pub(crate) struct Presences {
+    store: PathBuf,
+    print_line: fn(&str),
+    held: Mutex<BTreeMap<RunId, Presence>>,
+}
+
+/// How a run enters its workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// Only if no run of another store is there.
+    Alone,
+    /// Beside whatever is there: it was started to share its workspace, it works for a run that is there, or it is inside already.
+    Beside,
+}
+
+impl Presences {
+    /// Of the engine of the store in this folder. What cannot be locked is said to `print_line`.
+    pub(crate) fn new(store: &Path, print_line: fn(&str)) -> Self {
+        Self { store: store.to_owned(), print_line, held: Mutex::default() }
+    }
+
+    /// The run is at work in its workspace from now on. Says whether it was not before.
+    ///
+    /// # Errors
+    /// A sentence: a run of another store is at work there.
+    pub(crate) fn enter(&self, claim: &Claim, manner: Manner) -> Result<bool, String> {
+        if claim.is_copy() || self.held().contains_key(&claim.run) {
+            return Ok(false);
+        }
+        let workspace = Path::new(&claim.workspace);
+        let entered = match manner {
+            Manner::Beside => Presence::join(workspace).map(Entrance::Entered),
+            Manner::Alone => Presence::enter(workspace, &self.store),
+        };
+        match entered {
+            Ok(Entrance::Entered(presence)) => {
+                self.held().insert(claim.run.clone(), presence);
+                Ok(true)
+            }
+            Ok(Entrance::Occupied { pid }) => {
+                let process = pid.map_or_else(String::new, |pid| format!(" (process {pid})"));
+                Err(format!(
+                    "a run of another store is at work in the workspace `{}`{process}",
+                    workspace.display()
+                ))
+            }
+            Err(error) => {
+                self.cannot_lock(workspace, &error);
+                Ok(false)
+            }
+        }
+    }
+
+    /// The run works there no more; its live attempts do by themselves.
+    pub(crate) fn leave(&self, run: &RunId) {
+        drop(self.held().remove(run));
+    }
+
+    /// No run of this engine is at work any more.
+    pub(crate) fn leave_all(&self) {
+        self.held().clear();
+    }
+
+    /// A folder that cannot be opened for reading, or a file system without locks, is no reason not to work there.
+    fn cannot_lock(&self, workspace: &Path, error: &io::Error) {
+        (self.print_line)(&format!(
+            "the workspace `{}` cannot be locked, so that a run of another store there is not seen: {error}",
+            workspace.display()
+        ));
+    }
+
+    fn held(&self) -> std::sync::MutexGuard<'_, BTreeMap<RunId, Presence>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,204 @@
+//! Who works in a workspace, as all stores of a machine can see it: a shared lock on the folder itself.
+//!
+//! An engine holds it for each of its runs that is at work, and a supervisor as long as its attempt lives. Runs of one store know of
+//! each other by their journal; the lock is for runs of different stores in one folder. It is on the folder's inode, needs no
+//! file, and is gone with the processes that hold it. Whoever enters tries to lock the folder alone first, which succeeds only if no
+//! other process is there. Folders above and below are not looked at.
+
+use rustix::{
+    fs::{FlockOperation, Mode, OFlags, flock, open},
+    io::Errno,
+};
+use std::{
+    fs::{self, File},
+    io,
+    os::unix::fs::MetadataExt as _,
+    path::Path,
+    thread,
+    time::Duration,
+};
+
+/// A process that was just forked has the locks of its parent for a moment.
+const TRIES: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A process is at work in a workspace as long as this value lives.
+#[derive(Debug)]
+pub struct Presence {
+    _folder: File,
+}
+
+/// What was found in a workspace.
+#[derive(Debug)]
+pub enum Entrance {
+    /// Nobody, or processes of the same store alone.
+    Entered(Presence),
+    /// A process of another store.
+    Occupied {
+        /// Its id, if it is known.
+        pid: Option<u32>,
+    },
+}
+
+impl Presence {
+    /// Works in `workspace`, whoever else is there.
+    ///
+    /// # Errors
+    /// The folder cannot be opened or locked.
+    pub fn join(workspace: &Path) -> io::Result<Self> {
+        let folder = folder(workspace)?;
+        // Another process has it alone only for the moment in which it enters.
+        for _ in 1..TRIES {
+            match flock(&folder, FlockOperation::NonBlockingLockShared) {
+                Err(Errno::WOULDBLOCK) => thread::sleep(PAUSE),
+                locked => return Ok(locked.map(|()| Self { _folder: folder })?),
+            }
+        }
+        flock(&folder, FlockOperation::NonBlockingLockShared)?;
+        Ok(Self { _folder: folder })
+    }
+
+    /// Works in `workspace`, unless a process is there that does not belong to the store in the folder `store`.
+    ///
+    /// # Errors
+    /// The folder cannot be opened or locked: who is there is not known.
+    pub fn enter(workspace: &Path, store: &Path) -> io::Result<Entrance> {
+        let mut tries = 0;
+        loop {
+            let folder = folder(workspace)?;
+            match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+                // In between the lock is free, and another process may have entered.
+                Ok(()) => match flock(&folder, FlockOperation::NonBlockingLockShared) {
+                    Ok(()) => return Ok(Entrance::Entered(Self { _folder: folder })),
+                    Err(Errno::WOULDBLOCK) => {}
+                    Err(errno) => return Err(errno.into()),
+                },
+                Err(Errno::WOULDBLOCK) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+            let others = others(&folder, store);
+            if let Others::OfStore = others {
+                return Self::join(workspace).map(Entrance::Entered);
+            }
+            tries += 1;
+            if tries == TRIES {
+                let pid = if let Others::Foreign(pid) = others { Some(pid) } else { None };
+                return Ok(Entrance::Occupied { pid });
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+}
+
+fn folder(workspace: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(File::from(open(workspace, flags, Mode::empty())?))
+}
+
+/// Who holds the lock of a folder.
+enum Others {
+    /// Processes of this store alone.
+    OfStore,
+    /// At least this one of another store.
+    Foreign(u32),
+    /// Processes that cannot be seen from here, such as those of a container.
+    Unknown,
+}
+
+fn others(folder: &File, store: &Path) -> Others {
+    let (Ok(inode), Ok(store)) = (folder.metadata().map(|found| found.ino()), fs::canonicalize(store)) else {
+        return Others::Unknown;
+    };
+    let holders = holders(&fs::read_to_string("/proc/locks").unwrap_or_default(), inode);
+    match holders.iter().find(|pid| !is_of_store(**pid, &store)) {
+        Some(foreign) => Others::Foreign(*foreign),
+        None if holders.is_empty() => Others::Unknown,
+        None => Others::OfStore,
+    }
+}
+
+/// The processes that hold a whole-file lock on this inode, by the kernel's list. Its numbers of devices are not those that files show on
+/// every file system, and are not compared.
+fn holders(list: &str, inode: u64) -> Vec<u32> {
+    let holder = |line: &str| {
+        // `1: FLOCK  ADVISORY  READ 4242 08:01:131076 0 EOF`; one that waits has `->` after the number.
+        let mut words = line.split_whitespace().skip(1);
+        let (kind, pid, file) = (words.next()?, words.nth(2)?, words.next()?);
+        let is_it = kind == "FLOCK" && file.rsplit(':').next()?.parse() == Ok(inode);
+        if is_it { pid.parse().ok() } else { None }
+    };
+    list.lines().filter_map(holder).collect()
+}
+
+/// Whether a process is an engine or a supervisor of this store: it has files of the store open, or is this one.
+fn is_of_store(pid: u32, store: &Path) -> bool {
+    let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let mut targets = open.filter_map(|entry| fs::read_link(entry.path()).ok());
+    pid == std::process::id() || targets.any(|target| target.starts_with(store))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command, Stdio};
+
+    /// Another process that is in the workspace and has this file open.
+    struct Other(Child);
+
+    impl Other {
+        fn in_folder(workspace: &Path, file: &Path) -> Self {
+            let lock = Presence::join(workspace).unwrap()._folder;
+            let child = Command::new("flock")
+                .args(["--shared", "--no-fork"])
+                .arg(workspace)
+                .args(["sh", "-c", "echo here; exec sleep 600"])
+                .stdin(File::open(file).unwrap())
+                .stdout(Stdio::piped())
+                .spawn();
+            drop(lock);
+            let mut child = child.unwrap();
+            let mut said = std::io::BufReader::new(child.stdout.take().unwrap());
+            let mut line = String::new();
+            while !line.contains("here") {
+                line.clear();
+                assert!(std::io::BufRead::read_line(&mut said, &mut line).unwrap() > 0);
+            }
+            Self(child)
+        }
+    }
+
+    impl Drop for Other {
+        fn drop(&mut self) {
+            drop(self.0.kill());
+            drop(self.0.wait());
+        }
+    }
+
+    #[test]
+    fn a_workspace_is_entered_beside_processes_of_the_same_store_alone() {
+        let root = tempfile::tempdir().unwrap();
+        let [workspace, ours, theirs] = ["w", "ours", "theirs"].map(|name| root.path().join(name));
+        for folder in [&workspace, &ours, &theirs] {
+            fs::create_dir(folder).unwrap();
+            fs::write(folder.join("file"), "").unwrap();
+        }
+        let enter = || Presence::enter(&workspace, &ours).unwrap();
+        let first = enter();
+        assert!(matches!((first, enter()), (Entrance::Entered(_), Entrance::Entered(_))), "the same process");
+        let of_store = Other::in_folder(&workspace, &ours.join("file"));
+        assert!(matches!(enter(), Entrance::Entered(_)));
+        drop(of_store);
+        let foreign = Other::in_folder(&workspace, &theirs.join("file"));
+        assert!(matches!(enter(), Entrance::Occupied { pid: Some(pid) } if pid == foreign.0.id()));
+        Presence::join(&workspace).unwrap();
+        drop(foreign);
+        assert!(matches!(enter(), Entrance::Entered(_)), "a process that was killed is not there");
+    }
+
+    #[test]
+    fn the_list_of_the_kernel_is_read() {
+        let list = "1: POSIX  ADVISORY  WRITE 7 00:2d:5 0 EOF\n2: FLOCK  ADVISORY  READ 8 fe:01:5 0 EOF\n\
+                    2: -> FLOCK  ADVISORY  WRITE 9 fe:01:5 0 EOF\n3: FLOCK  ADVISORY  WRITE 10 fe:01:51 0 EOF\n";
+        assert_eq!(holders(list, 5), [8]);
+    }
+}
