@@ -163,8 +163,10 @@ fn unknown_position() -> Fault {
 
 /// A task with events applied up to what `from` names; later events follow in the stream.
 fn applied_until(app: &App, run: &RunId, from: &FollowFrom) -> Result<Reading, Fault> {
-    let mut seen = loader::load_without_events(app, run)?;
-    let records = read(app, &seen)?;
+    let (mut seen, records) = match unapplied(app, run)? {
+        Unapplied::Run(seen, records) => (*seen, records),
+        Unapplied::Row(reading) => return Ok(*reading),
+    };
     let request = match from {
         FollowFrom::Request(request) => Some(request.as_str()),
         FollowFrom::TheStart | FollowFrom::Now => None,
@@ -179,7 +181,9 @@ fn applied_until(app: &App, run: &RunId, from: &FollowFrom) -> Result<Reading, F
         Some(reached) => records.iter().take_while(|record| record.at <= reached.at).count(),
         None => records.len(),
     };
-    apply(app, &mut seen, records.get(..before).unwrap_or_default())?;
+    if let Err(fault) = apply(app, &mut seen, records.get(..before).unwrap_or_default()) {
+        return row_alone(app, run, fault);
+    }
     let after = StreamPosition::after(seen.fold.next_seq().saturating_sub(1));
     Ok(Reading::new(seen, after, VecDeque::new(), true))
 }
@@ -201,9 +205,15 @@ fn followed(
     after: Option<StreamPosition>,
     version: Version,
 ) -> Result<Reading, Fault> {
-    let mut seen = loader::load_without_events(app, run)?;
-    let records = read(app, &seen)?;
-    let updates = apply(app, &mut seen, &records)?;
+    let (mut seen, records) = match unapplied(app, run)? {
+        Unapplied::Run(seen, records) => (*seen, records),
+        Unapplied::Row(reading) => return Ok(*reading),
+    };
+    let updates = match apply(app, &mut seen, &records) {
+        Ok(updates) => updates,
+        // They contradict each other.
+        Err(fault) => return row_alone(app, run, fault),
+    };
     let newest = StreamPosition::after(seen.fold.next_seq().saturating_sub(1));
     let state = seen.fold.standing().state;
     let unknown: VecDeque<TaskUpdate> = updates
@@ -221,6 +231,31 @@ fn followed(
         Some(after) => Ok(Reading::new(seen, after, unknown, false)),
         None => Ok(Reading::new(seen, newest, VecDeque::new(), true)),
     }
+}
+
+/// What there is of a run before its events are applied.
+enum Unapplied {
+    Run(Box<LoadedTask>, Vec<Record>),
+    /// It cannot be read: the stream has the task as its row says it, and ends.
+    Row(Box<Reading>),
+}
+
+fn unapplied(app: &App, run: &RunId) -> Result<Unapplied, Fault> {
+    let loaded = || {
+        let seen = loader::load_without_events(app, run)?;
+        let records = read(app, &seen)?;
+        Ok((seen, records))
+    };
+    match loaded() {
+        Ok((seen, records)) => Ok(Unapplied::Run(Box::new(seen), records)),
+        Err(fault) => Ok(Unapplied::Row(Box::new(row_alone(app, run, fault)?))),
+    }
+}
+
+/// The task of a run that cannot be read, as its row says it: the stream ends with it.
+fn row_alone(app: &App, run: &RunId, fault: Fault) -> Result<Reading, Fault> {
+    let seen = loader::or_row(app, run, fault)?;
+    Ok(Reading::new(seen, StreamPosition::after(0), VecDeque::new(), true))
 }
 
 fn read(app: &App, seen: &LoadedTask) -> Result<Vec<Record>, Fault> {
@@ -275,7 +310,7 @@ impl Reading {
         if self.first {
             self.first = false;
             let task = self.seen.task(app, &client.base, true);
-            let last = ends(task.status.state);
+            let last = ends(task.status.state) || self.seen.unreadable.is_some();
             return Ok(Next::Item { position: self.after, item: Box::new(StreamItem::Task(task)), last });
         }
         if self.waiting.is_empty() && !self.hear_more(app, client)? {

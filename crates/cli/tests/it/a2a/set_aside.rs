@@ -142,6 +142,30 @@ fn a_task_whose_events_cannot_be_read_is_no_end_and_the_other_ones_are_served() 
 }
 
 #[test]
+fn a_message_to_a_task_that_cannot_be_read_and_a_stream_of_it_say_what_a_look_at_it_says() {
+    const ASKS: &str = "flow: asks\nsteps:\n  - { id: a, ask: Go on? }\n  - { id: b, run: echo b }\n";
+    // The second one can be decoded, and contradicts the event before it.
+    for damage in ["body = substr(body, 1, 20)", "at_ms = 1"] {
+        for way in WAYS {
+            let stage = stage();
+            let (_served, client) = served(&stage, ASKS);
+            let peer = Peer::new(&client, way);
+            let run = text(&peer.start("x")["id"]);
+            let event = format!("run = (SELECT run FROM journals WHERE id = '{run}') AND seq = 1");
+            sql(&stage, &format!("UPDATE events SET {damage} WHERE {event}"));
+            let task = peer.get(&run).unwrap();
+            assert!(says_aside(&peer, &task["status"]), "{way:?} {damage} {task:#}");
+            let refused = peer.say(&run, "second", "yes").unwrap_err();
+            let refused = format!("{refused:?}");
+            assert!(refused.contains("RUN_SET_ASIDE"), "{way:?} {damage} {refused}");
+            let streamed = peer.told(peer.subscribe(&run, None).unwrap());
+            assert_eq!(streamed.len(), 1, "{way:?} {damage} {streamed:?}");
+            assert!(says_aside(&peer, &status(&streamed[0].1)), "{way:?} {damage} {streamed:?}");
+        }
+    }
+}
+
+#[test]
 fn a_stream_of_a_message_ends_when_the_run_is_set_aside_and_a_follower_hears_that_it_goes_on() {
     for way in WAYS {
         let stage = stage();

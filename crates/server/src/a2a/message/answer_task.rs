@@ -12,7 +12,6 @@ use crate::{
     },
     auth::scope::Scope,
     commands::submit::{caller_of, submit},
-    http::problem::Problem,
     state::{app::App, attachments},
 };
 use envoi_a2a::{
@@ -21,10 +20,7 @@ use envoi_a2a::{
     model::{Content, Message},
 };
 use envoi_contract::{code::Code, digest::Digest, json::Value, user_envelope::AttachmentRef};
-use envoi_engine::{
-    check_not_aside, load_run,
-    protocol::{AnswerRequest, Request},
-};
+use envoi_engine::protocol::{AnswerRequest, Request};
 use envoi_journal::Upload;
 use envoi_kernel::{
     Run, Status,
@@ -52,10 +48,7 @@ pub(crate) fn answer(
     if was_done(app, &row)? {
         return already_done(&row, pending);
     }
-    let loaded = app.read(|reader| {
-        check_not_aside(reader, run)?;
-        load_run(reader, run).map_err(Problem::from)
-    })?;
+    let loaded = loader::load_to_change(app, run)?;
     let question = open_question(&loaded, message)?;
     let files = attached_files(app, client, message)?;
     let references: Vec<AttachmentRef> = files.iter().map(|file| file.reference.clone()).collect();

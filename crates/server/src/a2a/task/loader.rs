@@ -17,7 +17,8 @@ use envoi_a2a::{
     version::Version,
 };
 use envoi_contract::{code::Code, digest::Digest, json::Value};
-use envoi_journal::{Aside, Loaded, MessageRow, ReadError, Reader, RunRow, with_causes};
+use envoi_engine::{check_not_aside, load_run, protocol::Refused, why_unreadable};
+use envoi_journal::{Aside, Loaded, MessageRow, ReadError, Reader, RunRow};
 use envoi_kernel::{
     Record, Run, Status,
     event::{Blob, EndStatus},
@@ -141,25 +142,36 @@ pub(crate) fn context_of(reader: &Reader, run: &RunId) -> Result<String, ReadErr
 /// run's trouble is no failure of the server, and takes no other task out of a list.
 pub(crate) fn load(app: &App, run: &RunId) -> Result<LoadedTask, Fault> {
     let row = read(app, |reader| reader.run(run))?;
-    load_whole(app, run, &row).or_else(|fault| match unreadable(app, run, &row) {
+    load_whole(app, run, &row).or_else(|fault| or_row(app, run, fault))
+}
+
+/// What the row of a run says, if the run cannot be read; if it can, the fault is another one.
+pub(crate) fn or_row(app: &App, run: &RunId, fault: Fault) -> Result<LoadedTask, Fault> {
+    let row = read(app, |reader| reader.run(run))?;
+    match unreadable(app, run, &row) {
         Some(aside) => load_row(app, run, row, aside),
         None => Err(fault),
+    }
+}
+
+/// A run for a request that changes it. One that cannot be read is refused as one that is set aside, which is what its task shows.
+pub(crate) fn load_to_change(app: &App, run: &RunId) -> Result<Run, Fault> {
+    let loaded = app.read(|reader| {
+        check_not_aside(reader, run)?;
+        load_run(reader, run).map_err(Problem::from)
+    });
+    loaded.or_else(|problem| {
+        let row = read(app, |reader| reader.run(run))?;
+        let aside = unreadable(app, run, &row).filter(|_| row.aside.is_none());
+        let refused = aside.map(|why| Refused::set_aside(run, &why.code, &why.reason));
+        Err(refused.map_or(problem, Problem::from).into())
     })
 }
 
 /// Why a run cannot be read, if it cannot.
 fn unreadable(app: &App, run: &RunId, row: &RunRow) -> Option<Aside> {
-    let reason = match app.read(|reader| Ok::<_, Problem>(reader.load(run))) {
-        Ok(Err(error @ ReadError::Damaged { .. })) => with_causes(&error),
-        Ok(Ok(Loaded { pinned, .. })) => {
-            match envoi_flow::load_as(pinned.language, &pinned.name, &pinned.text, &pinned.parts) {
-                Ok(_) => return None,
-                Err(_) => "the flow that it is pinned to cannot be read by this version".to_owned(),
-            }
-        }
-        // The store cannot be read now, or the run is gone.
-        Ok(Err(_)) | Err(_) => return None,
-    };
+    // A store that cannot be read now is no damage of the run.
+    let reason = app.read(|reader| Ok::<_, Problem>(why_unreadable(reader, run))).ok().flatten()?;
     Some(row.aside.clone().unwrap_or_else(|| Aside::new(row.updated_at, Code::RunUnreadable, &reason, "")))
 }
 
