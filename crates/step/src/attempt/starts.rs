@@ -6,15 +6,21 @@
 
 use crate::disk::plain;
 use rustix::fs::OFlags;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 /// The first line of a list that has been kept since the run began.
 const COMPLETE: &str = "attempts that were given to a supervisor";
 
 /// The first line of one that was begun later, because there was none any more.
 const PARTIAL: &str = "attempts that were given to a supervisor since this list was lost";
+
+/// Begins the line that says which file a list is. One that was copied back from elsewhere may be older than the journal, and
+/// lacks what came after it.
+const OF_FILE: &str = "file ";
 
 /// Attempts have short names; half a million of them fit in. A larger file is not ours.
 const LARGEST_BYTES: u64 = 16 * 1024 * 1024;
@@ -46,7 +52,10 @@ impl Starts {
     pub fn begin(&self) -> io::Result<()> {
         self.path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
         match File::create_new(&self.path) {
-            Ok(mut list) => list.write_all(COMPLETE.as_bytes()),
+            Ok(mut list) => {
+                let mark = mark(&list.metadata()?);
+                list.write_all(format!("{COMPLETE}\n{OF_FILE}{mark}").as_bytes())
+            }
             // Of two that begin one run, neither may take the other's list away.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             Err(error) => Err(error),
@@ -83,9 +92,19 @@ impl Starts {
     /// What the list says of this start of `attempt`.
     #[must_use]
     pub fn named(&self, attempt: &str, start: &str) -> Named {
-        let Ok(bytes) = plain::read(&self.path, LARGEST_BYTES) else { return Named::Unknown };
-        let mut lines = bytes.split(|byte| *byte == b'\n');
-        let is_whole = lines.next() == Some(COMPLETE.as_bytes());
+        let read = || {
+            let list = plain::open(&self.path)?;
+            let mark = mark(&list.metadata()?);
+            Ok::<_, io::Error>((plain::read_all(list, LARGEST_BYTES)?, mark))
+        };
+        let Ok((bytes, mark)) = read() else { return Named::Unknown };
+        let mut lines = bytes.split(|byte| *byte == b'\n').peekable();
+        let is_complete = lines.next() == Some(COMPLETE.as_bytes());
+        // A list of an older engine does not say which file it is.
+        let of_file = lines.next_if(|line| line.starts_with(OF_FILE.as_bytes()));
+        let is_copy =
+            of_file.is_some_and(|line| line.strip_prefix(OF_FILE.as_bytes()) != Some(mark.as_bytes()));
+        let is_whole = is_complete && !is_copy;
         let (mut is_named, mut has_other) = (false, false);
         for line in lines {
             match line.strip_prefix(attempt.as_bytes()) {
@@ -104,6 +123,12 @@ impl Starts {
     }
 }
 
+/// Which file it is: its inode and the time of its birth, as far as the file system keeps that.
+fn mark(file: &Metadata) -> String {
+    let born = file.created().ok().and_then(|born| born.duration_since(UNIX_EPOCH).ok());
+    format!("{:x} {:x}", file.ino(), born.map_or(0, |since| since.as_nanos()))
+}
+
 /// What a list says of one start of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Named {
@@ -115,7 +140,7 @@ pub enum Named {
     Attempt,
     /// The attempt was never given to one.
     Not,
-    /// The list is missing, or has been begun anew.
+    /// The list is missing, has been begun anew, or is a copy of the one that was kept here.
     Unknown,
 }
 
@@ -127,6 +152,25 @@ mod tests {
     /// What an older engine has written.
     fn add(path: &Path, text: &str) {
         fs::write(path, [&fs::read(path).unwrap()[..], text.as_bytes()].concat()).unwrap();
+    }
+
+    #[test]
+    fn a_list_that_was_copied_back_says_what_was_started_and_not_what_was_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let starts = Starts::of(folder.path());
+        starts.begin().unwrap();
+        starts.note("a.1.1", "s1").unwrap();
+        let before = fs::read(starts.path()).unwrap();
+        starts.note("b.1.1", "s2").unwrap();
+        fs::write(folder.path().join("restored"), before).unwrap();
+        fs::rename(folder.path().join("restored"), starts.path()).unwrap();
+        assert_eq!(
+            [starts.named("a.1.1", "s1"), starts.named("b.1.1", "s2")],
+            [Named::Start, Named::Unknown]
+        );
+        // As an older engine begins it.
+        fs::write(starts.path(), format!("{COMPLETE}\na.1.1\na.1.1 s1")).unwrap();
+        assert_eq!(starts.named("b.1.1", "s2"), Named::Not);
     }
 
     #[test]

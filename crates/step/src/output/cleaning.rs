@@ -82,6 +82,7 @@ pub(crate) fn mask_in_place(path: &Path, secrets: &Secrets) -> io::Result<bool> 
     if hits == 0 && !is_cut {
         return Ok(false);
     }
+    part(path)?;
     let mut file = plain::append(path)?;
     file.set_len(0)?;
     file.write_all(&masked)?;
@@ -89,12 +90,37 @@ pub(crate) fn mask_in_place(path: &Path, secrets: &Secrets) -> io::Result<bool> 
 }
 
 /// Empties a file that processes have open. True if it was not empty.
-pub(crate) fn truncate(path: &Path) -> io::Result<bool> {
-    if fs::symlink_metadata(path)?.len() == 0 {
+///
+/// Another file that a command has given this name (a hard link) stays as it is: the name gets an empty file. `is_ours` says whether a
+/// file with several names is the one that belongs there.
+pub(crate) fn truncate(path: &Path, is_ours: impl FnOnce() -> bool) -> io::Result<bool> {
+    let found = fs::symlink_metadata(path)?;
+    if found.len() == 0 {
         return Ok(false);
+    }
+    if found.nlink() > 1 && !is_ours() {
+        return put_nothing(path).map(|()| true);
     }
     plain::open_with(path, OFlags::WRONLY)?.set_len(0)?;
     Ok(true)
+}
+
+/// Gives a name a file of its own, if another one has it too (a hard link): what is written there then changes no other file.
+pub(crate) fn part(path: &Path) -> io::Result<()> {
+    let found = fs::symlink_metadata(path)?;
+    if found.nlink() < 2 {
+        return Ok(());
+    }
+    let mut file = plain::open(path)?;
+    let temporary = durable::temp_beside(path);
+    let mut own = plain::create(&temporary)?;
+    let copied = io::copy(&mut file, &mut own)
+        .and_then(|_| own.set_permissions(fs::Permissions::from_mode(found.mode() & 0o7777)))
+        .and_then(|()| fs::rename(&temporary, path));
+    if copied.is_err() {
+        fs::remove_file(&temporary)?;
+    }
+    copied
 }
 
 /// Puts an empty file in the place of something that is no folder.

@@ -11,15 +11,18 @@ use crate::{
     mask::Secrets,
     output::{cleaning, closed, strays},
 };
-use rustix::fs::OFlags;
+use rustix::fs::{Mode, OFlags};
 use std::{
     ffi::OsStr,
-    fs, io,
+    fs::{self, File},
+    io,
+    os::fd::AsRawFd as _,
     os::unix::{
         ffi::OsStrExt as _,
         fs::{FileExt as _, MetadataExt as _},
     },
     path::{Path, PathBuf},
+    rc::Rc,
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -110,6 +113,27 @@ fn base_of(dir: &AttemptDir) -> Option<&Path> {
     if attempts.file_name()? == "attempts" { attempts.parent() } else { None }
 }
 
+/// A name that is still to be looked at.
+struct Entry {
+    path: PathBuf,
+    /// The open folder by which its path begins, if that is not the run's.
+    above: Option<Rc<File>>,
+}
+
+/// A longer path is begun anew, at an open folder: the system takes none of more than 4,096 bytes, and masking adds to it.
+const LONG_PATH_BYTES: usize = 2048;
+
+/// A folder by a path that the paths below it can begin with.
+fn near(path: &Path, above: Option<Rc<File>>) -> io::Result<Entry> {
+    if path.as_os_str().len() < LONG_PATH_BYTES {
+        return Ok(Entry { path: path.to_owned(), above });
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let path = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
+    Ok(Entry { path, above: Some(Rc::new(folder)) })
+}
+
 struct Walk<'a> {
     base: &'a Path,
     secrets: &'a Secrets,
@@ -166,11 +190,32 @@ impl Walk<'_> {
         paths
     }
 
+    /// A name, and all below it. Does not call itself: a command can nest folders as deep as it likes.
     fn entry(&mut self, path: &Path) {
-        if self.names > MOST_NAMES {
-            return;
+        let mut waiting = vec![Entry { path: path.to_owned(), above: None }];
+        while let Some(Entry { path, above }) = waiting.pop() {
+            if self.names > MOST_NAMES {
+                return;
+            }
+            if !self.one(&path) {
+                continue;
+            }
+            let folder = match near(&path, above) {
+                Ok(folder) => folder,
+                Err(error) => {
+                    let shown = self.shown(&path);
+                    self.notes.push(format!("{shown} cannot be looked through for secrets: {error}"));
+                    continue;
+                }
+            };
+            let below = self.paths(&folder.path).into_iter().rev();
+            waiting.extend(below.map(|path| Entry { path, above: folder.above.clone() }));
         }
-        let Ok(found) = fs::symlink_metadata(path) else { return };
+    }
+
+    /// What one name stands for; true for a folder that is to be looked through.
+    fn one(&mut self, path: &Path) -> bool {
+        let Ok(found) = fs::symlink_metadata(path) else { return false };
         if self.since.is_before(&found) && self.is_named_after_a_secret(path, &found) {
             let shown = self.shown(path);
             self.notes.push(match cleaning::remove(path) {
@@ -178,10 +223,11 @@ impl Walk<'_> {
                 Err(error) => format!("{shown} holds a secret in its name and cannot be removed: {error}"),
             });
         } else if found.is_dir() {
-            self.paths(path).iter().for_each(|path| self.entry(path));
+            return true;
         } else if found.is_file() && self.since.is_before(&found) {
             self.file(path, &found);
         }
+        false
     }
 
     /// Whether a secret stands in the name, or in what a link says.
@@ -235,7 +281,8 @@ impl Walk<'_> {
             return Ok(false);
         }
         match path.file_name().and_then(OsStr::to_str) {
-            Some("lock" | "cancel") => cleaning::truncate(path),
+            // Folders of attempts that live are left alone: no process has these open.
+            Some("lock" | "cancel") => cleaning::truncate(path, || false),
             Some("supervisor.log") => cleaning::mask_in_place(path, self.secrets),
             _ => cleaning::mask_file(path, self.secrets, u64::MAX).map(|masked| masked.has_secret),
         }
@@ -248,6 +295,7 @@ impl Walk<'_> {
             if !self.secrets.stand_in(&list) {
                 return Ok(false);
             }
+            cleaning::part(path)?;
             let file = plain::open_with(path, OFlags::WRONLY)?;
             let (mut at, mut is_starred) = (0_u64, false);
             for line in list.split(|byte| *byte == b'\n') {
@@ -273,8 +321,14 @@ impl Walk<'_> {
 
     /// How a note names a path.
     fn shown(&self, path: &Path) -> String {
-        let relative = path.strip_prefix(self.base).unwrap_or(path).to_string_lossy();
-        closed::shown(&relative, self.secrets)
+        match path.strip_prefix(self.base) {
+            Ok(relative) => closed::shown(&relative.to_string_lossy(), self.secrets),
+            // The whole path is too long for a call, and for a note.
+            Err(_) => {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                closed::shown(&format!("…/{name}"), self.secrets)
+            }
+        }
     }
 }
 
@@ -393,6 +447,58 @@ mod tests {
         fs::set_permissions(place.path("attempts/a.1.1/key"), fs::Permissions::from_mode(0o400)).unwrap();
         assert_eq!(place.mask(Since::at(0)), ["a secret in `$ENVOI_RUN_BASE/attempts/a.1.1/key` was masked"]);
         assert_eq!(place.read("attempts/a.1.1/key"), "a *** b");
+    }
+
+    #[test]
+    fn a_file_below_a_path_that_is_too_long_for_a_call_is_masked() {
+        let place = Place::new();
+        let name = "d".repeat(200);
+        let mut at = File::open(place.folder.path().join("run")).unwrap();
+        for _ in 0..60 {
+            rustix::fs::mkdirat(&at, &name, Mode::RWXU).unwrap();
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+            at = File::from(rustix::fs::openat(&at, &name, flags, Mode::empty()).unwrap());
+        }
+        let deep = PathBuf::from(format!("/proc/self/fd/{}/deep.txt", at.as_raw_fd()));
+        fs::write(&deep, "a hunter22 b").unwrap();
+        assert_eq!(place.mask(Since::at(0)), ["a secret in `$ENVOI_RUN_BASE/…/deep.txt` was masked"]);
+        assert_eq!(fs::read_to_string(&deep).unwrap(), "a *** b");
+    }
+
+    #[test]
+    fn folders_that_are_nested_as_deep_as_can_be_end_no_process() {
+        let place = Place::new();
+        let mut at = File::open(place.folder.path().join("run")).unwrap();
+        for _ in 0..6_000 {
+            rustix::fs::mkdirat(&at, "d", Mode::RWXU).unwrap();
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+            at = File::from(rustix::fs::openat(&at, "d", flags, Mode::empty()).unwrap());
+        }
+        let deep = PathBuf::from(format!("/proc/self/fd/{}/deep.txt", at.as_raw_fd()));
+        fs::write(&deep, "a hunter22 b").unwrap();
+        // An engine masks on a thread of this size.
+        let (dir, stack_bytes) = (AttemptDir::new(place.dir.path()), 256 * 1024);
+        let masks = move || mask(&dir, &Secrets::new(&["hunter22".to_owned()]), Since::at(0)).notes;
+        let masking = std::thread::Builder::new().stack_size(stack_bytes).spawn(masks).unwrap();
+        assert_eq!(masking.join().unwrap(), ["a secret in `$ENVOI_RUN_BASE/…/deep.txt` was masked"]);
+        assert_eq!(fs::read_to_string(&deep).unwrap(), "a *** b");
+    }
+
+    #[test]
+    fn a_file_elsewhere_that_a_command_has_given_a_name_of_the_engines_stays_as_it_is() {
+        let place = Place::new();
+        let outside = place.folder.path().join("outside");
+        let names =
+            ["starts.log", "attempts/a.1.1/lock", "attempts/a.1.1/cancel", "attempts/a.1.1/supervisor.log"];
+        fs::create_dir_all(place.path("attempts/a.1.1")).unwrap();
+        for name in names {
+            fs::write(&outside, "theirs hunter22").unwrap();
+            fs::hard_link(&outside, place.path(name)).unwrap();
+            place.mask(Since::at(0));
+            assert_eq!(fs::read_to_string(&outside).unwrap(), "theirs hunter22", "{name}");
+            assert!(!place.read(name).contains("hunter22"), "{name}");
+            fs::remove_file(&outside).unwrap();
+        }
     }
 
     #[test]

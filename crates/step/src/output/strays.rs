@@ -6,7 +6,11 @@
 //! without following a link. No command of the attempt may live any more.
 
 use crate::{
-    attempt::{dir::AttemptDir, record::LARGEST_RECORD_BYTES, spec::Spec},
+    attempt::{
+        dir::AttemptDir,
+        record::{LARGEST_RECORD_BYTES, Started},
+        spec::Spec,
+    },
     disk::{
         durable::{self, Measure},
         plain,
@@ -16,7 +20,9 @@ use crate::{
         cleaning::{self, MOST_BYTES},
         stream,
     },
+    workspace::before::Before,
 };
+use serde::{Serialize, de::DeserializeOwned};
 use std::{
     ffi::OsStr,
     fs, io,
@@ -140,7 +146,11 @@ pub(crate) fn few(notes: impl Iterator<Item = String>, folder: &str) -> Vec<Stri
 /// # Errors
 /// Something cannot be removed.
 pub(crate) fn remove_all(dir: &AttemptDir) -> io::Result<Vec<String>> {
-    let mut removed = Vec::new();
+    remove_all_by(dir, cleaning::remove)
+}
+
+fn remove_all_by(dir: &AttemptDir, remove: impl Fn(&Path) -> io::Result<()>) -> io::Result<Vec<String>> {
+    let (mut removed, mut failed) = (Vec::new(), Vec::new());
     if !dir.is_real() {
         return Ok(removed);
     }
@@ -149,18 +159,43 @@ pub(crate) fn remove_all(dir: &AttemptDir) -> io::Result<Vec<String>> {
     names.sort();
     for name in names {
         let path = dir.path().join(&name);
-        let kind = fs::symlink_metadata(&path)?.file_type();
-        let is_removed = match owner(&name, Moment::Lost { stream_cap_bytes: 0 }) {
-            Owner::Supervisor if kind.is_dir() => cleaning::empty_folder(&path)? > 0,
-            Owner::Supervisor if !kind.is_file() => cleaning::put_nothing(&path).map(|()| true)?,
-            Owner::Supervisor | Owner::Ring => false,
-            Owner::Copies | Owner::Command => cleaning::remove(&path).map(|()| true)?,
-        };
-        if is_removed {
-            removed.push(name.to_string_lossy().into_owned());
+        match remove_unmasked(&path, &name, &remove) {
+            Ok(false) => {}
+            Ok(true) => removed.push(name.to_string_lossy().into_owned()),
+            // The others are removed all the same: a value is to stay nowhere where that can be avoided.
+            Err(error) => failed.push(format!("`{}` cannot be removed: {error}", path.display())),
         }
     }
-    Ok(removed)
+    if failed.is_empty() { Ok(removed) } else { Err(io::Error::other(failed.join("; "))) }
+}
+
+/// Whether something was removed.
+fn remove_unmasked(path: &Path, name: &OsStr, remove: &impl Fn(&Path) -> io::Result<()>) -> io::Result<bool> {
+    let kind = fs::symlink_metadata(path)?.file_type();
+    match owner(name, Moment::Lost { stream_cap_bytes: 0 }) {
+        Owner::Supervisor if kind.is_dir() => cleaning::empty_folder(path).map(|removed| removed > 0),
+        Owner::Supervisor if !kind.is_file() => cleaning::put_nothing(path).map(|()| true),
+        // The supervisor writes it when the attempt is over.
+        Owner::Supervisor if name == "text" => remove(path).map(|()| true),
+        Owner::Supervisor if !is_as_written(path, name) => cleaning::put_nothing(path).map(|()| true),
+        Owner::Supervisor | Owner::Ring => Ok(false),
+        Owner::Copies | Owner::Command => remove(path).map(|()| true),
+    }
+}
+
+/// Whether a record has the form in which a supervisor writes it. What a command has put in its place has another one.
+fn is_as_written(path: &Path, name: &OsStr) -> bool {
+    let read = || plain::read(path, LARGEST_RECORD_BYTES).ok();
+    match name.to_str() {
+        Some("started.json") => read().is_some_and(|bytes| is_form_of::<Started>(&bytes)),
+        Some("before.json") => read().is_some_and(|bytes| is_form_of::<Before>(&bytes)),
+        _ => true,
+    }
+}
+
+fn is_form_of<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> bool {
+    let read = serde_json::from_slice::<T>(bytes).ok();
+    read.and_then(|record| serde_json::to_vec(&record).ok()).is_some_and(|written| written == bytes)
 }
 
 fn mask_entry(dir: &AttemptDir, name: &OsStr, secrets: &Secrets, moment: Moment<'_>) -> Option<String> {
@@ -169,7 +204,7 @@ fn mask_entry(dir: &AttemptDir, name: &OsStr, secrets: &Secrets, moment: Moment<
     let kind = found.file_type();
     let shown = shown(dir, &path, name, secrets);
     match owner(name, moment) {
-        Owner::Supervisor => mask_own(&path, name, &found, &shown, secrets, moment),
+        Owner::Supervisor => mask_own(dir, name, &found, &shown, secrets, moment),
         Owner::Ring if kind.is_file() => match stream::mask_ring(&path, secrets, bound(name, &found, moment))
         {
             Ok(false) => None,
@@ -208,13 +243,14 @@ fn mask_entry(dir: &AttemptDir, name: &OsStr, secrets: &Secrets, moment: Moment<
 
 /// Masks what stands where the supervisor has a file.
 fn mask_own(
-    path: &Path,
+    dir: &AttemptDir,
     name: &OsStr,
     found: &fs::Metadata,
     shown: &str,
     secrets: &Secrets,
     moment: Moment<'_>,
 ) -> Option<String> {
+    let path = &dir.path().join(name);
     let kind = found.file_type();
     if kind.is_dir() {
         // The folder itself stays: its place says how the attempt ended, or that it was started.
@@ -246,7 +282,8 @@ fn mask_own(
     }
     let masked = match name.to_str() {
         // Always empty; and processes have these files open.
-        Some("lock" | "cancel") => cleaning::truncate(path),
+        Some("lock") => cleaning::truncate(path, || dir.is_locked()),
+        Some("cancel") => cleaning::truncate(path, || false),
         Some("supervisor.log") => cleaning::mask_in_place(path, secrets),
         _ => cleaning::mask_file(path, secrets, bound(name, found, moment))
             .map(|masked| masked.has_secret || masked.is_cut),
@@ -318,6 +355,79 @@ mod tests {
             entry.path().strip_prefix(folder).unwrap().to_str().unwrap().to_owned()
         };
         walk.into_iter().map(|entry| path(entry.unwrap())).collect()
+    }
+
+    #[test]
+    fn of_the_supervisors_files_those_stay_that_have_its_form_where_the_secrets_are_not_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = attempt(folder.path());
+        let started = Started {
+            version: 1,
+            attempt: "a.1.1".to_owned(),
+            supervisor_pid: 1,
+            supervisor_started_ticks: 0,
+            boot_id: String::new(),
+            started_at_ms: 1,
+            argv0: "sh".to_owned(),
+            start: String::new(),
+            secret_marks: Vec::new(),
+        };
+        let written = serde_json::to_vec(&started).unwrap();
+        fs::write(dir.started(), &written).unwrap();
+        fs::write(dir.stdout(), "said").unwrap();
+        assert_eq!(remove_all(&dir).unwrap(), [""; 0]);
+        for content in ["the earlier value", "{\"version\": 1}"] {
+            for name in ["started.json", "before.json", "text"] {
+                fs::write(dir.path().join(name), content).unwrap();
+            }
+            assert_eq!(remove_all(&dir).unwrap(), ["before.json", "started.json", "text"]);
+            assert!(
+                fs::read(dir.started()).unwrap().is_empty(),
+                "it still says that the attempt was started"
+            );
+            assert_eq!(fs::read(dir.stdout()).unwrap(), b"said");
+            fs::remove_file(dir.path().join("before.json")).unwrap();
+        }
+        let more = [&written[..written.len() - 1], b",\"more\":\"the earlier value\"}"].concat();
+        fs::write(dir.started(), more).unwrap();
+        assert_eq!(remove_all(&dir).unwrap(), ["started.json"]);
+    }
+
+    #[test]
+    fn what_cannot_be_removed_is_named_and_the_others_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = attempt(folder.path());
+        for name in ["a", "immutable", "z"] {
+            fs::write(dir.path().join(name), "the earlier value").unwrap();
+        }
+        let remove = |path: &Path| match path.ends_with("immutable") {
+            true => Err(io::Error::from(io::ErrorKind::PermissionDenied)),
+            false => cleaning::remove(path),
+        };
+        let error = remove_all_by(&dir, remove).unwrap_err().to_string();
+        assert!(error.contains("attempts/a.1.1/immutable` cannot be removed: permission denied"), "{error}");
+        assert_eq!(names(dir.path()), ["immutable"]);
+    }
+
+    #[test]
+    fn a_lock_with_another_name_stays_the_lock_and_another_file_at_its_name_stays_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = attempt(folder.path());
+        let elsewhere = folder.path().join("elsewhere");
+        let lock = dir.try_lock().unwrap().unwrap();
+        fs::write(dir.lock(), "hunter22").unwrap();
+        fs::hard_link(dir.lock(), &elsewhere).unwrap();
+        let settling = Moment::Settling(&Written::default());
+        mask(&dir, &secrets(), settling);
+        assert!(dir.is_locked() && fs::read(&elsewhere).unwrap().is_empty(), "it is one file");
+        fs::remove_file(&elsewhere).unwrap();
+        fs::write(&elsewhere, "theirs hunter22").unwrap();
+        fs::remove_file(dir.lock()).unwrap();
+        fs::hard_link(&elsewhere, dir.lock()).unwrap();
+        mask(&dir, &secrets(), settling);
+        assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "theirs hunter22");
+        assert!(fs::read(dir.lock()).unwrap().is_empty());
+        drop(lock);
     }
 
     #[test]
