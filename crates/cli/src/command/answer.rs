@@ -5,6 +5,7 @@ use crate::{
         args::{AnswerArgs, ApproveArgs, Decision, DenyArgs, Form, Reply},
         environment,
         failure::Failure,
+        files,
     },
     session::{
         background, engine_client,
@@ -29,7 +30,6 @@ use envoi_kernel::{
     input::Answer,
 };
 use std::{
-    fs,
     io::{self, IsTerminal as _, Read as _},
     path::Path,
     sync::Arc,
@@ -235,7 +235,7 @@ fn read(path: &Path) -> Result<String, Failure> {
     if path == Path::new("-") {
         io::stdin().lock().read_to_end(&mut bytes).map_err(|error| bad(error.to_string()))?;
     } else {
-        bytes = fs::read(path).map_err(|error| bad(error.to_string()))?;
+        bytes = files::read(path).map_err(|error| bad(error.to_string()))?;
     }
     String::from_utf8(bytes).map_err(|_| bad("it is not UTF-8".to_owned()))
 }

@@ -1,16 +1,16 @@
 //! `envoi conformance`: vectors against this binary; one line a failure, and last how many passed.
 
-use crate::process::{failure::Failure, output};
+use crate::process::{failure::Failure, files, output};
 use envoi_api::output::{CaseCounts, FailedCase};
 use envoi_contract::{code::Code, conformance};
-use std::{fs, path::PathBuf};
+use std::path::PathBuf;
 
 pub(crate) fn conformance(files: &[PathBuf], json: bool) -> Result<u8, Failure> {
     let (mut passed, mut failed) = (0_u64, 0_u64);
     for path in files {
         let name = path.display();
-        let bytes =
-            fs::read(path).map_err(|error| Failure::new(Code::FileUnreadable, format!("{name}: {error}")))?;
+        let bytes = files::read(path)
+            .map_err(|error| Failure::new(Code::FileUnreadable, format!("{name}: {error}")))?;
         let outcomes = conformance::run_file(&bytes)
             .map_err(|refusal| Failure::in_document(refusal, &name.to_string(), &bytes))?;
         for outcome in outcomes {

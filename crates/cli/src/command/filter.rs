@@ -1,9 +1,8 @@
 //! `envoi handoff` and `envoi route`: the contracts as filters. Bad input: nothing on stdout, a diagnostic on stderr, exit 2.
 
-use crate::process::{failure::Failure, output};
+use crate::process::{failure::Failure, files, output};
 use envoi_contract::{code::Code, error::Diagnostic, handoff, json::Value, routing};
 use std::{
-    fs,
     io::{self, Read as _},
     path::Path,
 };
@@ -38,7 +37,7 @@ fn read(file: Option<&Path>) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         return io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes);
     };
-    fs::read(path)
+    files::read(path)
 }
 
 fn write(value: &Value, compact: bool) -> Result<u8, Failure> {

@@ -7,7 +7,7 @@ use crate::process::stderr;
 use crate::process::{
     args::ImportArgs,
     failure::{BAD_INPUT, Failure},
-    output,
+    files, output,
 };
 use envoi_api::mistake::{ImportFinding, Mistake};
 use envoi_contract::code::Code;
@@ -73,7 +73,7 @@ fn command(text: &str) -> Result<Command, Failure> {
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    let bytes = fs::read(path)
+    let bytes = files::read(path)
         .map_err(|error| Failure::new(Code::FileUnreadable, format!("{}: {error}", path.display())))?;
     String::from_utf8(bytes).map_err(|error| {
         let place = error.utf8_error().valid_up_to();

@@ -43,7 +43,7 @@ pub(crate) fn init(home: &Home, args: &InitArgs) -> Result<u8, Failure> {
         return list(home.json);
     }
     let dir = &args.dir;
-    let failed = |error| Failure::machine(dir.display(), error);
+    let failed = |error| Failure::folder(dir, error);
     fs::create_dir_all(dir).map_err(failed)?;
     let store = home.given().unwrap_or_else(|| dir.join(".envoi"));
     Layout::new(&store).create().map_err(|error| Failure::machine(store.display(), error))?;

@@ -3,8 +3,8 @@
 //! It only reads: it makes no store and changes nothing. If a store cannot be opened, it says so.
 
 use crate::{
-    process::{failure::Failure, invocation, output},
-    store::home::Home,
+    process::{failure::Failure, files, invocation, output},
+    store::{flow_files::FlowFolder, home::Home},
 };
 use envoi_journal::{Activity, InboxFilter, RunFilter, RunStatus};
 use std::{
@@ -33,10 +33,7 @@ pub(crate) fn next(home: &Home) -> Result<u8, Failure> {
     }
     let here = env::current_dir().map_err(|error| Failure::machine("the current folder", error))?;
     let flows = flows(&here);
-    advice.extend(flows.iter().take(NAMED).map(|flow| Advice {
-        command: format!("run {flow}"),
-        why: "start a run of this flow file".to_owned(),
-    }));
+    advice.extend(flows.iter().take(NAMED).map(|flow| of_flow(&here, flow)));
     if flows.is_empty() {
         let template = |name: &str, why: &str| Advice { command: format!("init{name}"), why: why.to_owned() };
         advice.push(template("", "write a small flow file to start from"));
@@ -44,6 +41,19 @@ pub(crate) fn next(home: &Home) -> Result<u8, Failure> {
     }
     advice.push(Advice { command: "--help".to_owned(), why: "list all commands".to_owned() });
     output::data(&text(&advice, home.json)).map(|()| 0)
+}
+
+/// A flow file that has mistakes cannot be run.
+fn of_flow(here: &Path, name: &str) -> Advice {
+    let path = here.join(name);
+    let is_right = files::read_text(&path)
+        .is_ok_and(|text| envoi_flow::load_with(name, &text, &FlowFolder::of(&path)).is_ok());
+    match is_right {
+        true => Advice { command: format!("run {name}"), why: "start a run of this flow file".to_owned() },
+        false => {
+            Advice { command: format!("check {name}"), why: "list the mistakes of this flow file".to_owned() }
+        }
+    }
 }
 
 fn text(advice: &[Advice], json: bool) -> String {

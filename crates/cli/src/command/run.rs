@@ -1,7 +1,7 @@
 //! `envoi run`: start a run and follow it.
 
 use crate::{
-    process::{args::RunArgs, environment, failure::Failure},
+    process::{args::RunArgs, environment, failure::Failure, files},
     session::{background, engine_client, interactive::Conversation},
     store::{flow_files::FlowFolder, home::Home},
     view::{live::Live, printer::Printer},
@@ -60,7 +60,7 @@ pub(crate) fn read_flow(path: &Path) -> Result<(PathBuf, String), Failure> {
         Failure::new(Code::FlowUnreadable, format!("{}: {error}", path.display()))
             .hint("`envoi init` writes a flow file to start from")
     };
-    let bytes = fs::read(path).map_err(unreadable)?;
+    let bytes = files::read(path).map_err(unreadable)?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let place = error.utf8_error().valid_up_to();
         Failure::new(Code::FlowSyntax, format!("{}: byte {place} is not UTF-8", path.display()))
@@ -121,7 +121,7 @@ pub(crate) fn requester(args: &RunArgs) -> Result<Requester, Failure> {
 
 fn inputs_file(path: &Path) -> Result<Object, Failure> {
     let bad = |message: String| Failure::new(Code::InputInvalid, format!("{}: {message}", path.display()));
-    let bytes = fs::read(path).map_err(|error| bad(error.to_string()))?;
+    let bytes = files::read(path).map_err(|error| bad(error.to_string()))?;
     match Value::parse(&bytes).map_err(|error| bad(error.to_string()))? {
         Value::Object(members) => Ok(members),
         _ => Err(bad("a JSON object was expected".to_owned())),

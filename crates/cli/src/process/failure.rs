@@ -11,7 +11,7 @@ use envoi_contract::{
 };
 use envoi_engine::protocol::Refused;
 use location::Location;
-use std::fmt::Display;
+use std::{fmt::Display, path::Path};
 
 /// Exit code for bad usage or a bad file.
 pub(crate) const BAD_INPUT: u8 = Class::Input.exit_code();
@@ -89,6 +89,18 @@ impl Failure {
     /// The machine failed at `what`.
     pub(crate) fn machine(what: impl Display, error: impl Display) -> Self {
         Failure::new(Code::MachineFailed, format!("{what}: {error}"))
+    }
+
+    /// A folder that the person has named cannot be made or used. If there is something else, it is named.
+    pub(crate) fn folder(folder: &Path, error: std::io::Error) -> Self {
+        let is_other = |path: &&Path| std::fs::metadata(path).is_ok_and(|found| !found.is_dir());
+        match folder.ancestors().find(is_other) {
+            Some(other) => {
+                let message = format!("{} is not a folder", other.display());
+                Self::new(Code::FileExists, message).hint("name another folder, or one that is not there yet")
+            }
+            None => Self::machine(folder.display(), error),
+        }
     }
 
     /// The store failed.

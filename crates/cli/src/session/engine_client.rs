@@ -68,6 +68,8 @@ pub(crate) fn ask(
                 let next = conversation.after(store, &end, printer).map_err(HandOver::Failed)?;
                 match next {
                     Some(next) => {
+                        // What was said to the last request is no answer to this one.
+                        refusal = None;
                         (request, asked_before, until) = (identified(next), false, Instant::now() + PATIENCE);
                         Err(HandOver::Again)
                     }

@@ -2,11 +2,9 @@
 //!
 //! Owns that they are read from the folder of the flow. Which paths may be named is the language's.
 
+use crate::process::files;
 use envoi_flow::Files;
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 /// The files beside a flow file.
 pub(crate) struct FlowFolder {
@@ -22,6 +20,6 @@ impl FlowFolder {
 
 impl Files for FlowFolder {
     fn text(&self, path: &str) -> Result<String, String> {
-        fs::read_to_string(self.folder.join(path)).map_err(|error| error.to_string())
+        files::read_text(&self.folder.join(path)).map_err(|error| error.to_string())
     }
 }

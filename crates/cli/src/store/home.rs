@@ -50,7 +50,11 @@ impl Home {
     /// The store to look at: nothing is made, migrated or locked for that. One that is not there has no runs.
     pub(crate) fn reader(&self) -> Result<(Store, Reader), Failure> {
         let dir = self.existing()?;
-        let store = Store::open_read_only(Layout::new(&dir)).map_err(|error| cannot_open(&dir, &error))?;
+        let store = Store::open_read_only(Layout::new(&dir)).map_err(|error| match error {
+            // The process that was to make it was ended before.
+            OpenError::Older { found: 0, .. } => no_store(&dir),
+            error => cannot_open(&dir, &error),
+        })?;
         let reader = store.reader().map_err(Failure::store)?;
         Ok((store, reader))
     }
@@ -69,10 +73,14 @@ impl Home {
         if dir.join("envoi.db").is_file() {
             return Ok(dir);
         }
-        let message = format!("there is no store at `{}`", dir.display());
-        Err(Failure::new(Code::NoStore, message)
-            .hint("`envoi run flow.yaml` makes one; or name one with --home or ENVOI_HOME"))
+        Err(no_store(&dir))
     }
+}
+
+fn no_store(dir: &Path) -> Failure {
+    let message = format!("there is no store at `{}`", dir.display());
+    Failure::new(Code::NoStore, message)
+        .hint("`envoi run flow.yaml` makes one; or name one with --home or ENVOI_HOME")
 }
 
 /// Why a store cannot be opened, with what the machine says about it.

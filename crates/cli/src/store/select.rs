@@ -82,7 +82,8 @@ pub(crate) fn meant(verb: Verb, unfinished: &[RunRow], newest: Option<&RunRow>) 
                 }
                 _ => format!("name a run; `{envoi} runs` lists them"),
             };
-            Err(Failure::new(Code::RunNotFound, message).hint(hint))
+            let code = if verb == Verb::Fork { Code::NotForkable } else { Code::RunNotFound };
+            Err(Failure::new(code, message).hint(hint))
         }
         many @ [first, ..] => {
             let rows: Vec<_> =

@@ -1,15 +1,12 @@
 //! The form of a question: from options of a command line, or field by field on a terminal.
 
-use crate::process::failure::Failure;
+use crate::process::{failure::Failure, files};
 use envoi_contract::{
     code::Code,
     json::{Object, Value},
 };
 use envoi_flow::answers::{self, Field};
-use std::{
-    fs,
-    io::{self, BufRead, Write},
-};
+use std::io::{self, BufRead, Write};
 
 /// The form that `--data` or `--field` give; `None` where neither is there. The engine fills in defaults and checks it.
 pub(crate) fn given(schema: &Value, args: &crate::process::args::Form) -> Result<Option<Value>, Failure> {
@@ -26,7 +23,7 @@ fn bad(message: String) -> Failure {
 
 fn document(text: &str) -> Result<Value, Failure> {
     let read = match text.strip_prefix('@') {
-        Some(path) => fs::read_to_string(path).map_err(|error| bad(format!("{path}: {error}")))?,
+        Some(path) => files::read_text(path.as_ref()).map_err(|error| bad(format!("{path}: {error}")))?,
         None => text.to_owned(),
     };
     Value::parse_str(&read).map_err(|error| bad(format!("--data is not JSON: {error}")))

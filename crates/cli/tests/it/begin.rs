@@ -83,3 +83,27 @@ fn envoi_alone_says_what_to_do_next_in_this_folder() {
     fs::write(stage.store().join("envoi.db"), "no database").unwrap();
     assert_eq!(advised(&stage)[0], "envoi doctor");
 }
+
+#[test]
+fn a_flow_file_with_mistakes_is_to_be_checked_before_it_is_run() {
+    let stage = Stage::with_flow("flow: good\nsteps:\n  - { id: a, run: make }\n");
+    stage.write("bad.yaml", "flow: bad\nsteps:\n  - { id: a, rum: make }\n");
+    let advice = advised(&stage);
+    let has = |command: &str| advice.iter().any(|advised| advised.ends_with(command));
+    assert!(has(" check bad.yaml") && has(" run flow.yaml") && !has(" run bad.yaml"), "{advice:?}");
+}
+
+#[test]
+fn a_file_in_the_place_of_a_folder_is_named_as_the_mistake_that_it_is() {
+    let stage = Stage::new();
+    stage.write("file", "theirs");
+    for arguments in [["manual", "file"], ["init", "file"], ["manual", "file/below"], ["init", "file/below"]]
+    {
+        let refused = stage.expect(2, &arguments);
+        assert!(
+            refused.err.contains("FILE_EXISTS") && refused.err.contains("file is not a folder"),
+            "{refused:?}"
+        );
+    }
+    assert_eq!(stage.read("file"), "theirs");
+}

@@ -82,3 +82,25 @@ fn every_example_passes() {
     stage.expect(0, &["check", "here/flow.yaml"]);
     assert!(!stage.store().exists(), "checking makes no store");
 }
+
+#[test]
+fn a_pipe_in_the_place_of_a_file_is_refused_and_one_that_was_given_is_read() {
+    let stage = Stage::with_flow("flow: one\nsteps:\n  - { id: a, run: ./inner.yaml }\n");
+    let pipe = stage.path("pipe.yaml");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    for arguments in [
+        vec!["check", "pipe.yaml"],
+        vec!["run", "pipe.yaml"],
+        vec!["plan", "pipe.yaml"],
+        vec!["route", "pipe.yaml"],
+    ] {
+        let refused = stage.expect(2, &arguments);
+        assert!(refused.err.contains("it is no regular file"), "{refused:?}");
+    }
+    stage.write("outer.yaml", "flow: outer\nsteps:\n  - { id: a, flow: ./pipe.yaml }\n");
+    let refused = stage.expect(2, &["check", "outer.yaml"]);
+    assert!(refused.err.contains("it is no regular file"), "{refused:?}");
+    let given = stage.filter(&["route", "/dev/stdin"], b"Handoff text: done");
+    assert_eq!(given.code, Some(0), "{given:?}");
+}

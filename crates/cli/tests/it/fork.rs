@@ -205,3 +205,14 @@ fn the_workspace_is_as_it_is_and_that_is_said() {
     };
     assert!(records.iter().any(|record| record["event"]["type"] == "run_forked"), "{records:?}");
 }
+
+#[test]
+fn a_fork_of_the_newest_run_is_refused_as_such_while_that_is_not_over() {
+    let stage = Stage::with_flow("flow: asks\nsteps:\n  - { id: a, ask: Go on? }\n");
+    stage.expect(3, &["run", "flow.yaml"]);
+    let refused = stage.expect(6, &["fork"]);
+    assert!(
+        refused.err.contains("NOT_FORKABLE") && refused.err.contains("the newest run is not over"),
+        "{refused:?}"
+    );
+}

@@ -147,12 +147,22 @@ pub fn fields(schema: &Value) -> Vec<Field> {
         choices: match (field.get("enum"), field.get("const")) {
             (Some(Value::Array(values)), _) => values.clone(),
             (_, Some(only)) => vec![only.clone()],
-            _ => Vec::new(),
+            _ => branches_of_one(field),
         },
         schema: on_its_own(field.clone(), schema),
     };
     let properties = schema.get("properties").and_then(Value::as_object);
     properties.into_iter().flat_map(|all| all.iter().map(|(name, field)| read(name, field))).collect()
+}
+
+/// The values of a field whose branches allow one value each.
+fn branches_of_one(field: &Value) -> Vec<Value> {
+    let branches = ["oneOf", "anyOf"].into_iter().find_map(|keyword| match field.get(keyword) {
+        Some(Value::Array(branches)) => Some(branches),
+        _ => None,
+    });
+    let values = branches.into_iter().flatten().map(|branch| branch.get("const").cloned());
+    values.collect::<Option<_>>().unwrap_or_default()
 }
 
 /// The form that an answer stands for: what was given, with the defaults of the fields that it leaves out.
@@ -407,6 +417,8 @@ mod tests {
             (one, " [1, 2] ", "[1,2]"),
             (r#"{"const": 3}"#, "3", "3"),
             (r#"{"const": true}"#, "TRUE", "true"),
+            (r#"{"oneOf": [{"const": "Blog"}, {"const": "Mail", "title": "By mail"}]}"#, "mail", r#""Mail""#),
+            (r#"{"anyOf": [{"const": "Blog"}, {"const": 3}]}"#, "BLOG", r#""Blog""#),
             (r#"{"const": null}"#, "null", "null"),
             (r#"{"enum": [1, "one", null]}"#, "1", "1"),
             (r#"{"enum": [1, "one", null]}"#, "One", r#""one""#),

@@ -343,4 +343,30 @@ mod tests {
         assert_eq!(pragma("synchronous"), 2.into());
         assert_eq!(pragma("wal_autocheckpoint"), 4_000.into());
     }
+
+    #[test]
+    fn a_store_that_is_just_being_made_can_be_looked_at_from_the_first_moment() {
+        for _ in 0..40 {
+            let place = tempfile::tempdir().unwrap();
+            let layout = Layout::new(place.path());
+            let looks = || {
+                // As long as there is no file there is no store.
+                while !layout.db().exists() {
+                    thread::yield_now();
+                }
+                open_read_only(&layout.db()).map(drop)
+            };
+            let [first, second, made] = thread::scope(|scope| {
+                let looking = [scope.spawn(looks), scope.spawn(looks)];
+                let makes = || open(&layout).map(drop);
+                let making = [scope.spawn(makes), scope.spawn(makes)];
+                let [first, second] = looking.map(|thread| thread.join().unwrap());
+                let made = making.map(|thread| thread.join().unwrap()).into_iter().collect::<Result<(), _>>();
+                [first, second, made]
+            });
+            for outcome in [first, second, made] {
+                outcome.unwrap_or_else(|error| panic!("{error}: {error:?}"));
+            }
+        }
+    }
 }

@@ -5,13 +5,16 @@
 //! that is not over is loaded, one at a time. What is wrong with one run keeps no other one from being looked at.
 
 use super::{Finding, finding};
-use crate::process::invocation;
+use crate::process::{invocation, stderr};
 use envoi_contract::digest::Digest;
 use envoi_engine::load_run;
 use envoi_journal::{
     Aside, Examination, PinnedFlow, ReadError, Reader, RunFilter, RunRow, examine_events, with_causes,
 };
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 /// What was looked at, and what is wrong.
 pub(super) struct Seen {
@@ -22,7 +25,12 @@ pub(super) struct Seen {
 
 pub(super) fn look(reader: &Reader) -> Result<Seen, ReadError> {
     let mut seen = Seen { unfinished: 0, events: 0, findings: Vec::new() };
-    for row in reader.all_runs(RunFilter::default())? {
+    let rows = reader.all_runs(RunFilter::default())?;
+    let (total, mut progress) = (rows.len(), Progress { said: Instant::now() });
+    for (done, row) in rows.into_iter().enumerate() {
+        if let Some(line) = progress.line(Instant::now(), done, total) {
+            stderr::line(format_args!("{line}"));
+        }
         if row.ended.is_none() {
             seen.unfinished = seen.unfinished.saturating_add(1);
         }
@@ -58,6 +66,23 @@ pub(super) fn look(reader: &Reader) -> Result<Seen, ReadError> {
         seen.findings.push(finding("run that is lost", Err(text)));
     }
     Ok(seen)
+}
+
+/// A large store takes long: a line now and then says how far the look is.
+struct Progress {
+    said: Instant,
+}
+
+impl Progress {
+    const EVERY: Duration = Duration::from_secs(5);
+
+    fn line(&mut self, now: Instant, done: usize, total: usize) -> Option<String> {
+        if now.duration_since(self.said) < Self::EVERY {
+            return None;
+        }
+        self.said = now;
+        Some(format!("{done} of {total} runs have been looked at"))
+    }
 }
 
 /// Why runs that are pinned to this flow cannot be loaded.
@@ -125,4 +150,19 @@ fn bad(what: &'static str, row: &RunRow, wrong: &str) -> Finding {
         what,
         Err(format!("{run} {wrong}; {envoi} repair {run} looks closer, {envoi} resume {run} tries again")),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_look_says_how_far_it_is_and_a_short_one_says_nothing() {
+        let start = Instant::now();
+        let mut progress = Progress { said: start };
+        let mut line = |seconds, done| progress.line(start + Duration::from_secs(seconds), done, 9);
+        let lines = [line(4, 1), line(5, 2), line(9, 3), line(11, 4)];
+        let said = |done: u32| Some(format!("{done} of 9 runs have been looked at"));
+        assert_eq!(lines, [None, said(2), None, said(4)]);
+    }
 }

@@ -3,7 +3,7 @@
 //! Nothing is made, migrated or set. Beside a database in WAL mode SQLite itself needs `-shm`, which it makes where it may;
 //! where it may not, the file alone is read, which is right only as long as no commit waits in `-wal`.
 
-use super::{MIGRATIONS, applied_rows, compare, io_error, open_error, prepare, version};
+use super::{MIGRATIONS, PAUSE, applied_rows, compare, io_error, open_error, prepare, version};
 use crate::model::error::OpenError;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::{
@@ -11,6 +11,8 @@ use std::{
     fs::{self, File},
     os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
 };
 
 /// How the connections of a store may touch its database.
@@ -36,8 +38,22 @@ pub(crate) fn connect_as(path: &Path, access: Access) -> rusqlite::Result<Connec
     Ok(conn)
 }
 
+/// How long a store may have no tables: the time in which another process makes them.
+const MAKING: Duration = Duration::from_secs(2);
+
 /// Opens a database whose schema is the one known here, and says how its other connections are to be opened.
 pub(crate) fn open(path: &Path) -> Result<(Connection, Access), OpenError> {
+    let until = Instant::now() + MAKING;
+    loop {
+        match open_now(path) {
+            // Another process has just made the file, and is about to make the tables.
+            Err(OpenError::Older { found: 0, .. }) if Instant::now() < until => thread::sleep(PAUSE),
+            opened => return opened,
+        }
+    }
+}
+
+fn open_now(path: &Path) -> Result<(Connection, Access), OpenError> {
     File::open(path).map_err(|error| io_error(path, error))?;
     match try_open(path, Access::Read)? {
         Some(conn) => Ok((conn, Access::Read)),
