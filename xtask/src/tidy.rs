@@ -11,6 +11,7 @@ mod layout;
 mod lexer;
 mod links;
 mod manifest;
+mod map;
 mod problem;
 mod text;
 mod tree;
@@ -31,6 +32,7 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Problem>, String> {
         bans::check(&sources),
         codes::check(&tree, &sources),
         links::check(&tree),
+        map::check(&tree),
         text::check(&tree, root),
     ]
     .concat();
