@@ -25,7 +25,7 @@ use crate::{
     state::{
         accounts,
         control::{ApplyError, Control, stored::StoredControl},
-        projection,
+        envelope_size, projection,
         status::Status,
     },
 };
@@ -39,6 +39,8 @@ pub struct Run {
     flow: Arc<Flow>,
     control: Control,
     envelope: Envelope,
+    /// About the bytes of the envelope's outputs together.
+    outputs_bytes: usize,
     /// What each step has used; no decision reads it.
     by_step: BTreeMap<String, Ledger>,
 }
@@ -92,7 +94,8 @@ impl Run {
     /// A run of `flow` before its first event.
     #[must_use]
     pub fn new(flow: Arc<Flow>) -> Self {
-        Self { flow, control: Control::default(), envelope: Envelope::default(), by_step: BTreeMap::new() }
+        let (control, envelope, by_step) = Default::default();
+        Self { flow, control, envelope, outputs_bytes: 0, by_step }
     }
 
     /// The run that these records made; the same code as living through them.
@@ -136,7 +139,8 @@ impl Run {
         if control.phase.started().is_some_and(|started| started.flow_digest != flow.digest) {
             return Err(ReplayError::Snapshot { reason: "it is of another flow".to_owned() });
         }
-        Ok(Self { flow, control, envelope, by_step })
+        let outputs_bytes = envelope_size::total(&envelope);
+        Ok(Self { flow, control, envelope, outputs_bytes, by_step })
     }
 
     /// The run as it is where its files are now: they have moved since it was started. No event says so, and none is changed.
@@ -203,7 +207,8 @@ impl Run {
         let used = self.control.ledger.clone();
         self.control.apply(&self.flow, record)?;
         accounts::charge(&mut self.by_step, &record.event, &self.control.ledger.beyond(&used));
-        projection::apply(&mut self.envelope, &self.flow, &self.control, record);
+        let Self { flow, control, envelope, outputs_bytes, .. } = self;
+        projection::apply(envelope, outputs_bytes, flow, control, record);
         Ok(())
     }
 

@@ -63,9 +63,27 @@ fn count(envelope: &mut Envelope, gone: usize) {
     envelope.metadata.insert("envoi".to_owned(), Value::Object(own));
 }
 
+/// Puts the output of a stage in the place of an earlier one. `bytes` is about what all outputs have together, so that they are not
+/// weighed again for each of them.
+pub(crate) fn put_output(
+    envelope: &mut Envelope,
+    bytes: &mut usize,
+    stage: &str,
+    output: Value,
+    report: impl Fn(&str) -> Option<Blob>,
+) {
+    let before = envelope.outputs.get(stage).map_or(0, weight);
+    *bytes = bytes.saturating_sub(before).saturating_add(weight(&output));
+    envelope.outputs.insert(stage, output);
+    if *bytes > MAX_OUTPUT_BYTES {
+        outputs(envelope, report);
+        *bytes = total(envelope);
+    }
+}
+
 /// Makes references of the largest `data`, then of the largest `artifacts`, until the outputs fit. `report` is the report of a
 /// step, by its name in the envelope.
-pub(crate) fn outputs(envelope: &mut Envelope, report: impl Fn(&str) -> Option<Blob>) {
+fn outputs(envelope: &mut Envelope, report: impl Fn(&str) -> Option<Blob>) {
     for member in ["data", "artifacts"] {
         while total(envelope) > MAX_OUTPUT_BYTES {
             let Some((stage, size)) = largest(envelope, member) else { break };
@@ -88,8 +106,8 @@ pub(crate) fn outputs(envelope: &mut Envelope, report: impl Fn(&str) -> Option<B
     }
 }
 
-/// About the bytes of the outputs.
-fn total(envelope: &Envelope) -> usize {
+/// About the bytes of the outputs together.
+pub(crate) fn total(envelope: &Envelope) -> usize {
     envelope.outputs.values().map(weight).fold(0, usize::saturating_add)
 }
 
@@ -172,6 +190,35 @@ mod tests {
         outputs(&mut envelope, |_| None);
         assert!(data(&envelope, "b").as_str().is_some());
         assert!(envelope.outputs.get("d").unwrap().get("data").unwrap().get("$omitted").is_some());
+    }
+
+    #[test]
+    fn the_bytes_of_all_outputs_are_known_after_each_of_them() {
+        let (mut envelope, mut bytes) = (Envelope::default(), 0);
+        let rows = [
+            ("a", 10, None),
+            ("b", 1_000_000, None),
+            ("a", 5, None),
+            ("c", 900_000, Some("b")),
+            ("b", 1, None),
+        ];
+        for (stage, length, reference) in rows {
+            let data = Value::from("\u{1}".repeat(length));
+            put_output(
+                &mut envelope,
+                &mut bytes,
+                stage,
+                Value::Object(Object::from([("data", data)])),
+                |_| None,
+            );
+            assert_eq!(bytes, total(&envelope), "{stage}");
+            assert!(bytes <= MAX_OUTPUT_BYTES, "{stage}");
+            let omitted = |stage: &str| {
+                envelope.outputs.get(stage).unwrap().get("data").unwrap().get("$omitted").is_some()
+            };
+            let is_omitted = |name: &&str| envelope.outputs.get(name).is_some() && omitted(name);
+            assert_eq!(["a", "b", "c"].into_iter().find(is_omitted), reference, "{stage}");
+        }
     }
 
     #[test]

@@ -26,8 +26,14 @@ use envoi_contract::{
 /// A counter without a bound, as the envelope writes it: the largest integer that every language holds.
 const UNLIMITED: u64 = (1 << 53) - 1;
 
-/// Brings `envelope` up to `record`, which `control` has already taken.
-pub(crate) fn apply(envelope: &mut Envelope, flow: &Flow, control: &Control, record: &Record) {
+/// Brings `envelope` up to `record`, which `control` has already taken. `outputs_bytes` is about what its outputs have together.
+pub(crate) fn apply(
+    envelope: &mut Envelope,
+    outputs_bytes: &mut usize,
+    flow: &Flow,
+    control: &Control,
+    record: &Record,
+) {
     match &record.event {
         Event::RunStarted(_) => begin(envelope, flow, control, record.at),
         Event::AttemptStarted(event) => attempt_started(envelope, flow, control, event, record.at),
@@ -52,7 +58,7 @@ pub(crate) fn apply(envelope: &mut Envelope, flow: &Flow, control: &Control, rec
             routed(envelope, flow, control, event);
         }
         Event::HandoffWritten(event) if event.visit.item().is_none() => {
-            handoff_written(envelope, flow, control, event);
+            handoff_written(envelope, outputs_bytes, flow, control, event);
             failed_before_its_start(envelope, control, event, record.at);
         }
         Event::InterruptAnswered(event) if event.raise.is_some() => bounds(envelope, flow, control),
@@ -296,10 +302,12 @@ fn again(envelope: &mut Envelope, control: &Control, visit: &VisitId) {
 
 /// A step that is to be done, maybe again, is neither done nor failed, nor is what it runs.
 fn revisit(envelope: &mut Envelope, stage: &str) {
+    envelope.completed_stage_set.remove(stage);
+    envelope.failed_stages.remove(stage);
     let within = format!("{stage}/");
-    let done: Vec<String> = envelope.completed_stage_set.keys().map(ToString::to_string).collect();
-    let failed: Vec<String> = envelope.failed_stages.keys().map(ToString::to_string).collect();
-    for name in done.into_iter().chain(failed).filter(|name| name == stage || name.starts_with(&within)) {
+    let done = envelope.completed_stage_set.keys().chain(envelope.failed_stages.keys());
+    let inner: Vec<String> = done.filter(|name| name.starts_with(&within)).map(ToString::to_string).collect();
+    for name in inner {
         envelope.completed_stage_set.remove(name.as_str());
         envelope.failed_stages.remove(name.as_str());
     }
@@ -310,15 +318,21 @@ fn last<'c>(control: &'c Control, visit: &VisitId) -> Option<&'c StepResult> {
     control.flow_state(visit.flow_scope()).steps.get(&visit.step)?.last.as_deref()
 }
 
-fn handoff_written(envelope: &mut Envelope, flow: &Flow, control: &Control, event: &HandoffWritten) {
+fn handoff_written(
+    envelope: &mut Envelope,
+    outputs_bytes: &mut usize,
+    flow: &Flow,
+    control: &Control,
+    event: &HandoffWritten,
+) {
     let (visit, handoff) = (&event.visit, &event.handoff);
     let (stage, last) = (stage(control, visit), last(control, visit));
     let mut output = Object::default();
     output.insert("summary".to_owned(), Value::from(handoff.summary.as_str()));
     output.insert("data".to_owned(), last.map(|last| last.data.clone()).unwrap_or_default());
     output.insert("artifacts".to_owned(), last.map(|last| last.artifacts.clone()).unwrap_or_default());
-    envelope.outputs.insert(stage.clone(), Value::Object(output));
-    envelope_size::outputs(envelope, |stage| report_of(control, stage));
+    let report = |stage: &str| report_of(control, stage);
+    envelope_size::put_output(envelope, outputs_bytes, &stage, Value::Object(output), report);
     if handoff.routing_signal.decision == Decision::Loop {
         // A critic without a text still has a decision.
         let said = if handoff.summary.is_empty() { &handoff.routing_signal.reason } else { &handoff.summary };
