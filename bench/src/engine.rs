@@ -138,3 +138,50 @@ pub(crate) fn between_marks(runs: u32, steps: u32) -> Outcome<()> {
     drop(fs::metadata("/envoi-bench-ends"));
     Ok(())
 }
+
+/// As [`between_marks`], and says where the store is, which is closed (`bench/counts.sh`).
+pub(crate) fn store(runs: u32, steps: u32) -> Outcome<()> {
+    let mut stage = Stage::new(&dir(), usize::try_from(runs)?, steps, NOOP)?;
+    stage.begin(runs)?;
+    drop(fs::metadata("/envoi-bench-begins"));
+    stage.play_to_the_end()?;
+    drop(fs::metadata("/envoi-bench-ends"));
+    println!("{}", stage.root().display());
+    Ok(())
+}
+
+/// One run that goes round a loop: how time, memory, bytes and the longest turn of the engine's loop grow with its visits.
+pub(crate) fn grow(visits: u32) -> Outcome<()> {
+    let text = LOOP.replace("MOST", &visits.to_string());
+    let mut stage = Stage::of(&dir(), 1, &text, Steps::GoRound)?;
+    stage.begin(1)?;
+    println!(
+        "| visits | us a visit | resident memory | bytes a visit | longest turn of the loop |\n|---|---|---|---|---|"
+    );
+    let part = (visits / 10).max(1);
+    let mut before = 0;
+    for reached in (1..=10_u32).map(|nth| nth.saturating_mul(part)) {
+        let began = Instant::now();
+        stage.play_until(|stage| stage.settled() >= u64::from(reached))?;
+        let visit_s = raw::each_s(began.elapsed(), part);
+        let now = size_of(stage.root())?;
+        let bytes = now.saturating_sub(before) / u64::from(part);
+        before = now;
+        let memory = f64::from(resident_kib()?) / 1024.0;
+        let longest = stage.take_longest_turn().as_secs_f64() * 1e3;
+        println!("| {reached} | {:.0} | {memory:.1} MiB | {bytes} | {longest:.1} ms |", visit_s * 1e6);
+    }
+    Ok(())
+}
+
+/// A loop of two steps that is never content.
+const LOOP: &str = "\
+flow: bench
+limits: { iterations: MOST }
+steps:
+  - id: work
+    run: [\"true\"]
+  - id: check
+    run: [\"true\"]
+    routing: { kind: microloop, loop_to: work, success_values: [VERIFIED], max_iterations: MOST }
+";

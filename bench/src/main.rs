@@ -17,7 +17,7 @@ use std::process::ExitCode;
 /// What is wrong is told as it is; nobody handles it.
 pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-const USAGE: &str = "usage: envoi-bench alone|many RUNS STEPS|memory RUNS|bytes|filters|spawn|start|asked|fsyncs RUNS STEPS|asked-fsyncs RUNS";
+const USAGE: &str = "usage: envoi-bench alone|many RUNS STEPS|memory RUNS|bytes|filters|spawn|start|asked|fsyncs RUNS STEPS|asked-fsyncs RUNS|store RUNS STEPS|grow VISITS";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -45,6 +45,8 @@ fn measure(words: &[&str]) -> Outcome<Vec<Row>> {
         ["start"] => Ok(vec![processes::start_to_first_run()?]),
         ["asked"] => people::pause_and_resume(),
         ["asked-fsyncs", runs] => people::between_marks(runs.parse()?).map(|()| Vec::new()),
+        ["grow", visits] => engine::grow(visits.parse()?).map(|()| Vec::new()),
+        ["store", runs, steps] => engine::store(runs.parse()?, steps.parse()?).map(|()| Vec::new()),
         ["fsyncs", runs, steps] => engine::between_marks(runs.parse()?, steps.parse()?).map(|()| Vec::new()),
         _ => Err(USAGE.into()),
     }

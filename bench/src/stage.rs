@@ -23,7 +23,7 @@ use std::{
         Arc,
         mpsc::{self, Receiver, Sender},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 /// What the steps of a stage do.
@@ -31,6 +31,8 @@ use std::{
 pub(crate) enum Steps {
     /// They settle at once, with a text of this many bytes.
     Settle { text_bytes: usize },
+    /// They settle at once, with a text that says to go round again.
+    GoRound,
     /// They never settle.
     Hang,
 }
@@ -55,6 +57,9 @@ pub(crate) struct Stage {
 struct Seen {
     ended: Cell<u64>,
     started: Cell<u64>,
+    settled: Cell<u64>,
+    /// How long the loop was at work on one message, at most.
+    longest_turn: Cell<Duration>,
     wrong: Cell<bool>,
     commits: Cell<u64>,
     /// When followers had heard of the newest commit.
@@ -73,11 +78,12 @@ impl Stage {
         let folder = tempfile::tempdir_in(dir)?.keep();
         let layout = Layout::new(folder.join(".envoi"));
         let store = Store::open(layout.clone())?;
-        let writer = store.writer(store.take_epoch()?)?;
+        let epoch = store.take_epoch()?;
+        let writer = store.writer(epoch)?;
         let (mailbox, inbox) = mpsc::channel();
         let seen = Rc::new(Seen::default());
         let followers = Followers::default();
-        let projector = FileProjector::new(layout.clone(), store.reader()?, followers.clone());
+        let projector = FileProjector::new(layout.clone(), store.reader()?, epoch, followers.clone());
         let world = World {
             clock: Box::new(SystemClock),
             log: Box::new(WriterLog { writer, mailbox: mailbox.clone(), seen: Rc::clone(&seen) }),
@@ -115,7 +121,9 @@ impl Stage {
 
     /// Hands the loop a message, past its mailbox.
     pub(crate) fn hand(&mut self, message: Message) -> Outcome<()> {
+        let began = Instant::now();
         self.engine.handle(message);
+        self.seen.longest_turn.set(self.seen.longest_turn.get().max(began.elapsed()));
         self.engine.stopped().map_or(Ok(()), |error| Err(error.to_string().into()))
     }
 
@@ -137,6 +145,16 @@ impl Stage {
     /// The question that the run asks.
     pub(crate) fn open_question(&self, run: &RunId) -> Option<InterruptId> {
         self.engine.run(run)?.interrupts().next().map(|raised| raised.interrupt.clone())
+    }
+
+    /// Attempts that have come to their end.
+    pub(crate) fn settled(&self) -> u64 {
+        self.seen.settled.get()
+    }
+
+    /// The longest time that the loop was at work on one message since the last call.
+    pub(crate) fn take_longest_turn(&self) -> Duration {
+        self.seen.longest_turn.take()
     }
 
     /// Commits so far.
@@ -264,6 +282,7 @@ impl Observer for Counting {
         for record in records {
             match &record.event {
                 Event::AttemptStarted(_) => self.seen.started.set(self.seen.started.get().saturating_add(1)),
+                Event::AttemptSettled(_) => self.seen.settled.set(self.seen.settled.get().saturating_add(1)),
                 Event::RunEnded { .. } => {
                     self.seen.ended.set(self.seen.ended.get().saturating_add(1));
                     self.seen.wrong.set(self.seen.wrong.get() || run.status().word() != "succeeded");
@@ -286,10 +305,14 @@ struct AtOnce {
 
 impl Runner for AtOnce {
     fn ensure(&mut self, job: Job) {
-        let Steps::Settle { text_bytes } = self.kind else { return };
         self.count = self.count.saturating_add(1);
-        let settlement = settle(&job, &self.blobs, text(self.count, text_bytes)).unwrap_or_else(|error| {
-            Settlement::Unknown { trouble: Trouble::new(TroubleKind::Files, error.to_string()) }
+        let text = match self.kind {
+            Steps::Settle { text_bytes } => text(self.count, text_bytes),
+            Steps::GoRound => format!("{} Status: UNVERIFIED", self.count),
+            Steps::Hang => return,
+        };
+        let settlement = settle(&job, &self.blobs, text).unwrap_or_else(|error| Settlement::Unknown {
+            trouble: Trouble::new(TroubleKind::Files, error.to_string()),
         });
         let (run, attempt) = (job.run, job.started.attempt.clone());
         drop(self.mailbox.send(Message::Settled { run, attempt, settlement }));

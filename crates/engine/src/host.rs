@@ -24,7 +24,7 @@ use crate::{
 };
 use envoi_contract::time::Timestamp;
 use envoi_journal::{
-    Commit, CommitError, Holder, Lease, LeaseError, Note, Patience, Reader, Store, Writer, with_causes,
+    Commit, CommitError, Epoch, Holder, Lease, LeaseError, Note, Patience, Reader, Store, Writer, with_causes,
 };
 use envoi_kernel::ids::{RunId, Seq};
 use envoi_step::Launcher;
@@ -146,6 +146,7 @@ impl Host {
         let placing = Placing::new(Arc::clone(store), epoch, mailbox.clone());
         let log = WriterLog {
             writer,
+            epoch,
             db: store.layout().db(),
             reader,
             mailbox: mailbox.clone(),
@@ -281,7 +282,7 @@ fn start_loop(
         targets: settings.notices.targets.clone(),
         folder: layout.root().to_string_lossy().into_owned(),
     };
-    let projector = FileProjector::new(layout, reader, followers.clone())
+    let projector = FileProjector::new(layout, reader, log.epoch, followers.clone())
         .with_points(settings.reached)
         .with_placing(placing.clone());
     let jobs = settings.jobs;
@@ -339,6 +340,7 @@ fn until_next(engine: &Engine) -> Duration {
 
 struct WriterLog {
     writer: Arc<Writer>,
+    epoch: Epoch,
     /// The database, as this engine opened it.
     db: PathBuf,
     reader: Reader,

@@ -14,7 +14,7 @@ mod run_files;
 mod tests;
 
 pub use artifacts::is_plain;
-pub use project::{are_many, project};
+pub use project::{are_many, project, project_next};
 pub use restore::{is_placed, restore_answer, restore_run, restore_visit};
 pub use run_files::digest_of;
 

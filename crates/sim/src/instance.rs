@@ -106,6 +106,9 @@ pub(crate) struct Instance {
 
 type Outbox = Rc<RefCell<VecDeque<Effect>>>;
 
+/// Few events of a simulated run are large.
+const SNAPSHOT_FROM_BYTES: u64 = 64 * 1024;
+
 impl Instance {
     pub(crate) fn new(journal: SimJournal, clocks: &Clocks, boot_id: String, jobs: usize) -> Self {
         let outbox = Outbox::default();
@@ -120,7 +123,7 @@ impl Instance {
             }),
         };
         Self {
-            engine: Engine::new(world, jobs),
+            engine: Engine::new(world, jobs).with_snapshots_from(SNAPSHOT_FROM_BYTES),
             journal,
             ensured: BTreeMap::new(),
             reserved: BTreeSet::new(),

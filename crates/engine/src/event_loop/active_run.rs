@@ -23,8 +23,8 @@ use std::{
     sync::Arc,
 };
 
-/// Events lighter than this are not worth a snapshot, however small the state.
-const MIN_SNAPSHOT_BYTES: u64 = 64 * 1024;
+/// Events lighter than this are not worth a snapshot, however small the state: so many are read in some milliseconds.
+pub(crate) const SNAPSHOT_FROM_BYTES: u64 = 256 * 1024;
 
 /// See the module.
 pub(crate) struct Active {
@@ -54,6 +54,8 @@ pub(crate) struct Active {
     pace: Pace,
     /// Weight of the events since the last snapshot.
     unsaved_bytes: u64,
+    /// The weight of events that makes a snapshot due: that of the last one, and no less than this.
+    snapshot_from_bytes: u64,
     state_bytes: u64,
 }
 
@@ -97,13 +99,20 @@ impl Active {
             trouble: None,
             pace: Pace::default(),
             unsaved_bytes: 0,
-            state_bytes: MIN_SNAPSHOT_BYTES,
+            snapshot_from_bytes: SNAPSHOT_FROM_BYTES,
+            state_bytes: SNAPSHOT_FROM_BYTES,
         }
     }
 
     /// For a new run: the flow that it is pinned to.
     pub(crate) fn pinned_to(mut self, pinned: PinnedFlow) -> Self {
         self.pinned = Some(pinned);
+        self
+    }
+
+    /// Has the first snapshot taken when the events weigh more than this.
+    pub(crate) fn snapshots_from(mut self, bytes: u64) -> Self {
+        (self.snapshot_from_bytes, self.state_bytes) = (bytes, bytes);
         self
     }
 
@@ -162,7 +171,7 @@ impl Active {
         records.iter().try_for_each(|record| after.apply(record)).ok()?;
         // Without one, loading reads more events.
         let state = after.snapshot().ok()?;
-        self.state_bytes = u64::try_from(state.len()).unwrap_or(u64::MAX).max(MIN_SNAPSHOT_BYTES);
+        self.state_bytes = u64::try_from(state.len()).unwrap_or(u64::MAX).max(self.snapshot_from_bytes);
         self.unsaved_bytes = 0;
         Some(Snapshot { seq, state })
     }

@@ -15,7 +15,7 @@ mod slots;
 
 use crate::{
     event_loop::{
-        active_run::{Active, Request},
+        active_run::{Active, Request, SNAPSHOT_FROM_BYTES},
         alarms::Alarms,
         outbox::Outbox,
     },
@@ -69,6 +69,8 @@ pub struct Engine {
     stopped: Option<EngineError>,
     /// The targets of notices for all runs, and of each flow.
     outbox: Outbox,
+    /// Events of a run lighter than this make no snapshot due.
+    snapshot_from_bytes: u64,
 }
 
 impl Engine {
@@ -88,7 +90,15 @@ impl Engine {
             draining: false,
             stopped: None,
             outbox: Outbox::default(),
+            snapshot_from_bytes: SNAPSHOT_FROM_BYTES,
         }
+    }
+
+    /// Takes snapshots of runs whose events weigh more than this, in place of 256 KiB.
+    #[must_use]
+    pub fn with_snapshots_from(mut self, bytes: u64) -> Self {
+        self.snapshot_from_bytes = bytes;
+        self
     }
 
     /// Sends notices of every run to these targets as well.

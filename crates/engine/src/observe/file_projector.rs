@@ -2,7 +2,7 @@
 
 use super::{followers::Followers, placing::Placing, run_log};
 use crate::model::{crash_point::Point, runner::Observer};
-use envoi_journal::{Aside, Layout, Reader, files, with_causes};
+use envoi_journal::{Aside, Epoch, FileError, Layout, Reader, files, with_causes};
 use envoi_kernel::{
     Event, Record, Run, Status,
     ids::{FlowId, RunId},
@@ -12,6 +12,7 @@ use envoi_kernel::{
 pub struct FileProjector {
     layout: Layout,
     reader: Reader,
+    epoch: Epoch,
     followers: Followers,
     reached: fn(Point),
     /// Where large sets are placed; without it, here.
@@ -19,10 +20,10 @@ pub struct FileProjector {
 }
 
 impl FileProjector {
-    /// Files go below `layout`; contents come from `reader`.
+    /// For the engine that has taken `epoch`. Files go below `layout`; contents come from `reader`.
     #[must_use]
-    pub fn new(layout: Layout, reader: Reader, followers: Followers) -> Self {
-        Self { layout, reader, followers, reached: |_| {}, placing: None }
+    pub fn new(layout: Layout, reader: Reader, epoch: Epoch, followers: Followers) -> Self {
+        Self { layout, reader, epoch, followers, reached: |_| {}, placing: None }
     }
 
     /// Has large sets of files placed beside the loop.
@@ -37,6 +38,15 @@ impl FileProjector {
     pub fn with_points(mut self, reached: fn(Point)) -> Self {
         self.reached = reached;
         self
+    }
+
+    /// How the files of these records are to be written. Another engine takes an epoch before it commits anything: with the newest
+    /// one, nothing later than these records can be there.
+    fn way(&self, run: &RunId, records: &[Record]) -> Result<Project, String> {
+        match self.reader.check_epoch(self.epoch) {
+            Ok(()) => Ok(files::project_next),
+            Err(_) => self.check_newest(run, records).map(|()| files::project as Project),
+        }
     }
 
     /// An engine that was stopped after its commit, and overtaken, must not put its old files over newer ones.
@@ -57,7 +67,7 @@ impl Observer for FileProjector {
         if records.iter().any(|record| matches!(record.event, Event::HandoffWritten(_))) {
             (self.reached)(Point::BeforeShow);
         }
-        self.check_newest(&started.run, records)?;
+        let way = self.way(&started.run, records)?;
         let shown = Shown {
             layout: self.layout.clone(),
             followers: self.followers.clone(),
@@ -70,9 +80,9 @@ impl Observer for FileProjector {
             // What comes later is shown later: followers get it in the order of the journal.
             Some(placing) if placing.is_behind(id) || records.iter().any(files::are_many) => {
                 let records = records.to_vec();
-                placing.push(id, Box::new(move |reader| shown.show(reader, &records)))
+                placing.push(id, Box::new(move |reader| shown.show(reader, &records, files::project)))
             }
-            _ => shown.show(&self.reader, records),
+            _ => shown.show(&self.reader, records, way),
         }
     }
 
@@ -89,6 +99,9 @@ impl Observer for FileProjector {
     }
 }
 
+/// How the files of a record are written.
+type Project = fn(&Layout, &Reader, &RunId, &FlowId, &Record) -> Result<(), FileError>;
+
 /// A run as it stands after a commit that is to be shown.
 struct Shown {
     layout: Layout,
@@ -100,14 +113,125 @@ struct Shown {
 
 impl Shown {
     /// The files first, then the followers.
-    fn show(&self, reader: &Reader, records: &[Record]) -> Result<(), String> {
+    fn show(&self, reader: &Reader, records: &[Record], project: Project) -> Result<(), String> {
         for record in records {
-            files::project(&self.layout, reader, &self.run, &self.flow, record)
+            project(&self.layout, reader, &self.run, &self.flow, record)
                 .map_err(|error| with_causes(&error))?;
         }
         run_log::log(&self.run, records);
         self.followers.notify(&self.run, records);
         self.followers.rest(&self.run, &self.status);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use envoi_contract::{json::Object, time::Timestamp};
+    use envoi_journal::{Commit, PinnedFlow, Store, Writer};
+    use envoi_kernel::{
+        Input,
+        event::Outcome,
+        ids::{AttemptId, Principal},
+        input::{AttemptResult, Slot, Start},
+    };
+    use std::sync::Arc;
+
+    const FLOW: &str = "\
+flow: f
+limits: { iterations: 9 }
+steps:
+  - { id: a, run: [\"true\"] }
+  - { id: b, run: [\"true\"], routing: { kind: microloop, loop_to: a, success_values: [VERIFIED] } }
+";
+
+    /// A run, and its records up to the second hand-off of its first step, one list a commit.
+    fn lived(run: &RunId) -> (Run, PinnedFlow, Vec<Vec<Record>>) {
+        let loaded = envoi_flow::load("f.yaml", FLOW).unwrap();
+        let flow = Arc::new(loaded.flow);
+        let pinned = PinnedFlow {
+            digest: flow.digest,
+            language: loaded.language,
+            name: "f.yaml".to_owned(),
+            text: FLOW.to_owned(),
+            parts: loaded.parts,
+        };
+        let start = Input::Start(Box::new(Start {
+            run: run.clone(),
+            inputs: Object::new(),
+            source: "/f.yaml".to_owned(),
+            workspace: "/".to_owned(),
+            shared: false,
+            run_base: "/".to_owned(),
+            language: loaded.language,
+            by: Principal { tenant: "local".to_owned(), actor: "tester".to_owned() },
+            yes_to: Vec::new(),
+            trace: None,
+            requester: envoi_kernel::requester::Requester::default(),
+        }));
+        let at = Timestamp::from_millis(1_000);
+        let settled = |attempt: &str| {
+            let text = format!("{attempt}\nStatus: UNVERIFIED");
+            let attempt = AttemptId::parse(attempt).unwrap();
+            let result = AttemptResult::empty(attempt, Outcome::Exited { code: 0 }, at);
+            Input::Settled(Box::new(AttemptResult { text, ..result }))
+        };
+        let mut run = Run::new(flow);
+        let inputs = [start, settled("a.1.1"), settled("b.1.1"), settled("a.2.1")];
+        let commits = inputs.map(|input| {
+            let records = run.decide(input, Some(Slot { boot_id: "boot".to_owned() }), at).unwrap();
+            records.iter().for_each(|record| run.apply(record).unwrap());
+            records
+        });
+        (run, pinned, commits.into())
+    }
+
+    fn commit(writer: &Writer, id: &RunId, pinned: &PinnedFlow, records: &[Record]) {
+        let expected = records.first().unwrap().seq;
+        let commit = Commit {
+            run: id.clone(),
+            expected,
+            records: records.to_vec(),
+            pinned: (expected == 0).then(|| pinned.clone()),
+            blobs: Vec::new(),
+            deliveries: Vec::new(),
+            snapshot: None,
+        };
+        writer.commit(commit).unwrap();
+    }
+
+    /// An engine wakes up after its commit; another one has taken over meanwhile.
+    #[test]
+    fn an_engine_that_was_overtaken_shows_what_it_committed_unless_the_run_has_gone_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(Layout::new(folder.path().join(".envoi"))).unwrap();
+        let id = RunId::new("run_1").unwrap();
+        let (run, pinned, commits) = lived(&id);
+        let [start, first, critic, second] = commits.as_slice() else { panic!("{commits:?}") };
+        let epoch = store.take_epoch().unwrap();
+        let writer = store.writer(epoch).unwrap();
+        let mut projector =
+            FileProjector::new(store.layout().clone(), store.reader().unwrap(), epoch, Followers::default());
+        for records in [start, first] {
+            commit(&writer, &id, &pinned, records);
+        }
+        let next = store.take_epoch().unwrap();
+        projector.committed(&run, start).unwrap_err();
+        projector.committed(&run, first).unwrap();
+        let handoffs = store.layout().flow(&id, &FlowId::new("f").unwrap()).join("handoff");
+        let read = |name: &str| std::fs::read_to_string(handoffs.join(name)).unwrap();
+        assert_eq!(read("a.json"), read("a.1.json"));
+        let writer = store.writer(next).unwrap();
+        let mut newest =
+            FileProjector::new(store.layout().clone(), store.reader().unwrap(), next, Followers::default());
+        for records in [critic, second] {
+            commit(&writer, &id, &pinned, records);
+            newest.committed(&run, records).unwrap();
+        }
+        assert_ne!(read("a.json"), read("a.1.json"));
+        let refused = projector.committed(&run, first).unwrap_err();
+        assert_eq!(refused, "another engine has gone on with run `run_1`");
+        assert_eq!(read("a.json"), read("a.2.json"));
     }
 }

@@ -17,6 +17,15 @@ use std::{
     path::PathBuf,
 };
 
+/// What is known of the visits after the one whose hand-off is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// None of its step has been written.
+    Last,
+    /// There may be some: the journal is asked.
+    Unknown,
+}
+
 /// How closely the list of a large set is checked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ListCheck {
@@ -27,12 +36,18 @@ pub(super) enum ListCheck {
 }
 
 impl RunFiles<'_> {
-    pub(super) fn write_handoff(&self, flow: &FlowId, written: &HandoffWritten) -> Result<(), FileError> {
+    pub(super) fn write_handoff(
+        &self,
+        flow: &FlowId,
+        written: &HandoffWritten,
+        order: Order,
+    ) -> Result<(), FileError> {
         let bytes = reader::bytes(written);
         let [own, newest] = self.handoff_paths(flow, &written.visit);
+        // Two files, not one with two names: a step that writes into the newest one must not change that of the visit.
         self.replace(&own, |file| Ok(file.write_all(&bytes)?))?;
         // An engine that was taken over may come to this long after another one has written later visits.
-        if self.reader.is_newest(self.run, &written.visit)? {
+        if order == Order::Last || self.reader.is_newest(self.run, &written.visit)? {
             self.replace(&newest, |file| Ok(file.write_all(&bytes)?))?;
             if has_manifest(&written.handoff) {
                 let list = self.list(written)?;

@@ -1,6 +1,10 @@
 //! The files of one committed record, written after its commit.
 
-use super::{answer, attempts, handoffs::has_manifest, run_files::RunFiles};
+use super::{
+    answer, attempts,
+    handoffs::{Order, has_manifest},
+    run_files::RunFiles,
+};
 use crate::{folder::layout::Layout, log::reader::Reader, model::error::FileError};
 use envoi_kernel::{
     event::{Event, Record},
@@ -18,11 +22,37 @@ pub fn project(
     flow: &FlowId,
     record: &Record,
 ) -> Result<(), FileError> {
+    write(layout, reader, run, flow, record, Order::Unknown)
+}
+
+/// As [`project`], by who writes the files of each record of the run before those of the next one, and has made sure that
+/// nobody else has committed anything.
+///
+/// # Errors
+/// As [`project`].
+pub fn project_next(
+    layout: &Layout,
+    reader: &Reader,
+    run: &RunId,
+    flow: &FlowId,
+    record: &Record,
+) -> Result<(), FileError> {
+    write(layout, reader, run, flow, record, Order::Last)
+}
+
+fn write(
+    layout: &Layout,
+    reader: &Reader,
+    run: &RunId,
+    flow: &FlowId,
+    record: &Record,
+    order: Order,
+) -> Result<(), FileError> {
     let files = RunFiles { layout, reader, run };
     match &record.event {
         Event::HandoffWritten(written) => {
             let own = FlowId::new(written.handoff.flow_key.as_str());
-            files.write_handoff(own.as_ref().unwrap_or(flow), written)
+            files.write_handoff(own.as_ref().unwrap_or(flow), written, order)
         }
         Event::AttemptSettled(settled) if !settled.late => {
             files.write_artifacts(settled.flow.as_ref().unwrap_or(flow), settled)

@@ -4,6 +4,7 @@ use crate::{
     folder::{
         beneath::{self, PathBeneath},
         blobs,
+        durable::Temporary,
         layout::Layout,
         plain,
     },
@@ -13,9 +14,8 @@ use crate::{
 use envoi_contract::digest::Digest;
 use envoi_kernel::ids::RunId;
 use std::{
-    fs::{File, Permissions},
+    fs::File,
     io,
-    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
 
@@ -40,11 +40,15 @@ impl RunFiles<'_> {
     ) -> Result<(), FileError> {
         let failed = |source| FileError::Io { path: target.to_owned(), source };
         let spot = PathBeneath::make(self.layout.root(), target)?;
-        let (temporary, mut file) = beneath::temporary(self.layout)?;
-        fill(&mut file).map_err(|fill| fill.of(temporary.path()))?;
-        file.set_permissions(Permissions::from_mode(0o400))
-            .map_err(|source| FileError::Io { path: temporary.path().to_owned(), source })?;
+        let temporary = self.filled(fill)?;
         temporary.rename_by(|from| spot.take_path(from)).map_err(failed)
+    }
+
+    /// A new file that nobody may write, without a lasting name.
+    fn filled(&self, fill: impl FnOnce(&mut File) -> Result<(), Fill>) -> Result<Temporary, FileError> {
+        let (temporary, mut file) = beneath::temporary_of(self.layout, 0o400)?;
+        fill(&mut file).map_err(|fill| fill.of(temporary.path()))?;
+        Ok(temporary)
     }
 }
 

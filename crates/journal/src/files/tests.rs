@@ -1,7 +1,7 @@
 //! The files of a run equal its events, whatever was done to them before.
 
 use super::{
-    artifacts::is_plain, handoffs::ListCheck, project, restore, restore_run, restore_visit,
+    artifacts::is_plain, handoffs::ListCheck, project, project_next, restore, restore_run, restore_visit,
     run_files::RunFiles,
 };
 use crate::{
@@ -180,6 +180,26 @@ fn an_older_visit_never_replaces_the_newest_handoff() {
     project_all(&place.store, &place.reader, &records[..4]);
     assert_eq!(read("repair.json"), read("repair.2.json"));
     assert_ne!(read("repair.json"), read("repair.1.json"));
+}
+
+#[test]
+fn a_step_that_writes_into_the_newest_handoff_does_not_change_that_of_its_visit() {
+    for project in [project, project_next] {
+        let (place, _writer, records) = lived();
+        for record in &records {
+            project(place.store.layout(), &place.reader, &run("a"), &flow(), record).unwrap();
+        }
+        let handoffs = place.store.layout().flow(&run("a"), &flow()).join("handoff");
+        let [own, newest] = ["repair.2.json", "repair.json"].map(|name| handoffs.join(name));
+        let before = fs::read(&own).unwrap();
+        for path in [&own, &newest] {
+            assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o400);
+        }
+        // Commands run as the owner of the file.
+        fs::set_permissions(&newest, fs::Permissions::from_mode(0o600)).unwrap();
+        fs::write(&newest, "another").unwrap();
+        assert_eq!(fs::read(&own).unwrap(), before);
+    }
 }
 
 #[test]

@@ -74,6 +74,9 @@ impl<'a> PathBeneath<'a> {
         let (folders, name) = below.parent().zip(below.file_name()).ok_or_else(outside)?;
         let opened = open(root, FOLDER, Mode::empty());
         let mut folder = File::from(opened.map_err(|errno| failed(root, errno.into()))?);
+        if let Some(folder) = enter_all(&folder, folders) {
+            return Ok(Self { folder, name });
+        }
         let mut path = root.to_owned();
         for component in folders.components() {
             let Component::Normal(name) = component else { return Err(outside()) };
@@ -121,9 +124,30 @@ impl<'a> PathBeneath<'a> {
 
 /// An empty file that has no lasting name yet, in the folder of such files. That folder is made if it is missing.
 pub(crate) fn temporary(layout: &Layout) -> Result<(Temporary, File), Blocked> {
+    temporary_of(layout, 0o600)
+}
+
+/// As [`temporary`], with these permissions.
+pub(crate) fn temporary_of(layout: &Layout, mode: u32) -> Result<(Temporary, File), Blocked> {
     let folder = layout.temporary();
     PathBeneath::make(layout.root(), &folder.join("new"))?;
-    Temporary::create(&folder).map_err(|source| failed(&folder, source))
+    Temporary::create_with(&folder, mode).map_err(|source| failed(&folder, source))
+}
+
+/// The folder at `path` below `at`, in one call. None if anything is in the way, or the system cannot: going folder by folder finds
+/// out what.
+#[cfg(target_os = "linux")]
+fn enter_all(at: &File, path: &Path) -> Option<File> {
+    use rustix::fs::{ResolveFlags, openat2};
+    let is_plain = path.components().all(|component| matches!(component, Component::Normal(_)));
+    let resolve = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
+    let opened = is_plain.then(|| openat2(at, path, FOLDER, Mode::empty(), resolve));
+    opened?.ok().map(File::from)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn enter_all(_: &File, _: &Path) -> Option<File> {
+    None
 }
 
 fn enter(at: &File, name: &OsStr, make: bool) -> io::Result<File> {

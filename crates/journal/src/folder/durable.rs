@@ -56,11 +56,16 @@ pub(crate) struct Temporary {
 impl Temporary {
     /// Makes an empty file with a name of its own in `folder`.
     pub(crate) fn create(folder: &Path) -> io::Result<(Self, File)> {
+        Self::create_with(folder, 0o600)
+    }
+
+    /// As [`Temporary::create`], with these permissions. The file that is open can be written in any case.
+    pub(crate) fn create_with(folder: &Path, mode: u32) -> io::Result<(Self, File)> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         loop {
             let name = format!(".new-{}-{}", process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
             let path = folder.join(name);
-            match File::options().read(true).write(true).create_new(true).mode(0o600).open(&path) {
+            match File::options().read(true).write(true).create_new(true).mode(mode).open(&path) {
                 Ok(file) => return Ok((Self { path: Some(path) }, file)),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),

@@ -24,8 +24,11 @@ pub(crate) use runs::is_row_whole;
 
 use crate::{
     folder::{blobs::Blobs, layout::Layout},
-    log::manifest_index::ManifestIndex,
-    model::{commit::Epoch, error::ReadError},
+    log::{manifest_index::ManifestIndex, writer},
+    model::{
+        commit::Epoch,
+        error::{CommitError, ReadError},
+    },
     tables::{
         identity::Identity,
         run_paths::Translator,
@@ -88,6 +91,14 @@ impl Reader {
     pub fn epoch(&self) -> Result<Epoch, ReadError> {
         let newest: Option<i64> = self.one("SELECT epoch FROM engine", [], |row| row.get(0))?;
         Ok(Epoch(newest.map_or(0, unsigned)))
+    }
+
+    /// Whether no later holder has taken over since `ours` was taken.
+    ///
+    /// # Errors
+    /// [`CommitError::Fenced`] if one has; otherwise the machine's, and an epoch that is missing.
+    pub fn check_epoch(&self, ours: Epoch) -> Result<(), CommitError> {
+        writer::check_epoch(&self.conn, ours)
     }
 
     /// Its connection, to compare rows with what the events make.

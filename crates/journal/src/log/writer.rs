@@ -3,6 +3,7 @@
 //! Owns the queue and the order of answers. What a transaction consists of is `batch`'s.
 
 mod batch;
+mod known;
 
 use crate::model::{
     commit::{Commit, Done, Epoch, Patience, Receipt},

@@ -28,21 +28,38 @@ pub(crate) const TABLES: [(&str, &str); 5] = [
 
 /// Brings the rows of one run up to the last of these records.
 pub(crate) fn fold(conn: &Connection, run: RunKey, records: &[Record]) -> rusqlite::Result<()> {
-    let mut progress = Progress::load(conn, run)?;
+    fold_from(conn, run, Progress::load(conn, run)?, records).map(drop)
+}
+
+/// As [`fold`], for a run whose row is known. Returns the row as it is then.
+pub(crate) fn fold_from(
+    conn: &Connection,
+    run: RunKey,
+    mut progress: Progress,
+    records: &[Record],
+) -> rusqlite::Result<Progress> {
+    let was_ended = progress.ended.clone();
+    let mut begins = false;
     for record in records {
         if let Event::RunStarted(started) = &record.event {
             insert_run(conn, run, started, record.at)?;
             progress.flow = started.flow.as_str().to_owned();
+            begins = true;
         }
         write_rows(conn, run, &progress.flow, record)?;
         progress.apply(record);
     }
-    progress.store(conn, run)
+    if begins || progress.ended != was_ended {
+        progress.store(conn, run)?;
+    } else {
+        progress.store_unended(conn, run)?;
+    }
+    Ok(progress)
 }
 
 /// The columns of a run's row that change.
-#[derive(Debug, Default, PartialEq)]
-struct Progress {
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Progress {
     flow: String,
     updated_at_ms: i64,
     next_seq: i64,
@@ -53,10 +70,16 @@ struct Progress {
 }
 
 impl Progress {
-    fn load(conn: &Connection, run: RunKey) -> rusqlite::Result<Self> {
+    /// As the run's row has it; the default if there is none.
+    pub(crate) fn load(conn: &Connection, run: RunKey) -> rusqlite::Result<Self> {
         let sql = "SELECT flow, updated_at_ms, next_seq, live_attempts, pending_timers, step, ended, terminal_reason, reason \
                    FROM runs WHERE run = ?1";
         Ok(conn.prepare_cached(sql)?.query_row([run], Self::from_row).optional()?.unwrap_or_default())
+    }
+
+    /// Whether the run has ended.
+    pub(crate) fn is_over(&self) -> bool {
+        self.ended.is_some()
     }
 
     fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
@@ -118,6 +141,15 @@ impl Progress {
         self.live_attempts = 0;
         self.pending_timers = 0;
         self.ended = Some([word(&ended.status), ended.terminal_reason.clone(), ended.reason.clone()]);
+    }
+
+    /// As [`Progress::store`], where `ended` is as the row has it: an index depends on that column, and would be written anew.
+    fn store_unended(&self, conn: &Connection, run: RunKey) -> rusqlite::Result<()> {
+        let sql = "UPDATE runs SET updated_at_ms = ?2, next_seq = ?3, live_attempts = ?4, pending_timers = ?5, step = ?6 \
+                   WHERE run = ?1";
+        let Self { updated_at_ms, next_seq, live_attempts, pending_timers, step, .. } = self;
+        let values = params![run, updated_at_ms, next_seq, live_attempts, pending_timers, step];
+        conn.prepare_cached(sql)?.execute(values).map(|_| ())
     }
 
     fn store(&self, conn: &Connection, run: RunKey) -> rusqlite::Result<()> {
@@ -221,6 +253,9 @@ fn place_files(conn: &Connection, run: RunKey, flow: &str, settled: &AttemptSett
         let digest = manifest.list.digest.as_bytes();
         let values = params![run, flow, digest, visit.scope, visit.step.as_str(), visit.visit];
         conn.prepare_cached(sql)?.execute(values)?;
+    }
+    if settled.files.is_empty() {
+        return Ok(());
     }
     let mut statement = conn.prepare_cached(
         "INSERT OR REPLACE INTO places (run, flow, path, digest, size_bytes, scope, step, visit, after) \

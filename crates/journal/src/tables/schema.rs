@@ -15,7 +15,7 @@ use crate::{
     model::error::{Cause, OpenError},
 };
 use envoi_contract::digest::Digest;
-use rusqlite::{Connection, ErrorCode, OptionalExtension as _, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OptionalExtension as _, TransactionBehavior, config::DbConfig};
 use std::{
     fs::File,
     io,
@@ -125,6 +125,8 @@ pub(crate) fn in_memory() -> rusqlite::Result<Connection> {
 }
 
 fn prepare(conn: &Connection) -> rusqlite::Result<()> {
+    // A statement keeps its plan: with statistics of a table, SQLite would prepare one again whenever a value is bound.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
     conn.busy_timeout(BUSY)
 }

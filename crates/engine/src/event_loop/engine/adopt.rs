@@ -60,7 +60,7 @@ impl Engine {
         if let Err(busy) = free {
             return refused(request, busy);
         }
-        self.runs.insert(id.clone(), active);
+        self.runs.insert(id.clone(), active.snapshots_from(self.snapshot_from_bytes));
         self.push(&id, request);
     }
 
@@ -105,10 +105,12 @@ impl Engine {
         let decides = !inputs.is_empty() && purpose == Purpose::GoOn;
         let is_new = !self.runs.contains_key(&id);
         let rests = self.runs.get(&id).is_none_or(|active| active.comes_to_rest(&run));
-        let active = self
-            .runs
-            .entry(id.clone())
-            .or_insert_with(|| Active::new(run, claim, Arc::clone(&caller), &tenant).weighing(tail_bytes));
+        let from_bytes = self.snapshot_from_bytes;
+        let active = self.runs.entry(id.clone()).or_insert_with(|| {
+            Active::new(run, claim, Arc::clone(&caller), &tenant)
+                .snapshots_from(from_bytes)
+                .weighing(tail_bytes)
+        });
         let goes_on = purpose != Purpose::Decide && (is_new || active.halted);
         active.halted = purpose == Purpose::Decide && (rests || active.halted);
         active.inside = purpose != Purpose::Decide || (active.inside && !is_new);

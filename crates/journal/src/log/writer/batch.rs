@@ -2,6 +2,7 @@
 //!
 //! Owns what is all-or-nothing. An outcome that it returns is final: success only after COMMIT has returned.
 
+use super::known::{Known, KnownRuns};
 use crate::{
     folder::blobs::INLINE_MAX_BYTES,
     model::{
@@ -11,7 +12,8 @@ use crate::{
         note::Note,
     },
     tables::{
-        deliveries, epoch, notes, projection,
+        deliveries, epoch, notes,
+        projection::{self, Progress},
         schema::cause,
         sql::{RunKey, signed, unsigned},
     },
@@ -59,7 +61,7 @@ pub(super) trait Part {
     fn check(&self) -> Result<(), CommitError>;
 
     /// Writes it, within a transaction.
-    fn insert(&self, conn: &Connection, epoch: Epoch) -> Outcome;
+    fn insert(&self, conn: &Connection, epoch: Epoch, runs: &KnownRuns) -> Outcome;
 }
 
 /// What the writer is given.
@@ -76,8 +78,8 @@ impl Part for Commit {
         well_formed(self)
     }
 
-    fn insert(&self, conn: &Connection, epoch: Epoch) -> Outcome {
-        insert(conn, epoch, self)
+    fn insert(&self, conn: &Connection, epoch: Epoch, runs: &KnownRuns) -> Outcome {
+        insert(conn, epoch, runs, self)
     }
 }
 
@@ -90,9 +92,9 @@ impl Part for Work {
         }
     }
 
-    fn insert(&self, conn: &Connection, epoch: Epoch) -> Outcome {
+    fn insert(&self, conn: &Connection, epoch: Epoch, runs: &KnownRuns) -> Outcome {
         match self {
-            Self::Commit(commit) => commit.insert(conn, epoch),
+            Self::Commit(commit) => commit.insert(conn, epoch, runs),
             Self::Note(note) => {
                 notes::insert(conn, epoch, note).map_err(commit_error)?;
                 Ok(Receipt { events_bytes: 0 })
@@ -113,6 +115,7 @@ impl Part for Work {
 pub(super) struct Transactions {
     conn: Connection,
     epoch: Epoch,
+    runs: KnownRuns,
     /// Without it, a database that another process keeps locked is an error after [`BUSY`](crate::tables::schema::BUSY).
     patience: Option<Patience>,
 }
@@ -125,7 +128,7 @@ struct Ended {
 
 impl Transactions {
     pub(super) fn new(conn: Connection, epoch: Epoch, patience: Option<Patience>) -> Self {
-        Self { conn, epoch, patience }
+        Self { conn, epoch, runs: KnownRuns::default(), patience }
     }
 
     /// Writes all that can be written, and says of each whether it was.
@@ -162,7 +165,8 @@ impl Transactions {
         }
         let mut outcomes = Vec::with_capacity(commits.len());
         for (place, commit) in commits.iter().enumerate() {
-            match self.savepoint(*commit) {
+            let written = if commits.len() == 1 { self.whole(*commit) } else { self.savepoint(*commit) };
+            match written {
                 Ok(outcome) => outcomes.push(outcome),
                 Err(error) => {
                     self.roll_back();
@@ -186,11 +190,20 @@ impl Transactions {
                 return Err(error);
             }
         }
-        let fence = check_epoch(&self.conn, self.epoch);
-        if fence.is_err() {
+        let ready = check_epoch(&self.conn, self.epoch).and_then(|()| self.forget_what_others_changed());
+        if ready.is_err() {
             self.roll_back();
         }
-        fence
+        ready
+    }
+
+    /// Other connections write to the store too, and not all of them take an epoch.
+    fn forget_what_others_changed(&self) -> Result<(), CommitError> {
+        // It is another number than before when another connection has committed anything in between.
+        let version = "PRAGMA data_version";
+        let version = self.conn.prepare_cached(version).and_then(|mut it| it.query_row([], |row| row.get(0)));
+        self.runs.hold_at(version.map_err(commit_error)?);
+        Ok(())
     }
 
     /// No caller gets success before this COMMIT has returned, and none gets it if COMMIT fails.
@@ -211,6 +224,18 @@ impl Transactions {
         }
     }
 
+    /// The outcome of the only commit of the transaction: what it had written is taken back with that.
+    fn whole(&self, commit: &impl Part) -> Result<Outcome, CommitError> {
+        if let Err(error) = commit.check() {
+            return Ok(Err(error));
+        }
+        let outcome = commit.insert(&self.conn, self.epoch, &self.runs);
+        match outcome {
+            Err(error) if self.conn.is_autocommit() => Err(error),
+            outcome => Ok(outcome),
+        }
+    }
+
     /// The outcome of one commit within the transaction; `Err` when it took the whole transaction with it, or when what
     /// it had written could not be taken back.
     fn savepoint(&self, commit: &impl Part) -> Result<Outcome, CommitError> {
@@ -218,7 +243,7 @@ impl Transactions {
             return Ok(Err(error));
         }
         self.run("SAVEPOINT one").map_err(commit_error)?;
-        let outcome = commit.insert(&self.conn, self.epoch);
+        let outcome = commit.insert(&self.conn, self.epoch, &self.runs);
         if let (Err(error), true) = (&outcome, self.conn.is_autocommit()) {
             return Err(error.clone());
         }
@@ -234,6 +259,7 @@ impl Transactions {
     }
 
     fn roll_back(&self) {
+        self.runs.forget_all();
         if !self.conn.is_autocommit() {
             // If even this fails, the next BEGIN does, and says so to everyone.
             drop(self.run("ROLLBACK"));
@@ -281,17 +307,21 @@ fn small_and_whole(blobs: &[(Digest, Vec<u8>)]) -> Result<(), CommitError> {
     Err(CommitError::Malformed { reason })
 }
 
-fn insert(conn: &Connection, epoch: Epoch, commit: &Commit) -> Outcome {
-    let run = key(conn, &commit.run).map_err(commit_error)?;
-    let next = next_seq(conn, run).map_err(commit_error)?;
+fn insert(conn: &Connection, epoch: Epoch, runs: &KnownRuns, commit: &Commit) -> Outcome {
+    let known = match runs.take(&commit.run) {
+        Some(known) => Some(known),
+        None => read_run(conn, &commit.run).map_err(commit_error)?,
+    };
+    let next = known.as_ref().map_or(0, |known| known.next);
     if next != commit.expected {
         return Err(CommitError::Conflict { expected: commit.expected, found: next });
     }
     let bodies = bodies(&commit.records)?;
-    let run = insert_rows(conn, run, commit, &bodies).map_err(commit_error)?;
+    let known = insert_rows(conn, known, commit, &bodies).map_err(commit_error)?;
     if let Some(first) = commit.records.first().filter(|first| first.seq == 0) {
-        notes::begin(conn, epoch, run, first.at).map_err(commit_error)?;
+        notes::begin(conn, epoch, known.key, first.at).map_err(commit_error)?;
     }
+    runs.keep(&commit.run, known);
     Ok(Receipt { events_bytes: bodies.iter().map(|body| signed_len(body)).fold(0, u64::saturating_add) })
 }
 
@@ -320,9 +350,14 @@ fn key(conn: &Connection, run: &RunId) -> rusqlite::Result<Option<RunKey>> {
         .optional()
 }
 
+/// Where a run stands that has committed before.
+fn read_run(conn: &Connection, run: &RunId) -> rusqlite::Result<Option<Known>> {
+    let Some(key) = key(conn, run)? else { return Ok(None) };
+    Ok(Some(Known { key, next: next_seq(conn, key)?, progress: Progress::load(conn, key)? }))
+}
+
 /// From the events themselves: projections may be damaged.
-fn next_seq(conn: &Connection, run: Option<RunKey>) -> rusqlite::Result<Seq> {
-    let Some(run) = run else { return Ok(0) };
+fn next_seq(conn: &Connection, run: RunKey) -> rusqlite::Result<Seq> {
     let last = "SELECT max(seq) FROM events WHERE run = ?1";
     let last: Option<i64> = conn.prepare_cached(last)?.query_row([run], |row| row.get(0))?;
     Ok(last.map_or(0, |last| unsigned(last) + 1))
@@ -330,10 +365,11 @@ fn next_seq(conn: &Connection, run: Option<RunKey>) -> rusqlite::Result<Seq> {
 
 fn insert_rows(
     conn: &Connection,
-    run: Option<RunKey>,
+    known: Option<Known>,
     commit: &Commit,
     bodies: &[String],
-) -> rusqlite::Result<RunKey> {
+) -> rusqlite::Result<Known> {
+    let (run, progress) = known.map_or_else(Default::default, |known| (Some(known.key), known.progress));
     let run = pin(conn, run, commit)?;
     insert_blobs(conn, &commit.blobs)?;
     insert_events(conn, run, &commit.records, bodies)?;
@@ -341,8 +377,9 @@ fn insert_rows(
     if let Some(snapshot) = &commit.snapshot {
         insert_snapshot(conn, run, snapshot)?;
     }
-    projection::fold(conn, run, &commit.records)?;
-    Ok(run)
+    let progress = projection::fold_from(conn, run, progress, &commit.records)?;
+    let next = commit.records.last().map_or(commit.expected, |last| last.seq.saturating_add(1));
+    Ok(Known { key: run, next, progress })
 }
 
 /// The run's key; made with its first commit. A flow that comes with a later commit replaces the pinned one.

@@ -6,6 +6,7 @@ use crate::testing::{
     self, TestStore, attempt, commit, place, run, settled, started, timer_fired, timer_set,
 };
 use envoi_contract::{json::Value, time::Timestamp};
+use envoi_kernel::event::EndStatus;
 
 fn transactions(place: &TestStore, epoch: Epoch) -> Transactions {
     Transactions::new(schema::connect(&place.store.layout().db()).unwrap(), epoch, None)
@@ -232,4 +233,103 @@ fn runs_of_the_same_flow_share_its_text() {
     assert_eq!(place.reader.load(&run("c")).unwrap().pinned, other);
     assert_eq!(place.reader.load(&run("a")).unwrap().pinned, testing::pinned());
     assert_eq!(flows(&transactions.conn), 2);
+}
+
+/// The row of a run, as the database has it.
+fn row(transactions: &Transactions, name: &str) -> Progress {
+    read_run(&transactions.conn, &run(name)).unwrap().unwrap().progress
+}
+
+/// The row of the run `a` after these commits, by writers that remember nothing.
+fn row_by_others(commits: &[Commit]) -> Progress {
+    let (place, transactions) = fresh();
+    for commit in commits {
+        let other =
+            Transactions::new(schema::connect(&place.store.layout().db()).unwrap(), transactions.epoch, None);
+        assert!(other.write(std::slice::from_ref(commit))[0].is_ok());
+    }
+    row(&transactions, "a")
+}
+
+#[test]
+fn nothing_of_a_commit_that_failed_is_remembered() {
+    let (place, transactions) = fresh();
+    assert!(transactions.write(&[first("a"), first("b")]).iter().all(Result::is_ok));
+    let next = || commit(&run("a"), 2, [timer_set("x"), timer_fired("x")]);
+    let fails_at = |seq: u32, how: &str| {
+        let trigger = format!(
+            "DROP TRIGGER IF EXISTS t; CREATE TRIGGER t BEFORE INSERT ON events WHEN new.run = 1 AND new.seq = {seq} \
+             BEGIN SELECT raise({how}, 'no'); END"
+        );
+        transactions.conn.execute_batch(&trigger).unwrap();
+    };
+    for how in ["ROLLBACK", "ABORT"] {
+        fails_at(3, how);
+        // Alone in its transaction, and beside another run.
+        assert!(transactions.write(&[next()])[0].is_err(), "{how}");
+        let beside = commit(&run("b"), 2 + u64::from(how == "ABORT"), [timer_set("y")]);
+        let outcomes = transactions.write(&[next(), beside]);
+        assert!(outcomes[0].is_err() && outcomes[1].is_ok(), "{how}: {outcomes:?}");
+    }
+    transactions.conn.execute_batch("DROP TRIGGER t").unwrap();
+    let again = transactions.write(&[first("a"), next()]);
+    assert!(matches!(again[0], Err(CommitError::Conflict { expected: 0, found: 2 })), "{again:?}");
+    assert!(again[1].is_ok(), "{again:?}");
+    assert_eq!(lengths(&place, &["a", "b"]), [4, 4]);
+    assert_eq!(row(&transactions, "a"), row_by_others(&[first("a"), next()]));
+}
+
+#[test]
+fn a_run_that_ends_and_goes_on_has_its_row_whether_or_not_the_writer_remembers_it() {
+    let (_place, transactions) = fresh();
+    let ended = || testing::ended(EndStatus::Succeeded);
+    let commits = [
+        first("a"),
+        commit(&run("a"), 2, [settled("repair", 1, &[]), ended()]),
+        commit(&run("a"), 4, [testing::reopened("repair")]),
+        commit(&run("a"), 5, [attempt("repair", 2)]),
+        commit(&run("a"), 6, [settled("repair", 2, &[]), ended()]),
+    ];
+    for (place, commit) in commits.iter().enumerate() {
+        let outcomes = transactions.write(std::slice::from_ref(commit));
+        assert!(outcomes[0].is_ok(), "{outcomes:?}");
+        assert_eq!(row(&transactions, "a"), row_by_others(&commits[..=place]), "{place}");
+        assert_eq!(row(&transactions, "a").is_over(), [1, 4].contains(&place), "{place}");
+    }
+}
+
+#[test]
+fn a_writer_that_is_alone_remembers_and_one_that_is_not_looks_again() {
+    let (place, transactions) = fresh();
+    assert!(transactions.write(&[first("a"), first("b")]).iter().all(Result::is_ok));
+    assert!(transactions.write(&[commit(&run("a"), 2, [timer_set("x")])])[0].is_ok());
+    assert_eq!(transactions.runs.count(), 2, "its own commits are no news");
+    // A process that takes no epoch, as `envoi repair` and a database shell.
+    let other = self::transactions(&place, transactions.epoch);
+    assert!(other.write(&[commit(&run("a"), 3, [timer_fired("x")])])[0].is_ok());
+    let late = transactions.write(&[commit(&run("a"), 3, [timer_set("y")])]);
+    assert!(matches!(late[0], Err(CommitError::Conflict { expected: 3, found: 4 })), "{late:?}");
+    assert!(transactions.write(&[commit(&run("a"), 4, [timer_set("y")])])[0].is_ok());
+    let loaded = place.reader.run(&run("a")).unwrap();
+    assert_eq!((loaded.next_seq, loaded.pending_timers), (5, 1));
+    // Rows that others made anew have other keys, and may be those of another run.
+    let sql = "DELETE FROM snapshots; UPDATE journals SET run = 71 WHERE run = 1; UPDATE events SET run = 71 WHERE run = 1; \
+               UPDATE runs SET run = 71 WHERE run = 1";
+    other.conn.execute_batch("PRAGMA foreign_keys = OFF").unwrap();
+    other.conn.execute_batch(sql).unwrap();
+    assert!(transactions.write(&[commit(&run("a"), 5, [timer_fired("y")])])[0].is_ok());
+    assert_eq!(lengths(&place, &["a", "b"]), [6, 2]);
+}
+
+#[test]
+fn a_writer_that_was_overtaken_remembers_nothing() {
+    let (place, old) = fresh();
+    assert!(old.write(&[first("a")])[0].is_ok());
+    let new = transactions(&place, place.store.take_epoch().unwrap());
+    assert!(new.write(&[commit(&run("a"), 2, [timer_set("x")])])[0].is_ok());
+    for seq in [2, 3] {
+        let outcomes = old.write(&[commit(&run("a"), seq, [timer_set("y")])]);
+        assert!(matches!(outcomes[0], Err(CommitError::Fenced { ours: 1, current: 2 })), "{outcomes:?}");
+    }
+    assert_eq!((old.runs.count(), lengths(&place, &["a"])), (0, vec![3]));
 }
