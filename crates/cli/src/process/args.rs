@@ -191,7 +191,7 @@ pub(crate) enum Command {
         folder: PathBuf,
     },
     /// Supervise one attempt (started by the engine, never by hand)
-    #[command(name = "__attempt", hide = true)]
+    #[command(name = SUPERVISOR, hide = true)]
     Attempt,
     /// Talk to another agent (started for a step with `a2a`, never by hand)
     #[command(name = "__a2a", hide = true)]
@@ -238,6 +238,15 @@ pub(crate) struct ServeArgs {
     /// The form of the log's lines
     #[arg(long, value_name = "FORM", value_enum, default_value_t)]
     pub(crate) log_format: log::Format,
+}
+
+/// The one argument of the program as the engine starts it for an attempt.
+pub(crate) const SUPERVISOR: &str = "__attempt";
+
+/// Whether these are the arguments with which the engine starts a supervisor; the first one is the program.
+pub(crate) fn is_supervisor(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> bool {
+    let mut arguments = arguments.into_iter().skip(1);
+    arguments.next().is_some_and(|argument| argument == SUPERVISOR) && arguments.next().is_none()
 }
 
 impl Command {

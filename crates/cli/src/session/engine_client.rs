@@ -6,7 +6,7 @@
 
 use crate::{
     process::{
-        args::EngineArgs,
+        args::{EngineArgs, SUPERVISOR},
         environment, failpoint,
         failure::{Failure, REFUSED, STOPPED},
         interrupts::{self, Mode},
@@ -330,7 +330,7 @@ pub(crate) fn start(
     let configured = config::load(store.layout())?;
     let settings = Settings {
         jobs: jobs.unwrap_or_else(environment::default_jobs),
-        launcher: Launcher::own(["__attempt"]),
+        launcher: Launcher::own([SUPERVISOR]),
         socket_dirs: environment::socket_dirs(),
         reached: failpoint::reached,
         notices: notices(&configured),

@@ -3,7 +3,7 @@
 use super::{agent, feedback, secrets::secrets, shared::Shared};
 use crate::model::runner::Job;
 use envoi_contract::json::Value;
-use envoi_journal::{files, with_causes};
+use envoi_journal::{Reader, files, with_causes};
 use envoi_kernel::{
     event::Command,
     flow::Step,
@@ -172,12 +172,13 @@ fn restored_answer(shared: &Shared, job: &Job, interrupt: &InterruptId) -> std::
 
 /// A hand-off is given to a step only as it was committed: a file that is missing or differs is written again.
 fn restored(shared: &Shared, job: &Job, handoff: &VisitId) -> std::io::Result<PathBuf> {
-    let failed = |error: String| std::io::Error::other(error);
-    let reader = shared.store.reader().map_err(|error| failed(error.to_string()))?;
-    files::restore_visit(&shared.layout, &reader, &job.run, handoff)
-        .map_err(|error| failed(with_causes(&error)))?;
-    let row = reader.handoff_row(&job.run, handoff).map_err(|error| failed(error.to_string()))?;
-    Ok(shared.layout.handoff_visit(&job.run, &row.flow, handoff))
+    let restore = |reader: &Reader| {
+        files::restore_visit(&shared.layout, reader, &job.run, handoff)
+            .map_err(|error| with_causes(&error))?;
+        let row = reader.handoff_row(&job.run, handoff).map_err(|error| error.to_string())?;
+        Ok(shared.layout.handoff_visit(&job.run, &row.flow, handoff))
+    };
+    shared.readers.with(&shared.store, restore).map_err(std::io::Error::other)
 }
 
 /// One value a name; the last one counts.

@@ -9,7 +9,7 @@ use super::{
     presence::{Manner, Presences},
     secrets::Known,
     settlement::{self, Unsettled},
-    shared::{LargeSets, Shared},
+    shared::{KeptReaders, LargeSets, Shared},
     variables::PerAttempt,
 };
 
@@ -24,7 +24,7 @@ use crate::{
     observe::placing::Placing,
 };
 use envoi_contract::{code::Code, digest::Digest};
-use envoi_journal::{Store, Writer};
+use envoi_journal::{Reader, Store, Writer};
 use envoi_kernel::ids::{AttemptId, RunId};
 use envoi_step::{
     AttemptDir, Cancelled, Doubt, Given, Launcher, Named, Probe, SpawnError, Start, Starts, end_leftovers,
@@ -63,6 +63,7 @@ impl Processes {
             large: None,
             secret_marks: Mutex::new(None),
             presences,
+            readers: KeptReaders::default(),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -321,8 +322,9 @@ impl Shared {
 
     /// Whether the attempt was announced before the files of the store were copied.
     fn is_of_original(&self, job: &Job) -> Result<bool, trouble::Trouble> {
-        let reader = self.store.reader().map_err(|error| of_machine(error.to_string()))?;
-        let found = reader.is_of_original(&job.run, &job.started.attempt);
-        found.map_err(|error| of_machine(error.to_string()))
+        let ask = |reader: &Reader| {
+            reader.is_of_original(&job.run, &job.started.attempt).map_err(|error| error.to_string())
+        };
+        self.readers.with(&self.store, ask).map_err(of_machine)
     }
 }

@@ -63,14 +63,21 @@ pub(crate) enum Sent {
     Refused,
 }
 
+/// Whether any process is in this group; one that has ended counts until it is reaped.
+pub(crate) fn has_members(group: Pid) -> bool {
+    rustix::process::test_kill_process_group(group) != Err(Errno::SRCH)
+}
+
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{belonging, marked, now, signal};
 
 #[cfg(target_os = "linux")]
 mod linux {
     use std::collections::BTreeMap;
+    use std::io::Read as _;
     use std::{fs, io};
 
+    use rustix::fs::{Mode, OFlags, openat};
     use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 
     use super::{Errno, Marks, Pid, Process, Sent, Signal};
@@ -104,9 +111,13 @@ mod linux {
 
     /// Everything that runs, zombies aside.
     fn all() -> io::Result<Vec<Process>> {
+        Ok(ids()?.filter_map(now).filter(|process| !process.over).collect())
+    }
+
+    /// The ids of all processes.
+    fn ids() -> io::Result<impl Iterator<Item = i32>> {
         let entries = fs::read_dir("/proc")?;
-        let ids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        Ok(ids.filter_map(now).filter(|process| !process.over).collect())
+        Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()))
     }
 
     /// Every process, `me` aside, that is in the session of `me`, descends from it, or carries the marks.
@@ -133,15 +144,49 @@ mod linux {
         false
     }
 
-    /// Every process, `me` aside, that carries the marks.
+    /// Every process, `me` aside, that carries the marks. Looks at the environment of each process, and at no more of those that
+    /// do not carry them: a machine has hundreds.
     pub(crate) fn marked(me: Pid, marks: &Marks) -> io::Result<Vec<Process>> {
-        let others = all()?.into_iter().filter(|process| process.id != me.as_raw_pid());
-        Ok(others.filter(|process| carries(process, marks)).collect())
+        let folder = fs::File::open("/proc")?;
+        let mut environment = Vec::new();
+        let mut found = Vec::new();
+        for id in ids()?.filter_map(Pid::from_raw).filter(|id| *id != me) {
+            let is_read = read_environment(&folder, id, &mut environment).is_ok();
+            if is_read && marks.are_in(&environment) {
+                found.extend(now(id.as_raw_pid()).filter(|process| !process.over));
+            }
+        }
+        Ok(found)
     }
 
     /// A process that we may not look into is of another user, and none of ours.
     fn carries(process: &Process, marks: &Marks) -> bool {
         fs::read(format!("/proc/{}/environ", process.id)).is_ok_and(|environment| marks.are_in(&environment))
+    }
+
+    /// The first read: more than most environments have.
+    const ENVIRONMENT_BYTES: usize = 16 * 1024;
+
+    /// Fills `bytes` with the environment of a process. `proc` is the folder of all processes.
+    fn read_environment(proc: &fs::File, id: Pid, bytes: &mut Vec<u8>) -> io::Result<()> {
+        let flags = OFlags::RDONLY.union(OFlags::CLOEXEC);
+        let path = format!("{}/environ", id.as_raw_pid());
+        let mut file = fs::File::from(openat(proc, path, flags, Mode::empty())?);
+        bytes.resize(ENVIRONMENT_BYTES, 0);
+        let mut filled = 0_usize;
+        loop {
+            if filled == bytes.len() {
+                bytes.resize(filled.saturating_mul(2), 0);
+            }
+            match file.read(bytes.get_mut(filled..).unwrap_or_default()) {
+                Ok(0) => break,
+                Ok(read) => filled = filled.saturating_add(read),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        bytes.truncate(filled);
+        Ok(())
     }
 
     /// Sends a signal to the process that was seen, and to no other that may have got its id since.
@@ -196,5 +241,61 @@ mod elsewhere {
             Err(Errno::PERM) => Ok(Sent::Refused),
             Err(errno) => Err(errno.into()),
         }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command, Stdio};
+
+    /// Should the test fail, it keeps nothing open that others wait for.
+    fn sleep() -> Command {
+        let mut command = Command::new("sleep");
+        command.arg("600").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
+    #[test]
+    fn a_mark_is_seen_however_long_an_environment_is() {
+        // A process with these marks, after an environment of so many bytes.
+        let sleeper = |attempt: &str, run_base: &str, bytes: usize| {
+            let mut command = sleep();
+            command.env_clear().env("A_LONG_ONE", "x".repeat(bytes));
+            command.env("ENVOI_ATTEMPT", attempt).env("ENVOI_RUN_BASE", run_base).spawn().unwrap()
+        };
+        let run_base = format!("/runs/run_of_{}", std::process::id());
+        let marks = Marks::new("work.1.1", run_base.as_ref());
+        // Less than one read, exactly one, and more.
+        let mut ours =
+            [0, 16 * 1024 - 100, 40 * 1024, 100 * 1024].map(|bytes| sleeper("work.1.1", &run_base, bytes));
+        let mut others = [("work.1.2", run_base.as_str()), ("work.1.1", "/runs/run_of_another")]
+            .map(|(attempt, run_base)| sleeper(attempt, run_base, 20_000));
+        let me = rustix::process::getpid();
+        let ids = |all: &[Child]| all.iter().map(|child| i32::try_from(child.id()).unwrap()).collect();
+        let expected: std::collections::BTreeSet<i32> = ids(&ours);
+        let found: std::collections::BTreeSet<i32> =
+            marked(me, &marks).unwrap().iter().map(|process| process.id).collect();
+        assert_eq!(found, expected);
+        for child in ours.iter_mut().chain(&mut others) {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        assert!(marked(me, &marks).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_group_is_there_as_long_as_it_has_a_member() {
+        use std::os::unix::process::CommandExt as _;
+        let mut leader = sleep().process_group(0).spawn().unwrap();
+        let group = Pid::from_child(&leader);
+        assert!(has_members(group));
+        let mut member = sleep().process_group(group.as_raw_pid()).spawn().unwrap();
+        leader.kill().unwrap();
+        leader.wait().unwrap();
+        assert!(has_members(group));
+        member.kill().unwrap();
+        member.wait().unwrap();
+        assert!(!has_members(group));
     }
 }

@@ -48,8 +48,11 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 pub(crate) fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let temp = temp_beside(path);
     let mut file = plain::create(&temp)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
+    // An empty file has nothing but its name that could be lost.
+    if !bytes.is_empty() {
+        file.write_all(bytes)?;
+        file.sync_all()?;
+    }
     fs::rename(&temp, path)
 }
 

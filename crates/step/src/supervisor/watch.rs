@@ -169,7 +169,8 @@ impl<'w, 'a> Watch<'w, 'a> {
         #[cfg(not(target_os = "linux"))]
         let _ = rustix::process::kill_process_group(self.leader, Signal::KILL);
         loop {
-            let mut left = self.others()?;
+            self.reap();
+            let mut left = self.left()?;
             left.retain(|process| !leftovers.refused.contains(&process.key()));
             self.reap();
             let out_of_reach = !leftovers.refused.is_empty() || Instant::now() > kill_at + UNSEEN;
@@ -285,6 +286,15 @@ impl<'w, 'a> Watch<'w, 'a> {
             }
         }
         Ok(())
+    }
+
+    /// What is left of the attempt. Where no child is left, no descendant is: then each process of the machine is asked for its
+    /// marks alone. A process that has joined another space of process ids may have lost its ancestors: it is still in the group.
+    fn left(&self) -> io::Result<Vec<Process>> {
+        match self.any_child || processes::has_members(self.leader) {
+            true => self.others(),
+            false => processes::marked(getpid(), &self.marks),
+        }
     }
 
     fn others(&self) -> io::Result<Vec<Process>> {
