@@ -8,6 +8,7 @@ use crate::{
         run_base::{self, Since},
         strays::{self, Moment},
     },
+    workspace::before::Before,
 };
 use std::io;
 
@@ -43,7 +44,7 @@ pub struct MaskedLost {
 /// # Errors
 /// Something cannot be removed.
 pub fn drop_unmasked(dir: &AttemptDir) -> io::Result<Vec<String>> {
-    strays::remove_all(dir)
+    strays::remove_all(dir, Before::has_form)
 }
 
 #[cfg(test)]

@@ -20,7 +20,6 @@ use crate::{
         cleaning::{self, MOST_BYTES},
         stream,
     },
-    workspace::before::Before,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use std::{
@@ -145,11 +144,18 @@ pub(crate) fn few(notes: impl Iterator<Item = String>, folder: &str) -> Vec<Stri
 ///
 /// # Errors
 /// Something cannot be removed.
-pub(crate) fn remove_all(dir: &AttemptDir) -> io::Result<Vec<String>> {
-    remove_all_by(dir, cleaning::remove)
+pub(crate) fn remove_all(dir: &AttemptDir, is_before: IsBefore) -> io::Result<Vec<String>> {
+    remove_all_by(dir, is_before, cleaning::remove)
 }
 
-fn remove_all_by(dir: &AttemptDir, remove: impl Fn(&Path) -> io::Result<()>) -> io::Result<Vec<String>> {
+/// Whether `before.json` has the form in which a supervisor writes it, which is not known here.
+pub(crate) type IsBefore = fn(&[u8]) -> bool;
+
+fn remove_all_by(
+    dir: &AttemptDir,
+    is_before: IsBefore,
+    remove: impl Fn(&Path) -> io::Result<()>,
+) -> io::Result<Vec<String>> {
     let (mut removed, mut failed) = (Vec::new(), Vec::new());
     if !dir.is_real() {
         return Ok(removed);
@@ -159,7 +165,7 @@ fn remove_all_by(dir: &AttemptDir, remove: impl Fn(&Path) -> io::Result<()>) -> 
     names.sort();
     for name in names {
         let path = dir.path().join(&name);
-        match remove_unmasked(&path, &name, &remove) {
+        match remove_unmasked(&path, &name, is_before, &remove) {
             Ok(false) => {}
             Ok(true) => removed.push(name.to_string_lossy().into_owned()),
             // The others are removed all the same: a value is to stay nowhere where that can be avoided.
@@ -170,30 +176,38 @@ fn remove_all_by(dir: &AttemptDir, remove: impl Fn(&Path) -> io::Result<()>) -> 
 }
 
 /// Whether something was removed.
-fn remove_unmasked(path: &Path, name: &OsStr, remove: &impl Fn(&Path) -> io::Result<()>) -> io::Result<bool> {
+fn remove_unmasked(
+    path: &Path,
+    name: &OsStr,
+    is_before: IsBefore,
+    remove: &impl Fn(&Path) -> io::Result<()>,
+) -> io::Result<bool> {
     let kind = fs::symlink_metadata(path)?.file_type();
     match owner(name, Moment::Lost { stream_cap_bytes: 0 }) {
         Owner::Supervisor if kind.is_dir() => cleaning::empty_folder(path).map(|removed| removed > 0),
         Owner::Supervisor if !kind.is_file() => cleaning::put_nothing(path).map(|()| true),
         // The supervisor writes it when the attempt is over.
         Owner::Supervisor if name == "text" => remove(path).map(|()| true),
-        Owner::Supervisor if !is_as_written(path, name) => cleaning::put_nothing(path).map(|()| true),
+        Owner::Supervisor if !is_as_written(path, name, is_before) => {
+            cleaning::put_nothing(path).map(|()| true)
+        }
         Owner::Supervisor | Owner::Ring => Ok(false),
         Owner::Copies | Owner::Command => remove(path).map(|()| true),
     }
 }
 
 /// Whether a record has the form in which a supervisor writes it. What a command has put in its place has another one.
-fn is_as_written(path: &Path, name: &OsStr) -> bool {
+fn is_as_written(path: &Path, name: &OsStr, is_before: IsBefore) -> bool {
     let read = || plain::read(path, LARGEST_RECORD_BYTES).ok();
     match name.to_str() {
         Some("started.json") => read().is_some_and(|bytes| is_form_of::<Started>(&bytes)),
-        Some("before.json") => read().is_some_and(|bytes| is_form_of::<Before>(&bytes)),
+        Some("before.json") => read().is_some_and(|bytes| is_before(&bytes)),
         _ => true,
     }
 }
 
-fn is_form_of<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> bool {
+/// Whether these bytes are a record as it is written, with nothing else in it.
+pub(crate) fn is_form_of<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> bool {
     let read = serde_json::from_slice::<T>(bytes).ok();
     read.and_then(|record| serde_json::to_vec(&record).ok()).is_some_and(|written| written == bytes)
 }
@@ -375,12 +389,12 @@ mod tests {
         let written = serde_json::to_vec(&started).unwrap();
         fs::write(dir.started(), &written).unwrap();
         fs::write(dir.stdout(), "said").unwrap();
-        assert_eq!(remove_all(&dir).unwrap(), [""; 0]);
+        assert_eq!(remove_all(&dir, |_| false).unwrap(), [""; 0]);
         for content in ["the earlier value", "{\"version\": 1}"] {
             for name in ["started.json", "before.json", "text"] {
                 fs::write(dir.path().join(name), content).unwrap();
             }
-            assert_eq!(remove_all(&dir).unwrap(), ["before.json", "started.json", "text"]);
+            assert_eq!(remove_all(&dir, |_| false).unwrap(), ["before.json", "started.json", "text"]);
             assert!(
                 fs::read(dir.started()).unwrap().is_empty(),
                 "it still says that the attempt was started"
@@ -390,7 +404,7 @@ mod tests {
         }
         let more = [&written[..written.len() - 1], b",\"more\":\"the earlier value\"}"].concat();
         fs::write(dir.started(), more).unwrap();
-        assert_eq!(remove_all(&dir).unwrap(), ["started.json"]);
+        assert_eq!(remove_all(&dir, |_| false).unwrap(), ["started.json"]);
     }
 
     #[test]
@@ -404,7 +418,7 @@ mod tests {
             true => Err(io::Error::from(io::ErrorKind::PermissionDenied)),
             false => cleaning::remove(path),
         };
-        let error = remove_all_by(&dir, remove).unwrap_err().to_string();
+        let error = remove_all_by(&dir, |_| false, remove).unwrap_err().to_string();
         assert!(error.contains("attempts/a.1.1/immutable` cannot be removed: permission denied"), "{error}");
         assert_eq!(names(dir.path()), ["immutable"]);
     }
@@ -609,7 +623,7 @@ mod tests {
         fs::write(dir.stdout(), "x").unwrap();
         fs::create_dir_all(dir.text().join("deep")).unwrap();
         fs::create_dir(dir.files()).unwrap();
-        let removed = remove_all(&dir).unwrap();
+        let removed = remove_all(&dir, |_| false).unwrap();
         assert_eq!(removed, ["files", "output", "report.json", "report.json.tmp", "text"]);
         assert_eq!(names(dir.path()), ["stdout", "text"]);
     }

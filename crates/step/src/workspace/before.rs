@@ -14,6 +14,7 @@ use crate::disk::durable::{self, Measure};
 use crate::disk::plain;
 use crate::mask::Secrets;
 use crate::output::report::{self, Stamp};
+use crate::output::strays;
 use crate::workspace::artifacts::{self, Digests, PatternError, Watched};
 use crate::workspace::kept::{Keeper, Kept};
 
@@ -43,6 +44,11 @@ pub(crate) struct Before {
 }
 
 impl Before {
+    /// Whether these bytes are such a record as it is written, with nothing else in it.
+    pub(crate) fn has_form(bytes: &[u8]) -> bool {
+        strays::is_form_of::<Self>(bytes)
+    }
+
     /// Looks at the workspace, and keeps what it can. An error is a reason not to start, for a person.
     pub(crate) fn take(spec: &Spec, dir: &AttemptDir, secrets: &Secrets) -> Result<Self, String> {
         let earlier = spec.since.as_ref().map(|folder| Self::of_earlier(spec, folder));
