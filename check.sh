@@ -88,6 +88,7 @@ step "contract without std" contract_stands_alone
 # Some tests start the binary: it is there before them.
 step "build" cargo build --locked --quiet --workspace --bins
 step "tests" cargo test --locked --workspace --no-fail-fast
+step "counts of a step" bench/counts.sh
 step "conformance" "$ENVOI" conformance spec/vectors/*.json
 step "examples" examples/check.sh
 step "packages" packaging/check.sh

@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# Measures Envoi and prints one table, each figure beside a raw measurement of the same minute. Takes some minutes.
+# Measures Envoi and prints one table, times beside a raw measurement of the same minute. Times of steps, of pauses and of processes are
+# medians of five rounds or more; memory, bytes, fsyncs and filters are measured once. The table is also written as JSON, to `figures.json`
+# in the target folder. Then prints how one long run grows, and what a step costs in counts. Takes some minutes.
 #
 # TMPDIR names the disk that is measured. Works from any folder; builds for release into the usual target folder. What was
 # measured is removed at the end, never between: ext4 is slow for seconds after thousands of files were removed.
@@ -14,15 +16,34 @@ TMPDIR=$(mktemp -d)
 export TMPDIR
 trap 'rm -rf "$TMPDIR"' EXIT
 
-echo "| what | Envoi | raw, same minute | figure | target |"
-echo "|---|---|---|---|---|"
-"$bench" alone
-"$bench" many 200 20
-"$bench" many 1000 10
-BENCH=$bench bench/engine-fsyncs.sh
-"$bench" asked
-"$bench" memory 1000
-"$bench" spawn
-"$bench" start
-"$bench" bytes
-"$bench" filters
+rows() {
+    echo "| what | Envoi | raw, same minute | figure | target |"
+    echo "|---|---|---|---|---|"
+    "$bench" alone
+    "$bench" many 200 20
+    "$bench" many 1000 10
+    "$bench" many 10000 1
+    BENCH=$bench bench/engine-fsyncs.sh
+    "$bench" asked
+    "$bench" memory 1000
+    "$bench" spawn
+    "$bench" start
+    "$bench" bytes
+    "$bench" filters
+}
+
+rows | tee "$TMPDIR/table.md"
+python3 - "$TMPDIR/table.md" >"$target/figures.json" <<'END'
+import json, sys
+lines = open(sys.argv[1], encoding="utf-8").read().splitlines()
+rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+names = ["what", "envoi", "raw", "figure", "target"]
+print(json.dumps([dict(zip(names, row)) for row in rows[2:]], indent=2, ensure_ascii=False))
+END
+
+echo
+echo "One run that goes round a loop:"
+echo
+"$bench" grow 20000
+echo
+BENCH=$bench bench/counts.sh
