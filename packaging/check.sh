@@ -31,6 +31,9 @@ python3 -m venv "$scratch/venv"
 use "$scratch/venv/bin/envoi"
 (cd "$scratch" && "$scratch/venv/bin/python" -I -c 'import envoi; print(envoi.__file__)') | grep -q "^$scratch/venv/"
 
+echo "-- the first hour, with the wheel"
+"$root/docs/first-hour.sh" "$packages"/*.whl >"$scratch/first-hour.md"
+
 echo "-- npm"
 mkdir "$scratch/npm"
 (cd "$scratch/npm" && printf '{"private": true, "type": "module"}' >package.json && npm install --silent --offline --no-audit --no-fund "$packages"/*.tgz)
@@ -47,5 +50,10 @@ for file in usr/share/man/man1/envoi.1.gz usr/share/man/man1/envoi-run.1.gz usr/
     [ -s "$scratch/deb/$file" ] || { echo "packaging/check.sh: $file is missing in the .deb" >&2; exit 1; }
 done
 bash -n "$scratch/deb/usr/share/bash-completion/completions/envoi"
+# The unit names the installed command, and a manual page that is not installed here.
+if command -v systemd-analyze >/dev/null; then
+    sed -e "s|^ExecStart=/usr/bin|ExecStart=$scratch/deb/usr/bin|" -e '/^Documentation=/d' "$scratch/deb/lib/systemd/system/envoi.service" >"$scratch/envoi.service"
+    systemd-analyze verify "$scratch/envoi.service"
+fi
 zcat "$scratch/deb/usr/share/man/man1/envoi-run.1.gz" | grep -q '^\.TH'
 echo "all packages work"

@@ -1,11 +1,17 @@
-//! Puts the pages of `spec/errors/` into the binary, for `envoi explain`, and what it is built from, for `envoi --version`.
+//! Puts the pages of `spec/errors/` and `docs/` into the binary, for `envoi explain` and `envoi help`, and what it is built from, for `envoi --version`.
 
 use std::{env, fs, io, path::Path};
 
 fn main() -> io::Result<()> {
     version()?;
+    pages("spec/errors", "error_pages.rs", "PAGES", "Code and page of each error.")?;
+    pages("docs", "documents.rs", "DOCUMENTS", "Name and text of each document.")
+}
+
+/// Writes the code of a list of the pages in a folder of the repository.
+fn pages(folder: &str, file: &str, list: &str, about: &str) -> io::Result<()> {
     let manifest = env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?;
-    let pages = Path::new(&manifest).join("../../spec/errors");
+    let pages = Path::new(&manifest).join("../..").join(folder);
     println!("cargo::rerun-if-changed={}", pages.display());
     let mut names: Vec<_> =
         fs::read_dir(&pages)?.collect::<Result<Vec<_>, _>>()?.iter().map(fs::DirEntry::path).collect();
@@ -16,11 +22,9 @@ fn main() -> io::Result<()> {
     };
     let entries: String =
         names.iter().filter(|path| path.extension().is_some_and(|e| e == "md")).map(|p| entry(p)).collect();
-    let code = format!(
-        "/// Code and page of each error.\npub(crate) const PAGES: &[(&str, &str)] = &[\n{entries}];\n"
-    );
+    let code = format!("/// {about}\npub(crate) const {list}: &[(&str, &str)] = &[\n{entries}];\n");
     let out = env::var("OUT_DIR").map_err(io::Error::other)?;
-    fs::write(Path::new(&out).join("error_pages.rs"), code)
+    fs::write(Path::new(&out).join(file), code)
 }
 
 /// A release says what it is built from: `packaging/build.sh` sets the variable. It is not read from git here, because then each

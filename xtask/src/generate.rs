@@ -1,9 +1,10 @@
 //! Writes what is made from the code and committed: the JSON Schemas of the contracts, the OpenAPI document, and the
-//! libraries' vocabularies and types.
+//! libraries' vocabularies and types, and the page of each command.
 //!
 //! It knows where a file stands, not what is in it. `flow.schema.json` and `config.schema.json`
 //! beside them are kept by hand (`flow::SCHEMA`, `flow::config::SCHEMA`).
 
+mod commands;
 mod shapes;
 mod vocabulary;
 
@@ -12,6 +13,12 @@ use envoi_contract::schema;
 use std::{collections::BTreeSet, fs, io, path::Path};
 
 const SCHEMAS: &str = "spec/schemas";
+
+/// The folder of the pages of the commands.
+const COMMANDS: &str = "docs/commands";
+
+/// Folders in which every file is generated, but those of [`BY_HAND`].
+const FOLDERS: &[&str] = &[SCHEMAS, COMMANDS];
 
 /// What stands in the folder of the schemas and is not generated.
 const BY_HAND: &[&str] = &["config.schema.json", "flow.schema.json"];
@@ -38,7 +45,9 @@ fn generated() -> Vec<Generated> {
         ("sdk/typescript/src/vocabulary.ts", vocabulary::typescript()),
     ];
     let other = |(path, text): (&str, String)| Generated { path: path.to_owned(), text };
-    schema::ALL.iter().map(schema).chain(others.into_iter().map(other)).collect()
+    let command = |(name, text): (String, String)| Generated { path: format!("{COMMANDS}/{name}.md"), text };
+    let commands = commands::pages().into_iter().map(command);
+    schema::ALL.iter().map(schema).chain(others.into_iter().map(other)).chain(commands).collect()
 }
 
 /// Writes the files that differ below `root`, and says which.
@@ -64,12 +73,14 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Problem>, String> {
         }
         known.insert(path);
     }
-    let entries = fs::read_dir(root.join(SCHEMAS)).map_err(|error| format!("{SCHEMAS}: {error}"))?;
-    for entry in entries {
-        let name = entry.map_err(|error| format!("{SCHEMAS}: {error}"))?.file_name();
-        let path = format!("{SCHEMAS}/{}", name.to_string_lossy());
-        if !known.contains(&path) {
-            problems.push(Problem::new(&path, 1, "is generated from nothing; remove it"));
+    for folder in FOLDERS {
+        let entries = fs::read_dir(root.join(folder)).map_err(|error| format!("{folder}: {error}"))?;
+        for entry in entries {
+            let name = entry.map_err(|error| format!("{folder}: {error}"))?.file_name();
+            let path = format!("{folder}/{}", name.to_string_lossy());
+            if !known.contains(&path) {
+                problems.push(Problem::new(&path, 1, "is generated from nothing; remove it"));
+            }
         }
     }
     Ok(problems)

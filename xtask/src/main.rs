@@ -1,5 +1,8 @@
 //! Chores of this repository: `cargo xtask tidy`, `cargo xtask generate`.
 
+#[path = "../../crates/cli/src/process/args.rs"]
+#[expect(dead_code, reason = "the pages of the commands are made of its definitions; nothing is parsed here")]
+mod args;
 mod generate;
 mod tidy;
 
@@ -7,7 +10,7 @@ use std::{path::Path, process::ExitCode};
 
 const USAGE: &str = "\
 usage: cargo xtask tidy                 holds the tree to ARCHITECTURE.md and CONTRIBUTING.md
-       cargo xtask generate [--check]   writes what is made from the code (spec/schemas, sdk), or says what is stale
+       cargo xtask generate [--check]   writes what is made from the code (spec/schemas, sdk, docs/commands), or says what is stale
 ";
 
 fn main() -> ExitCode {

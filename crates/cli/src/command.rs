@@ -9,6 +9,7 @@ pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod filter;
 pub(crate) mod fork;
+pub(crate) mod help;
 pub(crate) mod import;
 pub(crate) mod inbox;
 pub(crate) mod init;

@@ -48,7 +48,7 @@ fn main() -> ExitCode {
 
 fn dispatch(cli: Cli) -> Result<u8, Failure> {
     let Some(command) = cli.command else {
-        log::begin(None, log::Format::default())?;
+        log::begin(None, args::LogFormat::default())?;
         return command::next::next(&home::Home::new(cli.home, cli.json));
     };
     let (asked, format) = command.log();
@@ -77,17 +77,19 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Raise(args) => command::raise::raise(&home, &args),
         Command::Runs { follow: true, .. } => command::runs::follow(&home),
         Command::Runs { unfinished, limit, .. } => command::runs::runs(&home, unfinished, limit),
-        Command::Show { run, envelope, events, handoff } => {
-            let view = command::show::View::of(envelope, events, handoff);
+        Command::Show { run, envelope, events, handoff, limit } => {
+            let view = command::show::View::of(envelope, events, handoff, limit);
             command::show::show(&home, run.as_deref(), &view)
         }
-        Command::Logs { run, step, stderr, follow } => {
+        Command::Logs { run, step, stderr, follow, limit } => {
             let place = step.as_deref().map(location::Location::new);
-            let view = command::logs::View { place, stderr, json: home.json };
+            let view = command::logs::View { place, stderr, json: home.json, limit };
             command::logs::logs(&home, run.as_deref(), &view, follow)
         }
         Command::Cancel { run } => command::cancel::cancel(&home, run.as_deref()),
-        Command::Why { run, step } => command::why::why(&home, run.as_deref(), step.as_deref()),
+        Command::Why { run, step, limit } => {
+            command::why::why(&home, run.as_deref(), (step.as_deref(), limit))
+        }
         Command::Check { flows } => command::check::check(&flows, cli.json),
         Command::Plan(args) => command::plan::show(&args, cli.json),
         Command::Import(args) => command::import::import(&args, cli.json),
@@ -102,6 +104,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Store(args::StoreCommand::Adopt { share_workspaces }) => {
             command::store::adopt(&home, share_workspaces)
         }
+        Command::Help { topic, document } => command::help::help(&topic, document, cli.json),
         Command::Explain { code } => command::explain::explain(&code, cli.json),
         Command::Schema { name } => command::schema::schema(name.as_deref(), cli.json),
         Command::Completions { shell } => command::completions::completions(shell),

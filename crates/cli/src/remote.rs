@@ -106,14 +106,14 @@ fn at_the_server(address: &Address, json: bool, command: Command) -> Result<u8, 
         Command::Inbox { run, all, .. } => inbox::inbox(&remote()?, run.as_deref(), all),
         Command::Runs { follow: true, .. } => Err(not_here("runs --follow")),
         Command::Runs { unfinished, limit, .. } => runs::list(&remote()?, unfinished, limit),
-        Command::Show { run, envelope, events, handoff } => {
-            let view = crate::command::show::View::of(envelope, events, handoff);
+        Command::Show { run, envelope, events, handoff, limit } => {
+            let view = crate::command::show::View::of(envelope, events, handoff, limit);
             look::show(&remote()?, run.as_deref(), &view)
         }
-        Command::Why { run, step } => look::why(&remote()?, run.as_deref(), step.as_deref()),
-        Command::Logs { run, step, stderr, follow } => {
+        Command::Why { run, step, limit } => look::why(&remote()?, run.as_deref(), (step.as_deref(), limit)),
+        Command::Logs { run, step, stderr, follow, limit } => {
             let place = step.as_deref().map(crate::text::location::Location::new);
-            let view = crate::command::logs::View { place, stderr, json };
+            let view = crate::command::logs::View { place, stderr, json, limit };
             logs::logs(&remote()?, run.as_deref(), &view, follow)
         }
         Command::Init(_) => Err(not_here("init")),
@@ -137,6 +137,7 @@ pub(crate) fn concerns(command: &Command) -> bool {
             | Command::Handoff { .. }
             | Command::Route { .. }
             | Command::Conformance { .. }
+            | Command::Help { .. }
             | Command::Explain { .. }
             | Command::Schema { .. }
             | Command::Completions { .. }

@@ -220,6 +220,7 @@ codes! {
     UnknownCode, "UNKNOWN_CODE", Input, 422;
     UnknownModelId, "UNKNOWN_MODEL_ID", Input, 400;
     UnknownSchema, "UNKNOWN_SCHEMA", Input, 422;
+    UnknownTopic, "UNKNOWN_TOPIC", Input, 422;
     ValueTooLarge, "VALUE_TOO_LARGE", Step, 500;
     VectorsInvalid, "VECTORS_INVALID", Input, 422;
     WorkspaceBusy, "WORKSPACE_BUSY", Refused, 409;

@@ -106,7 +106,12 @@ const TABLE: &[Row] = &[
     // Measures the library as well as the binary; nothing depends on it.
     Row { name: "envoi-bench", uses: BELOW_CLI, tests_use: &[] },
     // Writes the schemas and the OpenAPI document; loads the flows that stand in the documentation.
-    Row { name: "xtask", uses: &["envoi-contract", "envoi-server"], tests_use: &["envoi-flow"] },
+    // The definitions of the command line, which the pages of the commands are made of, name `flow` and `kernel`.
+    Row {
+        name: "xtask",
+        uses: &["envoi-contract", "envoi-kernel", "envoi-flow", "envoi-server"],
+        tests_use: &[],
+    },
 ];
 
 /// Outside crates with one home: only `homes` may use them.
@@ -127,7 +132,8 @@ const HOMES: &[Home] = &[
     Home { dependency: "saphyr-parser", homes: &["envoi-flow"], why: "only `flow` knows YAML" },
     Home { dependency: "serde-saphyr", homes: &["envoi-flow"], why: "only `flow` knows YAML" },
     Home { dependency: "serde_yaml", homes: &["envoi-flow"], why: "only `flow` knows YAML" },
-    Home { dependency: "clap", homes: &["envoi"], why: "only `cli` reads the command line" },
+    // `xtask` makes pages of the same definitions.
+    Home { dependency: "clap", homes: &["envoi", "xtask"], why: "only `cli` reads the command line" },
     Home { dependency: "clap_mangen", homes: &["envoi"], why: "only `cli` reads the command line" },
     // Commands may be given to a server elsewhere; the tests of the whole binary are clients of its server; with `otel` it
     // posts spans.

@@ -19,6 +19,7 @@ use envoi_kernel::{
 };
 use files::Files;
 use std::{
+    collections::VecDeque,
     io::{self, IsTerminal as _},
     time::Duration,
 };
@@ -54,6 +55,8 @@ pub(crate) struct View {
     /// Only stderr.
     pub(crate) stderr: bool,
     pub(crate) json: bool,
+    /// Only the last so many lines.
+    pub(crate) limit: Option<usize>,
 }
 
 pub(crate) fn logs(home: &Home, run: Option<&str>, view: &View, follow: bool) -> Result<u8, Failure> {
@@ -68,15 +71,23 @@ pub(crate) fn print(outputs: &mut dyn Outputs, view: &View, follow: bool) -> Res
         return follow::follow(outputs, view);
     }
     let mut is_silent = true;
+    let mut last = VecDeque::new();
     for record in outputs.records(0)? {
         let Some(attempt) = view.started(&record) else { continue };
         for stream in view.streams() {
             let text = all(outputs.output(attempt, stream).as_mut())?;
-            let lines: String = text.lines().map(|line| view.line(attempt, stream, line)).collect();
-            is_silent &= lines.is_empty();
-            output::data(&lines)?;
+            let lines = text.lines().map(|line| view.line(attempt, stream, line));
+            is_silent &= text.is_empty();
+            match view.limit {
+                None => output::data(&lines.collect::<String>())?,
+                Some(most) => {
+                    last.extend(lines);
+                    last.drain(..last.len().saturating_sub(most));
+                }
+            }
         }
     }
+    output::data(&last.into_iter().collect::<String>())?;
     if is_silent {
         messages::say(view.silence());
     }

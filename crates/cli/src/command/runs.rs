@@ -15,8 +15,15 @@ pub(crate) use follow::follow;
 
 pub(crate) fn runs(home: &Home, unfinished: bool, limit: u32) -> Result<u8, Failure> {
     let (store, reader) = home.reader()?;
-    let mut rows = reader.all_runs(RunFilter { unfinished, limit: Some(limit) }).map_err(Failure::store)?;
+    let mut rows = reader
+        .all_runs(RunFilter { unfinished, limit: Some(limit.saturating_add(1)) })
+        .map_err(Failure::store)?;
     envoi_engine::look_at(store.layout(), &reader, &mut rows).map_err(Failure::store)?;
+    let most = usize::try_from(limit).unwrap_or(usize::MAX);
+    if rows.len() > most {
+        rows.truncate(most);
+        stderr::line(format_args!("older runs are left out; --limit N shows more"));
+    }
     print(&rows, home.json)
 }
 

@@ -6,9 +6,10 @@ mod unread;
 mod visits;
 
 use crate::{
-    process::{clock, environment, failure::Failure, invocation, output},
+    process::{clock, environment, failure::Failure, invocation, output, terminal},
     store::{home::Home, select},
     text::{
+        columns::{Charset, clip},
         diff,
         duration::between,
         location::Location,
@@ -32,28 +33,39 @@ use envoi_kernel::{
 };
 use std::{collections::BTreeSet, fmt::Write as _};
 
+/// Visits of a run that are shown if nothing else is wanted.
+const MOST_VISITS: usize = 200;
+
 /// What is to be shown.
 pub(crate) enum View {
-    Overview,
+    Overview {
+        /// Most visits.
+        visits: usize,
+    },
     Envelope,
-    Events,
+    Events {
+        /// The newest so many.
+        limit: Option<usize>,
+    },
     Handoff(String),
 }
 
 impl View {
-    pub(crate) fn of(envelope: bool, events: bool, handoff: Option<String>) -> Self {
+    pub(crate) fn of(envelope: bool, events: bool, handoff: Option<String>, limit: Option<usize>) -> Self {
+        // A limit of 0 is none.
+        let limit = limit.map(|limit| if limit == 0 { usize::MAX } else { limit });
         match (envelope, events, handoff) {
             (_, _, Some(step)) => Self::Handoff(step),
             (true, _, _) => Self::Envelope,
-            (_, true, _) => Self::Events,
-            _ => Self::Overview,
+            (_, true, _) => Self::Events { limit },
+            _ => Self::Overview { visits: limit.unwrap_or(MOST_VISITS) },
         }
     }
 }
 
 pub(crate) fn show(home: &Home, run: Option<&str>, view: &View) -> Result<u8, Failure> {
     let (store, reader) = home.reader()?;
-    if let (View::Overview, Some(text)) = (view, run)
+    if let (View::Overview { .. }, Some(text)) = (view, run)
         && let Found::Interrupt(interrupt, id) = select::found(&reader, text)?
     {
         return question::show(&reader, &id, &interrupt, (&environment::principal(), home.json));
@@ -76,14 +88,14 @@ pub(crate) fn print(
 ) -> Result<u8, Failure> {
     let id = &row.run;
     let text = match view {
-        View::Events => return unread::events(reader, row),
+        View::Events { limit } => return unread::events(reader, row, *limit),
         View::Handoff(step) => handoff(reader, id, step)?,
         View::Envelope => load_run(reader, id)?.envelope().to_state_dict().pretty(),
-        View::Overview => match load_run(reader, id) {
+        View::Overview { visits } => match load_run(reader, id) {
             Ok(run) if json => {
                 return output::row(&detail(reader, row, &run, is_running)?).map(|()| 0);
             }
-            Ok(run) => overview(reader, row, &run, is_running)?,
+            Ok(run) => overview(reader, row, (&run, *visits), is_running)?,
             Err(refused) => {
                 unread::show(reader, row, &refused.message, json)?;
                 return Ok(unread::exit_code(row));
@@ -168,7 +180,7 @@ fn open_attempts(run: &Run, is_running: &dyn Fn(&AttemptId) -> bool) -> (Vec<Att
 fn overview(
     reader: &Reader,
     row: &RunRow,
-    run: &Run,
+    (run, most_visits): (&Run, usize),
     is_running: &dyn Fn(&AttemptId) -> bool,
 ) -> Result<String, Failure> {
     let id = &row.run;
@@ -180,7 +192,11 @@ fn overview(
     let (workspace, run_base, by) = started.ok_or_else(|| Failure::store("the run has no events"))?;
     let mut say = |line: std::fmt::Arguments<'_>| writeln!(text, "{line}").map_err(Failure::store);
     say(format_args!("run        {id}"))?;
-    say(format_args!("flow       {}{title}", run.flow().id))?;
+    let flow = format!("flow       {}{title}", run.flow().id);
+    say(format_args!(
+        "{}",
+        terminal::columns_of_stdout().map_or(flow.clone(), |most| clip(&flow, most, Charset::Unicode))
+    ))?;
     let status = status_lines(row, run.status().word(), &reason(run));
     say(format_args!("{}", status.trim_end()))?;
     say(format_args!("started by {} ({})", by.actor, by.tenant))?;
@@ -203,7 +219,7 @@ fn overview(
     text.push_str(&accounts::of_family(run));
     text.push('\n');
     let records = records(reader, id)?;
-    text.push_str(&visits::table(run, &records, &running));
+    text.push_str(&visits::table(run, &records, &running, most_visits));
     for record in &records {
         let Event::AttemptSettled(settled) = &record.event else { continue };
         for warning in &settled.warnings {

@@ -17,27 +17,41 @@ use envoi_kernel::{
 };
 use std::{collections::BTreeSet, fmt::Write as _};
 
-pub(crate) fn why(home: &Home, run: Option<&str>, step: Option<&str>) -> Result<u8, Failure> {
+pub(crate) fn why(
+    home: &Home,
+    run: Option<&str>,
+    which: (Option<&str>, Option<usize>),
+) -> Result<u8, Failure> {
     let (_, reader) = home.reader()?;
     let id = select::run_or_newest(&reader, run)?;
-    print(&reader, &id, step, home.json)
+    print(&reader, &id, which, home.json)
 }
 
-/// Prints the decisions of a run: for programs, the events that `explainRun` of REST shows.
-pub(crate) fn print(reader: &Reader, id: &RunId, step: Option<&str>, json: bool) -> Result<u8, Failure> {
+/// Prints the decisions of a run: for programs, the events that `explainRun` of REST shows. Only those of a step, and only the
+/// newest, where that is wanted.
+pub(crate) fn print(
+    reader: &Reader,
+    id: &RunId,
+    (step, limit): (Option<&str>, Option<usize>),
+    json: bool,
+) -> Result<u8, Failure> {
     let records = reader.records(id, 0, None).map_err(Failure::store)?;
     let place = step.map(Location::new);
     let told: Vec<&Record> =
         records.iter().filter(|record| concerns(&record.event, place.as_ref())).collect();
+    let newest = |mut all: Vec<String>| {
+        all.drain(..all.len().saturating_sub(limit.unwrap_or(usize::MAX)));
+        all
+    };
     if json {
         let wanted: BTreeSet<Seq> = told.iter().map(|record| record.seq).collect();
         let texts = reader.event_texts(id, 0, u32::MAX, usize::MAX, EventFilter::Deciding);
         let texts = texts.map_err(Failure::store)?.into_iter().filter(|text| wanted.contains(&text.seq));
-        let rows: Vec<String> = texts.map(|text| event::text(text.json)).collect();
+        let rows = newest(texts.map(|text| event::text(text.json)).collect());
         return output::data(&format!("[{}]\n", rows.join(","))).map(|()| 0);
     }
-    let text = told.iter().map(|record| as_text(record, &records)).collect::<String>();
-    output::data(&diff::lines(&text)).map(|()| 0)
+    let texts = told.iter().map(|record| as_text(record, &records)).filter(|text| !text.is_empty());
+    output::data(&diff::lines(&newest(texts.collect()).concat())).map(|()| 0)
 }
 
 fn concerns(event: &Event, place: Option<&Location>) -> bool {

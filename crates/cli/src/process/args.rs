@@ -1,6 +1,7 @@
 //! The command line: every command, its arguments, and the text of `--help`.
+//!
+//! It names nothing of this crate: `cargo xtask generate` makes the pages in `docs/commands/` of this file.
 
-use crate::process::log;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use envoi_kernel::ledger::Cost;
 use std::{net::SocketAddr, path::PathBuf};
@@ -12,7 +13,8 @@ Exit codes of run, resume, approve, deny, answer and raise: 0 succeeded, 1 faile
 
 /// Runs pipelines of agents, scripts and people, and never loses or repeats an acknowledged step.
 #[derive(Debug, Parser)]
-#[command(name = "envoi", version = env!("ENVOI_VERSION"), after_help = AFTER_HELP, max_term_width = 100)]
+#[command(name = "envoi", version = option_env!("ENVOI_VERSION").unwrap_or_default())]
+#[command(after_help = AFTER_HELP, max_term_width = 100, disable_help_subcommand = true)]
 pub(crate) struct Cli {
     /// Print data as JSON
     #[arg(long, global = true)]
@@ -92,6 +94,9 @@ pub(crate) enum Command {
         /// (`build.2.compile`), a visit (`test.2`)
         #[arg(long, value_name = "STEP", conflicts_with_all = ["envelope", "events"])]
         handoff: Option<String>,
+        /// Only the newest N visits, or events with --events; 0 is all [default: 200 visits, all events]
+        #[arg(long, value_name = "N", conflicts_with_all = ["envelope", "handoff"])]
+        limit: Option<usize>,
     },
     /// Print what a run's commands wrote
     Logs {
@@ -106,6 +111,9 @@ pub(crate) enum Command {
         /// Go on with what comes, until the run comes to rest
         #[arg(short, long)]
         follow: bool,
+        /// Only the last N lines
+        #[arg(long, value_name = "N", conflicts_with = "follow")]
+        limit: Option<usize>,
     },
     /// End a run; what is running is ended first
     Cancel {
@@ -119,6 +127,9 @@ pub(crate) enum Command {
         /// Only this step, item (`0.test`), step of an inner flow (`build.2.compile`), visit (`test.2`) or attempt
         #[arg(long)]
         step: Option<String>,
+        /// Only the newest N decisions
+        #[arg(long, value_name = "N")]
+        limit: Option<usize>,
     },
     /// Check a flow file and show every mistake at its place
     Check {
@@ -169,6 +180,16 @@ pub(crate) enum Command {
     /// Decide about a store that was copied
     #[command(subcommand)]
     Store(StoreCommand),
+    /// Show the help of a command, a document or an error code; alone, list them
+    Help {
+        /// A command (`run`, `token create`), a document (`limits`) or an error code; a word after a document shows only
+        /// the sections with that word in their title
+        #[arg(value_name = "TOPIC")]
+        topic: Vec<String>,
+        /// Only a document, where a command has the same name
+        #[arg(long)]
+        document: bool,
+    },
     /// Explain an error code and what to do
     Explain {
         /// Such as TOOL_TIMEOUT
@@ -237,7 +258,17 @@ pub(crate) struct ServeArgs {
     pub(crate) log: Option<String>,
     /// The form of the log's lines
     #[arg(long, value_name = "FORM", value_enum, default_value_t)]
-    pub(crate) log_format: log::Format,
+    pub(crate) log_format: LogFormat,
+}
+
+/// The form of the lines of the log.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people
+    #[default]
+    Text,
+    /// One object a line
+    Json,
 }
 
 /// The one argument of the program as the engine starts it for an attempt.
@@ -251,10 +282,10 @@ pub(crate) fn is_supervisor(arguments: impl IntoIterator<Item = std::ffi::OsStri
 
 impl Command {
     /// The options of the log.
-    pub(crate) fn log(&self) -> (Option<&str>, log::Format) {
+    pub(crate) fn log(&self) -> (Option<&str>, LogFormat) {
         match self {
             Self::Serve(args) => (args.log.as_deref(), args.log_format),
-            _ => (None, log::Format::default()),
+            _ => (None, LogFormat::default()),
         }
     }
 }

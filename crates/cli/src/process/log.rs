@@ -2,7 +2,7 @@
 //!
 //! Owns the filter and the form of the lines. What is logged is decided where it happens; no line holds a secret.
 
-use crate::process::{environment, failure::Failure, messages};
+use crate::process::{args::LogFormat, environment, failure::Failure, messages};
 use envoi_contract::code::Code;
 use std::{io, mem};
 use tracing::{level_filters::LevelFilter, subscriber};
@@ -14,29 +14,19 @@ use tracing_subscriber::{
     registry,
 };
 
-/// The form of its lines.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Format {
-    /// For people
-    #[default]
-    Text,
-    /// One object a line
-    Json,
-}
-
 /// The variable that sets the filter, unless the command line does.
 const VARIABLE: &str = "ENVOI_LOG";
 
 /// Starts the log on stderr, if a filter is set: `wanted`, else the variable.
-pub(crate) fn begin(wanted: Option<&str>, format: Format) -> Result<(), Failure> {
+pub(crate) fn begin(wanted: Option<&str>, format: LogFormat) -> Result<(), Failure> {
     let filters = wanted.map(str::to_owned).or_else(|| environment::variable(VARIABLE)).unwrap_or_default();
     if filters.trim().is_empty() {
         return Ok(());
     }
     let filter = filter(&filters)?;
     let lines = match format {
-        Format::Text => fmt::layer().with_ansi(false).with_writer(Above).boxed(),
-        Format::Json => fmt::layer().json().flatten_event(true).with_writer(Above).boxed(),
+        LogFormat::Text => fmt::layer().with_ansi(false).with_writer(Above).boxed(),
+        LogFormat::Json => fmt::layer().json().flatten_event(true).with_writer(Above).boxed(),
     };
     let all = registry().with(lines.with_filter(filter));
     subscriber::set_global_default(all).map_err(|error| Failure::machine("the log", error))

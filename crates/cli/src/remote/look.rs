@@ -13,7 +13,7 @@ use envoi_journal::{Activity, Found};
 
 pub(crate) fn show(remote: &Remote, run: Option<&str>, view: &View) -> Result<u8, Failure> {
     let run = match (view, run) {
-        (View::Overview, Some(text)) => match remote.found(text)? {
+        (View::Overview { .. }, Some(text)) => match remote.found(text)? {
             Found::Run(run) => run,
             Found::Interrupt(interrupt, run) => {
                 let reader = remote.pull(&run)?;
@@ -29,7 +29,11 @@ pub(crate) fn show(remote: &Remote, run: Option<&str>, view: &View) -> Result<u8
     show::print(&reader, &row, &|_| works, view, remote.json)
 }
 
-pub(crate) fn why(remote: &Remote, run: Option<&str>, step: Option<&str>) -> Result<u8, Failure> {
+pub(crate) fn why(
+    remote: &Remote,
+    run: Option<&str>,
+    which: (Option<&str>, Option<usize>),
+) -> Result<u8, Failure> {
     let run = remote.run_or_newest(run)?;
-    decisions::print(&remote.pull(&run)?, &run, step, remote.json)
+    decisions::print(&remote.pull(&run)?, &run, which, remote.json)
 }

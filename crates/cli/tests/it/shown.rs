@@ -4,6 +4,7 @@ use crate::{
     stage::{Stage, text},
     terminal::Terminal,
 };
+use std::path::Path;
 
 /// Five and a half hours ahead of UTC; it needs no database of zones.
 const ZONE: (&str, &str) = ("TZ", "XYZ-5:30");
@@ -109,4 +110,81 @@ fn lists_fit_a_terminal_of_eighty_columns_and_their_short_ids_name_the_run() {
     }
     let piped = stage.expect(0, &["runs"]).out;
     assert!(piped.contains(&stage.run_id()), "whole where no person looks: {piped}");
+}
+
+#[test]
+fn what_is_cut_short_is_said_and_the_newest_is_what_is_left() {
+    let stage = Stage::with_flow(
+        "flow: f\nsteps:\n  - id: look\n    for_each: [a, b, c, d, e]\n    max_parallel: 1\n    run: echo saw $ENVOI_ITEM\n",
+    );
+    stage.expect(0, &["run", "flow.yaml"]);
+    stage.expect(0, &["run", "flow.yaml"]);
+    let shown = stage.expect(0, &["show", "--limit", "2"]).out;
+    let visits: Vec<&str> = shown.lines().filter(|line| line.contains("look.1 ")).collect();
+    assert_eq!(visits.len(), 3, "the two newest, and what they are part of: {shown}");
+    assert!(visits[1].contains("3.look.1 d") && visits[2].contains("4.look.1 e"), "{shown}");
+    assert!(shown.contains("… and 3 earlier visits; --limit N shows more"), "{shown}");
+    assert!(!stage.expect(0, &["show", "--limit", "0"]).out.contains("earlier visits"));
+    let all = stage.expect(0, &["show", "--events"]).out;
+    let last = stage.expect(0, &["show", "--events", "--limit", "2"]).out;
+    assert!(last.lines().count() == 2 && all.ends_with(&last), "{last}");
+    let logs = stage.expect(0, &["logs", "--limit", "2"]).out;
+    assert_eq!(logs, "3.look.1.1 | saw d\n4.look.1.1 | saw e\n");
+    let all = stage.expect(0, &["why"]).out;
+    let last = stage.expect(0, &["why", "--limit", "1"]).out;
+    assert!(last.len() < all.len() && all.ends_with(&last) && last.starts_with("succeeded "), "{last}");
+    let runs = stage.expect(0, &["runs", "--limit", "1"]);
+    assert!(runs.out.lines().count() == 2 && runs.err.contains("older runs are left out"), "{runs:?}");
+    assert_eq!(stage.expect(0, &["runs", "--limit", "2"]).err, "", "nothing is left out");
+}
+
+#[test]
+fn help_shows_commands_documents_and_codes_and_knows_the_nearest_word() {
+    let stage = Stage::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let document = std::fs::read_to_string(root.join("docs/limits.md")).unwrap();
+    assert_eq!(stage.expect(0, &["help", "limits"]).out, document, "a pipe gets it as it is");
+    let (text, code, _) = Terminal::start(&stage, &["help", "limits"], 60, &[]).done();
+    assert!(
+        code == Some(0)
+            && text.starts_with("Limits, budgets")
+            && text.contains("\r\n=====")
+            && !text.contains("](")
+            && !text.contains('\x1b'),
+        "{text}"
+    );
+    assert_eq!(stage.expect(0, &["help", "run"]).out, stage.expect(0, &["run", "--help"]).out);
+    assert_eq!(
+        stage.expect(0, &["help", "token", "create"]).out,
+        stage.expect(0, &["token", "create", "--help"]).out
+    );
+    let plan = stage.expect(0, &["help", "plan"]).out;
+    assert!(plan.contains("envoi plan [OPTIONS]") && plan.ends_with("help --document plan\n"), "{plan}");
+    let plan = std::fs::read_to_string(root.join("docs/plan.md")).unwrap();
+    assert_eq!(stage.expect(0, &["help", "--document", "plan"]).out, plan);
+    assert_eq!(
+        stage.expect(0, &["help", "tool_timeout"]).out,
+        stage.expect(0, &["explain", "TOOL_TIMEOUT"]).out
+    );
+    let part = stage.expect(0, &["help", "limits", "see"]).out;
+    assert!(part.starts_with("## See what a run used\n") && part.matches("\n## ").count() == 0, "{part}");
+    let list = stage.expect(0, &["help"]).out;
+    for line in ["  run  ", "  quickstart   ", "  flow-file    "] {
+        assert!(list.contains(line), "{line:?} in {list}");
+    }
+    assert!(!list.contains("__attempt"), "{list}");
+    for (words, told) in [
+        (&["help", "limist"][..], "did you mean `envoi help limits`?"),
+        (&["help", "reusme"], "did you mean `envoi help resume`?"),
+        (&["help", "TOOL_TIMOUT"], "did you mean `envoi help TOOL_TIMEOUT`?"),
+        (&["help", "xyzzyxyzzy"], "`envoi help` lists all commands and documents"),
+        (&["help", "limits", "xyzzy"], "its sections: "),
+    ] {
+        let refused = stage.expect(2, words);
+        assert!(
+            refused.err.contains("UNKNOWN_TOPIC") && refused.err.contains(told),
+            "{words:?}: {}",
+            refused.err
+        );
+    }
 }

@@ -61,8 +61,8 @@ pub(super) fn exit_code(row: &RunRow) -> u8 {
 }
 
 /// Prints the events up to the first that is damaged, then fails with what is wrong with that one.
-pub(super) fn events(reader: &Reader, row: &RunRow) -> Result<u8, Failure> {
-    let mut lines = Vec::new();
+pub(super) fn events(reader: &Reader, row: &RunRow, limit: Option<usize>) -> Result<u8, Failure> {
+    let mut lines = VecDeque::new();
     let mut damaged: Option<String> = None;
     let mut next: Seq = 0;
     let each = reader.each_event(&row.run, |seq, record| {
@@ -71,13 +71,18 @@ pub(super) fn events(reader: &Reader, row: &RunRow) -> Result<u8, Failure> {
         }
         match record {
             Ok(_) if seq != next => damaged = Some(format!("event {next} is missing")),
-            Ok(record) => lines.push(event::value(&record).compact() + "\n"),
+            Ok(record) => {
+                lines.push_back(event::value(&record).compact() + "\n");
+                if limit.is_some_and(|most| lines.len() > most) {
+                    lines.pop_front();
+                }
+            }
             Err(reason) => damaged = Some(format!("event {seq} is damaged: {reason}")),
         }
         next = seq.saturating_add(1);
     });
     each.map_err(Failure::store)?;
-    output::data(&lines.concat())?;
+    output::data(&lines.into_iter().collect::<String>())?;
     match damaged {
         None => Ok(0),
         Some(damaged) => {

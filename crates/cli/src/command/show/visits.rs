@@ -19,8 +19,10 @@ use envoi_kernel::{
     event::{About, HandoffWritten},
     ids::{AttemptId, VisitId},
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+/// Columns of a visit with the value of its item that are always left.
+const MIN_NAME: usize = 20;
 /// Fewer columns of a summary tell nothing.
 const MIN_SUMMARY: usize = 16;
 
@@ -53,12 +55,13 @@ impl Seen<'_> {
 }
 
 /// See the module.
-pub(super) fn table(run: &Run, records: &[Record], running: &[AttemptId]) -> String {
+pub(super) fn table(run: &Run, records: &[Record], running: &[AttemptId], most: usize) -> String {
     let seen = seen(records);
     let mut rows =
         vec![["VISIT", "STATUS", "ATTEMPTS", "TIME", "LEADS TO", "SUMMARY"].map(str::to_owned).to_vec()];
     let mut order: Vec<(Vec<usize>, &VisitId)> =
         seen.keys().map(|visit| (path(&seen, visit), visit)).collect();
+    let earlier = keep_newest(&mut order, &seen, most);
     order.sort();
     for (path, visit) in order {
         let item = visit.item().and_then(|item| usize::try_from(item).ok());
@@ -67,7 +70,29 @@ pub(super) fn table(run: &Run, records: &[Record], running: &[AttemptId]) -> Str
             rows.push(row((run, running), (visit, path.len().saturating_sub(1)), found, value));
         }
     }
-    laid_out(rows, terminal::columns_of_stdout())
+    let table = laid_out(rows, terminal::columns_of_stdout());
+    match earlier {
+        0 => table,
+        _ => format!("{table}… and {earlier} earlier visits; --limit N shows more, --limit 0 all\n"),
+    }
+}
+
+/// Leaves the visits that began last, and what they are part of. Returns how many are left out.
+fn keep_newest(
+    order: &mut Vec<(Vec<usize>, &VisitId)>,
+    seen: &BTreeMap<VisitId, Seen<'_>>,
+    most: usize,
+) -> usize {
+    let all = order.len();
+    if all <= most {
+        return 0;
+    }
+    let began = |visit: &VisitId| seen.get(visit).map_or(0, |seen| seen.order);
+    order.sort_by_key(|(_, visit)| began(visit));
+    let kept: BTreeSet<VisitId> =
+        order.iter().skip(all.saturating_sub(most)).flat_map(|(_, visit)| wholes(visit)).collect();
+    order.retain(|(_, visit)| kept.contains(visit));
+    all.saturating_sub(order.len())
 }
 
 fn seen(records: &[Record]) -> BTreeMap<VisitId, Seen<'_>> {
@@ -182,7 +207,20 @@ fn now(run: &Run, visit: &VisitId, running: &[AttemptId]) -> &'static str {
 fn laid_out(mut rows: Vec<Vec<String>>, columns: Option<usize>) -> String {
     let Some(columns) = columns else { return output::table(&rows) };
     let without: Vec<Vec<String>> = rows.iter().map(|row| row.iter().take(5).cloned().collect()).collect();
-    let taken = output::table(&without).lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    let taken = |rows: &[Vec<String>]| {
+        output::table(rows).lines().map(|line| line.chars().count()).max().unwrap_or(0)
+    };
+    let missing = taken(&without).saturating_add(2 + MIN_SUMMARY).saturating_sub(columns);
+    if missing > 0 {
+        // The value of an item stands at the end of its name.
+        let widest = rows.iter().filter_map(|row| row.first()).map(|name| name.chars().count()).max();
+        let most = widest.unwrap_or(0).saturating_sub(missing).max(MIN_NAME);
+        for name in rows.iter_mut().filter_map(|row| row.first_mut()) {
+            *name = clip(name, most, Charset::Unicode);
+        }
+    }
+    let without: Vec<Vec<String>> = rows.iter().map(|row| row.iter().take(5).cloned().collect()).collect();
+    let taken = taken(&without);
     match columns.checked_sub(taken.saturating_add(2)).filter(|room| *room >= MIN_SUMMARY) {
         Some(room) => {
             for summary in rows.iter_mut().filter_map(|row| row.get_mut(5)) {
@@ -240,5 +278,16 @@ mod tests {
         let told = laid_out(rows(), Some(40));
         assert!(told.starts_with("  0.test.1: status succeeded, attempts 1"), "{told}");
         assert_eq!(laid_out(rows(), None), output::table(&rows()));
+        let long = || {
+            let mut rows = rows();
+            rows[1][0] = "  0.test.1 an-item-with-a-value-of-forty-columns".to_owned();
+            rows
+        };
+        let told = laid_out(long(), Some(80));
+        assert!(
+            told.lines().all(|line| line.chars().count() <= 80) && told.contains("  0.test.1 an-item-"),
+            "{told}"
+        );
+        assert!(told.contains("…  succeeded") && told.contains("a summary of mo…"), "{told}");
     }
 }

@@ -1,0 +1,120 @@
+//! `envoi help`: the help of a command, a document, or the page of an error code.
+//!
+//! A terminal gets a document laid out for its columns; a pipe or a file gets the document as it is.
+
+use super::explain;
+use crate::{
+    process::{args::Cli, failure::Failure, invocation, output, terminal},
+    text::markdown,
+};
+use clap::CommandFactory as _;
+use envoi_contract::{code::Code, suggestion::nearest};
+use serde_json::json;
+
+include!(concat!(env!("OUT_DIR"), "/documents.rs"));
+
+/// Columns beyond which prose is hard to read.
+const MAX_COLUMNS: usize = 100;
+
+pub(crate) fn help(topic: &[String], document: bool, json: bool) -> Result<u8, Failure> {
+    let Some((first, rest)) = topic.split_first() else { return list(json) };
+    let name = first.trim_end_matches(".md").to_lowercase();
+    let found = DOCUMENTS.iter().find(|(known, _)| *known == name);
+    let command = help_of_command(topic).filter(|_| !document);
+    match (command, found) {
+        (Some(help), found) => {
+            let more =
+                found.map(|_| format!("\nThe document: {} help --document {name}\n", invocation::envoi()));
+            let text = help + &more.unwrap_or_default();
+            print(&name, &text, json)
+        }
+        (None, Some((_, text))) => print(&name, &laid_out(&part(text, rest, &name)?), json),
+        (None, None) if is_code(first) => explain::explain(first, json),
+        (None, None) => Err(unknown(first)),
+    }
+}
+
+fn print(name: &str, text: &str, json: bool) -> Result<u8, Failure> {
+    let text = if json { format!("{}\n", json!({"topic": name, "text": text})) } else { text.to_owned() };
+    output::data(&text).map(|()| 0)
+}
+
+/// What `--help` prints for the command that these words name.
+fn help_of_command(words: &[String]) -> Option<String> {
+    let find = |command: clap::Command, word: &String| {
+        command.get_subcommands().find(|known| known.get_name() == word && !known.is_hide_set()).cloned()
+    };
+    words.iter().try_fold(Cli::command(), find)?;
+    let asked = ["envoi"].into_iter().chain(words.iter().map(String::as_str)).chain(["--help"]);
+    let shown = Cli::command().try_get_matches_from(asked).err()?;
+    Some(shown.render().to_string())
+}
+
+fn laid_out(text: &str) -> String {
+    match terminal::columns_of_stdout() {
+        Some(columns) => markdown::laid_out(text, columns.min(MAX_COLUMNS)),
+        None => text.to_owned(),
+    }
+}
+
+/// The sections whose titles have all of `words`; without words the whole document.
+fn part(text: &str, words: &[String], name: &str) -> Result<String, Failure> {
+    if words.is_empty() {
+        return Ok(text.to_owned());
+    }
+    let words: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
+    let sections = markdown::sections(text);
+    let is_meant = |title: &str| words.iter().all(|word| title.to_lowercase().contains(word));
+    let found: String =
+        sections.iter().filter(|(title, _)| is_meant(title)).map(|(_, text)| text.as_str()).collect();
+    if found.is_empty() {
+        let titles: Vec<&str> = sections.iter().map(|(title, _)| title.as_str()).collect();
+        let message = format!("no section of `{name}` has `{}` in its title", words.join(" "));
+        return Err(
+            Failure::new(Code::UnknownTopic, message).hint(format!("its sections: {}", titles.join("; ")))
+        );
+    }
+    Ok(found)
+}
+
+fn is_code(word: &str) -> bool {
+    explain::PAGES.iter().any(|(code, _)| code.eq_ignore_ascii_case(word))
+}
+
+fn unknown(word: &str) -> Failure {
+    let root = Cli::command();
+    let visible = root.get_subcommands().filter(|command| !command.is_hide_set());
+    let commands = visible.map(clap::Command::get_name);
+    let documents = DOCUMENTS.iter().map(|(name, _)| *name);
+    let codes = explain::PAGES.iter().map(|(code, _)| *code);
+    let known: Vec<&str> = commands.chain(documents).chain(codes).collect();
+    let envoi = invocation::envoi();
+    let hint = match nearest(word, &known, false) {
+        Some(near) => format!("did you mean `{envoi} help {near}`? `{envoi} help` lists all"),
+        None => format!("`{envoi} help` lists all commands and documents"),
+    };
+    Failure::new(Code::UnknownTopic, format!("no command, document or error code is named `{word}`"))
+        .hint(hint)
+}
+
+/// The commands with their first lines, and the documents with their titles.
+fn list(json: bool) -> Result<u8, Failure> {
+    let mut root = Cli::command();
+    if json {
+        let visible = root.get_subcommands().filter(|command| !command.is_hide_set());
+        let commands: Vec<&str> = visible.map(clap::Command::get_name).collect();
+        let documents: Vec<&str> = DOCUMENTS.iter().map(|(name, _)| *name).collect();
+        return output::data(&format!("{}\n", json!({"commands": commands, "documents": documents})))
+            .map(|()| 0);
+    }
+    let envoi = invocation::envoi();
+    let rows =
+        DOCUMENTS.iter().map(|(name, text)| vec![format!("  {name}"), markdown::title(text).to_owned()]);
+    let rows: Vec<Vec<String>> = rows.collect();
+    let text = format!(
+        "{}\n\nDocuments:\n{}\n{envoi} help TOPIC shows the help of a command, a document or the page of an error code.\n",
+        root.render_help().to_string().trim_end(),
+        output::table(&rows),
+    );
+    output::data(&text).map(|()| 0)
+}
