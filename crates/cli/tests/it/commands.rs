@@ -415,7 +415,7 @@ fn every_command_has_a_manual_page() {
         assert!(page.contains(".TH envoi"), "{name}: {page}");
     }
     assert!(!folder.join("envoi-__attempt.1").exists(), "a command that is not for people");
-    let failed = stage.expect(8, &["manual", "flow.yaml/x"]);
+    let failed = stage.expect(2, &["manual", "flow.yaml/x"]);
     assert!(failed.err.contains("flow.yaml"), "{failed:?}");
 }
 
