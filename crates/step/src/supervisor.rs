@@ -73,8 +73,7 @@ fn supervise() -> Result<ExitCode, SuperviseError> {
     stand_alone().doing("cannot leave the engine's session")?;
     let order = read_order()?;
     let secrets = Secrets::new(&order.spec.secrets);
-    // As long as this process lives, it is at work there, also if its engine is gone. The engine has said what it knows of a folder
-    // that cannot be locked.
+    // As long as this process lives, it is at work there, also if its engine is gone. If there can be no lock, the engine has said so.
     let _presence = Presence::join(&order.spec.workspace).ok();
     let attempt =
         Attempt { dir: AttemptDir::new(order.dir), spec: order.spec, secrets, most_files: MOST_FILES };

@@ -1,6 +1,7 @@
 //! A store that was copied, moved or restored.
 
-use crate::stage::{Dice, Done, Stage, lives, text, wait_until};
+use crate::stage::{Dice, Done, Stage, lives, signal, text, wait_until};
+use rustix::process::Signal;
 use std::{fs, path::Path, process::Command};
 
 const ASKS: &str = "flow: asks\nsteps:\n  - { id: draft, run: 'echo drafted > draft.txt', artifacts: [draft.txt] }\n  \
@@ -365,4 +366,26 @@ fn a_step_that_the_database_of_a_backup_does_not_know_is_in_doubt_if_it_was_star
     assert!(shown.contains("are of another start of it"), "{shown}");
     expect(&stage, "a", 0, &["resume", &run, "--in-doubt", "rerun"]);
     assert_eq!(stage.lines("a/ledger"), ["work.1.1", "work.1.2"]);
+}
+
+#[test]
+fn a_step_that_an_older_copy_of_the_runs_folders_does_not_know_is_in_doubt() {
+    let stage = Stage::with_flow(
+        "flow: late\nsteps:\n  - { id: ask, ask: 'Go on?' }\n  \
+         - { id: work, run: 'echo $ENVOI_ATTEMPT >> ledger; while [ ! -e go ]; do sleep 0.02; done' }\n",
+    );
+    stage.expect(3, &["run", "flow.yaml"]);
+    copy(&stage, "-r", ".envoi/runs", "older");
+    let engine = stage.start(&["approve"]);
+    wait_until("the step", || stage.lines("ledger") == ["work.1.1"]);
+    let supervisor = stage.supervisor("work.1.1").unwrap();
+    engine.kill();
+    signal(supervisor, Signal::KILL);
+    stage.write("go", "");
+    wait_until("the end of both", || !lives(supervisor) && stage.step_processes().is_empty());
+    fs::remove_dir_all(stage.path(".envoi/runs")).unwrap();
+    fs::rename(stage.path("older"), stage.path(".envoi/runs")).unwrap();
+    let doubt = stage.expect(5, &["resume"]);
+    assert!(doubt.err.contains("in doubt"), "{doubt:?}");
+    assert_eq!(stage.lines("ledger"), ["work.1.1"], "a person decides");
 }

@@ -77,7 +77,7 @@ impl Presences {
         self.held().clear();
     }
 
-    /// A folder that cannot be opened for reading, or a file system without locks, is no reason not to work there.
+    /// That there can be no lock is no reason not to work there.
     fn cannot_lock(&self, workspace: &Path, error: &io::Error) {
         (self.print_line)(&format!(
             "the workspace `{}` cannot be locked, so that a run of another store there is not seen: {error}",

@@ -1,19 +1,20 @@
-//! Who works in a workspace, as all stores of a machine can see it: a shared lock on the folder itself.
+//! Who works in a workspace, as all stores of a user can see it: a shared lock on a file whose name is the folder's inode.
 //!
 //! An engine holds it for each of its runs that is at work, and a supervisor as long as its attempt lives. Runs of one store know of
-//! each other by their journal; the lock is for runs of different stores in one folder. It is on the folder's inode, needs no
-//! file, and is gone with the processes that hold it. Whoever enters tries to lock the folder alone first, which succeeds only if no
-//! other process is there. Folders above and below are not looked at.
+//! each other by their journal; the lock is for runs of different stores in one folder. It is gone with the processes that hold it.
+//! Whoever enters tries to lock the file alone first, which succeeds only if no other process is there. Folders above and below are
+//! not looked at. The folder itself is not locked: a command may do that, and would wait for its own supervisor.
 
 use rustix::{
-    fs::{FlockOperation, Mode, OFlags, flock, open},
+    fs::{FlockOperation, Mode, OFlags, flock, open, openat},
     io::Errno,
+    process::geteuid,
 };
 use std::{
     fs::{self, File},
     io,
-    os::unix::fs::MetadataExt as _,
-    path::Path,
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _},
+    path::{Path, PathBuf},
     thread,
     time::Duration,
 };
@@ -25,7 +26,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// A process is at work in a workspace as long as this value lives.
 #[derive(Debug)]
 pub struct Presence {
-    _folder: File,
+    _lock: Lock,
 }
 
 /// What was found in a workspace.
@@ -46,16 +47,16 @@ impl Presence {
     /// # Errors
     /// The folder cannot be opened or locked.
     pub fn join(workspace: &Path) -> io::Result<Self> {
-        let folder = folder(workspace)?;
+        let lock = lock_of(workspace)?;
         // Another process has it alone only for the moment in which it enters.
         for _ in 1..TRIES {
-            match flock(&folder, FlockOperation::NonBlockingLockShared) {
+            match flock(&lock.file, FlockOperation::NonBlockingLockShared) {
                 Err(Errno::WOULDBLOCK) => thread::sleep(PAUSE),
-                locked => return Ok(locked.map(|()| Self { _folder: folder })?),
+                locked => return Ok(locked.map(|()| Self { _lock: lock })?),
             }
         }
-        flock(&folder, FlockOperation::NonBlockingLockShared)?;
-        Ok(Self { _folder: folder })
+        flock(&lock.file, FlockOperation::NonBlockingLockShared)?;
+        Ok(Self { _lock: lock })
     }
 
     /// Works in `workspace`, unless a process is there that does not belong to the store in the folder `store`.
@@ -65,18 +66,18 @@ impl Presence {
     pub fn enter(workspace: &Path, store: &Path) -> io::Result<Entrance> {
         let mut tries = 0;
         loop {
-            let folder = folder(workspace)?;
-            match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+            let lock = lock_of(workspace)?;
+            match flock(&lock.file, FlockOperation::NonBlockingLockExclusive) {
                 // In between the lock is free, and another process may have entered.
-                Ok(()) => match flock(&folder, FlockOperation::NonBlockingLockShared) {
-                    Ok(()) => return Ok(Entrance::Entered(Self { _folder: folder })),
+                Ok(()) => match flock(&lock.file, FlockOperation::NonBlockingLockShared) {
+                    Ok(()) => return Ok(Entrance::Entered(Self { _lock: lock })),
                     Err(Errno::WOULDBLOCK) => {}
                     Err(errno) => return Err(errno.into()),
                 },
                 Err(Errno::WOULDBLOCK) => {}
                 Err(errno) => return Err(errno.into()),
             }
-            let others = others(&folder, store);
+            let others = others(&lock.file, store);
             if let Others::OfStore = others {
                 return Self::join(workspace).map(Entrance::Entered);
             }
@@ -90,12 +91,40 @@ impl Presence {
     }
 }
 
-fn folder(workspace: &Path) -> io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    Ok(File::from(open(workspace, flags, Mode::empty())?))
+#[derive(Debug)]
+struct Lock {
+    file: File,
+    /// Locked too, so that programs which tidy up temporary folders leave it alone.
+    _folder: File,
 }
 
-/// Who holds the lock of a folder.
+/// Where the files of a user lie. It must be one place whatever the environment is.
+fn folder_of_locks() -> PathBuf {
+    PathBuf::from(format!("/tmp/.envoi-{}", geteuid().as_raw()))
+}
+
+fn lock_of(workspace: &Path) -> io::Result<Lock> {
+    let found = fs::metadata(workspace)?;
+    let path = folder_of_locks();
+    match fs::DirBuilder::new().mode(0o700).create(&path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = File::from(open(&path, flags, Mode::empty())?);
+    let owner = folder.metadata()?;
+    if owner.uid() != geteuid().as_raw() || owner.mode() & 0o022 != 0 {
+        let why = format!("`{}` is not a folder that only this user can write to", path.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    flock(&folder, FlockOperation::NonBlockingLockShared)?;
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let name = format!("{:x}-{:x}", found.dev(), found.ino());
+    let file = File::from(openat(&folder, name, flags, Mode::RUSR | Mode::WUSR)?);
+    Ok(Lock { file, _folder: folder })
+}
+
+/// Who holds a lock.
 enum Others {
     /// Processes of this store alone.
     OfStore,
@@ -105,8 +134,8 @@ enum Others {
     Unknown,
 }
 
-fn others(folder: &File, store: &Path) -> Others {
-    let (Ok(inode), Ok(store)) = (folder.metadata().map(|found| found.ino()), fs::canonicalize(store)) else {
+fn others(lock: &File, store: &Path) -> Others {
+    let (Ok(inode), Ok(store)) = (lock.metadata().map(|found| found.ino()), fs::canonicalize(store)) else {
         return Others::Unknown;
     };
     let holders = holders(&fs::read_to_string("/proc/locks").unwrap_or_default(), inode);
@@ -147,15 +176,15 @@ mod tests {
 
     impl Other {
         fn in_folder(workspace: &Path, file: &Path) -> Self {
-            let lock = Presence::join(workspace).unwrap()._folder;
+            let found = fs::metadata(workspace).unwrap();
+            let lock = folder_of_locks().join(format!("{:x}-{:x}", found.dev(), found.ino()));
             let child = Command::new("flock")
                 .args(["--shared", "--no-fork"])
-                .arg(workspace)
+                .arg(lock)
                 .args(["sh", "-c", "echo here; exec sleep 600"])
                 .stdin(File::open(file).unwrap())
                 .stdout(Stdio::piped())
                 .spawn();
-            drop(lock);
             let mut child = child.unwrap();
             let mut said = std::io::BufReader::new(child.stdout.take().unwrap());
             let mut line = String::new();
@@ -191,6 +220,8 @@ mod tests {
         let foreign = Other::in_folder(&workspace, &theirs.join("file"));
         assert!(matches!(enter(), Entrance::Occupied { pid: Some(pid) } if pid == foreign.0.id()));
         Presence::join(&workspace).unwrap();
+        let folder = File::open(&workspace).unwrap();
+        flock(&folder, FlockOperation::NonBlockingLockExclusive).unwrap();
         drop(foreign);
         assert!(matches!(enter(), Entrance::Entered(_)), "a process that was killed is not there");
     }
