@@ -176,7 +176,8 @@ impl Host {
 
     /// A function for another thread. It stops new starts ([`Message::Drain`]), and the wait for notices.
     pub fn drain(&self) -> impl Fn() + Send + 'static {
-        let (mailbox, dispatcher) = (self.mailbox.clone(), self.dispatcher.wake());
+        let mailbox = self.mailbox.clone();
+        let dispatcher = self.dispatcher.wake();
         let stopping = Arc::clone(&self.stopping);
         move || {
             stopping.store(true, Ordering::Relaxed);
@@ -350,7 +351,8 @@ struct WriterLog {
 
 impl Log for WriterLog {
     fn submit(&mut self, commit: Commit) {
-        let (run, mailbox) = (commit.run.clone(), self.mailbox.clone());
+        let run = commit.run.clone();
+        let mailbox = self.mailbox.clone();
         let dispatcher = (!commit.deliveries.is_empty()).then(|| self.dispatcher.clone());
         self.writer.submit(
             commit,
@@ -359,7 +361,7 @@ impl Log for WriterLog {
                     dispatcher.wake();
                 }
                 // A loop that has stopped does not need to know; the journal does.
-                drop(mailbox.send(Message::Committed { run, result }));
+                mailbox.send(Message::Committed { run, result }).ok();
             }),
         );
     }
@@ -367,7 +369,10 @@ impl Log for WriterLog {
     fn note(&mut self, note: Note) {
         let mailbox = self.mailbox.clone();
         let noted = note.clone();
-        let done = move |result| drop(mailbox.send(Message::Noted { note: noted, result }));
+        let done = move |result| {
+            // No one listens any more when the loop is over.
+            mailbox.send(Message::Noted { note: noted, result }).ok();
+        };
         self.writer.note(note, Box::new(done));
     }
 

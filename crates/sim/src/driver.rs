@@ -234,7 +234,8 @@ impl<'p> Driver<'p> {
 
     /// What has to be done from outside so that this run goes on.
     fn needed(&self, instance: &Instance, run: &RunId) -> Option<Happening> {
-        let (planned, books) = (self.plan.run(run)?, self.books.get(run)?);
+        let planned = self.plan.run(run)?;
+        let books = self.books.get(run)?;
         if books.replayed.started().is_none() {
             return (!instance.begun.contains(run)).then(|| Happening::Begin(run.clone()));
         }
@@ -374,7 +375,8 @@ impl<'p> Driver<'p> {
                 calls::answer_to(self.plan, planned, books, &self.refusals, who)
             })
             .flatten();
-        let (loaded, again) = (self.load(run)?, self.store.is_aside(run));
+        let loaded = self.load(run)?;
+        let again = self.store.is_aside(run);
         let errand = request.as_ref().map(|request| &request.errand);
         self.note(format!("{run}: a call for {errand:?}"));
         // Another person, or the same one, calls at the same time.

@@ -151,14 +151,16 @@ impl Instance {
     /// Hands the commit to the store; its outcome waits until the engine gets it.
     pub(crate) fn submit(&self, commit: Commit) {
         use envoi_journal::Journal;
-        let (run, commits) = (commit.run.clone(), Arc::clone(&self.commits));
+        let run = commit.run.clone();
+        let commits = Arc::clone(&self.commits);
         let outcome = move |result| add(&commits, Outcome { run, note: None, result });
         self.journal.submit(commit, Box::new(outcome));
     }
 
     /// As [`Instance::submit`].
     pub(crate) fn note(&self, note: Note) {
-        let (noted, commits) = (note.clone(), Arc::clone(&self.commits));
+        let noted = note.clone();
+        let commits = Arc::clone(&self.commits);
         let outcome =
             move |result| add(&commits, Outcome { run: noted.run().clone(), note: Some(noted), result });
         self.journal.note(note, Box::new(outcome));
@@ -180,7 +182,8 @@ impl Instance {
 
     /// A reply for the engine to call; what it says is found in [`Instance::next_answer`].
     pub(crate) fn reply(&self, run: &RunId, errand: Errand) -> Reply {
-        let (run, answers) = (run.clone(), Arc::clone(&self.answers));
+        let run = run.clone();
+        let answers = Arc::clone(&self.answers);
         Box::new(move |result| add(&answers, Answer { run, errand, result }))
     }
 

@@ -156,7 +156,8 @@ fn same_end(calm: &End, end: &End) -> Result<(), Violation> {
             expected.word == run.word && expected.story == run.story,
             "mishaps change no outcome",
             || {
-                let (calm, here) = (expected.story.get(differs), run.story.get(differs));
+                let calm = expected.story.get(differs);
+                let here = run.story.get(differs);
                 format!("{id}: {} and {}; event {differs}: {calm:?} and {here:?}", expected.word, run.word)
             },
         )?;

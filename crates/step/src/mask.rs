@@ -74,7 +74,8 @@ impl Secrets {
 
     /// Bytes that are at hand as a whole, masked, and how many secrets stood in them.
     pub(crate) fn mask_bytes(&self, bytes: &[u8]) -> (Vec<u8>, u64) {
-        let (mut masker, mut masked) = (Masker::new(self), Vec::with_capacity(bytes.len()));
+        let mut masker = Masker::new(self);
+        let mut masked = Vec::with_capacity(bytes.len());
         masker.push(bytes, &mut masked);
         masker.finish(&mut masked);
         (masked, masker.hits())
@@ -103,7 +104,8 @@ impl Secrets {
 
 /// The patterns of the whole values and of their lines, each once.
 fn patterns(values: &[String]) -> Vec<Pattern> {
-    let (mut plain, mut encoded) = (BTreeSet::<&str>::new(), BTreeSet::<&str>::new());
+    let mut plain = BTreeSet::<&str>::new();
+    let mut encoded = BTreeSet::<&str>::new();
     for value in values {
         let parts: Vec<&str> = parts(value).collect();
         encoded.extend(parts.iter().take(if parts.len() > MOST_LINES_IN_BASE64 { 1 } else { usize::MAX }));

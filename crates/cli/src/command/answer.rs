@@ -47,13 +47,15 @@ pub(crate) struct AnswerOptions<'a> {
 impl<'a> AnswerOptions<'a> {
     /// Yes.
     pub(crate) fn approve(args: &'a ApproveArgs) -> Self {
-        let (choice, text) = (Some(Choice::Approve), args.note.clone());
+        let choice = Some(Choice::Approve);
+        let text = args.note.clone();
         Self { choice, text, raise: None, envelope: None, form: Some(&args.form) }
     }
 
     /// No.
     pub(crate) fn deny(args: &DenyArgs) -> Self {
-        let (choice, text) = (Some(Choice::Deny), args.reason.clone());
+        let choice = Some(Choice::Deny);
+        let text = args.reason.clone();
         Self { choice, text, raise: None, envelope: None, form: None }
     }
 

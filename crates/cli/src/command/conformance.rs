@@ -6,7 +6,8 @@ use envoi_contract::{code::Code, conformance};
 use std::path::PathBuf;
 
 pub(crate) fn conformance(files: &[PathBuf], json: bool) -> Result<u8, Failure> {
-    let (mut passed, mut failed) = (0_u64, 0_u64);
+    let mut passed = 0_u64;
+    let mut failed = 0_u64;
     for path in files {
         let name = path.display();
         let bytes = files::read(path)
@@ -19,7 +20,9 @@ pub(crate) fn conformance(files: &[PathBuf], json: bool) -> Result<u8, Failure> 
                 continue;
             }
             failed = failed.saturating_add(1);
-            let (vector, expected, got) = (outcome.name, outcome.expected, outcome.got);
+            let vector = outcome.name;
+            let expected = outcome.expected;
+            let got = outcome.got;
             output::data(&if json {
                 let file = path.display().to_string();
                 output::line(&FailedCase { file, name: vector, expected, got })

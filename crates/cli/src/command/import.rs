@@ -35,7 +35,8 @@ pub(crate) fn import(args: &ImportArgs, json: bool) -> Result<u8, Failure> {
         let message = "several files cannot all go to stdout, and nothing was written";
         return Err(Failure::new(Code::OutputNeeded, message).hint("name a folder: `--output DIR`"));
     }
-    let (mut made, mut wrong) = (Vec::new(), Vec::new());
+    let mut made = Vec::new();
+    let mut wrong = Vec::new();
     for path in &args.files {
         let name = path.to_string_lossy().into_owned();
         match import_text(&name, &read(path)?, &command) {

@@ -114,7 +114,8 @@ impl Seen {
 
     fn as_text(&self) -> String {
         let Self { row, examination, unloadable, obstacles, attempts } = self;
-        let (run, envoi) = (&row.run, invocation::envoi());
+        let run = &row.run;
+        let envoi = invocation::envoi();
         let mut text = format!("{run}: {} events, {} contents\n", examination.events, examination.contents);
         if let Some(aside) = &row.aside {
             text.push_str(&format!(

@@ -113,7 +113,8 @@ pub(crate) fn requester(args: &RunArgs) -> Result<Requester, Failure> {
             .ok_or_else(|| bad(format!("--metadata: `{argument}` is not of the form NAME=VALUE")))?;
         metadata.insert(name.to_owned(), Value::from(text));
     }
-    let (user_id, session_id) = (args.user.clone(), args.session.clone());
+    let user_id = args.user.clone();
+    let session_id = args.session.clone();
     let requester = Requester { user_id, session_id, metadata, raw_input: None };
     requester.check().map_err(bad)?;
     Ok(requester)

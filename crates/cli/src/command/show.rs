@@ -155,7 +155,8 @@ fn place_of(visit: &VisitId) -> String {
 
 /// How the run stands, and what to do where it does not go on by itself.
 fn status_lines(row: &RunRow, status: &str, reason: &str) -> String {
-    let (envoi, run) = (invocation::envoi(), &row.run);
+    let envoi = invocation::envoi();
+    let run = &row.run;
     let mut text = match row.doing {
         Some(Doing { activity: Activity::Stopped, since }) if row.status() == RunStatus::Running => {
             let ago = between(since, envoi_engine::now());

@@ -90,7 +90,8 @@ fn shown(row: &TokenRow, now: Timestamp) -> envoi_api::token::TokenRow {
 
 fn list(home: &Home) -> Result<u8, Failure> {
     let (_, reader) = home.reader()?;
-    let (rows, now) = (reader.tokens().map_err(Failure::store)?, envoi_engine::now());
+    let rows = reader.tokens().map_err(Failure::store)?;
+    let now = envoi_engine::now();
     if home.json {
         return output::row(&rows.iter().map(|row| shown(row, now)).collect::<Vec<_>>()).map(|()| 0);
     }

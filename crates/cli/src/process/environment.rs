@@ -47,7 +47,8 @@ pub(crate) fn caller(flow: &Flow, flow_dir: &Path) -> CallerWire {
 
 /// The attempts that wait for this process, if it is part of a step: that of the step, and those that wait for its run.
 pub(crate) fn within() -> Vec<CallingAttempt> {
-    let (run, attempt) = (variable("ENVOI_RUN_ID"), variable("ENVOI_ATTEMPT"));
+    let run = variable("ENVOI_RUN_ID");
+    let attempt = variable("ENVOI_ATTEMPT");
     let own = run.zip(attempt).and_then(|(run, attempt)| CallingAttempt::parse(&format!("{run}:{attempt}")));
     let Some(own) = own else { return Vec::new() };
     let above = variable("ENVOI_CALLERS").unwrap_or_default();

@@ -166,7 +166,8 @@ impl Server {
         again: Again,
         mut ask: impl FnMut() -> Result<Reply, Broken>,
     ) -> Result<Reply, Failure> {
-        let (until, mut pause) = (Instant::now() + PATIENCE, PAUSE);
+        let until = Instant::now() + PATIENCE;
+        let mut pause = PAUSE;
         loop {
             let wait = match ask() {
                 Ok(reply) if matches!(reply.status, 429 | 502 | 503 | 504) && again == Again::Yes => {

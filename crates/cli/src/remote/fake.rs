@@ -15,7 +15,8 @@ pub(crate) fn server(answers: &'static [&'static str]) -> (Server, JoinHandle<Ve
     let asked = thread::spawn(move || {
         let answer = |answer: &&str| {
             let (mut stream, _) = listener.accept().unwrap();
-            let (mut head, mut byte) = (Vec::new(), [0]);
+            let mut head = Vec::new();
+            let mut byte = [0];
             while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).unwrap() == 1 {
                 head.push(byte[0]);
             }

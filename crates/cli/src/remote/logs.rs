@@ -41,7 +41,8 @@ impl Outputs for Afar<'_> {
     }
 
     fn output(&mut self, attempt: &AttemptId, stream: &'static str) -> Box<dyn Output> {
-        let (run, attempt) = (segment(self.run.as_str()), segment(&attempt.to_string()));
+        let run = segment(self.run.as_str());
+        let attempt = segment(&attempt.to_string());
         Box::new(OneLog {
             server: self.remote.server.clone(),
             path: format!("/v1/runs/{run}/logs/{attempt}/{stream}"),

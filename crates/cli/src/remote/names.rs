@@ -161,7 +161,9 @@ impl Remote {
         closed: bool,
     ) -> Result<(Vec<Listed>, String), Failure> {
         let filter = run.map_or_else(String::new, |run| format!("&run={}", segment(run.as_str())));
-        let (mut all, mut cursor, mut last) = (Vec::new(), String::new(), None);
+        let mut all = Vec::new();
+        let mut cursor = String::new();
+        let mut last = None;
         for _ in 0..MOST_PAGES {
             let path = format!("/v1/questions?limit={PAGE}&closed={closed}{filter}{cursor}");
             let (rows, next, before) = rows::questions(&self.server.get(&path)?)?;

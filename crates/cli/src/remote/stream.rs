@@ -30,7 +30,8 @@ pub(crate) fn follow(
     mut last: Option<String>,
     mut take: impl FnMut(SseEvent) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let (mut until, mut pause) = (Instant::now() + PATIENCE, first_pause());
+    let mut until = Instant::now() + PATIENCE;
+    let mut pause = first_pause();
     loop {
         let mut wait = pause;
         let why = match opened(server, path, last.as_deref()) {
@@ -112,7 +113,8 @@ impl<R: Read> Iterator for Events<R> {
     type Item = SseEvent;
 
     fn next(&mut self) -> Option<SseEvent> {
-        let (mut id, mut data) = (None, None);
+        let mut id = None;
+        let mut data = None;
         loop {
             let line = self.line()?;
             self.lived = true;

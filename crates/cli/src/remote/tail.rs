@@ -39,7 +39,9 @@ impl Tail {
     /// Takes the events of `run`, which was begun, from this one on.
     pub(crate) fn of(remote: &Remote, run: &RunId, from: Seq) -> Result<Self, Failure> {
         let (tell, heard) = mpsc::channel();
-        let (server, mirror, run) = (remote.server.clone(), Arc::clone(remote.mirror()?), run.clone());
+        let server = remote.server.clone();
+        let mirror = Arc::clone(remote.mirror()?);
+        let run = run.clone();
         let last = from.checked_sub(1).map(|seq| seq.to_string());
         let hearing = move || {
             let path = format!("/v1/runs/{}/stream?form=stored", segment(run.as_str()));

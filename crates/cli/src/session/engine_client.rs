@@ -60,7 +60,8 @@ pub(crate) fn ask(
         take_over = false;
         let outcome = match lease {
             Some(lease) => {
-                let (setup, person) = (EngineSetup { store, args }, Person { printer, conversation });
+                let setup = EngineSetup { store, args };
+                let person = Person { printer, conversation };
                 be_the_engine(setup, (lease, other.as_ref()), request.clone(), person)
                     .map_err(HandOver::Failed)
             }

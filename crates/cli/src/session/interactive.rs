@@ -139,7 +139,8 @@ impl Conversation {
     fn ask(&mut self, store: &Store, raised: &InterruptRaised) -> Result<Option<Request>, Failure> {
         let reader = store.reader().map_err(Failure::store)?;
         let run = load_run(&reader, &self.run)?;
-        let (by, mut output) = (self.by.clone(), Screen);
+        let by = self.by.clone();
+        let mut output = Screen;
         let mut input = Keyboard::new(&reader, &self.run, &raised.interrupt);
         self.asked = true;
         let told = |error: io::Error| Failure::machine("the terminal", error);

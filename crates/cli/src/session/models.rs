@@ -75,7 +75,8 @@ pub(crate) fn per_attempt(tokens: Option<&AttemptTokens>, place: &str) -> PerAtt
     let Some(tokens) = tokens.cloned() else { return PerAttempt::default() };
     let url = format!("{place}/api/llm-bridge");
     PerAttempt::new(move |run, attempt| {
-        let (name, value) = ("ENVOI_BRIDGE_URL".to_owned(), url.clone());
+        let name = "ENVOI_BRIDGE_URL".to_owned();
+        let value = url.clone();
         let token = Variable {
             name: "ENVOI_BRIDGE_TOKEN".to_owned(),
             value: tokens.token(run, attempt),

@@ -211,7 +211,8 @@ mod tests {
     #[test]
     fn a_command_without_a_run_takes_the_only_one_that_it_can_mean() {
         use EndStatus::{Exhausted, Failed, Succeeded};
-        let (open, other) = (row("1", None), row("2", None));
+        let open = row("1", None);
+        let other = row("2", None);
         let both = [open.clone(), other.clone()];
         let over = |status| row("3", Some(status));
         type Case<'c> = (Verb, &'c [RunRow], Option<RunRow>, Result<&'c str, &'c str>);

@@ -272,7 +272,8 @@ mod tests {
             assert_eq!(diff("", &more), told(0, more.len()));
             assert_eq!(diff(&more, most), told(more.len(), most.len()));
         }
-        let (before, after) = (format!("{most_lines}a\nb\n"), format!("c\n{most_lines}\n"));
+        let before = format!("{most_lines}a\nb\n");
+        let after = format!("c\n{most_lines}\n");
         assert_eq!(stat(Some(before.as_bytes()), Some(after.as_bytes())), (2, 2));
     }
 
@@ -289,7 +290,8 @@ mod tests {
 
     #[test]
     fn a_long_line_is_cut_and_says_how_much_is_missing() {
-        let (most, more) = ("ö".repeat(MOST_CHARS_A_LINE), "ö".repeat(MOST_CHARS_A_LINE + 7));
+        let most = "ö".repeat(MOST_CHARS_A_LINE);
+        let more = "ö".repeat(MOST_CHARS_A_LINE + 7);
         assert_eq!(body("", &format!("{most}\n")), format!("@@ -0,0 +1 @@\n+{most}\n"));
         assert_eq!(body("", &format!("{more}\n")), format!("@@ -0,0 +1 @@\n+{most}… 7 more characters\n"));
     }

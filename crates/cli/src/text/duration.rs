@@ -15,7 +15,9 @@ pub(crate) fn took(ms: u64) -> String {
 /// How long something has been going on, or is still to come: in whole seconds.
 pub(crate) fn passing(ms: u64) -> String {
     let seconds = ms / 1_000;
-    let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
+    let minutes = seconds / 60;
+    let hours = seconds / 3_600;
+    let days = seconds / 86_400;
     let both = |large: u64, unit: &str, small: u64, of: &str| match small {
         0 => format!("{large}{unit}"),
         _ => format!("{large}{unit} {small}{of}"),

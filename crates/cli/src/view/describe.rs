@@ -98,7 +98,8 @@ pub(crate) fn stopping(end: &RunEnded) -> String {
 }
 
 pub(crate) fn used(run: &Run) -> String {
-    let (used, limits) = (run.ledger(), run.limits());
+    let used = run.ledger();
+    let limits = run.limits();
     let of = |limit: Option<String>| limit.map_or_else(String::new, |limit| format!(" of {limit}"));
     format!(
         "{}{} attempts, {}{} loop-backs, {}{} model calls, ${}{}, {}{} of work",

@@ -192,7 +192,8 @@ mod tests {
     #[test]
     fn a_line_that_is_cut_or_is_no_text_is_asked_for_again() {
         let said = |bytes: &[u8]| {
-            let (mut bytes, mut output) = (bytes, Vec::new());
+            let mut bytes = bytes;
+            let mut output = Vec::new();
             let line = line("? ", &mut bytes, &mut output).unwrap();
             (line, String::from_utf8(output).unwrap())
         };

@@ -195,7 +195,8 @@ impl Painter {
         }
         let (columns, rows) = terminal::size();
         // A line that fills the last column may or may not break, and the cursor rests in a line of its own.
-        let (width, height) = (columns.saturating_sub(1).max(1), rows.saturating_sub(1).max(1));
+        let width = columns.saturating_sub(1).max(1);
+        let height = rows.saturating_sub(1).max(1);
         let look = Look { width, height, charset: self.canvas.terminal.charset };
         let now = envoi_engine::now();
         let lines = match &mut self.subject {

@@ -319,7 +319,8 @@ fn done(
     (value, headline): &(String, String),
     leads: Option<&str>,
 ) -> Option<String> {
-    let (visit, handoff) = (written.visit.to_string(), &written.handoff);
+    let visit = written.visit.to_string();
+    let handoff = &written.handoff;
     let told = match handoff.status {
         HandoffStatus::Failed => return None,
         HandoffStatus::Skipped => skipped(&handoff.routing_signal.reason),

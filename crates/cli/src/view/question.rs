@@ -154,7 +154,8 @@ impl Question {
         let content = |blob: &Option<Blob>| blob.as_ref().and_then(|blob| reader.blob(&blob.digest).ok());
         for file in self.changed(reader).into_iter().take(MOST_FILES) {
             let known = file.created || file.before.is_some();
-            let (before, after) = (content(&file.before), content(&file.after));
+            let before = content(&file.before);
+            let after = content(&file.after);
             writeln!(text, "  {}", line_of(&file, known, before.as_deref(), after.as_deref()))?;
         }
         Ok(text)
@@ -341,7 +342,8 @@ impl Question {
         let content = |blob: &Option<Blob>| blob.as_ref().and_then(|blob| reader.blob(&blob.digest).ok());
         let mut left = MOST_LINES;
         for file in changed.iter().take(MOST_FILES) {
-            let (before, after) = (content(&file.before), content(&file.after));
+            let before = content(&file.before);
+            let after = content(&file.after);
             let known = file.created || file.before.is_some();
             writeln!(text, "  {}", line_of(file, known, before.as_deref(), after.as_deref()))?;
             let shown = if known && left > 0 {

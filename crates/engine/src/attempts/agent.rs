@@ -130,7 +130,7 @@ pub(super) fn withdraw(shared: &Shared, job: &Job) -> io::Result<()> {
         .stderr(Stdio::null())
         .process_group(0)
         .spawn()?;
-    thread::Builder::new().name("withdraw".to_owned()).spawn(move || drop(child.wait()))?;
+    thread::Builder::new().name("withdraw".to_owned()).spawn(move || child.wait().ok())?;
     Ok(())
 }
 

@@ -69,7 +69,7 @@ impl Presences {
 
     /// The run works there no more; its live attempts do by themselves.
     pub(crate) fn leave(&self, run: &RunId) {
-        drop(self.held().remove(run));
+        self.held().remove(run);
     }
 
     /// No run of this engine is at work any more.

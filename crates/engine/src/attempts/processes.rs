@@ -46,7 +46,8 @@ impl Processes {
     /// A runner whose results go to `mailbox`. `launcher` starts `envoi __attempt`.
     #[must_use]
     pub fn new(store: Arc<Store>, launcher: Launcher, boot_id: String, mailbox: Sender<Message>) -> Self {
-        let (layout, blobs) = (store.layout().clone(), store.blobs());
+        let layout = store.layout().clone();
+        let blobs = store.blobs();
         let (reached, per_attempt): (fn(Point), _) = (|_| {}, PerAttempt::default());
         let stream_cap_bytes = envoi_step::Spec::STREAM_CAP_BYTES;
         let presences = Arc::new(Presences::new(layout.root(), |_| {}));
@@ -118,7 +119,8 @@ impl Processes {
 impl Runner for Processes {
     fn ensure(&mut self, job: Job) {
         let shared = Arc::clone(&self.shared);
-        let (run, attempt) = (job.run.clone(), job.started.attempt.clone());
+        let run = job.run.clone();
+        let attempt = job.started.attempt.clone();
         let name = format!("attempt-{attempt}");
         let spawned =
             thread::Builder::new().name(name).stack_size(STACK_BYTES).spawn(move || shared.see_through(&job));
@@ -131,7 +133,7 @@ impl Runner for Processes {
 
     fn withdraw(&mut self, job: Job) {
         // The agent's task goes on then, and the record of the visit has its place.
-        drop(agent::withdraw(&self.shared, &job));
+        agent::withdraw(&self.shared, &job).ok();
     }
 
     fn leave(&mut self, run: &RunId) {
@@ -148,7 +150,9 @@ impl Runner for Processes {
                     Ok(Cancelled::Signalled | Cancelled::Noted | Cancelled::AlreadyOver) => {}
                     // The supervisor cannot be reached: what lives of the attempt is ended directly.
                     // The thread that waits for it finds out how it ended.
-                    Ok(Cancelled::Lost) | Err(_) => drop(end_leftovers(&mark, &run_base)),
+                    Ok(Cancelled::Lost) | Err(_) => {
+                        end_leftovers(&mark, &run_base).ok();
+                    }
                 }
             });
         if let Err(error) = spawned {
@@ -190,13 +194,13 @@ struct Announced {
 impl Shared {
     fn send(&self, run: RunId, attempt: AttemptId, settlement: Settlement) {
         // The loop may be gone; the attempt's folder still has everything.
-        drop(self.mailbox.send(Message::Settled { run, attempt, settlement }));
+        self.mailbox.send(Message::Settled { run, attempt, settlement }).ok();
     }
 
     /// The attempt goes on, and is still waited for.
     fn cannot_cancel(&self, run: RunId, attempt: &AttemptId, error: &dyn core::fmt::Display) {
         let trouble = of_machine(format!("attempt `{attempt}` cannot be cancelled: {error}"));
-        drop(self.mailbox.send(Message::Troubled { run, trouble }));
+        self.mailbox.send(Message::Troubled { run, trouble }).ok();
     }
 
     fn see_through(&self, job: &Job) {

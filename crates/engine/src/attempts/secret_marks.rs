@@ -99,7 +99,8 @@ mod tests {
 
     #[test]
     fn a_mark_tells_values_apart_and_is_of_its_store() {
-        let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let other = tempfile::tempdir().unwrap();
         let marks = SecretMarks::of_store(folder.path()).unwrap();
         let mark = |marks: &SecretMarks, value: &str| marks.of([("TOKEN", value)].into_iter()).remove(0).mark;
         let again = SecretMarks::of_store(folder.path()).unwrap();

@@ -48,7 +48,8 @@ pub(super) struct Known {
 impl Known {
     /// The secrets that can be had, and those of the attempt alone.
     pub(super) fn of(shared: &Shared, job: &Job) -> Self {
-        let (mut values, mut missing) = (Vec::new(), Vec::new());
+        let mut values = Vec::new();
+        let mut missing = Vec::new();
         for secret in &job.pinned.secrets {
             match secret_value(secret, &job.caller) {
                 Ok(value) => values.push(value),

@@ -86,7 +86,8 @@ fn without_place(shared: &Shared, job: &Job, files: &[FileChange]) -> Result<Vec
         is_deleted || !fs::symlink_metadata(place).is_ok_and(|found| found.is_file())
     };
     let kept = files.iter().filter(|file| file.change != Change::Deleted);
-    let (mut warnings, mut reader) = (Vec::new(), None);
+    let mut warnings = Vec::new();
+    let mut reader = None;
     for file in kept {
         let reader = match &mut reader {
             Some(reader) => reader,
@@ -326,7 +327,8 @@ impl Carried<'_> {
 
     /// Stores the contents of some files, durably.
     fn store(&self, files: &[envoi_step::FileChange], writer: &Writer) -> Result<(), Unsettled> {
-        let (mut small, mut large) = (Vec::new(), Vec::new());
+        let mut small = Vec::new();
+        let mut large = Vec::new();
         for file in files.iter().flat_map(|change| change.file.iter().chain(&change.before)) {
             let digest = digest_of(file)?;
             match is_small(file) {
@@ -461,7 +463,8 @@ mod tests {
     fn handed_over(changed: usize, unchanged: usize, too_many: Option<u64>) -> Handed {
         let root = tempfile::tempdir().unwrap();
         let store = Store::open(Layout::new(root.path().join("store"))).unwrap();
-        let (blobs, dir) = (store.blobs(), AttemptDir::new(root.path().join("a.1.1")));
+        let blobs = store.blobs();
+        let dir = AttemptDir::new(root.path().join("a.1.1"));
         let writer = store.writer(store.take_epoch().unwrap()).unwrap();
         let mut carried = Carried { blobs: &blobs, dir: &dir, inline: Vec::new(), known: BTreeSet::new() };
         let copy = file(&dir, "files/copy", b"content");
@@ -510,7 +513,8 @@ mod tests {
     fn what_a_file_was_is_kept_as_what_it_is() {
         let root = tempfile::tempdir().unwrap();
         let store = Store::open(Layout::new(root.path().join("store"))).unwrap();
-        let (blobs, dir) = (store.blobs(), AttemptDir::new(root.path().join("a.1.1")));
+        let blobs = store.blobs();
+        let dir = AttemptDir::new(root.path().join("a.1.1"));
         let mut carried = Carried { blobs: &blobs, dir: &dir, inline: Vec::new(), known: BTreeSet::new() };
         let (small, large) = (vec![b's'; INLINE_MAX_BYTES], vec![b'l'; INLINE_MAX_BYTES + 1]);
         let before = Some(file(&dir, "before/a", &small));

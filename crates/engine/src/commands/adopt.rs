@@ -34,7 +34,8 @@ impl Commands {
 
     /// Has the run set aside, durably. One that the loop holds goes on: what is there in memory is whole.
     fn unloadable(&self, id: &RunId, trouble: Trouble) -> Refused {
-        let (code, message) = (trouble.kind.code(), trouble.reason.clone());
+        let code = trouble.kind.code();
+        let message = trouble.reason.clone();
         let unloadable = |reply| Message::Unloadable { run: id.clone(), trouble, reply };
         match self.exchange(unloadable) {
             Ok(()) => {
@@ -112,14 +113,16 @@ impl Commands {
             self.make_good(id)?;
         }
         let reader = self.store.reader()?;
-        let (mut stale_at, mut in_vain) = (None, 0_u32);
+        let mut stale_at = None;
+        let mut in_vain = 0_u32;
         loop {
             let (run, tail_bytes) = self.load_with_weight(&reader, id)?;
             if purpose == Purpose::GoOn {
                 check_places(&reader, id)?;
             }
             self.callers.learn(id, run.flow(), caller);
-            let (inputs, caller) = (wanted(&run)?, caller_of(run.flow(), caller));
+            let inputs = wanted(&run)?;
+            let caller = caller_of(run.flow(), caller);
             let is_inside = self.is_inside(id, &run);
             let adopt = |reply| Adopt {
                 run: run.clone(),

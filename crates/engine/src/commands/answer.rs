@@ -80,7 +80,10 @@ impl Commands {
         send(client, Response::Accepted { run: id.clone() });
         match follow {
             // A client that has gone away leaves the run to itself.
-            true => drop(responses.into_iter().try_for_each(|response| client.send(response))),
+            true => {
+                // A client that has gone away needs no answer.
+                responses.into_iter().try_for_each(|response| client.send(response)).ok();
+            }
             false => send(client, Response::Rest { standing: Standing::answered() }),
         }
         Ok(())
@@ -149,7 +152,7 @@ impl Commands {
             let size =
                 path.metadata().map(|metadata| metadata.len()).ok().filter(|size| *size <= MAX_SHOWN_BYTES);
             if let (Some(digest), Some(size)) = (file.digest, size) {
-                drop(self.store.blobs().put_file(&path, digest, size));
+                self.store.blobs().put_file(&path, digest, size).ok();
             }
         }
         Some(self.put_again(&started.run, raised, found, caller))

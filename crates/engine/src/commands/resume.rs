@@ -128,7 +128,8 @@ fn inputs(
 ) -> Result<Vec<Input>, Refused> {
     let by = &request.by;
     if let Some(more) = request.raise.clone() {
-        let (why, request) = (request.why.clone(), request.request.clone());
+        let why = request.why.clone();
+        let request = request.request.clone();
         return Ok(vec![Input::Raise { more, by: by.clone(), why, request, elsewhere: elsewhere()? }]);
     }
     let stopped = matches!(run.status(), Status::Ended(ended) if ended.status != EndStatus::Succeeded);

@@ -244,7 +244,8 @@ fn copy_tree(from: &Path, to: &Path, store: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
-        let (name, kind) = (entry.file_name(), entry.file_type()?);
+        let name = entry.file_name();
+        let kind = entry.file_type()?;
         if name == ".envoi" || entry.path() == store {
             continue;
         }

@@ -119,7 +119,7 @@ impl Dispatcher {
         // One that has ended by itself does not receive it.
         self.signals.send(Signal::Close { until: Instant::now() + patience }).unwrap_or_default();
         // A panic of it has been reported, and nothing is lost by one.
-        drop(self.thread.join());
+        self.thread.join().ok();
     }
 }
 
@@ -151,7 +151,8 @@ struct Try {
 
 impl DispatchLoop {
     fn go(mut self, inbox: &Receiver<Signal>) {
-        let (mut closing, mut in_haste) = (None::<Closing>, false);
+        let mut closing = None::<Closing>;
+        let mut in_haste = false;
         loop {
             let left =
                 closing.as_ref().map(|closing| closing.until.saturating_duration_since(Instant::now()));
@@ -211,7 +212,9 @@ impl DispatchLoop {
         };
         let attempt = Try { row: row.clone(), is_command: prepared.is_command() };
         self.under_way.insert(row.key, attempt);
-        let (signals, stop, tried) = (self.signals.clone(), Arc::clone(&self.stop), row.clone());
+        let signals = self.signals.clone();
+        let stop = Arc::clone(&self.stop);
+        let tried = row.clone();
         let try_once = move || {
             let outcome = prepared.run(&stop);
             signals.send(Signal::Tried { row: Box::new(tried), outcome }).unwrap_or_default();
@@ -239,7 +242,8 @@ impl DispatchLoop {
     fn tried(&mut self, row: DeliveryRow, outcome: Outcome) {
         self.under_way.remove(&row.key);
         let outcome = self.masked(&row.run, outcome);
-        let (key, signals) = (row.key, self.signals.clone());
+        let key = row.key;
+        let signals = self.signals.clone();
         let done = move |result: Result<_, _>| {
             signals.send(Signal::Marked { key, result: result.map(drop) }).unwrap_or_default();
         };
@@ -277,7 +281,9 @@ impl DispatchLoop {
                 Ok(Signal::Tried { row, outcome }) if self.under_way.contains_key(&row.key) => {
                     self.tried(*row, outcome);
                 }
-                Ok(Signal::Marked { key, .. }) => drop(self.in_flight.remove(&key)),
+                Ok(Signal::Marked { key, .. }) => {
+                    self.in_flight.remove(&key);
+                }
                 Ok(_) => {}
                 Err(_) => return,
             }

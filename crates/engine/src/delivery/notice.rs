@@ -87,7 +87,8 @@ fn of_visit(reader: &Reader, row: &DeliveryRow, visit: &VisitId) -> Result<Optio
 
 /// As the run was at the event of this row: every try sends the same.
 fn of_run(reader: &Reader, row: &DeliveryRow) -> Result<Option<Traceparent>, String> {
-    let (mut trail, mut next) = (None::<Trail>, 0);
+    let mut trail = None::<Trail>;
+    let mut next = 0;
     while next <= row.delivery.seq {
         let page = reader.records(&row.run, next, Some(PAGE)).map_err(|error| error.to_string())?;
         let lived = page.partition_point(|record| record.seq <= row.delivery.seq);

@@ -74,7 +74,8 @@ mod tests {
     fn an_alarm_goes_off_by_whichever_clock_gets_there_first() {
         let set = || {
             let mut alarms = Alarms::default();
-            let (start, at) = (now(10_000, 0), Timestamp::from_millis(10_000));
+            let start = now(10_000, 0);
+            let at = Timestamp::from_millis(10_000);
             alarms.set(&id("a"), Some(Timestamp::from_millis(11_000)), (at, start));
             // This run's time is an hour ahead of the wall clock.
             let ahead = Timestamp::from_millis(3_610_000);

@@ -55,7 +55,8 @@ impl Listener {
         let path = folder.join(std::process::id().to_string());
         let listener = UnixListener::bind(&path)?;
         let closing = Arc::new(AtomicBool::new(false));
-        let (stop, commands) = (Arc::clone(&closing), commands.clone());
+        let stop = Arc::clone(&closing);
+        let commands = commands.clone();
         let (notify_request, requested) = mpsc::sync_channel(1);
         thread::Builder::new().name("envoi-socket".to_owned()).spawn(move || {
             for stream in listener.incoming() {
@@ -63,7 +64,8 @@ impl Listener {
                     return;
                 }
                 let Ok(stream) = stream else { continue };
-                let (commands, notify_request) = (commands.clone(), notify_request.clone());
+                let commands = commands.clone();
+                let notify_request = notify_request.clone();
                 let served = thread::Builder::new().name("client".to_owned()).spawn(move || {
                     serve(&commands, &stream, &|| notify_request.try_send(()).unwrap_or_default());
                 });
@@ -85,10 +87,10 @@ impl Listener {
     pub(super) fn close(self) {
         self.closing.store(true, Ordering::SeqCst);
         // Wakes the thread that waits for a client.
-        drop(UnixStream::connect(&self.path));
-        drop(fs::remove_file(&self.path));
+        UnixStream::connect(&self.path).ok();
+        fs::remove_file(&self.path).ok();
         if let Some(folder) = self.path.parent() {
-            drop(fs::remove_dir(folder));
+            fs::remove_dir(folder).ok();
         }
     }
 }

@@ -56,7 +56,8 @@ impl Claim {
     /// A copy of a workspace lies in its run's own folder, and that usually lies below the workspace that was copied: only
     /// its own run changes it.
     pub(crate) fn collides(&self, other: &Self) -> bool {
-        let (ours, theirs) = (Path::new(&self.workspace), Path::new(&other.workspace));
+        let ours = Path::new(&self.workspace);
+        let theirs = Path::new(&other.workspace);
         let apart = self.run == other.run || (ours != theirs && (self.is_copy() || other.is_copy()));
         !apart && (ours.starts_with(theirs) || theirs.starts_with(ours))
     }
@@ -95,7 +96,8 @@ mod tests {
             let run_base = if run == &first { "/w/.envoi/runs/run_a" } else { "/w/.envoi/runs/run_b" };
             Claim::new(run, workspace, run_base, false)
         };
-        let (ours, theirs) = (claim(&first, ours), claim(&second, theirs));
+        let ours = claim(&first, ours);
+        let theirs = claim(&second, theirs);
         assert_eq!(ours.collides(&theirs), theirs.collides(&ours));
         assert!(!ours.collides(&ours), "a run is not in its own way");
         ours.collides(&theirs)

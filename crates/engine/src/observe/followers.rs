@@ -89,7 +89,7 @@ impl Followers {
                 true
             }
             (None, Some(standing)) => {
-                drop(follower.client.send(Response::Rest { standing: standing.clone() }));
+                follower.client.send(Response::Rest { standing: standing.clone() }).ok();
                 false
             }
             (None, None) => true,
@@ -102,7 +102,7 @@ impl Followers {
     /// Sends to all followers that the engine has stopped.
     pub fn stopped(&self, reason: &str) {
         for follower in core::mem::take(&mut *self.lock()).into_values().flatten() {
-            drop(follower.client.send(Response::Stopped { reason: reason.to_owned() }));
+            follower.client.send(Response::Stopped { reason: reason.to_owned() }).ok();
         }
     }
 
@@ -147,7 +147,7 @@ impl Held<'_> {
         followers.retain_mut(|follower| {
             let Some(asking) = follower.asking.take_if(|asking| asking.id == self.id) else { return true };
             let Some(standing) = asking.rest else { return true };
-            drop(follower.client.send(Response::Rest { standing }));
+            follower.client.send(Response::Rest { standing }).ok();
             false
         });
     }

@@ -50,7 +50,8 @@ struct Runs {
 impl Placing {
     /// For the engine that has taken `epoch` and reads `mailbox`.
     pub(crate) fn new(store: Arc<Store>, epoch: Epoch, mailbox: Sender<Message>) -> Self {
-        let (runs, changed) = (Mutex::default(), Condvar::new());
+        let runs = Mutex::default();
+        let changed = Condvar::new();
         Self { shared: Arc::new(Shared { store, epoch, mailbox, runs, changed }) }
     }
 
@@ -80,7 +81,8 @@ impl Placing {
             return Ok(());
         }
         runs.left.insert(run.clone(), VecDeque::from([task]));
-        let (placing, of) = (self.clone(), run.clone());
+        let placing = self.clone();
+        let of = run.clone();
         let spawned =
             thread::Builder::new().name("envoi-placing".to_owned()).spawn(move || placing.work(&of));
         spawned.map(drop).map_err(|error| {
@@ -122,7 +124,7 @@ impl Placing {
             // Sent under the lock: so the loop reads this before anything that follows from the failure, above all before
             // an attempt's word that it could not begin. A loop that is gone has no use for it.
             let trouble = Trouble::new(TroubleKind::Files, reason);
-            drop(self.shared.mailbox.send(Message::Troubled { run: run.clone(), trouble }));
+            self.shared.mailbox.send(Message::Troubled { run: run.clone(), trouble }).ok();
             self.shared.changed.notify_all();
             drop(runs);
             drop(left);

@@ -25,10 +25,13 @@ pub(crate) fn set_aside(run: &RunId, why: &Aside) {
 }
 
 fn log_record(run: &RunId, record: &Record) {
-    let (run, seq, event) = (run.as_str(), record.seq, record.event.name());
+    let run = run.as_str();
+    let seq = record.seq;
+    let event = record.event.name();
     match &record.event {
         Event::RunStarted(started) => {
-            let (flow, by) = (started.flow.as_str(), &started.by);
+            let flow = started.flow.as_str();
+            let by = &started.by;
             info!(run, seq, event, flow, tenant = by.tenant, actor = by.actor);
         }
         Event::RunForked(forked) => {
@@ -38,11 +41,13 @@ fn log_record(run: &RunId, record: &Record) {
             info!(run, seq, event, step = reopened.step.as_str(), actor = reopened.by.actor);
         }
         Event::InterruptRaised(raised) => {
-            let (question, about) = (raised.interrupt.as_str(), shown(raised.about));
+            let question = raised.interrupt.as_str();
+            let about = shown(raised.about);
             info!(run, seq, event, visit = visit(&raised.visit), question, about);
         }
         Event::InterruptAnswered(answered) | Event::VoteCast(answered) => {
-            let (question, choice) = (answered.interrupt.as_str(), shown(answered.choice));
+            let question = answered.interrupt.as_str();
+            let choice = shown(answered.choice);
             info!(run, seq, event, question, choice, actor = answered.by.actor, channel = answered.channel);
         }
         Event::InterruptExpired(expired) => info!(run, seq, event, question = expired.interrupt.as_str()),
@@ -54,7 +59,8 @@ fn log_record(run: &RunId, record: &Record) {
         }
         Event::AttemptStarted(started) => debug!(run, seq, event, attempt = display(&started.attempt)),
         Event::AttemptSettled(settled) => {
-            let (attempt, outcome) = (display(&settled.attempt), settled.outcome.word());
+            let attempt = display(&settled.attempt);
+            let outcome = settled.outcome.word();
             debug!(run, seq, event, attempt, outcome, ok = settled.ok, duration_ms = settled.duration_ms);
         }
         Event::ModelCallStarted(call) => {

@@ -173,7 +173,9 @@ mod tests {
             "and a new snapshot is due"
         );
         // Nor is one of another place in the run, or of another run.
-        let (flow, whole, seq) = (Arc::clone(lived.flow()), lived.snapshot().unwrap(), lived.next_seq() - 1);
+        let flow = Arc::clone(lived.flow());
+        let whole = lived.snapshot().unwrap();
+        let seq = lived.next_seq() - 1;
         for (run, seq, taken) in
             [(&id, seq, false), (&id, seq + 1, true), (&RunId::new("run_b").unwrap(), seq, true)]
         {

@@ -33,7 +33,8 @@ impl Driver<'_> {
             holds(same, "the engine's state is what its journal says", || id.to_string())?;
             self.woken_by_something(id, run)?;
         }
-        let (counted, live) = (instance.engine.live(), instance.live());
+        let counted = instance.engine.live();
+        let live = instance.live();
         holds(counted == live, "slots are counted right", || {
             format!("{counted} are counted, {live} are live")
         })?;
@@ -109,7 +110,8 @@ impl Driver<'_> {
         let aside = self.store.is_aside(id);
         holds(!aside, "a run that is tried again when all is well does not stay aside", || id.to_string())?;
         let over = matches!(books.replayed.status(), Status::Ended(_));
-        let (left, known) = (books.uses.under_way(), books.replayed.calls().count());
+        let left = books.uses.under_way();
+        let known = books.replayed.calls().count();
         holds(left == known, "calls under way are known", || format!("{id}: {left}, not {known}"))?;
         holds(over || left == 0, "no call stays open in a run that goes on", || format!("{id}: {left}"))?;
         let answered = self.plan.run(id).is_some_and(|planned| planned.answered);

@@ -245,7 +245,8 @@ pub(crate) fn is_lock_of(dir: &AttemptDir, lock: &LockFile) -> bool {
 pub(crate) fn holds_lock_of(dir: &AttemptDir, fd: impl rustix::fd::AsFd) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
     let file = File::from(fd.as_fd().try_clone_to_owned()?);
-    let (open, named) = (file.metadata()?, fs::metadata(dir.lock())?);
+    let open = file.metadata()?;
+    let named = fs::metadata(dir.lock())?;
     let is_it = (open.dev(), open.ino()) == (named.dev(), named.ino());
     Ok(is_it && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok())
 }

@@ -105,7 +105,8 @@ impl Starts {
         let is_copy =
             of_file.is_some_and(|line| line.strip_prefix(OF_FILE.as_bytes()) != Some(mark.as_bytes()));
         let is_whole = is_complete && !is_copy;
-        let (mut is_named, mut has_other) = (false, false);
+        let mut is_named = false;
+        let mut has_other = false;
         for line in lines {
             match line.strip_prefix(attempt.as_bytes()) {
                 Some(b"") => is_named = true,

@@ -27,7 +27,8 @@ const CLEAN_LOOKS: u32 = 2;
 /// The processes cannot be listed, or one not be signalled for another reason than rights.
 pub fn end_leftovers(attempt: &str, run_base: &Path) -> io::Result<u32> {
     let marks = Marks::new(attempt, run_base);
-    let (mut ended, mut refused) = (BTreeSet::<(i32, u64)>::new(), BTreeSet::new());
+    let mut ended = BTreeSet::<(i32, u64)>::new();
+    let mut refused = BTreeSet::new();
     let mut clean = 0;
     while clean < CLEAN_LOOKS {
         let mut found = processes::marked(getpid(), &marks)?;

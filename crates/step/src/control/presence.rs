@@ -152,7 +152,9 @@ fn holders(list: &str, inode: u64) -> Vec<u32> {
     let holder = |line: &str| {
         // `1: FLOCK  ADVISORY  READ 4242 08:01:131076 0 EOF`; one that waits has `->` after the number.
         let mut words = line.split_whitespace().skip(1);
-        let (kind, pid, file) = (words.next()?, words.nth(2)?, words.next()?);
+        let kind = words.next()?;
+        let pid = words.nth(2)?;
+        let file = words.next()?;
         let is_it = kind == "FLOCK" && file.rsplit(':').next()?.parse() == Ok(inode);
         if is_it { pid.parse().ok() } else { None }
     };

@@ -222,7 +222,8 @@ mod tests {
             let start = Barrier::new(MANY);
             let published = std::thread::scope(|scope| {
                 let one = |nth: usize| {
-                    let (path, start) = (&path, &start);
+                    let path = &path;
+                    let start = &start;
                     // Each in a folder of its own: a process has one temporary name for a file.
                     let temp = folder.path().join(format!("temp-{nth}"));
                     fs::write(&temp, format!("from {nth}")).unwrap();

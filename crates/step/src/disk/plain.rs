@@ -309,7 +309,8 @@ mod tests {
 
     #[test]
     fn no_link_below_a_folder_leads_out_of_it() {
-        let (folder, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
         fs::write(outside.path().join("file"), "theirs").unwrap();
         fs::create_dir_all(folder.path().join("real/deep")).unwrap();
         fs::write(folder.path().join("real/deep/file"), "ours").unwrap();

@@ -45,7 +45,8 @@ pub(super) enum Candidates<'a> {
 
 impl Index {
     pub(super) fn new(patterns: &[Pattern]) -> Self {
-        let (mut pairs, mut escaped) = (Vec::new(), HashMap::<First, Vec<usize>>::new());
+        let mut pairs = Vec::new();
+        let mut escaped = HashMap::<First, Vec<usize>>::new();
         for (number, pattern) in patterns.iter().enumerate() {
             let mut units = pattern.units();
             let Some(first) = units.next() else { continue };

@@ -112,7 +112,9 @@ impl Pattern {
         {
             scratch.finds += 1;
         }
-        let (mut units, mut at, mut letters) = (self.units(), 0, 0_usize);
+        let mut units = self.units();
+        let mut at = 0;
+        let mut letters = 0_usize;
         let first = loop {
             let Some(unit) = units.next() else { return Found { end: Some(at), undecided: false } };
             match unit.step(bytes, at, letters >= LETTERS_BEFORE_GAP) {
@@ -237,7 +239,8 @@ impl Iterator for Units<'_> {
 /// The letter number `index` of the base64 of `before` unknown bytes and then `bytes`; none after their end.
 fn sextet(bytes: &[u8], before: usize, index: usize) -> Option<Unit> {
     let bit = index.saturating_mul(6);
-    let (byte, shift) = (bit / 8, bit % 8);
+    let byte = bit / 8;
+    let shift = bit % 8;
     if byte >= before.saturating_add(bytes.len()) {
         return None;
     }
@@ -412,7 +415,8 @@ fn wide(char: char, bytes: &[u8], at: usize, ends: &mut Vec<usize>) -> Result<()
 
 /// The place after a line end and the white space that follows it; none if there is no line end.
 fn after_gap(bytes: &[u8], at: usize) -> Result<Option<usize>, TooFew> {
-    let (mut place, mut any) = (at, false);
+    let mut place = at;
+    let mut any = false;
     for _ in 0..LONGEST_GAP {
         let mut after = None;
         readings(bytes, place, |reading, end| match reading {

@@ -84,7 +84,8 @@ fn percent(bytes: &[u8], at: usize, found: &mut impl FnMut(Reading, usize)) -> R
 
 /// `\/`, `\n`, `\u0026`, `\xc3`, `\303`, with any number of backslashes, and backslashes alone.
 fn backslash(bytes: &[u8], at: usize, found: &mut impl FnMut(Reading, usize)) -> Result<(), TooFew> {
-    let (mut end, mut count) = (at, 0);
+    let mut end = at;
+    let mut count = 0;
     let escaped = loop {
         match plain(bytes, end)? {
             (b'\\', next) if count < MOST_BACKSLASHES => {
@@ -146,7 +147,9 @@ fn byte_or_char(code: u32, end: usize, found: &mut impl FnMut(Reading, usize)) {
 
 /// One to three octal digits, of which `first` is the first one.
 fn octal(bytes: &[u8], first: u8, at: usize, found: &mut impl FnMut(Reading, usize)) -> Result<(), TooFew> {
-    let (mut code, mut digit, mut end) = (0_u32, first, at);
+    let mut code = 0_u32;
+    let mut digit = first;
+    let mut end = at;
     for count in 1..=3 {
         let Some(value) = char::from(digit).to_digit(8) else { break };
         code = code.wrapping_mul(8).wrapping_add(value);
@@ -190,7 +193,8 @@ fn unicode(bytes: &[u8], at: usize, found: &mut impl FnMut(Reading, usize)) -> R
         found(Reading::Char(char), end);
         return Ok(());
     }
-    let (mut end, mut count) = (end, 0);
+    let mut end = end;
+    let mut count = 0;
     while let (b'\\', next) = plain(bytes, end)? {
         count += 1;
         end = next;
@@ -240,7 +244,8 @@ fn hex_byte(bytes: &[u8], at: usize) -> Result<Option<(u8, usize)>, TooFew> {
 
 /// So many hexadecimal digits, each of which may be URL-encoded; none if there are other bytes.
 fn hex(bytes: &[u8], at: usize, digits: usize) -> Result<Option<(u32, usize)>, TooFew> {
-    let (mut value, mut end) = (0_u32, at);
+    let mut value = 0_u32;
+    let mut end = at;
     for _ in 0..digits {
         let (digit, next) = plain(bytes, end)?;
         let Some(digit) = digit_of(digit) else { return Ok(None) };

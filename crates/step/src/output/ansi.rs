@@ -83,7 +83,8 @@ mod tests {
         ];
         for (text, expected) in rows {
             for size in 1..=text.len() {
-                let (mut stripper, mut out) = (Stripper::default(), Vec::new());
+                let mut stripper = Stripper::default();
+                let mut out = Vec::new();
                 text.as_bytes().chunks(size).for_each(|piece| stripper.push(piece, &mut out));
                 assert_eq!(String::from_utf8(out).unwrap(), expected, "{text:?}");
             }

@@ -38,7 +38,8 @@ pub(crate) fn mask_file(path: &Path, secrets: &Secrets, most_bytes: u64) -> io::
     let is_cut = metadata.len() > most_bytes;
     let temporary = durable::temp_beside(path);
     let mut target = plain::create(&temporary)?;
-    let (mut masker, mut masked) = (Masker::new(secrets), Vec::new());
+    let mut masker = Masker::new(secrets);
+    let mut masked = Vec::new();
     let copied = durable::pieces(&mut file.take(most_bytes), |piece| {
         masker.push(piece, &mut masked);
         target.write_all(&masked)?;
@@ -62,7 +63,8 @@ pub(crate) fn mask_file(path: &Path, secrets: &Secrets, most_bytes: u64) -> io::
 /// Whether a secret stands in a regular file.
 pub(crate) fn has_secret(path: &Path, secrets: &Secrets) -> io::Result<bool> {
     let Some(mut file) = plain::open_if_there(path)? else { return Ok(false) };
-    let (mut masker, mut masked) = (Masker::new(secrets), Vec::new());
+    let mut masker = Masker::new(secrets);
+    let mut masked = Vec::new();
     durable::pieces(&mut file, |piece| {
         masker.push(piece, &mut masked);
         masked.clear();
@@ -148,7 +150,8 @@ pub(crate) fn drop_files_with(folder: &Path, shown: &str, secrets: &Secrets) -> 
 fn drop_below(folder: &Path, secrets: &Secrets, removed: &mut usize) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        let (path, found) = (entry.path(), entry.metadata()?);
+        let path = entry.path();
+        let found = entry.metadata()?;
         let is_clean = if secrets.stand_in(entry.file_name().as_bytes()) {
             false
         } else if found.is_dir() {

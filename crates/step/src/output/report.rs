@@ -153,7 +153,8 @@ pub(crate) fn take_over(
     let mut source = source.take(cut_at_bytes);
     let temp = durable::temp_beside(to);
     let mut target = plain::create(&temp)?;
-    let (mut masker, mut masked) = (Masker::new(secrets), Vec::new());
+    let mut masker = Masker::new(secrets);
+    let mut masked = Vec::new();
     durable::pieces(&mut source, |piece| {
         masker.push(piece, &mut masked);
         target.write_all(&masked)?;

@@ -86,7 +86,8 @@ pub(crate) fn mask(dir: &AttemptDir, secrets: &Secrets, since: Since) -> Looked 
     if secrets.is_empty() || !dir.is_real() {
         return Looked::default();
     }
-    let (notes, closed) = (Vec::new(), Vec::new());
+    let notes = Vec::new();
+    let closed = Vec::new();
     let mut walk = Walk { base, secrets, since, names: 0, bytes: 0, unread: 0, notes, closed };
     let own = dir.path().to_owned();
     walk.top(&own);
@@ -297,7 +298,8 @@ impl Walk<'_> {
             }
             cleaning::part(path)?;
             let file = plain::open_with(path, OFlags::WRONLY)?;
-            let (mut at, mut is_starred) = (0_u64, false);
+            let mut at = 0_u64;
+            let mut is_starred = false;
             for line in list.split(|byte| *byte == b'\n') {
                 if self.secrets.stand_in(line) || !line.iter().all(|byte| is_of_list(*byte)) {
                     file.write_all_at(&vec![b'*'; line.len()], at)?;
@@ -477,7 +479,8 @@ mod tests {
         let deep = PathBuf::from(format!("/proc/self/fd/{}/deep.txt", at.as_raw_fd()));
         fs::write(&deep, "a hunter22 b").unwrap();
         // An engine masks on a thread of this size.
-        let (dir, stack_bytes) = (AttemptDir::new(place.dir.path()), 256 * 1024);
+        let dir = AttemptDir::new(place.dir.path());
+        let stack_bytes = 256 * 1024;
         let masks = move || mask(&dir, &Secrets::new(&["hunter22".to_owned()]), Since::at(0)).notes;
         let masking = std::thread::Builder::new().stack_size(stack_bytes).spawn(masks).unwrap();
         assert_eq!(masking.join().unwrap(), ["a secret in `$ENVOI_RUN_BASE/…/deep.txt` was masked"]);

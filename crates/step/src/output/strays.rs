@@ -156,7 +156,8 @@ fn remove_all_by(
     is_before: IsBefore,
     remove: impl Fn(&Path) -> io::Result<()>,
 ) -> io::Result<Vec<String>> {
-    let (mut removed, mut failed) = (Vec::new(), Vec::new());
+    let mut removed = Vec::new();
+    let mut failed = Vec::new();
     if !dir.is_real() {
         return Ok(removed);
     }

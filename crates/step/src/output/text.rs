@@ -24,7 +24,8 @@ impl<'a> TextTail<'a> {
     /// Keeps at most the last `cap_bytes`, cut at a character.
     pub(crate) fn new(secrets: &'a Secrets, cap_bytes: u64) -> Self {
         let cap = usize::try_from(cap_bytes).unwrap_or(usize::MAX);
-        let (before, after) = (Masker::new(secrets), Masker::new(secrets));
+        let before = Masker::new(secrets);
+        let after = Masker::new(secrets);
         Self { before, stripper: Stripper::default(), after, kept: Vec::new(), cap, cut: false }
     }
 

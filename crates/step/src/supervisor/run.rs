@@ -50,7 +50,8 @@ impl Attempt {
                 return Ok(Ended::without_start(self.cannot_start(&reason, false)));
             }
         };
-        let (started_at_ms, started) = (now_ms(), Instant::now());
+        let started_at_ms = now_ms();
+        let started = Instant::now();
         let mut child = match self.start() {
             Ok(child) => child,
             Err(error) => return Ok(Ended::without_start(self.why_not(&error))),

@@ -306,7 +306,8 @@ pub(crate) fn copy(
         if is_there(&workspace.join(path)) { NoCopy::LeftOut(unreadable(&error)) } else { NoCopy::Gone }
     })?;
     let mut to = Sparse::new(create(dir, path)?);
-    let (mut masker, mut ignored) = (Masker::new(secrets), Vec::new());
+    let mut masker = Masker::new(secrets);
+    let mut ignored = Vec::new();
     let mut from = Source { file: from, failed: false };
     let measure = durable::read_through(&mut from, |piece| {
         masker.push(piece, &mut ignored);
@@ -469,7 +470,8 @@ mod tests {
 
     #[test]
     fn a_file_that_cannot_be_read_is_left_out_and_said_to_be() {
-        let (workspace, name) = (std::path::Path::new(UNREADABLE.0), UNREADABLE.1.to_owned());
+        let workspace = std::path::Path::new(UNREADABLE.0);
+        let name = UNREADABLE.1.to_owned();
         let seen = Watched::new(workspace, std::slice::from_ref(&name), &[]).unwrap().look();
         assert_eq!(seen.digests.get(&name), Some(&None));
         assert!(seen.left_out[&name].starts_with("it cannot be read: "), "{:?}", seen.left_out);
@@ -514,7 +516,8 @@ mod tests {
             assert_eq!(seen.digests.into_keys().collect::<Vec<_>>(), *expected, "{never:?} {pattern}");
         }
         // The workspace of a run that has its own lies in the store itself.
-        let (own, never) = (folder.path().join("store/runs/r"), [folder.path().join("store")]);
+        let own = folder.path().join("store/runs/r");
+        let never = [folder.path().join("store")];
         let patterns = ["**/*".to_owned()];
         let seen = Watched::new(&own, &patterns, &never).unwrap().look();
         assert_eq!(seen.digests.into_keys().collect::<Vec<_>>(), ["a.db"]);

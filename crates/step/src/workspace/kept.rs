@@ -51,7 +51,9 @@ pub(crate) struct Keeper<'a> {
 
 impl<'a> Keeper<'a> {
     pub(crate) fn new(dir: &'a AttemptDir) -> Self {
-        let (pack, places, content) = (None, BTreeMap::new(), Vec::new());
+        let pack = None;
+        let places = BTreeMap::new();
+        let content = Vec::new();
         Self { dir, pack, places, packed_bytes: 0, content, failed: false }
     }
 

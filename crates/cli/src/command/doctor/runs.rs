@@ -26,7 +26,8 @@ pub(super) struct Seen {
 pub(super) fn look(reader: &Reader) -> Result<Seen, ReadError> {
     let mut seen = Seen { unfinished: 0, events: 0, findings: Vec::new() };
     let rows = reader.all_runs(RunFilter::default())?;
-    let (total, mut progress) = (rows.len(), Progress { said: Instant::now() });
+    let total = rows.len();
+    let mut progress = Progress { said: Instant::now() };
     for (done, row) in rows.into_iter().enumerate() {
         if let Some(line) = progress.line(Instant::now(), done, total) {
             stderr::line(format_args!("{line}"));
@@ -123,7 +124,8 @@ fn look_at(reader: &Reader, row: &RunRow, seen: &mut Seen) -> Result<(), ReadErr
             1 => String::new(),
             several => format!(" (the first of {several})"),
         };
-        let (run, envoi) = (&row.run, invocation::envoi());
+        let run = &row.run;
+        let envoi = invocation::envoi();
         seen.findings.push(finding(
             "row that is not as the events say",
             Err(format!("{run} {first}{more}; {envoi} repair makes it again")),
@@ -145,7 +147,8 @@ fn first_of(found: &Examination) -> Option<String> {
 }
 
 fn bad(what: &'static str, row: &RunRow, wrong: &str) -> Finding {
-    let (run, envoi) = (&row.run, invocation::envoi());
+    let run = &row.run;
+    let envoi = invocation::envoi();
     finding(
         what,
         Err(format!("{run} {wrong}; {envoi} repair {run} looks closer, {envoi} resume {run} tries again")),

@@ -66,7 +66,8 @@ fn steps<'p>(this: &'p Plan, other: &'p Plan) -> Vec<(String, Option<&'p StepPla
 
 fn step(id: &str, here: Option<&StepPlan>, there: Option<&StepPlan>) -> Option<Vec<String>> {
     let figure = |step: &StepPlan| if step.asks || step.runs.is_some() { step.visits } else { step.attempts };
-    let (this, that) = (here.map(figure), there.map(figure));
+    let this = here.map(figure);
+    let that = there.map(figure);
     if this == that {
         return None;
     }

@@ -142,7 +142,8 @@ fn differences(this: &FlowPlan, other: &FlowPlan) -> Vec<Difference> {
         for (nth, figure) in OF_A_STEP.into_iter().enumerate() {
             let value =
                 |step: Option<&PlannedStep>| step.and_then(|step| figures(step).into_iter().nth(nth)?);
-            let (this, other) = (value(here), value(there));
+            let this = value(here);
+            let other = value(there);
             if this != other || here.is_some() != there.is_some() {
                 note(of, figure, this, other);
             }

@@ -85,7 +85,9 @@ pub(super) fn of_family(run: &Run) -> String {
 }
 
 fn bounds(run: &Run) -> Vec<Vec<String>> {
-    let (used, reserved, raised) = (run.ledger(), run.reserved(), run.raised());
+    let used = run.ledger();
+    let reserved = run.reserved();
+    let raised = run.raised();
     let limits = limits(run);
     let header = ["BOUND", "USED", "RESERVED", "LIMIT"].map(str::to_owned).to_vec();
     let rows = COUNTERS.iter().zip(&limits).filter_map(|(counter, limit)| {

@@ -86,7 +86,8 @@ pub(super) fn events(reader: &Reader, row: &RunRow, limit: Option<usize>) -> Res
     match damaged {
         None => Ok(0),
         Some(damaged) => {
-            let (envoi, run) = (invocation::envoi(), &row.run);
+            let envoi = invocation::envoi();
+            let run = &row.run;
             Err(Failure::store(damaged)
                 .hint(format!("{envoi} repair {run} looks at the events behind it too")))
         }
@@ -139,7 +140,8 @@ fn damage(found: &Examination) -> Vec<String> {
 }
 
 fn what_to_do(row: &RunRow, found: &Examination) -> String {
-    let (envoi, run) = (invocation::envoi(), &row.run);
+    let envoi = invocation::envoi();
+    let run = &row.run;
     if found.has_no_entry {
         return format!("{envoi} repair makes its entry in the journal again");
     }

@@ -139,7 +139,8 @@ mod tests {
     #[test]
     fn what_nobody_holds_is_swept_and_nothing_else_is() {
         let place = tempfile::tempdir().unwrap();
-        let (parent, elsewhere) = (place.path(), tempfile::tempdir().unwrap());
+        let parent = place.path();
+        let elsewhere = tempfile::tempdir().unwrap();
         let live = Folder::new(parent).unwrap();
         let gone = left(parent, "envoi-mirror-1");
         fs::write(gone.join(LOCK), "").unwrap();

@@ -55,7 +55,8 @@ impl Grower<'_> {
             let end = found.and_then(|at| self.loops.get(at)).map_or(next, |found| found.last);
             let [fork, corner, line, gap] = self.signs;
             let (sign, below) = if end == last { (corner, gap) } else { (fork, line) };
-            let (branch, below) = (format!("{stem}{sign}"), format!("{stem}{below}"));
+            let branch = format!("{stem}{sign}");
+            let below = format!("{stem}{below}");
             let of = found.map_or(Of::Step(next), Of::Loop);
             self.nodes.push(Node { of, branch, stem: below.clone() });
             if found.is_some() {

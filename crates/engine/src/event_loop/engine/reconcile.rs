@@ -59,7 +59,9 @@ impl Engine {
         let clocks = self.clocks();
         let Some(active) = self.runs.get_mut(id) else { return Ok(None) };
         let now = active.time(clocks);
-        let (wants, halted, tenant) = (active.run.wants(), active.halted, Arc::clone(&active.tenant));
+        let wants = active.run.wants();
+        let halted = active.halted;
+        let tenant = Arc::clone(&active.tenant);
         let lapsed = wants.expiries.iter().find(|(_, at)| *at <= now);
         let lapsed = lapsed.map(|(id, _)| Request::of(Input::Expire { interrupt: id.clone() }));
         if halted {

@@ -142,7 +142,8 @@ mod tests {
 
     #[test]
     fn whoever_has_fewer_comes_first_though_it_was_served_last() {
-        let (north, south) = (Arc::from("north"), Arc::from("south"));
+        let north = Arc::from("north");
+        let south = Arc::from("south");
         let run = |name: &str| RunId::new(format!("run_{name}")).unwrap();
         let mut slots = Slots::new(3);
         [&north, &north, &south].into_iter().for_each(|tenant| slots.take(tenant));
@@ -158,7 +159,8 @@ mod tests {
 
     #[test]
     fn a_run_that_stops_waiting_keeps_the_places_that_are_lent_to_it_and_by_it() {
-        let (tenant, middle) = (Arc::from("local"), RunId::new("run_middle").unwrap());
+        let tenant = Arc::from("local");
+        let middle = RunId::new("run_middle").unwrap();
         let outer = CallingAttempt::parse("run_outer:call.1.1").unwrap();
         let inner = CallingAttempt::parse("run_middle:call.1.1").unwrap();
         let mut slots = Slots::new(1);
@@ -185,7 +187,8 @@ mod tests {
 
     #[test]
     fn a_place_is_lent_to_one_attempt_at_a_time_and_comes_back() {
-        let (tenant, inner) = (Arc::from("local"), RunId::new("run_inner").unwrap());
+        let tenant = Arc::from("local");
+        let inner = RunId::new("run_inner").unwrap();
         let called = AttemptId::parse("work.1.1").unwrap();
         let lender = CallingAttempt::parse("run_outer:call.1.1").unwrap();
         let borrower = CallingAttempt { run: inner.clone(), attempt: called.clone() };

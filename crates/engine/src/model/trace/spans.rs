@@ -137,7 +137,8 @@ impl Trail {
     /// last one; `None` before there was any.
     #[must_use]
     pub fn traceparent(&self) -> Option<Traceparent> {
-        let (trace, sampled) = (self.trace.id, self.trace.sampled);
+        let trace = self.trace.id;
+        let sampled = self.trace.sampled;
         self.latest().map(|span| Traceparent { trace, span, sampled })
     }
 
@@ -202,11 +203,21 @@ impl Trail {
                 self.enter(&raised.visit, at);
                 self.questions.insert(raised.interrupt.clone());
             }
-            Event::InterruptAnswered(answered) => drop(self.questions.remove(&answered.interrupt)),
-            Event::InterruptExpired(expired) => drop(self.questions.remove(&expired.interrupt)),
-            Event::InterruptCancelled(void) => drop(self.questions.remove(&void.interrupt)),
-            Event::TimerSet(set) => drop(self.timers.insert(set.timer.clone())),
-            Event::TimerFired(fired) => drop(self.timers.remove(&fired.timer)),
+            Event::InterruptAnswered(answered) => {
+                self.questions.remove(&answered.interrupt);
+            }
+            Event::InterruptExpired(expired) => {
+                self.questions.remove(&expired.interrupt);
+            }
+            Event::InterruptCancelled(void) => {
+                self.questions.remove(&void.interrupt);
+            }
+            Event::TimerSet(set) => {
+                self.timers.insert(set.timer.clone());
+            }
+            Event::TimerFired(fired) => {
+                self.timers.remove(&fired.timer);
+            }
             Event::RunEnded(ended) => {
                 let open: Vec<VisitId> = self.visits.keys().cloned().collect();
                 // The innermost first: so a reader finds no part longer than the whole.
@@ -321,14 +332,19 @@ impl Trail {
         attributes.push(("envoi.outcome", text(outcome)));
         attributes.extend(self.forked_from.as_ref().map(|from| ("envoi.forked_from", text(from.as_str()))));
         let span = self.span(Of::Stretch(seq), "envoi.run".to_owned(), (start, at));
-        let (parent, is_remote) = (self.trace.parent, self.trace.parent.is_some());
+        let parent = self.trace.parent;
+        let is_remote = self.trace.parent.is_some();
         let link = self.before.replace(span.id);
         Some(Span { parent, is_remote, link, attributes, error, ..span })
     }
 
     fn span(&self, of: Of<'_>, name: String, (start, end): (Timestamp, Timestamp)) -> Span {
-        let (trace, id, attributes) = (self.trace.id, self.trace.span(of), Vec::new());
-        let (parent, link, error) = (None, None, None);
+        let trace = self.trace.id;
+        let id = self.trace.span(of);
+        let attributes = Vec::new();
+        let parent = None;
+        let link = None;
+        let error = None;
         Span {
             trace,
             id,

@@ -76,7 +76,8 @@ pub(super) fn items(progress: Progress, step: &StepView) -> Vec<String> {
 
 /// What the run has used of what it may use, in parts that follow one another.
 pub(crate) fn used(model: &RunModel, charset: Charset) -> Vec<String> {
-    let (used, limits) = (model.run().ledger(), model.run().limits());
+    let used = model.run().ledger();
+    let limits = model.run().limits();
     let of = |limit: Option<String>| limit.map_or_else(String::new, |limit| format!(" of {limit}"));
     let count = |n: u64, limit: Option<u64>, one: &str, many: &str| {
         let what = if limit.unwrap_or(n) == 1 { one } else { many };

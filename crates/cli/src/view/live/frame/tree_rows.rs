@@ -45,7 +45,8 @@ fn flow<'a>(level: &'a Level, (stem, is_of_item): (&str, bool), look: Look, all:
     let loops = if level.flow.graph { &[] } else { level.rounds.loops.as_slice() };
     let nodes = tree(level.steps.len(), loops, look.charset, look.width < NARROW);
     for node in &nodes {
-        let (branch, stem) = (format!("{stem}{}", node.branch), format!("{stem}{}", node.stem));
+        let branch = format!("{stem}{}", node.branch);
+        let stem = format!("{stem}{}", node.stem);
         let step = match node.of {
             Of::Loop(at) => {
                 all.push(TreeRow { of: Subject::Loop { level, at }, branch, stem, is_of_item });
@@ -78,7 +79,8 @@ fn parts<'a>(step: &'a StepView, (stem, is_of_item): (&str, bool), look: Look, a
                 let [fork, corner, line, gap] = signs(look);
                 let is_last = nth.saturating_add(1) == live.len();
                 let (sign, below) = if is_last { (corner, gap) } else { (fork, line) };
-                let (branch, stem) = (format!("{stem}{sign}"), format!("{stem}{below}"));
+                let branch = format!("{stem}{sign}");
+                let stem = format!("{stem}{below}");
                 let of = Subject::Step { step: item, round: None };
                 all.push(TreeRow { of, branch, stem: stem.clone(), is_of_item: true });
                 parts(item, (&stem, true), look, all);
