@@ -9,6 +9,20 @@
 //! Its layers, the lowest first: `model` (errors and values), `folder` (files and locks of the store), `tables` (schema, and
 //! how rows are written), `log` (writer, reader and store), `files` (what steps read), `repair`. A lower layer does not name
 //! a higher one; `cargo xtask tidy` checks it.
+//!
+//! ```
+//! use envoi_journal::{Layout, RunFilter, Store};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let store = Store::open(Layout::new(folder.path().join(".envoi")))?;
+//! // Only the engine with the newest epoch can commit.
+//! let earlier = store.take_epoch()?;
+//! let newest = store.take_epoch()?;
+//! assert!(!store.is_current(earlier)? && store.is_current(newest)?);
+//! // Readers need none.
+//! assert!(store.reader()?.runs(RunFilter::default())?.is_empty());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod conformance;
 pub mod files;

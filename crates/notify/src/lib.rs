@@ -5,6 +5,15 @@
 //! ([`Outcome`]), when the next try is due ([`retry`]), and which of a client's addresses are allowed ([`EgressPolicy`]). It
 //! keeps no state, and reads no environment and no clock of the day. The engine decides which
 //! recipients get a notice; the journal keeps each notice until it is delivered.
+//!
+//! ```
+//! use envoi_notify::EgressPolicy;
+//!
+//! let policy = EgressPolicy::new(&["hooks.internal".to_owned()], Vec::new());
+//! assert!(policy.check_url("https://example.com/hook").is_ok());
+//! assert!(policy.check_url("http://hooks.internal/hook").is_ok(), "the configuration allows this host");
+//! assert!(policy.check_url("https://169.254.169.254/latest").is_err(), "a cloud's own services");
+//! ```
 
 mod client;
 mod command;
