@@ -1,6 +1,6 @@
 //! Which run is meant.
 
-use crate::process::{failure::Failure, invocation};
+use crate::process::{clock, failure::Failure, invocation};
 use envoi_contract::code::Code;
 use envoi_engine::check_not_aside;
 use envoi_journal::{Found, InboxFilter, InboxRow, Match, Reader, RunFilter, RunRow, RunStatus};
@@ -102,7 +102,13 @@ const MOST_LISTED: usize = 10;
 
 fn described(row: &RunRow) -> String {
     let step = row.step.as_ref().map(|step| format!(" at `{step}`")).unwrap_or_default();
-    format!("{} ({}, {}{step}, since {})", row.run, row.flow, row.status().word(), row.updated_at)
+    format!(
+        "{} ({}, {}{step}, since {})",
+        row.run,
+        row.flow,
+        row.status().word(),
+        clock::local(row.updated_at)
+    )
 }
 
 /// The question that `text` stands for: its id, or that of a run that asks only one; without a text the only open one.

@@ -47,6 +47,8 @@ pub(crate) struct StepView {
     pub(crate) output: String,
     /// The open question about it.
     pub(crate) question: Option<(InterruptId, String)>,
+    /// A person let the run go on from it although a bound was used up, or a review was needed.
+    pub(crate) passed_by_a_person: bool,
     /// It was given up, and something of it is still being ended.
     pub(crate) is_ending: bool,
     pub(crate) parts: Parts,
@@ -163,6 +165,7 @@ impl StepView {
             value: None,
             output: String::new(),
             question: None,
+            passed_by_a_person: false,
             is_ending: false,
             parts: Parts::None,
         }
@@ -193,6 +196,7 @@ impl StepView {
     pub(crate) fn reset(&mut self) {
         self.state = State::Waiting;
         self.question = None;
+        self.passed_by_a_person = false;
         self.parts = Parts::None;
     }
 
@@ -214,6 +218,7 @@ impl StepView {
             value,
             output: String::new(),
             question: None,
+            passed_by_a_person: false,
             is_ending: false,
             parts: Parts::None,
         };

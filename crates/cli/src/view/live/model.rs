@@ -18,8 +18,8 @@ use envoi_contract::{handoff::Status as HandoffStatus, time::Timestamp};
 use envoi_kernel::{
     Event, Flow, Record, Run, Status,
     event::{
-        About, AttemptSettled, Change, Course, Done, FlowEntered, HandoffWritten, InterruptRaised, Outcome,
-        Routed, StepsGivenUp,
+        About, AttemptSettled, Change, Choice, Course, Done, FlowEntered, HandoffWritten, InterruptRaised,
+        Outcome, Routed, StepsGivenUp,
     },
     files::list_name,
     ids::{AttemptId, InterruptId, Seq, StepId, VisitId},
@@ -152,8 +152,11 @@ impl RunModel {
             Event::Routed(routed) => self.routed(routed),
             Event::HandoffWritten(written) => self.handed_over(written, record.at),
             Event::InterruptRaised(raised) => self.asked(raised),
-            Event::InterruptAnswered(answered) => self.closed(&answered.interrupt),
-            Event::InterruptCancelled(cancelled) => self.closed(&cancelled.interrupt),
+            Event::InterruptAnswered(answered) => {
+                let passes = answered.choice == Choice::Proceed;
+                self.closed(&answered.interrupt, passes);
+            }
+            Event::InterruptCancelled(cancelled) => self.closed(&cancelled.interrupt, false),
             Event::CancelRequested(_) => self.cancelling = true,
             Event::RunStopping(_) => self.stopping = true,
             Event::RunForked(_) => (self.began, self.cancelling) = (Some(record.at), false),
@@ -300,10 +303,11 @@ impl RunModel {
         }
     }
 
-    fn closed(&mut self, interrupt: &InterruptId) {
+    fn closed(&mut self, interrupt: &InterruptId, passes: bool) {
         self.level.each(&mut |step| {
             if step.question.as_ref().is_some_and(|(id, _)| id == interrupt) {
                 step.question = None;
+                step.passed_by_a_person = passes;
                 // What the answer leads to follows; the visit of the question has its hand-off, or gets one.
                 step.state = if step.state == State::Asked { State::Done } else { step.state };
             }

@@ -50,10 +50,14 @@ pub(super) fn facts(step: &StepView, now: Timestamp, round: Option<String>) -> V
         State::Skipped => say(Role::Faint, "skipped".to_owned()),
         State::Waiting | State::Running | State::Done | State::Failed => {}
     }
+    if step.passed_by_a_person {
+        say(Role::Warn, "passed by a person".to_owned());
+    }
     if step.visit > 1 {
         say(Role::Plain, format!("visit {}", step.visit));
     }
-    if step.attempt > 1 || (step.tries > 1 && step.state == State::Running) {
+    let is_counted = step.tries > 1 && step.state == State::Running && step.attempt > 0;
+    if step.attempt > 1 || is_counted {
         // Re-runs after doubt are attempts too, and are not counted as tries.
         let of = if step.attempt <= step.tries { format!(" of {}", step.tries) } else { String::new() };
         say(Role::Plain, format!("attempt {}{of}", step.attempt));

@@ -161,3 +161,36 @@ fn no_line_is_wider_than_the_terminal_and_there_are_no_more_lines_than_it_has() 
         }
     }
 }
+
+#[test]
+fn a_step_that_has_items_has_no_attempt_of_its_own() {
+    let mut fixture = Fixture::of(
+        "flow: f\nsteps:\n  - { id: look, for_each: [api, web], run: x, retry: { attempts: 2 } }\n",
+    );
+    fixture.fills();
+    let look = Look { width: 80, height: 24, charset: Charset::Unicode };
+    let lines = frame(&fixture.model, fixture.now(), look);
+    let text: String = lines.iter().map(|line| line.render(false) + "\n").collect();
+    assert!(
+        text.contains("0.look") && text.contains("api  attempt 1 of 2") && !text.contains("attempt 0"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_loop_that_a_person_ended_is_told_from_one_that_came_to_its_end() {
+    let mut fixture = Fixture::of(
+        "flow: f\nsteps:\n  - id: c\n    run: x\n    routing: { kind: microloop, loop_to: c, \
+         status_from_exit: {0: OK, 1: BAD}, success_values: [OK], max_iterations: 0 }\n",
+    );
+    let look = Look { width: 80, height: 24, charset: Charset::Unicode };
+    let text = |fixture: &Fixture| -> String {
+        let lines = frame(&fixture.model, fixture.now(), look);
+        lines.iter().map(|line| line.render(false) + "\n").collect()
+    };
+    fixture.ends(1, 1, "bad", &[]);
+    assert!(!text(&fixture).contains("passed by a person"));
+    fixture.answer(Choice::Proceed);
+    let text = text(&fixture);
+    assert!(text.contains("✓ c") && text.contains("passed by a person"), "{text}");
+}

@@ -42,7 +42,9 @@ fn going_back_begins_the_steps_of_the_loop_anew() {
     play.ends(1, 0, "b", &[]).ends(1, 1, "c", &[]);
     assert_eq!(states(&play.model)[2], ("c", State::Asked, 2, 1), "the loop has had its last round");
     assert_eq!(play.model.status(), "waiting");
+    assert!(!play.model.level.steps[2].passed_by_a_person);
     play.answer(Choice::Proceed);
+    assert!(play.model.level.steps[2].passed_by_a_person, "its loop did not come to its end by itself");
     assert_eq!(states(&play.model)[2], ("c", State::Done, 2, 1));
     assert_eq!(play.model.status(), "succeeded");
 }
