@@ -122,6 +122,7 @@ codes! {
     CommandInvalid, "COMMAND_INVALID", Input, 422;
     ConfigInvalid, "CONFIG_INVALID", Input, 422;
     ConfigSyntax, "CONFIG_SYNTAX", Input, 422;
+    DataInvalid, "DATA_INVALID", Step, 500;
     Denied, "DENIED", Step, 500;
     DidNotHappen, "DID_NOT_HAPPEN", Step, 500;
     EngineBusy, "ENGINE_BUSY", Refused, 409;

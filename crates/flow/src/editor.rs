@@ -118,7 +118,8 @@ mod tests {
             "budget: {}",
             "budget: { cost_usd: much }",
             "budget: { agent_hops: 1 }",
-            "outputs: { type: object }",
+            "data: yaml",
+            "returns: { a: '${{ run.id }}' }",
             "skill: s\n    outputs: [a]",
             "skill: s\n    outputs: { type: text }",
             "on_in_doubt: verify",
@@ -164,6 +165,7 @@ mod tests {
             "ask: x\n    for_each: [1]",
             "ask: x\n    budget: { llm_calls: 1 }",
             "ask: x\n    outputs: {}",
+            "ask: x\n    data: json",
             "ask: { message: x, kind: approval }",
             "ask: { message: x, colour: red }",
             "ask: { message: x, schema: { type: string } }",
@@ -193,6 +195,7 @@ mod tests {
             "a2a: { url: 'https://agent.example', message: x }\n    skill: s",
             "a2a: { url: 'https://agent.example', message: x }\n    inputs: { a: 1 }",
             "a2a: { url: 'https://agent.example', message: x }\n    envelope: true",
+            "a2a: { url: 'https://agent.example', message: x }\n    data: json",
         ] {
             both_refuse(&format!("flow: f\nsteps:\n  - id: a\n    {keys}\n"));
         }

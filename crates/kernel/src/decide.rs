@@ -11,6 +11,7 @@ pub(crate) mod ask;
 pub(crate) mod call;
 pub(crate) mod cancel;
 pub(crate) mod conclude;
+pub(crate) mod data;
 pub(crate) mod draft;
 pub(crate) mod ending;
 pub(crate) mod expire;

@@ -16,6 +16,7 @@ mod state;
 pub use model::{event, expression, family, files, flow, ids, input, ledger, notify, requester};
 
 pub use decide::{
+    data::GivenData,
     fork::Cut,
     settle::{COPIED, MAX_RERUNS},
 };

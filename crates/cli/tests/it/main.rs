@@ -22,6 +22,7 @@ mod commands;
 mod copies;
 mod crash;
 mod damage;
+mod data;
 mod doubt;
 mod envelope;
 mod fork;

@@ -19,10 +19,7 @@ steps:
 "#,
     );
     let told = stage.expect(0, &["run", "flow.yaml"]);
-    assert!(
-        told.err.contains("OUTPUT_INVALID: the data of the report does not fit `outputs`: at `/n`"),
-        "{told:?}"
-    );
+    assert!(told.err.contains("OUTPUT_INVALID: the data does not fit `outputs`: at `/n`"), "{told:?}");
     let shown = stage.json(&["--json", "show", &stage.run_id(), "--envelope"]);
     assert_eq!(shown["outputs"]["tell"]["summary"], "3");
 }

@@ -106,6 +106,7 @@ fn own_variables(shared: &Shared, job: &Job, dir: &AttemptDir) -> std::io::Resul
         ("ENVOI_KEY", format!("{}:{visit}", job.run)),
         ("ENVOI_RUN_BASE", text(job.run_base.clone())),
         ("ENVOI_REPORT", text(dir.report())),
+        ("ENVOI_DATA", text(dir.data())),
         ("ENVOI_OUTPUT", text(dir.output())),
         ("TRACEPARENT", job.trace.to_string()),
     ];

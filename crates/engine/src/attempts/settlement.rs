@@ -48,6 +48,7 @@ pub(super) fn finished(
     let mut carried = Carried { blobs: &shared.blobs, dir, inline: Vec::new(), known: BTreeSet::new() };
     let text_blob = carried.keep(&exit.text)?;
     let report_blob = exit.report.as_ref().map(|file| carried.keep(file)).transpose()?;
+    let data_blob = exit.data.as_ref().map(|file| carried.keep(file)).transpose()?;
     let writer = shared.large.as_ref().map(|large| large.writer.as_ref());
     let handed = carried.files(&exit.files, exit.too_many_files, writer)?;
     let mut warnings = holding_secrets(&exit.secret_in_files);
@@ -65,6 +66,9 @@ pub(super) fn finished(
         text_blob: Some(text_blob),
         stderr_tail: exit.stderr_tail,
         report_blob,
+        data: exit.data.as_ref().map(|file| read(dir, file)).transpose()?,
+        data_blob,
+        data_unreadable: exit.data_unreadable,
         report_place: ReportPlace { assigned: exit.report_assigned, unreadable: exit.report_unreadable },
         files: handed.files,
         manifest: handed.many,
@@ -217,7 +221,8 @@ fn unmasked(removed: &[String], missing: &[String]) -> Option<String> {
 }
 
 /// Names in the folder of an attempt that the engine assigns.
-const ASSIGNED: [&str; 6] = ["output", "report.json", "feedback.txt", "envelope.json", "files", "before"];
+const ASSIGNED: [&str; 7] =
+    ["output", "report.json", "data.json", "feedback.txt", "envelope.json", "files", "before"];
 
 /// Why the outcome of an attempt of the original is unknown.
 const BEGUN_ELSEWHERE: &str =

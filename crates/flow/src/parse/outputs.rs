@@ -1,6 +1,6 @@
-//! `outputs` of a step that runs a command: what the data of its report has to be.
+//! `outputs` of a step that runs a command: what its data has to be.
 //!
-//! Owns the schema's place in the file, and the check of a report's data against it. The schema stands in the flow that a run
+//! Owns the schema's place in the file, and the check of the data against it. The schema stands in the flow that a run
 //! is pinned to.
 
 use crate::values::json_schema::{Mismatch, Schema};
@@ -8,7 +8,7 @@ use crate::{
     parse::schema,
     syntax::{
         diagnostic::{Diagnostic, Problems},
-        keys, list,
+        list,
         read::{Fields, refuse},
     },
 };
@@ -18,7 +18,7 @@ use envoi_contract::json::Value;
 /// The most places that are listed; a report that is wrong everywhere is wrong in one way.
 const TOLD: usize = 8;
 
-/// Everything that is wrong with the data of a report.
+/// Everything that is wrong with the data of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataErrors {
     wrong: Vec<Mismatch>,
@@ -27,7 +27,7 @@ pub struct DataErrors {
 impl fmt::Display for DataErrors {
     /// On one line: each place as a JSON pointer into `data`, and what is wrong there.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the data of the report does not fit `outputs`: ")?;
+        f.write_str("the data does not fit `outputs`: ")?;
         let told: Vec<String> = self.wrong.iter().take(TOLD).map(line).collect();
         f.write_str(&told.join("; "))?;
         match self.wrong.len().saturating_sub(TOLD) {
@@ -45,7 +45,7 @@ fn line(mismatch: &Mismatch) -> String {
     format!("at `{pointer}`: {}", mismatch.reason)
 }
 
-/// Checks the data of a report; one without `data` has `null`.
+/// Checks the data of a step; without any it is `null`.
 ///
 /// # Errors
 /// Every place where it does not fit, as a JSON pointer. A schema that is none, which a checked flow does not have, fits
@@ -60,16 +60,10 @@ pub fn check(schema: &Value, data: &Value) -> Result<(), DataErrors> {
 
 /// The schema of a step that runs a command.
 pub(crate) fn read(fields: &Fields<'_>, problems: &mut Problems) -> Option<Value> {
-    let (key, node) = fields.pair("outputs")?;
-    let reports = fields.get("skill").is_some() || fields.get("a2a").is_some();
-    if !reports && !fields.misspelt("skill", &keys::STEP) {
-        let message = "`outputs` says what the data of a report is, and this step need not leave one";
-        let help = "say so: `skill: NAME`; a command with a `skill` leaves a report";
-        return refuse(problems, Diagnostic::invalid(key.span, message).help(help));
-    }
+    let node = fields.get("outputs")?;
     if let Some(expression) = list::expression_in(node) {
         let message = "`outputs` beside `run` is a JSON Schema, in which nothing is filled in";
-        let help = "expressions stand in the `outputs` of a step with `flow`";
+        let help = "expressions stand in the `returns` of a step with `flow`";
         return refuse(problems, Diagnostic::invalid(expression.span, message).help(help));
     }
     schema::of_data(node, problems)

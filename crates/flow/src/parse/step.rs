@@ -48,6 +48,7 @@ pub(crate) fn read(node: &Node, place: usize, draft: &mut Draft, problems: &mut 
     let shell = shell::of_step(&fields, problems).unwrap_or_else(|| draft.shell.clone());
     let mut reader = Reader {
         fields,
+        language: draft.language,
         shell,
         place,
         expressions: &mut draft.expressions,
@@ -97,6 +98,8 @@ fn first_line(node: &Node) -> Span {
 
 struct Reader<'r> {
     fields: Fields<'r>,
+    /// The version of the language.
+    language: u32,
     /// What runs a string.
     shell: Shell,
     place: usize,
@@ -172,6 +175,15 @@ impl Reader<'_> {
         let for_each = for_each::read(&self.fields, self.place, self.expressions, self.problems);
         let budget = self.fields.get("budget").and_then(|node| bounds::budget(node, self.problems));
         let outputs = outputs::read(&self.fields, self.problems);
+        let data = self
+            .fields
+            .get("data")
+            .and_then(|node| read::choice(node, "`data`", &[("json", true)], self.problems));
+        if let Some((key, _)) = self.fields.pair("returns").filter(|_| commands) {
+            let message = "`returns` does nothing in a step that runs a command";
+            let help = "it says what a step with `flow` hands over; a command hands over data by `data: json`, `$ENVOI_DATA` or its report";
+            self.problems.add(Diagnostic::invalid(key.span, message).help(help));
+        }
         let on_in_doubt = self.fields.get("on_in_doubt").and_then(|node| self.in_doubt(node));
         if let Some(StepKind::A2a(plan)) = &mut kind {
             plan.resends = on_in_doubt == Some(InDoubtPolicy::Rerun);
@@ -196,6 +208,7 @@ impl Reader<'_> {
             continue_on_error: continue_on_error.unwrap_or(false),
             for_each,
             budget: budget.unwrap_or_default(),
+            data_is_text: data.unwrap_or(false),
             outputs,
             ..Step::new(StepId::new(id?.value.as_str()).ok()?, kind?)
         })
@@ -214,7 +227,14 @@ impl Reader<'_> {
     fn nesting(&mut self, id: Option<&Spanned<String>>, targets: &mut Targets) -> Option<Step> {
         subflow::keys_beside(&self.fields, self.problems);
         targets.nests = true;
-        let part = subflow::read(&self.fields, self.place, self.named, self.expressions, self.problems);
+        let part = subflow::read(
+            self.language,
+            &self.fields,
+            self.place,
+            self.named,
+            self.expressions,
+            self.problems,
+        );
         let condition = self.fields.get("if").and_then(|node| self.condition(node));
         let for_each = for_each::read(&self.fields, self.place, self.expressions, self.problems);
         let routing = self.fields.get("routing");

@@ -1,6 +1,6 @@
 //! `flow` of a step: another flow as a part of this one.
 //!
-//! Owns its `inputs` and `outputs`, and which keys of a step have nothing to do beside it. Where the other flow is, and
+//! Owns its `inputs` and `returns`, and which keys of a step have nothing to do beside it. Where the other flow is, and
 //! whether it is right, is [`crate::load`]'s.
 
 use crate::parse::draft::Outputs;
@@ -45,6 +45,7 @@ pub(crate) fn named(node: &Node, names: &NamedFlows, problems: &mut Problems) ->
 }
 
 pub(crate) fn read(
+    language: u32,
     fields: &Fields<'_>,
     place: usize,
     all: &NamedFlows,
@@ -58,7 +59,17 @@ pub(crate) fn read(
         let given = given.as_deref().unwrap_or_default();
         missing(key, inner, given, fields.get("inputs").is_some_and(|node| !is_mapping(node)), problems);
     }
-    let (outputs, usages) = fields.get("outputs").map(|node| outputs(node, problems)).unwrap_or_default();
+    let returned = match fields.pair("outputs") {
+        // Its name in version 1.
+        Some((_, node)) if language < 2 => Some(node),
+        Some((key, _)) => {
+            let message = "what a step with `flow` hands over is called `returns`";
+            let help = "write `returns` in place of `outputs`; the names and expressions stay";
+            refuse(problems, Diagnostic::invalid(key.span, message).help(help))
+        }
+        None => fields.get("returns"),
+    };
+    let (outputs, usages) = returned.map(|node| returns(node, problems)).unwrap_or_default();
     let of = inner?;
     let inputs = given.unwrap_or_default().into_iter().filter_map(|(name, input)| Some((name.value, input?)));
     let plan = InnerPlan { flow: of.flow.id.clone(), inputs: inputs.collect(), outputs };
@@ -161,19 +172,20 @@ fn missing(key: &Key, inner: &Inner, given: &[Given], unclear: bool, problems: &
 type Read = (Vec<(String, Expression)>, Vec<Usage>);
 
 /// Names and expressions; the expressions are noted apart, because they see the other flow.
-fn outputs(node: &Node, problems: &mut Problems) -> Read {
+fn returns(node: &Node, problems: &mut Problems) -> Read {
     let mut read = Read::default();
-    for (key, node) in read::mapping(node, "`outputs`", problems).unwrap_or_default() {
+    for (key, node) in read::mapping(node, "`returns`", problems).unwrap_or_default() {
         if !names::is_input(&key.text) {
-            let message = format!("`{}` cannot name an output", key.text);
+            let message = format!("`{}` cannot name a value of `returns`", key.text);
             problems.add(Diagnostic::invalid(key.span, message).expecting(names::INPUT));
         }
         let source = match read::as_text(node).map(str::trim).map(segments).as_deref() {
             Some([Segment::Expression(source)]) => source.trim().to_owned(),
             _ => {
                 let expected = "one expression, `${{ … }}`";
-                let help = "beside `flow`, `outputs` are expressions over the steps of that flow; a schema stands beside `run`";
-                problems.add(read::mismatch(node, &format!("output `{}`", key.text), expected).help(help));
+                let help = "they are expressions over the steps of that flow";
+                problems
+                    .add(read::mismatch(node, &format!("`{}` of `returns`", key.text), expected).help(help));
                 continue;
             }
         };

@@ -104,7 +104,9 @@ pub(crate) const STEP: Vocabulary = Vocabulary {
         "for_each",
         "max_parallel",
         "budget",
+        "data",
         "outputs",
+        "returns",
         "marks",
     ],
     later: &["http", "model", "agent"],
@@ -120,7 +122,7 @@ pub(crate) const A2A: Vocabulary = Vocabulary {
 };
 
 /// Keys of [`STEP`] that say something of a command alone.
-pub(crate) const NOT_BESIDE_A2A: &[&str] = &["inputs", "skill", "envelope"];
+pub(crate) const NOT_BESIDE_A2A: &[&str] = &["inputs", "skill", "envelope", "data", "returns"];
 
 /// Keys of [`STEP`] that a step which asks may have.
 pub(crate) const BESIDE_ASK: &[&str] = &["id", "ask", "if", "routing", "needs", "join", "marks"];
@@ -131,6 +133,7 @@ pub(crate) const BESIDE_FLOW: &[&str] = &[
     "flow",
     "inputs",
     "outputs",
+    "returns",
     "if",
     "needs",
     "join",

@@ -33,7 +33,7 @@ steps:
       target: \"app-${{ inputs.target }}\"
       jobs: 1.0
       flags: ${{ steps.plan.data }}
-    outputs:
+    returns:
       digest: ${{ steps.compile.data.digest }}
       target: ${{ inputs.target ~ run.id }}
     continue_on_error: true

@@ -9,6 +9,7 @@ use crate::{
         advance::advance,
         agent,
         conclude::{self, Conclusion},
+        data::GivenData,
         draft::{At, Draft},
         retry, verify,
     },
@@ -54,7 +55,8 @@ pub(crate) fn settled(mut draft: Draft<'_>, mut result: AttemptResult) -> Result
         // What it asks is not yet what it is to leave.
         result.misfit = None;
     }
-    let verdict = verify::judged(said, verified.as_ref(), judge(at.step, &result, said.is_none()));
+    let (verdict, data) = with_data(at.step, &result, judge(at.step, &result, said.is_none()));
+    let verdict = verify::judged(said, verified.as_ref(), verdict);
     let (_, metered) = draft.control.accounts.of(&attempt);
     let mut verdict = budget::hold(verdict, reserved(&draft, &attempt), &metered);
     verdict.error = verdict.error.map(size::of_error);
@@ -65,7 +67,7 @@ pub(crate) fn settled(mut draft: Draft<'_>, mut result: AttemptResult) -> Result
         given_up: draft.control.ending.contains_key(&attempt),
         flow: flow_beside_the_runs_own(&at),
         agent: heard.clone(),
-        ..record(result, &verdict, late)
+        ..record(result, &verdict, data, late)
     };
     draft.emit(Event::AttemptSettled(Box::new(settled.clone())))?;
     if late {
@@ -221,9 +223,19 @@ fn judge(step: &Step, result: &AttemptResult, own: bool) -> Verdict {
     }
 }
 
-fn record(result: AttemptResult, verdict: &Verdict, late: bool) -> AttemptSettled {
+/// The data that it hands over. Of an attempt that has failed anyway it is what can be read.
+fn with_data(step: &Step, result: &AttemptResult, verdict: Verdict) -> (Verdict, GivenData) {
+    match GivenData::of(step, result) {
+        Ok(data) => (verdict, data),
+        Err(error) if verdict.ok => {
+            (Verdict { ok: false, error: Some(error), ..verdict }, GivenData::default())
+        }
+        Err(_) => (verdict, GivenData::default()),
+    }
+}
+
+fn record(result: AttemptResult, verdict: &Verdict, data: GivenData, late: bool) -> AttemptSettled {
     let report = verdict.report.as_ref();
-    let data = report.and_then(|report| report.data.clone()).unwrap_or_default();
     let metrics = report.and_then(|report| report.metrics.clone()).unwrap_or_default();
     let (files, manifest) = handed_over(result.files, result.manifest, verdict.ok);
     let mut warnings = result.warnings;
@@ -234,7 +246,7 @@ fn record(result: AttemptResult, verdict: &Verdict, late: bool) -> AttemptSettle
         ok: verdict.ok,
         error: verdict.error.clone(),
         text: result.text_blob,
-        data: size::of_data(data, result.report_blob.as_ref()),
+        data: size::of_data(data.value, data.blob.as_ref()),
         metrics: size::of_metrics(metrics, result.report_blob.as_ref()),
         report: result.report_blob.filter(|_| report.is_some()),
         files,

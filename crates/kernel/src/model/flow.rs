@@ -180,7 +180,9 @@ pub struct Step {
     /// Whether its `if` itself says what a failure before it means (`success()`, `failure()`, `always()`); else it is skipped
     /// after one.
     pub regardless: bool,
-    /// A JSON Schema of the report's data (checked outside the kernel, before the kernel gets the attempt's result).
+    /// `data: json`: its text is its data.
+    pub data_is_text: bool,
+    /// A JSON Schema of its data (checked outside the kernel, before the kernel gets the attempt's result).
     pub outputs: Option<Value>,
 }
 
@@ -244,6 +246,7 @@ impl Step {
             budget: Budget::default(),
             marks: Vec::new(),
             regardless: false,
+            data_is_text: false,
             outputs: None,
         }
     }

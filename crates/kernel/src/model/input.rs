@@ -225,6 +225,12 @@ pub struct AttemptResult {
     pub report: Option<Vec<u8>>,
     /// The same in the store.
     pub report_blob: Option<Blob>,
+    /// The bytes of what the command wrote at `$ENVOI_DATA`.
+    pub data: Option<Vec<u8>>,
+    /// The same in the store.
+    pub data_blob: Option<Blob>,
+    /// What stood there and is no file that can be read, in words.
+    pub data_unreadable: Option<String>,
     /// Where the report stood.
     pub report_place: ReportPlace,
     /// Files that match `artifacts` and are handed over, and those that were deleted: listed only as far as
@@ -257,6 +263,9 @@ impl AttemptResult {
             stderr_tail: String::new(),
             report: None,
             report_blob: None,
+            data: None,
+            data_blob: None,
+            data_unreadable: None,
             report_place: ReportPlace { assigned: false, unreadable: None },
             files: Vec::new(),
             manifest: None,

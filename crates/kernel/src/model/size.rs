@@ -49,9 +49,9 @@ pub(crate) fn of_error(error: SkillError) -> SkillError {
     }
 }
 
-/// Data over the limit is a reference to the report that holds it.
-pub(crate) fn of_data(data: Value, report: Option<&Blob>) -> Value {
-    match report {
+/// Data over the limit is a reference to the content that holds it.
+pub(crate) fn of_data(data: Value, holds: Option<&Blob>) -> Value {
+    match holds {
         Some(blob) if data.compact().len() > MAX_DATA_BYTES => Value::Object(reference(blob)),
         _ => data,
     }

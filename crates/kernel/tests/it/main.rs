@@ -32,6 +32,7 @@ mod call_rules;
 mod calls;
 mod cancel;
 mod conditions;
+mod data;
 mod denial;
 mod doubt;
 mod envelope;

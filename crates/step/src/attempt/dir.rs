@@ -114,6 +114,11 @@ impl AttemptDir {
         self.path.join("report.json")
     }
 
+    /// Where `ENVOI_DATA` points.
+    pub fn data(&self) -> PathBuf {
+        self.path.join("data.json")
+    }
+
     /// Where `ENVOI_OUTPUT` points.
     pub fn output(&self) -> PathBuf {
         self.path.join("output")

@@ -83,6 +83,12 @@ pub struct Exit {
     /// What stood in the place of the report and is no file that can be read, such as `a folder`, masked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report_unreadable: Option<String>,
+    /// What the command wrote at `ENVOI_DATA`, masked. Not checked to be JSON. Over 16 MiB it is cut as a report is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<FileRef>,
+    /// What stood there and is no file that can be read, masked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_unreadable: Option<String>,
     /// Artifacts that differ from before the command, by path; of a command that succeeded also those that do not.
     pub files: Vec<FileChange>,
     /// How many files would be listed, where they are too many for the record: `files` is empty then, and no file was copied.
@@ -110,6 +116,7 @@ impl Exit {
         [&self.stdout.file, &self.stderr.file, &self.text]
             .into_iter()
             .chain(&self.report)
+            .chain(&self.data)
             .chain(self.files.iter().flat_map(|change| change.file.iter().chain(&change.before)))
     }
 }

@@ -1,4 +1,4 @@
-//! Where a command leaves its report, and how the report is taken over.
+//! Where a command leaves its report and its data, and how they are taken over.
 //!
 //! Does not look inside: whether the file is a report at all is for the reader of contract 4 to say.
 
@@ -98,6 +98,15 @@ pub(crate) fn collect(
         Found::Nothing => Ok(Collected::default()),
         Found::Other(what) => Ok(Collected { unreadable: Some(what), ..Collected::default() }),
         Found::File => take_report(&path, &dir.report(), secrets),
+    }
+}
+
+/// Brings what the command wrote at `ENVOI_DATA` to disk, masked, in the same way.
+pub(crate) fn collect_data(dir: &AttemptDir, secrets: &Secrets) -> io::Result<Collected> {
+    match found_at(&dir.data()) {
+        Found::Nothing => Ok(Collected::default()),
+        Found::File => take_report(&dir.data(), &dir.data(), secrets),
+        Found::Other(what) => Ok(Collected { unreadable: Some(what), ..Collected::default() }),
     }
 }
 

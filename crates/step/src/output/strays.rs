@@ -241,7 +241,7 @@ fn mask_entry(dir: &AttemptDir, name: &OsStr, secrets: &Secrets, moment: Moment<
             })
         }
         Owner::Ring | Owner::Copies | Owner::Command => {
-            let masks_itself = path == dir.output() || path == dir.report();
+            let masks_itself = path == dir.output() || path == dir.report() || path == dir.data();
             match plain::open(&path) {
                 Ok(_) if masks_itself && matches!(moment, Moment::Settling(_)) => None,
                 _ => match cleaning::mask_file(&path, secrets, MOST_BYTES) {
@@ -341,6 +341,8 @@ fn shown(dir: &AttemptDir, path: &Path, name: &OsStr, secrets: &Secrets) -> Stri
         "`$ENVOI_OUTPUT`".to_owned()
     } else if path == dir.report() {
         "`$ENVOI_REPORT`".to_owned()
+    } else if path == dir.data() {
+        "`$ENVOI_DATA`".to_owned()
     } else {
         format!("`{}`", secrets.mask_str(&name.to_string_lossy()).escape_debug())
     }

@@ -55,6 +55,10 @@ impl Attempt {
             }
             None => Collected::default(),
         };
+        let data = match before {
+            Some(_) => report::collect_data(&self.dir, &self.secrets)?,
+            None => Collected::default(),
+        };
         let [stdout_bytes, stderr_bytes] = self.stream_lengths()?;
         let written = Written {
             before: before.and_then(|before| before.written.clone()),
@@ -85,6 +89,8 @@ impl Attempt {
             stderr_tail: text::end_of_file(&self.dir.stderr(), &self.secrets, STDERR_TAIL_BYTES)?,
             text,
             warnings: self.warnings(ended, handed.left_out, notes, &collected, before),
+            data: data.file,
+            data_unreadable: data.unreadable.map(|what| self.secrets.mask_str(&what)),
             report: collected.file,
             report_assigned: collected.assigned,
             report_unreadable: collected.unreadable.map(|what| self.secrets.mask_str(&what)),

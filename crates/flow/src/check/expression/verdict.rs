@@ -185,7 +185,7 @@ fn no_member(what: &str, name: &str, members: &[&'static str]) -> Option<Diagnos
 
 fn no_report_of_a_flow(id: &str) -> Diagnostic {
     unplaced(format!("step `{id}` runs a flow, which leaves no report"))
-        .help("what it hands over is its `data`: the `outputs` of the step")
+        .help("what it hands over is its `data`: the `returns` of the step")
 }
 
 fn no_report(id: &str) -> Diagnostic {

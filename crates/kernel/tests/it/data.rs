@@ -1,0 +1,80 @@
+//! The data that a step hands over: where it may stand, and that it stands in one place.
+
+use crate::{
+    driver::{Driver, blob, exited, reported, settled},
+    flows::{With, flow, step},
+};
+use envoi_kernel::{Event, event::AttemptSettled, input::AttemptResult};
+
+/// What became of an attempt of a step, which takes its text as its data if `is_text`.
+fn attempt(is_text: bool, result: AttemptResult) -> AttemptSettled {
+    let first = step("a").with(|step| step.data_is_text = is_text);
+    let mut driver = Driver::started(&flow([first]));
+    driver.ok(settled(result));
+    let found = driver.records.iter().find_map(|record| match &record.event {
+        Event::AttemptSettled(settled) => Some(settled.as_ref().clone()),
+        _ => None,
+    });
+    found.unwrap()
+}
+
+fn texted(text: &str) -> AttemptResult {
+    AttemptResult { text: text.to_owned(), text_blob: Some(blob(text.as_bytes())), ..exited("a.1.1", 0) }
+}
+
+fn filed(text: &str, result: AttemptResult) -> AttemptResult {
+    AttemptResult { data: Some(text.as_bytes().to_vec()), data_blob: Some(blob(text.as_bytes())), ..result }
+}
+
+#[test]
+fn data_stands_in_the_text_the_file_or_the_report() {
+    for (what, is_text, result, data) in [
+        ("none", false, texted("{\"n\": 1}"), "null"),
+        ("text", true, texted(" {\"n\": 1.00}\n"), r#"{"n":1.00}"#),
+        ("file", false, filed("[1, 2]", texted("words")), "[1,2]"),
+        ("file of a step whose text is empty", true, filed("7", texted("\n")), "7"),
+        ("report", false, reported("a.1.1", r#""data":{"n":2}"#), r#"{"n":2}"#),
+        ("a report without data beside a file", false, filed("3", reported("a.1.1", r#""data":null"#)), "3"),
+    ] {
+        let settled = attempt(is_text, result);
+        assert_eq!((settled.ok, settled.data.compact().as_str()), (true, data), "{what}");
+    }
+}
+
+#[test]
+fn data_that_cannot_be_read_or_stands_twice_fails_the_attempt_and_names_the_places() {
+    let unreadable = AttemptResult { data_unreadable: Some("a folder".to_owned()), ..exited("a.1.1", 0) };
+    for (is_text, result, words) in [
+        (true, texted("counting\n{}"), "in its text (`data: json`) cannot be read"),
+        (true, texted(""), "the text of the step is empty"),
+        (false, filed("{", texted("")), "at `$ENVOI_DATA` cannot be read"),
+        (false, unreadable, "there is a folder"),
+        (true, filed("{}", texted("{}")), "twice, at `$ENVOI_DATA` and in its text (`data: json`)"),
+        (
+            false,
+            filed("{}", reported("a.1.1", r#""data":{}"#)),
+            "twice, in its report (`data`) and at `$ENVOI_DATA`",
+        ),
+    ] {
+        let settled = attempt(is_text, result);
+        let error = settled.error.unwrap();
+        assert_eq!((settled.ok, error.code.as_str()), (false, "DATA_INVALID"), "{words}");
+        assert!(error.message.contains(words), "{words}: {}", error.message);
+    }
+}
+
+#[test]
+fn an_attempt_that_failed_anyway_keeps_its_own_error() {
+    let failed = AttemptResult { outcome: envoi_kernel::event::Outcome::Exited { code: 3 }, ..texted("no") };
+    assert_eq!(attempt(true, failed).error.unwrap().code, "TOOL_EXIT_NON_ZERO");
+}
+
+#[test]
+fn data_of_the_text_is_read_by_later_steps() {
+    let first = step("a").with(|step| step.data_is_text = true);
+    let second = step("b").exec(&["b", "${{ steps.a.data.n }}"]);
+    let mut driver = Driver::started(&flow([first, second]));
+    driver.ok(settled(texted("{\"n\": 7}")));
+    let argv = ["b", "7"].map(str::to_owned).to_vec();
+    assert_eq!(driver.begun("b.1.1").command, envoi_kernel::event::Command::Exec(argv));
+}
