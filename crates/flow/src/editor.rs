@@ -201,6 +201,9 @@ mod tests {
         }
         for flow in [
             "flow: answers",
+            "flow: f\npass_env: ['*']",
+            "flow: f\npass_env: [ENVOI_X]",
+            "flow: f\nenv_file: [a]",
             "flow: f\nlimits: { on_reached: stop }",
             "flow: f\ngoals: [a]",
             "flow: f\ngoals: { list: [a], from: a }",

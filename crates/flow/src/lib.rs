@@ -37,6 +37,7 @@
 //!     by: Principal { tenant: "local".to_owned(), actor: "ada".to_owned() },
 //!     yes_to: Vec::new(),
 //!     trace: None,
+//!     env: Object::new(),
 //!     requester: Requester::default(),
 //! }));
 //! let slot = Slot { boot_id: "boot-1".to_owned() };
@@ -73,7 +74,7 @@ pub use syntax::{
     document::MAX_BYTES,
     read::parse_duration,
 };
-pub use values::{answers, inputs};
+pub use values::{answers, env_file, inputs};
 
 /// The newest version of the flow language. A new run is pinned to it; a run that was begun in an earlier one, and its forks, keep that
 /// ([`load_as`]).

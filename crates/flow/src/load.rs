@@ -330,6 +330,10 @@ impl Loader<'_> {
         self.collect(paths, &mut parts);
         for path in parts.keys().filter(|_| outermost) {
             let Some(Some(inner)) = self.known.get(path) else { return None };
+            add_new(&mut flow.pass_env, inner.flow.pass_env.iter().cloned());
+            add_new(&mut flow.env_read, inner.flow.env_read.iter().cloned());
+            let folder = folder_of(path);
+            add_new(&mut flow.env_files, inner.flow.env_files.iter().map(|file| format!("{folder}{file}")));
             for secret in &inner.draft.secrets {
                 join_secret(&mut flow, draft, &placed(secret, folder_of(path)), path, root, problems);
             }
@@ -343,6 +347,7 @@ impl Loader<'_> {
             }
         }
         if outermost && !parts.is_empty() {
+            check_pinned_variables(&flow, root, problems);
             self.check_variables(&flow, root, parts.keys(), problems);
         }
         if !parts.is_empty() {
@@ -382,6 +387,31 @@ impl Loader<'_> {
                 into.insert(path.clone(), part.value.clone());
                 self.collect(&part.names, into);
             }
+        }
+    }
+}
+
+fn add_new(all: &mut Vec<String>, more: impl Iterator<Item = String>) {
+    for name in more {
+        if !all.contains(&name) {
+            all.push(name);
+        }
+    }
+}
+
+/// What one flow of a run keeps out of the journal, no other one reads into it.
+fn check_pinned_variables(flow: &Flow, root: &Node, problems: &mut Problems) {
+    for name in &flow.env_read {
+        let is_secret = flow.secrets.iter().any(|secret| {
+            secret.name == *name || matches!(&secret.source, SecretSource::Env(variable) if variable == name)
+        });
+        if is_secret || flow.passes(name) {
+            let message = format!(
+                "`env.{name}` is read in one flow of the run, and is a secret or in `pass_env` in another"
+            );
+            let help =
+                "what an expression reads is stored in the journal; a command reads it from its environment";
+            problems.add(Diagnostic::invalid(root.span, message).help(help));
         }
     }
 }
@@ -508,6 +538,9 @@ fn finish(draft: &Draft, root: &Node) -> Option<Flow> {
         inputs: draft.inputs.clone(),
         limits: draft.limits.clone(),
         secrets: draft.secrets.clone(),
+        pass_env: draft.pass_env.iter().map(|name| name.value.clone()).collect(),
+        env_files: draft.env_file.iter().cloned().collect(),
+        env_read: expression::variables(draft).into_iter().collect(),
         workspace: draft.workspace.clone()?,
         env: draft.env.clone(),
         notify: draft.notify.clone(),

@@ -4,7 +4,6 @@
 
 pub(crate) mod diagnostic;
 pub(crate) mod document;
-pub(crate) mod expression_names;
 pub(crate) mod keys;
 pub(crate) mod list;
 pub(crate) mod names;

@@ -3,5 +3,6 @@
 //! Used while a flow is read and while it runs.
 
 pub mod answers;
+pub mod env_file;
 pub mod inputs;
 pub(crate) mod json_schema;

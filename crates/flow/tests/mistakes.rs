@@ -851,7 +851,7 @@ fn names_that_an_expression_cannot_see_are_told_at_their_place() {
 fn names_that_an_expression_can_see_are_no_mistake() {
     for expression in [
         "${{ inputs.package }} ${{ inputs['dry-run'] }} ${{ inputs }}",
-        "${{ steps.first.data.deep.er[0] }} ${{ steps['make-it'].status }}",
+        "${{ steps.first.data.deep.er[0] }} ${{ steps['make-it'].status | default('none') }}",
         "${{ run.id }} ${{ run.flow }} ${{ run.workspace }}",
         "${% inputs.nope %} ${# inputs.nope #} {{ inputs.nope }} $HOME ${HOME} $(inputs.nope)",
         "${{ 'inputs.nope }}' }} ${{ range(3) | length }} ${{ {'a': [inputs.package]} }}",

@@ -87,6 +87,7 @@ pub(crate) fn started(run: &RunId) -> Event {
         by: ada(),
         yes_to: Vec::new(),
         trace: None,
+        env: envoi_contract::json::Object::new(),
         requester: Requester::default(),
     }))
 }

@@ -134,6 +134,7 @@ impl Planned {
             by: person(),
             yes_to: Vec::new(),
             trace: None,
+            env: envoi_contract::json::Object::new(),
             requester: Requester::default(),
         }
     }

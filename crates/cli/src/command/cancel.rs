@@ -18,7 +18,7 @@ pub(crate) fn cancel(home: &Home, run: Option<&str>) -> Result<u8, Failure> {
     let request = Request::Cancel {
         run: run.clone(),
         by: environment::principal(),
-        caller: caller_or_none(&reader, &run),
+        caller: Box::new(caller_or_none(&reader, &run)),
     };
     drop(reader);
     let args = EngineArgs { jobs: None, detach: false, take_over: false };

@@ -4,13 +4,17 @@ use super::run::read_flow;
 use crate::process::stderr;
 use crate::{
     process::{
+        environment,
         failure::{BAD_INPUT, Failure},
         output,
     },
     store::flow_files::FlowFolder,
 };
 use envoi_api::mistake::Mistake;
-use std::{io::IsTerminal as _, path::PathBuf};
+use std::{
+    io::IsTerminal as _,
+    path::{Path, PathBuf},
+};
 
 pub(crate) fn check(flows: &[PathBuf], json: bool) -> Result<u8, Failure> {
     let mut found = Vec::new();
@@ -24,8 +28,15 @@ pub(crate) fn check(flows: &[PathBuf], json: bool) -> Result<u8, Failure> {
                 {
                     stderr::line(format_args!("{}: warning: {warning}", path.display()));
                 }
+                let folder = file.parent().unwrap_or(Path::new("/"));
+                if let Err(problem) = environment::env_files(&loaded.flow, folder) {
+                    stderr::line(format_args!("{}: warning: {problem}", path.display()));
+                }
                 if !json {
                     stderr::line(format_args!("{}: ok, {} steps", path.display(), loaded.flow.steps.len()));
+                    if let Some(seen) = seen(&loaded.flow) {
+                        stderr::line(format_args!("{}: commands also see {seen}", path.display()));
+                    }
                 }
             }
             Err(report) => {
@@ -42,6 +53,19 @@ pub(crate) fn check(flows: &[PathBuf], json: bool) -> Result<u8, Failure> {
         output::row(&found)?;
     }
     Ok(if bad { BAD_INPUT } else { 0 })
+}
+
+/// What commands see of the environment beside PATH, HOME and the like.
+fn seen(flow: &envoi_kernel::Flow) -> Option<String> {
+    let listed =
+        |what: &str, names: Vec<&str>| (!names.is_empty()).then(|| format!("{what} {}", names.join(", ")));
+    let of_env = listed("`env`:", flow.env.iter().map(|(name, _)| name.as_str()).collect());
+    let secrets = flow.secrets.iter().map(|secret| secret.name.as_str()).filter(|name| !name.contains('.'));
+    let secrets = listed("`secrets`:", secrets.collect());
+    let passed = listed("`pass_env`:", flow.pass_env.iter().map(String::as_str).collect());
+    let files = listed("the variables of `env_file`:", flow.env_files.iter().map(String::as_str).collect());
+    let all: Vec<String> = [of_env, secrets, passed, files].into_iter().flatten().collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 /// Programs that commands would look up on the PATH of this process, and that are not there.

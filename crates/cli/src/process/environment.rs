@@ -37,12 +37,65 @@ pub(crate) fn caller(flow: &Flow, flow_dir: &Path) -> CallerWire {
         Address::Command(_) => None,
     });
     let sources = flow.secrets.iter().map(|secret| &secret.source).chain(tokens);
+    let (of_files, env_file_problem) = match env_files(flow, flow_dir) {
+        Ok(variables) => (variables, None),
+        Err(problem) => (Vec::new(), Some(problem)),
+    };
+    let in_file =
+        |name: &str| of_files.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.clone());
     let named = sources.filter_map(|source| match source {
-        SecretSource::Env(name) => Some((name.clone(), variable(name)?)),
+        SecretSource::Env(name) => Some((name.clone(), variable(name).or_else(|| in_file(name))?)),
         SecretSource::File(_) => None,
     });
-    let within = Vec::new();
-    CallerWire { env: allowed(), secrets: named.collect(), flow_dir: flow_dir.to_owned(), within }
+    let secrets: Vec<(String, String)> = named.collect();
+    let read = flow.env_read.iter().filter_map(|name| Some((name.clone(), variable(name)?))).collect();
+    // What is set outside and passed counts more than a file, as people know it of such files.
+    let passed = unicode_variables().filter(|(name, _)| flow.passes(name));
+    let env: Vec<(String, String)> = allowed().into_iter().chain(of_files).chain(passed).collect();
+    let is_seen = |name: &&str| {
+        let is_declared = flow.secrets.iter().any(|secret| secret.name == **name)
+            || flow.env.iter().any(|(known, _)| known == *name);
+        is_declared || env.iter().any(|(known, _)| known == *name)
+    };
+    let not_passed = unicode_variables().filter(|(name, value)| is_well_known(name) && !value.is_empty());
+    let not_passed = not_passed.map(|(name, _)| name).filter(|name| !is_seen(&name.as_str())).collect();
+    let flow_dir = flow_dir.to_owned();
+    CallerWire { env, secrets, flow_dir, within: Vec::new(), read, not_passed, env_file_problem }
+}
+
+/// Variables that programs expect and whose absence is hard to see in what they say.
+fn is_well_known(name: &str) -> bool {
+    const NAMES: &str = "SSH_AUTH_SOCK GPG_TTY HTTP_PROXY HTTPS_PROXY NO_PROXY ALL_PROXY http_proxy https_proxy no_proxy all_proxy \
+                         VIRTUAL_ENV CONDA_PREFIX GITHUB_TOKEN GH_TOKEN ANTHROPIC_API_KEY OPENAI_API_KEY \
+                         GOOGLE_APPLICATION_CREDENTIALS KUBECONFIG DOCKER_HOST SSL_CERT_FILE";
+    NAMES.split(' ').any(|known| known == name) || name.starts_with("AWS_")
+}
+
+/// The variables of the flow's files.
+///
+/// # Errors
+/// A sentence: a file cannot be read, a line of it is no assignment, or an expression reads one of its names.
+pub(crate) fn env_files(flow: &Flow, flow_dir: &Path) -> Result<Vec<(String, String)>, String> {
+    let mut variables = Vec::new();
+    for file in &flow.env_files {
+        let path = flow_dir.join(file);
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| format!("`env_file`: {}: {error}", path.display()))?;
+        let found = envoi_flow::env_file::parse(&text)
+            .map_err(|error| format!("`env_file`: {}: {error}", path.display()))?;
+        variables.extend(found);
+    }
+    match variables.iter().find(|(name, _)| flow.env_read.contains(name)) {
+        None => Ok(variables),
+        Some((name, _)) => Err(format!(
+            "`env.{name}` in an expression reads a variable of `env_file`, whose values are never stored; a command reads it from its \
+             environment: `${name}`"
+        )),
+    }
+}
+
+fn unicode_variables() -> impl Iterator<Item = (String, String)> {
+    env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
 
 /// The attempts that wait for this process, if it is part of a step: that of the step, and those that wait for its run.
@@ -58,9 +111,7 @@ pub(crate) fn within() -> Vec<CallingAttempt> {
 
 /// What commands may see of this environment.
 pub(crate) fn allowed() -> Vec<(String, String)> {
-    let unicode = env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    unicode.filter(|(name, _)| is_allowed(name)).collect()
+    unicode_variables().filter(|(name, _)| is_allowed(name)).collect()
 }
 
 /// A variable of this environment.

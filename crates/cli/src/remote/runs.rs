@@ -92,7 +92,7 @@ fn check_waits_for_other(remote: &Remote, id: &RunId) -> Result<(), Failure> {
 
 pub(crate) fn cancel(remote: &Remote, run: Option<&str>) -> Result<u8, Failure> {
     let run = remote.run_or_meant(run, Verb::Cancel)?;
-    let request = Request::Cancel { run: run.clone(), by: remote.by.clone(), caller: CallerWire::default() };
+    let request = Request::Cancel { run: run.clone(), by: remote.by.clone(), caller: Box::default() };
     let mut attended = Attended::new(remote, &run)?;
     let mut printer = Printer::new(run.clone(), remote.json).quiet();
     let mut conversation = Conversation::none(run);

@@ -25,6 +25,7 @@ mod damage;
 mod data;
 mod doubt;
 mod envelope;
+mod environment;
 mod fork;
 mod forms;
 mod full;

@@ -32,6 +32,9 @@ pub(super) enum OrderError {
 /// See [`OrderError`].
 pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir, start: &str) -> Result<Spec, OrderError> {
     let started = &job.started;
+    if let Some(problem) = &job.caller.env_file_problem {
+        return Err(OrderError::Step(problem.clone()));
+    }
     let secrets = secrets(&job.pinned.secrets, &job.caller).map_err(OrderError::Step)?;
     let secret_marks = shared
         .marks(&secrets)

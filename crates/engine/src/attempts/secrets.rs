@@ -26,6 +26,8 @@ pub(crate) fn caller_of(flow: &Flow, wire: &CallerWire) -> Arc<Caller> {
         secrets: secrets.collect(),
         flow_dir: wire.flow_dir.clone(),
         within: wire.within.clone(),
+        not_passed: wire.not_passed.clone(),
+        env_file_problem: wire.env_file_problem.clone(),
     })
 }
 

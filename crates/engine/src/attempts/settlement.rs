@@ -55,6 +55,7 @@ pub(super) fn finished(
     warnings.extend(secrets::common_secrets(job));
     warnings.extend(exit.warnings.iter().cloned());
     warnings.extend(closed(shared, dir, job, &exit.closed_with_secret).map_err(Unsettled::Machine)?);
+    warnings.extend(not_passed(job, &exit.outcome));
     warnings.extend(without_place(shared, job, &handed.files)?);
     let result = AttemptResult {
         attempt: job.started.attempt.clone(),
@@ -78,6 +79,24 @@ pub(super) fn finished(
         workspace_digest: None,
     };
     Ok(Settlement::Finished { result: Box::new(result), blobs: carried.inline })
+}
+
+/// A command that has failed may miss what its user's own shell has.
+fn not_passed(job: &Job, outcome: &envoi_step::Outcome) -> Option<String> {
+    let step = job.flow.step(&job.started.attempt.visit.step);
+    let states_a_status =
+        |code: &i32| step.is_some_and(|step| step.routing.status_from_exit.contains_key(code));
+    let has_failed = match outcome {
+        envoi_step::Outcome::Exited { code } => *code != 0 && !states_a_status(code),
+        _ => true,
+    };
+    let names: Vec<String> = job.caller.not_passed.iter().map(|name| format!("`{name}`")).collect();
+    (has_failed && !names.is_empty()).then(|| {
+        format!(
+            "set outside and not passed to commands: {}; `pass_env` of the flow passes them",
+            names.join(", ")
+        )
+    })
 }
 
 /// A sentence for each file whose place an artifact of an earlier step keeps from it. Its content is in the store all the same.

@@ -82,6 +82,10 @@ pub(crate) fn send(client: &Sender<Response>, response: Response) {
 
 /// A missing secret refuses the start before its commit.
 pub(crate) fn check_secrets(flow: &Flow, caller: &Caller) -> Result<(), Refused> {
+    if let Some(problem) = &caller.env_file_problem {
+        let hint = "`env_file` is relative to the flow file";
+        return Err(Refused::new(Code::EnvFileInvalid, problem.clone(), Some(hint)));
+    }
     secrets(&flow.secrets, caller).map(drop).map_err(|message| {
         Refused::new(
             Code::SecretMissing,

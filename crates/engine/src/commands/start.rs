@@ -4,7 +4,7 @@ use super::handler::{Commands, check_secrets, send};
 use crate::model::{
     claim::{self, Claim},
     message::{Begin, EngineError, Message},
-    protocol::{Refused, Response, ResumeRequest, StartRequest, WorkspaceUse},
+    protocol::{CallerWire, Refused, Response, ResumeRequest, StartRequest, WorkspaceUse},
     runner::CallingAttempt,
     trace::Traceparent,
 };
@@ -14,6 +14,7 @@ use crate::{
 };
 use envoi_contract::code::Code;
 use envoi_contract::envelope::InterruptKind;
+use envoi_contract::json::{Object, Value};
 use envoi_journal::{PinnedFlow, Reader, RunFilter};
 use envoi_kernel::{
     Flow, Refusal, Run,
@@ -71,6 +72,7 @@ impl Commands {
                         .as_deref()
                         .and_then(Traceparent::parse)
                         .map(|caller| caller.to_string()),
+                    env: pinned_variables(&flow, &request.caller),
                     requester: request.requester.clone(),
                 },
                 pinned: PinnedFlow {
@@ -211,6 +213,15 @@ impl Commands {
 /// How a run enters its workspace that was called by these.
 pub(super) fn manner(shared: bool, within: &[CallingAttempt]) -> Manner {
     if shared || !within.is_empty() { Manner::Beside } else { Manner::Alone }
+}
+
+/// The variables that the flow's expressions name, as far as the caller has them.
+fn pinned_variables(flow: &Flow, caller: &CallerWire) -> Object {
+    let value = |name: &String| {
+        let (_, value) = caller.read.iter().find(|(known, _)| known == name)?;
+        Some((name.clone(), Value::from(value.as_str())))
+    };
+    flow.env_read.iter().filter_map(value).collect()
 }
 
 /// A yes in advance is for questions that a plain yes answers, and that the starter of the run may answer.

@@ -35,10 +35,9 @@ pub(super) fn secrets_here(
     });
     let folder = run.started().and_then(|started| Path::new(&started.source).parent().map(Path::to_owned));
     let caller = CallerWire {
-        env: Vec::new(),
         secrets: variables.collect(),
         flow_dir: folder.unwrap_or_default(),
-        within: Vec::new(),
+        ..CallerWire::default()
     };
     secrets_of(flow, &caller)
 }

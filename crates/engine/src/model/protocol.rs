@@ -37,7 +37,7 @@ pub enum Request {
         /// Who.
         by: Principal,
         /// For the case that an attempt has to be waited for.
-        caller: CallerWire,
+        caller: Box<CallerWire>,
     },
     /// Checks that an engine answers.
     Ping,
@@ -219,6 +219,15 @@ pub struct CallerWire {
     /// The attempts that wait for this request, the nearest first.
     #[serde(default)]
     pub within: Vec<CallingAttempt>,
+    /// The variables that the flow's expressions name, as far as they are set.
+    #[serde(default)]
+    pub read: Vec<(String, String)>,
+    /// Well-known variables that are set for the caller and that commands do not see.
+    #[serde(default)]
+    pub not_passed: Vec<String>,
+    /// Why a file of `env_file` cannot be used.
+    #[serde(default)]
+    pub env_file_problem: Option<String>,
 }
 
 impl core::fmt::Debug for CallerWire {

@@ -52,6 +52,10 @@ pub struct Caller {
     pub flow_dir: PathBuf,
     /// The attempts that wait for this run, because their commands follow it or one that does: the nearest first.
     pub within: Vec<CallingAttempt>,
+    /// Well-known variables that are set for the caller and that commands do not see.
+    pub not_passed: Vec<String>,
+    /// Why a file of `env_file` cannot be used.
+    pub env_file_problem: Option<String>,
 }
 
 /// An attempt whose command has started or resumed another run and waits for it.

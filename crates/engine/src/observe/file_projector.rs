@@ -168,6 +168,7 @@ steps:
             by: Principal { tenant: "local".to_owned(), actor: "tester".to_owned() },
             yes_to: Vec::new(),
             trace: None,
+            env: envoi_contract::json::Object::new(),
             requester: envoi_kernel::requester::Requester::default(),
         }));
         let at = Timestamp::from_millis(1_000);

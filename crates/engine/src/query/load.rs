@@ -132,6 +132,7 @@ mod tests {
             by: Principal { tenant: "local".to_owned(), actor: "tester".to_owned() },
             yes_to: Vec::new(),
             trace: None,
+            env: envoi_contract::json::Object::new(),
             requester: envoi_kernel::requester::Requester::default(),
         };
         let lived = Run::new(Arc::clone(&flow));

@@ -7,7 +7,6 @@ mod python;
 mod shell;
 mod verdict;
 
-use crate::syntax::expression_names::{self, Call, Found, Kind};
 use crate::{
     check::graph::Graph,
     parse::{
@@ -16,7 +15,11 @@ use crate::{
     },
     syntax::diagnostic::{Diagnostic, Problems, Span},
 };
-use envoi_kernel::expression::{Segment, environment, segments};
+use envoi_kernel::expression::{
+    Segment, environment,
+    names::{self as expression_names, Call, Found, Kind},
+    segments,
+};
 use minijinja::{Environment, ErrorKind, Value};
 use std::{
     collections::{BTreeSet, HashSet},
@@ -53,6 +56,32 @@ fn check_all(usages: &[Usage], draft: &Draft, graph: &Graph<'_>, text: &str, pro
             Checker { draft, graph, text, environment: &environment, globals: &globals, usage, problems };
         checker.check();
     }
+}
+
+/// The expressions of a text.
+fn sources(usage: &Usage) -> Vec<&str> {
+    if usage.bare {
+        return vec![&usage.source];
+    }
+    let inside = |segment| match segment {
+        Segment::Expression(source) => Some(source),
+        Segment::Text(_) | Segment::Unclosed(_) => None,
+    };
+    segments(&usage.source).into_iter().filter_map(inside).collect()
+}
+
+/// The variables that the expressions of a file name: `env.NAME`.
+pub(crate) fn variables(draft: &Draft) -> BTreeSet<String> {
+    let returns = draft.outputs.iter().flat_map(|outputs| &outputs.expressions);
+    let mut names = BTreeSet::new();
+    for usage in draft.expressions.iter().chain(returns) {
+        for found in sources(usage).into_iter().flat_map(expression_names::names) {
+            if let (Kind::Path { members, .. }, "env") = (&found.kind, found.name.as_str()) {
+                names.extend(members.first().cloned());
+            }
+        }
+    }
+    names
 }
 
 /// The ranges of all `${{ … }}`.

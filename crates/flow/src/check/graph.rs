@@ -137,6 +137,26 @@ impl<'d> Graph<'d> {
         }
     }
 
+    /// Whether the first visit of `reader` surely comes before any visit of `read`, as in a loop whose later step or own result is
+    /// read.
+    pub(crate) fn is_first_without(&self, read: usize, reader: usize) -> bool {
+        if !self.whole {
+            return false;
+        }
+        match &self.order {
+            // Only what it waits for is over; a loop brings the rest.
+            Some(order) => !order.is_before(read, reader),
+            None if read == reader || reader == 0 => true,
+            None => {
+                let mut ways = self.ways.clone();
+                if let Some(onward) = ways.get_mut(reader) {
+                    onward.clear();
+                }
+                !reached(&ways, vec![0], None).get(read).copied().unwrap_or(true)
+            }
+        }
+    }
+
     /// Whether a way from `from` to `to` goes back. True where the file is too broken to know.
     fn leads_back(&self, from: usize, to: usize) -> bool {
         match &self.order {

@@ -10,6 +10,7 @@ use envoi_contract::json::{Object, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 const MANUAL: &str = include_str!("../../../../docs/flow-file.md");
+const EXPRESSIONS: &str = include_str!("../../../../docs/expressions.md");
 const PARALLEL: &str = include_str!("../../../../docs/parallel.md");
 
 /// The heading under which the keys of a mapping are listed, and its definition in the schema; the first is the flow itself.
@@ -169,4 +170,37 @@ fn the_schema_describes_every_key() {
         let said = property.get("description").or_else(|| definition?.get("description"));
         assert!(said.and_then(Value::as_str).is_some_and(|said| said.len() > 8), "{way} has no description");
     }
+}
+
+/// The rows of the tables of expressions: the source, and the value as it is inserted.
+fn expressions(page: &str) -> Vec<(String, String)> {
+    let is_row = |line: &&str| line.starts_with("| `");
+    let cell = |cell: &str| cell.trim().trim_matches('`').replace("\\|", "|");
+    let mut rows = Vec::new();
+    for table in page.split("| expression | value |\n|---|---|\n").skip(1) {
+        for line in table.lines().take_while(is_row) {
+            let line = line.trim_start_matches('|').trim_end_matches('|');
+            let (expression, value) = line.rsplit_once(" |").unwrap();
+            rows.push((cell(expression), cell(value)));
+        }
+    }
+    rows
+}
+
+#[test]
+fn every_expression_of_the_manual_has_the_value_that_it_says() {
+    let values = EXPRESSIONS.split_once("```json\n").unwrap().1.split_once("```").unwrap().0;
+    let values = Value::parse_str(values).unwrap();
+    let scope = envoi_kernel::expression::Scope::new(values.as_object().unwrap());
+    let rows = expressions(EXPRESSIONS);
+    assert!(rows.len() > 60, "the tables have moved: {rows:?}");
+    let wrong: Vec<String> = rows
+        .iter()
+        .filter_map(|(expression, value)| {
+            let found = scope.render(&format!("${{{{ {expression} }}}}"));
+            (found.as_deref() != Ok(value))
+                .then(|| format!("{expression}: {found:?}, and the page says {value:?}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -32,6 +32,9 @@ pub(crate) struct Draft {
     pub(crate) secrets: Vec<Secret>,
     /// Names and places of secrets.
     pub(crate) secret_names: Vec<Spanned<String>>,
+    /// Names, or beginnings with a `*`, with their places.
+    pub(crate) pass_env: Vec<Spanned<String>>,
+    pub(crate) env_file: Option<String>,
     pub(crate) workspace: Option<String>,
     pub(crate) env: Vec<(String, Template)>,
     pub(crate) notify: Vec<Target>,

@@ -52,6 +52,12 @@ pub(crate) fn read(root: &Node, language: u32, named: NamedFlows, problems: &mut
     if let Some(node) = fields.get("secrets") {
         secrets(node, &mut draft, problems);
     }
+    if let Some(node) = fields.get("pass_env") {
+        draft.pass_env = pass_env(node, problems);
+    }
+    if let Some(text) = fields.get("env_file").and_then(|node| path::fixed(node, "`env_file`", problems)) {
+        draft.env_file = Some(text.to_owned());
+    }
     draft.workspace = match fields.get("workspace") {
         Some(node) => path::workspace(node, problems),
         None => Some(".".to_owned()),
@@ -120,6 +126,33 @@ fn secrets(node: &Node, draft: &mut Draft, problems: &mut Problems) {
             draft.secrets.push(Secret { name, source });
         }
     }
+}
+
+/// Variables of the caller's environment that commands see.
+fn pass_env(node: &Node, problems: &mut Problems) -> Vec<Spanned<String>> {
+    let expected = "a list of names such as `[SSH_AUTH_SOCK, \"AWS_*\"]`";
+    let mut names = Vec::new();
+    for item in read::list(node, "`pass_env`", expected, problems).unwrap_or_default() {
+        let Some(text) = read::text(item, "a name of `pass_env`", problems) else { continue };
+        let wrong = |message: String| Diagnostic::invalid(item.span, message);
+        let beginning = text.strip_suffix('*').unwrap_or(text);
+        if text == "*" {
+            let message = "`*` would pass every variable, and with them secrets that nobody has named";
+            problems.add(wrong(message.to_owned()).help("name them, or their beginnings: `AWS_*`"));
+        } else if !names::is_variable(beginning) {
+            let message = format!("`{text}` cannot name variables");
+            problems.add(wrong(message).expecting("a name, or the beginning of names and `*`"));
+        } else if beginning.starts_with("ENVOI_") {
+            let message =
+                format!("`{text}` cannot be passed: variables that begin `ENVOI_` are set by Envoi");
+            problems.add(wrong(message));
+        } else if names.iter().any(|known: &Spanned<String>| known.value == text) {
+            problems.add(wrong(format!("`{text}` stands twice in `pass_env`")));
+        } else {
+            names.push(Spanned { value: text.to_owned(), span: item.span });
+        }
+    }
+    names
 }
 
 /// Files of flows into which hints may lead.

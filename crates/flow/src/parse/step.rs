@@ -12,7 +12,6 @@ use crate::{
         shell::{self, Shell},
         subflow, waits,
     },
-    syntax::expression_names::regards_failure,
     syntax::{
         diagnostic::{Diagnostic, Problems, Span},
         keys, names, path,
@@ -21,7 +20,7 @@ use crate::{
     },
 };
 use envoi_kernel::{
-    expression::{Segment, segments},
+    expression::{Segment, names::regards_failure, segments},
     flow::{CommandPlan, Expression, InDoubtPolicy, Retry, Secret, Step, StepKind, Template},
     ids::{StepId, is_key},
 };

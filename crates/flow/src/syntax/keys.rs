@@ -42,6 +42,8 @@ pub(crate) const FLOW: Vocabulary = Vocabulary {
         "secrets",
         "workspace",
         "env",
+        "pass_env",
+        "env_file",
         "shell",
         "notify",
         "goals",

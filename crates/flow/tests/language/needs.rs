@@ -206,8 +206,11 @@ fn a_loop_is_not_closed_by_a_step_that_does_not_wait_for_it() {
 fn a_step_of_a_graph_reads_what_it_waits_for() {
     let reads = |reader: usize, read: &str, loops: bool| {
         let step = |place: usize, id: &str, keys: &str| {
-            let if_ =
-                if place == reader { format!(", if: steps.{read}.status == 'x'") } else { String::new() };
+            let if_ = if place == reader {
+                format!(", if: steps.{read}.status | default('') == 'x'")
+            } else {
+                String::new()
+            };
             format!("id: {id}, run: x{keys}{if_}")
         };
         let routing =

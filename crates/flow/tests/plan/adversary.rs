@@ -135,6 +135,7 @@ pub(crate) fn live(flow: &Arc<Flow>, seed: u64, most_turns: u64) -> Tally {
         by: person("ada"),
         yes_to: Vec::new(),
         trace: None,
+        env: envoi_contract::json::Object::new(),
         requester: Requester::default(),
     })));
     while world.tally.turns < most_turns && !matches!(world.run.status(), Status::Ended(_)) {

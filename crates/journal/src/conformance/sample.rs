@@ -68,6 +68,7 @@ pub fn started(run: &RunId) -> Result<Event, BadId> {
         by: Principal { tenant: "local".to_owned(), actor: "sample".to_owned() },
         yes_to: Vec::new(),
         trace: None,
+        env: envoi_contract::json::Object::new(),
         requester: Requester::default(),
     })))
 }

@@ -63,6 +63,7 @@ fn members(control: &Control, scope: &str) -> Object {
     root.insert("inputs".to_owned(), Value::Object(flow_state.inputs.clone()));
     root.insert("steps".to_owned(), Value::Object(steps));
     root.insert("run".to_owned(), Value::Object(run));
+    root.insert("env".to_owned(), Value::Object(started.env.clone()));
     if let Some(goals) = control.goals.as_ref().filter(|_| scope.is_empty()) {
         root.insert("goals".to_owned(), goals.value());
     }

@@ -23,6 +23,7 @@ pub(crate) fn start(mut draft: Draft<'_>, start: Start) -> Result<Draft<'_>, Ref
         by: start.by,
         yes_to: start.yes_to,
         trace: start.trace,
+        env: start.env,
         requester: start.requester,
     })))?;
     advance(draft)

@@ -4,13 +4,16 @@
 //! its own number token. Evaluation is bounded by fuel, reads nothing but the values it is given, and happens once: the
 //! result is stored in an event. Which names exist is checked by crate `flow` with the same [`environment`].
 
+pub mod names;
+
 use crate::model::files;
 use envoi_contract::json::{Number, Object, Value};
 use minijinja::{
     Environment, ErrorKind, UndefinedBehavior,
     value::{Enumerator, Object as DynamicObject, ObjectRepr, ValueKind},
 };
-use std::{fmt, sync::Arc};
+use names::{Call, Kind};
+use std::{borrow::Cow, collections::BTreeSet, fmt, sync::Arc};
 
 /// Instructions that one evaluation may take. A template of 100 KiB with a loop over a few thousand items fits; a
 /// runaway loop ends within milliseconds.
@@ -115,6 +118,8 @@ fn end_of_expression(text: &str) -> Option<usize> {
 pub struct Scope {
     root: minijinja::Value,
     after_failure: bool,
+    /// Steps that have a settled visit.
+    visited: BTreeSet<String>,
     /// Steps whose artifacts a manifest has, and its path from the run's folder.
     large: Vec<(String, String)>,
 }
@@ -124,12 +129,13 @@ impl Scope {
     #[must_use]
     pub fn new(members: &Object) -> Self {
         let steps = members.get("steps").and_then(Value::as_object).into_iter().flat_map(Object::iter);
+        let visited = steps.clone().map(|(id, _)| id.to_owned()).collect();
         let large = steps
             .filter_map(|(id, step)| {
                 Some((id.to_owned(), files::list_of(step.get("artifacts")?)?.to_owned()))
             })
             .collect();
-        Self { root: convert(&Value::Object(members.clone())), after_failure: false, large }
+        Self { root: convert(&Value::Object(members.clone())), after_failure: false, visited, large }
     }
 
     /// What `success()` and `failure()` tell: whether something before has failed.
@@ -207,13 +213,33 @@ impl Scope {
         environment.add_function("failure", move || failed_before);
         environment.add_function("always", || true);
         let value = environment
-            .compile_expression(source)
+            .compile_expression(&self.as_undefined(source))
             .and_then(|compiled| compiled.eval(self.root.clone()))
             .map_err(|error| failed(source, &error))?;
         if value.is_undefined() {
             return Err(EvaluationError::new(source.trim(), "it is not defined"));
         }
         Ok(value)
+    }
+
+    /// The source, in which what is read of a step without a settled visit is the step itself, which is not defined. So `default()` and
+    /// `is defined` hold for all that is below it: `steps.a.data.b` of an undefined `steps.a` would be an error before either is
+    /// asked.
+    fn as_undefined<'s>(&self, source: &'s str) -> Cow<'s, str> {
+        let unvisited = |found: &names::Found| match &found.kind {
+            Kind::Path { members, call: Call::No } if found.name == "steps" && members.len() > 1 => {
+                members.first().filter(|id| !self.visited.contains(*id)).cloned()
+            }
+            Kind::Path { .. } | Kind::Filter | Kind::Test => None,
+        };
+        let mut cut = Cow::Borrowed(source);
+        // From the end, so that the places before it stay what they are.
+        for found in names::names(source).iter().rev() {
+            if let Some(id) = unvisited(found) {
+                cut.to_mut().replace_range(found.range.clone(), &format!("steps['{id}']"));
+            }
+        }
+        cut
     }
 
     /// The value of one expression. A source that is JSON is that value, with its number tokens.
@@ -382,6 +408,25 @@ mod tests {
             ("$HOME and ${HOME} stay\n", "$HOME and ${HOME} stay\n"),
         ] {
             assert_eq!(scope.render(template).as_deref(), Ok(text), "{template}");
+        }
+    }
+
+    #[test]
+    fn what_is_read_of_a_step_that_was_not_visited_is_undefined_at_any_depth() {
+        let scope = scope(r#"{"inputs":{"a":1},"steps":{"b":{"data":{"n":2}}}}"#);
+        for (template, text) in [
+            ("${{ steps.a.data.session | default('new') }}", "new"),
+            ("${{ steps['a']['data'].n | default(0) + steps.b.data.n }}", "2"),
+            ("${{ 'again' if steps.a.data.session is defined else 'first' }}", "first"),
+            ("${{ steps.a is defined }} ${{ steps.b.data is defined }}", "false true"),
+            ("${{ steps.a.summary is undefined and steps.b.data.n == 2 }}", "true"),
+        ] {
+            assert_eq!(scope.render(template).as_deref(), Ok(text), "{template}");
+        }
+        for template in
+            ["${{ steps.a.data.session }}", "${{ steps.a.data ~ 'x' }}", "${{ steps.a.data.n + 1 }}"]
+        {
+            assert!(scope.render(template).is_err(), "{template}");
         }
     }
 

@@ -39,6 +39,13 @@ pub struct Flow {
     pub limits: Limits,
     /// Values that come from outside at each start and are never stored.
     pub secrets: Vec<Secret>,
+    /// Variables of the caller's environment that commands see beside the usual ones: names, or beginnings of names with a `*` after
+    /// them.
+    pub pass_env: Vec<String>,
+    /// Files of variables for commands, relative to the flow file. Their values are in no event.
+    pub env_files: Vec<String>,
+    /// Variables that expressions name (`env.NAME`): read once, when a run starts.
+    pub env_read: Vec<String>,
     /// Folder in which commands run, relative to the flow file.
     pub workspace: String,
     /// Environment for every step.
@@ -58,6 +65,16 @@ pub struct Flow {
 }
 
 impl Flow {
+    /// Whether `pass_env` names this variable. Those of Envoi's own are never passed.
+    #[must_use]
+    pub fn passes(&self, name: &str) -> bool {
+        let fits = |pattern: &String| match pattern.strip_suffix('*') {
+            Some(beginning) => name.starts_with(beginning),
+            None => name == pattern,
+        };
+        !name.starts_with("ENVOI_") && self.pass_env.iter().any(fits)
+    }
+
     /// The step of this id.
     #[must_use]
     pub fn step(&self, id: &StepId) -> Option<&Step> {

@@ -200,6 +200,8 @@ pub struct Start {
     pub yes_to: Vec<StepId>,
     /// The `traceparent` of the caller that starts it.
     pub trace: Option<String>,
+    /// The variables that the flow's expressions name, as the caller has them. What is not set is absent.
+    pub env: Object,
     /// On whose behalf, as the caller states it; checked.
     pub requester: Requester,
 }

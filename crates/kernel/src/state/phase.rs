@@ -172,6 +172,7 @@ mod tests {
             by: by(),
             yes_to: Vec::new(),
             trace: None,
+            env: Default::default(),
             requester: Default::default(),
         })
     }

@@ -2,7 +2,7 @@
 
 use crate::{
     driver::{Driver, blob, exited, reported, settled},
-    flows::{With, flow, step},
+    flows::{With, critic, flow, step},
 };
 use envoi_kernel::{Event, event::AttemptSettled, input::AttemptResult};
 
@@ -67,6 +67,33 @@ fn data_that_cannot_be_read_or_stands_twice_fails_the_attempt_and_names_the_plac
 fn an_attempt_that_failed_anyway_keeps_its_own_error() {
     let failed = AttemptResult { outcome: envoi_kernel::event::Outcome::Exited { code: 3 }, ..texted("no") };
     assert_eq!(attempt(true, failed).error.unwrap().code, "TOOL_EXIT_NON_ZERO");
+}
+
+#[test]
+fn a_step_in_a_loop_reads_its_own_last_visit() {
+    let work = step("work").exec(&["work", "${{ steps.work.data.session | default('new') }}"]);
+    let check = critic("check", "work", 3);
+    let mut driver = Driver::started(&flow([work, check]));
+    let argv = |driver: &Driver, attempt: &str| driver.begun(attempt).command.clone();
+    let command =
+        |session: &str| envoi_kernel::event::Command::Exec(vec!["work".to_owned(), session.to_owned()]);
+    assert_eq!(argv(&driver, "work.1.1"), command("new"));
+    driver.ok(settled(reported("work.1.1", r#""data":{"session":"s-7"}"#)));
+    driver.ok(settled(exited("check.1.1", 1)));
+    assert_eq!(argv(&driver, "work.2.1"), command("s-7"));
+}
+
+#[test]
+fn a_summary_is_that_of_the_hand_off_and_not_the_whole_text() {
+    let second = step("b").exec(&["b", "${{ steps.a.summary | length }}"]);
+    let mut driver = Driver::started(&flow([step("a"), second]));
+    driver.ok(settled(texted(&"long ".repeat(2_000))));
+    match &driver.begun("b.1.1").command {
+        envoi_kernel::event::Command::Exec(argv) => {
+            assert!(argv[1].parse::<usize>().unwrap() <= 2_000, "{argv:?}")
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]

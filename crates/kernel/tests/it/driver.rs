@@ -120,6 +120,7 @@ impl Driver {
             by: person("ada"),
             yes_to: self.yes_to.clone(),
             trace: None,
+            env: envoi_contract::json::Object::new(),
             requester: Requester::default(),
         }))
     }

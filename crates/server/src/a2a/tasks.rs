@@ -139,7 +139,7 @@ fn request_cancel(app: &App, client: &Client, id: &str) -> Result<RunId, Fault> 
         return Err(refused(row.status().word()));
     }
     let caller = caller_of_run(app, &run)?;
-    let request = Request::Cancel { run: run.clone(), by: client.principal(), caller };
+    let request = Request::Cancel { run: run.clone(), by: client.principal(), caller: Box::new(caller) };
     submit(app, request).map(drop).map_err(|problem: Problem| match problem.code {
         Code::RunOver => refused("in the meantime"),
         _ => {

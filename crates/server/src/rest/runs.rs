@@ -175,7 +175,7 @@ impl HandoffName {
 pub(crate) fn cancel(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
     let run = request.run(app)?;
     let caller = caller_or_default(app, &run);
-    let command = Request::Cancel { run: run.clone(), by: request.principal(), caller };
+    let command = Request::Cancel { run: run.clone(), by: request.principal(), caller: Box::new(caller) };
     submit(app, command)?;
     shown(app, 202, &run)
 }

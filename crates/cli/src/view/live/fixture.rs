@@ -62,6 +62,7 @@ impl Fixture {
             by: by(),
             yes_to: Vec::new(),
             trace: None,
+            env: envoi_contract::json::Object::new(),
             requester: Requester::default(),
         })));
         fixture

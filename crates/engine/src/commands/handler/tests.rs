@@ -70,6 +70,7 @@ fn place(text: &str) -> Place {
         by: by(),
         yes_to: Vec::new(),
         trace: None,
+        env: envoi_contract::json::Object::new(),
         requester: Requester::default(),
     };
     let records = Run::new(Arc::clone(&flow))
@@ -143,7 +144,7 @@ fn whoever_cancels_what_is_cancelled_hears_that_it_was_taken() {
     let place = place(BOUNDED);
     place.decides(Input::Cancel { by: by() }, None);
     let (run, caller) = (place.id.clone(), CallerWire::default());
-    let (heard, served) = place.serves(Request::Cancel { run, by: by(), caller });
+    let (heard, served) = place.serves(Request::Cancel { run, by: by(), caller: Box::new(caller) });
     (place.adopted().reply)(Ok(()));
     served.join().unwrap();
     assert!(
@@ -228,7 +229,7 @@ fn an_answer_of_a_step_to_its_own_run_is_taken_only_if_the_step_does_not_wait_fo
 fn a_step_may_cancel_its_own_run() {
     let place = place(PLAIN);
     let (run, caller) = (place.id.clone(), within(&place, "a.1.1"));
-    let (heard, served) = place.serves(Request::Cancel { run, by: by(), caller });
+    let (heard, served) = place.serves(Request::Cancel { run, by: by(), caller: Box::new(caller) });
     (place.adopted().reply)(Ok(()));
     served.join().unwrap();
     assert!(matches!(heard.try_recv(), Ok(Response::Accepted { .. })));

@@ -170,6 +170,7 @@ fn begin_of(name: &str, text: &str) -> Message {
             by: name.find(char::is_numeric).map_or_else(by, |at| of(&name[..at])),
             yes_to: Vec::new(),
             trace: None,
+            env: envoi_contract::json::Object::new(),
             requester: Requester::default(),
         },
         pinned: PinnedFlow {

@@ -35,6 +35,7 @@ fn records(flow: &Arc<Flow>) -> (Run, Vec<Record>) {
         by: Principal { tenant: "local".to_owned(), actor: "ada".to_owned() },
         yes_to: Vec::new(),
         trace: None,
+        env: envoi_contract::json::Object::new(),
         requester: Requester::default(),
     };
     let run = Run::new(Arc::clone(flow));

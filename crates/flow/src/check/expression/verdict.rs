@@ -3,8 +3,6 @@
 //! Owns which names exist and what they are made of. Where in the file the path stands is the checker's to say: the
 //! diagnostics here have no place yet.
 
-use crate::syntax::expression_names::STATUS;
-use crate::syntax::expression_names::{Call, Found};
 use crate::{
     check::graph::{Graph, Standing},
     parse::draft::{Draft, DraftStep, Site, Usage},
@@ -14,9 +12,13 @@ use crate::{
         suggestion::did_you_mean,
     },
 };
+use envoi_kernel::{
+    expression::names::{self, Call, Found, Kind, STATUS},
+    flow::SecretSource,
+};
 use std::ops::Range;
 
-const ROOTS: &[&str] = &["inputs", "steps", "run"];
+const ROOTS: &[&str] = &["inputs", "steps", "run", "env"];
 const OF_AN_ITEM: &[&str] = &["item", "index"];
 const OF_GOALS: &[&str] = &["all", "remaining", "done", "round"];
 const OF_A_STEP: &[&str] = &["status", "summary", "data", "artifacts", "report"];
@@ -43,6 +45,10 @@ impl Names<'_> {
             ("inputs", Some(name)) => return self.input(name, found),
             ("steps", Some(id)) => return self.step(id, members.get(1).map(String::as_str), found),
             ("run", Some(name)) => no_member("a run", name, OF_A_RUN),
+            ("env", Some(name)) => self.variable(name),
+            ("env", None) => Some(
+                unplaced("`env` is not a value by itself".to_owned()).help("name a variable: `env.NAME`"),
+            ),
             ("goals", Some(name)) if self.roots().contains(&"goals") => no_member("`goals`", name, OF_GOALS),
             (root, _) if self.roots().contains(&root) => None,
             (root, _) if STATUS.contains(&root) => self.status(root, call),
@@ -79,7 +85,6 @@ impl Names<'_> {
             "secrets" => {
                 Some("a command reads a secret from the environment variable of that name".to_owned())
             }
-            "env" => Some("a command reads `env` from its environment".to_owned()),
             "goals" if self.usage.site == Site::Goals => None,
             "goals" => {
                 Some("a flow has them if it says so: `goals: { list: [a], from: STEP, to: STEP }`".to_owned())
@@ -90,6 +95,32 @@ impl Names<'_> {
             _ => did_you_mean(name, roots.iter().copied()),
         };
         unplaced(format!("unknown name `{name}`")).expecting(listed(&roots)).maybe_help(help)
+    }
+
+    /// A variable that is read when the run starts, and stands in the journal from then on.
+    fn variable(&self, name: &str) -> Option<Diagnostic> {
+        let draft = self.draft;
+        let help = "what an expression reads is stored in the journal; a command reads it from its environment: `$NAME`";
+        let refuse = |what: &str| {
+            Some(unplaced(format!("`env.{name}` reads {what}, whose values are never stored")).help(help))
+        };
+        if !crate::syntax::names::is_variable(name) || name.starts_with("ENVOI_") {
+            let message = format!("`env.{name}` is no variable of the caller's");
+            return Some(unplaced(message).help("`run` and `inputs` have what Envoi knows"));
+        }
+        let is_source = |secret: &envoi_kernel::flow::Secret| matches!(&secret.source, SecretSource::Env(variable) if variable == name);
+        if draft.secret_names.iter().any(|secret| secret.value == name) || draft.secrets.iter().any(is_source)
+        {
+            return refuse("a secret");
+        }
+        let passes = |pattern: &str| match pattern.strip_suffix('*') {
+            Some(beginning) => name.starts_with(beginning),
+            None => pattern == name,
+        };
+        if draft.pass_env.iter().any(|pattern| passes(&pattern.value)) {
+            return refuse("a variable of `pass_env`");
+        }
+        None
     }
 
     fn input(&self, name: &str, found: &Found) -> Verdict {
@@ -142,7 +173,7 @@ impl Names<'_> {
             return Some(unplaced(message));
         }
         let message = match self.graph.standing(read, reader) {
-            Standing::Before => return None,
+            Standing::Before => return self.first_visit(id, read, reader),
             Standing::Itself => {
                 format!("step `{id}` reads its own result, which is not there before it has run")
             }
@@ -154,6 +185,34 @@ impl Names<'_> {
             }
         };
         Some(unplaced(message))
+    }
+
+    /// In a loop, a step may read its own last visit, or that of a later step. At the first visit there is none.
+    fn first_visit(&self, id: &str, read: usize, reader: usize) -> Option<Diagnostic> {
+        // A run that was begun in version 1 keeps a flow that passed then.
+        let checks = self.draft.language >= 2 && self.graph.is_first_without(read, reader);
+        if !checks || self.asks_whether_it_is_there() {
+            return None;
+        }
+        // An `if` may keep the step from being done at its first visit.
+        let step = self.draft.steps.get(reader)?;
+        let may_skip = step.step.as_ref().is_none_or(|step| step.condition.is_some());
+        if may_skip && self.usage.site != Site::Condition {
+            return None;
+        }
+        let whose = if read == reader { "its own last visit" } else { "a visit of the last round" };
+        let message =
+            format!("`steps.{id}` is {whose}, and at the first visit of `{}` there is none", step.name());
+        Some(unplaced(message).help("say what holds then: `| default('…')`, or ask `is defined`"))
+    }
+
+    /// Whether something in the text says what holds where a value is not defined.
+    fn asks_whether_it_is_there(&self) -> bool {
+        super::sources(self.usage).into_iter().flat_map(names::names).any(|found| match found.kind {
+            Kind::Filter => matches!(found.name.as_str(), "default" | "d"),
+            Kind::Test => matches!(found.name.as_str(), "defined" | "undefined"),
+            Kind::Path { .. } => false,
+        })
     }
 
     /// `steps.fix-it.status` is `steps.fix` minus `it.status`; a name with a hyphen that is known was meant.

@@ -43,6 +43,9 @@ pub struct RunStarted {
     /// The `traceparent` of the caller that started it. It only sets the ids of traces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
+    /// The variables of the caller's environment that the flow's expressions name (`env.NAME`), pinned like inputs.
+    #[serde(default, skip_serializing_if = "Object::is_empty")]
+    pub env: Object,
     /// On whose behalf, as the caller states it; empty in runs that were started before there was such a thing.
     #[serde(default, skip_serializing_if = "Requester::is_empty")]
     pub requester: Requester,

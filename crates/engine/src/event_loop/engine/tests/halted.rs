@@ -22,6 +22,7 @@ fn asking(flow: &str) -> (Run, InterruptId) {
         by: by(),
         yes_to: Vec::new(),
         trace: None,
+        env: Default::default(),
         requester: Default::default(),
     };
     let now = Timestamp::from_millis(1_000);

@@ -51,6 +51,7 @@ impl Lived {
             by: by(),
             yes_to: Vec::new(),
             trace: trace.map(str::to_owned),
+            env: envoi_contract::json::Object::new(),
             requester: Requester::default(),
         })));
         inputs.iter().for_each(|words| lived.hear(words));

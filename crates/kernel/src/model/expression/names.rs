@@ -7,36 +7,45 @@ use std::ops::Range;
 
 /// Something with a name, and where it stands in the source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found {
-    pub(crate) kind: Kind,
+pub struct Found {
+    /// What it is.
+    pub kind: Kind,
     /// The name, or the first of a path.
-    pub(crate) name: String,
+    pub name: String,
     /// Of the whole path.
-    pub(crate) range: Range<usize>,
+    pub range: Range<usize>,
 }
 
+/// What a name stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// A variable and what is read of it.
     Path {
+        /// What is read of it, as far as it is named.
         members: Vec<String>,
+        /// Whether that is called.
         call: Call,
     },
+    /// `| name`
     Filter,
+    /// `is name`
     Test,
 }
 
 /// Whether what a path names is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Call {
+pub enum Call {
+    /// It is not.
     No,
     /// With nothing between its brackets.
     Bare,
+    /// With something between them.
     WithArguments,
 }
 
 /// All names in one expression.
-pub(crate) fn names(source: &str) -> Vec<Found> {
+#[must_use]
+pub fn names(source: &str) -> Vec<Found> {
     let mut scanner = Scanner { source, at: 0, found: Vec::new() };
     scanner.code();
     scanner.found
@@ -211,10 +220,11 @@ fn is_next(letter: char) -> bool {
 }
 
 /// Functions that say in an `if` what a failure before the step means.
-pub(crate) const STATUS: &[&str] = &["success", "failure", "always"];
+pub const STATUS: &[&str] = &["success", "failure", "always"];
 
 /// Whether the expression of an `if` says itself what a failure before it means.
-pub(crate) fn regards_failure(source: &str) -> bool {
+#[must_use]
+pub fn regards_failure(source: &str) -> bool {
     let status =
         |found: &Found| matches!(found.kind, Kind::Path { .. }) && STATUS.contains(&found.name.as_str());
     names(source).iter().any(status)

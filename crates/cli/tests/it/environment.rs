@@ -1,0 +1,126 @@
+//! What commands see of the environment, and what of it is stored.
+
+use crate::stage::{Done, Stage};
+
+const SECRET: &str = "correct-horse-battery-staple";
+
+/// Runs the flow of the stage with these variables.
+fn run(stage: &Stage, variables: &[(&str, &str)], code: i32) -> Done {
+    let mut command = stage.command(&["run", "flow.yaml"]);
+    command.envs(variables.iter().copied());
+    let done = crate::stage::Process::spawn(&mut command).done();
+    assert_eq!(done.code, Some(code), "{done:?}");
+    done
+}
+
+/// Everything that the store holds of a run as text, but the evidence of the command itself.
+fn events(stage: &Stage) -> String {
+    stage.expect(0, &["show", &stage.run_id(), "--events"]).out
+}
+
+#[test]
+fn a_variable_is_passed_only_if_the_flow_names_it_and_is_in_no_event() {
+    let stage = Stage::with_flow(
+        "flow: f\npass_env: [PLAIN, 'AWS_*']\nsecrets: { AWS_SECRET: { env: AWS_SECRET } }\nsteps:\n  \
+         - id: a\n    run: 'echo \"$PLAIN $AWS_REGION $AWS_SECRET ${OTHER-none} ${ENVOI_SECRET-none}\" > seen; echo \"$AWS_SECRET\"'\n",
+    );
+    let outside = [
+        ("PLAIN", "plain-value-of-outside"),
+        ("AWS_REGION", "region-value-of-outside"),
+        ("AWS_SECRET", SECRET),
+        ("OTHER", "x"),
+        ("ENVOI_SECRET", "x"),
+    ];
+    run(&stage, &outside, 0);
+    assert_eq!(
+        stage.lines("seen"),
+        [format!("plain-value-of-outside region-value-of-outside {SECRET} none none")]
+    );
+    let events = events(&stage);
+    for value in ["plain-value-of-outside", "region-value-of-outside", SECRET] {
+        assert!(!events.contains(value), "{value} stands in the journal");
+    }
+    assert_eq!(stage.expect(0, &["logs", &stage.run_id(), "--step", "a"]).out.matches("***").count(), 1);
+}
+
+#[test]
+fn a_file_of_variables_is_given_to_commands_and_is_in_no_event() {
+    let stage = Stage::with_flow(
+        "flow: f\nenv_file: .env\npass_env: [BOTH]\nsecrets: { KEY: { env: KEY } }\nsteps:\n  \
+         - id: a\n    run: 'echo \"$GREETING $BOTH $KEY\" > seen; echo \"$KEY\"'\n",
+    );
+    stage.write(
+        ".env",
+        format!("# of this project\nGREETING='hello of the file'\nBOTH=file\nexport KEY=\"{SECRET}\"\n"),
+    );
+    run(&stage, &[("BOTH", "outside")], 0);
+    assert_eq!(stage.lines("seen"), [format!("hello of the file outside {SECRET}")]);
+    let events = events(&stage);
+    assert!(!events.contains("hello of the file") && !events.contains(SECRET));
+    assert!(!stage.expect(0, &["logs", &stage.run_id(), "--step", "a"]).out.contains(SECRET));
+}
+
+#[test]
+fn a_file_of_variables_that_cannot_be_used_starts_nothing() {
+    let stage =
+        Stage::with_flow("flow: f\nenv_file: .env\nsteps:\n  - id: a\n    run: [echo, '${{ env.NAME }}']\n");
+    let missing = run(&stage, &[], 2);
+    assert!(missing.err.contains("ENV_FILE_INVALID") && missing.err.contains(".env"), "{missing:?}");
+    stage.write(".env", "A=1\nnonsense-value\n");
+    let wrong = run(&stage, &[], 2);
+    assert!(wrong.err.contains("line 2") && !wrong.err.contains("nonsense-value"), "{wrong:?}");
+    stage.write(".env", "NAME=x\n");
+    let read = run(&stage, &[], 2);
+    assert!(read.err.contains("`env.NAME` in an expression reads a variable of `env_file`"), "{read:?}");
+    assert!(stage.runs().is_empty());
+    assert!(stage.expect(0, &["check", "flow.yaml"]).err.contains("warning: `env.NAME` in an expression"));
+}
+
+#[test]
+fn a_variable_of_an_expression_is_read_once_and_pinned() {
+    let stage = Stage::with_flow(
+        "flow: f\nsteps:\n  - id: a\n    run: [sh, -c, 'echo \"$0\" >> seen; test -e go', \"${{ env.NAME }} ${{ env.NONE | default('none') }}\"]\n",
+    );
+    run(&stage, &[("NAME", "first")], 1);
+    stage.write("go", "");
+    let mut resume = stage.command(&["resume", &stage.run_id()]);
+    resume.env("NAME", "second");
+    assert_eq!(crate::stage::Process::spawn(&mut resume).done().code, Some(0));
+    assert_eq!(stage.lines("seen"), ["first none", "first none"]);
+    let started = &stage.events(&stage.run_id())[0];
+    assert_eq!(started["env"], serde_json::json!({"NAME": "first"}));
+}
+
+#[test]
+fn a_well_known_variable_that_commands_do_not_see_is_named_when_a_step_fails() {
+    let words = "set outside and not passed to commands: `SSH_AUTH_SOCK`; `pass_env` of the flow passes them";
+    for (keys, script, told) in [
+        ("", "exit 3", true),
+        ("", "exit 0", false),
+        ("pass_env: [SSH_AUTH_SOCK]\n", "exit 3", false),
+        ("env: { SSH_AUTH_SOCK: x }\n", "exit 3", false),
+        (
+            "",
+            "exit 3\n    routing: { kind: microloop, status_from_exit: { 3: OK }, success_values: [OK] }",
+            false,
+        ),
+    ] {
+        let stage = Stage::with_flow(&format!("flow: f\n{keys}steps:\n  - id: a\n    run: {script}\n"));
+        run(&stage, &[("SSH_AUTH_SOCK", "/tmp/agent")], i32::from(script == "exit 3"));
+        let shown = stage.expect(0, &["show", &stage.run_id()]).out;
+        assert_eq!(shown.contains(words), told, "{keys}{script}\n{shown}");
+        assert!(!events(&stage).contains("/tmp/agent"));
+    }
+}
+
+#[test]
+fn check_says_what_commands_see() {
+    let stage = Stage::with_flow(
+        "flow: f\npass_env: ['AWS_*']\nenv_file: .env\nenv: { A: b }\nsecrets: { K: { env: K } }\nsteps:\n  - { id: a, run: 'true' }\n",
+    );
+    stage.write(".env", "X=1\n");
+    let said = stage.expect(0, &["check", "flow.yaml"]).err;
+    let seen =
+        "commands also see `env`: A; `secrets`: K; `pass_env`: AWS_*; the variables of `env_file`: .env";
+    assert!(said.contains(seen), "{said}");
+}
