@@ -16,7 +16,7 @@ mod view;
 
 use crate::{
     process::{args, failure::Failure, log, output},
-    session::{agent, background},
+    session::{agent, background, program},
     store::home,
     text::location,
 };
@@ -33,6 +33,7 @@ fn main() -> ExitCode {
     match cli.command {
         Some(Command::Attempt) => return envoi_step::run_supervisor(),
         Some(Command::A2a) => return agent::run_attempt(),
+        Some(Command::Agent) => return program::run_attempt(),
         _ => {}
     }
     output::die_quietly_on_a_closed_pipe();
@@ -110,6 +111,6 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Completions { shell } => command::completions::completions(shell),
         Command::Manual { folder } => command::manual::manual(&folder),
         Command::Engine { jobs } => background::be_the_engine(&home, jobs),
-        Command::Attempt | Command::A2a => Ok(0),
+        Command::Attempt | Command::A2a | Command::Agent => Ok(0),
     }
 }

@@ -7,4 +7,5 @@ pub(crate) mod engine_client;
 pub(crate) mod interactive;
 pub(crate) mod models;
 pub(crate) mod outcome;
+pub(crate) mod program;
 pub(crate) mod telemetry;

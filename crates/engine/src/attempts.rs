@@ -5,6 +5,7 @@ mod feedback;
 mod order;
 pub(crate) mod presence;
 pub(crate) mod processes;
+mod program;
 mod secret_marks;
 pub(crate) mod secrets;
 mod settlement;

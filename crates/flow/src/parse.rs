@@ -11,6 +11,7 @@ pub(crate) mod for_each;
 pub(crate) mod goals;
 pub(crate) mod notify;
 pub mod outputs;
+pub(crate) mod program;
 pub(crate) mod routing;
 pub(crate) mod schema;
 pub(crate) mod secret;

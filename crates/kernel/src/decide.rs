@@ -18,6 +18,7 @@ pub(crate) mod expire;
 pub(crate) mod for_each;
 pub(crate) mod fork;
 pub(crate) mod on_deny;
+pub(crate) mod program;
 pub(crate) mod raise;
 pub(crate) mod render;
 pub(crate) mod reopen;

@@ -18,6 +18,7 @@ pub(crate) mod limit_question;
 pub(crate) mod limits;
 pub(crate) mod loops;
 pub(crate) mod phase;
+pub(crate) mod program_session;
 pub(crate) mod projection;
 pub(crate) mod status;
 pub(crate) mod step_result;

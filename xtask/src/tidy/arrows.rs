@@ -21,6 +21,7 @@ const ALL: &[&str] = &[
     "envoi-a2a",
     "envoi-agent",
     "envoi-preset",
+    "envoi-program",
     "envoi-engine",
     "envoi-server",
     "envoi-sim",
@@ -38,6 +39,7 @@ const BELOW_ENGINE: &[&str] = &[
     "envoi-a2a",
     "envoi-agent",
     "envoi-preset",
+    "envoi-program",
 ];
 const BELOW_SIM: &[&str] = &[
     "envoi-contract",
@@ -50,6 +52,7 @@ const BELOW_SIM: &[&str] = &[
     "envoi-a2a",
     "envoi-agent",
     "envoi-preset",
+    "envoi-program",
     "envoi-engine",
 ];
 const BELOW_SERVER: &[&str] = &[
@@ -75,6 +78,7 @@ const BELOW_CLI: &[&str] = &[
     "envoi-a2a",
     "envoi-agent",
     "envoi-preset",
+    "envoi-program",
     "envoi-engine",
     "envoi-server",
     "envoi-sim",
@@ -97,6 +101,7 @@ const TABLE: &[Row] = &[
     // Read and written by a client, `agent`, and by a server.
     Row { name: "envoi-a2a", uses: &["envoi-contract"], tests_use: &[] },
     Row { name: "envoi-agent", uses: &["envoi-contract", "envoi-a2a", "envoi-http"], tests_use: &[] },
+    Row { name: "envoi-program", uses: &["envoi-contract", "envoi-kernel", "envoi-preset"], tests_use: &[] },
     Row { name: "envoi-engine", uses: BELOW_ENGINE, tests_use: &[] },
     // Another way in; it and the simulation do not know each other.
     Row { name: "envoi-server", uses: BELOW_SERVER, tests_use: &[] },

@@ -217,6 +217,9 @@ pub(crate) enum Command {
     /// Talk to another agent (started for a step with `a2a`, never by hand)
     #[command(name = "__a2a", hide = true)]
     A2a,
+    /// Run an agent program (started for a step with `agent`, never by hand)
+    #[command(name = "__agent", hide = true)]
+    Agent,
     /// Be the engine of a store until nothing is under way (started by --detach, never by hand)
     #[command(name = "__engine", hide = true)]
     Engine {

@@ -45,6 +45,7 @@ mod parallel;
 mod parts;
 mod people;
 mod plan;
+mod programs;
 mod remote;
 mod repair;
 mod reports;

@@ -1,6 +1,6 @@
 //! What an attempt's command is given: its environment, its folder, and files to read.
 
-use super::{agent, feedback, secrets::secrets, shared::Shared};
+use super::{agent, feedback, program, secrets::secrets, shared::Shared};
 use crate::model::runner::Job;
 use envoi_contract::json::Value;
 use envoi_journal::{Reader, files, with_causes};
@@ -60,6 +60,12 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir, start: &str) ->
             let argv = agent::command(shared, job, dir, call, &mut env);
             let argv =
                 argv.map_err(|error| OrderError::Machine(format!("the order for an agent: {error}")))?;
+            envoi_step::Command::Exec { argv }
+        }
+        Command::Agent(call) => {
+            let argv = program::command(shared, job, dir, call, &mut env);
+            let argv = argv
+                .map_err(|error| OrderError::Machine(format!("the order for an agent program: {error}")))?;
             envoi_step::Command::Exec { argv }
         }
     };
@@ -140,6 +146,11 @@ fn own_variables(shared: &Shared, job: &Job, dir: &AttemptDir) -> std::io::Resul
     Ok(variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
+/// Where the feedback stands.
+pub(super) fn place_of_feedback(dir: &AttemptDir) -> PathBuf {
+    dir.path().join("feedback.txt")
+}
+
 /// The feedback for a step in a loop: of the critic, of the person who sent the run back, or of both.
 fn feedback(shared: &Shared, job: &Job, dir: &AttemptDir) -> std::io::Result<Option<PathBuf>> {
     let started = &job.started;
@@ -151,7 +162,7 @@ fn feedback(shared: &Shared, job: &Job, dir: &AttemptDir) -> std::io::Result<Opt
         Some(interrupt) => Some(words_of(&restored_answer(shared, job, interrupt)?)?),
         None => None,
     };
-    let path = dir.path().join("feedback.txt");
+    let path = place_of_feedback(dir);
     feedback::write(critic.as_ref(), person.as_deref(), &path)?;
     Ok(Some(path))
 }

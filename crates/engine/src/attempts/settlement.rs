@@ -13,7 +13,7 @@ use envoi_contract::{
 use envoi_journal::{BlobError, Blobs, INLINE_MAX_BYTES, Writer, files, manifest, with_causes};
 use envoi_kernel::{
     COPIED,
-    event::{Blob, Change, FileChange, Outcome},
+    event::{Blob, Change, Command, FileChange, Outcome},
     files::{Changed, MOST_FILES, Manifest, Many, are_listed},
     input::{AttemptResult, ReportPlace},
 };
@@ -207,6 +207,9 @@ pub(super) fn in_doubt(
     members.insert("ran_ms".to_owned(), evidence.ran_ms.map_or(Value::Null, Value::from));
     members.insert("supervisor_said".to_owned(), Value::from(evidence.supervisor_said.trim()));
     members.insert("processes_ended".to_owned(), Value::from(u64::from(ended)));
+    if let Some(id) = session(dir, job).filter(|_| secrets.missing.is_empty()) {
+        members.insert("session".to_owned(), Value::Object(Object::from([("id", Value::from(id))])));
+    }
     let changed = &evidence.files_changed;
     if secrets.missing.is_empty() {
         let files: Vec<_> =
@@ -225,6 +228,16 @@ pub(super) fn in_doubt(
     let evidence = Secrets::new(&secrets.values).mask_value(&Value::Object(members));
     Ok(Settlement::InDoubt { evidence })
 }
+
+/// The session that an agent program has reported, if the attempt runs one.
+fn session(dir: &AttemptDir, job: &Job) -> Option<String> {
+    matches!(job.started.command, Command::Agent(_)).then_some(())?;
+    let id = plain::read(&dir.path().join(envoi_program::SESSION_FILE), MAX_SESSION_BYTES).ok()?;
+    String::from_utf8(id).ok()
+}
+
+/// The longest id of a session.
+const MAX_SESSION_BYTES: u64 = 1_024;
 
 /// What was removed because a secret of another value could stand in it. Other names than those that the engine assigns could
 /// hold it, too.

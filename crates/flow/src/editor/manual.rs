@@ -28,6 +28,7 @@ const TABLES: &[(&str, Option<&str>)] = &[
     ("## `routing`", Some("routing")),
     ("## `ask`", Some("ask")),
     ("## `a2a`", Some("a2a")),
+    ("## `agent`", Some("agent")),
     ("## `goals`", Some("goals")),
 ];
 

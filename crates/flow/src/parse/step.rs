@@ -8,7 +8,7 @@ use crate::{
     parse::{
         agent, ask, bounds,
         draft::{self, Draft, DraftStep, NamedFlows, Site, Targets, Usage, Waits},
-        for_each, goals, outputs, routing,
+        for_each, goals, outputs, program, routing,
         shell::{self, Shell},
         subflow, waits,
     },
@@ -119,10 +119,12 @@ impl Reader<'_> {
         let mut actions = self.fields.keys().filter(|key| keys::ACTIONS.contains(&key.text.as_str()));
         match (actions.next(), actions.next()) {
             (None, _)
-                if ["run", "ask", "flow", "a2a"].iter().any(|key| self.fields.misspelt(key, &keys::STEP)) => {
-            }
+                if ["run", "ask", "flow", "a2a", "agent"]
+                    .iter()
+                    .any(|key| self.fields.misspelt(key, &keys::STEP)) => {}
             (None, _) => {
-                let message = "this step does nothing: it has no `run`, no `ask`, no `flow` and no `a2a`";
+                let message =
+                    "this step does nothing: it has no `run`, no `ask`, no `flow`, no `a2a` and no `agent`";
                 let help =
                     "add a command: `run: [\"program\", \"argument\"]`, or a question: `ask: \"Go on?\"`";
                 self.problems.add(Diagnostic::invalid(place, message).help(help));
@@ -146,9 +148,12 @@ impl Reader<'_> {
             let help = "a command is given values by `${{ inputs.NAME }}` in `run` and `env`";
             self.problems.add(Diagnostic::invalid(key.span, message).help(help));
         }
-        let mut kind = match self.fields.pair("a2a") {
-            Some((key, node)) => self.talking(key, node, id),
-            None => self.fields.get("run").and_then(|node| self.command(node, "`run`")).map(StepKind::Run),
+        let mut kind = match (self.fields.pair("a2a"), self.fields.pair("agent")) {
+            (Some((key, node)), _) => self.talking(key, node, id),
+            (None, Some((key, node))) => self.program(key, node, id),
+            (None, None) => {
+                self.fields.get("run").and_then(|node| self.command(node, "`run`")).map(StepKind::Run)
+            }
         };
         let doubt = match kind {
             // The next attempt finds out by itself what became of it.
@@ -183,7 +188,8 @@ impl Reader<'_> {
             let help = "it says what a step with `flow` hands over; a command hands over data by `data: json`, `$ENVOI_DATA` or its report";
             self.problems.add(Diagnostic::invalid(key.span, message).help(help));
         }
-        let on_in_doubt = self.fields.get("on_in_doubt").and_then(|node| self.in_doubt(node));
+        let is_program = self.fields.get("agent").is_some();
+        let on_in_doubt = self.fields.get("on_in_doubt").and_then(|node| self.in_doubt(node, is_program));
         if let Some(StepKind::A2a(plan)) = &mut kind {
             plan.resends = on_in_doubt == Some(InDoubtPolicy::Rerun);
         }
@@ -220,6 +226,13 @@ impl Reader<'_> {
         let (plan, token) = agent::read(key, node, &at, self.expressions, self.problems)?;
         self.tokens.extend(token);
         Some(StepKind::A2a(Box::new(plan)))
+    }
+
+    /// What a step has an agent program do.
+    fn program(&mut self, key: &Key, node: &Node, id: Option<&Spanned<String>>) -> Option<StepKind> {
+        program::keys_beside(&self.fields, self.problems);
+        let plan = program::read(key, node, id, self.place, self.expressions, self.problems)?;
+        Some(StepKind::Agent(Box::new(plan)))
     }
 
     /// A step that runs another flow.
@@ -308,7 +321,7 @@ impl Reader<'_> {
         Some(CommandPlan::Exec(arguments))
     }
 
-    fn in_doubt(&mut self, node: &Node) -> Option<InDoubtPolicy> {
+    fn in_doubt(&mut self, node: &Node, is_program: bool) -> Option<InDoubtPolicy> {
         if let Kind::Mapping(_) = &node.kind {
             let fields = Fields::of(node, &keys::IN_DOUBT, self.problems)?;
             let Some(verify) = fields.get("verify") else {
@@ -325,8 +338,16 @@ impl Reader<'_> {
             let help = "name the command: `on_in_doubt: { verify: [./was-it-sent] }`";
             return refuse(self.problems, Diagnostic::invalid(node.span, message).help(help));
         }
+        // The next attempt of an agent program goes on with its session. Nothing is run again from the start.
+        let again = if is_program { "continue" } else { "rerun" };
+        if is_program && read::as_token(node) == Some("rerun") {
+            let message = "an agent is not run again from the start: its session goes on";
+            let help = "`on_in_doubt: continue` resumes the session without a question, and tells the agent that its last action is \
+                        unknown";
+            return refuse(self.problems, Diagnostic::invalid(node.span, message).help(help));
+        }
         let words =
-            [("ask", InDoubtPolicy::Ask), ("rerun", InDoubtPolicy::Rerun), ("fail", InDoubtPolicy::Fail)];
+            [("ask", InDoubtPolicy::Ask), (again, InDoubtPolicy::Rerun), ("fail", InDoubtPolicy::Fail)];
         read::choice(node, "`on_in_doubt`", &words, self.problems)
     }
 

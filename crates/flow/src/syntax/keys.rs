@@ -88,6 +88,7 @@ pub(crate) const STEP: Vocabulary = Vocabulary {
         "ask",
         "flow",
         "a2a",
+        "agent",
         "shell",
         "inputs",
         "skill",
@@ -111,7 +112,7 @@ pub(crate) const STEP: Vocabulary = Vocabulary {
         "returns",
         "marks",
     ],
-    later: &["http", "model", "agent"],
+    later: &["http", "model"],
 };
 
 /// Keys of [`STEP`] that say what a step does; a step has exactly one of them.
@@ -122,6 +123,15 @@ pub(crate) const A2A: Vocabulary = Vocabulary {
     keys: &["url", "interface", "message", "data", "tenant", "token"],
     later: &[],
 };
+
+pub(crate) const AGENT: Vocabulary = Vocabulary {
+    place: "`agent`",
+    keys: &["use", "prompt", "session", "may", "model", "turns", "args"],
+    later: &["ask"],
+};
+
+/// Keys of [`STEP`] that do nothing beside an agent program.
+pub(crate) const NOT_BESIDE_AGENT: &[&str] = &["inputs", "skill", "envelope", "data", "returns"];
 
 /// Keys of [`STEP`] that say something of a command alone.
 pub(crate) const NOT_BESIDE_A2A: &[&str] = &["inputs", "skill", "envelope", "data", "returns"];

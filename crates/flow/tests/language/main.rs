@@ -1,6 +1,7 @@
 //! What the language says beyond one step after another: what loads, what does not, and in which words.
 
 mod a2a;
+mod agent;
 mod branches;
 mod budget;
 mod conditions;

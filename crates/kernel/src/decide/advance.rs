@@ -205,10 +205,12 @@ fn entry<'a>(draft: &Draft<'_>, visit: &VisitId, at: &At<'a>) -> Entry<'a> {
         (None, Some(plan), _) if at.item.is_none() => Entry::FanOut(plan),
         (None, _, StepKind::Ask(plan)) => Entry::Ask(plan),
         (None, _, StepKind::Flow(plan)) => Entry::Inside(plan),
-        (None, _, StepKind::Run(_) | StepKind::A2a(_)) => match doubt(draft, visit, step) {
-            Some(doubt) => Entry::Doubt(doubt),
-            None => Entry::Start,
-        },
+        (None, _, StepKind::Run(_) | StepKind::A2a(_) | StepKind::Agent(_)) => {
+            match doubt(draft, visit, step) {
+                Some(doubt) => Entry::Doubt(doubt),
+                None => Entry::Start,
+            }
+        }
     }
 }
 
@@ -273,7 +275,7 @@ fn start(draft: &mut Draft<'_>, visit: &VisitId, at: &At<'_>) -> Result<bool, Re
             return Ok(true);
         }
     }
-    if draft.slot.is_none() {
+    if draft.slot.is_none() || bounds::waits_for_session(&draft.control, visit, at.step) {
         return Ok(false);
     }
     match render::attempt(draft, visit, at) {

@@ -6,7 +6,7 @@ use crate::state::visit;
 use crate::{
     decide::{
         draft::{At, Draft},
-        subflow,
+        program, subflow,
     },
     model::{
         command::{Call, Command},
@@ -147,7 +147,7 @@ pub(crate) fn outputs(
 
 /// The values that the expressions of one visit see, made when the first one needs them: they are as many as the run had
 /// steps, and most commands have no expression.
-struct Values<'a> {
+pub(crate) struct Values<'a> {
     control: &'a Control,
     visit: &'a VisitId,
     scope: OnceCell<Scope>,
@@ -193,6 +193,11 @@ impl<'a> Values<'a> {
             return Ok(template.clone());
         }
         self.scope().render(template).map_err(|error| expression_failed(&error))
+    }
+
+    /// A template, filled in, that is small enough to be handed over.
+    pub(crate) fn value(&self, template: &Template) -> Result<String, SkillError> {
+        value(self, template)
     }
 
     fn render_script(
@@ -262,6 +267,7 @@ pub(crate) fn attempt(draft: &Draft<'_>, visit: &VisitId, at: &At<'_>) -> Result
     let command = match (plan, &step.kind) {
         (Some(plan), _) | (None, StepKind::Run(plan)) => command(&values, plan, &mut env)?,
         (None, StepKind::A2a(plan)) => call(&values, plan, open)?,
+        (None, StepKind::Agent(plan)) => program::call(draft, &values, plan, step, visit)?,
         (None, StepKind::Ask(_) | StepKind::Flow(_)) => {
             let message = format!("step `{}` has no command", step.id);
             return Err(SkillError::new(Code::ToolCannotStart, message));
@@ -416,6 +422,8 @@ fn check_command(command: &Command, env: &[(String, String)]) -> Result<(), Skil
         Command::Exec(argv) => argv.iter().map(String::len).fold(0, usize::saturating_add),
         Command::Shell(script) => script.len(),
         Command::A2a(_) => 0,
+        // The prompt goes through a file.
+        Command::Agent(call) => call.args.iter().map(String::len).fold(0, usize::saturating_add),
     };
     let variables = env.iter().map(|(name, value)| name.len().saturating_add(value.len()));
     let bytes = variables.fold(arguments, usize::saturating_add);

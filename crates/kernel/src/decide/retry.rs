@@ -1,7 +1,7 @@
 //! Which failures are tried again, and how waits grow; the default range is `Retry` in `model/flow.rs`.
 //!
 //! Not tried again: a command that cannot be started, a report that is not one, an attempt in doubt (its policy decides),
-//! a cancelled one, one that used more than its budget (it would again). Waits double from the shortest to the longest. Jitter of at
+//! a cancelled one, one that used more than its budget (it would again), an agent program with a failure that does not pass. Waits double from the shortest to the longest. Jitter of at
 //! most a tenth keeps runs that failed together from trying again together. It comes from the attempt's id, so that a decision
 //! made twice is the same.
 
@@ -19,7 +19,19 @@ const SHELL_CANNOT_START: [i32; 2] = [126, 127];
 /// Whether another try may help.
 pub(crate) fn may_help(settled: &AttemptSettled, through_shell: bool) -> bool {
     let code = settled.error.as_ref().and_then(|error| error.code.parse().ok());
-    let would_fail_again = [Code::SkillReportInvalid, Code::SkillReportMissing, Code::BudgetOverrun];
+    let would_fail_again = [
+        Code::SkillReportInvalid,
+        Code::SkillReportMissing,
+        Code::BudgetOverrun,
+        Code::AgentAuth,
+        Code::AgentBilling,
+        Code::AgentBudget,
+        Code::AgentDenied,
+        Code::AgentModel,
+        Code::AgentNotInstalled,
+        Code::AgentTooLong,
+        Code::AgentTurns,
+    ];
     if settled.ok || code.is_some_and(|code| would_fail_again.contains(&code)) {
         return false;
     }

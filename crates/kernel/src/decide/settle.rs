@@ -11,7 +11,7 @@ use crate::{
         conclude::{self, Conclusion},
         data::GivenData,
         draft::{At, Draft},
-        retry, verify,
+        program, retry, verify,
     },
     model::{
         event::{About, AgentSaid, AttemptSettled, Event, Outcome, TimerSet},
@@ -51,6 +51,7 @@ pub(crate) fn settled(mut draft: Draft<'_>, mut result: AttemptResult) -> Result
     let said = open.and_then(|open| visit::said(open, &result.outcome));
     let heard = open.and_then(|open| agent::heard(open, &result));
     let denied = open.is_some_and(agent::tells_a_denial);
+    let session = open.and_then(|open| program::reported(open, &result));
     if matches!(heard, Some(AgentSaid::Asks { .. })) {
         // What it asks is not yet what it is to leave.
         result.misfit = None;
@@ -67,6 +68,7 @@ pub(crate) fn settled(mut draft: Draft<'_>, mut result: AttemptResult) -> Result
         given_up: draft.control.ending.contains_key(&attempt),
         flow: flow_beside_the_runs_own(&at),
         agent: heard.clone(),
+        session,
         ..record(result, &verdict, data, late)
     };
     draft.emit(Event::AttemptSettled(Box::new(settled.clone())))?;
@@ -122,6 +124,7 @@ pub(crate) fn in_doubt<'a>(
         workspace_digest: None,
         agent: None,
         report_filled: Vec::new(),
+        session: program::left(draft.control.open.get(&attempt.visit), &evidence),
     };
     draft.emit(Event::AttemptSettled(Box::new(settled.clone())))?;
     if given_up {
@@ -260,6 +263,7 @@ fn record(result: AttemptResult, verdict: &Verdict, data: GivenData, late: bool)
         workspace_digest: result.workspace_digest,
         agent: None,
         report_filled: verdict.filled.clone(),
+        session: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What one attempt executes, with its templates filled in.
 
-use crate::model::ids::InterruptId;
+use crate::model::{ids::InterruptId, ledger::Cost};
 use envoi_contract::json::Value;
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +14,68 @@ pub enum Command {
     Shell(String),
     /// Another agent is talked to, by a program of our own. Of attempts only.
     A2a(Box<Call>),
+    /// An agent program is started, by a program of our own. Of attempts only.
+    Agent(Box<ProgramCall>),
+}
+
+/// What one attempt has an agent program do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgramCall {
+    /// The program, as the flow names it.
+    pub program: String,
+    /// What it is to do.
+    pub prompt: String,
+    /// What it does without asking.
+    pub may: String,
+    /// Its model; `None`: its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The most turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u32>,
+    /// Further arguments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    /// The session of the run that it goes on with; `None`: it shares none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<String>,
+    /// The id of the session; `None`: the program reports it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The session has begun.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub resumes: bool,
+    /// The sums of the session before this attempt.
+    #[serde(default, skip_serializing_if = "SessionFigures::is_empty")]
+    pub before: SessionFigures,
+    /// Why the try before it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// An attempt of the same visit before it was cut off, and what it did last is not known.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub cut_off: bool,
+}
+
+/// Sums over all processes of a session. What is not known is `None`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionFigures {
+    /// Tokens that the model was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_in: Option<u64>,
+    /// Tokens that the model gave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_out: Option<u64>,
+    /// What it cost, by the program's own estimate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+}
+
+impl SessionFigures {
+    /// Whether nothing is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What one attempt says to another agent.

@@ -13,7 +13,7 @@ mod run;
 mod timer;
 
 pub use self::{
-    attempt::{AgentSaid, AttemptSettled, AttemptStarted, Outcome},
+    attempt::{AgentSaid, AttemptSettled, AttemptStarted, Outcome, SessionSeen},
     flow::{FannedOut, FlowEntered, FlowReturned, GoalsReached, GoalsSet, StepEntered, StepsGivenUp},
     model_call::{CallOutcome, ModelCallEnded, ModelCallStarted},
     question::{
@@ -25,7 +25,7 @@ pub use self::{
 };
 use crate::model::ids::Seq;
 pub use crate::model::{
-    command::{Call, Command},
+    command::{Call, Command, ProgramCall, SessionFigures},
     files::{Blob, Change, FileChange},
 };
 use envoi_contract::time::Timestamp;

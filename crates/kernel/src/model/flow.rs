@@ -8,11 +8,13 @@ pub use crate::model::{ledger::Budget, secret::SecretSource};
 mod agent;
 mod ask;
 mod goals;
+mod program;
 mod subflow;
 
 pub use agent::{AGENT_TOKEN_PREFIX, AgentPlan};
 pub use ask::{AskPlan, Overdue};
 pub use goals::GoalsPlan;
+pub use program::ProgramPlan;
 pub use subflow::{InnerInput, InnerPlan, InputCheck};
 
 use crate::model::{
@@ -237,6 +239,8 @@ pub enum StepKind {
     Flow(Box<InnerPlan>),
     /// A message to another agent, and what comes of it.
     A2a(Box<AgentPlan>),
+    /// An agent program.
+    Agent(Box<ProgramPlan>),
 }
 
 impl Step {
@@ -268,10 +272,10 @@ impl Step {
         }
     }
 
-    /// Whether it is done by attempts: it runs a command, or talks to another agent.
+    /// Whether it is done by attempts: it runs a command or an agent program, or talks to another agent.
     #[must_use]
     pub fn has_attempts(&self) -> bool {
-        matches!(self.kind, StepKind::Run(_) | StepKind::A2a(_))
+        matches!(self.kind, StepKind::Run(_) | StepKind::A2a(_) | StepKind::Agent(_))
     }
 
     /// The question, if this step asks one.
@@ -279,7 +283,7 @@ impl Step {
     pub fn asks(&self) -> Option<&AskPlan> {
         match &self.kind {
             StepKind::Ask(plan) => Some(plan),
-            StepKind::Run(_) | StepKind::Flow(_) | StepKind::A2a(_) => None,
+            StepKind::Run(_) | StepKind::Flow(_) | StepKind::A2a(_) | StepKind::Agent(_) => None,
         }
     }
 
@@ -288,7 +292,7 @@ impl Step {
     pub fn inner(&self) -> Option<&InnerPlan> {
         match &self.kind {
             StepKind::Flow(plan) => Some(plan),
-            StepKind::Run(_) | StepKind::Ask(_) | StepKind::A2a(_) => None,
+            StepKind::Run(_) | StepKind::Ask(_) | StepKind::A2a(_) | StepKind::Agent(_) => None,
         }
     }
 }

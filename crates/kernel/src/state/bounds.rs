@@ -3,10 +3,10 @@
 //! What live attempts have set aside counts as used, so that several together cannot overdraw. A run that needs exactly what
 //! it has been given completes; nothing starts once a bound is used up.
 
-use crate::state::{limits::Bound, visit};
+use crate::state::{limits::Bound, program_session, visit};
 use crate::{
     model::{
-        flow::{Flow, Limits},
+        flow::{Flow, Limits, Step},
         ids::{AttemptId, VisitId},
         ledger::{Budget, Cost, Ledger},
     },
@@ -94,12 +94,20 @@ pub(crate) fn ready<'c>(flow: &'c Flow, control: &'c Control) -> impl Iterator<I
 
 /// Whether `visit` waits for what others have set aside. They are live, and when they settle it is looked at again.
 pub(crate) fn is_held_up(flow: &Flow, control: &Control, visit: &VisitId) -> bool {
-    // Most runs have no budgets, and everything that is ready is looked at often.
-    !control.accounts.is_free()
+    // Most runs have no budgets and no sessions, and everything that is ready is looked at often.
+    let (has_budgets, has_sessions) = (!control.accounts.is_free(), !control.sessions.is_empty());
+    (has_budgets || has_sessions)
         && control.flow(flow, visit.flow_scope()).step(&visit.step).is_some_and(|step| {
             let budget = visit::budget_of_next(control.open.get(visit), step);
-            room(&flow.limits, control, &budget) == Room::NotYet
+            waits_for_session(control, visit, step)
+                || (has_budgets && room(&flow.limits, control, &budget) == Room::NotYet)
         })
+}
+
+/// Whether the session that the next attempt of `visit` goes on with is live in another visit. When that settles, it is looked
+/// at again.
+pub(crate) fn waits_for_session(control: &Control, visit: &VisitId, step: &Step) -> bool {
+    program_session::key(step, visit).is_some_and(|key| program_session::is_live(&control.open, visit, &key))
 }
 
 /// The bound of all loop-backs, if it forbids a further one.

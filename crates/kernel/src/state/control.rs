@@ -32,6 +32,7 @@ use crate::{
         goals::Goals,
         graph, loops,
         phase::Phase,
+        program_session::ProgramSessions,
         step_result::StepResult,
     },
 };
@@ -95,6 +96,8 @@ pub(crate) struct Control {
     pub(crate) forked: Option<Arc<RunForked>>,
     /// What of `ledger` and `raised` is that of others of its family.
     pub(crate) inherited: Share,
+    /// Sessions of agent programs.
+    pub(crate) sessions: ProgramSessions,
 }
 
 impl Control {
@@ -233,6 +236,7 @@ impl Control {
         visit.attempts = event.attempt.attempt;
         visit.agent_session.resend = false;
         visit.plan = Some(Arc::new(event.clone()));
+        self.sessions.started(event);
         self.ledger.add(&self.accounts.attempt_started(event));
         Ok(())
     }
@@ -253,6 +257,9 @@ impl Control {
             return Err(IllegalEvent::AttemptNotLive { attempt: event.attempt.clone() });
         }
         visit.settle(event);
+        if let Some(started) = visit.plan.clone() {
+            self.sessions.settled(&started, event);
+        }
         if matches!(event.outcome, Outcome::InDoubt { .. }) {
             self.abandoned.insert(event.attempt.clone());
         }

@@ -184,7 +184,7 @@ pub(crate) trait With: Sized {
     fn asking(self, change: impl FnOnce(&mut AskPlan)) -> Step {
         self.with(|step| match &mut step.kind {
             StepKind::Ask(plan) => change(plan),
-            StepKind::Run(_) | StepKind::Flow(_) | StepKind::A2a(_) => panic!("`{}` asks nothing", step.id),
+            _ => panic!("`{}` asks nothing", step.id),
         })
     }
     fn expires(self, ms: u64) -> Step {

@@ -52,6 +52,7 @@ mod limits_asked;
 mod linear;
 mod loops;
 mod passed_over;
+mod programs;
 mod properties;
 mod quorum;
 mod reopen;

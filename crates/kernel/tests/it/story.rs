@@ -257,6 +257,11 @@ pub(crate) fn event(event: &Event) -> String {
                 let again = if call.resend { " again" } else { "" };
                 format!("{} calls {}.{}{no}{again}", event.attempt, call.task, call.turn)
             }
+            Command::Agent(call) => {
+                let how = if call.resumes { "resumes" } else { "opens" };
+                let id = call.session.as_deref().map_or("a session", |id| id.get(..4).unwrap_or(id));
+                format!("{} {how} {id}", event.attempt)
+            }
             Command::Exec(_) | Command::Shell(_) => format!("{} begins", event.attempt),
         },
         Event::AttemptSettled(event) => {

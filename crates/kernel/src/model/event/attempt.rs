@@ -1,7 +1,7 @@
 //! Events of an attempt: its announcement, and how it ended.
 
 use crate::model::{
-    command::Command,
+    command::{Command, SessionFigures},
     files::{Blob, FileChange, Manifest},
     ids::{AttemptId, FlowId, InterruptId, VisitId},
     ledger::Budget,
@@ -98,6 +98,19 @@ pub struct AttemptSettled {
     /// Members that the report lacked and that the engine filled: `generatedAt`, `skillName`, `data`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub report_filled: Vec<String>,
+    /// The session that an agent program has reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionSeen>,
+}
+
+/// The session of an agent program, as it was when an attempt ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionSeen {
+    /// Its id.
+    pub id: String,
+    /// Its sums.
+    #[serde(default, skip_serializing_if = "SessionFigures::is_empty")]
+    pub figures: SessionFigures,
 }
 
 impl AttemptSettled {

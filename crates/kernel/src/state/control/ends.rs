@@ -40,6 +40,7 @@ impl Control {
             }
         }
         self.accounts = Accounts::default();
+        self.sessions.forget();
         self.timers.clear();
         self.abandoned.clear();
         self.ending.clear();

@@ -12,7 +12,10 @@ use crate::{
         ids::{AttemptId, FlowId, InterruptId, Principal, Seq, TimerId, VisitId},
         ledger::Ledger,
     },
-    state::{accounts::Accounts, flow_state::FlowState, goals::Goals, phase::Phase, visit::OpenVisit},
+    state::{
+        accounts::Accounts, flow_state::FlowState, goals::Goals, phase::Phase,
+        program_session::ProgramSessions, visit::OpenVisit,
+    },
 };
 use envoi_contract::{digest::Digest, time::Timestamp};
 use serde::{Deserialize, Serialize};
@@ -62,6 +65,8 @@ pub(crate) struct StoredControl {
     forked: Option<Arc<RunForked>>,
     #[serde(default)]
     inherited: Share,
+    #[serde(default, skip_serializing_if = "ProgramSessions::is_empty")]
+    sessions: ProgramSessions,
 }
 
 /// A run that has not started is not being ended, and is not over.
@@ -95,6 +100,7 @@ impl From<Control> for StoredControl {
             last_handoff,
             forked,
             inherited,
+            sessions,
         } = control;
         let mut stored = Self {
             started: phase.started().cloned(),
@@ -123,6 +129,7 @@ impl From<Control> for StoredControl {
             ended: None,
             forked,
             inherited,
+            sessions,
         };
         match phase {
             Phase::NotStarted | Phase::GoingOn { .. } => {}
@@ -165,6 +172,7 @@ impl TryFrom<StoredControl> for Control {
             ended,
             forked,
             inherited,
+            sessions,
         } = stored;
         let phase = match (started, ended, cancelling, stopping) {
             (Some(started), Some(end), _, _) => Phase::Ended { started, end },
@@ -198,6 +206,7 @@ impl TryFrom<StoredControl> for Control {
             last_handoff,
             forked,
             inherited,
+            sessions,
         })
     }
 }

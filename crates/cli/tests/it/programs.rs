@@ -1,0 +1,220 @@
+//! `agent` steps, with a program that writes what the real one wrote (the transcripts of `preset`).
+
+use crate::stage::{Stage, lives, signal, text, wait_until};
+use rustix::process::Signal;
+use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
+
+/// A stage with a `claude` and a `codex` that note how they were started, and write the transcript that `next` names, else
+/// `hello`, with the id of the session that they were given. A transcript `wait` writes its first line and waits until it is ended.
+fn stage(steps: &str) -> Stage {
+    let stage = Stage::new();
+    let bin = stage.path("bin");
+    let transcripts = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../preset/tests/transcripts");
+    let script = format!(
+        r#"#!/bin/sh
+kind=${{0##*/}}
+id=$(echo "$*" | sed -n 's/.*\(--session-id\|resume\) \([^ ]*\).*/\2/p')
+as_named() {{
+  if [ -n "$id" ]; then sed 's/\("session_id"\|"thread_id"\):"[^"]*"/\1:"'"$id"'"/'; else cat; fi
+}}
+echo "$@" >> {root}/started
+cat > {root}/prompt
+name=hello
+if [ -s {root}/next ]; then
+  read -r name < {root}/next
+  tail -n +2 {root}/next > {root}/rest; mv {root}/rest {root}/next
+fi
+if [ "$name" = wait ]; then
+  grep -v '^# ' {transcripts}/$kind/hello.jsonl | head -n 1 | as_named
+  exec tail -f /dev/null
+fi
+sed -n 's/^# stderr //p' {transcripts}/$kind/$name.jsonl >&2
+grep -v '^# ' {transcripts}/$kind/$name.jsonl | as_named
+exit $(sed -n 's/^# exit //p' {transcripts}/$kind/$name.jsonl)
+"#,
+        root = stage.path("").display(),
+        transcripts = transcripts.display()
+    );
+    for kind in ["claude", "codex"] {
+        stage.write(&format!("bin/{kind}"), &script);
+        fs::set_permissions(bin.join(kind), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = std::env::var("PATH").unwrap();
+    stage.write(
+        "flow.yaml",
+        format!("flow: agents\nenv: {{ PATH: '{}:{path}' }}\nsteps:\n{steps}", bin.display()),
+    );
+    stage
+}
+
+const FIX: &str = "  - id: fix\n    agent: { use: claude, prompt: 'Say hello.', may: run, model: m }\n";
+
+/// The session of an attempt, as it was committed with its start.
+fn session(stage: &Stage, attempt: &str) -> String {
+    let events = stage.events(&stage.run_id());
+    let started =
+        events.iter().find(|event| event["type"] == "attempt_started" && event["attempt"] == attempt);
+    text(&started.unwrap()["command"]["agent"]["session"])
+}
+
+#[test]
+fn an_agent_program_does_a_step_and_what_it_used_is_charged() {
+    let stage = stage(FIX);
+    stage.expect(0, &["run", "flow.yaml"]);
+    let id = session(&stage, "fix.1.1");
+    assert_eq!(
+        stage.lines("started"),
+        [format!(
+            "-p --output-format stream-json --verbose --session-id {id} --permission-mode acceptEdits --allowedTools Bash --model m"
+        )]
+    );
+    assert_eq!(stage.read("prompt"), "Say hello.\n");
+    let run = stage.run_id();
+    let shown = stage.json(&["--json", "show", &run, "--envelope"]);
+    assert_eq!(shown["outputs"]["fix"]["summary"], "Hello from the stub.");
+    let row = stage.json(&["--json", "show", &run]);
+    let used = &row["used"];
+    assert_eq!(
+        (&used["llm_calls"], &used["tokens_in"], &used["tokens_out"]),
+        (&1.into(), &120.into(), &10.into())
+    );
+    let logs = stage.expect(0, &["logs", &run]);
+    assert!(logs.out.contains("Hello from the stub."), "{logs:?}");
+    let events = stage.attempt("fix.1.1").unwrap().join("events.jsonl");
+    assert!(fs::read_to_string(events).unwrap().contains(r#""type":"result""#));
+}
+
+#[test]
+fn a_failure_has_its_class_and_is_tried_again_only_where_that_helps() {
+    for (transcript, code, starts) in
+        [("overloaded", "AGENT_OVERLOADED", 2), ("credit", "AGENT_BILLING", 1), ("denied", "AGENT_DENIED", 1)]
+    {
+        let stage = stage(&format!("{FIX}    retry: {{ attempts: 2, backoff: 1ms..2ms }}\n"));
+        stage.write("next", format!("{transcript}\n{transcript}\n"));
+        let done = stage.expect(1, &["run", "flow.yaml"]);
+        assert!(done.err.contains(code), "{done:?}");
+        let started = stage.lines("started");
+        assert_eq!(started.len(), starts, "{transcript}: {started:?}");
+        if let Some(again) = started.get(1) {
+            assert!(again.contains(&format!("--resume {}", session(&stage, "fix.1.1"))), "{again}");
+            assert!(
+                stage.read("prompt").contains("Your last try failed:\n\nAGENT_OVERLOADED"),
+                "{}",
+                stage.read("prompt")
+            );
+        }
+    }
+}
+
+#[test]
+fn data_is_what_outputs_say_or_the_step_has_failed() {
+    let outputs = "    outputs: { type: object, required: [verdict] }\n  - id: tell\n    run: [echo, '${{ steps.fix.data.verdict }}']\n";
+    for (kind, transcript, code) in
+        [("claude", "data", 0), ("claude", "no-data", 1), ("codex", "data", 0), ("codex", "hello", 1)]
+    {
+        let step = format!("  - id: fix\n    agent: {{ use: {kind}, prompt: p }}\n{outputs}");
+        let stage = stage(&step);
+        stage.write("next", format!("{transcript}\n"));
+        let done = stage.expect(code, &["run", "flow.yaml"]);
+        assert_eq!(done.err.contains("AGENT_SCHEMA"), code == 1, "{kind} {transcript}: {done:?}");
+        if code == 0 {
+            let shown = stage.json(&["--json", "show", &stage.run_id(), "--envelope"]);
+            assert_eq!(shown["outputs"]["tell"]["summary"], "good");
+        }
+    }
+}
+
+#[test]
+fn a_program_that_is_not_there_is_said_to_be_missing() {
+    let stage = stage(FIX);
+    let flow = stage.read("flow.yaml").replace(&stage.path("bin").display().to_string(), "/nowhere");
+    let path = std::env::var("PATH").unwrap();
+    stage.write("flow.yaml", flow.replace(&path, "/nowhere-else"));
+    let done = stage.expect(1, &["run", "flow.yaml"]);
+    assert!(done.err.contains("AGENT_NOT_INSTALLED: `claude` cannot be started"), "{done:?}");
+}
+
+#[test]
+fn a_critic_sends_the_agent_back_into_its_session_with_its_words() {
+    let stage = stage(&format!(
+        "{FIX}  - id: judge\n    run: 'if test -e second; then echo STATUS: VERIFIED; else echo STATUS: UNVERIFIED; echo tests fail; touch second; fi'\n    \
+         routing: {{ kind: microloop, loop_to: fix, success_values: [VERIFIED] }}\n"
+    ));
+    stage.write("next", "hello\nresume\n");
+    stage.expect(0, &["run", "flow.yaml"]);
+    let (id, started) = (session(&stage, "fix.1.1"), stage.lines("started"));
+    assert_eq!((started.len(), session(&stage, "fix.2.1")), (2, id.clone()), "{started:?}");
+    assert!(started[1].contains(&format!("--resume {id}")), "{started:?}");
+    assert!(stage.read("prompt").contains("Feedback on your last result:\n\nSTATUS: UNVERIFIED\ntests fail"));
+    // The second process reports the sum of the session: only what is new is charged.
+    let row = stage.json(&["--json", "show", &stage.run_id()]);
+    assert!(row.to_string().contains("0.001208"), "{row}");
+}
+
+#[test]
+fn a_session_that_is_gone_begins_anew_and_that_is_said() {
+    let stage = stage(&format!("{FIX}    retry: {{ attempts: 2, backoff: 1ms..2ms }}\n"));
+    stage.write("next", "overloaded\nlost\nhello\n");
+    stage.expect(0, &["run", "flow.yaml"]);
+    let (id, started) = (session(&stage, "fix.1.1"), stage.lines("started"));
+    let with: Vec<&str> = started.iter().map(|line| line.split(' ').nth(4).unwrap()).collect();
+    assert_eq!(with, ["--session-id", "--resume", "--session-id"]);
+    assert!(started.iter().all(|line| line.contains(&id)), "{started:?}");
+    let logs = stage.expect(0, &["logs", &stage.run_id()]);
+    assert!(logs.out.contains(&format!("session {id} is not there any more: a new one begins")), "{logs:?}");
+}
+
+#[test]
+fn an_agent_that_nobody_can_know_about_is_ended_asked_about_and_resumed() {
+    for (kind, policy) in [
+        ("claude", ""),
+        ("codex", ""),
+        ("claude", "    on_in_doubt: continue\n"),
+        ("codex", "    on_in_doubt: continue\n"),
+    ] {
+        let stage =
+            stage(&format!("  - id: fix\n    agent: {{ use: {kind}, prompt: 'Say hello.' }}\n{policy}"));
+        stage.write("next", "wait\n");
+        let engine = stage.start(&["run", "flow.yaml"]);
+        let of_attempt = |name: &str| stage.attempt("fix.1.1").map(|folder| folder.join(name));
+        wait_until("the session", || of_attempt("session").is_some_and(|file| file.is_file()));
+        let supervisor = stage.supervisor("fix.1.1").unwrap();
+        engine.kill();
+        signal(supervisor, Signal::KILL);
+        wait_until("the supervisor's end", || !lives(supervisor));
+        let run = stage.run_id();
+        if policy.is_empty() {
+            let done = stage.expect(5, &["resume", &run]);
+            assert!(done.err.contains("--in-doubt"), "{done:?}");
+            stage.assert_nothing_left();
+            assert_eq!(stage.lines("started").len(), 1);
+            stage.expect(0, &["resume", &run, "--in-doubt", "rerun"]);
+        } else {
+            stage.expect(0, &["resume", &run]);
+        }
+        stage.assert_nothing_left();
+        let started = stage.lines("started");
+        let id = session(&stage, "fix.1.2");
+        assert_eq!(started.len(), 2, "{started:?}");
+        assert!(started[1].contains(&format!("resume {id}")), "{kind}: {started:?}");
+        assert!(stage.read("prompt").starts_with("You have worked on this task before, and were cut off."));
+        if kind == "claude" {
+            assert_eq!(session(&stage, "fix.1.1"), id, "it was committed before the start");
+        }
+    }
+}
+
+#[test]
+fn a_cancelled_run_ends_the_program_and_charges_what_is_known() {
+    let stage = stage(FIX);
+    stage.write("next", "wait\n");
+    let engine = stage.start(&["run", "flow.yaml"]);
+    wait_until("the session", || {
+        stage.attempt("fix.1.1").is_some_and(|folder| folder.join("session").is_file())
+    });
+    stage.expect(0, &["cancel", &stage.run_id()]);
+    assert_eq!(engine.done().code, Some(130));
+    stage.assert_nothing_left();
+    let report = stage.attempt("fix.1.1").unwrap().join("report.json");
+    assert!(fs::read_to_string(report).unwrap().contains("AGENT_CRASHED"));
+}

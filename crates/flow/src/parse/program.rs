@@ -1,0 +1,133 @@
+//! `agent` of a step: the agent program, and what it is to do.
+//!
+//! Owns its keys, and which keys of a step have nothing to do beside it. What a program can do is known to `preset`; whether it
+//! is installed is seen when the step is done.
+
+use crate::{
+    parse::draft::{self, Usage},
+    syntax::{
+        diagnostic::{Diagnostic, Problems},
+        keys, names,
+        read::{self, Fields, Spanned, refuse},
+        suggestion,
+        yaml::{Key, Kind, Node},
+    },
+};
+use envoi_kernel::{
+    flow::{ProgramPlan, Template},
+    ids::is_key,
+};
+use envoi_preset::{May, Preset};
+
+/// The word for a session of each attempt's own.
+const FRESH: &str = "fresh";
+
+/// The most turns that can be stated.
+const MAX_TURNS: u64 = 10_000;
+
+/// The plan of the step with this id, at this place.
+pub(crate) fn read(
+    key: &Key,
+    node: &Node,
+    id: Option<&Spanned<String>>,
+    place: usize,
+    expressions: &mut Vec<Usage>,
+    problems: &mut Problems,
+) -> Option<ProgramPlan> {
+    let fields = Fields::of(node, &keys::AGENT, problems)?;
+    let before = problems.count();
+    let mut required = |name: &str, example: &str| match fields.get(name) {
+        Some(node) => Some(node),
+        None if fields.misspelt(name, &keys::AGENT) => None,
+        None => {
+            let message = format!("`agent` without a `{name}`");
+            refuse(problems, Diagnostic::invalid(key.span, message).help(format!("add `{name}: {example}`")))
+        }
+    };
+    let program = required("use", "claude");
+    let prompt = required("prompt", "\"what it is to do\"");
+    let preset = program.and_then(|node| preset(node, problems));
+    let mut template = |node: &Node, text: &str| {
+        draft::note(expressions, node.span, text, Some(place));
+        Template(text.to_owned())
+    };
+    let prompt = prompt.and_then(|node| Some(template(node, read::text(node, "`prompt`", problems)?)));
+    let model =
+        fields.get("model").and_then(|node| Some(template(node, read::token(node, "`model`", problems)?)));
+    let args = fields.get("args").map(|node| arguments(node, problems)).unwrap_or_default();
+    let args = args.into_iter().map(|(node, text)| template(node, text)).collect();
+    let words = May::ALL.map(|may| (may.word(), may));
+    let may = fields.get("may").and_then(|node| read::choice(node, "`may`", &words, problems));
+    let turns = fields
+        .pair("turns")
+        .and_then(|(key, node)| Some((key, read::integer(node, "`turns`", 1..=MAX_TURNS, problems)?)));
+    if let (Some(preset), Some((key, _))) = (preset.filter(|preset| !preset.bounds_turns()), &turns) {
+        let message = format!("`{}` has no bound on its turns", preset.name());
+        let help = "bound it with `timeout`, or with `budget` of the step";
+        problems.add(Diagnostic::invalid(key.span, message).help(help));
+    }
+    let session = match fields.get("session") {
+        Some(node) => session(node, problems),
+        None => id.map(|id| id.value.clone()),
+    };
+    if problems.count() != before {
+        return None;
+    }
+    let preset = preset?;
+    Some(ProgramPlan {
+        program: preset.name().to_owned(),
+        prompt: prompt?,
+        session,
+        may: may.unwrap_or_default().word().to_owned(),
+        model,
+        turns: turns.and_then(|(_, turns)| u32::try_from(turns).ok()),
+        args,
+        takes_session_id: preset.takes_session_id(),
+    })
+}
+
+fn preset(node: &Node, problems: &mut Problems) -> Option<Preset> {
+    let name = read::token(node, "`use`", problems)?;
+    if let Some(preset) = Preset::named(name) {
+        return Some(preset);
+    }
+    let known = Preset::ALL.map(Preset::name);
+    let meant = suggestion::nearest(name, known.iter().copied());
+    let help = match meant {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => "any other program is a command: `run: [program, argument]`".to_owned(),
+    };
+    let message = format!("`use`: there is no agent program `{name}`");
+    refuse(problems, Diagnostic::invalid(node.span, message).expecting(known.join(" or ")).help(help))
+}
+
+/// A label; none where each attempt has a session of its own.
+fn session(node: &Node, problems: &mut Problems) -> Option<String> {
+    let label = read::text(node, "`session`", problems)?;
+    if label == FRESH {
+        return None;
+    }
+    if !is_key(label) {
+        return refuse(problems, names::bad_id(node.span, label, names::ID));
+    }
+    Some(label.to_owned())
+}
+
+fn arguments<'n>(node: &'n Node, problems: &mut Problems) -> Vec<(&'n Node, &'n str)> {
+    let Kind::Sequence(items) = &node.kind else {
+        problems.add(read::mismatch(node, "`args`", "a list of strings"));
+        return Vec::new();
+    };
+    let items = items.iter().map(|item| Some((item, read::token(item, "an argument of `args`", problems)?)));
+    items.collect::<Vec<_>>().into_iter().flatten().collect()
+}
+
+/// Keys of a step that runs a command, in one that runs an agent program.
+pub(crate) fn keys_beside(fields: &Fields<'_>, problems: &mut Problems) {
+    for key in fields.keys().filter(|key| keys::NOT_BESIDE_AGENT.contains(&key.text.as_str())) {
+        let message = format!("`{}` does nothing in a step with `agent`", key.text);
+        let help =
+            "an agent is given values by `${{ inputs.NAME }}` in `prompt`, and its data is said by `outputs`";
+        problems.add(Diagnostic::invalid(key.span, message).help(help));
+    }
+}

@@ -1,0 +1,97 @@
+//! The sessions of agent programs: their ids, and what each has come to.
+//!
+//! A session is known by its label, its program, and where the step stands: each item of a `for_each`, and each time that a flow
+//! is run by a step, has sessions of its own. A session is live in one attempt at a time. A fork of the run begins without any:
+//! the sessions belong to the run that it was forked from.
+
+use crate::{
+    model::{
+        command::{Command, ProgramCall, SessionFigures},
+        event::{AttemptSettled, AttemptStarted},
+        flow::{Step, StepKind},
+        ids::VisitId,
+    },
+    state::visit::{OpenVisit, VisitState},
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// See the module.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct ProgramSessions(BTreeMap<String, ProgramSession>);
+
+/// One session.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProgramSession {
+    /// Its id; `None`: the program has not reported one.
+    id: Option<String>,
+    /// Sums over all its processes, as the program reported them last.
+    #[serde(default)]
+    figures: SessionFigures,
+}
+
+impl ProgramSessions {
+    /// An attempt is announced. If its session has an id, that is known from now on, whatever becomes of the attempt.
+    pub(crate) fn started(&mut self, event: &AttemptStarted) {
+        let Some(call) = call_of(event) else { return };
+        if let Some(key) = &call.session_key {
+            let session = self.0.entry(key.clone()).or_default();
+            if let Some(id) = &call.session {
+                session.id = Some(id.clone());
+            }
+        }
+    }
+
+    /// The live attempt that was started like this is over: its program may have reported a session.
+    pub(crate) fn settled(&mut self, started: &AttemptStarted, event: &AttemptSettled) {
+        let (Some(call), Some(seen)) = (call_of(started), &event.session) else { return };
+        if let Some(key) = &call.session_key {
+            let session = self.0.entry(key.clone()).or_default();
+            session.id = Some(seen.id.clone());
+            session.figures = seen.figures.clone();
+        }
+    }
+
+    /// The id of a session and its sums, if it has begun.
+    pub(crate) fn known(&self, key: &str) -> Option<(&str, &SessionFigures)> {
+        let session = self.0.get(key)?;
+        Some((session.id.as_deref()?, &session.figures))
+    }
+
+    /// The run was forked.
+    pub(crate) fn forget(&mut self) {
+        self.0.clear();
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// The key of the session that the attempts of a visit go on with, if they share one.
+pub(crate) fn key(step: &Step, visit: &VisitId) -> Option<String> {
+    let StepKind::Agent(plan) = &step.kind else { return None };
+    let label = plan.session.as_ref()?;
+    let scope = visit.flow_scope();
+    let scope = if scope.is_empty() { String::new() } else { format!("{scope}.") };
+    let item = visit.item().map(|item| format!("[{item}]")).unwrap_or_default();
+    Some(format!("{scope}{label}{item}@{}", plan.program))
+}
+
+/// Whether another visit has a live attempt with this session.
+pub(crate) fn is_live(open: &BTreeMap<VisitId, OpenVisit>, visit: &VisitId, key: &str) -> bool {
+    open.iter().any(|(id, other)| {
+        let call = other.plan.as_deref().and_then(call_of);
+        let has_it = call.is_some_and(|call| call.session_key.as_deref() == Some(key));
+        id != visit && other.state == VisitState::Running && has_it
+    })
+}
+
+fn call_of(event: &AttemptStarted) -> Option<&ProgramCall> {
+    match &event.command {
+        Command::Agent(call) => Some(call),
+        Command::Exec(_) | Command::Shell(_) | Command::A2a(_) => None,
+    }
+}

@@ -1,0 +1,222 @@
+//! `agent`: an agent program, whose session is committed before it starts and goes on until its work is done.
+
+use crate::{
+    driver::{Driver, attempt, doubtful, exited, person, reported, settled},
+    flows::{With as _, critic, flow, graph, step, step_id},
+};
+use envoi_contract::json::Value;
+use envoi_kernel::{
+    Flow, Fork, Input,
+    event::{Choice, Command, ProgramCall},
+    flow::{Expression, ForEach, InDoubtPolicy, ProgramPlan, Retry, Step, StepKind, Template},
+    ids::{AttemptId, RunId},
+    input::AttemptResult,
+    ledger::Cost,
+};
+use std::sync::Arc;
+
+fn program(name: &str, label: Option<&str>) -> Step {
+    let plan = ProgramPlan {
+        program: "claude".to_owned(),
+        prompt: Template("do it".to_owned()),
+        session: label.map(str::to_owned),
+        may: "edit".to_owned(),
+        model: None,
+        turns: None,
+        args: Vec::new(),
+        takes_session_id: true,
+    };
+    Step::new(step_id(name), StepKind::Agent(Box::new(plan)))
+}
+
+/// One whose program reports the id of its session.
+fn reporting(name: &str) -> Step {
+    program(name, Some(name)).with(|step| match &mut step.kind {
+        StepKind::Agent(plan) => plan.takes_session_id = false,
+        _ => panic!("no program"),
+    })
+}
+
+fn twice(step: &mut Step) {
+    step.retry = Retry { attempts: 3, backoff_min_ms: 1, backoff_max_ms: 1 };
+}
+
+fn call<'d>(driver: &'d Driver, id: &str) -> &'d ProgramCall {
+    match &driver.begun(id).command {
+        Command::Agent(call) => call,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn session(driver: &Driver, id: &str) -> (Option<String>, bool) {
+    let call = call(driver, id);
+    (call.session.clone(), call.resumes)
+}
+
+/// A report that names a session with these sums.
+fn ended(id: &str, session: &str, cost: &str, ok: bool) -> AttemptResult {
+    let error = if ok { "" } else { r#""error":{"code":"AGENT_OVERLOADED","message":"busy"},"# };
+    let members = format!(
+        r#""ok":{ok},{error}"agent":{{"session":{{"id":"{session}","tokens_out":20,"cost_usd":"{cost}"}}}}"#
+    );
+    let result = reported(id, &members);
+    if ok { result } else { AttemptResult { outcome: exited(id, 1).outcome, ..result } }
+}
+
+#[test]
+fn the_id_of_a_session_is_committed_with_the_start_and_every_further_attempt_resumes_it() {
+    let mut driver = Driver::started(&flow([program("a", Some("a")).with(twice)]));
+    let (id, resumes) = session(&driver, "a.1.1");
+    let id = id.unwrap();
+    assert!(!resumes);
+    assert_eq!(id.split('-').map(str::len).collect::<Vec<_>>(), [8, 4, 4, 4, 12], "{id}");
+    driver.restart();
+    driver.ok(settled(ended("a.1.1", &id, "0.5", false))).timer_due();
+    let second = call(&driver, "a.1.2");
+    assert_eq!((second.session.as_ref(), second.resumes), (Some(&id), true));
+    assert_eq!((second.before.cost, second.before.tokens_out), (Cost::parse("0.5"), Some(20)));
+    assert_eq!(second.failure.as_deref(), Some("AGENT_OVERLOADED: busy"));
+    driver.restart();
+    // One that leaves no report has had its session all the same.
+    driver.exit("a.1.2", 137).timer_due();
+    assert_eq!(session(&driver, "a.1.3"), (Some(id), true));
+    assert_eq!(call(&driver, "a.1.3").before.cost, Cost::parse("0.5"));
+}
+
+#[test]
+fn a_loop_goes_on_with_the_session_and_another_step_of_the_label_too() {
+    let mut driver =
+        Driver::started(&flow([program("a", Some("work")), program("b", Some("work")), critic("c", "a", 2)]));
+    let (id, _) = session(&driver, "a.1.1");
+    driver.exit("a.1.1", 0);
+    assert_eq!(session(&driver, "b.1.1"), (id.clone(), true));
+    driver.exit("b.1.1", 0).exit("c.1.1", 1);
+    assert_eq!(session(&driver, "a.2.1"), (id, true));
+    assert_eq!(driver.begun("a.2.1").feedback, Some(attempt("c.1.1")));
+}
+
+#[test]
+fn a_fresh_session_is_new_in_each_attempt() {
+    let mut driver = Driver::started(&flow([program("a", None).with(twice)]));
+    let (first, _) = session(&driver, "a.1.1");
+    driver.exit("a.1.1", 1).timer_due();
+    let (second, resumes) = session(&driver, "a.1.2");
+    assert!(first.is_some() && second.is_some() && first != second && !resumes);
+}
+
+#[test]
+fn a_session_that_the_program_names_is_resumed_once_it_is_known() {
+    let mut driver = Driver::started(&flow([reporting("a").with(twice)]));
+    assert_eq!(session(&driver, "a.1.1"), (None, false));
+    driver.exit("a.1.1", 1).timer_due();
+    assert_eq!(session(&driver, "a.1.2"), (None, false), "it has named none");
+    driver.ok(settled(ended("a.1.2", "thread-7", "0.1", false))).timer_due();
+    assert_eq!(session(&driver, "a.1.3"), (Some("thread-7".to_owned()), true));
+}
+
+#[test]
+fn in_doubt_a_person_is_asked_and_then_the_session_goes_on_with_a_word_about_it() {
+    let mut driver = Driver::started(&flow([reporting("a")]));
+    let Input::InDoubt { attempt, evidence } = doubtful("a.1.1", 5) else { panic!("no doubt") };
+    let mut members = evidence.as_object().unwrap().clone();
+    members.insert("session", Value::parse_str(r#"{"id":"thread-7"}"#).unwrap());
+    driver.ok(Input::InDoubt { attempt, evidence: Value::Object(members) });
+    assert!(driver.run.wants().attempts.is_empty(), "nothing is started before the answer");
+    let answer = driver.answer(Choice::Rerun, "carl");
+    driver.say(answer).unwrap();
+    assert_eq!(session(&driver, "a.1.2"), (Some("thread-7".to_owned()), true));
+    assert!(call(&driver, "a.1.2").cut_off);
+}
+
+#[test]
+fn with_continue_the_session_goes_on_without_a_question() {
+    let mut driver =
+        Driver::started(&flow(
+            [program("a", Some("a")).with(|step| step.on_in_doubt = InDoubtPolicy::Rerun)],
+        ));
+    let (id, _) = session(&driver, "a.1.1");
+    driver.ok(doubtful("a.1.1", 5));
+    assert_eq!(session(&driver, "a.1.2"), (id, true));
+    assert!(call(&driver, "a.1.2").cut_off && !call(&driver, "a.1.1").cut_off);
+}
+
+#[test]
+fn one_session_is_never_live_twice() {
+    let mut driver = Driver::started(&graph([
+        program("a", Some("work")),
+        program("b", Some("work")),
+        program("c", Some("other")),
+        step("d"),
+    ]));
+    for _ in 0..3 {
+        // Refused when nothing is ready that may start.
+        drop(driver.feed(Input::SlotFree));
+    }
+    let live =
+        |driver: &Driver| driver.run.wants().attempts.iter().map(AttemptId::to_string).collect::<Vec<_>>();
+    assert_eq!(live(&driver), ["a.1.1", "c.1.1", "d.1.1"]);
+    assert!(driver.run.wants().ready.is_empty(), "what waits for a session does not wait for a slot");
+    driver.restart();
+    driver.exit("a.1.1", 0);
+    assert_eq!(session(&driver, "b.1.1"), (session(&driver, "a.1.1").0, true));
+}
+
+#[test]
+fn each_item_has_a_session_of_its_own() {
+    let each = |step: &mut Step| {
+        step.for_each = Some(ForEach { items: Expression("[1, 2]".to_owned()), max_parallel: None });
+    };
+    let mut driver = Driver::started(&flow([program("a", Some("a")).with(each)]));
+    driver.feed(Input::SlotFree).unwrap();
+    let (one, two) = (session(&driver, "0.a.1.1").0, session(&driver, "1.a.1.1").0);
+    assert!(one.is_some() && two.is_some() && one != two);
+}
+
+#[test]
+fn failures_that_do_not_pass_are_not_tried_again() {
+    for (code, again) in [
+        ("AGENT_AUTH", false),
+        ("AGENT_BILLING", false),
+        ("AGENT_BUDGET", false),
+        ("AGENT_DENIED", false),
+        ("AGENT_MODEL", false),
+        ("AGENT_NOT_INSTALLED", false),
+        ("AGENT_TOO_LONG", false),
+        ("AGENT_TURNS", false),
+        ("AGENT_CRASHED", true),
+        ("AGENT_NETWORK", true),
+        ("AGENT_OVERLOADED", true),
+        ("AGENT_SCHEMA", true),
+        ("AGENT_THROTTLED", true),
+    ] {
+        let mut driver = Driver::started(&flow([program("a", Some("a")).with(twice)]));
+        let members = format!(r#""ok":false,"error":{{"code":"{code}","message":"m"}}"#);
+        let failed = AttemptResult { outcome: exited("a.1.1", 1).outcome, ..reported("a.1.1", &members) };
+        driver.ok(settled(failed));
+        assert_eq!(!driver.run.wants().timers.is_empty(), again, "{code}");
+    }
+}
+
+#[test]
+fn a_fork_begins_with_no_session_of_the_old_run() {
+    let pinned: Arc<Flow> = flow([program("a", Some("a")), step("b")]);
+    let mut old = Driver::started(&pinned);
+    let (id, _) = session(&old, "a.1.1");
+    old.exit("a.1.1", 0).exit("b.1.1", 1);
+    let fork = Fork {
+        run: RunId::new("run_0fork").unwrap(),
+        run_base: "/fork".to_owned(),
+        workspace: "/work".to_owned(),
+        shared: false,
+        yes_to: Vec::new(),
+        by: person("ada"),
+        why: None,
+        from: Some(step_id("a")),
+        lived: old.records.clone(),
+        family: old.run.known_share(),
+    };
+    let mut new = Driver::new(&pinned);
+    new.feed(Input::Fork(Box::new(fork))).unwrap();
+    let (anew, resumes) = session(&new, "a.1.1");
+    assert!(!resumes && anew.is_some() && anew != id, "{anew:?}");
+}

@@ -1,0 +1,230 @@
+//! The program as a process: started, read line by line, waited for.
+
+use crate::{EVENTS_FILE, Mask, ORDER_VARIABLE, Order, SECRET_VARIABLES, SESSION_FILE, files, prompt};
+use envoi_preset::{Exit, Heard, Invocation, May, Outcome, Preset, Reading, Resume};
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::{consts::SIGTERM, iterator::Signals};
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Read, Write as _},
+    os::unix::process::ExitStatusExt as _,
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{self, Receiver},
+    },
+    thread,
+    time::Duration,
+};
+
+/// How much of the end of standard error is kept, to say why a program has failed.
+const STDERR_BYTES: usize = 16 * 1024;
+
+/// How long the end of standard error is waited for after the end of the program.
+const LEFT_OPEN: Duration = Duration::from_secs(2);
+
+/// One attempt at work.
+pub(crate) struct Work<'o> {
+    pub(crate) order: &'o Order,
+    pub(crate) preset: Preset,
+    pub(crate) mask: &'o dyn Mask,
+}
+
+/// What an attempt came to.
+pub(crate) enum Finished {
+    /// The program ran.
+    Ran {
+        /// What it came to.
+        outcome: Box<Outcome>,
+        /// The session was to be resumed and was not there: a new one began.
+        began_anew: bool,
+    },
+    /// The program could not be started.
+    NotStarted(io::Error),
+}
+
+impl Work<'_> {
+    /// Runs the program to its end. A session that is not there any more begins anew, in the same attempt.
+    pub(crate) fn to_the_end(&self) -> io::Result<Finished> {
+        let order = self.order;
+        let feedback = order.feedback.as_deref().map(files::text).transpose()?;
+        let prompt =
+            prompt::compose(&order.prompt, order.cut_off, order.failure.as_deref(), feedback.as_deref());
+        fs::write(order.folder.join("prompt.txt"), prompt)?;
+        if let Some(schema) = &order.schema {
+            fs::write(order.folder.join("schema.json"), schema.compact())?;
+        }
+        let id = order.session.as_deref();
+        let session = match id {
+            Some(id) if order.resumes => Resume::From(id),
+            id => Resume::New(id),
+        };
+        let first = self.run(session)?;
+        let Finished::Ran { outcome, .. } = &first else { return Ok(first) };
+        if !(outcome.lost && order.resumes) {
+            return Ok(first);
+        }
+        self.show(&[format!("session {} is not there any more: a new one begins", id.unwrap_or_default())]);
+        let again = self.run(Resume::New(id.filter(|_| self.preset.takes_session_id())))?;
+        Ok(match again {
+            Finished::Ran { outcome, .. } => Finished::Ran { outcome, began_anew: true },
+            not_started => not_started,
+        })
+    }
+
+    fn run(&self, session: Resume<'_>) -> io::Result<Finished> {
+        let mut child = match self.command(session)?.spawn() {
+            Ok(child) => child,
+            Err(error) => return Ok(Finished::NotStarted(error)),
+        };
+        let ending = Ending::of(&child)?;
+        let stderr = child.stderr.take().map(Tail::of);
+        let mut reading = Reading::of(self.preset);
+        let read = self.read(&mut child, &mut reading);
+        let status = child.wait()?;
+        ending.is_over.store(true, Ordering::SeqCst);
+        read?;
+        let stderr = stderr.map(Tail::text).unwrap_or_default();
+        let outcome = reading.finish(exit(status), &stderr, self.order.schema.is_some());
+        Ok(Finished::Ran { outcome: Box::new(outcome), began_anew: false })
+    }
+
+    fn command(&self, session: Resume<'_>) -> io::Result<Command> {
+        let order = self.order;
+        let schema = order.schema.as_ref().map(|schema| schema.compact());
+        let schema_file = order.folder.join("schema.json").to_string_lossy().into_owned();
+        let invocation = Invocation {
+            session,
+            may: May::of(&order.may).unwrap_or_default(),
+            model: order.model.as_deref(),
+            turns: order.turns,
+            schema: schema.as_deref().map(|schema| (schema, schema_file.as_str())),
+            args: &order.args,
+        };
+        let mut command = Command::new(&order.program);
+        command.args(invocation.arguments(self.preset));
+        // The report and the text are this process's own.
+        command
+            .env_remove(ORDER_VARIABLE)
+            .env_remove("ENVOI_REPORT")
+            .env_remove("ENVOI_OUTPUT")
+            .env_remove("ENVOI_DATA");
+        for number in 0..order.secrets {
+            command.env_remove(format!("{SECRET_VARIABLES}{number}"));
+        }
+        // An open pipe keeps some programs waiting for ever; a file ends.
+        command.stdin(File::open(order.folder.join("prompt.txt"))?);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Ok(command)
+    }
+
+    fn read(&self, child: &mut Child, reading: &mut Reading) -> io::Result<()> {
+        let Some(mut stdout) = child.stdout.take() else { return Ok(()) };
+        let mut events =
+            OpenOptions::new().create(true).append(true).open(self.order.folder.join(EVENTS_FILE))?;
+        let mut known = None;
+        let mut piece = vec![0; 64 * 1024];
+        loop {
+            let heard = match stdout.read(&mut piece) {
+                Ok(0) => break,
+                Ok(bytes) => reading.push(piece.get(..bytes).unwrap_or_default()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            self.keep(&mut events, &heard)?;
+            if let Some(session) = reading.session().filter(|session| known.as_deref() != Some(*session)) {
+                // An id that has to be masked cannot be resumed.
+                if self.mask.text(session) == session {
+                    files::write_durably(&self.order.folder.join(SESSION_FILE), session.as_bytes())?;
+                }
+                known = Some(session.to_owned());
+            }
+        }
+        let rest: Vec<Heard> = reading.end().into_iter().collect();
+        self.keep(&mut events, &rest)
+    }
+
+    fn keep(&self, events: &mut File, heard: &[Heard]) -> io::Result<()> {
+        for line in heard {
+            events.write_all(format!("{}\n", self.mask.text(&line.raw)).as_bytes())?;
+            self.show(&line.shown);
+        }
+        Ok(())
+    }
+
+    /// Lines for people. The supervisor masks them.
+    fn show(&self, lines: &[String]) {
+        let mut out = io::stdout().lock();
+        for line in lines {
+            // A log that cannot be written does not stop the attempt.
+            let _unread = writeln!(out, "{line}");
+        }
+    }
+}
+
+fn exit(status: ExitStatus) -> Exit {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Exit::Code(code),
+        (None, signal) => Exit::Signal(signal.unwrap_or(0)),
+    }
+}
+
+/// Passes TERM on to the program, and stays: the program may say how far it came, and that is to be reported.
+struct Ending {
+    is_over: Arc<AtomicBool>,
+}
+
+impl Ending {
+    fn of(child: &Child) -> io::Result<Self> {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let over = Arc::clone(&is_over);
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let mut signals = Signals::new([SIGTERM])?;
+        thread::Builder::new().name("ending".to_owned()).spawn(move || {
+            for _ in signals.forever() {
+                // The program may have got it already, with its group.
+                if let Some(pid) = pid.filter(|_| !over.load(Ordering::SeqCst)) {
+                    let _gone = kill_process(pid, Signal::TERM);
+                }
+            }
+        })?;
+        Ok(Self { is_over })
+    }
+}
+
+/// Standard error: passed on as it comes, and its end kept.
+struct Tail {
+    end: Arc<Mutex<Vec<u8>>>,
+    is_over: Receiver<()>,
+}
+
+impl Tail {
+    fn of(mut stderr: impl Read + Send + 'static) -> Self {
+        let end = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&end);
+        let (over, is_over) = mpsc::channel();
+        let reader = thread::Builder::new().name("stderr".to_owned()).spawn(move || {
+            let mut piece = vec![0; 8 * 1024];
+            while let Ok(bytes @ 1..) = stderr.read(&mut piece) {
+                let piece = piece.get(..bytes).unwrap_or_default();
+                let _unread = io::stderr().write_all(piece);
+                let mut end = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                end.extend_from_slice(piece);
+                let surplus = end.len().saturating_sub(STDERR_BYTES);
+                end.drain(..surplus);
+            }
+            let _gone = over.send(());
+        });
+        // Without the thread the channel is closed, and nothing is waited for.
+        drop(reader);
+        Self { end, is_over }
+    }
+
+    /// What is there when the program is over. A process that it left behind may hold the pipe open: that is not waited for.
+    fn text(self) -> String {
+        let _left_open = self.is_over.recv_timeout(LEFT_OPEN);
+        let end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&end).into_owned()
+    }
+}

@@ -1,0 +1,53 @@
+//! The prompt as the program gets it: what the flow says, and what came before.
+//!
+//! | when | what stands in the prompt |
+//! |---|---|
+//! | always | the prompt of the flow, with its expressions filled in |
+//! | an earlier attempt was cut off | before it: that this happened, and that the last action may have taken effect |
+//! | a try before it failed | after it: the error |
+//! | a critic or a person sent the run back | after it: their words |
+
+/// The longest text of a critic that is passed on; its end counts.
+const MAX_FEEDBACK_BYTES: usize = 64 * 1024;
+
+const CUT_OFF: &str = "You have worked on this task before, and were cut off. It is not known whether your last action took effect: \
+                       look before you rely on it or do it again. The task is unchanged:\n\n";
+
+/// See the module.
+pub(crate) fn compose(prompt: &str, cut_off: bool, failure: Option<&str>, feedback: Option<&str>) -> String {
+    let mut text = if cut_off { CUT_OFF.to_owned() } else { String::new() };
+    text.push_str(prompt.trim_end());
+    text.push('\n');
+    if let Some(failure) = failure {
+        text.push_str(&format!("\nYour last try failed:\n\n{}\n", failure.trim()));
+    }
+    if let Some(feedback) = feedback.map(end_of).filter(|feedback| !feedback.is_empty()) {
+        text.push_str(&format!("\nFeedback on your last result:\n\n{feedback}\n"));
+    }
+    text
+}
+
+fn end_of(feedback: &str) -> &str {
+    let feedback = feedback.trim();
+    let from = feedback.len().saturating_sub(MAX_FEEDBACK_BYTES);
+    let from = (from..=feedback.len()).find(|at| feedback.is_char_boundary(*at)).unwrap_or(0);
+    feedback.get(from..).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_before_stands_in_the_prompt() {
+        assert_eq!(compose("Do it.\n", false, None, None), "Do it.\n");
+        assert_eq!(compose("Do it.", false, None, Some("  \n")), "Do it.\n");
+        let all = compose("Do it.", true, Some("AGENT_SCHEMA: text"), Some("UNVERIFIED: tests fail"));
+        assert!(all.starts_with(CUT_OFF), "{all}");
+        assert!(all.ends_with(
+            "Do it.\n\nYour last try failed:\n\nAGENT_SCHEMA: text\n\nFeedback on your last result:\n\nUNVERIFIED: tests fail\n"
+        ));
+        let long = "ü".repeat(MAX_FEEDBACK_BYTES);
+        assert!(compose("p", false, None, Some(&long)).len() < MAX_FEEDBACK_BYTES + 100);
+    }
+}

@@ -1,0 +1,94 @@
+//! The report of an attempt, and its text.
+
+use crate::{Mask, Order, process::Finished};
+use envoi_contract::{
+    json::{Object, Value},
+    skill_report::{SkillError, SkillReport},
+    time::Timestamp,
+};
+use envoi_preset::{Class, Outcome, Preset};
+use std::{fs, io, time::SystemTime};
+
+/// Longest message of an error; the text has the whole.
+const MAX_MESSAGE_CHARS: usize = 2_000;
+
+/// Writes the text and the report, the report last; both masked. Whether the attempt has succeeded.
+pub(crate) fn write(order: &Order, preset: Preset, finished: &Finished, mask: &dyn Mask) -> io::Result<bool> {
+    let nothing = Outcome::default();
+    let (outcome, began_anew) = match finished {
+        Finished::Ran { outcome, began_anew } => (outcome.as_ref(), *began_anew),
+        Finished::NotStarted(_) => (&nothing, false),
+    };
+    let error = error(order, finished).map(|(class, message)| SkillError {
+        code: class.code().as_str().to_owned(),
+        // Masked before it is cut: half a secret is not found.
+        message: mask.text(&message).chars().take(MAX_MESSAGE_CHARS).collect(),
+    });
+    if let Some(error) = &error {
+        println!("{}: {}", error.code, error.message);
+    }
+    fs::write(&order.output, mask.text(&outcome.text))?;
+    let ok = error.is_none();
+    let before = if began_anew { Default::default() } else { order.before.figures() };
+    let used = outcome.usage.since(&before);
+    let cost = |cost: Option<envoi_kernel::ledger::Cost>| Value::from(cost.map(|cost| cost.to_string()));
+    let metrics = Object::from([
+        ("llm_calls", Value::from(outcome.usage.llm_calls)),
+        ("tokens_in", Value::from(used.tokens_in)),
+        ("tokens_out", Value::from(used.tokens_out)),
+        ("cost_usd", cost(used.cost)),
+    ]);
+    let mut agent = Object::from([("program", Value::from(preset.name()))]);
+    if let Some(version) = &outcome.version {
+        agent.insert("version", Value::from(version.as_str()));
+    }
+    if let Some(id) = &outcome.session {
+        let after = outcome.usage.after(&before);
+        let mut session = Object::from([("id", Value::from(id.as_str()))]);
+        session.insert("tokens_in", Value::from(after.tokens_in));
+        session.insert("tokens_out", Value::from(after.tokens_out));
+        session.insert("cost_usd", cost(after.cost));
+        session.insert("began_anew", Value::from(began_anew));
+        agent.insert("session", Value::Object(session));
+    }
+    if !outcome.denied.is_empty() {
+        agent.insert("denied", Value::from(outcome.denied.clone()));
+    }
+    if let Some(until) = outcome.throttled_until {
+        agent.insert("throttled_until", Value::from(time(until).to_string()));
+    }
+    let report = SkillReport {
+        ok,
+        generated_at: now().to_string(),
+        skill_name: "agent".to_owned(),
+        data: outcome.data.as_ref().map(|data| mask.value(data)),
+        metrics: Some(metrics),
+        error: error.map(|error| error.to_value()),
+        unknown: Object::from([("agent", mask.value(&Value::Object(agent)))]),
+    };
+    fs::write(&order.report, report.to_value().compact())?;
+    Ok(ok)
+}
+
+fn error(order: &Order, finished: &Finished) -> Option<(Class, String)> {
+    match finished {
+        Finished::NotStarted(error) => {
+            let message = format!("`{}` cannot be started: {error}", order.program.display());
+            Some((Class::NotInstalled, message))
+        }
+        Finished::Ran { outcome, .. } => {
+            let failure = outcome.failure.as_ref()?;
+            let until = outcome.throttled_until.map(|until| format!(" (until {})", time(until)));
+            Some((failure.class, format!("{}{}", failure.message, until.unwrap_or_default())))
+        }
+    }
+}
+
+fn time(seconds: u64) -> Timestamp {
+    Timestamp::from_millis(i64::try_from(seconds).unwrap_or(0).saturating_mul(1_000))
+}
+
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
