@@ -45,14 +45,15 @@ impl RunFiles<'_> {
         let bytes = reader::bytes(written);
         let [own, newest] = self.handoff_paths(flow, &written.visit);
         // Two files, not one with two names: a step that writes into the newest one must not change that of the visit.
-        self.replace(&own, |file| Ok(file.write_all(&bytes)?))?;
         // An engine that was taken over may come to this long after another one has written later visits.
-        if order == Order::Last || self.reader.is_newest(self.run, &written.visit)? {
-            self.replace(&newest, |file| Ok(file.write_all(&bytes)?))?;
-            if has_manifest(&written.handoff) {
-                let list = self.list(written)?;
-                self.replace(&self.list_path(flow, written), |file| Ok(file.write_all(&list)?))?;
-            }
+        let is_newest = order == Order::Last || self.reader.is_newest(self.run, &written.visit)?;
+        match newest.file_name().filter(|_| is_newest) {
+            Some(newest) => self.replace_both(&own, newest, &bytes)?,
+            None => return self.replace(&own, |file| Ok(file.write_all(&bytes)?)),
+        }
+        if has_manifest(&written.handoff) {
+            let list = self.list(written)?;
+            self.replace(&self.list_path(flow, written), |file| Ok(file.write_all(&list)?))?;
         }
         Ok(())
     }

@@ -14,8 +14,9 @@ use crate::{
 use envoi_contract::digest::Digest;
 use envoi_kernel::ids::RunId;
 use std::{
+    ffi::OsStr,
     fs::File,
-    io,
+    io::{self, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -42,6 +43,17 @@ impl RunFiles<'_> {
         let spot = PathBeneath::make(self.layout.root(), target)?;
         let temporary = self.filled(fill)?;
         temporary.rename_by(|from| spot.take_path(from)).map_err(failed)
+    }
+
+    /// As [`RunFiles::replace`], then the same for a file with the same bytes and a shorter name in the same folder, which is opened
+    /// once for both.
+    pub(super) fn replace_both(&self, target: &Path, shorter: &OsStr, bytes: &[u8]) -> Result<(), FileError> {
+        let spot = PathBeneath::make(self.layout.root(), target)?;
+        let fill = || self.filled(|file| Ok(file.write_all(bytes)?));
+        let failed = |path: PathBuf| move |source| FileError::Io { path, source };
+        fill()?.rename_by(|from| spot.take_path(from)).map_err(failed(target.to_owned()))?;
+        let beside = |from: &Path| spot.take_path_beside(shorter, from);
+        fill()?.rename_by(beside).map_err(failed(target.with_file_name(shorter)))
     }
 
     /// A new file that nobody may write, without a lasting name.

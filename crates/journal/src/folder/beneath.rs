@@ -96,6 +96,11 @@ impl<'a> PathBeneath<'a> {
         Ok(renameat(CWD, from, &self.folder, self.name)?)
     }
 
+    /// As [`PathBeneath::take_path`], for the place of another name in the same folder.
+    pub(crate) fn take_path_beside(&self, name: &OsStr, from: &Path) -> io::Result<()> {
+        Ok(renameat(CWD, from, &self.folder, name)?)
+    }
+
     /// As [`PathBeneath::take_path`], of a file in another place.
     pub(crate) fn take(&self, from: &Self) -> io::Result<()> {
         Ok(renameat(&from.folder, from.name, &self.folder, self.name)?)
