@@ -19,20 +19,20 @@ pub(crate) fn runs(home: &Home, unfinished: bool, limit: u32) -> Result<u8, Fail
         .all_runs(RunFilter { unfinished, limit: Some(limit.saturating_add(1)) })
         .map_err(Failure::store)?;
     envoi_engine::look_at(store.layout(), &reader, &mut rows).map_err(Failure::store)?;
+    print(rows, limit, home.json)
+}
+
+/// Prints the first `limit` of these runs, and says so if there are more.
+pub(crate) fn print(mut rows: Vec<RunRow>, limit: u32, json: bool) -> Result<u8, Failure> {
     let most = usize::try_from(limit).unwrap_or(usize::MAX);
     if rows.len() > most {
         rows.truncate(most);
         stderr::line(format_args!("older runs are left out; --limit N shows more"));
     }
-    print(&rows, home.json)
-}
-
-/// Prints these runs.
-pub(crate) fn print(rows: &[RunRow], json: bool) -> Result<u8, Failure> {
     if json {
         return output::row(&rows.iter().map(Run::from).collect::<Vec<_>>()).map(|()| 0);
     }
-    hint(rows);
+    hint(&rows);
     let header = ["RUN", "FLOW", "STATUS", "STEP", "STARTED", "BY"].map(str::to_owned).to_vec();
     let table: Vec<Vec<String>> = std::iter::once(header).chain(rows.iter().map(as_cells)).collect();
     let text = output::list(&table, &[0], &[1, 3, 5]);

@@ -19,17 +19,18 @@ use envoi_engine::protocol::{CallerWire, Refused, Request, ResumeRequest};
 use envoi_kernel::ids::RunId;
 
 pub(crate) fn list(remote: &Remote, unfinished: bool, limit: u32) -> Result<u8, Failure> {
-    let most = usize::try_from(limit).unwrap_or(usize::MAX);
+    // One more than is shown says whether there are more.
+    let most = usize::try_from(limit).unwrap_or(usize::MAX).saturating_add(1);
     let mut rows = Vec::new();
     if unfinished {
         rows = remote.unfinished(most)?;
-    } else if most > 0 {
+    } else {
         remote.each_run("", |row| {
             rows.push(row);
             rows.len() < most
         })?;
     }
-    command::runs::print(&rows, remote.json)
+    command::runs::print(rows, limit, remote.json)
 }
 
 pub(crate) fn resume(remote: &Remote, args: &ResumeArgs) -> Result<u8, Failure> {
