@@ -25,7 +25,8 @@ impl Commands {
         self.load_with_weight(&reader, id).map(|(run, _)| run)
     }
 
-    fn load_with_weight(&self, reader: &Reader, id: &RunId) -> Result<(Run, u64), Refused> {
+    /// As [`Self::load`], with the bytes of the events after the snapshot.
+    pub(super) fn load_with_weight(&self, reader: &Reader, id: &RunId) -> Result<(Run, u64), Refused> {
         load_with_weight(reader, id).map_err(|error| match error.trouble() {
             Some(trouble) => self.unloadable(id, trouble),
             None => error.refused(id),
@@ -104,7 +105,7 @@ impl Commands {
         adoption: Adoption,
         wanted: impl Fn(&Run) -> Result<Vec<Input>, Refused>,
     ) -> Result<Run, Refused> {
-        let Adoption { purpose, again } = adoption;
+        let Adoption { purpose, again, mut loaded } = adoption;
         if let Some(why) = self.aside(id)?.filter(|_| !again) {
             return Err(Refused::set_aside(id, &why.code, &why.reason));
         }
@@ -116,7 +117,10 @@ impl Commands {
         let mut stale_at = None;
         let mut in_vain = 0_u32;
         loop {
-            let (run, tail_bytes) = self.load_with_weight(&reader, id)?;
+            let (run, tail_bytes) = match loaded.take() {
+                Some(loaded) => loaded,
+                None => self.load_with_weight(&reader, id)?,
+            };
             if purpose == Purpose::GoOn {
                 check_places(&reader, id)?;
             }
@@ -196,15 +200,17 @@ pub(super) fn check_places(reader: &Reader, run: &RunId) -> Result<(), Refused> 
 }
 
 /// How a run is adopted.
-#[derive(Debug, Clone, Copy)]
 pub(super) struct Adoption {
     pub(super) purpose: Purpose,
     /// Whether it is tried again if it is set aside.
     pub(super) again: bool,
+    /// The run, if it was loaded already, and the bytes of its events after the snapshot. If it has gone on since then, it is loaded
+    /// again.
+    pub(super) loaded: Option<(Run, u64)>,
 }
 
 impl From<Purpose> for Adoption {
     fn from(purpose: Purpose) -> Self {
-        Self { purpose, again: false }
+        Self { purpose, again: false, loaded: None }
     }
 }

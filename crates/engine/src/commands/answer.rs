@@ -6,7 +6,10 @@
 //! question is put again, about what is there now. What a live attempt may be changing at the moment is left out: it lies
 //! otherwise all the time, and is handed over when the attempt is over.
 
-use super::handler::{Commands, check_secrets, send};
+use super::{
+    adopt::Adoption,
+    handler::{Commands, check_secrets, send},
+};
 use crate::model::{
     message::Purpose,
     protocol::{AnswerRequest, CallerWire, Refused, Response, ResumeRequest, Standing},
@@ -41,8 +44,9 @@ impl Commands {
         if self.was_done(&id, answer.request.as_deref())? {
             return self.follow_up(id, follow, answer, caller, client);
         }
-        check_not_aside(&self.store.reader()?, &id)?;
-        let run = self.load(&id)?;
+        let reader = self.store.reader()?;
+        check_not_aside(&reader, &id)?;
+        let (run, tail_bytes) = self.load_with_weight(&reader, &id)?;
         let Some(raised) = open(&run, &answer.interrupt) else {
             return Err(self.closed(&id, &answer.interrupt));
         };
@@ -66,7 +70,8 @@ impl Commands {
         let input = Input::Answer(Box::new(answer.clone()));
         let wanted = |_: &Run| Ok(vec![input.clone()]);
         let purpose = if follow { Purpose::GoOn } else { Purpose::Decide };
-        match self.adopt(&id, &caller, purpose.into(), wanted) {
+        let adoption = Adoption { purpose, again: false, loaded: Some((run, tail_bytes)) };
+        match self.adopt(&id, &caller, adoption, wanted) {
             Ok(_) => {}
             // The same request was under way, and is done by now.
             Err(_) if self.was_done(&id, answer.request.as_deref())? => {
@@ -81,7 +86,6 @@ impl Commands {
         match follow {
             // A client that has gone away leaves the run to itself.
             true => {
-                // A client that has gone away needs no answer.
                 responses.into_iter().try_for_each(|response| client.send(response)).ok();
             }
             false => send(client, Response::Rest { standing: Standing::answered() }),

@@ -67,7 +67,7 @@ impl Commands {
         }
         check_secrets(run.flow(), &caller_of(run.flow(), &request.caller))?;
         self.check_entry(&run, &request.caller)?;
-        let adoption = Adoption { purpose: Purpose::GoOn, again };
+        let adoption = Adoption { purpose: Purpose::GoOn, again, loaded: None };
         let run = match self.adopt(&request.run, &request.caller, adoption, wanted) {
             // What was decided first made the rest needless.
             Err(refused)

@@ -11,10 +11,8 @@ use std::collections::BTreeMap;
 
 #[expect(clippy::panic, reason = "a step of these tests that runs no command is a failed test")]
 fn plan(flow: &Flow, id: &str) -> CommandPlan {
-    match &step(flow, id).kind {
-        StepKind::Run(plan) => plan.clone(),
-        other => panic!("{other:?}"),
-    }
+    let StepKind::Run(plan) = &step(flow, id).kind else { unreachable!("{id} is a command") };
+    plan.clone()
 }
 
 fn script(interpreter: &[&str], values: Option<ScriptValues>, script: &str) -> CommandPlan {
