@@ -13,7 +13,7 @@ use envoi_kernel::{
     Flow, Record, Run,
     event::{Blob, Event, Outcome as Ending},
     ids::{AttemptId, InterruptId, Principal, RunId, Seq},
-    input::{AttemptResult, ReportPlace, Start},
+    input::{AttemptResult, Start},
 };
 use std::{
     cell::Cell,
@@ -209,6 +209,7 @@ impl Stage {
                 language: self.language,
                 by: Principal { tenant: "local".to_owned(), actor: "bench".to_owned() },
                 yes_to: Vec::new(),
+                env: Object::default(),
                 trace: None,
                 requester: envoi_kernel::requester::Requester::default(),
             },
@@ -338,23 +339,8 @@ fn settle(job: &Job, blobs: &Blobs, text: String) -> Outcome<Settlement> {
         let digest = envoi_contract::digest::Digest::of(&bytes);
         (digest, vec![(digest, bytes)])
     };
-    let result = AttemptResult {
-        attempt: job.started.attempt.clone(),
-        outcome: Ending::Exited { code: 0 },
-        started_at: envoi_engine::now(),
-        duration_ms: 0,
-        text,
-        text_blob: Some(Blob { digest, size }),
-        stderr_tail: String::new(),
-        report: None,
-        report_blob: None,
-        report_place: ReportPlace::default(),
-        files: Vec::new(),
-        manifest: None,
-        warnings: Vec::new(),
-        misfit: None,
-        excess: None,
-        workspace_digest: None,
-    };
+    let attempt = job.started.attempt.clone();
+    let empty = AttemptResult::empty(attempt, Ending::Exited { code: 0 }, envoi_engine::now());
+    let result = AttemptResult { text, text_blob: Some(Blob { digest, size }), ..empty };
     Ok(Settlement::Finished { result: Box::new(result), blobs: carried })
 }
