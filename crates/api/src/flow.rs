@@ -47,4 +47,7 @@ pub struct PinnedFlow {
     pub text: String,
     /// Texts of the flows that it names, by their paths.
     pub parts: BTreeMap<String, String>,
+    /// The flows that it corrects, if the run has been corrected.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<PinnedFlow>,
 }

@@ -169,13 +169,17 @@ impl From<&journal::RegisteredFlow> for Flow {
 }
 
 impl From<journal::PinnedFlow> for PinnedFlow {
-    fn from(journal::PinnedFlow { digest, language, name, text, parts }: journal::PinnedFlow) -> Self {
-        Self { digest, language, name, text, parts }
+    fn from(
+        journal::PinnedFlow { digest, language, name, text, parts, earlier }: journal::PinnedFlow,
+    ) -> Self {
+        let earlier = earlier.into_iter().map(Self::from).collect();
+        Self { digest, language, name, text, parts, earlier }
     }
 }
 
 impl From<PinnedFlow> for journal::PinnedFlow {
-    fn from(PinnedFlow { digest, language, name, text, parts }: PinnedFlow) -> Self {
-        Self { digest, language, name, text, parts }
+    fn from(PinnedFlow { digest, language, name, text, parts, earlier }: PinnedFlow) -> Self {
+        let earlier = earlier.into_iter().map(Self::from).collect();
+        Self { digest, language, name, text, parts, earlier }
     }
 }

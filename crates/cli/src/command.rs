@@ -5,6 +5,7 @@ pub(crate) mod cancel;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod conformance;
+pub(crate) mod correct;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod filter;

@@ -4,5 +4,6 @@ pub(crate) mod attachment;
 pub(crate) mod config;
 pub(crate) mod flow_files;
 pub(crate) mod home;
+pub(crate) mod pinned_file;
 pub(crate) mod select;
 pub(crate) mod waiting;

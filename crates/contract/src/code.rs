@@ -157,6 +157,7 @@ codes! {
     MachineFailed, "MACHINE_FAILED", Machine, 500;
     MediaTypeNotTaken, "MEDIA_TYPE_NOT_TAKEN", Input, 415;
     MethodNotAllowed, "METHOD_NOT_ALLOWED", Input, 405;
+    NotCorrectable, "NOT_CORRECTABLE", Refused, 409;
     NotForkable, "NOT_FORKABLE", Refused, 409;
     NotFound, "NOT_FOUND", Input, 404;
     NotRaised, "NOT_RAISED", Refused, 409;

@@ -41,5 +41,5 @@ pub use observe::{
 pub use query::{
     activity::{is_alive, is_held, look_at, run_row},
     flow_cache::{ParsedFlow, parsed_flow},
-    load::{check_not_aside, load_run, why_unreadable},
+    load::{check_not_aside, flow_versions, load_run, why_unreadable},
 };

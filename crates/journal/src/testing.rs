@@ -53,7 +53,14 @@ fn ada() -> Principal {
 pub(crate) fn pinned() -> PinnedFlow {
     let text = "flow: fix\n".to_owned();
     let parts = std::collections::BTreeMap::from([("part.yaml".to_owned(), "flow: part\n".to_owned())]);
-    PinnedFlow { digest: Digest::of(text.as_bytes()), language: 1, name: "flow.yaml".to_owned(), text, parts }
+    PinnedFlow {
+        digest: Digest::of(text.as_bytes()),
+        language: 1,
+        name: "flow.yaml".to_owned(),
+        text,
+        parts,
+        earlier: Vec::new(),
+    }
 }
 
 /// The commit of these events from `seq` on; a second passes between two events.

@@ -26,4 +26,9 @@ pub use model::{
     input::{Fork, Input, Refusal, Wants},
 };
 pub use run::{Progress, ReplayError, Run};
-pub use state::{control::ApplyError, illegal_event::IllegalEvent, status::Status};
+pub use state::{
+    control::ApplyError,
+    illegal_event::IllegalEvent,
+    outlook::{Outlook, StepOutlook},
+    status::Status,
+};

@@ -3,7 +3,7 @@
 use crate::state::bounds;
 use crate::{
     decide::{
-        advance, answer, ask, call, cancel,
+        advance, answer, ask, call, cancel, correct,
         draft::Draft,
         expire, fork, raise,
         reopen::{self, Reopen},
@@ -12,20 +12,22 @@ use crate::{
     model::{
         command::Command,
         event::{
-            AttemptStarted, Choice, EndStatus, InterruptAnswered, InterruptRaised, Record, RunForked,
-            RunStarted,
+            AttemptStarted, Choice, Correction, EndStatus, InterruptAnswered, InterruptRaised, Record,
+            RunForked, RunStarted,
         },
         family::Share,
         files::HandedOver,
-        flow::{Flow, Limits, Step},
-        ids::{AttemptId, CallId, InterruptId, RunId, Seq, VisitId},
+        flow::{Flow, Limits, Step, Versions},
+        ids::{AttemptId, CallId, InterruptId, RunId, Seq, StepId, VisitId},
         input::{Input, Refusal, Slot, Wants},
         ledger::Ledger,
     },
     state::{
         accounts,
         control::{ApplyError, Control, stored::StoredControl},
-        envelope_size, projection,
+        envelope_size,
+        outlook::Outlook,
+        projection,
         status::Status,
     },
 };
@@ -36,7 +38,9 @@ use std::{collections::BTreeMap, sync::Arc};
 /// See the module.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
+    /// The version of its flow that holds now.
     flow: Arc<Flow>,
+    versions: Versions,
     control: Control,
     envelope: Envelope,
     /// About the bytes of the envelope's outputs together.
@@ -91,18 +95,23 @@ struct Snapshot {
 }
 
 impl Run {
-    /// A run of `flow` before its first event.
+    /// A run of a flow before its first event; of all its versions, if it has been corrected.
     #[must_use]
-    pub fn new(flow: Arc<Flow>) -> Self {
+    pub fn new(flow: impl Into<Versions>) -> Self {
+        let versions = flow.into();
+        let flow = Arc::clone(versions.first());
         let (control, envelope, by_step) = Default::default();
-        Self { flow, control, envelope, outputs_bytes: 0, by_step }
+        Self { flow, versions, control, envelope, outputs_bytes: 0, by_step }
     }
 
     /// The run that these records made; the same code as living through them.
     ///
     /// # Errors
     /// [`ReplayError::Illegal`] names the first event that cannot follow.
-    pub fn replay(flow: Arc<Flow>, records: impl IntoIterator<Item = Record>) -> Result<Self, ReplayError> {
+    pub fn replay(
+        flow: impl Into<Versions>,
+        records: impl IntoIterator<Item = Record>,
+    ) -> Result<Self, ReplayError> {
         let mut run = Self::new(flow);
         for record in records {
             run.apply(&record)?;
@@ -128,7 +137,7 @@ impl Run {
     ///
     /// # Errors
     /// [`ReplayError::Snapshot`]: then replay from the first event.
-    pub fn restore(flow: Arc<Flow>, snapshot: &[u8]) -> Result<Self, ReplayError> {
+    pub fn restore(flow: impl Into<Versions>, snapshot: &[u8]) -> Result<Self, ReplayError> {
         let Snapshot { version, control, envelope, by_step } = serde_json::from_slice(snapshot)
             .map_err(|error| ReplayError::Snapshot { reason: error.to_string() })?;
         if version != SNAPSHOT_VERSION {
@@ -136,11 +145,15 @@ impl Run {
         }
         let control = Control::try_from(control)
             .map_err(|error| ReplayError::Snapshot { reason: error.to_string() })?;
-        if control.phase.started().is_some_and(|started| started.flow_digest != flow.digest) {
+        let versions = flow.into();
+        let pinned = control.phase.started().map_or(versions.first().digest, |started| started.flow_digest);
+        let language = control.phase.started().map_or(versions.first().language, |started| started.language);
+        let of_digest = || versions.all().find(|flow| flow.digest == pinned);
+        let Some(flow) = versions.of(&pinned, language).or_else(of_digest).map(Arc::clone) else {
             return Err(ReplayError::Snapshot { reason: "it is of another flow".to_owned() });
-        }
+        };
         let outputs_bytes = envelope_size::total(&envelope);
-        Ok(Self { flow, control, envelope, outputs_bytes, by_step })
+        Ok(Self { flow, versions, control, envelope, outputs_bytes, by_step })
     }
 
     /// The run as it is where its files are now: they have moved since it was started. No event says so, and none is changed.
@@ -150,6 +163,18 @@ impl Run {
         started.workspace = workspace;
         started.run_base = run_base;
         started.source = source;
+    }
+
+    /// Has the run know another version of its flow. It holds once an event says so.
+    pub fn learn(&mut self, flow: Arc<Flow>) {
+        self.versions.add(flow);
+    }
+
+    /// What it means for the run that its flow is corrected, now; changes nothing. `from`: the step from which on finished steps
+    /// run again.
+    #[must_use]
+    pub fn correction(&self, to: &Flow, from: Option<&StepId>) -> Outlook {
+        Outlook::of(&self.flow, to, &self.control, from)
     }
 
     /// Says what `input` would cause, and changes nothing.
@@ -162,7 +187,7 @@ impl Run {
     /// [`Refusal`] says why the input is not acceptable now (late, foreign, malformed, past a bound). The run is as before.
     pub fn decide(&self, input: Input, slot: Option<Slot>, now: Timestamp) -> Result<Vec<Record>, Refusal> {
         self.check_phase(&input)?;
-        let draft = Draft::new(&self.flow, &self.control, slot, now);
+        let draft = Draft::new(&self.versions, &self.flow, &self.control, slot, now);
         let decided = match input {
             Input::Start(start) => start::start(draft, *start),
             Input::Fork(fork) => fork::fork(draft, *fork),
@@ -178,6 +203,7 @@ impl Run {
             Input::Raise { more, by, why, request, elsewhere } => {
                 raise::raise(draft, more, request, Reopen { by, why, elsewhere })
             }
+            Input::Correct(correct) => correct::correct(draft, *correct),
             Input::Cancel { by } => cancel::cancel(draft, by),
             Input::Reopen { by, why, elsewhere } => reopen::reopen(draft, Reopen { by, why, elsewhere }),
         }?;
@@ -192,7 +218,10 @@ impl Run {
             }
             (Input::Start(_) | Input::Fork(_), _) => Ok(()),
             _ if self.control.phase.started().is_none() => Err(Refusal::NotStarted),
-            (Input::Reopen { .. } | Input::Settled(_) | Input::ModelCalled(_), Status::Ended(_)) => Ok(()),
+            (
+                Input::Correct(_) | Input::Reopen { .. } | Input::Settled(_) | Input::ModelCalled(_),
+                Status::Ended(_),
+            ) => Ok(()),
             (Input::Raise { .. }, Status::Ended(ended)) if ended.status != EndStatus::Succeeded => Ok(()),
             (_, Status::Ended(_)) => Err(Refusal::Over { status: status.word() }),
             _ => Ok(()),
@@ -205,7 +234,9 @@ impl Run {
     /// [`ApplyError`] when the event cannot follow; the state is then not to be used further.
     pub fn apply(&mut self, record: &Record) -> Result<(), ApplyError> {
         let used = self.control.ledger.clone();
-        self.control.apply(&self.flow, record)?;
+        let next = Arc::clone(self.versions.named_by(&record.event).unwrap_or(&self.flow));
+        self.control.apply(&self.flow, &next, record)?;
+        self.flow = next;
         accounts::charge(&mut self.by_step, &record.event, &self.control.ledger.beyond(&used));
         let Self { flow, control, envelope, outputs_bytes, .. } = self;
         projection::apply(envelope, outputs_bytes, flow, control, record);
@@ -241,7 +272,19 @@ impl Run {
         &self.envelope
     }
 
-    /// The pinned flow.
+    /// Every version of its flow that it knows.
+    #[must_use]
+    pub fn versions(&self) -> &Versions {
+        &self.versions
+    }
+
+    /// The correction of its flow that takes effect when nothing is live.
+    #[must_use]
+    pub fn requested_correction(&self) -> Option<&Correction> {
+        self.control.correction.as_deref()
+    }
+
+    /// The pinned flow, in the version that holds now.
     #[must_use]
     pub fn flow(&self) -> &Arc<Flow> {
         &self.flow

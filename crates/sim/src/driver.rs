@@ -421,6 +421,7 @@ impl<'p> Driver<'p> {
             call.awaits = Some(Errand::Adopt);
             let reply = instance.reply(&run, Errand::Adopt);
             let adopt = Adopt {
+                corrected: None,
                 run: *loaded,
                 inputs: Vec::new(),
                 purpose: envoi_engine::Purpose::GoOn,

@@ -99,6 +99,7 @@ fn planned(dice: &mut Dice, number: u64) -> Option<Planned> {
         name: "flow.yaml".to_owned(),
         text,
         parts: loaded.parts,
+        earlier: Vec::new(),
     };
     Some(Planned {
         id: RunId::new(format!("run_{number}")).ok()?,

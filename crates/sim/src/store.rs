@@ -86,6 +86,17 @@ struct Stored {
     snapshot: Option<Snapshot>,
 }
 
+impl Stored {
+    /// The run is pinned to another flow; those before it are kept, each once.
+    fn correct(&mut self, pinned: &PinnedFlow) {
+        let before = core::mem::replace(&mut self.pinned, pinned.clone());
+        let mut earlier = before.earlier.clone();
+        earlier.push(PinnedFlow { earlier: Vec::new(), ..before });
+        earlier.retain(|flow| (&flow.text, flow.language) != (&pinned.text, pinned.language));
+        self.pinned.earlier = earlier;
+    }
+}
+
 impl core::fmt::Debug for State {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("State").field("epoch", &self.epoch).field("runs", &self.order).finish_non_exhaustive()
@@ -217,7 +228,9 @@ impl State {
         self.blobs.extend(commit.blobs.iter().cloned());
         match (self.runs.get_mut(&commit.run), &commit.pinned) {
             (Some(stored), pinned) => {
-                stored.pinned = pinned.clone().unwrap_or_else(|| stored.pinned.clone());
+                if let Some(pinned) = pinned {
+                    stored.correct(pinned);
+                }
                 stored.records.extend(commit.records.iter().cloned());
                 stored.weights.extend(weights);
                 stored.snapshot = commit.snapshot.clone().or(stored.snapshot.take());

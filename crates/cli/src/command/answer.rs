@@ -32,7 +32,6 @@ use envoi_kernel::{
 use std::{
     io::{self, IsTerminal as _, Read as _},
     path::Path,
-    sync::Arc,
 };
 
 /// What a command says, before the question is known.
@@ -124,8 +123,9 @@ fn give(home: &Home, reply: &Reply, said: &AnswerOptions<'_>) -> Result<u8, Fail
         return background::print_run(&run, home.json);
     }
     let mut conversation = Conversation::new(id.clone(), home.json);
-    let flow = Arc::clone(run.flow());
-    let view = |run: &RunId| Live::of_run(run, &flow, store.layout(), store.reader().ok()).filter(|_| follow);
+    let flow = run.versions().clone();
+    let view =
+        |run: &RunId| Live::of_run(run, flow.clone(), store.layout(), store.reader().ok()).filter(|_| follow);
     let mut printer = Printer::new(id, home.json).live(view).asks_in_place(conversation.is_possible());
     engine_client::ask(&store, request, &reply.engine, &mut printer, &mut conversation)
 }

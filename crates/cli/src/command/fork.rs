@@ -26,14 +26,15 @@ pub(crate) fn fork(home: &Home, args: &ForkArgs) -> Result<u8, Failure> {
         caller: crate::session::caller::caller_of(&original),
         from: from.clone(),
     }));
-    let flow = std::sync::Arc::clone(original.flow());
+    let flow = original.versions().clone();
     drop(reader);
     if args.engine.detach {
         let run = background::detach(&store, &request, args.engine.jobs)?;
         return background::print_run(&run, home.json);
     }
     let mut conversation = Conversation::new(id.clone(), home.json);
-    let view = |run: &RunId| crate::view::live::Live::of_run(run, &flow, store.layout(), store.reader().ok());
+    let view =
+        |run: &RunId| crate::view::live::Live::of_run(run, flow.clone(), store.layout(), store.reader().ok());
     let mut printer =
         Printer::new(id, home.json).live(view).asks_in_place(conversation.is_possible()).forks();
     engine_client::ask(&store, request, &args.engine, &mut printer, &mut conversation)

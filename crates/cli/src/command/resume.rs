@@ -1,5 +1,6 @@
 //! `envoi resume`: go on with a run, after a crash, after its failure, or with a decision.
 
+use super::correct;
 use crate::{
     process::{
         args::{InDoubt, ResumeArgs, Review},
@@ -7,7 +8,7 @@ use crate::{
         failure::Failure,
     },
     session::{background, caller::caller_or_none, engine_client, interactive::Conversation},
-    store::{home::Home, select},
+    store::{home::Home, pinned_file, select},
     view::{live::Live, printer::Printer},
 };
 use envoi_engine::protocol::{Request, ResumeRequest};
@@ -22,13 +23,28 @@ pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
     let (store, reader) = home.store()?;
     let run = select::run_or_meant(&reader, args.run.as_deref(), select::Verb::Resume)?;
     let choice = choice(args);
+    let corrected = match &args.flow {
+        Some(file) => Some(correct::agreed(&reader, &run, file, args)?),
+        None => None,
+    };
+    let caller = match &corrected {
+        Some(corrected) => corrected.caller(),
+        None => caller_or_none(&reader, &run),
+    };
     let request = Request::Resume(Box::new(ResumeRequest {
         choice,
         reopen: choice.is_none(),
+        correct: corrected.map(|corrected| corrected.wanted),
         again: true,
         why: args.why.clone(),
-        ..ResumeRequest::follow(run.clone(), environment::principal(), caller_or_none(&reader, &run))
+        ..ResumeRequest::follow(run.clone(), environment::principal(), caller)
     }));
+    if args.flow.is_none()
+        && let Some(sentence) =
+            envoi_engine::load_run(&reader, &run).ok().and_then(|run| pinned_file::changed(&run))
+    {
+        crate::process::messages::say(&sentence);
+    }
     warn_of_changed_scripts(&store, &reader, &run);
     drop(reader);
     if args.engine.detach {
@@ -55,8 +71,8 @@ pub(crate) fn choice(args: &ResumeArgs) -> Option<Choice> {
 /// A live view of a run that has begun.
 pub(crate) fn view(store: &Store, run: &RunId) -> Option<Live> {
     let reader = store.reader().ok()?;
-    let flow = Arc::clone(envoi_engine::load_run(&reader, run).ok()?.flow());
-    Live::of_run(run, &flow, store.layout(), Some(reader))
+    let versions = envoi_engine::load_run(&reader, run).ok()?.versions().clone();
+    Live::of_run(run, versions, store.layout(), Some(reader))
 }
 
 /// The flow's text is pinned, scripts are not: a file named by a command that is newer than the run's last event may make

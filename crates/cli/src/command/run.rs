@@ -3,7 +3,7 @@
 use crate::{
     process::{args::RunArgs, environment, failure::Failure, files},
     session::{background, engine_client, interactive::Conversation},
-    store::{flow_files::FlowFolder, home::Home},
+    store::{flow_files::FlowFolder, home::Home, pinned_file},
     view::{live::Live, printer::Printer},
 };
 use envoi_contract::{
@@ -49,9 +49,14 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
     }
     let mut conversation = Conversation::new(run.clone(), home.json);
     let flow = Arc::new(loaded.flow);
-    let view = |run: &RunId| Live::of_run(run, &flow, store.layout(), store.reader().ok());
-    let mut printer = Printer::new(run, home.json).live(view).asks_in_place(conversation.is_possible());
-    engine_client::ask(&store, request, &args.engine, &mut printer, &mut conversation)
+    let view = |run: &RunId| Live::of_run(run, flow.clone(), store.layout(), store.reader().ok());
+    let mut printer =
+        Printer::new(run.clone(), home.json).live(view).asks_in_place(conversation.is_possible());
+    let code = engine_client::ask(&store, request, &args.engine, &mut printer, &mut conversation)?;
+    if !home.json {
+        pinned_file::remark(&store, &run, code);
+    }
+    Ok(code)
 }
 
 /// The absolute path and the text of a flow file.

@@ -198,6 +198,9 @@ fn overview(
         "{}",
         terminal::columns_of_stdout().map_or(flow.clone(), |most| clip(&flow, most, Charset::Unicode))
     ))?;
+    if let Some(sentence) = crate::store::pinned_file::changed(run) {
+        say(format_args!("           {sentence}"))?;
+    }
     let status = status_lines(row, run.status().word(), &reason(run));
     say(format_args!("{}", status.trim_end()))?;
     say(format_args!("started by {} ({})", by.actor, by.tenant))?;

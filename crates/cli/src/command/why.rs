@@ -12,7 +12,7 @@ use envoi_contract::json::Value;
 use envoi_journal::{EventFilter, Reader};
 use envoi_kernel::{
     Event, Record,
-    event::{CallOutcome, Course, Done, InterruptAnswered, Routed, StepsGivenUp},
+    event::{CallOutcome, Correction, Course, Done, InterruptAnswered, Routed, StepsGivenUp},
     ids::{RunId, Seq, StepId, VisitId},
 };
 use std::{collections::BTreeSet, fmt::Write as _};
@@ -122,6 +122,16 @@ fn as_text(record: &Record, records: &[Record]) -> String {
                 .unwrap_or_default();
             format!("reopened {told} at {at}{why}\n")
         }
+        Event::CorrectionRequested(wanted) => {
+            format!("correction of the flow requested by {} at {}{}\n", wanted.by.actor, at, because(wanted))
+        }
+        Event::FlowCorrected(correction) => {
+            let (by, before, after) = (&correction.by.actor, correction.before, correction.after);
+            let from = correction.from.as_ref().map_or_else(String::new, |step| format!(", from {step} on"));
+            let why = because(correction);
+            format!("flow corrected by {by} at {at}{from}{why}\n    before: {before}\n    after:  {after}\n")
+        }
+        Event::CorrectionDropped(dropped) => format!("correction dropped: {}\n", dropped.reason),
         Event::RunForked(forked) => {
             let why = forked.why.as_deref().map_or_else(String::new, |why| format!(": {why}"));
             let by = &forked.by.actor;
@@ -132,6 +142,10 @@ fn as_text(record: &Record, records: &[Record]) -> String {
         }
         _ => String::new(),
     }
+}
+
+fn because(correction: &Correction) -> String {
+    correction.why.as_deref().map_or_else(String::new, |why| format!(": {why}"))
 }
 
 fn without(given: &StepsGivenUp) -> String {

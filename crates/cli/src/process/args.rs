@@ -474,7 +474,16 @@ pub(crate) struct ResumeArgs {
     /// What to do where a review is needed
     #[arg(long, value_enum)]
     pub(crate) review: Option<Review>,
-    /// Why a run that is over is reopened
+    /// Go on under this corrected flow file: what is finished stays, the rest is done as the file says
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["in_doubt", "review"])]
+    pub(crate) flow: Option<PathBuf>,
+    /// Run from this step on again, finished steps too
+    #[arg(long, value_name = "STEP", requires = "flow")]
+    pub(crate) from: Option<String>,
+    /// Do not ask before the corrected flow takes over
+    #[arg(long, requires = "flow")]
+    pub(crate) yes: bool,
+    /// Why a run that is over is reopened, or its flow corrected
     #[arg(long)]
     pub(crate) why: Option<String>,
     #[command(flatten)]

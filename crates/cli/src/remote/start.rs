@@ -84,7 +84,7 @@ fn attend(remote: &Remote, begun: &Begun, as_it_is: impl FnOnce(Printer) -> Prin
     let flow = Arc::new(flow.flow);
     let store = remote.mirror()?.store();
     let mut conversation = Conversation::new(run.clone(), remote.json).with(&remote.by);
-    let view = |run: &RunId| Live::of_run(run, &flow, store.layout(), store.reader().ok());
+    let view = |run: &RunId| Live::of_run(run, flow.clone(), store.layout(), store.reader().ok());
     let printer = Printer::new(run.clone(), remote.json).live(view).asks_in_place(conversation.is_possible());
     let mut printer = as_it_is(printer);
     begun.notes.iter().for_each(|note| printer.note(note));

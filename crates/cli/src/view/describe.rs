@@ -54,6 +54,13 @@ pub(crate) fn remarks(event: &Event) -> Vec<String> {
         Event::RunReopened(reopened) => {
             vec![format!("reopened at {} by {}", reopened.step, reopened.by.actor)]
         }
+        Event::CorrectionRequested(wanted) => {
+            vec![format!("flow corrected by {}; it holds when what is running has settled", wanted.by.actor)]
+        }
+        Event::FlowCorrected(correction) => vec![format!("flow corrected by {}", correction.by.actor)],
+        Event::CorrectionDropped(dropped) => {
+            vec![format!("the corrected flow cannot take over: {}", dropped.reason)]
+        }
         Event::RunForked(forked) => {
             vec![format!("forked from {} at {} by {}", forked.from, forked.step, forked.by.actor)]
         }

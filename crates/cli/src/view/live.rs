@@ -34,7 +34,7 @@ use crate::{
     text::columns::shown,
 };
 use envoi_journal::{Layout, Reader};
-use envoi_kernel::{Flow, Record, ids::RunId};
+use envoi_kernel::{Record, flow::Versions, ids::RunId};
 use frame::Look;
 use line::Line;
 use screen::Screen;
@@ -86,7 +86,7 @@ impl Live {
     /// A view of `run` on stderr; `None` where plain lines are wanted instead.
     pub(crate) fn of_run(
         run: &RunId,
-        flow: &Arc<Flow>,
+        flow: impl Into<Versions>,
         layout: &Layout,
         reader: Option<Reader>,
     ) -> Option<Self> {

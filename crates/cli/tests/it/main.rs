@@ -20,6 +20,7 @@ mod cancel;
 mod check;
 mod commands;
 mod copies;
+mod correct;
 mod crash;
 mod damage;
 mod data;

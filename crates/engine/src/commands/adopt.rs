@@ -5,7 +5,7 @@ use crate::{
     attempts::{presence::Manner, secrets::caller_of},
     model::{
         claim::Claim,
-        message::{Adopt, EngineError, Message, Purpose},
+        message::{Adopt, Corrected, EngineError, Message, Purpose},
         protocol::{CallerWire, Refused},
         trouble::{Trouble, TroubleKind},
     },
@@ -14,6 +14,7 @@ use crate::{
 use envoi_contract::code::Code;
 use envoi_journal::{Aside, BlobError, FileError, ReadError, Reader, files, with_causes};
 use envoi_kernel::{Input, Run, ids::RunId};
+use std::sync::Arc;
 
 /// How often a stale run is loaded again although the journal has no new event of it.
 const MOST_IN_VAIN: u32 = 3;
@@ -105,7 +106,7 @@ impl Commands {
         adoption: Adoption,
         wanted: impl Fn(&Run) -> Result<Vec<Input>, Refused>,
     ) -> Result<Run, Refused> {
-        let Adoption { purpose, again, mut loaded } = adoption;
+        let Adoption { purpose, again, mut loaded, corrected } = adoption;
         if let Some(why) = self.aside(id)?.filter(|_| !again) {
             return Err(Refused::set_aside(id, &why.code, &why.reason));
         }
@@ -117,20 +118,26 @@ impl Commands {
         let mut stale_at = None;
         let mut in_vain = 0_u32;
         loop {
-            let (run, tail_bytes) = match loaded.take() {
+            let (mut run, tail_bytes) = match loaded.take() {
                 Some(loaded) => loaded,
                 None => self.load_with_weight(&reader, id)?,
             };
             if purpose == Purpose::GoOn {
                 check_places(&reader, id)?;
             }
-            self.callers.learn(id, run.flow(), caller);
+            if let Some(corrected) = &corrected {
+                run.learn(Arc::clone(&corrected.flow));
+            }
+            // Commands see what the flow that they are started under has them see.
+            let flow = corrected.as_ref().map_or(run.flow(), |corrected| &corrected.flow);
+            self.callers.learn(id, flow, caller);
             let inputs = wanted(&run)?;
-            let caller = caller_of(run.flow(), caller);
+            let caller = caller_of(flow, caller);
             let is_inside = self.is_inside(id, &run);
             let adopt = |reply| Adopt {
                 run: run.clone(),
                 inputs,
+                corrected: corrected.clone(),
                 purpose,
                 again,
                 is_inside,
@@ -207,10 +214,12 @@ pub(super) struct Adoption {
     /// The run, if it was loaded already, and the bytes of its events after the snapshot. If it has gone on since then, it is loaded
     /// again.
     pub(super) loaded: Option<(Run, u64)>,
+    /// The corrected flow, if it is corrected with that.
+    pub(super) corrected: Option<Corrected>,
 }
 
 impl From<Purpose> for Adoption {
     fn from(purpose: Purpose) -> Self {
-        Self { purpose, again: false, loaded: None }
+        Self { purpose, again: false, loaded: None, corrected: None }
     }
 }

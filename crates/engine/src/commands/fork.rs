@@ -15,10 +15,7 @@ use crate::model::{
 use crate::{attempts::secrets::caller_of, query::load::load_run};
 use envoi_journal::{Reader, files::digest_of};
 use envoi_kernel::{Cut, Fork, Record, Run};
-use std::{
-    path::Path,
-    sync::{Arc, mpsc::Sender},
-};
+use std::{path::Path, sync::mpsc::Sender};
 
 /// The most artifacts that the note names.
 const MAX_NAMED: usize = 8;
@@ -54,7 +51,7 @@ impl Commands {
         self.callers.learn(&request.run, flow, &request.caller);
         let branch = |reply| {
             Message::Fork(Box::new(Branch {
-                run: Run::new(Arc::clone(flow)),
+                run: Run::new(source.versions().clone()),
                 fork: Fork {
                     run: request.run.clone(),
                     run_base: self.layout.run(&request.run).to_string_lossy().into_owned(),

@@ -5,20 +5,22 @@ use super::{
     answer::says_yes,
     handler::{Commands, check_secrets, send},
 };
-use crate::attempts::secrets::caller_of;
 use crate::model::{
-    message::Purpose,
-    protocol::{CallerWire, Refused, Response, ResumeRequest, Standing},
+    message::{Corrected, Purpose},
+    protocol::{CallerWire, CorrectedFlow, Refused, Response, ResumeRequest, Standing},
 };
+use crate::{attempts::secrets::caller_of, query::flow_cache::parsed_flow};
 use envoi_contract::code::Code;
+use envoi_flow::LANGUAGE;
+use envoi_journal::PinnedFlow;
 use envoi_kernel::{
     Input, Run, Status,
     event::{About, Choice, EndStatus, InterruptRaised},
     family::Share,
     ids::RunId,
-    input::Answer,
+    input::{Answer, Correct},
 };
-use std::sync::mpsc::Sender;
+use std::{collections::BTreeMap, sync::mpsc::Sender};
 
 impl Commands {
     pub(super) fn resume(
@@ -28,6 +30,7 @@ impl Commands {
     ) -> Result<(), Refused> {
         if self.was_done(&request.run, request.request.as_deref())? {
             (request.choice, request.raise, request.reopen) = (None, None, false);
+            request.correct = None;
         }
         let aside = match request.again {
             true => self.aside_with_its_rows(&request.run)?,
@@ -44,16 +47,18 @@ impl Commands {
         if let Some(choice) = request.choice {
             self.check_shown(&request.run, choice, &request.caller)?;
         }
+        let corrected = request.correct.as_ref().map(parse).transpose()?;
         // Before the run is looked at, so that its rest cannot be missed. It is judged when all requests are decided.
         let follower = self.followers.add_held(&request.run, client.clone());
         // Until it is durable that it goes on, no other run of its family does.
-        let alone = (request.reopen || request.raise.is_some()).then(|| self.families());
+        let alone =
+            (request.reopen || request.raise.is_some() || corrected.is_some()).then(|| self.families());
         let run = self.load(&request.run)?;
         // The same request may have been done by another thread since. Checked after each look at the run: what is in the
         // journal by then is in the next one, and what comes later makes this one stale.
         let wanted = |run: &Run| match self.was_done(&request.run, request.request.as_deref())? {
             true => Ok(Vec::new()),
-            false => inputs(run, &request, || self.elsewhere(run)),
+            false => inputs(run, &request, corrected.as_ref(), || self.elsewhere(run)),
         };
         let has_inputs = !wanted(&run)?.is_empty();
         if let (false, false, Status::Ended(_), Some(standing)) =
@@ -65,9 +70,10 @@ impl Commands {
             send(client, Response::Rest { standing });
             return Ok(());
         }
-        check_secrets(run.flow(), &caller_of(run.flow(), &request.caller))?;
+        let flow = corrected.as_ref().map_or(run.flow(), |corrected| &corrected.flow);
+        check_secrets(flow, &caller_of(flow, &request.caller))?;
         self.check_entry(&run, &request.caller)?;
-        let adoption = Adoption { purpose: Purpose::GoOn, again, loaded: None };
+        let adoption = Adoption { purpose: Purpose::GoOn, again, loaded: None, corrected: corrected.clone() };
         let run = match self.adopt(&request.run, &request.caller, adoption, wanted) {
             // What was decided first made the rest needless.
             Err(refused)
@@ -120,13 +126,46 @@ impl Commands {
     }
 }
 
+/// The corrected flow, checked.
+fn parse(wanted: &CorrectedFlow) -> Result<Corrected, Refused> {
+    let CorrectedFlow { name, text, parts, .. } = wanted;
+    let parsed = parsed_flow(LANGUAGE, name, text, parts)
+        .map_err(|report| Refused::new(Code::FlowInvalid, report.to_string(), Some("run `envoi check`")))?;
+    let pinned = PinnedFlow {
+        digest: parsed.flow.digest,
+        language: parsed.language,
+        name: name.clone(),
+        text: text.clone(),
+        parts: BTreeMap::clone(&parsed.parts),
+        earlier: Vec::new(),
+    };
+    Ok(Corrected { flow: parsed.flow, pinned })
+}
+
 /// What the run is to decide on first, checked against how the run stands.
 fn inputs(
     run: &Run,
     request: &ResumeRequest,
+    corrected: Option<&Corrected>,
     elsewhere: impl FnOnce() -> Result<Share, Refused>,
 ) -> Result<Vec<Input>, Refused> {
     let by = &request.by;
+    if let (Some(wanted), Some(corrected)) = (&request.correct, corrected) {
+        let (now, then) = (run.flow(), &corrected.flow);
+        let is_same = (now.digest, now.language) == (then.digest, then.language);
+        let holds = is_same && run.requested_correction().is_none();
+        if !holds || wanted.from.is_some() {
+            return Ok(vec![Input::Correct(Box::new(Correct {
+                flow: corrected.flow.digest,
+                language: corrected.pinned.language,
+                source: corrected.pinned.name.clone(),
+                from: wanted.from.clone(),
+                by: by.clone(),
+                why: request.why.clone(),
+                elsewhere: elsewhere()?,
+            }))]);
+        }
+    }
     if let Some(more) = request.raise.clone() {
         let why = request.why.clone();
         let request = request.request.clone();

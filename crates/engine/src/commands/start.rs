@@ -81,6 +81,7 @@ impl Commands {
                     name: request.flow_name.clone(),
                     text: request.flow_text.clone(),
                     parts: BTreeMap::clone(&parsed.parts),
+                    earlier: Vec::new(),
                 },
                 caller,
                 reply,

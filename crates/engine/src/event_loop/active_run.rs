@@ -5,7 +5,7 @@
 use crate::model::{
     claim::Claim,
     clock::{Now, Pace},
-    message::Reply,
+    message::{Corrected, Reply},
     runner::{Caller, CallingAttempt, Job},
     trace::{Of, Trace},
     trouble::Trouble,
@@ -63,12 +63,14 @@ pub(crate) struct Active {
 pub(crate) struct Request {
     pub(crate) input: Input,
     pub(crate) blobs: Vec<(Digest, Vec<u8>)>,
+    /// The corrected flow that the input is about.
+    pub(crate) corrected: Option<Corrected>,
     pub(crate) reply: Option<Reply>,
 }
 
 impl Request {
     pub(crate) fn of(input: Input) -> Self {
-        Self { input, blobs: Vec::new(), reply: None }
+        Self { input, blobs: Vec::new(), corrected: None, reply: None }
     }
 }
 

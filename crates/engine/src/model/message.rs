@@ -6,7 +6,7 @@ use crate::model::{
 };
 use envoi_journal::{CommitError, Note, PinnedFlow, Receipt};
 use envoi_kernel::{
-    Fork, Input, Refusal, Run,
+    Flow, Fork, Input, Refusal, Run,
     ids::{AttemptId, RunId},
     input::Start,
 };
@@ -117,6 +117,8 @@ pub struct Adopt {
     pub run: Run,
     /// What it is to decide on before anything of it is started.
     pub inputs: Vec<Input>,
+    /// The corrected flow, if one of the inputs corrects it.
+    pub corrected: Option<Corrected>,
     /// What for.
     pub purpose: Purpose,
     /// Whether it is set aside and is to be tried again.
@@ -129,6 +131,15 @@ pub struct Adopt {
     pub caller: Arc<Caller>,
     /// Answered when it is in the loop and what it has decided on `inputs` is durable.
     pub reply: Reply,
+}
+
+/// A corrected flow of a run.
+#[derive(Debug, Clone)]
+pub struct Corrected {
+    /// The flow.
+    pub flow: Arc<Flow>,
+    /// The same, as it is stored with the event that says so.
+    pub pinned: PinnedFlow,
 }
 
 /// What a run is adopted for.

@@ -162,6 +162,9 @@ pub struct ResumeRequest {
     /// What is added to its bounds, before it goes on.
     #[serde(default)]
     pub raise: Option<Ledger>,
+    /// The corrected flow under which it goes on; one that is over is reopened.
+    #[serde(default)]
+    pub correct: Option<CorrectedFlow>,
     /// Whether it is tried again if it is set aside.
     #[serde(default)]
     pub again: bool,
@@ -185,6 +188,7 @@ impl ResumeRequest {
             choice: None,
             reopen: false,
             raise: None,
+            correct: None,
             again: false,
             request: None,
             why: None,
@@ -192,6 +196,19 @@ impl ResumeRequest {
             caller,
         }
     }
+}
+
+/// A flow that corrects the one of a run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct CorrectedFlow {
+    /// Absolute path of its file.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+    /// The texts of the flows that it names, directly or not, by their paths.
+    pub parts: BTreeMap<String, String>,
+    /// The step from which on finished steps run again.
+    pub from: Option<StepId>,
 }
 
 /// See [`Request::Answer`].

@@ -128,6 +128,7 @@ fn code_of(refusal: &Refusal) -> Code {
         Refusal::Over { .. } => Code::RunOver,
         Refusal::NotReopenable { .. } => Code::NotReopenable,
         Refusal::NotForkable { .. } => Code::NotForkable,
+        Refusal::NotCorrectable { .. } => Code::NotCorrectable,
         Refusal::NotOpen { .. } => Code::QuestionClosed,
         Refusal::Expired { .. } => Code::QuestionExpired,
         Refusal::Changed { .. } => Code::SubjectChanged,

@@ -37,6 +37,10 @@ fn log_record(run: &RunId, record: &Record) {
         Event::RunForked(forked) => {
             info!(run, seq, event, from = forked.from.as_str(), step = forked.step.as_str());
         }
+        Event::CorrectionRequested(correction) | Event::FlowCorrected(correction) => {
+            let (before, after) = (correction.before.to_string(), correction.after.to_string());
+            info!(run, seq, event, before, after, actor = correction.by.actor);
+        }
         Event::RunReopened(reopened) => {
             info!(run, seq, event, step = reopened.step.as_str(), actor = reopened.by.actor);
         }

@@ -5,9 +5,9 @@ use crate::model::{
     protocol::Refused,
     trouble::{Trouble, TroubleKind},
 };
+use envoi_flow::Report;
 use envoi_journal::{PinnedFlow, ReadError, Reader, RunPaths, Snapshot, with_causes};
-use envoi_kernel::{Flow, Run, ids::RunId};
-use std::sync::Arc;
+use envoi_kernel::{Run, flow::Versions, ids::RunId};
 
 /// Why a run cannot be had from the journal.
 #[derive(Debug)]
@@ -80,17 +80,34 @@ pub(crate) fn load_with_weight(reader: &Reader, id: &RunId) -> Result<(Run, u64)
     Ok((run, weight))
 }
 
+/// The flow of a run, in all versions that it was pinned to.
+///
+/// # Errors
+/// What is wrong with the first of them that cannot be read.
+pub fn flow_versions(pinned: &PinnedFlow) -> Result<Versions, Report> {
+    versions(flow_cache::of_process(), pinned)
+}
+
+fn versions(flows: &FlowCache, pinned: &PinnedFlow) -> Result<Versions, Report> {
+    let parse = |PinnedFlow { language, name, text, parts, .. }: &PinnedFlow| {
+        flows.parse(*language, name, text, parts)
+    };
+    let mut versions = Versions::from(parse(pinned)?.flow);
+    for earlier in &pinned.earlier {
+        versions.add(parse(earlier)?.flow);
+    }
+    Ok(versions)
+}
+
 fn load_as_recorded(flows: &FlowCache, reader: &Reader, id: &RunId) -> Result<(Run, u64), LoadError> {
     let loaded = reader.load(id).map_err(LoadError::Read)?;
-    let PinnedFlow { language, name, text, parts, .. } = &loaded.pinned;
-    let flow =
-        flows.parse(*language, name, text, parts).map_err(|report| LoadError::Flow(report.to_string()))?.flow;
+    let versions = versions(flows, &loaded.pinned).map_err(|report| LoadError::Flow(report.to_string()))?;
     let had_one = loaded.snapshot.is_some();
-    let restored = loaded.snapshot.and_then(|snapshot| restored(&flow, id, &snapshot));
+    let restored = loaded.snapshot.and_then(|snapshot| restored(&versions, id, &snapshot));
     let Some(mut run) = restored else {
         // No snapshot, or one of another version: the events are the truth.
         let records = reader.records(id, 0, None).map_err(LoadError::Read)?;
-        let run = Run::replay(flow, records).map_err(|error| LoadError::Replay(error.to_string()))?;
+        let run = Run::replay(versions, records).map_err(|error| LoadError::Replay(error.to_string()))?;
         if run.started().is_none() {
             return Err(LoadError::Replay("its events are missing".to_owned()));
         }
@@ -103,8 +120,8 @@ fn load_as_recorded(flows: &FlowCache, reader: &Reader, id: &RunId) -> Result<(R
 }
 
 /// The run of a snapshot. One of another run, or of another place in it, is as good as none.
-fn restored(flow: &Arc<Flow>, id: &RunId, snapshot: &Snapshot) -> Option<Run> {
-    let run = Run::restore(Arc::clone(flow), &snapshot.state).ok()?;
+fn restored(versions: &Versions, id: &RunId, snapshot: &Snapshot) -> Option<Run> {
+    let run = Run::restore(versions.clone(), &snapshot.state).ok()?;
     let is_its_own = run.started().is_some_and(|started| started.run == *id);
     (is_its_own && run.next_seq() == snapshot.seq.saturating_add(1)).then_some(run)
 }
@@ -114,6 +131,7 @@ mod tests {
     use super::*;
     use envoi_journal::{Commit, Layout, Store, Writer};
     use envoi_kernel::{Input, ids::Principal, input::Start};
+    use std::sync::Arc;
 
     const FLOW: &str = "flow: f\nsteps:\n  - id: a\n    run: [\"true\"]\n";
 
@@ -144,6 +162,7 @@ mod tests {
             name: "f.yaml".to_owned(),
             text: FLOW.to_owned(),
             parts: loaded.parts,
+            earlier: Vec::new(),
         };
         let seq = records.last().unwrap().seq;
         let snapshot = state.map(|state| Snapshot { seq, state: state.to_vec() });
@@ -174,7 +193,7 @@ mod tests {
             "and a new snapshot is due"
         );
         // Nor is one of another place in the run, or of another run.
-        let flow = Arc::clone(lived.flow());
+        let flow = lived.versions().clone();
         let whole = lived.snapshot().unwrap();
         let seq = lived.next_seq() - 1;
         for (run, seq, taken) in

@@ -47,6 +47,7 @@ fn pinned() -> PinnedFlow {
         name: "sample.yaml".to_owned(),
         text,
         parts,
+        earlier: Vec::new(),
     }
 }
 

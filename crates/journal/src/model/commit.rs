@@ -27,7 +27,8 @@ pub struct Commit {
     pub expected: Seq,
     /// What happened, at least one, in order, without gaps.
     pub records: Vec<Record>,
-    /// The flow that the run is pinned to: with its first commit, and never without its text.
+    /// The flow that the run is pinned to: with its first commit, and never without its text. One that comes with a later commit
+    /// corrects it; the flows before it are kept.
     pub pinned: Option<PinnedFlow>,
     /// Content up to [`crate::INLINE_MAX_BYTES`] each, stored in the same transaction. Larger content is put first.
     pub blobs: Vec<(Digest, Vec<u8>)>,
@@ -37,7 +38,7 @@ pub struct Commit {
     pub snapshot: Option<Snapshot>,
 }
 
-/// The text of a flow as it was when a run began.
+/// The text of a flow as it was when a run began, or when its flow was corrected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PinnedFlow {
     /// Of its canonical JSON.
@@ -50,6 +51,8 @@ pub struct PinnedFlow {
     pub text: String,
     /// The texts of the flows that it names, directly or not, by their paths.
     pub parts: BTreeMap<String, String>,
+    /// The flows that it corrects, if the run has been corrected: replay needs all of them.
+    pub earlier: Vec<PinnedFlow>,
 }
 
 /// The state of a run as bytes that only the kernel understands.

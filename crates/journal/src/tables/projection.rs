@@ -204,6 +204,10 @@ fn write_rows(conn: &Connection, run: RunKey, flow: &str, record: &Record) -> ru
             place_files(conn, run, inner.unwrap_or(flow), settled)
         }
         Event::RunForked(forked) => insert_fork(conn, run, forked),
+        Event::FlowCorrected(correction) => {
+            let sql = "UPDATE runs SET flow_digest = ?2 WHERE run = ?1";
+            conn.prepare_cached(sql)?.execute(params![run, correction.after.to_string()]).map(|_| ())
+        }
         Event::InterruptRaised(raised) => raise(conn, run, record.at, raised),
         Event::InterruptAnswered(answered) => {
             let choice = Choice { word: answered.choice.word(), actor: &answered.by.actor };

@@ -57,6 +57,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { sql: include_str!("../../migrations/0008_flow_files.sql") },
     Migration { sql: include_str!("../../migrations/0009_a2a_push.sql") },
     Migration { sql: include_str!("../../migrations/0010_findings.sql") },
+    Migration { sql: include_str!("../../migrations/0011_corrections.sql") },
 ];
 
 /// Opens the database of a writer, makes it if there is none, and brings its schema up to date.

@@ -52,6 +52,21 @@ pub(crate) fn repeated(
     withdraw(draft, &at.scope, &reason, |step, holder| again.contains(step) && holder != visit)
 }
 
+/// The run goes back to a step of its own flow by a correction: everything that is under way is void.
+pub(crate) fn everything(draft: &mut Draft<'_>, reason: &str) -> Result<(), Refusal> {
+    withdraw(draft, "", reason, |_, _| true)
+}
+
+/// Steps of a graph that a corrected flow does not have any more.
+pub(crate) fn gone(
+    draft: &mut Draft<'_>,
+    scope: &str,
+    reason: &str,
+    is_gone: impl Fn(&StepId) -> bool,
+) -> Result<(), Refusal> {
+    withdraw(draft, scope, reason, |step, _| is_gone(step))
+}
+
 /// Withdraws the questions and closes the visits of some steps of one flow, with all that is part of them, the innermost
 /// first.
 fn withdraw(

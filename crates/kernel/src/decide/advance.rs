@@ -9,7 +9,7 @@ use crate::{
         abandon, agent, ask,
         conclude::{self, Conclusion},
         draft::{At, Draft},
-        ending, for_each, render, rounds, subflow, verify,
+        ending, for_each, render, rounds, subflow, takeover, verify,
     },
     model::{
         event::{About, EndStatus, Event, RunEnded, StepEntered},
@@ -47,20 +47,25 @@ pub(crate) fn slot_free(draft: Draft<'_>) -> Result<Draft<'_>, Refusal> {
 pub(crate) fn advance(mut draft: Draft<'_>) -> Result<Draft<'_>, Refusal> {
     loop {
         match draft.control.phase.clone() {
-            Phase::NotStarted | Phase::Ended { .. } => break,
+            Phase::NotStarted => break,
+            Phase::Ended { .. } if takeover::is_due(&draft) => takeover::take_over_now(&mut draft)?,
+            Phase::Ended { .. } => break,
             Phase::Cancelling { by, .. } => {
-                if !is_live(&draft) {
+                if !draft.control.has_live() {
                     let end = cancelled(&draft, &by);
                     ending::finish(&mut draft, end)?;
                 }
                 break;
             }
             Phase::Stopping { end, .. } => {
-                if !is_live(&draft) {
-                    ending::finish(&mut draft, end)?;
+                if draft.control.has_live() {
+                    break;
                 }
-                break;
+                ending::finish(&mut draft, end)?;
             }
+            Phase::GoingOn { .. } if takeover::is_due(&draft) => takeover::take_over_now(&mut draft)?,
+            // What is live settles under the flow that it began under, and nothing begins beside it.
+            Phase::GoingOn { .. } if draft.control.correction.is_some() => break,
             Phase::GoingOn { .. } => {
                 if !follow(&mut draft)? && !go_on(&mut draft)? {
                     break;
@@ -302,10 +307,6 @@ pub(crate) fn exhausted(
         Some(ending::step_at_the_top(draft, visit)),
     );
     ending::stop(draft, end)
-}
-
-fn is_live(draft: &Draft<'_>) -> bool {
-    draft.control.live().next().is_some() || !draft.control.ending.is_empty()
 }
 
 /// How a run ends that nothing is live of and that this person cancels.

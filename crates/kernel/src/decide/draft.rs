@@ -6,7 +6,7 @@
 use crate::{
     model::{
         event::{Event, Record},
-        flow::{Flow, Step},
+        flow::{Flow, Step, Versions},
         ids::{InterruptId, RunId, Seq, StepId, TimerId, VisitId, derived},
         input::{Refusal, Slot},
     },
@@ -33,8 +33,10 @@ impl At<'_> {
 
 /// See the module.
 pub(crate) struct Draft<'a> {
-    /// The run's own.
+    /// The run's own, in the version that holds now.
     pub(crate) flow: &'a Flow,
+    /// Every version of it that is known.
+    pub(crate) versions: &'a Versions,
     pub(crate) control: Control,
     pub(crate) now: Timestamp,
     /// For an attempt that starts; taken by the first one.
@@ -44,9 +46,15 @@ pub(crate) struct Draft<'a> {
 
 impl<'a> Draft<'a> {
     /// A draft over a copy of `control`. `now` never goes below the run's last event.
-    pub(crate) fn new(flow: &'a Flow, control: &Control, slot: Option<Slot>, now: Timestamp) -> Self {
+    pub(crate) fn new(
+        versions: &'a Versions,
+        flow: &'a Flow,
+        control: &Control,
+        slot: Option<Slot>,
+        now: Timestamp,
+    ) -> Self {
         let now = now.max(control.last_at);
-        Self { flow, control: control.clone(), now, slot, records: Vec::new() }
+        Self { flow, versions, control: control.clone(), now, slot, records: Vec::new() }
     }
 
     /// Adds an event and what it changes.
@@ -56,9 +64,11 @@ impl<'a> Draft<'a> {
 
     /// Takes over a record that another run has lived, as it is.
     pub(crate) fn adopt(&mut self, record: Record) -> Result<(), Refusal> {
+        let next = self.versions.named_by(&record.event).map_or(self.flow, AsRef::as_ref);
         self.control
-            .apply(self.flow, &record)
+            .apply(self.flow, next, &record)
             .map_err(|error| Refusal::Inconsistent { reason: error.to_string() })?;
+        self.flow = next;
         self.now = self.now.max(record.at);
         self.records.push(record);
         Ok(())

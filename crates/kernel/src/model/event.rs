@@ -5,6 +5,7 @@
 //! never computed again.
 
 mod attempt;
+mod correction;
 mod flow;
 mod model_call;
 mod question;
@@ -14,6 +15,7 @@ mod timer;
 
 pub use self::{
     attempt::{AgentSaid, AttemptSettled, AttemptStarted, Outcome, SessionSeen},
+    correction::{Correction, CorrectionDropped},
     flow::{FannedOut, FlowEntered, FlowReturned, GoalsReached, GoalsSet, StepEntered, StepsGivenUp},
     model_call::{CallOutcome, ModelCallEnded, ModelCallStarted},
     question::{
@@ -98,6 +100,12 @@ pub enum Event {
     RunReopened(RunReopened),
     /// What stands before it was lived by another run; this one goes on from here.
     RunForked(Box<RunForked>),
+    /// A person corrects the flow while attempts are live: nothing starts, and it takes effect when they are over.
+    CorrectionRequested(Box<Correction>),
+    /// From here on another version of the flow holds. What stands before it stays.
+    FlowCorrected(Box<Correction>),
+    /// A correction that was requested does not fit what the run has come to since.
+    CorrectionDropped(CorrectionDropped),
     /// The run is over.
     RunEnded(RunEnded),
 }
@@ -133,6 +141,9 @@ impl Event {
             Event::CancelRequested(_) => "cancel_requested",
             Event::RunReopened(_) => "run_reopened",
             Event::RunForked(_) => "run_forked",
+            Event::CorrectionRequested(_) => "correction_requested",
+            Event::FlowCorrected(_) => "flow_corrected",
+            Event::CorrectionDropped(_) => "correction_dropped",
             Event::RunEnded(_) => "run_ended",
         }
     }

@@ -7,15 +7,20 @@
 pub use crate::model::{ledger::Budget, secret::SecretSource};
 mod agent;
 mod ask;
+mod difference;
 mod goals;
 mod program;
 mod subflow;
+mod versions;
 
 pub use agent::{AGENT_TOKEN_PREFIX, AgentPlan};
 pub use ask::{AskPlan, Overdue};
+pub(crate) use difference::change_within;
+pub use difference::{Change, change, compare};
 pub use goals::GoalsPlan;
 pub use program::ProgramPlan;
 pub use subflow::{InnerInput, InnerPlan, InputCheck};
+pub use versions::Versions;
 
 use crate::model::{
     ids::{FlowId, StepId},

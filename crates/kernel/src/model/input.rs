@@ -70,6 +70,8 @@ pub enum Input {
         /// What others of its family have used and been given beyond what it knows of.
         elsewhere: Share,
     },
+    /// Go on under a corrected flow, which the run has to know ([`crate::Run::learn`]); one that is over is reopened.
+    Correct(Box<Correct>),
     /// End the run; live attempts are ended first.
     Cancel {
         /// Who wants it.
@@ -309,6 +311,12 @@ pub enum Refusal {
         /// How it stands.
         status: &'static str,
     },
+    /// The run cannot go on under the corrected flow. Nothing has changed.
+    #[error("the corrected flow cannot take over: {}", reasons.join("; "))]
+    NotCorrectable {
+        /// Why, each in a sentence.
+        reasons: Vec<String>,
+    },
     /// The run cannot be forked there.
     #[error("the run cannot be forked: {reason}")]
     NotForkable {
@@ -466,6 +474,25 @@ impl Wants {
             && self.interrupts.is_empty()
             && self.ending.is_empty()
     }
+}
+
+/// See [`Input::Correct`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Correct {
+    /// The corrected flow.
+    pub flow: Digest,
+    /// The version of the language that it is written in.
+    pub language: u32,
+    /// Absolute path of its file.
+    pub source: String,
+    /// The step from which on finished steps run again.
+    pub from: Option<StepId>,
+    /// Who wants it.
+    pub by: Principal,
+    /// The reason, if one was given.
+    pub why: Option<String>,
+    /// What others of its family have used and been given beyond what it knows of.
+    pub elsewhere: Share,
 }
 
 /// See [`crate::model::input::Input::Fork`].

@@ -10,6 +10,7 @@ use crate::state::{
     visit::{OpenVisit, VisitState},
 };
 mod asked;
+mod corrected;
 mod ends;
 mod flows;
 pub(crate) mod stored;
@@ -17,8 +18,9 @@ pub(crate) mod stored;
 use crate::{
     model::{
         event::{
-            About, AttemptSettled, AttemptStarted, Course, Done, Event, HandoffWritten, InterruptAnswered,
-            InterruptRaised, ModelCallStarted, Outcome, Record, Routed, RunForked, RunStarted,
+            About, AttemptSettled, AttemptStarted, Correction, Course, Done, Event, HandoffWritten,
+            InterruptAnswered, InterruptRaised, ModelCallStarted, Outcome, Record, Routed, RunForked,
+            RunStarted,
         },
         family::Share,
         files::HandedOver,
@@ -98,11 +100,15 @@ pub(crate) struct Control {
     pub(crate) inherited: Share,
     /// Sessions of agent programs.
     pub(crate) sessions: ProgramSessions,
+    /// A correction of its flow that takes effect when nothing is live.
+    pub(crate) correction: Option<Arc<Correction>>,
 }
 
 impl Control {
     /// The one way in which an event changes the state, live and in recovery.
-    pub(crate) fn apply(&mut self, flow: &Flow, record: &Record) -> Result<(), ApplyError> {
+    ///
+    /// `flow` is the one that holds before the event, `next` the one that holds after it: another one, if it corrects the flow.
+    pub(crate) fn apply(&mut self, flow: &Flow, next: &Flow, record: &Record) -> Result<(), ApplyError> {
         let illegal =
             |reason: IllegalEvent| ApplyError { seq: record.seq, event: record.event.name(), reason };
         if record.seq != self.next_seq {
@@ -114,15 +120,15 @@ impl Control {
         if (self.next_seq == 0) != matches!(record.event, Event::RunStarted(_)) {
             return Err(illegal(IllegalEvent::NotTheStart));
         }
-        self.change(flow, record).map_err(illegal)?;
+        self.change(flow, next, record).map_err(illegal)?;
         self.next_seq = record.seq.saturating_add(1);
         self.last_at = record.at;
         Ok(())
     }
 
-    fn change(&mut self, flow: &Flow, record: &Record) -> Result<(), IllegalEvent> {
+    fn change(&mut self, flow: &Flow, next: &Flow, record: &Record) -> Result<(), IllegalEvent> {
         match &record.event {
-            Event::RunStarted(event) => self.run_started(flow, event, record.at),
+            Event::RunStarted(event) => self.run_started(next, event, record.at),
             Event::StepEntered(event) => {
                 self.open_visit(&event.scope, &event.step);
                 Ok(())
@@ -190,6 +196,15 @@ impl Control {
             }
             Event::RunReopened(event) => self.run_reopened(flow, event),
             Event::RunForked(event) => self.run_forked(event),
+            Event::CorrectionRequested(event) => {
+                self.correction_requested(event);
+                Ok(())
+            }
+            Event::FlowCorrected(event) => self.flow_corrected(flow, next, event),
+            Event::CorrectionDropped(_) => {
+                self.correction = None;
+                Ok(())
+            }
             Event::RunEnded(event) => self.run_ended(event),
         }
     }
@@ -451,7 +466,10 @@ impl Control {
     /// aside; [`crate::state::bounds::ready`] leaves these out.
     pub(crate) fn movable(&self) -> impl Iterator<Item = &VisitId> {
         // What was given up may still write into the workspace.
-        let held_up = self.winds_down() || self.waits_for_a_bound() || !self.ending.is_empty();
+        let held_up = self.winds_down()
+            || self.waits_for_a_bound()
+            || !self.ending.is_empty()
+            || self.correction.is_some();
         let ready = self.open.iter().filter(move |(_, visit)| !held_up && visit.state == VisitState::Ready);
         ready.map(|(id, _)| id)
     }
@@ -465,6 +483,11 @@ impl Control {
     pub(crate) fn is_live(&self, attempt: &AttemptId) -> bool {
         let open = self.open.get(&attempt.visit);
         open.is_some_and(|open| open.state == VisitState::Running && open.attempts == attempt.attempt)
+    }
+
+    /// Whether an attempt is running, or is being ended.
+    pub(crate) fn has_live(&self) -> bool {
+        self.live().next().is_some() || !self.ending.is_empty()
     }
 
     /// Attempts that are to be running.

@@ -86,6 +86,20 @@ fn earlier_targets(flow: &Flow, step: &Step) -> impl Iterator<Item = usize> {
     targets.filter_map(|target| flow.position(target)).filter(back)
 }
 
+/// Whether `closing` closes a loop of the flow in which `step` stands.
+pub(crate) fn encloses(flow: &Flow, closing: &StepId, step: &StepId) -> bool {
+    let closing = flow.step(closing).filter(|closing| closes_a_loop(flow, closing));
+    let body = closing.and_then(|closing| body(flow, closing));
+    body.zip(flow.position(step)).is_some_and(|(body, position)| body.contains(position))
+}
+
+/// The step that the loop which `closing` closes goes back to first; `None`: it closes none.
+pub(crate) fn ends<'f>(flow: &'f Flow, closing: &StepId) -> Option<&'f StepId> {
+    let closing = flow.step(closing).filter(|closing| closes_a_loop(flow, closing))?;
+    let first = earlier_targets(flow, closing).min()?;
+    flow.steps.get(first).map(|step| &step.id)
+}
+
 /// Where `step` goes back to.
 pub(crate) fn back_target(step: &Step) -> &StepId {
     step.routing.loop_to.as_ref().unwrap_or(&step.id)

@@ -68,6 +68,11 @@ pub(crate) fn apply(
             (envelope.termination_reason, envelope.completed_at) = (None, None);
             again(envelope, control, &VisitId { scope: String::new(), step: event.step.clone(), visit: 1 });
         }
+        Event::FlowCorrected(event) => {
+            envelope.stage_order = flow.steps.iter().map(|step| step.id.to_string()).collect();
+            envelope.metadata.insert("flow_digest".to_owned(), Value::from(event.after.to_string()));
+            bounds(envelope, flow, control);
+        }
         Event::RunForked(event) => {
             forked(envelope, event, record.at);
             bounds(envelope, flow, control);

@@ -150,7 +150,9 @@ impl Driver {
     fn check(&self) {
         let ended = matches!(self.run.status(), Status::Ended(_));
         let begun = !self.records.is_empty();
-        assert_eq!(self.run.wants().is_empty(), ended || !begun, "{:?}", self.run.wants());
+        let story =
+            || self.records.iter().map(|record| crate::story::event(&record.event)).collect::<Vec<_>>();
+        assert_eq!(self.run.wants().is_empty(), ended || !begun, "{:?} {:?}", self.run.wants(), story());
         self.check_slot();
         let envelope = self.run.envelope();
         let read = Envelope::from_dict(&envelope.to_state_dict()).unwrap();
@@ -186,12 +188,12 @@ impl Driver {
 
     /// The engine is another one from here on, which has read the records, and one which has read a snapshot.
     pub(crate) fn restart(&mut self) {
-        let flow = self.run.flow();
+        let versions = self.run.versions();
         let texts = self.records.iter().map(|record| serde_json::to_string(record).unwrap());
         let read = texts.map(|text| serde_json::from_str::<Record>(&text).unwrap());
-        let replayed = Run::replay(Arc::clone(flow), read).unwrap();
+        let replayed = Run::replay(versions.clone(), read).unwrap();
         assert_eq!(replayed, self.run, "replay gives another run");
-        let restored = Run::restore(Arc::clone(flow), &self.run.snapshot().unwrap()).unwrap();
+        let restored = Run::restore(versions.clone(), &self.run.snapshot().unwrap()).unwrap();
         assert_eq!(restored, self.run, "the snapshot gives another run");
         assert_eq!(replayed.snapshot(), restored.snapshot());
         self.run = restored;

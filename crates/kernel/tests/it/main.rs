@@ -32,6 +32,8 @@ mod call_rules;
 mod calls;
 mod cancel;
 mod conditions;
+mod corrected;
+mod corrected_random;
 mod data;
 mod denial;
 mod doubt;

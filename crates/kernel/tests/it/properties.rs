@@ -22,7 +22,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 /// `ENVOI_SOAK=50` lives through fifty times as many random runs.
 #[expect(clippy::disallowed_methods, reason = "how a person asks for a longer run")]
-fn cases(cases: u32) -> ProptestConfig {
+pub(crate) fn cases(cases: u32) -> ProptestConfig {
     let times: u32 = std::env::var("ENVOI_SOAK").map_or(1, |times| times.parse().unwrap());
     ProptestConfig {
         cases: cases * times,

@@ -287,6 +287,12 @@ pub(crate) fn event(event: &Event) -> String {
         Event::CancelRequested(event) => format!("cancel by {}", event.by.actor),
         Event::RunReopened(event) => format!("reopened at {}", event.step),
         Event::RunForked(event) => format!("forked from {} at {}", event.from, event.step),
+        Event::CorrectionRequested(_) => "correction waits".to_owned(),
+        Event::FlowCorrected(event) => {
+            let from = event.from.as_ref().map(|step| format!(" from {step}")).unwrap_or_default();
+            format!("flow corrected{from}")
+        }
+        Event::CorrectionDropped(_) => "correction dropped".to_owned(),
         Event::RunEnded(event) => over(event),
     }
 }

@@ -72,6 +72,7 @@ impl EventSource for RunEvents {
             if moment.is_empty() {
                 return self.set_aside_or_taken_up();
             }
+            loader::learn_versions(&self.app, &mut self.seen, &moment);
             let updates = self.seen.fold.apply(&moment)?;
             self.waiting.extend(updates.into_iter().filter(|update| update.position.seq() >= self.from));
             if self.version == Version::V03 {

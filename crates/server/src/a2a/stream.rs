@@ -267,6 +267,7 @@ fn read(app: &App, seen: &LoadedTask) -> Result<Vec<Record>, Fault> {
 }
 
 fn apply(app: &App, seen: &mut LoadedTask, records: &[Record]) -> Result<Vec<TaskUpdate>, Fault> {
+    loader::learn_versions(app, seen, records);
     seen.fold.apply(records).map_err(|error| super::client::internal_fault(app, error))
 }
 

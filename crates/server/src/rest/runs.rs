@@ -198,6 +198,7 @@ pub(crate) fn resume(app: &App, request: &ApiRequest) -> Result<Response, Proble
     let why = text(&members, "why")?.map(str::to_owned);
     let run = request.run(app)?;
     let command = Request::Resume(Box::new(ResumeRequest {
+        correct: None,
         run: run.clone(),
         choice,
         reopen: choice.is_none(),

@@ -45,6 +45,7 @@ impl Driver<'_> {
         // A run that is over is looked up, as the engine's commands do.
         let loaded = self.load(&run)?;
         let adopt = Adopt {
+            corrected: None,
             run: loaded,
             inputs: vec![input],
             purpose: Purpose::Decide,

@@ -76,6 +76,7 @@ fn fold(row: &mut RunRow, event: &Event) {
             enter(&reopened.step);
             row.ended = None;
         }
+        Event::FlowCorrected(correction) => row.flow_digest = correction.after,
         Event::RunForked(forked) => {
             enter(&forked.step);
             (row.live_attempts, row.pending_timers) = (0, 0);

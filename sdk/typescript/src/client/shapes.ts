@@ -261,6 +261,8 @@ export interface Logs {
 export interface PinnedFlow {
   /** Its digest. */
   digest: string;
+  /** The flows that it corrects, if the run has been corrected. */
+  earlier?: PinnedFlow[];
   /** The version of the flow language. */
   language: number;
   /** The name of its file. */

@@ -47,7 +47,7 @@ impl Fixture {
         let flow = Arc::new(envoi_flow::load_with("flow.yaml", flow, &parts).unwrap().flow);
         let mut fixture = Self {
             run: Run::new(Arc::clone(&flow)),
-            model: RunModel::new(&flow),
+            model: RunModel::new(Arc::clone(&flow)),
             records: Vec::new(),
             now: 1_000_000,
         };

@@ -99,6 +99,19 @@ impl State {
 }
 
 impl Level {
+    /// The flow is another one from here on. Steps that it still has keep what they have come to.
+    pub(crate) fn correct(&mut self, flow: &Arc<Flow>) {
+        let corrected = Self::of(flow, "");
+        let before = core::mem::replace(&mut self.steps, corrected.steps);
+        self.flow = corrected.flow;
+        for old in before {
+            if let Some(step) = self.steps.iter_mut().find(|step| step.id == old.id) {
+                let tries = step.tries;
+                *step = StepView { tries, ..old };
+            }
+        }
+    }
+
     /// A flow of which nothing has happened.
     pub(crate) fn of(flow: &Arc<Flow>, scope: &str) -> Self {
         let steps = flow.steps.iter().map(|step| StepView::of(step, scope)).collect();

@@ -22,6 +22,7 @@ use envoi_kernel::{
         Outcome, Routed, StepsGivenUp,
     },
     files::list_name,
+    flow::Versions,
     ids::{AttemptId, InterruptId, Seq, StepId, VisitId},
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -44,10 +45,11 @@ pub(crate) struct RunModel {
 }
 
 impl RunModel {
-    pub(crate) fn new(flow: &Arc<Flow>) -> Self {
+    pub(crate) fn new(flow: impl Into<Versions>) -> Self {
+        let run = Run::new(flow);
         Self {
-            run: Run::new(Arc::clone(flow)),
-            level: Level::of(flow, ""),
+            level: Level::of(run.flow(), ""),
+            run,
             files: BTreeMap::new(),
             lists: BTreeMap::new(),
             last: None,
@@ -56,6 +58,11 @@ impl RunModel {
             stopping: false,
             next: 0,
         }
+    }
+
+    /// The run may be corrected to be one of this flow.
+    pub(crate) fn learn(&mut self, flow: Arc<Flow>) {
+        self.run.learn(flow);
     }
 
     pub(crate) fn flow(&self) -> &Flow {
@@ -159,6 +166,7 @@ impl RunModel {
             Event::InterruptCancelled(cancelled) => self.closed(&cancelled.interrupt, false),
             Event::CancelRequested(_) => self.cancelling = true,
             Event::RunStopping(_) => self.stopping = true,
+            Event::FlowCorrected(_) => self.level.correct(self.run.flow()),
             Event::RunForked(_) => (self.began, self.cancelling) = (Some(record.at), false),
             _ => {}
         }

@@ -4,7 +4,8 @@ use super::{model::RunModel, tail::Tail};
 use crate::view::describe::remarks;
 use envoi_journal::{Layout, Reader};
 use envoi_kernel::{
-    Flow, Record,
+    Event, Record,
+    flow::Versions,
     ids::{AttemptId, RunId},
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -18,7 +19,7 @@ pub(crate) struct RunView {
 }
 
 impl RunView {
-    pub(crate) fn new(run: RunId, flow: &Arc<Flow>, layout: Layout) -> Self {
+    pub(crate) fn new(run: RunId, flow: impl Into<Versions>, layout: Layout) -> Self {
         Self { run, model: RunModel::new(flow), layout, tails: BTreeMap::new() }
     }
 
@@ -27,7 +28,7 @@ impl RunView {
         // A follower gets the events from its request on; the earlier ones are in the journal.
         let missed = reader.filter(|_| record.seq > self.model.next());
         let mut said = missed.map(|reader| self.catch_up(reader)).unwrap_or_default();
-        said.extend(self.take(record));
+        said.extend(self.take(record, reader));
         said
     }
 
@@ -35,13 +36,23 @@ impl RunView {
     /// is not there yet has none.
     pub(crate) fn catch_up(&mut self, reader: &Reader) -> Vec<String> {
         let records = reader.records(&self.run, self.model.next(), None).unwrap_or_default();
-        records.iter().flat_map(|record| self.take(record)).collect()
+        records.iter().flat_map(|record| self.take(record, Some(reader))).collect()
     }
 
-    fn take(&mut self, record: &Record) -> Vec<String> {
+    fn take(&mut self, record: &Record, reader: Option<&Reader>) -> Vec<String> {
+        if let (Event::FlowCorrected(_), Some(reader)) = (&record.event, reader) {
+            self.learn_versions(reader);
+        }
         let is_new = record.seq >= self.model.next();
         self.model.record(record);
         if is_new { remarks(&record.event) } else { Vec::new() }
+    }
+
+    /// A flow that came after the view began is in the store, with the event that names it.
+    fn learn_versions(&mut self, reader: &Reader) {
+        let Ok(loaded) = reader.load(&self.run) else { return };
+        let Ok(versions) = envoi_engine::flow_versions(&loaded.pinned) else { return };
+        versions.all().for_each(|flow| self.model.learn(Arc::clone(flow)));
     }
 
     /// Looks at the ends of the outputs of what is live.

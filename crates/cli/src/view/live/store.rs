@@ -100,7 +100,7 @@ impl StoreView {
                 }
             };
             self.unreadable.remove(&row.run);
-            let mut view = RunView::new(row.run.clone(), run.flow(), self.layout.clone());
+            let mut view = RunView::new(row.run.clone(), run.versions().clone(), self.layout.clone());
             view.catch_up(&self.reader);
             self.runs.insert(row.run.clone(), view);
         }

@@ -82,6 +82,7 @@ fn place(text: &str) -> Place {
         name: "f.yaml".to_owned(),
         text: text.to_owned(),
         parts: loaded.parts,
+        earlier: Vec::new(),
     };
     let place = Place { commands, told, writer, id, _folder: folder };
     place.commit(0, records, Some(pinned));

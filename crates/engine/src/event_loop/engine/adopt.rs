@@ -75,7 +75,7 @@ impl Engine {
 
     /// Adopts a run that is not aside.
     pub(super) fn adopt_held(&mut self, adopt: Adopt) {
-        let Adopt { run, inputs, purpose, again, is_inside, tail_bytes, caller, reply } = adopt;
+        let Adopt { run, inputs, corrected, purpose, again, is_inside, tail_bytes, caller, reply } = adopt;
         let begun = run.started().map(|started| (Claim::of(started), started.by.tenant.clone()));
         let Some((claim, tenant)) = begun else { return };
         let id = claim.run.clone();
@@ -127,7 +127,8 @@ impl Engine {
         }
         let replies = message::all_of(reply, inputs.len());
         for (input, reply) in inputs.into_iter().zip(replies) {
-            active.requests.push_back(Request { reply: Some(reply), ..Request::of(input) });
+            let corrected = corrected.clone().filter(|_| matches!(input, Input::Correct(_)));
+            active.requests.push_back(Request { corrected, reply: Some(reply), ..Request::of(input) });
         }
         // A run that is tried again was noted as held with that.
         if goes_on && !again {

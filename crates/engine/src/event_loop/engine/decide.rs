@@ -23,7 +23,7 @@ impl Engine {
 
     /// Has the run decide on a request. Its events are submitted to the journal; a refusal is the reply.
     pub(super) fn decide(&mut self, id: &RunId, request: Request) {
-        let Request { input, blobs, reply } = request;
+        let Request { input, blobs, corrected, reply } = request;
         let Some(active) = self.runs.get(id) else { return };
         let tenant = Arc::clone(&active.tenant);
         // A halted run starts nothing, so it needs no slot.
@@ -40,6 +40,9 @@ impl Engine {
         let now = self.clocks();
         let Some(active) = self.runs.get_mut(id) else { return };
         let time = active.time(now);
+        if let Some(corrected) = &corrected {
+            active.run.learn(Arc::clone(&corrected.flow));
+        }
         let decided = guarded("a decision", || active.run.decide(input, slot, time));
         if has_slot && !matches!(decided, Ok(Ok(_))) {
             self.slots.give_back(&tenant);
@@ -48,6 +51,10 @@ impl Engine {
         match decided {
             Ok(Ok(records)) => {
                 self.calls.extend(begun_call);
+                if let (Some(corrected), Some(active)) = (corrected, self.runs.get_mut(id)) {
+                    // Its text is durable with the event that names it.
+                    active.pinned = Some(corrected.pinned);
+                }
                 self.submit(id, records, blobs, has_slot, reply);
             }
             Ok(Err(refusal)) => self.refused(id, refusal, begins, reply),

@@ -40,7 +40,7 @@ impl Engine {
                 return self.set_aside(id, Trouble { reason, ..trouble });
             }
         };
-        self.push(id, Request { input, blobs, reply: None });
+        self.push(id, Request { blobs, ..Request::of(input) });
     }
 
     /// Serves the runs whose time has come. Where a commit of one is under way, it is armed anew after that.

@@ -179,6 +179,7 @@ fn begin_of(name: &str, text: &str) -> Message {
             name: "flow.yaml".to_owned(),
             text,
             parts: Default::default(),
+            earlier: Vec::new(),
         },
         caller: Arc::new(Caller::default()),
         reply: Box::new(drop),
@@ -194,6 +195,7 @@ fn adopt(run: Run) -> Message {
     let purpose = crate::model::message::Purpose::GoOn;
     let caller = Arc::new(Caller::default());
     Message::Adopt(Box::new(Adopt {
+        corrected: None,
         run,
         inputs: Vec::new(),
         purpose,
@@ -251,6 +253,7 @@ fn a_run_that_was_read_before_its_end_is_not_brought_back() {
     let told = Arc::clone(&answer);
     let reply = Box::new(move |result| *told.lock().unwrap() = Some(result));
     engine.handle(Message::Adopt(Box::new(Adopt {
+        corrected: None,
         run: read,
         inputs: Vec::new(),
         purpose: crate::model::message::Purpose::GoOn,

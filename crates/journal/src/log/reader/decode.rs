@@ -274,6 +274,7 @@ pub(super) fn pinned(row: &Row<'_>) -> Result<PinnedFlow> {
         name: row.get("name")?,
         text: row.get("text")?,
         parts: parts(row)?,
+        earlier: Vec::new(),
     })
 }
 

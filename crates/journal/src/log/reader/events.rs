@@ -45,10 +45,11 @@ impl Reader {
                 [key],
                 decode::pinned,
             )?;
-            let pinned = pinned.ok_or_else(|| ReadError::Damaged {
+            let mut pinned = pinned.ok_or_else(|| ReadError::Damaged {
                 what: format!("run `{run}`"),
                 source: Arc::new(NoPinnedFlow),
             })?;
+            pinned.earlier = self.earlier(key)?;
             let snapshot =
                 self.one("SELECT seq, state FROM snapshots WHERE run = ?1", [key], decode::snapshot)?;
             let from = snapshot.as_ref().map_or(0, |snapshot| snapshot.seq.saturating_add(1));
@@ -56,6 +57,13 @@ impl Reader {
             let tail_bytes = self.tail_bytes(key, from)?;
             Ok(Loaded { pinned, snapshot, records, tail_bytes })
         })
+    }
+
+    /// The flows that a run was pinned to before it was corrected.
+    fn earlier(&self, run: RunKey) -> Result<Vec<PinnedFlow>, ReadError> {
+        let sql = "SELECT flows.* FROM earlier_flows AS earlier JOIN flows USING (flow) \
+                   WHERE earlier.run = ?1 AND flow <> (SELECT flow FROM journals WHERE journals.run = ?1) ORDER BY flow";
+        self.rows(sql, [run], decode::pinned, "a flow")
     }
 
     /// The flows that runs are pinned to, as far as their rows can be read, each with the number of its runs and one of them.

@@ -382,19 +382,26 @@ fn insert_rows(
     Ok(Known { key: run, next, progress })
 }
 
-/// The run's key; made with its first commit. A flow that comes with a later commit replaces the pinned one.
+/// The run's key; made with its first commit. A flow that comes with a later commit replaces the pinned one, which is kept.
 fn pin(conn: &Connection, run: Option<RunKey>, commit: &Commit) -> rusqlite::Result<RunKey> {
     match (run, &commit.pinned) {
         (Some(run), None) => Ok(run),
         (Some(run), Some(pinned)) => {
             let flow = flow_key(conn, pinned)?;
+            let keep = "INSERT OR IGNORE INTO earlier_flows (run, flow) SELECT run, flow FROM journals WHERE run = ?1";
+            conn.prepare_cached(keep)?.execute([run])?;
             conn.prepare_cached("UPDATE journals SET flow = ?2 WHERE run = ?1")?.execute([run, flow])?;
             Ok(run)
         }
         (None, pinned) => {
             let flow = pinned.as_ref().map(|pinned| flow_key(conn, pinned)).transpose()?;
             let sql = "INSERT INTO journals (id, flow) VALUES (?1, ?2)";
-            conn.prepare_cached(sql)?.insert(params![commit.run.as_str(), flow])
+            let run = conn.prepare_cached(sql)?.insert(params![commit.run.as_str(), flow])?;
+            for earlier in pinned.iter().flat_map(|pinned| &pinned.earlier) {
+                let keep = "INSERT OR IGNORE INTO earlier_flows (run, flow) VALUES (?1, ?2)";
+                conn.prepare_cached(keep)?.execute([run, flow_key(conn, earlier)?])?;
+            }
+            Ok(run)
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::state::illegal_event::IllegalEvent;
 use crate::state::visit::VisitState;
 use crate::{
     model::{
-        event::{RunEnded, RunForked, RunReopened},
+        event::{EndStatus, RunEnded, RunForked, RunReopened},
         flow::Flow,
     },
     state::{accounts::Accounts, agent_session::AgentSession, graph},
@@ -67,6 +67,10 @@ impl Control {
         self.timers.clear();
         self.interrupts.clear();
         self.votes.clear();
+        if matches!(event.status, EndStatus::Succeeded | EndStatus::Cancelled) {
+            // Nothing is left that it could correct, or a person wants no more of it.
+            self.correction = None;
+        }
         self.phase.end(event.clone())
     }
 

@@ -6,7 +6,9 @@
 use super::Control;
 use crate::{
     model::{
-        event::{AttemptStarted, InterruptAnswered, InterruptRaised, RunEnded, RunForked, RunStarted},
+        event::{
+            AttemptStarted, Correction, InterruptAnswered, InterruptRaised, RunEnded, RunForked, RunStarted,
+        },
         family::Share,
         files::HandedOver,
         ids::{AttemptId, FlowId, InterruptId, Principal, Seq, TimerId, VisitId},
@@ -67,6 +69,8 @@ pub(crate) struct StoredControl {
     inherited: Share,
     #[serde(default, skip_serializing_if = "ProgramSessions::is_empty")]
     sessions: ProgramSessions,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    correction: Option<Arc<Correction>>,
 }
 
 /// A run that has not started is not being ended, and is not over.
@@ -101,6 +105,7 @@ impl From<Control> for StoredControl {
             forked,
             inherited,
             sessions,
+            correction,
         } = control;
         let mut stored = Self {
             started: phase.started().cloned(),
@@ -130,6 +135,7 @@ impl From<Control> for StoredControl {
             forked,
             inherited,
             sessions,
+            correction,
         };
         match phase {
             Phase::NotStarted | Phase::GoingOn { .. } => {}
@@ -173,6 +179,7 @@ impl TryFrom<StoredControl> for Control {
             forked,
             inherited,
             sessions,
+            correction,
         } = stored;
         let phase = match (started, ended, cancelling, stopping) {
             (Some(started), Some(end), _, _) => Phase::Ended { started, end },
@@ -207,6 +214,7 @@ impl TryFrom<StoredControl> for Control {
             forked,
             inherited,
             sessions,
+            correction,
         })
     }
 }

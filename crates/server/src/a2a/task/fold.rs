@@ -13,12 +13,13 @@ use envoi_a2a::model::TaskState;
 use envoi_contract::{digest::Digest, handoff::Status as HandoffStatus, json::Value, time::Timestamp};
 use envoi_journal as journal;
 use envoi_kernel::{
-    ApplyError, Event, Flow, Record, Run, Status as RunStatus,
+    ApplyError, Event, Record, Run, Status as RunStatus,
     event::{
         About, AttemptSettled, Blob, Choice, EndStatus, HandoffWritten, InterruptAnswered, InterruptRaised,
         RunEnded,
     },
     files::list_name,
+    flow::Versions,
     ids::{InterruptId, RunId, Seq, StepId, VisitId, derived},
 };
 use std::{
@@ -213,7 +214,7 @@ pub(crate) struct RunResult {
 
 impl Fold {
     /// A run without any event applied.
-    pub(crate) fn new(flow: Arc<Flow>) -> Self {
+    pub(crate) fn new(flow: impl Into<Versions>) -> Self {
         Self {
             run: Run::new(flow),
             history: Vec::new(),
@@ -232,7 +233,7 @@ impl Fold {
     pub(crate) fn standing_as(run: Run, said: &[Record], files: Vec<FileVersion>, result: RunResult) -> Self {
         let files = files.into_iter().map(|made| (made.path.clone(), Arc::new(made))).collect();
         let RunResult { last_text, reports } = result;
-        let mut fold = Self { files, last_text, reports, ..Self::new(Arc::clone(run.flow())) };
+        let mut fold = Self { files, last_text, reports, ..Self::new(run.versions().clone()) };
         fold.run = run;
         for record in said {
             fold.record_history(record);
@@ -261,6 +262,11 @@ impl Fold {
             updates.extend(with_positions(of_moment));
         }
         Ok(updates)
+    }
+
+    /// Has the run know the flows that it was pinned to; see [`Run::learn`].
+    pub(crate) fn learn(&mut self, versions: &Versions) {
+        versions.all().for_each(|flow| self.run.learn(Arc::clone(flow)));
     }
 
     /// The run, with all records applied.

@@ -20,7 +20,7 @@ use envoi_contract::{code::Code, digest::Digest, json::Value};
 use envoi_engine::{check_not_aside, load_run, protocol::Refused, why_unreadable};
 use envoi_journal::{Aside, Loaded, MessageRow, ReadError, Reader, RunRow};
 use envoi_kernel::{
-    Record, Run, Status,
+    Event, Record, Run, Status,
     event::{Blob, EndStatus},
     ids::{RunId, Seq},
 };
@@ -192,8 +192,8 @@ fn load_row(app: &App, run: &RunId, row: RunRow, aside: Aside) -> Result<LoadedT
 fn load_whole(app: &App, run: &RunId, row: &RunRow) -> Result<LoadedTask, Fault> {
     let (mut seen, Loaded { snapshot, records, .. }) = opened(app, run)?;
     seen.aside.clone_from(&row.aside);
-    let flow = seen.fold.run().flow();
-    let state = snapshot.as_ref().map(|kept| Run::restore(Arc::clone(flow), &kept.state));
+    let versions = seen.fold.run().versions();
+    let state = snapshot.as_ref().map(|kept| Run::restore(versions.clone(), &kept.state));
     match state {
         Some(Ok(mut state)) => {
             records
@@ -221,6 +221,18 @@ pub(crate) fn load_without_events(app: &App, run: &RunId) -> Result<LoadedTask, 
     opened(app, run).map(|(seen, _)| seen)
 }
 
+/// Has a task know the flows that its run was pinned to, if one of these records names a corrected one.
+pub(crate) fn learn_versions(app: &App, seen: &mut LoadedTask, records: &[Record]) {
+    if !records.iter().any(|record| matches!(record.event, Event::FlowCorrected(_))) {
+        return;
+    }
+    // What cannot be read now is an event that cannot follow, below.
+    let pinned = app.read(|reader| reader.load(&seen.run).map_err(Problem::from)).map(|loaded| loaded.pinned);
+    if let Some(versions) = pinned.ok().and_then(|pinned| envoi_engine::flow_versions(&pinned).ok()) {
+        seen.fold.learn(&versions);
+    }
+}
+
 /// A task with no event applied, and its run as the journal has it.
 fn opened(app: &App, run: &RunId) -> Result<(LoadedTask, Loaded), Fault> {
     let read = app.read(|reader| {
@@ -232,10 +244,9 @@ fn opened(app: &App, run: &RunId) -> Result<(LoadedTask, Loaded), Fault> {
         app.note(&problem);
         Fault::from(problem)
     })?;
-    let pinned = &loaded.pinned;
-    let parsed = envoi_engine::parsed_flow(pinned.language, &pinned.name, &pinned.text, &pinned.parts)
+    let versions = envoi_engine::flow_versions(&loaded.pinned)
         .map_err(|report| internal_fault(app, format!("the flow of run `{run}`: {report}")))?;
-    let fold = Fold::new(parsed.flow);
+    let fold = Fold::new(versions);
     let said = rows.iter().filter_map(client_message).collect();
     Ok((LoadedTask { run: run.clone(), ids, fold, said, aside: None, unreadable: None }, loaded))
 }

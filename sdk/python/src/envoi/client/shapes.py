@@ -187,7 +187,7 @@ class Logs(TypedDict):
     """The `after` of the next page; null on the last."""
 
 
-class PinnedFlow(TypedDict):
+class _PinnedFlow(TypedDict):
     digest: str
     """Its digest."""
     language: int
@@ -198,6 +198,11 @@ class PinnedFlow(TypedDict):
     """Texts of the flows that it names, by their paths."""
     text: str
     """Its text."""
+
+
+class PinnedFlow(_PinnedFlow, total=False):
+    earlier: List[PinnedFlow]
+    """The flows that it corrects, if the run has been corrected."""
 
 
 class Question(TypedDict):

@@ -49,6 +49,7 @@ fn adopt(run: &Run, again: bool) -> (Heard, Message) {
     let (heard, reply) = reply();
     let (purpose, caller) = (crate::model::message::Purpose::GoOn, Arc::new(Caller::default()));
     let adopt = Adopt {
+        corrected: None,
         run: run.clone(),
         inputs: Vec::new(),
         purpose,

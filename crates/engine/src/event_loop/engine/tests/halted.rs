@@ -35,6 +35,7 @@ fn asking(flow: &str) -> (Run, InterruptId) {
 /// Approves the question of `run`; what follows is not to be started.
 fn only_recorded(run: Run, question: InterruptId) -> Message {
     Message::Adopt(Box::new(Adopt {
+        corrected: None,
         run,
         inputs: vec![Input::Answer(Box::new(Answer::new(question, Choice::Approve, by())))],
         purpose: Purpose::Decide,

@@ -37,7 +37,17 @@ fn begin_alone(name: &str, text: &str) -> (Heard, Message) {
 fn resume(run: &Run, again: bool, is_inside: bool) -> (Heard, Message) {
     let (heard, reply) = heard();
     let (run, purpose, caller) = (run.clone(), Purpose::GoOn, Arc::new(Caller::default()));
-    let adopt = Adopt { run, inputs: Vec::new(), purpose, again, is_inside, tail_bytes: 0, caller, reply };
+    let adopt = Adopt {
+        corrected: None,
+        run,
+        inputs: Vec::new(),
+        purpose,
+        again,
+        is_inside,
+        tail_bytes: 0,
+        caller,
+        reply,
+    };
     (heard, Message::Adopt(Box::new(adopt)))
 }
 
@@ -140,7 +150,17 @@ fn a_run_whose_requests_alone_are_decided_keeps_nobody_out() {
     let (heard, reply) = heard();
     let (inputs, caller) = (vec![Input::Cancel { by: by() }], Arc::new(Caller::default()));
     let (purpose, again, is_inside) = (Purpose::Decide, false, false);
-    let adopt = Adopt { run: stopped, inputs, purpose, again, is_inside, tail_bytes: 0, caller, reply };
+    let adopt = Adopt {
+        corrected: None,
+        run: stopped,
+        inputs,
+        purpose,
+        again,
+        is_inside,
+        tail_bytes: 0,
+        caller,
+        reply,
+    };
     after.handle(Message::Adopt(Box::new(adopt)));
     after.handle(durable("a"));
     assert_eq!(word(&heard), "done");

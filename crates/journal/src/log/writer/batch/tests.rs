@@ -221,6 +221,32 @@ fn only_the_newest_snapshot_is_kept_and_the_tail_begins_after_it() {
 }
 
 #[test]
+fn a_corrected_run_keeps_every_flow_that_it_was_pinned_to() {
+    let (place, transactions) = fresh();
+    transactions.write(&[first("a"), first("b")]);
+    let version = |text: &str| PinnedFlow { text: text.to_owned(), ..testing::pinned() };
+    let (second, third) = (version("flow: fix # 2\n"), version("flow: fix # 3\n"));
+    let started = place.reader.load(&run("a")).unwrap().records;
+    let next = started.last().unwrap().seq + 1;
+    let commit = |seq: u64, pinned: &PinnedFlow| Commit {
+        pinned: Some(pinned.clone()),
+        ..testing::commit(&run("a"), seq, [testing::reopened("s")])
+    };
+    transactions.write(&[commit(next, &second)]);
+    transactions.write(&[commit(next + 1, &third)]);
+    let loaded = place.reader.load(&run("a")).unwrap().pinned;
+    assert_eq!(loaded, PinnedFlow { earlier: vec![testing::pinned(), second.clone()], ..third.clone() });
+    assert_eq!(place.reader.load(&run("b")).unwrap().pinned, testing::pinned(), "another run is as it was");
+    // Corrected back to the first one: each is known once.
+    transactions.write(&[commit(next + 2, &testing::pinned())]);
+    let back = place.reader.load(&run("a")).unwrap().pinned;
+    assert_eq!(back, PinnedFlow { earlier: vec![second.clone(), third.clone()], ..testing::pinned() });
+    // A fork begins with all of them.
+    transactions.write(&[Commit { pinned: Some(back.clone()), ..first("c") }]);
+    assert_eq!(place.reader.load(&run("c")).unwrap().pinned, back);
+}
+
+#[test]
 fn runs_of_the_same_flow_share_its_text() {
     let (place, transactions) = fresh();
     transactions.write(&[first("a"), first("b")]);

@@ -1,0 +1,148 @@
+//! A typo does not throw away what is finished: the file is corrected, and the run goes on.
+
+use crate::stage::{Stage, text, wait_until};
+use serde_json::Value;
+
+fn types(stage: &Stage, run: &str) -> Vec<String> {
+    stage.events(run).iter().map(|event| text(&event["type"])).collect()
+}
+
+/// `make` is dear, `use` has a typo.
+fn flow(command: &str) -> String {
+    format!(
+        "flow: fix\nsteps:\n  - id: make\n    run: echo made >> ledger; echo words\n  - id: use\n    run: {command}\n  - id: last\n    \
+         run: echo last >> ledger\n"
+    )
+}
+
+const TYPO: &str = "ehco used >> ledger";
+const RIGHT: &str = "echo used >> ledger";
+
+/// A run that has failed at `use`.
+fn failed() -> (Stage, String) {
+    let stage = Stage::with_flow(&flow(TYPO));
+    stage.expect(1, &["run", "flow.yaml"]);
+    let run = stage.run_id();
+    (stage, run)
+}
+
+#[test]
+fn a_corrected_file_lets_a_failed_run_go_on_without_doing_anything_twice() {
+    let (stage, run) = failed();
+    stage.write("fixed.yaml", &flow(RIGHT));
+    let asked = stage.expect(2, &["resume", &run, "--flow", "fixed.yaml"]);
+    assert!(asked.err.contains("--flow fixed.yaml --yes"), "{asked:?}");
+    for row in ["make  kept", "use   changed: run", "stays", "runs again", "the run goes on at `use`"] {
+        assert!(asked.err.contains(row), "{row}: {asked:?}");
+    }
+    assert_eq!(stage.lines("ledger"), ["made"], "nothing has happened");
+    assert!(!types(&stage, &run).contains(&"flow_corrected".to_owned()));
+    let done = stage.expect(0, &["resume", &run, "--flow", "fixed.yaml", "--yes", "--why", "a typo"]);
+    assert!(done.err.contains("flow corrected by"), "{done:?}");
+    assert_eq!(stage.lines("ledger"), ["made", "used", "last"]);
+    let corrected = stage.events(&run).into_iter().find(|event| event["type"] == "flow_corrected").unwrap();
+    assert_ne!(corrected["before"], corrected["after"]);
+    assert!(text(&corrected["source"]).ends_with("/fixed.yaml"), "{corrected}");
+    let why = stage.expect(0, &["why", &run]);
+    assert!(why.out.contains(": a typo") && why.out.contains(&text(&corrected["after"])), "{why:?}");
+    let row: Value = serde_json::from_str(&stage.expect(0, &["--json", "show", &run]).out).unwrap();
+    assert_eq!(row["flow_digest"], corrected["after"], "{row}");
+    stage.expect(0, &["repair"]);
+    stage.expect(0, &["doctor"]);
+}
+
+#[test]
+fn a_finished_step_runs_again_only_if_that_is_asked_for() {
+    let (stage, run) = failed();
+    stage.write("fixed.yaml", &flow(RIGHT).replace("echo made", "echo better"));
+    let shown = stage.expect(2, &["resume", &run, "--flow", "fixed.yaml"]);
+    assert!(shown.err.contains("stays (--from runs it again)"), "{shown:?}");
+    stage.expect(0, &["resume", &run, "--flow", "fixed.yaml", "--from", "make", "--yes"]);
+    assert_eq!(stage.lines("ledger"), ["made", "better", "used", "last"]);
+}
+
+#[test]
+fn what_cannot_take_over_is_refused_with_its_reasons() {
+    let (stage, run) = failed();
+    let before = stage.events(&run);
+    for (what, file, expected) in [
+        ("another flow", flow(RIGHT).replace("flow: fix", "flow: other"), "is of flow `other`"),
+        ("the step is gone", flow(RIGHT).replace("id: use", "id: uses"), "say with `--from STEP`"),
+        (
+            "an input is missing",
+            format!("inputs: {{ x: {{ type: string }} }}\n{}", flow(RIGHT)),
+            "input `x` is missing",
+        ),
+    ] {
+        stage.write("fixed.yaml", &file);
+        let done = stage.expect(6, &["resume", &run, "--flow", "fixed.yaml", "--yes"]);
+        assert!(done.err.contains("NOT_CORRECTABLE") && done.err.contains(expected), "{what}: {done:?}");
+    }
+    stage.write("fixed.yaml", "flow: fix\nsteps: []\n");
+    let wrong = stage.expect(2, &["resume", &run, "--flow", "fixed.yaml", "--yes"]);
+    assert!(wrong.err.contains("FLOW_INVALID"), "{wrong:?}");
+    assert_eq!(stage.events(&run), before, "nothing has changed");
+}
+
+#[test]
+fn an_open_question_of_a_changed_step_is_asked_anew() {
+    let asks = |words: &str| {
+        format!(
+            "flow: asks\nsteps:\n  - id: ok\n    ask: {{ message: {words} }}\n  - id: b\n    run: echo b >> ledger\n"
+        )
+    };
+    let stage = Stage::with_flow(&asks("Fnie?"));
+    stage.expect(3, &["run", "flow.yaml"]);
+    let run = stage.run_id();
+    stage.write("fixed.yaml", &asks("Fine?"));
+    stage.expect(3, &["resume", &run, "--flow", "fixed.yaml", "--yes"]);
+    let inbox: Value = serde_json::from_str(&stage.expect(0, &["--json", "inbox"]).out).unwrap();
+    let questions: Vec<String> = inbox.as_array().unwrap().iter().map(|row| text(&row["text"])).collect();
+    assert_eq!(questions, ["Fine?"], "{inbox}");
+    stage.expect(0, &["answer", &text(&inbox[0]["question"]), "approve"]);
+    assert_eq!(stage.lines("ledger"), ["b"]);
+}
+
+#[test]
+fn a_step_that_runs_settles_first_and_the_next_one_is_the_corrected_one() {
+    let waits = |command: &str| {
+        flow(command)
+            .replace("echo made >> ledger;", "echo made >> ledger; while [ ! -e go ]; do sleep 0.05; done;")
+    };
+    let stage = Stage::with_flow(&waits(TYPO));
+    stage.write("fixed.yaml", &waits(RIGHT));
+    let process = stage.start(&["run", "flow.yaml"]);
+    wait_until("the first step runs", || stage.path("ledger").exists());
+    let run = stage.run_id();
+    let wanted = stage.expect(0, &["resume", &run, "--flow", "fixed.yaml", "--yes", "--detach"]);
+    assert!(wanted.err.contains("takes over when it has settled"), "{wanted:?}");
+    wait_until("the wish is recorded", || types(&stage, &run).contains(&"correction_requested".to_owned()));
+    stage.write("go", "");
+    assert_eq!(process.done().code, Some(0));
+    assert_eq!(stage.lines("ledger"), ["made", "used", "last"]);
+}
+
+#[test]
+fn a_file_that_has_changed_since_is_named_with_the_command() {
+    let (stage, run) = failed();
+    let shown = || stage.expect(0, &["show", &run]).out;
+    assert!(!shown().contains("has changed since"), "{}", shown());
+    stage.write("flow.yaml", format!("# a comment is no change\n{}", flow(TYPO)));
+    assert!(!shown().contains("has changed since"), "{}", shown());
+    stage.write("flow.yaml", flow(RIGHT));
+    let command = format!("To go on with the file: envoi resume {run} --flow ");
+    assert!(shown().contains(&command), "{}", shown());
+    let resumed = stage.expect(1, &["resume", &run]);
+    assert!(resumed.err.contains(&command), "{resumed:?}");
+    stage.write("flow.yaml", "steps: 1");
+    assert!(shown().contains("has changed since, and cannot be run"), "{}", shown());
+    // The file changes while the run goes on: its own end says so.
+    let stage = Stage::with_flow(
+        "flow: own\nsteps:\n  - id: a\n    run: echo '# x' > seen; sed -i s/nope/yes/ flow.yaml; nope\n",
+    );
+    let ended = stage.expect(1, &["run", "flow.yaml"]);
+    assert!(ended.err.contains("has changed since") && ended.err.contains(" --flow "), "{ended:?}");
+    stage.write("flow.yaml", flow(RIGHT).replace("flow: fix", "flow: own"));
+    let corrected = stage.expect(6, &["resume", &stage.run_id(), "--flow", "flow.yaml", "--yes"]);
+    assert!(corrected.err.contains("step `a` is gone"), "{corrected:?}");
+}

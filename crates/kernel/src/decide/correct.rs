@@ -1,0 +1,38 @@
+//! A person corrects the flow of a run: what stands stays, and the run goes on as the corrected flow says.
+//!
+//! While an attempt lives, the wish is recorded and nothing else starts; the corrected flow takes over when that attempt has
+//! settled under the old one ([`crate::decide::takeover`]).
+
+use crate::{
+    decide::{advance::advance, draft::Draft, takeover},
+    model::{
+        event::{Correction, EndStatus, Event},
+        input::{Correct, Refusal},
+    },
+    state::{carry_over, status::Status},
+};
+
+/// Input: correct.
+pub(crate) fn correct(mut draft: Draft<'_>, correct: Correct) -> Result<Draft<'_>, Refusal> {
+    if draft.control.phase.cancelled_by().is_some() {
+        return Err(Refusal::Cancelling);
+    }
+    if draft.control.phase.ended().is_some_and(|ended| ended.status == EndStatus::Succeeded) {
+        let status = Status::of(draft.flow, &draft.control).word();
+        return Err(Refusal::NotReopenable { status });
+    }
+    let Correct { flow, language, source, from, by, why, elsewhere } = correct;
+    let new = takeover::version(&draft, &flow, language)?;
+    let reasons = carry_over::refusals(&draft.control, draft.flow, new, from.as_ref());
+    if !reasons.is_empty() {
+        return Err(Refusal::NotCorrectable { reasons });
+    }
+    let before = draft.flow.digest;
+    let correction = Correction { before, after: flow, language, source, from, by, why };
+    if draft.control.has_live() {
+        draft.emit(Event::CorrectionRequested(Box::new(correction)))?;
+        return Ok(draft);
+    }
+    takeover::take_over(&mut draft, correction, elsewhere)?;
+    advance(draft)
+}

@@ -1,0 +1,138 @@
+//! A corrected flow takes over: what the old one had open and the new one puts otherwise is withdrawn and put anew.
+
+use crate::{
+    decide::{abandon, conclude, draft::Draft, ending},
+    model::{
+        event::{
+            About, Correction, CorrectionDropped, EndStatus, Event, InterruptCancelled, InterruptRaised,
+            RunEnded, RunReopened,
+        },
+        family::Share,
+        flow::{Change, Flow, change_within},
+        ids::StepId,
+        input::Refusal,
+    },
+    state::carry_over,
+};
+use envoi_contract::{digest::Digest, envelope::TerminalReason};
+use std::sync::Arc;
+
+/// The version of the run's flow that has this digest, in this version of the language.
+pub(crate) fn version<'a>(draft: &Draft<'a>, digest: &Digest, language: u32) -> Result<&'a Flow, Refusal> {
+    let unknown = || Refusal::Inconsistent { reason: format!("the run does not know flow {digest}") };
+    draft.versions.of(digest, language).map(AsRef::as_ref).ok_or_else(unknown)
+}
+
+/// Whether a correction waits that nothing holds up any more.
+pub(crate) fn is_due(draft: &Draft<'_>) -> bool {
+    draft.control.correction.is_some() && !draft.control.has_live()
+}
+
+/// The correction that waits takes effect. One that does not fit any more is dropped, and the run ends: it is not to go on under a
+/// flow that a person has rejected.
+pub(crate) fn take_over_now(draft: &mut Draft<'_>) -> Result<(), Refusal> {
+    let Some(correction) = draft.control.correction.clone() else { return Ok(()) };
+    let new = version(draft, &correction.after, correction.language)?;
+    let reasons = carry_over::refusals(&draft.control, draft.flow, new, correction.from.as_ref());
+    if reasons.is_empty() {
+        let correction = Correction { before: draft.flow.digest, ..Correction::clone(&correction) };
+        return take_over(draft, correction, Share::default());
+    }
+    let reason = reasons.join("; ");
+    draft.emit(Event::CorrectionDropped(CorrectionDropped {
+        after: correction.after,
+        reason: reason.clone(),
+    }))?;
+    if draft.control.phase.ended().is_some() {
+        return Ok(());
+    }
+    let stands = draft.control.open.keys().next().or(draft.control.last_handoff.as_ref());
+    let at = stands.map(|visit| ending::step_at_the_top(draft, visit));
+    let reason = format!("The corrected flow cannot take over: {reason}");
+    ending::finish(draft, RunEnded::new(EndStatus::Failed, TerminalReason::ToolFailedFatally, reason, at))
+}
+
+/// The corrected flow takes over. Nothing is live.
+pub(crate) fn take_over(
+    draft: &mut Draft<'_>,
+    correction: Correction,
+    elsewhere: Share,
+) -> Result<(), Refusal> {
+    let (old, new) = (draft.flow, version(draft, &correction.after, correction.language)?);
+    let ended = draft.control.phase.ended().cloned();
+    let from = correction.from.clone();
+    match &from {
+        Some(from) => {
+            let reason = format!("Given up: the corrected flow goes on from `{from}`");
+            abandon::everything(draft, &reason)?;
+        }
+        None => give_up_gone(draft, new)?,
+    }
+    let questions = out_of_date(draft, old, new);
+    for raised in &questions {
+        let interrupt = raised.interrupt.clone();
+        draft.emit(Event::InterruptCancelled(InterruptCancelled { interrupt, changed: true }))?;
+    }
+    let (by, why) = (correction.by.clone(), correction.why.clone());
+    draft.emit(Event::FlowCorrected(Box::new(correction)))?;
+    for raised in &questions {
+        put_again(draft, raised)?;
+    }
+    if let Some(ended) = ended {
+        let step = from.or(ended.stopped_by).or_else(|| {
+            draft.control.last_handoff.as_ref().map(|visit| ending::step_at_the_top(draft, visit))
+        });
+        let step = step.filter(|step| new.step(step).is_some()).or_else(|| first_to_do(draft, new));
+        let step =
+            step.ok_or_else(|| Refusal::Inconsistent { reason: "the flow has no steps".to_owned() })?;
+        draft.emit(Event::RunReopened(RunReopened { by, why, step, elsewhere }))?;
+    }
+    Ok(())
+}
+
+/// Where a graph goes on whose failed step is gone: at its first step that is not over.
+fn first_to_do(draft: &Draft<'_>, flow: &Flow) -> Option<StepId> {
+    let to_do = flow.steps.iter().find(|step| draft.control.top.standing(&step.id).is_none());
+    to_do.or(flow.steps.first()).map(|step| step.id.clone())
+}
+
+/// What is open of steps that the new flow lacks is given up.
+fn give_up_gone(draft: &mut Draft<'_>, new: &Flow) -> Result<(), Refusal> {
+    let scopes: Vec<String> = draft.control.flow_states().map(|(scope, _)| scope.to_owned()).collect();
+    for scope in scopes {
+        if let Some(after) = draft.control.counterpart(new, &scope) {
+            let reason = "Given up: the corrected flow does not have this step";
+            abandon::gone(draft, &scope, reason, |step| after.step(step).is_none())?;
+        }
+    }
+    Ok(())
+}
+
+/// The open questions that the new flow may put otherwise.
+fn out_of_date(draft: &Draft<'_>, old: &Flow, new: &Flow) -> Vec<Arc<InterruptRaised>> {
+    let control = &draft.control;
+    let is_out_of_date = |raised: &&Arc<InterruptRaised>| {
+        let scope = raised.visit.flow_scope();
+        let Some(after) = control.counterpart(new, scope) else { return false };
+        let changed = change_within((old, new), (control.flow(old, scope), after), &raised.visit.step);
+        changed != Change::Kept || (raised.about == About::Limit && old.limits != new.limits)
+    };
+    control.interrupts.values().filter(is_out_of_date).cloned().collect()
+}
+
+/// What a step asks, and a bound that holds up a start, are looked at anew and asked by themselves; other questions are put as they
+/// were.
+fn put_again(draft: &mut Draft<'_>, raised: &InterruptRaised) -> Result<(), Refusal> {
+    let InterruptRaised { about, visit, question, evidence, .. } = raised;
+    let by_itself = match about {
+        About::Ask => true,
+        About::Limit => draft.control.open.contains_key(visit),
+        About::InDoubt | About::Exhausted | About::Blocked | About::Review | About::Stuck | About::Agent => {
+            false
+        }
+    };
+    if by_itself {
+        return Ok(());
+    }
+    conclude::raise(draft, visit, *about, question.clone(), evidence.clone())
+}

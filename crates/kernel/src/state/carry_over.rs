@@ -1,0 +1,245 @@
+//! Whether a run can go on under a corrected flow, and why not.
+//!
+//! Everything that the old flow has under way needs its counterpart in the new one: attempts, questions and doubts their step,
+//! loops and rounds their ends, flows within the run their flow. Nothing here changes the run.
+
+use crate::{
+    model::{
+        flow::{Flow, Step, StepKind},
+        ids::{StepId, VisitId},
+    },
+    state::{
+        control::Control,
+        corrected_inputs::corrected_inputs,
+        flow_state::{FlowState, Kept, StepState},
+        graph, loops,
+        visit::{OpenVisit, VisitState},
+    },
+};
+use core::mem::discriminant;
+use std::collections::BTreeSet;
+
+/// Why the run cannot go on under `new`, each in a sentence; empty: it can. `from` is the step from which on it is to run again.
+pub(crate) fn refusals(control: &Control, old: &Flow, new: &Flow, from: Option<&StepId>) -> Vec<String> {
+    let mut found = Vec::new();
+    if old.id != new.id {
+        found.push(format!("the file is of flow `{}`, and the run is of flow `{}`", new.id, old.id));
+        return found;
+    }
+    if old.workspace != new.workspace {
+        found.push(format!("`workspace` cannot become `{}`: the run works where it began", new.workspace));
+    }
+    for (scope, state) in control.flow_states() {
+        if control.is_orphaned(new, scope, state) {
+            continue;
+        }
+        let before = control.flow(old, scope);
+        let Some(after) = control.counterpart(new, scope) else {
+            found.push(format!("flow `{}` is under way, and the file does not have it any more", before.id));
+            continue;
+        };
+        let place = Place { control, scope, state, before, after, from: from.filter(|_| scope.is_empty()) };
+        found.extend(place.refusals());
+    }
+    for attempt in &control.abandoned {
+        let visit = &attempt.visit;
+        let after = control.counterpart(new, visit.flow_scope());
+        if after.and_then(|flow| flow.step(&visit.step)).is_none() {
+            found.push(format!(
+                "step `{}` is gone, and attempt `{attempt}` of it may still report its result",
+                visit.step
+            ));
+        }
+    }
+    found.extend(from.and_then(|from| may_begin_again(control, new, from)));
+    found.dedup();
+    found
+}
+
+/// One flow of the run, before and after.
+struct Place<'a> {
+    control: &'a Control,
+    scope: &'a str,
+    state: &'a FlowState,
+    before: &'a Flow,
+    after: &'a Flow,
+    from: Option<&'a StepId>,
+}
+
+impl Place<'_> {
+    fn refusals(&self) -> Vec<String> {
+        let (before, after) = (self.before, self.after);
+        if before.graph != after.graph {
+            let was = |graph: bool| if graph { "a graph (`needs`)" } else { "a list" };
+            return vec![format!(
+                "flow `{}` was {} and is {} now",
+                before.id,
+                was(before.graph),
+                was(after.graph)
+            )];
+        }
+        let mut found = Vec::new();
+        let given = corrected_inputs(before, after, &self.state.inputs);
+        found.extend((after.input_check.0)(after, &given).err());
+        for (visit, open) in &self.control.open {
+            if visit.flow_scope() == self.scope {
+                found.extend(self.open(visit, open));
+            }
+        }
+        for (id, state) in &self.state.steps {
+            found.extend(self.kept(id, state));
+        }
+        if self.from.is_none() {
+            found.extend(self.standpoint());
+            found.extend(self.loops());
+        }
+        found.extend(self.rounds());
+        found
+    }
+
+    fn open(&self, visit: &VisitId, open: &OpenVisit) -> Option<String> {
+        let id = &visit.step;
+        let is_doubtful = open.doubt.is_some() || open.state == VisitState::InDoubt;
+        if is_doubtful && self.from.is_some() {
+            return Some(format!(
+                "an attempt of step `{id}` is in doubt: decide that before the run goes back"
+            ));
+        }
+        let is_live = open.state == VisitState::Running;
+        let begun = open.attempts > 0 || matches!(open.state, VisitState::ForEach | VisitState::Inside);
+        let Some(after) = self.after.step(id) else {
+            let why = match (is_live, is_doubtful) {
+                (true, _) => "and an attempt of it is running",
+                (_, true) => "and an attempt of it is in doubt",
+                _ if self.from.is_none() && !self.before.graph => {
+                    "and the run stands there: say with `--from STEP` where it goes on"
+                }
+                _ => return None,
+            };
+            return Some(format!("step `{id}` is gone, {why}"));
+        };
+        if self.from.is_some() && !is_live {
+            return None;
+        }
+        let before = self.before.step(id)?;
+        (begun && !are_alike(before, after)).then(|| {
+            format!("step `{id}` is under way, and is of another kind in the file: finish or cancel it first")
+        })
+    }
+
+    /// What a visit that is over has left for the next one.
+    fn kept(&self, id: &StepId, state: &StepState) -> Option<String> {
+        match (state.kept.as_ref()?, self.after.step(id)) {
+            (Kept::Doubt(_), None) => Some(format!("step `{id}` is gone, and an attempt of it is in doubt")),
+            (Kept::Doubt(_), Some(after)) if !after.has_attempts() => {
+                Some(format!("step `{id}` has no attempts in the file, and an attempt of it is in doubt"))
+            }
+            (Kept::Items(_) | Kept::Flow(_), Some(after)) => {
+                let before = self.before.step(id)?;
+                (!are_alike(before, after)).then(|| {
+                    format!("step `{id}` has finished parts, and is of another kind in the file: its work would be lost")
+                })
+            }
+            (Kept::Items(_) | Kept::Flow(_) | Kept::Doubt(_), _) => None,
+        }
+    }
+
+    /// The steps at which this flow stands.
+    fn stands_at(&self) -> BTreeSet<&StepId> {
+        let open = self.control.open.keys().filter(|visit| visit.flow_scope() == self.scope);
+        let asked = self.control.interrupts.values().map(|raised| &raised.visit);
+        let mut at: BTreeSet<&StepId> = open
+            .chain(asked.filter(|visit| visit.flow_scope() == self.scope))
+            .map(|visit| &visit.step)
+            .collect();
+        if at.is_empty() {
+            let ended = self.control.phase.ended().filter(|_| self.scope.is_empty());
+            let stopped = ended.and_then(|end| end.stopped_by.as_ref()).or(self.state.stopped_at.as_ref());
+            at.extend(stopped.or(self.state.last_handoff.as_ref().map(|visit| &visit.step)));
+        }
+        at
+    }
+
+    /// In listed order a flow goes on where it stands; that step must be there.
+    fn standpoint(&self) -> Option<String> {
+        let gone = |step: &&&StepId| self.after.step(step).is_none();
+        let step = self.stands_at().iter().find(gone).copied().filter(|_| !self.before.graph)?;
+        Some(match self.scope {
+            "" => format!(
+                "step `{step}` is gone, and the run stands there: say with `--from STEP` where it goes on"
+            ),
+            _ => format!("step `{step}` of flow `{}` is gone, and the run stands there", self.before.id),
+        })
+    }
+
+    fn loops(&self) -> Vec<String> {
+        let active = |closing: &&StepId| {
+            let stands = self.stands_at();
+            stands.into_iter().any(|step| loops::encloses(self.before, closing, step))
+        };
+        let lost = |closing: &&StepId| {
+            let stands = self.stands_at();
+            loops::ends(self.after, closing) != loops::ends(self.before, closing)
+                || !stands.into_iter().all(|step| {
+                    !loops::encloses(self.before, closing, step) || loops::encloses(self.after, closing, step)
+                })
+        };
+        let closing = self.state.loops.iter().filter(|(_, state)| state.iteration > 0).map(|(id, _)| id);
+        let words = |closing: &StepId| {
+            format!(
+                "the run is in a further round of the loop that `{closing}` closes, and the file has not the same loop there"
+            )
+        };
+        closing.filter(active).filter(lost).map(words).collect()
+    }
+
+    /// The rounds of the run's goals keep their first and last step while one of them is under way.
+    fn rounds(&self) -> Option<String> {
+        if !self.scope.is_empty() || self.control.goals.is_none() {
+            return None;
+        }
+        let within = |flow: &Flow, step: &StepId| {
+            flow.goals.as_ref().is_some_and(|plan| {
+                let place = flow.position(step);
+                place.is_some() && place >= flow.position(&plan.from) && place <= flow.position(&plan.to)
+            })
+        };
+        let at: Vec<&StepId> = match self.from {
+            Some(from) => vec![from],
+            None => self.stands_at().into_iter().collect(),
+        };
+        let ends = |flow: &Flow| flow.goals.as_ref().map(|plan| (plan.from.clone(), plan.to.clone()));
+        let was_within = at.iter().any(|step| within(self.before, step));
+        let is_within = at.iter().any(|step| within(self.after, step));
+        let differs = was_within != is_within || (was_within && ends(self.before) != ends(self.after));
+        differs.then(|| {
+            "the run goes for its goals, and the file has not the same `goals.from` and `goals.to`".to_owned()
+        })
+    }
+}
+
+/// Whether what one of the steps has begun can be gone on with by the other.
+fn are_alike(before: &Step, after: &Step) -> bool {
+    let same_kind = discriminant(&before.kind) == discriminant(&after.kind);
+    let same_work = match (&before.kind, &after.kind) {
+        (StepKind::Flow(before), StepKind::Flow(after)) => before.flow == after.flow,
+        // Another agent knows nothing of the task that is open.
+        (StepKind::A2a(before), StepKind::A2a(after)) => before == after,
+        _ => same_kind,
+    };
+    same_work && before.for_each.is_some() == after.for_each.is_some()
+}
+
+/// Why the run cannot run again from this step of its own flow on, if it cannot.
+fn may_begin_again(control: &Control, new: &Flow, from: &StepId) -> Option<String> {
+    let Some(place) = new.position(from) else {
+        return Some(format!("the file has no step `{from}`"));
+    };
+    let has_visits = |step: &Step| control.top.steps.get(&step.id).is_some_and(|state| state.visits > 0);
+    if new.graph {
+        return (!graph::may_enter(new, &control.top, from))
+            .then(|| format!("what step `{from}` needs is not done yet"));
+    }
+    let came_here = new.steps.iter().skip(place).any(has_visits);
+    (!came_here).then(|| format!("the run has not come to step `{from}` yet"))
+}

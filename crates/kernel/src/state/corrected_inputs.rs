@@ -1,0 +1,24 @@
+//! The values of a flow's inputs, for a corrected flow.
+
+use crate::model::flow::Flow;
+use envoi_contract::json::{Object, Value};
+
+/// What of the values of a flow's inputs the new flow takes: an input that it lacks is left out if it had its default.
+pub(crate) fn corrected_inputs(old: &Flow, new: &Flow, given: &Object) -> Object {
+    let declared = |flow: &Flow, name: &str| flow.inputs.iter().find(|input| input.name == name).cloned();
+    let stays = |name: &str, value: &Value| {
+        let had_its_default = declared(old, name).is_some_and(|input| input.default.as_ref() == Some(value));
+        declared(new, name).is_some() || !had_its_default
+    };
+    let mut inputs: Object = given
+        .iter()
+        .filter(|(name, value)| stays(name, value))
+        .map(|(name, value)| (name.to_owned(), value.clone()))
+        .collect();
+    for input in &new.inputs {
+        if let (None, Some(default)) = (inputs.get(&input.name), &input.default) {
+            inputs.insert(input.name.clone(), default.clone());
+        }
+    }
+    inputs
+}

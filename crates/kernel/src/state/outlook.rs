@@ -1,0 +1,116 @@
+//! What it means for a run that its flow is corrected, for a person who decides about it.
+
+use crate::{
+    model::{
+        flow::{Change, Flow, compare},
+        ids::StepId,
+    },
+    state::{
+        carry_over,
+        control::Control,
+        flow_state::{Standing, StepState},
+        graph,
+    },
+};
+use envoi_contract::handoff::Status;
+use std::collections::BTreeSet;
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outlook {
+    /// The steps of both flows: those of the new one in its order, then those that are gone.
+    pub steps: Vec<StepOutlook>,
+    /// Where the run goes on, in listed order.
+    pub goes_on_at: Option<StepId>,
+    /// The bounds that differ, each as `name: before -> after`.
+    pub limits: Vec<String>,
+    /// Why the corrected flow cannot take over, each in a sentence; empty: it can.
+    pub refusals: Vec<String>,
+    /// Whether an attempt is live: the corrected flow takes over when it has settled.
+    pub waits: bool,
+}
+
+/// One step of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepOutlook {
+    /// Which.
+    pub step: StepId,
+    /// How it differs.
+    pub change: Change,
+    /// How its last visit ended; `None`: it has not been done.
+    pub done: Option<Status>,
+    /// Whether the run still comes to it, if it goes its ordinary way.
+    pub to_run: bool,
+}
+
+impl Outlook {
+    pub(crate) fn of(old: &Flow, new: &Flow, control: &Control, from: Option<&StepId>) -> Self {
+        let goes_on_at = from.cloned().or_else(|| standpoint(control, new));
+        let ahead = ahead(old, new, control, from, goes_on_at.as_ref());
+        let outlook = |(step, change): (StepId, Change)| {
+            let state = control.top.steps.get(&step);
+            let done = state.and_then(|state| state.last.as_ref()).map(|last| last.status);
+            let to_run = change != Change::Gone && ahead.contains(&step);
+            StepOutlook { step, change, done, to_run }
+        };
+        Self {
+            steps: compare(old, new).into_iter().map(outlook).collect(),
+            goes_on_at: goes_on_at.filter(|_| !new.graph),
+            limits: limits(old, new),
+            refusals: carry_over::refusals(control, old, new, from),
+            waits: control.has_live(),
+        }
+    }
+}
+
+/// The step of the run's own flow at which it stands.
+fn standpoint(control: &Control, new: &Flow) -> Option<StepId> {
+    let open = control.open.keys().filter_map(|visit| control.holder(visit, "")).map(|visit| visit.step);
+    let asked = control.interrupts.values().filter_map(|raised| control.holder(&raised.visit, ""));
+    let stopped = control.phase.ended().and_then(|end| end.stopped_by.clone());
+    let last = || control.last_handoff.as_ref().and_then(|visit| control.holder(visit, ""));
+    let at = open.chain(asked.map(|visit| visit.step)).chain(stopped).next();
+    at.or_else(|| last().map(|visit| visit.step)).filter(|step| new.step(step).is_some())
+}
+
+/// The steps that the run still comes to.
+fn ahead(
+    old: &Flow,
+    new: &Flow,
+    control: &Control,
+    from: Option<&StepId>,
+    goes_on_at: Option<&StepId>,
+) -> BTreeSet<StepId> {
+    if !new.graph {
+        let place = goes_on_at.and_then(|step| new.position(step)).unwrap_or(usize::MAX);
+        return new.steps.iter().skip(place).map(|step| step.id.clone()).collect();
+    }
+    let mut top = control.top.clone();
+    if control.phase.ended().is_some() {
+        graph::take_up_failed(old, &mut top);
+        graph::take_up_failed(new, &mut top);
+    }
+    if let Some(from) = from {
+        top.reset(&graph::descendants(new, from));
+    }
+    let is_over = |state: &StepState| matches!(state.standing, Some(Standing::Passed | Standing::Skipped));
+    let steps = new.steps.iter().filter(|step| !top.steps.get(&step.id).is_some_and(is_over));
+    steps.map(|step| step.id.clone()).collect()
+}
+
+fn limits(old: &Flow, new: &Flow) -> Vec<String> {
+    let number = |value: Option<u64>| value.map_or("none".to_owned(), |value| value.to_string());
+    let cost = |flow: &Flow| flow.limits.cost.map_or("none".to_owned(), |cost| cost.to_string());
+    let rounds = |flow: &Flow| number(flow.goals.as_ref().map(|plan| plan.max_rounds));
+    let (before, after) = (&old.limits, &new.limits);
+    let all = [
+        ("agent_hops", number(before.agent_hops), number(after.agent_hops)),
+        ("iterations", number(before.iterations), number(after.iterations)),
+        ("llm_calls", number(before.llm_calls), number(after.llm_calls)),
+        ("wall_time_ms", number(before.wall_time_ms), number(after.wall_time_ms)),
+        ("cost_usd", cost(old), cost(new)),
+        ("rounds", rounds(old), rounds(new)),
+    ];
+    let differing = all.into_iter().filter(|(_, before, after)| before != after);
+    differing.map(|(name, before, after)| format!("{name}: {before} -> {after}")).collect()
+}
