@@ -29,7 +29,7 @@ fn failed() -> (Stage, String) {
 #[test]
 fn a_corrected_file_lets_a_failed_run_go_on_without_doing_anything_twice() {
     let (stage, run) = failed();
-    stage.write("fixed.yaml", &flow(RIGHT));
+    stage.write("fixed.yaml", flow(RIGHT));
     let asked = stage.expect(2, &["resume", &run, "--flow", "fixed.yaml"]);
     assert!(asked.err.contains("--flow fixed.yaml --yes"), "{asked:?}");
     for row in ["make  kept", "use   changed: run", "stays", "runs again", "the run goes on at `use`"] {
@@ -54,7 +54,7 @@ fn a_corrected_file_lets_a_failed_run_go_on_without_doing_anything_twice() {
 #[test]
 fn a_finished_step_runs_again_only_if_that_is_asked_for() {
     let (stage, run) = failed();
-    stage.write("fixed.yaml", &flow(RIGHT).replace("echo made", "echo better"));
+    stage.write("fixed.yaml", flow(RIGHT).replace("echo made", "echo better"));
     let shown = stage.expect(2, &["resume", &run, "--flow", "fixed.yaml"]);
     assert!(shown.err.contains("stays (--from runs it again)"), "{shown:?}");
     stage.expect(0, &["resume", &run, "--flow", "fixed.yaml", "--from", "make", "--yes"]);
@@ -94,12 +94,12 @@ fn an_open_question_of_a_changed_step_is_asked_anew() {
     let stage = Stage::with_flow(&asks("Fnie?"));
     stage.expect(3, &["run", "flow.yaml"]);
     let run = stage.run_id();
-    stage.write("fixed.yaml", &asks("Fine?"));
+    stage.write("fixed.yaml", asks("Fine?"));
     stage.expect(3, &["resume", &run, "--flow", "fixed.yaml", "--yes"]);
     let inbox: Value = serde_json::from_str(&stage.expect(0, &["--json", "inbox"]).out).unwrap();
     let questions: Vec<String> = inbox.as_array().unwrap().iter().map(|row| text(&row["text"])).collect();
     assert_eq!(questions, ["Fine?"], "{inbox}");
-    stage.expect(0, &["answer", &text(&inbox[0]["question"]), "approve"]);
+    stage.expect(0, &["answer", &text(&inbox[0]["question"]), "--choice", "approve"]);
     assert_eq!(stage.lines("ledger"), ["b"]);
 }
 
@@ -110,7 +110,7 @@ fn a_step_that_runs_settles_first_and_the_next_one_is_the_corrected_one() {
             .replace("echo made >> ledger;", "echo made >> ledger; while [ ! -e go ]; do sleep 0.05; done;")
     };
     let stage = Stage::with_flow(&waits(TYPO));
-    stage.write("fixed.yaml", &waits(RIGHT));
+    stage.write("fixed.yaml", waits(RIGHT));
     let process = stage.start(&["run", "flow.yaml"]);
     wait_until("the first step runs", || stage.path("ledger").exists());
     let run = stage.run_id();
