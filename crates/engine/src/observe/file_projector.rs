@@ -156,6 +156,7 @@ steps:
             name: "f.yaml".to_owned(),
             text: FLOW.to_owned(),
             parts: loaded.parts,
+            earlier: Vec::new(),
         };
         let start = Input::Start(Box::new(Start {
             run: run.clone(),
