@@ -156,5 +156,6 @@ fn kind_key(step: &Step) -> &'static str {
         StepKind::Ask(_) => "ask",
         StepKind::Flow(_) => "flow",
         StepKind::A2a(_) => "a2a",
+        StepKind::Agent(_) => "agent",
     }
 }
