@@ -219,6 +219,7 @@ impl Stage {
                 language: self.language,
                 name: "bench.yaml".to_owned(),
                 text: self.text.clone(),
+                earlier: Vec::new(),
             },
             caller: Arc::new(Caller::default()),
             reply: Box::new(|_| {}),

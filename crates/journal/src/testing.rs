@@ -145,6 +145,7 @@ pub(crate) fn settled(name: &str, nth: u32, files: &[(&str, Option<&[u8]>)]) -> 
         flow: None,
         workspace_digest: None,
         agent: None,
+        session: None,
         report_filled: Vec::new(),
     }))
 }
