@@ -92,6 +92,10 @@ fn at_the_server(address: &Address, json: bool, command: Command) -> Result<u8, 
         }
         Command::Resume(args) => {
             not_an_engine(&args.engine)?;
+            // `--from` and `--yes` need it.
+            if args.flow.is_some() {
+                return Err(not_here("resume --flow"));
+            }
             runs::resume(&remote()?, &args)
         }
         Command::Raise(args) => {

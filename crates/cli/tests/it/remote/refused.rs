@@ -52,6 +52,9 @@ fn what_cannot_be_done_at_a_server_is_refused_before_anything_is_done() {
         &["runs", "--follow"],
         &["run", "flow.yaml", "--take-over"],
         &["resume", "--jobs", "2"],
+        &["resume", "--flow", "flow.yaml"],
+        &["resume", "run_1", "--flow", "flow.yaml", "--from", "draft", "--yes"],
+        &["resume", "run_1", "--flow", "nothing.yaml", "--detach"],
         &["approve", "--take-over"],
     ] {
         let done = afar.expect(2, arguments);
