@@ -117,4 +117,22 @@ kill -9 $!; wait $! || true
 envoi runs --limit 1
 touch go; envoi resume
 cat done.txt'
+printf '\n## A broken step, corrected\n'
+say 'The second step has a typo. What the first one did took hours; it is not done again.'
+file late.yaml 'flow: late
+steps:
+  - id: hours
+    run: echo "worked for hours" >> hours.txt
+  - id: publish
+    run: ehco published'
+block 1 'envoi run late.yaml'
+say 'The file is corrected. Without a terminal, `resume --flow` only shows what it means:'
+# shellcheck disable=SC2016
+block 2 'sed -i s/ehco/echo/ late.yaml
+run=$(envoi runs --limit 1 2>/dev/null | sed -n "2s/ .*//p")
+envoi resume "$run" --flow late.yaml'
+# shellcheck disable=SC2016
+block 0 'run=$(envoi runs --limit 1 2>/dev/null | sed -n "2s/ .*//p")
+envoi resume "$run" --flow late.yaml --yes
+cat hours.txt'
 printf '\nAll chapters: %s on the clock.\n' "$(clock)"
