@@ -604,7 +604,7 @@ fn items_that_are_done_stay_done() {
 fn what_differs_between_two_flows() {
     let kept = Change::Kept;
     let changed = |keys: &[&str]| Change::Changed(keys.iter().map(|key| (*key).to_owned()).collect());
-    let rows: [(&str, Step, Change); 16] = [
+    let rows: [(&str, Step, Change); 17] = [
         ("nothing", step("a"), kept),
         ("run", step("a").exec(&["x"]), changed(&["run"])),
         ("kind", ask("a"), changed(&["ask"])),
@@ -612,6 +612,7 @@ fn what_differs_between_two_flows() {
         ("env", step("a").variable("A", "1"), changed(&["env"])),
         ("retry", step("a").tries(2), changed(&["retry"])),
         ("skill", step("a").skill(), changed(&["skill"])),
+        ("data", step("a").with(|step| step.data_is_text = true), changed(&["data"])),
         ("routing", step("a").next("end"), changed(&["routing"])),
         ("budget", step("a").budget("1", "-"), changed(&["budget"])),
         ("join", step("a").with(|step| step.join = Join::Any), changed(&["join"])),
@@ -641,6 +642,15 @@ fn what_differs_between_two_flows() {
     };
     let secrets = Arc::new(Flow { secrets: vec![secret], ..Flow::clone(&flow([step("a")])) });
     assert_eq!(compare(&flow([step("a")]), &secrets), [(step_id("a"), changed(&["secrets"]))]);
+    let passed = Arc::new(Flow {
+        pass_env: vec!["LANG".to_owned()],
+        env_files: vec![".env".to_owned()],
+        ..Flow::clone(&flow([step("a"), ask("q")]))
+    });
+    assert_eq!(
+        compare(&flow([step("a"), ask("q")]), &passed),
+        [(step_id("a"), changed(&["pass_env", "env_file"])), (step_id("q"), Change::Kept)]
+    );
     let found = compare(&flow([step("a"), step("b")]), &flow([step("n"), step("b")]));
     assert_eq!(
         found,

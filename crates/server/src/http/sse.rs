@@ -1,6 +1,6 @@
 //! Server-sent events: how an event is written, and a response that follows a source of them.
 //!
-//! Owns the frame, the sign of life and the end of a stream. What the events are, and which one is next, is the source's.
+//! Owns the frame, the sign of life (how often: the server's settings) and the end of a stream. What the events are, and which one is next, is the source's.
 
 use super::response;
 use axum::{body::Body, response::Response};

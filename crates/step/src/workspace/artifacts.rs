@@ -1,7 +1,8 @@
 //! The files of the workspace that match a step's globs: which they are, what they were, what changed.
 //!
 //! Regular files only: a link is neither followed nor an artifact, so that nothing outside the workspace is handed
-//! over. A file whose path could not stand in a hand-off is no artifact either; it is left out with a warning.
+//! over. A file whose path could not stand in a hand-off is no artifact either; it is left out with a warning. How many
+//! there may be: `attempt/record.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};

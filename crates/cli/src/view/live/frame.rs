@@ -1,7 +1,8 @@
 //! The picture of a run: its model at a moment, laid out for a terminal of some size.
 //!
 //! Pure. No line is wider than the terminal and there are never more lines than it has; when there are more steps than
-//! lines, those that run, failed or ask stay in view, and a last line counts the others.
+//! lines, those that run, failed or ask stay in view, and a line after them counts the others ([`fit`]). The last line is what was
+//! used ([`facts`]).
 
 mod facts;
 mod fit;

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 pub enum Change {
     /// It is as it was.
     Kept,
-    /// It differs in these points: keys of the step, `env` or `secrets` of the flow, or another flow that it runs.
+    /// It differs in these points: keys of the step, `env`, `secrets`, `pass_env` or `env_file` of the flow, or another flow that it runs.
     Changed(Vec<String>),
     /// Only the corrected flow has it.
     New,
@@ -77,10 +77,13 @@ impl<'f> Pair<'f> {
             if of.old.env != of.new.env {
                 found.push("env of the flow".to_owned());
             }
-            // Every command sees every secret of the run.
-            if self.old.secrets != self.new.secrets {
-                found.push("secrets".to_owned());
-            }
+            // Every command sees every secret of the run, and whatever its flows pass on.
+            let run = [
+                ("secrets", self.old.secrets == self.new.secrets),
+                ("pass_env", self.old.pass_env == self.new.pass_env),
+                ("env_file", self.old.env_files == self.new.env_files),
+            ];
+            found.extend(run.into_iter().filter(|(_, same)| !same).map(|(key, _)| key.to_owned()));
         }
         for flow in named_by(before).chain(named_by(after)) {
             if !seen.contains(flow) {
@@ -124,6 +127,7 @@ fn differing_keys(before: &Step, after: &Step) -> Vec<String> {
     let kind = if before.kind == after.kind { None } else { Some(kind_key(after)) };
     let others = [
         ("skill", before.skill == after.skill),
+        ("data", before.data_is_text == after.data_is_text),
         ("if", before.condition == after.condition && before.regardless == after.regardless),
         ("env", before.env == after.env),
         ("cwd", before.cwd == after.cwd),
