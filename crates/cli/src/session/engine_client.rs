@@ -164,7 +164,7 @@ pub(crate) fn identified(mut request: Request) -> Request {
     }
     let id = match &mut request {
         Request::Answer(asked) => &mut asked.answer.request,
-        Request::Resume(asked) if asked.choice.is_some() || asked.raise.is_some() => &mut asked.request,
+        Request::Resume(asked) if decides(asked) => &mut asked.request,
         _ => return request,
     };
     if id.is_none() {
@@ -173,13 +173,18 @@ pub(crate) fn identified(mut request: Request) -> Request {
     request
 }
 
+/// Whether a request does more than to go on with a run: done twice, it would do that twice.
+fn decides(resume: &ResumeRequest) -> bool {
+    resume.choice.is_some() || resume.raise.is_some() || resume.correct.is_some()
+}
+
 /// Whether a request that is refused the second time was done the first time. An answer, or a decision, may have been made
 /// by another person meanwhile: the engine knows its own by their ids, and a refusal is one.
 fn was_done(request: &Request) -> bool {
     match request {
         // The engine knows a run that it has begun, and follows it.
         Request::Answer(_) | Request::Fork(_) => false,
-        Request::Resume(resume) => resume.choice.is_none() && resume.raise.is_none(),
+        Request::Resume(resume) => !decides(resume),
         Request::Start(_) | Request::Cancel { .. } | Request::Ping => true,
     }
 }

@@ -43,6 +43,7 @@ fn a_corrected_file_lets_a_failed_run_go_on_without_doing_anything_twice() {
     let corrected = stage.events(&run).into_iter().find(|event| event["type"] == "flow_corrected").unwrap();
     assert_ne!(corrected["before"], corrected["after"]);
     assert!(text(&corrected["source"]).ends_with("/fixed.yaml"), "{corrected}");
+    assert!(text(&corrected["request"]).starts_with("req_"), "sent again, it is known: {corrected}");
     let why = stage.expect(0, &["why", &run]);
     assert!(why.out.contains(": a typo") && why.out.contains(&text(&corrected["after"])), "{why:?}");
     let row: Value = serde_json::from_str(&stage.expect(0, &["--json", "show", &run]).out).unwrap();

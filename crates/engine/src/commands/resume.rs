@@ -162,6 +162,7 @@ fn inputs(
                 from: wanted.from.clone(),
                 by: by.clone(),
                 why: request.why.clone(),
+                request: request.request.clone(),
                 elsewhere: elsewhere()?,
             }))]);
         }

@@ -21,14 +21,14 @@ pub(crate) fn correct(mut draft: Draft<'_>, correct: Correct) -> Result<Draft<'_
         let status = Status::of(draft.flow, &draft.control).word();
         return Err(Refusal::NotReopenable { status });
     }
-    let Correct { flow, language, source, from, by, why, elsewhere } = correct;
+    let Correct { flow, language, source, from, by, why, request, elsewhere } = correct;
     let new = takeover::version(&draft, &flow, language)?;
     let reasons = carry_over::refusals(&draft.control, draft.flow, new, from.as_ref());
     if !reasons.is_empty() {
         return Err(Refusal::NotCorrectable { reasons });
     }
     let before = draft.flow.digest;
-    let correction = Correction { before, after: flow, language, source, from, by, why };
+    let correction = Correction { before, after: flow, language, source, from, by, why, request };
     if draft.control.has_live() {
         draft.emit(Event::CorrectionRequested(Box::new(correction)))?;
         return Ok(draft);

@@ -491,6 +491,8 @@ pub struct Correct {
     pub by: Principal,
     /// The reason, if one was given.
     pub why: Option<String>,
+    /// The id of the request that it comes with, if it has one.
+    pub request: Option<String>,
     /// What others of its family have used and been given beyond what it knows of.
     pub elsewhere: Share,
 }

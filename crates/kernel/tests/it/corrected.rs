@@ -34,6 +34,7 @@ pub(crate) fn correction(to: &Flow, from: Option<&str>) -> Input {
         from: from.map(step_id),
         by: person("bob"),
         why: None,
+        request: Some("req_1".to_owned()),
         elsewhere: Share::default(),
     }))
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::attempts::presence::Presences;
 use crate::model::{
     message::Adopt,
-    protocol::{AnswerRequest, CallerWire, ResumeRequest},
+    protocol::{AnswerRequest, CallerWire, CorrectedFlow, ResumeRequest},
     runner::CallingAttempt,
 };
 use envoi_contract::code::Code;
@@ -13,12 +13,13 @@ use envoi_kernel::{
     Input, Run,
     event::Choice,
     family::Share,
-    ids::{Principal, RunId},
+    ids::{Principal, RunId, StepId},
     input::{Answer, Slot, Start},
     ledger::Ledger,
     requester::Requester,
 };
 use std::{
+    collections::BTreeMap,
     sync::mpsc::Receiver,
     thread::{self, JoinHandle},
 };
@@ -138,6 +139,43 @@ fn a_raise_that_was_made_meanwhile_by_the_same_request_is_not_made_again() {
     (second.reply)(Ok(()));
     served.join().unwrap();
     assert!(matches!(heard.try_recv(), Ok(Response::Accepted { .. })));
+}
+
+#[test]
+fn a_correction_that_is_sent_again_because_no_reply_came_is_not_made_again() {
+    let place = place(PLAIN);
+    let correct = CorrectedFlow {
+        name: "/fixed.yaml".to_owned(),
+        text: PLAIN.replace("true", "false"),
+        parts: BTreeMap::new(),
+        from: Some(StepId::new("a").unwrap()),
+    };
+    let follow = ResumeRequest::follow(place.id.clone(), by(), CallerWire::default());
+    let request = Some("req_1".to_owned());
+    let wanted = ResumeRequest { correct: Some(correct), reopen: true, request, ..follow };
+    let (_heard, served) = place.serves(Request::Resume(Box::new(wanted.clone())));
+    let mut first = place.adopted();
+    let corrected = first.corrected.unwrap();
+    let mut run = place.commands.load(&place.id).unwrap();
+    run.learn(corrected.flow);
+    let records = run.decide(first.inputs.remove(0), None, crate::model::clock::now()).unwrap();
+    place.commit(run.next_seq(), records, Some(corrected.pinned));
+    // The engine goes away before it replies.
+    (first.reply)(Err(EngineError::Stopping { reason: "killed".to_owned() }));
+    served.join().unwrap();
+    let (heard, served) = place.serves(Request::Resume(Box::new(wanted.clone())));
+    let second = place.adopted();
+    assert!(second.inputs.is_empty(), "{:?}", second.inputs);
+    (second.reply)(Ok(()));
+    served.join().unwrap();
+    assert!(matches!(heard.try_recv(), Ok(Response::Accepted { .. })));
+    // Who asks for it anew means it.
+    let anew = ResumeRequest { request: Some("req_2".to_owned()), ..wanted };
+    let (_heard, served) = place.serves(Request::Resume(Box::new(anew)));
+    let third = place.adopted();
+    assert_eq!(third.inputs.len(), 1);
+    (third.reply)(Ok(()));
+    served.join().unwrap();
 }
 
 #[test]

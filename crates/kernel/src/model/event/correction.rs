@@ -23,6 +23,9 @@ pub struct Correction {
     /// The reason, if one was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// The id of the request that it came with: one that is sent again because no reply came corrects nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
 }
 
 /// See [`super::Event::CorrectionDropped`].
