@@ -126,8 +126,13 @@ fn arguments<'n>(node: &'n Node, problems: &mut Problems) -> Vec<(&'n Node, &'n 
 pub(crate) fn keys_beside(fields: &Fields<'_>, problems: &mut Problems) {
     for key in fields.keys().filter(|key| keys::NOT_BESIDE_AGENT.contains(&key.text.as_str())) {
         let message = format!("`{}` does nothing in a step with `agent`", key.text);
-        let help =
-            "an agent is given values by `${{ inputs.NAME }}` in `prompt`, and its data is said by `outputs`";
+        let help = match key.text.as_str() {
+            "data" | "returns" => {
+                "what an agent hands over is described by `outputs`, a JSON Schema; its last message is the text of the step"
+            }
+            "inputs" => "an agent is given values by expressions such as `${{ inputs.NAME }}` in `prompt`",
+            _ => "it says something of a command alone; remove it",
+        };
         problems.add(Diagnostic::invalid(key.span, message).help(help));
     }
 }

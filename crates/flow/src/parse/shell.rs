@@ -145,7 +145,13 @@ pub(crate) fn of_step(fields: &Fields<'_>, problems: &mut Problems) -> Option<Sh
     });
     if !verifies && !fields.get("run").is_some_and(is_string) {
         let message = "`shell` does nothing here: this step has no command that is a string";
-        let help = "a list is a program with its arguments, and no shell reads it";
+        let help = if fields.get("agent").is_some() {
+            "an agent program is started without a shell; beside it, `shell` is for a `verify` that is a string"
+        } else if fields.get("a2a").is_some() {
+            "a step that talks to an agent runs no command; beside it, `shell` is for a `verify` that is a string"
+        } else {
+            "a list is a program with its arguments, and no shell reads it"
+        };
         return refuse(problems, Diagnostic::invalid(key.span, message).help(help));
     }
     read(node, problems)

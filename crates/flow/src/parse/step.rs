@@ -182,6 +182,8 @@ impl Reader<'_> {
         let data = self
             .fields
             .get("data")
+            // Beside anything else it does nothing, whatever its value; that is reported once.
+            .filter(|_| commands)
             .and_then(|node| read::choice(node, "`data`", &[("json", true)], self.problems));
         if let Some((key, _)) = self.fields.pair("returns").filter(|_| commands) {
             let message = "`returns` does nothing in a step that runs a command";

@@ -1,7 +1,7 @@
 //! `agent`: what an agent program is to do.
 
 use crate::told::{each_is_told, loaded, step, steps};
-use envoi_kernel::flow::{InDoubtPolicy, ProgramPlan, Step, StepKind, Template};
+use envoi_kernel::flow::{CommandPlan, InDoubtPolicy, ProgramPlan, Step, StepKind, Template};
 
 #[expect(clippy::panic, reason = "a step of these tests that is another one is a failed test")]
 fn plan(step: &Step) -> &ProgramPlan {
@@ -61,6 +61,17 @@ fn in_doubt_a_person_is_asked_unless_the_file_says_otherwise() {
 }
 
 #[test]
+fn a_shell_beside_an_agent_is_that_of_its_verify() {
+    let keys = "shell: bash, on_in_doubt: { verify: 'set -o pipefail; look | grep done' }";
+    let text = steps(&[&format!("id: a, agent: {{ use: claude, prompt: p }}, {keys}")]);
+    let flow = loaded(&text);
+    let InDoubtPolicy::Verify(CommandPlan::Script(verify)) = &step(&flow, "a").on_in_doubt else {
+        unreachable!("a string with a shell is a script")
+    };
+    assert_eq!(verify.interpreter, ["bash", "-eo", "pipefail", "-c"]);
+}
+
+#[test]
 fn a_program_that_cannot_be_started_is_told() {
     let with = |keys: &str| steps(&[&format!("id: a, agent: {{ use: claude, prompt: p }}, {keys}")]);
     each_is_told(vec![
@@ -78,6 +89,18 @@ fn a_program_that_cannot_be_started_is_told() {
         (agent("use: claude, prompt: '${{ steps.c.summary }}'"), 4, "steps.c", "there is no step `c`"),
         (with("skill: s"), 3, "skill", "`skill` does nothing in a step with `agent`"),
         (with("envelope: true"), 3, "envelope", "`envelope` does nothing"),
+        (with("data: json"), 3, "data", "is described by `outputs`"),
+        (with("data: { a: 1 }"), 3, "data", "is described by `outputs`"),
+        (with("returns: { a: '${{ steps.a.summary }}' }"), 3, "returns", "is described by `outputs`"),
+        (with("inputs: { a: 1 }"), 3, "inputs", "by expressions such as"),
+        (with("shell: bash"), 3, "shell", "an agent program is started without a shell"),
+        (
+            with("shell: bash, on_in_doubt: { verify: [./look] }"),
+            3,
+            "shell",
+            "an agent program is started without a shell",
+        ),
+        (with("shell: zsh, on_in_doubt: { verify: ./look }"), 3, "zsh", "`shell`"),
         (with("on_in_doubt: rerun"), 3, "rerun", "its session goes on"),
         (steps(&["id: a, run: x, on_in_doubt: continue"]), 3, "continue", "`on_in_doubt`"),
         (steps(&["id: a, run: x, agent: { use: claude, prompt: p }"]), 3, "agent", "`run` or `agent`"),
