@@ -14,6 +14,25 @@ pub struct Checkup {
     pub ok: bool,
     /// What was found.
     pub detail: String,
+    /// The agent program that was looked for; null if something else was looked at.
+    pub agent: Option<AgentProgram>,
+}
+
+/// A program that does `agent` steps, as `doctor` has found it. That it is missing is no fault.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentProgram {
+    /// Its name in a flow file: `claude` or `codex`.
+    pub program: String,
+    /// Where it is; null if it is not in `PATH`.
+    pub path: Option<String>,
+    /// The version that it prints; null if it does not print one.
+    pub version: Option<String>,
+    /// Whether its version is among those that were tried: `tried`, `older` or `newer`; null if the version is not known.
+    pub support: Option<String>,
+    /// The oldest version that was tried.
+    pub tried_from: String,
+    /// The newest version that was tried.
+    pub tried_to: String,
 }
 
 /// What `repair` has found and mended. In a list each text is one thing, with its run, table or path.

@@ -1,12 +1,13 @@
 //! `envoi doctor`: is this machine fit, and is the store well?
 
+mod programs;
 mod runs;
 
 use crate::{
     process::{failure::Failure, invocation, output},
     store::{config, home::Home},
 };
-use envoi_api::store::Checkup;
+use envoi_api::store::{AgentProgram, Checkup};
 use envoi_journal::{
     DamagedRow, Layout, Lease, OpenError, ReadError, Standing, Store, Taken, Undelivered, with_causes,
 };
@@ -16,19 +17,37 @@ struct Finding {
     what: &'static str,
     ok: bool,
     detail: String,
+    /// The agent program that was looked for.
+    agent: Option<AgentProgram>,
+}
+
+impl Finding {
+    /// The first column for people. A program that cannot be used is no fault, and it is not well either.
+    fn mark(&self) -> &'static str {
+        let is_unusable = self.agent.as_ref().is_some_and(|agent| agent.version.is_none());
+        match (self.ok, is_unusable) {
+            (false, _) => "BAD",
+            (true, true) => "-",
+            (true, false) => "ok",
+        }
+    }
 }
 
 pub(crate) fn doctor(home: &Home) -> Result<u8, Failure> {
     let mut findings = vec![boot(), supervisor(), socket()];
+    findings.extend(programs::look());
     findings.extend(store(home)?);
     let sound = findings.iter().all(|finding| finding.ok);
     let text = if home.json {
-        let row = |f: &Finding| Checkup { check: f.what.to_owned(), ok: f.ok, detail: f.detail.clone() };
+        let row = |f: &Finding| Checkup {
+            check: f.what.to_owned(),
+            ok: f.ok,
+            detail: f.detail.clone(),
+            agent: f.agent.clone(),
+        };
         output::line(&findings.iter().map(row).collect::<Vec<_>>())
     } else {
-        let row = |f: &Finding| {
-            vec![if f.ok { "ok" } else { "BAD" }.to_owned(), f.what.to_owned(), f.detail.clone()]
-        };
+        let row = |f: &Finding| vec![f.mark().to_owned(), f.what.to_owned(), f.detail.clone()];
         output::table(&findings.iter().map(row).collect::<Vec<_>>())
     };
     output::data(&text)?;
@@ -51,8 +70,8 @@ pub(crate) fn left(store: &Store) -> Result<Vec<String>, ReadError> {
 
 fn finding(what: &'static str, result: Result<String, String>) -> Finding {
     match result {
-        Ok(detail) => Finding { what, ok: true, detail },
-        Err(detail) => Finding { what, ok: false, detail },
+        Ok(detail) => Finding { what, ok: true, detail, agent: None },
+        Err(detail) => Finding { what, ok: false, detail, agent: None },
     }
 }
 

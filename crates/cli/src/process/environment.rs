@@ -22,6 +22,14 @@ pub(crate) fn principal() -> Principal {
     Principal { tenant: "local".to_owned(), actor: name }
 }
 
+/// The file that is started for this name: the first in `PATH` that can be executed.
+pub(crate) fn in_path(name: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path)
+        .map(|dir| dir.join(name))
+        .find(|file| file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok())
+}
+
 /// A prefix and a UUIDv7 of now and of random bytes.
 pub(crate) fn random_id(prefix: &str) -> Result<String, Failure> {
     let mut seed = [0_u8; 32];

@@ -1,6 +1,6 @@
 //! `agent` steps, with a program that writes what the real one wrote (the transcripts of `preset`).
 
-use crate::stage::{Stage, lives, signal, text, wait_until};
+use crate::stage::{Process, Stage, lives, signal, text, wait_until};
 use rustix::process::Signal;
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 
@@ -217,4 +217,87 @@ fn a_cancelled_run_ends_the_program_and_charges_what_is_known() {
     stage.assert_nothing_left();
     let report = stage.attempt("fix.1.1").unwrap().join("report.json");
     assert!(fs::read_to_string(report).unwrap().contains("AGENT_CRASHED"));
+}
+
+/// What `doctor` says of a program whose file is this script; without one there is none.
+fn examined(stage: &Stage, script: Option<&str>) -> serde_json::Value {
+    fs::create_dir_all(stage.path("bin")).unwrap();
+    if let Some(script) = script {
+        stage.write("script", format!("#!/bin/sh\nPATH=/usr/bin:/bin\n{script}\n"));
+        // Another process writes the file: one of this process that is just being started could hold it open.
+        let mut install = std::process::Command::new("install");
+        let installed = install.args(["-m", "755"]).args([stage.path("script"), stage.path("bin/codex")]);
+        assert!(installed.status().unwrap().success());
+    }
+    let doctor = |arguments: &[&str]| {
+        let mut command = stage.command(arguments);
+        Process::spawn(command.env("PATH", stage.path("bin"))).done()
+    };
+    let done = doctor(&["--json", "doctor"]);
+    assert_eq!(done.code, Some(0), "what is wrong with a program is no fault of the store: {done:?}");
+    let rows: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+    let of = |program: &str| {
+        let row = rows.as_array().unwrap().iter().find(|row| row["agent"]["program"] == program);
+        row.unwrap_or_else(|| panic!("no row for {program}: {rows:#}")).clone()
+    };
+    assert_eq!(of("claude")["agent"]["path"], serde_json::Value::Null);
+    of("codex")
+}
+
+#[test]
+fn doctor_says_which_programs_are_there_and_whether_their_versions_were_tried() {
+    let unknown = serde_json::Value::Null;
+    for (script, version, support, words) in [
+        (
+            Some("echo codex-cli 0.169.0"),
+            "0.169.0".into(),
+            "tried".into(),
+            "among those that were tried (0.169.0)",
+        ),
+        (Some("echo codex-cli 9.0.1"), "9.0.1".into(), "newer".into(), "newer than those that were tried"),
+        (Some("echo 0.1.2"), "0.1.2".into(), "older".into(), "older than those that were tried"),
+        (
+            Some("echo usage: codex FILE"),
+            unknown.clone(),
+            unknown.clone(),
+            "`codex --version` prints no version",
+        ),
+        (Some("exec yes"), unknown.clone(), unknown.clone(), "`codex --version` prints no version"),
+        (None, unknown.clone(), unknown.clone(), "not found in PATH"),
+    ] {
+        let stage = Stage::new();
+        let row = examined(&stage, script);
+        let (agent, detail) = (&row["agent"], text(&row["detail"]));
+        assert_eq!((&agent["version"], &agent["support"]), (&version, &support), "{script:?}: {row:#}");
+        assert_eq!((&agent["tried_from"], &agent["tried_to"]), (&"0.169.0".into(), &"0.169.0".into()));
+        assert!(detail.contains(words), "{script:?}: {detail}");
+        let path = script.map(|_| stage.path("bin/codex").display().to_string());
+        assert_eq!(agent["path"], serde_json::json!(path), "{row:#}");
+        assert!(path.is_none_or(|path| detail.starts_with(&path)), "{detail}");
+    }
+}
+
+#[test]
+fn doctor_does_not_wait_for_a_program_that_hangs_and_leaves_nothing_of_it() {
+    let stage = Stage::new();
+    let pids = stage.path("pids").display().to_string();
+    let row = examined(&stage, Some(&format!("sleep 1000000 & echo $$ $! > {pids}; wait")));
+    assert!(text(&row["detail"]).contains("`codex --version` has not ended after 10 seconds"), "{row:#}");
+    assert_eq!(row["agent"]["version"], serde_json::Value::Null);
+    let pids: Vec<u32> = stage.read("pids").split_whitespace().map(|pid| pid.parse().unwrap()).collect();
+    assert_eq!(pids.len(), 2);
+    wait_until("the end of what hangs", || pids.iter().all(|pid| !lives(*pid)));
+}
+
+#[test]
+fn a_program_that_is_missing_is_marked_for_people_and_is_no_fault() {
+    let stage = Stage::new();
+    fs::create_dir(stage.path("bin")).unwrap();
+    let mut command = stage.command(&["doctor"]);
+    let done = Process::spawn(command.env("PATH", stage.path("bin"))).done();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    for program in ["claude", "codex"] {
+        let row = done.out.lines().find(|line| line.contains(&format!("agent program {program}"))).unwrap();
+        assert!(row.starts_with("- ") && row.contains("not found in PATH"), "{row}");
+    }
 }

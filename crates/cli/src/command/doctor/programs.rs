@@ -1,0 +1,131 @@
+//! Which agent programs are installed, and of which version each is.
+//!
+//! Starts each with `--version` and waits a bounded time. Whether a program has a login is not seen: that would need a call. What it
+//! finds is no fault of the machine or the store, because a flow without `agent` steps needs none of them.
+
+use super::Finding;
+use crate::process::environment;
+use envoi_api::store::AgentProgram;
+use envoi_preset::{Preset, Support, Version};
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::{
+    io::{self, Read as _},
+    os::unix::process::CommandExt as _,
+    path::Path,
+    process::{Child, Command, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+/// How long a program may take to print its version. They are large, and the machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The most that is read of what a program prints.
+const MAX_BYTES: u64 = 4_096;
+
+/// A row for each program that is known.
+pub(super) fn look() -> Vec<Finding> {
+    thread::scope(|scope| {
+        let looks = Preset::ALL.map(|preset| scope.spawn(move || of(preset)));
+        looks.into_iter().filter_map(|look| look.join().ok()).collect()
+    })
+}
+
+fn of(preset: Preset) -> Finding {
+    let (first, last) = preset.tried();
+    let mut agent = AgentProgram {
+        program: preset.name().to_owned(),
+        path: None,
+        version: None,
+        support: None,
+        tried_from: first.to_string(),
+        tried_to: last.to_string(),
+    };
+    let detail = match environment::in_path(preset.program()) {
+        None => format!("not found in PATH; only a step with `agent: {{ use: {} }}` needs it", preset.name()),
+        Some(path) => {
+            agent.path = Some(path.display().to_string());
+            let found = match version(preset, &path) {
+                Ok(version) => {
+                    let (word, words) = support(preset.support(version));
+                    agent.version = Some(version.to_string());
+                    agent.support = Some(word.to_owned());
+                    format!("version {version}, {words} ({})", range(first, last))
+                }
+                Err(reason) => reason,
+            };
+            format!("{}: {found}", path.display())
+        }
+    };
+    let what = match preset {
+        Preset::Claude => "agent program claude",
+        Preset::Codex => "agent program codex",
+    };
+    Finding { what, ok: true, detail, agent: Some(agent) }
+}
+
+/// The word for programs and the words for people.
+fn support(support: Support) -> (&'static str, &'static str) {
+    match support {
+        Support::Tried => ("tried", "among those that were tried"),
+        Support::Older => ("older", "older than those that were tried: it may not work"),
+        Support::Newer => ("newer", "newer than those that were tried: it may work"),
+    }
+}
+
+fn range(first: Version, last: Version) -> String {
+    if first == last { first.to_string() } else { format!("{first} to {last}") }
+}
+
+/// The version that the program prints, or a sentence that says why it is not known.
+fn version(preset: Preset, path: &Path) -> Result<Version, String> {
+    let command = || format!("`{} --version`", preset.program());
+    let mut child = start(preset, path).map_err(|error| format!("it cannot be started: {error}"))?;
+    let printed = printed(&mut child);
+    let ended = end(&mut child);
+    let text = printed?.ok_or_else(|| {
+        format!("{} has not ended after {} seconds: it cannot be used", command(), PATIENCE.as_secs())
+    })?;
+    ended.map_err(|error| format!("its end cannot be seen: {error}"))?;
+    Version::find(&text).ok_or_else(|| format!("{} prints no version: is it another program?", command()))
+}
+
+fn start(preset: Preset, path: &Path) -> io::Result<Child> {
+    Command::new(path)
+        .arg("--version")
+        .envs(preset.variables().iter().copied())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        // A group of its own: it is ended with what it has started.
+        .process_group(0)
+        .spawn()
+}
+
+/// What it prints, at most [`MAX_BYTES`]; `None`: it goes on for too long.
+fn printed(child: &mut Child) -> Result<Option<String>, String> {
+    let Some(stdout) = child.stdout.take() else { return Ok(Some(String::new())) };
+    let (sender, receiver) = mpsc::channel();
+    // The thread may outlive this: a process outside the group can hold the pipe open.
+    let reader = thread::Builder::new().name("version".to_owned()).spawn(move || {
+        let mut bytes = Vec::new();
+        let read = stdout.take(MAX_BYTES).read_to_end(&mut bytes);
+        let _gone = sender.send(read.map(|_| String::from_utf8_lossy(&bytes).into_owned()));
+    });
+    reader.map_err(|error| format!("what it prints cannot be read: {error}"))?;
+    match receiver.recv_timeout(PATIENCE) {
+        Ok(Ok(text)) => Ok(Some(text)),
+        Ok(Err(error)) => Err(format!("what it prints cannot be read: {error}")),
+        Err(_too_long) => Ok(None),
+    }
+}
+
+/// Ends its group and waits for it. It has printed what it has to print, or has had its time.
+fn end(child: &mut Child) -> io::Result<()> {
+    // Its number cannot be that of another process: nothing has waited for it yet.
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        let _gone = kill_process_group(group, Signal::KILL);
+    }
+    child.wait().map(drop)
+}
