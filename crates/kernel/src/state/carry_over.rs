@@ -51,7 +51,7 @@ pub(crate) fn refusals(control: &Control, old: &Flow, new: &Flow, from: Option<&
             ));
         }
     }
-    found.extend(from.and_then(|from| may_begin_again(control, new, from)));
+    found.extend(from.and_then(|from| may_begin_again(control, old, new, from)));
     found.dedup();
     found
 }
@@ -231,7 +231,7 @@ fn are_alike(before: &Step, after: &Step) -> bool {
 }
 
 /// Why the run cannot run again from this step of its own flow on, if it cannot.
-fn may_begin_again(control: &Control, new: &Flow, from: &StepId) -> Option<String> {
+fn may_begin_again(control: &Control, old: &Flow, new: &Flow, from: &StepId) -> Option<String> {
     let Some(place) = new.position(from) else {
         return Some(format!("the file has no step `{from}`"));
     };
@@ -240,6 +240,13 @@ fn may_begin_again(control: &Control, new: &Flow, from: &StepId) -> Option<Strin
         return (!graph::may_enter(new, &control.top, from))
             .then(|| format!("what step `{from}` needs is not done yet"));
     }
-    let came_here = new.steps.iter().skip(place).any(has_visits);
+    let begun = new.steps.iter().rposition(has_visits).map_or(0, |last| last + 1);
+    let came_here = place < begun || place == begun && is_lost(control, old, new);
     (!came_here).then(|| format!("the run has not come to step `{from}` yet"))
+}
+
+/// Whether the step at which the run stands is gone: the one in its place may then follow what has been done.
+fn is_lost(control: &Control, old: &Flow, new: &Flow) -> bool {
+    let top = Place { control, scope: "", state: &control.top, before: old, after: new, from: None };
+    top.stands_at().into_iter().any(|step| new.step(step).is_none())
 }

@@ -139,7 +139,7 @@ fn a_corrected_run_may_be_corrected_again_and_back() {
 fn where_a_list_goes_on() {
     let old = || [step("a"), step("b"), step("c")];
     let failed_at_b = ["a.1.1 exit 0", "b.1.1 exit 1"];
-    let rows: [(&str, Vec<Step>, Option<&str>, &str); 9] = [
+    let rows: [(&str, Vec<Step>, Option<&str>, &str); 12] = [
         (
             "a step is new before it",
             vec![step("a"), step("n"), step("b"), step("c")],
@@ -183,6 +183,24 @@ fn where_a_list_goes_on() {
             "flow corrected from a, reopened at a, a.2.1 begins = a.2.1 live",
         ),
         (
+            "it has another name",
+            vec![step("a"), step("d"), step("c")],
+            Some("d"),
+            "flow corrected from d, reopened at d, d.1.1 begins = d.1.1 live",
+        ),
+        (
+            "it is left out",
+            vec![step("a"), step("c")],
+            Some("c"),
+            "flow corrected from c, reopened at c, c.1.1 begins = c.1.1 live",
+        ),
+        (
+            "another took its place and is jumped over",
+            vec![step("a"), step("d"), step("c")],
+            Some("c"),
+            "the run has not come to step `c` yet = nothing [failed 1]",
+        ),
+        (
             "it has not come there",
             old().to_vec(),
             Some("c"),
@@ -194,6 +212,23 @@ fn where_a_list_goes_on() {
         let mut driver = after(&flow(old()), &failed_at_b);
         assert_eq!(correct_from(&mut driver, &corrected(steps), from), expected, "{what}");
     }
+    // Nothing is finished before it.
+    let mut driver = after(&flow(old()), &["a.1.1 exit 1"]);
+    assert_eq!(
+        correct_from(&mut driver, &corrected([step("d"), step("b"), step("c")]), Some("d")),
+        "flow corrected from d, reopened at d, d.1.1 begins = d.1.1 live"
+    );
+}
+
+#[test]
+fn a_question_of_a_step_that_has_another_name_is_asked_there() {
+    let old = flow([step("a"), ask("q"), step("b")]);
+    let mut driver = after(&old, &["a.1.1 exit 0"]);
+    let renamed = corrected([step("a"), ask("r"), step("b")]);
+    assert_eq!(
+        correct_from(&mut driver, &renamed, Some("r")),
+        "question void, q.1 stops, q.1 skipped, flow corrected from r, asks Ask of r.1 = question [waiting 3]"
+    );
 }
 
 #[test]
