@@ -3,11 +3,16 @@
 //! What it means is the kernel's to say ([`Run::correction`]); nothing is changed here.
 
 use super::run::{load, read_flow};
-use crate::process::{args::ResumeArgs, environment, failure::Failure, messages::say, output};
+use crate::{
+    process::{args::ResumeArgs, environment, failure::Failure, messages::say, output},
+    text::shell,
+};
 use envoi_contract::{code::Code, handoff::Status};
 use envoi_engine::protocol::{CallerWire, CorrectedFlow};
 use envoi_journal::Reader;
-use envoi_kernel::{Flow, Outlook, StepOutlook, flow::Change, ids::RunId};
+use envoi_kernel::{
+    Flow, Outlook, Status as RunStatus, StepOutlook, event::EndStatus, flow::Change, ids::RunId,
+};
 use std::{
     io::{self, BufRead as _, IsTerminal as _, Write as _},
     path::Path,
@@ -50,6 +55,12 @@ pub(crate) fn agreed(
         say(&format!("{} says what the run is pinned to: there is nothing to correct", file.display()));
         return Ok(corrected);
     }
+    let path = shell::word(&file.to_string_lossy());
+    if matches!(lived.status(), RunStatus::Ended(ended) if ended.status == EndStatus::Succeeded) {
+        let message = format!("run `{run}` has succeeded: there is nothing left to correct");
+        let hint = format!("to do the work again as the file says: envoi run {path}");
+        return Err(Failure::new(Code::NotReopenable, message).hint(hint));
+    }
     say(shown(run, file, &outlook).trim_end());
     if !outlook.refusals.is_empty() {
         let message = format!("the corrected flow cannot take over: {}", outlook.refusals.join("; "));
@@ -59,7 +70,8 @@ pub(crate) fn agreed(
         return Ok(corrected);
     }
     let from = corrected.wanted.from.as_ref().map_or_else(String::new, |step| format!(" --from {step}"));
-    let hint = format!("to agree: envoi resume {run} --flow {}{from} --yes", file.display());
+    let why = args.why.as_ref().map_or_else(String::new, |why| format!(" --why {}", shell::word(why)));
+    let hint = format!("to agree: envoi resume {run} --flow {path}{from}{why} --yes");
     Err(Failure::new(Code::RequestInvalid, "nothing has changed: the corrected flow was not agreed to")
         .hint(hint))
 }
@@ -83,7 +95,8 @@ fn shown(run: &RunId, file: &Path, outlook: &Outlook) -> String {
     let head = ["STEP", "IN THE FILE", "SO FAR", "FROM HERE"].map(str::to_owned).to_vec();
     let rows: Vec<Vec<String>> = core::iter::once(head).chain(outlook.steps.iter().map(row)).collect();
     let mut text = format!("{} for run {run}:\n{}", file.display(), output::table(&rows));
-    if let Some(step) = &outlook.goes_on_at {
+    let goes_on = outlook.goes_on_at.as_ref().filter(|_| outlook.refusals.is_empty());
+    if let Some(step) = goes_on {
         text.push_str(&format!("the run goes on at `{step}`\n"));
     }
     for limit in &outlook.limits {

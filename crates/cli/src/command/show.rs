@@ -28,7 +28,7 @@ use envoi_engine::load_run;
 use envoi_journal::{Activity, Aside, Doing, Found, Reader, RunRow, RunStatus};
 use envoi_kernel::{
     Event, Record, Run, Status,
-    event::InterruptRaised,
+    event::{Correction, InterruptRaised},
     ids::{AttemptId, RunId, VisitId},
 };
 use std::{collections::BTreeSet, fmt::Write as _};
@@ -107,6 +107,14 @@ pub(crate) fn print(
 
 fn records(reader: &Reader, id: &RunId) -> Result<Vec<Record>, Failure> {
     reader.records(id, 0, None).map_err(Failure::store)
+}
+
+/// What a record says of a flow that has taken over.
+fn corrected(record: &Record) -> Option<&Correction> {
+    match &record.event {
+        Event::FlowCorrected(correction) => Some(correction),
+        _ => None,
+    }
 }
 
 /// The newest hand-off there. A step stands for itself, not for its items, and one of the run's own flow before those of
@@ -207,7 +215,12 @@ fn overview(
     if let Some(forked) = run.forked() {
         say(format_args!("forked from {} at step {} by {}", forked.from, forked.step, forked.by.actor))?;
     }
-    for reopening in reopening::all(&records(reader, id)?) {
+    let records = records(reader, id)?;
+    for correction in records.iter().filter_map(corrected) {
+        let from = correction.from.as_ref().map_or_else(String::new, |step| format!(", from {step} on"));
+        say(format_args!("corrected  by {}{from}: {}", correction.by.actor, correction.source))?;
+    }
+    for reopening in reopening::all(&records) {
         say(format_args!("reopened   {}", reopening.describe()))?;
     }
     say(format_args!("workspace  {workspace}"))?;
@@ -222,7 +235,6 @@ fn overview(
     text.push_str(&accounts::tables(run));
     text.push_str(&accounts::of_family(run));
     text.push('\n');
-    let records = records(reader, id)?;
     text.push_str(&visits::table(run, &records, &running, most_visits));
     for record in &records {
         let Event::AttemptSettled(settled) = &record.event else { continue };

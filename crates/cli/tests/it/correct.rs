@@ -48,6 +48,9 @@ fn a_corrected_file_lets_a_failed_run_go_on_without_doing_anything_twice() {
     assert!(why.out.contains(": a typo") && why.out.contains(&text(&corrected["after"])), "{why:?}");
     let row: Value = serde_json::from_str(&stage.expect(0, &["--json", "show", &run]).out).unwrap();
     assert_eq!(row["flow_digest"], corrected["after"], "{row}");
+    let shown = stage.expect(0, &["show", &run]).out;
+    let line = shown.lines().find(|line| line.starts_with("corrected  by ")).unwrap_or_default();
+    assert!(line.ends_with("/fixed.yaml"), "{shown}");
     stage.expect(0, &["repair"]);
     stage.expect(0, &["doctor"]);
 }
@@ -146,4 +149,38 @@ fn a_file_that_has_changed_since_is_named_with_the_command() {
     stage.write("flow.yaml", flow(RIGHT).replace("flow: fix", "flow: own"));
     let corrected = stage.expect(6, &["resume", &stage.run_id(), "--flow", "flow.yaml", "--yes"]);
     assert!(corrected.err.contains("step `a` is gone"), "{corrected:?}");
+}
+
+#[test]
+fn a_step_that_has_another_name_takes_the_place_of_the_one_that_failed() {
+    let (stage, run) = failed();
+    stage.write("fixed.yaml", flow(RIGHT).replace("id: use", "id: uses"));
+    let refused = stage.expect(6, &["resume", &run, "--flow", "fixed.yaml", "--from", "last", "--yes"]);
+    assert!(refused.err.contains("has not come to step `last` yet"), "{refused:?}");
+    assert!(!refused.err.contains("goes on at"), "{refused:?}");
+    stage.expect(0, &["resume", &run, "--flow", "fixed.yaml", "--from", "uses", "--yes"]);
+    assert_eq!(stage.lines("ledger"), ["made", "used", "last"]);
+    let shown = stage.expect(0, &["show", &run]).out;
+    assert!(shown.contains(", from uses on: "), "{shown}");
+}
+
+#[test]
+fn a_run_that_has_succeeded_is_not_said_to_run_again() {
+    let stage = Stage::with_flow(&flow(RIGHT));
+    stage.expect(0, &["run", "flow.yaml"]);
+    stage.write("flow.yaml", flow("echo other >> ledger"));
+    let refused = stage.expect(6, &["resume", &stage.run_id(), "--flow", "flow.yaml"]);
+    assert!(
+        refused.err.contains("NOT_REOPENABLE") && refused.err.contains("envoi run flow.yaml"),
+        "{refused:?}"
+    );
+    assert!(!refused.err.contains("runs again") && !refused.err.contains("--yes"), "{refused:?}");
+}
+
+#[test]
+fn the_command_that_agrees_can_be_given_to_a_shell_as_it_is() {
+    let (stage, run) = failed();
+    stage.write("my fix.yaml", flow(RIGHT));
+    let asked = stage.expect(2, &["resume", &run, "--flow", "my fix.yaml", "--why", "a typo"]);
+    assert!(asked.err.contains("--flow 'my fix.yaml' --why 'a typo' --yes"), "{asked:?}");
 }
