@@ -30,7 +30,7 @@ pub struct Logs {
 pub struct LogLine {
     /// The attempt.
     pub attempt: String,
-    /// `stdout` or `stderr`.
+    /// `stdout`, `stderr`, or `events`: what an agent program wrote (`logs --raw`).
     pub stream: String,
     /// The line, without its end.
     pub line: String,

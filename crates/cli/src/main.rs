@@ -82,9 +82,9 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
             let view = command::show::View::of(envelope, events, handoff, limit);
             command::show::show(&home, run.as_deref(), &view)
         }
-        Command::Logs { run, step, stderr, follow, limit } => {
+        Command::Logs { run, step, stderr, raw, follow, limit } => {
             let place = step.as_deref().map(location::Location::new);
-            let view = command::logs::View { place, stderr, json: home.json, limit };
+            let view = command::logs::View { place, stderr, raw, json: home.json, limit };
             command::logs::logs(&home, run.as_deref(), &view, follow)
         }
         Command::Cancel { run } => command::cancel::cancel(&home, run.as_deref()),

@@ -115,9 +115,10 @@ fn at_the_server(address: &Address, json: bool, command: Command) -> Result<u8, 
             look::show(&remote()?, run.as_deref(), &view)
         }
         Command::Why { run, step, limit } => look::why(&remote()?, run.as_deref(), (step.as_deref(), limit)),
-        Command::Logs { run, step, stderr, follow, limit } => {
+        Command::Logs { raw: true, .. } => Err(not_here("logs --raw")),
+        Command::Logs { run, step, stderr, raw, follow, limit } => {
             let place = step.as_deref().map(crate::text::location::Location::new);
-            let view = crate::command::logs::View { place, stderr, json, limit };
+            let view = crate::command::logs::View { place, stderr, raw, json, limit };
             logs::logs(&remote()?, run.as_deref(), &view, follow)
         }
         Command::Init(_) => Err(not_here("init")),

@@ -2,14 +2,19 @@
 
 use super::run;
 use crate::{
-    process::{args::ForkArgs, environment, failure::Failure},
+    process::{args::ForkArgs, environment, failure::Failure, messages},
     session::{background, engine_client, interactive::Conversation},
     store::{home::Home, select},
     view::printer::Printer,
 };
 use envoi_contract::code::Code;
 use envoi_engine::protocol::{ForkRequest, Request};
-use envoi_kernel::ids::{RunId, StepId};
+use envoi_kernel::{
+    Event, Record,
+    event::Command,
+    ids::{RunId, StepId},
+};
+use std::collections::BTreeSet;
 
 pub(crate) fn fork(home: &Home, args: &ForkArgs) -> Result<u8, Failure> {
     let (store, reader) = home.store()?;
@@ -27,6 +32,11 @@ pub(crate) fn fork(home: &Home, args: &ForkArgs) -> Result<u8, Failure> {
         from: from.clone(),
     }));
     let flow = original.versions().clone();
+    if let Some(note) =
+        sessions(&reader.records(&from, 0, None).map_err(Failure::store)?).filter(|_| !home.json)
+    {
+        messages::say(&note);
+    }
     drop(reader);
     if args.engine.detach {
         let run = background::detach(&store, &request, args.engine.jobs)?;
@@ -38,6 +48,22 @@ pub(crate) fn fork(home: &Home, args: &ForkArgs) -> Result<u8, Failure> {
     let mut printer =
         Printer::new(id, home.json).live(view).asks_in_place(conversation.is_possible()).forks();
     engine_client::ask(&store, request, &args.engine, &mut printer, &mut conversation)
+}
+
+/// Which sessions of agent programs the original has. The agents of the fork do not know what was said there.
+fn sessions(records: &[Record]) -> Option<String> {
+    let key = |record: &Record| match &record.event {
+        Event::AttemptStarted(started) => match &started.command {
+            Command::Agent(call) => call.session_key.clone(),
+            Command::Exec(_) | Command::Shell(_) | Command::A2a(_) => None,
+        },
+        _ => None,
+    };
+    let keys: Vec<String> = records.iter().filter_map(key).collect::<BTreeSet<_>>().into_iter().collect();
+    let verb = if keys.len() == 1 { "is" } else { "are" };
+    let names = keys.join(", ");
+    (!keys.is_empty())
+        .then(|| format!("a fork begins new sessions of its agents: {names} {verb} not taken over"))
 }
 
 pub(crate) fn step(name: &str) -> Result<StepId, Failure> {

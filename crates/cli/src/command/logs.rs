@@ -54,6 +54,8 @@ pub(crate) struct View {
     pub(crate) place: Option<Location>,
     /// Only stderr.
     pub(crate) stderr: bool,
+    /// The events of agent programs, and nothing else.
+    pub(crate) raw: bool,
     pub(crate) json: bool,
     /// Only the last so many lines.
     pub(crate) limit: Option<usize>,
@@ -111,6 +113,7 @@ impl View {
     /// The message for an empty output. Without it a person could think that the command did not work.
     fn silence(&self) -> &'static str {
         match (&self.place, self.stderr) {
+            _ if self.raw => "no agent program has written events there",
             (Some(_), _) => "nothing was written there",
             (None, true) => "the commands of this run have written nothing to stderr",
             (None, false) => "the commands of this run have written nothing",
@@ -118,19 +121,26 @@ impl View {
     }
 
     fn streams(&self) -> &'static [&'static str] {
-        if self.stderr { &["stderr"] } else { &["stdout", "stderr"] }
+        match (self.raw, self.stderr) {
+            (true, _) => &[envoi_program::EVENTS_FILE],
+            (false, true) => &["stderr"],
+            (false, false) => &["stdout", "stderr"],
+        }
     }
 
     /// One line of output as it is printed. On a terminal a command's output must not steer it.
     fn line(&self, attempt: &AttemptId, stream: &str, line: &str) -> String {
         let attempt = attempt.to_string();
         if self.json {
+            let stream = if self.raw { "events" } else { stream };
             return output::line(&LogLine { attempt, stream: stream.to_owned(), line: line.to_owned() });
         }
         let mark = if stream == "stderr" { "!" } else { "|" };
+        // An event is a line of JSON, for programs that read JSON: nothing stands before it.
+        let head = if self.raw { String::new() } else { format!("{attempt} {mark} ") };
         match io::stdout().is_terminal() {
-            true => format!("{attempt} {mark} {}\n", shown(line, Charset::Unicode)),
-            false => format!("{attempt} {mark} {line}\n"),
+            true => format!("{head}{}\n", shown(line, Charset::Unicode)),
+            false => format!("{head}{line}\n"),
         }
     }
 }

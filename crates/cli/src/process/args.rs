@@ -108,6 +108,9 @@ pub(crate) enum Command {
         /// Only stderr
         #[arg(long)]
         stderr: bool,
+        /// The events of agent programs (`agent` steps) as they wrote them, with secrets masked, in place of the readable log
+        #[arg(long, conflicts_with = "stderr")]
+        raw: bool,
         /// Go on with what comes, until the run comes to rest
         #[arg(short, long)]
         follow: bool,

@@ -81,7 +81,31 @@ fn an_agent_program_does_a_step_and_what_it_used_is_charged() {
     let logs = stage.expect(0, &["logs", &run]);
     assert!(logs.out.contains("Hello from the stub."), "{logs:?}");
     let events = stage.attempt("fix.1.1").unwrap().join("events.jsonl");
-    assert!(fs::read_to_string(events).unwrap().contains(r#""type":"result""#));
+    let events = fs::read_to_string(events).unwrap();
+    assert!(events.contains(r#""type":"result""#));
+    for arguments in [&["logs", &run, "--raw"][..], &["logs", &run, "--raw", "--follow", "--step", "fix"]] {
+        assert_eq!(stage.expect(0, arguments).out, events, "{arguments:?}");
+    }
+    let first = stage.expect(0, &["--json", "logs", &run, "--raw"]).out;
+    let first: serde_json::Value = serde_json::from_str(first.lines().next().unwrap()).unwrap();
+    let expected = (&"fix.1.1".into(), &"events".into(), &events.lines().next().unwrap().into());
+    assert_eq!((&first["attempt"], &first["stream"], &first["line"]), expected);
+}
+
+#[test]
+fn a_fork_says_which_sessions_it_does_not_take_over() {
+    let stage = stage(&format!("{FIX}  - id: judge\n    run: test -e good\n"));
+    stage.expect(1, &["run", "flow.yaml"]);
+    let (run, id) = (stage.run_id(), session(&stage, "fix.1.1"));
+    stage.write("good", "");
+    let done = stage.expect(0, &["fork", &run, "--from", "fix"]);
+    assert!(
+        done.err.contains("a fork begins new sessions of its agents: fix@claude is not taken over"),
+        "{done:?}"
+    );
+    let started = stage.lines("started");
+    assert_eq!(started.len(), 2, "{started:?}");
+    assert!(started[1].contains("--session-id") && !started[1].contains(&id), "{started:?}");
 }
 
 #[test]
