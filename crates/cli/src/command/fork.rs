@@ -10,7 +10,7 @@ use crate::{
 use envoi_contract::code::Code;
 use envoi_engine::protocol::{ForkRequest, Request};
 use envoi_kernel::{
-    Event, Record,
+    Cut, Event, Record,
     event::Command,
     ids::{RunId, StepId},
 };
@@ -21,14 +21,20 @@ pub(crate) fn fork(home: &Home, args: &ForkArgs) -> Result<u8, Failure> {
     let from = select::run_or_meant(&reader, args.run.as_deref(), select::Verb::Fork)?;
     let original = envoi_engine::load_run(&reader, &from)?;
     let id = run::new_id()?;
+    let at = args.from.as_deref().map(step).transpose()?;
+    let lived = reader.records(&from, 0, None).unwrap_or_default();
+    // What the flow may see that holds where the run is cut; the engine says what is wrong with the place.
+    let versions = original.versions();
+    let there =
+        Cut::of(versions, &lived, at.as_ref()).map_or(original.flow(), |cut| cut.flow(versions, &lived));
     let request = Request::Fork(Box::new(ForkRequest {
         run: id.clone(),
-        step: args.from.as_deref().map(step).transpose()?,
+        step: at,
         workspace: run::workspace_use(args.copy, args.share_workspace),
         yes_to: run::yes_to(&args.yes_to)?,
         why: args.why.clone(),
         by: environment::principal(),
-        caller: crate::session::caller::caller_of(&original),
+        caller: crate::session::caller::caller_under(there, &original),
         from: from.clone(),
     }));
     let flow = original.versions().clone();

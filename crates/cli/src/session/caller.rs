@@ -3,7 +3,7 @@
 use crate::process::{environment, failure::Failure};
 use envoi_engine::protocol::CallerWire;
 use envoi_journal::Reader;
-use envoi_kernel::{Run, ids::RunId};
+use envoi_kernel::{Flow, Run, ids::RunId};
 use std::path::Path;
 
 /// What commands of this run may see of the present environment.
@@ -13,8 +13,13 @@ pub(crate) fn caller(reader: &Reader, run: &RunId) -> Result<CallerWire, Failure
 
 /// As [`caller`], for a run that is loaded.
 pub(crate) fn caller_of(run: &Run) -> CallerWire {
+    caller_under(run.flow(), run)
+}
+
+/// As [`caller_of`], under this version of its flow.
+pub(crate) fn caller_under(flow: &Flow, run: &Run) -> CallerWire {
     let source = run.started().map(|started| started.source.clone()).unwrap_or_default();
-    environment::caller(run.flow(), Path::new(&source).parent().unwrap_or(Path::new("/")))
+    environment::caller(flow, Path::new(&source).parent().unwrap_or(Path::new("/")))
 }
 
 /// As [`caller`]. A run that cannot be read gets an empty environment: the engine reports it, and sets it aside.

@@ -89,6 +89,25 @@ fn what_cannot_take_over_is_refused_with_its_reasons() {
 }
 
 #[test]
+fn a_fork_has_the_flow_and_needs_the_secrets_of_where_it_is_cut() {
+    let (stage, run) = failed();
+    stage.write("token", "hunter2");
+    let secret = format!("secrets:\n  TOKEN: {{ file: {} }}\n", stage.path("token").display());
+    stage.write("fixed.yaml", format!("{}{secret}", flow(RIGHT)));
+    stage.expect(0, &["resume", &run, "--flow", "fixed.yaml", "--yes"]);
+    stage.expect(0, &["fork", &run, "--from", "use"]);
+    assert_eq!(stage.lines("ledger"), ["made", "used", "last", "used", "last"]);
+    std::fs::remove_file(stage.path("token")).unwrap();
+    let refused = stage.expect(6, &["fork", &run, "--from", "use"]);
+    assert!(refused.err.contains("SECRET_MISSING"), "{refused:?}");
+    // Before the correction there was no secret, and the typo.
+    stage.expect(1, &["fork", &run, "--from", "make"]);
+    assert_eq!(stage.lines("ledger")[5..], ["made"]);
+    stage.expect(0, &["repair"]);
+    stage.expect(0, &["doctor"]);
+}
+
+#[test]
 fn an_open_question_of_a_changed_step_is_asked_anew() {
     let asks = |words: &str| {
         format!(

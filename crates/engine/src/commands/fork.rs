@@ -35,9 +35,9 @@ impl Commands {
         check_places(&reader, &request.from)?;
         let family = self.family_of(&reader, &source, None)?;
         let lived = reader.records(&request.from, 0, None)?;
-        let cut = Cut::of(source.flow(), &lived, request.step.as_ref())
+        let cut = Cut::of(source.versions(), &lived, request.step.as_ref())
             .map_err(|refusal| Refused::from(EngineError::Refused(refusal)))?;
-        let flow = source.flow();
+        let flow = cut.flow(source.versions(), &lived);
         let caller = caller_of(flow, &request.caller);
         check_secrets(flow, &caller)?;
         check_yes_to(flow, &request.yes_to)?;

@@ -11,7 +11,7 @@ use crate::{
         event::{
             Course, Event, InterruptCancelled, InterruptRaised, Record, RunEnded, RunForked, RunStarted,
         },
-        flow::Flow,
+        flow::{Flow, Versions},
         ids::{RunId, Seq, StepId},
         input::Refusal,
     },
@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// Input: fork.
 pub(crate) fn fork(mut draft: Draft<'_>, fork: Fork) -> Result<Draft<'_>, Refusal> {
-    let cut = Cut::of(draft.flow, &fork.lived, fork.from.as_ref())?;
+    let cut = Cut::of(draft.versions, &fork.lived, fork.from.as_ref())?;
     let Fork { run, run_base, workspace, shared, yes_to, by, why, lived, family, .. } = fork;
     let kept = usize::try_from(cut.at).unwrap_or(usize::MAX).saturating_add(1);
     for mut record in lived.into_iter().take(kept) {
@@ -81,7 +81,7 @@ impl Cut {
     ///
     /// # Errors
     /// [`Refusal::NotForkable`]: it is not over, nothing stopped it, or there is no such step, or it never came to it.
-    pub fn of(flow: &Flow, lived: &[Record], from: Option<&StepId>) -> Result<Self, Refusal> {
+    pub fn of(versions: &Versions, lived: &[Record], from: Option<&StepId>) -> Result<Self, Refusal> {
         let refuse = |reason: String| Err(Refusal::NotForkable { reason });
         let Some(Event::RunStarted(started)) = lived.first().map(|record| &record.event) else {
             return refuse("it has not started".to_owned());
@@ -90,10 +90,12 @@ impl Cut {
         let Some(step) = from.or(ended.stopped_by.as_ref()) else {
             return refuse("no step stopped it; say at which one the fork begins".to_owned());
         };
-        if flow.step(step).is_none() {
+        if versions.all().all(|flow| flow.step(step).is_none()) {
             return refuse(format!("its flow has no step `{step}`"));
         }
-        let opened = lived.iter().rposition(|record| opens(flow, &record.event) == Some(step));
+        // The start is of the first version, and whether it is a graph no correction changes.
+        let first = versions.first();
+        let opened = lived.iter().rposition(|record| opens(first, &record.event) == Some(step));
         let Some(opened) = opened else { return refuse(format!("it never came to step `{step}`")) };
         let after = lived.iter().skip(opened.saturating_add(1)).take_while(|record| closes(&record.event));
         let Some(last) = after.last().or_else(|| lived.get(opened)) else {
@@ -105,6 +107,15 @@ impl Cut {
         });
         let from = started.run.clone();
         Ok(Self { root: root.unwrap_or_else(|| from.clone()), from, step: step.clone(), at: last.seq })
+    }
+}
+
+impl Cut {
+    /// The flow under which a fork goes on: the one that held where the run is cut. A later correction is not part of it.
+    #[must_use]
+    pub fn flow<'v>(&self, versions: &'v Versions, lived: &[Record]) -> &'v Arc<Flow> {
+        let kept = lived.iter().take_while(|record| record.seq <= self.at);
+        kept.filter_map(|record| versions.named_by(&record.event)).last().unwrap_or(versions.first())
     }
 }
 

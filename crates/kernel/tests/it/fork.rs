@@ -1,14 +1,15 @@
 //! A new run that has lived what another one lived, up to a step.
 
 use crate::{
-    driver::{Driver, attempt, exited, person, reported, settled},
+    corrected::{correction, version},
+    driver::{Driver, attempt, exited, person, reported, settled, slot},
     flows::{With as _, ask, bounded, critic, flow, graph, limits, step, step_id},
     rules,
     story::{event, feed, stand},
 };
 use envoi_contract::{digest::Digest, envelope::RecordStatus, json::Value};
 use envoi_kernel::{
-    Event, Flow, Fork, Input, Record, Refusal, Run, Status,
+    Cut, Event, Flow, Fork, Input, Record, Refusal, Run, Status,
     event::{Choice, EndStatus},
     family::Share,
     flow::{Expression, ForEach, GoalsPlan, InDoubtPolicy, InnerPlan, Join, Step, StepKind},
@@ -41,7 +42,8 @@ fn asked(source: &Driver, from: Option<&str>) -> Fork {
 
 /// The fork, and what it has lived by itself.
 fn fork_as(source: &Driver, fork: Fork) -> Result<(Driver, Vec<Record>), Refusal> {
-    let mut driver = Driver::new(source.run.flow());
+    let mut driver = Driver::new(source.run.versions().first());
+    source.run.versions().all().for_each(|version| driver.run.learn(Arc::clone(version)));
     driver.now = source.now;
     let records = driver.feed(Input::Fork(Box::new(fork)))?;
     driver.restart();
@@ -121,6 +123,32 @@ fn a_listed_run_is_cut_where_a_step_was_entered_last() {
     assert_eq!(told(&again, None), "reopened at c | c.2.1 begins = c.2.1 live");
     let early = lived(&plain, &["start", "a.1.1 exit 1"]);
     assert_eq!(told(&early, Some("c")), "refused: the run cannot be forked: it never came to step `c`");
+}
+
+#[test]
+fn a_fork_goes_on_under_the_flow_that_held_where_it_is_cut() {
+    let first = flow([step("a"), step("b")]);
+    let second = version("second", &flow([step("n"), step("a"), step("b"), step("c")]));
+    let mut source = lived(&first, &["start", "a.1.1 exit 0", "b.1.1 exit 1"]);
+    source.run.learn(Arc::clone(&second));
+    source.feed_with(correction(&second, None), slot()).unwrap();
+    ["b.2.1 exit 0", "c.1.1 exit 1"].iter().for_each(|input| drop(feed(&mut source, input)));
+    for (from, expected, flow) in [
+        (None, "b.2 succeeded | c.1.1 begins = c.1.1 live", &second),
+        (Some("b"), "reopened at b | b.2.1 begins = b.2.1 live", &second),
+        // What the run was corrected to later, it has not lived.
+        (Some("a"), "started | a.1.1 begins = a.1.1 live", &first),
+    ] {
+        assert_eq!(told(&source, from), expected, "{from:?}");
+        let cut = Cut::of(source.run.versions(), &source.records, from.map(step_id).as_ref()).unwrap();
+        assert_eq!(cut.flow(source.run.versions(), &source.records), flow, "{from:?}");
+        assert_eq!(fork(&source, from).run.flow(), flow, "{from:?}");
+    }
+    assert_eq!(
+        told(&source, Some("n")),
+        "refused: the run cannot be forked: it never came to step `n`",
+        "the run began without it"
+    );
 }
 
 #[test]
