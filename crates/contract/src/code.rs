@@ -128,8 +128,8 @@ codes! {
     EngineBusy, "ENGINE_BUSY", Refused, 409;
     EngineStopping, "ENGINE_STOPPING", Refused, 503;
     EngineUnreachable, "ENGINE_UNREACHABLE", Machine, 500;
-    EnvFileInvalid, "ENV_FILE_INVALID", Input, 422;
     EnvelopeInvalid, "ENVELOPE_INVALID", Input, 422;
+    EnvFileInvalid, "ENV_FILE_INVALID", Input, 422;
     ExpressionFailed, "EXPRESSION_FAILED", Step, 500;
     FamilyBusy, "FAMILY_BUSY", Refused, 409;
     FileExists, "FILE_EXISTS", Input, 422;

@@ -10,6 +10,7 @@ use envoi_kernel::{
     ids::{Principal, uuid_v7_text},
     notify::Address,
 };
+use envoi_step::plain;
 use std::{
     env,
     path::{Path, PathBuf},
@@ -87,7 +88,7 @@ pub(crate) fn env_files(flow: &Flow, flow_dir: &Path) -> Result<Vec<(String, Str
     let mut variables = Vec::new();
     for file in &flow.env_files {
         let path = flow_dir.join(file);
-        let text = std::fs::read_to_string(&path)
+        let text = plain::read_named(&path, plain::MOST_BYTES_OF_SECRETS)
             .map_err(|error| format!("`env_file`: {}: {error}", path.display()))?;
         let found = envoi_flow::env_file::parse(&text)
             .map_err(|error| format!("`env_file`: {}: {error}", path.display()))?;

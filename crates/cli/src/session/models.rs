@@ -6,8 +6,8 @@ use envoi_engine::{PerAttempt, Variable};
 use envoi_flow::models as configured;
 use envoi_kernel::flow::SecretSource;
 use envoi_server::{AttemptTokens, Models, Offer, Provider};
+use envoi_step::plain;
 use std::{
-    fs,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::Path,
     time::Duration,
@@ -46,7 +46,8 @@ fn key(source: &SecretSource, folder: &Path) -> Result<String, String> {
         }
         SecretSource::File(path) => {
             let path = folder.join(path);
-            let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+            let text = plain::read_named(&path, plain::MOST_BYTES_OF_SECRETS)
+                .map_err(|error| format!("{}: {error}", path.display()))?;
             text.strip_suffix('\n').unwrap_or(&text).to_owned()
         }
     };

@@ -18,24 +18,26 @@ pub(crate) fn model_call(ended: &ModelCallEnded) -> &'static str {
 }
 
 /// How a person answers this question. What decides for all questions of a run is for one that is alone.
+///
+/// Given to a shell as it stands, the line is refused: no `;` or `|` makes two commands of it, so that nothing is decided by accident.
 pub(crate) fn how_to_answer(run: &RunId, raised: &InterruptRaised, is_alone: bool) -> String {
     let envoi = invocation::envoi();
     let choose = |choices: &str| format!("{envoi} answer {} --choice {choices}", raised.interrupt);
     match raised.about {
-        About::InDoubt if !is_alone => choose("rerun|fail"),
-        About::Exhausted if !is_alone => choose("proceed|stop"),
-        About::Blocked | About::Review | About::Stuck if !is_alone => choose("proceed|again|stop"),
-        About::InDoubt => format!("{envoi} resume {run} --in-doubt rerun|fail"),
-        About::Exhausted => format!("{envoi} resume {run} --review proceed|stop"),
+        About::InDoubt if !is_alone => choose("rerun, or fail"),
+        About::Exhausted if !is_alone => choose("proceed, or stop"),
+        About::Blocked | About::Review | About::Stuck if !is_alone => choose("proceed, again or stop"),
+        About::InDoubt => format!("{envoi} resume {run} --in-doubt rerun, or fail"),
+        About::Exhausted => format!("{envoi} resume {run} --review proceed, or stop"),
         About::Blocked | About::Review | About::Stuck => {
-            format!("{envoi} resume {run} --review proceed|again|stop")
+            format!("{envoi} resume {run} --review proceed, again or stop")
         }
-        About::Limit => format!("{envoi} answer {} --raise MORE; {envoi} deny {0}", raised.interrupt),
-        About::Agent => format!("{envoi} answer {} --text …; {envoi} deny {0}", raised.interrupt),
+        About::Limit => format!("{envoi} answer {} --raise MORE, or {envoi} deny {0}", raised.interrupt),
+        About::Agent => format!("{envoi} answer {} --text …, or {envoi} deny {0}", raised.interrupt),
         About::Ask if raised.kind() == InterruptKind::Clarification => {
-            format!("{envoi} answer {} --text …; {envoi} deny {0}", raised.interrupt)
+            format!("{envoi} answer {} --text …, or {envoi} deny {0}", raised.interrupt)
         }
-        About::Ask => format!("{envoi} approve {}; {envoi} deny {0}", raised.interrupt),
+        About::Ask => format!("{envoi} approve {}, or {envoi} deny {0}", raised.interrupt),
     }
 }
 

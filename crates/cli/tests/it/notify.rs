@@ -99,7 +99,7 @@ fn a_question_is_told_with_the_command_that_answers_it_and_only_to_those_who_wan
         assert_eq!(data[member], question[of_the_row], "{member}");
     }
     // By the time it is read others may be open: it names its own.
-    let named = format!("envoi answer {} --choice proceed|stop", text(&question["question"]));
+    let named = format!("envoi answer {} --choice proceed, or stop", text(&question["question"]));
     assert_eq!(text(&data["answer"]), named);
     assert_eq!((&event["subject"], &data["step"]), (&question["question"], &"critic".into()));
     assert_eq!(stage.read("seen").trim_end(), format!("critic waiting {}", text(&question["text"])));

@@ -9,8 +9,8 @@ use envoi_kernel::{
     notify::{Address, Posting},
 };
 use envoi_notify::{CloudEvent, Command, Outcome, Webhook};
+use envoi_step::plain;
 use std::{
-    fs,
     path::{Path, PathBuf},
     sync::atomic::AtomicBool,
     time::Duration,
@@ -108,8 +108,8 @@ fn token(
         }
         SecretSource::File(path) => {
             let path = Path::new(folder).join(path);
-            let text =
-                fs::read_to_string(&path).map_err(|error| format!("`token`: {}: {error}", path.display()))?;
+            let text = plain::read_named(&path, plain::MOST_BYTES_OF_SECRETS)
+                .map_err(|error| format!("`token`: {}: {error}", path.display()))?;
             Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
         }
     }

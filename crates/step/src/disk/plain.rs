@@ -84,6 +84,19 @@ pub fn read(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     read_all(open(path)?, most_bytes)
 }
 
+/// The text of a file that a person names: a key, variables, a configuration. Links are followed; a pipe, which could be waited for
+/// without end, and a device, which may have no end, are refused.
+///
+/// # Errors
+/// As [`read`]; or it is no UTF-8 ([`io::ErrorKind::InvalidData`]).
+pub fn read_named(path: &Path, most_bytes: u64) -> io::Result<String> {
+    let bytes = read(&fs::canonicalize(path)?, most_bytes)?;
+    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no UTF-8 text"))
+}
+
+/// The most bytes of a file that holds a secret or variables.
+pub const MOST_BYTES_OF_SECRETS: u64 = 1 << 20;
+
 /// What is left to read in `file`.
 ///
 /// # Errors
@@ -295,6 +308,19 @@ mod tests {
             let flags = OFlags::RDONLY | ALWAYS;
             assert!(checked(open_raw(folder.path().join(name), flags, Mode::empty())).is_err(), "{name}");
         }
+    }
+
+    #[test]
+    fn a_file_that_a_person_names_may_be_a_link_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in odd_files(folder.path()) {
+            let text = read_named(&folder.path().join(name), 10).ok();
+            assert_eq!(text, (name == "link").then(|| "text".to_owned()), "{name}");
+        }
+        let file = folder.path().join("file");
+        assert_eq!(read_named(&file, 3).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        fs::write(&file, b"\xff").unwrap();
+        assert_eq!(read_named(&file, 3).unwrap_err().to_string(), "it is no UTF-8 text");
     }
 
     #[test]

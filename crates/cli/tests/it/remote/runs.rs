@@ -23,7 +23,7 @@ steps:
     let done = afar.expect(3, &["run", "flow.yaml"]);
     let question = text(&stage.json(&["--json", "inbox"])[0]["question"]);
     assert!(
-        done.err.contains(&format!("answer: envoi approve {question}; envoi deny {question}")),
+        done.err.contains(&format!("answer: envoi approve {question}, or envoi deny {question}")),
         "{done:?}"
     );
     stage.write("minutes.txt", "as agreed\n");
@@ -189,7 +189,7 @@ fn an_attempt_in_doubt_is_decided_about_from_afar() {
     );
     let (_served, afar) = served(&stage);
     let doubt = afar.expect(5, &["run", "flow.yaml"]);
-    assert!(doubt.err.contains("--in-doubt rerun|fail"), "{doubt:?}");
+    assert!(doubt.err.contains("--in-doubt rerun, or fail"), "{doubt:?}");
     stage.write("go", "");
     afar.expect(0, &["resume", "--in-doubt", "rerun"]);
     assert_eq!(stage.lines("did.txt"), ["a", "a"]);
