@@ -9,7 +9,7 @@ use envoi_kernel::{
     Flow,
     flow::{AGENT_TOKEN_PREFIX, Secret, SecretSource},
 };
-use envoi_step::{AttemptDir, SecretMark, Secrets, plain};
+use envoi_step::{AttemptDir, SecretMark, Secrets};
 use std::{fs, sync::Arc};
 
 /// What commands of this run may see: the secrets are those that its flow names.
@@ -145,7 +145,7 @@ fn secret_value(secret: &Secret, caller: &Caller) -> Result<String, String> {
             .ok_or_else(|| format!("{}: the variable `{variable}` is not set", named(secret))),
         SecretSource::File(path) => {
             let path = caller.flow_dir.join(path);
-            let text = plain::read_named(&path, plain::MOST_BYTES_OF_SECRETS)
+            let text = fs::read_to_string(&path)
                 .map_err(|error| format!("{}: {}: {error}", named(secret), path.display()))?;
             Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
         }
