@@ -35,6 +35,8 @@ use std::{
 
 /// How long a held lock without an answer is tried again.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How much longer if the one that holds it has no socket yet: on a machine under load an engine takes seconds to come up.
+const COMING_UP: Duration = Duration::from_secs(8);
 /// How long an engine may take to answer a ping. One that is stopped still has its socket.
 pub(crate) const PING_PATIENCE: Duration = Duration::from_secs(2);
 /// What the collector of spans gets to take the last ones.
@@ -100,7 +102,7 @@ pub(crate) fn ask(
                 request = go_on_with(request);
                 until = Instant::now() + PATIENCE;
             }
-            Err(HandOver::Gone { accepted: false }) if Instant::now() > until => {
+            Err(HandOver::Gone { accepted: false }) if Instant::now() > until + extra(holder.as_ref()) => {
                 return Err(unreachable(holder.as_ref()));
             }
             // It may have gone between its commit and its answer: the next engine finds that the run has begun, and goes on.
@@ -110,6 +112,11 @@ pub(crate) fn ask(
             }
         }
     }
+}
+
+fn extra(holder: Option<&Holder>) -> Duration {
+    let takes_requests = holder.is_some_and(|holder| !holder.socket.as_os_str().is_empty());
+    if takes_requests { Duration::ZERO } else { COMING_UP }
 }
 
 fn lease(layout: &Layout, take_over: bool) -> Result<(Option<Lease>, Option<Holder>), Failure> {
