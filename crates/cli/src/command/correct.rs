@@ -34,7 +34,7 @@ impl Corrected {
 /// The flow of the file, once it is shown what it means for the run and that is agreed to.
 ///
 /// # Errors
-/// The file is wrong; the corrected flow cannot take over; nobody agrees.
+/// The file has a mistake, the run cannot take over the corrected flow, or the person does not agree.
 pub(crate) fn agreed(
     reader: &Reader,
     run: &RunId,

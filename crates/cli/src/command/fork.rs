@@ -56,7 +56,7 @@ pub(crate) fn fork(home: &Home, args: &ForkArgs) -> Result<u8, Failure> {
     engine_client::ask(&store, request, &args.engine, &mut printer, &mut conversation)
 }
 
-/// Which sessions of agent programs the original has. The agents of the fork do not know what was said there.
+/// The sessions of agent programs in the original run. The fork does not continue them.
 fn sessions(records: &[Record]) -> Option<String> {
     let key = |record: &Record| match &record.event {
         Event::AttemptStarted(started) => match &started.command {

@@ -71,7 +71,7 @@ pub(crate) fn ask(
                 let next = conversation.after(store, &end, printer).map_err(HandOver::Failed)?;
                 match next {
                     Some(next) => {
-                        // What was said to the last request is no answer to this one.
+                        // A refusal of the last request does not belong to this one.
                         refusal = None;
                         (request, asked_before, until) = (identified(next), false, Instant::now() + PATIENCE);
                         Err(HandOver::Again)
@@ -114,6 +114,7 @@ pub(crate) fn ask(
     }
 }
 
+/// How much longer than [`PATIENCE`] the holder of the lock is waited for.
 fn extra(holder: Option<&Holder>) -> Duration {
     let takes_requests = holder.is_some_and(|holder| !holder.socket.as_os_str().is_empty());
     if takes_requests { Duration::ZERO } else { COMING_UP }

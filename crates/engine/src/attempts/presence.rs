@@ -30,7 +30,7 @@ pub(crate) enum Manner {
 }
 
 impl Presences {
-    /// Of the engine of the store in this folder. What cannot be locked is said to `print_line`.
+    /// For the engine of the store in this folder. `print_line` gets a line for each workspace that cannot be locked.
     pub(crate) fn new(store: &Path, print_line: fn(&str)) -> Self {
         Self { store: store.to_owned(), print_line, held: Mutex::default() }
     }

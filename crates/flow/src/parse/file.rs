@@ -137,7 +137,7 @@ fn pass_env(node: &Node, problems: &mut Problems) -> Vec<Spanned<String>> {
         let wrong = |message: String| Diagnostic::invalid(item.span, message);
         let beginning = text.strip_suffix('*').unwrap_or(text);
         if text == "*" {
-            let message = "`*` would pass every variable, and with them secrets that nobody has named";
+            let message = "`*` would pass every variable, and with them secrets that the flow does not name";
             problems.add(wrong(message.to_owned()).help("name them, or their beginnings: `AWS_*`"));
         } else if !names::is_variable(beginning) {
             let message = format!("`{text}` cannot name variables");

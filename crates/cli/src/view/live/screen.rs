@@ -172,7 +172,7 @@ mod tests {
     }
 
     enum Act {
-        /// Somebody types, and the terminal echoes it.
+        /// A person types, and the terminal echoes it.
         Type(&'static str),
         Finish,
         Draw(&'static [&'static str]),
