@@ -95,10 +95,12 @@ step "packages" packaging/check.sh
 step "commands of the documents" python3 -B docs/check.py
 step "python library" sdk/python/check.sh
 step "typescript library" sdk/typescript/check.sh
+step "web page" page/check.sh
 step "documents through three languages" spec/fuzz/chain.sh 1000
 step "operations by their document" spec/fuzz/rest.sh
 step "generated clients" tests/generated-clients/check.sh
 step "clients of A2A" tests/a2a-clients/check.sh
+step "real agent programs" tests/programs/check.sh
 step "examples of the typescript library" typescript_examples
 step "spans for a collector" crates/cli/otel.sh
 if "$heavy"; then step "random tests" random_tests; fi

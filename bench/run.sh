@@ -29,6 +29,7 @@ rows() {
     "$bench" spawn
     "$bench" start
     "$bench" bytes
+    "$bench" files 5000
     "$bench" filters
 }
 

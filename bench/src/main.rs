@@ -4,6 +4,7 @@
 //! no figure fails a build.
 
 mod engine;
+mod files;
 mod filters;
 mod people;
 mod processes;
@@ -17,7 +18,7 @@ use std::process::ExitCode;
 /// What is wrong is told as it is; nobody handles it.
 pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-const USAGE: &str = "usage: envoi-bench alone|many RUNS STEPS|memory RUNS|bytes|filters|spawn|start|asked|fsyncs RUNS STEPS|asked-fsyncs RUNS|store RUNS STEPS|grow VISITS";
+const USAGE: &str = "usage: envoi-bench alone|many RUNS STEPS|memory RUNS|bytes|files COUNT|filters|spawn|start|asked|fsyncs RUNS STEPS|asked-fsyncs RUNS|store RUNS STEPS|grow VISITS";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -40,6 +41,7 @@ fn measure(words: &[&str]) -> Outcome<Vec<Row>> {
         ["many", runs, steps] => Ok(vec![engine::many(runs.parse()?, steps.parse()?)?]),
         ["memory", runs] => Ok(vec![engine::memory(runs.parse()?)?]),
         ["bytes"] => engine::bytes(),
+        ["files", count] => files::snapshots(count.parse()?),
         ["filters"] => filters::both(),
         ["spawn"] => Ok(vec![processes::step_against_spawn()?]),
         ["start"] => Ok(vec![processes::start_to_first_run()?]),

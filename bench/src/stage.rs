@@ -212,6 +212,8 @@ impl Stage {
                 env: Object::default(),
                 trace: None,
                 requester: envoi_kernel::requester::Requester::default(),
+                keep_files: false,
+                part: None,
             },
             pinned: PinnedFlow {
                 parts: Default::default(),
@@ -268,8 +270,9 @@ impl Log for WriterLog {
         self.writer.note(note, Box::new(done));
     }
 
-    fn next_seq(&mut self, _: &RunId) -> Result<Seq, String> {
-        Err("runs are only begun here".to_owned())
+    fn next_seq(&mut self, run: &RunId) -> Result<Seq, envoi_journal::ReadError> {
+        // Runs are only begun here.
+        Err(envoi_journal::ReadError::Missing { what: "run", id: run.to_string() })
     }
 }
 

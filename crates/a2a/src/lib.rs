@@ -16,6 +16,20 @@
 //! A client writes a request with [`write_request`], and reads what comes back with [`json_rpc::read_response`] and [`received`].
 //! A server reads strictly, a client leniently: a wrong request can be refused, and a reply cannot.
 //!
+//! ```
+//! use envoi_a2a::{fault::Kind, read, request::{Method, Params}, version::Version, write_request};
+//! use envoi_contract::json::{Object, Value};
+//!
+//! let params = Object::from([("id", Value::from("task-1"))]);
+//! let request = read(Version::V10, Method::Cancel, &params).unwrap();
+//! assert!(matches!(&request.params, Params::Cancel { id, .. } if id == "task-1"));
+//! // The other version has the same operation, and writes it in the same form.
+//! assert_eq!(write_request(Version::V03, &request), Some(params));
+//!
+//! let refused = read(Version::V10, Method::Cancel, &Object::new()).unwrap_err();
+//! assert_eq!(refused.kind, Kind::InvalidParams);
+//! ```
+//!
 //! [`card`] is what an agent states about itself, and [`extension`] has the names by which one Envoi knows another.
 
 mod base64_bytes;

@@ -3,6 +3,22 @@
 //! Owns what an attempt of an `a2a` step does, from its [`Order`] to its report: it finds the agent, sends one message once,
 //! follows the task, and cancels the task when the attempt has to end. It runs as a command under an ordinary supervisor, and
 //! knows nothing of the supervisor. What follows from the report is decided by the kernel. It reads no environment.
+//!
+//! ```
+//! use envoi_agent::{Order, Timeouts};
+//!
+//! let order = r#"{
+//!     "key": "run_1/ask.1", "url": "https://agent.example", "message": "Review the change.", "task": 0, "turn": 0,
+//!     "record": "talk.json", "report": "report.json", "output": "output", "waits": WAITS
+//! }"#;
+//! // A message in doubt is searched for at most a third of the step's time: a person can still be asked.
+//! let timeouts = Timeouts::within(Some(90_000));
+//! assert_eq!((timeouts.reply_ms, timeouts.in_flight_ms), (90_000, 30_000));
+//! let order = order.replace("WAITS", &serde_json::to_string(&timeouts)?);
+//! let order: Order = serde_json::from_str(&order)?;
+//! assert_eq!((order.timeouts, order.resend, order.secrets), (timeouts, false, 0));
+//! # Ok::<(), serde_json::Error>(())
+//! ```
 
 mod files;
 mod input;

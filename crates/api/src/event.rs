@@ -2,7 +2,7 @@
 
 mod shown;
 
-pub use shown::{text, text_and_stored, value};
+pub use shown::{shown, text, text_and_stored};
 
 use crate::Time;
 use schemars::JsonSchema;

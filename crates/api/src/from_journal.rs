@@ -3,15 +3,17 @@
 use crate::{
     flow::{Flow, PinnedFlow},
     handoff::{HandoffRow, HandoffStatus},
-    question::{Question, QuestionDetail, QuestionState, Vote},
-    run::{self, Activity, RunStatus, SetAside},
+    preview,
+    question::{ChangedFile, Given, LastHandoff, Lead, Question, QuestionDetail, QuestionState, Vote},
+    run::{self, Activity, Limits, RunStatus, SetAside, WaitsFor},
     scalar::any,
 };
-use envoi_contract::time::Timestamp;
+use envoi_contract::{json::Value, time::Timestamp};
 use envoi_journal::{self as journal, InterruptState};
 use envoi_kernel::{
     Run,
-    event::{About, EndStatus, InterruptAnswered, InterruptRaised},
+    event::{About, EndStatus, HandoffWritten, InterruptAnswered, InterruptRaised},
+    ids::Principal,
 };
 
 impl From<&journal::RunRow> for run::Run {
@@ -38,7 +40,13 @@ impl From<&journal::RunRow> for run::Run {
             root: row.root.clone(),
             activity: row.doing.map(|doing| doing.activity.into()),
             activity_since: row.doing.map(|doing| doing.since.into()),
+            step_works: row.doing.is_some_and(|doing| doing.step_works),
             set_aside: row.aside.as_ref().map(SetAside::from),
+            waits_for: row.waits_for.as_ref().map(|wait| WaitsFor {
+                account: wait.account.clone(),
+                resets_at: wait.resets_at.map(Into::into),
+                next_try: wait.due.into(),
+            }),
         }
     }
 }
@@ -126,13 +134,30 @@ impl Question {
     }
 }
 
+/// What is known of a question besides its row: what the run had done when it asked, and the answer.
+#[derive(Debug, Default)]
+pub struct Asked<'a> {
+    /// The event that raised it; none if it cannot be read.
+    pub raised: Option<&'a InterruptRaised>,
+    /// Files that the run had changed.
+    pub files: Vec<ChangedFile>,
+    /// The last hand-off before it.
+    pub last_handoff: Option<&'a HandoffWritten>,
+    /// When it was answered, and how.
+    pub given: Option<(Timestamp, InterruptAnswered)>,
+}
+
 impl QuestionDetail {
-    /// A question with all that one needs to answer, as it stands at this moment. `raised` is the event that raised it;
-    /// none if it cannot be read.
+    /// A question with all that one needs to answer, as it stands at this moment, for this person.
     #[must_use]
-    pub fn of(row: &journal::InboxRow, run: &Run, raised: Option<&InterruptRaised>, now: Timestamp) -> Self {
+    pub fn of(row: &journal::InboxRow, run: &Run, asked: Asked<'_>, now: Timestamp, by: &Principal) -> Self {
+        let Asked { raised, files, last_handoff, given } = asked;
         let open = raised.filter(|raised| run.interrupts().any(|open| open.interrupt == raised.interrupt));
-        let form = run.step(&row.visit).and_then(|step| step.asks()).filter(|_| row.about == About::Ask);
+        let plan = run.step(&row.visit).and_then(|step| step.asks()).filter(|_| row.about == About::Ask);
+        let leads = |raised| {
+            let choices = preview::choices(run, raised, by).into_iter();
+            choices.map(|(choice, leads_to)| Lead { choice: choice.word().to_owned(), leads_to }).collect()
+        };
         Self {
             row: Question::of(row, now),
             choices: open
@@ -140,10 +165,55 @@ impl QuestionDetail {
                 .flat_map(|raised| run.accepts(raised))
                 .map(|choice| choice.word().to_owned())
                 .collect(),
-            schema: form.and_then(|plan| plan.schema.as_ref()).map(any).unwrap_or_default(),
+            schema: plan.and_then(|plan| plan.schema.as_ref()).map(any).unwrap_or_default(),
+            fields: plan.and_then(|plan| plan.schema.as_ref()).map(field_names).unwrap_or_default(),
             evidence: raised.map(|raised| any(&raised.evidence)).unwrap_or_default(),
             subject: raised.and_then(|raised| raised.subject),
             votes: run.votes(&row.interrupt).map(Vote::from).collect(),
+            quorum: plan.map_or(1, |plan| plan.quorum),
+            flow: run.flow().id.clone(),
+            title: run.flow().title.clone(),
+            started_by: run.started().map(|started| started.by.actor.clone()).unwrap_or_default(),
+            barred: open.and_then(|raised| preview::not_for(run, raised, by)),
+            leads: open.map(leads),
+            silence: open.and_then(|raised| preview::silence(run, raised)),
+            files,
+            last_handoff: last_handoff.map(LastHandoff::from),
+            used: run.ledger().into(),
+            limits: Limits::of(run),
+            given: given.map(Given::from),
+        }
+    }
+}
+
+fn field_names(schema: &Value) -> Vec<String> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    properties.into_iter().flat_map(|members| members.keys()).map(str::to_owned).collect()
+}
+
+impl From<&HandoffWritten> for LastHandoff {
+    fn from(written: &HandoffWritten) -> Self {
+        let handoff = &written.handoff;
+        Self {
+            handoff: written.visit.to_string(),
+            status: HandoffStatus::of(handoff.status.word()).unwrap_or(HandoffStatus::Failed),
+            verified: handoff.verification_passed,
+            error: handoff.error.clone(),
+            summary: handoff.summary.clone(),
+        }
+    }
+}
+
+impl From<(Timestamp, InterruptAnswered)> for Given {
+    fn from((at, given): (Timestamp, InterruptAnswered)) -> Self {
+        Self {
+            at: at.into(),
+            choice: given.choice.word().to_owned(),
+            by: given.by.actor,
+            channel: given.channel,
+            text: given.text,
+            data: any(&given.data),
+            attachments: given.attachments.iter().map(|file| any(&file.to_value())).collect(),
         }
     }
 }

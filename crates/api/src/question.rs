@@ -2,12 +2,14 @@
 
 use crate::{
     Time,
+    handoff::HandoffStatus,
+    run::{Amounts, Limits},
     scalar::{maybe_digest, words},
 };
 use envoi_contract::digest::Digest;
 use envoi_kernel::{
     event::About,
-    ids::{InterruptId, RunId, StepId},
+    ids::{FlowId, InterruptId, RunId, StepId},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -90,6 +92,8 @@ pub struct QuestionDetail {
     pub choices: Vec<String>,
     /// The form that it wants as `data`; null if it wants none.
     pub schema: Value,
+    /// The names of its fields, in the order of the flow file; members of `schema` have none.
+    pub fields: Vec<String>,
     /// What one needs to know to answer.
     pub evidence: Value,
     /// The digest of what is shown; send it back as `seen`.
@@ -97,6 +101,46 @@ pub struct QuestionDetail {
     pub subject: Option<Digest>,
     /// Approvals so far, where several people have to approve.
     pub votes: Vec<Vote>,
+    /// How many different people have to approve.
+    pub quorum: u32,
+    /// The id of the flow.
+    #[schemars(with = "String")]
+    pub flow: FlowId,
+    /// The title of the flow; null if it has none.
+    pub title: Option<String>,
+    /// Who started the run.
+    pub started_by: String,
+    /// Why whoever asks may not answer, in a sentence; null if they may, or if the question is closed.
+    pub barred: Option<String>,
+    /// What each choice leads to; null if the question is closed.
+    pub leads: Option<Vec<Lead>>,
+    /// What happens if no answer comes; null if the question does not lapse or is closed.
+    pub silence: Option<String>,
+    /// Files that the run had changed when it asked.
+    pub files: Vec<ChangedFile>,
+    /// The last hand-off before the question; null if there is none.
+    pub last_handoff: Option<LastHandoff>,
+    /// What the run and its family have used.
+    pub used: Amounts,
+    /// The bounds of the run; null is unlimited.
+    pub limits: Limits,
+    /// The answer; null if there is none.
+    pub given: Option<Given>,
+}
+
+/// The last hand-off before a question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LastHandoff {
+    /// Its name, such as `draft.1`.
+    pub handoff: String,
+    /// What it came to.
+    pub status: HandoffStatus,
+    /// Whether a critic has verified it; null if none has judged it.
+    pub verified: Option<bool>,
+    /// Why it failed; null if it did not.
+    pub error: Option<String>,
+    /// Its summary.
+    pub summary: String,
 }
 
 /// The approval of one of several people.
@@ -109,20 +153,6 @@ pub struct Vote {
     pub channel: String,
     /// In words.
     pub text: String,
-}
-
-/// A question as `envoi show QUESTION` shows it: also what each choice leads to, what the run has changed, and the answer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ShownQuestion {
-    /// What REST shows too.
-    #[serde(flatten)]
-    pub detail: QuestionDetail,
-    /// What each choice leads to; null if the question is closed.
-    pub leads: Option<Vec<Lead>>,
-    /// Files that the run had changed when it asked.
-    pub files: Vec<ChangedFile>,
-    /// The answer; null if there is none.
-    pub given: Option<Given>,
 }
 
 /// What a choice leads to.
@@ -163,5 +193,6 @@ pub struct Given {
     /// The form that was filled in.
     pub data: Value,
     /// References to its files (contract 5).
+    #[schemars(with = "Vec<std::collections::BTreeMap<String, Value>>")]
     pub attachments: Vec<Value>,
 }

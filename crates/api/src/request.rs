@@ -9,6 +9,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
+/// The body that begins a session of the web page: one of both members.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SignIn {
+    /// The code of a link that `envoi page` has printed. It is good once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", default)]
+    pub code: Option<String>,
+    /// A token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", default)]
+    pub token: Option<String>,
+}
+
 words! {
     /// How a run uses its workspace.
     WorkspaceUse {
@@ -110,6 +123,30 @@ pub struct Start {
     /// The request as it came to the caller; the inputs as JSON by default.
     #[schemars(length(max = 1_048_576))]
     pub raw_input: Option<String>,
+    /// The part of the flow that is run; all of it by default.
+    #[schemars(with = "Part", default)]
+    pub part: Option<Part>,
+}
+
+/// The part of a flow that a run does. To go past a step that asks takes the scope `admin`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(inline, extend("examples" = [{"only": ["publish"], "with": "run_01jd8xq9h0c3f5k7m9p1r3t5v7"}]))]
+pub struct Part {
+    /// These steps and no others; it stands without `from`, `until` and `skip`.
+    #[schemars(with = "Vec<Step>")]
+    pub only: Vec<StepId>,
+    /// This step and what follows it: all later ones, or in a graph those that need it.
+    #[schemars(with = "Step")]
+    pub from: Option<StepId>,
+    /// This step and what comes before it: all earlier ones, or in a graph those that it needs.
+    #[schemars(with = "Step")]
+    pub until: Option<StepId>,
+    /// Not these steps.
+    #[schemars(with = "Vec<Step>")]
+    pub skip: Vec<StepId>,
+    /// The run, of the same flow and tenant, whose hand-offs stand for those of steps that are left out.
+    pub with: Option<String>,
 }
 
 /// The schema of the id of a step.
@@ -137,6 +174,9 @@ pub struct Resume {
     /// A decision on what the run waits for; without one, a run that failed is reopened.
     #[schemars(with = "ResumeChoice", default)]
     pub choice: Option<ResumeChoice>,
+    /// Whether steps that wait for the account of an agent program are tried now, before its limit is reset.
+    #[serde(default)]
+    pub now: bool,
     /// Why, for the journal.
     pub why: Option<String>,
 }
@@ -178,6 +218,45 @@ pub struct More {
     pub cost_usd: String,
 }
 
+/// The body of `compareRun`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{"flow": "publish"}]))]
+pub struct Compare {
+    /// The corrected flow: the digest of a registered one, or its id for the newest. With `files`: which of them it is.
+    pub flow: String,
+    /// The texts of a flow that is not registered, and of all flows that it names, by their paths. They need a token with the scope
+    /// `admin`.
+    #[schemars(with = "BTreeMap<String, String>", default)]
+    pub files: Option<BTreeMap<String, String>>,
+    /// The step from which on finished steps run again; by default none does.
+    #[schemars(with = "Option<Step>")]
+    pub from: Option<StepId>,
+}
+
+/// The body of `correctRun`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{
+    "flow": "publish", "seen": "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "why": "a typo",
+}]))]
+pub struct Correct {
+    /// The corrected flow: the digest of a registered one, or its id for the newest. With `files`: which of them it is.
+    pub flow: String,
+    /// The texts of a flow that is not registered, and of all flows that it names, by their paths. They need a token with the scope
+    /// `admin`.
+    #[schemars(with = "BTreeMap<String, String>", default)]
+    pub files: Option<BTreeMap<String, String>>,
+    /// The step from which on finished steps run again; by default none does.
+    #[schemars(with = "Option<Step>")]
+    pub from: Option<StepId>,
+    /// The `subject` of the comparison that is agreed to; if it is another by now, the correction is refused.
+    #[schemars(schema_with = "digest")]
+    pub seen: Digest,
+    /// Why, for the journal.
+    pub why: Option<String>,
+}
+
 /// The body of `forkRun`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -186,6 +265,13 @@ pub struct Fork {
     /// A step of the run's own flow, as it was entered last; the one that stopped it by default.
     #[schemars(with = "Option<Step>")]
     pub from: Option<StepId>,
+    /// The corrected flow under which the new run goes on from there: the digest of a registered one, or its id for the newest. With
+    /// `files`: which of them it is. By default the flow that held there.
+    pub flow: Option<String>,
+    /// The texts of a flow that is not registered, and of all flows that it names, by their paths. They need a token with the scope
+    /// `admin`.
+    #[schemars(with = "BTreeMap<String, String>", default)]
+    pub files: Option<BTreeMap<String, String>>,
     /// How the run uses its workspace; alone by default.
     #[schemars(with = "WorkspaceUse", default)]
     pub workspace: Option<WorkspaceUse>,

@@ -7,7 +7,10 @@ use crate::{
     scalar::{digest, dollars, maybe_dollars, words},
 };
 use envoi_contract::digest::Digest;
-use envoi_kernel::ids::{FlowId, RunId, StepId};
+use envoi_kernel::{
+    ids::{FlowId, RunId, StepId},
+    ledger::Ledger,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -88,12 +91,29 @@ pub struct Run {
     /// The first run of its family; null if it is no fork.
     #[schemars(with = "Option<String>")]
     pub root: Option<RunId>,
-    /// Whether anything works on the run now; null if it has ended.
+    /// Whether an engine works on the run now; null if it has ended.
     pub activity: Option<Activity>,
     /// Since when.
     pub activity_since: Option<Time>,
+    /// Whether it is stopped while a step of it goes on under its supervisor; who resumes it waits for that step.
+    #[serde(default)]
+    pub step_works: bool,
     /// Why it is set aside; null if it is not.
     pub set_aside: Option<SetAside>,
+    /// The account of an agent program that a step of it waits for, the one that is tried first; null if it waits for none.
+    pub waits_for: Option<WaitsFor>,
+}
+
+/// The account of an agent program that a run waits for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct WaitsFor {
+    /// Its name.
+    pub account: String,
+    /// When its provider says that it is open again; null if it does not say.
+    pub resets_at: Option<Time>,
+    /// When the next try is made.
+    pub next_try: Time,
 }
 
 /// Why a run is set aside.
@@ -171,6 +191,8 @@ pub struct RunDetail {
     pub exit_code: Option<u8>,
     /// How often it was reopened, oldest first.
     pub reopened: Vec<Reopened>,
+    /// How often its flow was corrected, oldest first.
+    pub corrected: Vec<Corrected>,
     /// Its hand-offs, in order.
     pub handoffs: Vec<HandoffRow>,
     /// Attempts that run.
@@ -204,6 +226,28 @@ pub struct Reopened {
     pub by: String,
     /// The steps that started again.
     pub steps: Vec<String>,
+}
+
+/// One time that its flow was corrected.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Corrected {
+    /// When the corrected flow took over.
+    pub at: Time,
+    /// Who corrected it.
+    pub by: String,
+    /// Why, if that was said.
+    pub why: Option<String>,
+    /// The digest of the flow before.
+    #[schemars(schema_with = "digest")]
+    pub before_digest: Digest,
+    /// The digest of the corrected flow.
+    #[schemars(schema_with = "digest")]
+    pub after_digest: Digest,
+    /// The file of the corrected flow.
+    pub source: String,
+    /// The step from which on finished steps ran again; null if none did.
+    #[schemars(with = "Option<String>")]
+    pub again_from: Option<StepId>,
 }
 
 /// A notice that was not delivered.
@@ -259,6 +303,21 @@ pub struct Amounts {
     pub wall_time_ms: u64,
 }
 
+impl From<&Ledger> for Amounts {
+    fn from(used: &Ledger) -> Self {
+        Self {
+            agent_hops: used.agent_hops,
+            iterations: used.iterations,
+            rounds: used.rounds,
+            llm_calls: used.llm_calls,
+            tokens_in: used.tokens_in,
+            tokens_out: used.tokens_out,
+            cost_usd: used.cost.to_string(),
+            wall_time_ms: used.wall_time_ms,
+        }
+    }
+}
+
 /// The bounds of a run; null is unlimited.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {
@@ -275,6 +334,64 @@ pub struct Limits {
     pub cost_usd: Option<String>,
     /// Time of work.
     pub wall_time_ms: Option<u64>,
+}
+
+impl Limits {
+    /// The bounds that hold for a run.
+    #[must_use]
+    pub fn of(run: &envoi_kernel::Run) -> Self {
+        let limits = run.limits();
+        Self {
+            agent_hops: limits.agent_hops,
+            iterations: limits.iterations,
+            rounds: run.max_rounds(),
+            llm_calls: limits.llm_calls,
+            cost_usd: limits.cost.map(|cost| cost.to_string()),
+            wall_time_ms: limits.wall_time_ms,
+        }
+    }
+}
+
+/// What a run has used of what it may use.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunLedger {
+    /// Its id.
+    #[schemars(with = "String")]
+    pub run: RunId,
+    /// What it and its family have used.
+    pub used: Amounts,
+    /// What of that it has used itself.
+    pub own_used: Amounts,
+    /// What is set aside for live attempts.
+    pub reserved: Amounts,
+    /// Its bounds; null is unlimited.
+    pub limits: Limits,
+    /// By how much the bounds were raised.
+    pub raised: Amounts,
+    /// What each step has used.
+    pub by_step: BTreeMap<String, Amounts>,
+    /// Calls of models whose cost is not known: `used` has nothing for them.
+    pub unpriced_calls: u64,
+    /// Attempts in doubt: `used` has their whole budget, or nothing if they had none.
+    pub attempts_in_doubt: u64,
+}
+
+impl RunLedger {
+    /// The accounts of a run; `rows` has taken the same events.
+    #[must_use]
+    pub fn of(id: &RunId, run: &envoi_kernel::Run, rows: &crate::step::StepRows) -> Self {
+        Self {
+            run: id.clone(),
+            used: run.ledger().into(),
+            own_used: (&run.own_share().used).into(),
+            reserved: (&run.reserved()).into(),
+            limits: Limits::of(run),
+            raised: run.raised().into(),
+            by_step: run.ledger_by_step().iter().map(|(step, used)| (step.clone(), used.into())).collect(),
+            unpriced_calls: rows.unpriced_calls(),
+            attempts_in_doubt: rows.doubted(),
+        }
+    }
 }
 
 /// A run that cannot be loaded, and what of it can be read.

@@ -4,7 +4,8 @@
 //! that have a default. Members have no `default` in the schema, because some generators make such members required.
 
 use crate::{
-    bridge, event, flow, handoff, log, mistake, output, plan, problem, question, request, run, store, token,
+    bridge, comparison, event, file, flow, handoff, log, mistake, output, plan, problem, question, request,
+    run, shape, step, store, token,
 };
 use schemars::{
     JsonSchema, SchemaGenerator,
@@ -26,6 +27,7 @@ pub fn of_rest() -> Map<String, Value> {
     add::<bridge::BridgeRefusal>(&mut shown);
     add::<bridge::ChatModels>(&mut shown);
     add::<bridge::ChatRefusal>(&mut shown);
+    add::<comparison::Comparison>(&mut shown);
     add::<event::Events>(&mut shown);
     add::<flow::Flows>(&mut shown);
     add::<flow::PinnedFlow>(&mut shown);
@@ -38,16 +40,23 @@ pub fn of_rest() -> Map<String, Value> {
     add::<question::QuestionDetail>(&mut shown);
     add::<question::Questions>(&mut shown);
     add::<run::Forked>(&mut shown);
+    add::<run::RunLedger>(&mut shown);
     add::<run::Runs>(&mut shown);
+    add::<shape::FlowShape>(&mut shown);
+    add::<step::Steps>(&mut shown);
+    add::<token::NewSession>(&mut shown);
     add::<token::Token>(&mut shown);
     let mut sent = generator(Contract::Deserialize);
     add::<bridge::BridgeTurn>(&mut sent);
     add::<bridge::Chat>(&mut sent);
     add::<request::Answer>(&mut sent);
+    add::<request::Compare>(&mut sent);
+    add::<request::Correct>(&mut sent);
     add::<request::FlowFiles>(&mut sent);
     add::<request::Fork>(&mut sent);
     add::<request::Raise>(&mut sent);
     add::<request::Resume>(&mut sent);
+    add::<request::SignIn>(&mut sent);
     add::<request::Start>(&mut sent);
     let mut all = definitions(shown, true);
     all.extend(definitions(sent, false));
@@ -60,6 +69,8 @@ pub fn of_rest() -> Map<String, Value> {
 #[must_use]
 pub fn of_commands() -> Map<String, Value> {
     let mut shown = generator(Contract::Serialize);
+    add::<file::ArtifactVersion>(&mut shown);
+    add::<file::FileDifference>(&mut shown);
     add::<log::LogLine>(&mut shown);
     add::<mistake::ImportFinding>(&mut shown);
     add::<mistake::Mistake>(&mut shown);
@@ -75,7 +86,6 @@ pub fn of_commands() -> Map<String, Value> {
     add::<output::Titled>(&mut shown);
     add::<plan::Plan>(&mut shown);
     add::<problem::Failure>(&mut shown);
-    add::<question::ShownQuestion>(&mut shown);
     add::<run::Accepted>(&mut shown);
     add::<run::RunDetail>(&mut shown);
     add::<run::Ended>(&mut shown);
@@ -85,6 +95,7 @@ pub fn of_commands() -> Map<String, Value> {
     add::<store::Examined>(&mut shown);
     add::<store::Repaired>(&mut shown);
     add::<token::NewToken>(&mut shown);
+    add::<token::PageLink>(&mut shown);
     add::<token::RevokedToken>(&mut shown);
     add::<token::TokenRow>(&mut shown);
     definitions(shown, true)

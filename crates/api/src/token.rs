@@ -41,6 +41,28 @@ pub struct Token {
     pub scopes: Vec<Scope>,
 }
 
+/// A session of the web page that has begun. Its other half is a cookie.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NewSession {
+    /// The half that the page sends as `X-Envoi-Page`. It is shown once.
+    pub key: String,
+    /// In whose name it acts, and what it allows.
+    #[serde(flatten)]
+    pub token: Token,
+}
+
+/// A link that signs somebody in to the web page, once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PageLink {
+    /// The link.
+    pub page: String,
+    /// Until when it is good.
+    pub expires_at: Time,
+    /// In whose name the session acts, and what it allows.
+    #[serde(flatten)]
+    pub token: Token,
+}
+
 /// A token of a store. The token itself is not known: the store holds its digest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TokenRow {

@@ -1,11 +1,13 @@
 //! One module a command.
 
 pub(crate) mod answer;
+pub(crate) mod artifacts;
 pub(crate) mod cancel;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod conformance;
 pub(crate) mod correct;
+pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod filter;
@@ -17,9 +19,11 @@ pub(crate) mod init;
 pub(crate) mod logs;
 pub(crate) mod manual;
 pub(crate) mod next;
+pub(crate) mod page;
 pub(crate) mod plan;
 pub(crate) mod raise;
 pub(crate) mod repair;
+pub(crate) mod restore;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod runs;

@@ -15,7 +15,7 @@ mod text;
 mod view;
 
 use crate::{
-    process::{args, failure::Failure, log, output},
+    process::{args, failure::Failure, log, output, usage},
     session::{agent, background, program},
     store::home,
     text::location,
@@ -29,7 +29,11 @@ fn main() -> ExitCode {
     if args::is_supervisor(std::env::args_os()) {
         return envoi_step::run_supervisor();
     }
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| {
+        let words: Vec<String> =
+            std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+        usage::explained(error, &words).exit()
+    });
     match cli.command {
         Some(Command::Attempt) => return envoi_step::run_supervisor(),
         Some(Command::A2a) => return agent::run_attempt(),
@@ -70,7 +74,8 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Init(args) => command::init::init(&home, &args),
         Command::Run(args) => command::run::run(&home, &args),
         Command::Resume(args) => command::resume::resume(&home, &args),
-        Command::Inbox { run, follow, all } => command::inbox::inbox(&home, run.as_deref(), follow, all),
+        Command::Inbox { run, follow: true, .. } => command::inbox::follow(&home, run.as_deref()),
+        Command::Inbox { run, all, limit, .. } => command::inbox::inbox(&home, run.as_deref(), all, limit),
         Command::Approve(args) => command::answer::approve(&home, &args),
         Command::Deny(args) => command::answer::deny(&home, &args),
         Command::Answer(args) => command::answer::answer(&home, &args),
@@ -88,8 +93,20 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
             command::logs::logs(&home, run.as_deref(), &view, follow)
         }
         Command::Cancel { run } => command::cancel::cancel(&home, run.as_deref()),
-        Command::Why { run, step, limit } => {
-            command::why::why(&home, run.as_deref(), (step.as_deref(), limit))
+        Command::Diff { run, range, path, stat } => {
+            let view = command::diff::View { path: path.as_deref(), stat };
+            command::diff::diff(&home, run.as_deref(), range.as_deref(), &view)
+        }
+        Command::Restore { run, at, into: Some(into), .. } => {
+            command::restore::into(&home, run.as_deref(), at.as_deref().unwrap_or("end"), &into)
+        }
+        Command::Restore { run, at, why, .. } => {
+            command::restore::here(&home, run.as_deref(), at.as_deref(), why)
+        }
+        Command::Artifacts(command) => command::artifacts::artifacts(&home, &command),
+        Command::Why { run, step, limit, all } => {
+            let which = command::why::Which { step: step.as_deref(), limit, all };
+            command::why::why(&home, run.as_deref(), &which)
         }
         Command::Check { flows } => command::check::check(&flows, cli.json),
         Command::Plan(args) => command::plan::show(&args, cli.json),
@@ -97,6 +114,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Handoff { file, compact } => command::filter::handoff(file.as_deref(), compact),
         Command::Route { file, compact } => command::filter::route(file.as_deref(), compact),
         Command::Serve(args) => command::serve::serve(&home, &args),
+        Command::Page(args) => command::page::page(&home, &args),
         Command::Token(args) => command::token::token(&home, args),
         Command::Conformance { files } => command::conformance::conformance(&files, cli.json),
         Command::Repair { run: Some(run) } => command::repair::look(&home, &run),

@@ -11,5 +11,7 @@ pub(crate) mod invocation;
 pub(crate) mod log;
 pub(crate) mod messages;
 pub(crate) mod output;
+pub(crate) mod pager;
 pub(crate) mod stderr;
 pub(crate) mod terminal;
+pub(crate) mod usage;

@@ -9,6 +9,7 @@ mod address;
 mod answer;
 mod attend;
 mod call;
+mod correct;
 #[cfg(test)]
 mod fake;
 mod inbox;
@@ -27,6 +28,7 @@ mod tail;
 
 pub(crate) use address::{Address, Options};
 
+use crate::command::why::Which;
 use crate::process::{
     args::Command,
     failure::Failure,
@@ -84,6 +86,9 @@ fn at_the_server(address: &Address, json: bool, command: Command) -> Result<u8, 
     match command {
         Command::Run(args) => {
             not_an_engine(&args.engine)?;
+            if args.keep_files {
+                return Err(not_here("--keep-files"));
+            }
             start::run(&remote()?, &args)
         }
         Command::Fork(args) => {
@@ -92,11 +97,10 @@ fn at_the_server(address: &Address, json: bool, command: Command) -> Result<u8, 
         }
         Command::Resume(args) => {
             not_an_engine(&args.engine)?;
-            // `--from` and `--yes` need it.
-            if args.flow.is_some() {
-                return Err(not_here("resume --flow"));
+            match &args.flow {
+                Some(file) => correct::resume(&remote()?, &args, file),
+                None => runs::resume(&remote()?, &args),
             }
-            runs::resume(&remote()?, &args)
         }
         Command::Raise(args) => {
             not_an_engine(&args.engine)?;
@@ -107,22 +111,28 @@ fn at_the_server(address: &Address, json: bool, command: Command) -> Result<u8, 
         Command::Answer(args) => answer::answer(remote, &args),
         Command::Cancel { run } => runs::cancel(&remote()?, run.as_deref()),
         Command::Inbox { run, follow: true, .. } => inbox::follow(&remote()?, run.as_deref()),
-        Command::Inbox { run, all, .. } => inbox::inbox(&remote()?, run.as_deref(), all),
+        Command::Inbox { run, all, limit, .. } => inbox::inbox(&remote()?, run.as_deref(), all, limit),
         Command::Runs { follow: true, .. } => Err(not_here("runs --follow")),
         Command::Runs { unfinished, limit, .. } => runs::list(&remote()?, unfinished, limit),
         Command::Show { run, envelope, events, handoff, limit } => {
             let view = crate::command::show::View::of(envelope, events, handoff, limit);
             look::show(&remote()?, run.as_deref(), &view)
         }
-        Command::Why { run, step, limit } => look::why(&remote()?, run.as_deref(), (step.as_deref(), limit)),
+        Command::Why { run, step, limit, all } => {
+            look::why(&remote()?, run.as_deref(), &Which { step: step.as_deref(), limit, all })
+        }
         Command::Logs { raw: true, .. } => Err(not_here("logs --raw")),
         Command::Logs { run, step, stderr, raw, follow, limit } => {
             let place = step.as_deref().map(crate::text::location::Location::new);
             let view = crate::command::logs::View { place, stderr, raw, json, limit };
             logs::logs(&remote()?, run.as_deref(), &view, follow)
         }
+        Command::Diff { .. } => Err(not_here("diff")),
+        Command::Restore { .. } => Err(not_here("restore")),
+        Command::Artifacts(_) => Err(not_here("artifacts")),
         Command::Init(_) => Err(not_here("init")),
         Command::Serve(_) => Err(not_here("serve")),
+        Command::Page(_) => Err(not_here("page")),
         Command::Token(_) => Err(not_here("token")),
         Command::Repair { .. } => Err(not_here("repair")),
         Command::Doctor => Err(not_here("doctor")),

@@ -5,5 +5,7 @@ pub(crate) mod config;
 pub(crate) mod flow_files;
 pub(crate) mod home;
 pub(crate) mod pinned_file;
+pub(crate) mod points;
 pub(crate) mod select;
+pub(crate) mod standing;
 pub(crate) mod waiting;

@@ -1,9 +1,8 @@
-//! What a terminal shows of text: its columns, differences, documents, durations, headlines, places in a run and values as words.
+//! What a terminal shows of text: its columns, differences, documents, durations, places in a run and values as words.
 
 pub(crate) mod columns;
 pub(crate) mod diff;
 pub(crate) mod duration;
-pub(crate) mod headline;
 pub(crate) mod location;
 pub(crate) mod markdown;
 pub(crate) mod shell;

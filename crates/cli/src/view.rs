@@ -1,10 +1,11 @@
 //! What a person sees of runs and questions, and the lines that a person types.
 
+pub(crate) mod amount;
 pub(crate) mod describe;
 pub(crate) mod form;
 pub(crate) mod keyboard;
+pub(crate) mod last_words;
 pub(crate) mod live;
-pub(crate) mod preview;
 pub(crate) mod printer;
 pub(crate) mod prompt;
 pub(crate) mod question;

@@ -94,6 +94,7 @@ codes! {
     AgentCrashed, "AGENT_CRASHED", Step, 500;
     AgentDenied, "AGENT_DENIED", Step, 500;
     AgentFailed, "AGENT_FAILED", Step, 500;
+    AgentIdle, "AGENT_IDLE", Step, 500;
     AgentModel, "AGENT_MODEL", Step, 500;
     AgentNetwork, "AGENT_NETWORK", Step, 500;
     AgentNotInstalled, "AGENT_NOT_INSTALLED", Step, 500;
@@ -111,6 +112,7 @@ codes! {
     AlreadyStarted, "ALREADY_STARTED", Refused, 409;
     AmbiguousId, "AMBIGUOUS_ID", Refused, 409;
     AnswerInvalid, "ANSWER_INVALID", Input, 422;
+    ArtifactNotFound, "ARTIFACT_NOT_FOUND", Input, 404;
     AttachmentUnreadable, "ATTACHMENT_UNREADABLE", Input, 422;
     AttemptOver, "ATTEMPT_OVER", Refused, 409;
     AttemptUnknown, "ATTEMPT_UNKNOWN", Refused, 409;
@@ -120,6 +122,7 @@ codes! {
     CallOver, "CALL_OVER", Refused, 409;
     Cancelling, "CANCELLING", Refused, 409;
     CommandInvalid, "COMMAND_INVALID", Input, 422;
+    ComparisonChanged, "COMPARISON_CHANGED", Refused, 409;
     ConfigInvalid, "CONFIG_INVALID", Input, 422;
     ConfigSyntax, "CONFIG_SYNTAX", Input, 422;
     DataInvalid, "DATA_INVALID", Step, 500;
@@ -132,6 +135,9 @@ codes! {
     EnvFileInvalid, "ENV_FILE_INVALID", Input, 422;
     ExpressionFailed, "EXPRESSION_FAILED", Step, 500;
     FamilyBusy, "FAMILY_BUSY", Refused, 409;
+    FilesInTheWay, "FILES_IN_THE_WAY", Refused, 409;
+    FilesMoving, "FILES_MOVING", Refused, 409;
+    FilesNotKept, "FILES_NOT_KEPT", Refused, 409;
     FileExists, "FILE_EXISTS", Input, 422;
     FileUnreadable, "FILE_UNREADABLE", Input, 422;
     FlowFailed, "FLOW_FAILED", Step, 500;
@@ -170,6 +176,8 @@ codes! {
     OriginNotAllowed, "ORIGIN_NOT_ALLOWED", Refused, 403;
     OutputInvalid, "OUTPUT_INVALID", Step, 500;
     OutputNeeded, "OUTPUT_NEEDED", Input, 422;
+    PartIncomplete, "PART_INCOMPLETE", Input, 422;
+    PartInvalid, "PART_INVALID", Input, 422;
     PastBound, "PAST_BOUND", Refused, 409;
     PathNotUnicode, "PATH_NOT_UNICODE", Input, 422;
     PlanPastMaximum, "PLAN_PAST_MAXIMUM", Exhausted, 422;
@@ -228,6 +236,7 @@ codes! {
     VectorsInvalid, "VECTORS_INVALID", Input, 422;
     WorkspaceBusy, "WORKSPACE_BUSY", Refused, 409;
     WorkspaceMissing, "WORKSPACE_MISSING", Input, 409;
+    WorkspaceTooWide, "WORKSPACE_TOO_WIDE", Refused, 409;
     WrongAnswer, "WRONG_ANSWER", Refused, 422;
     YesToInvalid, "YES_TO_INVALID", Input, 422;
 }

@@ -2,6 +2,7 @@
 
 mod agent;
 mod feedback;
+mod not_passed;
 mod order;
 pub(crate) mod presence;
 pub(crate) mod processes;

@@ -7,5 +7,7 @@ mod cancel;
 mod family;
 mod fork;
 pub(crate) mod handler;
+mod part;
+mod restore;
 mod resume;
 mod start;

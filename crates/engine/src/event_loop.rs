@@ -1,5 +1,6 @@
 //! The one loop, and what it keeps of each run.
 
+pub(crate) mod accounts;
 pub(crate) mod active_run;
 pub(crate) mod alarms;
 pub(crate) mod engine;

@@ -18,13 +18,14 @@ use crate::{
         clock,
         crash_point::Point,
         message::{EngineError, Message},
-        runner::{Clock, Log},
+        runner::{Clock, Log, StoreGone},
     },
     observe::{file_projector::FileProjector, followers::Followers, placing::Placing},
 };
 use envoi_contract::time::Timestamp;
 use envoi_journal::{
-    Commit, CommitError, Epoch, Holder, Lease, LeaseError, Note, Patience, Reader, Store, Writer, with_causes,
+    Commit, CommitError, Epoch, Holder, Lease, LeaseError, Note, Patience, ReadError, Reader, Store, Writer,
+    with_causes,
 };
 use envoi_kernel::ids::{RunId, Seq};
 use envoi_step::Launcher;
@@ -61,6 +62,8 @@ pub struct Settings {
     pub print_line: fn(&str),
     /// What is kept of each of stdout and stderr of an attempt; `None`: [`envoi_step::Spec::STREAM_CAP_BYTES`].
     pub stream_cap_bytes: Option<u64>,
+    /// No snapshots are taken of these folders, nor of one above them: the home of the user.
+    pub too_wide: Vec<PathBuf>,
     /// Whether a store that another process keeps locked is waited for at the start, as it is later on. Who has replaced
     /// another engine wants to know at once, because that one may keep it locked.
     pub waits_to_start: bool,
@@ -277,8 +280,10 @@ fn start_loop(
         .with_presences(presences)
         .with_variables(settings.per_attempt.clone())
         .with_large_sets(Arc::clone(&log.writer), placing.clone())
+        .with_too_wide(settings.too_wide.clone())
         .with_stream_cap(settings.stream_cap_bytes);
     let reader = store.reader().map_err(|error| io::Error::other(error.to_string()))?;
+    let accounts = reader.closed_accounts().map_err(|error| io::Error::other(error.to_string()))?;
     let outbox = Outbox {
         targets: settings.notices.targets.clone(),
         folder: layout.root().to_string_lossy().into_owned(),
@@ -294,7 +299,8 @@ fn start_loop(
             runner: Box::new(processes),
             observer: Box::new(projector),
         };
-        run_loop(Engine::new(world, jobs).with_outbox(outbox), &inbox, &closed, (&followers, &placing))
+        let engine = Engine::new(world, jobs).with_outbox(outbox).with_closed(accounts);
+        run_loop(engine, &inbox, &closed, (&followers, &placing))
     })?;
     Ok(thread)
 }
@@ -376,17 +382,15 @@ impl Log for WriterLog {
         self.writer.note(note, Box::new(done));
     }
 
-    fn check_place(&self) -> Result<(), String> {
+    fn check_place(&self) -> Result<(), StoreGone> {
         match self.db.symlink_metadata() {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Err(format!("`{}` is gone: the project was moved or removed", self.db.display()))
-            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(StoreGone { db: self.db.clone() }),
             _ => Ok(()),
         }
     }
 
-    fn next_seq(&mut self, run: &RunId) -> Result<Seq, String> {
-        self.reader.next_seq(run).map_err(|error| error.to_string())
+    fn next_seq(&mut self, run: &RunId) -> Result<Seq, ReadError> {
+        self.reader.next_seq(run)
     }
 }
 

@@ -30,7 +30,8 @@ pub use model::{
     crash_point::Point,
     message::{Adopt, Begin, EngineError, Message, Purpose, Reply},
     protocol,
-    runner::{Caller, CallingAttempt, Clock, Job, Log, Observer, Runner, Settlement},
+    runner::{Caller, CallingAttempt, Clock, Job, Log, Observer, Runner, Settlement, StoreGone},
+    secret_source::{SourceError, secret_value},
     trace,
     trouble::{Trouble, TroubleKind},
 };
@@ -40,6 +41,8 @@ pub use observe::{
 };
 pub use query::{
     activity::{is_alive, is_held, look_at, run_row},
-    flow_cache::{ParsedFlow, parsed_flow},
+    asked::{AskedQuestion, Changed, asked_question},
+    flow_cache::{ParsedFlow, flow_parsed_now, parsed_flow, parsed_flow_of},
     load::{check_not_aside, flow_versions, load_run, why_unreadable},
+    snapshots,
 };

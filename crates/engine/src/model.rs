@@ -7,5 +7,6 @@ pub(crate) mod message;
 pub mod protocol;
 pub(crate) mod refused;
 pub(crate) mod runner;
+pub(crate) mod secret_source;
 pub mod trace;
 pub(crate) mod trouble;

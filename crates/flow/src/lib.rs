@@ -32,6 +32,7 @@
 //!     source: "/project/hello.yaml".to_owned(),
 //!     workspace: "/project".to_owned(),
 //!     shared: false,
+//!     keep_files: false,
 //!     run_base: "/project/.envoi/runs/run_0demo".to_owned(),
 //!     language: envoi_flow::LANGUAGE,
 //!     by: Principal { tenant: "local".to_owned(), actor: "ada".to_owned() },
@@ -39,8 +40,9 @@
 //!     trace: None,
 //!     env: Object::new(),
 //!     requester: Requester::default(),
+//!     part: None,
 //! }));
-//! let slot = Slot { boot_id: "boot-1".to_owned() };
+//! let slot = Slot::new("boot-1");
 //!
 //! // Nothing has changed yet: the records are to be committed, then applied.
 //! let records = run.decide(start, Some(slot), Timestamp::from_millis(1_795_219_200_000))?;

@@ -24,7 +24,10 @@ use crate::{
 };
 use envoi_contract::json::Value;
 use envoi_kernel::flow::{Flow, Secret, SecretSource};
-use envoi_kernel::{flow::InputCheck, ids::FlowId};
+use envoi_kernel::{
+    flow::{InputCheck, KnownStructure},
+    ids::FlowId,
+};
 use std::{
     collections::{BTreeMap, BTreeSet},
     rc::Rc,
@@ -62,9 +65,18 @@ const OF_A_RUN: &[(&str, &str)] = &[
     ("workspace", "the run is in the folder of its outermost flow"),
 ];
 
+/// How strictly a file is read.
+#[derive(Debug, Clone, Copy)]
+struct Edition {
+    /// The version of the language.
+    language: u32,
+    /// A run is pinned to it already.
+    pinned: bool,
+}
+
 /// Reads a flow and the flows that it names.
 pub(crate) struct Loader<'f> {
-    language: u32,
+    edition: Edition,
     files: &'f dyn Files,
     /// The folder of the outermost flow, as messages call it.
     folder: String,
@@ -139,10 +151,12 @@ pub fn load(name: &str, text: &str) -> Result<Loaded, Report> {
 /// # Errors
 /// As [`load`]; the mistakes of other files are in [`Report::others`], at their places there.
 pub fn load_with(name: &str, text: &str, files: &dyn Files) -> Result<Loaded, Report> {
-    load_as(LANGUAGE, name, text, files)
+    let Whole { flow, parts } = whole(Edition { language: LANGUAGE, pinned: false }, name, text, files)?;
+    Ok(Loaded { flow, language: LANGUAGE, parts })
 }
 
-/// As [`load_with`], in the version of the language in which a run was begun.
+/// As [`load_with`], of a flow that a run is pinned to, in the version of the language in which the run was begun. What can never be as
+/// it is written, such as a comparison with a word that is no status, was no mistake for earlier builds and is none here.
 ///
 /// # Errors
 /// As [`load_with`]; a version that is newer than [`LANGUAGE`] is the only mistake then.
@@ -154,7 +168,7 @@ pub fn load_as(language: u32, name: &str, text: &str, files: &dyn Files) -> Resu
         problems.add(Diagnostic::invalid(Span::default(), message).help("use a newer Envoi"));
         return Err(problems.into_report(name, text));
     }
-    let Whole { flow, parts } = whole(language, name, text, files)?;
+    let Whole { flow, parts } = whole(Edition { language, pinned: true }, name, text, files)?;
     Ok(Loaded { flow, language, parts })
 }
 
@@ -176,12 +190,12 @@ pub fn load_bytes(name: &str, bytes: &[u8]) -> Result<Loaded, Report> {
 }
 
 /// Reads the outermost flow.
-pub(crate) fn whole(language: u32, name: &str, text: &str, files: &dyn Files) -> Result<Whole, Report> {
+fn whole(edition: Edition, name: &str, text: &str, files: &dyn Files) -> Result<Whole, Report> {
     let text = without_mark(text);
     let folder = folder_of(name);
     let file = name.get(folder.len()..).unwrap_or(name);
     let mut loader = Loader {
-        language,
+        edition,
         files,
         folder: folder.to_owned(),
         known: BTreeMap::new(),
@@ -221,7 +235,7 @@ impl Loader<'_> {
             of_a_run(&root, problems);
         }
         let (names, paths) = self.names(link, &root, folder);
-        let (draft, flow) = reading(&root, self.language, names, link.text, problems)?;
+        let (draft, flow) = reading(&root, self.edition, names, link.text, problems)?;
         let flow = self.joined((flow, &draft), &root, &paths, link.before.is_none(), problems)?;
         if link.before.is_some() {
             let (text, value) = (link.text.to_owned(), tree::value(&root));
@@ -332,6 +346,7 @@ impl Loader<'_> {
             let Some(Some(inner)) = self.known.get(path) else { return None };
             add_new(&mut flow.pass_env, inner.flow.pass_env.iter().cloned());
             add_new(&mut flow.env_read, inner.flow.env_read.iter().cloned());
+            flow.reads_text |= inner.flow.reads_text;
             let folder = folder_of(path);
             add_new(&mut flow.env_files, inner.flow.env_files.iter().map(|file| format!("{folder}{file}")));
             for secret in &inner.draft.secrets {
@@ -508,17 +523,17 @@ fn path_of(written: &str, folder: &str) -> Result<String, (String, String)> {
 /// One file, with the flows that it names. `None`: it is wrong, or one of those is.
 fn reading(
     root: &Node,
-    language: u32,
+    edition: Edition,
     named: NamedFlows,
     text: &str,
     problems: &mut Problems,
 ) -> Option<(Draft, Flow)> {
-    let draft = file::read(root, language, named, problems);
+    let draft = Draft { pinned: edition.pinned, ..file::read(root, edition.language, named, problems) };
     goals::check(&draft, problems);
     let rounds = draft.goals.as_ref().and_then(|goals| goals.rounds(&draft.steps));
     let graph = Graph::check(&draft.steps, rounds, problems);
     expression::check(&draft, &graph, text, problems);
-    let flow = finish(&draft, root);
+    let flow = finish(&draft, root, text);
     if flow.is_none() && problems.is_empty() && !draft.leans_on_wrong_ones() {
         problems.add(Diagnostic::invalid(root.span, "this flow cannot be read, and Envoi cannot say why"));
     }
@@ -526,7 +541,7 @@ fn reading(
 }
 
 /// The kernel's flow, unless a part is absent because it is wrong.
-fn finish(draft: &Draft, root: &Node) -> Option<Flow> {
+fn finish(draft: &Draft, root: &Node, text: &str) -> Option<Flow> {
     let goals = match &draft.goals {
         Some(goals) => Some(goals.plan()?),
         None => None,
@@ -541,6 +556,7 @@ fn finish(draft: &Draft, root: &Node) -> Option<Flow> {
         pass_env: draft.pass_env.iter().map(|name| name.value.clone()).collect(),
         env_files: draft.env_file.iter().cloned().collect(),
         env_read: expression::variables(draft).into_iter().collect(),
+        reads_text: expression::reads_text(draft),
         workspace: draft.workspace.clone()?,
         env: draft.env.clone(),
         notify: draft.notify.clone(),
@@ -548,7 +564,9 @@ fn finish(draft: &Draft, root: &Node) -> Option<Flow> {
         graph: draft.steps.iter().any(|step| step.waits.named),
         goals,
         input_check: InputCheck(inputs::check_all),
+        reads: expression::reads(draft, text),
         flows: BTreeMap::new(),
         digest: tree::digest(root),
+        known_structure: KnownStructure::default(),
     })
 }

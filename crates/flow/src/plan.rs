@@ -13,8 +13,8 @@ mod field;
 mod length;
 mod most;
 mod notes;
+mod part;
 mod past;
-mod places;
 mod ways;
 mod weigh;
 mod whole;
@@ -22,6 +22,7 @@ mod worst;
 
 pub use field::{is_flow, line_of};
 pub use most::Most;
+pub use part::plan_part;
 pub use past::{Maxima, Past};
 pub use weigh::{Dominant, Field};
 

@@ -66,6 +66,42 @@ const INVALID: &str = "FLOW_INVALID";
 const LATER: &str = "NOT_YET_SUPPORTED";
 
 #[test]
+fn a_value_of_the_wrong_form_is_answered_with_the_right_one() {
+    each_is_told(vec![
+        (with_step("retry: 3"), 5, 12, INVALID, "for example `retry: { attempts: 3 }`"),
+        (with_step("retry: [3]"), 5, 12, INVALID, "for example `retry: { attempts: 3 }`"),
+        (with_step("routing: end"), 5, 14, INVALID, "for example `routing: { next: end }`"),
+        (with_step("budget: 3"), 5, 13, INVALID, "for example `budget: { llm_calls: 5 }`"),
+        (with_step("artifacts: { a: b }"), 5, 16, INVALID, "for example `artifacts: [\"out/**\"]`"),
+        (
+            with_step("on_in_doubt: [a]"),
+            5,
+            18,
+            INVALID,
+            "for example `on_in_doubt: { verify: [./was-it-sent] }`",
+        ),
+        (with_top("limits: 5"), 2, 9, INVALID, "for example `limits: { iterations: 12 }`"),
+        (with_top("env: [A]"), 2, 6, INVALID, "for example `env: { MODE: fast }`"),
+        (
+            with_top("secrets: [TOKEN]"),
+            2,
+            10,
+            INVALID,
+            "for example `secrets: { API_KEY: { env: API_KEY } }`",
+        ),
+        (with_top("secrets: { A: x }"), 2, 15, INVALID, "for example `{ env: x }`"),
+        ("flow: f\nsteps: [make]\n".to_owned(), 2, 9, INVALID, "for example `- { id: make, run: make }`"),
+        (
+            "flow: f\nsteps: [{ id: a, agent: claude }]\n".to_owned(),
+            2,
+            25,
+            INVALID,
+            "for example `agent: { use: claude, prompt: \"Fix it\" }`",
+        ),
+    ]);
+}
+
+#[test]
 fn mistakes_about_who_is_told_are_told() {
     each_is_told(vec![
         (with_top("notify: me"), 2, 9, INVALID, "`notify`: expected a mapping or a list of them"),

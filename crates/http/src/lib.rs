@@ -10,6 +10,16 @@
 //!
 //! Which addresses are allowed, and how much of a body is read, are the caller's decisions. The calls of models in `server` are
 //! asynchronous and have a client of their own.
+//!
+//! ```
+//! use envoi_http::Client;
+//! use std::time::Duration;
+//!
+//! let client = Client { timeout: Some(Duration::from_secs(5)), ..Client::default() };
+//! let config = client.config();
+//! assert_eq!(config.timeouts().global, Some(Duration::from_secs(5)));
+//! assert_eq!((config.max_redirects(), config.http_status_as_error()), (0, false));
+//! ```
 
 use std::time::Duration;
 use ureq::{

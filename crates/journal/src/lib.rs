@@ -56,15 +56,18 @@ pub use model::{
     error::{BlobError, Cause, Class, CommitError, FileError, OpenError, ReadError, with_causes},
     manifest,
     network::{
-        Counts, InboxPage, NewsItem, RegisteredFlow, RunPage, StartKey, TOKEN_SCOPES, TokenRow, Upload,
+        Counts, InboxPage, NewsItem, PageSession, RegisteredFlow, RunChange, RunPage, StartKey, TOKEN_SCOPES,
+        TokenRow, Upload,
     },
     note::{Aside, HeldBy, Note},
     rows::{
-        Activity, ArtifactRow, Closed, Doing, Ended, Found, HandoffRow, InboxFilter, InboxRow,
-        InterruptState, ManifestRow, Match, RunFilter, RunRow, RunStatus,
+        Activity, ArtifactRow, Closed, ClosedAccount, Doing, Ended, Found, HandoffRow, InboxFilter, InboxRow,
+        InterruptState, ManifestRow, Match, RunFilter, RunRow, RunStatus, WaitsFor,
     },
 };
-pub use repair::{Examination, RepairError, RepairOptions, RepairReport, examine, examine_events, repair};
+pub use repair::{
+    Examination, RepairError, RepairOptions, RepairReport, damaged_contents, examine, examine_events, repair,
+};
 pub use tables::{
     identity::{AdoptError, Identity, Standing},
     run_paths::RunPaths,

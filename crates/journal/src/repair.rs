@@ -142,6 +142,17 @@ pub fn repair(store: &Store, epoch: Epoch, options: RepairOptions) -> Result<Rep
     Ok(report)
 }
 
+/// What is wrong with the contents of a store, one line each, as [`repair`] finds it: those that events name, those in the database, and
+/// those in files. Reads each of them.
+///
+/// # Errors
+/// The store could not be read.
+pub fn damaged_contents(store: &Store) -> Result<Vec<String>, ReadError> {
+    let mut report = RepairReport::default();
+    content::check(store, &mut report)?;
+    Ok(report.damaged_content)
+}
+
 fn restore_files(store: &Store, report: &mut RepairReport) -> Result<(), RepairError> {
     let reader = store.reader()?;
     let without_flow = reader.runs_without_flow()?.into_iter();

@@ -90,12 +90,14 @@ pub(crate) fn started(run: &RunId) -> Event {
         workspace: "/w".to_owned(),
         source: "/project/flow.yaml".to_owned(),
         shared: false,
+        keep_files: false,
         run_base: "/w/.envoi/runs/run_a".to_owned(),
         by: ada(),
         yes_to: Vec::new(),
         trace: None,
         env: envoi_contract::json::Object::new(),
         requester: Requester::default(),
+        part: None,
     }))
 }
 
@@ -144,8 +146,12 @@ pub(crate) fn settled(name: &str, nth: u32, files: &[(&str, Option<&[u8]>)]) -> 
         given_up: false,
         flow: None,
         workspace_digest: None,
+        workspace_moving: false,
+        workspace_before: None,
         agent: None,
         session: None,
+        taken: None,
+        throttled: None,
         report_filled: Vec::new(),
     }))
 }
@@ -166,7 +172,7 @@ pub(crate) fn handoff(name: &str, nth: u32, summary: &str) -> Event {
         "duration_ms": 5,
     });
     let handoff = Handoff::decode(handoff.to_string().as_bytes()).unwrap();
-    Event::HandoffWritten(Box::new(HandoffWritten { visit: visit(name, nth), handoff }))
+    Event::HandoffWritten(Box::new(HandoffWritten { visit: visit(name, nth), handoff, text: None }))
 }
 
 pub(crate) fn raised(name: &str, about: About) -> Event {
@@ -236,7 +242,12 @@ pub(crate) fn out_of_date(name: &str) -> Event {
 
 pub(crate) fn timer_set(name: &str) -> Event {
     let timer = TimerId::new(format!("tim_{name}")).unwrap();
-    Event::TimerSet(TimerSet { timer, due: Timestamp::from_millis(9), visit: visit("critic", 1) })
+    Event::TimerSet(TimerSet {
+        timer,
+        due: Timestamp::from_millis(9),
+        visit: visit("critic", 1),
+        account: None,
+    })
 }
 
 pub(crate) fn timer_fired(name: &str) -> Event {

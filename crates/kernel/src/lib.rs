@@ -13,19 +13,21 @@ mod model;
 mod run;
 mod state;
 
-pub use model::{event, expression, family, files, flow, ids, input, ledger, notify, requester};
+pub use model::{
+    event, expression, family, files, flow, ids, input, ledger, notify, part, requester, throttle,
+};
 
 pub use decide::{
     data::GivenData,
     fork::Cut,
-    settle::{COPIED, MAX_RERUNS},
+    settle::{COPIED, MAX_RERUNS, WORKSPACE_BEFORE, WORKSPACE_MOVING},
 };
 pub use model::{
     event::{Event, Record},
     flow::Flow,
     input::{Fork, Input, Refusal, Wants},
 };
-pub use run::{Progress, ReplayError, Run};
+pub use run::{Progress, ReplayError, Run, hand_offs};
 pub use state::{
     control::ApplyError,
     illegal_event::IllegalEvent,

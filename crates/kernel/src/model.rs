@@ -13,6 +13,8 @@ pub mod ids;
 pub mod input;
 pub mod ledger;
 pub mod notify;
+pub mod part;
 pub mod requester;
 pub(crate) mod secret;
 pub(crate) mod size;
+pub mod throttle;

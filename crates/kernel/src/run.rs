@@ -1,19 +1,23 @@
 //! One run of one flow: its state, the events that change it, and what it wants to be true.
 
+mod hand_offs;
+
+pub use hand_offs::hand_offs;
+
 use crate::state::bounds;
 use crate::{
     decide::{
         advance, answer, ask, call, cancel, correct,
         draft::Draft,
-        expire, fork, raise,
+        expire, files, fork, raise,
         reopen::{self, Reopen},
         settle, start, timer,
     },
     model::{
         command::Command,
         event::{
-            AttemptStarted, Choice, Correction, EndStatus, InterruptAnswered, InterruptRaised, Record,
-            RunForked, RunStarted,
+            AttemptStarted, Choice, Correction, EndStatus, FilesRestoring, InterruptAnswered,
+            InterruptRaised, Record, RunForked, RunStarted,
         },
         family::Share,
         files::HandedOver,
@@ -21,6 +25,7 @@ use crate::{
         ids::{AttemptId, CallId, InterruptId, RunId, Seq, StepId, VisitId},
         input::{Input, Refusal, Slot, Wants},
         ledger::Ledger,
+        throttle::AccountWait,
     },
     state::{
         accounts,
@@ -204,6 +209,10 @@ impl Run {
                 raise::raise(draft, more, request, Reopen { by, why, elsewhere })
             }
             Input::Correct(correct) => correct::correct(draft, *correct),
+            Input::TryNow { by, why } => timer::try_now(draft, by, why),
+            Input::RestoreFiles(wanted) => files::restore(draft, *wanted),
+            Input::FilesRestored(restored) => files::restored(draft, *restored),
+            Input::FilesKept { reason } => files::kept(draft, reason),
             Input::Cancel { by } => cancel::cancel(draft, by),
             Input::Reopen { by, why, elsewhere } => reopen::reopen(draft, Reopen { by, why, elsewhere }),
         }?;
@@ -219,7 +228,13 @@ impl Run {
             (Input::Start(_) | Input::Fork(_), _) => Ok(()),
             _ if self.control.phase.started().is_none() => Err(Refusal::NotStarted),
             (
-                Input::Correct(_) | Input::Reopen { .. } | Input::Settled(_) | Input::ModelCalled(_),
+                Input::Correct(_)
+                | Input::Reopen { .. }
+                | Input::Settled(_)
+                | Input::ModelCalled(_)
+                | Input::RestoreFiles(_)
+                | Input::FilesRestored(_)
+                | Input::FilesKept { .. },
                 Status::Ended(_),
             ) => Ok(()),
             (Input::Raise { .. }, Status::Ended(ended)) if ended.status != EndStatus::Succeeded => Ok(()),
@@ -257,6 +272,7 @@ impl Run {
             expiries: self.expiries().collect(),
             ending: self.control.ending.keys().cloned().collect(),
             cancelling: self.control.phase.cancelled_by().is_some(),
+            restoring: self.control.restoring.is_some(),
         }
     }
 
@@ -282,6 +298,12 @@ impl Run {
     #[must_use]
     pub fn requested_correction(&self) -> Option<&Correction> {
         self.control.correction.as_deref()
+    }
+
+    /// The restore of its files that is under way: nothing of it starts until that is done.
+    #[must_use]
+    pub fn restoring(&self) -> Option<&FilesRestoring> {
+        self.control.restoring.as_deref()
     }
 
     /// The pinned flow, in the version that holds now.
@@ -333,11 +355,26 @@ impl Run {
         })
     }
 
+    /// What visits wait for a closed account, and until when.
+    pub fn account_waits(&self) -> impl Iterator<Item = (&VisitId, &AccountWait, Timestamp)> {
+        self.control.timers.values().filter_map(|(due, visit)| {
+            let wait = self.control.open.get(visit)?.waited.wait.as_ref()?;
+            Some((visit, wait, *due))
+        })
+    }
+
     /// How far an open visit that is done for each of several values has come; `None` for any other.
     #[must_use]
     pub fn progress(&self, visit: &VisitId) -> Option<Progress> {
         let fan = self.control.open.get(visit)?.for_each.as_ref()?;
         Some(Progress { items: fan.items.len(), over: fan.results.len(), failed: fan.failed().count() })
+    }
+
+    /// How often the loop that a step closes has gone back since it was entered, in the flow of this scope (empty: the run's own).
+    #[must_use]
+    pub fn iteration(&self, scope: &str, closing: &StepId) -> u64 {
+        let state = if scope.is_empty() { Some(&self.control.top) } else { self.control.subflows.get(scope) };
+        state.and_then(|state| state.loops.get(closing)).map_or(0, |state| state.iteration)
     }
 
     /// Questions that are open, oldest first.

@@ -66,6 +66,19 @@ pub const NOTICES: Policy<'static> = Policy {
 
 impl Policy<'_> {
     /// What follows from the outcome of the try with this number, from 1.
+    ///
+    /// ```
+    /// use envoi_notify::{Outcome, retry::{NOTICES, Next}};
+    /// use std::time::Duration;
+    ///
+    /// let wait = |tries| match NOTICES.next(tries, Outcome::failed("no route to host".to_owned())) {
+    ///     Next::Wait { wait, .. } => wait,
+    ///     other => panic!("{other:?}"),
+    /// };
+    /// assert_eq!([wait(1), wait(2), wait(3)].map(|wait| wait.as_secs()), [1, 2, 4]);
+    /// let refused = Outcome::Refused { error: "410 Gone".to_owned() };
+    /// assert!(matches!(NOTICES.next(1, refused), Next::GiveUp { .. }));
+    /// ```
     #[must_use]
     pub fn next(&self, tries: u32, outcome: Outcome) -> Next {
         match outcome {
@@ -100,6 +113,30 @@ impl Policy<'_> {
         let half = most / 2;
         half + half * u32::from(spread) / u32::from(u8::MAX)
     }
+}
+
+/// Until a dispatcher looks again at a store that it cannot read.
+pub const UNREADABLE: Duration = Duration::from_secs(10);
+
+/// The longest wait of a dispatcher between two looks at the clock, which may be set or have been suspended.
+const LONGEST_LOOK: Duration = Duration::from_secs(60);
+
+/// How long a dispatcher waits for what is due next; `None`: nothing is.
+///
+/// ```
+/// use envoi_contract::time::Timestamp;
+/// use envoi_notify::retry::until;
+/// use std::time::Duration;
+///
+/// let at = Timestamp::from_millis;
+/// assert_eq!(until(Some(at(1_500)), at(1_000)), Duration::from_millis(500));
+/// assert_eq!(until(Some(at(1_000)), at(1_500)), Duration::ZERO, "it is due");
+/// assert_eq!(until(None, at(0)), Duration::from_secs(60), "the clock is looked at all the same");
+/// ```
+#[must_use]
+pub fn until(due: Option<Timestamp>, now: Timestamp) -> Duration {
+    let wait = |due: Timestamp| u64::try_from(due.as_millis().saturating_sub(now.as_millis())).unwrap_or(0);
+    due.map_or(LONGEST_LOOK, |due| Duration::from_millis(wait(due)).min(LONGEST_LOOK))
 }
 
 /// The time when this wait is over.

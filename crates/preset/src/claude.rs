@@ -6,7 +6,7 @@
 
 use crate::{
     failure::{Class, Failure, of_status, of_wording},
-    reading::{Exit, Outcome, at, count, one_line, text, without_end},
+    reading::{Exit, Outcome, at, count, one_line, session_id, text, without_end},
     usage::{Figures, Usage},
 };
 use envoi_contract::json::Value;
@@ -24,6 +24,8 @@ const TELLING: [&str; 8] =
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     pub(crate) session: Option<String>,
+    /// The program itself has said which session it works in.
+    is_begun: bool,
     version: Option<String>,
     /// Tokens that each call was given, by the id of its message.
     calls: BTreeMap<String, u64>,
@@ -37,12 +39,24 @@ pub(crate) struct Events {
 impl Events {
     /// Takes one event, and returns what it says to people.
     pub(crate) fn hear(&mut self, event: &Value) -> Vec<String> {
-        if let Some(session) = text(event, &["session_id"]) {
-            self.session = Some(session.to_owned());
+        let session = session_id(event, &["session_id"]);
+        let is_init = text(event, &["type"]) == Some("system") && text(event, &["subtype"]) == Some("init");
+        if session.is_some() && (self.session.is_none() || (is_init && !self.is_begun)) {
+            self.session = session.clone();
         }
+        self.is_begun |= is_init;
+        let is_other = text(event, &["session_id"]).is_some() && session != self.session;
         match text(event, &["type"]) {
+            // What another session comes to is not the end of this one.
+            Some("result") if is_other => {
+                vec!["! the closing event of another session is not counted".to_owned()]
+            }
             Some("system") => self.system(event),
-            Some("assistant") => self.assistant(event),
+            Some("assistant") => {
+                // A new turn: what was said to be the end was none.
+                self.result = None;
+                self.assistant(event)
+            }
             Some("user") => refusals(event),
             Some("rate_limit_event") => self.limit(event),
             Some("result") => self.result(event),
@@ -149,14 +163,22 @@ impl Events {
             .iter()
             .filter_map(Value::as_str)
             .collect();
-        let denials = at(result, &["permission_denials"]).and_then(Value::as_array).unwrap_or_default();
+        let denials = match at(result, &["permission_denials"]) {
+            None | Some(Value::Null) => Vec::new(),
+            Some(Value::Array(denials)) => denials.iter().map(denial).collect(),
+            // Of a form that is not known: something was refused, unless it is plainly nothing.
+            Some(other) => match other.compact().as_str() {
+                "0" | "false" | "{}" | "\"\"" => Vec::new(),
+                said => vec![one_line(said)],
+            },
+        };
         let failure = self.failure(result, &errors);
         let is_throttled = failure.as_ref().is_some_and(|failure| failure.class == Class::Throttled);
         Outcome {
             text: text(result, &["result"]).map_or_else(|| self.last_text.clone(), str::to_owned),
             data: at(result, &["structured_output"]).filter(|data| !data.is_null()).cloned(),
             lost: errors.iter().any(|error| is_lost(error)),
-            denied: denials.iter().map(denial).collect(),
+            denied: denials,
             throttled_until: self.reset_at.filter(|_| is_throttled),
             failure,
             session: self.session,
@@ -208,8 +230,12 @@ impl Events {
         count(result, &["api_error_status"]).and_then(of_status)
     }
 
+    pub(crate) fn calls(&self) -> u64 {
+        u64::try_from(self.calls.len()).unwrap_or(u64::MAX)
+    }
+
     fn usage(&self) -> Usage {
-        let llm_calls = u64::try_from(self.calls.len()).ok();
+        let llm_calls = Some(self.calls());
         let Some(result) = &self.result else {
             // Of a process that was ended only what its calls were given is known.
             let given = self.calls.values().fold(0, |sum: u64, tokens| sum.saturating_add(*tokens));

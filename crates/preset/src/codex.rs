@@ -6,7 +6,7 @@
 
 use crate::{
     failure::{Class, Failure, of_wording},
-    reading::{Exit, Outcome, at, count, one_line, text, without_end},
+    reading::{Exit, Outcome, at, count, one_line, session_id, text, without_end},
     usage::{Figures, Usage},
 };
 use envoi_contract::json::Value;
@@ -27,7 +27,7 @@ impl Events {
     pub(crate) fn hear(&mut self, event: &Value) -> Vec<String> {
         match text(event, &["type"]) {
             Some("thread.started") => {
-                self.session = text(event, &["thread_id"]).map(str::to_owned);
+                self.session = session_id(event, &["thread_id"]);
                 vec![format!("codex, session {}", self.session.as_deref().unwrap_or("unknown"))]
             }
             Some("turn.started") => {

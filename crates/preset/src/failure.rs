@@ -23,6 +23,8 @@ pub enum Class {
     Denied,
     /// The agent gave no data, or none that can be read.
     Schema,
+    /// It wrote no event for too long, and was ended.
+    Idle,
     /// The program ended without saying how.
     Crashed,
     /// The provider cannot be reached.
@@ -37,7 +39,7 @@ pub enum Class {
 
 impl Class {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Auth,
         Self::Billing,
         Self::Throttled,
@@ -47,6 +49,7 @@ impl Class {
         Self::Budget,
         Self::Denied,
         Self::Schema,
+        Self::Idle,
         Self::Crashed,
         Self::Network,
         Self::Model,
@@ -67,6 +70,7 @@ impl Class {
             Self::Budget => Code::AgentBudget,
             Self::Denied => Code::AgentDenied,
             Self::Schema => Code::AgentSchema,
+            Self::Idle => Code::AgentIdle,
             Self::Crashed => Code::AgentCrashed,
             Self::Network => Code::AgentNetwork,
             Self::Model => Code::AgentModel,
@@ -86,7 +90,8 @@ pub struct Failure {
 }
 
 impl Failure {
-    pub(crate) fn new(class: Class, message: impl Into<String>) -> Self {
+    /// A failure of this class.
+    pub fn new(class: Class, message: impl Into<String>) -> Self {
         Self { class, message: message.into() }
     }
 }

@@ -60,12 +60,30 @@ pub struct Invocation<'a> {
     pub turns: Option<u32>,
     /// The JSON Schema of its data, and the file that holds it; none: it gives no data.
     pub schema: Option<(&'a str, &'a str)>,
+    /// The most that it may cost in US dollars, where the program has such a bound.
+    pub max_cost: Option<&'a str>,
     /// Further arguments.
     pub args: &'a [String],
 }
 
 impl Invocation<'_> {
     /// The arguments, without the program's own name.
+    ///
+    /// ```
+    /// use envoi_preset::{Invocation, May, Preset, Resume};
+    ///
+    /// let start = Invocation {
+    ///     session: Resume::From("01a2"),
+    ///     may: May::Read,
+    ///     model: None,
+    ///     turns: Some(8),
+    ///     schema: None,
+    ///     max_cost: None,
+    ///     args: &[],
+    /// };
+    /// assert!(start.arguments(Preset::Claude).windows(2).any(|pair| pair == ["--resume", "01a2"]));
+    /// assert!(start.arguments(Preset::Codex).ends_with(&["resume", "01a2", "-"].map(str::to_owned)));
+    /// ```
     #[must_use]
     pub fn arguments(&self, preset: Preset) -> Vec<String> {
         match preset {
@@ -89,6 +107,8 @@ impl Invocation<'_> {
         }));
         all.extend(self.model.iter().flat_map(|model| words(&["--model", model])));
         all.extend(self.turns.iter().flat_map(|turns| words(&["--max-turns", &turns.to_string()])));
+        // Of this process alone, also where it resumes a session; tested after each call.
+        all.extend(self.max_cost.iter().flat_map(|cost| words(&["--max-budget-usd", cost])));
         all.extend(self.schema.iter().flat_map(|(schema, _)| words(&["--json-schema", schema])));
         all.extend_from_slice(self.args);
         all
@@ -130,6 +150,7 @@ mod tests {
             may,
             model: Some("m"),
             turns: Some(3).filter(|_| preset.bounds_turns()),
+            max_cost: Some("0.50"),
             schema: Some(("{}", "/f")),
             args: &args,
         };
@@ -144,14 +165,14 @@ mod tests {
                 Resume::New(Some("id")),
                 May::Run,
                 "-p --output-format stream-json --verbose --session-id id --permission-mode acceptEdits --allowedTools Bash \
-                 --model m --max-turns 3 --json-schema {} --extra",
+                 --model m --max-turns 3 --max-budget-usd 0.50 --json-schema {} --extra",
             ),
             (
                 Preset::Claude,
                 Resume::From("id"),
                 May::Edit,
                 "-p --output-format stream-json --verbose --resume id --permission-mode acceptEdits --model m --max-turns 3 \
-                 --json-schema {} --extra",
+                 --max-budget-usd 0.50 --json-schema {} --extra",
             ),
             (
                 Preset::Codex,

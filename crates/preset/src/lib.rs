@@ -26,6 +26,7 @@ mod invocation;
 mod lines;
 mod preset;
 mod reading;
+pub mod reset;
 mod usage;
 
 pub use failure::{Class, Failure};

@@ -49,10 +49,26 @@ impl Preset {
         matches!(self, Self::Claude)
     }
 
+    /// Whether it reports its calls, as it makes them.
+    #[must_use]
+    pub const fn reports_calls(self) -> bool {
+        matches!(self, Self::Claude)
+    }
+
     /// Whether it reports what its calls cost.
     #[must_use]
     pub const fn reports_cost(self) -> bool {
         matches!(self, Self::Claude)
+    }
+
+    /// Where files of the program state when a limit of its account is over, if they do: a folder that this variable names, or else
+    /// this one in the home of the user.
+    #[must_use]
+    pub const fn limits_in(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::Claude => None,
+            Self::Codex => Some(("CODEX_HOME", ".codex")),
+        }
     }
 
     /// Variables that are set for the program, unless the flow sets them: it asks no other host than that of its model, and does

@@ -100,6 +100,15 @@ impl Reading {
         }
     }
 
+    /// Calls of a model so far, if the program tells of them.
+    #[must_use]
+    pub fn calls(&self) -> Option<u64> {
+        match &self.events {
+            Events::Claude(events) => Some(events.calls()),
+            Events::Codex(_) => None,
+        }
+    }
+
     /// What it came to. A success needs exit code 0 and the closing event of the program, and no refused tool; `wants_data`: and
     /// data.
     #[must_use]
@@ -176,6 +185,11 @@ pub(crate) fn one_line(text: &str) -> String {
 /// The text of a member, if it is there.
 pub(crate) fn text<'v>(value: &'v Value, path: &[&str]) -> Option<&'v str> {
     at(value, path)?.as_str()
+}
+
+/// The id of a session, if it looks like one: it is an argument of the program later.
+pub(crate) fn session_id(value: &Value, path: &[&str]) -> Option<String> {
+    text(value, path).filter(|id| envoi_kernel::ids::is_session_id(id)).map(str::to_owned)
 }
 
 /// The count of a member, if it is there.

@@ -224,3 +224,57 @@ fn people_are_shown_what_the_agent_says_and_does() {
     assert!(codex.iter().any(|line| line == "STATUS: VERIFIED"), "{codex:?}");
     assert!(shown(Preset::Claude, "busy-once").contains(&"retry 1 of 10: rate_limit (429)".to_owned()));
 }
+
+fn heard(preset: Preset, lines: &[&str]) -> Outcome {
+    let mut reading = Reading::of(preset);
+    reading.push(lines.join("\n").as_bytes());
+    reading.finish(Exit::Code(0), "", false)
+}
+
+const INIT: &str = r#"{"type":"system","subtype":"init","session_id":"s-1"}"#;
+const END: &str =
+    r#"{"type":"result","subtype":"success","is_error":false,"result":"done","session_id":"s-1"}"#;
+
+#[test]
+fn only_the_last_end_of_the_own_session_counts() {
+    let other = END.replace("s-1", "s-2");
+    let turn = r#"{"type":"assistant","session_id":"s-1","message":{"id":"m","content":[{"type":"text","text":"more"}]}}"#;
+    for (lines, ends) in [
+        (vec![INIT, END], true),
+        (vec![INIT, &other], false),
+        (vec![INIT, END, &other], true),
+        (vec![INIT, END, turn], false),
+        (vec![INIT, END, turn, END], true),
+    ] {
+        let outcome = heard(Preset::Claude, &lines);
+        assert_eq!((outcome.failure.is_none(), outcome.session.as_deref()), (ends, Some("s-1")), "{lines:?}");
+    }
+}
+
+#[test]
+fn a_refusal_counts_in_whatever_form_it_is_stated() {
+    for (denials, counts) in [
+        (r#"[]"#, false),
+        (r#"null"#, false),
+        (r#"{}"#, false),
+        (r#"[{"tool_name":"Bash"}]"#, true),
+        (r#"{"Bash":{"command":"rm"}}"#, true),
+        (r#""Bash""#, true),
+        (r#"2"#, true),
+    ] {
+        let end = END.replace("\"result\":", &format!("\"permission_denials\":{denials},\"result\":"));
+        let outcome = heard(Preset::Claude, &[INIT, &end]);
+        let is_denied = outcome.failure.is_some_and(|failure| failure.class == Class::Denied);
+        assert_eq!(is_denied, counts, "{denials}");
+    }
+}
+
+#[test]
+fn what_looks_like_an_option_is_no_id_of_a_session() {
+    for id in ["--yolo", "-c", "", "a b", "a\\nb", "$(id)"] {
+        let started = format!(r#"{{"type":"thread.started","thread_id":"{id}"}}"#);
+        let done = r#"{"type":"turn.completed","usage":{}}"#;
+        assert_eq!(heard(Preset::Codex, &[&started, done]).session, None, "{id}");
+        assert_eq!(heard(Preset::Claude, &[&INIT.replace("s-1", id)]).session, None, "{id}");
+    }
+}

@@ -6,6 +6,7 @@
 //! is started and read is known to `preset`; what follows from the report is decided by the kernel. It reads no environment.
 
 mod files;
+mod limit;
 mod order;
 mod process;
 mod prompt;

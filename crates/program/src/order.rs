@@ -44,6 +44,24 @@ pub struct Order {
     /// Why the try before it failed.
     #[serde(default)]
     pub failure: Option<String>,
+    /// The attempt before it was stopped by a limit of the account.
+    #[serde(default)]
+    pub was_throttled: bool,
+    /// The folder where the program keeps its sessions, if it is known.
+    #[serde(default)]
+    pub home: Option<PathBuf>,
+    /// Times in the messages of the program are in UTC.
+    #[serde(default)]
+    pub is_utc: bool,
+    /// The longest time without an event of the program.
+    #[serde(default)]
+    pub idle_ms: Option<u64>,
+    /// The most calls of a model, where the program says how many it has made.
+    #[serde(default)]
+    pub max_calls: Option<u64>,
+    /// The most that it may cost in US dollars, where the program tests that itself.
+    #[serde(default)]
+    pub max_cost: Option<String>,
     /// An earlier attempt was cut off, and what it did last is not known.
     #[serde(default)]
     pub cut_off: bool,

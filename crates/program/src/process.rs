@@ -1,7 +1,7 @@
 //! The program as a process: started, read line by line, waited for.
 
 use crate::{EVENTS_FILE, Mask, ORDER_VARIABLE, Order, SECRET_VARIABLES, SESSION_FILE, files, prompt};
-use envoi_preset::{Exit, Heard, Invocation, May, Outcome, Preset, Reading, Resume};
+use envoi_preset::{Class, Exit, Failure, Heard, Invocation, May, Outcome, Preset, Reading, Resume};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::{consts::SIGTERM, iterator::Signals};
 use std::{
@@ -12,10 +12,10 @@ use std::{
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
-        mpsc::{self, Receiver},
+        mpsc::{self, Receiver, RecvTimeoutError},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// How much of the end of standard error is kept, to say why a program has failed.
@@ -23,6 +23,15 @@ const STDERR_BYTES: usize = 16 * 1024;
 
 /// How long the end of standard error is waited for after the end of the program.
 const LEFT_OPEN: Duration = Duration::from_secs(2);
+
+/// How long a program that is to end has after TERM.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Between two looks whether it has ended.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// Pieces of output that wait to be read.
+const WAITING_PIECES: usize = 16;
 
 /// One attempt at work.
 pub(crate) struct Work<'o> {
@@ -49,8 +58,12 @@ impl Work<'_> {
     pub(crate) fn to_the_end(&self) -> io::Result<Finished> {
         let order = self.order;
         let feedback = order.feedback.as_deref().map(files::text).transpose()?;
-        let prompt =
-            prompt::compose(&order.prompt, order.cut_off, order.failure.as_deref(), feedback.as_deref());
+        let prompt = prompt::compose(
+            &order.prompt,
+            prompt::Before::of(order),
+            order.failure.as_deref(),
+            feedback.as_deref(),
+        );
         fs::write(order.folder.join("prompt.txt"), prompt)?;
         if let Some(schema) = &order.schema {
             fs::write(order.folder.join("schema.json"), schema.compact())?;
@@ -82,11 +95,17 @@ impl Work<'_> {
         let stderr = child.stderr.take().map(Tail::of);
         let mut reading = Reading::of(self.preset);
         let read = self.read(&mut child, &mut reading);
+        if let Ok(Some(_)) | Err(_) = &read {
+            ending.end(&mut child)?;
+        }
         let status = child.wait()?;
         ending.is_over.store(true, Ordering::SeqCst);
-        read?;
+        let ended = read?;
         let stderr = stderr.map(Tail::text).unwrap_or_default();
-        let outcome = reading.finish(exit(status), &stderr, self.order.schema.is_some());
+        let mut outcome = reading.finish(exit(status), &stderr, self.order.schema.is_some());
+        if let Some(failure) = ended {
+            outcome.failure = Some(failure);
+        }
         Ok(Finished::Ran { outcome: Box::new(outcome), began_anew: false })
     }
 
@@ -99,6 +118,7 @@ impl Work<'_> {
             may: May::of(&order.may).unwrap_or_default(),
             model: order.model.as_deref(),
             turns: order.turns,
+            max_cost: order.max_cost.as_deref(),
             schema: schema.as_deref().map(|schema| (schema, schema_file.as_str())),
             args: &order.args,
         };
@@ -119,19 +139,36 @@ impl Work<'_> {
         Ok(command)
     }
 
-    fn read(&self, child: &mut Child, reading: &mut Reading) -> io::Result<()> {
-        let Some(mut stdout) = child.stdout.take() else { return Ok(()) };
+    /// Reads events up to the last one. What the program is to be ended for, if it is.
+    fn read(&self, child: &mut Child, reading: &mut Reading) -> io::Result<Option<Failure>> {
+        let Some(stdout) = child.stdout.take() else { return Ok(None) };
+        let pieces = pieces_of(stdout)?;
+        let idle = self.order.idle_ms.map(Duration::from_millis);
         let mut events =
             OpenOptions::new().create(true).append(true).open(self.order.folder.join(EVENTS_FILE))?;
         let mut known = None;
-        let mut piece = vec![0; 64 * 1024];
+        let mut last = Instant::now();
         loop {
-            let heard = match stdout.read(&mut piece) {
-                Ok(0) => break,
-                Ok(bytes) => reading.push(piece.get(..bytes).unwrap_or_default()),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
+            // Bytes that end no line are no event.
+            let left = idle.map(|idle| idle.saturating_sub(last.elapsed()));
+            let next = match left {
+                Some(left) => pieces.recv_timeout(left),
+                None => pieces.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
+            let heard = match next {
+                Ok(piece) => reading.push(&piece?),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
+                    let message = format!(
+                        "no event for {} seconds: the program was ended",
+                        idle.unwrap_or_default().as_secs_f64()
+                    );
+                    return Ok(Some(Failure::new(Class::Idle, message)));
+                }
+            };
+            if !heard.is_empty() {
+                last = Instant::now();
+            }
             self.keep(&mut events, &heard)?;
             if let Some(session) = reading.session().filter(|session| known.as_deref() != Some(*session)) {
                 // An id that has to be masked cannot be resumed.
@@ -140,9 +177,17 @@ impl Work<'_> {
                 }
                 known = Some(session.to_owned());
             }
+            if let (Some(calls), Some(most)) = (reading.calls(), self.order.max_calls)
+                && calls > most
+            {
+                let message =
+                    format!("{calls} calls of a model, and the budget is {most}: the program was ended");
+                return Ok(Some(Failure::new(Class::Budget, message)));
+            }
         }
         let rest: Vec<Heard> = reading.end().into_iter().collect();
-        self.keep(&mut events, &rest)
+        self.keep(&mut events, &rest)?;
+        Ok(None)
     }
 
     fn keep(&self, events: &mut File, heard: &[Heard]) -> io::Result<()> {
@@ -161,6 +206,27 @@ impl Work<'_> {
             let _unread = writeln!(out, "{line}");
         }
     }
+}
+
+/// The output in pieces, as they come. A process that the program leaves behind may hold the pipe: the thread is then left.
+fn pieces_of(mut stdout: impl Read + Send + 'static) -> io::Result<Receiver<io::Result<Vec<u8>>>> {
+    let (sender, pieces) = mpsc::sync_channel(WAITING_PIECES);
+    thread::Builder::new().name("stdout".to_owned()).spawn(move || {
+        let mut piece = vec![0; 64 * 1024];
+        loop {
+            let read = match stdout.read(&mut piece) {
+                Ok(0) => break,
+                Ok(bytes) => Ok(piece.get(..bytes).unwrap_or_default().to_vec()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => Err(error),
+            };
+            let is_over = read.is_err();
+            if sender.send(read).is_err() || is_over {
+                break;
+            }
+        }
+    })?;
+    Ok(pieces)
 }
 
 fn exit(status: ExitStatus) -> Exit {
@@ -190,6 +256,24 @@ impl Ending {
             }
         })?;
         Ok(Self { is_over })
+    }
+}
+
+impl Ending {
+    /// Ends the program, at last by force. What its tools have started is ended by the supervisor.
+    fn end(&self, child: &mut Child) -> io::Result<()> {
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        if let Some(pid) = pid {
+            let _gone = kill_process(pid, Signal::TERM);
+        }
+        let from = Instant::now();
+        while child.try_wait()?.is_none() {
+            if from.elapsed() > GRACE {
+                return child.kill();
+            }
+            thread::sleep(LOOK_AGAIN);
+        }
+        Ok(())
     }
 }
 

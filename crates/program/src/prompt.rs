@@ -3,9 +3,12 @@
 //! | when | what stands in the prompt |
 //! |---|---|
 //! | always | the prompt of the flow, with its expressions filled in |
+//! | a limit of the account stopped it | before it: that this happened, and that it goes on |
 //! | an earlier attempt was cut off | before it: that this happened, and that the last action may have taken effect |
 //! | a try before it failed | after it: the error |
 //! | a critic or a person sent the run back | after it: their words |
+
+use crate::Order;
 
 /// The longest text of a critic that is passed on; its end counts.
 const MAX_FEEDBACK_BYTES: usize = 64 * 1024;
@@ -13,9 +16,37 @@ const MAX_FEEDBACK_BYTES: usize = 64 * 1024;
 const CUT_OFF: &str = "You have worked on this task before, and were cut off. It is not known whether your last action took effect: \
                        look before you rely on it or do it again. The task is unchanged:\n\n";
 
+const THROTTLED: &str = "You have worked on this task before, and a limit of the account stopped you. Go on from there. The task is \
+                         unchanged:\n\n";
+
+/// What came before, beside what failed and what was said of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Before {
+    /// Nothing, or what the session knows itself.
+    Nothing,
+    /// The last attempt was cut off.
+    CutOff,
+    /// A limit of the account stopped it.
+    Throttled,
+}
+
+impl Before {
+    pub(crate) fn of(order: &Order) -> Self {
+        match (order.cut_off, order.was_throttled) {
+            (true, _) => Self::CutOff,
+            (false, true) => Self::Throttled,
+            (false, false) => Self::Nothing,
+        }
+    }
+}
+
 /// See the module.
-pub(crate) fn compose(prompt: &str, cut_off: bool, failure: Option<&str>, feedback: Option<&str>) -> String {
-    let mut text = if cut_off { CUT_OFF.to_owned() } else { String::new() };
+pub(crate) fn compose(prompt: &str, before: Before, failure: Option<&str>, feedback: Option<&str>) -> String {
+    let mut text = match before {
+        Before::CutOff => CUT_OFF.to_owned(),
+        Before::Throttled => THROTTLED.to_owned(),
+        Before::Nothing => String::new(),
+    };
     text.push_str(prompt.trim_end());
     text.push('\n');
     if let Some(failure) = failure {
@@ -40,14 +71,16 @@ mod tests {
 
     #[test]
     fn what_came_before_stands_in_the_prompt() {
-        assert_eq!(compose("Do it.\n", false, None, None), "Do it.\n");
-        assert_eq!(compose("Do it.", false, None, Some("  \n")), "Do it.\n");
-        let all = compose("Do it.", true, Some("AGENT_SCHEMA: text"), Some("UNVERIFIED: tests fail"));
+        assert_eq!(compose("Do it.\n", Before::Nothing, None, None), "Do it.\n");
+        assert_eq!(compose("Do it.", Before::Nothing, None, Some("  \n")), "Do it.\n");
+        let all =
+            compose("Do it.", Before::CutOff, Some("AGENT_SCHEMA: text"), Some("UNVERIFIED: tests fail"));
         assert!(all.starts_with(CUT_OFF), "{all}");
         assert!(all.ends_with(
             "Do it.\n\nYour last try failed:\n\nAGENT_SCHEMA: text\n\nFeedback on your last result:\n\nUNVERIFIED: tests fail\n"
         ));
+        assert_eq!(compose("Do it.", Before::Throttled, None, None), format!("{THROTTLED}Do it.\n"));
         let long = "ü".repeat(MAX_FEEDBACK_BYTES);
-        assert!(compose("p", false, None, Some(&long)).len() < MAX_FEEDBACK_BYTES + 100);
+        assert!(compose("p", Before::Nothing, None, Some(&long)).len() < MAX_FEEDBACK_BYTES + 100);
     }
 }

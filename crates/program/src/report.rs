@@ -1,6 +1,6 @@
 //! The report of an attempt, and its text.
 
-use crate::{Mask, Order, process::Finished};
+use crate::{Mask, Order, limit, process::Finished};
 use envoi_contract::{
     json::{Object, Value},
     skill_report::{SkillError, SkillReport},
@@ -54,8 +54,8 @@ pub(crate) fn write(order: &Order, preset: Preset, finished: &Finished, mask: &d
     if !outcome.denied.is_empty() {
         agent.insert("denied", Value::from(outcome.denied.clone()));
     }
-    if let Some(until) = outcome.throttled_until {
-        agent.insert("throttled_until", Value::from(time(until).to_string()));
+    if let Some(until) = limit::until(order, preset, outcome, now()) {
+        agent.insert("throttled_until", Value::from(until.to_string()));
     }
     let report = SkillReport {
         ok,
@@ -78,14 +78,9 @@ fn error(order: &Order, finished: &Finished) -> Option<(Class, String)> {
         }
         Finished::Ran { outcome, .. } => {
             let failure = outcome.failure.as_ref()?;
-            let until = outcome.throttled_until.map(|until| format!(" (until {})", time(until)));
-            Some((failure.class, format!("{}{}", failure.message, until.unwrap_or_default())))
+            Some((failure.class, failure.message.clone()))
         }
     }
-}
-
-fn time(seconds: u64) -> Timestamp {
-    Timestamp::from_millis(i64::try_from(seconds).unwrap_or(0).saturating_mul(1_000))
 }
 
 fn now() -> Timestamp {

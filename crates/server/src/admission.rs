@@ -1,28 +1,102 @@
-//! Who is admitted: checks the `Host` of a request, its `Origin`, then its token.
+//! Who is admitted: checks the `Host` of a request, its `Origin`, then its token or its session.
 //!
 //! A page in a browser can point a name of its own at this machine and send requests here. Such a request carries that
 //! name as `Host`, and the page's own `Origin`. Both are checked before the token is read.
 
 use crate::{
-    auth::token::{self, Bearer},
+    auth::{
+        session,
+        token::{self, Bearer},
+    },
     http::{problem::Problem, work::blocking},
     state::app::App,
 };
-use axum::http::{HeaderMap, header, request::Parts};
+use axum::http::{HeaderMap, HeaderName, header, request::Parts};
 use envoi_contract::code::Code;
 use std::sync::Arc;
 
 /// Longer ones are no tokens.
-const MAX_TOKEN: usize = 256;
+pub(crate) const MAX_TOKEN: usize = 256;
 
-/// The owner of the request's token, if the request is admitted.
+/// The header with the half of a session that the page keeps.
+const PAGE_KEY: HeaderName = HeaderName::from_static("x-envoi-page");
+
+/// The header in which a browser says from where a request comes.
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// Where sessions of the web page are good. The bridge and A2A take tokens only.
+const SESSIONS: &str = "/v1/";
+
+/// The name of the cookie if the browser speaks TLS: it then takes the cookie from this host alone, and for every path.
+const ENCRYPTED_COOKIE: &str = "__Host-envoi";
+
+/// Cookies of that name that are looked at: another server of this machine can plant some.
+const MAX_COOKIES: usize = 4;
+
+/// The owner of the request's token or session, if the request is admitted.
 pub(crate) async fn admit(app: &Arc<App>, parts: &Parts) -> Result<Bearer, Problem> {
     check_host_and_origin(app, parts)?;
+    if let Some((cookies, key)) = session_halves(app, parts) {
+        return admit_session(app, cookies, key).await;
+    }
     let token = bearer_token(&parts.headers, MAX_TOKEN).ok_or_else(Problem::unauthenticated)?.to_owned();
     let shared = Arc::clone(app);
     let found =
         blocking(move || shared.read(|reader| Ok(token::bearer(reader, &token, shared.now())?))).await?;
     found.ok_or_else(Problem::unauthenticated)
+}
+
+/// The halves of the session that the request carries, one cookie or several of that name. `None` with a token, elsewhere than
+/// below `/v1/`, or from a page of another origin, whatever the configuration allows such pages.
+fn session_halves(app: &App, parts: &Parts) -> Option<(Vec<String>, String)> {
+    let headers = &parts.headers;
+    if headers.contains_key(header::AUTHORIZATION) || !parts.uri.path().starts_with(SESSIONS) {
+        return None;
+    }
+    let mut keys = headers.get_all(PAGE_KEY).iter();
+    let (key, None) = (keys.next()?.to_str().ok()?, keys.next()) else { return None };
+    let is_own_page = headers.get(FETCH_SITE).is_none_or(|site| site == "same-origin")
+        && headers
+            .get(header::ORIGIN)
+            .is_none_or(|origin| is_own_origin(app, origin.to_str().unwrap_or_default()));
+    let names = [ENCRYPTED_COOKIE.to_owned(), cookie_name(app, false)];
+    let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let pairs = all.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let fits =
+        |name: &str, value: &str| names.iter().any(|known| known == name) && value.len() <= session::MAX_HALF;
+    let cookies = pairs.filter(|(name, value)| fits(name, value)).map(|(_, value)| value.to_owned());
+    let cookies: Vec<String> = cookies.take(MAX_COOKIES).collect();
+    let is_whole = is_own_page && !cookies.is_empty() && key.len() <= session::MAX_HALF;
+    is_whole.then(|| (cookies, key.to_owned()))
+}
+
+async fn admit_session(app: &Arc<App>, cookies: Vec<String>, key: String) -> Result<Bearer, Problem> {
+    let app = Arc::clone(app);
+    blocking(move || {
+        let now = app.now();
+        for cookie in cookies {
+            let found =
+                app.read(|reader| session::bearer(reader, &cookie, &key, now).map_err(Problem::from))?;
+            let Some((bearer, is_due)) = found else { continue };
+            if let Some(id) = bearer.session.as_ref().filter(|_| is_due) {
+                app.store.touch_page_session(id, now)?;
+            }
+            return Ok(bearer);
+        }
+        Err(Problem::unauthenticated())
+    })
+    .await
+}
+
+/// What the cookie is called. Cookies know no ports: the name does.
+pub(crate) fn cookie_name(app: &App, is_encrypted: bool) -> String {
+    if is_encrypted { ENCRYPTED_COOKIE.to_owned() } else { format!("envoi_{}", app.port) }
+}
+
+/// Whether the browser speaks TLS, with this server or with a proxy before it.
+pub(crate) fn came_encrypted(app: &App, headers: &HeaderMap) -> bool {
+    let origin = headers.get(header::ORIGIN).and_then(|origin| origin.to_str().ok()).unwrap_or_default();
+    app.settings.tls.is_some() || origin.starts_with("https://")
 }
 
 /// Checks that the request names this server as its host, and comes from no foreign page.
@@ -58,17 +132,21 @@ pub(crate) fn is_allowed_origin(app: &App, origin: &str) -> bool {
     app.settings.origins.iter().any(|known| known.eq_ignore_ascii_case(origin))
 }
 
-fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
-    let mut values = headers.get_all(header::ORIGIN).iter();
-    let Some(origin) = values.next() else { return Ok(()) };
-    let origin = origin.to_str().unwrap_or_default();
-    // A proxy in front may speak TLS where the server does not. A page without TLS is not the page of a server with
-    // TLS.
+/// Whether pages of this origin are the server's own. A proxy in front may speak TLS where the server does not. A page without TLS
+/// is not the page of a server with TLS.
+fn is_own_origin(app: &App, origin: &str) -> bool {
     let schemes = if app.settings.tls.is_some() { &["https"][..] } else { &["http", "https"] };
     let is_own = |host: &String| {
         schemes.iter().any(|scheme| origin.eq_ignore_ascii_case(&format!("{scheme}://{host}")))
     };
-    if (app.hosts.iter().any(is_own) || is_allowed_origin(app, origin)) && values.next().is_none() {
+    app.hosts.iter().any(is_own)
+}
+
+fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
+    let mut values = headers.get_all(header::ORIGIN).iter();
+    let Some(origin) = values.next() else { return Ok(()) };
+    let origin = origin.to_str().unwrap_or_default();
+    if (is_own_origin(app, origin) || is_allowed_origin(app, origin)) && values.next().is_none() {
         return Ok(());
     }
     let detail = "pages of that origin may not ask this server";

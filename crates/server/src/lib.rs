@@ -8,12 +8,12 @@
 //! The modules form layers. A file imports only from its own layer or from one further down this list:
 //!
 //! - `server` listens, `router` finds the operation, `cors` and `request_log` wrap every request.
-//! - `rest`, `a2a` and `bridge` are the operations, one folder for each way in.
+//! - `rest`, `a2a` and `bridge` are the operations, one folder for each way in; `page` has the files of the web page.
 //! - `commands` is what these three request from the engine.
 //! - `request` is a request as operations see it, `admission` decides which requests are served.
 //! - `state` is what all requests share.
 //! - `models` calls providers of models, `push` posts notifications to clients of A2A.
-//! - `auth` makes and reads tokens, `limits` bounds what clients use, `http` knows the shapes of HTTP.
+//! - `auth` makes and reads tokens and sessions, `limits` bounds what clients use, `http` knows the shapes of HTTP.
 
 mod auth;
 pub mod openapi;
@@ -36,6 +36,8 @@ mod limits;
 #[cfg(feature = "serve")]
 mod models;
 #[cfg(feature = "serve")]
+mod page;
+#[cfg(feature = "serve")]
 mod push;
 #[cfg(feature = "serve")]
 mod request;
@@ -52,7 +54,7 @@ mod state;
 
 pub use auth::scope;
 #[cfg(feature = "serve")]
-pub use auth::{attempt_token::AttemptTokens, token};
+pub use auth::{attempt_token::AttemptTokens, session, token};
 #[cfg(feature = "serve")]
 pub use envoi_notify::EgressPolicy;
 #[cfg(feature = "serve")]

@@ -87,6 +87,9 @@ fn described(operation: &Operation) -> Value {
         let required = !matches!(operation.body, Content::Json("Resume" | "Fork") | Content::Bytes);
         members.insert("requestBody".to_owned(), json!({"required": required, "content": content}));
     }
+    if let (Gate::Open, Some(members)) = (operation.gate, described.as_object_mut()) {
+        members.insert("security".to_owned(), json!([]));
+    }
     described
 }
 
@@ -127,7 +130,7 @@ fn responses(operation: &Operation) -> Value {
         responses.insert(outcome.status.to_string(), response);
     }
     let other = match operation.gate {
-        Gate::Token => Content::Problem,
+        Gate::Token | Gate::Open => Content::Problem,
         Gate::Bridge => Content::Json("Refused"),
     };
     let other =

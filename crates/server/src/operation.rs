@@ -49,6 +49,8 @@ pub struct Param {
 pub enum Gate {
     /// By a problem: 401, or 403 if the token lacks a scope.
     Token,
+    /// It needs no token: one is given there.
+    Open,
     /// As contract 5 requires: 403 in every case. Tokens of attempts are good here, and `X-Envoi-Bridge-Token` may
     /// carry one.
     Bridge,
@@ -131,6 +133,9 @@ const QUESTION_ID: Param = path("question", "The id of a question");
 /// The most rows of a page.
 pub(crate) const MAX_PAGE: u32 = 200;
 
+/// The most steps of a page: a row has about 400 bytes.
+pub(crate) const MAX_STEPS: usize = 2_000;
+
 /// The largest number that every reader of JSON holds exactly.
 pub(crate) const MAX_NUMBER: u64 = (1 << 53) - 1;
 const MAX_VISIT: u64 = u32::MAX as u64;
@@ -142,6 +147,22 @@ const LIMIT: Param = Param {
 const AFTER: Param = Param {
     range: Some((0, MAX_NUMBER)),
     ..query("after", "integer", "Only what stands after this event: the `next` of the page before")
+};
+const CHANGED_AFTER: Param = Param {
+    range: Some((0, MAX_NUMBER)),
+    ..query(
+        "after",
+        "integer",
+        "Only steps that have changed after this event, and those that are not over: the `next` of the page before, or the `newest` of an earlier answer",
+    )
+};
+const STEPS_LIMIT: Param = Param {
+    range: Some((1, MAX_STEPS as u64)),
+    ..query(
+        "limit",
+        "integer",
+        "About so many, from 1 to 2000; 1000 by default. Steps that one event has changed are on one page",
+    )
 };
 const FORM: Param = Param {
     words: &["shown", "stored"],
@@ -228,6 +249,40 @@ pub const ALL: &[Operation] = &[
         &[],
         &[ok(Content::Json("Token"))],
     ),
+    Operation {
+        method: Method::Post,
+        gate: Gate::Open,
+        body: Content::Json("SignIn"),
+        ..get(
+            "createSession",
+            "/v1/sessions",
+            "Begin a session of the web page, with a code that is good once or with a token",
+            &[],
+            &[
+                Outcome {
+                    status: 201,
+                    about: "It has begun: one half is a cookie, the other one in the body",
+                    content: Content::Json("NewSession"),
+                },
+                BAD,
+                problem(401, "The code or the token is not good"),
+                TOO_LARGE,
+            ],
+        )
+    },
+    Operation {
+        method: Method::Post,
+        ..get(
+            "endSession",
+            "/v1/sessions/end",
+            "End the session of this request, for all who have its halves",
+            &[],
+            &[
+                Outcome { status: 204, about: "It is over", content: Content::None },
+                problem(400, "This request has no session"),
+            ],
+        )
+    },
     get("getOpenApi", "/v1/openapi.json", "This document", &[], &[ok(Content::Json("Document"))]),
     get(
         "listFlows",
@@ -266,12 +321,26 @@ pub const ALL: &[Operation] = &[
         &[ok(Content::Yaml), problem(404, "The tenant has no such flow, or the flow no such file")],
     ),
     get(
+        "getFlowShape",
+        "/v1/flows/{flow}/shape",
+        "The inputs and the steps of a flow, and what leads where",
+        &[path("flow", "Its digest, or its id for the newest")],
+        &[ok(Content::Json("FlowShape")), problem(404, "The tenant has no such flow")],
+    ),
+    get(
         "listRuns",
         "/v1/runs",
         "Runs, newest first",
         &[
             Param { words: RunStatus::WORDS, ..query("status", "string", "Only those in this status") },
             query("flow", "string", "Only those of the flow with this id"),
+            query(
+                "q",
+                "string",
+                "Only those with this text in their id, flow, step, starter or reason; capital letters do not matter",
+            ),
+            query("since", "string", "Only those that started then or later, RFC 3339"),
+            query("root", "string", "Only this run and those that were forked from it, directly or not"),
             LIMIT,
             CURSOR,
         ],
@@ -309,6 +378,27 @@ pub const ALL: &[Operation] = &[
         "The flow that a run is pinned to, with the flows that it names",
         &[RUN_ID],
         &[ok(Content::Json("PinnedFlow")), NO_RUN],
+    ),
+    get(
+        "getRunShape",
+        "/v1/runs/{run}/shape",
+        "The steps of the flow that a run is pinned to, and what leads where",
+        &[RUN_ID],
+        &[ok(Content::Json("FlowShape")), NO_RUN],
+    ),
+    get(
+        "listSteps",
+        "/v1/runs/{run}/steps",
+        "The visits of its steps, a row each: what they came to, or what they are at",
+        &[RUN_ID, CHANGED_AFTER, STEPS_LIMIT],
+        &[ok(Content::Json("Steps")), BAD, NO_RUN],
+    ),
+    get(
+        "getRunLedger",
+        "/v1/runs/{run}/ledger",
+        "What a run has used of what it may use",
+        &[RUN_ID],
+        &[ok(Content::Json("RunLedger")), NO_RUN],
     ),
     get(
         "getRunContent",
@@ -446,6 +536,45 @@ pub const ALL: &[Operation] = &[
     Operation {
         method: Method::Post,
         scopes: RUN,
+        body: Content::Json("Compare"),
+        ..get(
+            "compareRun",
+            "/v1/runs/{run}/compare",
+            "What it would mean for a run that its flow is corrected; changes nothing",
+            &[RUN_ID],
+            &[
+                ok(Content::Json("Comparison")),
+                BAD,
+                problem(404, "The tenant has no such run, or no such flow"),
+                TOO_LARGE,
+                problem(422, "The flow has mistakes"),
+                BUSY,
+            ],
+        )
+    },
+    Operation {
+        method: Method::Post,
+        scopes: RUN,
+        body: Content::Json("Correct"),
+        ..get(
+            "correctRun",
+            "/v1/runs/{run}/correct",
+            "Go on with a run under a corrected flow, as the comparison says that was looked at",
+            &[RUN_ID, KEY],
+            &[
+                Outcome { status: 202, about: "The correction is durable", content: Content::Json("Run") },
+                BAD,
+                problem(404, "The tenant has no such run, or no such flow"),
+                problem(409, "The flow cannot take over, or what it means is not what was looked at"),
+                TOO_LARGE,
+                problem(422, "The flow has mistakes, or the key came with another body"),
+                BUSY,
+            ],
+        )
+    },
+    Operation {
+        method: Method::Post,
+        scopes: RUN,
         body: Content::Json("Raise"),
         ..get(
             "raiseRun",
@@ -484,14 +613,24 @@ pub const ALL: &[Operation] = &[
                     content: Content::Json("Forked"),
                 },
                 BAD,
-                NO_RUN,
+                problem(404, "The tenant has no such run, or no such flow"),
                 problem(409, "That cannot be forked now, or another run is at work in the workspace"),
                 TOO_LARGE,
-                problem(422, "`yes_to` names no step that asks, or the key came with another body"),
+                problem(
+                    422,
+                    "`yes_to` names no step that asks, the flow has mistakes, or the key came with another body",
+                ),
                 BUSY,
             ],
         )
     },
+    get(
+        "followTenant",
+        "/v1/stream",
+        "Which runs change, as they change: each `change` has the run, its newest event, and whether a question was put or closed",
+        &[LAST_EVENT_ID],
+        &[ok(Content::Events), BAD, BUSY],
+    ),
     get(
         "listQuestions",
         "/v1/questions",
@@ -626,6 +765,7 @@ pub const ALL: &[Operation] = &[
 pub fn outcomes(operation: &Operation) -> Vec<Outcome> {
     let mut all = operation.outcomes.to_vec();
     match operation.gate {
+        Gate::Open => {}
         Gate::Token => all.push(problem(401, "There is no token, or none that is good")),
         Gate::Bridge => {
             all.push(bridge(403, "There is no token, or none that is good for this", "Forbidden"))

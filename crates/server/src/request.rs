@@ -38,8 +38,13 @@ pub(crate) struct ApiRequest {
 impl Default for ApiRequest {
     /// A request without a sender, for operations that do not look at it.
     fn default() -> Self {
-        let bearer =
-            Bearer { id: String::new(), name: String::new(), tenant: String::new(), scopes: Scopes::new([]) };
+        let bearer = Bearer {
+            id: String::new(),
+            name: String::new(),
+            tenant: String::new(),
+            scopes: Scopes::new([]),
+            session: None,
+        };
         Self { bearer, headers: HeaderMap::new(), body: Bytes::new(), params: Vec::new(), query: Vec::new() }
     }
 }
@@ -221,6 +226,15 @@ fn known_as(of: &str) -> String {
 
 fn find<'c>(pairs: &'c [(String, String)], name: &str) -> Option<&'c str> {
     pairs.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
+}
+
+/// A `true` or `false`; `false` if it is not there.
+pub(crate) fn flag(members: &Object, name: &str) -> Result<bool, Problem> {
+    match members.get(name) {
+        None => Ok(false),
+        Some(Value::Bool(flag)) => Ok(*flag),
+        Some(_) => Err(Problem::bad_request(format!("`{name}` is neither `true` nor `false`"))),
+    }
 }
 
 /// A member that is a string, if it is there.

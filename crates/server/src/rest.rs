@@ -3,6 +3,7 @@
 //! Owns the members of bodies and answers. What changes a run goes through `commands`.
 
 pub(crate) mod artifacts;
+pub(crate) mod correct;
 pub(crate) mod event_stream;
 pub(crate) mod flows;
 pub(crate) mod logs;
@@ -11,4 +12,6 @@ pub(crate) mod questions;
 pub(crate) mod rows;
 pub(crate) mod run_contents;
 pub(crate) mod runs;
+pub(crate) mod sessions;
 pub(crate) mod start;
+pub(crate) mod steps;

@@ -13,10 +13,14 @@ use crate::{
         work::{blocking, in_time},
     },
     limits::connection_limit::ConnectionOwner,
-    operation::{self, Content, Method, Operation},
+    operation::{self, Content, Gate, Method, Operation},
+    page,
     request::ApiRequest,
     request_log,
-    rest::{self, artifacts, event_stream, flows, logs, metrics, questions, rows, run_contents, runs},
+    rest::{
+        self, artifacts, correct, event_stream, flows, logs, metrics, questions, rows, run_contents, runs,
+        sessions, steps,
+    },
     state::app::App,
 };
 use axum::{
@@ -43,6 +47,9 @@ enum Handling {
     /// As a stream of events.
     FollowRun,
     FollowQuestions,
+    FollowTenant,
+    /// Without a token: one begins there.
+    SignIn,
     /// With a body that is too large for memory.
     Upload,
     /// By calling a model.
@@ -55,6 +62,8 @@ fn handling(id: &str) -> Option<Handling> {
         "getReadiness" => metrics::ready,
         "getMetrics" => metrics::get,
         "getToken" => token_info,
+        "createSession" => return Some(Handling::SignIn),
+        "endSession" => sessions::end,
         "getOpenApi" => document,
         "listFlows" => flows::list,
         "registerFlow" => flows::register,
@@ -62,6 +71,10 @@ fn handling(id: &str) -> Option<Handling> {
         "listRuns" => runs::list,
         "getRun" => runs::get,
         "getRunFlow" => run_contents::flow,
+        "getRunShape" => steps::of_run,
+        "getFlowShape" => steps::of_flow,
+        "listSteps" => steps::list,
+        "getRunLedger" => steps::ledger,
         "getRunContent" => run_contents::content,
         "getEnvelope" => runs::envelope,
         "listEvents" => runs::events,
@@ -70,6 +83,8 @@ fn handling(id: &str) -> Option<Handling> {
         "explainRun" => runs::why,
         "cancelRun" => runs::cancel,
         "resumeRun" => runs::resume,
+        "compareRun" => correct::compare,
+        "correctRun" => correct::correct,
         "raiseRun" => runs::raise,
         "listLogs" => logs::list,
         "getLog" => logs::get,
@@ -81,6 +96,7 @@ fn handling(id: &str) -> Option<Handling> {
         "forkRun" => return Some(Handling::Beginning(rest::start::fork)),
         "followRun" => return Some(Handling::FollowRun),
         "followQuestions" => return Some(Handling::FollowQuestions),
+        "followTenant" => return Some(Handling::FollowTenant),
         "uploadArtifact" => return Some(Handling::Upload),
         "callModel" | "completeChat" | "listModels" => return Some(Handling::Bridge),
         _ => return None,
@@ -113,10 +129,11 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
     let known = Arc::clone(app);
     // The card needs no token: a client reads there how to get one.
     let card = move |request: Request| a2a::handler::card(known, request);
-    router
+    let guarded = router
         .fallback(unknown)
         .method_not_allowed_fallback(other_method)
-        .layer(middleware::from_fn_with_state(Arc::clone(app), admitted))
+        .layer(middleware::from_fn_with_state(Arc::clone(app), admitted));
+    page::routes(guarded, app)
         .route(envoi_a2a::card::PATH, get(card))
         .layer(middleware::from_fn_with_state(Arc::clone(app), cors::apply))
         .layer(middleware::from_fn(request_log::log_request))
@@ -131,6 +148,9 @@ async fn admitted(State(app): State<Arc<App>>, request: Request, next: Next) -> 
     }
     if bridge::is_below(path) {
         return admitted_to_bridge(app, request, next).await;
+    }
+    if is_open(request.method(), path) {
+        return admitted_without_token(app, request, next).await;
     }
     let (parts, body) = request.into_parts();
     let admitted = in_time(app.settings.limits.request, admission::admit(&app, &parts)).await;
@@ -148,6 +168,22 @@ async fn admitted(State(app): State<Arc<App>>, request: Request, next: Next) -> 
             app.note(&problem);
             with_body_gone(a2a::refusal::of(&parts, problem), body).await
         }
+    }
+}
+
+/// Whether a request is for an operation that gives tokens to those who have none.
+fn is_open(method: &axum::http::Method, path: &str) -> bool {
+    operation::ALL.iter().any(|operation| {
+        operation.gate == Gate::Open && operation.path == path && *method == axum::http::Method::POST
+    })
+}
+
+/// As [`admitted`], for those operations.
+async fn admitted_without_token(app: Arc<App>, request: Request, next: Next) -> Response {
+    let (parts, body) = request.into_parts();
+    match admission::check_host_and_origin(&app, &parts) {
+        Ok(()) => next.run(Request::from_parts(parts, body)).await,
+        Err(problem) => refused(problem, body).await,
     }
 }
 
@@ -216,6 +252,9 @@ async fn perform(
     if matches!(way, Handling::Bridge) {
         return bridge::perform(app, operation, request).await;
     }
+    if matches!(way, Handling::SignIn) {
+        return sign_in(&app, request).await;
+    }
     let Some(bearer) = request.extensions_mut().remove::<Bearer>() else {
         return Problem::unauthenticated().into_response();
     };
@@ -236,6 +275,17 @@ async fn perform(
     response
 }
 
+async fn sign_in(app: &Arc<App>, request: Request) -> Response {
+    let (parts, mut body) = request.into_parts();
+    match in_time(app.settings.limits.request, sessions::create(app, parts, &mut body)).await {
+        Ok(response) => response,
+        Err(problem) => {
+            app.note(&problem);
+            refused(problem, body).await
+        }
+    }
+}
+
 async fn work(
     app: &Arc<App>,
     operation: &Operation,
@@ -248,10 +298,11 @@ async fn work(
     let mut request = ApiRequest::of(&mut parts, bearer).await?;
     match way {
         // Done before there is a request.
-        Handling::Bridge => Err(Problem::unauthenticated()),
+        Handling::Bridge | Handling::SignIn => Err(Problem::unauthenticated()),
         Handling::Upload => artifacts::upload(app, request, body).await,
         Handling::FollowRun => in_time(limits.request, event_stream::run(app, request)).await,
         Handling::FollowQuestions => in_time(limits.request, event_stream::questions(app, request)).await,
+        Handling::FollowTenant => in_time(limits.request, event_stream::tenant(app, request)).await,
         Handling::Blocking(work) | Handling::Beginning(work) => {
             let done = async {
                 if operation.body != Content::None {

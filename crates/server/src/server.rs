@@ -91,7 +91,7 @@ impl Server {
             .build()?;
         let (stop, stopping) = watch::channel(false);
         let hosts = host_names(address, encrypted, &settings.hosts);
-        let app = Arc::new(App::new(settings, hosts, store, desk.clone(), stopping.clone()));
+        let app = Arc::new(App::new(settings, hosts, address.port(), store, desk.clone(), stopping.clone()));
         let wakes = Arc::clone(&app.commits);
         let pushes = Arc::clone(&app.push_scheduler);
         desk.watch(Arc::new(move |run, records| {

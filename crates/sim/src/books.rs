@@ -16,7 +16,7 @@ use envoi_kernel::{
         Outcome,
     },
     flow::{Budget, InDoubtPolicy},
-    ids::{AttemptId, InterruptId, RunId, VisitId},
+    ids::{AttemptId, InterruptId, RunId, StepId, VisitId},
     ledger::Ledger,
 };
 use std::{
@@ -41,6 +41,8 @@ pub(crate) struct Books {
     open_items: BTreeMap<VisitId, BTreeSet<u64>>,
     pub(crate) items: u64,
     pub(crate) inner: u64,
+    /// Hand-offs of steps that are left out of the part that the run does.
+    pub(crate) left_out: u64,
     handoffs: BTreeSet<VisitId>,
     pub(crate) uses: Uses,
     iterations: u64,
@@ -79,6 +81,7 @@ impl Books {
             open_items: BTreeMap::new(),
             items: 0,
             inner: 0,
+            left_out: 0,
             handoffs: BTreeSet::new(),
             uses: Uses::default(),
             iterations: 0,
@@ -136,6 +139,8 @@ impl Books {
             Event::Routed(routed) => self.routed(&routed.course)?,
             Event::HandoffWritten(written) => {
                 let first = self.handoffs.insert(written.visit.clone());
+                let left_out = !self.is_in_the_part(&written.visit);
+                self.left_out = self.left_out.saturating_add(u64::from(left_out));
                 holds(first, "a visit has one hand-off", || format!("{}: {}", self.id, written.visit))?;
             }
             Event::CancelRequested(_) => self.cancelled = true,
@@ -167,7 +172,7 @@ impl Books {
                 self.live.insert(started.attempt.clone());
                 self.item(&started.attempt.visit)?;
             }
-            Event::AttemptSettled(settled) => {
+            Event::AttemptSettled(settled) if settled.taken.is_none() => {
                 let (live, ending) =
                     (self.live.remove(&settled.attempt), self.ending.remove(&settled.attempt));
                 let agrees = (!settled.late, settled.given_up) == (live, ending);
@@ -273,8 +278,20 @@ impl Books {
         self.open_questions.keys().eq(loaded.interrupts().map(|raised| &raised.interrupt))
     }
 
+    /// Whether the step of the run's own flow that holds this visit is in the part that the run does.
+    fn is_in_the_part(&self, visit: &VisitId) -> bool {
+        let outermost = visit.scope.split('.').find(|segment| segment.parse::<u64>().is_err());
+        let named = outermost.filter(|segment| !segment.is_empty()).and_then(|step| StepId::new(step).ok());
+        let step = named.unwrap_or_else(|| visit.step.clone());
+        let part = self.replayed.started().and_then(|started| started.part.as_deref());
+        part.is_none_or(|part| part.selection.includes(self.replayed.flow(), &step))
+    }
+
     fn attempt_started(&mut self, started: &AttemptStarted) -> Result<(), Violation> {
         let attempt = &started.attempt;
+        holds(self.is_in_the_part(&attempt.visit), "no step that is left out ever starts", || {
+            format!("{}: {attempt}", self.id)
+        })?;
         let first = self.started.insert(attempt.clone(), Arc::new(started.clone())).is_none();
         holds(first, "no attempt is started twice", || format!("{}: {attempt}", self.id))?;
         let open = !self.handoffs.contains(&attempt.visit);
@@ -315,6 +332,12 @@ impl Books {
 
     fn attempt_settled(&mut self, settled: &AttemptSettled) -> Result<(), Violation> {
         let attempt = &settled.attempt;
+        if settled.taken.is_some() {
+            let outside = !self.is_in_the_part(&attempt.visit);
+            return holds(outside, "only a step that is left out has the result of another run", || {
+                format!("{}: {attempt}", self.id)
+            });
+        }
         let fair = self.uses.settles(settled);
         holds(fair, "an overrun is a failure", || settled.attempt.to_string())?;
         if settled.late {

@@ -82,6 +82,7 @@ pub(crate) struct Tally {
     pub(crate) given_up: u64,
     pub(crate) items: u64,
     pub(crate) inner: u64,
+    pub(crate) left_out: u64,
     pub(crate) model_calls: u64,
     pub(crate) set_aside: u64,
 }

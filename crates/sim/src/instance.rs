@@ -113,6 +113,7 @@ impl Instance {
     pub(crate) fn new(journal: SimJournal, clocks: &Clocks, boot_id: String, jobs: usize) -> Self {
         let outbox = Outbox::default();
         let cannot_show = Rc::new(Cell::new(false));
+        let closed = envoi_journal::Journal::closed_accounts(&journal).unwrap_or_default();
         let world = World {
             clock: Box::new(SimClock { clocks: clocks.clone(), boot_id }),
             log: Box::new(SimLog { outbox: Rc::clone(&outbox), journal: journal.clone() }),
@@ -123,7 +124,7 @@ impl Instance {
             }),
         };
         Self {
-            engine: Engine::new(world, jobs).with_snapshots_from(SNAPSHOT_FROM_BYTES),
+            engine: Engine::new(world, jobs).with_snapshots_from(SNAPSHOT_FROM_BYTES).with_closed(closed),
             journal,
             ensured: BTreeMap::new(),
             reserved: BTreeSet::new(),
@@ -243,7 +244,7 @@ impl Log for SimLog {
         self.outbox.borrow_mut().push_back(Effect::Note(note));
     }
 
-    fn next_seq(&mut self, run: &RunId) -> Result<u64, String> {
+    fn next_seq(&mut self, run: &RunId) -> Result<u64, envoi_journal::ReadError> {
         Ok(self.journal.next_seq(run))
     }
 }

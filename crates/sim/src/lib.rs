@@ -61,6 +61,8 @@ pub struct Report {
     pub items: u64,
     /// Flows that were entered as a part of a run.
     pub inner: u64,
+    /// Hand-offs of steps that runs left out.
+    pub left_out: u64,
     /// Calls of models that were counted.
     pub model_calls: u64,
     /// Runs that were set aside, and gone on with later.
@@ -127,6 +129,7 @@ fn live(plan: &Plan, faults: Faults, calm: Option<&End>, report: &mut Report) ->
     report.given_up = report.given_up.saturating_add(end.tally.given_up);
     report.items = report.items.saturating_add(end.tally.items);
     report.inner = report.inner.saturating_add(end.tally.inner);
+    report.left_out = report.left_out.saturating_add(end.tally.left_out);
     report.model_calls = report.model_calls.saturating_add(end.tally.model_calls);
     report.set_aside = report.set_aside.saturating_add(end.tally.set_aside);
     Ok(end)

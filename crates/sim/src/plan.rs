@@ -6,17 +6,21 @@ use crate::{
     flows::{self, Sample},
     questions,
 };
-use envoi_contract::{envelope::InterruptKind, json::Object};
+use envoi_contract::{
+    envelope::InterruptKind,
+    json::{Object, Value},
+};
 use envoi_journal::PinnedFlow;
 use envoi_kernel::{
     Flow, Run,
     event::{About, Choice, InterruptRaised},
     flow::Step,
-    ids::{Principal, RunId},
+    ids::{Principal, RunId, VisitId},
     input::Start,
+    part::{Part, Selection, TakenHandOff},
     requester::Requester,
 };
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// See the module.
 pub(crate) struct Plan {
@@ -38,6 +42,8 @@ pub(crate) struct Planned {
     pub(crate) reopenings: usize,
     /// Whether its commands call models through the engine.
     pub(crate) calls_models: bool,
+    /// The part of its flow that it does.
+    pub(crate) part: Option<Box<Part>>,
 }
 
 impl Plan {
@@ -93,6 +99,7 @@ fn planned(dice: &mut Dice, number: u64) -> Option<Planned> {
     questions::into(&mut flow, dice);
     budgets::into(&mut flow, dice);
     let flow = Arc::new(flow);
+    let part = part(&flow);
     let pinned = PinnedFlow {
         digest: flow.digest,
         language: loaded.language,
@@ -109,7 +116,38 @@ fn planned(dice: &mut Dice, number: u64) -> Option<Planned> {
         cancel_after: dice.permille(120).then(|| dice.between(1, 20)),
         reopenings: usize::from(dice.permille(400)),
         calls_models: dice.permille(300),
+        part,
     })
+}
+
+/// Every third run does a part of its flow, if the flow can be cut there; of some, hand-offs are taken from a run that is not here.
+/// Follows from the flow: no seed goes another way because of it.
+fn part(flow: &Flow) -> Option<Box<Part>> {
+    let digest = flow.digest.to_string();
+    let number = usize::from_str_radix(digest.get(digest.len().checked_sub(6)?..)?, 16).ok()?;
+    let step = flow.steps.get((number / 24).checked_rem(flow.steps.len())?).filter(|_| number % 3 == 1)?;
+    let named = vec![step.id.clone()];
+    let selection = match number / 3 % 4 {
+        0 => Selection { only: named, ..Selection::default() },
+        1 => Selection { from: Some(step.id.clone()), ..Selection::default() },
+        2 => Selection { until: Some(step.id.clone()), ..Selection::default() },
+        _ => Selection { skip: named, ..Selection::default() },
+    };
+    let takes = number / 12 % 2 == 1;
+    let stands =
+        |step: &&Step| takes && !selection.includes(flow, &step.id) && selection.goes_past(flow, &step.id);
+    let taken = flow.steps.iter().filter(stands).map(|step| TakenHandOff {
+        visit: VisitId { scope: String::new(), step: step.id.clone(), visit: 1 },
+        summary: format!("{} of another run", step.id),
+        data: Value::Null,
+        text: None,
+        report: None,
+        files: Vec::new(),
+        manifest: None,
+    });
+    let taken = taken.collect();
+    let part = Part { with: RunId::new("run_earlier").ok(), taken, selection };
+    part.check(flow, &BTreeMap::new()).ok().map(|()| Box::new(part))
 }
 
 impl Planned {
@@ -129,6 +167,7 @@ impl Planned {
             inputs: Object::default(),
             workspace: "/workspace".to_owned(),
             shared: true,
+            keep_files: false,
             source: Default::default(),
             run_base: format!("/runs/{}", self.id),
             language: self.pinned.language,
@@ -137,6 +176,7 @@ impl Planned {
             trace: None,
             env: envoi_contract::json::Object::new(),
             requester: Requester::default(),
+            part: self.part.clone(),
         }
     }
 }

@@ -7,8 +7,8 @@ mod listing;
 
 use envoi_contract::digest::Digest;
 use envoi_journal::{
-    BlobError, Commit, CommitError, Done, INLINE_MAX_BYTES, InboxFilter, InboxRow, Journal, Loaded, Note,
-    PinnedFlow, ReadError, Receipt, RunFilter, RunRow, Snapshot,
+    BlobError, ClosedAccount, Commit, CommitError, Done, INLINE_MAX_BYTES, InboxFilter, InboxRow, Journal,
+    Loaded, Note, PinnedFlow, ReadError, Receipt, RunFilter, RunRow, Snapshot,
 };
 use envoi_kernel::{Event, Record, ids::RunId};
 use std::{
@@ -370,6 +370,11 @@ impl Journal for SimJournal {
         rows.retain(|row| filter.closed || row.state == envoi_journal::InterruptState::Open);
         rows.sort_by(|a, b| (a.raised_at, &a.interrupt).cmp(&(b.raised_at, &b.interrupt)));
         Ok(rows)
+    }
+
+    fn closed_accounts(&self) -> Result<Vec<ClosedAccount>, ReadError> {
+        let state = lock(&self.state);
+        Ok(listing::closed(state.runs.values().flat_map(|stored| &stored.records)))
     }
 }
 

@@ -38,6 +38,7 @@ fn every_promise_holds_whatever_happens() {
         ("given up", sum(|report| report.given_up)),
         ("items", sum(|report| report.items)),
         ("inner flows", sum(|report| report.inner)),
+        ("left out", sum(|report| report.left_out)),
         ("model calls", sum(|report| report.model_calls)),
         ("set aside", sum(|report| report.set_aside)),
     ];

@@ -8,6 +8,18 @@
 //! The files of an [`AttemptDir`] are the only channel between the two processes; the supervisor never writes to the
 //! engine and does not notice its death. `lock` shows whether the attempt lives, `started.json` that a command may have been
 //! started, `exit.json` that everything is over. The holder of `lock` may read these two without a race.
+//!
+//! ```
+//! use envoi_step::{AttemptDir, Given, Probe, Start, probe};
+//! # let scratch = tempfile::tempdir()?;
+//! # let folder = scratch.path().join("run_1").join("attempts").join("build.1.1");
+//!
+//! let dir = AttemptDir::new(folder);
+//! let start = Start { id: "s1", boot_id: "this boot" };
+//! // Nothing of it was ever started. The answer holds the lock: no other process can start it meanwhile.
+//! assert!(matches!(probe(&dir, Given::Never, start, "this boot")?, Probe::NotStarted(_lock)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod attempt;
 mod control;
@@ -20,7 +32,7 @@ mod workspace;
 pub use attempt::{
     dir::{AttemptDir, LockFile, wait_until_free},
     obstacles::{Obstacle, obstacles},
-    record::{Change, Exit, FileChange, FileRef, Outcome, Started, Stream},
+    record::{Change, Exit, FileChange, FileRef, Outcome, Snapshot, Started, Stream},
     spec::{Command, SecretMark, Spec},
     starts::{Named, Starts},
 };

@@ -6,6 +6,7 @@
 mod run;
 mod settle;
 mod signals;
+mod snapshot;
 mod watch;
 
 use std::io::{self, Read};
@@ -130,6 +131,11 @@ impl Attempt {
     /// Records the workspace as it is; an error is a reason not to start.
     fn look_before(&self) -> Result<Before, String> {
         let mut before = Before::take(&self.spec, &self.dir, &self.secrets)?;
+        match snapshot::take(&self.spec) {
+            None => {}
+            Some(Ok(snapshot)) => before.snapshot = Some(snapshot),
+            Some(Err(why)) => before.no_snapshot = Some(why),
+        }
         before.write(&self.dir).map_err(|error| format!("cannot write `before.json`: {error}"))?;
         Ok(before)
     }

@@ -25,12 +25,20 @@ CALLS: Dict[str, Any] = {
         user_envelope=True, resume=False,
     ),
     "cancelRun": lambda ask: ask("run_1"),
+    "compareRun": lambda ask: ask("run_1", "main.yaml", "draft", files={"main.yaml": "flow: f\n"}),
+    "correctRun": lambda ask: ask(
+        "run_1", "main.yaml", "draft", "why", seen="sha256:0", files={"main.yaml": "flow: f\n"}
+    ),
     "explainRun": lambda ask: ask("run_1"),
     "followQuestions": lambda ask: ask(after="run_1:3"),
+    "followTenant": lambda ask: ask(after="run_1:3"),
     "followRun": lambda ask: ask("run_1", after=3),
-    "forkRun": lambda ask: ask("run_1", "draft", "why", workspace="copy", yes_to=["a"]),
+    "forkRun": lambda ask: ask(
+        "run_1", "draft", "why", flow="main.yaml", files={"main.yaml": "flow: f\n"}, workspace="copy", yes_to=["a"]
+    ),
     "getArtifact": lambda ask: ask("sha256:0"),
     "getEnvelope": lambda ask: ask("run_1"),
+    "getFlowShape": lambda ask: ask("publish"),
     "getFlow": lambda ask: ask("publish", file="inner.yaml"),
     "getHandoff": lambda ask: ask("run_1", "0.draft", visit=2),
     "getHealth": lambda ask: ask(),
@@ -41,6 +49,8 @@ CALLS: Dict[str, Any] = {
     "getReadiness": lambda ask: ask(),
     "getRun": lambda ask: ask("run_1"),
     "getRunContent": lambda ask: ask("run_1", "sha256:0"),
+    "getRunLedger": lambda ask: ask("run_1"),
+    "getRunShape": lambda ask: ask("run_1"),
     "getRunFlow": lambda ask: ask("run_1"),
     "getToken": lambda ask: ask(),
     "listEvents": lambda ask: ask("run_1", after=3),
@@ -48,10 +58,11 @@ CALLS: Dict[str, Any] = {
     "listHandoffs": lambda ask: ask("run_1"),
     "listLogs": lambda ask: ask("run_1"),
     "listQuestions": lambda ask: ask(run="run_1", closed=True),
-    "listRuns": lambda ask: ask(status="waiting", flow="publish"),
+    "listSteps": lambda ask: ask("run_1", after=3),
+    "listRuns": lambda ask: ask(status="waiting", flow="publish", q="a", since="2026-01-01T00:00:00Z", root="run_1"),
     "raiseRun": lambda ask: ask("run_1", {"llm_calls": 1}, "why"),
     "registerFlow": lambda ask: ask("main.yaml", {"main.yaml": "flow: f\n"}),
-    "resumeRun": lambda ask: ask("run_1", "rerun", "why"),
+    "resumeRun": lambda ask: ask("run_1", "rerun", "why", now=True),
     "startRun": lambda ask: ask(
         "publish",
         {"a": 1},
@@ -61,6 +72,7 @@ CALLS: Dict[str, Any] = {
         session_id="s",
         metadata={"k": "v"},
         raw_input="asked",
+        part={"only": ["a"], "with": "run_1"},
     ),
     "uploadArtifact": lambda ask: ask(b"words", mime="text/plain"),
 }
@@ -68,7 +80,15 @@ CALLS: Dict[str, Any] = {
 
 BRIDGE = "asked for by the clients of OpenAI's protocol, with a token of its own (docs/bridge.md)"
 
-LEFT_OUT: Dict[str, str] = {"callModel": BRIDGE, "completeChat": BRIDGE, "listModels": BRIDGE}
+PAGE = "asked for by the web page of the server; programs have tokens (docs/server.md)"
+
+LEFT_OUT: Dict[str, str] = {
+    "callModel": BRIDGE,
+    "completeChat": BRIDGE,
+    "createSession": PAGE,
+    "endSession": PAGE,
+    "listModels": BRIDGE,
+}
 """Operations without a method, and why."""
 
 

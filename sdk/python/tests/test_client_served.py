@@ -59,6 +59,16 @@ class ARun(WithServer):
         self.assertTrue(self.client.explain_run(run))
 
         self.assertEqual([row["step"] for row in self.client.list_handoffs(run)][0], "draft")
+        steps = self.client.list_steps(run)
+        found = [(row["place"], row["state"], row["summary"]) for row in steps["steps"]]
+        self.assertEqual(found[0], ("draft.1", "succeeded", "words"))
+        self.assertEqual(self.client.list_steps(run, after=steps["newest"])["steps"], [])
+        shape = self.client.get_run_shape(run)
+        self.assertEqual((shape["steps"][0]["step"], shape), ("draft", self.client.get_flow_shape(shape["digest"])))
+        self.assertEqual(self.client.get_run_ledger(run)["used"]["agent_hops"], len(self.client.list_logs(run)))
+        change = next(self.client.follow_tenant(after="0"))
+        self.assertEqual((change.run, change.newest, change.question), (run, events[-1]["seq"], True))
+        self.assertEqual([row["run"] for row in self.client.list_runs(q="PUBLISH", since=answered["raised_at"][:10] + "T00:00:00Z", root=run)], [run])
         handoff = self.client.get_handoff(run, "draft")
         self.assertEqual((handoff.step_id, handoff.summary), ("draft", "words"))
         envelope = self.client.get_envelope(run)
@@ -102,6 +112,29 @@ class ARun(WithServer):
         self.assertIsInstance(fork["notes"], list)
         events = list(self.client.follow_run(fork["run"]))
         self.assertIn("run_forked", [event["event"]["type"] for event in events])
+
+    def test_its_flow_is_corrected_as_it_was_compared(self) -> None:
+        flow = "flow: fix\nsteps:\n  - id: make\n    run: echo made >> did.txt\n  - id: use\n    run: {}\n"
+        self.client.register_flow(flow.format("ehco used"))
+        run = self.client.start_run("fix")["run"]
+        self.assertEqual(self.client.wait_until(run)["status"], "failed")
+        files = {"fix.yaml": flow.format("echo used >> did.txt")}
+        compared = self.client.compare_run(run, "fix.yaml", files=files)
+        self.assertEqual([step["change"] for step in compared["steps"]], ["kept", "changed"])
+        self.assertEqual([step["from_here"] for step in compared["steps"]], ["stays", "runs_again"])
+        with self.assertRaises(ApiError) as refused:
+            self.client.correct_run(run, "fix.yaml", "make", seen=compared["subject"], files=files)
+        self.assertEqual((refused.exception.status, refused.exception.code), (409, "COMPARISON_CHANGED"))
+        for _ in range(2):
+            self.client.correct_run(
+                run, "fix.yaml", why="a typo", seen=compared["subject"], files=files, idempotency_key="once"
+            )
+        self.assertEqual(self.client.wait_until(run)["status"], "succeeded")
+        self.assertEqual(self.did(), ["made", "used"])
+        digest = self.client.register_flow(flow.format("echo other >> did.txt"))["digest"]
+        fork = self.client.fork_run(run, "use", flow=digest)
+        self.assertEqual(self.client.wait_until(fork["run"])["flow_digest"], digest)
+        self.assertEqual(self.did(), ["made", "used", "other"])
 
     def test_a_wait_has_an_end(self) -> None:
         self.client.register_flow(WAITING)

@@ -45,6 +45,16 @@ class AStep(unittest.TestCase):
         self.assertEqual((step.run_base, step.skill_name), (self.folder, "count"))
         self.assertEqual((step.handoff, step.feedback, step.answer, step.envelope), (None, None, None, None))
 
+    def test_data_is_handed_over_without_a_report(self) -> None:
+        environ = {"ENVOI_DATA": str(self.folder / "attempt" / "data.json")}
+        self.assertTrue(envoi.write_data({"files": [1, 2.5, None], "ü": "é"}, environ=environ))
+        written = Path(environ["ENVOI_DATA"]).read_bytes()
+        self.assertEqual(envoi.json.loads(written), {"files": [1, 2.5, None], "ü": "é"})
+        with self.assertRaises(envoi.JsonError):
+            envoi.write_data({"at": datetime(2026, 1, 1)}, environ=environ)
+        self.assertEqual(Path(environ["ENVOI_DATA"]).read_bytes(), written, "nothing is written by halves")
+        self.assertFalse(envoi.write_data({"files": 1}, environ={}))
+
     def test_it_reads_what_came_before(self) -> None:
         self.give("ENVOI_HANDOFF", "handoff.json", HANDOFF.to_json())
         self.give("ENVOI_FEEDBACK", "feedback.txt", "Status: UNVERIFIED\n--- stderr\n2 tests fail\n")

@@ -6,6 +6,7 @@ import { Envelope } from "./envelope/envelope.js";
 import { SKILL_ERROR, explained, reason, sayable, words } from "./failure.js";
 import { HandoffEnvelope } from "./handoff/handoff.js";
 import { toJson, type JsonObject } from "./json/value.js";
+import { formatJson } from "./json/write.js";
 import { writeWhole } from "./whole-file.js";
 import type { SkillError, SkillReport } from "./skill-report.js";
 import { checkMetrics, keepReport, reportOf } from "./skill-report-file.js";
@@ -181,6 +182,21 @@ export async function runStep<T>(
     throw cause;
   }
   return step.leave();
+}
+
+/**
+ * Hands over `data` as the step's data, at `$ENVOI_DATA`, as a whole or not at all; later steps read it as `steps.ID.data`. It needs no
+ * report. Data in two places is a failure of the step: not in a step whose report has data, nor with `data: json`.
+ *
+ * @returns whether Envoi runs this command; without Envoi nothing is written
+ * @throws JsonError for what JSON cannot express
+ */
+export function writeData(data: unknown, { environment = process.env }: { environment?: Environment } = {}): boolean {
+  const text = formatJson(data);
+  const path = environment["ENVOI_DATA"];
+  if (!path) return false;
+  writeWhole(path, text);
+  return true;
 }
 
 /** Writes what can be written: the exception that is thrown already is more important than an incomplete report. */

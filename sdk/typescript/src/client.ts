@@ -11,7 +11,7 @@ import { digestOf, uploadOf, type Content } from "./client/content.js";
 import { DigestMismatch } from "./client/errors.js";
 import { CLOCK, freshKey, type Clock, type Fetch, type Signal } from "./client/platform.js";
 import { row, rows, type QuestionEvent } from "./client/rows.js";
-import type { Answer, Event, Flow, Fork, Forked, HandoffRow, Health, Log, PinnedFlow, Question, QuestionDetail, Raise, Resume, Run, Start, Token } from "./client/shapes.js";
+import type { Answer, Compare, Comparison, Correct, Event, Flow, FlowShape, Fork, Forked, HandoffRow, Health, Log, PinnedFlow, Question, QuestionDetail, Raise, Resume, Run, RunLedger, Start, Steps, Token } from "./client/shapes.js";
 import { follow } from "./client/stream.js";
 import { Server, pathOf, type Reply, type Request } from "./client/wire.js";
 import { Envelope } from "./envelope/envelope.js";
@@ -26,7 +26,7 @@ export type { Content, Upload } from "./client/content.js";
 export { ApiError, DigestMismatch, Unreachable, type Refusal } from "./client/errors.js";
 export type { BlobLike, BodyReader, Clock, Fetch, FetchResponse, Signal } from "./client/platform.js";
 export type { QuestionEvent } from "./client/rows.js";
-export type { Answer, Event, Flow, Fork, Forked, HandoffRow, Health, Log, PinnedFlow, Question, QuestionDetail, Raise, Resume, Run, Start, Token } from "./client/shapes.js";
+export type { Answer, Compare, Comparison, Correct, Event, Flow, FlowShape, Fork, Forked, HandoffRow, Health, Log, PinnedFlow, Question, QuestionDetail, Raise, Resume, Run, RunLedger, Start, StepRow, Steps, Token } from "./client/shapes.js";
 
 /** Rows of one request. */
 const PAGE = 100;
@@ -81,6 +81,17 @@ export interface QuestionList extends AsyncIterable<Question> {
   readonly last_event_id: string;
 }
 
+/** A run has changed: it has new events. */
+export interface Change {
+  /** What to give as `after` to miss nothing that follows. */
+  readonly id: string;
+  readonly run: string;
+  /** Its newest event. */
+  readonly newest: number;
+  /** Whether one of the new events is about a question. */
+  readonly question: boolean;
+}
+
 /**
  * One server, as the bearer of one token.
  *
@@ -120,6 +131,11 @@ export class Client {
     return (await this.get({ signal }, ["flows", flow], { file })).text();
   }
 
+  /** The inputs and the steps of a flow, by its digest or its id, and what leads where. */
+  async getFlowShape(flow: string, call: Call = {}): Promise<FlowShape> {
+    return row((await this.get(call, ["flows", flow, "shape"])).object());
+  }
+
   // Runs
 
   /**
@@ -130,12 +146,15 @@ export class Client {
     return row(await this.post(call, ["runs"], start));
   }
 
-  /** Runs, newest first; pages are read as one goes through them. */
+  /**
+   * Runs, newest first; pages are read as one goes through them. `q` is a text in the id, flow, step, starter or reason; `since` a
+   * time (RFC 3339); `root` a run, for its forks.
+   */
   async *listRuns(
-    { status, flow, signal }: { status?: Run["status"]; flow?: string } & Call = {},
+    { status, flow, q, since, root, signal }: { status?: Run["status"]; flow?: string; q?: string; since?: string; root?: string } & Call = {},
   ): AsyncGenerator<Run, void, undefined> {
     for (let cursor: string | undefined, isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
-      const page = (await this.get({ signal }, ["runs"], { status, flow, limit: PAGE, cursor })).object();
+      const page = (await this.get({ signal }, ["runs"], { status, flow, q, since, root, limit: PAGE, cursor })).object();
       yield* rows<Run>(page, "runs");
       cursor = asString(page.get("next"));
     }
@@ -154,6 +173,31 @@ export class Client {
   /** The flow that a run is pinned to, with the texts of those that it names. */
   async getRunFlow(run: string, call: Call = {}): Promise<PinnedFlow> {
     return row((await this.get(call, ["runs", run, "flow"])).object());
+  }
+
+  /** The steps of the flow that a run is pinned to, and what leads where. */
+  async getRunShape(run: string, call: Call = {}): Promise<FlowShape> {
+    return row((await this.get(call, ["runs", run, "shape"])).object());
+  }
+
+  /**
+   * The visits of its steps, a row each; with `after`, the `newest` of an earlier answer, those that have changed since and those
+   * that are not over. All pages are in the answer.
+   */
+  async listSteps(run: string, { after, signal }: { after?: number } & Call = {}): Promise<Steps> {
+    const page = async (from?: number): Promise<Steps> => row((await this.get({ signal }, ["runs", run, "steps"], { after: from })).object());
+    let whole = await page(after);
+    while (whole.next !== null && whole.next !== undefined) {
+      const more = await page(whole.next);
+      const known = new Set(more.steps.map(({ place }) => place));
+      whole = { ...more, steps: [...whole.steps.filter(({ place }) => !known.has(place)), ...more.steps] };
+    }
+    return whole;
+  }
+
+  /** What a run has used of what it may use. */
+  async getRunLedger(run: string, call: Call = {}): Promise<RunLedger> {
+    return row((await this.get(call, ["runs", run, "ledger"])).object());
   }
 
   /** What has happened so far, after the event with this `seq` or from the first on. */
@@ -252,7 +296,25 @@ export class Client {
     return row(await this.post(call, ["runs", run, "raise"], raise));
   }
 
-  /** Starts a run with what this one has lived up to a step. */
+  /**
+   * What it would mean for a run that its flow is corrected; changes nothing. A flow that is not registered is brought with
+   * `files`; that needs the scope `admin`.
+   */
+  async compareRun(run: string, compare: Compare, call: Call = {}): Promise<Comparison> {
+    const headers = { "content-type": "application/json" };
+    const request: Request = { method: "POST", path: pathOf("runs", run, "compare"), headers, body: compact(toJson(compare)), signal: call.signal };
+    return row((await this.caller.ask(request, 200)).object());
+  }
+
+  /**
+   * Lets a run go on under a corrected flow, once, however often the request is repeated. `seen` is the `subject` of the
+   * comparison: if the correction means something else by then, it is refused (COMPARISON_CHANGED) and nothing has changed.
+   */
+  async correctRun(run: string, correct: Correct, call: KeyedCall = {}): Promise<Run> {
+    return row(await this.post(call, ["runs", run, "correct"], correct));
+  }
+
+  /** Starts a run with what this one has lived up to a step; with `flow`, it goes on from there under a corrected flow. */
   async forkRun(run: string, fork: Fork = {}, call: KeyedCall = {}): Promise<Forked> {
     return row(await this.post(call, ["runs", run, "fork"], fork));
   }
@@ -307,6 +369,18 @@ export class Client {
     for await (const { id, data } of this.stream(pathOf("questions", "stream"), lastId, call)) {
       const event = parseJson(data) as JsonObject;
       yield { id, run: asString(event.get("run")) ?? "", event: row(event.get("record")) };
+    }
+  }
+
+  /**
+   * Which runs change, as they change, from now on or after the change with this id; ends only by a signal or an error. Each
+   * says what has changed, not how: ask for the run, its steps or its questions then.
+   */
+  async *followTenant({ after, ...call }: { after?: string } & FollowCall = {}): AsyncGenerator<Change, void, undefined> {
+    const lastId = after ?? asString((await this.get(call, ["questions"], { limit: 1 })).object().get("last_event_id"));
+    for await (const { id, data } of this.stream(pathOf("stream"), lastId, call)) {
+      const { run, newest, question } = row<Omit<Change, "id">>(parseJson(data));
+      yield { id, run, newest, question };
     }
   }
 

@@ -1,6 +1,6 @@
 /** The whole library for Node: the pure part, skill reports as files, and a command's view of its step. */
 
-export { Attempt, runStep, type Environment, type Feedback } from "./attempt.js";
+export { Attempt, runStep, writeData, type Environment, type Feedback } from "./attempt.js";
 export {
   BridgeError,
   NoBridgeError,

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { Envelope, formatCompact, formatJson, readSkillReport, runStep, writeHandoff, type Attempt, type Environment, type SkillReport } from "envoi";
+import { Envelope, formatCompact, formatJson, readSkillReport, runStep, writeData, writeHandoff, type Attempt, type Environment, type SkillReport } from "envoi";
 
 /** A folder with what the engine gives, and the variables that name it. */
 async function given(run: (environment: Environment, folder: string) => Promise<void>): Promise<void> {
@@ -24,6 +24,18 @@ async function given(run: (environment: Environment, folder: string) => Promise<
 function report(folder: string): SkillReport {
   return readSkillReport(join(folder, "a", "report.json")) ?? assert.fail("no report was left");
 }
+
+test("data is handed over without a report, as a whole or not at all", async () => {
+  await given(async (_, folder) => {
+    const environment = { ENVOI_DATA: join(folder, "a", "data.json") };
+    assert.equal(writeData({ files: [1, 2.5, null] }, { environment }), true);
+    const written = readFileSync(environment.ENVOI_DATA, "utf8");
+    assert.deepEqual(JSON.parse(written), { files: [1, 2.5, null] });
+    assert.throws(() => writeData({ at: Number.NaN }, { environment }));
+    assert.equal(readFileSync(environment.ENVOI_DATA, "utf8"), written);
+    assert.equal(writeData({ files: 1 }, { environment: {} }), false);
+  });
+});
 
 test("a command finds what the engine gives it", async () => {
   await given(async (environment, folder) => {

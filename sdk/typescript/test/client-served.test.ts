@@ -53,6 +53,18 @@ test("a run is started, followed, answered with files, and ends", NEEDS_SERVER, 
     assert((await client.explainRun(run)).length > 0);
 
     assert.equal((await client.listHandoffs(run))[0]?.step, "draft");
+    const steps = await client.listSteps(run);
+    assert.deepEqual([steps.steps[0]?.place, steps.steps[0]?.state, steps.steps[0]?.summary], ["draft.1", "succeeded", "words"]);
+    assert.deepEqual((await client.listSteps(run, { after: steps.newest })).steps, []);
+    const shape = await client.getRunShape(run);
+    assert.equal(shape.steps[0]?.step, "draft");
+    assert.deepEqual(await client.getFlowShape(shape.digest), shape);
+    assert.equal((await client.getRunLedger(run)).used.agent_hops, (await client.listLogs(run)).length);
+    for await (const change of client.followTenant({ after: "0" })) {
+      assert.deepEqual([change.run, change.newest, change.question], [run, events.length - 1, true]);
+      break;
+    }
+    assert.deepEqual((await all(client.listRuns({ q: "PUBLISH", since: "2020-01-01T00:00:00Z", root: run }))).map((each) => each.run), [run]);
     const handoff = await client.getHandoff(run, "draft");
     assert.deepEqual([handoff.step_id, handoff.summary], ["draft", "words"]);
     const envelope = await client.getEnvelope(run);
@@ -76,6 +88,26 @@ test("what is asked of a run that is over is refused", NEEDS_SERVER, async () =>
     await client.resumeRun(run, { why: "again" });
     assert.equal((await client.waitUntil(run)).status, "succeeded");
     await assert.rejects(client.cancelRun(run), refused(409, "RUN_OVER"));
+  });
+});
+
+test("a flow is corrected as it was compared", NEEDS_SERVER, async () => {
+  await withServer(async (client, served) => {
+    const flow = (use: string): string => `flow: fix\nsteps:\n  - id: make\n    run: echo made >> did.txt\n  - id: use\n    run: ${use}\n`;
+    await client.registerFlow(flow("ehco used"));
+    const { run } = await client.startRun({ flow: "fix" });
+    assert.equal((await client.waitUntil(run)).status, "failed");
+    const fixed = { flow: "fix.yaml", files: { "fix.yaml": flow("echo used >> did.txt") } };
+    const { steps, subject } = await client.compareRun(run, fixed);
+    assert.deepEqual(steps.map(({ change, from_here }) => [change, from_here]), [["kept", "stays"], ["changed", "runs_again"]]);
+    await assert.rejects(client.correctRun(run, { ...fixed, from: "make", seen: subject }), refused(409, "COMPARISON_CHANGED"));
+    for (let time = 0; time < 2; time += 1) await client.correctRun(run, { ...fixed, seen: subject, why: "a typo" }, { idempotencyKey: "once" });
+    assert.equal((await client.waitUntil(run)).status, "succeeded");
+    assert.deepEqual(served.did(), ["made", "used"]);
+    const { digest } = await client.registerFlow(flow("echo other >> did.txt"));
+    const fork = await client.forkRun(run, { from: "use", flow: digest });
+    assert.equal((await client.waitUntil(fork.run)).flow_digest, digest);
+    assert.deepEqual(served.did(), ["made", "used", "other"]);
   });
 });
 

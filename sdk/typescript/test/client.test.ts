@@ -35,12 +35,16 @@ const answer = { choice: "raise", text: "words", data: { a: 1 }, attachments: [R
 const CALLS: Readonly<Record<string, (client: Client) => Promise<unknown>>> = {
   answerQuestion: (client) => client.answerQuestion("int_1", answer),
   cancelRun: (client) => client.cancelRun("run_1"),
+  compareRun: (client) => client.compareRun("run_1", { flow: "main.yaml", files: { "main.yaml": "flow: f\n" }, from: "draft" }),
+  correctRun: (client) => client.correctRun("run_1", { flow: "main.yaml", files: { "main.yaml": "flow: f\n" }, from: "draft", seen: "sha256:0", why: "why" }),
   explainRun: (client) => client.explainRun("run_1"),
   followQuestions: (client) => all(client.followQuestions({ after: "run_1:3" })),
+  followTenant: (client) => all(client.followTenant({ after: "run_1:3" })),
   followRun: (client) => all(client.followRun("run_1", { after: 3 })),
-  forkRun: (client) => client.forkRun("run_1", { from: "draft", why: "why", workspace: "copy", yes_to: ["a"] }),
+  forkRun: (client) => client.forkRun("run_1", { from: "draft", flow: "main.yaml", files: { "main.yaml": "flow: f\n" }, why: "why", workspace: "copy", yes_to: ["a"] }),
   getArtifact: (client) => client.getArtifact("sha256:0"),
   getEnvelope: (client) => client.getEnvelope("run_1"),
+  getFlowShape: (client) => client.getFlowShape("publish"),
   getFlow: (client) => client.getFlow("publish", { file: "inner.yaml" }),
   getHandoff: (client) => client.getHandoff("run_1", "draft", { visit: 2 }),
   getHealth: (client) => client.getHealth(),
@@ -51,6 +55,8 @@ const CALLS: Readonly<Record<string, (client: Client) => Promise<unknown>>> = {
   getReadiness: (client) => client.getReadiness(),
   getRun: (client) => client.getRun("run_1"),
   getRunContent: (client) => client.getRunContent("run_1", "sha256:0"),
+  getRunLedger: (client) => client.getRunLedger("run_1"),
+  getRunShape: (client) => client.getRunShape("run_1"),
   getRunFlow: (client) => client.getRunFlow("run_1"),
   getToken: (client) => client.getToken(),
   listEvents: (client) => all(client.listEvents("run_1", { after: 3 })),
@@ -58,17 +64,19 @@ const CALLS: Readonly<Record<string, (client: Client) => Promise<unknown>>> = {
   listHandoffs: (client) => client.listHandoffs("run_1"),
   listLogs: (client) => client.listLogs("run_1"),
   listQuestions: (client) => client.listQuestions({ run: "run_1", closed: true }),
-  listRuns: (client) => all(client.listRuns({ status: "waiting", flow: "publish" })),
+  listRuns: (client) => all(client.listRuns({ status: "waiting", flow: "publish", q: "a", since: "2026-01-01T00:00:00Z", root: "run_1" })),
+  listSteps: (client) => client.listSteps("run_1", { after: 3 }),
   raiseRun: (client) => client.raiseRun("run_1", { more: { llm_calls: 1 }, why: "why" }),
   registerFlow: (client) => client.registerFlow("main.yaml", { files: { "main.yaml": "flow: f\n" } }),
-  resumeRun: (client) => client.resumeRun("run_1", { choice: "rerun", why: "why" }),
-  startRun: (client) => client.startRun({ flow: "publish", inputs: { a: 1 }, workspace: "copy", yes_to: ["a"], user_id: "u", session_id: "s", metadata: { k: "v" }, raw_input: "asked" }),
+  resumeRun: (client) => client.resumeRun("run_1", { choice: "rerun", why: "why", now: true }),
+  startRun: (client) => client.startRun({ flow: "publish", inputs: { a: 1 }, workspace: "copy", yes_to: ["a"], user_id: "u", session_id: "s", metadata: { k: "v" }, raw_input: "asked", part: { only: ["a"], with: "run_1" } }),
   uploadArtifact: (client) => client.uploadArtifact({ content: new Uint8Array(1), mime: "text/plain" }),
 };
 
 /** Operations without a method, and why. */
 const BRIDGE = "asked for by the clients of OpenAI's protocol, with a token of its own (docs/bridge.md)";
-const LEFT_OUT: Readonly<Record<string, string>> = { callModel: BRIDGE, completeChat: BRIDGE, listModels: BRIDGE };
+const PAGE = "asked for by the web page of the server; programs have tokens (docs/server.md)";
+const LEFT_OUT: Readonly<Record<string, string>> = { callModel: BRIDGE, completeChat: BRIDGE, createSession: PAGE, endSession: PAGE, listModels: BRIDGE };
 
 interface Asked {
   url: URL;

@@ -207,6 +207,21 @@ pub(super) fn typescript(document: &Value) -> String {
     out
 }
 
+/// The module for the web page: plain JSON, with the members of all objects.
+pub(super) fn page(document: &Value) -> String {
+    let mut out = String::from(
+        "/**\n * What the server's answers and requests look like.\n *\n \
+         * Generated from `spec/openapi.json` by `cargo xtask generate`: change it there.\n */\n\n\
+         /** A reference to a file (contract 5). */\nexport type AttachmentRef = object;\n",
+    );
+    for Shape { name, members, .. } in shapes(document) {
+        let _ = write!(out, "\nexport interface {name} {{\n");
+        members.iter().for_each(|member| typescript_member(&mut out, member, true, "  "));
+        out.push_str("}\n");
+    }
+    out
+}
+
 fn is_free(kind: &Kind<'_>) -> bool {
     match kind {
         Kind::Free | Kind::Object | Kind::Members(_) => true,

@@ -15,6 +15,7 @@ const ALL: &[&str] = &[
     "envoi-flow",
     "envoi-journal",
     "envoi-api",
+    "envoi-tree",
     "envoi-step",
     "envoi-http",
     "envoi-notify",
@@ -33,6 +34,7 @@ const BELOW_ENGINE: &[&str] = &[
     "envoi-kernel",
     "envoi-flow",
     "envoi-journal",
+    "envoi-tree",
     "envoi-step",
     "envoi-http",
     "envoi-notify",
@@ -46,6 +48,7 @@ const BELOW_SIM: &[&str] = &[
     "envoi-kernel",
     "envoi-flow",
     "envoi-journal",
+    "envoi-tree",
     "envoi-step",
     "envoi-http",
     "envoi-notify",
@@ -61,6 +64,7 @@ const BELOW_SERVER: &[&str] = &[
     "envoi-flow",
     "envoi-journal",
     "envoi-api",
+    "envoi-tree",
     "envoi-step",
     "envoi-notify",
     "envoi-a2a",
@@ -72,6 +76,7 @@ const BELOW_CLI: &[&str] = &[
     "envoi-flow",
     "envoi-journal",
     "envoi-api",
+    "envoi-tree",
     "envoi-step",
     "envoi-http",
     "envoi-notify",
@@ -95,7 +100,10 @@ const TABLE: &[Row] = &[
     Row { name: "envoi-journal", uses: &["envoi-contract", "envoi-kernel"], tests_use: &[] },
     // Rows and bodies; the conversions from the journal's rows are a feature.
     Row { name: "envoi-api", uses: &["envoi-contract", "envoi-kernel", "envoi-journal"], tests_use: &[] },
-    Row { name: "envoi-step", uses: &["envoi-contract"], tests_use: &[] },
+    // The files of a folder; it knows neither runs nor events.
+    Row { name: "envoi-tree", uses: &["envoi-contract"], tests_use: &[] },
+    // The supervisor takes snapshots: it is there when the engine is not.
+    Row { name: "envoi-step", uses: &["envoi-contract", "envoi-tree"], tests_use: &[] },
     Row { name: "envoi-http", uses: &[], tests_use: &[] },
     Row { name: "envoi-notify", uses: &["envoi-contract", "envoi-http"], tests_use: &[] },
     // Read and written by a client, `agent`, and by a server.

@@ -16,8 +16,12 @@ const NO_CODES: &[&str] = &["CARGO_PKG_VERSION", "NO_COLOR", "OUT_DIR", "XTERM_V
 const NO_CODES_OF_LIBRARIES: &[&str] = &["RUN_BASE", "RUN_ID"];
 
 /// Files that hold the words of a protocol or a program of others, which look like codes and are none of ours.
-const WORDS_OF_OTHERS: &[&str] =
-    &["crates/a2a/src/fault/kind.rs", "crates/a2a/src/v1/enums.rs", "crates/preset/src/preset.rs"];
+const WORDS_OF_OTHERS: &[&str] = &[
+    "crates/a2a/src/fault/kind.rs",
+    "crates/a2a/src/v1/enums.rs",
+    "crates/preset/src/preset.rs",
+    "crates/tree/src/look/git.rs",
+];
 
 /// Their members come with parts that are not built yet.
 const NOT_YET_SAID: &[&str] = &["BUDGET_OVERRUN"];

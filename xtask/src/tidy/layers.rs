@@ -62,6 +62,11 @@ const LAYERED: &[Layers] = &[
         circular: &[],
     },
     Layers {
+        base: "crates/tree/src/",
+        folders: &["model", "disk", "look", "keep", "restore"],
+        circular: &[],
+    },
+    Layers {
         base: "crates/server/src/",
         folders: &[
             "http",

@@ -2,13 +2,9 @@
 //!
 //! In the journal a value of the contracts is a text, so that nothing of it is lost, and a time is a number. Here a value is
 //! JSON, with its members in their order and its numbers as they were written, and a time is RFC 3339. Owns this form alone: what an event
-//! has is the kernel's.
+//! has is the kernel's. It is written in one pass, without a tree of values: each stream of events writes each event.
 
-use envoi_contract::{
-    json::{Number, Object, Value},
-    stored,
-    time::Timestamp,
-};
+use envoi_contract::{json, json::Number, stored, time::Timestamp};
 use envoi_kernel::Record;
 use serde::{
     Serialize, Serializer,
@@ -17,20 +13,24 @@ use serde::{
         SerializeTupleStruct, SerializeTupleVariant,
     },
 };
-use std::fmt;
+use std::fmt::{self, Display, Write as _};
 
-/// The event as a row of [`crate::event::Event`].
+/// The event as a row of [`crate::event::Event`]: JSON on one line.
 #[must_use]
-pub fn value(record: &Record) -> Value {
-    // Every type of an event can be written: the journal has written it.
-    record.serialize(Shown).unwrap_or(Value::Null)
+pub fn shown(record: &Record) -> String {
+    let mut writer = Writer { out: String::new(), form: Form::Plain };
+    match record.serialize(&mut writer) {
+        Ok(()) => writer.out,
+        // Every type of an event can be written: the journal has written it.
+        Err(_) => "null".to_owned(),
+    }
 }
 
-/// As [`value`], of the text that the journal has. A text that is no event of this version is given as it is.
+/// As [`shown`], of the text that the journal has. A text that is no event of this version is given as it is.
 #[must_use]
 pub fn text(journal: String) -> String {
     match serde_json::from_str::<Record>(&journal) {
-        Ok(record) => value(&record).compact(),
+        Ok(record) => shown(&record),
         Err(_) => journal,
     }
 }
@@ -38,23 +38,39 @@ pub fn text(journal: String) -> String {
 /// As [`text`], with the text of the journal as the member `stored`.
 #[must_use]
 pub fn text_and_stored(journal: String) -> String {
-    match serde_json::from_str::<Record>(&journal).map(|record| value(&record)) {
-        Ok(Value::Object(mut members)) => {
-            members.insert("stored", Value::from(journal));
-            Value::Object(members).compact()
-        }
-        _ => journal,
+    let Ok(record) = serde_json::from_str::<Record>(&journal) else { return journal };
+    let mut out = shown(&record);
+    if out.pop() != Some('}') {
+        return journal;
     }
+    out.push_str(",\"stored\":");
+    json::write_string(&journal, &mut out);
+    out.push('}');
+    out
 }
 
-/// Writes what is serialized as a value of the contracts.
-struct Shown;
+/// Writes what is serialized, as JSON of the contracts.
+struct Writer {
+    out: String,
+    form: Form,
+}
+
+/// How the next scalar is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// As it is.
+    Plain,
+    /// A text that is JSON already: contract values write themselves on one line.
+    Json,
+    /// A number of milliseconds.
+    Time,
+}
 
 /// Something cannot be written as JSON.
 #[derive(Debug)]
 struct Unwritable(String);
 
-impl fmt::Display for Unwritable {
+impl Display for Unwritable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -63,96 +79,121 @@ impl fmt::Display for Unwritable {
 impl std::error::Error for Unwritable {}
 
 impl serde::ser::Error for Unwritable {
-    fn custom<T: fmt::Display>(message: T) -> Self {
+    fn custom<T: Display>(message: T) -> Self {
         Self(message.to_string())
     }
 }
 
-type Written = Result<Value, Unwritable>;
+type Written = Result<(), Unwritable>;
 
-fn number(text: &str) -> Written {
-    Number::parse(text).map(Value::from).ok_or_else(|| Unwritable(format!("`{text}` is not a number")))
+impl Writer {
+    fn display(&mut self, value: impl Display) -> Written {
+        write!(self.out, "{value}").map_err(|error| Unwritable(error.to_string()))
+    }
+
+    fn float(&mut self, value: impl Display) -> Written {
+        let text = value.to_string();
+        let number = Number::parse(&text).ok_or_else(|| Unwritable(format!("`{text}` is not a number")))?;
+        self.display(number)
+    }
+
+    /// Opens an object or a list, within an object of one member if it is a variant with a name.
+    fn open(&mut self, variant: Option<&'static str>, bracket: char) -> Group<'_> {
+        if let Some(variant) = variant {
+            self.out.push('{');
+            json::write_string(variant, &mut self.out);
+            self.out.push(':');
+        }
+        self.out.push(bracket);
+        let close = if bracket == '{' { '}' } else { ']' };
+        Group { writer: self, is_first: true, close, is_variant: variant.is_some() }
+    }
 }
 
-fn named(name: &str, value: Value) -> Value {
-    Value::Object(Object::from([(name, value)]))
-}
-
-impl Serializer for Shown {
-    type Ok = Value;
+impl<'w> Serializer for &'w mut Writer {
+    type Ok = ();
     type Error = Unwritable;
-    type SerializeSeq = List;
-    type SerializeTuple = List;
-    type SerializeTupleStruct = List;
-    type SerializeTupleVariant = List;
-    type SerializeMap = Members;
-    type SerializeStruct = Members;
-    type SerializeStructVariant = Members;
+    type SerializeSeq = Group<'w>;
+    type SerializeTuple = Group<'w>;
+    type SerializeTupleStruct = Group<'w>;
+    type SerializeTupleVariant = Group<'w>;
+    type SerializeMap = Group<'w>;
+    type SerializeStruct = Group<'w>;
+    type SerializeStructVariant = Group<'w>;
 
     fn serialize_newtype_struct<T: ?Sized + Serialize>(self, name: &'static str, value: &T) -> Written {
-        let written = value.serialize(Shown)?;
-        match (name, &written) {
-            (stored::JSON, Value::String(text)) => {
-                Value::parse_str(text).map_err(|error| Unwritable(error.to_string()))
-            }
-            (stored::TIME, Value::Number(ms)) => {
-                let ms = ms.as_str().parse().map_err(|_| Unwritable(format!("`{ms}` is not a time")))?;
-                Ok(Value::from(Timestamp::from_millis(ms).to_string()))
-            }
-            _ => Ok(written),
-        }
+        self.form = match name {
+            stored::JSON => Form::Json,
+            stored::TIME => Form::Time,
+            _ => Form::Plain,
+        };
+        let written = value.serialize(&mut *self);
+        self.form = Form::Plain;
+        written
     }
 
     fn serialize_bool(self, value: bool) -> Written {
-        Ok(Value::from(value))
+        self.display(value)
     }
 
     fn serialize_i8(self, value: i8) -> Written {
-        number(&value.to_string())
+        self.display(value)
     }
 
     fn serialize_i16(self, value: i16) -> Written {
-        number(&value.to_string())
+        self.display(value)
     }
 
     fn serialize_i32(self, value: i32) -> Written {
-        number(&value.to_string())
+        self.display(value)
     }
 
     fn serialize_i64(self, value: i64) -> Written {
-        number(&value.to_string())
+        match self.form {
+            Form::Time => {
+                self.out.push('"');
+                self.display(Timestamp::from_millis(value))?;
+                self.out.push('"');
+                Ok(())
+            }
+            Form::Plain | Form::Json => self.display(value),
+        }
     }
 
     fn serialize_u8(self, value: u8) -> Written {
-        number(&value.to_string())
+        self.display(value)
     }
 
     fn serialize_u16(self, value: u16) -> Written {
-        number(&value.to_string())
+        self.display(value)
     }
 
     fn serialize_u32(self, value: u32) -> Written {
-        number(&value.to_string())
+        self.display(value)
     }
 
     fn serialize_u64(self, value: u64) -> Written {
-        number(&value.to_string())
+        self.display(value)
     }
 
     fn serialize_f32(self, value: f32) -> Written {
-        number(&value.to_string())
+        self.float(value)
     }
 
     fn serialize_f64(self, value: f64) -> Written {
-        number(&value.to_string())
+        self.float(value)
     }
 
     fn serialize_char(self, value: char) -> Written {
-        Ok(Value::from(value.to_string()))
+        self.serialize_str(value.encode_utf8(&mut [0; 4]))
     }
 
     fn serialize_str(self, value: &str) -> Written {
-        Ok(Value::from(value))
+        match self.form {
+            Form::Json => self.out.push_str(value),
+            Form::Plain | Form::Time => json::write_string(value, &mut self.out),
+        }
+        Ok(())
     }
 
     fn serialize_bytes(self, _: &[u8]) -> Written {
@@ -160,7 +201,7 @@ impl Serializer for Shown {
     }
 
     fn serialize_none(self) -> Written {
-        Ok(Value::Null)
+        self.serialize_unit()
     }
 
     fn serialize_some<T: ?Sized + Serialize>(self, value: &T) -> Written {
@@ -168,15 +209,16 @@ impl Serializer for Shown {
     }
 
     fn serialize_unit(self) -> Written {
-        Ok(Value::Null)
+        self.out.push_str("null");
+        Ok(())
     }
 
     fn serialize_unit_struct(self, _: &'static str) -> Written {
-        Ok(Value::Null)
+        self.serialize_unit()
     }
 
     fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Written {
-        Ok(Value::from(variant))
+        self.serialize_str(variant)
     }
 
     fn serialize_newtype_variant<T: ?Sized + Serialize>(
@@ -186,19 +228,21 @@ impl Serializer for Shown {
         variant: &'static str,
         value: &T,
     ) -> Written {
-        Ok(named(variant, value.serialize(self)?))
+        let mut object = self.open(None, '{');
+        object.member(variant, value)?;
+        object.close()
     }
 
-    fn serialize_seq(self, _: Option<usize>) -> Result<List, Unwritable> {
-        Ok(List::default())
+    fn serialize_seq(self, _: Option<usize>) -> Result<Group<'w>, Unwritable> {
+        Ok(self.open(None, '['))
     }
 
-    fn serialize_tuple(self, _: usize) -> Result<List, Unwritable> {
-        Ok(List::default())
+    fn serialize_tuple(self, _: usize) -> Result<Group<'w>, Unwritable> {
+        Ok(self.open(None, '['))
     }
 
-    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<List, Unwritable> {
-        Ok(List::default())
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Group<'w>, Unwritable> {
+        Ok(self.open(None, '['))
     }
 
     fn serialize_tuple_variant(
@@ -207,16 +251,16 @@ impl Serializer for Shown {
         _: u32,
         variant: &'static str,
         _: usize,
-    ) -> Result<List, Unwritable> {
-        Ok(List { variant: Some(variant), ..List::default() })
+    ) -> Result<Group<'w>, Unwritable> {
+        Ok(self.open(Some(variant), '['))
     }
 
-    fn serialize_map(self, _: Option<usize>) -> Result<Members, Unwritable> {
-        Ok(Members::default())
+    fn serialize_map(self, _: Option<usize>) -> Result<Group<'w>, Unwritable> {
+        Ok(self.open(None, '{'))
     }
 
-    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Members, Unwritable> {
-        Ok(Members::default())
+    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Group<'w>, Unwritable> {
+        Ok(self.open(None, '{'))
     }
 
     fn serialize_struct_variant(
@@ -225,91 +269,85 @@ impl Serializer for Shown {
         _: u32,
         variant: &'static str,
         _: usize,
-    ) -> Result<Members, Unwritable> {
-        Ok(Members { variant: Some(variant), ..Members::default() })
+    ) -> Result<Group<'w>, Unwritable> {
+        Ok(self.open(Some(variant), '{'))
     }
 }
 
-/// A list, or the fields of a tuple.
-#[derive(Default)]
-struct List {
-    elements: Vec<Value>,
-    variant: Option<&'static str>,
+/// An object or a list that is being written.
+struct Group<'w> {
+    writer: &'w mut Writer,
+    is_first: bool,
+    close: char,
+    /// It stands within an object that has its name.
+    is_variant: bool,
 }
 
-impl List {
-    fn add<T: ?Sized + Serialize>(&mut self, value: &T) -> Result<(), Unwritable> {
-        self.elements.push(value.serialize(Shown)?);
+impl Group<'_> {
+    fn next(&mut self) {
+        if !self.is_first {
+            self.writer.out.push(',');
+        }
+        self.is_first = false;
+    }
+
+    fn element<T: ?Sized + Serialize>(&mut self, value: &T) -> Written {
+        self.next();
+        value.serialize(&mut *self.writer)
+    }
+
+    fn member<T: ?Sized + Serialize>(&mut self, name: &str, value: &T) -> Written {
+        self.next();
+        json::write_string(name, &mut self.writer.out);
+        self.writer.out.push(':');
+        value.serialize(&mut *self.writer)
+    }
+
+    fn close(self) -> Written {
+        self.writer.out.push(self.close);
+        if self.is_variant {
+            self.writer.out.push('}');
+        }
         Ok(())
     }
-
-    fn written(self) -> Value {
-        let list = Value::Array(self.elements);
-        match self.variant {
-            Some(variant) => named(variant, list),
-            None => list,
-        }
-    }
 }
 
-/// Members of an object.
-#[derive(Default)]
-struct Members {
-    members: Object,
-    /// The name of the member whose value comes next.
-    name: Option<String>,
-    variant: Option<&'static str>,
-}
-
-impl Members {
-    fn add<T: ?Sized + Serialize>(&mut self, name: &str, value: &T) -> Result<(), Unwritable> {
-        self.members.insert(name, value.serialize(Shown)?);
-        Ok(())
-    }
-
-    fn written(self) -> Value {
-        let object = Value::Object(self.members);
-        match self.variant {
-            Some(variant) => named(variant, object),
-            None => object,
-        }
-    }
-}
-
-impl SerializeMap for Members {
-    type Ok = Value;
+impl SerializeMap for Group<'_> {
+    type Ok = ();
     type Error = Unwritable;
 
-    fn serialize_key<T: ?Sized + Serialize>(&mut self, key: &T) -> Result<(), Unwritable> {
-        match key.serialize(Shown)? {
-            Value::String(name) => self.name = Some(name),
-            other => return Err(Unwritable(format!("`{}` is not the name of a member", other.compact()))),
+    fn serialize_key<T: ?Sized + Serialize>(&mut self, key: &T) -> Written {
+        self.next();
+        let begin = self.writer.out.len();
+        key.serialize(&mut *self.writer)?;
+        match self.writer.out.get(begin..) {
+            Some(name) if name.starts_with('"') => Ok(()),
+            other => Err(Unwritable(format!("`{}` is not the name of a member", other.unwrap_or_default()))),
         }
-        Ok(())
     }
 
-    fn serialize_value<T: ?Sized + Serialize>(&mut self, value: &T) -> Result<(), Unwritable> {
-        let name = self.name.take().ok_or_else(|| Unwritable("a value came before its name".to_owned()))?;
-        self.add(&name, value)
+    fn serialize_value<T: ?Sized + Serialize>(&mut self, value: &T) -> Written {
+        self.writer.out.push(':');
+        value.serialize(&mut *self.writer)
     }
 
     fn end(self) -> Written {
-        Ok(self.written())
+        self.close()
     }
 }
 
 macro_rules! list {
     ($($of:ident $add:ident,)+) => {
-        $(impl $of for List {
-            type Ok = Value;
+        $(impl $of for Group<'_> {
+            type Ok = ();
             type Error = Unwritable;
 
-            fn $add<T: ?Sized + Serialize>(&mut self, value: &T) -> Result<(), Unwritable> {
-                self.add(value)
+            fn $add<T: ?Sized + Serialize>(&mut self, value: &T) -> Written {
+                self.element(value)
             }
 
             fn end(self) -> Written {
-                Ok(self.written())
+                self.close()
             }
         })+
     };
@@ -324,20 +362,16 @@ list! {
 
 macro_rules! members {
     ($($of:ident,)+) => {
-        $(impl $of for Members {
-            type Ok = Value;
+        $(impl $of for Group<'_> {
+            type Ok = ();
             type Error = Unwritable;
 
-            fn serialize_field<T: ?Sized + Serialize>(
-                &mut self,
-                name: &'static str,
-                value: &T,
-            ) -> Result<(), Unwritable> {
-                self.add(name, value)
+            fn serialize_field<T: ?Sized + Serialize>(&mut self, name: &'static str, value: &T) -> Written {
+                self.member(name, value)
             }
 
             fn end(self) -> Written {
-                Ok(self.written())
+                self.close()
             }
         })+
     };
@@ -348,6 +382,7 @@ members! { SerializeStruct, SerializeStructVariant, }
 #[cfg(test)]
 mod tests {
     use super::*;
+    use envoi_contract::json::Value;
 
     /// Records of every type, as journals have them.
     const STORED: &str = include_str!("../../../kernel/tests/it/stored/records.jsonl");
@@ -368,7 +403,12 @@ mod tests {
         for line in STORED.lines() {
             let Ok(record) = serde_json::from_str::<Record>(line) else { panic!("{line}") };
             seen += 1;
-            let shown = value(&record);
+            let text = shown(&record);
+            let shown = Value::parse_str(&text).unwrap();
+            assert_eq!(shown.compact(), text, "{line}");
+            let with = Value::parse_str(&text_and_stored(line.to_owned())).unwrap();
+            assert_eq!(with.get("stored").and_then(Value::as_str), Some(line));
+            assert_eq!(with.get("event"), shown.get("event"));
             assert_eq!(shown.get("seq").and_then(Value::as_u53), Some(record.seq), "{line}");
             let at = shown.get("at").and_then(Value::as_str).and_then(Timestamp::parse);
             assert_eq!(at, Some(record.at), "{line}");
@@ -385,5 +425,36 @@ mod tests {
             assert!(folded.is_empty(), "{folded:?}: {line}");
         }
         assert!(seen > 20, "{seen}");
+    }
+
+    /// Every form that a row may have, whether or not an event has it today.
+    #[derive(serde::Serialize)]
+    enum Shape {
+        Unit,
+        New(u8),
+        Pair(i8, f64),
+        Named { a: Option<char>, b: std::collections::BTreeMap<String, Vec<()>> },
+    }
+
+    fn written(value: &impl Serialize) -> Result<String, String> {
+        let mut writer = Writer { out: String::new(), form: Form::Plain };
+        value.serialize(&mut writer).map(|()| writer.out).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_written_is_what_a_general_writer_writes() {
+        let map = |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), vec![(), ()])).collect();
+        let shapes = [
+            Shape::Unit,
+            Shape::New(255),
+            Shape::Pair(-1, 0.5),
+            Shape::Named { a: None, b: map(&[]) },
+            Shape::Named { a: Some('"'), b: map(&["a\n", "\u{1}é"]) },
+        ];
+        assert_eq!(written(&shapes).unwrap(), serde_json::to_string(&shapes).unwrap());
+        let times = (Timestamp::from_millis(0), "a\\b", Value::parse_str(r#"{"b":1.00,"a":[]}"#).unwrap());
+        assert_eq!(written(&times).unwrap(), r#"["1970-01-01T00:00:00.000Z","a\\b",{"b":1.00,"a":[]}]"#);
+        assert!(written(&f64::NAN).is_err());
+        assert!(written(&std::collections::BTreeMap::from([(1, 2)])).is_err(), "a name is a text");
     }
 }

@@ -12,7 +12,7 @@ use crate::{
         interactive::{self, Conversation},
     },
     store::{attachment, home::Home, select},
-    view::{form, live::Live, preview, printer::Printer},
+    view::{amount, form, live::Live, printer::Printer},
 };
 use envoi_contract::{
     code::Code,
@@ -126,7 +126,10 @@ fn give(home: &Home, reply: &Reply, said: &AnswerOptions<'_>) -> Result<u8, Fail
     let flow = run.versions().clone();
     let view =
         |run: &RunId| Live::of_run(run, flow.clone(), store.layout(), store.reader().ok()).filter(|_| follow);
-    let mut printer = Printer::new(id, home.json).live(view).asks_in_place(conversation.is_possible());
+    let mut printer = Printer::new(id, home.json)
+        .reads(store.reader().ok())
+        .live(view)
+        .asks_in_place(conversation.is_possible());
     engine_client::ask(&store, request, &reply.engine, &mut printer, &mut conversation)
 }
 
@@ -158,7 +161,7 @@ pub(crate) fn composed(
     if let Some(raised) = raised {
         answer.choice = said.choice.map_or_else(|| presumed(asked.run, raised), Ok)?;
         answer.raise =
-            said.raise.map(|more| preview::read_amount(raised, more)).transpose().map_err(misfit)?;
+            said.raise.map(|more| amount::read_amount(raised, more)).transpose().map_err(misfit)?;
         answer.data = filled(asked, raised, answer.choice, (said.form, by))?;
     }
     for path in &reply.files {

@@ -14,7 +14,7 @@ use envoi_engine::protocol::Request;
 
 pub(crate) fn cancel(home: &Home, run: Option<&str>) -> Result<u8, Failure> {
     let (store, reader) = home.store()?;
-    let run = select::run_or_meant(&reader, run, select::Verb::Cancel)?;
+    let run = select::run_or_meant(store.layout(), &reader, run, select::Verb::Cancel)?;
     let request = Request::Cancel {
         run: run.clone(),
         by: environment::principal(),

@@ -2,6 +2,7 @@
 
 use super::run::read_flow;
 use crate::process::stderr;
+use crate::text::words::counted;
 use crate::{
     process::{
         environment,
@@ -33,7 +34,8 @@ pub(crate) fn check(flows: &[PathBuf], json: bool) -> Result<u8, Failure> {
                     stderr::line(format_args!("{}: warning: {problem}", path.display()));
                 }
                 if !json {
-                    stderr::line(format_args!("{}: ok, {} steps", path.display(), loaded.flow.steps.len()));
+                    let steps = counted(loaded.flow.steps.len(), "step");
+                    stderr::line(format_args!("{}: ok, {steps}", path.display()));
                     if let Some(seen) = seen(&loaded.flow) {
                         stderr::line(format_args!("{}: commands also see {seen}", path.display()));
                     }

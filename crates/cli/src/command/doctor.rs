@@ -152,7 +152,11 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
     ];
     findings.extend(folders(store.layout()));
     findings.extend(damaged);
+    // A content in the database is also a row.
+    let in_rows = |line: &str| rows.iter().flatten().any(|row| row.reason == line);
+    let contents = damaged_contents(&store, in_rows);
     findings.extend(damaged_rows(rows));
+    findings.extend(contents);
     Ok(findings)
 }
 
@@ -167,6 +171,20 @@ fn folders(layout: &Layout) -> Vec<Finding> {
         finding("folder of the store", Err(text))
     };
     folders.into_iter().flatten().filter(is_other).map(wrong).collect()
+}
+
+/// Each content that is damaged or missing, unless it is `known` already.
+fn damaged_contents(store: &Store, known: impl Fn(&str) -> bool) -> Vec<Finding> {
+    let what = "content that is damaged";
+    match envoi_journal::damaged_contents(store) {
+        Err(error) => vec![finding(what, Err(with_causes(&error)))],
+        Ok(lines) => {
+            let lines = lines.into_iter().filter(|line| !known(line));
+            lines
+                .map(|line| finding(what, Err(format!("{line}; it can only be restored from a backup"))))
+                .collect()
+        }
+    }
 }
 
 /// Each damaged row beside the events, and what is done about it.

@@ -1,6 +1,6 @@
 //! `envoi fork`: a new run that starts from a step of a finished run.
 
-use super::run;
+use super::{correct, run};
 use crate::{
     process::{args::ForkArgs, environment, failure::Failure, messages},
     session::{background, engine_client, interactive::Conversation},
@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 
 pub(crate) fn fork(home: &Home, args: &ForkArgs) -> Result<u8, Failure> {
     let (store, reader) = home.store()?;
-    let from = select::run_or_meant(&reader, args.run.as_deref(), select::Verb::Fork)?;
+    let from = select::run_or_meant(store.layout(), &reader, args.run.as_deref(), select::Verb::Fork)?;
     let original = envoi_engine::load_run(&reader, &from)?;
     let id = run::new_id()?;
     let at = args.from.as_deref().map(step).transpose()?;
@@ -27,6 +27,13 @@ pub(crate) fn fork(home: &Home, args: &ForkArgs) -> Result<u8, Failure> {
     let versions = original.versions();
     let there =
         Cut::of(versions, &lived, at.as_ref()).map_or(original.flow(), |cut| cut.flow(versions, &lived));
+    let corrected = args.flow.as_deref().map(correct::of_file).transpose()?;
+    let caller = match &corrected {
+        Some(corrected) => corrected.caller(),
+        None => crate::session::caller::caller_under(there, &original),
+    };
+    let mut flow = versions.clone();
+    corrected.iter().for_each(|corrected| flow.add(corrected.flow()));
     let request = Request::Fork(Box::new(ForkRequest {
         run: id.clone(),
         step: at,
@@ -34,10 +41,10 @@ pub(crate) fn fork(home: &Home, args: &ForkArgs) -> Result<u8, Failure> {
         yes_to: run::yes_to(&args.yes_to)?,
         why: args.why.clone(),
         by: environment::principal(),
-        caller: crate::session::caller::caller_under(there, &original),
+        caller,
+        correct: corrected.map(|corrected| corrected.wanted),
         from: from.clone(),
     }));
-    let flow = original.versions().clone();
     if let Some(note) =
         sessions(&reader.records(&from, 0, None).map_err(Failure::store)?).filter(|_| !home.json)
     {
@@ -51,8 +58,11 @@ pub(crate) fn fork(home: &Home, args: &ForkArgs) -> Result<u8, Failure> {
     let mut conversation = Conversation::new(id.clone(), home.json);
     let view =
         |run: &RunId| crate::view::live::Live::of_run(run, flow.clone(), store.layout(), store.reader().ok());
-    let mut printer =
-        Printer::new(id, home.json).live(view).asks_in_place(conversation.is_possible()).forks();
+    let mut printer = Printer::new(id, home.json)
+        .reads(store.reader().ok())
+        .live(view)
+        .asks_in_place(conversation.is_possible())
+        .forks();
     engine_client::ask(&store, request, &args.engine, &mut printer, &mut conversation)
 }
 

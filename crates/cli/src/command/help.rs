@@ -1,10 +1,11 @@
 //! `envoi help`: the help of a command, a document, or the page of an error code.
 //!
-//! A terminal gets a document laid out for its columns; a pipe or a file gets the document as it is.
+//! A terminal gets a document laid out for its columns, in a pager if it has more lines than the terminal; a pipe or a file gets the
+//! document as it is.
 
 use super::explain;
 use crate::{
-    process::{args::Cli, failure::Failure, invocation, output, terminal},
+    process::{args::Cli, failure::Failure, invocation, output, pager, terminal},
     text::markdown,
 };
 use clap::CommandFactory as _;
@@ -36,6 +37,9 @@ pub(crate) fn help(topic: &[String], document: bool, json: bool) -> Result<u8, F
 
 fn print(name: &str, text: &str, json: bool) -> Result<u8, Failure> {
     let text = if json { format!("{}\n", json!({"topic": name, "text": text})) } else { text.to_owned() };
+    if !json && pager::shows(&text) {
+        return Ok(0);
+    }
     output::data(&text).map(|()| 0)
 }
 
@@ -57,7 +61,7 @@ fn laid_out(text: &str) -> String {
     }
 }
 
-/// The sections whose titles have all of `words`; without words the whole document.
+/// The sections whose titles have all of `words`, else the rows of tables that these words name; without words the whole document.
 fn part(text: &str, words: &[String], name: &str) -> Result<String, Failure> {
     if words.is_empty() {
         return Ok(text.to_owned());
@@ -65,14 +69,33 @@ fn part(text: &str, words: &[String], name: &str) -> Result<String, Failure> {
     let words: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
     let sections = markdown::sections(text);
     let is_meant = |title: &str| words.iter().all(|word| title.to_lowercase().contains(word));
-    let found: String =
-        sections.iter().filter(|(title, _)| is_meant(title)).map(|(_, text)| text.as_str()).collect();
+    let mut found = String::new();
+    // A section that stands in one that was found is printed there.
+    let mut within = usize::MAX;
+    for section in &sections {
+        if section.level <= within {
+            within = usize::MAX;
+        }
+        if within == usize::MAX && is_meant(&section.title) {
+            found.push_str(&section.text);
+            within = section.level;
+        }
+    }
     if found.is_empty() {
-        let titles: Vec<&str> = sections.iter().map(|(title, _)| title.as_str()).collect();
-        let message = format!("no section of `{name}` has `{}` in its title", words.join(" "));
-        return Err(
-            Failure::new(Code::UnknownTopic, message).hint(format!("its sections: {}", titles.join("; ")))
-        );
+        for section in sections.iter().filter(|section| section.level == 2) {
+            let rows = markdown::rows(&section.text, is_meant);
+            if !rows.is_empty() {
+                found.push_str(&format!("## {}\n\n{rows}\n", section.title));
+            }
+        }
+    }
+    if found.is_empty() {
+        let titles: Vec<&str> = sections.iter().map(|section| section.title.as_str()).collect();
+        let words = words.join(" ");
+        let message = format!("no section and no row of a table of `{name}` is called `{words}`");
+        let near = nearest(&words, &titles, false).map(|title| format!("did you mean `{title}`? "));
+        let hint = format!("{}its sections: {}", near.unwrap_or_default(), titles.join("; "));
+        return Err(Failure::new(Code::UnknownTopic, message).hint(hint));
     }
     Ok(found)
 }
@@ -116,5 +139,8 @@ fn list(json: bool) -> Result<u8, Failure> {
         root.render_help().to_string().trim_end(),
         output::table(&rows),
     );
+    if pager::shows(&text) {
+        return Ok(0);
+    }
     output::data(&text).map(|()| 0)
 }

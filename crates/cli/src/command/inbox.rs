@@ -4,10 +4,10 @@ use crate::process::stderr;
 use crate::{
     process::{clock, failure::Failure, output},
     store::{home::Home, select},
-    text::{diff, duration::between, words::head},
+    text::{diff, duration::between},
     view::questions::stands,
 };
-use envoi_api::question::Question;
+use envoi_api::{question::Question, words::head};
 use envoi_contract::time::Timestamp;
 use envoi_journal::{InboxFilter, InboxRow, InterruptState, Reader};
 use envoi_kernel::ids::InterruptId;
@@ -16,20 +16,37 @@ use std::{collections::BTreeMap, thread, time::Duration};
 /// How often a list that goes on looks again.
 const EVERY: Duration = Duration::from_millis(300);
 
-pub(crate) fn inbox(home: &Home, run: Option<&str>, follow: bool, all: bool) -> Result<u8, Failure> {
+/// Questions that people see without `--limit`.
+const MOST_SHOWN: usize = 200;
+
+pub(crate) fn inbox(home: &Home, run: Option<&str>, all: bool, limit: Option<usize>) -> Result<u8, Failure> {
     let (_, reader) = home.reader()?;
     let run = run.map(|run| select::run(&reader, run)).transpose()?;
-    let filter = InboxFilter { run, closed: all || follow };
-    if follow {
-        return go_on_listing(home, &reader, &filter);
-    }
-    let rows = reader.inbox(&filter).map_err(Failure::store)?;
-    print(&reader, &rows, home.json)
+    let rows = reader.inbox(&InboxFilter { run, closed: all }).map_err(Failure::store)?;
+    print(&reader, &rows, limit, home.json)
 }
 
-/// Prints these questions; `reader` knows the runs of those that were answered.
-pub(crate) fn print(reader: &Reader, rows: &[InboxRow], json: bool) -> Result<u8, Failure> {
+/// Goes on listing as questions open and close, until Ctrl-C.
+pub(crate) fn follow(home: &Home, run: Option<&str>) -> Result<u8, Failure> {
+    let (_, reader) = home.reader()?;
+    let run = run.map(|run| select::run(&reader, run)).transpose()?;
+    go_on_listing(home, &reader, &InboxFilter { run, closed: true })
+}
+
+/// Prints the first of these questions; `reader` knows the runs of those that were answered.
+pub(crate) fn print(
+    reader: &Reader,
+    rows: &[InboxRow],
+    limit: Option<usize>,
+    json: bool,
+) -> Result<u8, Failure> {
     let now = envoi_engine::now();
+    let most = limit.unwrap_or(if json { usize::MAX } else { MOST_SHOWN });
+    let left = rows.len().saturating_sub(most);
+    let rows = rows.get(..most).unwrap_or(rows);
+    if left > 0 {
+        stderr::line(format_args!("{left} later questions are left out; --limit N shows more"));
+    }
     if json {
         return output::row(&rows.iter().map(|row| Question::of(row, now)).collect::<Vec<_>>()).map(|()| 0);
     }

@@ -4,10 +4,11 @@ mod compare;
 mod rows;
 mod table;
 
-use super::run::{load, read_flow};
+use super::run::{load, read_flow, selection};
 use crate::process::{args::PlanArgs, failure::Failure, output};
 use envoi_contract::code::Code;
-use envoi_flow::plan::{Dominant, Maxima, Past, Plan, is_flow, line_of, plan};
+use envoi_flow::plan::{Dominant, Maxima, Past, Plan, is_flow, line_of, plan, plan_part};
+use envoi_kernel::{Refusal, part::Selection};
 use std::{collections::BTreeMap, path::Path};
 
 /// A flow file and its worst case.
@@ -21,8 +22,9 @@ pub(super) struct Planned {
 }
 
 pub(crate) fn show(args: &PlanArgs, json: bool) -> Result<u8, Failure> {
-    let planned = Planned::read(&args.flow)?;
-    let other = args.compare.as_deref().map(Planned::read).transpose()?;
+    let selection = selection(&args.part)?;
+    let planned = Planned::read(&args.flow, &selection)?;
+    let other = args.compare.as_deref().map(|other| Planned::read(other, &selection)).transpose()?;
     let maxima = Maxima {
         attempts: args.max_attempts,
         llm_calls: args.max_calls,
@@ -41,11 +43,23 @@ pub(crate) fn show(args: &PlanArgs, json: bool) -> Result<u8, Failure> {
 }
 
 impl Planned {
-    fn read(path: &Path) -> Result<Self, Failure> {
+    fn read(path: &Path, selection: &Selection) -> Result<Self, Failure> {
         let (file, text) = read_flow(path)?;
         let loaded = load(path, &file, &text)?;
-        let plan = plan(&loaded.flow);
-        Ok(Self { file: path.to_string_lossy().into_owned(), text, parts: loaded.parts, plan })
+        let plan = match selection.is_whole() {
+            true => plan(&loaded.flow),
+            false => {
+                let invalid = |refusal: Refusal| Failure::new(Code::PartInvalid, refusal.to_string());
+                selection.check(&loaded.flow).map_err(invalid)?;
+                plan_part(&loaded.flow, selection)
+            }
+        };
+        Ok(Self {
+            file: path.to_string_lossy().into_owned(),
+            text,
+            parts: loaded.parts.as_ref().clone(),
+            plan,
+        })
     }
 
     /// A figure of the file and where it stands: `` `routing.max_iterations` of `critic` (flow.yaml:21)``.

@@ -17,7 +17,7 @@ use envoi_kernel::{
 pub(crate) fn raise(home: &Home, args: &RaiseArgs) -> Result<u8, Failure> {
     let more = more(args)?;
     let (store, reader) = home.store()?;
-    let run = select::run_or_meant(&reader, args.run.as_deref(), select::Verb::Raise)?;
+    let run = select::run_or_meant(store.layout(), &reader, args.run.as_deref(), select::Verb::Raise)?;
     let request = Request::Resume(Box::new(ResumeRequest {
         raise: Some(more),
         why: args.why.clone(),
@@ -30,7 +30,10 @@ pub(crate) fn raise(home: &Home, args: &RaiseArgs) -> Result<u8, Failure> {
     }
     let mut conversation = Conversation::new(run.clone(), home.json);
     let seen = |run: &RunId| view(&store, run);
-    let mut printer = Printer::new(run, home.json).live(seen).asks_in_place(conversation.is_possible());
+    let mut printer = Printer::new(run, home.json)
+        .reads(store.reader().ok())
+        .live(seen)
+        .asks_in_place(conversation.is_possible());
     engine_client::ask(&store, request, &args.engine, &mut printer, &mut conversation)
 }
 

@@ -21,7 +21,8 @@ use std::{path::Path, sync::Arc};
 
 pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
     let (store, reader) = home.store()?;
-    let run = select::run_or_meant(&reader, args.run.as_deref(), select::Verb::Resume)?;
+    let verb = if args.flow.is_some() { select::Verb::Correct } else { select::Verb::Resume };
+    let run = select::run_or_meant(store.layout(), &reader, args.run.as_deref(), verb)?;
     let choice = choice(args);
     let corrected = match &args.flow {
         Some(file) => Some(correct::agreed(&reader, &run, file, args)?),
@@ -36,6 +37,7 @@ pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
         reopen: choice.is_none(),
         correct: corrected.map(|corrected| corrected.wanted),
         again: true,
+        now: args.now,
         why: args.why.clone(),
         ..ResumeRequest::follow(run.clone(), environment::principal(), caller)
     }));
@@ -53,7 +55,11 @@ pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
     }
     let mut conversation = Conversation::new(run.clone(), home.json);
     let view = |run: &RunId| view(&store, run);
-    let mut printer = Printer::new(run, home.json).live(view).asks_in_place(conversation.is_possible());
+    let mut printer = Printer::new(run, home.json)
+        .reads(store.reader().ok())
+        .live(view)
+        .asks_in_place(conversation.is_possible())
+        .goes_on_by(pinned_file::to_go_on(&store));
     engine_client::ask(&store, request, &args.engine, &mut printer, &mut conversation)
 }
 

@@ -1,25 +1,34 @@
 //! `envoi run`: start a run and follow it.
 
 use crate::{
-    process::{args::RunArgs, environment, failure::Failure, files},
+    process::{
+        args::{PartArgs, RunArgs},
+        environment,
+        failure::Failure,
+        files,
+    },
     session::{background, engine_client, interactive::Conversation},
-    store::{flow_files::FlowFolder, home::Home, pinned_file},
+    store::{flow_files::FlowFolder, home::Home, pinned_file, select},
     view::{live::Live, printer::Printer},
 };
 use envoi_contract::{
     code::Code,
     json::{Object, Value},
 };
-use envoi_engine::protocol::{Request, StartRequest, WorkspaceUse};
-use envoi_flow::{Loaded, inputs};
+use envoi_engine::{
+    ParsedFlow,
+    protocol::{PartRequest, Request, StartRequest, WorkspaceUse},
+};
+use envoi_flow::inputs;
+use envoi_journal::Store;
 use envoi_kernel::{
     ids::{RunId, StepId},
+    part::Selection,
     requester::Requester,
 };
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
@@ -27,19 +36,23 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
     let loaded = load(&args.flow, &path, &text)?;
     let given = given_inputs(&loaded, args)?;
     let flow_dir = path.parent().unwrap_or(Path::new("/")).to_owned();
+    let selection = selection(&args.part)?;
     let store = home.open()?;
+    let with = args.with.as_deref().map(|run| named_run(&store, run)).transpose()?;
     let run = new_id()?;
     let request = Request::Start(Box::new(StartRequest {
         run: run.clone(),
         flow_name: path.to_string_lossy().into_owned(),
         flow_text: text,
-        flow_parts: loaded.parts.clone(),
+        flow_parts: loaded.parts.as_ref().clone(),
         language: None,
         inputs: given,
         workspace: workspace_use(args.copy, args.share_workspace),
+        keep_files: args.keep_files,
         yes_to: yes_to(&args.yes_to)?,
         trace: environment::variable("TRACEPARENT"),
         requester: requester(args)?,
+        part: (!selection.is_whole()).then_some(PartRequest { selection, with }),
         by: environment::principal(),
         caller: environment::caller(&loaded.flow, &flow_dir),
     }));
@@ -48,15 +61,23 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
         return background::print_run(&run, home.json);
     }
     let mut conversation = Conversation::new(run.clone(), home.json);
-    let flow = Arc::new(loaded.flow);
+    let flow = loaded.flow;
     let view = |run: &RunId| Live::of_run(run, flow.clone(), store.layout(), store.reader().ok());
-    let mut printer =
-        Printer::new(run.clone(), home.json).live(view).asks_in_place(conversation.is_possible());
+    let mut printer = Printer::new(run.clone(), home.json)
+        .reads(store.reader().ok())
+        .live(view)
+        .asks_in_place(conversation.is_possible())
+        .goes_on_by(pinned_file::to_go_on(&store));
     let code = engine_client::ask(&store, request, &args.engine, &mut printer, &mut conversation)?;
     if !home.json {
         pinned_file::remark(&store, &run, code);
     }
     Ok(code)
+}
+
+/// The run that is named by its id, or a unique part of it.
+fn named_run(store: &Store, name: &str) -> Result<RunId, Failure> {
+    select::run_or_newest(&store.reader().map_err(Failure::store)?, Some(name))
 }
 
 /// The absolute path and the text of a flow file.
@@ -74,15 +95,15 @@ pub(crate) fn read_flow(path: &Path) -> Result<(PathBuf, String), Failure> {
 }
 
 /// The flow of a file, with those that it names, or everything that is wrong with them; `file` is where `path` leads.
-pub(crate) fn load(path: &Path, file: &Path, text: &str) -> Result<Loaded, Failure> {
-    envoi_flow::load_with(&path.to_string_lossy(), text, &FlowFolder::of(file)).map_err(|report| {
+pub(crate) fn load(path: &Path, file: &Path, text: &str) -> Result<ParsedFlow, Failure> {
+    envoi_engine::flow_parsed_now(&path.to_string_lossy(), text, &FlowFolder::of(file)).map_err(|report| {
         let mistakes = report.render(envoi_flow::Colour::Never);
         Failure::new(Code::FlowInvalid, format!("{} cannot be run\n{}", path.display(), mistakes.trim_end()))
     })
 }
 
 /// The inputs that the arguments give, which fit the flow; defaults are not filled in.
-pub(crate) fn given_inputs(loaded: &Loaded, args: &RunArgs) -> Result<Object, Failure> {
+pub(crate) fn given_inputs(loaded: &ParsedFlow, args: &RunArgs) -> Result<Object, Failure> {
     let mut given = match &args.inputs_file {
         Some(path) => inputs_file(path)?,
         None => Object::default(),
@@ -140,6 +161,31 @@ pub(crate) fn yes_to(names: &[String]) -> Result<Vec<StepId>, Failure> {
     named.collect::<Result<_, _>>().map_err(|error| {
         Failure::new(Code::YesToInvalid, error.to_string())
             .hint("`--yes-to` takes the id of a step that asks")
+    })
+}
+
+/// The steps that the arguments name. Whether the flow has them is checked by the engine.
+pub(crate) fn selection(args: &PartArgs) -> Result<Selection, Failure> {
+    let step = |option: &str, name: &str| {
+        StepId::new(name).map_err(|error| {
+            let inner = name.split_once('.').filter(|(step, _)| StepId::new(*step).is_ok());
+            let failure = Failure::new(Code::PartInvalid, format!("{option}: {error}"));
+            match inner {
+                Some((step, _)) => failure.hint(format!(
+                    "a part is made of steps of the flow itself: `{step}` stands for all that its flow does"
+                )),
+                None => failure.hint("`envoi plan FLOW` lists the steps"),
+            }
+        })
+    };
+    let all = |option: &str, names: &[String]| {
+        names.iter().map(|name| step(option, name)).collect::<Result<Vec<_>, _>>()
+    };
+    Ok(Selection {
+        only: all("--only", &args.only)?,
+        from: args.from.as_deref().map(|name| step("--from", name)).transpose()?,
+        until: args.until.as_deref().map(|name| step("--until", name)).transpose()?,
+        skip: all("--skip", &args.skip)?,
     })
 }
 

@@ -5,13 +5,13 @@ mod follow;
 
 use crate::{
     process::{clock, failure::Failure, invocation, output},
-    store::home::Home,
-    text::duration::between,
+    store::{home::Home, standing::stands},
 };
 use envoi_api::run::Run;
-use envoi_contract::time::Timestamp;
-use envoi_journal::{Activity, Doing, RunFilter, RunRow, RunStatus};
+use envoi_journal::{Activity, Reader, RunFilter, RunRow, RunStatus};
+use envoi_kernel::{Event, ids::RunId};
 pub(crate) use follow::follow;
+use std::collections::BTreeSet;
 
 pub(crate) fn runs(home: &Home, unfinished: bool, limit: u32) -> Result<u8, Failure> {
     let (store, reader) = home.reader()?;
@@ -19,11 +19,26 @@ pub(crate) fn runs(home: &Home, unfinished: bool, limit: u32) -> Result<u8, Fail
         .all_runs(RunFilter { unfinished, limit: Some(limit.saturating_add(1)) })
         .map_err(Failure::store)?;
     envoi_engine::look_at(store.layout(), &reader, &mut rows).map_err(Failure::store)?;
-    print(rows, limit, home.json)
+    let parts = match home.json {
+        true => BTreeSet::new(),
+        false => rows.iter().filter(|row| is_part(&reader, &row.run)).map(|row| row.run.clone()).collect(),
+    };
+    print(rows, limit, home.json, &parts)
 }
 
-/// Prints the first `limit` of these runs, and says so if there are more.
-pub(crate) fn print(mut rows: Vec<RunRow>, limit: u32, json: bool) -> Result<u8, Failure> {
+/// Whether a run does only a part of its flow: its first event says so.
+fn is_part(reader: &Reader, run: &RunId) -> bool {
+    let first = reader.records(run, 0, Some(1)).unwrap_or_default();
+    first.iter().any(|record| matches!(&record.event, Event::RunStarted(started) if started.part.is_some()))
+}
+
+/// Prints the first `limit` of these runs, and says so if there are more. Those of `parts` do only a part of their flow.
+pub(crate) fn print(
+    mut rows: Vec<RunRow>,
+    limit: u32,
+    json: bool,
+    parts: &BTreeSet<RunId>,
+) -> Result<u8, Failure> {
     let most = usize::try_from(limit).unwrap_or(usize::MAX);
     if rows.len() > most {
         rows.truncate(most);
@@ -34,7 +49,9 @@ pub(crate) fn print(mut rows: Vec<RunRow>, limit: u32, json: bool) -> Result<u8,
     }
     hint(&rows);
     let header = ["RUN", "FLOW", "STATUS", "STEP", "STARTED", "BY"].map(str::to_owned).to_vec();
-    let table: Vec<Vec<String>> = std::iter::once(header).chain(rows.iter().map(as_cells)).collect();
+    let table: Vec<Vec<String>> = std::iter::once(header)
+        .chain(rows.iter().map(|row| as_cells(row, parts.contains(&row.run))))
+        .collect();
     let text = output::list(&table, &[0], &[1, 3, 5]);
     output::data(&text).map(|()| 0)
 }
@@ -43,28 +60,23 @@ pub(crate) fn print(mut rows: Vec<RunRow>, limit: u32, json: bool) -> Result<u8,
 fn hint(rows: &[RunRow]) {
     let is = |activity| move |row: &&RunRow| row.doing.is_some_and(|doing| doing.activity == activity);
     let envoi = invocation::envoi();
-    if rows.iter().filter(is(Activity::Stopped)).any(|row| row.status() == RunStatus::Running) {
+    let stopped =
+        || rows.iter().filter(is(Activity::Stopped)).filter(|row| row.status() == RunStatus::Running);
+    let has_step = |row: &&RunRow| row.doing.is_some_and(|doing| doing.step_works);
+    if stopped().any(|row| !has_step(&row)) {
         stderr::line(format_args!("stopped: nothing works on it; {envoi} resume RUN goes on"));
+    }
+    if stopped().any(|row| has_step(&row)) {
+        stderr::line(format_args!(
+            "stopped, its step still works: no engine goes on with it; {envoi} resume RUN waits for the step and goes on"
+        ));
     }
     if rows.iter().any(|row| is(Activity::SetAside)(&row)) {
         stderr::line(format_args!("set aside: {envoi} show RUN says why; {envoi} resume RUN tries again"));
     }
 }
 
-/// How a run stands, for people: `running` only where something works on it.
-pub(crate) fn stands(row: &RunRow, now: Timestamp) -> String {
-    match (row.status(), row.doing) {
-        (_, Some(Doing { activity: Activity::SetAside, since })) => {
-            format!("set aside {} ago", between(since, now))
-        }
-        (RunStatus::Running, Some(Doing { activity: Activity::Stopped, since })) => {
-            format!("stopped {} ago", between(since, now))
-        }
-        (status, _) => status.word().to_owned(),
-    }
-}
-
-fn as_cells(row: &RunRow) -> Vec<String> {
+fn as_cells(row: &RunRow, is_part: bool) -> Vec<String> {
     let others = match row.live_attempts {
         0 | 1 => String::new(),
         several => format!(", {several} attempts"),
@@ -72,7 +84,7 @@ fn as_cells(row: &RunRow) -> Vec<String> {
     let in_doubt = if row.in_doubt > 0 { " (in doubt)" } else { "" };
     vec![
         row.run.to_string(),
-        row.flow.to_string(),
+        format!("{}{}", row.flow, if is_part { " (part)" } else { "" }),
         format!("{}{in_doubt}", stands(row, envoi_engine::now())),
         format!("{}{others}", row.step.as_ref().map_or("-", |step| step.as_str())),
         clock::local_short(row.started_at),

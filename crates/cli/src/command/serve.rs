@@ -30,6 +30,7 @@ use envoi_server::{
     token::NewToken,
 };
 use std::{
+    fs,
     net::{Ipv4Addr, SocketAddr, TcpListener},
     sync::{
         Arc,
@@ -39,10 +40,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-const PORT: u16 = 7007;
+pub(super) const PORT: u16 = 7007;
 
 /// How long an engine that is just closing is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// What a run gets to be taken up before the next one is looked at. What it needs may lie in a file system that does not respond.
+const ITS_TURN: Duration = Duration::from_secs(1);
 /// Between two looks at the lock, and at whether the engine's loop still runs.
 const PAUSE: Duration = Duration::from_millis(50);
 /// What requests under way get to finish.
@@ -70,20 +73,44 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     let per_attempt = models::per_attempt(bridge.attempt_tokens.as_ref(), &found);
     let (lease, other) = lease(&store, args.take_over)?;
     let (host, telemetry) = engine_client::start(&store, lease, other.as_ref(), args.jobs, per_attempt)?;
-    let (stop, stopped) = mpsc::channel();
-    interrupts::mean(Mode::Serving(Box::new(move || stop.send(()).unwrap_or_default())))?;
+    let (tell, told) = mpsc::channel();
+    let stop = tell.clone();
+    interrupts::mean(Mode::Serving(Box::new(move || stop.send(Told::ToStop).unwrap_or_default())))?;
     let first = first_token(&store)?;
     let settings = settings(&store, configured.server, tls, bridge);
     let server = Server::start(listener, settings, Arc::clone(&store), host.commands().clone())
         .map_err(|ServeError(error)| Failure::machine("the server", error))?;
-    go_on(&store, host.commands());
+    // Without it `envoi page` looks into the configuration.
+    fs::write(store.layout().server_url(), format!("{found}\n")).ok();
+    let (reading, desk) = (Arc::clone(&store), host.commands().clone());
+    let going_on = thread::Builder::new().name("going on".to_owned()).spawn(move || {
+        go_on(&reading, &desk);
+        tell.send(Told::OfRuns).unwrap_or_default();
+    });
+    going_on.map_err(|error| Failure::machine("a thread", error))?;
+    let mut is_to_stop = told.recv_timeout(PATIENCE) == Ok(Told::ToStop);
     warning(bound, encrypted).iter().for_each(|text| messages::say(text));
     said(&server.url(), first.as_deref(), home.json)?;
-    while stopped.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) && !host.is_over() {}
+    while !is_to_stop && !host.is_over() {
+        is_to_stop = match told.recv_timeout(PAUSE) {
+            Ok(Told::OfRuns) | Err(RecvTimeoutError::Timeout) => false,
+            Ok(Told::ToStop) | Err(RecvTimeoutError::Disconnected) => true,
+        };
+    }
+    fs::remove_file(store.layout().server_url()).ok();
     server.stop(GRACE);
     let left = leave(host);
     telemetry.end(LAST_SPANS);
     left
+}
+
+/// What the server is told while it waits.
+#[derive(PartialEq, Eq)]
+enum Told {
+    /// The runs that were under way have been looked at.
+    OfRuns,
+    /// It is to end.
+    ToStop,
 }
 
 /// What stands between commands and models.
@@ -228,6 +255,7 @@ fn said(url: &str, first: Option<&str>, as_json: bool) -> Result<(), Failure> {
         return output::row(&Listening { listening: url.to_owned(), token: first.map(str::to_owned) });
     }
     output::data(&format!("listening on {url}\n"))?;
+    stderr::line(format_args!("`envoi page` prints a link that signs you in to the web page"));
     let Some(token) = first else { return Ok(()) };
     stderr::line(format_args!(
         "this is the only time that the first token is shown; `envoi token create` makes others"
@@ -237,7 +265,7 @@ fn said(url: &str, first: Option<&str>, as_json: bool) -> Result<(), Failure> {
 
 /// Goes on with what was under way when the last engine went. A run that only waits for a person needs no engine,
 /// unless its time runs out: an engine has to notice that.
-fn go_on(store: &Store, desk: &Commands) {
+fn go_on(store: &Arc<Store>, desk: &Commands) {
     let told = |error: &dyn core::fmt::Display| messages::say(&format!("runs are not gone on with: {error}"));
     let reader = match store.reader() {
         Ok(reader) => reader,
@@ -249,27 +277,51 @@ fn go_on(store: &Store, desk: &Commands) {
         Err(error) => return told(&error),
     };
     for row in rows.into_iter().filter(|row| row.aside.is_some() || needs_somebody(&reader, row)) {
-        let run = &row.run;
-        let tried = match &row.aside {
-            Some(Aside { code, reason, .. }) if !is_outside(code) => {
-                messages::say(&format!(
-                    "run {run} stays aside ({code}): {reason}; `envoi resume {run}` tries again"
-                ));
-                continue;
-            }
-            _ => gone_on(&reader, desk, &row),
-        };
-        match tried {
-            Ok(()) => {}
-            Err(refused) if row.aside.is_some() || desk.set_aside_for(run, &refused) => {
-                messages::say(&format!(
-                    "run {run} is set aside ({}): {}; `envoi resume {run}` tries again",
-                    refused.code_text(),
-                    refused.message
-                ))
-            }
-            Err(refused) => messages::say(&format!("run {run} does not go on: {}", refused.message)),
+        if let Some(Aside { code, reason, .. }) = row.aside.as_ref().filter(|aside| !is_outside(&aside.code))
+        {
+            let run = &row.run;
+            messages::say(&format!(
+                "run {run} stays aside ({code}): {reason}; `envoi resume {run}` tries again"
+            ));
+            continue;
         }
+        take_up_beside(store, desk, row);
+    }
+}
+
+/// As [`take_up`], on a thread of its own: whatever the run waits for, the next one has its turn after a moment.
+fn take_up_beside(store: &Arc<Store>, desk: &Commands, row: RunRow) {
+    let run = row.run.clone();
+    let (tell, told) = mpsc::channel();
+    let (store, desk) = (Arc::clone(store), desk.clone());
+    let taking_up = thread::Builder::new().name("taking up".to_owned()).spawn(move || {
+        take_up(&store, &desk, &row);
+        // The other side may have stopped waiting.
+        tell.send(()).unwrap_or_default();
+    });
+    match taking_up {
+        Err(error) => {
+            messages::say(&format!("run {run} does not go on: a thread cannot be started: {error}"))
+        }
+        Ok(_) if told.recv_timeout(ITS_TURN) == Err(RecvTimeoutError::Timeout) => messages::say(&format!(
+            "run {run} does not go on yet: what it needs is still being read (is a file system not responding?); other runs go on"
+        )),
+        Ok(_) => {}
+    }
+}
+
+/// Goes on with one run, or says why not.
+fn take_up(store: &Store, desk: &Commands, row: &RunRow) {
+    let run = &row.run;
+    let reader = store.reader().map_err(Refused::from);
+    match reader.and_then(|reader| gone_on(&reader, desk, row)) {
+        Ok(()) => {}
+        Err(refused) if row.aside.is_some() || desk.set_aside_for(run, &refused) => messages::say(&format!(
+            "run {run} is set aside ({}): {}; `envoi resume {run}` tries again",
+            refused.code_text(),
+            refused.message
+        )),
+        Err(refused) => messages::say(&format!("run {run} does not go on: {}", refused.message)),
     }
 }
 

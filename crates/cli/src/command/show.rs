@@ -7,21 +7,27 @@ mod visits;
 
 use crate::{
     process::{clock, environment, failure::Failure, invocation, output, terminal},
-    store::{home::Home, select},
+    store::{home::Home, select, standing::waiting_for},
     text::{
         columns::{Charset, clip},
         diff,
         duration::between,
         location::Location,
-        words::{head, plain},
     },
-    view::{describe::how_to_answer, question, questions::open, reopening},
+    view::{
+        describe::{self, form_of, how_to_answer, more_rounds},
+        last_words::last_words,
+        question,
+        questions::open,
+        reopening,
+    },
 };
 use envoi_api::{
     any,
     handoff::HandoffRow,
     question::Question,
-    run::{OpenQuestion, Reopened, RunDetail},
+    run::{Corrected, Limits, OpenQuestion, Reopened, RunDetail},
+    words::{head, plain},
 };
 use envoi_contract::code::Code;
 use envoi_engine::load_run;
@@ -166,9 +172,17 @@ fn status_lines(row: &RunRow, status: &str, reason: &str) -> String {
     let envoi = invocation::envoi();
     let run = &row.run;
     let mut text = match row.doing {
-        Some(Doing { activity: Activity::Stopped, since }) if row.status() == RunStatus::Running => {
+        Some(Doing { activity: Activity::Stopped, since, step_works })
+            if row.status() == RunStatus::Running =>
+        {
             let ago = between(since, envoi_engine::now());
-            format!("status     stopped {ago} ago: nothing works on it; {envoi} resume {run} goes on\n")
+            let (left, next) = match step_works {
+                true => {
+                    ("its step still works, and no engine goes on with it", "waits for the step and goes on")
+                }
+                false => ("nothing works on it", "goes on"),
+            };
+            format!("status     stopped {ago} ago: {left}; {envoi} resume {run} {next}\n")
         }
         _ => format!("status     {status}{reason}\n"),
     };
@@ -212,6 +226,18 @@ fn overview(
     let status = status_lines(row, run.status().word(), &reason(run));
     say(format_args!("{}", status.trim_end()))?;
     say(format_args!("started by {} ({})", by.actor, by.tenant))?;
+    if let Some(part) = run.started().and_then(|started| started.part.as_deref()) {
+        say(format_args!("part       {}", describe::part(part)))?;
+        let passed = part.selection.questions_passed(run.flow());
+        if !passed.is_empty() {
+            let steps: Vec<&str> = passed.iter().map(|step| step.as_str()).collect();
+            say(format_args!(
+                "           nobody is asked at {}: left out by {}",
+                steps.join(", "),
+                by.actor
+            ))?;
+        }
+    }
     if let Some(forked) = run.forked() {
         say(format_args!("forked from {} at step {} by {}", forked.from, forked.step, forked.by.actor))?;
     }
@@ -231,6 +257,12 @@ fn overview(
             say(format_args!("{name}  {attempt}"))?;
         }
     }
+    let waits: Vec<_> = run.account_waits().collect();
+    for (name, (visit, wait, due)) in
+        ["waiting  "].into_iter().chain(core::iter::repeat("         ")).zip(waits)
+    {
+        say(format_args!("{name}  {visit}: {}", waiting_for(&wait.account, wait.resets_at, due)))?;
+    }
     text.push('\n');
     text.push_str(&accounts::tables(run));
     text.push_str(&accounts::of_family(run));
@@ -244,7 +276,11 @@ fn overview(
     }
     let is_alone = run.interrupts().count() == 1;
     for raised in open(run) {
-        write!(text, "\n{}\n  answer: {}\n", raised.question, how_to_answer(id, raised, is_alone))
+        let command = how_to_answer(id, raised, is_alone, form_of(run, raised));
+        let more = more_rounds(id, raised).map_or_else(String::new, |more| format!("  {more}\n"));
+        let written = last_words(run_base.as_ref(), raised).join("\n");
+        let written = if written.is_empty() { written } else { written + "\n" };
+        write!(text, "\n{}\n{written}  answer: {command}\n{more}", raised.question)
             .map_err(Failure::store)?;
         for (name, value) in raised.evidence.as_object().into_iter().flat_map(|members| members.iter()) {
             let told = head(&plain(value));
@@ -281,7 +317,7 @@ fn detail(
     let question = |raised: &InterruptRaised| {
         let row = reader.question(id, &raised.interrupt).map_err(Failure::store)?;
         let evidence = any(&raised.evidence);
-        let command = how_to_answer(id, raised, is_alone);
+        let command = how_to_answer(id, raised, is_alone, form_of(run, raised));
         Ok::<_, Failure>(OpenQuestion { question: Question::of(&row, now), evidence, command })
     };
     let records = records(reader, id)?;
@@ -290,7 +326,20 @@ fn detail(
         by: reopening.event.by.actor.clone(),
         steps: reopening.steps,
     });
+    let corrected = records.iter().filter_map(|record| {
+        let correction = corrected(record)?;
+        Some(Corrected {
+            at: record.at.into(),
+            by: correction.by.actor.clone(),
+            why: correction.why.clone(),
+            before_digest: correction.before,
+            after_digest: correction.after,
+            source: correction.source.clone(),
+            again_from: correction.from.clone(),
+        })
+    });
     Ok(RunDetail {
+        corrected: corrected.collect(),
         run: row.into(),
         exit_code: run.status().exit_code(),
         reopened: reopened.collect(),
@@ -299,15 +348,11 @@ fn detail(
         left: ids(left),
         notices: notices::rows(&reader.deliveries(id).map_err(Failure::store)?),
         questions: open(run).into_iter().map(question).collect::<Result<_, _>>()?,
-        used: accounts::amounts(run.ledger()),
-        own_used: accounts::amounts(&run.own_share().used),
-        reserved: accounts::amounts(&run.reserved()),
-        limits: accounts::bounds_of(run),
-        raised: accounts::amounts(run.raised()),
-        by_step: run
-            .ledger_by_step()
-            .iter()
-            .map(|(step, used)| (step.clone(), accounts::amounts(used)))
-            .collect(),
+        used: run.ledger().into(),
+        own_used: (&run.own_share().used).into(),
+        reserved: (&run.reserved()).into(),
+        limits: Limits::of(run),
+        raised: run.raised().into(),
+        by_step: run.ledger_by_step().iter().map(|(step, used)| (step.clone(), used.into())).collect(),
     })
 }

@@ -32,7 +32,7 @@ pub(crate) fn token(home: &Home, command: TokenCommand) -> Result<u8, Failure> {
     }
 }
 
-fn scope(scope: TokenScope) -> Scope {
+pub(super) fn scope(scope: TokenScope) -> Scope {
     match scope {
         TokenScope::Read => Scope::Read,
         TokenScope::Answer => Scope::Answer,
@@ -66,7 +66,7 @@ pub(crate) fn failed(error: TokenError) -> Failure {
     }
 }
 
-fn state(row: &TokenRow, now: Timestamp) -> TokenState {
+pub(super) fn state(row: &TokenRow, now: Timestamp) -> TokenState {
     match (row.revoked_at, row.expires_at) {
         (Some(_), _) => TokenState::Revoked,
         (None, Some(at)) if now >= at => TokenState::Expired,

@@ -1,40 +1,45 @@
-//! `envoi why`: the decisions of a run, one after the other, with the rows of the table that did not fire. For programs they are
-//! the events themselves.
+//! `envoi why`: why a run stands as it does, then its decisions, one after the other; with `--all` also the rules that did not
+//! decide. For programs they are the events themselves.
 
 use crate::{
-    process::{clock, failure::Failure, output},
-    store::{home::Home, select},
-    text::{diff, location::Location, words::plain},
-    view::describe::{flow_of, goals, has_items, model_call, stopping},
+    process::{clock, failure::Failure, invocation, output, stderr},
+    store::{home::Home, select, standing::waiting_for},
+    text::{diff, location::Location},
+    view::{
+        describe::{self, flow_of, goals, has_items, model_call, stopping},
+        questions::open,
+    },
 };
-use envoi_api::event;
+use envoi_api::{event, words::plain};
 use envoi_contract::json::Value;
 use envoi_journal::{EventFilter, Reader};
 use envoi_kernel::{
-    Event, Record,
-    event::{CallOutcome, Correction, Course, Done, InterruptAnswered, Routed, StepsGivenUp},
+    Event, Record, Run, Status,
+    event::{CallOutcome, Correction, Course, Done, InterruptAnswered, Routed, StepsGivenUp, TimerSet},
     ids::{RunId, Seq, StepId, VisitId},
 };
 use std::{collections::BTreeSet, fmt::Write as _};
 
-pub(crate) fn why(
-    home: &Home,
-    run: Option<&str>,
-    which: (Option<&str>, Option<usize>),
-) -> Result<u8, Failure> {
+pub(crate) fn why(home: &Home, run: Option<&str>, which: &Which<'_>) -> Result<u8, Failure> {
     let (_, reader) = home.reader()?;
     let id = select::run_or_newest(&reader, run)?;
     print(&reader, &id, which, home.json)
 }
 
+/// Which decisions are printed, and how much of each.
+pub(crate) struct Which<'a> {
+    /// Only those of this place.
+    pub(crate) step: Option<&'a str>,
+    /// Only the newest.
+    pub(crate) limit: Option<usize>,
+    /// Also the rules that decided, and those that did not.
+    pub(crate) all: bool,
+}
+
 /// Prints the decisions of a run: for programs, the events that `explainRun` of REST shows. Only those of a step, and only the
 /// newest, where that is wanted.
-pub(crate) fn print(
-    reader: &Reader,
-    id: &RunId,
-    (step, limit): (Option<&str>, Option<usize>),
-    json: bool,
-) -> Result<u8, Failure> {
+pub(crate) fn print(reader: &Reader, id: &RunId, which: &Which<'_>, json: bool) -> Result<u8, Failure> {
+    let Which { step, limit, all } = *which;
     let records = reader.records(id, 0, None).map_err(Failure::store)?;
     let place = step.map(Location::new);
     let told: Vec<&Record> =
@@ -50,8 +55,27 @@ pub(crate) fn print(
         let rows = newest(texts.map(|text| event::text(text.json)).collect());
         return output::data(&format!("[{}]\n", rows.join(","))).map(|()| 0);
     }
-    let texts = told.iter().map(|record| as_text(record, &records)).filter(|text| !text.is_empty());
-    output::data(&diff::lines(&newest(texts.collect()).concat())).map(|()| 0)
+    let texts = told.iter().map(|record| as_text(record, &records, all)).filter(|text| !text.is_empty());
+    let mut text = newest(texts.collect()).concat();
+    if step.is_none() && limit.is_none() {
+        let answer = envoi_engine::load_run(reader, id).map(|run| answer(&run)).unwrap_or_default();
+        text.insert_str(0, &answer);
+    }
+    if !all && told.iter().any(|record| matches!(record.event, Event::Routed(_))) {
+        stderr::line(format_args!("{} why {id} --all shows the rule of each decision", invocation::envoi()));
+    }
+    output::data(&diff::lines(&text)).map(|()| 0)
+}
+
+/// Why the run stands as it does, in a line or two: what most people want to know.
+fn answer(run: &Run) -> String {
+    let asked: Vec<String> =
+        open(run).iter().map(|raised| format!("{}: {}", raised.visit, raised.question)).collect();
+    match run.status() {
+        Status::Ended(ended) => format!("{}: {}\n\n", ended.status.word(), ended.reason),
+        Status::Waiting { .. } if !asked.is_empty() => format!("waiting: {}\n\n", asked.join("\n         ")),
+        _ => String::new(),
+    }
 }
 
 fn concerns(event: &Event, place: Option<&Location>) -> bool {
@@ -80,10 +104,10 @@ fn concerns(event: &Event, place: Option<&Location>) -> bool {
 }
 
 /// One of `records` in lines.
-fn as_text(record: &Record, records: &[Record]) -> String {
+fn as_text(record: &Record, records: &[Record], all: bool) -> String {
     let at = clock::local(record.at);
     match &record.event {
-        Event::Routed(routed) => decision(routed),
+        Event::Routed(routed) => decision(routed, all),
         Event::StepsGivenUp(given) => format!("{}\n", without(given)),
         Event::FannedOut(fanned) => format!("{}  {}\n", fanned.visit, has_items(fanned)),
         Event::FlowEntered(entered) => format!("{}  {}\n", entered.visit, flow_of(entered)),
@@ -100,6 +124,17 @@ fn as_text(record: &Record, records: &[Record]) -> String {
         Event::ModelCallEnded(ended) if ended.outcome != CallOutcome::Ok => {
             let of = ended.attempt.as_ref().map_or_else(|| "the run".to_owned(), ToString::to_string);
             format!("{of}  {} ({})\n", model_call(ended), ended.call)
+        }
+        Event::TimerSet(TimerSet { visit, due, account: Some(wait), .. }) => {
+            format!("{visit}  {}\n", waiting_for(&wait.account, wait.resets_at, *due))
+        }
+        Event::AccountsTried(tried) => {
+            let why = tried.why.as_deref().map_or_else(String::new, |why| format!(": {why}"));
+            format!(
+                "{} tried before its time by {} at {at}{why}\n",
+                tried.accounts.join(", "),
+                tried.by.actor
+            )
         }
         Event::TimerSet(timer) => format!("{}  is tried again at {}\n", timer.visit, clock::local(timer.due)),
         Event::InterruptRaised(raised) => format!("{}  asked: {}\n", raised.visit, raised.question),
@@ -131,7 +166,18 @@ fn as_text(record: &Record, records: &[Record]) -> String {
             let why = because(correction);
             format!("flow corrected by {by} at {at}{from}{why}\n    before: {before}\n    after:  {after}\n")
         }
+        Event::FilesRestoring(wanted) => {
+            let why = wanted.why.as_deref().map_or_else(String::new, |why| format!(": {why}"));
+            format!(
+                "files set back by {} at {at}{why}\n    from: {}\n    to:   {}\n",
+                wanted.by.actor, wanted.from, wanted.to
+            )
+        }
+        Event::FilesKeptAsTheyWere(kept) => format!("files kept as they were: {}\n", kept.reason),
         Event::CorrectionDropped(dropped) => format!("correction dropped: {}\n", dropped.reason),
+        Event::RunStarted(started) => started.part.as_ref().map_or_else(String::new, |part| {
+            format!("a part of the flow, chosen by {} at {at}: {}\n", started.by.actor, describe::part(part))
+        }),
         Event::RunForked(forked) => {
             let why = forked.why.as_deref().map_or_else(String::new, |why| format!(": {why}"));
             let by = &forked.by.actor;
@@ -154,20 +200,23 @@ fn without(given: &StepsGivenUp) -> String {
     format!("{}{dot}{}  goes on without {steps}", given.scope, given.by)
 }
 
-fn decision(routed: &Routed) -> String {
+fn decision(routed: &Routed, all: bool) -> String {
     let mut text = format!(
-        "{}  {} ({}): {}\n    then: {}\n",
+        "{}  {} ({}): {}; then: {}\n",
         routed.visit,
         routed.signal.decision.orchestrator_word(),
         routed.signal.confidence.as_str(),
         routed.signal.reason,
         course(&routed.course),
     );
+    if !all {
+        return text;
+    }
     let audit = &routed.audit;
     if let Some(row) = audit.get("row").and_then(Value::as_str) {
         let because = audit.get("fired_because").map(plain).unwrap_or_default();
         // A String takes everything that is written to it.
-        writeln!(text, "    row {row} of the table: {because}").unwrap_or_default();
+        writeln!(text, "    rule {row}: {because}").unwrap_or_default();
     }
     let passed = audit.get("passed_over").and_then(Value::as_object);
     for (row, why) in passed.into_iter().flat_map(|members| members.iter()) {
@@ -183,6 +232,7 @@ fn course(course: &Course) -> String {
         Course::LoopBack(step) => format!("back to {step}"),
         Course::Done(Done::Passed) => "done".to_owned(),
         Course::Done(Done::Skipped) => "not to be done".to_owned(),
+        Course::Done(Done::Taken) => "done in another run".to_owned(),
         Course::Done(Done::Failed) => "failed".to_owned(),
         Course::Gathered => "one of several items".to_owned(),
         Course::Complete => "the end".to_owned(),

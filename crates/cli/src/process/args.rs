@@ -56,6 +56,9 @@ pub(crate) enum Command {
         /// Also those that are closed
         #[arg(long, conflicts_with = "follow")]
         all: bool,
+        /// Only the N oldest [default: 200; with --json all]
+        #[arg(long, value_name = "N", conflicts_with = "follow")]
+        limit: Option<usize>,
     },
     /// Approve a question, and go on with its run
     Approve(ApproveArgs),
@@ -118,12 +121,56 @@ pub(crate) enum Command {
         #[arg(long, value_name = "N", conflicts_with = "follow")]
         limit: Option<usize>,
     },
+    /// Show what differs between two states of a run's workspace
+    ///
+    /// The files of the workspace are kept if the run was started with `--keep-files`.
+    Diff {
+        /// Id of the run, or a unique beginning or end of it [default: the newest]
+        run: Option<String>,
+        /// Two states, or one visit for what it changed: `start`, `end`, `now`, a step or visit for the state after it, `before:fix.2`
+        /// for the state before it [default: start..end]
+        #[arg(value_name = "A..B|STEP")]
+        range: Option<String>,
+        /// Only this file, or what is below this folder
+        #[arg(value_name = "PATH")]
+        path: Option<String>,
+        /// A line a file, with who changed it, in place of the lines that differ
+        #[arg(long)]
+        stat: bool,
+    },
+    /// Write the files of a state of a run's workspace into a new folder, or set the workspace back to it
+    ///
+    /// The files are kept if the run was started with `--keep-files`. What stands in the workspace is kept before it is set back:
+    /// `--undo` brings it back.
+    #[command(group = clap::ArgGroup::new("where").required(true).args(["into", "here", "undo"]))]
+    Restore {
+        /// Id of the run, or a unique beginning or end of it [default: the newest]
+        run: Option<String>,
+        /// The state: `start`, `end`, a step or visit for the state after it, `before:fix.2` for the state before it
+        #[arg(long, value_name = "STATE", required_unless_present = "undo", conflicts_with = "undo")]
+        at: Option<String>,
+        /// A new or empty folder; the workspace is not touched
+        #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+        into: Option<PathBuf>,
+        /// Set the workspace itself back
+        #[arg(long)]
+        here: bool,
+        /// Bring back what stood in the workspace before the last restore
+        #[arg(long)]
+        undo: bool,
+        /// Why
+        #[arg(long, conflicts_with = "into")]
+        why: Option<String>,
+    },
+    /// List, show and compare the artifacts of a run, in all their versions
+    #[command(subcommand)]
+    Artifacts(ArtifactsCommand),
     /// End a run; what is running is ended first
     Cancel {
         /// Id of the run, or a unique beginning or end of it [default: the only unfinished one]
         run: Option<String>,
     },
-    /// Explain the decisions of a run, one by one
+    /// Explain why a run stands as it does, and its decisions, one by one
     Why {
         /// Id of the run, or a unique beginning or end of it [default: the newest]
         run: Option<String>,
@@ -133,6 +180,9 @@ pub(crate) enum Command {
         /// Only the newest N decisions
         #[arg(long, value_name = "N")]
         limit: Option<usize>,
+        /// Also the rule of each decision, and the rules that did not apply
+        #[arg(long)]
+        all: bool,
     },
     /// Check a flow file and show every mistake at its place
     Check {
@@ -164,6 +214,11 @@ pub(crate) enum Command {
     },
     /// Answer over the network: REST, event streams; the engine of the store until Ctrl-C
     Serve(ServeArgs),
+    /// Print a link that signs somebody in to the web page of `envoi serve`, once
+    ///
+    /// The link is good for five minutes. The session acts in the name of a token; without one of that name, one is made that no
+    /// program can use. `envoi token revoke NAME` ends its sessions.
+    Page(PageArgs),
     /// Make, list and revoke the tokens that `envoi serve` takes
     #[command(subcommand)]
     Token(TokenCommand),
@@ -236,7 +291,7 @@ pub(crate) enum Command {
 }
 
 /// Options of the engine.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct EngineArgs {
     /// Most attempts at once [default: 2 x cores]
     #[arg(long, value_name = "N")]
@@ -268,6 +323,24 @@ pub(crate) struct ServeArgs {
     /// The form of the log's lines
     #[arg(long, value_name = "FORM", value_enum, default_value_t)]
     pub(crate) log_format: LogFormat,
+}
+
+/// `envoi page`.
+#[derive(Debug, Args)]
+pub(crate) struct PageArgs {
+    /// In whose name: a token's [default: your own]
+    #[arg(long = "for", value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// What the session may do; may be given more than once. Every session may read [default: all that the token may; of a new token,
+    /// `answer`, for yourself `admin`]
+    #[arg(long = "scope", value_enum, value_name = "SCOPE")]
+    pub(crate) scopes: Vec<TokenScope>,
+    /// The tenant of the token
+    #[arg(long, default_value = "local")]
+    pub(crate) tenant: String,
+    /// Where the browser finds the server [default: as the server that runs says, else the configuration]
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: Option<String>,
 }
 
 /// The form of the lines of the log.
@@ -341,6 +414,48 @@ pub(crate) enum StoreCommand {
     },
 }
 
+/// `envoi artifacts`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ArtifactsCommand {
+    /// List the artifacts of a run
+    List {
+        /// Id of the run, or a unique beginning or end of it [default: the newest]
+        run: Option<String>,
+        /// Every version [default: the newest of each]
+        #[arg(long)]
+        all: bool,
+    },
+    /// Write an artifact into a new file
+    Get {
+        /// Id of the run, or a unique beginning or end of it
+        run: String,
+        /// The artifact: its path for the newest version, `PATH@STEP.N` for that of a visit
+        #[arg(value_name = "PATH[@STEP.N]")]
+        path: String,
+        /// The new file, or a folder for it [default: its name, here]
+        #[arg(long, short, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+        output: Option<PathBuf>,
+    },
+    /// Print an artifact
+    Cat {
+        /// Id of the run, or a unique beginning or end of it
+        run: String,
+        /// The artifact: its path for the newest version, `PATH@STEP.N` for that of a visit
+        #[arg(value_name = "PATH[@STEP.N]")]
+        path: String,
+    },
+    /// Show what differs between two versions of an artifact
+    Diff {
+        /// Id of the run, or a unique beginning or end of it
+        run: String,
+        /// The artifact
+        path: String,
+        /// Two visits that changed it [default: from before the run to the newest]
+        #[arg(value_name = "A..B")]
+        range: Option<String>,
+    },
+}
+
 /// `envoi token`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenCommand {
@@ -398,9 +513,17 @@ pub(crate) struct RunArgs {
     /// Run in a copy of the workspace, in the run's own folder
     #[arg(long)]
     pub(crate) copy: bool,
+    /// Keep the files of the workspace as they are before and after each attempt: for `envoi diff`
+    #[arg(long)]
+    pub(crate) keep_files: bool,
     /// Approve the questions of this step as soon as they are put; recorded as that
     #[arg(long, value_name = "STEP")]
     pub(crate) yes_to: Vec<String>,
+    #[command(flatten)]
+    pub(crate) part: PartArgs,
+    /// Take the hand-offs of steps that are left out from this run: its id, or a unique beginning or end of it
+    #[arg(long, value_name = "RUN", requires = "part", help_heading = "A part of the flow")]
+    pub(crate) with: Option<String>,
     /// The user on whose behalf the run is started, as its envelope names them [default: your login name]
     #[arg(long, value_name = "USER")]
     pub(crate) user: Option<String>,
@@ -414,6 +537,29 @@ pub(crate) struct RunArgs {
     pub(crate) engine: EngineArgs,
 }
 
+/// Which steps of a flow are run.
+#[derive(Debug, Default, Args)]
+#[group(id = "part", multiple = true)]
+pub(crate) struct PartArgs {
+    /// Run only this step; may be given several times
+    #[arg(
+        long,
+        value_name = "STEP",
+        conflicts_with_all = ["from", "until", "skip"],
+        help_heading = "A part of the flow"
+    )]
+    pub(crate) only: Vec<String>,
+    /// Run this step and what follows it: all later ones, or in a graph those that need it
+    #[arg(long, value_name = "STEP", help_heading = "A part of the flow")]
+    pub(crate) from: Option<String>,
+    /// Run this step and what comes before it: all earlier ones, or in a graph those that it needs
+    #[arg(long, value_name = "STEP", help_heading = "A part of the flow")]
+    pub(crate) until: Option<String>,
+    /// Leave this step out; may be given several times
+    #[arg(long, value_name = "STEP", help_heading = "A part of the flow")]
+    pub(crate) skip: Vec<String>,
+}
+
 /// `envoi fork`.
 #[derive(Debug, Args)]
 pub(crate) struct ForkArgs {
@@ -422,6 +568,9 @@ pub(crate) struct ForkArgs {
     /// Where the new run begins: a step of the run's own flow, as it was entered last [default: the step that stopped it]
     #[arg(long, value_name = "STEP")]
     pub(crate) from: Option<String>,
+    /// Go on from there under this corrected flow file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) flow: Option<PathBuf>,
     /// Why
     #[arg(long)]
     pub(crate) why: Option<String>,
@@ -444,6 +593,8 @@ pub(crate) struct PlanArgs {
     /// The flow file
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) flow: PathBuf,
+    #[command(flatten)]
+    pub(crate) part: PartArgs,
     /// Exit 4 if a run could make more attempts than this
     #[arg(long, value_name = "N")]
     pub(crate) max_attempts: Option<u64>,
@@ -472,7 +623,8 @@ fn duration(text: &str) -> Result<u64, String> {
 /// `envoi resume`.
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
-    /// Id of the run, or a unique beginning or end of it [default: the one that is not over]
+    /// Id of the run, or a unique beginning or end of it [default: the one that is not over; with --flow also the newest, if it
+    /// has not succeeded]
     pub(crate) run: Option<String>,
     /// What to do about an attempt in doubt
     #[arg(long, value_enum, conflicts_with = "review")]
@@ -486,6 +638,9 @@ pub(crate) struct ResumeArgs {
     /// Run from this step on again, finished steps too
     #[arg(long, value_name = "STEP", requires = "flow")]
     pub(crate) from: Option<String>,
+    /// Try steps that wait for the account of an agent program now, before its limit is reset
+    #[arg(long, conflicts_with_all = ["in_doubt", "review", "flow"])]
+    pub(crate) now: bool,
     /// Do not ask before the corrected flow takes over
     #[arg(long, requires = "flow")]
     pub(crate) yes: bool,
@@ -584,7 +739,7 @@ pub(crate) struct DenyArgs {
     #[command(flatten)]
     pub(crate) reply: Reply,
     /// Why
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", visible_alias = "note")]
     pub(crate) reason: Option<String>,
 }
 

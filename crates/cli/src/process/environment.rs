@@ -2,7 +2,7 @@
 //!
 //! Where the store is comes from it too, and is read in [`crate::store::home`].
 
-use crate::process::failure::Failure;
+use crate::process::{failpoint, failure::Failure};
 use envoi_engine::{CallingAttempt, is_allowed, protocol::CallerWire};
 use envoi_kernel::{
     Flow,
@@ -12,7 +12,7 @@ use envoi_kernel::{
 };
 use envoi_step::plain;
 use std::{
-    env,
+    env, io,
     path::{Path, PathBuf},
 };
 
@@ -41,6 +41,7 @@ pub(crate) fn random_id(prefix: &str) -> Result<String, Failure> {
 
 /// What the run's commands may see of this environment, and the variables that the flow's secrets and tokens name.
 pub(crate) fn caller(flow: &Flow, flow_dir: &Path) -> CallerWire {
+    failpoint::reading_for(flow.id.as_str());
     let tokens = flow.notify.iter().filter_map(|target| match &target.to {
         Address::Webhook(webhook) => webhook.token.as_ref(),
         Address::Command(_) => None,
@@ -48,7 +49,7 @@ pub(crate) fn caller(flow: &Flow, flow_dir: &Path) -> CallerWire {
     let sources = flow.secrets.iter().map(|secret| &secret.source).chain(tokens);
     let (of_files, env_file_problem) = match env_files(flow, flow_dir) {
         Ok(variables) => (variables, None),
-        Err(problem) => (Vec::new(), Some(problem)),
+        Err(problem) => (Vec::new(), Some(problem.to_string())),
     };
     let in_file =
         |name: &str| of_files.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.clone());
@@ -80,26 +81,43 @@ fn is_well_known(name: &str) -> bool {
     NAMES.split(' ').any(|known| known == name) || name.starts_with("AWS_")
 }
 
+/// Why the variables of the flow's files cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum EnvFileError {
+    /// A file cannot be read.
+    #[error("`env_file`: {}: {source}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    /// A line of it is no assignment.
+    #[error("`env_file`: {}: {reason}", path.display())]
+    Invalid { path: PathBuf, reason: String },
+    /// An expression reads one of its names, and would be stored with its value.
+    #[error(
+        "`env.{name}` in an expression reads a variable of `env_file`, whose values are never stored; a command reads it from its \
+         environment: `${name}`"
+    )]
+    InExpression { name: String },
+}
+
 /// The variables of the flow's files.
 ///
 /// # Errors
-/// A sentence: a file cannot be read, a line of it is no assignment, or an expression reads one of its names.
-pub(crate) fn env_files(flow: &Flow, flow_dir: &Path) -> Result<Vec<(String, String)>, String> {
+/// See [`EnvFileError`].
+pub(crate) fn env_files(flow: &Flow, flow_dir: &Path) -> Result<Vec<(String, String)>, EnvFileError> {
     let mut variables = Vec::new();
     for file in &flow.env_files {
         let path = flow_dir.join(file);
-        let text = plain::read_named(&path, plain::MOST_BYTES_OF_SECRETS)
-            .map_err(|error| format!("`env_file`: {}: {error}", path.display()))?;
-        let found = envoi_flow::env_file::parse(&text)
-            .map_err(|error| format!("`env_file`: {}: {error}", path.display()))?;
-        variables.extend(found);
+        let text = match plain::read_named(&path, plain::MOST_BYTES_OF_SECRETS) {
+            Ok(text) => text,
+            Err(source) => return Err(EnvFileError::Unreadable { path, source }),
+        };
+        match envoi_flow::env_file::parse(&text) {
+            Ok(found) => variables.extend(found),
+            Err(error) => return Err(EnvFileError::Invalid { path, reason: error.to_string() }),
+        }
     }
     match variables.iter().find(|(name, _)| flow.env_read.contains(name)) {
         None => Ok(variables),
-        Some((name, _)) => Err(format!(
-            "`env.{name}` in an expression reads a variable of `env_file`, whose values are never stored; a command reads it from its \
-             environment: `${name}`"
-        )),
+        Some((name, _)) => Err(EnvFileError::InExpression { name: name.clone() }),
     }
 }
 
@@ -123,6 +141,11 @@ pub(crate) fn allowed() -> Vec<(String, String)> {
     unicode_variables().filter(|(name, _)| is_allowed(name)).collect()
 }
 
+/// A variable of this environment that may be empty, which is an answer too.
+pub(crate) fn set_or_empty(name: &str) -> Option<String> {
+    env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+}
+
 /// A variable of this environment.
 pub(crate) fn variable(name: &str) -> Option<String> {
     env::var(name).ok()
@@ -142,6 +165,11 @@ pub(crate) fn socket_dirs() -> Vec<PathBuf> {
 pub(crate) fn private_dir() -> PathBuf {
     let named = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|dir| dir.is_dir());
     named.unwrap_or_else(env::temp_dir)
+}
+
+/// The home of the user.
+pub(crate) fn home_folder() -> Option<PathBuf> {
+    env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from)
 }
 
 /// Attempts at once by default: twice the cores.

@@ -1,5 +1,6 @@
-//! Places where a test stops an engine: `ENVOI_FAILPOINT=before-spawn:stop` stops it, once, as SIGSTOP would. Builds
-//! without debug assertions know nothing of this.
+//! Places where a test stops an engine: `ENVOI_FAILPOINT=before-spawn:stop` stops it, once, as SIGSTOP would. With
+//! `ENVOI_FAILPOINT=start-of-NAME:wait`, what a run of the flow NAME needs to start or to go on is never read, as if it lay in a file
+//! system that is gone. Builds without debug assertions know nothing of this.
 
 use envoi_engine::Point;
 
@@ -23,6 +24,19 @@ pub(crate) fn reached(point: Point) {
     }
 }
 
+/// Waits for ever if the environment names this flow.
+#[cfg(debug_assertions)]
+pub(crate) fn reading_for(flow: &str) {
+    let named = format!("start-of-{flow}:wait");
+    while std::env::var_os("ENVOI_FAILPOINT").is_some_and(|wanted| wanted == *named) {
+        std::thread::park();
+    }
+}
+
 /// Does nothing.
 #[cfg(not(debug_assertions))]
 pub(crate) fn reached(_point: Point) {}
+
+/// Does nothing.
+#[cfg(not(debug_assertions))]
+pub(crate) fn reading_for(_flow: &str) {}

@@ -46,7 +46,12 @@ pub(crate) enum Mode {
     /// It answers over the network; the first signal ends that.
     Serving(Box<dyn Fn() + Send>),
     /// It is the engine; the first signal starts nothing new.
-    Engine(Box<dyn Fn() + Send>),
+    Engine {
+        /// Starts nothing new.
+        drain: Box<dyn Fn() + Send>,
+        /// The run of the command.
+        run: Option<RunId>,
+    },
 }
 
 const STAYS_OPEN: &[u8] = b"\nthe question stays open: `envoi inbox` lists it\n";
@@ -150,11 +155,12 @@ fn obey(mode: &Mode) {
             leave(*code);
         }
         Mode::Serving(stop) => stop(),
-        Mode::Engine(drain) => {
-            messages::say(
+        Mode::Engine { drain, run } => {
+            let run = run.as_ref().map_or_else(String::new, |run| format!(" {run}"));
+            messages::say(&format!(
                 "starting nothing new, waiting for live steps; Ctrl-C again leaves them to their supervisors, and \
-                 `envoi resume` finds them",
-            );
+                 `envoi resume{run}` goes on"
+            ));
             drain();
         }
     }

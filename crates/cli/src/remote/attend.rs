@@ -25,8 +25,8 @@ use crate::{
 };
 use envoi_engine::protocol::{Request, Standing};
 use envoi_journal::{Reader, RunStatus};
-use envoi_kernel::{Record, Run, ids::RunId};
-use std::time::Duration;
+use envoi_kernel::{Event, Record, Run, ids::RunId};
+use std::{sync::Arc, time::Duration};
 
 /// After so long without a word, a look at the run says whether it was set aside.
 const QUIET: Duration = Duration::from_secs(5);
@@ -165,6 +165,9 @@ impl<'r> Attended<'r> {
         match heard {
             RunUpdate::Record(record) => {
                 if record.seq >= self.run.next_seq() {
+                    if let Event::FlowCorrected(_) = &record.event {
+                        self.learn_versions()?;
+                    }
                     self.run.apply(&record).map_err(Failure::store)?;
                     printer.record(&record);
                 }
@@ -176,6 +179,14 @@ impl<'r> Attended<'r> {
             }
             RunUpdate::Lost(failure) => Err(failure),
         }
+    }
+
+    /// A flow that corrects its own was brought with the event that names it.
+    fn learn_versions(&mut self) -> Result<(), Failure> {
+        let loaded = self.reader.load(&self.id).map_err(Failure::store)?;
+        let versions = envoi_engine::flow_versions(&loaded.pinned).map_err(not_understood)?;
+        versions.all().for_each(|flow| self.run.learn(Arc::clone(flow)));
+        Ok(())
     }
 
     /// How the run stands, if it is at rest and no more events come.

@@ -7,12 +7,17 @@ use envoi_kernel::ids::{InterruptId, RunId};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-pub(crate) fn inbox(remote: &Remote, run: Option<&str>, all: bool) -> Result<u8, Failure> {
+pub(crate) fn inbox(
+    remote: &Remote,
+    run: Option<&str>,
+    all: bool,
+    limit: Option<usize>,
+) -> Result<u8, Failure> {
     let run = run.map(|run| remote.run_named(run)).transpose()?;
     let (listed, _) = remote.questions(run.as_ref(), all)?;
     let rows = listed.into_iter().map(|listed| listed.row);
     let rows = rows.map(|row| remote.complete(row)).collect::<Result<Vec<_>, _>>()?;
-    local::print(&remote.mirror()?.reader()?, &rows, remote.json)
+    local::print(&remote.mirror()?.reader()?, &rows, limit, remote.json)
 }
 
 /// Which run an event about a question is of.

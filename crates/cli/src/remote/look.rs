@@ -25,15 +25,11 @@ pub(crate) fn show(remote: &Remote, run: Option<&str>, view: &View) -> Result<u8
     };
     let reader = remote.pull(&run)?;
     let row = remote.row(&run)?;
-    let works = row.doing.is_some_and(|doing| doing.activity == Activity::Working);
+    let works = row.doing.is_some_and(|doing| doing.activity == Activity::Working || doing.step_works);
     show::print(&reader, &row, &|_| works, view, remote.json)
 }
 
-pub(crate) fn why(
-    remote: &Remote,
-    run: Option<&str>,
-    which: (Option<&str>, Option<usize>),
-) -> Result<u8, Failure> {
+pub(crate) fn why(remote: &Remote, run: Option<&str>, which: &decisions::Which<'_>) -> Result<u8, Failure> {
     let run = remote.run_or_newest(run)?;
     decisions::print(&remote.pull(&run)?, &run, which, remote.json)
 }

@@ -34,6 +34,8 @@ pub(crate) struct Mirror {
 /// How much of a run is here.
 struct MirroredRun {
     pinned: PinnedFlow,
+    /// It is not in the store yet.
+    is_new: bool,
     next: Seq,
 }
 
@@ -63,7 +65,14 @@ impl Mirror {
 
     /// This run is going to be brought; it is pinned to that flow.
     pub(crate) fn begin(&self, run: &RunId, pinned: PinnedFlow) {
-        self.lock().entry(run.clone()).or_insert(MirroredRun { pinned, next: 0 });
+        self.lock().entry(run.clone()).or_insert(MirroredRun { pinned, is_new: true, next: 0 });
+    }
+
+    /// Its flow was corrected; this is the one to which it is pinned now, with those before.
+    pub(crate) fn learn(&self, run: &RunId, pinned: PinnedFlow) {
+        if let Some(brought) = self.lock().get_mut(run) {
+            (brought.pinned, brought.is_new) = (pinned, true);
+        }
     }
 
     /// The place of the first event of a run that is not here.
@@ -81,13 +90,13 @@ impl Mirror {
             run: run.clone(),
             expected: brought.next,
             records: new,
-            pinned: (brought.next == 0).then(|| brought.pinned.clone()),
+            pinned: brought.is_new.then(|| brought.pinned.clone()),
             blobs: Vec::new(),
             deliveries: Vec::new(),
             snapshot: None,
         };
         self.writer.commit(commit).map_err(Failure::store)?;
-        brought.next = last.saturating_add(1);
+        (brought.next, brought.is_new) = (last.saturating_add(1), false);
         Ok(())
     }
 

@@ -2,7 +2,8 @@
 
 use super::{
     Remote,
-    call::{good, read, segment},
+    call::{Server, good, read, segment},
+    mirror::Mirror,
     problem::not_understood,
     rows,
 };
@@ -14,8 +15,8 @@ use envoi_contract::digest::Digest;
 use envoi_engine::{load_run, protocol::Refused};
 use envoi_journal::{PinnedFlow, Reader, RunRow};
 use envoi_kernel::{
-    Record, Run,
-    event::Blob,
+    Event, Record, Run,
+    event::{Blob, Correction},
     ids::{InterruptId, RunId},
 };
 use serde::Deserialize;
@@ -42,6 +43,28 @@ impl StoredEvent {
     }
 }
 
+fn flow_of(server: &Server, run: &RunId) -> Result<PinnedFlow, Failure> {
+    let body = server.get(&format!("/v1/runs/{}/flow", segment(run.as_str())))?;
+    Ok(PinnedFlow::from(read::<envoi_api::flow::PinnedFlow>(&body)?))
+}
+
+/// Keeps these events in the mirror. If one of them corrects the flow of the run, the corrected one is brought first.
+pub(super) fn take(server: &Server, mirror: &Mirror, run: &RunId, records: &[Record]) -> Result<(), Failure> {
+    let is_known = |pinned: &PinnedFlow, of: &Correction| {
+        core::iter::once(pinned)
+            .chain(&pinned.earlier)
+            .any(|flow| (flow.digest, flow.language) == (of.after, of.language))
+    };
+    let is_new = |record: &Record| match &record.event {
+        Event::FlowCorrected(of) => !mirror.flow(run).is_some_and(|pinned| is_known(&pinned, of)),
+        _ => false,
+    };
+    if records.iter().any(is_new) {
+        mirror.learn(run, flow_of(server, run)?);
+    }
+    mirror.take(run, records)
+}
+
 impl Remote {
     /// A run at a glance, as it is now.
     pub(crate) fn row(&self, run: &RunId) -> Result<RunRow, Failure> {
@@ -54,8 +77,7 @@ impl Remote {
         if let Some(pinned) = mirror.flow(run) {
             return Ok(pinned);
         }
-        let body = self.server.get(&format!("/v1/runs/{}/flow", segment(run.as_str())))?;
-        let pinned = PinnedFlow::from(read::<envoi_api::flow::PinnedFlow>(&body)?);
+        let pinned = flow_of(&self.server, run)?;
         mirror.begin(run, pinned.clone());
         Ok(pinned)
     }
@@ -76,7 +98,7 @@ impl Remote {
                 return Err(not_understood("it has fewer events than its row counts"));
             }
             let records = events.iter().map(StoredEvent::record).collect::<Result<Vec<_>, _>>()?;
-            mirror.take(run, &records)?;
+            take(&self.server, mirror, run, &records)?;
         }
         mirror.reader()
     }

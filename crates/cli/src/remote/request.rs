@@ -38,7 +38,7 @@ pub(crate) fn post(request: &Request) -> Result<Option<Post>, Failure> {
             // What is being ended already is ended once.
             again: Again::Yes,
         },
-        Request::Start(_) | Request::Fork(_) | Request::Ping => return Ok(None),
+        Request::Start(_) | Request::Fork(_) | Request::Restore(_) | Request::Ping => return Ok(None),
     }))
 }
 
@@ -65,6 +65,9 @@ fn resumed(asked: &ResumeRequest) -> Result<Option<Post>, Failure> {
         (None, None, true) => Again::No,
         (None, None, false) => return Ok(None),
     };
+    if asked.now {
+        say("now", Value::from(true));
+    }
     if let Some(why) = &asked.why {
         say("why", Value::from(why.as_str()));
     }

@@ -5,7 +5,7 @@ use crate::process::failure::Failure;
 use envoi_api::{
     Time,
     question::{Question, QuestionState, Questions},
-    run::{Activity, Run, RunStatus, Runs, SetAside},
+    run::{Activity, Run, RunStatus, Runs, SetAside, WaitsFor},
     token::Token,
 };
 use envoi_contract::envelope::InterruptKind;
@@ -82,7 +82,10 @@ fn run_row(run: Run) -> Result<RunRow, Failure> {
         }),
         forked_from: run.forked_from,
         root: run.root,
-        doing: run.activity.zip(run.activity_since).map(|(activity, since)| doing(activity, since)),
+        doing: run
+            .activity
+            .zip(run.activity_since)
+            .map(|(activity, since)| Doing { step_works: run.step_works, ..doing(activity, since) }),
         aside: run.set_aside.map(|SetAside { since, code, reason, evidence }| Aside {
             since: since.0,
             code,
@@ -90,6 +93,11 @@ fn run_row(run: Run) -> Result<RunRow, Failure> {
             evidence,
         }),
         held_by: None,
+        waits_for: run.waits_for.map(|WaitsFor { account, resets_at, next_try }| envoi_journal::WaitsFor {
+            account,
+            resets_at: resets_at.map(|at| at.0),
+            due: next_try.0,
+        }),
     })
 }
 
@@ -99,7 +107,7 @@ fn doing(activity: Activity, since: Time) -> Doing {
         Activity::Stopped => envoi_journal::Activity::Stopped,
         Activity::SetAside => envoi_journal::Activity::SetAside,
     };
-    Doing { activity, since: since.0 }
+    Doing { activity, since: since.0, step_works: false }
 }
 
 fn inbox_row(question: Question) -> Result<Listed, Failure> {

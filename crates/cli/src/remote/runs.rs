@@ -17,6 +17,7 @@ use crate::{
 };
 use envoi_engine::protocol::{CallerWire, Refused, Request, ResumeRequest};
 use envoi_kernel::ids::RunId;
+use std::collections::BTreeSet;
 
 pub(crate) fn list(remote: &Remote, unfinished: bool, limit: u32) -> Result<u8, Failure> {
     // One more than is shown says whether there are more.
@@ -30,15 +31,24 @@ pub(crate) fn list(remote: &Remote, unfinished: bool, limit: u32) -> Result<u8, 
             rows.len() < most
         })?;
     }
-    command::runs::print(rows, limit, remote.json)
+    command::runs::print(rows, limit, remote.json, &BTreeSet::new())
 }
 
 pub(crate) fn resume(remote: &Remote, args: &ResumeArgs) -> Result<u8, Failure> {
     let run = remote.run_or_meant(args.run.as_deref(), Verb::Resume)?;
+    resume_run(remote, &run, args)
+}
+
+pub(super) fn resume_run(remote: &Remote, run: &RunId, args: &ResumeArgs) -> Result<u8, Failure> {
     let choice = choice(args);
-    let request =
-        ResumeRequest { choice, reopen: choice.is_none(), why: args.why.clone(), ..follow(remote, &run) };
-    go_on(remote, &run, Request::Resume(Box::new(request)), &args.engine)
+    let request = ResumeRequest {
+        choice,
+        reopen: choice.is_none(),
+        now: args.now,
+        why: args.why.clone(),
+        ..follow(remote, run)
+    };
+    go_on(remote, run, Request::Resume(Box::new(request)), &args.engine)
 }
 
 pub(crate) fn raise(remote: &Remote, args: &RaiseArgs) -> Result<u8, Failure> {
@@ -77,7 +87,7 @@ pub(super) fn go_on(
 }
 
 /// Refuses to follow a run for a live step of its own: both would wait for ever. The server cannot know who asks.
-fn check_waits_for_other(remote: &Remote, id: &RunId) -> Result<(), Failure> {
+pub(super) fn check_waits_for_other(remote: &Remote, id: &RunId) -> Result<(), Failure> {
     let own: Vec<_> = environment::within().into_iter().filter(|waiting| waiting.run == *id).collect();
     if own.is_empty() {
         return Ok(());

@@ -6,14 +6,14 @@
 use super::{
     Remote,
     attend::Attended,
-    call::{Again, good, read, segment},
+    call::{Again, Reply, good, read, segment},
     problem::not_understood,
     rows,
 };
 use crate::{
     command::{
         fork::step,
-        run::{given_inputs, load, read_flow, requester, yes_to},
+        run::{given_inputs, load, read_flow, requester, selection, yes_to},
     },
     process::{
         args::{ForkArgs, RunArgs},
@@ -24,14 +24,19 @@ use crate::{
     store::select::Verb,
     view::{live::Live, printer::Printer},
 };
-use envoi_contract::json::{Object, Value};
-use envoi_flow::{Files, Loaded};
+use envoi_api::flow::{Flow, Flows};
+use envoi_contract::{
+    code::Code,
+    json::{Object, Value},
+};
+use envoi_engine::ParsedFlow;
 use envoi_kernel::{
     ids::{RunId, StepId},
+    part::Selection,
     requester::Requester,
 };
 use serde::Deserialize;
-use std::{path::Path, sync::Arc};
+use std::{collections::BTreeMap, path::Path};
 
 pub(crate) fn run(remote: &Remote, args: &RunArgs) -> Result<u8, Failure> {
     let (loaded, name) = chosen(remote, &args.flow)?;
@@ -45,6 +50,11 @@ pub(crate) fn run(remote: &Remote, args: &RunArgs) -> Result<u8, Failure> {
             body.insert(name.to_owned(), Value::from(id));
         }
     }
+    let selection = selection(&args.part)?;
+    if !selection.is_whole() {
+        let with = args.with.as_deref().map(|run| remote.run_or_meant(Some(run), Verb::Fork)).transpose()?;
+        body.insert("part".to_owned(), part(&selection, with.as_ref()));
+    }
     if !metadata.is_empty() {
         body.insert("metadata".to_owned(), Value::Object(metadata));
     }
@@ -55,6 +65,22 @@ pub(crate) fn run(remote: &Remote, args: &RunArgs) -> Result<u8, Failure> {
     }
 }
 
+/// The part of the flow, as a body has it.
+fn part(selection: &Selection, with: Option<&RunId>) -> Value {
+    let list =
+        |steps: &[StepId]| Value::from(steps.iter().map(|step| step.as_str().to_owned()).collect::<Vec<_>>());
+    let lists = [("only", &selection.only), ("skip", &selection.skip)];
+    let lists = lists.into_iter().filter(|(_, steps)| !steps.is_empty());
+    let ids = [
+        ("from", selection.from.as_ref().map(StepId::as_str)),
+        ("until", selection.until.as_ref().map(StepId::as_str)),
+        ("with", with.map(RunId::as_str)),
+    ];
+    let ids = ids.into_iter().filter_map(|(name, id)| Some((name.to_owned(), Value::from(id?))));
+    let lists = lists.map(|(name, steps)| (name.to_owned(), list(steps)));
+    Value::Object(lists.chain(ids).collect())
+}
+
 pub(crate) fn fork(remote: &Remote, args: &ForkArgs) -> Result<u8, Failure> {
     let from = remote.run_or_meant(args.run.as_deref(), Verb::Fork)?;
     let mut body = Object::new();
@@ -63,6 +89,9 @@ pub(crate) fn fork(remote: &Remote, args: &ForkArgs) -> Result<u8, Failure> {
     }
     if let Some(why) = &args.why {
         body.insert("why".to_owned(), Value::from(why.as_str()));
+    }
+    if let Some(file) = &args.flow {
+        named_or_brought(remote, file, &mut body)?;
     }
     how(&mut body, (args.copy, args.share_workspace), &args.yes_to)?;
     let run = begun(remote, &format!("/v1/runs/{}/fork", segment(from.as_str())), body)?;
@@ -80,8 +109,7 @@ fn attend(remote: &Remote, begun: &Begun, as_it_is: impl FnOnce(Printer) -> Prin
     let run = &begun.run;
     // Before anything of it is known here, so that all of it is remarked on.
     let pinned = remote.begin(run)?;
-    let flow = understood(envoi_flow::load_as(pinned.language, &pinned.name, &pinned.text, &pinned.parts))?;
-    let flow = Arc::new(flow.flow);
+    let flow = understood(envoi_engine::flow_versions(&pinned))?;
     let store = remote.mirror()?.store();
     let mut conversation = Conversation::new(run.clone(), remote.json).with(&remote.by);
     let view = |run: &RunId| Live::of_run(run, flow.clone(), store.layout(), store.reader().ok());
@@ -96,7 +124,7 @@ fn attend(remote: &Remote, begun: &Begun, as_it_is: impl FnOnce(Printer) -> Prin
 }
 
 /// The flow, and how the server knows it.
-fn chosen(remote: &Remote, flow: &Path) -> Result<(Loaded, String), Failure> {
+fn chosen(remote: &Remote, flow: &Path) -> Result<(ParsedFlow, String), Failure> {
     let name = flow.to_string_lossy();
     if flow.is_file() || name.contains(['/', '.']) {
         let (path, text) = read_flow(flow)?;
@@ -105,36 +133,64 @@ fn chosen(remote: &Remote, flow: &Path) -> Result<(Loaded, String), Failure> {
         registered(remote, &loaded, (&path, text))?;
         return Ok((loaded, digest));
     }
-    let reply = remote.server.asked(&format!("/v1/flows/{}", segment(&name)), &[])?;
-    if reply.status == 404 {
-        return Err(reply.failure().hint("name a flow file, or a flow of the server by its id or digest"));
+    let Some(row) = listed(remote, |row| row.flow.as_str() == name || row.digest.to_string() == name)? else {
+        let message = format!("there is no flow `{name}`");
+        let hint = "name a flow file, or a flow of the server by its id or digest";
+        return Err(Failure::new(Code::FlowNotFound, message).hint(hint));
+    };
+    let digest = row.digest.to_string();
+    let file = |query: &str| {
+        let body = remote.server.get(&format!("/v1/flows/{digest}{query}"))?;
+        String::from_utf8(body).map_err(not_understood)
+    };
+    let mut parts = BTreeMap::new();
+    for path in row.files.iter().skip(1) {
+        parts.insert(path.clone(), file(&format!("?file={}", segment(path)))?);
     }
-    let text = String::from_utf8(good(reply)?).map_err(not_understood)?;
-    let loaded = understood(envoi_flow::load_with(&name, &text, &Theirs { remote, flow: &name }))?;
-    let digest = loaded.flow.digest.to_string();
+    // In the language in which it was registered: the same text may say something else in another one.
+    let loaded = understood(envoi_engine::parsed_flow(row.language, &name, &file("")?, &parts))?;
     Ok((loaded, digest))
 }
 
-fn understood(loaded: Result<Loaded, envoi_flow::Report>) -> Result<Loaded, Failure> {
+fn understood<T>(loaded: Result<T, envoi_flow::Report>) -> Result<T, Failure> {
     loaded.map_err(|report| not_understood(format_args!("its flow cannot be read by this version: {report}")))
 }
 
-/// The files of a registered flow.
-struct Theirs<'r> {
-    remote: &'r Remote,
-    flow: &'r str,
+/// The newest registered flow that is wanted.
+fn listed(remote: &Remote, is_wanted: impl Fn(&Flow) -> bool) -> Result<Option<Flow>, Failure> {
+    let body = remote.server.get("/v1/flows")?;
+    Ok(read::<Flows>(&body)?.flows.into_iter().find(is_wanted))
 }
 
-impl Files for Theirs<'_> {
-    fn text(&self, path: &str) -> Result<String, String> {
-        let path = format!("/v1/flows/{}?file={}", segment(self.flow), segment(path));
-        let body = self.remote.server.get(&path).map_err(|failure| failure.message)?;
-        String::from_utf8(body).map_err(|error| error.to_string())
+/// The flow of a file, and how a body names it: by its digest if it is registered, else with its texts, which not every token may
+/// bring.
+pub(super) fn named_or_brought(remote: &Remote, file: &Path, body: &mut Object) -> Result<(), Failure> {
+    let (path, text) = read_flow(file)?;
+    let loaded = load(file, &path, &text)?;
+    let known = |row: &Flow| (row.digest, row.language) == (loaded.flow.digest, loaded.language);
+    if listed(remote, known)?.is_some() {
+        body.insert("flow".to_owned(), Value::from(loaded.flow.digest.to_string()));
+        return Ok(());
+    }
+    for (name, value) in files(&loaded, &path, text).iter() {
+        body.insert(name.to_owned(), value.clone());
+    }
+    Ok(())
+}
+
+/// What a person can do whose token may not bring a flow.
+pub(super) fn may_not_bring(reply: &Reply) -> Failure {
+    let failure = reply.failure();
+    match reply.status {
+        403 => failure.hint(
+            "the flow is not registered there, and this token may not bring one; a token with the scope admin may, or may register it",
+        ),
+        _ => failure,
     }
 }
 
 /// A flow that the server knows is not registered anew: it would become the newest of its id.
-fn registered(remote: &Remote, loaded: &Loaded, (path, text): (&Path, String)) -> Result<(), Failure> {
+fn registered(remote: &Remote, loaded: &ParsedFlow, (path, text): (&Path, String)) -> Result<(), Failure> {
     let known = remote.server.asked(&format!("/v1/flows/{}", loaded.flow.digest), &[])?;
     if known.status == 200 {
         return Ok(());
@@ -142,7 +198,7 @@ fn registered(remote: &Remote, loaded: &Loaded, (path, text): (&Path, String)) -
     let (kind, body) = if loaded.parts.is_empty() {
         ("application/yaml", text)
     } else {
-        ("application/json", files(loaded, path, text))
+        ("application/json", Value::Object(files(loaded, path, text)).compact())
     };
     let reply = remote.server.post("/v1/flows", &[("content-type", kind)], &body, Again::Yes)?;
     match reply.status {
@@ -155,15 +211,15 @@ fn registered(remote: &Remote, loaded: &Loaded, (path, text): (&Path, String)) -
 }
 
 /// The flow with those that it names.
-fn files(loaded: &Loaded, path: &Path, text: String) -> String {
+fn files(loaded: &ParsedFlow, path: &Path, text: String) -> Object {
     let name =
         path.file_name().map_or_else(|| "flow.yaml".to_owned(), |name| name.to_string_lossy().into_owned());
     let mut files = Object::new();
-    for (path, text) in &loaded.parts {
+    for (path, text) in loaded.parts.iter() {
         files.insert(path.clone(), Value::from(text.as_str()));
     }
     files.insert(name.clone(), Value::from(text));
-    Value::Object(Object::from([("flow", Value::from(name)), ("files", Value::Object(files))])).compact()
+    Object::from([("flow", Value::from(name)), ("files", Value::Object(files))])
 }
 
 /// How a new run uses its workspace, and what is approved in advance.
@@ -203,7 +259,41 @@ fn begun(remote: &Remote, path: &str, body: Object) -> Result<Begun, Failure> {
     let mut headers = vec![("idempotency-key", key.as_str()), ("content-type", "application/json")];
     headers.extend(trace.as_deref().map(|trace| ("traceparent", trace)));
     let reply = remote.server.post(path, &headers, &Value::Object(body).compact(), Again::Yes)?;
+    if reply.status == 403 {
+        return Err(may_not_bring(&reply));
+    }
     let body = good(reply)?;
     let Notes { notes } = read(&body)?;
     Ok(Begun { run: rows::run(&body)?.run, notes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::remote::fake;
+    use envoi_kernel::ids::Principal;
+    use std::sync::OnceLock;
+
+    const LIST: &str = "HTTP/1.1 200 OK\r\ncontent-length: 208\r\nconnection: close\r\n\r\n\
+        {\"flows\":[{\"flow\":\"old\",\"digest\":\"sha256:0000000000000000000000000000000000000000000000000000000000000000\",\
+        \"language\":1,\"files\":[\"old.yaml\"],\"registered_at\":\"2026-11-22T08:00:00.000Z\",\"registered_by\":\"ann\"}]}";
+    const TEXT: &str = "HTTP/1.1 200 OK\r\ncontent-length: 45\r\nconnection: close\r\n\r\n\
+        flow: old\nsteps:\n  - id: a\n    run: echo wor\n";
+
+    #[test]
+    fn a_registered_flow_is_read_in_the_language_in_which_it_was_registered() {
+        let length = |answer: &str| answer.split_once("\r\n\r\n").unwrap().1.len();
+        assert_eq!([length(LIST), length(TEXT)], [208, 45]);
+        let (server, asked) = fake::server(&[LIST, TEXT]);
+        let by = Principal { tenant: "local".to_owned(), actor: "ann".to_owned() };
+        let remote = Remote { server, by, json: false, mirror: OnceLock::new() };
+        let Ok((loaded, digest)) = chosen(&remote, Path::new("old")) else { panic!("a flow") };
+        assert_eq!(
+            (loaded.language, loaded.flow.language),
+            (1, 1),
+            "a string is another command in the newest one"
+        );
+        assert!(digest.ends_with("0000"));
+        assert!(asked.join().unwrap()[1].starts_with(&format!("get /v1/flows/{digest} ")));
+    }
 }

@@ -3,7 +3,7 @@
 use super::{
     Remote,
     call::{read, segment},
-    pull::StoredEvent,
+    pull::{StoredEvent, take},
     stream,
 };
 use crate::process::failure::Failure;
@@ -47,7 +47,7 @@ impl Tail {
             let path = format!("/v1/runs/{}/stream?form=stored", segment(run.as_str()));
             let over = stream::follow(&server, &path, last, |told| {
                 let record = read::<StoredEvent>(told.data.as_bytes())?.record()?;
-                mirror.take(&run, core::slice::from_ref(&record))?;
+                take(&server, &mirror, &run, core::slice::from_ref(&record))?;
                 // The receiver is gone when the command is done; then the process ends, too.
                 drop(tell.send(RunUpdate::Record(Box::new(record))));
                 Ok(())

@@ -159,7 +159,8 @@ fn go_on_with(request: Request) -> Request {
         Request::Fork(fork) => (fork.run, fork.by, fork.caller),
         Request::Resume(resume) => (resume.run, resume.by, resume.caller),
         Request::Answer(answer) => (answer.run, answer.answer.by, answer.caller),
-        other @ (Request::Cancel { .. } | Request::Ping) => return other,
+        // Done again, it ends what was begun.
+        other @ (Request::Restore(_) | Request::Cancel { .. } | Request::Ping) => return other,
     };
     Request::Resume(Box::new(ResumeRequest::follow(run, by, caller)))
 }
@@ -193,7 +194,7 @@ fn was_done(request: &Request) -> bool {
         // The engine knows a run that it has begun, and follows it.
         Request::Answer(_) | Request::Fork(_) => false,
         Request::Resume(resume) => !decides(resume),
-        Request::Start(_) | Request::Cancel { .. } | Request::Ping => true,
+        Request::Start(_) | Request::Restore(_) | Request::Cancel { .. } | Request::Ping => true,
     }
 }
 
@@ -289,7 +290,10 @@ fn be_the_engine(
             outcome
         }
         (Some(outcome), None) => outcome,
-        (None, None) => Ok(STOPPED),
+        (None, None) => {
+            person.printer.stopped();
+            Ok(STOPPED)
+        }
     }
 }
 
@@ -304,7 +308,9 @@ fn converse(
     let mut request = request;
     loop {
         request = identified(request);
-        if let Err(failure) = interrupts::mean(Mode::Engine(Box::new(host.drain()))) {
+        if let Err(failure) =
+            interrupts::mean(Mode::Engine { drain: Box::new(host.drain()), run: request.run().cloned() })
+        {
             return Some(Err(failure));
         }
         let (client, heard) = mpsc::channel();
@@ -351,6 +357,7 @@ pub(crate) fn start(
         per_attempt,
         print_line: messages::say,
         stream_cap_bytes: configured.output.stream_bytes,
+        too_wide: environment::home_folder().into_iter().collect(),
         waits_to_start: other.is_none(),
     };
     // A store that is locked may be waited for long: until the engine is up, the first signal ends that.
@@ -374,7 +381,7 @@ fn notices(configured: &Config) -> Notices {
         targets: configured.notify.clone(),
         env: environment::allowed(),
         variable: environment::variable,
-        how_to_answer: |run, raised| how_to_answer(run, raised, false),
+        how_to_answer: |run, raised| how_to_answer(run, raised, false, None),
     }
 }
 

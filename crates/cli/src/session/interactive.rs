@@ -14,13 +14,13 @@ use crate::{
     view::{
         form,
         keyboard::{Keyboard, Screen},
-        preview,
         printer::Printer,
         prompt::{self, Reply},
         question,
         questions::{is_open, open, stands},
     },
 };
+use envoi_api::preview;
 use envoi_contract::{code::Code, json::Value};
 use envoi_engine::{
     load_run,

@@ -2,11 +2,10 @@
 //! bridge.
 
 use crate::process::{environment, failure::Failure, messages};
-use envoi_engine::{PerAttempt, Variable};
+use envoi_engine::{PerAttempt, SourceError, Variable, secret_value};
 use envoi_flow::models as configured;
 use envoi_kernel::flow::SecretSource;
 use envoi_server::{AttemptTokens, Models, Offer, Provider};
-use envoi_step::plain;
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::Path,
@@ -19,8 +18,8 @@ pub(crate) fn offered(configured: configured::Models, folder: &Path) -> Models {
     let providers = providers.into_iter().filter_map(|(name, provider)| {
         let key = match provider.key.as_ref().map(|source| key(source, folder)).transpose() {
             Ok(key) => key,
-            Err(reason) => {
-                messages::say(&format!("models of provider `{name}` cannot be called: {reason}"));
+            Err(error) => {
+                messages::say(&format!("models of provider `{name}` cannot be called: {error}"));
                 return None;
             }
         };
@@ -39,20 +38,19 @@ pub(crate) fn offered(configured: configured::Models, folder: &Path) -> Models {
     models
 }
 
-fn key(source: &SecretSource, folder: &Path) -> Result<String, String> {
-    let key = match source {
-        SecretSource::Env(name) => {
-            environment::variable(name).ok_or_else(|| format!("the variable `{name}` is not set"))?
-        }
-        SecretSource::File(path) => {
-            let path = folder.join(path);
-            let text = plain::read_named(&path, plain::MOST_BYTES_OF_SECRETS)
-                .map_err(|error| format!("{}: {error}", path.display()))?;
-            text.strip_suffix('\n').unwrap_or(&text).to_owned()
-        }
-    };
+/// Why a provider has no key.
+#[derive(Debug, thiserror::Error)]
+enum KeyError {
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    #[error("its key is empty, or holds what no key holds")]
+    NotAKey,
+}
+
+fn key(source: &SecretSource, folder: &Path) -> Result<String, KeyError> {
+    let key = secret_value(source, folder, environment::variable)?;
     let sendable = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');
-    sendable.then_some(key).ok_or_else(|| "its key is empty, or holds what no key holds".to_owned())
+    sendable.then_some(key).ok_or(KeyError::NotAKey)
 }
 
 /// What makes tokens of attempts, if there are models to be called with them.

@@ -27,7 +27,10 @@ impl End {
                 Ok(standing.exit_code)
             }
             Self::Refused(failure) => Err(failure),
-            Self::Stopped => Ok(STOPPED),
+            Self::Stopped => {
+                printer.stopped();
+                Ok(STOPPED)
+            }
             Self::Silence => Ok(0),
         }
     }

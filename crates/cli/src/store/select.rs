@@ -1,9 +1,10 @@
 //! Which run is meant.
 
+use super::standing::stands;
 use crate::process::{clock, failure::Failure, invocation};
 use envoi_contract::code::Code;
 use envoi_engine::check_not_aside;
-use envoi_journal::{Found, InboxFilter, InboxRow, Match, Reader, RunFilter, RunRow, RunStatus};
+use envoi_journal::{Found, InboxFilter, InboxRow, Layout, Match, Reader, RunFilter, RunRow, RunStatus};
 use envoi_kernel::{
     event::EndStatus,
     ids::{InterruptId, RunId},
@@ -22,11 +23,17 @@ pub(crate) fn run_or_newest(reader: &Reader, text: Option<&str>) -> Result<RunId
 }
 
 /// The run that `text` stands for; without a text the one that `verb` means.
-pub(crate) fn run_or_meant(reader: &Reader, text: Option<&str>, verb: Verb) -> Result<RunId, Failure> {
+pub(crate) fn run_or_meant(
+    layout: &Layout,
+    reader: &Reader,
+    text: Option<&str>,
+    verb: Verb,
+) -> Result<RunId, Failure> {
     let Some(text) = text else {
         let unfinished = RunFilter { unfinished: true, ..RunFilter::default() };
         let newest = RunFilter { limit: Some(1), ..RunFilter::default() };
-        let unfinished = reader.runs(unfinished).map_err(Failure::store)?;
+        let mut unfinished = reader.runs(unfinished).map_err(Failure::store)?;
+        envoi_engine::look_at(layout, reader, &mut unfinished).map_err(Failure::store)?;
         return meant(verb, &unfinished, reader.runs(newest).map_err(Failure::store)?.first());
     };
     run(reader, text)
@@ -37,6 +44,8 @@ pub(crate) fn run_or_meant(reader: &Reader, text: Option<&str>, verb: Verb) -> R
 pub(crate) enum Verb {
     /// Only an unfinished run: a scheduled `envoi resume` never repeats a failed step unasked.
     Resume,
+    /// An unfinished run, or the newest one if it has not succeeded: what follows is shown before it is done.
+    Correct,
     /// Only an unfinished run.
     Cancel,
     /// An unfinished run, or the newest one if a limit ended it.
@@ -48,7 +57,7 @@ pub(crate) enum Verb {
 impl Verb {
     fn word(self) -> &'static str {
         match self {
-            Self::Resume => "resume",
+            Self::Resume | Self::Correct => "resume",
             Self::Cancel => "cancel",
             Self::Raise => "raise",
             Self::Fork => "fork",
@@ -62,6 +71,12 @@ pub(crate) fn meant(verb: Verb, unfinished: &[RunRow], newest: Option<&RunRow>) 
     let ended_by_a_limit = newest.status() == RunStatus::Ended(EndStatus::Exhausted);
     let candidates = match verb {
         Verb::Resume | Verb::Cancel => unfinished,
+        Verb::Correct
+            if unfinished.is_empty() && newest.status() != RunStatus::Ended(EndStatus::Succeeded) =>
+        {
+            core::slice::from_ref(newest)
+        }
+        Verb::Correct => unfinished,
         Verb::Raise if ended_by_a_limit && unfinished.is_empty() => core::slice::from_ref(newest),
         Verb::Raise => unfinished,
         Verb::Fork if newest.ended.is_some() => core::slice::from_ref(newest),
@@ -86,14 +101,28 @@ pub(crate) fn meant(verb: Verb, unfinished: &[RunRow], newest: Option<&RunRow>) 
             Err(Failure::new(code, message).hint(hint))
         }
         many @ [first, ..] => {
-            let rows: Vec<_> =
-                many.iter().take(MOST_LISTED).map(|row| format!("\n  {}", described(row))).collect();
+            let row = |row: &RunRow| format!("\n  {}\n    {}", described(row), ways_on(row, verb));
+            let rows: Vec<_> = many.iter().take(MOST_LISTED).map(row).collect();
             let more = many.len().saturating_sub(MOST_LISTED);
             let more = if more == 0 { String::new() } else { format!("\n  and {more} more") };
             let message = format!("several runs are unfinished:{}{more}", rows.concat());
-            let hint = format!("name one: `{envoi} {} {}`", verb.word(), first.run);
+            let hint = match verb {
+                Verb::Resume => format!("name one, such as `{envoi} resume {}`", first.run),
+                _ => format!("name one: `{envoi} {} {}`", verb.word(), first.run),
+            };
             Err(Failure::new(Code::AmbiguousId, message).hint(hint))
         }
+    }
+}
+
+/// The command for one of several runs: to resume one that waits for an answer only shows its question.
+fn ways_on(row: &RunRow, verb: Verb) -> String {
+    let (envoi, run) = (invocation::envoi(), &row.run);
+    match (verb, row.status()) {
+        (Verb::Resume, RunStatus::Waiting) if row.in_doubt == 0 => {
+            format!("{envoi} show {run}   (it waits for an answer)")
+        }
+        (verb, _) => format!("{envoi} {} {run}", verb.word()),
     }
 }
 
@@ -106,7 +135,7 @@ fn described(row: &RunRow) -> String {
         "{} ({}, {}{step}, since {})",
         row.run,
         row.flow,
-        row.status().word(),
+        stands(row, envoi_engine::now()),
         clock::local(row.updated_at)
     )
 }
@@ -210,6 +239,7 @@ mod tests {
             root: None,
             aside: None,
             held_by: None,
+            waits_for: None,
             doing: None,
         }
     }
@@ -263,7 +293,9 @@ mod tests {
         let many: Vec<_> = (0..12).map(|number| row(&number.to_string(), None)).collect();
         let refused = meant(Verb::Cancel, &many, many.first()).unwrap_err();
         assert_eq!((refused.code.known(), refused.exit_code), (Some(Code::AmbiguousId), 6));
-        assert_eq!(refused.message.lines().count(), 12, "{}", refused.message);
+        assert_eq!(refused.message.lines().count(), 22, "{}", refused.message);
+        let command = format!("\n    envoi cancel {}", many[0].run);
+        assert!(refused.message.contains(&command), "{}", refused.message);
         assert!(refused.message.ends_with("and 2 more"), "{}", refused.message);
     }
 }

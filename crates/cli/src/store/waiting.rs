@@ -9,7 +9,7 @@ use crate::process::{
     messages,
 };
 use envoi_journal::{AdoptError, CommitError, OpenError, RepairError};
-use envoi_server::token::TokenError;
+use envoi_server::{session::SessionError, token::TokenError};
 use std::time::Instant;
 
 /// Whether the same again may succeed once another process has ended its transaction.
@@ -21,6 +21,12 @@ pub(crate) trait Locked {
 impl Locked for OpenError {
     fn is_locked(&self) -> bool {
         matches!(self, Self::Busy { .. })
+    }
+}
+
+impl Locked for SessionError {
+    fn is_locked(&self) -> bool {
+        matches!(self, Self::Store(CommitError::Busy))
     }
 }
 

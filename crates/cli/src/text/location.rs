@@ -60,19 +60,6 @@ impl Location {
     }
 }
 
-/// What a visit is part of: the visit that it is an item of, or the one that runs its flow.
-pub(crate) fn whole(visit: &VisitId) -> Option<VisitId> {
-    match visit.item() {
-        Some(_) => Some(visit.whole()),
-        None => caller(&visit.scope),
-    }
-}
-
-/// The visit that runs the flow of this scope; the scope of a flow is its id.
-pub(crate) fn caller(scope: &str) -> Option<VisitId> {
-    AttemptId::parse(&format!("{scope}.1")).ok().map(|attempt| attempt.visit)
-}
-
 /// Names begin with a letter; items, visits and attempts are numbers.
 fn is_name(segment: &str) -> bool {
     segment.starts_with(|c: char| c.is_ascii_lowercase())

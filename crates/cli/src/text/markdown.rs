@@ -10,23 +10,60 @@ pub(crate) fn title(text: &str) -> &str {
     text.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or_default()
 }
 
-/// Each section of the second level with its title. What is deeper belongs to it.
-pub(crate) fn sections(text: &str) -> Vec<(String, String)> {
-    let mut all: Vec<(String, String)> = Vec::new();
+/// A part of a document under one heading.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Section {
+    /// 2 for `##`, and so on.
+    pub(crate) level: usize,
+    pub(crate) title: String,
+    /// With its heading and all that is deeper.
+    pub(crate) text: String,
+}
+
+/// The sections of the second level and below, in the order of their headings.
+pub(crate) fn sections(text: &str) -> Vec<Section> {
+    let mut all: Vec<Section> = Vec::new();
+    let mut open: Vec<usize> = Vec::new();
     let mut in_code = false;
     for line in text.lines() {
         in_code ^= line.trim_start().starts_with("```");
-        match line.strip_prefix("## ").filter(|_| !in_code) {
-            Some(title) => all.push((title.to_owned(), format!("{line}\n"))),
-            None => {
-                if let Some((_, section)) = all.last_mut() {
-                    section.push_str(line);
-                    section.push('\n');
-                }
+        if let Some((level, title)) = heading(line).filter(|(level, _)| !in_code && *level > 1) {
+            open.retain(|at| all.get(*at).is_some_and(|section| section.level < level));
+            open.push(all.len());
+            all.push(Section { level, title: title.to_owned(), text: String::new() });
+        }
+        for at in &open {
+            if let Some(section) = all.get_mut(*at) {
+                section.text.push_str(line);
+                section.text.push('\n');
             }
         }
     }
     all
+}
+
+/// The tables of a text, each with its heading rows and only those other rows whose first cell `is_meant`.
+pub(crate) fn rows(text: &str, is_meant: impl Fn(&str) -> bool) -> String {
+    let mut found = String::new();
+    let mut head: Vec<&str> = Vec::new();
+    for line in text.lines() {
+        if !line.trim_start().starts_with('|') {
+            head.clear();
+            continue;
+        }
+        if head.len() < 2 {
+            head.push(line);
+        } else if cells(line).first().is_some_and(|cell| is_meant(cell)) {
+            // The heading of a table stands above the first of its rows.
+            let missing = head.iter().filter(|line| !line.is_empty());
+            missing.chain([&line]).for_each(|line| {
+                found.push_str(line);
+                found.push('\n');
+            });
+            head.fill("");
+        }
+    }
+    found
 }
 
 /// The document in lines of at most `columns`. Lines of code stay as they are, indented.
@@ -164,10 +201,25 @@ impl Page {
                     format!("{cell}{}", " ".repeat(most.saturating_sub(width(cell)).saturating_add(2)))
                 });
                 self.wrapped(last, &padded.collect::<String>(), &" ".repeat(before));
+            } else if let Some((names, false)) = rows.first().map(|head| (head, rows.len() < 2)) {
+                self.labelled(row, names);
             } else {
                 self.wrapped(&cells.join("  "), "", "");
                 self.wrapped(last, "    ", "    ");
             }
+        }
+    }
+
+    /// A row of a table that is too wide: the first cell, and below it the others with the names of their columns.
+    fn labelled(&mut self, row: &[String], names: &[String]) {
+        let Some((first, others)) = row.split_first().filter(|_| row != names) else { return };
+        self.wrapped(first, "", "");
+        let most = names.iter().skip(1).map(|name| width(name)).max().unwrap_or(0);
+        let indent = " ".repeat(most.saturating_add(6));
+        for (cell, name) in others.iter().zip(names.iter().skip(1)).filter(|(cell, _)| !cell.is_empty()) {
+            let label =
+                format!("    {name}{}", " ".repeat(most.saturating_sub(width(name)).saturating_add(2)));
+            self.wrapped(cell, &label, &indent);
         }
     }
 }
@@ -242,10 +294,27 @@ mod tests {
     fn a_document_has_a_title_and_sections() {
         assert_eq!(title(PAGE), "Limits");
         let sections = sections(PAGE);
-        let titles: Vec<&str> = sections.iter().map(|(title, _)| title.as_str()).collect();
-        assert_eq!(titles, ["Kinds", "Other"]);
-        assert_eq!(sections[1].1, "## Other\n\nEnd.\n");
-        assert!(sections[0].1.contains("### Deep"));
+        let titles: Vec<(usize, &str)> =
+            sections.iter().map(|section| (section.level, section.title.as_str())).collect();
+        assert_eq!(titles, [(2, "Kinds"), (3, "Deep"), (2, "Other")]);
+        assert_eq!(sections[2].text, "## Other\n\nEnd.\n");
+        assert_eq!(sections[1].text, "### Deep\n\n");
+        assert!(sections[0].text.contains("### Deep"));
+    }
+
+    #[test]
+    fn rows_are_found_by_their_first_cell_below_the_heading_of_their_table() {
+        let found = rows(PAGE, |cell| cell.contains("b|c"));
+        assert_eq!(found, "| key | means |\n|---|---|\n| `b\\|c` | or |\n");
+        assert_eq!(rows(PAGE, |cell| cell == "means"), "");
+    }
+
+    #[test]
+    fn a_table_that_is_too_wide_keeps_the_names_of_its_columns() {
+        let table = "| key | meaning | default |\n|---|---|---|\n| `retry` | when it is tried again, and more words | one try |\n| `a` | b | |\n";
+        let expected = "`retry`\n    meaning  when it is tried\n             again, and more\n             words\n    default  one try\n\
+            `a`\n    meaning  b\n";
+        assert_eq!(laid_out(table, 30), expected);
     }
 
     #[test]

@@ -1,11 +1,15 @@
 //! Words for the events of a run, for every view of it: what a person did, what a visit does, how a question is answered.
 
-use crate::{process::invocation, text::duration::took};
-use envoi_contract::envelope::InterruptKind;
+use crate::{
+    process::invocation,
+    text::{duration::took, shell},
+};
+use envoi_contract::{envelope::InterruptKind, json::Value};
 use envoi_kernel::{
     Event, Run,
     event::{About, CallOutcome, FannedOut, FlowEntered, InterruptRaised, ModelCallEnded, RunEnded},
     ids::RunId,
+    part::Part,
 };
 
 /// What became of a call of a model.
@@ -20,10 +24,17 @@ pub(crate) fn model_call(ended: &ModelCallEnded) -> &'static str {
 /// How a person answers this question. What decides for all questions of a run is for one that is alone.
 ///
 /// Given to a shell as it stands, the line is refused: no `;` or `|` makes two commands of it, so that nothing is decided by accident.
-pub(crate) fn how_to_answer(run: &RunId, raised: &InterruptRaised, is_alone: bool) -> String {
+pub(crate) fn how_to_answer(
+    run: &RunId,
+    raised: &InterruptRaised,
+    is_alone: bool,
+    form: Option<&Value>,
+) -> String {
     let envoi = invocation::envoi();
+    let fields = form.map(required_fields).unwrap_or_default();
     let choose = |choices: &str| format!("{envoi} answer {} --choice {choices}", raised.interrupt);
     match raised.about {
+        About::Throttled => choose("rerun, or fail"),
         About::InDoubt if !is_alone => choose("rerun, or fail"),
         About::Exhausted if !is_alone => choose("proceed, or stop"),
         About::Blocked | About::Review | About::Stuck if !is_alone => choose("proceed, again or stop"),
@@ -34,11 +45,47 @@ pub(crate) fn how_to_answer(run: &RunId, raised: &InterruptRaised, is_alone: boo
         }
         About::Limit => format!("{envoi} answer {} --raise MORE, or {envoi} deny {0}", raised.interrupt),
         About::Agent => format!("{envoi} answer {} --text …, or {envoi} deny {0}", raised.interrupt),
+        About::Ask if raised.kind() == InterruptKind::Clarification && form.is_some() => {
+            format!("{envoi} answer {}{fields}, or {envoi} deny {0}", raised.interrupt)
+        }
         About::Ask if raised.kind() == InterruptKind::Clarification => {
             format!("{envoi} answer {} --text …, or {envoi} deny {0}", raised.interrupt)
         }
-        About::Ask => format!("{envoi} approve {}, or {envoi} deny {0}", raised.interrupt),
+        About::Ask => format!("{envoi} approve {}{fields}, or {envoi} deny {0}", raised.interrupt),
     }
+}
+
+/// Which part of its flow a run does, and what stands for the rest.
+pub(crate) fn part(part: &Part) -> String {
+    let steps: Vec<&str> = part.taken.iter().map(|taken| taken.visit.step.as_str()).collect();
+    let options = part.selection.options();
+    match &part.with {
+        Some(with) if steps.is_empty() => format!("{options} (nothing is taken from {with})"),
+        Some(with) => format!("{options} (taken from {with}: {})", steps.join(", ")),
+        None => options,
+    }
+}
+
+/// The options for the fields that a form needs: ` --field to=…`.
+fn required_fields(form: &Value) -> String {
+    let needed = envoi_flow::answers::fields(form).into_iter();
+    let needed = needed.filter(|field| field.required && field.default.is_none());
+    needed.map(|field| format!(" --field {}=…", shell::word(&field.name))).collect()
+}
+
+/// The form of a question, if its step has one.
+pub(crate) fn form_of<'r>(run: &'r Run, raised: &InterruptRaised) -> Option<&'r Value> {
+    run.step(&raised.visit)?.asks().filter(|_| raised.about == About::Ask)?.schema.as_ref()
+}
+
+/// How a loop that has had its last round gets more of them.
+pub(crate) fn more_rounds(run: &RunId, raised: &InterruptRaised) -> Option<String> {
+    let envoi = invocation::envoi();
+    (raised.about == About::Exhausted).then(|| {
+        format!(
+            "more rounds: set a higher `max_iterations` in the flow file, then {envoi} resume {run} --flow FILE, then {envoi} resume {run} --review again"
+        )
+    })
 }
 
 /// The lines that an event leaves for good, also above a picture: what a person did, and warnings.
@@ -48,10 +95,16 @@ pub(crate) fn remarks(event: &Event) -> Vec<String> {
             let told = |warning| format!("  {:<18} warning: {warning}", settled.attempt.to_string());
             settled.warnings.iter().map(told).collect()
         }
+        Event::RunStarted(started) => {
+            started.part.iter().map(|wanted| format!("part: {}", part(wanted))).collect()
+        }
         Event::InterruptAnswered(answered) => {
             vec![format!("answered: {} (by {})", answered.choice.word(), answered.by.actor)]
         }
         Event::CancelRequested(cancel) => vec![format!("cancelling (requested by {})", cancel.by.actor)],
+        Event::AccountsTried(tried) => {
+            vec![format!("{} tried before its time (by {})", tried.accounts.join(", "), tried.by.actor)]
+        }
         Event::LimitsRaised(raised) => vec![format!("limits raised (by {})", raised.by.actor)],
         Event::RunReopened(reopened) => {
             vec![format!("reopened at {} by {}", reopened.step, reopened.by.actor)]
@@ -60,6 +113,9 @@ pub(crate) fn remarks(event: &Event) -> Vec<String> {
             vec![format!("flow corrected by {}; it holds when what is running has settled", wanted.by.actor)]
         }
         Event::FlowCorrected(correction) => vec![format!("flow corrected by {}", correction.by.actor)],
+        Event::FilesRestoring(wanted) => vec![format!("files are set back by {}", wanted.by.actor)],
+        Event::FilesRestored(_) => vec!["files set back".to_owned()],
+        Event::FilesKeptAsTheyWere(kept) => vec![format!("files kept as they were: {}", kept.reason)],
         Event::CorrectionDropped(dropped) => {
             vec![format!("the corrected flow cannot take over: {}", dropped.reason)]
         }

@@ -99,7 +99,7 @@ fn ask_field(field: &Field, input: &mut dyn BufRead, output: &mut dyn Write) -> 
 
 fn presumed(field: &Field) -> String {
     match (&field.default, field.required) {
-        (Some(default), _) => format!("; Enter for {}", crate::text::words::plain(default)),
+        (Some(default), _) => format!("; Enter for {}", envoi_api::words::plain(default)),
         (None, true) => String::new(),
         (None, false) => "; Enter to leave it out".to_owned(),
     }

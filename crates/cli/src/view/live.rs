@@ -17,7 +17,6 @@ mod roster;
 mod rounds;
 mod run_view;
 mod screen;
-mod shape;
 mod store;
 mod tail;
 mod tree;

@@ -4,28 +4,42 @@
 use crate::process::stderr;
 use crate::{
     process::{clock, invocation, messages, output},
+    store::standing::waiting_for,
     text::{
         duration::{since, took},
-        headline::{headline, words_of},
-        words::{head, item, items},
+        words::item,
     },
     view::{
-        describe::{flow_of, goals, has_items, how_to_answer, model_call, remarks, stopping},
+        describe::{
+            flow_of, form_of, goals, has_items, how_to_answer, model_call, more_rounds, remarks, stopping,
+        },
+        last_words::last_words,
         live::Live,
     },
 };
 use envoi_api::{
     event,
+    headline::{headline, words_of},
     run::{Ended, RunResult},
+    words::{head, items},
 };
 use envoi_contract::{handoff::Status as HandoffStatus, time::Timestamp};
-use envoi_engine::protocol::Standing;
+use envoi_engine::{load_run, protocol::Standing};
+use envoi_journal::Reader;
 use envoi_kernel::{
-    Event, Record,
-    event::{AttemptSettled, CallOutcome, Course, HandoffWritten, InterruptRaised, Outcome, Routed},
+    Event, Record, Run,
+    event::{
+        AttemptSettled, CallOutcome, Course, HandoffWritten, InterruptRaised, Outcome, Routed, TimerSet,
+    },
     ids::{InterruptId, RunId, VisitId},
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
+
+/// What is to be given to `envoi` to go on with a run.
+type GoOn = Box<dyn Fn(&RunId) -> Option<String>>;
 
 /// See the module.
 pub(crate) struct Printer {
@@ -49,6 +63,12 @@ pub(crate) struct Printer {
     words: BTreeMap<VisitId, String>,
     /// Questions that have been shown.
     shown: BTreeSet<InterruptId>,
+    /// What is to be given to `envoi` to go on with the run, if that is more than to resume it.
+    go_on: Option<GoOn>,
+    /// The journal, if it is here: for what happened before the first record, and for what a question is about.
+    reader: Option<Reader>,
+    /// Whether what happened before the first record is known.
+    remembers: bool,
 }
 
 impl Printer {
@@ -66,7 +86,22 @@ impl Printer {
             values: BTreeMap::new(),
             words: BTreeMap::new(),
             shown: BTreeSet::new(),
+            go_on: None,
+            reader: None,
+            remembers: false,
         }
+    }
+
+    /// How a person goes on with a run that has failed, if that is more than to resume it.
+    pub(crate) fn goes_on_by(mut self, go_on: impl Fn(&RunId) -> Option<String> + 'static) -> Self {
+        self.go_on = Some(Box::new(go_on));
+        self
+    }
+
+    /// Looks into this journal for what the records do not say.
+    pub(crate) fn reads(mut self, reader: Option<Reader>) -> Self {
+        self.reader = reader;
+        self
     }
 
     /// The run is a fork: the events that it takes over are shown in the picture, and not printed.
@@ -114,7 +149,7 @@ impl Printer {
         if let Some(live) = &self.live {
             live.record(record, !self.lived);
         } else if self.json {
-            let line = event::value(record).compact();
+            let line = event::shown(record);
             // A reader that went away does not end the run.
             drop(output::data(&(line + "\n")));
         } else if !self.lived {
@@ -143,7 +178,7 @@ impl Printer {
         }
         for raised in open {
             if self.shown.insert(raised.interrupt.clone()) {
-                messages::say(&question(&self.run, raised, open.len() == 1));
+                messages::say(&self.question(raised, open.len() == 1));
             }
         }
         if open.len() > 1 {
@@ -178,8 +213,10 @@ impl Printer {
         match standing.status.as_str() {
             "failed" | "exhausted" | "cancelled" => {
                 let envoi = invocation::envoi();
+                let go_on = self.go_on.as_ref().and_then(|go_on| go_on(run));
+                let go_on = go_on.unwrap_or_else(|| format!("resume {run}"));
                 stderr::line(format_args!(
-                    "look: {envoi} why {run}; {envoi} logs {run}   go on: {envoi} resume {run}"
+                    "look: {envoi} why {run}; {envoi} logs {run}   go on: {envoi} {go_on}"
                 ));
             }
             "succeeded" => stderr::line(format_args!("look: {} show {run}", invocation::envoi())),
@@ -189,14 +226,49 @@ impl Printer {
     }
 }
 
-/// A question in lines; where it is not the only one, the command names it.
-fn question(run: &RunId, raised: &InterruptRaised, is_alone: bool) -> String {
-    format!("{}\n  answer: {}", raised.question, how_to_answer(run, raised, is_alone))
-}
-
 impl Printer {
+    /// The engine has stopped, and the run is not at rest.
+    pub(crate) fn stopped(&mut self) {
+        if self.json || self.quiet {
+            return;
+        }
+        // The last picture stays as it is, above these lines.
+        self.live = None;
+        let (envoi, run) = (invocation::envoi(), &self.run);
+        stderr::line(format_args!("stopped: run {run} is not finished"));
+        stderr::line(format_args!("look: {envoi} show {run}   go on: {envoi} resume {run}"));
+    }
+
+    /// A question in lines; where it is not the only one, the command names it.
+    fn question(&self, raised: &InterruptRaised, is_alone: bool) -> String {
+        let run = self.reader.as_ref().and_then(|reader| load_run(reader, &self.run).ok());
+        let run_base = run.as_ref().and_then(Run::started).map(|started| Path::new(&started.run_base));
+        let form = run.as_ref().and_then(|run| form_of(run, raised));
+        let mut lines = vec![raised.question.clone()];
+        lines.extend(run_base.map(|run_base| last_words(run_base, raised)).unwrap_or_default());
+        lines.push(format!("  answer: {}", how_to_answer(&self.run, raised, is_alone, form)));
+        lines.extend(more_rounds(&self.run, raised).map(|more| format!("  {more}")));
+        lines.join("\n")
+    }
+
+    /// Before the first record: what is under way began before this command, if it goes on with the run.
+    fn remember(&mut self, first: &Record) {
+        if core::mem::replace(&mut self.remembers, true) || first.seq == 0 {
+            return;
+        }
+        const KINDS: &[&str] = &["fanned_out", "flow_entered", "attempt_settled", "handoff_written"];
+        let reader = self.reader.take();
+        let earlier =
+            reader.as_ref().and_then(|reader| reader.records_before(&self.run, KINDS, first.seq, None).ok());
+        for record in earlier.into_iter().flatten().rev() {
+            self.line(&record);
+        }
+        self.reader = reader;
+    }
+
     /// The lines for an event.
     pub(crate) fn lines(&mut self, record: &Record) -> Vec<String> {
+        self.remember(record);
         remarks(&record.event).into_iter().chain(self.line(record)).collect()
     }
 
@@ -256,6 +328,10 @@ impl Printer {
                 let of = ended.attempt.as_ref().map(ToString::to_string).unwrap_or_default();
                 format!("  {of:<18} {}", model_call(ended))
             }
+            Event::TimerSet(TimerSet { visit, due, account: Some(wait), .. }) => {
+                let told = waiting_for(&wait.account, wait.resets_at, *due);
+                format!("  {:<18} {told}", visit.to_string())
+            }
             Event::TimerSet(timer) => {
                 format!("  {:<18} next try at {}", timer.visit.to_string(), clock::local(timer.due))
             }
@@ -290,7 +366,7 @@ impl Printer {
             Event::InterruptRaised(_) if self.asks_in_place => return None,
             Event::InterruptRaised(raised) => {
                 self.shown.insert(raised.interrupt.clone());
-                question(&self.run, raised, self.shown.len() == 1)
+                self.question(raised, self.shown.len() == 1)
             }
             _ => return None,
         })
@@ -324,6 +400,9 @@ fn done(
     let told = match handoff.status {
         HandoffStatus::Failed => return None,
         HandoffStatus::Skipped => skipped(&handoff.routing_signal.reason),
+        HandoffStatus::Succeeded if handoff.routing_audit.get("taken_from").is_some() => {
+            handoff.routing_signal.reason.replacen("Taken", "taken", 1)
+        }
         HandoffStatus::Succeeded => {
             let took = format!("done in {}{value}", took(took_ms));
             let parts = [took, headline.clone(), leads.unwrap_or_default().to_owned()];

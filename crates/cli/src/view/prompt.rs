@@ -3,7 +3,7 @@
 //! Owns the words and their order; where the lines come from and go to are arguments. It decides nothing: what
 //! it returns is an answer like any other, and may be refused like any other.
 
-use crate::view::{form, preview};
+use crate::view::{amount, form};
 use envoi_contract::json::Value;
 use envoi_kernel::{
     Run,
@@ -131,7 +131,7 @@ fn amount(
     loop {
         let prompt = format!("  by how much `{bound}` is raised: ");
         let Some(line) = form::line(&prompt, input, output)? else { return Ok(None) };
-        match preview::read_amount(raised, line.trim()) {
+        match amount::read_amount(raised, line.trim()) {
             Ok(more) => return Ok(Some(more)),
             Err(expected) => writeln!(output, "    {expected}")?,
         }

@@ -4,28 +4,23 @@
 
 use crate::{
     process::{clock, failure::Failure, output},
-    text::{
-        diff,
-        duration::between,
-        words::{head, plain},
-    },
-    view::{preview, questions::stands},
+    text::{diff, duration::between},
+    view::{describe, last_words::last_words, questions::stands},
 };
 use envoi_api::{
-    any,
-    question::{ChangedFile, Given, Lead, QuestionDetail, ShownQuestion},
+    Asked, preview,
+    question::{ChangedFile, QuestionDetail},
+    words::{head, plain},
 };
 use envoi_contract::{json::Value, time::Timestamp};
-use envoi_engine::load_run;
+use envoi_engine::{AskedQuestion, Changed, asked_question};
 use envoi_journal::{InboxRow, Reader};
 use envoi_kernel::{
-    Event, Record, Run,
-    event::{About, Blob, Change, FileChange, InterruptRaised},
+    event::{About, Blob, InterruptRaised},
     files::MOST_LISTED,
     ids::{InterruptId, Principal, RunId},
 };
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::{fmt::Write as _, ops::Deref, path::Path};
 
 /// Lines of one file's diff, and of all of them.
 const MOST_LINES_A_FILE: usize = 80;
@@ -33,13 +28,9 @@ const MOST_LINES: usize = 400;
 /// Changed files that are named; the rest are counted.
 const MOST_FILES: usize = 200;
 
-/// All that is known of a question.
+/// A question that somebody looks at.
 struct Question {
-    row: InboxRow,
-    run: Run,
-    /// The event; none when the store was damaged.
-    raised: Option<InterruptRaised>,
-    records: Vec<Record>,
+    asked: AskedQuestion,
     now: Timestamp,
     /// Who looks at it.
     by: Principal,
@@ -91,46 +82,30 @@ pub(crate) fn contents(
 }
 
 fn load(reader: &Reader, id: &RunId, interrupt: &InterruptId, by: &Principal) -> Result<Question, Failure> {
-    let records = reader.records(id, 0, None).map_err(Failure::store)?;
-    let raised = records.iter().find_map(|record| match &record.event {
-        Event::InterruptRaised(raised) if raised.interrupt == *interrupt => Some(raised.as_ref().clone()),
-        _ => None,
-    });
     let row = reader.question(id, interrupt).map_err(Failure::store)?;
-    Ok(Question {
-        row,
-        run: load_run(reader, id)?,
-        raised,
-        records,
-        now: envoi_engine::now(),
-        by: by.clone(),
-    })
+    Ok(Question { asked: asked_question(reader, row)?, now: envoi_engine::now(), by: by.clone() })
 }
 
-/// One file that the run has changed: what it was before the run, and what it is now.
-struct Changed {
-    path: String,
-    before: Option<Blob>,
-    /// The run made it.
-    created: bool,
-    after: Option<Blob>,
+impl Deref for Question {
+    type Target = AskedQuestion;
+
+    fn deref(&self) -> &AskedQuestion {
+        &self.asked
+    }
 }
 
 impl Question {
-    fn is_open(&self) -> bool {
-        self.run.interrupts().any(|raised| raised.interrupt == self.row.interrupt)
-    }
-
     fn text(&self, reader: &Reader) -> Result<String, std::fmt::Error> {
         let mut text = String::new();
         self.who_and_when(&mut text)?;
         writeln!(text, "\n{}\n", self.row.question.trim_end())?;
         if let Some(raised) = &self.raised {
             self.evidence(raised, &mut text)?;
+            self.last_words(raised, &mut text)?;
         }
-        self.given(reader, &mut text)?;
+        self.answer(&mut text)?;
         self.form(&mut text)?;
-        self.last_handoff(&mut text)?;
+        self.handoff(&mut text)?;
         self.files(reader, &mut text)?;
         writeln!(text, "used       {}", crate::view::describe::used(&self.run))?;
         if let (true, Some(raised)) = (self.is_open(), &self.raised) {
@@ -144,6 +119,7 @@ impl Question {
         writeln!(text, "{}\n", self.row.question.trim_end())?;
         if let Some(raised) = &self.raised {
             self.evidence(raised, &mut text)?;
+            self.last_words(raised, &mut text)?;
         }
         if let Some(at) = self.row.expires_at {
             writeln!(text, "  expires in {}", between(self.now, at))?;
@@ -186,15 +162,15 @@ impl Question {
     }
 
     /// What was answered.
-    fn given(&self, reader: &Reader, text: &mut String) -> std::fmt::Result {
-        let Ok((at, given)) = reader.answer(&self.row.run, &self.row) else { return Ok(()) };
+    fn answer(&self, text: &mut String) -> std::fmt::Result {
+        let Some((at, given)) = &self.asked.given else { return Ok(()) };
         writeln!(
             text,
             "answer     {} by {} ({}) at {}",
             given.choice.word(),
             given.by.actor,
             given.channel,
-            clock::local(at)
+            clock::local(*at)
         )?;
         for line in given.text.lines() {
             writeln!(text, "  {line}")?;
@@ -274,13 +250,8 @@ impl Question {
         step.asks().filter(|_| self.row.about == About::Ask)?.schema.as_ref()
     }
 
-    fn last_handoff(&self, text: &mut String) -> std::fmt::Result {
-        let before = self.records.iter().take_while(|record| !self.is_this(record));
-        let last = before.filter_map(|record| match &record.event {
-            Event::HandoffWritten(written) => Some(written),
-            _ => None,
-        });
-        let Some(written) = last.last() else { return writeln!(text, "last hand-off  none\n") };
+    fn handoff(&self, text: &mut String) -> std::fmt::Result {
+        let Some(written) = self.last_handoff() else { return writeln!(text, "last hand-off  none\n") };
         let handoff = &written.handoff;
         let verdict = match handoff.verification_passed {
             Some(true) => ", verified",
@@ -295,41 +266,6 @@ impl Question {
             writeln!(text, "  {}", diff::printable(line))?;
         }
         writeln!(text)
-    }
-
-    fn is_this(&self, record: &Record) -> bool {
-        matches!(&record.event, Event::InterruptRaised(raised) if raised.interrupt == self.row.interrupt)
-    }
-
-    /// What the run had changed when the question opened.
-    fn changed(&self, reader: &Reader) -> Vec<Changed> {
-        let mut all: BTreeMap<String, Changed> = BTreeMap::new();
-        for record in self.records.iter().take_while(|record| !self.is_this(record)) {
-            let Event::AttemptSettled(settled) = &record.event else { continue };
-            let files = reader.files_of(settled).unwrap_or_default();
-            let changed = |file: &&FileChange| !settled.late && file.change != Change::Unchanged;
-            for file in files.iter().filter(changed) {
-                let known = all.entry(file.path.clone()).or_insert_with(|| Changed {
-                    path: file.path.clone(),
-                    before: file.before.clone(),
-                    created: file.change == Change::Created,
-                    after: None,
-                });
-                known.after.clone_from(&file.blob);
-            }
-        }
-        // The question is open again: it is about the files that lay in the workspace then.
-        for found in self.raised.iter().flat_map(|raised| &raised.found) {
-            if let Some(known) = all.get_mut(&found.path) {
-                known.after = found.digest.map(|digest| Blob { digest, size: 0 });
-            }
-        }
-        let real = |file: &Changed| match (&file.before, &file.after) {
-            (Some(before), Some(after)) => before.digest != after.digest,
-            (None, None) => !file.created,
-            _ => true,
-        };
-        all.into_values().filter(real).collect()
     }
 
     fn files(&self, reader: &Reader, text: &mut String) -> std::fmt::Result {
@@ -371,45 +307,40 @@ impl Question {
         writeln!(
             text,
             "\nanswer: {}",
-            crate::view::describe::how_to_answer(&self.row.run, raised, self.run.interrupts().count() == 1)
-        )
+            describe::how_to_answer(
+                &self.row.run,
+                raised,
+                self.run.interrupts().count() == 1,
+                describe::form_of(&self.run, raised)
+            )
+        )?;
+        describe::more_rounds(&self.row.run, raised).iter().try_for_each(|line| writeln!(text, "{line}"))
     }
 
-    fn json(&self, reader: &Reader) -> ShownQuestion {
-        let raised = self.raised.as_ref();
-        let leads = raised.filter(|_| self.is_open()).map(|raised| {
-            let choices = preview::choices(&self.run, raised, &self.by).into_iter();
-            choices
-                .map(|(choice, leads_to)| Lead {
-                    choice: choice.word().to_owned(),
-                    leads_to: leads_to.to_string(),
-                })
-                .collect()
-        });
-        let digest = |blob: Option<Blob>| blob.map(|blob| blob.digest.to_string());
-        let changed = self.changed(reader).into_iter().take(MOST_LISTED);
-        let files = changed.map(|Changed { path, before, created, after }| ChangedFile {
-            path,
-            created,
-            before: digest(before),
-            after: digest(after),
-        });
-        let given = reader.answer(&self.row.run, &self.row).ok().map(|(at, given)| Given {
-            at: at.into(),
-            choice: given.choice.word().to_owned(),
-            by: given.by.actor.clone(),
-            channel: given.channel.clone(),
-            text: given.text.clone(),
-            data: any(&given.data),
-            attachments: given.attachments.iter().map(|file| any(&file.to_value())).collect(),
-        });
-        ShownQuestion {
-            detail: QuestionDetail::of(&self.row, &self.run, raised, self.now),
-            leads,
-            files: files.collect(),
-            given,
-        }
+    /// What the step wrote last that the question is about.
+    fn last_words(&self, raised: &InterruptRaised, text: &mut String) -> std::fmt::Result {
+        let run_base = self.run.started().map(|started| Path::new(&started.run_base));
+        let lines = run_base.map(|run_base| last_words(run_base, raised)).unwrap_or_default();
+        lines.iter().try_for_each(|line| writeln!(text, "{line}"))?;
+        if lines.is_empty() { Ok(()) } else { writeln!(text) }
     }
+
+    fn json(&self, reader: &Reader) -> QuestionDetail {
+        let AskedQuestion { row, run, raised, given, .. } = &self.asked;
+        let asked = Asked {
+            raised: raised.as_ref(),
+            files: self.changed(reader).into_iter().take(MOST_LISTED).map(shown).collect(),
+            last_handoff: self.last_handoff(),
+            given: given.clone(),
+        };
+        QuestionDetail::of(row, run, asked, self.now, &self.by)
+    }
+}
+
+/// For programs: contents by their digests.
+fn shown(Changed { path, before, created, after }: Changed) -> ChangedFile {
+    let digest = |blob: Option<Blob>| blob.map(|blob| blob.digest.to_string());
+    ChangedFile { path, created, before: digest(before), after: digest(after) }
 }
 
 fn a_kind(row: &InboxRow) -> String {
@@ -422,6 +353,7 @@ fn a_kind(row: &InboxRow) -> String {
         About::Review => "a look".to_owned(),
         About::Limit => "a higher bound".to_owned(),
         About::Agent => "an answer to another agent".to_owned(),
+        About::Throttled => "a decision on an account that is closed".to_owned(),
         About::Stuck => "a decision on rounds without any goal reached".to_owned(),
     }
 }

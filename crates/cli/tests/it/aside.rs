@@ -169,12 +169,25 @@ fn what_is_said_of_a_run_is_true_after_a_kill() {
     let shown = || stage.json(&["--json", "show", &run]);
     assert_eq!((activity(), shown()["running"][0].as_str()), ("working".to_owned(), Some("a.1.1")));
     engine.kill();
-    assert_eq!(activity(), "working", "its supervisor lives");
-    assert!(stage.expect(0, &["runs"]).out.contains("running"));
+    let listed = stage.expect(0, &["runs"]);
+    assert!(listed.out.contains(" ago, its step still works"), "{listed:?}");
+    assert!(listed.err.contains("envoi resume RUN waits for the step and goes on"), "{listed:?}");
+    assert_eq!((activity(), &row(&stage, &run)["step_works"]), ("stopped".to_owned(), &Value::Bool(true)));
+    let show = stage.expect(0, &["show", &run]).out;
+    let goes_on = format!("its step still works, and no engine goes on with it; envoi resume {run} waits");
+    assert!(show.contains(&goes_on), "{show}");
+    assert_eq!(shown()["running"][0].as_str(), Some("a.1.1"));
+    // Waiting would not end it, so the refusal of another run in its folder says what does.
+    let refused = stage.envoi(&["run", "flow.yaml"]);
+    assert!(
+        refused.err.contains("WORKSPACE_BUSY") && refused.err.contains("no engine goes on with run"),
+        "{refused:?}"
+    );
+    assert!(refused.err.contains(&format!("`envoi resume {run}` waits for the step")), "{refused:?}");
     stage.supervisors().into_iter().chain(stage.step_processes()).for_each(|pid| {
         crate::stage::signal(pid, Signal::KILL);
     });
-    wait_until("the run to be stopped", || activity() == "stopped");
+    wait_until("the step to be gone", || row(&stage, &run)["step_works"] == Value::Bool(false));
     let (runs, show) = (stage.expect(0, &["runs"]).out, stage.expect(0, &["show", &run]).out);
     assert!(runs.contains("stopped") && !runs.contains("running"), "{runs}");
     assert!(show.contains("stopped") && show.contains(&format!("envoi resume {run}")), "{show}");

@@ -159,6 +159,16 @@ fn a_file_that_has_changed_since_is_named_with_the_command() {
     assert!(resumed.err.contains(&command), "{resumed:?}");
     stage.write("flow.yaml", "steps: 1");
     assert!(shown().contains("has changed since, and cannot be run"), "{}", shown());
+    // The hint below a failed run has it, too; and without a run the newest is meant, if it has not succeeded.
+    stage.write("flow.yaml", flow(RIGHT));
+    let resumed = stage.expect(1, &["resume", &run]);
+    assert!(resumed.err.contains(&format!("go on: envoi resume {run} --flow ")), "{resumed:?}");
+    stage.expect(0, &["resume", "--flow", "flow.yaml", "--yes"]);
+    let none = stage.expect(2, &["resume", "--flow", "flow.yaml", "--yes"]);
+    assert!(none.err.contains("no run is unfinished"), "{none:?}");
+    let row: Value = serde_json::from_str(&stage.expect(0, &["--json", "show", &run]).out).unwrap();
+    let corrected = row["corrected"].as_array().unwrap();
+    assert_eq!((corrected.len(), &corrected[0]["after_digest"]), (1, &row["flow_digest"]), "{row}");
     // The file changes while the run goes on: its own end says so.
     let stage = Stage::with_flow(
         "flow: own\nsteps:\n  - id: a\n    run: echo '# x' > seen; sed -i s/nope/yes/ flow.yaml; nope\n",
@@ -202,4 +212,89 @@ fn the_command_that_agrees_can_be_given_to_a_shell_as_it_is() {
     stage.write("my fix.yaml", flow(RIGHT));
     let asked = stage.expect(2, &["resume", &run, "--flow", "my fix.yaml", "--why", "a typo"]);
     assert!(asked.err.contains("--flow 'my fix.yaml' --why 'a typo' --yes"), "{asked:?}");
+}
+
+#[test]
+fn a_fork_goes_on_under_a_corrected_file_and_the_old_run_is_as_it_was() {
+    let (stage, run) = failed();
+    let before = stage.events(&run);
+    stage.write("fixed.yaml", flow(RIGHT));
+    stage.write("gone.yaml", flow(RIGHT).replace("id: use", "id: uses"));
+    let refused = stage.expect(6, &["fork", &run, "--flow", "gone.yaml"]);
+    assert!(
+        refused.err.contains("NOT_CORRECTABLE") && refused.err.contains("step `use` is gone"),
+        "{refused:?}"
+    );
+    stage.write("wrong.yaml", "flow: fix\nsteps: []\n");
+    let wrong = stage.expect(2, &["fork", &run, "--flow", "wrong.yaml"]);
+    assert!(wrong.err.contains("FLOW_INVALID"), "{wrong:?}");
+    assert_eq!(stage.runs().len(), 1, "nothing has begun");
+    let done = stage.expect(0, &["fork", &run, "--flow", "fixed.yaml", "--why", "a typo"]);
+    assert!(done.err.contains("flow corrected by"), "{done:?}");
+    assert_eq!(stage.lines("ledger"), ["made", "used", "last"]);
+    assert_eq!(stage.events(&run), before);
+    let fork = text(&stage.runs()[0]["run"]);
+    let row: Value = serde_json::from_str(&stage.expect(0, &["--json", "show", &fork]).out).unwrap();
+    assert_eq!(row["forked_from"], *run);
+    let types = types(&stage, &fork);
+    assert!(
+        types.contains(&"run_forked".to_owned()) && types.contains(&"flow_corrected".to_owned()),
+        "{types:?}"
+    );
+    stage.expect(0, &["repair"]);
+    stage.expect(0, &["doctor"]);
+}
+
+#[test]
+fn the_end_of_a_run_that_goes_on_corrected_is_told_to_nobody() {
+    let told = |command: &str| {
+        format!("notify: {{ command: 'echo $ENVOI_STATUS >> told', on: [end] }}\n{}", flow(command)).replace(
+            "echo made >> ledger;",
+            "echo made >> ledger; while [ ! -e go ]; do sleep 0.05; done; test -e ok;",
+        )
+    };
+    let stage = Stage::with_flow(&told(TYPO));
+    stage.write("fixed.yaml", told(RIGHT).replace("test -e ok;", ""));
+    let process = stage.start(&["run", "flow.yaml"]);
+    wait_until("the first step runs", || stage.path("ledger").exists());
+    let run = stage.run_id();
+    stage.expect(0, &["resume", &run, "--flow", "fixed.yaml", "--yes", "--detach"]);
+    wait_until("the wish is recorded", || types(&stage, &run).contains(&"correction_requested".to_owned()));
+    stage.write("go", "");
+    assert_eq!(process.done().code, Some(0));
+    let ends = types(&stage, &run).iter().filter(|kind| *kind == "run_ended").count();
+    assert_eq!(
+        (ends, stage.lines("told")),
+        (2, vec!["succeeded".to_owned()]),
+        "it failed, and went on at once"
+    );
+}
+
+#[test]
+fn a_changed_inner_flow_is_shown_and_what_it_has_finished_stays() {
+    let inner = |command: &str| {
+        format!(
+            "flow: inner\nsteps:\n  - id: one\n    run: echo one >> ledger\n  - id: two\n    run: {command}\n"
+        )
+    };
+    let stage = Stage::with_flow(
+        "flow: outer\nsteps:\n  - id: a\n    run: echo a >> ledger\n  - id: sub\n    flow: ./inner.yaml\n  - id: z\n    run: echo z >> ledger\n",
+    );
+    stage.write("inner.yaml", inner("ehco two"));
+    stage.expect(1, &["run", "flow.yaml"]);
+    let run = stage.run_id();
+    stage.write("inner.yaml", inner("echo two >> ledger"));
+    let ended = stage.expect(2, &["resume", &run, "--flow", "flow.yaml"]);
+    for row in ["a     kept", "sub   changed: flow inner (two)", "z     kept", "goes on at `sub`"] {
+        assert!(ended.err.contains(row), "{row}: {ended:?}");
+    }
+    stage.expect(0, &["resume", &run, "--flow", "flow.yaml", "--yes"]);
+    assert_eq!(stage.lines("ledger"), ["a", "one", "two", "z"], "the inner flow goes on where it stopped");
+    // A step of it that has no place any more is named.
+    stage.write("inner.yaml", inner("ehco two"));
+    stage.expect(1, &["run", "flow.yaml"]);
+    let run = text(&stage.runs()[0]["run"]);
+    stage.write("inner.yaml", inner("echo two").replace("id: two", "id: other"));
+    let refused = stage.expect(6, &["resume", &run, "--flow", "flow.yaml", "--yes"]);
+    assert!(refused.err.contains("step `two` of flow `inner` is gone"), "{refused:?}");
 }

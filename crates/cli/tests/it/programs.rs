@@ -15,6 +15,9 @@ fn stage(steps: &str) -> Stage {
 kind=${{0##*/}}
 id=$(echo "$*" | sed -n 's/.*\(--session-id\|resume\) \([^ ]*\).*/\2/p')
 as_named() {{
+  if [ -s {root}/resets ]; then sed 's/"resetsAt":[0-9]*/"resetsAt":'"$(cat {root}/resets)"'/g'; else cat; fi | named
+}}
+named() {{
   if [ -n "$id" ]; then sed 's/\("session_id"\|"thread_id"\):"[^"]*"/\1:"'"$id"'"/'; else cat; fi
 }}
 echo "$@" >> {root}/started
@@ -149,6 +152,31 @@ fn data_is_what_outputs_say_or_the_step_has_failed() {
 }
 
 #[test]
+fn an_agent_that_is_silent_for_too_long_is_ended_and_its_session_goes_on() {
+    let stage = stage(&format!("{FIX}    idle: 1s\n    retry: {{ attempts: 2, backoff: 1ms..2ms }}\n"));
+    stage.write("next", "wait\nhello\n");
+    let done = stage.expect(0, &["run", "flow.yaml"]);
+    assert!(done.err.contains("AGENT_IDLE: no event for 1 seconds"), "{done:?}");
+    let started = stage.lines("started");
+    assert!(started.len() == 2 && started[1].contains("--resume"), "{started:?}");
+    stage.assert_nothing_left();
+}
+
+#[test]
+fn an_agent_is_ended_at_the_first_call_past_its_budget() {
+    let stage = stage(&format!(
+        "{FIX}    budget: {{ llm_calls: 1, cost_usd: '0.50' }}\n    retry: {{ attempts: 2 }}\n"
+    ));
+    stage.write("next", "tool\n");
+    let done = stage.expect(1, &["run", "flow.yaml"]);
+    assert!(done.err.contains("AGENT_BUDGET: 2 calls of a model, and the budget is 1"), "{done:?}");
+    let started = stage.lines("started");
+    assert!(started.len() == 1 && started[0].contains("--max-budget-usd 0.50"), "{started:?}");
+    let used = &stage.json(&["--json", "show", &stage.run_id()])["used"];
+    assert_eq!(used["llm_calls"], 2, "what it made past its budget is charged");
+}
+
+#[test]
 fn a_program_that_is_not_there_is_said_to_be_missing() {
     let stage = stage(FIX);
     let flow = stage.read("flow.yaml").replace(&stage.path("bin").display().to_string(), "/nowhere");
@@ -241,6 +269,81 @@ fn a_cancelled_run_ends_the_program_and_charges_what_is_known() {
     stage.assert_nothing_left();
     let report = stage.attempt("fix.1.1").unwrap().join("report.json");
     assert!(fs::read_to_string(report).unwrap().contains("AGENT_CRASHED"));
+}
+
+/// In so many hours, in seconds of the Unix time.
+fn in_hours(hours: u64) -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    now + hours * 3_600
+}
+
+#[test]
+fn a_refused_agent_waits_until_the_reset_and_so_does_every_run_that_uses_its_account() {
+    let stage = stage(FIX);
+    stage.write("resets", in_hours(2).to_string());
+    stage.write("next", "limit\n");
+    let engine = stage.start(&["run", "flow.yaml"]);
+    let waits = |stage: &Stage| {
+        let runs = stage.runs();
+        runs.into_iter().filter(|run| run["waits_for"]["account"] == "claude").collect::<Vec<_>>()
+    };
+    wait_until("the wait", || waits(&stage).len() == 1);
+    let row = &waits(&stage)[0];
+    assert_eq!(row["status"], "running");
+    let run = text(&row["run"]);
+    let used = &stage.json(&["--json", "show", &run])["used"];
+    assert_eq!(used["agent_hops"], 0, "a refused attempt uses up nothing");
+    for arguments in [&["runs"][..], &["show", &run], &["why", &run]] {
+        let done = stage.expect(0, arguments);
+        assert!(done.out.contains("waiting for claude until "), "{arguments:?}: {done:?}");
+    }
+    // Another run of the store does not start the program.
+    let second = stage.start(&["run", "flow.yaml", "--share-workspace"]);
+    wait_until("both to wait", || waits(&stage).len() == 2);
+    assert_eq!(stage.lines("started").len(), 1);
+    // After a crash the same time holds, for those that wait and for one that begins.
+    let until = text(&row["waits_for"]["next_try"]);
+    second.kill();
+    engine.kill();
+    let third = stage.start(&["run", "flow.yaml", "--share-workspace"]);
+    wait_until("all to wait", || waits(&stage).len() == 3);
+    assert!(waits(&stage).iter().all(|row| text(&row["waits_for"]["next_try"])[..16] == until[..16]));
+    assert_eq!(stage.lines("started").len(), 1);
+    third.kill();
+    // A person does not wait. The session goes on.
+    let done = stage.expect(0, &["resume", &run, "--now", "--why", "the limit was raised"]);
+    assert!(done.err.contains("claude tried before its time"), "{done:?}");
+    let started = stage.lines("started");
+    assert_eq!(started.len(), 2, "{started:?}");
+    assert!(started[1].contains("--resume"), "{started:?}");
+    assert!(
+        stage.read("prompt").starts_with("You have worked on this task before, and a limit of the account")
+    );
+    let used = &stage.json(&["--json", "show", &run])["used"];
+    assert_eq!(used["agent_hops"], 1);
+}
+
+#[test]
+fn another_program_goes_on_where_the_flow_says_so() {
+    let stage =
+        stage(&format!("{FIX}    on_throttled: {{ wait: 1h, then: {{ use: codex, model: other }} }}\n"));
+    stage.write("resets", in_hours(2).to_string());
+    stage.write("next", "limit\nhello\n");
+    stage.expect(0, &["run", "flow.yaml"]);
+    let started = stage.lines("started");
+    assert_eq!(started.len(), 2, "{started:?}");
+    assert!(started[1].starts_with("exec --json") && started[1].contains("-m other"), "{started:?}");
+    assert!(stage.read("prompt").starts_with("Say hello."));
+}
+
+#[test]
+fn a_limit_whose_reset_is_too_far_away_fails_the_step_and_says_so() {
+    let stage = stage(&format!("{FIX}    retry: {{ attempts: 3, backoff: 1ms..2ms }}\n"));
+    stage.write("resets", in_hours(30).to_string());
+    stage.write("next", "limit\n");
+    let done = stage.expect(1, &["run", "flow.yaml"]);
+    assert!(done.err.contains("AGENT_THROTTLED: You've hit your limit"), "{done:?}");
+    assert_eq!(stage.lines("started").len(), 1, "it is not tried again within the limit");
 }
 
 /// What `doctor` says of a program whose file is this script; without one there is none.

@@ -226,3 +226,44 @@ fn all_rows_of_a_run_are_compared_with_its_events() {
     }
     stage.expect(0, &["approve"]);
 }
+
+const KEEPS: &str = "flow: keeps\nsteps:\n  - id: a\n    run: seq 1 30000 > big; seq 9 > small\n    artifacts: [big, small]\n  \
+                     - { id: b, ask: Go on? }\n  - { id: c, run: echo c >> did }\n";
+
+/// What `doctor` finds is what `repair` mends, or names again.
+#[test]
+fn the_doctor_and_a_repair_say_the_same_and_other_runs_begin() {
+    let other = "run = (SELECT max(run) FROM journals)";
+    for (damage, named, stays) in [
+        ("DELETE FROM flows WHERE flow = 2", "there is no flow pinned to it", true),
+        ("UPDATE journals SET flow = 99", "there is no flow pinned to it", false),
+        ("UPDATE journals SET flow = 3 - flow", "it pins flow", false),
+        ("DELETE FROM blobs", "is not in the store", true),
+        ("UPDATE runs SET next_seq = 9000000000000000000", "its row counts", false),
+        (&format!("UPDATE journals SET run = -1 WHERE {other}"), "is missing", false),
+        (&format!("DELETE FROM journals WHERE {other}"), "its entry in the journal is missing", false),
+    ] {
+        let stage = Stage::with_flow(KEEPS);
+        stage.write("tells.yaml", TELLS);
+        stage.expect(0, &["run", "tells.yaml"]);
+        stage.expect(3, &["run", "flow.yaml"]);
+        let run = text(&stage.runs()[0]["run"]);
+        sql(&stage, &format!("PRAGMA foreign_keys = OFF; {damage}"));
+        // A new run takes nothing that belongs to the one that is damaged.
+        stage.expect(0, &["run", "tells.yaml"]);
+        let doctor = stage.expect(8, &["doctor"]).out;
+        assert!(doctor.contains(named), "{damage}: {doctor}");
+        let code = if stays { 8 } else { 0 };
+        let repaired = stage.expect(code, &["repair"]).out;
+        let mends = repaired.lines().any(|line| line.starts_with("mended: "));
+        assert_eq!((mends, repaired.contains(named)), (!stays, stays), "{damage}: {repaired}");
+        let doctor = stage.expect(code, &["doctor"]).out;
+        assert_eq!(doctor.contains(named), stays, "{damage}: {doctor}");
+        let again = stage.expect(code, &["repair"]).out;
+        assert_eq!(again.contains("everything was as it should be"), !stays, "{damage}: {again}");
+        if !stays {
+            stage.expect(0, &["approve", &run]);
+            assert_eq!(stage.lines("did"), ["c"], "{damage}");
+        }
+    }
+}

@@ -2,7 +2,12 @@
 
 use crate::stage::{Done, Process, Stage, lives, signal, wait_until};
 use rustix::process::Signal;
-use std::{fs, path::Path};
+use std::{
+    fs,
+    os::unix::{fs::MetadataExt as _, process::CommandExt as _},
+    path::Path,
+    process::Command,
+};
 
 const FROM_ENV: &str = "hunter2-from-the-environment";
 const FROM_FILE: &str = "s3cr3t-from-a-file-ÄÖ";
@@ -534,5 +539,60 @@ fn a_secret_that_is_a_common_word_is_named_where_masking_it_changes_reports() {
         assert_eq!(shown.contains("secret `TOKEN` is a number, or a word"), common, "{secret}: {shown}");
         let told = shown.contains("has changed more of the report than the content of strings");
         assert_eq!(told, reshaped, "{secret}: {shown}");
+    }
+}
+
+/// Leaves the secret in folders and files that are closed to their owner.
+const CLOSES: &str = "flow: closes
+secrets: { TOKEN: { env: MY_TOKEN } }
+steps:
+  - id: leak
+    on_in_doubt: fail
+    run: |
+      cd $ENVOI_RUN_BASE
+      for mode in 0500 0300 0000; do
+        mkdir -p $mode/below
+        echo $TOKEN > $mode/file; echo $TOKEN > $mode/below/file; echo $TOKEN > $mode/unreadable
+        chmod 0000 $mode/unreadable; chmod $mode $mode/below; chmod $mode $mode
+      done
+      own=$ENVOI_RUN_BASE/attempts/$ENVOI_ATTEMPT
+      mkdir $own/more; echo $TOKEN > $own/more/file; echo $TOKEN > $own/file
+      chmod 0000 $own/more; chmod OWN $own; MORE
+";
+
+/// An administrator is kept out by no permission, so that only an ordinary user shows what such permissions do.
+#[test]
+fn what_a_step_has_closed_to_its_owner_is_masked_for_ordinary_users_too() {
+    let is_root = rustix::process::geteuid().is_root();
+    for (user, own, more, killed) in [
+        (0, "0500", "", false),
+        (65534, "0500", "", false),
+        (65534, "0000", "", false),
+        (65534, "0700", "", false),
+        (65534, "0500", "kill -9 $PPID", true),
+    ] {
+        if !is_root && user == 0 {
+            continue;
+        }
+        let stage = Stage::with_flow(&CLOSES.replace("OWN", own).replace("MORE", more));
+        let mut command = stage.command(&["run", "flow.yaml"]);
+        command.env("MY_TOKEN", FROM_ENV);
+        if is_root {
+            let given = Command::new("chown").args(["-R", &user.to_string()]).arg(stage.path("")).status();
+            assert!(given.unwrap().success());
+            command.uid(user).gid(user);
+        }
+        let done = Process::spawn(&mut command).done();
+        assert_eq!(done.code, Some(i32::from(killed)), "{own} {more}: {done:?}");
+        let run = fs::read_dir(stage.store().join("runs")).unwrap().next().unwrap().unwrap().path();
+        let modes =
+            ["0500", "0300", "0000"].map(|mode| fs::metadata(run.join(mode)).unwrap().mode() & 0o7777);
+        assert_eq!(modes, [0o500, 0o300, 0], "they are closed again");
+        if !is_root {
+            let opened = Command::new("chmod").args(["-R", "u+rwX"]).arg(stage.store()).status();
+            assert!(opened.unwrap().success());
+        }
+        assert_written_nowhere(&stage.store());
+        assert!(fs::read_to_string(run.join("0000/below/file")).unwrap().contains("***"), "{own}");
     }
 }

@@ -4,14 +4,18 @@ mod attached;
 mod backup;
 mod bridge;
 pub(crate) mod client;
+mod correcting;
 mod crowd;
 mod described;
+mod door;
 mod fair;
 mod going_on;
 mod lab;
 mod logged;
 mod pages;
+mod part;
 mod registered;
+mod steps;
 mod streams;
 mod tenants;
 

@@ -144,7 +144,7 @@ fn help_shows_commands_documents_and_codes_and_knows_the_nearest_word() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let document = std::fs::read_to_string(root.join("docs/limits.md")).unwrap();
     assert_eq!(stage.expect(0, &["help", "limits"]).out, document, "a pipe gets it as it is");
-    let (text, code, _) = Terminal::start(&stage, &["help", "limits"], 60, &[]).done();
+    let (text, code, _) = Terminal::start(&stage, &["help", "limits"], 60, &[("PAGER", "cat")]).done();
     assert!(
         code == Some(0)
             && text.starts_with("Limits, budgets")
@@ -166,6 +166,24 @@ fn help_shows_commands_documents_and_codes_and_knows_the_nearest_word() {
         stage.expect(0, &["help", "tool_timeout"]).out,
         stage.expect(0, &["explain", "TOOL_TIMEOUT"]).out
     );
+    // A document that is longer than the terminal goes through the pager; one that is not, or has no pager, does not.
+    for (pager, topic, is_paged) in [
+        ("sed s/^/paged:/", "limits", true),
+        ("sed s/^/paged:/", "fork", false),
+        ("no-such-pager -x", "limits", false),
+    ] {
+        let page: &[&str] = if topic == "limits" { &["help", "limits"] } else { &["help", "fork", "who"] };
+        let (text, code, _) = Terminal::start(&stage, page, 60, &[("PAGER", pager)]).done();
+        assert_eq!((code.is_some(), text.contains("paged:")), (true, is_paged), "{pager} {topic}: {text}");
+    }
+    let key = stage.expect(0, &["help", "flow-file", "pass_env"]).out;
+    assert!(
+        key.starts_with("## Keys of a flow\n\n| key | meaning |") && key.contains("\n| `pass_env` |"),
+        "{key}"
+    );
+    assert!(!key.contains("| `env_file` | a file with"), "{key}");
+    let deeper = stage.expect(0, &["help", "flow-file", "on_in_doubt"]).out;
+    assert!(deeper.starts_with("### `on_in_doubt`\n"), "{deeper}");
     let part = stage.expect(0, &["help", "limits", "see"]).out;
     assert!(part.starts_with("## See what a run used\n") && part.matches("\n## ").count() == 0, "{part}");
     let list = stage.expect(0, &["help"]).out;

@@ -5,7 +5,7 @@ use crate::{
     stage::{Stage, lives, signal, text, wait_until},
 };
 use rustix::process::Signal;
-use std::fs;
+use std::{fs, os::unix::fs::PermissionsExt as _};
 
 /// Its step leaves a line and waits.
 const FIRST: &str = "flow: first\nsteps:\n  - id: work\n    \
@@ -210,4 +210,23 @@ fn a_run_that_a_step_calls_with_another_store_works_beside_it() {
     let stage = stage(&format!("flow: outer\nsteps:\n  - id: calls\n    run: {calls}\n"), SECOND);
     stage.expect(0, &["run", "flow.yaml"]);
     assert_eq!(stage.lines("did"), ["second", "outer"]);
+}
+
+#[test]
+fn a_copy_is_not_made_within_itself_and_keeps_the_modes_of_files() {
+    let stage = Stage::with_flow("flow: f\nworkspace: .envoi\nsteps:\n  - id: a\n    run: 'true'\n");
+    fs::create_dir(stage.store()).unwrap();
+    let refused = stage.expect(2, &["run", "flow.yaml", "--copy"]);
+    assert!(
+        refused.err.contains("WORKSPACE_MISSING") && refused.err.contains("in which the copy would lie"),
+        "{refused:?}"
+    );
+    assert_eq!(stage.runs_made(), [""; 0]);
+    stage.write("tool.sh", "#!/bin/sh\necho ran\n");
+    fs::set_permissions(stage.path("tool.sh"), fs::Permissions::from_mode(0o750)).unwrap();
+    stage.write(
+        "flow.yaml",
+        "flow: f\nsteps:\n  - id: a\n    run: test $(stat -c %a tool.sh) = 750 && ./tool.sh\n",
+    );
+    stage.expect(0, &["run", "flow.yaml", "--copy"]);
 }

@@ -84,7 +84,7 @@ fn write_scalar(value: &Value, out: &mut String) {
 }
 
 /// Appends `text` in quotes, escaping only what JSON demands.
-pub(crate) fn write_string(text: &str, out: &mut String) {
+pub fn write_string(text: &str, out: &mut String) {
     out.push('"');
     let mut rest = text;
     loop {

@@ -1,7 +1,7 @@
 //! What an attempt's command is given: its environment, its folder, and files to read.
 
 use super::{agent, feedback, program, secrets::secrets, shared::Shared};
-use crate::model::runner::Job;
+use crate::{model::runner::Job, query::snapshots};
 use envoi_contract::json::Value;
 use envoi_journal::{Reader, files, with_causes};
 use envoi_kernel::{
@@ -35,7 +35,8 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir, start: &str) ->
     if let Some(problem) = &job.caller.env_file_problem {
         return Err(OrderError::Step(problem.clone()));
     }
-    let secrets = secrets(&job.pinned.secrets, &job.caller).map_err(OrderError::Step)?;
+    let secrets =
+        secrets(&job.pinned.secrets, &job.caller).map_err(|error| OrderError::Step(error.to_string()))?;
     let secret_marks = shared
         .marks(&secrets)
         .map_err(|error| OrderError::Machine(format!("the key of the store for secrets: {error}")))?;
@@ -79,6 +80,7 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir, start: &str) ->
         workspace: job.workspace.clone(),
         artifacts: step.map(|step| step.artifacts.clone()).unwrap_or_default(),
         never: vec![shared.layout.root().to_owned()],
+        keep: job.keeps_files.then(|| snapshots::order(&shared.layout, shared.too_wide.clone())),
         since: started.verifies.as_ref().map(|doubtful| shared.dir(&job.run, doubtful).path().to_owned()),
         timeout_ms: started.timeout_ms,
         grace_ms: Spec::GRACE_MS,

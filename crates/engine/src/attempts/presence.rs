@@ -29,6 +29,15 @@ pub(crate) enum Manner {
     Beside,
 }
 
+/// A run of another store is at work in the workspace.
+#[derive(Debug, thiserror::Error)]
+#[error("a run of another store is at work in the workspace `{}`{process}", workspace.display())]
+pub(crate) struct Occupied {
+    workspace: PathBuf,
+    /// Its process, as a message goes on, if that is known.
+    process: String,
+}
+
 impl Presences {
     /// For the engine of the store in this folder. `print_line` gets a line for each workspace that cannot be locked.
     pub(crate) fn new(store: &Path, print_line: fn(&str)) -> Self {
@@ -38,8 +47,8 @@ impl Presences {
     /// The run is at work in its workspace from now on. Says whether it was not before.
     ///
     /// # Errors
-    /// A sentence: a run of another store is at work there.
-    pub(crate) fn enter(&self, claim: &Claim, manner: Manner) -> Result<bool, String> {
+    /// A run of another store is at work there.
+    pub(crate) fn enter(&self, claim: &Claim, manner: Manner) -> Result<bool, Occupied> {
         if claim.is_copy() || self.held().contains_key(&claim.run) {
             return Ok(false);
         }
@@ -55,10 +64,7 @@ impl Presences {
             }
             Ok(Entrance::Occupied { pid }) => {
                 let process = pid.map_or_else(String::new, |pid| format!(" (process {pid})"));
-                Err(format!(
-                    "a run of another store is at work in the workspace `{}`{process}",
-                    workspace.display()
-                ))
+                Err(Occupied { workspace: workspace.to_owned(), process })
             }
             Err(error) => {
                 self.cannot_lock(workspace, &error);

@@ -5,8 +5,9 @@
 
 use super::{
     agent,
+    not_passed::AlreadyNamed,
     order::{self, OrderError},
-    presence::{Manner, Presences},
+    presence::{Manner, Occupied, Presences},
     secrets::Known,
     settlement::{self, Unsettled},
     shared::{KeptReaders, LargeSets, Shared},
@@ -30,6 +31,7 @@ use envoi_step::{
     AttemptDir, Cancelled, Doubt, Given, Launcher, Named, Probe, SpawnError, Start, Starts, end_leftovers,
 };
 use std::{
+    path::PathBuf,
     sync::{Arc, Mutex, mpsc::Sender},
     thread,
 };
@@ -61,10 +63,12 @@ impl Processes {
             reached,
             per_attempt,
             stream_cap_bytes,
+            too_wide: Vec::new(),
             large: None,
             secret_marks: Mutex::new(None),
             presences,
             readers: KeptReaders::default(),
+            named: AlreadyNamed::default(),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -74,6 +78,15 @@ impl Processes {
     pub fn with_stream_cap(mut self, bytes: Option<u64>) -> Self {
         if let (Some(shared), Some(bytes)) = (Arc::get_mut(&mut self.shared), bytes) {
             shared.stream_cap_bytes = bytes;
+        }
+        self
+    }
+
+    /// Takes no snapshots of these folders, nor of one above them.
+    #[must_use]
+    pub fn with_too_wide(mut self, folders: Vec<PathBuf>) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.too_wide = folders;
         }
         self
     }
@@ -301,7 +314,9 @@ impl Shared {
             true => Manner::Beside,
             false => Manner::Alone,
         };
-        let busy = |reason| trouble::Trouble::new(TroubleKind::Outside(Code::WorkspaceBusy), reason);
+        let busy = |occupied: Occupied| {
+            trouble::Trouble::new(TroubleKind::Outside(Code::WorkspaceBusy), occupied.to_string())
+        };
         self.presences.enter(&claim, manner).map(drop).map_err(busy)
     }
 
@@ -321,7 +336,7 @@ impl Shared {
     fn in_doubt(&self, job: &Job, dir: &AttemptDir, doubt: Doubt) -> Result<Settlement, trouble::Trouble> {
         let is_of_original = self.is_of_original(job)?;
         settlement::in_doubt(self, dir, job, &Known::since_start(self, job, dir), doubt, is_of_original)
-            .map_err(of_machine)
+            .map_err(|error| of_machine(error.to_string()))
     }
 
     /// Whether the attempt was announced before the files of the store were copied.

@@ -2,7 +2,8 @@
 
 use super::{order::place_of_feedback, secrets::Known, shared::Shared};
 use crate::model::runner::Job;
-use envoi_kernel::event::ProgramCall;
+use envoi_journal::Reader;
+use envoi_kernel::event::{ProgramCall, SessionFigures};
 use envoi_preset::Preset;
 use envoi_program::{ARGUMENT, Before, ORDER_VARIABLE, Order, SECRET_VARIABLES};
 use envoi_step::{AttemptDir, plain};
@@ -21,14 +22,55 @@ pub(super) fn command(
 ) -> io::Result<Vec<String>> {
     let place = dir.path().join("agent.json");
     let known = Known::of(shared, job);
-    plain::write(&place, &serde_json::to_vec(&order(job, dir, call, &known))?)?;
+    let fresh = if is_session_of_original(shared, job, call)? { Some(without_session(call)) } else { None };
+    let call = fresh.as_ref().unwrap_or(call);
+    let preset = Preset::named(&call.program);
+    let own = preset.map(Preset::variables).unwrap_or_default();
     // The flow's own variables come later, and win.
-    let preset = Preset::named(&call.program).map(Preset::variables).unwrap_or_default();
-    variables.splice(0..0, preset.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    variables.splice(0..0, own.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    // Programs write times of day, and do not always say of which zone.
+    if !job.started.env.iter().any(|(name, _)| name == ZONE) {
+        variables.push((ZONE.to_owned(), "UTC".to_owned()));
+    }
+    let order = Order {
+        home: preset.and_then(|preset| home(preset, variables)),
+        is_utc: value(variables, ZONE) == Some("UTC"),
+        ..order(job, dir, call, &known)
+    };
+    plain::write(&place, &serde_json::to_vec(&order)?)?;
     variables.push((ORDER_VARIABLE.to_owned(), place.to_string_lossy().into_owned()));
     let numbered = known.values.into_iter().enumerate();
     variables.extend(numbered.map(|(number, value)| (format!("{SECRET_VARIABLES}{number}"), value)));
     Ok(vec![shared.launcher.exe.to_string_lossy().into_owned(), ARGUMENT.to_owned()])
+}
+
+/// Whether the session belongs to the store that this one was copied from, which may go on with it too.
+fn is_session_of_original(shared: &Shared, job: &Job, call: &ProgramCall) -> io::Result<bool> {
+    let Some(session) = call.session.as_deref() else { return Ok(false) };
+    let ask =
+        |reader: &Reader| reader.is_named_by_original(&job.run, session).map_err(|error| error.to_string());
+    shared.readers.with(&shared.store, ask).map_err(io::Error::other)
+}
+
+/// The program chooses a session of its own, and reports it.
+fn without_session(call: &ProgramCall) -> ProgramCall {
+    ProgramCall { session: None, resumes: false, before: SessionFigures::default(), ..call.clone() }
+}
+
+/// The variable for the time zone.
+const ZONE: &str = "TZ";
+
+/// The last value counts.
+fn value<'v>(variables: &'v [(String, String)], name: &str) -> Option<&'v str> {
+    let value = variables.iter().rev().find(|(found, _)| found == name).map(|(_, value)| value.as_str());
+    value.filter(|value| !value.is_empty())
+}
+
+/// Where the program keeps its sessions, if files there say something.
+fn home(preset: Preset, variables: &[(String, String)]) -> Option<PathBuf> {
+    let (variable, folder) = preset.limits_in()?;
+    let own = value(variables, variable).map(PathBuf::from);
+    own.or_else(|| Some(PathBuf::from(value(variables, "HOME")?).join(folder)))
 }
 
 fn order(job: &Job, dir: &AttemptDir, call: &ProgramCall, known: &Known) -> Order {
@@ -56,6 +98,12 @@ fn order(job: &Job, dir: &AttemptDir, call: &ProgramCall, known: &Known) -> Orde
         feedback: has_feedback.then(|| place_of_feedback(dir)),
         failure: call.failure.clone(),
         cut_off: call.cut_off,
+        idle_ms: call.idle_ms,
+        max_calls: started.reserved.and_then(|budget| budget.llm_calls),
+        max_cost: started.reserved.and_then(|budget| budget.cost).map(|cost| cost.to_string()),
+        was_throttled: call.was_throttled,
+        home: None,
+        is_utc: false,
         folder: dir.path().to_owned(),
         report: dir.report(),
         output: dir.output(),

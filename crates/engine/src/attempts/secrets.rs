@@ -4,6 +4,7 @@ use super::shared::Shared;
 use crate::model::{
     protocol::CallerWire,
     runner::{Caller, Job},
+    secret_source::{SourceError, secret_value},
 };
 use envoi_kernel::{
     Flow,
@@ -35,8 +36,17 @@ pub(crate) fn caller_of(flow: &Flow, wire: &CallerWire) -> Arc<Caller> {
 ///
 /// # Errors
 /// Names the first one that cannot be had.
-pub(crate) fn secrets(declared: &[Secret], caller: &Caller) -> Result<Vec<(String, String)>, String> {
-    declared.iter().map(|secret| Ok((secret.name.clone(), secret_value(secret, caller)?))).collect()
+pub(crate) fn secrets(declared: &[Secret], caller: &Caller) -> Result<Vec<(String, String)>, SecretError> {
+    declared.iter().map(|secret| Ok((secret.name.clone(), value(secret, caller)?))).collect()
+}
+
+/// Which secret cannot be had, and why.
+#[derive(Debug, thiserror::Error)]
+#[error("{secret}: {source}")]
+pub(crate) struct SecretError {
+    /// What it is called in messages.
+    secret: String,
+    source: SourceError,
 }
 
 /// What a command may have been given that is to be masked.
@@ -53,9 +63,9 @@ impl Known {
         let mut values = Vec::new();
         let mut missing = Vec::new();
         for secret in &job.pinned.secrets {
-            match secret_value(secret, &job.caller) {
+            match value(secret, &job.caller) {
                 Ok(value) => values.push(value),
-                Err(reason) => missing.push(reason),
+                Err(error) => missing.push(error.to_string()),
             }
         }
         values.extend(shared.per_attempt.secrets(&job.run, &job.started.attempt));
@@ -119,7 +129,7 @@ pub(crate) fn known_secrets(declared: &[Secret], caller: &Caller) -> impl Iterat
 /// A sentence for each secret whose value is so common that masking it changes what has nothing to do with it.
 pub(super) fn common_secrets(job: &Job) -> impl Iterator<Item = String> {
     job.pinned.secrets.iter().filter_map(|secret| {
-        let value = secret_value(secret, &job.caller).ok()?;
+        let value = value(secret, &job.caller).ok()?;
         Secrets::is_common(&value).then(|| {
             format!(
                 "the value of {} is a number, or a word or sign of JSON or of reports: masking it changes what has nothing to do \
@@ -132,24 +142,15 @@ pub(super) fn common_secrets(job: &Job) -> impl Iterator<Item = String> {
 
 /// Those secrets that can be had, by the name that commands see.
 pub(super) fn at_hand(declared: &[Secret], caller: &Caller) -> impl Iterator<Item = (String, String)> {
-    declared.iter().filter_map(|secret| Some((secret.name.clone(), secret_value(secret, caller).ok()?)))
+    declared.iter().filter_map(|secret| Some((secret.name.clone(), value(secret, caller).ok()?)))
 }
 
-fn secret_value(secret: &Secret, caller: &Caller) -> Result<String, String> {
-    match &secret.source {
-        SecretSource::Env(variable) => caller
-            .secrets
-            .iter()
-            .find(|(name, _)| *name == secret.name)
-            .map(|(_, value)| value.clone())
-            .ok_or_else(|| format!("{}: the variable `{variable}` is not set", named(secret))),
-        SecretSource::File(path) => {
-            let path = caller.flow_dir.join(path);
-            let text = fs::read_to_string(&path)
-                .map_err(|error| format!("{}: {}: {error}", named(secret), path.display()))?;
-            Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
-        }
-    }
+fn value(secret: &Secret, caller: &Caller) -> Result<String, SecretError> {
+    let of_caller = |_: &str| {
+        caller.secrets.iter().find(|(name, _)| *name == secret.name).map(|(_, value)| value.clone())
+    };
+    secret_value(&secret.source, &caller.flow_dir, of_caller)
+        .map_err(|source| SecretError { secret: named(secret), source })
 }
 
 /// Where a value comes from, in messages.

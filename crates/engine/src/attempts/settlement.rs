@@ -1,6 +1,7 @@
 //! From an attempt's folder to what is committed: contents into the store, the record into the kernel's words.
 
 use super::{
+    not_passed,
     secrets::{self, Known},
     shared::Shared,
 };
@@ -10,11 +11,12 @@ use envoi_contract::{
     json::{Object, Value},
     time::Timestamp,
 };
-use envoi_journal::{BlobError, Blobs, INLINE_MAX_BYTES, Writer, files, manifest, with_causes};
+use envoi_journal::{BlobError, Blobs, INLINE_MAX_BYTES, ReadError, Writer, files, manifest, with_causes};
 use envoi_kernel::{
-    COPIED,
-    event::{Blob, Change, Command, FileChange, Outcome},
+    COPIED, Event, WORKSPACE_BEFORE, WORKSPACE_MOVING,
+    event::{Blob, Change, Command, FileChange, Outcome, Snapshot},
     files::{Changed, MOST_FILES, Manifest, Many, are_listed},
+    ids::Seq,
     input::{AttemptResult, ReportPlace},
 };
 use envoi_step::{AttemptDir, Doubt, Exit, FileRef, Secrets, Values, plain};
@@ -33,6 +35,26 @@ pub(super) enum Unsettled {
     Record(Doubt),
     /// The machine failed, and may not the next time.
     Machine(String),
+}
+
+impl From<ReadError> for Unsettled {
+    fn from(error: ReadError) -> Self {
+        Self::Machine(with_causes(&error))
+    }
+}
+
+/// Why an attempt in doubt cannot be committed as one: the machine failed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotEnded {
+    /// The store cannot be read.
+    #[error("{}", with_causes(.0))]
+    Read(#[from] ReadError),
+    /// A process of it still lives.
+    #[error("what is left of attempt `{attempt}` cannot be ended: {source}")]
+    Leftovers { attempt: String, source: io::Error },
+    /// What it wrote may hold a secret, and stays as it is.
+    #[error("attempt `{attempt}` cannot be masked: {source}")]
+    Unmasked { attempt: String, source: io::Error },
 }
 
 /// An attempt that is over. Large contents are in the store when this returns, small ones travel with the commit.
@@ -54,12 +76,12 @@ pub(super) fn finished(
     let mut warnings = holding_secrets(&exit.secret_in_files);
     warnings.extend(secrets::common_secrets(job));
     warnings.extend(exit.warnings.iter().cloned());
-    warnings.extend(closed(shared, dir, job, &exit.closed_with_secret).map_err(Unsettled::Machine)?);
-    warnings.extend(not_passed(job, &exit.outcome));
+    warnings.extend(closed(shared, dir, job, &exit.closed_with_secret)?);
     warnings.extend(without_place(shared, job, &handed.files)?);
-    let result = AttemptResult {
+    let mut result = AttemptResult {
         attempt: job.started.attempt.clone(),
         text: String::from_utf8_lossy(&read(dir, &exit.text)?).into_owned(),
+        text_unreadable: no_text(dir, job),
         report: exit.report.as_ref().map(|file| read(dir, file)).transpose()?,
         outcome: outcome(exit.outcome),
         started_at: timestamp(exit.started_at_ms),
@@ -70,33 +92,62 @@ pub(super) fn finished(
         data: exit.data.as_ref().map(|file| read(dir, file)).transpose()?,
         data_blob,
         data_unreadable: exit.data_unreadable,
+        session: session(dir, job),
         report_place: ReportPlace { assigned: exit.report_assigned, unreadable: exit.report_unreadable },
         files: handed.files,
         manifest: handed.many,
         warnings,
         misfit: None,
         excess: handed.excess,
-        workspace_digest: None,
+        workspace_before: exit.snapshot_before.as_ref().and_then(snapshot),
+        workspace_after: exit.snapshot_after.as_ref().and_then(snapshot),
     };
+    result.warnings.extend(not_passed(shared, job, &result));
     Ok(Settlement::Finished { result: Box::new(result), blobs: carried.inline })
 }
 
-/// A command that has failed may miss what its user's own shell has.
-fn not_passed(job: &Job, outcome: &envoi_step::Outcome) -> Option<String> {
+fn snapshot(taken: &envoi_step::Snapshot) -> Option<Snapshot> {
+    Some(Snapshot { digest: Digest::parse(&taken.digest)?, moving: taken.moving })
+}
+
+/// How the warning about variables begins.
+const NOT_PASSED: &str = "set outside and not passed to commands: ";
+
+/// A command that has failed may miss what its user's own shell has. It is said once a run.
+fn not_passed(shared: &Shared, job: &Job, result: &AttemptResult) -> Option<String> {
     let step = job.flow.step(&job.started.attempt.visit.step);
     let states_a_status =
         |code: &i32| step.is_some_and(|step| step.routing.status_from_exit.contains_key(code));
-    let has_failed = match outcome {
-        envoi_step::Outcome::Exited { code } => *code != 0 && !states_a_status(code),
+    let has_failed = match &result.outcome {
+        Outcome::Exited { code } => *code != 0 && !states_a_status(code),
         _ => true,
     };
-    let names: Vec<String> = job.caller.not_passed.iter().map(|name| format!("`{name}`")).collect();
-    (has_failed && !names.is_empty()).then(|| {
-        format!(
-            "set outside and not passed to commands: {}; `pass_env` of the flow passes them",
-            names.join(", ")
-        )
-    })
+    if !has_failed {
+        return None;
+    }
+    let printed = [result.text.as_str(), &result.stderr_tail];
+    let missed = not_passed::missed(&job.caller.not_passed, &job.started.command, &printed);
+    // Without the journal it may be said twice.
+    let names = shared.named.anew(&job.run, missed, || earlier(shared, job).unwrap_or_default());
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    (!names.is_empty())
+        .then(|| format!("{NOT_PASSED}{}; `pass_env` of the flow passes them", names.join(", ")))
+}
+
+/// The variables that warnings of this run have named, also under an earlier engine.
+fn earlier(shared: &Shared, job: &Job) -> Result<BTreeSet<String>, String> {
+    let settled = shared.readers.with(&shared.store, |reader| {
+        let settled = reader.records_before(&job.run, &["attempt_settled"], Seq::MAX, None);
+        settled.map_err(|error| error.to_string())
+    })?;
+    let mut named = BTreeSet::new();
+    for record in &settled {
+        let Event::AttemptSettled(settled) = &record.event else { continue };
+        for warning in settled.warnings.iter().filter_map(|warning| warning.strip_prefix(NOT_PASSED)) {
+            named.extend(warning.split('`').skip(1).step_by(2).map(str::to_owned));
+        }
+    }
+    Ok(named)
 }
 
 /// A sentence for each file whose place an artifact of an earlier step keeps from it. Its content is in the store all the same.
@@ -136,19 +187,24 @@ fn without_place(shared: &Shared, job: &Job, files: &[FileChange]) -> Result<Vec
 /// Masks those of these files of the run's folder that no engine has put there. Returns a sentence for each.
 ///
 /// # Errors
-/// A sentence: the store cannot be read.
-fn closed(shared: &Shared, dir: &AttemptDir, job: &Job, files: &[String]) -> Result<Vec<String>, String> {
+/// The store cannot be read.
+fn closed(shared: &Shared, dir: &AttemptDir, job: &Job, files: &[String]) -> Result<Vec<String>, ReadError> {
     match files {
         [] => Ok(Vec::new()),
         files => mask_closed(shared, job, files, &Known::since_start(shared, job, dir)),
     }
 }
 
-fn mask_closed(shared: &Shared, job: &Job, files: &[String], known: &Known) -> Result<Vec<String>, String> {
+fn mask_closed(
+    shared: &Shared,
+    job: &Job,
+    files: &[String],
+    known: &Known,
+) -> Result<Vec<String>, ReadError> {
     if files.is_empty() {
         return Ok(Vec::new());
     }
-    let reader = shared.store.reader().map_err(|error| with_causes(&error))?;
+    let reader = shared.store.reader()?;
     let is_placed = |path: &str, sha256: &str| {
         let digest = Digest::parse(&format!("sha256:{sha256}"));
         digest.is_some_and(|digest| files::is_placed(&shared.layout, &reader, &job.run, path, &digest))
@@ -168,7 +224,7 @@ pub(super) fn cannot_start(job: &Job, reason: String) -> Settlement {
 /// announced before the files of the store were copied: then what runs of it is the original's.
 ///
 /// # Errors
-/// A sentence: the machine failed.
+/// See [`NotEnded`].
 pub(super) fn in_doubt(
     shared: &Shared,
     dir: &AttemptDir,
@@ -176,20 +232,20 @@ pub(super) fn in_doubt(
     secrets: &Known,
     doubt: Doubt,
     is_of_original: bool,
-) -> Result<Settlement, String> {
+) -> Result<Settlement, NotEnded> {
     let attempt = job.started.attempt.to_string();
     let ended = if is_of_original {
         0
     } else {
         envoi_step::end_leftovers(&attempt, &job.run_base)
-            .map_err(|error| format!("what is left of attempt `{attempt}` cannot be ended: {error}"))?
+            .map_err(|source| NotEnded::Leftovers { attempt: attempt.clone(), source })?
     };
     let masked = envoi_step::mask_lost(dir, &secrets.values, shared.stream_cap_bytes);
     let mut notes = masked.notes;
     notes.extend(mask_closed(shared, job, &masked.closed_with_secret, secrets)?);
     if !secrets.missing.is_empty() {
         let removed = envoi_step::drop_unmasked(dir)
-            .map_err(|error| format!("attempt `{attempt}` cannot be masked: {error}"))?;
+            .map_err(|source| NotEnded::Unmasked { attempt: attempt.clone(), source })?;
         notes.extend(unmasked(&removed, &secrets.missing));
     }
     let evidence = envoi_step::evidence(dir, doubt);
@@ -207,6 +263,10 @@ pub(super) fn in_doubt(
     members.insert("ran_ms".to_owned(), evidence.ran_ms.map_or(Value::Null, Value::from));
     members.insert("supervisor_said".to_owned(), Value::from(evidence.supervisor_said.trim()));
     members.insert("processes_ended".to_owned(), Value::from(u64::from(ended)));
+    if let Some(before) = evidence.snapshot_before.as_ref().and_then(snapshot) {
+        members.insert(WORKSPACE_BEFORE.to_owned(), Value::from(before.digest.to_string()));
+        members.insert(WORKSPACE_MOVING.to_owned(), Value::from(before.moving));
+    }
     if let Some(id) = session(dir, job).filter(|_| secrets.missing.is_empty()) {
         members.insert("session".to_owned(), Value::Object(Object::from([("id", Value::from(id))])));
     }
@@ -228,6 +288,23 @@ pub(super) fn in_doubt(
     let evidence = Secrets::new(&secrets.values).mask_value(&Value::Object(members));
     Ok(Settlement::InDoubt { evidence })
 }
+
+/// Why what the command wrote is no text, where its data is read from it. What is larger than a text has been cut, and is no data anyway.
+fn no_text(dir: &AttemptDir, job: &Job) -> Option<String> {
+    let step = job.flow.step(&job.started.attempt.visit.step);
+    step.filter(|step| step.data_is_text)?;
+    // As the supervisor chooses.
+    let written = plain::read(&dir.output(), MAX_TEXT_BYTES);
+    let bytes = match written {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => plain::read(&dir.stdout(), MAX_TEXT_BYTES),
+        written => written,
+    };
+    let error = std::str::from_utf8(&bytes.ok()?).err()?;
+    Some(format!("it is no UTF-8 (byte {})", error.valid_up_to().saturating_add(1)))
+}
+
+/// What a text may have.
+const MAX_TEXT_BYTES: u64 = 1 << 20;
 
 /// The session that an agent program has reported, if the attempt runs one.
 fn session(dir: &AttemptDir, job: &Job) -> Option<String> {

@@ -1,6 +1,8 @@
 //! What all attempts of an engine use.
 
-use super::{presence::Presences, secret_marks::SecretMarks, variables::PerAttempt};
+use super::{
+    not_passed::AlreadyNamed, presence::Presences, secret_marks::SecretMarks, variables::PerAttempt,
+};
 use crate::{
     model::{crash_point::Point, message::Message},
     observe::placing::Placing,
@@ -10,6 +12,7 @@ use envoi_kernel::ids::{AttemptId, RunId};
 use envoi_step::{AttemptDir, Launcher, SecretMark};
 use std::{
     io,
+    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc::Sender},
 };
 
@@ -23,10 +26,13 @@ pub(super) struct Shared {
     pub(super) reached: fn(Point),
     pub(super) per_attempt: PerAttempt,
     pub(super) stream_cap_bytes: u64,
+    /// No snapshots are taken of these folders, nor of one above them.
+    pub(super) too_wide: Vec<PathBuf>,
     pub(super) large: Option<LargeSets>,
     pub(super) secret_marks: Mutex<Option<SecretMarks>>,
     pub(super) presences: Arc<Presences>,
     pub(super) readers: KeptReaders,
+    pub(super) named: AlreadyNamed,
 }
 
 /// Connections to the store that attempts have used: to open one costs more than what an attempt asks of it.

@@ -46,7 +46,11 @@ impl Commands {
         }
         let reader = self.store.reader()?;
         check_not_aside(&reader, &id)?;
-        let (run, tail_bytes) = self.load_with_weight(&reader, &id)?;
+        let (mut run, mut tail_bytes) = self.load_with_weight(&reader, &id)?;
+        if follow && run.restoring().is_some() {
+            self.end_open_restore(&id, &[], &caller)?;
+            (run, tail_bytes) = self.load_with_weight(&reader, &id)?;
+        }
         let Some(raised) = open(&run, &answer.interrupt) else {
             return Err(self.closed(&id, &answer.interrupt));
         };

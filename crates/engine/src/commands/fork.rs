@@ -6,16 +6,20 @@
 use super::{
     adopt::check_places,
     handler::{Commands, check_secrets, send},
+    resume::parse,
     start::check_yes_to,
 };
 use crate::model::{
-    message::{Branch, EngineError, Message},
+    message::{Branch, Corrected, EngineError, Message},
     protocol::{ForkRequest, Refused, Response, ResumeRequest, WorkspaceUse},
 };
 use crate::{attempts::secrets::caller_of, query::load::load_run};
-use envoi_journal::{Reader, files::digest_of};
-use envoi_kernel::{Cut, Fork, Record, Run};
-use std::{path::Path, sync::mpsc::Sender};
+use envoi_journal::{PinnedFlow, Reader, files::digest_of};
+use envoi_kernel::{Cut, Fork, Record, Run, family::Share, input::Correct};
+use std::{
+    path::Path,
+    sync::{Arc, mpsc::Sender},
+};
 
 /// The most artifacts that the note names.
 const MAX_NAMED: usize = 8;
@@ -37,7 +41,9 @@ impl Commands {
         let lived = reader.records(&request.from, 0, None)?;
         let cut = Cut::of(source.versions(), &lived, request.step.as_ref())
             .map_err(|refusal| Refused::from(EngineError::Refused(refusal)))?;
-        let flow = cut.flow(source.versions(), &lived);
+        let corrected = request.correct.as_ref().map(parse).transpose()?;
+        let held = cut.flow(source.versions(), &lived);
+        let flow = corrected.as_ref().map_or(held, |corrected| &corrected.flow);
         let caller = caller_of(flow, &request.caller);
         check_secrets(flow, &caller)?;
         check_yes_to(flow, &request.yes_to)?;
@@ -45,13 +51,28 @@ impl Commands {
         let workspace =
             self.workspace(Path::new(&named), request.workspace, &request.run, &request.caller.within)?;
         note_differences(&reader, &lived, &cut, &workspace, client);
-        let pinned = pinned(&reader, &request)?;
+        let pinned = pinned(&reader, &request, corrected.as_ref())?;
+        let mut begun = Run::new(source.versions().clone());
+        corrected.iter().for_each(|corrected| begun.learn(Arc::clone(&corrected.flow)));
+        let correct = corrected.as_ref().map(|corrected| {
+            Box::new(Correct {
+                flow: corrected.flow.digest,
+                language: corrected.pinned.language,
+                source: corrected.pinned.name.clone(),
+                from: None,
+                by: request.by.clone(),
+                why: request.why.clone(),
+                request: None,
+                elsewhere: Share::default(),
+                seen: None,
+            })
+        });
         self.begin_starts(&request.run)?;
         self.followers.add(&request.run, client.clone());
         self.callers.learn(&request.run, flow, &request.caller);
         let branch = |reply| {
             Message::Fork(Box::new(Branch {
-                run: Run::new(source.versions().clone()),
+                run: begun,
                 fork: Fork {
                     run: request.run.clone(),
                     run_base: self.layout.run(&request.run).to_string_lossy().into_owned(),
@@ -63,6 +84,7 @@ impl Commands {
                     from: request.step.clone(),
                     lived,
                     family,
+                    correct,
                 },
                 pinned,
                 caller,
@@ -76,8 +98,17 @@ impl Commands {
     }
 }
 
-fn pinned(reader: &Reader, request: &ForkRequest) -> Result<envoi_journal::PinnedFlow, Refused> {
-    reader.load(&request.from).map(|loaded| loaded.pinned).map_err(|error| Refused::from(&error))
+/// All versions of the flow that the new run may need; the corrected one first.
+fn pinned(
+    reader: &Reader,
+    request: &ForkRequest,
+    corrected: Option<&Corrected>,
+) -> Result<PinnedFlow, Refused> {
+    let old = reader.pinned(&request.from).map_err(|error| Refused::from(&error))?;
+    let Some(corrected) = corrected else { return Ok(old) };
+    let mut earlier = old.earlier.clone();
+    earlier.push(PinnedFlow { earlier: Vec::new(), ..old });
+    Ok(PinnedFlow { earlier, ..corrected.pinned.clone() })
 }
 
 /// Artifacts of what was lived that lie otherwise in the workspace.

@@ -44,6 +44,7 @@ impl Commands {
             Request::Fork(request) => self.fork(*request, client),
             Request::Resume(request) => self.resume(*request, client),
             Request::Answer(request) => self.answer(*request, client),
+            Request::Restore(request) => self.restore(*request, client),
             Request::Cancel { run, by, caller } => self.cancel(&run, by, &caller, client),
             Request::Ping => {
                 send(client, Response::Pong);
@@ -83,13 +84,20 @@ pub(crate) fn send(client: &Sender<Response>, response: Response) {
 /// A missing secret refuses the start before its commit.
 pub(crate) fn check_secrets(flow: &Flow, caller: &Caller) -> Result<(), Refused> {
     if let Some(problem) = &caller.env_file_problem {
-        let hint = "`env_file` is relative to the flow file";
+        // The problem is a sentence of the command that has read the file.
+        let hint = if problem.contains("(os error 2)") {
+            "write the file, or name another one: `env_file` is relative to the folder of the flow file"
+        } else if problem.contains("`env.") {
+            "pass the value as an input, or let the command read the variable"
+        } else {
+            "each line is NAME=value; `envoi explain ENV_FILE_INVALID` shows the form"
+        };
         return Err(Refused::new(Code::EnvFileInvalid, problem.clone(), Some(hint)));
     }
-    secrets(&flow.secrets, caller).map(drop).map_err(|message| {
+    secrets(&flow.secrets, caller).map(drop).map_err(|error| {
         Refused::new(
             Code::SecretMissing,
-            message,
+            error.to_string(),
             Some("set it where the command is called; secrets are never stored"),
         )
     })

@@ -53,7 +53,12 @@ impl Commands {
         // Until it is durable that it goes on, no other run of its family does.
         let alone =
             (request.reopen || request.raise.is_some() || corrected.is_some()).then(|| self.families());
-        let run = self.load(&request.run)?;
+        let reader = self.store.reader()?;
+        let (mut run, mut tail_bytes) = self.load_with_weight(&reader, &request.run)?;
+        if run.restoring().is_some() {
+            self.end_open_restore(&request.run, &[], &request.caller)?;
+            (run, tail_bytes) = self.load_with_weight(&reader, &request.run)?;
+        }
         // The same request may have been done by another thread since. Checked after each look at the run: what is in the
         // journal by then is in the next one, and what comes later makes this one stale.
         let wanted = |run: &Run| match self.was_done(&request.run, request.request.as_deref())? {
@@ -73,7 +78,9 @@ impl Commands {
         let flow = corrected.as_ref().map_or(run.flow(), |corrected| &corrected.flow);
         check_secrets(flow, &caller_of(flow, &request.caller))?;
         self.check_entry(&run, &request.caller)?;
-        let adoption = Adoption { purpose: Purpose::GoOn, again, loaded: None, corrected: corrected.clone() };
+        // A run that went on since it was loaded is loaded again.
+        let loaded = Some((run, tail_bytes));
+        let adoption = Adoption { purpose: Purpose::GoOn, again, loaded, corrected: corrected.clone() };
         let run = match self.adopt(&request.run, &request.caller, adoption, wanted) {
             // What was decided first made the rest needless.
             Err(refused)
@@ -127,9 +134,9 @@ impl Commands {
 }
 
 /// The corrected flow, checked.
-fn parse(wanted: &CorrectedFlow) -> Result<Corrected, Refused> {
-    let CorrectedFlow { name, text, parts, .. } = wanted;
-    let parsed = parsed_flow(LANGUAGE, name, text, parts)
+pub(super) fn parse(wanted: &CorrectedFlow) -> Result<Corrected, Refused> {
+    let CorrectedFlow { name, text, parts, language, .. } = wanted;
+    let parsed = parsed_flow(language.unwrap_or(LANGUAGE), name, text, parts)
         .map_err(|report| Refused::new(Code::FlowInvalid, report.to_string(), Some("run `envoi check`")))?;
     let pinned = PinnedFlow {
         digest: parsed.flow.digest,
@@ -164,6 +171,7 @@ fn inputs(
                 why: request.why.clone(),
                 request: request.request.clone(),
                 elsewhere: elsewhere()?,
+                seen: wanted.seen,
             }))]);
         }
     }
@@ -171,6 +179,9 @@ fn inputs(
         let why = request.why.clone();
         let request = request.request.clone();
         return Ok(vec![Input::Raise { more, by: by.clone(), why, request, elsewhere: elsewhere()? }]);
+    }
+    if request.now && run.account_waits().next().is_some() {
+        return Ok(vec![Input::TryNow { by: by.clone(), why: request.why.clone() }]);
     }
     let stopped = matches!(run.status(), Status::Ended(ended) if ended.status != EndStatus::Succeeded);
     // One that has succeeded may have come to its end just as its engine was killed: that end is then the response.
@@ -218,6 +229,7 @@ fn to_be_answered(run: &Run, choice: Option<Choice>) -> impl Iterator<Item = &In
     let in_doubt = matches!(choice, Some(Choice::Rerun | Choice::Fail));
     run.interrupts().filter(move |raised| match raised.about {
         About::InDoubt => in_doubt,
+        About::Throttled => false,
         About::Exhausted | About::Blocked | About::Review | About::Stuck => choice.is_some() && !in_doubt,
         About::Limit | About::Ask | About::Agent => false,
     })

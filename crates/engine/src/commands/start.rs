@@ -10,7 +10,11 @@ use crate::model::{
 };
 use crate::{
     attempts::{presence::Manner, secrets::caller_of},
-    query::{activity::has_attempt_at_work, flow_cache::parsed_flow, load::load_run},
+    query::{
+        activity::{has_attempt_at_work, is_held},
+        flow_cache::parsed_flow,
+        load::load_run,
+    },
 };
 use envoi_contract::code::Code;
 use envoi_contract::envelope::InterruptKind;
@@ -21,10 +25,11 @@ use envoi_kernel::{
     ids::{RunId, StepId},
     input::Start,
 };
-use envoi_step::Starts;
+use envoi_step::{Starts, plain};
 use std::{
     collections::BTreeMap,
     fs, io,
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     sync::{Arc, mpsc::Sender},
 };
@@ -48,6 +53,10 @@ impl Commands {
         request.requester.check().map_err(|wrong| Refused::new(Code::InputInvalid, wrong, None))?;
         let caller = caller_of(&flow, &request.caller);
         check_secrets(&flow, &caller)?;
+        let part = match &request.part {
+            Some(wanted) => Some(self.part(&flow, wanted, &request.by)?),
+            None => None,
+        };
         let named = request.caller.flow_dir.join(&flow.workspace);
         let workspace = self.workspace(&named, request.workspace, &request.run, &request.caller.within)?;
         check_yes_to(&flow, &request.yes_to)?;
@@ -63,6 +72,7 @@ impl Commands {
                     source: request.flow_name.clone(),
                     workspace: workspace.to_string_lossy().into_owned(),
                     shared: request.workspace == WorkspaceUse::Shared,
+                    keep_files: request.keep_files,
                     run_base: self.layout.run(&request.run).to_string_lossy().into_owned(),
                     language: parsed.language,
                     by: request.by.clone(),
@@ -74,6 +84,7 @@ impl Commands {
                         .map(|caller| caller.to_string()),
                     env: pinned_variables(&flow, &request.caller),
                     requester: request.requester.clone(),
+                    part,
                 },
                 pinned: PinnedFlow {
                     digest: flow.digest,
@@ -157,6 +168,11 @@ impl Commands {
             WorkspaceUse::Copy => {
                 let copy = self.layout.workspace_copy(run);
                 let store = fs::canonicalize(self.layout.root()).map_err(missing)?;
+                // A store below the workspace is left out. In one above it are the copies, this one too.
+                if found.starts_with(&store) && store.join("runs").starts_with(&found) {
+                    let within = "it is the folder of the store, in which the copy would lie";
+                    return Err(missing(io::Error::new(io::ErrorKind::InvalidInput, within)));
+                }
                 copy_tree(&found, &copy, &store).map_err(|error| {
                     // Half a copy is of no use. A rest that cannot be removed does no harm.
                     fs::remove_dir_all(&copy).unwrap_or_default();
@@ -175,7 +191,7 @@ impl Commands {
 
     /// Lets other stores know that a run is at work in its workspace from now on. Says whether they did not know before.
     pub(super) fn enter(&self, claim: &Claim, manner: Manner) -> Result<bool, Refused> {
-        self.presences.enter(claim, manner).map_err(Refused::workspace_busy)
+        self.presences.enter(claim, manner).map_err(|occupied| Refused::workspace_busy(occupied.to_string()))
     }
 
     /// Refuses while an attempt of another run lives where this one claims to work, unless it is `agreed`, given whether that
@@ -204,7 +220,14 @@ impl Commands {
                 && !agreed(shares(&reader, &row.run))
                 && has_attempt_at_work(&self.layout, &reader, &row.run);
             if there {
-                return Err(Refused::workspace_busy(claim::busy(&row.run, &row.workspace, &claim.workspace)));
+                if is_held(&self.layout, &reader, &row)? {
+                    return Err(Refused::workspace_busy(claim::busy(
+                        &row.run,
+                        &row.workspace,
+                        &claim.workspace,
+                    )));
+                }
+                return Err(Refused::workspace_left(&row.run, &row.workspace, &claim.workspace));
             }
         }
         Ok(())
@@ -268,7 +291,12 @@ fn copy_tree(from: &Path, to: &Path, store: &Path) -> io::Result<()> {
             #[cfg(unix)]
             std::os::unix::fs::symlink(fs::read_link(entry.path())?, &target)?;
         } else if kind.is_file() {
-            fs::copy(entry.path(), &target)?;
+            // It may have become a pipe, which could be waited for without end.
+            let mut file = plain::open(&entry.path())?;
+            let mode = file.metadata()?.permissions();
+            let mut copy = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&target)?;
+            io::copy(&mut file, &mut copy)?;
+            copy.set_permissions(mode)?;
         }
     }
     Ok(())

@@ -24,10 +24,6 @@ use std::{
 
 /// Most tries at the same time: a receiver that hangs leaves room for others. A tenant that is alone has half of them.
 const MAX_IN_FLIGHT: usize = 16;
-/// Longest wait between two looks at the clock, which may be set or have been suspended.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
-/// Until a store that cannot be read is looked at again.
-const UNREADABLE: Duration = Duration::from_secs(10);
 /// How long commands that are being ended may take to be gone, and then the last marks to be durable.
 const ENDING: Duration = Duration::from_secs(2);
 /// Why a try failed that was not over when its engine was.
@@ -160,7 +156,7 @@ impl DispatchLoop {
                 break;
             }
             let now = closing.as_ref().map_or_else(|| self.clock.now(), |closing| closing.now);
-            let idle = self.send_due(now).unwrap_or(UNREADABLE);
+            let idle = self.send_due(now).unwrap_or(retry::UNREADABLE);
             if left.is_some() && self.in_flight.is_empty() {
                 break;
             }
@@ -193,10 +189,7 @@ impl DispatchLoop {
                 }
             }
         }
-        let next = self.reader.next_delivery_after(now).ok()?;
-        let wait =
-            |due: Timestamp| u64::try_from(due.as_millis().saturating_sub(now.as_millis())).unwrap_or(0);
-        Some(next.map_or(LONGEST_WAIT, |due| Duration::from_millis(wait(due)).min(LONGEST_WAIT)))
+        Some(retry::until(self.reader.next_delivery_after(now).ok()?, now))
     }
 
     /// Sends one notice, on a thread of its own.
@@ -208,7 +201,7 @@ impl DispatchLoop {
             .and_then(|notice| PreparedDelivery::of(&row, notice, &self.notices, caller));
         let prepared = match prepared {
             Ok(prepared) => prepared,
-            Err(error) => return self.tried(row, Outcome::failed(error)),
+            Err(error) => return self.tried(row, Outcome::failed(error.to_string())),
         };
         let attempt = Try { row: row.clone(), is_command: prepared.is_command() };
         self.under_way.insert(row.key, attempt);

@@ -2,6 +2,7 @@
 //!
 //! Owns both vocabularies. All of it comes from the journal up to the event, so that every try sends the same.
 
+use super::error::NotPrepared;
 use crate::{
     event_loop::outbox::notice_id,
     model::trace::{Of, Trace, Traceparent, begun, spans::Trail},
@@ -45,20 +46,19 @@ struct Content<'a> {
 /// The notice of this delivery.
 ///
 /// # Errors
-/// A sentence: the journal cannot be read, or the event is none that has notices.
+/// The journal cannot be read, or the event is none that has notices.
 pub(super) fn compose(
     reader: &Reader,
     row: &DeliveryRow,
     how_to_answer: fn(&RunId, &InterruptRaised) -> String,
-) -> Result<Notice, String> {
-    let records = reader.records(&row.run, row.delivery.seq, Some(1)).map_err(|error| error.to_string())?;
-    let record = records.into_iter().next().ok_or("its event is not in the journal")?;
-    // A row that was damaged must not tell of another run.
+) -> Result<Notice, NotPrepared> {
+    let records = reader.records(&row.run, row.delivery.seq, Some(1))?;
+    let record = records.into_iter().next().ok_or(NotPrepared::NoEvent)?;
     let expected = notice_id(&row.run, record.seq);
     if row.delivery.id != expected {
-        return Err(format!("its id `{}` is not that of its event, `{expected}`", row.delivery.id));
+        return Err(NotPrepared::OtherId { id: row.delivery.id.clone(), expected });
     }
-    let flow = reader.run(&row.run).map_err(|error| error.to_string())?.flow;
+    let flow = reader.run(&row.run)?.flow;
     match &record.event {
         Event::InterruptRaised(raised) => {
             let answer = how_to_answer(&row.run, raised);
@@ -70,27 +70,27 @@ pub(super) fn compose(
             Ok(notice(row, &flow, &record, &of_end(ended), trace))
         }
         Event::InterruptExpired(expired) => {
-            let earlier = reader.records(&row.run, 0, None).map_err(|error| error.to_string())?;
+            let earlier = reader.records(&row.run, 0, None)?;
             let raised = earlier.iter().find_map(|record| raised_as(record, &expired.interrupt));
-            let raised = raised.ok_or("its question is not in the journal")?;
+            let raised = raised.ok_or(NotPrepared::NoQuestion)?;
             let trace = of_visit(reader, row, &raised.visit)?;
             Ok(notice(row, &flow, &record, &of_question(raised, "expired", None), trace))
         }
-        other => Err(format!("there is no notice of `{}`", other.name())),
+        other => Err(NotPrepared::NoNotice { event: other.name() }),
     }
 }
 
-fn of_visit(reader: &Reader, row: &DeliveryRow, visit: &VisitId) -> Result<Option<Traceparent>, String> {
-    let first = reader.records(&row.run, 0, Some(1)).map_err(|error| error.to_string())?;
+fn of_visit(reader: &Reader, row: &DeliveryRow, visit: &VisitId) -> Result<Option<Traceparent>, NotPrepared> {
+    let first = reader.records(&row.run, 0, Some(1))?;
     Ok(begun(&first).map(|started| Trace::of(started).traceparent(Of::Visit(visit))))
 }
 
 /// As the run was at the event of this row: every try sends the same.
-fn of_run(reader: &Reader, row: &DeliveryRow) -> Result<Option<Traceparent>, String> {
+fn of_run(reader: &Reader, row: &DeliveryRow) -> Result<Option<Traceparent>, NotPrepared> {
     let mut trail = None::<Trail>;
     let mut next = 0;
     while next <= row.delivery.seq {
-        let page = reader.records(&row.run, next, Some(PAGE)).map_err(|error| error.to_string())?;
+        let page = reader.records(&row.run, next, Some(PAGE))?;
         let lived = page.partition_point(|record| record.seq <= row.delivery.seq);
         let Some(last) = page.last() else { break };
         next = last.seq.saturating_add(1);

@@ -1,7 +1,10 @@
 //! A row of the outbox made ready to be carried out: the target, the environment and the token.
 
-use super::{notice::Notice, settings::Notices};
-use crate::model::protocol::CallerWire;
+use super::{error::NotPrepared, notice::Notice, settings::Notices};
+use crate::model::{
+    protocol::CallerWire,
+    secret_source::{SourceError, secret_value},
+};
 use envoi_journal::DeliveryRow;
 use envoi_kernel::{
     event,
@@ -9,7 +12,6 @@ use envoi_kernel::{
     notify::{Address, Posting},
 };
 use envoi_notify::{CloudEvent, Command, Outcome, Webhook};
-use envoi_step::plain;
 use std::{
     path::{Path, PathBuf},
     sync::atomic::AtomicBool,
@@ -34,15 +36,14 @@ impl PreparedDelivery {
     /// The delivery of this row. `caller` started or resumed the run, if this engine knows it.
     ///
     /// # Errors
-    /// A sentence: a token cannot be had, or the row is another version's.
+    /// A token cannot be had, or the row is another version's.
     pub(super) fn of(
         row: &DeliveryRow,
         notice: Notice,
         notices: &Notices,
         caller: Option<&CallerWire>,
-    ) -> Result<Self, String> {
-        let posting: Posting = serde_json::from_str(&row.delivery.target)
-            .map_err(|error| format!("its target cannot be understood: {error}"))?;
+    ) -> Result<Self, NotPrepared> {
+        let posting: Posting = serde_json::from_str(&row.delivery.target)?;
         let Notice { event, variables, trace } = notice;
         let way = match posting.to {
             Address::Command(command) => {
@@ -97,20 +98,10 @@ fn token(
     folder: &str,
     notices: &Notices,
     caller: Option<&CallerWire>,
-) -> Result<String, String> {
-    match source {
-        SecretSource::Env(name) => {
-            let mut callers = caller.into_iter().flat_map(|caller| &caller.secrets);
-            let value = callers.find(|(variable, _)| variable == name).map(|(_, value)| value.clone());
-            value
-                .or_else(|| (notices.variable)(name))
-                .ok_or_else(|| format!("`token`: the variable `{name}` is not set where the engine runs"))
-        }
-        SecretSource::File(path) => {
-            let path = Path::new(folder).join(path);
-            let text = plain::read_named(&path, plain::MOST_BYTES_OF_SECRETS)
-                .map_err(|error| format!("`token`: {}: {error}", path.display()))?;
-            Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
-        }
-    }
+) -> Result<String, SourceError> {
+    secret_value(source, Path::new(folder), |name| {
+        let mut callers = caller.into_iter().flat_map(|caller| &caller.secrets);
+        let value = callers.find(|(variable, _)| variable == name).map(|(_, value)| value.clone());
+        value.or_else(|| (notices.variable)(name))
+    })
 }

@@ -219,6 +219,7 @@ impl Active {
             started,
             workspace: PathBuf::from(&begun.workspace),
             shares: begun.shared,
+            keeps_files: begun.keep_files,
             run_base: PathBuf::from(&begun.run_base),
             caller: Arc::clone(&self.caller),
             within: self.within.clone(),

@@ -15,6 +15,7 @@ mod slots;
 
 use crate::{
     event_loop::{
+        accounts::Accounts,
         active_run::{Active, Request, SNAPSHOT_FROM_BYTES},
         alarms::Alarms,
         outbox::Outbox,
@@ -26,6 +27,7 @@ use crate::{
         trouble::guarded,
     },
 };
+use envoi_journal::ClosedAccount;
 use envoi_kernel::{
     Run,
     ids::{CallId, RunId},
@@ -60,6 +62,8 @@ pub struct Engine {
     /// Calls of models that have begun through this engine and are not known to be over.
     calls: BTreeSet<CallId>,
     slots: Slots,
+    /// Accounts of agent programs that have refused an attempt.
+    accounts: Accounts,
     /// The earliest timer of each run that has one.
     timers: Alarms,
     /// When a question of each run lapses next.
@@ -84,6 +88,7 @@ impl Engine {
             left: Left::new(),
             calls: BTreeSet::new(),
             slots: Slots::new(jobs),
+            accounts: Accounts::default(),
             timers: Alarms::default(),
             expiries: Alarms::default(),
             commits_under_way: 0,
@@ -98,6 +103,14 @@ impl Engine {
     #[must_use]
     pub fn with_snapshots_from(mut self, bytes: u64) -> Self {
         self.snapshot_from_bytes = bytes;
+        self
+    }
+
+    /// Begins with these accounts closed.
+    #[must_use]
+    pub fn with_closed(mut self, closed: Vec<ClosedAccount>) -> Self {
+        let now = self.clocks();
+        self.accounts.restore(closed, now);
         self
     }
 

@@ -5,7 +5,7 @@
 
 use envoi_journal::Delivery;
 use envoi_kernel::{
-    Event, Record, Run,
+    Event, Flow, Record, Run,
     ids::{RunId, Seq},
     notify::{Address, Moment, Posting, Target},
 };
@@ -22,38 +22,80 @@ pub(crate) struct Outbox {
 
 impl Outbox {
     /// Whether this flow has any target.
-    pub(crate) fn concerns(&self, flow: &envoi_kernel::Flow) -> bool {
+    fn concerns(&self, flow: &Flow) -> bool {
         !(self.targets.is_empty() && flow.notify.is_empty())
     }
 
-    /// The rows of these records: for each event, the flow's targets, then those of the configuration.
+    /// The rows of these records: for each event, the targets of the flow that holds then, and those of the configuration.
     pub(crate) fn deliveries(&self, run: &Run, id: &RunId, records: &[Record]) -> Vec<Delivery> {
-        if !self.concerns(run.flow()) {
+        let versions = run.versions();
+        if !versions.all().any(|flow| self.concerns(flow)) {
             return Vec::new();
         }
-        let folder = flow_folder(run, records);
-        let flow = run.flow().notify.iter().map(|target| (target, folder.as_str()));
-        let targets: Vec<_> =
-            flow.chain(self.targets.iter().map(|target| (target, self.folder.as_str()))).collect();
         // Notices of what a fork has lived were sent for the other run.
         let forked = records.iter().rposition(|record| matches!(record.event, Event::RunForked(_)));
-        let own = records.iter().skip(forked.map_or(0, |place| place.saturating_add(1)));
-        let open = own.filter(|record| !is_answered_at_once(record, records));
-        let moments = open.filter_map(|record| Some((record.seq, Moment::of(&record.event)?)));
-        moments
-            .flat_map(|(seq, moment)| {
-                let interested = targets.iter().filter(move |(target, _)| target.on.contains(&moment));
-                interested.filter_map(move |(target, folder)| row(id, seq, moment, &target.to, folder))
-            })
-            .collect()
+        let own = forked.map_or(0, |place| place.saturating_add(1));
+        let mut holds = Holds::of(run);
+        let mut rows = Vec::new();
+        for (place, record) in records.iter().enumerate() {
+            holds.after(run, &record.event);
+            let Some(moment) = Moment::of(&record.event).filter(|_| place >= own) else { continue };
+            let later = records.get(place..).unwrap_or_default();
+            if is_over_at_once(&record.event, later) {
+                continue;
+            }
+            let flow = holds.flow.notify.iter().map(|target| (target, holds.folder.as_str()));
+            let all = flow.chain(self.targets.iter().map(|target| (target, self.folder.as_str())));
+            let interested = all.filter(|(target, _)| target.on.contains(&moment));
+            rows.extend(
+                interested.filter_map(|(target, folder)| row(id, record.seq, moment, &target.to, folder)),
+            );
+        }
+        rows
     }
 }
 
-/// Whether a question was put and answered in one commit, by a yes in advance: then no notice is needed.
-fn is_answered_at_once(record: &Record, records: &[Record]) -> bool {
-    let Event::InterruptRaised(raised) = &record.event else { return false };
-    records.iter().any(|later| {
-        matches!(&later.event, Event::InterruptAnswered(answered) if answered.interrupt == raised.interrupt)
+/// The flow that holds, and the folder of its file.
+struct Holds<'r> {
+    flow: &'r Flow,
+    folder: String,
+}
+
+impl<'r> Holds<'r> {
+    fn of(run: &'r Run) -> Self {
+        let source = run.started().map(|started| started.source.as_str()).unwrap_or_default();
+        Self { flow: run.flow(), folder: folder_of(source) }
+    }
+
+    /// A run that is just beginning has the place of its flow in these very records; a correction brings another flow.
+    fn after(&mut self, run: &'r Run, event: &Event) {
+        let versions = run.versions();
+        let (flow, source) = match event {
+            Event::RunStarted(started) => {
+                (versions.of(&started.flow_digest, started.language), &started.source)
+            }
+            Event::FlowCorrected(correction) => {
+                (versions.of(&correction.after, correction.language), &correction.source)
+            }
+            _ => return,
+        };
+        self.flow = flow.unwrap_or(run.flow());
+        self.folder = folder_of(source);
+    }
+}
+
+/// Whether what has happened is no news when the commit is durable: a question that was put is answered by a yes in advance, or
+/// withdrawn by a correction; a run that came to its end goes on under a corrected flow.
+fn is_over_at_once(event: &Event, later: &[Record]) -> bool {
+    later.iter().any(|record| match (event, &record.event) {
+        (Event::InterruptRaised(raised), Event::InterruptAnswered(answered)) => {
+            answered.interrupt == raised.interrupt
+        }
+        (Event::InterruptRaised(raised), Event::InterruptCancelled(cancelled)) => {
+            cancelled.interrupt == raised.interrupt
+        }
+        (Event::RunEnded(_), Event::RunReopened(_)) => true,
+        _ => false,
     })
 }
 
@@ -71,13 +113,7 @@ pub(crate) fn notice_id(run: &RunId, seq: Seq) -> String {
     format!("evt_{}_{seq}", run.strip_prefix("run_").unwrap_or(run))
 }
 
-/// A run that is just beginning has the place of its flow in these very records.
-fn flow_folder(run: &Run, records: &[Record]) -> String {
-    let started = records.iter().find_map(|record| match &record.event {
-        Event::RunStarted(started) => Some(started.as_ref()),
-        _ => None,
-    });
-    let source = started.or(run.started()).map(|started| started.source.as_str()).unwrap_or_default();
+fn folder_of(source: &str) -> String {
     Path::new(source).parent().unwrap_or(Path::new("/")).to_string_lossy().into_owned()
 }
 

@@ -76,7 +76,17 @@ impl Claim {
 
 /// The message of a workspace that is taken.
 pub(crate) fn busy(run: &RunId, workspace: &str, wanted: &str) -> String {
-    let there = format!("run `{run}` is at work in the workspace `{workspace}`");
+    format!("run `{run}` is at work in {}", place(workspace, wanted))
+}
+
+/// The message of a workspace in which a step works that an earlier engine has left.
+pub(crate) fn left(run: &RunId, workspace: &str, wanted: &str) -> String {
+    let place = place(workspace, wanted);
+    format!("no engine goes on with run `{run}`, but a step of it still works in {place}")
+}
+
+fn place(workspace: &str, wanted: &str) -> String {
+    let there = format!("the workspace `{workspace}`");
     if workspace == wanted {
         there
     } else if Path::new(wanted).starts_with(workspace) {

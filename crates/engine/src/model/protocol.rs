@@ -2,7 +2,7 @@
 
 pub use super::refused::Refused;
 use super::runner::CallingAttempt;
-use envoi_contract::json::Object;
+use envoi_contract::{digest::Digest, json::Object};
 use envoi_journal::Aside;
 use envoi_kernel::{
     Record, Status,
@@ -10,6 +10,7 @@ use envoi_kernel::{
     ids::{Principal, RunId, StepId},
     input::Answer,
     ledger::Ledger,
+    part::Selection,
     requester::Requester,
 };
 use serde::{Deserialize, Serialize};
@@ -30,6 +31,8 @@ pub enum Request {
     Resume(Box<ResumeRequest>),
     /// Answer a question, go on with its run and follow it.
     Answer(Box<AnswerRequest>),
+    /// Set the files of a run's workspace back to a snapshot.
+    Restore(Box<RestoreRequest>),
     /// End a run and follow it to its end.
     Cancel {
         /// Which.
@@ -52,6 +55,7 @@ impl Request {
             Self::Fork(_) => "fork",
             Self::Resume(_) => "resume",
             Self::Answer(_) => "answer",
+            Self::Restore(_) => "restore",
             Self::Cancel { .. } => "cancel",
             Self::Ping => "ping",
         }
@@ -65,6 +69,7 @@ impl Request {
             Self::Fork(fork) => Some(&fork.run),
             Self::Resume(resume) => Some(&resume.run),
             Self::Answer(answer) => Some(&answer.run),
+            Self::Restore(restore) => Some(&restore.run),
             Self::Cancel { run, .. } => Some(run),
             Self::Ping => None,
         }
@@ -77,6 +82,7 @@ impl Request {
             Self::Fork(fork) => Some(&mut fork.caller),
             Self::Resume(resume) => Some(&mut resume.caller),
             Self::Answer(answer) => Some(&mut answer.caller),
+            Self::Restore(restore) => Some(&mut restore.caller),
             Self::Cancel { caller, .. } => Some(caller),
             Self::Ping => None,
         }
@@ -102,6 +108,9 @@ pub struct StartRequest {
     pub inputs: Object,
     /// How the workspace may be used.
     pub workspace: WorkspaceUse,
+    /// Whether the files of the workspace are kept before and after each attempt.
+    #[serde(default)]
+    pub keep_files: bool,
     /// Steps whose questions are approved as soon as they are put.
     #[serde(default)]
     pub yes_to: Vec<StepId>,
@@ -111,10 +120,22 @@ pub struct StartRequest {
     /// On whose behalf, as the caller states it.
     #[serde(default)]
     pub requester: Requester,
+    /// The part of the flow that is to be done; `None`: the whole flow.
+    #[serde(default)]
+    pub part: Option<PartRequest>,
     /// Who.
     pub by: Principal,
     /// What commands may see.
     pub caller: CallerWire,
+}
+
+/// The part of a flow that a run is to do.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartRequest {
+    /// Which steps.
+    pub selection: Selection,
+    /// The run whose hand-offs stand for those of steps that are left out.
+    pub with: Option<RunId>,
 }
 
 /// See [`Request::Fork`].
@@ -132,6 +153,9 @@ pub struct ForkRequest {
     pub yes_to: Vec<StepId>,
     /// The reason, if one is given.
     pub why: Option<String>,
+    /// The corrected flow under which the new one goes on; `None`: the flow that held there.
+    #[serde(default)]
+    pub correct: Option<CorrectedFlow>,
     /// Who.
     pub by: Principal,
     /// What commands may see.
@@ -168,6 +192,9 @@ pub struct ResumeRequest {
     /// Whether it is tried again if it is set aside.
     #[serde(default)]
     pub again: bool,
+    /// Whether what waits for a closed account is tried now, before its time.
+    #[serde(default)]
+    pub now: bool,
     /// The id of the request: one that was done already, and is made again because no reply came, is only followed.
     #[serde(default)]
     pub request: Option<String>,
@@ -190,6 +217,7 @@ impl ResumeRequest {
             raise: None,
             correct: None,
             again: false,
+            now: false,
             request: None,
             why: None,
             by,
@@ -207,8 +235,31 @@ pub struct CorrectedFlow {
     pub text: String,
     /// The texts of the flows that it names, directly or not, by their paths.
     pub parts: BTreeMap<String, String>,
-    /// The step from which on finished steps run again.
+    /// The version of the language in which it was registered. `None`: the newest.
+    #[serde(default)]
+    pub language: Option<u32>,
+    /// The step from which on finished steps run again. A fork has its own.
     pub from: Option<StepId>,
+    /// What was agreed to ([`envoi_kernel::Outlook::digest`]). `None`: whatever it means by now. A fork is of an ended run: it has none.
+    #[serde(default)]
+    pub seen: Option<Digest>,
+}
+
+/// See [`Request::Restore`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RestoreRequest {
+    /// The run whose workspace it is.
+    pub run: RunId,
+    /// The snapshot.
+    pub to: Digest,
+    /// Folders of which no snapshot is taken.
+    pub too_wide: Vec<PathBuf>,
+    /// The reason, if one is given.
+    pub why: Option<String>,
+    /// Who.
+    pub by: Principal,
+    /// For the case that an attempt has to be waited for.
+    pub caller: CallerWire,
 }
 
 /// See [`Request::Answer`].

@@ -1,6 +1,6 @@
 //! Why a request was refused: the one place that gives the errors of the engine and of the journal their codes.
 
-use super::message::EngineError;
+use super::{claim, message::EngineError};
 use envoi_contract::code::{Class, Code, UnknownCode};
 use envoi_journal::ReadError;
 use envoi_kernel::{
@@ -68,6 +68,17 @@ impl Refused {
         Self::new(Code::WorkspaceBusy, message, Some(hint))
     }
 
+    /// A step of another run works in the workspace, and no engine goes on with that run: waiting would not end it.
+    #[must_use]
+    pub(crate) fn workspace_left(run: &RunId, workspace: &str, wanted: &str) -> Self {
+        let message = claim::left(run, workspace, wanted);
+        let hint = format!(
+            "`envoi resume {run}` waits for the step and goes on with that run, `envoi cancel {run}` ends it; or start with \
+             --copy (a copy of its own) or --share-workspace"
+        );
+        Self::new(Code::WorkspaceBusy, message, Some(&hint))
+    }
+
     /// The same refusal with this hint.
     #[must_use]
     pub(crate) fn with_hint(self, hint: Option<String>) -> Self {
@@ -108,7 +119,7 @@ impl From<EngineError> for Refused {
     fn from(error: EngineError) -> Self {
         let message = error.to_string();
         match error {
-            EngineError::Refused(refusal) => Self::new(code_of(&refusal), message, None),
+            EngineError::Refused(refusal) => Self::new(code_of(&refusal), message, hint_of(&refusal)),
             EngineError::WorkspaceBusy { .. } => Self::workspace_busy(message),
             EngineError::Stopping { .. } | EngineError::Moved { .. } | EngineError::TakenOver => {
                 Self::new(Code::EngineStopping, message, None)
@@ -122,6 +133,20 @@ impl From<EngineError> for Refused {
     }
 }
 
+/// What to do about what a run does not accept, where that is not said by the message.
+fn hint_of(refusal: &Refusal) -> Option<&'static str> {
+    match refusal {
+        Refusal::PastBound { bound } if bound.starts_with("max_iterations") => Some(
+            "for more rounds set a higher `max_iterations` in the flow file, then `envoi resume RUN --flow FILE`, then \
+             `envoi resume RUN --review again`; `--review proceed` goes on with the present result",
+        ),
+        Refusal::PastBound { .. } => Some(
+            "`envoi raise RUN` raises it, such as with `--iterations 5`; `--review proceed` goes on without another round",
+        ),
+        _ => None,
+    }
+}
+
 /// The code of what a run does not accept.
 fn code_of(refusal: &Refusal) -> Code {
     match refusal {
@@ -129,6 +154,7 @@ fn code_of(refusal: &Refusal) -> Code {
         Refusal::NotReopenable { .. } => Code::NotReopenable,
         Refusal::NotForkable { .. } => Code::NotForkable,
         Refusal::NotCorrectable { .. } => Code::NotCorrectable,
+        Refusal::ComparisonChanged => Code::ComparisonChanged,
         Refusal::NotOpen { .. } => Code::QuestionClosed,
         Refusal::Expired { .. } => Code::QuestionExpired,
         Refusal::Changed { .. } => Code::SubjectChanged,
@@ -137,11 +163,14 @@ fn code_of(refusal: &Refusal) -> Code {
         Refusal::Blank | Refusal::Misfit { .. } => Code::AnswerInvalid,
         Refusal::PastBound { .. } => Code::PastBound,
         Refusal::NotRaised { .. } => Code::NotRaised,
+        Refusal::Restoring | Refusal::NotRestoring | Refusal::StillAtWork => Code::WorkspaceBusy,
         Refusal::Cancelling => Code::Cancelling,
         Refusal::NoCallsLeft { .. } => Code::BudgetExhausted,
         Refusal::NotLive { .. } => Code::AttemptOver,
         Refusal::NoCall { .. } => Code::CallOver,
         Refusal::AlreadyStarted => Code::AlreadyStarted,
+        Refusal::PartInvalid { .. } => Code::PartInvalid,
+        Refusal::PartIncomplete { .. } => Code::PartIncomplete,
         Refusal::Inconsistent { .. } => Code::StoreFailed,
         _ => Code::Refused,
     }

@@ -27,6 +27,8 @@ pub struct Job {
     pub workspace: PathBuf,
     /// Whether the run was started to share its workspace.
     pub shares: bool,
+    /// Whether snapshots of its workspace are taken.
+    pub keeps_files: bool,
     /// Absolute path of the run's own folder, by which its processes are known.
     pub run_base: PathBuf,
     /// Variables and secrets of the caller that started or resumed the run.
@@ -147,16 +149,24 @@ pub trait Log {
     /// goes wrong with a run is no trouble of that run.
     ///
     /// # Errors
-    /// A sentence.
-    fn check_place(&self) -> Result<(), String> {
+    /// The store is not there any more.
+    fn check_place(&self) -> Result<(), StoreGone> {
         Ok(())
     }
 
     /// The place of the next event of a run, as it is in the journal now.
     ///
     /// # Errors
-    /// Why it cannot be read.
-    fn next_seq(&mut self, run: &RunId) -> Result<envoi_kernel::ids::Seq, String>;
+    /// It cannot be read.
+    fn next_seq(&mut self, run: &RunId) -> Result<envoi_kernel::ids::Seq, envoi_journal::ReadError>;
+}
+
+/// The database of this engine is not where it was opened.
+#[derive(Debug, thiserror::Error)]
+#[error("`{}` is gone: the project was moved or removed", db.display())]
+pub struct StoreGone {
+    /// Where it was.
+    pub db: std::path::PathBuf,
 }
 
 /// Learns of what has been committed, before anything that follows from it is started.

@@ -164,6 +164,7 @@ steps:
             source: "/f.yaml".to_owned(),
             workspace: "/".to_owned(),
             shared: false,
+            keep_files: false,
             run_base: "/".to_owned(),
             language: loaded.language,
             by: Principal { tenant: "local".to_owned(), actor: "tester".to_owned() },
@@ -171,6 +172,7 @@ steps:
             trace: None,
             env: envoi_contract::json::Object::new(),
             requester: envoi_kernel::requester::Requester::default(),
+            part: None,
         }));
         let at = Timestamp::from_millis(1_000);
         let settled = |attempt: &str| {
@@ -182,7 +184,7 @@ steps:
         let mut run = Run::new(flow);
         let inputs = [start, settled("a.1.1"), settled("b.1.1"), settled("a.2.1")];
         let commits = inputs.map(|input| {
-            let records = run.decide(input, Some(Slot { boot_id: "boot".to_owned() }), at).unwrap();
+            let records = run.decide(input, Some(Slot::new("boot")), at).unwrap();
             records.iter().for_each(|record| run.apply(record).unwrap());
             records
         });

@@ -41,6 +41,10 @@ fn log_record(run: &RunId, record: &Record) {
             let (before, after) = (correction.before.to_string(), correction.after.to_string());
             info!(run, seq, event, before, after, actor = correction.by.actor);
         }
+        Event::FilesRestoring(wanted) => {
+            let (from, to) = (wanted.from.to_string(), wanted.to.to_string());
+            info!(run, seq, event, from, to, actor = wanted.by.actor);
+        }
         Event::RunReopened(reopened) => {
             info!(run, seq, event, step = reopened.step.as_str(), actor = reopened.by.actor);
         }
@@ -56,6 +60,7 @@ fn log_record(run: &RunId, record: &Record) {
         }
         Event::InterruptExpired(expired) => info!(run, seq, event, question = expired.interrupt.as_str()),
         Event::InterruptCancelled(void) => info!(run, seq, event, question = void.interrupt.as_str()),
+        Event::AccountsTried(tried) => info!(run, seq, event, actor = tried.by.actor),
         Event::LimitsRaised(raised) => info!(run, seq, event, actor = raised.by.actor),
         Event::CancelRequested(request) => info!(run, seq, event, actor = request.by.actor),
         Event::RunStopping(ended) | Event::RunEnded(ended) => {

@@ -29,22 +29,20 @@ impl Present {
     /// What is done for a run; `None` for one that is over, and not aside.
     fn doing(&self, layout: &Layout, reader: &Reader, row: &RunRow) -> Option<Doing> {
         if let Some(aside) = &row.aside {
-            return Some(Doing { activity: Activity::SetAside, since: aside.since });
+            return Some(Doing { activity: Activity::SetAside, since: aside.since, step_works: false });
         }
         if row.ended.is_some() {
             return None;
         }
         let held_by = self.newest(row);
         if let Some(held) = held_by.filter(|_| self.seen.held) {
-            return Some(Doing { activity: Activity::Working, since: held.since });
-        }
-        if row.live_attempts > 0 && has_live(layout, reader, &row.run) {
-            return Some(Doing { activity: Activity::Working, since: row.updated_at });
+            return Some(Doing { activity: Activity::Working, since: held.since, step_works: false });
         }
         // The last engine that went on with it may have ended long after the last event.
         let ended = held_by.and(self.seen.changed).and_then(timestamp);
         let since = ended.map_or(row.updated_at, |ended| ended.max(row.updated_at));
-        Some(Doing { activity: Activity::Stopped, since })
+        let step_works = row.live_attempts > 0 && has_live(layout, reader, &row.run);
+        Some(Doing { activity: Activity::Stopped, since, step_works })
     }
 
     /// The engine that goes on with it, if no other one has come since.

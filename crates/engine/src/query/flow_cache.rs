@@ -5,7 +5,7 @@
 //! cannot be parsed is not kept.
 
 use envoi_contract::digest::Digest;
-use envoi_flow::{Loaded, Report};
+use envoi_flow::{Files, LANGUAGE, Loaded, Report};
 use envoi_kernel::Flow;
 use std::{
     collections::BTreeMap,
@@ -48,6 +48,16 @@ struct State {
 /// `language` is the version of the language to which the flow was pinned. `name` is how messages call the file, and from its folder the
 /// paths of `parts` begin.
 ///
+/// ```
+/// use std::{collections::BTreeMap, sync::Arc};
+///
+/// let text = "flow: hello\nsteps:\n  - id: greet\n    run: [echo, hello]\n";
+/// let parse = |name| envoi_engine::parsed_flow(envoi_flow::LANGUAGE, name, text, &BTreeMap::new());
+/// let first = parse("flow.yaml").unwrap();
+/// assert_eq!(first.flow.id.as_str(), "hello");
+/// assert!(Arc::ptr_eq(&first.flow, &parse("/w/flow.yaml").unwrap().flow), "it is parsed once");
+/// ```
+///
 /// # Errors
 /// Everything that is wrong with it.
 pub fn parsed_flow(
@@ -57,6 +67,28 @@ pub fn parsed_flow(
     parts: &BTreeMap<String, String>,
 ) -> Result<ParsedFlow, Report> {
     FLOWS.parse(language, name, text, parts)
+}
+
+/// As [`parsed_flow`], of the newest language, with the words of `files` for what is missing: `files` has just what `parts` has.
+///
+/// # Errors
+/// As [`parsed_flow`].
+pub fn parsed_flow_of(
+    name: &str,
+    text: &str,
+    parts: &BTreeMap<String, String>,
+    files: &dyn Files,
+) -> Result<ParsedFlow, Report> {
+    FLOWS.parse_of(LANGUAGE, name, text, parts, files)
+}
+
+/// The flow of this text, of the newest language, and of files that may have changed: it is parsed now. [`parsed_flow`] knows it
+/// from then on.
+///
+/// # Errors
+/// As [`parsed_flow`].
+pub fn flow_parsed_now(name: &str, text: &str, files: &dyn Files) -> Result<ParsedFlow, Report> {
+    FLOWS.parse_now(LANGUAGE, name, text, files)
 }
 
 /// The cache of this process.
@@ -76,25 +108,61 @@ impl FlowCache {
         text: &str,
         parts: &BTreeMap<String, String>,
     ) -> Result<ParsedFlow, Report> {
+        self.parse_of(language, name, text, parts, parts)
+    }
+
+    /// `files` has just what `parts` has.
+    fn parse_of(
+        &self,
+        language: u32,
+        name: &str,
+        text: &str,
+        parts: &BTreeMap<String, String>,
+        files: &dyn Files,
+    ) -> Result<ParsedFlow, Report> {
         let key = key(language, name, text, parts);
         if let Some(known) = self.lock().known.get(&key) {
             return Ok(known.clone());
         }
+        let parsed = self.parse_now(language, name, text, files)?;
+        // There may be files that no flow names.
+        if *parsed.parts != *parts {
+            self.keep(key, parsed.clone(), bytes(text, parts));
+        }
+        Ok(parsed)
+    }
+
+    fn parse_now(
+        &self,
+        language: u32,
+        name: &str,
+        text: &str,
+        files: &dyn Files,
+    ) -> Result<ParsedFlow, Report> {
         // Without the lock: a large flow holds up no other. Two threads may parse the same flow then, which changes nothing.
-        let parsed = envoi_flow::load_as(language, name, text, parts);
-        tracing::debug!(key = %key, "a flow is parsed");
+        let loaded = envoi_flow::load_as(language, name, text, files);
         let mut state = self.lock();
         state.parses = state.parses.saturating_add(1);
-        let Loaded { flow, language, parts: named } = parsed?;
-        let parsed = ParsedFlow { flow: Arc::new(flow), language, parts: Arc::new(named) };
-        let bytes = parts.values().map(String::len).fold(text.len(), usize::saturating_add);
+        drop(state);
+        let Loaded { flow, language, parts } = loaded?;
+        let key = key(language, name, text, &parts);
+        tracing::debug!(key = %key, "a flow is parsed");
+        let bytes = bytes(text, &parts);
+        let parsed = ParsedFlow { flow: Arc::new(flow), language, parts: Arc::new(parts) };
+        self.keep(key, parsed.clone(), bytes);
+        Ok(parsed)
+    }
+
+    fn keep(&self, key: Digest, parsed: ParsedFlow, bytes: usize) {
+        let mut state = self.lock();
         state.text_bytes = state.text_bytes.saturating_add(bytes);
         if state.text_bytes > self.max_text_bytes {
             state.known.clear();
             state.text_bytes = bytes;
         }
-        state.known.insert(key, parsed.clone());
-        Ok(parsed)
+        if state.known.insert(key, parsed).is_some() {
+            state.text_bytes = state.text_bytes.saturating_sub(bytes);
+        }
     }
 
     #[cfg(test)]
@@ -105,6 +173,10 @@ impl FlowCache {
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn bytes(text: &str, parts: &BTreeMap<String, String>) -> usize {
+    parts.values().map(String::len).fold(text.len(), usize::saturating_add)
 }
 
 /// Names and texts with their lengths, so that no two flows have the same key.
@@ -123,7 +195,6 @@ fn key(language: u32, name: &str, text: &str, parts: &BTreeMap<String, String>) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use envoi_flow::LANGUAGE;
 
     fn flow(id: &str) -> String {
         format!("flow: {id}\nsteps:\n  - id: a\n    run: [\"true\"]\n")
@@ -174,6 +245,24 @@ mod tests {
             }
             assert_eq!(cache.parses(), count, "{name} {text} {part}");
         }
+    }
+
+    #[test]
+    fn what_was_parsed_from_files_is_known_to_those_who_have_the_texts() {
+        let cache = FlowCache::new(MAX_TEXT_BYTES);
+        let outer = "flow: o\nsteps:\n  - id: a\n    flow: ./part.yaml\n";
+        let mut files = parts(&flow("p"));
+        files.insert("other.yaml".to_owned(), flow("other"));
+        let first = cache.parse_now(LANGUAGE, "/w/f.yaml", outer, &files).unwrap();
+        assert_eq!(*first.parts, parts(&flow("p")));
+        let started = cache.parse(LANGUAGE, "f.yaml", outer, &first.parts).unwrap();
+        assert!(Arc::ptr_eq(&first.flow, &started.flow));
+        assert_eq!(cache.parses(), 1);
+        // The files may have changed since.
+        files.insert("part.yaml".to_owned(), flow("q"));
+        let changed = cache.parse_now(LANGUAGE, "/w/f.yaml", outer, &files).unwrap();
+        assert_ne!(changed.flow, first.flow);
+        assert!(cache.parse(LANGUAGE, "f.yaml", outer, &BTreeMap::new()).is_err(), "without its files");
     }
 
     #[test]

@@ -145,6 +145,7 @@ mod tests {
             source: "/f.yaml".to_owned(),
             workspace: "/".to_owned(),
             shared: false,
+            keep_files: false,
             run_base: "/".to_owned(),
             language: loaded.language,
             by: Principal { tenant: "local".to_owned(), actor: "tester".to_owned() },
@@ -152,6 +153,7 @@ mod tests {
             trace: None,
             env: envoi_contract::json::Object::new(),
             requester: envoi_kernel::requester::Requester::default(),
+            part: None,
         };
         let lived = Run::new(Arc::clone(&flow));
         let records = lived.decide(Input::Start(Box::new(start)), None, crate::model::clock::now()).unwrap();

@@ -3,7 +3,9 @@
 //! Owns that they parse, that what they name exists, and where in the file they stand. The language is the kernel's, and
 //! so is evaluation.
 
+mod comparison;
 mod python;
+mod reads;
 mod shell;
 mod verdict;
 
@@ -26,6 +28,8 @@ use std::{
     ops::Range,
 };
 use verdict::Names;
+
+pub(crate) use reads::reads;
 
 const OPEN: &str = "${{";
 const CLOSE: &str = "}}";
@@ -70,18 +74,38 @@ fn sources(usage: &Usage) -> Vec<&str> {
     segments(&usage.source).into_iter().filter_map(inside).collect()
 }
 
+/// Where the expressions of a text stand in it, without their marks.
+fn ranges(usage: &Usage) -> Vec<Range<usize>> {
+    if usage.bare {
+        let whole = 0..usage.source.len();
+        return core::iter::once(whole).collect();
+    }
+    let inside =
+        |range: Range<usize>| range.start.saturating_add(OPEN.len())..range.end.saturating_sub(CLOSE.len());
+    all_expressions(&usage.source).into_iter().map(inside).collect()
+}
+
 /// The variables that the expressions of a file name: `env.NAME`.
 pub(crate) fn variables(draft: &Draft) -> BTreeSet<String> {
+    let of_env =
+        |(name, members): (String, Vec<String>)| (name == "env").then(|| members.into_iter().next())?;
+    paths(draft).filter_map(of_env).collect()
+}
+
+/// Whether an expression of a file reads the whole text of a step, or all that there is of one.
+pub(crate) fn reads_text(draft: &Draft) -> bool {
+    paths(draft)
+        .any(|(name, members)| name == "steps" && members.get(1).is_none_or(|member| member == "text"))
+}
+
+/// All that the expressions of a file name.
+fn paths(draft: &Draft) -> impl Iterator<Item = (String, Vec<String>)> {
     let returns = draft.outputs.iter().flat_map(|outputs| &outputs.expressions);
-    let mut names = BTreeSet::new();
-    for usage in draft.expressions.iter().chain(returns) {
-        for found in sources(usage).into_iter().flat_map(expression_names::names) {
-            if let (Kind::Path { members, .. }, "env") = (&found.kind, found.name.as_str()) {
-                names.extend(members.first().cloned());
-            }
-        }
-    }
-    names
+    let found = draft.expressions.iter().chain(returns).flat_map(sources).flat_map(expression_names::names);
+    found.filter_map(|found| match found.kind {
+        Kind::Path { members, .. } => Some((found.name, members)),
+        Kind::Filter | Kind::Test => None,
+    })
 }
 
 /// The ranges of all `${{ … }}`.
@@ -182,7 +206,11 @@ impl Checker<'_> {
                 Kind::Path { members, call } => {
                     let ours = expression_names::STATUS.contains(&found.name.as_str());
                     if open.contains(&found.name) && (ours || !self.globals.contains(&found.name)) {
+                        let before = self.problems.count();
                         told = self.path(&found, members, *call);
+                        if self.problems.count() == before && !self.draft.pinned {
+                            self.comparisons(start, source, &found);
+                        }
                     }
                 }
             }
@@ -208,6 +236,17 @@ impl Checker<'_> {
                     .add(Diagnostic::invalid(span, format!("the expression does not parse: {reason}")));
                 None
             }
+        }
+    }
+
+    /// The words that a path of the expression at byte `start` of the usage is compared with.
+    fn comparisons(&mut self, start: usize, source: &str, found: &Found) {
+        let range = found.range.start.saturating_sub(start)..found.range.end.saturating_sub(start);
+        let found = Found { range, ..found.clone() };
+        for (place, diagnostic) in comparison::impossible(self.draft, source, &found) {
+            let place = place.start.saturating_add(start)..place.end.saturating_add(start);
+            let span = self.span(place);
+            self.problems.add(Diagnostic { span, ..diagnostic });
         }
     }
 
@@ -243,14 +282,18 @@ impl Checker<'_> {
     /// Where a name stands in the file: the same occurrence of its text within the scalar. A text with escapes may not
     /// contain it; then it is the scalar.
     fn span(&self, range: Range<usize>) -> Span {
-        let place = || {
-            let name = self.usage.source.get(range.clone())?;
-            let before = self.usage.source.get(..range.start)?.matches(name).count();
-            let written = self.text.get(self.usage.span.start..self.usage.span.end)?;
-            let (at, _) = written.match_indices(name).nth(before)?;
-            let start = self.usage.span.start.checked_add(at)?;
-            Some(Span::new(start, start.checked_add(name.len())?))
-        };
-        if range.is_empty() { self.usage.span } else { place().unwrap_or(self.usage.span) }
+        place_of(self.usage, self.text, range)
     }
+}
+
+fn place_of(usage: &Usage, text: &str, range: Range<usize>) -> Span {
+    let place = || {
+        let name = usage.source.get(range.clone())?;
+        let before = usage.source.get(..range.start)?.matches(name).count();
+        let written = text.get(usage.span.start..usage.span.end)?;
+        let (at, _) = written.match_indices(name).nth(before)?;
+        let start = usage.span.start.checked_add(at)?;
+        Some(Span::new(start, start.checked_add(name.len())?))
+    };
+    if range.is_empty() { usage.span } else { place().unwrap_or(usage.span) }
 }

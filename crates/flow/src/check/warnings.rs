@@ -6,6 +6,11 @@ use crate::parse::shell::{SHELLS, program_name};
 use envoi_contract::skill_report::{self, OutputOption};
 use envoi_kernel::{
     event::Command,
+    expression::{
+        Segment,
+        names::{self, Kind},
+        segments,
+    },
     flow::{CommandPlan, Flow, InDoubtPolicy, ScriptPlan, ScriptValues, Step, StepKind},
     notify::Address,
 };
@@ -20,10 +25,10 @@ pub fn warnings(flow: &Flow) -> Vec<String> {
         Address::Command(Command::Exec(argv)) => of_notice(argv),
         Address::Command(_) | Address::Webhook(_) => None,
     });
-    let own = flow.steps.iter().flat_map(|step| of_step(step, ""));
+    let own = flow.steps.iter().flat_map(|step| of_step(flow, step, ""));
     let inner = flow.flows.values().flat_map(|part| {
         let place = format!(" of flow `{}`", part.id);
-        part.steps.iter().flat_map(|step| of_step(step, &place)).collect::<Vec<_>>()
+        part.steps.iter().flat_map(|step| of_step(part, step, &place)).collect::<Vec<_>>()
     });
     told.chain(own).chain(inner).collect()
 }
@@ -39,7 +44,7 @@ pub struct NamedProgram {
 
 /// The programs that the steps of the flow, and of those that it names, find on the PATH of `envoi`, as far as that can be known
 /// before a run: those of lists, the programs of `shell`, and the one of a string that is one plain command. Of steps with a PATH of their
-/// own there are none.
+/// own there are none. An agent program is one of them.
 #[must_use]
 pub fn programs(flow: &Flow) -> Vec<NamedProgram> {
     let parts = flow.flows.values().map(|part| (&**part, format!(" of flow `{}`", part.id)));
@@ -48,7 +53,11 @@ pub fn programs(flow: &Flow) -> Vec<NamedProgram> {
         let has_path = |env: &[(String, _)]| env.iter().any(|(name, _)| name == "PATH");
         let steps = part.steps.iter().filter(|step| !has_path(&step.env));
         for step in steps.filter(|_| !has_path(&part.env) && !has_path(&flow.env)) {
-            for program in commands(step).flat_map(programs_of) {
+            let agent = match &step.kind {
+                StepKind::Agent(plan) => Some(plan.program.clone()),
+                StepKind::Run(_) | StepKind::Ask(_) | StepKind::Flow(_) | StepKind::A2a(_) => None,
+            };
+            for program in agent.into_iter().chain(commands(step).flat_map(programs_of)) {
                 let named = NamedProgram { place: format!("step `{}`{of}", step.id), program };
                 if !found.contains(&named) {
                     found.push(named);
@@ -85,7 +94,7 @@ fn commands(step: &Step) -> impl Iterator<Item = &CommandPlan> {
     own.into_iter().chain(verify)
 }
 
-fn of_step(step: &Step, place: &str) -> Vec<String> {
+fn of_step(flow: &Flow, step: &Step, place: &str) -> Vec<String> {
     let ignored = commands(step).flat_map(|plan| {
         let OutputOption { path, ignored } = output_option(plan);
         ignored.into_iter().map(move |value| (value, path.clone()))
@@ -103,7 +112,84 @@ fn of_step(step: &Step, place: &str) -> Vec<String> {
         CommandPlan::Script(ScriptPlan { interpreter, script, .. }) => of_script(interpreter, &script.0),
         CommandPlan::Exec(_) | CommandPlan::Shell(_) => None,
     });
-    ignored.map(warn).chain(scripts.map(|what| format!("step `{}`{place}: {what}", step.id))).collect()
+    let verifies = match &step.on_in_doubt {
+        InDoubtPolicy::Verify(plan) => of_verification(plan),
+        InDoubtPolicy::Ask | InDoubtPolicy::Rerun | InDoubtPolicy::Fail => None,
+    };
+    let no_data = data_read(step).into_iter().filter(|id| {
+        flow.steps.iter().any(|step| step.id.as_str() == id.as_str() && hands_over_no_data(step))
+    });
+    let no_data = no_data.map(|id| {
+        format!("it reads `steps.{id}.data`, and `{id}` hands over no data; if its output is JSON, give it `data: json`")
+    });
+    let scripts = scripts.chain(verifies.map(str::to_owned));
+    let sentences = scripts.chain(no_data).map(|what| format!("step `{}`{place}: {what}", step.id));
+    ignored.map(warn).chain(sentences).collect()
+}
+
+/// The steps whose data this one reads a member of, without saying what holds where there is none.
+fn data_read(step: &Step) -> Vec<String> {
+    let command = commands(step).flat_map(|plan| match plan {
+        CommandPlan::Exec(argv) => argv.iter().map(|argument| argument.0.as_str()).collect(),
+        CommandPlan::Shell(script) => vec![script.0.as_str()],
+        CommandPlan::Script(plan) => vec![plan.script.0.as_str()],
+    });
+    let question = match &step.kind {
+        StepKind::Ask(plan) => Some(plan.message.0.as_str()),
+        StepKind::Agent(plan) => Some(plan.prompt.0.as_str()),
+        StepKind::Run(_) | StepKind::Flow(_) | StepKind::A2a(_) => None,
+    };
+    let env = step.env.iter().map(|(_, value)| value.0.as_str());
+    let texts = command.chain(question).chain(env).flat_map(segments).filter_map(|segment| match segment {
+        Segment::Expression(source) => Some(source),
+        Segment::Text(_) | Segment::Unclosed(_) => None,
+    });
+    let mut read = Vec::new();
+    for source in texts.chain(step.condition.iter().map(|condition| condition.0.as_str())) {
+        let found = names::names(source);
+        let asks = |found: &names::Found| match found.kind {
+            Kind::Filter => matches!(found.name.as_str(), "default" | "d"),
+            Kind::Test => true,
+            Kind::Path { .. } => false,
+        };
+        if found.iter().any(asks) {
+            continue;
+        }
+        for path in found {
+            let Kind::Path { members, .. } = path.kind else { continue };
+            if let ("steps", [id, data, _, ..]) = (path.name.as_str(), members.as_slice())
+                && data == "data"
+                && !read.contains(id)
+            {
+                read.push(id.clone());
+            }
+        }
+    }
+    read
+}
+
+/// Whether a step surely hands over no data: a command that is not known here may write to `$ENVOI_DATA`.
+fn hands_over_no_data(step: &Step) -> bool {
+    let script = match &step.kind {
+        StepKind::Run(CommandPlan::Shell(script)) => script,
+        StepKind::Run(CommandPlan::Script(plan)) if plan.values == Some(ScriptValues::Shell) => &plan.script,
+        _ => return false,
+    };
+    let is_declared = step.data_is_text || step.outputs.is_some() || step.skill.is_some();
+    let names_a_place = ["ENVOI_", "--output"].iter().any(|place| script.0.contains(place));
+    !is_declared && !names_a_place && step.for_each.is_none() && Script::new(&script.0).is_all_plain()
+}
+
+/// A shell script ends at the first command that fails, with its exit code; 1 is that of most programs for any failure.
+fn of_verification(plan: &CommandPlan) -> Option<&'static str> {
+    let CommandPlan::Script(ScriptPlan { interpreter, script, .. }) = plan else { return None };
+    let is_shell = interpreter.first().is_some_and(|program| SHELLS.contains(&program_name(program)));
+    let script = is_shell.then(|| Script::new(&script.0))?;
+    let is_clear = script.names_an_exit_code() || script.goes_on_after_failures();
+    (script.has_several_commands() && !is_clear).then_some(
+        "`verify`: a command of this script that fails with exit code 1 means that the step did not happen, and the step runs again; \
+         write `command || exit 2` where a failure means that it is not known",
+    )
 }
 
 /// A command of `notify` that is a string, as the list that it has become.
@@ -161,6 +247,37 @@ fn output_option(plan: &CommandPlan) -> OutputOption {
 #[cfg(test)]
 mod tests {
     use super::warnings;
+
+    #[test]
+    fn data_that_is_read_of_a_step_that_hands_over_none_is_warned_of() {
+        for (first, second, warned) in [
+            ("run: echo hi", "run: 'echo ${{ steps.a.data.z }}'", true),
+            ("run: 'ls | sort\n\n  cat x'", "run: x, if: steps.a.data.z == 1", true),
+            ("run: echo hi", "ask: 'Take ${{ steps.a.data.z }}?'", true),
+            ("run: echo hi", "run: 'echo ${{ steps.a.data.z | default(1) }}'", false),
+            ("run: echo hi", "run: 'echo ${{ steps.a.data }}'", false),
+            ("run: echo 1, data: json", "run: 'echo ${{ steps.a.data.z }}'", false),
+            ("run: 'echo 1 > \"$ENVOI_DATA\"'", "run: 'echo ${{ steps.a.data.z }}'", false),
+            ("run: ./mine", "run: 'echo ${{ steps.a.data.z }}'", false),
+            ("run: 'echo a; . ./mine'", "run: 'echo ${{ steps.a.data.z }}'", false),
+            ("run: [echo, hi]", "run: 'echo ${{ steps.a.data.z }}'", false),
+        ] {
+            let text = format!("flow: f\nsteps:\n  - {{ id: a, {first} }}\n  - {{ id: b, {second} }}\n");
+            let flow = crate::load("f.yaml", &text).unwrap_or_else(|report| panic!("{report}")).flow;
+            let expected = "step `b`: it reads `steps.a.data`, and `a` hands over no data; if its output is JSON, give it `data: json`";
+            let found = warnings(&flow);
+            assert_eq!(found.contains(&expected.to_owned()), warned, "{text}\n{found:?}");
+        }
+    }
+
+    #[test]
+    fn an_agent_program_is_looked_up_as_other_programs_are() {
+        let text = "flow: f\nsteps:\n  - { id: a, agent: { use: codex, prompt: p } }\n";
+        let flow = crate::load("f.yaml", text).unwrap_or_else(|report| panic!("{report}")).flow;
+        let found: Vec<_> =
+            super::programs(&flow).into_iter().map(|named| (named.place, named.program)).collect();
+        assert_eq!(found, [("step `a`".to_owned(), "codex".to_owned())]);
+    }
 
     #[test]
     fn an_output_that_is_not_looked_at_is_warned_of() {

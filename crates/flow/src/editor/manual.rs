@@ -24,6 +24,8 @@ const TABLES: &[(&str, Option<&str>)] = &[
     ("### `retry`", Some("retry")),
     ("### `join`", Some("quorum")),
     ("### `on_in_doubt`", Some("in_doubt")),
+    ("### `on_throttled`", Some("on_throttled")),
+    ("### `then`", Some("other_program")),
     ("### `budget`", Some("budget")),
     ("## `routing`", Some("routing")),
     ("## `ask`", Some("ask")),

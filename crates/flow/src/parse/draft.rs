@@ -22,6 +22,8 @@ pub(crate) struct Draft {
     pub(crate) id: Option<String>,
     /// The version of the language in which it is read.
     pub(crate) language: u32,
+    /// A run is pinned to it already.
+    pub(crate) pinned: bool,
     /// What runs a command that is a string.
     pub(crate) shell: Shell,
     pub(crate) title: Option<String>,

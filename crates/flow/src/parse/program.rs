@@ -14,7 +14,7 @@ use crate::{
     },
 };
 use envoi_kernel::{
-    flow::{ProgramPlan, Template},
+    flow::{AfterWait, DEFAULT_IDLE_MS, OnThrottled, OtherProgram, ProgramPlan, Template},
     ids::is_key,
 };
 use envoi_preset::{May, Preset};
@@ -31,6 +31,7 @@ pub(crate) fn read(
     node: &Node,
     id: Option<&Spanned<String>>,
     place: usize,
+    step: &Fields<'_>,
     expressions: &mut Vec<Usage>,
     problems: &mut Problems,
 ) -> Option<ProgramPlan> {
@@ -70,18 +71,24 @@ pub(crate) fn read(
         Some(node) => session(node, problems),
         None => id.map(|id| id.value.clone()),
     };
+    let idle_ms = step.get("idle").and_then(|node| read::duration(node, "`idle`", problems));
+    let on_throttled =
+        step.get("on_throttled").and_then(|node| throttled(node, preset, place, expressions, problems));
     if problems.count() != before {
         return None;
     }
     let preset = preset?;
     Some(ProgramPlan {
         program: preset.name().to_owned(),
+        account: preset.name().to_owned(),
+        on_throttled: on_throttled.unwrap_or_default(),
         prompt: prompt?,
         session,
         may: may.unwrap_or_default().word().to_owned(),
         model,
         turns: turns.and_then(|(_, turns)| u32::try_from(turns).ok()),
         args,
+        idle_ms: idle_ms.unwrap_or(DEFAULT_IDLE_MS),
         takes_session_id: preset.takes_session_id(),
     })
 }
@@ -99,6 +106,87 @@ fn preset(node: &Node, problems: &mut Problems) -> Option<Preset> {
     };
     let message = format!("`use`: there is no agent program `{name}`");
     refuse(problems, Diagnostic::invalid(node.span, message).expecting(known.join(" or ")).help(help))
+}
+
+/// `on_throttled`: one word, `{ wait: 12h, then: … }`, or the program that goes on at once.
+fn throttled(
+    node: &Node,
+    own: Option<Preset>,
+    place: usize,
+    expressions: &mut Vec<Usage>,
+    problems: &mut Problems,
+) -> Option<OnThrottled> {
+    let at_once = |then| OnThrottled { wait_ms: 0, then };
+    let words = [
+        ("wait", OnThrottled::default()),
+        ("fail", at_once(AfterWait::Fail)),
+        ("ask", at_once(AfterWait::Ask)),
+    ];
+    let Kind::Mapping(_) = &node.kind else { return read::choice(node, "`on_throttled`", &words, problems) };
+    let fields = Fields::of(node, &keys::ON_THROTTLED, problems)?;
+    if fields.get("use").is_some() {
+        if let Some((key, _)) = fields.pair("wait").or(fields.pair("then")) {
+            let message = format!("`{}` beside `use`: the other program goes on at once", key.text);
+            let help = "`{ wait: 12h, then: { use: codex } }` waits first";
+            return refuse(problems, Diagnostic::invalid(key.span, message).help(help));
+        }
+        return other(&fields, own, place, expressions, problems).map(at_once);
+    }
+    if let Some((key, _)) = fields.pair("model").or(fields.pair("args")) {
+        let message = format!("`{}` without `use`", key.text);
+        return refuse(
+            problems,
+            Diagnostic::invalid(key.span, message).help("name the other program: `use: codex`"),
+        );
+    }
+    let default = OnThrottled::default();
+    let wait_ms = match fields.get("wait") {
+        Some(node) => read::duration(node, "`wait`", problems)?,
+        None => default.wait_ms,
+    };
+    let then = match fields.get("then") {
+        Some(node) if matches!(node.kind, Kind::Mapping(_)) => {
+            let fields = Fields::of(node, &keys::OTHER_PROGRAM, problems)?;
+            other(&fields, own, place, expressions, problems)?
+        }
+        Some(node) => {
+            let words = [("fail", AfterWait::Fail), ("ask", AfterWait::Ask)];
+            read::choice(node, "`then`", &words, problems)?
+        }
+        None => default.then,
+    };
+    Some(OnThrottled { wait_ms, then })
+}
+
+/// The program that goes on.
+fn other(
+    fields: &Fields<'_>,
+    own: Option<Preset>,
+    place: usize,
+    expressions: &mut Vec<Usage>,
+    problems: &mut Problems,
+) -> Option<AfterWait> {
+    let (key, node) = fields.pair("use")?;
+    let preset = preset(node, problems)?;
+    if own == Some(preset) {
+        let message = format!("`use: {}` goes on with the account that is closed", preset.name());
+        let help = "name another program, or leave it out to wait";
+        return refuse(problems, Diagnostic::invalid(key.span, message).help(help));
+    }
+    let mut template = |node: &Node, text: &str| {
+        draft::note(expressions, node.span, text, Some(place));
+        Template(text.to_owned())
+    };
+    let model =
+        fields.get("model").and_then(|node| Some(template(node, read::token(node, "`model`", problems)?)));
+    let args = fields.get("args").map(|node| arguments(node, problems)).unwrap_or_default();
+    Some(AfterWait::Use(Box::new(OtherProgram {
+        program: preset.name().to_owned(),
+        account: preset.name().to_owned(),
+        model,
+        args: args.into_iter().map(|(node, text)| template(node, text)).collect(),
+        takes_session_id: preset.takes_session_id(),
+    })))
 }
 
 /// A label; none where each attempt has a session of its own.
@@ -120,6 +208,16 @@ fn arguments<'n>(node: &'n Node, problems: &mut Problems) -> Vec<(&'n Node, &'n 
     };
     let items = items.iter().map(|item| Some((item, read::token(item, "an argument of `args`", problems)?)));
     items.collect::<Vec<_>>().into_iter().flatten().collect()
+}
+
+/// Keys of an agent program, in a step that runs none.
+pub(crate) fn keys_without(fields: &Fields<'_>, problems: &mut Problems) {
+    for key in fields.keys().filter(|key| keys::OF_AGENT.contains(&key.text.as_str())) {
+        let message = format!("`{}` does nothing in a step without `agent`", key.text);
+        problems.add(
+            Diagnostic::invalid(key.span, message).help("it says something of an agent program; remove it"),
+        );
+    }
 }
 
 /// Keys of a step that runs a command, in one that runs an agent program.

@@ -148,6 +148,9 @@ impl Reader<'_> {
             let help = "a command is given values by `${{ inputs.NAME }}` in `run` and `env`";
             self.problems.add(Diagnostic::invalid(key.span, message).help(help));
         }
+        if self.fields.get("agent").is_none() {
+            program::keys_without(&self.fields, self.problems);
+        }
         let mut kind = match (self.fields.pair("a2a"), self.fields.pair("agent")) {
             (Some((key, node)), _) => self.talking(key, node, id),
             (None, Some((key, node))) => self.program(key, node, id),
@@ -233,7 +236,7 @@ impl Reader<'_> {
     /// What a step has an agent program do.
     fn program(&mut self, key: &Key, node: &Node, id: Option<&Spanned<String>>) -> Option<StepKind> {
         program::keys_beside(&self.fields, self.problems);
-        let plan = program::read(key, node, id, self.place, self.expressions, self.problems)?;
+        let plan = program::read(key, node, id, self.place, &self.fields, self.expressions, self.problems)?;
         Some(StepKind::Agent(Box::new(plan)))
     }
 

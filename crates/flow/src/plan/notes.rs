@@ -5,6 +5,7 @@ use super::{
     bounds::{Bounded, Used, hard},
 };
 use envoi_kernel::flow::{InDoubtPolicy, Limits, OnReached, Step, StepKind};
+use envoi_preset::Preset;
 
 /// See the module.
 pub(super) fn of(whole: &Whole<'_>, steps: &[StepPlan], attempts: u128, used: &Used) -> Vec<String> {
@@ -24,6 +25,7 @@ pub(super) fn of(whole: &Whole<'_>, steps: &[StepPlan], attempts: u128, used: &U
         notes.extend(reported("llm_calls", "model calls are", &used.calls));
         notes.extend(reported("cost_usd", "cost is", &used.cost));
     }
+    notes.extend(of_agents(whole));
     notes.extend(by_people(whole, limited));
     notes
 }
@@ -73,6 +75,38 @@ fn reported(limit: &str, what: &str, of: &Bounded) -> Option<String> {
             Some(format!("{what} not bounded: {why}, and the flow has no `limits.{limit}`"))
         }
     }
+}
+
+/// How firmly the budgets of agent programs hold: the programs call their models themselves.
+fn of_agents(whole: &Whole<'_>) -> Vec<String> {
+    let steps = || whole.parts.iter().flat_map(|part| &part.flow.steps);
+    let named = |is: &dyn Fn(&Step, Preset) -> bool| -> Vec<String> {
+        let with = |step: &&Step| match &step.kind {
+            StepKind::Agent(plan) => Preset::named(&plan.program).is_some_and(|preset| is(step, preset)),
+            _ => false,
+        };
+        steps().filter(with).map(|step| format!("`{}`", step.id)).collect()
+    };
+    let rows = [
+        (
+            named(&|step, preset| step.budget.llm_calls.is_some() && preset.reports_calls()),
+            "the agent is ended at the first call past `budget.llm_calls`, and is charged with that call too",
+        ),
+        (
+            named(&|step, preset| step.budget.cost.is_some() && preset.reports_cost()),
+            "`budget.cost_usd` is tested by the program after each call, and by the run at the end: one call may pass it",
+        ),
+        (
+            named(&|step, preset| step.budget.llm_calls.is_some() && !preset.reports_calls()),
+            "`budget.llm_calls` does not hold: the program does not say how many calls it makes",
+        ),
+        (
+            named(&|step, preset| step.budget.cost.is_some() && !preset.reports_cost()),
+            "`budget.cost_usd` does not hold: the program does not say what it costs",
+        ),
+    ];
+    let told = rows.into_iter().filter_map(|(names, what)| Some((some(&names)?.0, what)));
+    told.map(|(names, what)| format!("{names}: {what}")).collect()
 }
 
 /// What people may do beyond the plan.

@@ -1,12 +1,11 @@
 //! Where a run of a flow can go: onward, and back.
 //!
-//! Says of each step what can follow it, and of each step that can send the run back where to, how often, what that repeats
-//! and which other loops start over. It has to allow everything that the kernel does (its `route`, `verdict`, `expire`,
+//! Says of each step what can follow it, and of each step that can send the run back how often, what that can repeat and which
+//! other loops may start over. Where a loop goes back to, and what it spans, is the kernel's (`Flow::structure`). It has to allow everything that the kernel does (its `route`, `verdict`, `expire`,
 //! `loops`, `graph` and `rounds`), whatever commands and people say; that it does is tested against the kernel.
 
-use super::places::Places;
 use envoi_kernel::{
-    flow::{Flow, Join, Next, Step},
+    flow::{Flow, Join, Loop, Next, Places, Step, reached},
     ids::StepId,
 };
 use std::collections::BTreeMap;
@@ -62,7 +61,7 @@ impl Ways {
         let places: BTreeMap<&StepId, usize> =
             flow.steps.iter().enumerate().map(|(place, step)| (&step.id, place)).collect();
         let place_of = |id: &StepId| places.get(id).copied();
-        if flow.graph { graph(flow, &place_of) } else { listed(flow, &place_of) }
+        if flow.graph { graph(flow) } else { listed(flow, &place_of) }
     }
 
     /// How many steps there are.
@@ -85,11 +84,10 @@ fn listed(flow: &Flow, place_of: &impl Fn(&StepId) -> Option<usize>) -> Ways {
             None if last_resorts.contains_key(&place) => None,
             None => place.checked_add(1).filter(|next| *next < flow.steps.len()),
         };
-        let named: Vec<usize> = named(step).filter_map(place_of).collect();
-        let (back, on): (Vec<_>, Vec<_>) = named.into_iter().partition(|target| *target <= place);
-        onward.push(next.into_iter().chain(on).filter(|next| *next > place).collect());
-        loops.extend(loop_of(step, place, back, &|to| place_of(to).filter(|to| *to <= place)));
+        let named = named(step).filter_map(place_of);
+        onward.push(next.into_iter().chain(named).filter(|next| *next > place).collect());
     }
+    loops.extend(flow.structure().loops().filter_map(|found| Back::of(flow, found)));
     loops.sort_by_key(|back: &Back| (!back.rounds, back.start, core::cmp::Reverse(back.end)));
     let mut closed_by: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (at, back) in loops.iter().enumerate().filter(|(_, back)| back.times > 0) {
@@ -149,11 +147,10 @@ fn rounds(flow: &Flow, place_of: &impl Fn(&StepId) -> Option<usize>) -> Option<B
     Some(Back { rounds: true, ..Back::new(end, vec![start], times, false)? })
 }
 
-fn graph(flow: &Flow, place_of: &impl Fn(&StepId) -> Option<usize>) -> Ways {
-    let needs: Vec<Vec<usize>> =
-        flow.steps.iter().map(|step| step.needs.iter().filter_map(place_of).collect()).collect();
-    let dependents = dependents(&needs);
-    let order = in_order(&needs, &dependents);
+fn graph(flow: &Flow) -> Ways {
+    let structure = flow.structure();
+    let (needs, dependents) = (structure.needs(), structure.dependents());
+    let order = in_order(needs, dependents);
     let mut rank = vec![0_usize; needs.len()];
     for (nth, place) in order.iter().enumerate() {
         if let Some(rank) = rank.get_mut(*place) {
@@ -161,13 +158,10 @@ fn graph(flow: &Flow, place_of: &impl Fn(&StepId) -> Option<usize>) -> Ways {
         }
     }
     let mut loops: Vec<Back> = Vec::new();
-    for (place, step) in flow.steps.iter().enumerate().filter(|(_, step)| may_go_back(step)) {
-        let before = reached(&needs, [place]);
-        let is_back = |to: &usize| before.has(*to);
-        let back: Vec<usize> = named(step).filter_map(place_of).filter(is_back).collect();
-        let Some(mut back) = loop_of(step, place, back, &|to| place_of(to).filter(is_back)) else { continue };
-        let again = reached(&dependents, back.targets.iter().copied());
-        let behind = waiting_for(flow, &needs, &order, place);
+    for found in structure.loops() {
+        let Some(mut back) = Back::of(flow, found) else { continue };
+        let again = reached(dependents, back.targets.iter().copied());
+        let behind = waiting_for(flow, needs, &order, back.end);
         back.repeats = again.iter().filter(|step| !behind.has(*step)).collect();
         loops.push(back);
     }
@@ -175,34 +169,19 @@ fn graph(flow: &Flow, place_of: &impl Fn(&StepId) -> Option<usize>) -> Ways {
     loops.sort_by_key(|back| core::cmp::Reverse(rank.get(back.end).copied()));
     let mut restarted: Vec<Places> = vec![Places::default(); loops.len()];
     for (at, outer) in loops.iter().enumerate() {
-        let before = reached(&needs, [outer.end]);
-        let again = reached(&dependents, outer.targets.iter().copied());
-        let within = |place: usize| before.has(place) && again.has(place);
-        let inner = loops.iter().enumerate().skip(at.saturating_add(1));
-        for (place, _) in
-            inner.filter(|(_, inner)| within(inner.end) && inner.targets.iter().all(|to| within(*to)))
-        {
-            if let Some(by) = restarted.get_mut(place) {
-                by.add(at);
-            }
+        let span = structure.span(outer.end, &outer.targets);
+        let within = |inner: &Back| {
+            span.contains(inner.end) && inner.targets.iter().all(|target| span.contains(*target))
+        };
+        let inner = loops.iter().zip(&mut restarted).skip(at.saturating_add(1));
+        for (_, by) in inner.filter(|(inner, _)| within(inner)) {
+            by.add(at);
         }
     }
     for (back, by) in loops.iter_mut().zip(restarted) {
         back.restarted_by = by;
     }
-    Ways { form: Form::Graph(Graph { needs, order }), loops }
-}
-
-fn dependents(needs: &[Vec<usize>]) -> Vec<Vec<usize>> {
-    let mut dependents = vec![Vec::new(); needs.len()];
-    for (place, needed) in needs.iter().enumerate() {
-        for earlier in needed {
-            if let Some(list) = dependents.get_mut(*earlier) {
-                list.push(place);
-            }
-        }
-    }
-    dependents
+    Ways { form: Form::Graph(Graph { needs: needs.to_vec(), order }), loops }
 }
 
 fn in_order(needs: &[Vec<usize>], dependents: &[Vec<usize>]) -> Vec<usize> {
@@ -221,19 +200,6 @@ fn in_order(needs: &[Vec<usize>], dependents: &[Vec<usize>]) -> Vec<usize> {
         }
     }
     order
-}
-
-/// The steps at `from` and all that their ways lead to.
-fn reached(ways: &[Vec<usize>], from: impl IntoIterator<Item = usize>) -> Places {
-    let mut found = Places::default();
-    let mut open: Vec<usize> = from.into_iter().collect();
-    while let Some(place) = open.pop() {
-        if !found.has(place) {
-            found.add(place);
-            open.extend(ways.get(place).into_iter().flatten());
-        }
-    }
-    found
 }
 
 /// The steps that cannot be entered before the one at `place` is over. One that needs it only as one of several may be.
@@ -268,47 +234,13 @@ fn named(step: &Step) -> impl Iterator<Item = &StepId> {
     step.routing.branches.iter().chain(step.asks().into_iter().flat_map(|plan| plan.diversions()))
 }
 
-/// Whether the step waits for a status.
-fn waits(step: &Step) -> bool {
-    step.routing.declared && !step.routing.success_values.is_empty()
-}
-
-/// Whether its text names where the run goes, here or in another flow.
-fn hints(step: &Step) -> bool {
-    !step.routing.branches.is_empty() || !step.routing.flow_branches.is_empty()
-}
-
-fn may_go_back(step: &Step) -> bool {
-    step.asks().is_some() || waits(step) || hints(step)
-}
-
-/// How `step` can send the run back. `targets` are those of the steps that it can name that lead back; `earlier` gives the
-/// place of a step that does.
-fn loop_of(
-    step: &Step,
-    place: usize,
-    mut targets: Vec<usize>,
-    earlier: &dyn Fn(&StepId) -> Option<usize>,
-) -> Option<Back> {
-    let routing = &step.routing;
-    let own = routing.loop_to.as_ref().and_then(earlier);
-    let by_people = match step.asks() {
-        Some(_) => {
-            targets.extend(own);
-            true
-        }
-        None if waits(step) || hints(step) => {
-            let by_people = !waits(step) && targets.is_empty();
-            // Without a loop of its own too: where a text is unclear a person may say `again`.
-            targets.push(own.unwrap_or(place));
-            by_people
-        }
-        None => false,
-    };
-    Back::new(place, targets, routing.max_iterations, by_people)
-}
-
 impl Back {
+    /// A loop of the flow, also one that only a person goes back in.
+    fn of(flow: &Flow, found: &Loop) -> Option<Self> {
+        let times = flow.steps.get(found.end)?.routing.max_iterations;
+        Self::new(found.end, found.all_targets(), times, found.asks || !found.is_closed())
+    }
+
     /// `None` if it leads nowhere.
     fn new(end: usize, mut targets: Vec<usize>, times: u64, by_people: bool) -> Option<Self> {
         let start = targets.iter().copied().min()?;

@@ -4,10 +4,8 @@
 //! loop goes back. In a graph all steps are visited once, and a return visits again what hangs on its target and cannot have
 //! waited for the step that closes the loop. [`super::ways`] knows which loops start over; nothing else adds a visit.
 
-use super::{
-    places::Places,
-    ways::{Back, Form, Graph, Ways},
-};
+use super::ways::{Back, Form, Graph, Ways};
+use envoi_kernel::flow::Places;
 
 /// How often each loop is entered and goes back.
 #[derive(Debug, Clone, Copy, Default)]

@@ -100,6 +100,8 @@ pub(crate) const STEP: Vocabulary = Vocabulary {
         "artifacts",
         "routing",
         "on_in_doubt",
+        "on_throttled",
+        "idle",
         "envelope",
         "continue_on_error",
         "needs",
@@ -129,6 +131,15 @@ pub(crate) const AGENT: Vocabulary = Vocabulary {
     keys: &["use", "prompt", "session", "may", "model", "turns", "args"],
     later: &["ask"],
 };
+
+pub(crate) const ON_THROTTLED: Vocabulary =
+    Vocabulary { place: "`on_throttled`", keys: &["wait", "then", "use", "model", "args"], later: &[] };
+
+pub(crate) const OTHER_PROGRAM: Vocabulary =
+    Vocabulary { place: "`then`", keys: &["use", "model", "args"], later: &[] };
+
+/// Keys of [`STEP`] that say something of an agent program alone.
+pub(crate) const OF_AGENT: &[&str] = &["on_throttled", "idle"];
 
 /// Keys of [`STEP`] that do nothing beside an agent program.
 pub(crate) const NOT_BESIDE_AGENT: &[&str] = &["inputs", "skill", "envelope", "data", "returns"];
@@ -188,3 +199,55 @@ pub(crate) const ROUTING: Vocabulary = Vocabulary {
 
 /// Keys of [`ROUTING`] that a step which asks may have.
 pub(crate) const ROUTING_OF_ASK: &[&str] = &["next", "loop_to", "max_iterations"];
+
+/// What stands at a key whose value is often written in a form that it has not; `found` is the value, if it is a word or a number.
+pub(crate) fn example(name: &str, found: Option<&str>) -> Option<String> {
+    /// In the place of the value that was found.
+    const VALUE: &str = "VALUE";
+    /// By the name of the key: the form with the value that was found in it, and the form without one.
+    const FORMS: &[(&str, &str, &str)] = &[
+        ("a step", "- { id: VALUE, run: make }", "- { id: build, run: make }"),
+        ("`limits`", "", "limits: { iterations: 12 }"),
+        ("`env`", "", "env: { MODE: fast }"),
+        (
+            "`inputs`",
+            "",
+            "inputs: { package: { type: string } }`, or in a step with `flow`: `inputs: { jobs: 4 }",
+        ),
+        ("`secrets`", "", "secrets: { API_KEY: { env: API_KEY } }"),
+        ("a secret", "{ env: VALUE }", "{ env: API_KEY }"),
+        ("`goals`", "", "goals: { list: [checked], from: write, to: check }"),
+        ("`retry`", "retry: { attempts: VALUE }", "retry: { attempts: 3 }"),
+        ("`budget`", "", "budget: { llm_calls: 5 }"),
+        ("`routing`", "routing: { next: VALUE }", "routing: { next: end }"),
+        ("`status_from_exit`", "", "status_from_exit: { 0: VERIFIED, 1: UNVERIFIED }"),
+        (
+            "`agent`",
+            "agent: { use: VALUE, prompt: \"Fix it\" }",
+            "agent: { use: claude, prompt: \"Fix it\" }",
+        ),
+        (
+            "`a2a`",
+            "a2a: { url: \"VALUE\", message: \"Review it\" }",
+            "a2a: { url: \"https://agent.example\", message: \"Review it\" }",
+        ),
+        ("`returns`", "", "returns: { image: \"${{ steps.build.data.image }}\" }"),
+        ("`artifacts`", "artifacts: [\"VALUE\"]", "artifacts: [\"out/**\"]"),
+        ("`needs`", "needs: [VALUE]", "needs: [lint, test]"),
+        ("`pass_env`", "pass_env: [VALUE]", "pass_env: [SSH_AUTH_SOCK, \"AWS_*\"]"),
+        ("`flows`", "flows: [VALUE]", "flows: [./repair.yaml]"),
+        ("`steps`", "", "steps: [{ id: test, run: make test }]"),
+        ("`args`", "args: [\"VALUE\"]", "args: [--add-dir, ../docs]"),
+        ("`success_values`", "success_values: [VALUE]", "success_values: [VERIFIED]"),
+        ("`branches`", "branches: [VALUE]", "branches: [fix, deploy]"),
+        ("`on_in_doubt`", "", "on_in_doubt: { verify: [./was-it-sent] }"),
+        ("`run`", "", "run: [make, test]`, or `run: make test"),
+    ];
+    let (_, form, plain) = FORMS.iter().find(|(key, ..)| *key == name)?;
+    let is_word =
+        |text: &&str| !text.is_empty() && text.len() < 60 && !text.contains([' ', '\n', '`', '{', '"']);
+    Some(match found.filter(is_word) {
+        Some(found) if form.contains(VALUE) => form.replace(VALUE, found),
+        _ => (*plain).to_owned(),
+    })
+}

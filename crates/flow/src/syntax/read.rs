@@ -102,6 +102,7 @@ pub(crate) fn mismatch(node: &Node, name: &str, expected: &str) -> Diagnostic {
         Diagnostic::invalid(node.span, format!("{name}: expected {expected}, found {}", node.described()));
     diagnostic.expected = Some(expected.to_owned());
     diagnostic
+        .maybe_help(keys::example(name, as_token(node)).map(|example| format!("for example `{example}`")))
 }
 
 pub(crate) fn mapping<'n>(node: &'n Node, name: &str, problems: &mut Problems) -> Option<&'n [(Key, Node)]> {

@@ -63,6 +63,18 @@ pub(crate) fn compose(text: &str, problems: &mut Problems) -> Option<Node> {
     composer.document().unwrap_or_default()
 }
 
+/// The value of a line `key: value`, if its second colon, which another key would have, stands at `at`.
+fn value_with_a_colon(text: &str, at: usize) -> Option<&str> {
+    let start = text.get(..at)?.rfind('\n').map_or(0, |end| end.saturating_add(1));
+    let line = text.get(start..)?.lines().next()?;
+    let (key, value) = line.split_once(": ")?;
+    let value = value.trim();
+    let is_key = !key.trim_start_matches([' ', '-']).is_empty() && !key.contains(['{', '[', '"', '\'', '#']);
+    let is_plain = !value.starts_with(['{', '[', '|', '>', '&', '*', '!']);
+    let comes_later = start.saturating_add(key.len()).saturating_add(1) < at;
+    (is_key && is_plain && comes_later && (value.contains(": ") || value.ends_with(':'))).then_some(value)
+}
+
 /// Reading cannot go on; the reason is among the problems.
 struct Stop;
 
@@ -106,6 +118,14 @@ impl<'a> Composer<'a, '_> {
         let rest = self.text.get(at..).unwrap_or_default();
         if line.contains('\t') || rest.starts_with('\t') {
             diagnostic = diagnostic.help("YAML is indented with spaces, not with tabs");
+        } else if let Some(value) = value_with_a_colon(self.text, at) {
+            let quoted = match value.contains('\'') {
+                false => format!("'{value}'"),
+                true => format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\"")),
+            };
+            let quoted = if value.len() > 100 { "'…'".to_owned() } else { quoted };
+            let help = "a value with `: ` in it stands in quotes, or in the lines below `|`";
+            diagnostic = diagnostic.help(format!("{help}: {quoted}"));
         }
         self.problems.add(diagnostic);
         Stop

@@ -1,7 +1,9 @@
 //! `agent`: what an agent program is to do.
 
 use crate::told::{each_is_told, loaded, step, steps};
-use envoi_kernel::flow::{CommandPlan, InDoubtPolicy, ProgramPlan, Step, StepKind, Template};
+use envoi_kernel::flow::{
+    AfterWait, CommandPlan, InDoubtPolicy, OnThrottled, OtherProgram, ProgramPlan, Step, StepKind, Template,
+};
 
 #[expect(clippy::panic, reason = "a step of these tests that is another one is a failed test")]
 fn plan(step: &Step) -> &ProgramPlan {
@@ -21,11 +23,14 @@ fn a_program_has_a_prompt_and_what_it_may_do() {
     let template = |text: &str| Template(text.to_owned());
     let expected = ProgramPlan {
         program: "claude".to_owned(),
+        account: "claude".to_owned(),
+        on_throttled: OnThrottled::default(),
         prompt: template("Fix it."),
         session: Some("b".to_owned()),
         may: "edit".to_owned(),
         model: None,
         turns: None,
+        idle_ms: 15 * 60_000,
         args: Vec::new(),
         takes_session_id: true,
     };
@@ -58,6 +63,36 @@ fn in_doubt_a_person_is_asked_unless_the_file_says_otherwise() {
     assert_eq!(policy(""), InDoubtPolicy::Ask);
     assert_eq!(policy(", on_in_doubt: continue"), InDoubtPolicy::Rerun);
     assert_eq!(policy(", on_in_doubt: fail"), InDoubtPolicy::Fail);
+}
+
+#[test]
+fn a_limit_is_waited_for_a_day_unless_the_file_says_otherwise() {
+    let policy = |keys: &str| {
+        let text = steps(&[&format!("id: a, agent: {{ use: claude, prompt: p }}{keys}")]);
+        plan(step(&loaded(&text), "a")).on_throttled.clone()
+    };
+    let hour = 3_600_000;
+    let other = |model: Option<&str>| {
+        AfterWait::Use(Box::new(OtherProgram {
+            program: "codex".to_owned(),
+            account: "codex".to_owned(),
+            model: model.map(|model| Template(model.to_owned())),
+            args: Vec::new(),
+            takes_session_id: false,
+        }))
+    };
+    for (keys, wait_ms, then) in [
+        ("", 24 * hour, AfterWait::Fail),
+        (", on_throttled: wait", 24 * hour, AfterWait::Fail),
+        (", on_throttled: fail", 0, AfterWait::Fail),
+        (", on_throttled: ask", 0, AfterWait::Ask),
+        (", on_throttled: { wait: 90m }", 90 * 60_000, AfterWait::Fail),
+        (", on_throttled: { then: ask }", 24 * hour, AfterWait::Ask),
+        (", on_throttled: { use: codex }", 0, other(None)),
+        (", on_throttled: { wait: 12h, then: { use: codex, model: m } }", 12 * hour, other(Some("m"))),
+    ] {
+        assert_eq!(policy(keys), OnThrottled { wait_ms, then }, "{keys}");
+    }
 }
 
 #[test]
@@ -101,6 +136,14 @@ fn a_program_that_cannot_be_started_is_told() {
             "an agent program is started without a shell",
         ),
         (with("shell: zsh, on_in_doubt: { verify: ./look }"), 3, "zsh", "`shell`"),
+        (with("on_throttled: later"), 3, "later", "`on_throttled`"),
+        (with("on_throttled: { wait: soon }"), 3, "soon", "`wait`"),
+        (with("on_throttled: { use: claude }"), 3, "use", "goes on with the account that is closed"),
+        (with("on_throttled: { use: codex, wait: 1h }"), 3, "wait", "goes on at once"),
+        (with("on_throttled: { wait: 1h, model: m }"), 3, "model", "`model` without `use`"),
+        (with("on_throttled: { wait: 1h, then: { use: vim } }"), 3, "vim", "there is no agent program `vim`"),
+        (with("on_throttled: { wait: 1h, then: wait }"), 3, "wait }", "`then`"),
+        (steps(&["id: a, run: x, on_throttled: wait"]), 3, "on_throttled", "in a step without `agent`"),
         (with("on_in_doubt: rerun"), 3, "rerun", "its session goes on"),
         (steps(&["id: a, run: x, on_in_doubt: continue"]), 3, "continue", "`on_in_doubt`"),
         (steps(&["id: a, run: x, agent: { use: claude, prompt: p }"]), 3, "agent", "`run` or `agent`"),

@@ -4,6 +4,7 @@ mod a2a;
 mod agent;
 mod branches;
 mod budget;
+mod comparisons;
 mod conditions;
 mod environment;
 mod for_each;

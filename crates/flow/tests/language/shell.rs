@@ -101,6 +101,13 @@ fn what_is_probably_not_meant_is_warned_of() {
         ("shell: [bash, -c], run: a", None),
         ("shell: python, run: 'a[[0]]; b'", None),
         ("run: x, on_in_doubt: { verify: 'source y' }", Some("`source` is syntax of bash")),
+        (
+            "run: x, on_in_doubt: { verify: 'fetch > page; grep -q done page' }",
+            Some("write `command || exit 2`"),
+        ),
+        ("run: x, on_in_doubt: { verify: 'fetch > page || exit 2; grep -q done page' }", None),
+        ("run: x, on_in_doubt: { verify: 'grep -q done page' }", None),
+        ("run: x, on_in_doubt: { verify: [sh, fetch, page] }", None),
     ] {
         let found = warnings(&loaded(&steps(&[&format!("id: a, {keys}")])));
         assert_eq!(found.len(), usize::from(warned.is_some()), "{keys}: {found:?}");

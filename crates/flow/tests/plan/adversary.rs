@@ -84,7 +84,7 @@ fn person(name: &str) -> Principal {
 }
 
 fn slot() -> Option<Slot> {
-    Some(Slot { boot_id: "boot-1".to_owned() })
+    Some(Slot::new("boot-1"))
 }
 
 const BEGAN_MS: i64 = 1_795_219_200_000;
@@ -129,6 +129,7 @@ pub(crate) fn live(flow: &Arc<Flow>, seed: u64, most_turns: u64) -> Tally {
         inputs: Object::default(),
         source: "/project/flow.yaml".into(),
         shared: false,
+        keep_files: false,
         workspace: "/work".to_owned(),
         run_base: "/base".to_owned(),
         language: 1,
@@ -137,6 +138,7 @@ pub(crate) fn live(flow: &Arc<Flow>, seed: u64, most_turns: u64) -> Tally {
         trace: None,
         env: envoi_contract::json::Object::new(),
         requester: Requester::default(),
+        part: None,
     })));
     while world.tally.turns < most_turns && !matches!(world.run.status(), Status::Ended(_)) {
         world.tally.turns += 1;

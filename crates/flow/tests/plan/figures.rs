@@ -212,3 +212,21 @@ fn a_large_flow_is_planned_in_one_go() {
     assert_eq!(plan.attempts.known(), None);
     assert_eq!(plan.loops.len(), 1_500);
 }
+
+#[test]
+fn a_plan_says_how_firmly_the_budget_of_an_agent_program_holds() {
+    for (agent, budget, expected) in [
+        ("claude", "llm_calls: 3", Some("`a`: the agent is ended at the first call past `budget.llm_calls`")),
+        ("claude", "cost_usd: '1'", Some("`a`: `budget.cost_usd` is tested by the program after each call")),
+        ("codex", "llm_calls: 3", Some("`a`: `budget.llm_calls` does not hold")),
+        ("codex", "cost_usd: '1'", Some("`a`: `budget.cost_usd` does not hold")),
+    ] {
+        let text = format!(
+            "steps:\n  - id: a\n    agent: {{ use: {agent}, prompt: p }}\n    budget: {{ {budget} }}\n"
+        );
+        let notes = planned(&text).notes;
+        let told: Vec<&String> = notes.iter().filter(|note| note.starts_with("`a`: ")).collect();
+        assert_eq!(told.len(), 1, "{agent} {budget}: {notes:?}");
+        assert!(expected.is_some_and(|expected| told[0].starts_with(expected)), "{agent} {budget}: {told:?}");
+    }
+}

@@ -65,12 +65,14 @@ pub fn started(run: &RunId) -> Result<Event, BadId> {
         workspace: "/".to_owned(),
         source: "/project/flow.yaml".to_owned(),
         shared: false,
+        keep_files: false,
         run_base: "/".to_owned(),
         by: Principal { tenant: "local".to_owned(), actor: "sample".to_owned() },
         yes_to: Vec::new(),
         trace: None,
         env: envoi_contract::json::Object::new(),
         requester: Requester::default(),
+        part: None,
     })))
 }
 
@@ -84,7 +86,7 @@ fn visit() -> Result<VisitId, BadId> {
 /// [`BadId`] for a name that is not of `a-z 0-9`.
 pub fn timer_set(name: &str) -> Result<Event, BadId> {
     let timer = TimerId::new(format!("tim_{name}"))?;
-    Ok(Event::TimerSet(TimerSet { timer, due: Timestamp::from_millis(1), visit: visit()? }))
+    Ok(Event::TimerSet(TimerSet { timer, due: Timestamp::from_millis(1), visit: visit()?, account: None }))
 }
 
 /// `timer_fired` of the timer `tim_<name>`.

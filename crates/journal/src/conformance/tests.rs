@@ -118,6 +118,10 @@ impl Journal for FaultyJournal {
     fn inbox(&self, filter: &InboxFilter) -> Result<Vec<InboxRow>, ReadError> {
         self.inner.inbox(filter)
     }
+
+    fn closed_accounts(&self) -> Result<Vec<crate::ClosedAccount>, ReadError> {
+        self.inner.closed_accounts()
+    }
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! What a fork takes over of attempts that another run has made: the reports and texts that its steps may be given.
+//! What a fork, or a part of a flow, takes over of attempts that another run has made: the reports and texts that its steps may be
+//! given.
 //!
 //! Reports and texts come from the store by their digests. What else an attempt wrote (its streams, which only people and a
 //! critic's feedback read) is linked from the other run's folder, where that is still there.
@@ -16,6 +17,13 @@ const STREAMS: [&str; 2] = ["stdout", "stderr"];
 /// Writes again what is missing or differs.
 pub(super) fn restore(files: &RunFiles<'_>, written: &mut Vec<PathBuf>) -> Result<(), FileError> {
     let records = files.reader.records(files.run, 0, None)?;
+    for record in &records {
+        if let Event::AttemptSettled(settled) = &record.event
+            && settled.taken.is_some()
+        {
+            contents(files, settled, written)?;
+        }
+    }
     let Some((lived, forked)) = lived(&records) else { return Ok(()) };
     let settled = lived.iter().filter_map(|record| match &record.event {
         Event::AttemptSettled(settled) if !settled.late => Some(settled.as_ref()),
@@ -43,6 +51,22 @@ fn take_over(
     settled: &AttemptSettled,
     written: &mut Vec<PathBuf>,
 ) -> Result<(), FileError> {
+    contents(files, settled, written)?;
+    let folder = files.layout.attempt(files.run, &settled.attempt);
+    let other = files.layout.attempt(&forked.from, &settled.attempt);
+    for name in STREAMS {
+        // Nothing is decided by them.
+        link(files.layout.root(), &other.join(name), &folder.join(name)).unwrap_or_default();
+    }
+    Ok(())
+}
+
+/// Writes the text and the report of an attempt that another run has made.
+pub(super) fn contents(
+    files: &RunFiles<'_>,
+    settled: &AttemptSettled,
+    written: &mut Vec<PathBuf>,
+) -> Result<(), FileError> {
     let folder = files.layout.attempt(files.run, &settled.attempt);
     for (name, blob) in [(TEXT, &settled.text), (REPORT, &settled.report)] {
         let Some(blob) = blob else { continue };
@@ -51,11 +75,6 @@ fn take_over(
             files.replace(&path, |file| Ok(files.reader.write_blob(&blob.digest, file)?))?;
             written.push(path);
         }
-    }
-    let other = files.layout.attempt(&forked.from, &settled.attempt);
-    for name in STREAMS {
-        // Nothing is decided by them.
-        link(files.layout.root(), &other.join(name), &folder.join(name)).unwrap_or_default();
     }
     Ok(())
 }

@@ -55,6 +55,9 @@ fn write(
             files.write_handoff(own.as_ref().unwrap_or(flow), written, order)
         }
         Event::AttemptSettled(settled) if !settled.late => {
+            if settled.taken.is_some() {
+                attempts::contents(&files, settled, &mut Vec::new())?;
+            }
             files.write_artifacts(settled.flow.as_ref().unwrap_or(flow), settled)
         }
         Event::RunForked(_) => attempts::restore(&files, &mut Vec::new()),

@@ -14,7 +14,10 @@ use crate::{
     },
 };
 use envoi_contract::digest::Digest;
-use envoi_kernel::ids::{InterruptId, RunId, VisitId};
+use envoi_kernel::{
+    Event,
+    ids::{InterruptId, RunId, VisitId},
+};
 use std::{collections::BTreeSet, path::PathBuf};
 
 /// Writes again whatever file of a run is missing or differs, and says which. For when a run is loaded.
@@ -35,7 +38,7 @@ pub(crate) fn restore(layout: &Layout, reader: &Reader, run: &RunId) -> Result<R
         lists.extend(has_manifest(&handoff.handoff).then(|| files.list_path(&row.flow, &handoff)));
     }
     files.restore_artifacts(reader.artifacts(run)?, &lists, &mut restored)?;
-    if reader.run(run)?.root.is_some() {
+    if reader.run(run)?.root.is_some() || takes_over(reader, run)? {
         attempts::restore(&files, &mut restored.written)?;
     }
     let asked = InboxFilter { run: Some(run.clone()), closed: true };
@@ -47,6 +50,15 @@ pub(crate) fn restore(layout: &Layout, reader: &Reader, run: &RunId) -> Result<R
         files.restore_answer(row, &mut restored.written)?;
     }
     Ok(restored)
+}
+
+/// Whether hand-offs of another run stand for steps that this one leaves out.
+fn takes_over(reader: &Reader, run: &RunId) -> Result<bool, FileError> {
+    let first = reader.records(run, 0, Some(1))?;
+    Ok(first.first().is_some_and(|record| match &record.event {
+        Event::RunStarted(started) => started.part.as_ref().is_some_and(|part| part.with.is_some()),
+        _ => false,
+    }))
 }
 
 /// As [`restore_run`], but only what belongs to one answer, for when it is about to be given to a step.

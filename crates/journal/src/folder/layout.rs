@@ -63,6 +63,12 @@ impl Layout {
         self.root.join("engine.lock")
     }
 
+    /// Where browsers find the server that runs; not there without one.
+    #[must_use]
+    pub fn server_url(&self) -> PathBuf {
+        self.root.join("server.url")
+    }
+
     /// The folder of all runs.
     #[must_use]
     pub fn runs(&self) -> PathBuf {
@@ -155,6 +161,18 @@ impl Layout {
     #[must_use]
     pub fn temporary(&self) -> PathBuf {
         self.root.join("artifacts").join("tmp")
+    }
+
+    /// The folder of packs: contents of snapshots, many in a file.
+    #[must_use]
+    pub fn packs(&self) -> PathBuf {
+        self.root.join("artifacts").join("packs")
+    }
+
+    /// The folder of what only saves time when a snapshot is taken.
+    #[must_use]
+    pub fn file_caches(&self) -> PathBuf {
+        self.root.join("files").join("caches")
     }
 
     /// Where content of this digest lies, if it is not in the database.

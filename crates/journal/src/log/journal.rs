@@ -12,7 +12,7 @@ use crate::{
     model::{
         commit::{Commit, Done, Epoch},
         error::{BlobError, CommitError, ReadError},
-        rows::{InboxFilter, InboxRow, RunFilter, RunRow},
+        rows::{ClosedAccount, InboxFilter, InboxRow, RunFilter, RunRow},
     },
 };
 use envoi_contract::digest::Digest;
@@ -58,6 +58,12 @@ pub trait Journal: Send {
     /// # Errors
     /// [`ReadError::Missing`] when the filter names a run that does not exist.
     fn inbox(&self, filter: &InboxFilter) -> Result<Vec<InboxRow>, ReadError>;
+
+    /// How each account stands that has refused an attempt of some run, whether it is open again or not.
+    ///
+    /// # Errors
+    /// The machine's.
+    fn closed_accounts(&self) -> Result<Vec<ClosedAccount>, ReadError>;
 }
 
 /// The real store behind [`Journal`]: its writer, one reader, and content.
@@ -121,5 +127,9 @@ impl Journal for DiskJournal {
 
     fn inbox(&self, filter: &InboxFilter) -> Result<Vec<InboxRow>, ReadError> {
         self.reader.inbox(filter)
+    }
+
+    fn closed_accounts(&self) -> Result<Vec<ClosedAccount>, ReadError> {
+        self.reader.closed_accounts()
     }
 }

@@ -3,7 +3,7 @@
 use envoi_contract::{digest::Digest, time::Timestamp};
 use envoi_kernel::{
     event::Record,
-    ids::{FlowId, RunId},
+    ids::{FlowId, RunId, Seq},
 };
 use std::collections::BTreeMap;
 
@@ -80,6 +80,27 @@ pub struct Upload {
     pub uploaded_by: String,
 }
 
+/// A session of the web page, without its halves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageSession {
+    /// The part of the cookie by which its row is found; no secret.
+    pub id: String,
+    /// The id of the token in whose name it acts.
+    pub token: String,
+    /// What it is good for, as [`TokenRow::scopes`]; never more than its token.
+    pub scopes: String,
+    /// Digests of the cookie and of the key; `None` while it is a code that nobody has used.
+    pub halves: Option<(Digest, Digest)>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it was last used, to the minute or so.
+    pub seen_at: Timestamp,
+    /// When it ends in any case.
+    pub expires_at: Timestamp,
+    /// When somebody signed out.
+    pub ended_at: Option<Timestamp>,
+}
+
 /// Which runs of a tenant are wanted, newest first.
 #[derive(Debug, Clone, Default)]
 pub struct RunPage {
@@ -89,6 +110,12 @@ pub struct RunPage {
     pub status: Option<String>,
     /// Only of this flow.
     pub flow: Option<String>,
+    /// Only those whose id, flow, step, starter or reason has this text; capital letters do not matter.
+    pub text: Option<String>,
+    /// Only those that started then or later.
+    pub since: Option<Timestamp>,
+    /// Only this run and those that were forked from it, directly or not.
+    pub root: Option<String>,
     /// Only those that are older than this one, which must be the tenant's.
     pub before: Option<RunId>,
     /// At most so many.
@@ -108,6 +135,17 @@ pub struct InboxPage {
     pub after: Option<String>,
     /// At most so many.
     pub limit: u32,
+}
+
+/// A run that has changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunChange {
+    /// Which.
+    pub run: RunId,
+    /// Its newest event.
+    pub newest: Seq,
+    /// Whether one of its new events is about a question.
+    pub asks: bool,
 }
 
 /// An event about a question, and its place among the events of all runs.

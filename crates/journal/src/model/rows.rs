@@ -50,6 +50,8 @@ pub struct RunRow {
     pub aside: Option<Aside>,
     /// The engine that goes on with it, or did so last.
     pub held_by: Option<HeldBy>,
+    /// The account of an agent program that it waits for; the one that opens first, if there are several.
+    pub waits_for: Option<WaitsFor>,
     /// What is done for it now, if that was looked at: the journal alone does not know it.
     pub doing: Option<Doing>,
 }
@@ -57,9 +59,9 @@ pub struct RunRow {
 /// What is done for a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activity {
-    /// An engine goes on with it, or the supervisor of one of its attempts lives.
+    /// An engine goes on with it.
     Working,
-    /// Nothing works on it. `envoi resume` goes on, or an answer if it waits for one.
+    /// No engine goes on with it. `envoi resume` does, or an answer if it waits for one.
     Stopped,
     /// Something is wrong with it; `envoi resume` tries again.
     SetAside,
@@ -90,6 +92,34 @@ pub struct Doing {
     pub activity: Activity,
     /// Since when.
     pub since: Timestamp,
+    /// It is stopped, and the supervisor of one of its attempts lives: `envoi resume` waits for that attempt.
+    pub step_works: bool,
+}
+
+/// An account that a run waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitsFor {
+    /// Its name.
+    pub account: String,
+    /// When its provider says that it is open again.
+    pub resets_at: Option<Timestamp>,
+    /// When the next try is made.
+    pub due: Timestamp,
+}
+
+/// An account that has refused an attempt of some run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClosedAccount {
+    /// Its name.
+    pub account: String,
+    /// When that was decided, by the time of the run.
+    pub at: Timestamp,
+    /// When the next try is made.
+    pub until: Timestamp,
+    /// When its provider says that it is open again.
+    pub resets_at: Option<Timestamp>,
+    /// Refusals in a row.
+    pub refusals: u32,
 }
 
 /// How a run ended.
@@ -329,6 +359,7 @@ mod tests {
             root: None,
             aside: None,
             held_by: None,
+            waits_for: None,
             doing: None,
         }
     }

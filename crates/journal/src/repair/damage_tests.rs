@@ -66,6 +66,8 @@ const TOLD_BY_NOTHING: &[(&str, &[&str])] = &[
     ("flows", &["*"]),
     ("holders", &["epoch", "since_ms", "run", "-"]),
     ("journals", &["flow"]),
+    // A session that is wrong in any way is no session.
+    ("page_sessions", &["*"]),
     ("registered_flows", &["*"]),
     ("set_aside", &["*"]),
     ("snapshots", &["*"]),
@@ -212,6 +214,9 @@ fn lived(root: &Path) {
         format!(
             "INSERT INTO registered_flows (tenant, digest, id, language, text, registered_at_ms, registered_by, file) \
              VALUES ('{{n}}', {text}, 'fix', 1, 'flow: fix', 1, 'x', 'fix.yaml')"
+        ),
+        format!(
+            "INSERT INTO page_sessions VALUES ('{{n}}', '{{n}}', 'read', NULL, {digest}, {digest}, 1, 1, 1, NULL)"
         ),
         format!("INSERT INTO starts VALUES ('{{n}}', 'k', {digest}, 'run_{{n}}', 1)"),
         format!("INSERT INTO uploads VALUES ('{{n}}', {digest}, 1, 'text/plain', 1, 'x')"),

@@ -3,7 +3,7 @@
 use super::{
     compare::Expected,
     content,
-    rebuild::{Clock, MOST_NAMED},
+    rebuild::{Clock, MOST_EVENTS, MOST_NAMED},
 };
 use crate::{
     files::{digest_below, in_the_way},
@@ -90,7 +90,7 @@ fn look_now(reader: &Reader, run: &RunId, mut visit: impl FnMut(&Record)) -> Res
     let failed = |error| Reader::failed(error, "a row");
     let mut found = Examination::default();
     let (mut next, mut clock) = (0, Clock::default());
-    let end = reader.run(run)?.next_seq.max(1);
+    let end = Some(reader.run(run)?.next_seq).filter(|next| *next <= MOST_EVENTS).unwrap_or(0).max(1);
     let Some(key) = reader.known_key(run)? else {
         found.has_no_entry = true;
         return Ok(found);

@@ -15,7 +15,7 @@ use crate::{
         sql::{RunKey, unsigned},
     },
 };
-use envoi_contract::{code::Code, time::Timestamp};
+use envoi_contract::{code::Code, digest::Digest, time::Timestamp};
 use envoi_kernel::event::{Event, Record};
 use rusqlite::{Connection, OptionalExtension as _, Row, TransactionBehavior, params, types::Value};
 use std::{collections::BTreeMap, path::Path};
@@ -25,6 +25,9 @@ pub(super) type Rows = BTreeMap<String, String>;
 
 /// Most findings of one kind of one run that are named.
 pub(super) const MOST_NAMED: usize = 100;
+
+/// No run has more events. A row that counts more is damaged, and does not say that events are missing.
+pub(super) const MOST_EVENTS: u64 = 1 << 32;
 
 /// A run of the store, and what was known of it before its rows were made again.
 struct Known {
@@ -55,6 +58,7 @@ fn rebuild(
     report: &mut RepairReport,
 ) -> rusqlite::Result<()> {
     enter(transaction, report)?;
+    keep_earlier(transaction, report)?;
     rename(transaction, report)?;
     let before = snapshot(transaction)?;
     let known = runs(transaction)?;
@@ -69,6 +73,7 @@ fn rebuild(
         }
     }
     keep(transaction)?;
+    pin_again(transaction, report)?;
     let after = snapshot(transaction)?;
     report.mended_rows.extend(differences(&before, &after, MENDED));
     let rows = put_out_of_action(transaction)?;
@@ -119,6 +124,14 @@ fn enter(conn: &Connection, report: &mut RepairReport) -> rusqlite::Result<()> {
         let name = named_by_event(conn, key)?.or(named_by_row(conn, key)?);
         let entered = match &name {
             Some((id, digest)) => {
+                // Its entry may have another key, under which nothing stands.
+                let sql = "UPDATE journals SET run = ?1 WHERE id = ?2 \
+                           AND NOT EXISTS (SELECT 1 FROM events WHERE events.run = journals.run) \
+                           AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.run = journals.run)";
+                if conn.execute(sql, params![key, id])? > 0 {
+                    report.mended_rows.push(format!("journals {id}: had another key"));
+                    continue;
+                }
                 let sql = "INSERT OR IGNORE INTO journals (run, id, flow) \
                            SELECT ?1, ?2, flow FROM flows WHERE digest = ?3 ORDER BY flow DESC LIMIT 1";
                 conn.execute(sql, params![key, id, digest])? > 0
@@ -176,6 +189,35 @@ pub(super) fn rename_one(conn: &Connection, key: RunKey) -> rusqlite::Result<()>
     Ok(())
 }
 
+/// Pins runs again whose flow is not there or is another one: to the flow of the store that has their digest. A flow that is registered
+/// has its text, too.
+fn pin_again(conn: &Connection, report: &mut RepairReport) -> rusqlite::Result<()> {
+    let sql = "SELECT journals.run, runs.id, runs.flow_digest, \
+               (SELECT CASE WHEN json_valid(body) THEN body ->> '$.source' END FROM events \
+               WHERE events.run = journals.run AND seq = 0) \
+               FROM journals JOIN runs USING (run) LEFT JOIN flows ON flows.flow = journals.flow \
+               WHERE flows.digest IS NOT runs.flow_digest ORDER BY journals.run";
+    type Unpinned = (RunKey, String, String, Option<String>);
+    let unpinned = |row: &Row<'_>| -> rusqlite::Result<Unpinned> {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+    };
+    let mut statement = conn.prepare(sql)?;
+    let found = statement.query_map([], |row| Ok(unpinned(row).ok()))?;
+    let found: Vec<Option<Unpinned>> = found.collect::<rusqlite::Result<_>>()?;
+    let add = "INSERT INTO flows (digest, language, name, text, parts) \
+               SELECT digest, language, coalesce(?2, file, id), text, parts FROM registered_flows \
+               WHERE digest = ?1 AND NOT EXISTS (SELECT 1 FROM flows WHERE flows.digest = ?1) ORDER BY flow DESC LIMIT 1";
+    let pin = "UPDATE journals SET flow = (SELECT flow FROM flows WHERE digest = ?2 ORDER BY name IS ?3 DESC, flow DESC LIMIT 1) \
+               WHERE run = ?1 AND EXISTS (SELECT 1 FROM flows WHERE digest = ?2)";
+    for (key, id, digest, source) in found.into_iter().flatten() {
+        conn.execute(add, params![digest, source])?;
+        if conn.execute(pin, params![key, digest, source])? > 0 {
+            report.mended_rows.push(format!("journals {id}: was pinned to another flow, or to none"));
+        }
+    }
+    Ok(())
+}
+
 fn keys_alone(conn: &Connection) -> rusqlite::Result<Vec<RunKey>> {
     keys(conn, KEYS_OF_EVENTS_ALONE)
 }
@@ -192,10 +234,46 @@ fn named_by_event(conn: &Connection, key: RunKey) -> rusqlite::Result<Option<Nam
     let record = |row: &Row<'_>| Ok(projection::record(row).ok());
     Ok(match conn.query_row(sql, [key], record).optional()?.flatten() {
         Some(Record { event: Event::RunStarted(started), .. }) => {
-            Some((started.run.as_str().to_owned(), started.flow_digest.to_string()))
+            let last = named_flows(conn, key)?.pop().map_or(started.flow_digest, |(digest, _)| digest);
+            Some((started.run.as_str().to_owned(), last.to_string()))
         }
         _ => None,
     })
+}
+
+/// The flows that the events of a run name, with the versions of their language: that of its start, then those that correct it.
+fn named_flows(conn: &Connection, key: RunKey) -> rusqlite::Result<Vec<(Digest, u32)>> {
+    let sql = "SELECT seq, at_ms, body FROM events WHERE run = ?1 \
+               AND (seq = 0 OR body LIKE '%\"flow_corrected\"%' OR body LIKE '%\"correction_requested\"%') ORDER BY seq";
+    let record = |row: &Row<'_>| Ok(projection::record(row).ok());
+    let records: Vec<Option<Record>> =
+        conn.prepare(sql)?.query_map([key], record)?.collect::<rusqlite::Result<_>>()?;
+    let named = records.into_iter().flatten().filter_map(|record| match record.event {
+        Event::RunStarted(started) => Some((started.flow_digest, started.language)),
+        Event::CorrectionRequested(of) | Event::FlowCorrected(of) => Some((of.after, of.language)),
+        _ => None,
+    });
+    Ok(named.collect())
+}
+
+/// A run that was corrected keeps every flow that its events name: without one of them it cannot be replayed.
+fn keep_earlier(conn: &Connection, report: &mut RepairReport) -> rusqlite::Result<()> {
+    let corrected = "SELECT DISTINCT run FROM events \
+                     WHERE body LIKE '%\"flow_corrected\"%' OR body LIKE '%\"correction_requested\"%' ORDER BY run";
+    let is_kept = "SELECT 1 FROM flows WHERE digest = ?2 AND language = ?3 AND (flow IN (SELECT flow FROM journals WHERE run = ?1) \
+                   OR flow IN (SELECT flow FROM earlier_flows WHERE run = ?1))";
+    let keep = "INSERT OR IGNORE INTO earlier_flows (run, flow) \
+                SELECT ?1, flow FROM flows WHERE digest = ?2 AND language = ?3 ORDER BY flow DESC LIMIT 1";
+    for key in keys(conn, corrected)? {
+        for (digest, language) in named_flows(conn, key)? {
+            let values = params![key, digest.to_string(), language];
+            let is_kept = conn.query_row(is_kept, values, |_| Ok(())).optional()?.is_some();
+            if !is_kept && conn.execute(keep, params![key, digest.to_string(), language])? > 0 {
+                report.mended_rows.push(format!("earlier_flows {}: a flow was missing", unnamed(key)));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn named_by_row(conn: &Connection, key: RunKey) -> rusqlite::Result<Option<Name>> {
@@ -250,7 +328,7 @@ fn replay(conn: &Connection, run: &Known, report: &mut RepairReport) -> rusqlite
         }
     }
     // The row counts events that were committed with it.
-    let end = run.next_seq.unwrap_or(0).max(1);
+    let end = run.next_seq.filter(|next| *next <= MOST_EVENTS).unwrap_or(0).max(1);
     if let Some(gap) = Gap::between(next, end) {
         found.push(gap.sentence());
         report.gaps.push(format!("{id}#{gap}"));

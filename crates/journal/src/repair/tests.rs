@@ -2,14 +2,18 @@
 
 use super::*;
 use crate::{
-    Commit, InboxFilter, RunFilter,
+    Commit, InboxFilter, PinnedFlow, RunFilter,
     tables::schema,
     testing::{
-        TestStore, answered, attempt, commit, ended, handoff, place, raised, run, settled, started, timer_set,
+        self, TestStore, answered, attempt, commit, ended, handoff, place, raised, run, settled, started,
+        timer_set,
     },
 };
 use envoi_contract::{code::Code, digest::Digest};
-use envoi_kernel::event::{About, Blob, EndStatus, Event};
+use envoi_kernel::{
+    event::{About, Blob, Correction, EndStatus, Event},
+    ids::Principal,
+};
 use std::fs;
 
 /// Two runs, one over, one waiting, with hand-offs, an artifact in a file, and one in the database.
@@ -220,6 +224,58 @@ fn a_run_of_which_only_a_part_is_there_is_never_dropped() {
     assert_eq!(place.reader.load(&run("b")).unwrap().records.len(), 6);
     // Not found again and again, but never called well.
     assert_eq!(mend(&place.store).unwrap().gaps.len(), 2);
+}
+
+#[test]
+fn a_corrected_run_that_has_lost_its_entry_has_every_flow_again() {
+    let place = lived();
+    let version = |text: &str| PinnedFlow {
+        digest: Digest::of(text.as_bytes()),
+        text: text.to_owned(),
+        ..testing::pinned()
+    };
+    let versions = [testing::pinned(), version("flow: fix # 2\n"), version("flow: fix # 3\n")];
+    let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
+    for (seq, pair) in (6..).zip(versions.windows(2)) {
+        let correction = Correction {
+            before: pair[0].digest,
+            after: pair[1].digest,
+            language: pair[1].language,
+            source: "/fixed.yaml".to_owned(),
+            from: None,
+            by: Principal { tenant: "local".to_owned(), actor: "bob".to_owned() },
+            why: None,
+            request: None,
+        };
+        let event = Event::FlowCorrected(Box::new(correction));
+        let commit = Commit { pinned: Some(pair[1].clone()), ..commit(&run("b"), seq, [event]) };
+        writer.commit(commit).unwrap();
+    }
+    let before = place.reader.load(&run("b")).unwrap().pinned;
+    let expected = PinnedFlow { earlier: versions[..2].to_vec(), ..versions[2].clone() };
+    assert_eq!(before, expected);
+    assert!(mend(&place.store).unwrap().is_clean(), "nothing is wrong");
+    for (damaged, expected) in [
+        ("DELETE FROM journals WHERE run = 2", vec!["journals run_b: was missing"]),
+        (
+            "DELETE FROM earlier_flows WHERE run = 2",
+            vec!["earlier_flows run number 2 of the database: a flow was missing"; 2],
+        ),
+        (
+            "DELETE FROM journals WHERE run = 2; DELETE FROM earlier_flows WHERE run = 2",
+            vec![
+                "journals run_b: was missing",
+                "earlier_flows run number 2 of the database: a flow was missing",
+                "earlier_flows run number 2 of the database: a flow was missing",
+            ],
+        ),
+    ] {
+        damage(&place, damaged);
+        let report = mend(&place.store).unwrap();
+        assert_eq!(report.mended_rows, expected, "{damaged}");
+        assert_eq!(place.reader.load(&run("b")).unwrap().pinned, before, "{damaged}");
+        assert!(mend(&place.store).unwrap().is_clean(), "{damaged}");
+    }
 }
 
 #[test]

@@ -24,6 +24,8 @@ pub(crate) fn notes() -> String {
          set_aside.reason AS aside_reason, set_aside.evidence AS aside_evidence, holders.epoch AS held_epoch, \
          holders.since_ms AS held_since_ms, {name} AS run_name, \
          (SELECT journals.id FROM journals WHERE journals.run = runs.run) AS journal_id, \
+         (SELECT json_array(account, resets_at_ms, due_ms) FROM waits WHERE waits.run = runs.run \
+          ORDER BY due_ms, timer LIMIT 1) AS first_wait, \
          EXISTS (SELECT 1 FROM events WHERE events.run = runs.run AND events.seq = runs.next_seq - 1) AS has_last",
         name = name_of("runs.run")
     )

@@ -8,9 +8,10 @@ use envoi_contract::time::Timestamp;
 use envoi_kernel::{
     event::{
         AttemptSettled, Course, Event, FileChange, HandoffWritten, InterruptRaised, Record, RunEnded,
-        RunForked, RunStarted,
+        RunForked, RunStarted, TimerSet,
     },
     ids::{InterruptId, StepId},
+    throttle::{AccountWait, Throttled},
 };
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
@@ -18,12 +19,14 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 const SUMMARY_HEAD: usize = 200;
 
 /// Tables that are projections, each with the columns of its key; what repair empties and fills.
-pub(crate) const TABLES: [(&str, &str); 5] = [
+pub(crate) const TABLES: [(&str, &str); 7] = [
     ("runs", "run"),
     ("handoffs", "run, scope, step, visit"),
     ("manifests", "run, nth"),
     ("places", "run, flow, path"),
     ("inbox", "run, interrupt"),
+    ("waits", "run, timer"),
+    ("refusals", "run, account"),
 ];
 
 /// Brings the rows of one run up to the last of these records.
@@ -106,7 +109,9 @@ impl Progress {
                 self.enter(&started.attempt.visit.step);
             }
             // A late one had been counted as settled when it was found in doubt, unless it was given up while it ran.
-            Event::AttemptSettled(settled) if !settled.late || settled.given_up => {
+            Event::AttemptSettled(settled)
+                if settled.taken.is_none() && (!settled.late || settled.given_up) =>
+            {
                 self.live_attempts = self.live_attempts.saturating_sub(1);
             }
             Event::Routed(routed) => match &routed.course {
@@ -201,9 +206,30 @@ fn write_rows(conn: &Connection, run: RunKey, flow: &str, record: &Record) -> ru
         Event::HandoffWritten(written) => insert_handoff(conn, run, record, written),
         Event::AttemptSettled(settled) if !settled.late => {
             let inner = settled.flow.as_ref().map(|flow| flow.as_str());
-            place_files(conn, run, inner.unwrap_or(flow), settled)
+            place_files(conn, run, inner.unwrap_or(flow), settled)?;
+            let throttled =
+                settled.throttled.as_ref().map(|throttled| refuse(conn, run, record.at, throttled));
+            throttled.unwrap_or(Ok(()))
         }
-        Event::RunForked(forked) => insert_fork(conn, run, forked),
+        Event::TimerSet(set) => match &set.account {
+            Some(wait) => insert_wait(conn, run, set, wait),
+            None => Ok(()),
+        },
+        Event::TimerFired(fired) => {
+            let sql = "DELETE FROM waits WHERE run = ?1 AND timer = ?2";
+            conn.prepare_cached(sql)?.execute(params![run, fired.timer.as_str()]).map(|_| ())
+        }
+        Event::AccountsTried(tried) => try_accounts(conn, run, record.at, &tried.accounts),
+        // No timer is armed any more.
+        Event::RunStopping(_) | Event::CancelRequested(_) | Event::RunEnded(_) => {
+            conn.prepare_cached("DELETE FROM waits WHERE run = ?1")?.execute([run]).map(|_| ())
+        }
+        Event::RunForked(forked) => {
+            // What the other run has lived is its own.
+            conn.prepare_cached("DELETE FROM waits WHERE run = ?1")?.execute([run])?;
+            conn.prepare_cached("DELETE FROM refusals WHERE run = ?1")?.execute([run])?;
+            insert_fork(conn, run, forked)
+        }
         Event::FlowCorrected(correction) => {
             let sql = "UPDATE runs SET flow_digest = ?2 WHERE run = ?1";
             conn.prepare_cached(sql)?.execute(params![run, correction.after.to_string()]).map(|_| ())
@@ -220,6 +246,32 @@ fn write_rows(conn: &Connection, run: RunKey, flow: &str, record: &Record) -> ru
         }
         _ => Ok(()),
     }
+}
+
+fn insert_wait(conn: &Connection, run: RunKey, set: &TimerSet, wait: &AccountWait) -> rusqlite::Result<()> {
+    let sql = "INSERT OR REPLACE INTO waits (run, timer, account, resets_at_ms, due_ms) VALUES (?1, ?2, ?3, ?4, ?5)";
+    let resets_at = wait.resets_at.map(Timestamp::as_millis);
+    let values = params![run, set.timer.as_str(), wait.account, resets_at, set.due.as_millis()];
+    conn.prepare_cached(sql)?.execute(values).map(|_| ())
+}
+
+fn refuse(conn: &Connection, run: RunKey, at: Timestamp, throttled: &Throttled) -> rusqlite::Result<()> {
+    let sql = "INSERT OR REPLACE INTO refusals (run, account, at_ms, until_ms, resets_at_ms, in_a_row) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    let Throttled { account, resets_at, until, refusals, .. } = throttled;
+    let resets_at = resets_at.map(Timestamp::as_millis);
+    let values = params![run, account, at.as_millis(), until.as_millis(), resets_at, refusals];
+    conn.prepare_cached(sql)?.execute(values).map(|_| ())
+}
+
+/// They are open from now on: that is newer than any refusal, also one that another run has met.
+fn try_accounts(conn: &Connection, run: RunKey, at: Timestamp, accounts: &[String]) -> rusqlite::Result<()> {
+    for account in accounts {
+        let sql = "INSERT OR REPLACE INTO refusals (run, account, at_ms, until_ms, resets_at_ms, in_a_row) \
+                   VALUES (?1, ?2, ?3, ?3, NULL, 0)";
+        conn.prepare_cached(sql)?.execute(params![run, account, at.as_millis()])?;
+    }
+    Ok(())
 }
 
 fn insert_handoff(

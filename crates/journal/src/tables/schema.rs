@@ -58,6 +58,8 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { sql: include_str!("../../migrations/0009_a2a_push.sql") },
     Migration { sql: include_str!("../../migrations/0010_findings.sql") },
     Migration { sql: include_str!("../../migrations/0011_corrections.sql") },
+    Migration { sql: include_str!("../../migrations/0012_page_sessions.sql") },
+    Migration { sql: include_str!("../../migrations/0013_accounts.sql") },
 ];
 
 /// Opens the database of a writer, makes it if there is none, and brings its schema up to date.

@@ -109,5 +109,5 @@ fn close(draft: &mut Draft<'_>, visit: VisitId, reason: &str) -> Result<(), Refu
     let (answer, end) = (None, None);
     let routed = Routed { visit: visit.clone(), signal, course, audit, answer, end };
     draft.emit(Event::Routed(Box::new(routed)))?;
-    draft.emit(Event::HandoffWritten(Box::new(HandoffWritten { visit, handoff })))
+    draft.emit(Event::HandoffWritten(Box::new(HandoffWritten { visit, handoff, text: None })))
 }

@@ -9,7 +9,7 @@ use crate::{
         abandon, agent, ask,
         conclude::{self, Conclusion},
         draft::{At, Draft},
-        ending, for_each, render, rounds, subflow, takeover, verify,
+        ending, for_each, left_out, render, rounds, subflow, takeover, throttle, verify,
     },
     model::{
         event::{About, EndStatus, Event, RunEnded, StepEntered},
@@ -48,6 +48,8 @@ pub(crate) fn advance(mut draft: Draft<'_>) -> Result<Draft<'_>, Refusal> {
     loop {
         match draft.control.phase.clone() {
             Phase::NotStarted => break,
+            // Files that are being set back are not read or written by anything that starts.
+            Phase::GoingOn { .. } if draft.control.restoring.is_some() => break,
             Phase::Ended { .. } if takeover::is_due(&draft) => takeover::take_over_now(&mut draft)?,
             Phase::Ended { .. } => break,
             Phase::Cancelling { by, .. } => {
@@ -124,6 +126,8 @@ fn enter(draft: &mut Draft<'_>, scope: String, step: StepId) -> Result<(), Refus
     let (flow, flow_state) = (draft.control.flow(draft.flow, &scope), draft.control.flow_state(&scope));
     let Some(step) = flow.step(&step) else { return Ok(()) };
     let losers: Vec<StepId> = match step.join {
+        // It is not done itself, so it gives nothing up.
+        _ if draft.control.leaves_out(flow, &scope, &step.id) => Vec::new(),
         Join::Any | Join::Quorum(_) => {
             let lost = graph::losers(flow, flow_state, step, |step| is_open(draft, &scope, step));
             lost.into_iter().cloned().collect()
@@ -163,6 +167,10 @@ fn go_on(draft: &mut Draft<'_>) -> Result<bool, Refusal> {
         let at = draft.at(&visit)?;
         if no_slot && at.item.is_some() && is_plain(draft, &visit, &at) {
             continue;
+        }
+        if draft.control.leaves_out(at.flow, &at.scope, at.id()) {
+            left_out::pass(draft, &visit, &at)?;
+            return Ok(true);
         }
         if let Some(error) = rounds::begin(draft, &visit, &at)? {
             conclude::conclude(draft, &visit, Conclusion::Failed(error))?;
@@ -283,7 +291,8 @@ fn start(draft: &mut Draft<'_>, visit: &VisitId, at: &At<'_>) -> Result<bool, Re
     if draft.slot.is_none() || bounds::waits_for_session(&draft.control, visit, at.step) {
         return Ok(false);
     }
-    match render::attempt(draft, visit, at) {
+    let Some(other) = throttle::hold_up(draft, visit, at.step)? else { return Ok(true) };
+    match render::attempt(draft, visit, at, other) {
         Ok(started) => {
             draft.slot = None;
             draft.emit(Event::AttemptStarted(Box::new(started)))?;

@@ -64,7 +64,7 @@ impl Choice {
             (About::Ask, Choice::Proceed) => Choice::Approve,
             (About::Ask, Choice::Stop) => Choice::Deny,
             (About::Agent, Choice::Stop) => Choice::Deny,
-            (About::Ask | About::Agent | About::InDoubt, other) => other,
+            (About::Ask | About::Agent | About::InDoubt | About::Throttled, other) => other,
             (_, Choice::Deny) => Choice::Stop,
             (About::Limit, other) => other,
             (_, Choice::Approve) => Choice::Proceed,
@@ -76,7 +76,7 @@ impl Choice {
 /// What a question takes, the most usual first. Another round may still be past a bound.
 pub(crate) fn accepts(step: &Step, raised: &InterruptRaised) -> Vec<Choice> {
     match raised.about {
-        About::InDoubt => vec![Choice::Rerun, Choice::Fail],
+        About::InDoubt | About::Throttled => vec![Choice::Rerun, Choice::Fail],
         About::Exhausted => vec![Choice::Proceed, Choice::Stop],
         About::Blocked | About::Review => vec![Choice::Proceed, Choice::Again, Choice::Stop],
         About::Limit => vec![Choice::Raise, Choice::Stop],

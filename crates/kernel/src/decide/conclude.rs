@@ -9,7 +9,7 @@ use crate::{
     decide::{
         abandon,
         draft::{At, Draft},
-        ending, on_deny, rounds,
+        ending, left_out, on_deny, rounds,
         route::{self, Decided},
         subflow, subject,
     },
@@ -105,16 +105,26 @@ pub(crate) fn leave(
 ) -> Result<(), Refusal> {
     rounds::mark(draft, visit, told.status, &decided)?;
     let decided = within_the_run(draft, &draft.at(visit)?, decided).naming_next();
+    let text = told.text.trim_ascii().to_owned();
     let handoff = write_handoff(draft, visit, told, &decided)?;
-    close(draft, visit, decided, Some(handoff))
+    let is_a_part = handoff.summary != text || size::is_shortened(&handoff.summary);
+    let is_kept = draft.flow.reads_text && is_a_part && text.len() <= size::MAX_VALUE_BYTES;
+    close(draft, visit, decided, Some(Written { handoff, text: Some(text).filter(|_| is_kept) }))
 }
 
-/// Emits what `decided` says; `handoff` is `None` where the visit's own stands already (a person decided later).
+/// What a visit leaves.
+pub(crate) struct Written {
+    handoff: Handoff,
+    /// The whole text, if the summary is a part of it and it is kept.
+    text: Option<String>,
+}
+
+/// Emits what `decided` says; `written` is `None` where the visit's own stands already (a person decided later).
 pub(crate) fn close(
     draft: &mut Draft<'_>,
     visit: &VisitId,
     decided: Decided,
-    handoff: Option<Handoff>,
+    written: Option<Written>,
 ) -> Result<(), Refusal> {
     let at = &draft.at(visit)?;
     let decided = within_the_run(draft, at, decided);
@@ -128,8 +138,12 @@ pub(crate) fn close(
     let routed =
         Routed { visit: visit.clone(), signal, course, audit, answer, end: end.clone().map(Box::new) };
     draft.emit(Event::Routed(Box::new(routed)))?;
-    if let Some(handoff) = handoff {
-        draft.emit(Event::HandoffWritten(Box::new(HandoffWritten { visit: visit.clone(), handoff })))?;
+    if let Some(Written { handoff, text }) = written {
+        draft.emit(Event::HandoffWritten(Box::new(HandoffWritten {
+            visit: visit.clone(),
+            handoff,
+            text,
+        })))?;
     }
     abandon::steps(draft, at, instead)?;
     if let Some(hold) = hold {
@@ -152,7 +166,7 @@ pub(crate) fn close(
 /// What a decision comes to as things stand: on the way of a denial, after a failure, at the end of a round. Safe to repeat.
 fn within_the_run(draft: &Draft<'_>, at: &At<'_>, decided: Decided) -> Decided {
     let decided = on_deny::end_of(draft, at, within_cancel(draft, decided));
-    rounds::end_of(draft, at, ending::placed(draft, at, decided))
+    left_out::end_of(draft, at, rounds::end_of(draft, at, ending::placed(draft, at, decided)))
 }
 
 /// A run that is being cancelled, or is stopped, asks nothing and ends as that, whatever its last attempts come to; only one that

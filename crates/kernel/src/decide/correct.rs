@@ -9,7 +9,7 @@ use crate::{
         event::{Correction, EndStatus, Event},
         input::{Correct, Refusal},
     },
-    state::{carry_over, status::Status},
+    state::{carry_over, outlook::Outlook, status::Status},
 };
 
 /// Input: correct.
@@ -21,8 +21,12 @@ pub(crate) fn correct(mut draft: Draft<'_>, correct: Correct) -> Result<Draft<'_
         let status = Status::of(draft.flow, &draft.control).word();
         return Err(Refusal::NotReopenable { status });
     }
-    let Correct { flow, language, source, from, by, why, request, elsewhere } = correct;
+    let Correct { flow, language, source, from, by, why, request, elsewhere, seen } = correct;
     let new = takeover::version(&draft, &flow, language)?;
+    let found = || Outlook::of(draft.flow, new, &draft.control, from.as_ref()).digest;
+    if seen.is_some_and(|seen| seen != found()) {
+        return Err(Refusal::ComparisonChanged);
+    }
     let reasons = carry_over::refusals(&draft.control, draft.flow, new, from.as_ref());
     if !reasons.is_empty() {
         return Err(Refusal::NotCorrectable { reasons });

@@ -70,6 +70,9 @@ fn text(step: &Step, result: &AttemptResult) -> Option<Source> {
     if !step.data_is_text || text.is_empty() {
         return None;
     }
-    let value = Value::parse_str(text).map_err(|error| error.to_string());
+    let value = match &result.text_unreadable {
+        Some(why) => Err(why.clone()),
+        None => Value::parse_str(text).map_err(|error| error.to_string()),
+    };
     Some(Source { place: "in its text (`data: json`)", value, blob: result.text_blob.clone() })
 }

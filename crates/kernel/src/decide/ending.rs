@@ -12,7 +12,7 @@ use crate::{
     },
     model::{
         event::{Course, Done, EndStatus, Event, HandoffWritten, InterruptCancelled, Routed, RunEnded},
-        flow::{Flow, Step},
+        flow::Step,
         ids::{StepId, VisitId},
         input::Refusal,
     },
@@ -49,7 +49,7 @@ pub(crate) fn placed(draft: &Draft<'_>, at: &At<'_>, mut decided: Decided) -> De
             return decided;
         }
     };
-    decided.course = match next.filter(|next| leads_to_one_regardless(at.flow, next)) {
+    decided.course = match next.filter(|next| leads_to_one_regardless(draft, at, next)) {
         Some(next) => Course::Enter(next.id.clone()),
         None => Course::Stop,
     };
@@ -58,10 +58,12 @@ pub(crate) fn placed(draft: &Draft<'_>, at: &At<'_>, mut decided: Decided) -> De
 }
 
 /// Whether this step, or one that follows it, is done whatever has failed.
-fn leads_to_one_regardless(flow: &Flow, step: &Step) -> bool {
+fn leads_to_one_regardless(draft: &Draft<'_>, at: &At<'_>, step: &Step) -> bool {
+    let flow = at.flow;
+    let is_done = |step: &Step| step.regardless && !draft.control.leaves_out(flow, &at.scope, &step.id);
     let mut seen = vec![&step.id];
     let mut step = step;
-    while !step.regardless {
+    while !is_done(step) {
         match flow.after(&step.id) {
             Some(next) if !seen.contains(&&next.id) => step = next,
             _ => return false,
@@ -81,7 +83,10 @@ pub(crate) fn complete(draft: &mut Draft<'_>, scope: &str) -> Result<(), Refusal
     if !scope.is_empty() {
         return subflow::returned(draft, scope);
     }
-    let reason = "Every step is done".to_owned();
+    let reason = match draft.control.part() {
+        Some(part) => format!("Every step of the part is done ({})", part.selection.options()),
+        None => "Every step is done".to_owned(),
+    };
     finish(draft, RunEnded::new(EndStatus::Succeeded, TerminalReason::Completed, reason, None))
 }
 
@@ -137,7 +142,7 @@ fn leave_as_failed(draft: &mut Draft<'_>, visit: VisitId, error: &SkillError) ->
     let (answer, end) = (None, None);
     let routed = Routed { visit: visit.clone(), signal, course, audit, answer, end };
     draft.emit(Event::Routed(Box::new(routed)))?;
-    draft.emit(Event::HandoffWritten(Box::new(HandoffWritten { visit, handoff })))
+    draft.emit(Event::HandoffWritten(Box::new(HandoffWritten { visit, handoff, text: None })))
 }
 
 /// The step of the run's own flow that holds this visit, at whatever depth.

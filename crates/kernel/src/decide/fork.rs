@@ -4,17 +4,20 @@
 //! only one run of a family goes on at a time, so that together they keep within their bounds. What the old run
 //! has lived after the cut stays its own; what it has used there counts all the same ([`Share`]).
 
-use crate::model::input::Fork;
 use crate::{
-    decide::{advance::advance, conclude, draft::Draft},
+    decide::{advance::advance, conclude, draft::Draft, takeover},
     model::{
         event::{
-            Course, Event, InterruptCancelled, InterruptRaised, Record, RunEnded, RunForked, RunStarted,
+            Correction, Course, Event, InterruptCancelled, InterruptRaised, Record, RunEnded, RunForked,
+            RunStarted,
         },
+        family::Share,
         flow::{Flow, Versions},
         ids::{RunId, Seq, StepId},
-        input::Refusal,
+        input::{Correct, Fork, Refusal},
+        part::Part,
     },
+    state::carry_over,
 };
 use envoi_contract::json::Value;
 use std::sync::Arc;
@@ -22,7 +25,7 @@ use std::sync::Arc;
 /// Input: fork.
 pub(crate) fn fork(mut draft: Draft<'_>, fork: Fork) -> Result<Draft<'_>, Refusal> {
     let cut = Cut::of(draft.versions, &fork.lived, fork.from.as_ref())?;
-    let Fork { run, run_base, workspace, shared, yes_to, by, why, lived, family, .. } = fork;
+    let Fork { run, run_base, workspace, shared, yes_to, by, why, lived, family, correct, .. } = fork;
     let kept = usize::try_from(cut.at).unwrap_or(usize::MAX).saturating_add(1);
     for mut record in lived.into_iter().take(kept) {
         if let Event::RunStarted(started) = &mut record.event {
@@ -47,15 +50,35 @@ pub(crate) fn fork(mut draft: Draft<'_>, fork: Fork) -> Result<Draft<'_>, Refusa
     }
     let Cut { from, root, step, at } = cut;
     draft.emit(Event::RunForked(Box::new(RunForked { from, root, step, at, by, why, family })))?;
+    if let Some(correct) = correct {
+        begin_corrected(&mut draft, *correct)?;
+    }
     put_again(&mut draft, &questions)?;
     advance(draft)
+}
+
+/// From where the old run is cut the new one goes on under a corrected flow.
+fn begin_corrected(draft: &mut Draft<'_>, correct: Correct) -> Result<(), Refusal> {
+    let Correct { flow, language, source, by, why, request, .. } = correct;
+    let new = takeover::version(draft, &flow, language)?;
+    if (new.digest, new.language) == (draft.flow.digest, draft.flow.language) {
+        return Ok(());
+    }
+    let reasons = carry_over::refusals(&draft.control, draft.flow, new, None);
+    if !reasons.is_empty() {
+        return Err(Refusal::NotCorrectable { reasons });
+    }
+    let before = draft.flow.digest;
+    let correction = Correction { before, after: flow, language, source, from: None, by, why, request };
+    takeover::take_over(draft, correction, Share::default())
 }
 
 /// A question about a visit that is closed is put again: nothing else would bring its step on. Others are, when their visit
 /// is done anew.
 fn put_again(draft: &mut Draft<'_>, questions: &[Arc<InterruptRaised>]) -> Result<(), Refusal> {
     for raised in questions {
-        if !draft.control.open.contains_key(&raised.visit) {
+        let flow = draft.control.flow(draft.flow, raised.visit.flow_scope());
+        if flow.step(&raised.visit.step).is_some() && !draft.control.open.contains_key(&raised.visit) {
             let InterruptRaised { about, visit, question, evidence, .. } = raised.as_ref();
             conclude::raise(draft, visit, *about, question.clone(), evidence.clone())?;
         }
@@ -92,6 +115,10 @@ impl Cut {
         };
         if versions.all().all(|flow| flow.step(step).is_none()) {
             return refuse(format!("its flow has no step `{step}`"));
+        }
+        let left_out = |part: &Part| !versions.all().any(|flow| part.selection.includes(flow, step));
+        if started.part.as_deref().is_some_and(left_out) {
+            return refuse(format!("step `{step}` is left out of the part that it ran"));
         }
         // The start is of the first version, and whether it is a graph no correction changes.
         let first = versions.first();

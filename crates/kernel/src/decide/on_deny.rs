@@ -31,6 +31,9 @@ pub(crate) fn end_of(draft: &Draft<'_>, at: &At<'_>, mut decided: Decided) -> De
 /// about the loop, which any person could answer with `proceed`, would be a way round the people who must approve.
 pub(crate) fn may_lead(draft: &Draft<'_>, at: &At<'_>, target: &StepId) -> bool {
     let leads_on = !graph::is_back(at.flow, at.id(), target);
+    if !leads_on && draft.control.leaves_out(at.flow, &at.scope, target) {
+        return false;
+    }
     let routing = &at.step.routing;
     let rounds_left = route::iteration(draft, at) < routing.max_iterations;
     leads_on || rounds_left || routing.on_exhausted == OnExhausted::Fail

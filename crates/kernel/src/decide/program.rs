@@ -5,12 +5,12 @@
 //! program is started is not known here.
 
 use crate::{
-    decide::{draft::Draft, render::Values},
+    decide::{draft::Draft, render::Values, throttle},
     model::{
         command::{Command, ProgramCall, SessionFigures},
         event::SessionSeen,
-        flow::{ProgramPlan, Step},
-        ids::{VisitId, derived},
+        flow::{AfterWait, ProgramPlan, Step},
+        ids::{VisitId, derived, is_session_id},
         input::AttemptResult,
         ledger::Cost,
     },
@@ -22,32 +22,53 @@ use envoi_contract::{
     skill_report::{SkillError, SkillReport},
 };
 
-/// The longest id of a session that is kept.
-const MAX_ID_BYTES: usize = 200;
-
-/// What the next attempt of `visit` starts.
+/// What the next attempt of `visit` starts; `instead`: the program that goes on in place of the one that the step names.
 pub(crate) fn call(
     draft: &Draft<'_>,
     values: &Values<'_>,
     plan: &ProgramPlan,
-    step: &Step,
-    visit: &VisitId,
+    (step, visit): (&Step, &VisitId),
+    instead: bool,
 ) -> Result<Command, SkillError> {
     let open = draft.control.open.get(visit);
-    let key = program_session::key(step, visit);
+    let other = match &plan.on_throttled.then {
+        AfterWait::Use(other) if instead => Some(other),
+        _ => None,
+    };
+    // One that is live elsewhere is not waited for a second time: this visit begins afresh.
+    let key = program_session::key(step, visit, instead)
+        .filter(|key| !program_session::is_live(&draft.control.open, visit, key));
     let known = key.as_deref().and_then(|key| draft.control.sessions.known(key));
     let (session, resumes, before) = match known {
         Some((id, figures)) => (Some(id.to_owned()), true, figures.clone()),
-        None => (plan.takes_session_id.then(|| new_id(draft)).flatten(), false, SessionFigures::default()),
+        None if other.is_some_and(|other| !other.takes_session_id) => {
+            (None, false, SessionFigures::default())
+        }
+        None => (
+            (other.is_some() || plan.takes_session_id).then(|| new_id(draft)).flatten(),
+            false,
+            SessionFigures::default(),
+        ),
     };
-    let failure = open.filter(|open| open.failures > 0).and_then(|open| open.error.as_ref());
+    // A limit of the account says nothing about the work.
+    let was_throttled = open.is_some_and(|open| open.waited.refused);
+    let failure =
+        open.filter(|open| open.failures > 0 && !was_throttled).and_then(|open| open.error.as_ref());
+    let account = other.map_or(&plan.account, |other| &other.account);
+    let model = if let Some(other) = other { &other.model } else { &plan.model };
+    let args = other.map_or(&plan.args, |other| &other.args);
     let call = ProgramCall {
-        program: plan.program.clone(),
+        program: other.map_or(&plan.program, |other| &other.program).clone(),
+        account: Some(account.clone()),
+        refusals: throttle::refusals(draft, account),
+        instead,
+        was_throttled: was_throttled && resumes,
         prompt: values.value(&plan.prompt)?,
         may: plan.may.clone(),
-        model: plan.model.as_ref().map(|model| values.value(model)).transpose()?,
-        turns: plan.turns,
-        args: plan.args.iter().map(|argument| values.value(argument)).collect::<Result<_, _>>()?,
+        model: model.as_ref().map(|model| values.value(model)).transpose()?,
+        turns: plan.turns.filter(|_| !instead),
+        args: args.iter().map(|argument| values.value(argument)).collect::<Result<_, _>>()?,
+        idle_ms: Some(plan.idle_ms),
         session_key: key,
         session,
         resumes,
@@ -74,6 +95,14 @@ pub(crate) fn reported(open: &OpenVisit, result: &AttemptResult) -> Option<Sessi
     seen(report.unknown.get("agent")?.get("session")?)
 }
 
+/// The session that the program of the live attempt had named before it was ended without a report. What it used is not known: the
+/// sums are those from before.
+pub(crate) fn named(open: &OpenVisit, result: &AttemptResult) -> Option<SessionSeen> {
+    let Command::Agent(call) = &open.plan.as_ref()?.command else { return None };
+    let id = result.session.as_ref().filter(|id| is_session_id(id))?;
+    Some(SessionSeen { id: id.clone(), figures: call.before.clone() })
+}
+
 /// The session that is known of an attempt whose end is not.
 pub(crate) fn left(open: Option<&OpenVisit>, evidence: &Value) -> Option<SessionSeen> {
     let plan = open?.plan.as_ref()?;
@@ -91,6 +120,5 @@ fn seen(session: &Value) -> Option<SessionSeen> {
         tokens_out: count("tokens_out"),
         cost: session.get("cost_usd").and_then(Value::as_str).and_then(Cost::parse),
     };
-    let is_id = !id.is_empty() && id.len() <= MAX_ID_BYTES && !id.contains(char::is_control);
-    is_id.then(|| SessionSeen { id: id.to_owned(), figures })
+    is_session_id(id).then(|| SessionSeen { id: id.to_owned(), figures })
 }

@@ -18,7 +18,7 @@ use crate::{
         },
         ids::{AttemptId, VisitId},
         ledger::Budget,
-        size::{MAX_COMMAND_BYTES, MAX_ITEMS_BYTES, MAX_QUESTION_BYTES},
+        size::{MAX_COMMAND_BYTES, MAX_ITEMS_BYTES, MAX_QUESTION_BYTES, MAX_VALUE_BYTES, is_shortened},
     },
     state::{control::Control, for_each::MAX_ITEMS, loops, step_result::StepResult, visit::OpenVisit},
 };
@@ -29,9 +29,6 @@ use envoi_contract::{
     skill_report::SkillError,
 };
 use std::cell::OnceCell;
-
-/// Longest value handed over as one argument or variable (Linux refuses single ones over 128 KiB).
-const MAX_VALUE_BYTES: usize = 100 * 1024;
 
 /// The values that expressions see in the flow of `scope`.
 fn members(control: &Control, scope: &str) -> Object {
@@ -221,6 +218,7 @@ fn skipped() -> Value {
     Value::Object(Object::from([
         ("status", Value::from("skipped")),
         ("summary", Value::from("")),
+        ("text", Value::from("")),
         ("artifacts", Value::Object(Object::default())),
         ("data", Value::Null),
     ]))
@@ -234,7 +232,14 @@ fn step_value(result: &StepResult, run_base: &str) -> Value {
         Status::Skipped => "skipped",
     };
     members.insert("status".to_owned(), Value::from(status));
+    if result.left_out {
+        return Value::Object(members);
+    }
     members.insert("summary".to_owned(), Value::from(result.summary.as_str()));
+    let whole = || Some(&result.summary).filter(|summary| !is_shortened(summary));
+    if let Some(text) = result.text.as_ref().or_else(whole) {
+        members.insert("text".to_owned(), Value::from(text.as_str()));
+    }
     // Where a manifest has them, the scope says so when an expression asks for them.
     members.insert("artifacts".to_owned(), result.artifacts.clone());
     if !is_reference(&result.data) {
@@ -252,8 +257,13 @@ fn is_reference(data: &Value) -> bool {
     data.get("$artifact").is_some() || data.get("$omitted").is_some()
 }
 
-/// What the next attempt of `visit` is started with.
-pub(crate) fn attempt(draft: &Draft<'_>, visit: &VisitId, at: &At<'_>) -> Result<AttemptStarted, SkillError> {
+/// What the next attempt of `visit` is started with; `other`: by the agent program that goes on in place of its own.
+pub(crate) fn attempt(
+    draft: &Draft<'_>,
+    visit: &VisitId,
+    at: &At<'_>,
+    other: bool,
+) -> Result<AttemptStarted, SkillError> {
     let values = Values::of(draft, visit);
     let (step, flow_state) = (at.step, draft.flow_state(at));
     let loops = &flow_state.loops;
@@ -267,7 +277,7 @@ pub(crate) fn attempt(draft: &Draft<'_>, visit: &VisitId, at: &At<'_>) -> Result
     let command = match (plan, &step.kind) {
         (Some(plan), _) | (None, StepKind::Run(plan)) => command(&values, plan, &mut env)?,
         (None, StepKind::A2a(plan)) => call(&values, plan, open)?,
-        (None, StepKind::Agent(plan)) => program::call(draft, &values, plan, step, visit)?,
+        (None, StepKind::Agent(plan)) => program::call(draft, &values, plan, (step, visit), other)?,
         (None, StepKind::Ask(_) | StepKind::Flow(_)) => {
             let message = format!("step `{}` has no command", step.id);
             return Err(SkillError::new(Code::ToolCannotStart, message));

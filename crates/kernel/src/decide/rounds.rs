@@ -31,9 +31,7 @@ const MAX_GOALS: usize = 1000;
 
 /// Whether the step stands in the range that the rounds of the run go through, and in its flow.
 pub(crate) fn is_of_a_round(flow: &Flow, at: &At<'_>) -> bool {
-    let Some(plan) = flow.goals.as_ref().filter(|_| at.scope.is_empty()) else { return false };
-    let place = flow.position(at.id());
-    place >= flow.position(&plan.from) && place <= flow.position(&plan.to)
+    at.scope.is_empty() && flow.is_in_a_round(at.id())
 }
 
 /// Says what the goals are, when the first step of the rounds is entered for the first time.
@@ -116,7 +114,9 @@ pub(crate) fn end_of(draft: &Draft<'_>, at: &At<'_>, mut decided: Decided) -> De
     let last = at.scope.is_empty() && at.item.is_none() && *at.id() == plan.to;
     let ends = last && decided.end.is_none() && !decided.past_rounds;
     let open = goals.remaining();
-    if !ends || open.is_empty() || decided.course != route::onward(at) {
+    // Without its first or last step a round is not repeated, and nothing of the part follows it.
+    let once = draft.control.part().is_some_and(|part| !part.selection.has_rounds(draft.flow));
+    if !ends || once || open.is_empty() || decided.course != route::onward(at) {
         return decided;
     }
     if draft.control.winds_down() {
@@ -189,6 +189,9 @@ fn stuck(goals: &Goals, plan: &GoalsPlan, at: &At<'_>, mut decided: Decided) -> 
 
 /// Whether another round is within the bound; names it if not.
 pub(crate) fn may_go_again(draft: &Draft<'_>) -> Result<(), String> {
+    if draft.control.part().is_some_and(|part| !part.selection.has_rounds(draft.flow)) {
+        return Err("the first or last step of the rounds is left out of the part that is run".to_owned());
+    }
     bounds::for_a_round(draft.flow, &draft.control).map_or(Ok(()), |reached| Err(reached.reason))
 }
 

@@ -5,7 +5,10 @@
 
 use crate::state::visit;
 use crate::{
-    decide::draft::{At, Draft},
+    decide::{
+        draft::{At, Draft},
+        left_out,
+    },
     model::{
         event::{About, Course, Done, EndStatus, Outcome, RunEnded},
         flow::{OnBlocked, OnExhausted, OnReached, RoutingPlan},
@@ -274,6 +277,9 @@ pub(crate) fn go(draft: &Draft<'_>, at: &At<'_>, target: &StepId, mut decided: D
 }
 
 pub(crate) fn go_back(draft: &Draft<'_>, at: &At<'_>, target: &StepId, mut decided: Decided) -> Decided {
+    if draft.control.leaves_out(at.flow, &at.scope, target) {
+        return left_out::cut(at, target, decided);
+    }
     match loop_bound(draft) {
         Some(reached) if draft.flow.limits.on_reached == OnReached::Ask => {
             decided.course = Course::Hold;
@@ -294,6 +300,10 @@ pub(crate) fn go_back(draft: &Draft<'_>, at: &At<'_>, target: &StepId, mut decid
 
 /// Whether another round of `step` is within its bounds; names the bound if not.
 pub(crate) fn may_go_again(draft: &Draft<'_>, at: &At<'_>) -> Result<(), String> {
+    let target = loops::back_target(at.step);
+    if draft.control.leaves_out(at.flow, &at.scope, target) {
+        return Err(format!("step `{target}` is left out of the part that is run"));
+    }
     let max = at.step.routing.max_iterations;
     if iteration(draft, at) >= max {
         return Err(format!("max_iterations {max} of step `{}`", at.id()));

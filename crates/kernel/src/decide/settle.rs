@@ -11,11 +11,11 @@ use crate::{
         conclude::{self, Conclusion},
         data::GivenData,
         draft::{At, Draft},
-        program, retry, verify,
+        program, retry, throttle, verify,
     },
     model::{
         event::{About, AgentSaid, AttemptSettled, Event, Outcome, TimerSet},
-        files::{Change, Changed, FileChange, Manifest, Many},
+        files::{Change, Changed, FileChange, Manifest, Many, Snapshot},
         flow::{InDoubtPolicy, Step, StepKind},
         ids::{AttemptId, FlowId},
         input::{AttemptResult, Refusal},
@@ -29,6 +29,7 @@ use crate::{
 };
 use envoi_contract::code::Code;
 use envoi_contract::{
+    digest::Digest,
     json::{Object, Value},
     skill_report::{self, Fill, Observed, SkillError, Verdict},
 };
@@ -41,6 +42,12 @@ pub const MAX_RERUNS: u32 = 3;
 /// decides about it, whatever the step says about doubt.
 pub const COPIED: &str = "copied";
 
+/// The member of an attempt's evidence with the digest of the snapshot of the workspace before it.
+pub const WORKSPACE_BEFORE: &str = "workspace_before";
+
+/// The member that says `true` if another attempt was at work there then.
+pub const WORKSPACE_MOVING: &str = "workspace_moving";
+
 /// Input: an attempt is over.
 pub(crate) fn settled(mut draft: Draft<'_>, mut result: AttemptResult) -> Result<Draft<'_>, Refusal> {
     let attempt = result.attempt.clone();
@@ -51,7 +58,8 @@ pub(crate) fn settled(mut draft: Draft<'_>, mut result: AttemptResult) -> Result
     let said = open.and_then(|open| visit::said(open, &result.outcome));
     let heard = open.and_then(|open| agent::heard(open, &result));
     let denied = open.is_some_and(agent::tells_a_denial);
-    let session = open.and_then(|open| program::reported(open, &result));
+    let named = open.and_then(|open| program::named(open, &result));
+    let session = open.and_then(|open| program::reported(open, &result)).or(named);
     if matches!(heard, Some(AgentSaid::Asks { .. })) {
         // What it asks is not yet what it is to leave.
         result.misfit = None;
@@ -61,7 +69,11 @@ pub(crate) fn settled(mut draft: Draft<'_>, mut result: AttemptResult) -> Result
     let (_, metered) = draft.control.accounts.of(&attempt);
     let mut verdict = budget::hold(verdict, reserved(&draft, &attempt), &metered);
     verdict.error = verdict.error.map(size::of_error);
+    let throttled = open
+        .filter(|_| said.is_none())
+        .and_then(|open| throttle::refused(at.step, open, &result, &verdict, draft.now));
     let heard = heard.filter(|heard| verdict.ok == matches!(heard, AgentSaid::Asks { .. }));
+    let account = open.and_then(throttle::account).filter(|_| throttled.is_none()).map(str::to_owned);
     let stderr = result.stderr_tail.clone();
     let text = result.text.clone();
     let settled = AttemptSettled {
@@ -69,15 +81,22 @@ pub(crate) fn settled(mut draft: Draft<'_>, mut result: AttemptResult) -> Result
         flow: flow_beside_the_runs_own(&at),
         agent: heard.clone(),
         session,
+        throttled: throttled.clone(),
         ..record(result, &verdict, data, late)
     };
     draft.emit(Event::AttemptSettled(Box::new(settled.clone())))?;
     if late {
         return advance(draft);
     }
+    if let Some(account) = account {
+        throttle::passed(&mut draft, &account);
+    }
     match verdict.error {
         _ if matches!(said, Some(Said::DidNot | Said::Nothing)) => {
             verify::follow(&mut draft, &settled, said.unwrap_or(Said::Nothing), &stderr)?;
+        }
+        _ if let Some(throttled) = &throttled => {
+            throttle::follow(&mut draft, at.step, &settled, throttled, text)?;
         }
         _ if denied => agent::deny(&mut draft, &attempt.visit)?,
         error if heard.as_ref().is_some_and(|heard| !matches!(heard, AgentSaid::Over)) => {
@@ -122,9 +141,13 @@ pub(crate) fn in_doubt<'a>(
         given_up,
         flow: flow_beside_the_runs_own(&at),
         workspace_digest: None,
+        workspace_moving: false,
+        workspace_before: workspace_before(&evidence),
         agent: None,
         report_filled: Vec::new(),
         session: program::left(draft.control.open.get(&attempt.visit), &evidence),
+        taken: None,
+        throttled: None,
     };
     draft.emit(Event::AttemptSettled(Box::new(settled.clone())))?;
     if given_up {
@@ -161,6 +184,12 @@ pub(crate) fn in_doubt<'a>(
         InDoubtPolicy::Fail => conclude::conclude(&mut draft, &attempt.visit, Conclusion::Failed(error))?,
     }
     advance(draft)
+}
+
+/// The snapshot before an attempt in doubt, as its evidence says it.
+fn workspace_before(evidence: &Value) -> Option<Snapshot> {
+    let digest = Digest::parse(evidence.get(WORKSPACE_BEFORE)?.as_str()?)?;
+    Some(Snapshot { digest, moving: evidence.get(WORKSPACE_MOVING) == Some(&Value::Bool(true)) })
 }
 
 /// Attempts of this visit that have been in doubt.
@@ -260,10 +289,14 @@ fn record(result: AttemptResult, verdict: &Verdict, data: GivenData, late: bool)
         late,
         given_up: false,
         flow: None,
-        workspace_digest: result.workspace_digest,
+        workspace_digest: result.workspace_after.map(|after| after.digest),
+        workspace_moving: result.workspace_after.is_some_and(|after| after.moving),
+        workspace_before: result.workspace_before,
         agent: None,
         report_filled: verdict.filled.clone(),
         session: None,
+        taken: None,
+        throttled: None,
     }
 }
 
@@ -300,7 +333,7 @@ fn try_again(draft: &mut Draft<'_>, step: &Step, settled: &AttemptSettled) -> Re
     let wait_ms = retry::wait_ms(&step.retry, open.failures, &settled.attempt);
     let due = draft.now.saturating_add_ms(wait_ms);
     let timer = draft.timer_id()?;
-    draft.emit(Event::TimerSet(TimerSet { timer, due, visit: visit.clone() }))?;
+    draft.emit(Event::TimerSet(TimerSet { timer, due, visit: visit.clone(), account: None }))?;
     Ok(true)
 }
 

@@ -7,9 +7,13 @@ use crate::{
         input::{Refusal, Start},
     },
 };
+use std::collections::BTreeMap;
 
 /// Input: start.
 pub(crate) fn start(mut draft: Draft<'_>, start: Start) -> Result<Draft<'_>, Refusal> {
+    if let Some(part) = &start.part {
+        part.check(draft.flow, &BTreeMap::new())?;
+    }
     draft.emit(Event::RunStarted(Box::new(RunStarted {
         run: start.run,
         flow: draft.flow.id.clone(),
@@ -19,12 +23,14 @@ pub(crate) fn start(mut draft: Draft<'_>, start: Start) -> Result<Draft<'_>, Ref
         inputs: start.inputs,
         workspace: start.workspace,
         shared: start.shared,
+        keep_files: start.keep_files,
         run_base: start.run_base,
         by: start.by,
         yes_to: start.yes_to,
         trace: start.trace,
         env: start.env,
         requester: start.requester,
+        part: start.part,
     })))?;
     advance(draft)
 }

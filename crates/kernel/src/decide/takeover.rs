@@ -127,9 +127,13 @@ fn put_again(draft: &mut Draft<'_>, raised: &InterruptRaised) -> Result<(), Refu
     let by_itself = match about {
         About::Ask => true,
         About::Limit => draft.control.open.contains_key(visit),
-        About::InDoubt | About::Exhausted | About::Blocked | About::Review | About::Stuck | About::Agent => {
-            false
-        }
+        About::InDoubt
+        | About::Throttled
+        | About::Exhausted
+        | About::Blocked
+        | About::Review
+        | About::Stuck
+        | About::Agent => false,
     };
     if by_itself {
         return Ok(());

@@ -23,6 +23,18 @@ pub enum Command {
 pub struct ProgramCall {
     /// The program, as the flow names it.
     pub program: String,
+    /// The account that it uses; events of the first version do not have it, and then it is named as the program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    /// How often in a row the account has refused an attempt before this one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub refusals: u32,
+    /// The program goes on in place of the one that the step names, whose account is closed.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub instead: bool,
+    /// The attempt before it was stopped by a limit of the account.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub was_throttled: bool,
     /// What it is to do.
     pub prompt: String,
     /// What it does without asking.
@@ -36,6 +48,9 @@ pub struct ProgramCall {
     /// Further arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
+    /// The longest time without an event of the program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_ms: Option<u64>,
     /// The session of the run that it goes on with; `None`: it shares none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<String>,
@@ -54,6 +69,11 @@ pub struct ProgramCall {
     /// An attempt of the same visit before it was cut off, and what it did last is not known.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub cut_off: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// Sums over all processes of a session. What is not known is `None`.

@@ -6,6 +6,7 @@
 
 mod attempt;
 mod correction;
+mod files;
 mod flow;
 mod model_call;
 mod question;
@@ -16,6 +17,7 @@ mod timer;
 pub use self::{
     attempt::{AgentSaid, AttemptSettled, AttemptStarted, Outcome, SessionSeen},
     correction::{Correction, CorrectionDropped},
+    files::{FilesKeptAsTheyWere, FilesRestored, FilesRestoring, LateFile},
     flow::{FannedOut, FlowEntered, FlowReturned, GoalsReached, GoalsSet, StepEntered, StepsGivenUp},
     model_call::{CallOutcome, ModelCallEnded, ModelCallStarted},
     question::{
@@ -23,12 +25,12 @@ pub use self::{
     },
     route::{Course, Done, HandoffWritten, Routed},
     run::{CancelRequested, EndStatus, LimitsRaised, RunEnded, RunForked, RunReopened, RunStarted},
-    timer::{TimerFired, TimerSet},
+    timer::{AccountsTried, TimerFired, TimerSet},
 };
 use crate::model::ids::Seq;
 pub use crate::model::{
     command::{Call, Command, ProgramCall, SessionFigures},
-    files::{Blob, Change, FileChange},
+    files::{Blob, Change, FileChange, Snapshot},
 };
 use envoi_contract::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -88,8 +90,10 @@ pub enum Event {
     InterruptCancelled(InterruptCancelled),
     /// Something is due later.
     TimerSet(TimerSet),
-    /// It was due, or the visit that waited for it was given up.
+    /// It was due, or the visit that waited for it was given up, or a person does not wait for it.
     TimerFired(TimerFired),
+    /// A person has what waits for these accounts tried now, before its time; its timers fire in the same commit.
+    AccountsTried(AccountsTried),
     /// The run may use more than its flow says.
     LimitsRaised(Box<LimitsRaised>),
     /// Nothing further starts; the run ends like this when its live attempts are over.
@@ -106,6 +110,12 @@ pub enum Event {
     FlowCorrected(Box<Correction>),
     /// A correction that was requested does not fit what the run has come to since.
     CorrectionDropped(CorrectionDropped),
+    /// The files of the workspace are being set back to a snapshot; nothing starts meanwhile.
+    FilesRestoring(Box<FilesRestoring>),
+    /// They are set back.
+    FilesRestored(Box<FilesRestored>),
+    /// They could not be set back, and nothing of them was touched.
+    FilesKeptAsTheyWere(FilesKeptAsTheyWere),
     /// The run is over.
     RunEnded(RunEnded),
 }
@@ -136,6 +146,7 @@ impl Event {
             Event::InterruptCancelled(_) => "interrupt_cancelled",
             Event::TimerSet(_) => "timer_set",
             Event::TimerFired(_) => "timer_fired",
+            Event::AccountsTried(_) => "accounts_tried",
             Event::LimitsRaised(_) => "limits_raised",
             Event::RunStopping(_) => "run_stopping",
             Event::CancelRequested(_) => "cancel_requested",
@@ -144,6 +155,9 @@ impl Event {
             Event::CorrectionRequested(_) => "correction_requested",
             Event::FlowCorrected(_) => "flow_corrected",
             Event::CorrectionDropped(_) => "correction_dropped",
+            Event::FilesRestoring(_) => "files_restoring",
+            Event::FilesRestored(_) => "files_restored",
+            Event::FilesKeptAsTheyWere(_) => "files_kept_as_they_were",
             Event::RunEnded(_) => "run_ended",
         }
     }

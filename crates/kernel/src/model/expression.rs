@@ -13,7 +13,7 @@ use minijinja::{
     value::{Enumerator, Object as DynamicObject, ObjectRepr, ValueKind},
 };
 use names::{Call, Kind};
-use std::{borrow::Cow, collections::BTreeSet, fmt, sync::Arc};
+use std::{borrow::Cow, fmt, sync::Arc};
 
 /// Instructions that one evaluation may take. A template of 100 KiB with a loop over a few thousand items fits; a
 /// runaway loop ends within milliseconds.
@@ -118,8 +118,6 @@ fn end_of_expression(text: &str) -> Option<usize> {
 pub struct Scope {
     root: minijinja::Value,
     after_failure: bool,
-    /// Steps that have a settled visit.
-    visited: BTreeSet<String>,
     /// Steps whose artifacts a manifest has, and its path from the run's folder.
     large: Vec<(String, String)>,
 }
@@ -129,13 +127,12 @@ impl Scope {
     #[must_use]
     pub fn new(members: &Object) -> Self {
         let steps = members.get("steps").and_then(Value::as_object).into_iter().flat_map(Object::iter);
-        let visited = steps.clone().map(|(id, _)| id.to_owned()).collect();
         let large = steps
             .filter_map(|(id, step)| {
                 Some((id.to_owned(), files::list_of(step.get("artifacts")?)?.to_owned()))
             })
             .collect();
-        Self { root: convert(&Value::Object(members.clone())), after_failure: false, visited, large }
+        Self { root: convert(&Value::Object(members.clone())), after_failure: false, large }
     }
 
     /// What `success()` and `failure()` tell: whether something before has failed.
@@ -217,26 +214,80 @@ impl Scope {
             .and_then(|compiled| compiled.eval(self.root.clone()))
             .map_err(|error| failed(source, &error))?;
         if value.is_undefined() {
-            return Err(EvaluationError::new(source.trim(), "it is not defined"));
+            let reason = self.what_is_missing(source).unwrap_or_else(|| "it is not defined".to_owned());
+            return Err(EvaluationError::new(source.trim(), reason));
         }
         Ok(value)
     }
 
-    /// The source, in which what is read of a step without a settled visit is the step itself, which is not defined. So `default()` and
-    /// `is defined` hold for all that is below it: `steps.a.data.b` of an undefined `steps.a` would be an error before either is
-    /// asked.
+    /// The first path of the source that is not defined, and why, where that is known.
+    fn what_is_missing(&self, source: &str) -> Option<String> {
+        let (name, members) = names::names(source).into_iter().find_map(|found| match found.kind {
+            Kind::Path { members, call: Call::No } => {
+                let missing = self.first_missing(&found.name, &members)?;
+                Some((found.name, members.into_iter().take(missing).collect::<Vec<_>>()))
+            }
+            Kind::Path { .. } | Kind::Filter | Kind::Test => None,
+        })?;
+        if let ("steps", [id, data, _]) = (name.as_str(), members.as_slice())
+            && data == "data"
+            && self
+                .root
+                .get_attr("steps")
+                .and_then(|steps| steps.get_attr(id)?.get_attr(data))
+                .ok()?
+                .is_none()
+        {
+            let cure = "with `data: json` the output of a step is its data";
+            return Some(format!("it is not defined: step `{id}` handed over no data; {cure}"));
+        }
+        if let ("steps", [id, text]) = (name.as_str(), members.as_slice())
+            && text == "text"
+        {
+            return Some(format!(
+                "it is not defined: the text of step `{id}` has more than 100 KiB, or the flow did not read it when the step was done"
+            ));
+        }
+        let path = members.iter().fold(name, |path, member| format!("{path}.{member}"));
+        Some(match path == source.trim() {
+            true => "it is not defined".to_owned(),
+            false => format!("`{path}` is not defined"),
+        })
+    }
+
+    /// How many members of a path there are up to the first one that is not defined. `None`: all are defined, or the name is not one
+    /// of the scope's.
+    fn first_missing(&self, name: &str, members: &[String]) -> Option<usize> {
+        let mut value = self.root.get_attr(name).ok().filter(|value| !value.is_undefined())?;
+        for (before, member) in members.iter().enumerate() {
+            value = value.get_attr(member).ok()?;
+            if value.is_undefined() {
+                return before.checked_add(1);
+            }
+        }
+        None
+    }
+
+    /// The source, in which each path ends at its first member that is not defined. So `default()` and `is defined` hold for all that is
+    /// below it: `steps.a.data.b` of an undefined `steps.a` would be an error before either is asked.
     fn as_undefined<'s>(&self, source: &'s str) -> Cow<'s, str> {
-        let unvisited = |found: &names::Found| match &found.kind {
-            Kind::Path { members, call: Call::No } if found.name == "steps" && members.len() > 1 => {
-                members.first().filter(|id| !self.visited.contains(*id)).cloned()
+        let cut_short = |found: &names::Found| match &found.kind {
+            Kind::Path { members, call: Call::No } => {
+                let missing =
+                    self.first_missing(&found.name, members).filter(|count| *count < members.len())?;
+                let kept = members.get(..missing)?;
+                // A quote or an escape in a name is left to the expression language.
+                let is_plain = kept.iter().all(|member| !member.contains(['\'', '\\']));
+                let path = kept.iter().map(|member| format!("['{member}']"));
+                is_plain.then(|| format!("{}{}", found.name, path.collect::<String>()))
             }
             Kind::Path { .. } | Kind::Filter | Kind::Test => None,
         };
         let mut cut = Cow::Borrowed(source);
         // From the end, so that the places before it stay what they are.
         for found in names::names(source).iter().rev() {
-            if let Some(id) = unvisited(found) {
-                cut.to_mut().replace_range(found.range.clone(), &format!("steps['{id}']"));
+            if let Some(path) = cut_short(found) {
+                cut.to_mut().replace_range(found.range.clone(), &path);
             }
         }
         cut
@@ -428,6 +479,33 @@ mod tests {
         {
             assert!(scope.render(template).is_err(), "{template}");
         }
+    }
+
+    #[test]
+    fn what_is_below_an_undefined_member_is_undefined_too() {
+        let scope = scope(
+            r#"{"inputs":{"a":{"b":1},"none":null},"steps":{"b":{"data":{"n":{"m":2}}},"c":{"data":null}}}"#,
+        );
+        for (template, text) in [
+            ("${{ steps.b.data.x.y.z | default('none') }}", "none"),
+            ("${{ steps.b.data.n.x.y | default(7) + steps.b.data.n.m }}", "9"),
+            ("${{ steps.c.data.x.y | default('none') }} ${{ inputs.none.x.y is defined }}", "none false"),
+            ("${{ steps['b']['data'].x['y-z'].q is undefined and inputs.a.b.c.d is not defined }}", "true"),
+            ("${{ 'steps.b.data.x.y' ~ inputs.a.b }}", "steps.b.data.x.y1"),
+        ] {
+            assert_eq!(scope.render(template).as_deref(), Ok(text), "{template}");
+        }
+        for (template, reason) in [
+            ("${{ steps.b.data.x.y }}", "`steps.b.data.x` is not defined"),
+            ("${{ steps.b.data.x }}", "it is not defined"),
+            (
+                "${{ steps.c.data.x.y }}",
+                "it is not defined: step `c` handed over no data; with `data: json` the output of a step is its data",
+            ),
+        ] {
+            assert_eq!(scope.render(template).unwrap_err().reason, reason, "{template}");
+        }
+        assert!(scope.render("${{ steps.b.data.x.y ~ 'z' }}").is_err());
     }
 
     #[test]

@@ -22,6 +22,16 @@ pub const MOST_FILES: usize = 1_000_000;
 /// The one name in `artifacts` where a manifest has the files.
 pub const MANIFEST: &str = "manifest";
 
+/// The files of the workspace at one moment, kept in the store (docs/files.md).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// The digest of their list.
+    pub digest: Digest,
+    /// Whether another attempt was at work in the same folder: then it is no state that the folder ever had for sure.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub moving: bool,
+}
+
 /// The list of an attempt's files, where it is too long for an event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {

@@ -9,7 +9,10 @@ mod agent;
 mod ask;
 mod difference;
 mod goals;
+mod places;
 mod program;
+mod step_read;
+mod structure;
 mod subflow;
 mod versions;
 
@@ -18,7 +21,10 @@ pub use ask::{AskPlan, Overdue};
 pub(crate) use difference::change_within;
 pub use difference::{Change, change, compare};
 pub use goals::GoalsPlan;
-pub use program::ProgramPlan;
+pub use places::Places;
+pub use program::{AfterWait, DEFAULT_IDLE_MS, OnThrottled, OtherProgram, ProgramPlan};
+pub use step_read::StepRead;
+pub use structure::{KnownStructure, Loop, Span, Structure, reached};
 pub use subflow::{InnerInput, InnerPlan, InputCheck};
 pub use versions::Versions;
 
@@ -53,6 +59,8 @@ pub struct Flow {
     pub env_files: Vec<String>,
     /// Variables that expressions name (`env.NAME`): read once, when a run starts.
     pub env_read: Vec<String>,
+    /// Expressions of it, or of a flow that it runs, read the whole text of a step (`steps.ID.text`).
+    pub reads_text: bool,
     /// Folder in which commands run, relative to the flow file.
     pub workspace: String,
     /// Environment for every step.
@@ -65,10 +73,14 @@ pub struct Flow {
     pub graph: bool,
     /// Goals for whose sake some steps are repeated.
     pub goals: Option<GoalsPlan>,
+    /// Where its file reads results of its steps.
+    pub reads: Vec<StepRead>,
     /// In the flow of a run, every flow that it names, directly or not; empty in those.
     pub flows: BTreeMap<FlowId, Arc<Flow>>,
     /// SHA-256 of the canonical JSON of the text, without defaults.
     pub digest: Digest,
+    /// What [`Flow::structure`] has found; empty in a new flow.
+    pub known_structure: KnownStructure,
 }
 
 impl Flow {
@@ -80,6 +92,21 @@ impl Flow {
             None => name == pattern,
         };
         !name.starts_with("ENVOI_") && self.pass_env.iter().any(fits)
+    }
+
+    /// What comes before what, and the loops. Computed at the first call: the steps are not changed after it.
+    #[must_use]
+    pub fn structure(&self) -> &Structure {
+        self.known_structure.of(self)
+    }
+
+    /// Whether the step is one of those that the rounds for the goals go through.
+    #[must_use]
+    pub fn is_in_a_round(&self, id: &StepId) -> bool {
+        self.goals.as_ref().is_some_and(|goals| {
+            let place = self.position(id);
+            place.is_some() && place >= self.position(&goals.from) && place <= self.position(&goals.to)
+        })
     }
 
     /// The step of this id.

@@ -325,6 +325,19 @@ pub fn derived(run: &RunId, seq: Seq, now: Timestamp) -> String {
     uuid_v7_text(now, &seed)
 }
 
+/// The longest id of a session that is kept.
+const MAX_SESSION_ID_BYTES: usize = 200;
+
+/// Whether this can be the id of a session of an agent program. It is later an argument of the program, so that it must not look like
+/// an option: a letter or a digit, then letters, digits, and `-`, `_`, `.` or `:`.
+#[must_use]
+pub fn is_session_id(text: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
+    text.len() <= MAX_SESSION_ID_BYTES
+        && text.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && text.bytes().all(is_part)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

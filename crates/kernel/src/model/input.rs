@@ -1,12 +1,14 @@
 //! What the world tells a run, and why it may be refused.
 
 use crate::model::{
-    event::{CallOutcome, Choice, FoundFile, Outcome},
+    event::{CallOutcome, Choice, FilesRestored, FilesRestoring, FoundFile, Outcome},
     family::Share,
-    files::{Blob, FileChange, Many},
+    files::{Blob, FileChange, Many, Snapshot},
     ids::{AttemptId, CallId, InterruptId, Principal, RunId, StepId, TimerId, VisitId},
     ledger::{Cost, Ledger},
+    part::{Missing, Part},
     requester::Requester,
+    throttle::Standings,
 };
 use envoi_contract::{
     digest::Digest,
@@ -15,6 +17,7 @@ use envoi_contract::{
     user_envelope::AttachmentRef,
 };
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Something that a run has to react to.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,6 +75,22 @@ pub enum Input {
     },
     /// Go on under a corrected flow, which the run has to know ([`crate::Run::learn`]); one that is over is reopened.
     Correct(Box<Correct>),
+    /// Try what waits for a closed account now, before its time.
+    TryNow {
+        /// Who wants it.
+        by: Principal,
+        /// The reason, if one was given.
+        why: Option<String>,
+    },
+    /// The files of the workspace are to be set back to a snapshot; what stands there is kept already.
+    RestoreFiles(Box<FilesRestoring>),
+    /// They are set back.
+    FilesRestored(Box<FilesRestored>),
+    /// They could not be set back, and nothing of them was touched.
+    FilesKept {
+        /// Why not.
+        reason: String,
+    },
     /// End the run; live attempts are ended first.
     Cancel {
         /// Who wants it.
@@ -93,6 +112,16 @@ pub enum Input {
 pub struct Slot {
     /// Identity of the machine's present boot.
     pub boot_id: String,
+    /// How the accounts of the store stand that have refused an attempt.
+    pub accounts: Arc<Standings>,
+}
+
+impl Slot {
+    /// One in this boot, in a store in which no account is closed.
+    #[must_use]
+    pub fn new(boot_id: impl Into<String>) -> Self {
+        Self { boot_id: boot_id.into(), accounts: Arc::default() }
+    }
 }
 
 /// See [`Input::ModelCall`].
@@ -192,6 +221,8 @@ pub struct Start {
     pub workspace: String,
     /// Whether other runs may have live attempts there at the same time.
     pub shared: bool,
+    /// Whether the files of the workspace are kept before and after each attempt.
+    pub keep_files: bool,
     /// Absolute path of the run's own folder.
     pub run_base: String,
     /// Version of the flow language.
@@ -206,6 +237,8 @@ pub struct Start {
     pub env: Object,
     /// On whose behalf, as the caller states it; checked.
     pub requester: Requester,
+    /// The part of the flow that it does; `None`: the whole flow.
+    pub part: Option<Box<Part>>,
 }
 
 /// What an attempt left behind, as its supervisor recorded it.
@@ -221,6 +254,8 @@ pub struct AttemptResult {
     pub duration_ms: u64,
     /// The step's text, at most 1 MiB.
     pub text: String,
+    /// Why the bytes that the text was made of are no text, if they are none.
+    pub text_unreadable: Option<String>,
     /// The same in the store.
     pub text_blob: Option<Blob>,
     /// The end of stderr, for the error message.
@@ -235,6 +270,8 @@ pub struct AttemptResult {
     pub data_blob: Option<Blob>,
     /// What stood there and is no file that can be read, in words.
     pub data_unreadable: Option<String>,
+    /// The session that an agent program has named, also if it left no report.
+    pub session: Option<String>,
     /// Where the report stood.
     pub report_place: ReportPlace,
     /// Files that match `artifacts` and are handed over, and those that were deleted: listed only as far as
@@ -248,8 +285,10 @@ pub struct AttemptResult {
     pub misfit: Option<String>,
     /// Why what it left cannot be handed over: it is past a bound.
     pub excess: Option<String>,
-    /// Digest of the workspace, for kinds of step that have one.
-    pub workspace_digest: Option<Digest>,
+    /// The snapshot of the workspace before its command, if snapshots are kept.
+    pub workspace_before: Option<Snapshot>,
+    /// The one after it.
+    pub workspace_after: Option<Snapshot>,
 }
 
 impl AttemptResult {
@@ -263,6 +302,7 @@ impl AttemptResult {
             started_at,
             duration_ms: 0,
             text: String::new(),
+            text_unreadable: None,
             text_blob: None,
             stderr_tail: String::new(),
             report: None,
@@ -270,13 +310,15 @@ impl AttemptResult {
             data: None,
             data_blob: None,
             data_unreadable: None,
+            session: None,
             report_place: ReportPlace { assigned: false, unreadable: None },
             files: Vec::new(),
             manifest: None,
             warnings: Vec::new(),
             misfit: None,
             excess: None,
-            workspace_digest: None,
+            workspace_before: None,
+            workspace_after: None,
         }
     }
 }
@@ -317,6 +359,9 @@ pub enum Refusal {
         /// Why, each in a sentence.
         reasons: Vec<String>,
     },
+    /// What the corrected flow means for the run is not what was agreed to. Nothing has changed.
+    #[error("the run, or its flow, is not as it was when the corrected flow was agreed to")]
+    ComparisonChanged,
     /// The run cannot be forked there.
     #[error("the run cannot be forked: {reason}")]
     NotForkable {
@@ -392,6 +437,9 @@ pub enum Refusal {
         /// Why.
         reason: String,
     },
+    /// A try before its time, of a run that waits for no account.
+    #[error("no step of the run waits for an account")]
+    NoAccountAwaited,
     /// Another round would pass a bound.
     #[error("another round would pass a bound: {bound}")]
     PastBound {
@@ -434,6 +482,27 @@ pub enum Refusal {
     /// Nothing waits for a slot.
     #[error("no visit waits for a slot")]
     NothingReady,
+    /// The steps that were named make no part of the flow.
+    #[error("{reason}")]
+    PartInvalid {
+        /// Why not.
+        reason: String,
+    },
+    /// Steps of the part read what nothing stands for.
+    #[error("steps of this part read results of steps that are left out:{}", listed(missing))]
+    PartIncomplete {
+        /// Each of them, in the order of the file.
+        missing: Vec<Missing>,
+    },
+    /// Its files are being set back, and something of that is not done yet.
+    #[error("the files of the run are being set back")]
+    Restoring,
+    /// Nothing is being set back, or something else is.
+    #[error("no such restore is under way")]
+    NotRestoring,
+    /// Attempts of it work in the folder.
+    #[error("attempts of the run are at work")]
+    StillAtWork,
     /// The run is being cancelled.
     #[error("the run is being cancelled")]
     Cancelling,
@@ -443,6 +512,15 @@ pub enum Refusal {
         /// What does not fit.
         reason: String,
     },
+}
+
+/// A line for each.
+fn listed(missing: &[Missing]) -> String {
+    let line = |Missing { reader, path, line, why, .. }: &Missing| {
+        let why = why.as_ref().map(|why| format!("; {why}")).unwrap_or_default();
+        format!("\n  line {line}: step `{reader}` reads `{path}`{why}")
+    };
+    missing.iter().map(line).collect()
 }
 
 /// What a run wants to be true. The engine compares it with what is, and closes the gap.
@@ -462,6 +540,8 @@ pub struct Wants {
     pub ending: Vec<AttemptId>,
     /// Live attempts are to be ended.
     pub cancelling: bool,
+    /// A restore of the files is to be done, before anything starts.
+    pub restoring: bool,
 }
 
 impl Wants {
@@ -473,6 +553,7 @@ impl Wants {
             && self.timers.is_empty()
             && self.interrupts.is_empty()
             && self.ending.is_empty()
+            && !self.restoring
     }
 }
 
@@ -495,6 +576,8 @@ pub struct Correct {
     pub request: Option<String>,
     /// What others of its family have used and been given beyond what it knows of.
     pub elsewhere: Share,
+    /// The [`crate::Outlook::digest`] that was agreed to. `None`: whatever it means by now is agreed to.
+    pub seen: Option<Digest>,
 }
 
 /// See [`crate::model::input::Input::Fork`].
@@ -520,4 +603,7 @@ pub struct Fork {
     pub lived: Vec<crate::model::event::Record>,
     /// What all runs of the family have used and been given, the old one among them.
     pub family: Share,
+    /// The corrected flow under which the new run goes on from there; its `from`, `elsewhere` and `seen` do not count. `None`: the one that
+    /// held there.
+    pub correct: Option<Box<Correct>>,
 }

@@ -3,6 +3,7 @@
 //! Owns the counters and the arithmetic of cost. Which bound ends a run is decided in [`crate::Run::decide`].
 
 use core::fmt;
+use envoi_contract::json::{Object, Value};
 use serde::{Deserialize, Serialize};
 
 /// Money in billionths of a US dollar: exact for the prices that models have, without floats.
@@ -43,6 +44,16 @@ impl Cost {
         let nanos = whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?;
         let nano_usd = nanos.checked_add(kept.parse().ok()?)?.checked_add(u64::from(rest))?;
         Some(Self { nano_usd })
+    }
+
+    /// What a report's `metrics` state as their cost: a decimal string or a number. `None` if they state none, or no cost.
+    #[must_use]
+    pub fn of_metrics(metrics: &Object) -> Option<Self> {
+        match metrics.get("cost_usd")? {
+            Value::String(text) => Self::parse(text),
+            Value::Number(number) => Self::of_number(number.as_str()),
+            _ => None,
+        }
     }
 
     /// Reads a JSON number: like [`Cost::parse`], and also with an exponent, as many writers put small ones (`3.5e-05`).
@@ -110,7 +121,8 @@ impl fmt::Display for Cost {
     }
 }
 
-/// Used so far; never goes down, not by a resume either.
+/// Used so far; never goes down, not by a resume either. Only the hop of an attempt that a limit of its account refused is given
+/// back.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ledger {

@@ -24,6 +24,9 @@ pub(crate) const MAX_QUESTION_BYTES: usize = 64 * 1024;
 /// The values of a `for_each` together: they stand in one event, and each reaches a command as a variable.
 pub(crate) const MAX_ITEMS_BYTES: usize = 4 * 1024 * 1024;
 
+/// Longest value handed over as one argument or variable (Linux refuses single ones over 128 KiB).
+pub(crate) const MAX_VALUE_BYTES: usize = 100 * 1024;
+
 /// What a command is given together, its arguments and the variables of the flow: Linux refuses more than 2 MiB with the rest
 /// of the environment.
 pub(crate) const MAX_COMMAND_BYTES: usize = 2 * 1024 * 1024;
@@ -39,6 +42,11 @@ pub(crate) fn shortened(text: String, max: usize) -> String {
     let end = (0..=max).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     let (kept, omitted) = text.split_at(end);
     format!("{kept} … [{} bytes omitted]", omitted.len())
+}
+
+/// Whether this summary of a hand-off (contract 2) is probably a part of a text: it has the line that stands for what was left out.
+pub(crate) fn is_shortened(summary: &str) -> bool {
+    summary.lines().any(|line| line.starts_with("… [") && line.ends_with(" characters omitted] …"))
 }
 
 /// An error that fits into an event.

@@ -172,6 +172,10 @@ pub(crate) fn charge(by_step: &mut BTreeMap<String, Ledger>, event: &Event, more
         Event::RunForked(_) => return by_step.clear(),
         _ => return,
     };
+    if matches!(event, Event::AttemptSettled(event) if event.throttled.is_some() && !event.late) {
+        let account = by_step.entry(key(visit)).or_default();
+        account.agent_hops = account.agent_hops.saturating_sub(1);
+    }
     if *more != Ledger::default() {
         by_step.entry(key(visit)).or_default().add(more);
     }

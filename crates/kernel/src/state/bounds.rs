@@ -107,7 +107,9 @@ pub(crate) fn is_held_up(flow: &Flow, control: &Control, visit: &VisitId) -> boo
 /// Whether the session that the next attempt of `visit` goes on with is live in another visit. When that settles, it is looked
 /// at again.
 pub(crate) fn waits_for_session(control: &Control, visit: &VisitId, step: &Step) -> bool {
-    program_session::key(step, visit).is_some_and(|key| program_session::is_live(&control.open, visit, &key))
+    let other = control.open.get(visit).is_some_and(|open| open.waited.other);
+    program_session::key(step, visit, other)
+        .is_some_and(|key| program_session::is_live(&control.open, visit, &key))
 }
 
 /// The bound of all loop-backs, if it forbids a further one.

@@ -29,17 +29,8 @@ pub(crate) fn reported(metrics: &Object) -> Ledger {
         llm_calls: count("llm_calls"),
         tokens_in: count("tokens_in"),
         tokens_out: count("tokens_out"),
-        cost: cost(metrics).unwrap_or_default(),
+        cost: Cost::of_metrics(metrics).unwrap_or_default(),
         ..Ledger::default()
-    }
-}
-
-/// A decimal string or a number.
-fn cost(metrics: &Object) -> Option<Cost> {
-    match metrics.get("cost_usd")? {
-        Value::String(text) => Cost::parse(text),
-        Value::Number(number) => Cost::of_number(number.as_str()),
-        _ => None,
     }
 }
 
@@ -56,7 +47,7 @@ pub(crate) fn not_counted(report: &SkillReport) -> Vec<String> {
         let wrong = given(name).filter(|value| value.as_u53().is_none())?;
         Some(warning(&format!("metrics.{name}"), wrong, "a whole number from 0 to 2^53-1"))
     });
-    let cost = given("cost_usd").filter(|_| cost(metrics).is_none());
+    let cost = given("cost_usd").filter(|_| Cost::of_metrics(metrics).is_none());
     let expected = "US dollars from 0 to 18 billion, as a number or a decimal string";
     counts.chain(cost.map(|wrong| warning("metrics.cost_usd", wrong, expected))).collect()
 }

@@ -17,7 +17,7 @@ use crate::{
     },
 };
 use core::mem::discriminant;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Why the run cannot go on under `new`, each in a sentence; empty: it can. `from` is the step from which on it is to run again.
 pub(crate) fn refusals(control: &Control, old: &Flow, new: &Flow, from: Option<&StepId>) -> Vec<String> {
@@ -52,6 +52,12 @@ pub(crate) fn refusals(control: &Control, old: &Flow, new: &Flow, from: Option<&
         }
     }
     found.extend(from.and_then(|from| may_begin_again(control, old, new, from)));
+    if let Some(part) = control.part() {
+        let lack = part.check(new, &BTreeMap::new()).err();
+        found.extend(lack.map(|lack| format!("the run is a part ({}): {lack}", part.selection.options())));
+        let left_out = from.filter(|from| new.step(from).is_some() && control.leaves_out(new, "", from));
+        found.extend(left_out.map(|from| format!("step `{from}` is left out of the part that is run")));
+    }
     found.dedup();
     found
 }
@@ -198,19 +204,13 @@ impl Place<'_> {
         if !self.scope.is_empty() || self.control.goals.is_none() {
             return None;
         }
-        let within = |flow: &Flow, step: &StepId| {
-            flow.goals.as_ref().is_some_and(|plan| {
-                let place = flow.position(step);
-                place.is_some() && place >= flow.position(&plan.from) && place <= flow.position(&plan.to)
-            })
-        };
         let at: Vec<&StepId> = match self.from {
             Some(from) => vec![from],
             None => self.stands_at().into_iter().collect(),
         };
         let ends = |flow: &Flow| flow.goals.as_ref().map(|plan| (plan.from.clone(), plan.to.clone()));
-        let was_within = at.iter().any(|step| within(self.before, step));
-        let is_within = at.iter().any(|step| within(self.after, step));
+        let was_within = at.iter().any(|step| self.before.is_in_a_round(step));
+        let is_within = at.iter().any(|step| self.after.is_in_a_round(step));
         let differs = was_within != is_within || (was_within && ends(self.before) != ends(self.after));
         differs.then(|| {
             "the run goes for its goals, and the file has not the same `goals.from` and `goals.to`".to_owned()

@@ -18,15 +18,16 @@ pub(crate) mod stored;
 use crate::{
     model::{
         event::{
-            About, AttemptSettled, AttemptStarted, Correction, Course, Done, Event, HandoffWritten,
-            InterruptAnswered, InterruptRaised, ModelCallStarted, Outcome, Record, Routed, RunForked,
-            RunStarted,
+            About, AttemptSettled, AttemptStarted, Correction, Course, Done, Event, FilesRestoring,
+            HandoffWritten, InterruptAnswered, InterruptRaised, ModelCallStarted, Outcome, Record, Routed,
+            RunForked, RunStarted,
         },
         family::Share,
         files::HandedOver,
         flow::Flow,
         ids::{AttemptId, FlowId, InterruptId, Seq, StepId, TimerId, VisitId},
         ledger::Ledger,
+        part::Part,
     },
     state::{
         accounts::Accounts,
@@ -102,6 +103,8 @@ pub(crate) struct Control {
     pub(crate) sessions: ProgramSessions,
     /// A correction of its flow that takes effect when nothing is live.
     pub(crate) correction: Option<Arc<Correction>>,
+    /// The restore of the workspace's files that is under way.
+    pub(crate) restoring: Option<Arc<FilesRestoring>>,
 }
 
 impl Control {
@@ -172,18 +175,22 @@ impl Control {
                 Ok(())
             }
             Event::Routed(event) => self.routed(flow, event),
-            Event::HandoffWritten(event) => self.handoff_written(event),
+            Event::HandoffWritten(event) => self.handoff_written(flow, event),
             Event::InterruptRaised(event) => self.interrupt_raised(event),
             Event::InterruptAnswered(event) => self.interrupt_answered(event),
             Event::VoteCast(event) => self.vote_cast(event),
             Event::InterruptExpired(event) => self.interrupt_expired(flow, &event.interrupt),
             Event::InterruptCancelled(event) => self.close_interrupt(&event.interrupt).map(|_| ()),
             Event::TimerSet(event) => {
-                self.visit(&event.visit)?.state = VisitState::Backoff;
+                let visit = self.visit(&event.visit)?;
+                visit.state = VisitState::Backoff;
+                visit.waited.timer_set(event, record.at);
                 self.timers.insert(event.timer.clone(), (event.due, event.visit.clone()));
                 Ok(())
             }
             Event::TimerFired(event) => self.timer_fired(&event.timer),
+            // The timers of what waits for them fire in the same commit.
+            Event::AccountsTried(_) => Ok(()),
             Event::LimitsRaised(event) => {
                 self.raised.add(&event.more);
                 self.go_on_after(&event.more);
@@ -203,6 +210,14 @@ impl Control {
             Event::FlowCorrected(event) => self.flow_corrected(flow, next, event),
             Event::CorrectionDropped(_) => {
                 self.correction = None;
+                Ok(())
+            }
+            Event::FilesRestoring(event) => {
+                self.restoring = Some(Arc::new(event.as_ref().clone()));
+                Ok(())
+            }
+            Event::FilesRestored(_) | Event::FilesKeptAsTheyWere(_) => {
+                self.restoring = None;
                 Ok(())
             }
             Event::RunEnded(event) => self.run_ended(event),
@@ -250,6 +265,7 @@ impl Control {
         visit.state = VisitState::Running;
         visit.attempts = event.attempt.attempt;
         visit.agent_session.resend = false;
+        visit.waited.started(event);
         visit.plan = Some(Arc::new(event.clone()));
         self.sessions.started(event);
         self.ledger.add(&self.accounts.attempt_started(event));
@@ -267,6 +283,9 @@ impl Control {
             self.ledger.add(&self.accounts.attempt_settled(event));
             return Ok(());
         }
+        if event.taken.is_some() {
+            return self.result_taken(event);
+        }
         let visit = self.visit(&event.attempt.visit)?;
         if visit.state != VisitState::Running || event.attempt.attempt != visit.attempts {
             return Err(IllegalEvent::AttemptNotLive { attempt: event.attempt.clone() });
@@ -279,6 +298,21 @@ impl Control {
             self.abandoned.insert(event.attempt.clone());
         }
         self.ledger.add(&self.accounts.attempt_settled(event));
+        if event.throttled.is_some() {
+            self.ledger.agent_hops = self.ledger.agent_hops.saturating_sub(1);
+        }
+        self.keep_files(event);
+        Ok(())
+    }
+
+    /// What another run handed over stands for an attempt that is not made.
+    fn result_taken(&mut self, event: &AttemptSettled) -> Result<(), IllegalEvent> {
+        let visit = self.visit(&event.attempt.visit)?;
+        if visit.state != VisitState::Ready || (visit.attempts, event.attempt.attempt) != (0, 1) {
+            return Err(IllegalEvent::NotTheNextAttempt { attempt: event.attempt.clone() });
+        }
+        visit.attempts = event.attempt.attempt;
+        visit.state = VisitState::Settled(Arc::new(event.clone()));
         self.keep_files(event);
         Ok(())
     }
@@ -372,6 +406,7 @@ impl Control {
                 let standing = match (done, &event.end) {
                     (Done::Passed, _) => Standing::Passed,
                     (Done::Skipped, _) => Standing::Skipped,
+                    (Done::Taken, _) => Standing::Taken,
                     (Done::Failed, Some(end)) => Standing::Failed(end.clone()),
                     (Done::Failed, None) => return Err(IllegalEvent::FailureWithoutEnd),
                 };
@@ -380,6 +415,16 @@ impl Control {
             Course::Complete | Course::Hold | Course::Stop | Course::Gathered => {}
         }
         Ok(())
+    }
+
+    /// Whether this step of a scope is left out of the part of its flow that the run does.
+    pub(crate) fn leaves_out(&self, flow: &Flow, scope: &str, step: &StepId) -> bool {
+        self.part().is_some_and(|part| scope.is_empty() && !part.selection.includes(flow, step))
+    }
+
+    /// The part of its flow that the run does, if it does not do all of it.
+    pub(crate) fn part(&self) -> Option<&Part> {
+        self.phase.started()?.part.as_deref()
     }
 
     /// The attempt that a visit ended with, whether its hand-off stands already or not.
@@ -393,10 +438,12 @@ impl Control {
         }
     }
 
-    fn handoff_written(&mut self, event: &HandoffWritten) -> Result<(), IllegalEvent> {
+    fn handoff_written(&mut self, flow: &Flow, event: &HandoffWritten) -> Result<(), IllegalEvent> {
         let id = &event.visit;
         let open = self.open.remove(id).ok_or_else(|| IllegalEvent::VisitNotOpen { visit: id.clone() })?;
-        let result = Arc::new(step_result(id, &open, event));
+        let skipped = event.handoff.status == HandoffStatus::Skipped;
+        let left_out = skipped && self.leaves_out(flow, id.flow_scope(), &id.step);
+        let result = Arc::new(StepResult { left_out, ..step_result(id, &open, event) });
         if let (VisitState::Running, Some(plan)) = (&open.state, &open.plan) {
             self.abandoned.insert(plan.attempt.clone());
             self.ending.insert(plan.attempt.clone(), Arc::clone(plan));
@@ -444,7 +491,9 @@ impl Control {
     fn timer_fired(&mut self, timer: &TimerId) -> Result<(), IllegalEvent> {
         let (_, visit) =
             self.timers.remove(timer).ok_or_else(|| IllegalEvent::TimerNotArmed { timer: timer.clone() })?;
-        self.visit(&visit)?.state = VisitState::Ready;
+        let visit = self.visit(&visit)?;
+        visit.state = VisitState::Ready;
+        visit.waited.wait = None;
         Ok(())
     }
 
@@ -469,7 +518,8 @@ impl Control {
         let held_up = self.winds_down()
             || self.waits_for_a_bound()
             || !self.ending.is_empty()
-            || self.correction.is_some();
+            || self.correction.is_some()
+            || self.restoring.is_some();
         let ready = self.open.iter().filter(move |(_, visit)| !held_up && visit.state == VisitState::Ready);
         ready.map(|(id, _)| id)
     }
@@ -506,6 +556,7 @@ fn step_result(id: &VisitId, open: &OpenVisit, event: &HandoffWritten) -> StepRe
     StepResult {
         status: handoff.status,
         summary: handoff.summary.clone(),
+        text: event.text.clone(),
         data: match &open.state {
             VisitState::Settled(settled) => settled.data.clone(),
             VisitState::Returned(data) => data.clone(),
@@ -516,6 +567,7 @@ fn step_result(id: &VisitId, open: &OpenVisit, event: &HandoffWritten) -> StepRe
         artifacts: handoff.to_value().get("artifacts").cloned().unwrap_or_default(),
         report: settled.filter(|settled| settled.report.is_some()).map(|settled| settled.attempt.clone()),
         report_blob: settled.and_then(|settled| settled.report.clone()),
+        left_out: false,
         attempt,
     }
 }

@@ -76,6 +76,9 @@ pub(crate) struct StepState {
 pub(crate) enum Standing {
     Passed,
     Skipped,
+    /// It is left out of the run's part, and the hand-off of another run stands for its own. A step that waits for the first of
+    /// several does not count it: it waits for those that are done.
+    Taken,
     /// With how the flow ends if nothing has the failure in hand.
     Failed(Box<RunEnded>),
 }

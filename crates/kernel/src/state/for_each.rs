@@ -116,8 +116,10 @@ mod tests {
     fn an_item_is_done_again_unless_it_succeeded_with_the_same_value() {
         let result = |status| {
             Arc::new(StepResult {
+                left_out: false,
                 status,
                 summary: String::new(),
+                text: None,
                 data: Value::Null,
                 artifacts: Value::Null,
                 report: None,

@@ -6,7 +6,7 @@
 use crate::{
     model::{
         event::RunEnded,
-        flow::{Flow, Join, Step},
+        flow::{Flow, Join, Places, Step, reached},
         ids::StepId,
     },
     state::flow_state::{FlowState, Standing},
@@ -15,17 +15,19 @@ use std::collections::BTreeSet;
 
 /// The steps that need this one directly, in listed order.
 pub(crate) fn dependents<'f>(flow: &'f Flow, step: &StepId) -> impl Iterator<Item = &'f Step> {
-    flow.steps.iter().filter(move |other| other.needs.contains(step))
+    let all = flow.structure().dependents();
+    let of_step = flow.position(step).and_then(|place| all.get(place));
+    of_step.into_iter().flatten().filter_map(|place| flow.steps.get(*place))
 }
 
 /// The step and all that hangs on it.
 pub(crate) fn descendants<'f>(flow: &'f Flow, step: &StepId) -> BTreeSet<&'f StepId> {
-    closure(flow.step(step), |step| dependents(flow, &step.id).collect())
+    ids(flow, &reached(flow.structure().dependents(), flow.position(step)))
 }
 
 /// The step and all that it hangs on.
 pub(crate) fn ancestors<'f>(flow: &'f Flow, step: &StepId) -> BTreeSet<&'f StepId> {
-    closure(flow.step(step), |step| step.needs.iter().filter_map(|need| flow.step(need)).collect())
+    ids(flow, &reached(flow.structure().needs(), flow.position(step)))
 }
 
 /// Whether going from one step to another is going back.
@@ -33,15 +35,8 @@ pub(crate) fn is_back(flow: &Flow, from: &StepId, to: &StepId) -> bool {
     if flow.graph { ancestors(flow, from).contains(to) } else { flow.position(to) <= flow.position(from) }
 }
 
-fn closure<'f>(start: Option<&'f Step>, next: impl Fn(&'f Step) -> Vec<&'f Step>) -> BTreeSet<&'f StepId> {
-    let mut found = BTreeSet::new();
-    let mut left: Vec<&Step> = start.into_iter().collect();
-    while let Some(step) = left.pop() {
-        if found.insert(&step.id) {
-            left.extend(next(step));
-        }
-    }
-    found
+fn ids<'f>(flow: &'f Flow, places: &Places) -> BTreeSet<&'f StepId> {
+    places.iter().filter_map(|place| flow.steps.get(place)).map(|step| &step.id).collect()
 }
 
 /// How the needs of a step stand for its `join`.
@@ -63,7 +58,8 @@ pub(crate) fn joined(flow_state: &FlowState, step: &Step) -> Joined {
     };
     let over = count(|_| true) == step.needs.len();
     let passed = count(|standing| matches!(standing, Standing::Passed));
-    let content = passed.saturating_add(count(|standing| matches!(standing, Standing::Skipped)));
+    let content =
+        passed.saturating_add(count(|standing| matches!(standing, Standing::Skipped | Standing::Taken)));
     let wanted = match step.join {
         Join::All | Join::Settled => return if over { Joined::Met } else { Joined::Waits },
         Join::Any => 1,
@@ -114,7 +110,8 @@ fn failure<'a>(flow: &Flow, flow_state: &'a FlowState, step: &StepId) -> Option<
     let mut needed = dependents(flow, step).peekable();
     // One that was itself not done has nothing in hand.
     let takes_it = |step: &Step| {
-        step.join != Join::All && !matches!(flow_state.standing(&step.id), Some(Standing::Skipped))
+        step.join != Join::All
+            && !matches!(flow_state.standing(&step.id), Some(Standing::Skipped | Standing::Taken))
     };
     let in_hand = needed.peek().is_some() && needed.all(takes_it);
     (!in_hand).then_some(end)
@@ -162,10 +159,11 @@ pub(crate) fn take_up_failed(flow: &Flow, flow_state: &mut FlowState) {
         step.join != Join::All && matches!(flow_state.standing(&step.id), Some(Standing::Passed))
     };
     let mut again: BTreeSet<&StepId> = BTreeSet::new();
-    for step in failed {
-        again.extend(closure(Some(step), |step| {
-            dependents(flow, &step.id).filter(|step| !stands(step)).collect()
-        }));
+    let mut left: Vec<&Step> = failed.collect();
+    while let Some(step) = left.pop() {
+        if again.insert(&step.id) {
+            left.extend(dependents(flow, &step.id).filter(|step| !stands(step)));
+        }
     }
     flow_state.reset(&again);
     // The question where a step leads is not put any more.

@@ -12,7 +12,7 @@ use crate::{
         graph,
     },
 };
-use envoi_contract::handoff::Status;
+use envoi_contract::{digest::Digest, handoff::Status};
 use std::collections::BTreeSet;
 
 /// See the module.
@@ -28,6 +28,8 @@ pub struct Outlook {
     pub refusals: Vec<String>,
     /// Whether an attempt is live: the corrected flow takes over when it has settled.
     pub waits: bool,
+    /// Of all that, of the run, of both flows and of where it is to run again: what a person was shown is still true if it is the same.
+    pub digest: Digest,
 }
 
 /// One step of it.
@@ -50,16 +52,21 @@ impl Outlook {
         let outlook = |(step, change): (StepId, Change)| {
             let state = control.top.steps.get(&step);
             let done = state.and_then(|state| state.last.as_ref()).map(|last| last.status);
-            let to_run = change != Change::Gone && ahead.contains(&step);
+            let to_run =
+                change != Change::Gone && ahead.contains(&step) && !control.leaves_out(new, "", &step);
             StepOutlook { step, change, done, to_run }
         };
-        Self {
+        let outlook = Self {
             steps: compare(old, new).into_iter().map(outlook).collect(),
             goes_on_at: goes_on_at.filter(|_| !new.graph),
             limits: limits(old, new),
             refusals: carry_over::refusals(control, old, new, from),
             waits: control.has_live(),
-        }
+            digest: Digest::of(b""),
+        };
+        let run = control.phase.started().map(|started| &started.run);
+        let versions = [old, new].map(|flow| (flow.digest, flow.language));
+        Self { digest: Digest::of(format!("{:?}", (run, versions, from, &outlook)).as_bytes()), ..outlook }
     }
 }
 
@@ -93,7 +100,12 @@ fn ahead(
     if let Some(from) = from {
         top.reset(&graph::descendants(new, from));
     }
-    let is_over = |state: &StepState| matches!(state.standing, Some(Standing::Passed | Standing::Skipped));
+    if let Some(part) = control.part() {
+        top.reset(&part.selection.taken_in(old, new));
+    }
+    let is_over = |state: &StepState| {
+        matches!(state.standing, Some(Standing::Passed | Standing::Skipped | Standing::Taken))
+    };
     let steps = new.steps.iter().filter(|step| !top.steps.get(&step.id).is_some_and(is_over));
     steps.map(|step| step.id.clone()).collect()
 }

@@ -168,12 +168,14 @@ mod tests {
             inputs: Object::default(),
             workspace: "/w".to_owned(),
             shared: false,
+            keep_files: false,
             run_base: "/b".to_owned(),
             by: by(),
             yes_to: Vec::new(),
             trace: None,
             env: Default::default(),
             requester: Default::default(),
+            part: None,
         })
     }
 

@@ -8,7 +8,7 @@ use crate::{
     model::{
         command::{Command, ProgramCall, SessionFigures},
         event::{AttemptSettled, AttemptStarted},
-        flow::{Step, StepKind},
+        flow::{AfterWait, Step, StepKind},
         ids::VisitId,
     },
     state::visit::{OpenVisit, VisitState},
@@ -70,14 +70,19 @@ impl ProgramSessions {
     }
 }
 
-/// The key of the session that the attempts of a visit go on with, if they share one.
-pub(crate) fn key(step: &Step, visit: &VisitId) -> Option<String> {
+/// The key of the session that the attempts of a visit go on with, if they share one; `other`: those of the program that goes on
+/// in place of its own.
+pub(crate) fn key(step: &Step, visit: &VisitId, other: bool) -> Option<String> {
     let StepKind::Agent(plan) = &step.kind else { return None };
+    let program = match &plan.on_throttled.then {
+        AfterWait::Use(instead) if other => &instead.program,
+        _ => &plan.program,
+    };
     let label = plan.session.as_ref()?;
     let scope = visit.flow_scope();
     let scope = if scope.is_empty() { String::new() } else { format!("{scope}.") };
     let item = visit.item().map(|item| format!("[{item}]")).unwrap_or_default();
-    Some(format!("{scope}{label}{item}@{}", plan.program))
+    Some(format!("{scope}{label}{item}@{program}"))
 }
 
 /// Whether another visit has a live attempt with this session.

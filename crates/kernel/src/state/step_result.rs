@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct StepResult {
     pub(crate) status: HandoffStatus,
     pub(crate) summary: String,
+    /// The whole text, where the summary is a part of it and the flow reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) text: Option<String>,
     pub(crate) data: Value,
     pub(crate) artifacts: Value,
     /// The attempt that left a report.
@@ -17,6 +20,9 @@ pub(crate) struct StepResult {
     /// The report in the store. None in states that an earlier version has kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) report_blob: Option<Blob>,
+    /// It was skipped because it is left out of the part that is run: nothing but its status is there.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub(crate) left_out: bool,
     /// The last attempt; `None` when the visit was skipped.
     pub(crate) attempt: Option<AttemptId>,
 }

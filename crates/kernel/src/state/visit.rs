@@ -11,6 +11,7 @@ use crate::{
         agent_session::AgentSession,
         doubt::{self, Doubt, Said},
         for_each::ForEachItems,
+        throttle::Waited,
     },
 };
 use envoi_contract::{json::Value, skill_report::SkillError};
@@ -42,6 +43,9 @@ pub(crate) struct OpenVisit {
     /// How far its step has come with another agent.
     #[serde(default, rename = "talk")]
     pub(crate) agent_session: AgentSession,
+    /// How long it has waited for the account of its agent program.
+    #[serde(default, skip_serializing_if = "Waited::is_nothing")]
+    pub(crate) waited: Waited,
 }
 
 /// Where a visit stands.
@@ -84,6 +88,7 @@ impl OpenVisit {
         self.state = match (said, &doubt) {
             (Some(Said::DidNot | Said::Nothing), _) | (None, Some(_)) => VisitState::Ready,
             _ if matches!(event.agent, Some(AgentSaid::Asks { .. })) => VisitState::Ready,
+            _ if event.throttled.is_some() => VisitState::Ready,
             _ => VisitState::Settled(Arc::new(event.clone())),
         };
         match doubt {
@@ -92,13 +97,16 @@ impl OpenVisit {
                 self.doubts = self.doubts.saturating_add(1);
                 self.doubt = Some(doubt);
             }
-            None if is_unclear(event) => {}
+            None if is_unclear(event) || event.throttled.is_some() => {}
             None if !event.ok && matches!(said, None | Some(Said::Happened)) => {
                 self.failures = self.failures.saturating_add(1);
             }
             _ => {}
         }
         self.agent_session.settle(event);
+        if said.is_none() {
+            self.waited.settled(event);
+        }
     }
 }
 
@@ -114,6 +122,7 @@ impl OpenVisit {
             plan: None,
             for_each: None,
             agent_session: AgentSession::default(),
+            waited: Waited::default(),
         }
     }
 }

@@ -445,6 +445,7 @@ fn a_fork_begins_a_task_of_its_own() {
         from: Some(step_id("a")),
         lived: source.records.clone(),
         family: source.run.known_share(),
+        correct: None,
     };
     let mut driver = Driver::new(source.run.flow());
     driver.feed(Input::Fork(Box::new(fork))).unwrap();
@@ -476,6 +477,7 @@ fn a_branch_beside_the_fork_forgets_the_task_of_the_old_run() {
         from: Some(step_id("c")),
         lived: source.records.clone(),
         family: source.run.known_share(),
+        correct: None,
     };
     let mut driver = Driver::new(source.run.flow());
     driver.feed(Input::Fork(Box::new(fork))).unwrap();

@@ -36,6 +36,7 @@ pub(crate) fn correction(to: &Flow, from: Option<&str>) -> Input {
         why: None,
         request: Some("req_1".to_owned()),
         elsewhere: Share::default(),
+        seen: None,
     }))
 }
 
@@ -692,4 +693,48 @@ fn what_differs_between_two_flows() {
         found,
         [(step_id("n"), Change::New), (step_id("b"), Change::Kept), (step_id("a"), Change::Gone)]
     );
+}
+
+/// What a correction comes to that was agreed to when it meant `seen`.
+fn agreed(driver: &mut Driver, to: &Arc<Flow>, from: Option<&str>, seen: Digest) -> Result<(), Refusal> {
+    let Input::Correct(mut correct) = correction(to, from) else { unreachable!() };
+    correct.seen = Some(seen);
+    driver.feed_with(Input::Correct(correct), slot()).map(drop)
+}
+
+#[test]
+fn an_agreement_counts_for_what_was_shown_only() {
+    let first = flow([step("a"), step("b"), step("c")]);
+    let second = corrected([step("a"), step("b").exec(&["right"]), step("c")]);
+    let third = corrected([step("a"), step("b").exec(&["other"]), step("c")]);
+    let mut driver = after(&first, &["a.1.1 exit 0", "b.1.1 exit 1"]);
+    for flow in [&second, &third] {
+        driver.run.learn(Arc::clone(flow));
+    }
+    let shown = |driver: &Driver, to: &Flow, from: Option<&str>| {
+        driver.run.correction(to, from.map(step_id).as_ref()).digest
+    };
+    let seen = shown(&driver, &second, None);
+    // Of another flow, of other steps, and of another state of the run.
+    for (to, from) in [(&third, None), (&second, Some("a"))] {
+        assert_eq!(agreed(&mut driver, to, from, seen), Err(Refusal::ComparisonChanged));
+    }
+    feed(&mut driver, "reopen");
+    assert_eq!(
+        agreed(&mut driver, &second, None, seen),
+        Err(Refusal::ComparisonChanged),
+        "it is at work again"
+    );
+    feed(&mut driver, "b.2.1 exit 1");
+    assert_eq!(shown(&driver, &second, None), seen, "it stands as it stood");
+    let seen_third = shown(&driver, &third, None);
+    assert_eq!(agreed(&mut driver, &third, None, seen_third), Ok(()));
+    feed(&mut driver, "b.3.1 exit 1");
+    assert_eq!(
+        agreed(&mut driver, &second, None, seen),
+        Err(Refusal::ComparisonChanged),
+        "by then it corrects another flow"
+    );
+    let seen = shown(&driver, &second, None);
+    assert_eq!(agreed(&mut driver, &second, None, seen), Ok(()));
 }

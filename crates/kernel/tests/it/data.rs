@@ -44,7 +44,10 @@ fn data_stands_in_the_text_the_file_or_the_report() {
 #[test]
 fn data_that_cannot_be_read_or_stands_twice_fails_the_attempt_and_names_the_places() {
     let unreadable = AttemptResult { data_unreadable: Some("a folder".to_owned()), ..exited("a.1.1", 0) };
+    let bad_bytes =
+        AttemptResult { text_unreadable: Some("it is no UTF-8".to_owned()), ..texted("\"\u{fffd}\"") };
     for (is_text, result, words) in [
+        (true, bad_bytes, "in its text (`data: json`) cannot be read: it is no UTF-8"),
         (true, texted("counting\n{}"), "in its text (`data: json`) cannot be read"),
         (true, texted(""), "the text of the step is empty"),
         (false, filed("{", texted("")), "at `$ENVOI_DATA` cannot be read"),

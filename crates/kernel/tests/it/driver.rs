@@ -14,6 +14,7 @@ use envoi_kernel::{
     },
     ids::{AttemptId, InterruptId, Principal, RunId, StepId, TimerId},
     input::{Answer, AttemptResult, ReportPlace, Slot, Start},
+    part::Part,
     requester::Requester,
 };
 use std::sync::Arc;
@@ -29,10 +30,11 @@ pub(crate) struct Driver {
     pub(crate) now: Timestamp,
     pub(crate) inputs: Object,
     pub(crate) yes_to: Vec<StepId>,
+    pub(crate) part: Option<Box<Part>>,
 }
 
 pub(crate) fn slot() -> Option<Slot> {
-    Some(Slot { boot_id: "boot-1".to_owned() })
+    Some(Slot::new("boot-1"))
 }
 
 pub(crate) fn person(name: &str) -> Principal {
@@ -90,6 +92,7 @@ impl Driver {
             now: Timestamp::from_millis(BEGINNING_MS),
             inputs: Object::default(),
             yes_to: Vec::new(),
+            part: None,
         }
     }
 
@@ -114,6 +117,7 @@ impl Driver {
             inputs: self.inputs.clone(),
             source: "/project/flow.yaml".into(),
             shared: false,
+            keep_files: false,
             workspace: "/work".to_owned(),
             run_base: "/base".to_owned(),
             language: 1,
@@ -122,6 +126,7 @@ impl Driver {
             trace: None,
             env: envoi_contract::json::Object::new(),
             requester: Requester::default(),
+            part: self.part.clone(),
         }))
     }
 

@@ -1,14 +1,16 @@
 //! Templates: what a command is given, and what stops it before it starts.
 
 use crate::{
-    driver::{Driver, reported, settled},
+    driver::{Driver, reported, result, settled},
     flows::{With, flow, step},
     story::{event, stand},
 };
 use envoi_kernel::{
-    event::Command,
-    flow::{CommandPlan, ScriptPlan, ScriptValues, StepKind, Template},
+    Event,
+    event::{Command, Outcome},
+    flow::{CommandPlan, Flow, ScriptPlan, ScriptValues, StepKind, Template},
 };
+use std::sync::Arc;
 
 fn events(driver: &Driver) -> Vec<String> {
     driver.records.iter().map(|record| event(&record.event)).collect()
@@ -108,4 +110,38 @@ fn data_over_64_kib_is_a_reference_and_no_value() {
         assert_eq!(stand(&driver.run) == "= b.1.1 live", fits, "{bytes}");
         assert_eq!(driver.settlement("a.1.1").data.get("$artifact").is_none(), fits, "{bytes}");
     }
+}
+
+#[test]
+fn the_whole_text_of_a_step_is_there_where_the_flow_reads_it() {
+    let told = |text: &str, reads_text: bool| {
+        let steps = [step("a"), step("b").exec(&["b", "${{ steps.a.text }}"])];
+        let flow = Arc::new(Flow { reads_text, ..Flow::clone(&flow(steps)) });
+        let mut driver = Driver::started(&flow);
+        driver.ok(settled(result("a.1.1", Outcome::Exited { code: 0 }, text)));
+        let kept = driver.records.iter().find_map(|record| match &record.event {
+            Event::HandoffWritten(written) => Some(written.text.is_some()),
+            _ => None,
+        });
+        let argument = driver.nth_begun(1).map(|id| match &driver.begun(&id.to_string()).command {
+            Command::Exec(argv) => argv[1].clone(),
+            other => panic!("{other:?}"),
+        });
+        let reason = || match driver.records.last().map(|record| &record.event) {
+            Some(Event::RunEnded(ended)) => ended.reason.clone(),
+            other => panic!("{other:?}"),
+        };
+        (kept.unwrap(), argument.ok_or_else(reason))
+    };
+    let long = format!("begin {} end", "word ".repeat(3_000));
+    assert_eq!(told(" short\n", true), (false, Ok("short".to_owned())));
+    assert_eq!(told(" short\n", false), (false, Ok("short".to_owned())));
+    assert_eq!(told(&format!("{long}\n"), true), (true, Ok(long.clone())));
+    let (kept, ended) = told(&long, false);
+    assert!(!kept && ended.unwrap_err().contains("the flow did not read it when the step was done"));
+    // A line that looks like the one of a shortened summary is no reason to lose the rest.
+    let marked = "a\n… [7 characters omitted] …\nb";
+    assert_eq!(told(marked, true), (true, Ok(marked.to_owned())));
+    let (kept, ended) = told(&"x".repeat(100 * 1024 + 1), true);
+    assert!(!kept && ended.unwrap_err().contains("has more than 100 KiB"));
 }

@@ -41,6 +41,7 @@ pub(crate) fn bounded(limits: Limits, steps: impl IntoIterator<Item = Step>) -> 
         pass_env: Vec::new(),
         env_files: Vec::new(),
         env_read: Vec::new(),
+        reads_text: true,
         workspace: ".".to_owned(),
         env: Vec::new(),
         notify: Vec::new(),
@@ -48,8 +49,10 @@ pub(crate) fn bounded(limits: Limits, steps: impl IntoIterator<Item = Step>) -> 
         graph: false,
         input_check: envoi_kernel::flow::InputCheck::default(),
         goals: None,
+        reads: Vec::new(),
         flows: BTreeMap::new(),
         digest: Digest::of(b"demo"),
+        known_structure: envoi_kernel::flow::KnownStructure::default(),
     })
 }
 

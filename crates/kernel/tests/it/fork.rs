@@ -37,6 +37,7 @@ fn asked(source: &Driver, from: Option<&str>) -> Fork {
         from: from.map(step_id),
         lived: source.records.clone(),
         family: source.run.known_share(),
+        correct: None,
     }
 }
 
@@ -542,4 +543,57 @@ fn a_fork_at_any_step_of_any_of_these_comes_to_its_end() {
         }
     }
     assert!(forks > 60, "{forks}");
+}
+
+/// As [`told`], for a fork that goes on under a corrected flow.
+fn told_under(source: &Driver, from: Option<&str>, to: &Arc<Flow>) -> String {
+    let mut source = Driver {
+        run: source.run.clone(),
+        records: source.records.clone(),
+        now: source.now,
+        ..Driver::new(to)
+    };
+    source.run.learn(Arc::clone(to));
+    let Input::Correct(correct) = correction(to, None) else { unreachable!() };
+    match fork_as(&source, Fork { correct: Some(correct), ..asked(&source, from) }) {
+        Err(refusal) => format!("refused: {refusal}"),
+        Ok((driver, own)) => {
+            let own: Vec<String> = own.iter().map(|record| event(&record.event)).collect();
+            let replayed = Run::replay(driver.run.versions().clone(), driver.records.clone()).unwrap();
+            assert_eq!(replayed, driver.run);
+            assert_eq!(driver.run.flow().digest, to.digest);
+            format!("{} {}", own.join(", "), stand(&driver.run))
+        }
+    }
+}
+
+#[test]
+fn a_fork_goes_on_under_a_corrected_flow_and_keeps_what_was_lived() {
+    let first = flow([step("a"), step("b").exec(&["typo"]), step("c")]);
+    let source = lived(&first, &["start", "a.1.1 exit 0", "b.1.1 exit 1"]);
+    let second = version("second", &flow([step("a"), step("n"), step("b").exec(&["right"]), step("c")]));
+    for (from, expected) in [
+        (None, "flow corrected, b.1.1 begins = b.1.1 live"),
+        (Some("b"), "flow corrected, b.1.1 begins = b.1.1 live"),
+        (Some("a"), "flow corrected, a.1.1 begins = a.1.1 live"),
+    ] {
+        assert_eq!(told_under(&source, from, &second), expected, "{from:?}");
+    }
+    let gone = version("gone", &flow([step("a"), step("c")]));
+    let told = told_under(&source, None, &gone);
+    assert!(told.starts_with("refused: the corrected flow cannot take over: step `b` is gone"), "{told}");
+    assert_eq!(told_under(&source, Some("a"), &gone), "flow corrected, a.1.1 begins = a.1.1 live");
+    let other =
+        version("other", &Arc::new(Flow { id: FlowId::new("other").unwrap(), ..Flow::clone(&first) }));
+    assert!(told_under(&source, None, &other).contains("the file is of flow `other`"));
+}
+
+#[test]
+fn a_fork_of_a_graph_under_a_corrected_flow_does_again_only_what_is_not_done() {
+    let with = |b: &str| {
+        graph([after(step("a"), &[]), after(step("b").exec(&[b]), &["a"]), after(step("c"), &["b"])])
+    };
+    let source = lived(&with("typo"), &["start", "a.1.1 exit 0", "b.1.1 exit 1"]);
+    let second = version("second", &with("right"));
+    assert_eq!(told_under(&source, Some("b"), &second), "flow corrected, b.1.1 begins = b.1.1 live");
 }

@@ -8,21 +8,24 @@ use envoi_contract::json::Value;
 use envoi_kernel::{
     Flow, Fork, Input,
     event::{Choice, Command, ProgramCall},
-    flow::{Expression, ForEach, InDoubtPolicy, ProgramPlan, Retry, Step, StepKind, Template},
+    flow::{Expression, ForEach, InDoubtPolicy, OnThrottled, ProgramPlan, Retry, Step, StepKind, Template},
     ids::{AttemptId, RunId},
     input::AttemptResult,
     ledger::Cost,
 };
 use std::sync::Arc;
 
-fn program(name: &str, label: Option<&str>) -> Step {
+pub(crate) fn program(name: &str, label: Option<&str>) -> Step {
     let plan = ProgramPlan {
         program: "claude".to_owned(),
+        account: "claude".to_owned(),
+        on_throttled: OnThrottled::default(),
         prompt: Template("do it".to_owned()),
         session: label.map(str::to_owned),
         may: "edit".to_owned(),
         model: None,
         turns: None,
+        idle_ms: 900_000,
         args: Vec::new(),
         takes_session_id: true,
     };
@@ -41,14 +44,14 @@ fn twice(step: &mut Step) {
     step.retry = Retry { attempts: 3, backoff_min_ms: 1, backoff_max_ms: 1 };
 }
 
-fn call<'d>(driver: &'d Driver, id: &str) -> &'d ProgramCall {
+pub(crate) fn call<'d>(driver: &'d Driver, id: &str) -> &'d ProgramCall {
     match &driver.begun(id).command {
         Command::Agent(call) => call,
         other => panic!("{other:?}"),
     }
 }
 
-fn session(driver: &Driver, id: &str) -> (Option<String>, bool) {
+pub(crate) fn session(driver: &Driver, id: &str) -> (Option<String>, bool) {
     let call = call(driver, id);
     (call.session.clone(), call.resumes)
 }
@@ -187,7 +190,6 @@ fn failures_that_do_not_pass_are_not_tried_again() {
         ("AGENT_NETWORK", true),
         ("AGENT_OVERLOADED", true),
         ("AGENT_SCHEMA", true),
-        ("AGENT_THROTTLED", true),
     ] {
         let mut driver = Driver::started(&flow([program("a", Some("a")).with(twice)]));
         let members = format!(r#""ok":false,"error":{{"code":"{code}","message":"m"}}"#);
@@ -214,9 +216,21 @@ fn a_fork_begins_with_no_session_of_the_old_run() {
         from: Some(step_id("a")),
         lived: old.records.clone(),
         family: old.run.known_share(),
+        correct: None,
     };
     let mut new = Driver::new(&pinned);
     new.feed(Input::Fork(Box::new(fork))).unwrap();
     let (anew, resumes) = session(&new, "a.1.1");
     assert!(!resumes && anew.is_some() && anew != id, "{anew:?}");
+}
+
+#[test]
+fn a_program_that_was_ended_without_a_report_goes_on_with_the_session_that_it_had_named() {
+    for (named, resumes) in [("thread-1", true), ("--yolo", false), ("a b", false), ("", false)] {
+        let mut driver = Driver::started(&flow([reporting("fix").with(twice)]));
+        let killed = AttemptResult { session: Some(named.to_owned()), ..exited("fix.1.1", 137) };
+        driver.ok(settled(killed)).timer_due();
+        let expected = resumes.then(|| named.to_owned());
+        assert_eq!(session(&driver, "fix.1.2"), (expected, resumes), "{named:?}");
+    }
 }

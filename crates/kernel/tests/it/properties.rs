@@ -192,7 +192,7 @@ fn serve(flow: &Arc<Flow>, left: &[Left], answers: &[Said], most: u64) -> Driver
 /// What somebody may always say.
 fn plain(raised: &InterruptRaised) -> Answer {
     let choice = match raised.about {
-        About::InDoubt => Choice::Fail,
+        About::InDoubt | About::Throttled => Choice::Fail,
         About::Exhausted | About::Blocked | About::Review | About::Stuck => Choice::Proceed,
         About::Limit => Choice::Raise,
         About::Ask | About::Agent => Choice::Deny,

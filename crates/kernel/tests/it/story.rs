@@ -281,8 +281,12 @@ pub(crate) fn event(event: &Event) -> String {
         Event::InterruptExpired(_) => "question expired".to_owned(),
         Event::InterruptCancelled(event) if event.changed => "question out of date".to_owned(),
         Event::InterruptCancelled(_) => "question void".to_owned(),
-        Event::TimerSet(event) => format!("timer for {}", event.visit),
+        Event::TimerSet(event) => match &event.account {
+            Some(wait) => format!("{} waits for {}", event.visit, wait.account),
+            None => format!("timer for {}", event.visit),
+        },
         Event::TimerFired(_) => "timer fires".to_owned(),
+        Event::AccountsTried(event) => format!("{} tried by {}", event.accounts.join(", "), event.by.actor),
         Event::LimitsRaised(_) => "limits raised".to_owned(),
         Event::CancelRequested(event) => format!("cancel by {}", event.by.actor),
         Event::RunReopened(event) => format!("reopened at {}", event.step),
@@ -293,6 +297,9 @@ pub(crate) fn event(event: &Event) -> String {
             format!("flow corrected{from}")
         }
         Event::CorrectionDropped(_) => "correction dropped".to_owned(),
+        Event::FilesRestoring(_) => "files restoring".to_owned(),
+        Event::FilesRestored(_) => "files restored".to_owned(),
+        Event::FilesKeptAsTheyWere(_) => "files kept as they were".to_owned(),
         Event::RunEnded(event) => over(event),
     }
 }

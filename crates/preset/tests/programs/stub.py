@@ -6,11 +6,12 @@ calls of each (`GET /calls`): `ANTHROPIC_BASE_URL=http://127.0.0.1:PORT/one--too
 """
 import http.server
 import json
+import os
 import sys
 import threading
 import time
 
-RESET_AT = 1795369512
+RESET_AT = int(os.environ.get("STUB_RESET_AT", "1795369512"))
 LIMIT_HEADERS = {
     "anthropic-ratelimit-unified-status": "rejected",
     "anthropic-ratelimit-unified-reset": str(RESET_AT),
@@ -112,8 +113,8 @@ class Stub(http.server.BaseHTTPRequestHandler):
 
     def anthropic(self, scenario, number, request):
         failure = ANTHROPIC_ERRORS.get(scenario)
-        if scenario == "busy-once" and number == 1:
-            failure = ANTHROPIC_ERRORS["busy"]
+        if scenario.endswith("-once") and number == 1:
+            failure = ANTHROPIC_ERRORS[scenario.removesuffix("-once")]
         if failure:
             status, (kind, message), headers = failure
             return self.reply(status, {"type": "error", "error": {"type": kind, "message": message}}, headers)
@@ -155,8 +156,8 @@ class Stub(http.server.BaseHTTPRequestHandler):
 
     def openai(self, scenario, number, request):
         failure = OPENAI_ERRORS.get(scenario)
-        if scenario == "busy-once" and number == 1:
-            failure = OPENAI_ERRORS["busy"]
+        if scenario.endswith("-once") and number == 1:
+            failure = OPENAI_ERRORS[scenario.removesuffix("-once")]
         if failure:
             status, error, headers = failure
             return self.reply(status, {"error": error}, headers)

@@ -28,6 +28,16 @@ impl Scopes {
         self.0.iter().copied()
     }
 
+    /// Those that `other` allows too.
+    #[must_use]
+    pub fn within(&self, other: &Self) -> Self {
+        match (self.0.contains(&Scope::Admin), other.0.contains(&Scope::Admin)) {
+            (true, _) => other.clone(),
+            (_, true) => self.clone(),
+            _ => Self::new(self.each().filter(|scope| other.0.contains(scope))),
+        }
+    }
+
     /// Whether one of `wanted` is among them.
     #[must_use]
     pub fn allow(&self, wanted: &[Scope]) -> bool {

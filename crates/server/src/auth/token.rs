@@ -107,6 +107,13 @@ pub(crate) struct Bearer {
     pub(crate) name: String,
     pub(crate) tenant: String,
     pub(crate) scopes: Scopes,
+    /// The session of the web page that acts in its name; `None` for the token itself.
+    pub(crate) session: Option<String>,
+}
+
+/// The row of the token with this id, if it is good now.
+pub(crate) fn good_row(reader: &Reader, id: &str, now: Timestamp) -> Result<Option<TokenRow>, ReadError> {
+    Ok(reader.token(id)?.filter(|row| is_good(row, now)))
 }
 
 /// The owner of this token, if it is good now. Unknown, wrong, expired and revoked tokens give the same result.
@@ -122,12 +129,13 @@ pub(crate) fn bearer(reader: &Reader, token: &str, now: Timestamp) -> Result<Opt
         id: row.id,
         name: row.name,
         tenant: row.tenant,
+        session: None,
     }))
 }
 
 /// Whether a token that was good still is.
 pub(crate) fn still_good(reader: &Reader, id: &str, now: Timestamp) -> Result<bool, ReadError> {
-    Ok(reader.token(id)?.is_some_and(|row| is_good(&row, now)))
+    Ok(good_row(reader, id, now)?.is_some())
 }
 
 fn is_good(row: &TokenRow, now: Timestamp) -> bool {

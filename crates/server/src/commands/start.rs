@@ -10,7 +10,7 @@ use crate::{
 };
 use envoi_contract::{code::Code, json::Object};
 use envoi_engine::{
-    parsed_flow,
+    ParsedFlow, parsed_flow,
     protocol::{StartRequest, WorkspaceUse},
 };
 use envoi_journal::RegisteredFlow;
@@ -55,8 +55,7 @@ pub(crate) fn of_flow(
     flow: RegisteredFlow,
     by: Principal,
 ) -> Result<StartRequest, Problem> {
-    let parsed = parsed_flow(flow.language, &flow.file, &flow.text, &flow.parts)
-        .map_err(|report| Problem::internal(format!("a registered flow cannot be read: {report}")))?;
+    let parsed = parsed(&flow)?;
     let folder = folder(app, &by.tenant)?;
     Ok(StartRequest {
         run,
@@ -67,12 +66,20 @@ pub(crate) fn of_flow(
         language: Some(flow.language),
         inputs: Object::new(),
         workspace: WorkspaceUse::Alone,
+        keep_files: false,
         yes_to: Vec::new(),
         trace: None,
         requester: Requester::default(),
+        part: None,
         by,
         caller: (app.settings.caller)(&parsed.flow, &folder),
     })
+}
+
+/// A registered flow, checked.
+pub(crate) fn parsed(flow: &RegisteredFlow) -> Result<ParsedFlow, Problem> {
+    parsed_flow(flow.language, &flow.file, &flow.text, &flow.parts)
+        .map_err(|report| Problem::internal(format!("a registered flow cannot be read: {report}")))
 }
 
 /// A new id for a run.
@@ -82,7 +89,7 @@ pub(crate) fn new_run(app: &App) -> Result<RunId, Problem> {
 
 /// The folder in which runs of a tenant work: for the person at the terminal that of the store, else one for each
 /// tenant.
-fn folder(app: &App, tenant: &str) -> Result<PathBuf, Problem> {
+pub(crate) fn folder(app: &App, tenant: &str) -> Result<PathBuf, Problem> {
     if tenant == LOCAL {
         return Ok(app.settings.workspace.clone());
     }

@@ -17,7 +17,7 @@ use envoi_journal::{CommitError, PushRow, PushState, ReadError, Reader, Store};
 use envoi_kernel::ids::Seq;
 use envoi_notify::{
     EgressPolicy, HttpPost, Outcome,
-    retry::{Next, after},
+    retry::{Next, UNREADABLE, after},
 };
 use std::{
     io,
@@ -31,9 +31,6 @@ const MOST_A_TURN: usize = 16;
 
 /// Longest duration of a post.
 const TIMEOUT: Duration = Duration::from_secs(20);
-
-/// The pause before a store that cannot be read or written is tried again.
-const UNREADABLE: Duration = Duration::from_secs(10);
 
 /// Stack of a thread.
 const STACK_BYTES: usize = 2 * 1024 * 1024;

@@ -7,7 +7,7 @@
 
 use envoi_contract::time::Timestamp;
 use envoi_kernel::ids::RunId;
-use envoi_notify::fair_share;
+use envoi_notify::{fair_share, retry::until};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
@@ -19,9 +19,6 @@ pub(crate) const MOST_TURNS: usize = 16;
 
 /// Most at the same time for one receiver, by its host and port.
 const MOST_A_RECEIVER: usize = 2;
-
-/// Longest wait between two looks at the clock: the clock may be set, and the machine may have been suspended.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// A configuration: the task and the id.
 pub(crate) type Key = (RunId, String);
@@ -230,10 +227,7 @@ impl State {
 
     /// The time until the next one is due. Those that are due already wait for the end of a turn, which rings the bell.
     fn until_next(&self, now: Timestamp) -> Duration {
-        let later = self.due.iter().find(|(at, _)| *at > now).map(|(at, _)| *at);
-        let wait = later.map(|at| at.as_millis().saturating_sub(now.as_millis()));
-        let wait = wait.and_then(|wait| u64::try_from(wait).ok()).map(Duration::from_millis);
-        wait.unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT)
+        until(self.due.iter().find(|(at, _)| *at > now).map(|(at, _)| *at), now)
     }
 
     fn leave_queue(&mut self, key: &Key) {

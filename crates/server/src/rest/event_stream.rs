@@ -6,7 +6,7 @@
 //! back with the last one misses nothing and gets nothing twice, whatever has happened to either side.
 
 use crate::{
-    auth::token,
+    auth::{session, token},
     http::{
         problem::Problem,
         response,
@@ -20,7 +20,7 @@ use crate::{
 use axum::response::Response;
 use envoi_api::event;
 use envoi_contract::code::Code;
-use envoi_journal::{EventFilter, Reader};
+use envoi_journal::{EventFilter, Reader, RunChange};
 use envoi_kernel::ids::RunId;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -42,6 +42,8 @@ enum Feed {
     /// The questions of a tenant: ids are `RUN:SEQ` of their events. The positions among the events of all runs, by
     /// which the stream goes on, are not shown: they would show how much other tenants do.
     Questions(String),
+    /// Hints of all runs of a tenant: what has changed, not how. Ids as those of questions.
+    Hints(String),
 }
 
 /// The events of a feed, for one token.
@@ -49,6 +51,8 @@ struct FeedSource {
     app: Arc<App>,
     feed: Feed,
     token: String,
+    /// The session that reads it in the token's name.
+    session: Option<String>,
     /// The first event that was not sent.
     next: u64,
     _permit: Permit,
@@ -100,6 +104,19 @@ pub(crate) async fn questions(app: &Arc<App>, request: ApiRequest) -> Result<Res
     open(app, &request, what, next, wake)
 }
 
+/// `followTenant`.
+pub(crate) async fn tenant(app: &Arc<App>, request: ApiRequest) -> Result<Response, Problem> {
+    let wake = app.commits.of_all();
+    let shared = Arc::clone(app);
+    let (request, last) = blocking(move || {
+        let last = shared.read(|reader| last_seen(reader, &request))?;
+        Ok((request, last))
+    })
+    .await?;
+    let what = Feed::Hints(request.bearer.tenant.clone());
+    open(app, &request, what, last.saturating_add(1), wake)
+}
+
 /// Whether nothing follows for a reader that wants the events from `next` on. An event that does not exist yet cannot
 /// have been seen: the events before it would never be sent.
 fn is_over(next: u64, next_seq: u64, ended: bool) -> Result<bool, Problem> {
@@ -139,6 +156,7 @@ fn open(
         app: Arc::clone(app),
         feed: what,
         token: request.bearer.id.clone(),
+        session: request.bearer.session.clone(),
         next,
         _permit: permit,
     };
@@ -170,18 +188,23 @@ impl FeedSource {
     async fn page(&self) -> Result<Page, Problem> {
         let app = Arc::clone(&self.app);
         let feed = self.feed.clone();
-        let token = self.token.clone();
+        let (token, session) = (self.token.clone(), self.session.clone());
         let next = self.next;
         blocking(move || {
             let now = app.now();
             app.read(|reader| {
-                // A token that is good no more gets nothing more.
-                if !token::still_good(reader, &token, now)? {
+                // A token or a session that is good no more gets nothing more.
+                let is_signed_out = match &session {
+                    Some(id) => !session::still_good(reader, id, now)?,
+                    None => false,
+                };
+                if is_signed_out || !token::still_good(reader, &token, now)? {
                     return Ok(Page::Over);
                 }
                 match feed {
-                    Feed::Run(run, is_stored) => run_page(reader, &run, next, is_stored),
+                    Feed::Run(run, is_stored) => run_page(&app, reader, &run, next, is_stored),
                     Feed::Questions(tenant) => question_page(reader, &tenant, next),
+                    Feed::Hints(tenant) => hint_page(reader, &tenant, next),
                 }
             })
         })
@@ -189,7 +212,7 @@ impl FeedSource {
     }
 }
 
-fn run_page(reader: &Reader, run: &RunId, next: u64, is_stored: bool) -> Result<Page, Problem> {
+fn run_page(app: &App, reader: &Reader, run: &RunId, next: u64, is_stored: bool) -> Result<Page, Problem> {
     // Read before the records, so that a run that is reopened in between does not end the stream.
     let row = reader.run(run)?;
     let events = reader.event_texts(run, next, PAGE, PAGE_BYTES, EventFilter::All)?;
@@ -203,9 +226,12 @@ fn run_page(reader: &Reader, run: &RunId, next: u64, is_stored: bool) -> Result<
         .iter()
         .fold(0_usize, |sum, event| sum.saturating_add(event.json.len()).saturating_add(sse::FRAME_BYTES));
     let mut text = String::with_capacity(bytes);
-    let form = if is_stored { event::text_and_stored } else { event::text };
-    for event in events {
-        sse::event(&mut text, event.seq, Some(&event.name), &form(event.json));
+    for item in events {
+        let data = match is_stored {
+            true => event::text_and_stored(item.json).into(),
+            false => app.shown_events.text(item.json),
+        };
+        sse::event(&mut text, item.seq, Some(&item.name), &data);
     }
     Ok(Page::Events(text, after))
 }
@@ -222,10 +248,25 @@ fn question_page(reader: &Reader, tenant: &str, next: u64) -> Result<Page, Probl
             after = item.position;
             break;
         }
-        let event = event::value(&item.record).compact();
+        let event = event::shown(&item.record);
         let data = format!("{{\"run\":\"{}\",\"record\":{event}}}", item.run);
         let id = format!("{}:{}", item.run, item.record.seq);
         sse::event(&mut text, id, Some(item.record.event.name()), &data);
+    }
+    Ok(Page::Events(text, after))
+}
+
+/// Each run once, however many events it has had, in the order of the newest ones.
+fn hint_page(reader: &Reader, tenant: &str, next: u64) -> Result<Page, Problem> {
+    let (changes, seen) = reader.changes(tenant, next.saturating_sub(1))?;
+    let after = seen.saturating_add(1).max(next);
+    if changes.is_empty() {
+        return Ok(Page::Nothing(after));
+    }
+    let mut text = String::new();
+    for RunChange { run, newest, asks } in changes {
+        let data = format!("{{\"run\":\"{run}\",\"newest\":{newest},\"question\":{asks}}}");
+        sse::event(&mut text, format!("{run}:{newest}"), Some("change"), &data);
     }
     Ok(Page::Events(text, after))
 }

@@ -8,7 +8,10 @@ use crate::{
 };
 use axum::{http::header, response::Response};
 use envoi_api::flow::{Flow, Flows};
-use envoi_contract::{code::Code, json::Value};
+use envoi_contract::{
+    code::Code,
+    json::{Object, Value},
+};
 use envoi_flow::Files;
 use envoi_journal::RegisteredFlow;
 use std::collections::BTreeMap;
@@ -42,30 +45,23 @@ pub(crate) fn get(app: &App, request: &ApiRequest) -> Result<Response, Problem> 
 pub(crate) fn register(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
     let kind = request.header(&header::CONTENT_TYPE).and_then(|kind| kind.split(';').next());
     let several = kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case(JSON));
-    let given = if several { SubmittedFlow::files(request)? } else { SubmittedFlow::text(&request.body)? };
-    let SubmittedFlow { folder, file, text, files } = &given;
-    let loaded = envoi_flow::load_with(&format!("{folder}{file}"), text, &given).map_err(|report| {
-        // Every mistake at its place, as `envoi check` shows them.
-        invalid(report.render(envoi_flow::Colour::Never))
-    })?;
-    let belongs = |path: &str| path == file || loaded.parts.contains_key(path);
-    let belongs = |path: &&String| path.strip_prefix(folder.as_str()).is_some_and(belongs);
-    if let Some(stray) = files.keys().find(|path| !belongs(path)) {
-        return Err(invalid(format!("no flow among these files names `{stray}`"))
-            .hint("a flow names the files of others from its own folder: `flow: ./that.yaml` of a step, `flows: [./that.yaml]`"));
-    }
-    let flow = RegisteredFlow {
-        digest: loaded.flow.digest,
-        file: if several { file.clone() } else { format!("{}.yaml", loaded.flow.id) },
-        id: loaded.flow.id,
-        language: loaded.language,
-        text: text.clone(),
-        parts: loaded.parts,
-        registered_at: app.now(),
-        registered_by: request.bearer.name.clone(),
+    let flow = if several {
+        submitted(app, request, &request.members(&["flow", "files"])?)?
+    } else {
+        let flow = SubmittedFlow::text(&request.body)?.checked(app, request)?;
+        RegisteredFlow { file: format!("{}.yaml", flow.id), ..flow }
     };
     let new = app.store.register_flow(&request.bearer.tenant, &flow)?;
     rows::answer(if new { 201 } else { 200 }, &Flow::from(&flow))
+}
+
+/// The flow of a body with `flow`, a path, and `files`, the texts by their paths; it is not registered by that.
+pub(super) fn submitted(
+    app: &App,
+    request: &ApiRequest,
+    members: &Object,
+) -> Result<RegisteredFlow, Problem> {
+    SubmittedFlow::files(members)?.checked(app, request)
 }
 
 fn invalid(detail: String) -> Problem {
@@ -92,10 +88,9 @@ impl SubmittedFlow {
     }
 
     /// `{"flow": path, "files": {path: text, …}}`.
-    fn files(request: &ApiRequest) -> Result<Self, Problem> {
+    fn files(members: &Object) -> Result<Self, Problem> {
         let bad = || Problem::bad_request("`files` is not an object of texts");
-        let members = request.members(&["flow", "files"])?;
-        let flow = text(&members, "flow")?.ok_or_else(|| Problem::bad_request("`flow` is missing"))?;
+        let flow = text(members, "flow")?.ok_or_else(|| Problem::bad_request("`flow` is missing"))?;
         let files = members.get("files").and_then(Value::as_object).ok_or_else(bad)?;
         let read = |(path, text): (&str, &Value)| Some((path.to_owned(), text.as_str()?.to_owned()));
         let files: BTreeMap<_, _> = files.iter().map(read).collect::<Option<_>>().ok_or_else(bad)?;
@@ -107,6 +102,38 @@ impl SubmittedFlow {
         }
         let (folder, file) = flow.split_at(flow.rfind('/').map_or(0, |at| at.saturating_add(1)));
         Ok(Self { folder: folder.to_owned(), file: file.to_owned(), text, files })
+    }
+}
+
+impl SubmittedFlow {
+    /// The flow, if it has no mistake and all files belong to it.
+    fn checked(self, app: &App, request: &ApiRequest) -> Result<RegisteredFlow, Problem> {
+        let Self { folder, file, text, files } = &self;
+        let beside = |(path, text): (&String, &String)| {
+            Some((path.strip_prefix(folder.as_str())?.to_owned(), text.clone()))
+        };
+        let parts = files.iter().filter_map(beside).collect();
+        let name = format!("{folder}{file}");
+        let loaded = envoi_engine::parsed_flow_of(&name, text, &parts, &self).map_err(|report| {
+            // Every mistake at its place, as `envoi check` shows them.
+            invalid(report.render(envoi_flow::Colour::Never))
+        })?;
+        let belongs = |path: &str| path == file || loaded.parts.contains_key(path);
+        let belongs = |path: &&String| path.strip_prefix(folder.as_str()).is_some_and(belongs);
+        if let Some(stray) = files.keys().find(|path| !belongs(path)) {
+            return Err(invalid(format!("no flow among these files names `{stray}`"))
+                .hint("a flow names the files of others from its own folder: `flow: ./that.yaml` of a step, `flows: [./that.yaml]`"));
+        }
+        Ok(RegisteredFlow {
+            digest: loaded.flow.digest,
+            file: file.clone(),
+            id: loaded.flow.id.clone(),
+            language: loaded.language,
+            text: text.clone(),
+            parts: loaded.parts.as_ref().clone(),
+            registered_at: app.now(),
+            registered_by: request.bearer.name.clone(),
+        })
     }
 }
 

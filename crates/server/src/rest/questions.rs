@@ -2,6 +2,7 @@
 
 use super::{event_stream::NOTHING_SEEN, rows};
 use crate::{
+    auth::scope::Scope,
     commands::{
         amount,
         submit::{caller_of, submit},
@@ -11,7 +12,10 @@ use crate::{
     state::{app::App, attachments},
 };
 use axum::response::Response;
-use envoi_api::question::{Question, QuestionDetail, Questions};
+use envoi_api::{
+    Asked,
+    question::{ChangedFile, Question, QuestionDetail, Questions},
+};
 use envoi_contract::{
     code::Code,
     digest::Digest,
@@ -19,13 +23,14 @@ use envoi_contract::{
     user_envelope::{self, AttachmentRef},
 };
 use envoi_engine::{
-    check_not_aside, load_run,
+    Changed, asked_question, check_not_aside, load_run,
     protocol::{AnswerRequest, Request},
 };
-use envoi_journal::{InboxPage, InboxRow, ReadError, Reader};
+use envoi_journal::{InboxPage, InboxRow, ReadError};
 use envoi_kernel::{
-    Event, Run,
-    event::{Choice, InterruptRaised},
+    Run,
+    event::{Blob, Choice, InterruptRaised},
+    files::MOST_LISTED,
     ids::InterruptId,
     input::Answer,
 };
@@ -84,26 +89,29 @@ fn question_row(app: &App, request: &ApiRequest) -> Result<InboxRow, Problem> {
 fn shown(app: &App, interrupt: &InterruptId, request: &ApiRequest) -> Result<Response, Problem> {
     let detail = app.read(|reader| {
         let row = reader.question_of(&request.bearer.tenant, interrupt)?;
-        // What keeps it from being loaded is why it is set aside, if it is.
-        let run = load_run(reader, &row.run)
-            .or_else(|refused| check_not_aside(reader, &row.run).and(Err(refused)))?;
-        let raised = match run.interrupts().find(|raised| raised.interrupt == *interrupt) {
-            Some(raised) => Some(raised.clone()),
-            None => closed(reader, &row)?,
+        // What keeps its run from being loaded is why it is set aside, if it is.
+        let run = row.run.clone();
+        let question =
+            asked_question(reader, row).or_else(|refused| check_not_aside(reader, &run).and(Err(refused)))?;
+        let asked = Asked {
+            raised: question.raised.as_ref(),
+            files: question.changed(reader).into_iter().take(MOST_LISTED).map(changed_file).collect(),
+            last_handoff: question.last_handoff(),
+            given: question.given.clone(),
         };
-        Ok::<_, Problem>(QuestionDetail::of(&row, &run, raised.as_ref(), app.now()))
+        let by = request.principal();
+        let mut detail = QuestionDetail::of(&question.row, &question.run, asked, app.now(), &by);
+        if question.is_open() && !request.bearer.scopes.allow(&[Scope::Answer]) {
+            detail.barred = Some("this token has not the scope `answer`".to_owned());
+        }
+        Ok::<_, Problem>(detail)
     })?;
     rows::answer(200, &detail)
 }
 
-/// The event that raised a question that is closed: the run itself remembers open ones only.
-fn closed(reader: &Reader, row: &InboxRow) -> Result<Option<InterruptRaised>, ReadError> {
-    let mut found = None;
-    reader.each_event(&row.run, |_, record| match record.map(|record| record.event) {
-        Ok(Event::InterruptRaised(raised)) if raised.interrupt == row.interrupt => found = Some(*raised),
-        _ => {}
-    })?;
-    Ok(found)
+fn changed_file(Changed { path, before, created, after }: Changed) -> ChangedFile {
+    let digest = |blob: Option<Blob>| blob.map(|blob| blob.digest.to_string());
+    ChangedFile { path, created, before: digest(before), after: digest(after) }
 }
 
 /// `answerQuestion`.

@@ -20,7 +20,7 @@ const PAGE: u32 = 200;
 /// `getRunFlow`.
 pub(crate) fn flow(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
     let run = request.run(app)?;
-    let pinned = app.read(|reader| reader.load(&run).map_err(Problem::from))?.pinned;
+    let pinned = app.read(|reader| reader.pinned(&run).map_err(Problem::from))?;
     rows::answer(200, &PinnedFlow::from(pinned))
 }
 

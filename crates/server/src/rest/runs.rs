@@ -9,7 +9,7 @@ use crate::{
         submit::{caller_of_run, caller_or_default, submit},
     },
     http::{problem::Problem, response},
-    request::{ApiRequest, text, word},
+    request::{ApiRequest, flag, text, word},
     state::app::App,
 };
 use axum::{http::StatusCode, response::Response};
@@ -18,7 +18,7 @@ use envoi_api::{
     handoff::{HandoffRow, Handoffs},
     run::{Run, RunStatus, Runs},
 };
-use envoi_contract::code::Code;
+use envoi_contract::{code::Code, time::Timestamp};
 use envoi_engine::{
     load_run, look_at,
     protocol::{Request, ResumeRequest},
@@ -43,10 +43,16 @@ pub(crate) fn list(app: &App, request: &ApiRequest) -> Result<Response, Problem>
     let bad_cursor = || Problem::bad_request("`cursor` is not the `next` of a page");
     let before = request.query("cursor").map(RunId::new).transpose().map_err(|_| bad_cursor())?;
     let limit = request.limit()?;
+    let bad_since = || Problem::bad_request("`since` is not a time of RFC 3339");
+    let since =
+        request.query("since").map(|since| Timestamp::parse(since).ok_or_else(bad_since)).transpose()?;
     let page = RunPage {
         tenant: request.bearer.tenant.clone(),
         status: status.map(str::to_owned),
         flow: request.query("flow").map(str::to_owned),
+        text: request.query("q").map(str::to_owned),
+        since,
+        root: request.query("root").map(str::to_owned),
         before,
         limit,
     };
@@ -182,7 +188,7 @@ pub(crate) fn cancel(app: &App, request: &ApiRequest) -> Result<Response, Proble
 
 /// `resumeRun`.
 pub(crate) fn resume(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
-    let members = request.members(&["choice", "why"])?;
+    let members = request.members(&["choice", "now", "why"])?;
     let choice = match word(&members, "choice")? {
         None => None,
         Some("rerun") => Some(Choice::Rerun),
@@ -203,6 +209,7 @@ pub(crate) fn resume(app: &App, request: &ApiRequest) -> Result<Response, Proble
         choice,
         reopen: choice.is_none(),
         again: true,
+        now: flag(&members, "now")?,
         raise: None,
         request: choice.map(|_| request.request_id(app, "resumeRun", &run)).transpose()?,
         why,

@@ -2,8 +2,9 @@
 //!
 //! Owns that a request with a key starts one run, however often it comes and wherever the server is killed.
 
-use super::{rows, runs::shown};
+use super::{correct, rows, runs::shown};
 use crate::{
+    auth::scope::Scope,
     commands::{
         start::{new_run, of_flow},
         submit::{caller_of_run, submit},
@@ -19,16 +20,24 @@ use envoi_contract::{
     digest::Digest,
     json::{Object, Value},
 };
-use envoi_engine::protocol::{ForkRequest, Request, StartRequest, WorkspaceUse};
-use envoi_journal::StartKey;
+use envoi_engine::{
+    load_run, parsed_flow,
+    protocol::{ForkRequest, PartRequest, Request, StartRequest, WorkspaceUse},
+};
+use envoi_journal::{RegisteredFlow, StartKey};
 use envoi_kernel::{
+    Flow,
     ids::{RunId, StepId},
+    part::Selection,
     requester::Requester,
 };
 
 /// Members of the body of `startRun`.
-const START_MEMBERS: [&str; 8] =
-    ["flow", "inputs", "workspace", "yes_to", "user_id", "session_id", "metadata", "raw_input"];
+const START_MEMBERS: [&str; 9] =
+    ["flow", "inputs", "workspace", "yes_to", "user_id", "session_id", "metadata", "raw_input", "part"];
+
+/// Members of its `part`.
+const PART_MEMBERS: [&str; 5] = ["only", "from", "until", "skip", "with"];
 
 /// `startRun`.
 pub(crate) fn start(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
@@ -40,6 +49,9 @@ pub(crate) fn start(app: &App, request: &ApiRequest) -> Result<Response, Problem
         let detail = format!("there is no flow `{}`", wanted.flow);
         return Err(Problem::new(Code::FlowNotFound, detail).hint("`POST /v1/flows` registers one"));
     };
+    if let Some(part) = &wanted.part {
+        may_go_past(request, &flow, part)?;
+    }
     let body = Digest::of(Value::Object(members.clone()).compact().as_bytes());
     let begun = start_once(app, request, body, |run| {
         Ok(Request::Start(Box::new(StartRequest {
@@ -48,26 +60,61 @@ pub(crate) fn start(app: &App, request: &ApiRequest) -> Result<Response, Problem
             yes_to: wanted.yes_to,
             trace: request.traceparent().map(str::to_owned),
             requester: wanted.requester,
+            part: wanted.part,
             ..of_flow(app, run, flow, request.principal())?
         })))
     })?;
     shown(app, begun.status(), begun.run())
 }
 
+/// Leaving out a step that asks, and going past it, takes a right of its own: it is as good as an approval, whoever may give one.
+fn may_go_past(request: &ApiRequest, flow: &RegisteredFlow, part: &PartRequest) -> Result<(), Problem> {
+    let parsed = parsed_flow(flow.language, &flow.file, &flow.text, &flow.parts)
+        .map_err(|report| Problem::internal(format!("a registered flow cannot be read: {report}")))?;
+    check_questions(request, &parsed.flow, &part.selection)
+}
+
+pub(super) fn check_questions(
+    request: &ApiRequest,
+    flow: &Flow,
+    selection: &Selection,
+) -> Result<(), Problem> {
+    let passed = selection.questions_passed(flow);
+    let Some(step) = passed.first().filter(|_| !request.bearer.scopes.allow(&[Scope::Admin])) else {
+        return Ok(());
+    };
+    let detail = format!(
+        "this part goes past step `{step}`, which asks a person; that needs a token with the scope admin"
+    );
+    Err(Problem::new(Code::ScopeTooSmall, detail).hint("take the step into the part"))
+}
+
 /// `forkRun`.
 pub(crate) fn fork(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
-    let members = request.members(&["from", "workspace", "yes_to", "why"])?;
-    let bad_step = |_| Problem::bad_request("`from` is not the id of a step");
-    let step = text(&members, "from")?.map(StepId::new).transpose().map_err(bad_step)?;
+    let members = request.members(&["from", "flow", "files", "workspace", "yes_to", "why"])?;
+    let step = correct::step(&members)?;
     let workspace = workspace(&members)?;
     let yes_to = yes_to(&members)?;
     let why = text(&members, "why")?.map(str::to_owned);
     let from = request.run(app)?;
+    let given = correct::given(app, request, &members)?;
+    // A fork of a part is the same part. To begin it anew takes what beginning it took.
+    let source = app.read(|reader| load_run(reader, &from).map_err(Problem::from))?;
+    if let Some(part) = source.started().and_then(|started| started.part.as_deref()) {
+        check_questions(request, source.flow(), &part.selection)?;
+        if let Some(given) = &given {
+            check_questions(request, &given.flow, &part.selection)?;
+        }
+    }
     let body = Digest::of(format!("fork {from}\n{}", Value::Object(members.clone()).compact()).as_bytes());
     let begun = start_once(app, request, body, |run| {
-        let caller = caller_of_run(app, &from)?;
         let by = request.principal();
-        Ok(Request::Fork(Box::new(ForkRequest { run, from, step, workspace, yes_to, why, by, caller })))
+        let (correct, caller) = match given {
+            Some(given) => (Some(given.corrected), given.caller),
+            None => (None, caller_of_run(app, &from)?),
+        };
+        let fork = ForkRequest { run, from, step, workspace, yes_to, why, correct, by, caller };
+        Ok(Request::Fork(Box::new(fork)))
     })?;
     let row =
         app.read(|reader| envoi_engine::run_row(app.layout(), reader, begun.run()).map_err(Problem::from))?;
@@ -144,6 +191,7 @@ struct StartBody<'m> {
     workspace: WorkspaceUse,
     yes_to: Vec<StepId>,
     requester: Requester,
+    part: Option<PartRequest>,
 }
 
 impl<'m> StartBody<'m> {
@@ -156,8 +204,46 @@ impl<'m> StartBody<'m> {
         };
         let workspace = workspace(members)?;
         let yes_to = yes_to(members)?;
-        Ok(Self { flow, inputs, workspace, yes_to, requester: requester(members)? })
+        let requester = requester(members)?;
+        Ok(Self { flow, inputs, workspace, yes_to, requester, part: part(members)? })
     }
+}
+
+/// Which steps are to be run, and from which run the hand-offs of the others are taken.
+fn part(members: &Object) -> Result<Option<PartRequest>, Problem> {
+    let bad = |what: &str| Problem::bad_request(format!("`part` is no part of a flow: {what}"));
+    let members = match members.get("part") {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::Object(members)) => members,
+        Some(_) => return Err(bad("it is not an object")),
+    };
+    if let Some((unknown, _)) = members.iter().find(|(name, _)| !PART_MEMBERS.contains(name)) {
+        return Err(bad(&format!("it has no member `{unknown}`")));
+    }
+    let step = |value: &Value| value.as_str().and_then(|id| StepId::new(id).ok());
+    let one = |name: &str| match members.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => step(value).map(Some).ok_or_else(|| bad(&format!("`{name}` is not the id of a step"))),
+    };
+    let several = |name: &str| {
+        let wrong = || bad(&format!("`{name}` is not a list of ids of steps"));
+        let Some(value) = members.get(name) else { return Ok(Vec::new()) };
+        value.as_array().ok_or_else(wrong)?.iter().map(step).collect::<Option<_>>().ok_or_else(wrong)
+    };
+    let with = match members.get("with") {
+        None | Some(Value::Null) => None,
+        Some(value) => {
+            let run = value.as_str().and_then(|id| RunId::new(id).ok());
+            Some(run.ok_or_else(|| bad("`with` is not the id of a run"))?)
+        }
+    };
+    let selection = Selection {
+        only: several("only")?,
+        from: one("from")?,
+        until: one("until")?,
+        skip: several("skip")?,
+    };
+    Ok(Some(PartRequest { selection, with }))
 }
 
 /// On whose behalf.

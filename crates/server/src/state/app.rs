@@ -2,6 +2,7 @@
 
 use super::{
     commit_watch::CommitWatch, digest_cache::DigestCache, request_counts::RequestCounts, settings::Settings,
+    shown_events::ShownEvents, step_rows::StepRowCache,
 };
 use crate::{
     auth::token::Bearer,
@@ -26,6 +27,8 @@ use tokio::sync::{Semaphore, watch};
 pub(crate) struct App {
     pub(crate) settings: Settings,
     pub(crate) hosts: Vec<String>,
+    /// Where it listens.
+    pub(crate) port: u16,
     pub(crate) store: Arc<Store>,
     pub(crate) desk: Commands,
     pub(crate) commits: Arc<CommitWatch>,
@@ -51,6 +54,8 @@ pub(crate) struct App {
     pub(crate) key_locks: KeyLocks,
     pub(crate) request_counts: RequestCounts,
     pub(crate) checked_digests: DigestCache,
+    pub(crate) step_rows: StepRowCache,
+    pub(crate) shown_events: ShownEvents,
     /// When the server came up.
     pub(crate) started_at: Timestamp,
     pub(crate) stopping: watch::Receiver<bool>,
@@ -79,6 +84,7 @@ impl App {
     pub(crate) fn new(
         settings: Settings,
         hosts: Vec<String>,
+        port: u16,
         store: Arc<Store>,
         desk: Commands,
         stopping: watch::Receiver<bool>,
@@ -88,6 +94,7 @@ impl App {
         let start_rate = RateLimit::new(settings.limits.starts_a_minute);
         Self {
             hosts,
+            port,
             store,
             desk,
             commits,
@@ -104,7 +111,9 @@ impl App {
             start_rate,
             key_locks: KeyLocks::default(),
             request_counts: RequestCounts::default(),
+            shown_events: ShownEvents::default(),
             checked_digests: DigestCache::default(),
+            step_rows: StepRowCache::default(),
             started_at: envoi_engine::now(),
             stopping,
             providers: ProviderClient::default(),

@@ -14,11 +14,12 @@ use tokio::sync::watch;
 pub(crate) struct CommitWatch {
     runs: Mutex<BTreeMap<RunId, watch::Sender<u64>>>,
     news: watch::Sender<u64>,
+    all: watch::Sender<u64>,
 }
 
 impl Default for CommitWatch {
     fn default() -> Self {
-        Self { runs: Mutex::default(), news: watch::Sender::new(0) }
+        Self { runs: Mutex::default(), news: watch::Sender::new(0), all: watch::Sender::new(0) }
     }
 }
 
@@ -28,6 +29,7 @@ impl CommitWatch {
         if let Some(sender) = self.lock().get(run) {
             sender.send_modify(|count| *count = count.wrapping_add(1));
         }
+        self.all.send_modify(|count| *count = count.wrapping_add(1));
         if records.iter().any(|record| is_news(&record.event)) {
             self.news.send_modify(|count| *count = count.wrapping_add(1));
         }
@@ -44,6 +46,11 @@ impl CommitWatch {
     /// Changes whenever something about a question is committed.
     pub(crate) fn of_questions(&self) -> watch::Receiver<u64> {
         self.news.subscribe()
+    }
+
+    /// Changes with every commit.
+    pub(crate) fn of_all(&self) -> watch::Receiver<u64> {
+        self.all.subscribe()
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<RunId, watch::Sender<u64>>> {

@@ -87,6 +87,7 @@ impl Driver<'_> {
             end.tally.given_up = end.tally.given_up.saturating_add(given_up);
             end.tally.items = end.tally.items.saturating_add(books.items);
             end.tally.inner = end.tally.inner.saturating_add(books.inner);
+            end.tally.left_out = end.tally.left_out.saturating_add(books.left_out);
             end.tally.model_calls = end.tally.model_calls.saturating_add(books.uses.calls_begun());
             end.tally.votes = end.tally.votes.saturating_add(books.votes);
             end.tally.expired = end.tally.expired.saturating_add(books.expired);

@@ -2,12 +2,13 @@
 //!
 //! Owns the fold alone. It is slow and has no state that could be wrong, which is what a simulated store needs.
 
-use envoi_journal::{Closed, Ended, InboxRow, InterruptState, RunRow};
+use envoi_journal::{Closed, ClosedAccount, Ended, InboxRow, InterruptState, RunRow};
 use envoi_kernel::{
     Event, Record,
     event::{About, Course, RunStarted},
     ids::{RunId, StepId},
 };
+use std::collections::BTreeMap;
 
 /// The run at a glance; `None` without a first event.
 pub(super) fn row(run: &RunId, records: &[Record]) -> Option<RunRow> {
@@ -50,6 +51,7 @@ fn begun(run: &RunId, started: &RunStarted, first: &Record) -> RunRow {
         root: None,
         aside: None,
         held_by: None,
+        waits_for: None,
         doing: None,
     }
 }
@@ -61,7 +63,7 @@ fn fold(row: &mut RunRow, event: &Event) {
             enter(&started.attempt.visit.step);
             row.live_attempts = row.live_attempts.saturating_add(1);
         }
-        Event::AttemptSettled(settled) if !settled.late || settled.given_up => {
+        Event::AttemptSettled(settled) if settled.taken.is_none() && (!settled.late || settled.given_up) => {
             row.live_attempts = row.live_attempts.saturating_sub(1)
         }
         Event::Routed(routed) => {
@@ -92,6 +94,41 @@ fn fold(row: &mut RunRow, event: &Event) {
         }
         _ => {}
     }
+}
+
+/// The accounts that these records say are closed, each as the newest of them says.
+pub(super) fn closed<'r>(records: impl Iterator<Item = &'r Record>) -> Vec<ClosedAccount> {
+    let mut found: BTreeMap<String, ClosedAccount> = BTreeMap::new();
+    let refusals = records.flat_map(|record| match &record.event {
+        Event::AttemptSettled(settled) => {
+            let throttled = settled.throttled.iter().map(|throttled| ClosedAccount {
+                account: throttled.account.clone(),
+                at: record.at,
+                until: throttled.until,
+                resets_at: throttled.resets_at,
+                refusals: throttled.refusals,
+            });
+            throttled.collect()
+        }
+        Event::AccountsTried(tried) => {
+            let open = |account: &String| ClosedAccount {
+                account: account.clone(),
+                at: record.at,
+                until: record.at,
+                resets_at: None,
+                refusals: 0,
+            };
+            tried.accounts.iter().map(open).collect::<Vec<_>>()
+        }
+        _ => Vec::new(),
+    });
+    for refusal in refusals {
+        let is_newer = |known: &ClosedAccount| (refusal.at, refusal.until) >= (known.at, known.until);
+        if found.get(&refusal.account).is_none_or(is_newer) {
+            found.insert(refusal.account.clone(), refusal);
+        }
+    }
+    found.into_values().collect()
 }
 
 /// All questions of the run.

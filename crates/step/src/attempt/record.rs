@@ -108,6 +108,22 @@ pub struct Exit {
     /// finds that it has not put them there ([`crate::mask_closed`]). An older supervisor names none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub closed_with_secret: Vec<String>,
+    /// The snapshot of the workspace before the command, if it was to be taken and could be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot_before: Option<Snapshot>,
+    /// The one after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot_after: Option<Snapshot>,
+}
+
+/// A snapshot of the workspace, in the store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// `sha256:` and the digest of its list.
+    pub digest: String,
+    /// Whether another attempt was at work in the workspace.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub moving: bool,
 }
 
 impl Exit {

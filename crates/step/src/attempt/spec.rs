@@ -56,6 +56,9 @@ pub struct Spec {
     /// Absolute folders in which nothing ever matches either, such as the store's own. Compared as folders, not as names.
     #[serde(default)]
     pub never: Vec<PathBuf>,
+    /// How snapshots of the workspace are taken, before and after the command. `None`: none are.
+    #[serde(default)]
+    pub keep: Option<envoi_tree::Order>,
     /// The folder of an earlier attempt: what has changed since before that one is handed over as changed by this one.
     #[serde(default)]
     pub since: Option<PathBuf>,

@@ -91,6 +91,22 @@ impl Presence {
     }
 }
 
+/// Whether another supervisor is at work in `workspace`, of whatever store. Where that cannot be seen, none is.
+pub(crate) fn is_beside_others(workspace: &Path) -> bool {
+    let Ok(inode) = lock_of(workspace).and_then(|lock| Ok(lock.file.metadata()?.ino())) else { return false };
+    let own = arguments("self");
+    // An engine holds the lock too, with other arguments.
+    let is_supervisor = |pid: &u32| *pid != std::process::id() && arguments(&pid.to_string()) == own;
+    holders(&fs::read_to_string("/proc/locks").unwrap_or_default(), inode).iter().any(is_supervisor)
+}
+
+/// The arguments of a process, without the name of its program.
+fn arguments(process: &str) -> Option<Vec<u8>> {
+    let line = fs::read(format!("/proc/{process}/cmdline")).ok()?;
+    let program = line.iter().position(|byte| *byte == 0)?;
+    line.get(program..).map(<[u8]>::to_vec)
+}
+
 #[derive(Debug)]
 struct Lock {
     file: File,

@@ -7,7 +7,7 @@ use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::attempt::dir::{self, AttemptDir, LockFile};
-use crate::attempt::record::{Exit, FileChange, FileRef, LARGEST_RECORD_BYTES, VERSION};
+use crate::attempt::record::{Exit, FileChange, FileRef, LARGEST_RECORD_BYTES, Snapshot, VERSION};
 use crate::control::cancel::{read_started, supervisor_lives};
 use crate::disk::durable;
 use crate::disk::folders;
@@ -49,6 +49,8 @@ pub struct Evidence {
     pub supervisor_said: String,
     /// Artifacts that differ from before the command; none if that is not known.
     pub files_changed: Vec<FileChange>,
+    /// The snapshot of the workspace before the command, if one was taken.
+    pub snapshot_before: Option<Snapshot>,
 }
 
 impl Evidence {
@@ -62,6 +64,7 @@ impl Evidence {
             output_tail,
             supervisor_said,
             files_changed: Vec::new(),
+            snapshot_before: None,
         }
     }
 }
@@ -334,9 +337,19 @@ pub fn evidence(dir: &AttemptDir, doubt: Doubt) -> Evidence {
     }
     let started_at_ms = read_started(dir).ok().flatten().map(|started| started.started_at_ms);
     let ran_ms = started_at_ms.zip(last_output_ms(dir)).map(|(from, to)| to.saturating_sub(from));
-    let files_changed = Before::read(dir).and_then(|before| before.changes_since()).unwrap_or_default();
+    let before = Before::read(dir).ok();
+    let files_changed = before.as_ref().and_then(|before| before.changes_since().ok()).unwrap_or_default();
+    let snapshot_before = before.and_then(|before| before.snapshot);
     let supervisor_said = readable_end(&dir.supervisor_log()).unwrap_or_default();
-    Evidence { doubt, started_at_ms, ran_ms, output_tail: output_tail(dir), supervisor_said, files_changed }
+    Evidence {
+        doubt,
+        started_at_ms,
+        ran_ms,
+        output_tail: output_tail(dir),
+        supervisor_said,
+        files_changed,
+        snapshot_before,
+    }
 }
 
 fn output_tail(dir: &AttemptDir) -> String {

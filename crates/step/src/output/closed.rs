@@ -4,7 +4,7 @@
 //! of the end names these files, and the engine, which knows what it has put there, masks the others.
 
 use crate::{
-    disk::{durable, plain},
+    disk::{closed_to_owner::Opened, durable, plain},
     mask::Secrets,
     output::{cleaning, strays},
 };
@@ -57,6 +57,13 @@ fn mask(
     are_all: bool,
     is_placed: &impl Fn(&str, &str) -> bool,
 ) -> io::Result<Done> {
+    // For as long as this takes.
+    let mut opened = Opened::default();
+    for folder in Path::new(relative).ancestors().skip(1).collect::<Vec<_>>().into_iter().rev() {
+        opened
+            .open(&base.join(folder))
+            .or_else(|error| plain::is_missing(&error).then_some(()).ok_or(error))?;
+    }
     let mut file = match plain::open_below(base, relative.as_ref()) {
         Err(error) if plain::is_missing(&error) => return Ok(Done::Nothing),
         file => file?,

@@ -7,7 +7,7 @@
 
 use crate::{
     attempt::dir::AttemptDir,
-    disk::plain,
+    disk::{closed_to_owner::Opened, plain},
     mask::Secrets,
     output::{cleaning, closed, strays},
 };
@@ -88,7 +88,17 @@ pub(crate) fn mask(dir: &AttemptDir, secrets: &Secrets, since: Since) -> Looked 
     }
     let notes = Vec::new();
     let closed = Vec::new();
-    let mut walk = Walk { base, secrets, since, names: 0, bytes: 0, unread: 0, notes, closed };
+    let mut walk = Walk {
+        base,
+        secrets,
+        since,
+        names: 0,
+        bytes: 0,
+        unread: 0,
+        notes,
+        closed,
+        opened: Opened::default(),
+    };
     let own = dir.path().to_owned();
     walk.top(&own);
     if walk.names > MOST_NAMES {
@@ -144,6 +154,7 @@ struct Walk<'a> {
     unread: usize,
     notes: Vec<String>,
     closed: Vec<String>,
+    opened: Opened,
 }
 
 impl Walk<'_> {
@@ -184,7 +195,17 @@ impl Walk<'_> {
 
     fn paths(&mut self, folder: &Path) -> Vec<PathBuf> {
         let room = MOST_NAMES.saturating_add(1).saturating_sub(self.names);
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(room);
+        let entries = self.opened.open(folder).and_then(|()| fs::read_dir(folder));
+        let entries = match entries {
+            Ok(entries) => entries,
+            Err(error) if plain::is_missing(&error) => return Vec::new(),
+            Err(error) => {
+                let shown = self.shown(folder);
+                self.notes.push(format!("{shown} cannot be looked through for secrets: {error}"));
+                return Vec::new();
+            }
+        };
+        let entries = entries.flatten().take(room);
         let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
         self.names = self.names.saturating_add(paths.len());
         paths.sort();
@@ -261,7 +282,7 @@ impl Walk<'_> {
             }
             return;
         }
-        let note = match self.mask(path) {
+        let note = match self.opened.open(path).and_then(|()| self.mask(path)) {
             Ok(false) => return,
             Ok(true) => format!("a secret in {shown} was masked"),
             Err(error) => format!("{shown} cannot be masked: {error}"),

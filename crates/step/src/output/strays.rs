@@ -12,6 +12,7 @@ use crate::{
         spec::Spec,
     },
     disk::{
+        closed_to_owner::open_to_owner,
         durable::{self, Measure},
         plain,
     },
@@ -118,7 +119,9 @@ pub(crate) fn mask(dir: &AttemptDir, secrets: &Secrets, moment: Moment<'_>) -> V
     if secrets.is_empty() || !dir.is_real() {
         return Vec::new();
     }
-    let entries = match fs::read_dir(dir.path()) {
+    // It is the supervisor's own: it stays open.
+    let entries = open_to_owner(dir.path()).and_then(|_| fs::read_dir(dir.path()));
+    let entries = match entries {
         Ok(entries) => entries,
         Err(error) => return vec![format!("the attempt's folder cannot be read and is not masked: {error}")],
     };
@@ -161,6 +164,7 @@ fn remove_all_by(
     if !dir.is_real() {
         return Ok(removed);
     }
+    open_to_owner(dir.path())?;
     let mut names: Vec<_> =
         fs::read_dir(dir.path())?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
     names.sort();

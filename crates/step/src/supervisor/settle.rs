@@ -6,9 +6,9 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::Attempt;
 use super::run::Ended;
-use crate::attempt::record::{Change, Exit, FileChange, FileRef, Outcome, Stream, VERSION};
+use super::{Attempt, snapshot};
+use crate::attempt::record::{Change, Exit, FileChange, FileRef, Outcome, Snapshot, Stream, VERSION};
 use crate::attempt::spec::Spec;
 use crate::mask::MIN_SECRET_BYTES;
 use crate::output::report::Collected;
@@ -18,7 +18,7 @@ use crate::output::stream::Kept;
 use crate::workspace::artifacts::{self, Copied, NoCopy, Seen};
 use crate::workspace::before::Before;
 use crate::{
-    disk::durable,
+    disk::{closed_to_owner::open_to_owner, durable},
     output::{report, text},
 };
 
@@ -42,6 +42,8 @@ impl Attempt {
         if !self.dir.is_real() {
             return Err(io::Error::other("the attempt's folder was removed"));
         }
+        // A command may have closed it, and the record of the end stands in it.
+        open_to_owner(self.dir.path())?;
         let exit = self.exit(ended, before.filter(|_| ended.ran))?;
         // Syncs the folder last of all, and with it the names of what was written before. Should the machine die just
         // here, the record's digests tell whether all of it has arrived.
@@ -76,6 +78,7 @@ impl Attempt {
         }
         let handed = self.files(before, self.succeeded(&ended.outcome))?;
         let text = self.text(&mut notes)?;
+        let snapshot_after = before.and_then(|before| self.snapshot_after(before, &mut notes));
         Ok(Exit {
             version: VERSION,
             attempt: self.spec.attempt.clone(),
@@ -100,7 +103,19 @@ impl Attempt {
             ended_leftovers: ended.leftovers,
             start: self.spec.start.clone(),
             closed_with_secret: closed,
+            snapshot_before: before.and_then(|before| before.snapshot.clone()),
+            snapshot_after,
         })
+    }
+
+    /// Takes the snapshot after the command, if one is asked for. Notes why the one before it or this one is missing.
+    fn snapshot_after(&self, before: &Before, notes: &mut Vec<String>) -> Option<Snapshot> {
+        let after = snapshot::take(&self.spec)?;
+        let missing = [("before", before.no_snapshot.as_ref()), ("after", after.as_ref().err())];
+        for (when, why) in missing {
+            notes.extend(why.map(|why| format!("the files {when} the attempt are not kept: {why}")));
+        }
+        after.ok()
     }
 
     /// Writes the step's text: `$ENVOI_OUTPUT` if the command wrote a file there, else stdout.
@@ -359,6 +374,7 @@ mod tests {
             workspace: root.to_owned(),
             artifacts: Vec::new(),
             never: Vec::new(),
+            keep: None,
             since: None,
             timeout_ms: None,
             grace_ms: 0,

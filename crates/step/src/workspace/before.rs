@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::attempt::dir::AttemptDir;
-use crate::attempt::record::{FileChange, LARGEST_RECORD_BYTES, VERSION};
+use crate::attempt::record::{FileChange, LARGEST_RECORD_BYTES, Snapshot, VERSION};
 use crate::attempt::spec::Spec;
 use crate::disk::durable::{self, Measure};
 use crate::disk::plain;
@@ -32,6 +32,12 @@ pub(crate) struct Before {
     pub(crate) files: Digests,
     /// The state of the file that the command names by `--output`.
     pub(crate) output_option: Option<Stamp>,
+    /// The snapshot of the workspace, if it was to be taken and could be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) snapshot: Option<Snapshot>,
+    /// Why it could not.
+    #[serde(skip)]
+    pub(crate) no_snapshot: Option<String>,
     /// There was an earlier attempt, and the state of the files before it is not known.
     #[serde(skip)]
     pub(crate) earlier_is_unknown: bool,
@@ -73,6 +79,8 @@ impl Before {
             // Of what was kept only that is handed over which is what these digests say: it has not changed since.
             files: earlier.flatten().map_or(files, |earlier| earlier.files),
             output_option: report::stamp(spec),
+            snapshot: None,
+            no_snapshot: None,
             kept: keeper.finish(),
             written: None,
         })

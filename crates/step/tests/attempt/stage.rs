@@ -58,6 +58,7 @@ impl Stage {
             workspace: self.workspace(),
             artifacts: Vec::new(),
             never: Vec::new(),
+            keep: None,
             since: None,
             timeout_ms: None,
             grace_ms: Spec::GRACE_MS,

@@ -10,12 +10,12 @@ A client of its server is in `envoi.client`.
 | skill report | `write_skill_report`, `read_skill_report`, `SkillReport`, `judge` |
 | user envelope | `parse_user_envelope`, `wrap_user_envelope`, `answer_text` |
 
-`step` is for commands that Envoi runs, `call_model` for those that call models through its server. `json` is the reader and writer below all of them. What is refused is refused with a
+`step` and `write_data` are for commands that Envoi runs, `call_model` for those that call models through its server. `json` is the reader and writer below all of them. What is refused is refused with a
 `ContractError` with the place, what was expected and what was found.
 """
 
 from . import json
-from .attempt import Feedback, Step, step
+from .attempt import Feedback, Step, step, write_data
 from .bridge import BridgeError, ModelAnswer, ModelUse, NoBridgeError, call_model
 from .envelope import (
     Envelope,
@@ -124,6 +124,7 @@ __all__ = [
     "step",
     "summarize",
     "wrap_user_envelope",
+    "write_data",
     "write_handoff",
     "write_skill_report",
 ]

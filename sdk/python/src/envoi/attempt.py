@@ -202,6 +202,20 @@ def step(skill_name: Optional[str] = None, *, environ: Optional[Mapping[str, str
     return Step(skill_name, os.environ if environ is None else environ)
 
 
+def write_data(data: Any, *, environ: Optional[Mapping[str, str]] = None) -> bool:
+    """Hands over `data` as the step's data, at `$ENVOI_DATA`, as a whole or not at all; later steps read it as `steps.ID.data`.
+
+    It needs no report. Data in two places is a failure of the step: not in a step whose report has data, nor with `data: json`.
+    Returns whether Envoi runs this command; without Envoi nothing is written. Raises JsonError for what JSON cannot express.
+    """
+    path = (os.environ if environ is None else environ).get("ENVOI_DATA")
+    text = json.dumps(data)
+    if not path:
+        return False
+    write_whole(Path(path), text.encode("utf-8"))
+    return True
+
+
 def _is_member(metric: Any) -> bool:
     """Whether JSON can express it at its place in a report, and the engine counts it if it is one of its figures."""
     try:

@@ -5,8 +5,7 @@ import type { JsonObject, JsonValue } from "../json/value.js";
 import { FREE, type Event } from "./shapes.js";
 
 /**
- * An object of the API. Members that a type describes are ordinary values; those of any form, and what is unknown here and not
- * simple, stay as they were read.
+ * An object of the API. Members that a type describes are ordinary values, also within it; those of any form stay as they were read.
  */
 export function row<T>(object: JsonValue | undefined): T {
   const members = object instanceof Map ? object : new Map<string, JsonValue>();
@@ -20,9 +19,10 @@ export function rows<T>(page: JsonObject, name: string): T[] {
   return Array.isArray(list) ? list.map((each) => row<T>(each)) : [];
 }
 
-/** Texts, truths, lists; numbers where a JavaScript number is exact. */
+/** Texts, truths, lists, rows within rows; numbers where a JavaScript number is exact. */
 function simple(value: JsonValue): unknown {
   if (Array.isArray(value)) return value.map(simple);
+  if (value instanceof Map) return row(value);
   if (!(value instanceof JsonNumber)) return value;
   const number = value.toNumber();
   return String(number) === value.text ? number : value;

@@ -7,6 +7,25 @@
 import type { JsonObject, JsonValue } from "../json/value.js";
 import type { AttachmentRef } from "../user-envelope/attachment.js";
 
+export interface Amounts {
+  /** Attempts. */
+  agent_hops: number;
+  /** Dollars. */
+  cost_usd: string;
+  /** Times that loops went back. */
+  iterations: number;
+  /** Calls of models. */
+  llm_calls: number;
+  /** Rounds. */
+  rounds: number;
+  /** Tokens that models were given. */
+  tokens_in: number;
+  /** Tokens that models gave. */
+  tokens_out: number;
+  /** Time of work. */
+  wall_time_ms: number;
+}
+
 export interface Answer {
   /** Files that come with it. */
   attachments?: readonly AttachmentRef[] | undefined;
@@ -78,6 +97,17 @@ export interface BridgeTurn {
   user_envelope?: boolean | undefined;
 }
 
+export interface ChangedFile {
+  /** The digest of its content when the question was raised; null if it was deleted. */
+  after: string | null;
+  /** The digest of its content before the run; null if there was none, or if that is not known. */
+  before: string | null;
+  /** Whether the run made it. */
+  created: boolean;
+  /** Its path in the workspace. */
+  path: string;
+}
+
 export interface Chat {
   /** The conversation. */
   messages?: readonly object[] | undefined;
@@ -99,6 +129,66 @@ export interface ChatModels {
 export interface ChatRefusal {
   /** Why. */
   error: JsonObject;
+}
+
+export interface Compare {
+  /** The texts of a flow that is not registered, and of all flows that it names, by their paths. They need a token with the scope `admin`. */
+  files?: object | undefined;
+  /** The corrected flow: the digest of a registered one, or its id for the newest. With `files`: which of them it is. */
+  flow: string;
+  /** The step from which on finished steps run again; by default none does. */
+  from?: string | null | undefined;
+}
+
+export interface ComparedStep {
+  /** How it differs. */
+  change: "kept" | "changed" | "new" | "gone";
+  /** Where it differs: keys of the step or of the flow, and flows that it runs with their steps. */
+  differs_in: string[];
+  /** What the run does with it from here on. */
+  from_here: "stays" | "runs" | "runs_again" | "does_not_run";
+  /** What its last visit came to; null if there was none. */
+  status: "succeeded" | "failed" | "skipped" | null;
+  /** The step. */
+  step: string;
+}
+
+export interface Comparison {
+  /** The step from which on finished steps run again; null if none does. */
+  again_from: string | null;
+  /** The digest of the corrected flow. */
+  corrected_digest: string;
+  /** The digest of the flow that it is pinned to. */
+  flow_digest: string;
+  /** Where the run goes on, in listed order; null in a graph, or if that step is gone. */
+  goes_on_at: string | null;
+  /** Whether there is nothing to correct: the run is pinned to this flow, and no step is to run again. */
+  is_same: boolean;
+  /** The bounds that differ, each as `name: before -> after`. */
+  limits: string[];
+  /** Why the corrected flow cannot take over, each in a sentence; empty: it can. */
+  refusals: string[];
+  /** The run. */
+  run: string;
+  /** The steps of both flows: those of the corrected one in its order, then those that are gone. */
+  steps: ComparedStep[];
+  /** What is sent as `seen` to agree to this; it is another one when anything of this is. */
+  subject: string;
+  /** Whether an attempt is running: the corrected flow takes over when it has settled. */
+  waits: boolean;
+}
+
+export interface Correct {
+  /** The texts of a flow that is not registered, and of all flows that it names, by their paths. They need a token with the scope `admin`. */
+  files?: object | undefined;
+  /** The corrected flow: the digest of a registered one, or its id for the newest. With `files`: which of them it is. */
+  flow: string;
+  /** The step from which on finished steps run again; by default none does. */
+  from?: string | null | undefined;
+  /** The `subject` of the comparison that is agreed to; if it is another by now, the correction is refused. */
+  seen: string;
+  /** Why, for the journal. */
+  why?: string | null | undefined;
 }
 
 export interface Event {
@@ -141,6 +231,36 @@ export interface FlowFiles {
   flow: string;
 }
 
+export interface FlowInput {
+  /** Its value if none is given; null if it has none. */
+  default: JsonValue;
+  /** Its name. */
+  input: string;
+  /** Whether a run has to be given it. */
+  required: boolean;
+  /** The JSON Schema of its value. */
+  schema: JsonObject;
+}
+
+export interface FlowShape {
+  /** Its digest. */
+  digest: string;
+  /** Its id. */
+  flow: string;
+  /** The steps of the flows that it names, directly or not, by their ids. */
+  flows: JsonObject;
+  /** Whether `needs` says what follows what, and not the order of the steps. */
+  graph: boolean;
+  /** Its inputs, in the order of the file. */
+  inputs: FlowInput[];
+  /** What is repeated until all goals are reached; null if it has no goals. */
+  rounds: Rounds | null;
+  /** Its steps, in the order of the file. */
+  steps: StepShape[];
+  /** For people; null if it has none. */
+  title: string | null;
+}
+
 export interface Flows {
   /** The flows. */
   flows: Flow[];
@@ -152,6 +272,10 @@ export interface Forbidden {
 }
 
 export interface Fork {
+  /** The texts of a flow that is not registered, and of all flows that it names, by their paths. They need a token with the scope `admin`. */
+  files?: object | undefined;
+  /** The corrected flow under which the new run goes on from there: the digest of a registered one, or its id for the newest. With `files`: which of them it is. By default the flow that held there. */
+  flow?: string | null | undefined;
   /** A step of the run's own flow, as it was entered last; the one that stopped it by default. */
   from?: string | null | undefined;
   /** Why, for the journal. */
@@ -163,7 +287,7 @@ export interface Fork {
 }
 
 export interface Forked {
-  /** Whether anything works on the run now; null if it has ended. */
+  /** Whether an engine works on the run now; null if it has ended. */
   activity: "working" | "stopped" | "set_aside" | null;
   /** Since when. */
   activity_since: string | null;
@@ -199,14 +323,35 @@ export interface Forked {
   status: "running" | "waiting" | "succeeded" | "failed" | "exhausted" | "cancelled";
   /** The step it is in, or was in when it ended. */
   step: string | null;
+  /** Whether it is stopped while a step of it goes on under its supervisor; who resumes it waits for that step. */
+  step_works: boolean;
   /** Whose run it is. */
   tenant: string;
   /** Why it ended, as a word of contract 3; null while it goes on. */
   terminal_reason: string | null;
   /** When its newest event was decided. */
   updated_at: string;
+  /** The account of an agent program that a step of it waits for, the one that is tried first; null if it waits for none. */
+  waits_for: JsonObject | null;
   /** The folder in which its commands run. */
   workspace: string;
+}
+
+export interface Given {
+  /** When. */
+  at: string;
+  /** References to its files (contract 5). */
+  attachments: JsonObject[];
+  /** Who. */
+  by: string;
+  /** The way it came in, such as `cli` or `rest`. */
+  channel: string;
+  /** The choice. */
+  choice: string;
+  /** The form that was filled in. */
+  data: JsonValue;
+  /** In words. */
+  text: string;
 }
 
 export interface HandoffRow {
@@ -240,6 +385,52 @@ export interface Health {
   status: "ok";
 }
 
+export interface InnerFlow {
+  /** Whether `needs` says what follows what. */
+  graph: boolean;
+  /** What is repeated until all goals are reached; null if it has no goals. */
+  rounds: Rounds | null;
+  /** Its steps. */
+  steps: StepShape[];
+  /** For people; null if it has none. */
+  title: string | null;
+}
+
+export interface LastHandoff {
+  /** Why it failed; null if it did not. */
+  error: string | null;
+  /** Its name, such as `draft.1`. */
+  handoff: string;
+  /** What it came to. */
+  status: "succeeded" | "failed" | "skipped";
+  /** Its summary. */
+  summary: string;
+  /** Whether a critic has verified it; null if none has judged it. */
+  verified: boolean | null;
+}
+
+export interface Lead {
+  /** The choice. */
+  choice: string;
+  /** What it leads to, in words. */
+  leads_to: string;
+}
+
+export interface Limits {
+  /** Attempts. */
+  agent_hops: number | null;
+  /** Dollars. */
+  cost_usd: string | null;
+  /** Times that loops go back. */
+  iterations: number | null;
+  /** Calls of models. */
+  llm_calls: number | null;
+  /** Rounds. */
+  rounds: number | null;
+  /** Time of work. */
+  wall_time_ms: number | null;
+}
+
 export interface Log {
   /** The attempt: `[scope.]step.visit.attempt`. */
   attempt: string;
@@ -256,6 +447,17 @@ export interface Logs {
   logs: Log[];
   /** The `after` of the next page; null on the last. */
   next: number | null;
+}
+
+export interface NewSession {
+  /** The half that the page sends as `X-Envoi-Page`. It is shown once. */
+  key: string;
+  /** Its name, which stands with everything that is done with it. */
+  name: string;
+  /** What it allows. */
+  scopes: ("read" | "answer" | "run" | "admin")[];
+  /** Whose it is. */
+  tenant: string;
 }
 
 export interface PinnedFlow {
@@ -311,6 +513,8 @@ export interface QuestionDetail {
   answer: string | null;
   /** Who made it. */
   answered_by: string | null;
+  /** Why whoever asks may not answer, in a sentence; null if they may, or if the question is closed. */
+  barred: string | null;
   /** The choices that it takes, the most usual first; empty if it is closed. */
   choices: string[];
   /** When it was closed; null while it is open. */
@@ -319,10 +523,26 @@ export interface QuestionDetail {
   evidence: JsonValue;
   /** When it lapses; null: never. */
   expires_at: string | null;
+  /** The names of its fields, in the order of the flow file; members of `schema` have none. */
+  fields: string[];
+  /** Files that the run had changed when it asked. */
+  files: ChangedFile[];
+  /** The id of the flow. */
+  flow: string;
+  /** The answer; null if there is none. */
+  given: Given | null;
   /** The kind of question, as a word of contract 3. */
   kind: string;
+  /** The last hand-off before the question; null if there is none. */
+  last_handoff: LastHandoff | null;
+  /** What each choice leads to; null if the question is closed. */
+  leads: Lead[] | null;
+  /** The bounds of the run; null is unlimited. */
+  limits: Limits;
   /** Its id. */
   question: string;
+  /** How many different people have to approve. */
+  quorum: number;
   /** When it was raised. */
   raised_at: string;
   /** The run that asks. */
@@ -331,6 +551,10 @@ export interface QuestionDetail {
   schema: JsonValue;
   /** The inner flows and the item in which its visit stands; empty at the top. */
   scope: string;
+  /** What happens if no answer comes; null if the question does not lapse or is closed. */
+  silence: string | null;
+  /** Who started the run. */
+  started_by: string;
   /** What has become of it. */
   state: "open" | "lapsed" | "answered" | "expired" | "changed" | "cancelled";
   /** The step that is concerned. */
@@ -339,6 +563,10 @@ export interface QuestionDetail {
   subject: string | null;
   /** The question. */
   text: string;
+  /** The title of the flow; null if it has none. */
+  title: string | null;
+  /** What the run and its family have used. */
+  used: Amounts;
   /** Which visit of the step, from 1. */
   visit: number;
   /** Approvals so far, where several people have to approve. */
@@ -382,12 +610,23 @@ export interface Refused {
 export interface Resume {
   /** A decision on what the run waits for; without one, a run that failed is reopened. */
   choice?: "rerun" | "fail" | "proceed" | "again" | "stop" | undefined;
+  /** Whether steps that wait for the account of an agent program are tried now, before its limit is reset. */
+  now?: boolean | undefined;
   /** Why, for the journal. */
   why?: string | null | undefined;
 }
 
+export interface Rounds {
+  /** The first step of a round. */
+  first_step: string;
+  /** The last step of a round. */
+  last_step: string;
+  /** The most rounds. */
+  max_rounds: number;
+}
+
 export interface Run {
-  /** Whether anything works on the run now; null if it has ended. */
+  /** Whether an engine works on the run now; null if it has ended. */
   activity: "working" | "stopped" | "set_aside" | null;
   /** Since when. */
   activity_since: string | null;
@@ -421,14 +660,39 @@ export interface Run {
   status: "running" | "waiting" | "succeeded" | "failed" | "exhausted" | "cancelled";
   /** The step it is in, or was in when it ended. */
   step: string | null;
+  /** Whether it is stopped while a step of it goes on under its supervisor; who resumes it waits for that step. */
+  step_works: boolean;
   /** Whose run it is. */
   tenant: string;
   /** Why it ended, as a word of contract 3; null while it goes on. */
   terminal_reason: string | null;
   /** When its newest event was decided. */
   updated_at: string;
+  /** The account of an agent program that a step of it waits for, the one that is tried first; null if it waits for none. */
+  waits_for: JsonObject | null;
   /** The folder in which its commands run. */
   workspace: string;
+}
+
+export interface RunLedger {
+  /** Attempts in doubt: `used` has their whole budget, or nothing if they had none. */
+  attempts_in_doubt: number;
+  /** What each step has used. */
+  by_step: JsonObject;
+  /** Its bounds; null is unlimited. */
+  limits: Limits;
+  /** What of that it has used itself. */
+  own_used: Amounts;
+  /** By how much the bounds were raised. */
+  raised: Amounts;
+  /** What is set aside for live attempts. */
+  reserved: Amounts;
+  /** Its id. */
+  run: string;
+  /** Calls of models whose cost is not known: `used` has nothing for them. */
+  unpriced_calls: number;
+  /** What it and its family have used. */
+  used: Amounts;
 }
 
 export interface Runs {
@@ -438,6 +702,13 @@ export interface Runs {
   runs: Run[];
 }
 
+export interface SignIn {
+  /** The code of a link that `envoi page` has printed. It is good once. */
+  code?: string | undefined;
+  /** A token. */
+  token?: string | undefined;
+}
+
 export interface Start {
   /** The digest of a registered flow, or its id for the newest. */
   flow: string;
@@ -445,6 +716,19 @@ export interface Start {
   inputs?: object | undefined;
   /** Stands in the run's envelope; at most 64 KiB, and no name that Envoi writes there itself (`run_id`, `flow`, …). */
   metadata?: object | undefined;
+  /** The part of the flow that is run; all of it by default. */
+  part?: {
+    /** This step and what follows it: all later ones, or in a graph those that need it. */
+    from?: string | undefined;
+    /** These steps and no others; it stands without `from`, `until` and `skip`. */
+    only?: readonly string[] | undefined;
+    /** Not these steps. */
+    skip?: readonly string[] | undefined;
+    /** This step and what comes before it: all earlier ones, or in a graph those that it needs. */
+    until?: string | undefined;
+    /** The run, of the same flow and tenant, whose hand-offs stand for those of steps that are left out. */
+    with?: string | null | undefined;
+  } | undefined;
   /** The request as it came to the caller; the inputs as JSON by default. */
   raw_input?: string | null | undefined;
   /** The conversation that the run belongs to; the run's id by default. */
@@ -457,6 +741,87 @@ export interface Start {
   yes_to?: readonly string[] | undefined;
 }
 
+export interface StepRow {
+  /** Attempts so far. 0: it has none of its own. */
+  attempts: number;
+  /** What its attempts have cost; null if none has told of a cost. */
+  cost_usd: string | null;
+  /** When its hand-off was written; null before. */
+  ended_at: string | null;
+  /** Which item, from 0; null if it is none. */
+  item: number | null;
+  /** How many items it has; null if it is not done for a list. */
+  items: number | null;
+  /** Where it leads, such as `advance` or `loop`; null before its end. */
+  leads_to: string | null;
+  /** When its next attempt begins, if it waits for that. */
+  next_try_at: string | null;
+  /** The place of what it is part of: the visit that it is an item of, or the one that runs its flow. Null at the top. */
+  part_of: string | null;
+  /** Where it is, such as `build.2.compile.1` or `0.check.1`: as hand-offs and commands name it. */
+  place: string;
+  /** The open question about it. */
+  question: string | null;
+  /** The inner flows and the item in which it stands; empty at the top. */
+  scope: string;
+  /** The newest event that changed the row. */
+  seq: number;
+  /** When its first event was decided. */
+  started_at: string;
+  /** Where it stands. */
+  state: "running" | "left" | "ready" | "retries" | "asks" | "in_doubt" | "open" | "succeeded" | "failed" | "skipped";
+  /** Its step. */
+  step: string;
+  /** What it came to or why it failed, in a line. Of an open one with items: how far it has come. */
+  summary: string;
+  /** The time of its last attempt; of a whole, from its beginning to its end. Null before its end. */
+  took_ms: number | null;
+  /** The value of the item, in a line; null if it is none. */
+  value: string | null;
+  /** Which visit of the step, from 1. */
+  visit: number;
+}
+
+export interface StepShape {
+  /** Steps that its text may choose. */
+  branches: string[];
+  /** The condition without which it is skipped; null if there is none. */
+  condition: string | null;
+  /** Whether the run goes on when it has failed. */
+  continue_on_error: boolean;
+  /** Whether it is done once for each value of a list. */
+  for_each: boolean;
+  /** How many of them have to be done: `all`, `any`, `settled` or a number. */
+  join: string;
+  /** What it does. */
+  kind: "run" | "ask" | "flow" | "a2a" | "agent";
+  /** The step to which it goes back if it sends the run back; null if it does not loop. */
+  loop_to: string | null;
+  /** How often that may be; null if it does not loop. */
+  max_iterations: number | null;
+  /** The steps that it waits for, if `needs` says what follows what. */
+  needs: string[];
+  /** Where it leads in place of the next step: the id of a step, or `end`; null for the next one. */
+  next: string | null;
+  /** The flow that it runs; null if it runs none. */
+  runs_flow: string | null;
+  /** The skill whose report it leaves; null if it needs none. */
+  skill: string | null;
+  /** Its id. */
+  step: string;
+  /** Most tries of a visit, from 1. */
+  tries: number;
+}
+
+export interface Steps {
+  /** The newest event that the rows take account of: the `after` with which to ask for changes later. */
+  newest: number;
+  /** The `after` of the next page; null on the last. */
+  next: number | null;
+  /** The rows. */
+  steps: StepRow[];
+}
+
 export interface Token {
   /** Its name, which stands with everything that is done with it. */
   name: string;
@@ -467,4 +832,4 @@ export interface Token {
 }
 
 /** The members above that stay as they were read. */
-export const FREE: ReadonlySet<string> = new Set(["error", "event", "evidence", "parts", "schema", "set_aside", "usage"]);
+export const FREE: ReadonlySet<string> = new Set(["by_step", "data", "default", "error", "event", "evidence", "flows", "parts", "schema", "set_aside", "usage", "waits_for"]);

@@ -27,6 +27,7 @@ pub(super) fn look(reader: &Reader) -> Result<Seen, ReadError> {
     let mut seen = Seen { unfinished: 0, events: 0, findings: Vec::new() };
     let rows = reader.all_runs(RunFilter::default())?;
     let total = rows.len();
+    let without_flow = reader.runs_without_flow()?;
     let mut progress = Progress { said: Instant::now() };
     for (done, row) in rows.into_iter().enumerate() {
         if let Some(line) = progress.line(Instant::now(), done, total) {
@@ -35,7 +36,8 @@ pub(super) fn look(reader: &Reader) -> Result<Seen, ReadError> {
         if row.ended.is_none() {
             seen.unfinished = seen.unfinished.saturating_add(1);
         }
-        match look_at(reader, &row, &mut seen) {
+        let has_flow = !without_flow.iter().any(|run| run == row.run.as_str());
+        match look_at(reader, &row, has_flow, &mut seen) {
             Err(error @ (ReadError::Busy | ReadError::Io { .. })) => return Err(error),
             Err(error) => seen.findings.push(bad("run that cannot be read", &row, &with_causes(&error))),
             Ok(()) => {}
@@ -44,6 +46,14 @@ pub(super) fn look(reader: &Reader) -> Result<Seen, ReadError> {
             let what = format!("since {since} ({code}): {reason}");
             seen.findings.push(bad("run that is set aside", &row, &what));
         }
+    }
+    for run in without_flow {
+        let envoi = invocation::envoi();
+        let text = format!(
+            "{run}: there is no flow pinned to it; {envoi} repair looks for it in the store; without a backup, \
+             {envoi} show {run} has what it left, and {envoi} run starts the flow anew"
+        );
+        seen.findings.push(finding("run that is lost", Err(text)));
     }
     for (pinned, runs, run) in reader.pinned_flows()? {
         if let Some(wrong) = flow_damage(&pinned) {
@@ -107,13 +117,13 @@ fn text_damage(
     }
 }
 
-fn look_at(reader: &Reader, row: &RunRow, seen: &mut Seen) -> Result<(), ReadError> {
+fn look_at(reader: &Reader, row: &RunRow, has_flow: bool, seen: &mut Seen) -> Result<(), ReadError> {
     let found = examine_events(reader, &row.run)?;
     seen.events = seen.events.saturating_add(found.events);
     let wrong = match first_of(&found) {
         Some(wrong) => Some(wrong),
         // The line that says that it is set aside also says what is wrong with its row.
-        None if found.has_no_entry || row.ended.is_some() => None,
+        None if found.has_no_entry || row.ended.is_some() || !has_flow => None,
         None => load_run(reader, &row.run).err().map(|refused| refused.message),
     };
     if let Some(wrong) = wrong {

@@ -4,7 +4,6 @@ use crate::{
     process::{output, terminal},
     text::duration::took,
 };
-use envoi_api::run::{Amounts, Limits};
 use envoi_kernel::{Run, ledger::Ledger};
 
 /// A counter of the ledger, as people know it.
@@ -142,31 +141,4 @@ fn in_order(run: &Run) -> Vec<(&str, &Ledger)> {
         run.ledger_by_step().iter().map(|(step, used)| (step.as_str(), used)).collect();
     accounts.sort_by_key(|(step, _)| place(step));
     accounts
-}
-
-/// The bounds of a run, for programs.
-pub(super) fn bounds_of(run: &Run) -> Limits {
-    let limits = run.limits();
-    Limits {
-        agent_hops: limits.agent_hops,
-        iterations: limits.iterations,
-        rounds: run.max_rounds(),
-        llm_calls: limits.llm_calls,
-        cost_usd: limits.cost.map(|cost| cost.to_string()),
-        wall_time_ms: limits.wall_time_ms,
-    }
-}
-
-/// What was used, for programs.
-pub(super) fn amounts(used: &Ledger) -> Amounts {
-    Amounts {
-        agent_hops: used.agent_hops,
-        iterations: used.iterations,
-        rounds: used.rounds,
-        llm_calls: used.llm_calls,
-        tokens_in: used.tokens_in,
-        tokens_out: used.tokens_out,
-        cost_usd: used.cost.to_string(),
-        wall_time_ms: used.wall_time_ms,
-    }
 }

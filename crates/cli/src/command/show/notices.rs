@@ -57,5 +57,5 @@ fn target(row: &DeliveryRow) -> String {
         return format!("webhook {}", rest.split(['/', '?', '#']).next().unwrap_or_default());
     }
     let program = at("/command/exec/0").or_else(|| at("/command/shell")).unwrap_or("?");
-    format!("command {}", crate::text::words::head(program))
+    format!("command {}", envoi_api::words::head(program))
 }

@@ -72,7 +72,7 @@ pub(super) fn events(reader: &Reader, row: &RunRow, limit: Option<usize>) -> Res
         match record {
             Ok(_) if seq != next => damaged = Some(format!("event {next} is missing")),
             Ok(record) => {
-                lines.push_back(event::value(&record).compact() + "\n");
+                lines.push_back(event::shown(&record) + "\n");
                 if limit.is_some_and(|most| lines.len() > most) {
                     lines.pop_front();
                 }

@@ -1,24 +1,17 @@
 //! The table of a run's visits: what is part of a visit (its items, the flow that it runs) stands indented below it.
 //!
-//! Owns the order: as they began, a whole before its parts. What a visit came to is its hand-off's word; of an open one, what
-//! it is at now.
+//! Owns the order: as they began, a whole before its parts. The words are those of [`StepRows`], as everywhere.
 
 use crate::{
     process::{output, terminal},
     text::{
         columns::{Charset, clip},
         duration::took,
-        headline::{headline, words_of},
-        location,
-        words::{head, item, items},
+        words::MAX_ITEM,
     },
 };
-use envoi_contract::{handoff::Status as HandoffStatus, time::Timestamp};
-use envoi_kernel::{
-    Event, Progress, Record, Run,
-    event::{About, HandoffWritten},
-    ids::{AttemptId, VisitId},
-};
+use envoi_api::step::{StepRow, StepRows};
+use envoi_kernel::{Record, Run, ids::AttemptId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Columns of a visit with the value of its item that are always left.
@@ -26,181 +19,90 @@ const MIN_NAME: usize = 20;
 /// Fewer columns of a summary tell nothing.
 const MIN_SUMMARY: usize = 16;
 
-/// What the records tell of a visit.
-#[derive(Default)]
-struct Seen<'r> {
-    /// How many visits began before it.
-    order: usize,
-    attempts: u32,
-    /// When its first event happened, and when its hand-off was written.
-    began: Option<Timestamp>,
-    ended: Option<Timestamp>,
-    handoff: Option<&'r HandoffWritten>,
-    /// The words of its data for what it came to.
-    words: Option<String>,
-    /// Of a whole: the values of its items.
-    values: Vec<String>,
-}
-
-impl Seen<'_> {
-    /// The time of its last attempt; of a whole, from its beginning to its end.
-    fn took_ms(&self, of_attempt: u64) -> u64 {
-        let since =
-            |(began, ended): (Timestamp, Timestamp)| ended.as_millis().saturating_sub(began.as_millis());
-        match self.began.zip(self.ended).filter(|_| self.attempts == 0) {
-            Some(times) => u64::try_from(since(times)).unwrap_or(0),
-            None => of_attempt,
-        }
-    }
-}
-
 /// See the module.
 pub(super) fn table(run: &Run, records: &[Record], running: &[AttemptId], most: usize) -> String {
-    let seen = seen(records);
-    let mut rows =
+    let mut rows = StepRows::default();
+    records.iter().for_each(|record| rows.take(record));
+    let visits = rows.all(run, &|attempt| running.contains(attempt));
+    let seen = Seen::of(&visits);
+    let mut table =
         vec![["VISIT", "STATUS", "ATTEMPTS", "TIME", "LEADS TO", "SUMMARY"].map(str::to_owned).to_vec()];
-    let mut order: Vec<(Vec<usize>, &VisitId)> =
-        seen.keys().map(|visit| (path(&seen, visit), visit)).collect();
-    let earlier = keep_newest(&mut order, &seen, most);
+    let mut order: Vec<(Vec<usize>, usize)> =
+        visits.iter().enumerate().map(|(at, row)| (seen.path(row), at)).collect();
+    let earlier = seen.keep_newest(&mut order, most);
     order.sort();
-    for (path, visit) in order {
-        let item = visit.item().and_then(|item| usize::try_from(item).ok());
-        let value = item.and_then(|item| seen.get(&visit.whole())?.values.get(item));
-        if let Some(found) = seen.get(visit) {
-            rows.push(row((run, running), (visit, path.len().saturating_sub(1)), found, value));
+    for (path, at) in order {
+        if let Some(visit) = visits.get(at) {
+            table.push(row(visit, path.len().saturating_sub(1)));
         }
     }
-    let table = laid_out(rows, terminal::columns_of_stdout());
+    let table = laid_out(table, terminal::columns_of_stdout());
     match earlier {
         0 => table,
         _ => format!("{table}… and {earlier} earlier visits; --limit N shows more, --limit 0 all\n"),
     }
 }
 
-/// Leaves the visits that began last, and what they are part of. Returns how many are left out.
-fn keep_newest(
-    order: &mut Vec<(Vec<usize>, &VisitId)>,
-    seen: &BTreeMap<VisitId, Seen<'_>>,
-    most: usize,
-) -> usize {
-    let all = order.len();
-    if all <= most {
-        return 0;
-    }
-    let began = |visit: &VisitId| seen.get(visit).map_or(0, |seen| seen.order);
-    order.sort_by_key(|(_, visit)| began(visit));
-    let kept: BTreeSet<VisitId> =
-        order.iter().skip(all.saturating_sub(most)).flat_map(|(_, visit)| wholes(visit)).collect();
-    order.retain(|(_, visit)| kept.contains(visit));
-    all.saturating_sub(order.len())
+/// The visits in the order in which they began, and the place of each.
+struct Seen<'r> {
+    visits: &'r [StepRow],
+    places: BTreeMap<&'r str, usize>,
 }
 
-fn seen(records: &[Record]) -> BTreeMap<VisitId, Seen<'_>> {
-    let mut seen: BTreeMap<VisitId, Seen<'_>> = BTreeMap::new();
-    for record in records {
-        let order = seen.len();
-        let mut of = |visit: &VisitId| {
-            for whole in wholes(visit).into_iter().rev() {
-                seen.entry(whole).or_insert(Seen { order, began: Some(record.at), ..Seen::default() });
-            }
+impl<'r> Seen<'r> {
+    fn of(visits: &'r [StepRow]) -> Self {
+        let places = visits.iter().enumerate().map(|(at, row)| (row.place.as_str(), at));
+        Self { visits, places: places.collect() }
+    }
+
+    /// The visit, then what it is part of, up to the outermost.
+    fn wholes(&self, at: usize) -> impl Iterator<Item = usize> {
+        let whole = |at: &usize| {
+            let whole = self.visits.get(*at)?.part_of.as_deref()?;
+            self.places.get(whole).copied()
         };
-        match &record.event {
-            Event::AttemptStarted(started) => of(&started.attempt.visit),
-            Event::FannedOut(fanned) => of(&fanned.visit),
-            Event::FlowEntered(entered) => of(&entered.visit),
-            Event::InterruptRaised(raised) => of(&raised.visit),
-            Event::HandoffWritten(written) => of(&written.visit),
-            _ => {}
+        core::iter::successors(Some(at), whole)
+    }
+
+    /// Where a visit stands in the table: the places of what it is part of, the outermost first, then its own.
+    fn path(&self, row: &StepRow) -> Vec<usize> {
+        // Items stand in their order, whichever of them began first.
+        let own = |at: usize| {
+            let item = self.visits.get(at).and_then(|row| row.item);
+            item.and_then(|item| usize::try_from(item).ok()).unwrap_or(at)
+        };
+        let at = self.places.get(row.place.as_str()).copied().unwrap_or_default();
+        let mut path: Vec<usize> = self.wholes(at).map(own).collect();
+        path.reverse();
+        path
+    }
+
+    /// Leaves the visits that began last, and what they are part of. Returns how many are left out.
+    fn keep_newest(&self, order: &mut Vec<(Vec<usize>, usize)>, most: usize) -> usize {
+        let all = order.len();
+        if all <= most {
+            return 0;
         }
-        match &record.event {
-            Event::AttemptStarted(started) => {
-                seen.entry(started.attempt.visit.clone()).or_default().attempts = started.attempt.attempt;
-            }
-            Event::AttemptSettled(settled) if !settled.late => {
-                seen.entry(settled.attempt.visit.clone()).or_default().words = words_of(&settled.data);
-            }
-            Event::FannedOut(fanned) => {
-                let values = fanned.items.iter().map(item).collect();
-                seen.entry(fanned.visit.clone()).or_default().values = values;
-            }
-            Event::HandoffWritten(written) => {
-                let seen = seen.entry(written.visit.clone()).or_default();
-                (seen.handoff, seen.ended) = (Some(written.as_ref()), Some(record.at));
-            }
-            _ => {}
-        }
-    }
-    seen
-}
-
-/// The visit, then what it is part of, up to the outermost.
-fn wholes(visit: &VisitId) -> Vec<VisitId> {
-    let mut all = vec![visit.clone()];
-    while let Some(whole) = all.last().and_then(location::whole) {
-        all.push(whole);
-    }
-    all
-}
-
-/// Where a visit stands in the table: the places of what it is part of, the outermost first, then its own.
-fn path(seen: &BTreeMap<VisitId, Seen<'_>>, visit: &VisitId) -> Vec<usize> {
-    let order = |visit: &VisitId| seen.get(visit).map_or(0, |seen| seen.order);
-    // Items stand in their order, whichever of them began first.
-    let own = |visit: &VisitId| {
-        visit.item().and_then(|item| usize::try_from(item).ok()).unwrap_or_else(|| order(visit))
-    };
-    wholes(visit).iter().rev().map(own).collect()
-}
-
-fn row(
-    (run, running): (&Run, &[AttemptId]),
-    (visit, depth): (&VisitId, usize),
-    found: &Seen<'_>,
-    value: Option<&String>,
-) -> Vec<String> {
-    let value = value.map_or_else(String::new, |value| format!(" {value}"));
-    let name = format!("{}{visit}{value}", "  ".repeat(depth));
-    let attempts = if found.attempts == 0 { "-".to_owned() } else { found.attempts.to_string() };
-    match found.handoff.map(|written| &written.handoff) {
-        Some(handoff) => vec![
-            name,
-            handoff.status.word().to_owned(),
-            attempts,
-            took(found.took_ms(handoff.duration_ms)),
-            handoff.routing_signal.decision.orchestrator_word().to_owned(),
-            match (handoff.status, &handoff.error) {
-                (HandoffStatus::Skipped, _) => head(&handoff.routing_signal.reason),
-                (_, Some(error)) => head(error),
-                (_, None) if !found.values.is_empty() => items(&found.values),
-                (_, None) => headline(&handoff.summary, found.words.clone()),
-            },
-        ],
-        None => {
-            let summary = progress(run, visit, running).unwrap_or_default();
-            vec![name, now(run, visit, running).to_owned(), attempts, "-".to_owned(), "-".to_owned(), summary]
-        }
+        let newest = all.saturating_sub(most)..all;
+        let kept: BTreeSet<usize> = newest.flat_map(|at| self.wholes(at)).collect();
+        order.retain(|(_, at)| kept.contains(at));
+        all.saturating_sub(order.len())
     }
 }
 
-fn progress(run: &Run, visit: &VisitId, running: &[AttemptId]) -> Option<String> {
-    let Progress { items, over, failed } = run.progress(visit)?;
-    let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
-    let running = running.iter().filter(|attempt| attempt.visit.is_part_of(visit)).count();
-    Some(format!("{over} of {items} items{failed}, {running} running"))
-}
-
-/// What an open visit is at.
-fn now(run: &Run, visit: &VisitId, running: &[AttemptId]) -> &'static str {
-    let wants = run.wants();
-    let asked = run.interrupts().find(|raised| raised.visit == *visit).map(|raised| raised.about);
-    match asked {
-        Some(About::InDoubt) => "in doubt",
-        Some(_) => "asks",
-        None if running.iter().any(|attempt| attempt.visit == *visit) => "running",
-        None if wants.attempts.iter().any(|attempt| attempt.visit == *visit) => "left",
-        None if wants.ready.contains(visit) => "ready",
-        None => "open",
-    }
+fn row(visit: &StepRow, depth: usize) -> Vec<String> {
+    let value = visit.value.as_ref();
+    let value =
+        value.map_or_else(String::new, |value| format!(" {}", clip(value, MAX_ITEM, Charset::Unicode)));
+    let dash = || "-".to_owned();
+    vec![
+        format!("{}{}{value}", "  ".repeat(depth), visit.place),
+        visit.state.spoken().to_owned(),
+        if visit.attempts == 0 { dash() } else { visit.attempts.to_string() },
+        visit.took_ms.map_or_else(dash, took),
+        visit.leads_to.clone().unwrap_or_else(dash),
+        visit.summary.clone(),
+    ]
 }
 
 /// A table whose summaries take the room that is left; where there is none, a sentence a row.
@@ -235,24 +137,6 @@ fn laid_out(mut rows: Vec<Vec<String>>, columns: Option<usize>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn visit(text: &str) -> VisitId {
-        AttemptId::parse(&format!("{text}.1")).unwrap().visit
-    }
-
-    #[test]
-    fn a_visit_is_part_of_the_one_that_it_is_an_item_of_or_that_runs_its_flow() {
-        for (part, of) in [
-            ("a.1", &[][..]),
-            ("0.a.1", &["a.1"]),
-            ("b.2.a.1", &["b.2"]),
-            ("0.b.2.a.1", &["0.b.2", "b.2"]),
-            ("0.b.2.7.a.1", &["0.b.2.a.1", "0.b.2", "b.2"]),
-        ] {
-            let wholes: Vec<String> = wholes(&visit(part)).iter().skip(1).map(ToString::to_string).collect();
-            assert_eq!(wholes, of, "{part}");
-        }
-    }
 
     #[test]
     fn summaries_take_what_room_there_is() {

@@ -10,13 +10,15 @@ use crate::{
     text::{
         columns::{Charset, shown},
         duration::took,
-        words::plain,
     },
-    view::describe::how_to_answer,
+    view::{
+        describe::{form_of, how_to_answer, more_rounds},
+        last_words::last_words,
+    },
 };
 use envoi_kernel::{
+    Run,
     event::{Change, InterruptRaised},
-    ids::RunId,
 };
 use std::path::Path;
 
@@ -35,7 +37,7 @@ pub(crate) fn ending(model: &RunModel, reason: Option<&str>, here: &Path, charse
     }
     let is_alone = model.questions().len() == 1;
     for raised in model.questions() {
-        question(&started.run, raised, is_alone).iter().for_each(|line| say(Role::Warn, line));
+        question(model.run(), raised, is_alone).iter().for_each(|line| say(Role::Warn, line));
     }
     if let (Some((visit, told)), None) = (&model.last, reason) {
         let mut told = told.lines().map(str::trim_end).filter(|line| !line.is_empty());
@@ -69,15 +71,18 @@ pub(crate) fn ending(model: &RunModel, reason: Option<&str>, here: &Path, charse
 }
 
 /// A question with what is known, and how it is answered.
-pub(crate) fn question(run: &RunId, raised: &InterruptRaised, is_alone: bool) -> Vec<String> {
+pub(crate) fn question(run: &Run, raised: &InterruptRaised, is_alone: bool) -> Vec<String> {
+    let Some(started) = run.started() else { return Vec::new() };
     let mut lines: Vec<String> = raised.question.lines().map(str::to_owned).collect();
     for (name, value) in raised.evidence.as_object().into_iter().flat_map(|members| members.iter()) {
-        let told = crate::text::words::head(&plain(value));
+        let told = envoi_api::words::head(&envoi_api::words::plain(value));
         if !matches!(told.as_str(), "" | "null" | "[]" | "0") {
             lines.push(format!("  {name}: {told}"));
         }
     }
-    lines.push(format!("  answer: {}", how_to_answer(run, raised, is_alone)));
+    lines.extend(last_words(Path::new(&started.run_base), raised));
+    lines.push(format!("  answer: {}", how_to_answer(&started.run, raised, is_alone, form_of(run, raised))));
+    lines.extend(more_rounds(&started.run, raised).map(|more| format!("  {more}")));
     lines
 }
 

@@ -4,7 +4,7 @@ use super::{
     frame::{Look, frame},
     model::{RunModel, State},
 };
-use crate::text::{columns::Charset, location};
+use crate::text::columns::Charset;
 use envoi_contract::{
     json::{Object, Value},
     time::Timestamp,
@@ -12,8 +12,9 @@ use envoi_contract::{
 use envoi_kernel::{
     Input, Record, Run,
     event::{Change, FileChange, Outcome},
+    family::Share,
     ids::{AttemptId, InterruptId, Principal, RunId, TimerId, VisitId},
-    input::{Answer, AttemptResult, Slot, Start},
+    input::{Answer, AttemptResult, Correct, Slot, Start},
     requester::Requester,
 };
 use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
@@ -27,7 +28,7 @@ pub(crate) struct Fixture {
 }
 
 fn slot() -> Option<Slot> {
-    Some(Slot { boot_id: "boot".to_owned() })
+    Some(Slot::new("boot"))
 }
 
 fn by() -> Principal {
@@ -57,6 +58,7 @@ impl Fixture {
             source: "/w/flow.yaml".to_owned(),
             workspace: "/w".to_owned(),
             shared: false,
+            keep_files: false,
             run_base: "/w/.envoi/runs/run_01m80gf6h0fmgtayzvm0vd1k9a".to_owned(),
             language: 1,
             by: by(),
@@ -64,6 +66,7 @@ impl Fixture {
             trace: None,
             env: envoi_contract::json::Object::new(),
             requester: Requester::default(),
+            part: None,
         })));
         fixture
     }
@@ -96,7 +99,7 @@ impl Fixture {
             assert_eq!(stands(&attempt.visit), Some(State::Running), "{attempt}");
         }
         for attempt in &wants.ending {
-            let shown = core::iter::successors(Some(attempt.visit.clone()), location::whole);
+            let shown = core::iter::successors(Some(attempt.visit.clone()), envoi_api::step::whole);
             assert_eq!(shown.last().and_then(|visit| stands(&visit)), Some(State::Ending), "{attempt}");
         }
         let open: Vec<InterruptId> = wants.interrupts;
@@ -179,6 +182,26 @@ impl Fixture {
     pub(crate) fn wrote(&mut self, attempt: &str, line: &str) -> &mut Self {
         self.model.output(&AttemptId::parse(attempt).unwrap(), line.to_owned());
         self
+    }
+
+    /// The run goes on under this flow.
+    pub(crate) fn corrects(&mut self, flow: &str) -> &mut Self {
+        let flow = Arc::new(envoi_flow::load("flow.yaml", flow).unwrap().flow);
+        self.run.learn(Arc::clone(&flow));
+        self.model.learn(Arc::clone(&flow));
+        let (language, source) = (flow.language, "/w/flow.yaml".to_owned());
+        let correct = Correct {
+            flow: flow.digest,
+            language,
+            source,
+            from: None,
+            by: by(),
+            why: None,
+            request: None,
+            elsewhere: Share::default(),
+            seen: None,
+        };
+        self.decide(Input::Correct(Box::new(correct)))
     }
 
     /// This attempt is in doubt.

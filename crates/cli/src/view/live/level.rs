@@ -3,10 +3,10 @@
 //! Owns which row an event is about. What the event does to it is [`super::model`]'s business.
 
 use super::rounds::Rounds;
-use crate::text::location;
+use envoi_api::step;
 use envoi_contract::time::Timestamp;
 use envoi_kernel::{
-    Flow,
+    Flow, Run,
     flow::Step,
     ids::{AttemptId, InterruptId, StepId, VisitId},
 };
@@ -99,9 +99,10 @@ impl State {
 }
 
 impl Level {
-    /// The flow is another one from here on. Steps that it still has keep what they have come to.
-    pub(crate) fn correct(&mut self, flow: &Arc<Flow>) {
-        let corrected = Self::of(flow, "");
+    /// The flow of the run is another one from here on. Steps that it still has keep what they have come to.
+    pub(crate) fn correct(&mut self, run: &Run) {
+        let corrected = Self::of(run.flow(), "");
+        self.rounds.correct(run.flow(), run);
         let before = core::mem::replace(&mut self.steps, corrected.steps);
         self.flow = corrected.flow;
         for old in before {
@@ -131,7 +132,7 @@ impl Level {
         if scope.is_empty() {
             return Some(self);
         }
-        match &mut self.find(&location::caller(scope)?)?.parts {
+        match &mut self.find(&step::caller(scope)?)?.parts {
             Parts::Flow(level) => Some(level),
             Parts::None | Parts::Items { .. } => None,
         }
@@ -156,7 +157,7 @@ impl Level {
                 if let Some(step) = self.find(&visit) {
                     step.is_ending = true;
                 }
-                next = location::whole(&visit);
+                next = step::whole(&visit);
             }
         }
     }

@@ -5,14 +5,14 @@
 
 use super::level::{Level, Parts};
 pub(crate) use super::level::{State, StepView};
-use super::shape;
 use crate::{
-    text::{
-        duration::since,
-        headline::{headline, words_of},
-        words::{item, items},
-    },
+    store::standing::waiting_for,
+    text::{duration::since, words::item},
     view::questions,
+};
+use envoi_api::{
+    headline::{headline, words_of},
+    words::items,
 };
 use envoi_contract::{handoff::Status as HandoffStatus, time::Timestamp};
 use envoi_kernel::{
@@ -25,7 +25,10 @@ use envoi_kernel::{
     flow::Versions,
     ids::{AttemptId, InterruptId, Seq, StepId, VisitId},
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// See the module.
 pub(crate) struct RunModel {
@@ -154,6 +157,9 @@ impl RunModel {
             Event::TimerSet(timer) => {
                 if let Some(step) = self.level.find(&timer.visit) {
                     step.state = State::Retry { due: timer.due };
+                    if let Some(wait) = &timer.account {
+                        step.told = waiting_for(&wait.account, wait.resets_at, timer.due);
+                    }
                 }
             }
             Event::Routed(routed) => self.routed(routed),
@@ -166,7 +172,7 @@ impl RunModel {
             Event::InterruptCancelled(cancelled) => self.closed(&cancelled.interrupt, false),
             Event::CancelRequested(_) => self.cancelling = true,
             Event::RunStopping(_) => self.stopping = true,
-            Event::FlowCorrected(_) => self.level.correct(self.run.flow()),
+            Event::FlowCorrected(_) => self.level.correct(&self.run),
             Event::RunForked(_) => (self.began, self.cancelling) = (Some(record.at), false),
             _ => {}
         }
@@ -251,7 +257,7 @@ impl RunModel {
         };
         let (Some(from), Some(to)) = (from, to) else { return };
         if back {
-            let repeated = shape::repeated(&level.flow, from, to);
+            let repeated: BTreeSet<usize> = level.flow.structure().repeated(from, to).iter().collect();
             match routed.course {
                 Course::Round(_) => level.rounds.begin(&repeated),
                 _ => level.rounds.go_back(from, to),
@@ -276,6 +282,7 @@ impl RunModel {
         let handoff = &written.handoff;
         let told = match handoff.status {
             HandoffStatus::Skipped => handoff.routing_signal.reason.clone(),
+            _ if handoff.routing_audit.get("taken_from").is_some() => handoff.routing_signal.reason.clone(),
             _ => handoff.error.as_ref().unwrap_or(&handoff.summary).clone(),
         };
         if written.visit.scope.is_empty() {

@@ -1,10 +1,10 @@
 //! The loops of a flow as a person sees them: which steps each one spans, and in which round it is.
 //!
-//! A loop spans the listed steps from the earliest one it can go back to, up to the step that closes it; in a graph, what
-//! lies between them. The rule is the kernel's; what the journal says of an attempt's iteration overrules what is counted here.
+//! What a loop spans is the kernel's. How often it has gone back is counted here, because a person sees a loop begin anew as
+//! soon as the run goes back to before it; what the journal says of an attempt's iteration overrules that. The loops of questions are
+//! left out: the question itself says that a person can send the run back.
 
-use super::shape;
-use envoi_kernel::{Flow, flow::Step};
+use envoi_kernel::{Flow, Run, flow};
 use std::collections::BTreeSet;
 
 /// One loop.
@@ -42,12 +42,22 @@ pub(crate) struct Rounds {
 
 impl Rounds {
     pub(crate) fn of(flow: &Flow) -> Self {
-        let closed_by = |(last, step): (usize, &Step)| {
-            let steps = body(flow, step, last)?;
-            let first = *steps.first()?;
-            Some(Loop { first, last, steps, iteration: 0, max_iterations: step.routing.max_iterations })
+        let shown = flow.structure().loops().filter(|found| found.is_closed() && !found.asks);
+        let one = |found: &flow::Loop| {
+            let steps: BTreeSet<usize> = found.span.iter().collect();
+            let max_iterations = flow.steps.get(found.end)?.routing.max_iterations;
+            Some(Loop { first: *steps.first()?, last: found.end, steps, iteration: 0, max_iterations })
         };
-        Self { loops: flow.steps.iter().enumerate().filter_map(closed_by).collect(), graph: flow.graph }
+        Self { loops: shown.filter_map(one).collect(), graph: flow.graph }
+    }
+
+    /// The run is now one of this flow: how often each loop has gone back in it is taken over.
+    pub(crate) fn correct(&mut self, flow: &Flow, run: &Run) {
+        *self = Self::of(flow);
+        for found in &mut self.loops {
+            let closing = flow.steps.get(found.last);
+            found.iteration = closing.map_or(0, |closing| run.iteration("", &closing.id));
+        }
     }
 
     /// The run went on from one step to another.
@@ -84,20 +94,6 @@ impl Rounds {
             innermost.iteration = iteration;
         }
     }
-}
-
-/// The steps between those that the text of `step`, the one at `last`, can send the run back to, and itself.
-fn body(flow: &Flow, step: &Step, last: usize) -> Option<BTreeSet<usize>> {
-    let routing = &step.routing;
-    let waits = routing.declared && !routing.success_values.is_empty();
-    let back = waits.then(|| routing.loop_to.as_ref().unwrap_or(&step.id));
-    let targets = back.into_iter().chain(&routing.branches).filter_map(|target| flow.position(target));
-    let before = shape::ancestors(flow, last);
-    let bodies =
-        targets.filter(|target| before.contains(target)).map(|target| shape::repeated(flow, last, target));
-    bodies
-        .reduce(|all, more| all.union(&more).copied().collect())
-        .map(|all| all.intersection(&before).copied().collect())
 }
 
 #[cfg(test)]

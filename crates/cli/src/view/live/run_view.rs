@@ -50,8 +50,8 @@ impl RunView {
 
     /// A flow that came after the view began is in the store, with the event that names it.
     fn learn_versions(&mut self, reader: &Reader) {
-        let Ok(loaded) = reader.load(&self.run) else { return };
-        let Ok(versions) = envoi_engine::flow_versions(&loaded.pinned) else { return };
+        let Ok(pinned) = reader.pinned(&self.run) else { return };
+        let Ok(versions) = envoi_engine::flow_versions(&pinned) else { return };
         versions.all().for_each(|flow| self.model.learn(Arc::clone(flow)));
     }
 

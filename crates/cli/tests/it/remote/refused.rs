@@ -53,9 +53,6 @@ fn what_cannot_be_done_at_a_server_is_refused_before_anything_is_done() {
         &["logs", "--raw"],
         &["run", "flow.yaml", "--take-over"],
         &["resume", "--jobs", "2"],
-        &["resume", "--flow", "flow.yaml"],
-        &["resume", "run_1", "--flow", "flow.yaml", "--from", "draft", "--yes"],
-        &["resume", "run_1", "--flow", "nothing.yaml", "--detach"],
         &["approve", "--take-over"],
     ] {
         let done = afar.expect(2, arguments);

@@ -348,3 +348,81 @@ fn a_start_is_one_start_wherever_the_server_is_killed() {
     assert_eq!(stage.runs().len(), rounds + 1);
     assert_eq!(stage.lines("did.txt").len(), rounds + 1);
 }
+
+/// `make` is dear, `use` has a typo.
+fn typo(command: &str) -> String {
+    format!(
+        "flow: fix\nsteps:\n  - id: make\n    run: echo made >> did.txt\n  - id: use\n    run: {command}\n  - id: last\n    \
+         run: while [ -e hold ]; do sleep 0.02; done; echo last >> did.txt\n"
+    )
+}
+
+#[test]
+fn a_flow_is_corrected_from_afar_by_those_who_may() {
+    let stage = Stage::with_flow(&typo("ehco used"));
+    let (served, admin) = served(&stage);
+    admin.expect(1, &["run", "flow.yaml"]);
+    let run = stage.run_id();
+    stage.write("fixed.yaml", typo("echo used >> did.txt"));
+    let ann = Afar::with(&stage, &served, &["ann", "--scope", "run"]);
+    let refused = ann.expect(6, &["resume", &run, "--flow", "fixed.yaml", "--yes"]);
+    assert!(
+        refused.err.contains("SCOPE_TOO_SMALL") && refused.err.contains("not registered there"),
+        "{refused:?}"
+    );
+    let asked = admin.expect(2, &["resume", &run, "--flow", "fixed.yaml"]);
+    for row in
+        ["make  kept", "use   changed: run", "runs again", "goes on at `use`", "--flow fixed.yaml --yes"]
+    {
+        assert!(asked.err.contains(row), "{row}: {asked:?}");
+    }
+    assert_eq!(stage.lines("did.txt"), ["made"]);
+    let done = admin.expect(0, &["resume", &run, "--flow", "fixed.yaml", "--yes", "--why", "a typo"]);
+    assert!(done.err.contains("flow corrected by first"), "{done:?}");
+    assert_eq!(done.out, format!("{run} succeeded\n"));
+    assert_eq!(stage.lines("did.txt"), ["made", "used", "last"]);
+    let over = admin.expect(6, &["resume", &run, "--flow", "flow.yaml", "--yes"]);
+    assert!(over.err.contains("NOT_REOPENABLE"), "{over:?}");
+    // By its digest who may only start runs corrects one, too; and forks one.
+    admin.expect(1, &["run", "flow.yaml"]);
+    let second = text(&stage.runs()[0]["run"]);
+    register(&served, &typo("echo used >> did.txt"));
+    ann.expect(0, &["fork", &second, "--flow", "fixed.yaml"]);
+    let same = ann.expect(1, &["resume", &second, "--flow", "flow.yaml", "--yes"]);
+    assert!(same.err.contains("nothing to correct"), "{same:?}");
+    ann.expect(0, &["resume", &second, "--flow", "fixed.yaml", "--from", "make", "--yes"]);
+    let expected = ["made", "used", "last", "made", "used", "last", "made", "used", "last"];
+    assert_eq!(stage.lines("did.txt"), expected);
+}
+
+fn register(served: &Served, flow: &str) {
+    let admin = served.client(served.first.as_deref().unwrap());
+    assert_eq!(admin.call("POST", "/v1/flows", &[], flow.as_bytes()).status, 201);
+}
+
+#[test]
+fn who_follows_a_run_from_afar_goes_on_when_somebody_else_corrects_it() {
+    let stage = Stage::with_flow(&typo("ehco used"));
+    let (_served, admin) = served(&stage);
+    stage.write("hold", "");
+    let asks =
+        typo("ehco used").replace("run: ehco used", "ask: Use it?") + "  - { id: fin, run: ehco fin }\n";
+    stage.write("asks.yaml", &asks);
+    let started = admin.expect(0, &["run", "asks.yaml", "--detach"]);
+    let run = started.out.trim().to_owned();
+    wait_until("the question", || {
+        stage.json(&["--json", "show", &run])["questions"] != serde_json::json!([])
+    });
+    stage.write("fixed.yaml", asks.replace("Use it?", "Use this?").replace("id: last", "id: later"));
+    admin.expect(3, &["resume", &run, "--flow", "fixed.yaml", "--yes"]);
+    let follower = admin.start(&["approve"]);
+    wait_until("the last step", || stage.json(&["--json", "show", &run])["running"] != serde_json::json!([]));
+    let fixed = asks.replace("Use it?", "Use this?").replace("id: last", "id: later");
+    stage.write("again.yaml", fixed.replace("ehco fin", "echo fin >> did.txt"));
+    admin.expect(0, &["resume", &run, "--flow", "again.yaml", "--yes", "--detach"]);
+    std::fs::remove_file(stage.path("hold")).unwrap();
+    let followed = follower.done();
+    assert_eq!((followed.code, followed.out), (Some(0), format!("{run} succeeded\n")), "{}", followed.err);
+    assert!(followed.err.contains("fin.1 "), "{}", followed.err);
+    assert_eq!(stage.lines("did.txt"), ["made", "last", "fin"]);
+}

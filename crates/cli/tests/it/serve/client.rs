@@ -33,6 +33,12 @@ impl Served {
         Self::said(Process::spawn(&mut stage.believing(authorities, &arguments)))
     }
 
+    /// With this failpoint.
+    pub(crate) fn failing(stage: &Stage, point: &str) -> Self {
+        let mut command = stage.command(&["--json", "serve", "--listen", "127.0.0.1:0"]);
+        Self::said(Process::spawn(command.env("ENVOI_FAILPOINT", point)))
+    }
+
     fn started(stage: &Stage, address: &str, arguments: &[&str]) -> Self {
         Self::said(stage.start(&[&["--json", "serve", "--listen", address], arguments].concat()))
     }

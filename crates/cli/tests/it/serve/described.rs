@@ -136,6 +136,17 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     let asker_is = asker.ask(&reader, "getToken", &[], &plain()).json();
     assert_eq!(asker_is, json!({"name": "reader", "tenant": "local", "scopes": ["read"]}));
 
+    // Sessions of the web page.
+    for (sent, status) in [("{}", 400), (r#"{"code": "0"}"#, 401), (&large, 413)] {
+        assert_eq!(asker.ask(&nobody, "createSession", &[], &body(sent)).status, status);
+    }
+    let sent = json!({"token": served.first}).to_string();
+    let begun = asker.ask(&nobody, "createSession", &[], &body(&sent));
+    let (cookie, half) = (begun.header("set-cookie"), text(&begun.json()["key"]));
+    let halves = [("cookie", cookie.split(';').next().unwrap()), ("x-envoi-page", half.as_str())];
+    assert_eq!(asker.ask(&nobody, "endSession", &[], &headers(&halves)).status, 204);
+    ask("endSession", &[], plain());
+
     // Flows.
     for status in [201, 200] {
         assert_eq!(ask("registerFlow", &[], body(APPROVAL)).status, status);
@@ -146,6 +157,8 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     assert_eq!(ask("listFlows", &[], plain()).json()["flows"].as_array().unwrap().len(), 2);
     assert_eq!(ask("getFlow", &["publish"], plain()).text(), APPROVAL);
     ask("getFlow", &["nothing"], plain());
+    assert_eq!(ask("getFlowShape", &["publish"], plain()).json()["steps"][1]["kind"], "ask");
+    ask("getFlowShape", &["nothing"], plain());
     assert_eq!(ask("getFlow", &["publish"], query("?file=other.yaml")).status, 404);
     let several = How { headers: &[("content-type", "application/json")], ..body("{}") };
     assert_eq!(ask("registerFlow", &[], several).status, 400);
@@ -191,6 +204,9 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     for (id, params) in [
         ("getRun", [].as_slice()),
         ("getRunFlow", &[]),
+        ("getRunShape", &[]),
+        ("getRunLedger", &[]),
+        ("listSteps", &[]),
         ("getEnvelope", &[]),
         ("listEvents", &[]),
         ("listHandoffs", &[]),
@@ -210,14 +226,23 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     let next = text(&page["next"]);
     let older = ask("listRuns", &[], query(&format!("?cursor={next}"))).json();
     assert!(older["runs"].as_array().unwrap().iter().all(|row| row["run"] != page["runs"][0]["run"]));
-    for wrong in
-        ["?limit=0", "?limit=201", "?limit=x", "?cursor=x", &format!("?cursor={NO_RUN}"), "?status=good"]
-    {
+    for wrong in [
+        "?limit=0",
+        "?limit=201",
+        "?limit=x",
+        "?cursor=x",
+        &format!("?cursor={NO_RUN}"),
+        "?status=good",
+        "?since=today",
+    ] {
         assert_eq!(ask("listRuns", &[], query(wrong)).status, 400, "{wrong}");
     }
     let events = ask("listEvents", &[&run], query("?after=0&limit=2")).json();
     assert_eq!([&events["events"][0]["seq"], &events["events"][1]["seq"]], [1, 2]);
-    for id in ["listEvents", "explainRun", "listLogs"] {
+    for wrong in ["?limit=0", "?limit=2001"] {
+        assert_eq!(ask("listSteps", &[&run], query(wrong)).status, 400, "{wrong}");
+    }
+    for id in ["listEvents", "explainRun", "listLogs", "listSteps"] {
         ask(id, &[&run], query("?after=-1"));
         // The bound that the document states.
         assert_eq!(ask(id, &[&run], query("?after=9007199254740991")).status, 200, "{id}");
@@ -310,7 +335,9 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     let path = format!("/v1/runs/{live}/stream");
     let open = [admin.follow(&path, None).unwrap(), admin.follow("/v1/questions/stream", None).unwrap()];
     assert!(open.iter().all(|stream| stream.status == 200));
-    for (id, params) in [("followRun", [live.as_str()].as_slice()), ("followQuestions", &[])] {
+    for (id, params) in
+        [("followRun", [live.as_str()].as_slice()), ("followQuestions", &[]), ("followTenant", &[])]
+    {
         assert_eq!(ask(id, params, plain()).json()["code"], "TOO_MANY_STREAMS");
         assert_eq!(ask(id, params, headers(&[("last-event-id", "x")])).status, 400);
     }
@@ -325,9 +352,10 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     let last = seen.unwrap().matches("id: ").count() - 1;
     assert_eq!(ask("followRun", &[&run], headers(&[("last-event-id", &last.to_string())])).status, 204);
     // One that has no end is only begun.
-    let begun = admin.follow("/v1/questions/stream", None).unwrap();
-    asker.seen.borrow_mut().insert(("followQuestions".to_owned(), begun.status.to_string()));
-    drop(begun);
+    for (id, path) in [("followQuestions", "/v1/questions/stream"), ("followTenant", "/v1/stream")] {
+        let begun = admin.follow(path, None).unwrap();
+        asker.seen.borrow_mut().insert((id.to_owned(), begun.status.to_string()));
+    }
 
     // Runs, ended and reopened.
     assert_eq!(ask("cancelRun", &[&live], plain()).status, 202);
@@ -358,6 +386,15 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     ask("raiseRun", &[&failed], body("{}"));
     ask("raiseRun", &[NO_RUN], body(r#"{"more": {"agent_hops": 1}}"#));
     ask("raiseRun", &[&failed], body(&large));
+    let raised = bounded.replace("'false'", "'true'");
+    let compared = json!({"flow": "bounded.yaml", "files": {"bounded.yaml": raised}});
+    let subject = ask("compareRun", &[&failed], body(&compared.to_string())).json()["subject"].clone();
+    ask("compareRun", &[&failed], body("{}"));
+    ask("compareRun", &[&failed], body(&large));
+    assert_eq!(ask("compareRun", &[NO_RUN], body(r#"{"flow": "publish"}"#)).status, 404);
+    assert_eq!(ask("compareRun", &[&failed], body(r#"{"flow": "nothing"}"#)).status, 404);
+    let mistaken = r#"{"flow": "f.yaml", "files": {"f.yaml": "flow: f"}}"#;
+    assert_eq!(ask("compareRun", &[&failed], body(mistaken)).json()["code"], "FLOW_INVALID");
     for status in [201, 200] {
         let fork = ask("forkRun", &[&failed], How { headers: &[("idempotency-key", "f")], ..plain() });
         assert_eq!(fork.status, status, "{}", fork.text());
@@ -370,6 +407,23 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     ask("forkRun", &[NO_RUN], plain());
     ask("forkRun", &[&failed], body(&large));
     wait_until("the limit", || asker.ask(&eager, "forkRun", &[&failed], &plain()).status == 429);
+    let correct = |flow: &Value, seen: &Value| {
+        let mut said = flow.clone();
+        said["seen"] = seen.clone();
+        said.to_string()
+    };
+    ask("correctRun", &[&failed], body("{}"));
+    ask("correctRun", &[&failed], body(&large));
+    let named = json!({"flow": "publish"});
+    assert_eq!(ask("correctRun", &[NO_RUN], body(&correct(&named, &subject))).status, 404);
+    assert_eq!(ask("correctRun", &[&failed], body(&correct(&named, &subject))).status, 409);
+    for (seen, status) in
+        [(&subject, 202), (&subject, 202), (&json!(format!("sha256:{}", "0".repeat(64))), 422)]
+    {
+        let said = correct(&compared, seen);
+        let once = How { headers: &[("idempotency-key", "c")], ..body(&said) };
+        assert_eq!(ask("correctRun", &[&failed], once).status, status);
+    }
 
     // Models.
     let poor = served.client(&token(&stage, &["poor", "--scope", "admin"]));
@@ -411,6 +465,8 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
         ("forkRun", &[failed.as_str()]),
         ("resumeRun", &[&failed]),
         ("raiseRun", &[&failed]),
+        ("compareRun", &[&failed]),
+        ("correctRun", &[&failed]),
         ("answerQuestion", &[&question]),
     ] {
         assert_eq!(asker.ask(&full, id, params, &body("{}")).status, 429, "{id}");

@@ -5,7 +5,6 @@ use crate::stage::{Stage, wait_until};
 use std::{
     io::{ErrorKind, Read as _, Write as _},
     net::TcpStream,
-    process::Command,
     sync::mpsc,
     thread,
     time::Duration,
@@ -110,18 +109,16 @@ fn content_that_only_drips_does_not_come_for_ever() {
     assert!(told.starts_with(b"HTTP/1.1 503 "), "{}", String::from_utf8_lossy(&told));
 }
 
-/// Where the secret is a pipe, whoever reads it waits for somebody to write it.
-const HANGS: &str = "flow: hangs\nsecrets: { KEY: { file: pipe } }\nsteps:\n  - id: a\n    run: 'true'\n";
+/// Its starts never end on a server with the failpoint [`HANGING`].
+const HANGS: &str = "flow: hangs\nsteps:\n  - id: a\n    run: 'true'\n";
+const HANGING: &str = "start-of-hangs:wait";
 const QUICK: &str = "flow: quick\nsteps:\n  - id: a\n    run: 'true'\n";
 
 #[test]
 fn a_start_that_is_asked_for_again_and_again_takes_one_turn() {
     let stage = Stage::new();
     stage.write(".envoi/config.yaml", "server: { limits: { request: 10m } }\n");
-    stage.write(".envoi/tenants/north/keep", "");
-    let served = Served::start(&stage);
-    let pipe = stage.path(".envoi/tenants/north/pipe");
-    assert!(Command::new("mkfifo").arg(pipe).status().unwrap().success());
+    let served = Served::failing(&stage, HANGING);
     let of = |name: &str, scope: &str| {
         served.client(&token(&stage, &[name, "--scope", scope, "--tenant", "north"]))
     };
@@ -151,10 +148,7 @@ fn a_start_that_is_asked_for_again_and_again_takes_one_turn() {
 fn starts_that_hang_keep_nobody_from_anything() {
     let stage = Stage::new();
     stage.write(".envoi/config.yaml", "server: { limits: { starting: 40, request: 10m } }\n");
-    stage.write(".envoi/tenants/north/keep", "");
-    let served = Served::start(&stage);
-    let pipe = stage.path(".envoi/tenants/north/pipe");
-    assert!(Command::new("mkfifo").arg(pipe).status().unwrap().success());
+    let served = Served::failing(&stage, HANGING);
     let admin_of = |tenant: &str| token(&stage, &["admin", "--scope", "admin", "--tenant", tenant]);
     let (north, south) = (served.client(&admin_of("north")), served.client(&admin_of("south")));
     assert_eq!(north.post("/v1/flows", HANGS).status, 201);

@@ -1,8 +1,13 @@
 //! Runs that go on over REST: with higher bounds, as a fork; and what the parts of one have left.
 
-use super::{client::Client, served};
-use crate::stage::{Stage, text};
+use super::{
+    client::{Client, Served, token},
+    served,
+};
+use crate::stage::{Done, Stage, text, wait_until};
+use rustix::process::Signal;
 use serde_json::{Value, json};
+use std::fs;
 
 /// Two steps, of which one may be attempted.
 const BOUNDED: &str = "
@@ -14,6 +19,67 @@ steps:
   - id: b
     run: echo b >> did.txt
 ";
+
+/// What the run needs is read again when the server comes up: a file system that is gone must not keep others waiting.
+#[test]
+fn a_run_that_cannot_be_taken_up_keeps_neither_the_server_nor_other_runs_from_going_on() {
+    let stage = Stage::new();
+    let flow = |name: &str| {
+        format!("flow: {name}\nsteps:\n  - id: a\n    run: while [ ! -e go ]; do sleep 0.02; done\n")
+    };
+    let (served, admin) = served(&stage);
+    let start = |name: &str| {
+        assert_eq!(admin.post("/v1/flows", &flow(name)).status, 201);
+        let body = format!(r#"{{"flow": "{name}", "workspace": "shared"}}"#);
+        text(&admin.post("/v1/runs", &body).json()["run"])
+    };
+    let runs = [start("hangs"), start("goes")];
+    for run in &runs {
+        admin.wait_until_run_is(run, "running");
+    }
+    served.process.kill();
+    let served = Served::failing(&stage, "start-of-hangs:wait");
+    stage.write("go", "");
+    let admin = served.client(&token(&stage, &["again", "--scope", "admin"]));
+    admin.wait_until_run_is(&runs[1], "succeeded");
+    let done = ended(served);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.err.contains(&format!("run {} does not go on yet", runs[0])), "{done:?}");
+    stage.expect(0, &["resume", &runs[0]]);
+}
+
+/// A pipe has no end as long as nobody writes to it.
+#[test]
+fn a_secret_whose_file_became_a_pipe_sets_its_run_aside_and_stops_nobody() {
+    let stage = Stage::new();
+    let flow = "flow: keyed\nsecrets: { KEY: { file: key } }\nsteps:\n  - id: a\n    run: while [ ! -e go ]; do sleep 0.02; done; echo $KEY\n  - id: b\n    run: echo $KEY\n";
+    stage.write("key", "hunter22\n");
+    let (served, admin) = served(&stage);
+    let run = admin.run(flow);
+    wait_until("its step", || stage.supervisor("a.1.1").is_some());
+    served.process.kill();
+    fs::remove_file(stage.path("key")).unwrap();
+    let pipe = std::process::Command::new("mkfifo").arg(stage.path("key")).status().unwrap();
+    assert!(pipe.success());
+    let served = Served::start(&stage);
+    let admin = served.client(&token(&stage, &["again", "--scope", "admin"]));
+    let row = admin.get(&format!("/v1/runs/{run}")).json();
+    assert_eq!(row["set_aside"]["code"], "SECRET_MISSING", "{row}");
+    assert!(text(&row["set_aside"]["reason"]).contains("not a regular file"), "{row}");
+    let done = ended(served);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let refused = stage.expect(6, &["resume", &run]);
+    assert!(refused.err.contains("SECRET_MISSING"), "{refused:?}");
+    fs::remove_file(stage.path("key")).unwrap();
+    stage.write("key", "hunter22\n");
+    stage.write("go", "");
+    stage.expect(0, &["resume", &run]);
+}
+
+fn ended(served: Served) -> Done {
+    served.process.signal(Signal::TERM);
+    served.process.done()
+}
 
 fn count(stage: &Stage, run: &str, kind: &str) -> usize {
     stage.events(run).iter().filter(|event| event["type"] == kind).count()
@@ -83,7 +149,7 @@ steps:
         (r#"{"from": "Use"}"#, 400, "REQUEST_INVALID"),
         (r#"{"from": 1}"#, 400, "REQUEST_INVALID"),
         (r#"{"workspace": "mine"}"#, 400, "REQUEST_INVALID"),
-        (r#"{"flow": "ways"}"#, 400, "REQUEST_INVALID"),
+        (r#"{"steps": "ways"}"#, 400, "REQUEST_INVALID"),
         (r#"{"from": "nothing"}"#, 409, "NOT_FORKABLE"),
         (r#"{"yes_to": ["make"]}"#, 422, "YES_TO_INVALID"),
     ] {

@@ -32,7 +32,7 @@ fn log_of(stage: &Stage, use_it: impl FnOnce(&Served, &Client)) -> Vec<Value> {
 }
 
 #[test]
-fn a_server_parses_a_flow_once_and_loads_a_run_once_for_an_answer() {
+fn a_server_parses_a_registered_flow_once_and_loads_a_run_once_for_an_answer() {
     let stage = Stage::new();
     stage.write("key.txt", "a-secret");
     let lines = log_of(&stage, |_, admin| {
@@ -49,7 +49,8 @@ fn a_server_parses_a_flow_once_and_loads_a_run_once_for_an_answer() {
         admin.wait_until_run_is(&run, "succeeded");
     });
     let count = |what: &str| lines.iter().filter(|line| line["message"] == what).count();
-    assert_eq!(count("a flow is parsed"), 1);
+    // As it came, under the name `flow.yaml`; and once as the flow `f.yaml` that it became.
+    assert_eq!(count("a flow is parsed"), 2);
     let of_answers =
         |line: &&Value| line["message"] == "a run is loaded" && line["span"]["id"] == "the-answer";
     assert_eq!(lines.iter().filter(of_answers).count(), 2, "for the answer, and for the reply");

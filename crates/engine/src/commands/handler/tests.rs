@@ -66,6 +66,7 @@ fn place(text: &str) -> Place {
         source: "/f.yaml".to_owned(),
         workspace: "/".to_owned(),
         shared: false,
+        keep_files: false,
         run_base: "/".to_owned(),
         language: loaded.language,
         by: by(),
@@ -73,6 +74,7 @@ fn place(text: &str) -> Place {
         trace: None,
         env: envoi_contract::json::Object::new(),
         requester: Requester::default(),
+        part: None,
     };
     let records = Run::new(Arc::clone(&flow))
         .decide(Input::Start(Box::new(start)), None, crate::model::clock::now())
@@ -91,7 +93,7 @@ fn place(text: &str) -> Place {
 }
 
 fn slot() -> Option<Slot> {
-    Some(Slot { boot_id: "boot".to_owned() })
+    Some(Slot::new("boot"))
 }
 
 impl Place {
@@ -148,7 +150,9 @@ fn a_correction_that_is_sent_again_because_no_reply_came_is_not_made_again() {
         name: "/fixed.yaml".to_owned(),
         text: PLAIN.replace("true", "false"),
         parts: BTreeMap::new(),
+        language: None,
         from: Some(StepId::new("a").unwrap()),
+        seen: None,
     };
     let follow = ResumeRequest::follow(place.id.clone(), by(), CallerWire::default());
     let request = Some("req_1".to_owned());

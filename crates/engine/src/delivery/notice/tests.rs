@@ -9,11 +9,11 @@ use envoi_journal::{
 use envoi_kernel::event::InterruptExpired;
 
 /// The notices of a run: a question, its end without an answer, the end of the run, and an event that is none.
-fn told() -> Vec<Result<Notice, String>> {
+fn told() -> Vec<Result<Notice, NotPrepared>> {
     told_of(question())
 }
 
-fn told_of(question: Event) -> Vec<Result<Notice, String>> {
+fn told_of(question: Event) -> Vec<Result<Notice, NotPrepared>> {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(Layout::new(folder.path())).unwrap();
     let writer = store.writer(store.take_epoch().unwrap()).unwrap();
@@ -103,7 +103,7 @@ fn each_is_of_the_run_s_trace_and_of_the_visit_that_asks_or_of_the_run_as_it_end
 
 #[test]
 fn an_event_without_notices_is_refused_by_its_name() {
-    assert_eq!(told().remove(3).unwrap_err(), "there is no notice of `timer_set`");
+    assert_eq!(told().remove(3).unwrap_err().to_string(), "there is no notice of `timer_set`");
 }
 
 #[test]

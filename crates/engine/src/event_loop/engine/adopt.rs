@@ -94,7 +94,9 @@ impl Engine {
         match known {
             Ok(next) if run.next_seq() < next => return reply(Err(EngineError::Stale { run: id })),
             Ok(_) => {}
-            Err(reason) => return reply(Err(EngineError::Unread { run: id, reason })),
+            Err(error) => {
+                return reply(Err(EngineError::Unread { run: id, reason: error.to_string() }));
+            }
         }
         let is_inside = is_inside || self.runs.get(&id).is_some_and(Active::is_at_work);
         let may_stay = purpose != Purpose::GoOn || is_inside;

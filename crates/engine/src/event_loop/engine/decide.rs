@@ -70,7 +70,9 @@ impl Engine {
         has_slot: bool,
         reply: Option<Reply>,
     ) {
+        let now = self.clocks();
         let Some(active) = self.runs.get_mut(id) else { return };
+        self.accounts.decided(&active.run, &records, now);
         let deliveries = self.outbox.deliveries(&active.run, id, &records);
         let commit = active.commit(id, &records, blobs, deliveries);
         active.in_flight = Some(InFlight { records, slot: has_slot, reply });

@@ -103,8 +103,8 @@ impl Engine {
     }
 
     fn put_aside(&mut self, id: &RunId, trouble: &Trouble, replies: Vec<Reply>) {
-        if let Err(reason) = self.world.log.check_place() {
-            let error = EngineError::Moved { reason };
+        if let Err(gone) = self.world.log.check_place() {
+            let error = EngineError::Moved { reason: gone.to_string() };
             replies.into_iter().for_each(|reply| reply(Err(error.clone())));
             return self.stop(error);
         }

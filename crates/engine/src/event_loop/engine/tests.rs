@@ -2,6 +2,7 @@
 
 mod aside;
 mod halted;
+mod overnight;
 mod workspace;
 
 use super::*;
@@ -90,7 +91,7 @@ impl Log for Doings {
         self.add(format!("{} {what}", note.run()));
     }
 
-    fn next_seq(&mut self, run: &RunId) -> Result<Seq, String> {
+    fn next_seq(&mut self, run: &RunId) -> Result<Seq, envoi_journal::ReadError> {
         Ok(self.next.borrow().get(run).copied().unwrap_or(0))
     }
 }
@@ -165,6 +166,7 @@ fn begin_of(name: &str, text: &str) -> Message {
             source: "/flow.yaml".to_owned(),
             workspace: "/".to_owned(),
             shared: true,
+            keep_files: false,
             run_base: format!("/{name}"),
             language,
             by: name.find(char::is_numeric).map_or_else(by, |at| of(&name[..at])),
@@ -172,6 +174,7 @@ fn begin_of(name: &str, text: &str) -> Message {
             trace: None,
             env: envoi_contract::json::Object::new(),
             requester: Requester::default(),
+            part: None,
         },
         pinned: PinnedFlow {
             digest,

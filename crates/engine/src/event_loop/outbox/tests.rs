@@ -30,6 +30,7 @@ fn records(flow: &Arc<Flow>) -> (Run, Vec<Record>) {
         source: "/project/flows/f.yaml".to_owned(),
         workspace: "/".to_owned(),
         shared: false,
+        keep_files: false,
         run_base: "/".to_owned(),
         language: 1,
         by: Principal { tenant: "local".to_owned(), actor: "ada".to_owned() },
@@ -37,6 +38,7 @@ fn records(flow: &Arc<Flow>) -> (Run, Vec<Record>) {
         trace: None,
         env: envoi_contract::json::Object::new(),
         requester: Requester::default(),
+        part: None,
     };
     let run = Run::new(Arc::clone(flow));
     let mut records = run.decide(Input::Start(Box::new(start)), None, Timestamp::from_millis(5)).unwrap();
@@ -114,4 +116,79 @@ fn what_a_fork_has_lived_as_another_run_is_not_told_again() {
     let rows = Outbox::default().deliveries(&run, &id(), &records);
     assert_eq!(rows.iter().map(|row| row.seq).collect::<Vec<_>>(), [9]);
     assert_eq!(told(&rows)[0].3.folder, "/project/flows");
+}
+
+/// These events after a start and an end, in the same commit; the first flow is corrected by the second one.
+fn corrected(first: &str, second: &str, later: Vec<Event>) -> Vec<Delivery> {
+    let (first, second) = (flow(first), flow(second));
+    let (mut run, mut records) = records(&first);
+    run.learn(Arc::clone(&second));
+    let by = Principal { tenant: "local".to_owned(), actor: "bob".to_owned() };
+    let correction = envoi_kernel::event::Correction {
+        before: first.digest,
+        after: second.digest,
+        language: second.language,
+        source: "/project/fixed/f.yaml".to_owned(),
+        from: None,
+        by,
+        why: None,
+        request: None,
+    };
+    let corrected = Event::FlowCorrected(Box::new(correction));
+    let events = core::iter::once(corrected).chain(later);
+    let place = |(event, seq)| Record { seq, at: Timestamp::from_millis(7), event };
+    records.extend(events.zip(8..).map(place));
+    Outbox::default().deliveries(&run, &id(), &records)
+}
+
+fn reopened() -> Event {
+    Event::RunReopened(envoi_kernel::event::RunReopened {
+        by: Principal { tenant: "local".to_owned(), actor: "bob".to_owned() },
+        why: None,
+        step: envoi_kernel::ids::StepId::new("a").unwrap(),
+        elsewhere: envoi_kernel::family::Share::default(),
+    })
+}
+
+#[test]
+fn an_end_after_which_the_run_goes_on_in_the_same_commit_is_told_to_nobody() {
+    let told_to = "notify: { command: ends, on: [end] }";
+    assert_eq!(corrected(told_to, told_to, vec![reopened()]), []);
+    let ended = Event::RunEnded(RunEnded {
+        status: EndStatus::Failed,
+        terminal_reason: "x".to_owned(),
+        reason: "again".to_owned(),
+        stopped_by: None,
+    });
+    let rows = corrected(told_to, told_to, vec![reopened(), ended]);
+    assert_eq!(
+        rows.iter().map(|row| row.seq).collect::<Vec<_>>(),
+        [10],
+        "but that it has failed again is news"
+    );
+}
+
+#[test]
+fn a_question_that_is_withdrawn_as_it_is_put_is_told_to_nobody_and_the_corrected_flow_says_who_hears() {
+    let raised = |name: &str| {
+        let interrupt = envoi_kernel::ids::InterruptId::new(name).unwrap();
+        let raised = serde_json::json!({
+            "type": "interrupt_raised", "interrupt": interrupt, "about": "ask",
+            "visit": { "step": "a", "visit": 1 }, "question": "Fine?", "evidence": "null", "raised_at": 7,
+        });
+        serde_json::from_value::<Event>(raised).unwrap()
+    };
+    let withdrawn =
+        serde_json::json!({ "type": "interrupt_cancelled", "interrupt": "int_1", "changed": true });
+    let withdrawn = serde_json::from_value(withdrawn).unwrap();
+    let rows = corrected(
+        "notify: { command: old, on: [question] }",
+        "notify: { command: new, on: [question] }",
+        vec![raised("int_1"), withdrawn, raised("int_2")],
+    );
+    let told = told(&rows);
+    assert_eq!(told.iter().map(|row| row.0).collect::<Vec<_>>(), [11]);
+    assert_eq!(told[0].3.folder, "/project/fixed", "where the corrected file is");
+    let Address::Command(Command::Exec(argv)) = &told[0].3.to else { panic!("{:?}", told[0].3) };
+    assert_eq!(argv.last().map(String::as_str), Some("new"));
 }

@@ -21,7 +21,7 @@ use std::ops::Range;
 const ROOTS: &[&str] = &["inputs", "steps", "run", "env"];
 const OF_AN_ITEM: &[&str] = &["item", "index"];
 const OF_GOALS: &[&str] = &["all", "remaining", "done", "round"];
-const OF_A_STEP: &[&str] = &["status", "summary", "data", "artifacts", "report"];
+const OF_A_STEP: &[&str] = &["status", "summary", "text", "data", "artifacts", "report"];
 const OF_A_RUN: &[&str] = &["id", "flow", "workspace", "user_id", "session_id", "metadata", "raw_input"];
 
 /// What there is to say about a path.

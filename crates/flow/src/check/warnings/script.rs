@@ -45,6 +45,12 @@ const BUILT_IN: [&str; 44] = [
     "unalias", "unset", "until", "wait", "while", "{",
 ];
 
+/// Programs that write no data of a step by themselves: not to `$ENVOI_DATA`, and no report.
+const PLAIN_PROGRAMS: [&str; 26] = [
+    "awk", "basename", "cat", "cp", "cut", "date", "dirname", "find", "git", "grep", "head", "jq", "ls",
+    "mkdir", "mktemp", "mv", "rm", "sed", "seq", "sleep", "sort", "tail", "tee", "tr", "uniq", "wc",
+];
+
 /// A script of a shell, without what stands in quotes.
 pub(super) struct Script {
     /// Outside quotes.
@@ -117,6 +123,11 @@ impl Script {
         self.commands().iter().any(sets)
     }
 
+    /// Whether it names an exit code itself.
+    pub(super) fn names_an_exit_code(&self) -> bool {
+        self.commands().iter().any(|command| command.begins_with(&["exit"]))
+    }
+
     /// Whether it goes on after failed commands: two or more follow a `set +e`.
     pub(super) fn goes_on_after_failures(&self) -> bool {
         let commands = self.commands();
@@ -138,6 +149,16 @@ impl Script {
             .or_else(|| double_bracket(&self.open).then(|| "((".to_owned()))
             .or_else(|| array(&self.open).then(|| "NAME=(…)".to_owned()))
             .or_else(|| expansion(&self.expanded))
+    }
+
+    /// Whether it runs nothing but commands that are known to write no data of a step by themselves.
+    pub(super) fn is_all_plain(&self) -> bool {
+        let plain = |word: &&String| {
+            let is_known = |known: &[&str]| known.contains(&word.as_str());
+            is_known(&PLAIN_PROGRAMS)
+                || is_known(&BUILT_IN) && !matches!(word.as_str(), "." | "eval" | "exec" | "command")
+        };
+        self.commands().iter().all(|command| command.words.first().is_some_and(|word| plain(&word)))
     }
 
     /// The program of a script that is one plain command.

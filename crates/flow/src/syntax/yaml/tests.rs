@@ -102,6 +102,26 @@ fn what_hides_the_meaning_of_a_file_is_refused_at_its_place() {
 }
 
 #[test]
+fn a_value_with_a_colon_is_shown_in_quotes() {
+    for (text, help) in [
+        ("a:\n  - run: echo a: b\n", Some("'echo a: b'")),
+        ("run: echo \"a: b\" # c\n", Some("'echo \"a: b\" # c'")),
+        ("ask: Don't: really?\n", Some("\"Don't: really?\"")),
+        ("a: b\n c: d\n", None),
+        ("a: [b: c: d]\n", None),
+        ("a: 'x\n", None),
+    ] {
+        let (_, problems) = read(text);
+        let report = problems.into_report("f", text);
+        let found = report.diagnostics.iter().find_map(|diagnostic| diagnostic.help.clone());
+        let expected = help.map(|value| {
+            format!("a value with `: ` in it stands in quotes, or in the lines below `|`: {value}")
+        });
+        assert_eq!(found, expected, "{text:?} {:?}", report.diagnostics);
+    }
+}
+
+#[test]
 fn an_empty_file_has_no_tree_and_no_mistake() {
     for text in ["", "# only a comment\n", "\n\n"] {
         let (node, problems) = read(text);

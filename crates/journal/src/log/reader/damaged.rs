@@ -124,6 +124,14 @@ fn checks() -> Vec<Check> {
         // What is in it is checked beside, with the content that lies in files.
         plain("blobs", &["blob"], |row| row.get::<_, [u8; 32]>("digest").map(drop)),
         plain("registered_flows", &["flow"], |row| network::registered(row).map(drop)),
+        Check {
+            table: "page_sessions",
+            key: &["id"],
+            beside: "1".to_owned(),
+            which: "ended_at_ms IS NULL",
+            decode: |row| network::page_session(row).map(drop),
+            cure: Some(("ended_at_ms = created_at_ms", "ended")),
+        },
         plain("starts", &["tenant", "key"], |row| {
             row.get::<_, [u8; 32]>("body")?;
             row.get::<_, String>("tenant")?;

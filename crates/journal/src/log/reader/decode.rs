@@ -6,6 +6,7 @@ use crate::{
         note::Aside,
         rows::{
             ArtifactRow, Closed, Ended, Found, HandoffRow, InboxRow, InterruptState, ManifestRow, RunRow,
+            WaitsFor,
         },
     },
     tables::{
@@ -93,6 +94,7 @@ fn part_of_run(row: &Row<'_>, error: rusqlite::Error) -> Result<RunRow> {
             None => Some(Aside::new(updated_at, Code::RunUnreadable, &reason, LOOK_CLOSER)),
         },
         held_by: notes::held_by(row)?,
+        waits_for: waits_for(row)?,
         doing: None,
     })
 }
@@ -146,8 +148,19 @@ pub(super) fn whole_run(row: &Row<'_>) -> Result<RunRow> {
         root: read_optional(row, "root")?,
         aside: notes::aside(row)?,
         held_by: notes::held_by(row)?,
+        waits_for: waits_for(row)?,
         doing: None,
     })
+}
+
+/// The account that it waits for, if it waits for one.
+fn waits_for(row: &Row<'_>) -> Result<Option<WaitsFor>> {
+    let Some(text) = row.get::<_, Option<String>>("first_wait")? else { return Ok(None) };
+    let wait: (String, Option<i64>, i64) =
+        serde_json::from_str(&text).map_err(|error| damaged(error.into()))?;
+    let (account, resets_at, due) = wait;
+    let resets_at = resets_at.map(Timestamp::from_millis);
+    Ok(Some(WaitsFor { account, resets_at, due: Timestamp::from_millis(due) }))
 }
 
 fn ended(row: &Row<'_>) -> Result<Option<Ended>> {

@@ -40,16 +40,7 @@ impl Reader {
     pub fn load(&self, run: &RunId) -> Result<Loaded, ReadError> {
         self.consistently(|| {
             let key = self.key(run)?;
-            let pinned = self.one(
-                "SELECT flows.* FROM journals JOIN flows USING (flow) WHERE run = ?1",
-                [key],
-                decode::pinned,
-            )?;
-            let mut pinned = pinned.ok_or_else(|| ReadError::Damaged {
-                what: format!("run `{run}`"),
-                source: Arc::new(NoPinnedFlow),
-            })?;
-            pinned.earlier = self.earlier(key)?;
+            let pinned = self.pinned_of(run, key)?;
             let snapshot =
                 self.one("SELECT seq, state FROM snapshots WHERE run = ?1", [key], decode::snapshot)?;
             let from = snapshot.as_ref().map_or(0, |snapshot| snapshot.seq.saturating_add(1));
@@ -57,6 +48,25 @@ impl Reader {
             let tail_bytes = self.tail_bytes(key, from)?;
             Ok(Loaded { pinned, snapshot, records, tail_bytes })
         })
+    }
+
+    /// The flow that a run is pinned to, with those before its corrections.
+    ///
+    /// # Errors
+    /// As [`Reader::load`]; its events are not read.
+    pub fn pinned(&self, run: &RunId) -> Result<PinnedFlow, ReadError> {
+        self.consistently(|| self.pinned_of(run, self.key(run)?))
+    }
+
+    fn pinned_of(&self, run: &RunId, key: RunKey) -> Result<PinnedFlow, ReadError> {
+        let sql = "SELECT flows.* FROM journals JOIN flows USING (flow) WHERE run = ?1";
+        let pinned = self.one(sql, [key], decode::pinned)?;
+        let mut pinned = pinned.ok_or_else(|| ReadError::Damaged {
+            what: format!("run `{run}`"),
+            source: Arc::new(NoPinnedFlow),
+        })?;
+        pinned.earlier = self.earlier(key)?;
+        Ok(pinned)
     }
 
     /// The flows that a run was pinned to before it was corrected.

@@ -62,6 +62,19 @@ impl Reader {
         Ok(self.one(sql, values, |_| Ok(()))?.is_some())
     }
 
+    /// Whether an event of the run has this text that was written before the files of the store were copied: what it names, such as a
+    /// session of an agent, is the original's.
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when there is no such run.
+    pub fn is_named_by_original(&self, run: &RunId, text: &str) -> Result<bool, ReadError> {
+        if self.copied_event == 0 {
+            return Ok(false);
+        }
+        let sql = "SELECT 1 FROM events WHERE run = ?1 AND event <= ?2 AND instr(body, ?3) > 0 LIMIT 1";
+        Ok(self.one(sql, params![self.key(run)?, self.copied_event, text], |_| Ok(()))?.is_some())
+    }
+
     /// Where the last announcement of an attempt stands among the events of its run, and when it was written. A journal that
     /// comes from a backup announces the attempt again at another time.
     ///

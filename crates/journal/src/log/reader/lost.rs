@@ -141,6 +141,7 @@ impl Reader {
                 decode::LOOK_CLOSER,
             )),
             held_by: None,
+            waits_for: None,
             doing: None,
             run,
         };

@@ -6,14 +6,16 @@ use super::{Reader, decode};
 use crate::{
     model::{
         error::ReadError,
-        network::{Counts, InboxPage, NewsItem, RegisteredFlow, RunPage, TokenRow, Upload},
+        network::{
+            Counts, InboxPage, NewsItem, PageSession, RegisteredFlow, RunChange, RunPage, TokenRow, Upload,
+        },
         rows::{InboxRow, RunRow},
     },
     tables::{
         names::name_of,
         notes::select_runs,
         projection,
-        sql::{read, signed, unsigned},
+        sql::{damaged, read, signed, unsigned},
     },
 };
 use envoi_contract::{digest::Digest, time::Timestamp};
@@ -55,6 +57,15 @@ impl Reader {
         Ok(self.readable("SELECT * FROM tokens WHERE id = ?1", [id], token, "a token")?.pop())
     }
 
+    /// The session of the web page with this id. One that cannot be read is none.
+    ///
+    /// # Errors
+    /// The machine's.
+    pub fn page_session(&self, id: &str) -> Result<Option<PageSession>, ReadError> {
+        let sql = "SELECT * FROM page_sessions WHERE id = ?1";
+        Ok(self.readable(sql, [id], page_session, "a session")?.pop())
+    }
+
     /// Whose a run is.
     ///
     /// # Errors
@@ -87,9 +98,14 @@ impl Reader {
         let sql = select_runs(
             "WHERE tenant = ?1 AND (?2 IS NULL OR runs.run < ?2) AND (?3 IS NULL OR flow = ?3) \
              AND (?4 IS NULL OR ?4 = coalesce(ended, CASE WHEN open_interrupts > 0 AND live_attempts = 0 \
-             AND pending_timers = 0 THEN 'waiting' ELSE 'running' END)) ORDER BY runs.run DESC LIMIT ?5",
+             AND pending_timers = 0 THEN 'waiting' ELSE 'running' END)) \
+             AND (?6 IS NULL OR started_at_ms >= ?6) AND (?7 IS NULL OR root = ?7 OR runs.id = ?7) \
+             AND (?8 IS NULL OR instr(lower(runs.id || ' ' || flow || ' ' || coalesce(step, '') || ' ' || actor || ' ' \
+             || coalesce(runs.reason, '')), lower(?8)) > 0) ORDER BY runs.run DESC LIMIT ?5",
         );
-        let values = params![page.tenant, before, page.flow, page.status, page.limit];
+        let since = page.since.map(Timestamp::as_millis);
+        let values =
+            params![page.tenant, before, page.flow, page.status, page.limit, since, page.root, page.text];
         self.rows(&sql, values, |row| self.run_row(row), "a run")
     }
 
@@ -191,6 +207,30 @@ impl Reader {
         let full = u32::try_from(items.len()).is_ok_and(|found| found == limit);
         let seen = items.last().filter(|_| full).map_or(until.max(after), |(position, _)| *position);
         Ok((items.into_iter().filter_map(|(_, item)| item).collect(), seen))
+    }
+
+    /// The runs of a tenant that have events after a place, with the newest of each, in the order of these; and the place up to
+    /// which was looked, as in [`Reader::news`].
+    ///
+    /// # Errors
+    /// The machine's.
+    pub fn changes(&self, tenant: &str, after: u64) -> Result<(Vec<RunChange>, u64), ReadError> {
+        let until = self.position()?.min(after.saturating_add(SCANNED));
+        let sql = format!(
+            "SELECT max(events.event), max(events.seq) AS newest, {} AS run_id, max(CASE WHEN json_valid(events.body) \
+             THEN events.body ->> '$.type' IN {NEWS} ELSE 0 END) AS asks FROM events JOIN runs USING (run) \
+             WHERE events.event > ?1 AND events.event <= ?2 AND runs.tenant = ?3 GROUP BY events.run ORDER BY 1",
+            name_of("events.run")
+        );
+        let change = |row: &Row<'_>| {
+            Ok(RunChange {
+                run: read(row, "run_id")?,
+                newest: unsigned(row.get("newest")?),
+                asks: row.get("asks")?,
+            })
+        };
+        let changes = self.rows(&sql, params![signed(after), signed(until), tenant], change, "a run")?;
+        Ok((changes, until.max(after)))
     }
 
     /// The flows that a tenant may start, newest first.
@@ -314,6 +354,28 @@ pub(super) fn token(row: &Row<'_>) -> rusqlite::Result<TokenRow> {
         created_at: Timestamp::from_millis(row.get("created_at_ms")?),
         expires_at: time("expires_at_ms")?,
         revoked_at: time("revoked_at_ms")?,
+    })
+}
+
+/// A session has both halves, a code neither.
+pub(super) fn page_session(row: &Row<'_>) -> rusqlite::Result<PageSession> {
+    let digest = |column: &str| {
+        Ok::<_, rusqlite::Error>(row.get::<_, Option<[u8; 32]>>(column)?.map(Digest::from_bytes))
+    };
+    let halves = match (digest("code")?, digest("cookie")?, digest("key")?) {
+        (None, Some(cookie), Some(key)) => Some((cookie, key)),
+        (Some(_), None, None) => None,
+        _ => return Err(damaged("it is neither a code nor a session".into())),
+    };
+    Ok(PageSession {
+        id: row.get("id")?,
+        token: row.get("token")?,
+        scopes: row.get("scopes")?,
+        halves,
+        created_at: Timestamp::from_millis(row.get("created_at_ms")?),
+        seen_at: Timestamp::from_millis(row.get("seen_at_ms")?),
+        expires_at: Timestamp::from_millis(row.get("expires_at_ms")?),
+        ended_at: row.get::<_, Option<i64>>("ended_at_ms")?.map(Timestamp::from_millis),
     })
 }
 

@@ -4,7 +4,7 @@ use super::{Reader, decode, missing, read_error};
 use crate::{
     model::{
         error::ReadError,
-        rows::{Found, Match, RunFilter, RunRow},
+        rows::{ClosedAccount, Found, Match, RunFilter, RunRow},
     },
     tables::{
         names::{entered_key_of, name_of},
@@ -13,6 +13,7 @@ use crate::{
         sql::{RunKey, unsigned},
     },
 };
+use envoi_contract::time::Timestamp;
 use envoi_kernel::ids::{RunId, Seq};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use std::sync::Arc;
@@ -31,6 +32,29 @@ impl Reader {
             }
         }
         self.lost_run(run)?.ok_or_else(|| missing("run", run))
+    }
+
+    /// How each account stands that has refused an attempt of some run, whether it is open again or not.
+    ///
+    /// # Errors
+    /// The machine's.
+    pub fn closed_accounts(&self) -> Result<Vec<ClosedAccount>, ReadError> {
+        // Of rows of one moment the one that closes longest counts.
+        let sql = "SELECT account, at_ms, until_ms, resets_at_ms, in_a_row FROM refusals AS newest WHERE NOT EXISTS \
+                   (SELECT 1 FROM refusals AS other WHERE other.account = newest.account \
+                    AND (other.at_ms, other.until_ms, other.run) > (newest.at_ms, newest.until_ms, newest.run)) \
+                   ORDER BY account";
+        let closed = |row: &Row<'_>| {
+            let time = |column: &str| row.get(column).map(Timestamp::from_millis);
+            Ok(ClosedAccount {
+                account: row.get("account")?,
+                at: time("at_ms")?,
+                until: time("until_ms")?,
+                resets_at: row.get::<_, Option<i64>>("resets_at_ms")?.map(Timestamp::from_millis),
+                refusals: row.get("in_a_row")?,
+            })
+        };
+        self.rows(sql, [], closed, "an account")
     }
 
     /// Whether there is a run of this id.
@@ -105,7 +129,7 @@ impl Reader {
     ///
     /// # Errors
     /// The machine's.
-    pub(crate) fn runs_without_flow(&self) -> Result<Vec<String>, ReadError> {
+    pub fn runs_without_flow(&self) -> Result<Vec<String>, ReadError> {
         let sql =
             "SELECT id FROM journals LEFT JOIN flows USING (flow) WHERE flows.flow IS NULL ORDER BY run";
         self.rows(sql, [], |row| row.get(0), "a run")

@@ -8,7 +8,7 @@ use super::Store;
 use crate::{
     model::{
         error::CommitError,
-        network::{RegisteredFlow, StartKey, TokenRow, Upload},
+        network::{PageSession, RegisteredFlow, StartKey, TokenRow, Upload},
     },
     tables::sql::signed,
 };
@@ -42,6 +42,80 @@ impl Store {
     /// Whatever the database says.
     pub fn revoke_token(&self, id: &str, at: Timestamp) -> Result<bool, CommitError> {
         let sql = "UPDATE tokens SET revoked_at_ms = ?2 WHERE id = ?1 AND revoked_at_ms IS NULL";
+        self.with_conn(|conn| conn.execute(sql, params![id, at.as_millis()])).map(|rows| rows > 0)
+    }
+
+    /// Keeps a session, or a code that becomes one. Rows whose time was over before `now` are forgotten.
+    ///
+    /// # Errors
+    /// Whatever the database says.
+    pub fn create_page_session(
+        &self,
+        session: &PageSession,
+        code: Option<&Digest>,
+        now: Timestamp,
+    ) -> Result<(), CommitError> {
+        let (cookie, key) = session.halves.as_ref().map(|(cookie, key)| (cookie, key)).unzip();
+        self.with_conn(|conn| {
+            let transaction = conn.unchecked_transaction()?;
+            transaction.execute("DELETE FROM page_sessions WHERE expires_at_ms < ?1", [now.as_millis()])?;
+            transaction.execute(
+                "INSERT INTO page_sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, NULL)",
+                params![
+                    session.id,
+                    session.token,
+                    session.scopes,
+                    code.map(Digest::as_bytes),
+                    cookie.map(Digest::as_bytes),
+                    key.map(Digest::as_bytes),
+                    session.created_at.as_millis(),
+                    session.seen_at.as_millis(),
+                    session.expires_at.as_millis(),
+                ],
+            )?;
+            transaction.commit()
+        })
+    }
+
+    /// Makes a session with these halves of the code with this digest; its id. `None` if there is no such code, if it was used, or
+    /// if its time is over. Of several who use one code at the same time, one gets a session.
+    ///
+    /// # Errors
+    /// Whatever the database says.
+    pub fn use_page_code(
+        &self,
+        code: &Digest,
+        (cookie, key): (&Digest, &Digest),
+        now: Timestamp,
+        expires_at: Timestamp,
+    ) -> Result<Option<String>, CommitError> {
+        let sql = "UPDATE page_sessions SET code = NULL, cookie = ?2, key = ?3, seen_at_ms = ?4, expires_at_ms = ?5 \
+                   WHERE code = ?1 AND expires_at_ms > ?4 AND ended_at_ms IS NULL RETURNING id";
+        let values = params![
+            code.as_bytes(),
+            cookie.as_bytes(),
+            key.as_bytes(),
+            now.as_millis(),
+            expires_at.as_millis()
+        ];
+        self.with_conn(|conn| conn.query_row(sql, values, |row| row.get(0)).optional())
+    }
+
+    /// A session was used.
+    ///
+    /// # Errors
+    /// Whatever the database says.
+    pub fn touch_page_session(&self, id: &str, at: Timestamp) -> Result<(), CommitError> {
+        let sql = "UPDATE page_sessions SET seen_at_ms = ?2 WHERE id = ?1 AND seen_at_ms < ?2";
+        self.with_conn(|conn| conn.execute(sql, params![id, at.as_millis()])).map(drop)
+    }
+
+    /// From now on the session is good for nothing. `false` if it was not before.
+    ///
+    /// # Errors
+    /// Whatever the database says.
+    pub fn end_page_session(&self, id: &str, at: Timestamp) -> Result<bool, CommitError> {
+        let sql = "UPDATE page_sessions SET ended_at_ms = ?2 WHERE id = ?1 AND ended_at_ms IS NULL";
         self.with_conn(|conn| conn.execute(sql, params![id, at.as_millis()])).map(|rows| rows > 0)
     }
 

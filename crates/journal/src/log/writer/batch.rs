@@ -390,20 +390,53 @@ fn pin(conn: &Connection, run: Option<RunKey>, commit: &Commit) -> rusqlite::Res
             let flow = flow_key(conn, pinned)?;
             let keep = "INSERT OR IGNORE INTO earlier_flows (run, flow) SELECT run, flow FROM journals WHERE run = ?1";
             conn.prepare_cached(keep)?.execute([run])?;
+            keep_earlier(conn, run, pinned)?;
             conn.prepare_cached("UPDATE journals SET flow = ?2 WHERE run = ?1")?.execute([run, flow])?;
             Ok(run)
         }
         (None, pinned) => {
             let flow = pinned.as_ref().map(|pinned| flow_key(conn, pinned)).transpose()?;
-            let sql = "INSERT INTO journals (id, flow) VALUES (?1, ?2)";
-            let run = conn.prepare_cached(sql)?.insert(params![commit.run.as_str(), flow])?;
-            for earlier in pinned.iter().flat_map(|pinned| &pinned.earlier) {
-                let keep = "INSERT OR IGNORE INTO earlier_flows (run, flow) VALUES (?1, ?2)";
-                conn.prepare_cached(keep)?.execute([run, flow_key(conn, earlier)?])?;
-            }
+            let run = free_key(conn)?;
+            let sql = "INSERT INTO journals (run, id, flow) VALUES (?1, ?2, ?3)";
+            conn.prepare_cached(sql)?.execute(params![run, commit.run.as_str(), flow])?;
+            pinned.iter().try_for_each(|pinned| keep_earlier(conn, run, pinned))?;
             Ok(run)
         }
     }
+}
+
+/// A key that no row of any run has. Where the entry of a run in the journal is lost, its events keep the key. Each table has an
+/// index that begins with the key. Numbers that no run is given are damage.
+fn free_key(conn: &Connection) -> rusqlite::Result<RunKey> {
+    const TABLES: [&str; 12] = [
+        "journals",
+        "runs",
+        "events",
+        "snapshots",
+        "set_aside",
+        "holders",
+        "deliveries",
+        "handoffs",
+        "manifests",
+        "places",
+        "inbox",
+        "earlier_flows",
+    ];
+    let greatest = TABLES.map(|table| format!("SELECT max(run) AS run FROM {table} WHERE run < 1 << 60"));
+    let sql = format!(
+        "SELECT 1 + max(0, coalesce(max(run), 0)) FROM ({} UNION ALL SELECT adopted_run FROM store WHERE adopted_run < 1 << 60)",
+        greatest.join(" UNION ALL ")
+    );
+    conn.prepare_cached(&sql)?.query_row([], |row| row.get(0))
+}
+
+/// The flows that this one corrects.
+fn keep_earlier(conn: &Connection, run: RunKey, pinned: &PinnedFlow) -> rusqlite::Result<()> {
+    for earlier in &pinned.earlier {
+        let keep = "INSERT OR IGNORE INTO earlier_flows (run, flow) VALUES (?1, ?2)";
+        conn.prepare_cached(keep)?.execute([run, flow_key(conn, earlier)?])?;
+    }
+    Ok(())
 }
 
 /// One row for all runs that are pinned to the same text.
@@ -452,8 +485,20 @@ pub(crate) fn commit_error(error: rusqlite::Error) -> CommitError {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => CommitError::Busy,
         // The database is well: a row of this run that was there before cannot be understood.
         None => CommitError::Malformed { reason: error.to_string() },
+        // So it is, too, where a damaged row already has the key of a new one.
+        Some(ErrorCode::ConstraintViolation) if is_key_taken(&error) => {
+            CommitError::Malformed { reason: format!("a row of the store is in its place: {error}") }
+        }
         _ => CommitError::Io { source: Arc::new(error), unknown: false },
     }
+}
+
+fn is_key_taken(error: &rusqlite::Error) -> bool {
+    use rusqlite::ffi::{SQLITE_CONSTRAINT_PRIMARYKEY, SQLITE_CONSTRAINT_ROWID, SQLITE_CONSTRAINT_UNIQUE};
+    let code = error.sqlite_error().map(|error| error.extended_code);
+    [SQLITE_CONSTRAINT_PRIMARYKEY, SQLITE_CONSTRAINT_ROWID, SQLITE_CONSTRAINT_UNIQUE]
+        .iter()
+        .any(|known| code == Some(*known))
 }
 
 #[cfg(test)]

@@ -2,9 +2,11 @@
 
 use crate::model::{
     command::{Command, SessionFigures},
-    files::{Blob, FileChange, Manifest},
+    files::{Blob, FileChange, Manifest, Snapshot},
     ids::{AttemptId, FlowId, InterruptId, VisitId},
     ledger::Budget,
+    part::TakenFrom,
+    throttle::Throttled,
 };
 use envoi_contract::{
     digest::Digest,
@@ -89,9 +91,15 @@ pub struct AttemptSettled {
     /// The flow that its step stands in, if that is not the run's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<FlowId>,
-    /// Digest of the workspace, for kinds of step that have one.
+    /// The snapshot of the workspace after it, if snapshots are kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace_digest: Option<Digest>,
+    /// Whether that snapshot is [`Snapshot::moving`].
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub workspace_moving: bool,
+    /// The snapshot of the workspace before its command, if snapshots are kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_before: Option<Snapshot>,
     /// The state of the agent's task, where the visit is not over with this attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentSaid>,
@@ -101,6 +109,12 @@ pub struct AttemptSettled {
     /// The session that an agent program has reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionSeen>,
+    /// No attempt was made: the step is left out of the run's part, and this is what another run's visit handed over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken: Option<TakenFrom>,
+    /// The provider of an agent program has refused it for a while.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled: Option<Throttled>,
 }
 
 /// The session of an agent program, as it was when an attempt ended.

@@ -48,6 +48,7 @@ impl InterruptRaised {
             About::Blocked | About::Review | About::Stuck => InterruptKind::AgentReview,
             About::Ask => InterruptKind::Confirmation,
             About::Agent => InterruptKind::Clarification,
+            About::Throttled => InterruptKind::ResourceExhausted,
         })
     }
 }
@@ -81,6 +82,8 @@ pub enum About {
     Ask,
     /// The agent asks that a step talks to.
     Agent,
+    /// The account of an agent program is closed for a while.
+    Throttled,
 }
 
 /// What a person may decide; [`crate::Run::accepts`] says which of it a question takes.

@@ -36,6 +36,8 @@ pub enum Done {
     Skipped,
     /// It failed.
     Failed,
+    /// It was not done: the hand-off of another run stands for its own, and what needs it may go on.
+    Taken,
 }
 
 /// What the kernel does after a visit.
@@ -67,4 +69,8 @@ pub struct HandoffWritten {
     pub visit: VisitId,
     /// The hand-off, as it will stand in its file.
     pub handoff: Handoff,
+    /// The whole text of the visit, where the summary is a part of it, expressions of the flow read it, and it is short enough to be a
+    /// value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
 }

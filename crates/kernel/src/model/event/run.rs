@@ -4,6 +4,7 @@ use crate::model::{
     family::Share,
     ids::{FlowId, Principal, RunId, Seq, StepId},
     ledger::Ledger,
+    part::Part,
     requester::Requester,
 };
 use envoi_contract::{
@@ -33,6 +34,9 @@ pub struct RunStarted {
     /// Whether other runs may have live attempts there at the same time.
     #[serde(default)]
     pub shared: bool,
+    /// Whether the files of the workspace are kept before and after each attempt.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub keep_files: bool,
     /// Absolute path of the run's own folder (RUN_BASE).
     pub run_base: String,
     /// Who started it.
@@ -49,6 +53,9 @@ pub struct RunStarted {
     /// On whose behalf, as the caller states it; empty in runs that were started before there was such a thing.
     #[serde(default, skip_serializing_if = "Requester::is_empty")]
     pub requester: Requester,
+    /// The part of its flow that it does. `None`: the whole flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Box<Part>>,
 }
 
 impl RunStarted {

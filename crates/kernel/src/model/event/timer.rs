@@ -1,6 +1,9 @@
-//! Events of a timer: set, and fired.
+//! Events of a timer: set, fired, and cut short by a person.
 
-use crate::model::ids::{TimerId, VisitId};
+use crate::model::{
+    ids::{Principal, TimerId, VisitId},
+    throttle::AccountWait,
+};
 use envoi_contract::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +16,21 @@ pub struct TimerSet {
     pub due: Timestamp,
     /// The visit whose next attempt waits for it.
     pub visit: VisitId,
+    /// The account that it waits for. `None`: the next try of a failed attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<AccountWait>,
+}
+
+/// See [`Event::AccountsTried`](super::Event::AccountsTried).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AccountsTried {
+    /// Their names.
+    pub accounts: Vec<String>,
+    /// Who wants it.
+    pub by: Principal,
+    /// The reason, if one was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
 }
 
 /// See [`Event::TimerFired`](super::Event::TimerFired).

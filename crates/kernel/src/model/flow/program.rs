@@ -1,12 +1,20 @@
 //! What an `agent` step has an agent program do.
 
 use super::Template;
+use crate::model::throttle::DEFAULT_WAIT_MS;
+
+/// The longest time without an event, unless a step says something else.
+pub const DEFAULT_IDLE_MS: u64 = 15 * 60_000;
 
 /// An agent program before its templates are filled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramPlan {
     /// The program, as the flow names it.
     pub program: String,
+    /// The account that it uses.
+    pub account: String,
+    /// What follows when its provider refuses it for a while.
+    pub on_throttled: OnThrottled,
     /// What it is to do.
     pub prompt: Template,
     /// The label of its session; `None`: each attempt has a session of its own.
@@ -19,6 +27,49 @@ pub struct ProgramPlan {
     pub turns: Option<u32>,
     /// Further arguments.
     pub args: Vec<Template>,
+    /// The longest time without an event of the program.
+    pub idle_ms: u64,
     /// The id of a session is chosen before the start; otherwise the program reports it.
+    pub takes_session_id: bool,
+}
+
+/// `on_throttled`: how long a step waits for its account, and what follows then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OnThrottled {
+    /// The longest wait; 0: none.
+    pub wait_ms: u64,
+    /// What follows where it would have to wait longer.
+    pub then: AfterWait,
+}
+
+impl Default for OnThrottled {
+    fn default() -> Self {
+        Self { wait_ms: DEFAULT_WAIT_MS, then: AfterWait::Fail }
+    }
+}
+
+/// What follows when a step does not wait any longer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AfterWait {
+    /// It fails.
+    Fail,
+    /// A person decides whether it waits on.
+    Ask,
+    /// Another agent program goes on.
+    Use(Box<OtherProgram>),
+}
+
+/// The agent program that goes on in place of the one that a step names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherProgram {
+    /// The program.
+    pub program: String,
+    /// Its account.
+    pub account: String,
+    /// Its model; `None`: its own.
+    pub model: Option<Template>,
+    /// Further arguments.
+    pub args: Vec<Template>,
+    /// The id of a session is chosen before the start.
     pub takes_session_id: bool,
 }

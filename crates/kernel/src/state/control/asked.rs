@@ -17,7 +17,7 @@ impl Control {
     pub(super) fn interrupt_raised(&mut self, event: &InterruptRaised) -> Result<(), IllegalEvent> {
         let waits = match event.about {
             About::InDoubt => Some(VisitState::InDoubt),
-            About::Ask | About::Agent => Some(VisitState::Asked),
+            About::Ask | About::Agent | About::Throttled => Some(VisitState::Asked),
             // Of a loop-back, whose visit is closed, or of a visit that was about to start.
             About::Limit => self.open.contains_key(&event.visit).then_some(VisitState::Asked),
             About::Exhausted | About::Blocked | About::Review | About::Stuck => None,
@@ -42,6 +42,11 @@ impl Control {
                 let visit = self.visit(&raised.visit)?;
                 (visit.state, visit.doubt) = (VisitState::Ready, None);
                 visit.agent_session.resend = event.choice == Choice::Rerun;
+            }
+            About::Throttled => {
+                let visit = self.visit(&raised.visit)?;
+                visit.state = VisitState::Ready;
+                (visit.waited.since, visit.waited.patient) = (None, event.choice == Choice::Rerun);
             }
             About::Agent => {
                 let visit = self.visit(&raised.visit)?;

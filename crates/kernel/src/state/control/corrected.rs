@@ -46,6 +46,7 @@ impl Control {
         }
         forget_gone(new, &mut self.top);
         self.take_back_gone(new);
+        self.take_in(old, new);
         // A question that was withdrawn before is put anew by its step.
         let asked: BTreeSet<VisitId> = self.interrupts.values().map(|raised| raised.visit.clone()).collect();
         for (id, open) in &mut self.open {
@@ -107,6 +108,12 @@ impl Control {
                 state.visits = state.visits.saturating_sub(1);
             }
         }
+    }
+
+    /// In a graph, steps that were left out of the part and are in it now are to be done.
+    fn take_in(&mut self, old: &Flow, new: &Flow) {
+        let Some(part) = self.part().filter(|_| new.graph).cloned() else { return };
+        self.top.reset(&part.selection.taken_in(old, new));
     }
 
     /// The step, and what follows it, are to be done again; a run that is over does so when it is reopened.

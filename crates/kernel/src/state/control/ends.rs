@@ -48,6 +48,8 @@ impl Control {
         self.raised = event.family.raised.clone();
         self.inherited = event.family.clone();
         self.forked = Some(Arc::new(event.clone()));
+        // The files of the other run are not those of this one.
+        self.restoring = None;
         Ok(())
     }
 

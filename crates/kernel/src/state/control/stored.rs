@@ -7,7 +7,8 @@ use super::Control;
 use crate::{
     model::{
         event::{
-            AttemptStarted, Correction, InterruptAnswered, InterruptRaised, RunEnded, RunForked, RunStarted,
+            AttemptStarted, Correction, FilesRestoring, InterruptAnswered, InterruptRaised, RunEnded,
+            RunForked, RunStarted,
         },
         family::Share,
         files::HandedOver,
@@ -26,196 +27,116 @@ use std::{
     sync::Arc,
 };
 
-/// See the module. What each member means: [`Control`].
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct StoredControl {
-    started: Option<Arc<RunStarted>>,
-    started_at: Timestamp,
-    next_seq: Seq,
-    last_at: Timestamp,
-    #[serde(with = "pairs")]
-    open: BTreeMap<VisitId, OpenVisit>,
-    top: FlowState,
-    #[serde(rename = "inner")]
-    subflows: BTreeMap<String, FlowState>,
-    #[serde(default)]
-    left: BTreeMap<String, FlowId>,
-    ledger: Ledger,
-    accounts: Accounts,
-    goals: Option<Goals>,
-    interrupts: BTreeMap<InterruptId, Arc<InterruptRaised>>,
-    #[serde(default)]
-    votes: BTreeMap<InterruptId, Vec<Arc<InterruptAnswered>>>,
-    #[serde(default)]
-    last_answer: Option<InterruptId>,
-    #[serde(default)]
-    files: Arc<BTreeMap<String, Option<Digest>>>,
-    #[serde(default)]
-    manifests: Arc<Vec<HandedOver>>,
-    #[serde(default)]
-    raised: Ledger,
-    timers: BTreeMap<TimerId, (Timestamp, VisitId)>,
-    abandoned: BTreeSet<AttemptId>,
-    #[serde(with = "pairs")]
-    ending: BTreeMap<AttemptId, Arc<AttemptStarted>>,
-    last_handoff: Option<VisitId>,
-    cancelling: Option<Principal>,
-    stopping: Option<RunEnded>,
-    ended: Option<RunEnded>,
-    #[serde(default)]
-    forked: Option<Arc<RunForked>>,
-    #[serde(default)]
-    inherited: Share,
-    #[serde(default, skip_serializing_if = "ProgramSessions::is_empty")]
-    sessions: ProgramSessions,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    correction: Option<Arc<Correction>>,
-}
-
 /// A run that has not started is not being ended, and is not over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it is of a run that ends and has not started")]
 pub(crate) struct EndsBeforeItsStart;
 
-impl From<Control> for StoredControl {
-    fn from(control: Control) -> Self {
-        let Control {
-            phase,
-            started_at,
-            next_seq,
-            last_at,
-            open,
-            top,
-            subflows,
-            left,
-            ledger,
-            accounts,
-            goals,
-            interrupts,
-            votes,
-            last_answer,
-            files,
-            manifests,
-            raised,
-            timers,
-            abandoned,
-            ending,
-            last_handoff,
-            forked,
-            inherited,
-            sessions,
-            correction,
-        } = control;
-        let mut stored = Self {
-            started: phase.started().cloned(),
-            started_at,
-            next_seq,
-            last_at,
-            open,
-            top,
-            subflows,
-            left,
-            ledger,
-            accounts,
-            goals,
-            interrupts,
-            votes,
-            last_answer,
-            files,
-            manifests,
-            raised,
-            timers,
-            abandoned,
-            ending,
-            last_handoff,
-            cancelling: None,
-            stopping: None,
-            ended: None,
-            forked,
-            inherited,
-            sessions,
-            correction,
-        };
-        match phase {
-            Phase::NotStarted | Phase::GoingOn { .. } => {}
-            Phase::Stopping { end, .. } => stored.stopping = Some(end),
-            Phase::Cancelling { by, .. } => stored.cancelling = Some(by),
-            Phase::Ended { end, .. } => stored.ended = Some(end),
+/// Defines the stored form from the one list of members that it and the state have alike: those before the phase, and those after
+/// it. Both ways between them name every member, so that none can be forgotten.
+macro_rules! stored_control {
+    (
+        { $($(#[$attribute_before:meta])* $before:ident: $type_before:ty,)* }
+        phase
+        { $($(#[$attribute_after:meta])* $after:ident: $type_after:ty,)* }
+    ) => {
+        /// See the module. What each member means: [`Control`].
+        #[derive(Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub(crate) struct StoredControl {
+            started: Option<Arc<RunStarted>>,
+            $($(#[$attribute_before])* $before: $type_before,)*
+            cancelling: Option<Principal>,
+            stopping: Option<RunEnded>,
+            ended: Option<RunEnded>,
+            $($(#[$attribute_after])* $after: $type_after,)*
         }
-        stored
-    }
+
+        impl From<Control> for StoredControl {
+            fn from(control: Control) -> Self {
+                let Control { phase, $($before,)* $($after,)* } = control;
+                let started = phase.started().cloned();
+                let mut stored = Self {
+                    started,
+                    $($before,)*
+                    cancelling: None,
+                    stopping: None,
+                    ended: None,
+                    $($after,)*
+                };
+                match phase {
+                    Phase::NotStarted | Phase::GoingOn { .. } => {}
+                    Phase::Stopping { end, .. } => stored.stopping = Some(end),
+                    Phase::Cancelling { by, .. } => stored.cancelling = Some(by),
+                    Phase::Ended { end, .. } => stored.ended = Some(end),
+                }
+                stored
+            }
+        }
+
+        impl TryFrom<StoredControl> for Control {
+            type Error = EndsBeforeItsStart;
+
+            fn try_from(stored: StoredControl) -> Result<Self, EndsBeforeItsStart> {
+                let StoredControl { started, $($before,)* cancelling, stopping, ended, $($after,)* } = stored;
+                let phase = match (started, ended, cancelling, stopping) {
+                    (Some(started), Some(end), _, _) => Phase::Ended { started, end },
+                    (Some(started), None, Some(by), _) => Phase::Cancelling { started, by },
+                    (Some(started), None, None, Some(end)) => Phase::Stopping { started, end },
+                    (Some(started), None, None, None) => Phase::GoingOn { started },
+                    (None, None, None, None) => Phase::NotStarted,
+                    (None, _, _, _) => return Err(EndsBeforeItsStart),
+                };
+                Ok(Self { phase, $($before,)* $($after,)* })
+            }
+        }
+    };
 }
 
-impl TryFrom<StoredControl> for Control {
-    type Error = EndsBeforeItsStart;
-
-    fn try_from(stored: StoredControl) -> Result<Self, EndsBeforeItsStart> {
-        let StoredControl {
-            started,
-            started_at,
-            next_seq,
-            last_at,
-            open,
-            top,
-            subflows,
-            left,
-            ledger,
-            accounts,
-            goals,
-            interrupts,
-            votes,
-            last_answer,
-            files,
-            manifests,
-            raised,
-            timers,
-            abandoned,
-            ending,
-            last_handoff,
-            cancelling,
-            stopping,
-            ended,
-            forked,
-            inherited,
-            sessions,
-            correction,
-        } = stored;
-        let phase = match (started, ended, cancelling, stopping) {
-            (Some(started), Some(end), _, _) => Phase::Ended { started, end },
-            (Some(started), None, Some(by), _) => Phase::Cancelling { started, by },
-            (Some(started), None, None, Some(end)) => Phase::Stopping { started, end },
-            (Some(started), None, None, None) => Phase::GoingOn { started },
-            (None, None, None, None) => Phase::NotStarted,
-            (None, _, _, _) => return Err(EndsBeforeItsStart),
-        };
-        Ok(Self {
-            phase,
-            started_at,
-            next_seq,
-            last_at,
-            open,
-            top,
-            subflows,
-            left,
-            ledger,
-            accounts,
-            goals,
-            interrupts,
-            votes,
-            last_answer,
-            files,
-            manifests,
-            raised,
-            timers,
-            abandoned,
-            ending,
-            last_handoff,
-            forked,
-            inherited,
-            sessions,
-            correction,
-        })
+stored_control! {
+    {
+        started_at: Timestamp,
+        next_seq: Seq,
+        last_at: Timestamp,
+        #[serde(with = "pairs")]
+        open: BTreeMap<VisitId, OpenVisit>,
+        top: FlowState,
+        #[serde(rename = "inner")]
+        subflows: BTreeMap<String, FlowState>,
+        #[serde(default)]
+        left: BTreeMap<String, FlowId>,
+        ledger: Ledger,
+        accounts: Accounts,
+        goals: Option<Goals>,
+        interrupts: BTreeMap<InterruptId, Arc<InterruptRaised>>,
+        #[serde(default)]
+        votes: BTreeMap<InterruptId, Vec<Arc<InterruptAnswered>>>,
+        #[serde(default)]
+        last_answer: Option<InterruptId>,
+        #[serde(default)]
+        files: Arc<BTreeMap<String, Option<Digest>>>,
+        #[serde(default)]
+        manifests: Arc<Vec<HandedOver>>,
+        #[serde(default)]
+        raised: Ledger,
+        timers: BTreeMap<TimerId, (Timestamp, VisitId)>,
+        abandoned: BTreeSet<AttemptId>,
+        #[serde(with = "pairs")]
+        ending: BTreeMap<AttemptId, Arc<AttemptStarted>>,
+        last_handoff: Option<VisitId>,
+    }
+    phase
+    {
+        #[serde(default)]
+        forked: Option<Arc<RunForked>>,
+        #[serde(default)]
+        inherited: Share,
+        #[serde(default, skip_serializing_if = "ProgramSessions::is_empty")]
+        sessions: ProgramSessions,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        correction: Option<Arc<Correction>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        restoring: Option<Arc<FilesRestoring>>,
     }
 }
 

@@ -17,14 +17,14 @@ use envoi_a2a::{
     version::Version,
 };
 use envoi_contract::{code::Code, digest::Digest, json::Value};
-use envoi_engine::{check_not_aside, load_run, protocol::Refused, why_unreadable};
+use envoi_engine::{check_not_aside, load_run, parsed_flow, protocol::Refused, why_unreadable};
 use envoi_journal::{Aside, Loaded, MessageRow, ReadError, Reader, RunRow};
 use envoi_kernel::{
     Event, Record, Run, Status,
     event::{Blob, EndStatus},
     ids::{RunId, Seq},
 };
-use std::{cell::Cell, sync::Arc};
+use std::{cell::Cell, collections::BTreeMap};
 
 /// The status of a hand-off that has no text.
 const SKIPPED: &str = "skipped";
@@ -178,11 +178,12 @@ fn unreadable(app: &App, run: &RunId, row: &RunRow) -> Option<Aside> {
 /// What the row of a run that cannot be read says.
 fn load_row(app: &App, run: &RunId, row: RunRow, aside: Aside) -> Result<LoadedTask, Fault> {
     let context = read(app, |reader| context_of(reader, run))?;
-    let nothing = envoi_flow::load("none.yaml", NO_FLOW).map_err(|report| internal_fault(app, report))?;
+    let nothing = parsed_flow(envoi_flow::LANGUAGE, "none.yaml", NO_FLOW, &BTreeMap::new())
+        .map_err(|report| internal_fault(app, report))?;
     Ok(LoadedTask {
         run: run.clone(),
         ids: TaskIds { task: run.to_string(), context },
-        fold: Fold::new(Arc::new(nothing.flow)),
+        fold: Fold::new(nothing.flow),
         said: Vec::new(),
         aside: Some(aside),
         unreadable: Some(row),
@@ -227,7 +228,7 @@ pub(crate) fn learn_versions(app: &App, seen: &mut LoadedTask, records: &[Record
         return;
     }
     // What cannot be read now is an event that cannot follow, below.
-    let pinned = app.read(|reader| reader.load(&seen.run).map_err(Problem::from)).map(|loaded| loaded.pinned);
+    let pinned = app.read(|reader| reader.pinned(&seen.run).map_err(Problem::from));
     if let Some(versions) = pinned.ok().and_then(|pinned| envoi_engine::flow_versions(&pinned).ok()) {
         seen.fold.learn(&versions);
     }

@@ -14,16 +14,36 @@ Each method is one operation of `spec/openapi.json`, named for it, and returns t
 from .client import Client
 from .content import File
 from .errors import ApiError, DigestMismatch, Unreachable
-from .shapes import Event, Flow, Forked, HandoffRow, Health, Log, PinnedFlow, Question, QuestionDetail, Run, Token
-from .questions import QuestionEvent, QuestionList
+from .shapes import (
+    Comparison,
+    Event,
+    Flow,
+    FlowShape,
+    Forked,
+    HandoffRow,
+    Health,
+    Log,
+    PinnedFlow,
+    Question,
+    QuestionDetail,
+    Run,
+    RunLedger,
+    StepRow,
+    Steps,
+    Token,
+)
+from .questions import Change, QuestionEvent, QuestionList
 
 __all__ = [
     "ApiError",
+    "Change",
     "Client",
+    "Comparison",
     "DigestMismatch",
     "Event",
     "File",
     "Flow",
+    "FlowShape",
     "Forked",
     "HandoffRow",
     "Health",
@@ -34,6 +54,9 @@ __all__ = [
     "QuestionEvent",
     "QuestionList",
     "Run",
+    "RunLedger",
+    "StepRow",
+    "Steps",
     "Token",
     "Unreachable",
 ]

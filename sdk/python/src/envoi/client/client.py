@@ -18,8 +18,24 @@ from ..user_envelope import AttachmentRef
 from .caller import Caller
 from .content import Bytes, Content, File, files_of
 from .errors import DigestMismatch
-from .questions import QuestionEvent, QuestionList
-from .shapes import Event, Flow, Forked, HandoffRow, Health, Log, PinnedFlow, QuestionDetail, Questions, Run, Token
+from .questions import Change, QuestionEvent, QuestionList
+from .shapes import (
+    Comparison,
+    Event,
+    Flow,
+    FlowShape,
+    Forked,
+    HandoffRow,
+    Health,
+    Log,
+    PinnedFlow,
+    QuestionDetail,
+    Questions,
+    Run,
+    RunLedger,
+    Steps,
+    Token,
+)
 from .stream import Follower
 from .wire import Reply, Request, Server, path_of
 
@@ -76,6 +92,10 @@ class Client:
         """The text of a flow, by its digest or its id; of one of its files, where it came with others."""
         return self._get("flows", flow, file=file).body.decode("utf-8")
 
+    def get_flow_shape(self, flow: str) -> FlowShape:
+        """The inputs and the steps of a flow, by its digest or its id, and what leads where."""
+        return cast(FlowShape, self._get("flows", flow, "shape").object())
+
     # Runs
 
     def start_run(
@@ -89,9 +109,12 @@ class Client:
         session_id: Optional[str] = None,
         metadata: Optional[Mapping[str, Any]] = None,
         raw_input: Optional[str] = None,
+        part: Optional[Mapping[str, Any]] = None,
         idempotency_key: Optional[str] = None,
     ) -> Run:
         """Starts a run of a registered flow, by its digest or its id.
+
+        `part` does a part of the flow: `{"only": ["publish"], "with": run}`, or `from`, `until` and `skip`.
 
         `user_id`, `session_id`, `metadata` and `raw_input` name the origin of the run; they stand in its envelope.
 
@@ -107,14 +130,27 @@ class Client:
             "session_id": session_id,
             "metadata": metadata or None,
             "raw_input": raw_input,
+            "part": dict(part) if part else None,
         }
         return cast(Run, self._post(body, idempotency_key, "runs"))
 
-    def list_runs(self, *, status: Optional[str] = None, flow: Optional[str] = None) -> Iterator[Run]:
-        """Runs, newest first; pages are read as one goes through them."""
+    def list_runs(
+        self,
+        *,
+        status: Optional[str] = None,
+        flow: Optional[str] = None,
+        q: Optional[str] = None,
+        since: Optional[str] = None,
+        root: Optional[str] = None,
+    ) -> Iterator[Run]:
+        """Runs, newest first; pages are read as one goes through them.
+
+        `q` is a text in the id, flow, step, starter or reason; `since` a time (RFC 3339); `root` a run, for its forks.
+        """
         cursor = None
+        query = {"status": status, "flow": flow, "q": q, "since": since, "root": root}
         while True:
-            page = self._get("runs", status=status, flow=flow, limit=PAGE, cursor=cursor).object()
+            page = self._get("runs", **query, limit=PAGE, cursor=cursor).object()
             yield from cast(List[Run], page["runs"])
             cursor = page["next"]
             if cursor is None:
@@ -131,6 +167,25 @@ class Client:
     def get_run_flow(self, run: str) -> PinnedFlow:
         """The flow that a run is pinned to, with the texts of those that it names."""
         return cast(PinnedFlow, self._get("runs", run, "flow").object())
+
+    def get_run_shape(self, run: str) -> FlowShape:
+        """The steps of the flow that a run is pinned to, and what leads where."""
+        return cast(FlowShape, self._get("runs", run, "shape").object())
+
+    def list_steps(self, run: str, *, after: Optional[int] = None) -> Steps:
+        """The visits of its steps, a row each; with `after`, the `newest` of an earlier answer, those that have changed since
+        and those that are not over. All pages are in the answer."""
+        whole = self._get("runs", run, "steps", after=after).object()
+        while whole["next"] is not None:
+            page = self._get("runs", run, "steps", after=whole["next"]).object()
+            known = {row["place"] for row in page["steps"]}
+            rows = [row for row in whole["steps"] if row["place"] not in known]
+            whole = {**page, "steps": rows + page["steps"]}
+        return cast(Steps, whole)
+
+    def get_run_ledger(self, run: str) -> RunLedger:
+        """What a run has used of what it may use."""
+        return cast(RunLedger, self._get("runs", run, "ledger").object())
 
     def list_events(self, run: str, *, after: Optional[int] = None) -> Iterator[Event]:
         """What has happened so far, after the event with this `seq` or from the first on."""
@@ -184,13 +239,15 @@ class Client:
         choice: Optional[str] = None,
         why: Optional[str] = None,
         *,
+        now: Optional[bool] = None,
         idempotency_key: Optional[str] = None,
     ) -> Run:
         """Lets a run go on that has stopped, or decides what is in doubt.
 
+        With `now`, steps that wait for the account of an agent program are tried before its limit is reset.
         Only a decision is kept under its key; without a `choice` the request is sent once: after Unreachable, look at the run.
         """
-        body = {"choice": choice, "why": why}
+        body = {"choice": choice, "why": why, "now": now}
         return cast(Run, self._post(body, idempotency_key, "runs", run, "resume", is_repeatable=choice is not None))
 
     def follow_run(self, run: str, after: Optional[int] = None, *, patience: float = 300.0) -> Iterator[Event]:
@@ -235,13 +292,64 @@ class Client:
         step: Optional[str] = None,
         why: Optional[str] = None,
         *,
+        flow: Optional[str] = None,
+        files: Optional[Mapping[str, str]] = None,
         workspace: Optional[str] = None,
         yes_to: Sequence[str] = (),
         idempotency_key: Optional[str] = None,
     ) -> Forked:
-        """Starts a run with what this one has lived up to a step; without one, up to the step that stopped it."""
-        body = {"from": step, "why": why, "workspace": workspace, "yes_to": list(yes_to) or None}
+        """Starts a run with what this one has lived up to a step; without one, up to the step that stopped it.
+
+        With `flow` it goes on from there under a corrected flow, named or brought as in `correct_run`.
+        """
+        body = {
+            "from": step,
+            "flow": flow,
+            "files": None if files is None else dict(files),
+            "why": why,
+            "workspace": workspace,
+            "yes_to": list(yes_to) or None,
+        }
         return cast(Forked, self._post(body, idempotency_key, "runs", run, "fork"))
+
+    def compare_run(
+        self, run: str, flow: str, step: Optional[str] = None, *, files: Optional[Mapping[str, str]] = None
+    ) -> Comparison:
+        """What it would mean for a run that its flow is corrected; changes nothing.
+
+        `flow` is the digest of a registered flow, or its id for the newest. With `files`, the texts of flows by their
+        paths, it is the path of one that is not registered; that needs the scope `admin`. Finished steps from `step` on
+        run again; without one, none does.
+        """
+        body = {"flow": flow, "files": None if files is None else dict(files), "from": step}
+        content = _json({name: value for name, value in body.items() if value is not None})
+        request = Request("POST", path_of("runs", run, "compare"), content=content)
+        return cast(Comparison, self._caller.ask(request, 200).object())
+
+    def correct_run(
+        self,
+        run: str,
+        flow: str,
+        step: Optional[str] = None,
+        why: Optional[str] = None,
+        *,
+        seen: str,
+        files: Optional[Mapping[str, str]] = None,
+        idempotency_key: Optional[str] = None,
+    ) -> Run:
+        """Lets a run go on under a corrected flow, once, however often the request is repeated.
+
+        `flow`, `step` and `files` as in `compare_run`. `seen` is the `subject` of that comparison: if the correction means
+        something else by then, it is refused (COMPARISON_CHANGED) and nothing has changed.
+        """
+        body = {
+            "flow": flow,
+            "files": None if files is None else dict(files),
+            "from": step,
+            "seen": seen,
+            "why": why,
+        }
+        return cast(Run, self._post(body, idempotency_key, "runs", run, "correct"))
 
     # Questions
 
@@ -308,6 +416,16 @@ class Client:
             after = cast(str, self._get("questions", limit=1).object()["last_event_id"])
         follower = Follower(self._caller, path_of("questions", "stream"), after, patience)
         return (QuestionEvent.of(event.id, json.loads(event.data)) for event in follower.events())
+
+    def follow_tenant(self, after: Optional[str] = None, *, patience: float = 300.0) -> Iterator[Change]:
+        """Which runs change, as they change, from now on or after the change with this id; ends only with an exception.
+
+        Each says what has changed, not how: ask for the run, its steps or its questions then.
+        """
+        if after is None:
+            after = cast(str, self._get("questions", limit=1).object()["last_event_id"])
+        follower = Follower(self._caller, path_of("stream"), after, patience)
+        return (Change.of(event.id, json.loads(event.data)) for event in follower.events())
 
     # Content
 

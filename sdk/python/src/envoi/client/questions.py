@@ -1,4 +1,4 @@
-"""Questions as they are listed, and as they come and go."""
+"""Questions as they are listed, and as they come and go; runs as they change."""
 
 from __future__ import annotations
 
@@ -19,6 +19,23 @@ class QuestionEvent(NamedTuple):
     def of(cls, id: str, data: Any) -> "QuestionEvent":
         """As a stream sends it."""
         return cls(id, data["run"], cast(Event, data["record"]))
+
+
+class Change(NamedTuple):
+    """A run has changed: it has new events."""
+
+    id: str
+    """What to give as `after` to miss nothing that follows."""
+    run: str
+    newest: int
+    """Its newest event."""
+    question: bool
+    """Whether one of the new events is about a question."""
+
+    @classmethod
+    def of(cls, id: str, data: Any) -> "Change":
+        """As a stream sends it."""
+        return cls(id, data["run"], data["newest"], data["question"])
 
 
 class QuestionList:

@@ -8,6 +8,25 @@ from __future__ import annotations
 from typing import Any, Dict, List, Literal, Optional, TypedDict
 
 
+class Amounts(TypedDict):
+    agent_hops: int
+    """Attempts."""
+    cost_usd: str
+    """Dollars."""
+    iterations: int
+    """Times that loops went back."""
+    llm_calls: int
+    """Calls of models."""
+    rounds: int
+    """Rounds."""
+    tokens_in: int
+    """Tokens that models were given."""
+    tokens_out: int
+    """Tokens that models gave."""
+    wall_time_ms: int
+    """Time of work."""
+
+
 class BridgeAnswer(TypedDict):
     model: str
     """Which model it was."""
@@ -33,6 +52,17 @@ class BridgeRefusal(_BridgeRefusal, total=False):
     """Why a file cannot be read."""
 
 
+class ChangedFile(TypedDict):
+    after: Optional[str]
+    """The digest of its content when the question was raised; null if it was deleted."""
+    before: Optional[str]
+    """The digest of its content before the run; null if there was none, or if that is not known."""
+    created: bool
+    """Whether the run made it."""
+    path: str
+    """Its path in the workspace."""
+
+
 class ChatModels(TypedDict):
     data: List[Dict[str, Any]]
     """The models."""
@@ -43,6 +73,44 @@ class ChatModels(TypedDict):
 class ChatRefusal(TypedDict):
     error: Dict[str, Any]
     """Why."""
+
+
+class ComparedStep(TypedDict):
+    change: Literal["kept", "changed", "new", "gone"]
+    """How it differs."""
+    differs_in: List[str]
+    """Where it differs: keys of the step or of the flow, and flows that it runs with their steps."""
+    from_here: Literal["stays", "runs", "runs_again", "does_not_run"]
+    """What the run does with it from here on."""
+    status: Optional[Literal["succeeded", "failed", "skipped"]]
+    """What its last visit came to; null if there was none."""
+    step: str
+    """The step."""
+
+
+class Comparison(TypedDict):
+    again_from: Optional[str]
+    """The step from which on finished steps run again; null if none does."""
+    corrected_digest: str
+    """The digest of the corrected flow."""
+    flow_digest: str
+    """The digest of the flow that it is pinned to."""
+    goes_on_at: Optional[str]
+    """Where the run goes on, in listed order; null in a graph, or if that step is gone."""
+    is_same: bool
+    """Whether there is nothing to correct: the run is pinned to this flow, and no step is to run again."""
+    limits: List[str]
+    """The bounds that differ, each as `name: before -> after`."""
+    refusals: List[str]
+    """Why the corrected flow cannot take over, each in a sentence; empty: it can."""
+    run: str
+    """The run."""
+    steps: List[ComparedStep]
+    """The steps of both flows: those of the corrected one in its order, then those that are gone."""
+    subject: str
+    """What is sent as `seen` to agree to this; it is another one when anything of this is."""
+    waits: bool
+    """Whether an attempt is running: the corrected flow takes over when it has settled."""
 
 
 class _Event(TypedDict):
@@ -81,6 +149,36 @@ class Flow(TypedDict):
     """By whom."""
 
 
+class FlowInput(TypedDict):
+    default: Any
+    """Its value if none is given; null if it has none."""
+    input: str
+    """Its name."""
+    required: bool
+    """Whether a run has to be given it."""
+    schema: Dict[str, Any]
+    """The JSON Schema of its value."""
+
+
+class FlowShape(TypedDict):
+    digest: str
+    """Its digest."""
+    flow: str
+    """Its id."""
+    flows: Dict[str, Any]
+    """The steps of the flows that it names, directly or not, by their ids."""
+    graph: bool
+    """Whether `needs` says what follows what, and not the order of the steps."""
+    inputs: List[FlowInput]
+    """Its inputs, in the order of the file."""
+    rounds: Optional[Rounds]
+    """What is repeated until all goals are reached; null if it has no goals."""
+    steps: List[StepShape]
+    """Its steps, in the order of the file."""
+    title: Optional[str]
+    """For people; null if it has none."""
+
+
 class Flows(TypedDict):
     flows: List[Flow]
     """The flows."""
@@ -93,7 +191,7 @@ class Forbidden(TypedDict):
 
 class Forked(TypedDict):
     activity: Optional[Literal["working", "stopped", "set_aside"]]
-    """Whether anything works on the run now; null if it has ended."""
+    """Whether an engine works on the run now; null if it has ended."""
     activity_since: Optional[str]
     """Since when."""
     actor: str
@@ -128,14 +226,35 @@ class Forked(TypedDict):
     """Where it stands."""
     step: Optional[str]
     """The step it is in, or was in when it ended."""
+    step_works: bool
+    """Whether it is stopped while a step of it goes on under its supervisor; who resumes it waits for that step."""
     tenant: str
     """Whose run it is."""
     terminal_reason: Optional[str]
     """Why it ended, as a word of contract 3; null while it goes on."""
     updated_at: str
     """When its newest event was decided."""
+    waits_for: Optional[Dict[str, Any]]
+    """The account of an agent program that a step of it waits for, the one that is tried first; null if it waits for none."""
     workspace: str
     """The folder in which its commands run."""
+
+
+class Given(TypedDict):
+    at: str
+    """When."""
+    attachments: List[Dict[str, Any]]
+    """References to its files (contract 5)."""
+    by: str
+    """Who."""
+    channel: str
+    """The way it came in, such as `cli` or `rest`."""
+    choice: str
+    """The choice."""
+    data: Any
+    """The form that was filled in."""
+    text: str
+    """In words."""
 
 
 class HandoffRow(TypedDict):
@@ -169,6 +288,52 @@ class Health(TypedDict):
     """`ok`."""
 
 
+class InnerFlow(TypedDict):
+    graph: bool
+    """Whether `needs` says what follows what."""
+    rounds: Optional[Rounds]
+    """What is repeated until all goals are reached; null if it has no goals."""
+    steps: List[StepShape]
+    """Its steps."""
+    title: Optional[str]
+    """For people; null if it has none."""
+
+
+class LastHandoff(TypedDict):
+    error: Optional[str]
+    """Why it failed; null if it did not."""
+    handoff: str
+    """Its name, such as `draft.1`."""
+    status: Literal["succeeded", "failed", "skipped"]
+    """What it came to."""
+    summary: str
+    """Its summary."""
+    verified: Optional[bool]
+    """Whether a critic has verified it; null if none has judged it."""
+
+
+class Lead(TypedDict):
+    choice: str
+    """The choice."""
+    leads_to: str
+    """What it leads to, in words."""
+
+
+class Limits(TypedDict):
+    agent_hops: Optional[int]
+    """Attempts."""
+    cost_usd: Optional[str]
+    """Dollars."""
+    iterations: Optional[int]
+    """Times that loops go back."""
+    llm_calls: Optional[int]
+    """Calls of models."""
+    rounds: Optional[int]
+    """Rounds."""
+    wall_time_ms: Optional[int]
+    """Time of work."""
+
+
 class Log(TypedDict):
     attempt: str
     """The attempt: `[scope.]step.visit.attempt`."""
@@ -185,6 +350,17 @@ class Logs(TypedDict):
     """The attempts."""
     next: Optional[int]
     """The `after` of the next page; null on the last."""
+
+
+class NewSession(TypedDict):
+    key: str
+    """The half that the page sends as `X-Envoi-Page`. It is shown once."""
+    name: str
+    """Its name, which stands with everything that is done with it."""
+    scopes: List[Literal["read", "answer", "run", "admin"]]
+    """What it allows."""
+    tenant: str
+    """Whose it is."""
 
 
 class _PinnedFlow(TypedDict):
@@ -243,6 +419,8 @@ class QuestionDetail(TypedDict):
     """The choice that closed it; null if there was none."""
     answered_by: Optional[str]
     """Who made it."""
+    barred: Optional[str]
+    """Why whoever asks may not answer, in a sentence; null if they may, or if the question is closed."""
     choices: List[str]
     """The choices that it takes, the most usual first; empty if it is closed."""
     closed_at: Optional[str]
@@ -251,10 +429,26 @@ class QuestionDetail(TypedDict):
     """What one needs to know to answer."""
     expires_at: Optional[str]
     """When it lapses; null: never."""
+    fields: List[str]
+    """The names of its fields, in the order of the flow file; members of `schema` have none."""
+    files: List[ChangedFile]
+    """Files that the run had changed when it asked."""
+    flow: str
+    """The id of the flow."""
+    given: Optional[Given]
+    """The answer; null if there is none."""
     kind: str
     """The kind of question, as a word of contract 3."""
+    last_handoff: Optional[LastHandoff]
+    """The last hand-off before the question; null if there is none."""
+    leads: Optional[List[Lead]]
+    """What each choice leads to; null if the question is closed."""
+    limits: Limits
+    """The bounds of the run; null is unlimited."""
     question: str
     """Its id."""
+    quorum: int
+    """How many different people have to approve."""
     raised_at: str
     """When it was raised."""
     run: str
@@ -263,6 +457,10 @@ class QuestionDetail(TypedDict):
     """The form that it wants as `data`; null if it wants none."""
     scope: str
     """The inner flows and the item in which its visit stands; empty at the top."""
+    silence: Optional[str]
+    """What happens if no answer comes; null if the question does not lapse or is closed."""
+    started_by: str
+    """Who started the run."""
     state: Literal["open", "lapsed", "answered", "expired", "changed", "cancelled"]
     """What has become of it."""
     step: str
@@ -271,6 +469,10 @@ class QuestionDetail(TypedDict):
     """The digest of what is shown; send it back as `seen`."""
     text: str
     """The question."""
+    title: Optional[str]
+    """The title of the flow; null if it has none."""
+    used: Amounts
+    """What the run and its family have used."""
     visit: int
     """Which visit of the step, from 1."""
     votes: List[Dict[str, Any]]
@@ -291,9 +493,18 @@ class Refused(TypedDict):
     """Why, in words or as an object."""
 
 
+class Rounds(TypedDict):
+    first_step: str
+    """The first step of a round."""
+    last_step: str
+    """The last step of a round."""
+    max_rounds: int
+    """The most rounds."""
+
+
 class Run(TypedDict):
     activity: Optional[Literal["working", "stopped", "set_aside"]]
-    """Whether anything works on the run now; null if it has ended."""
+    """Whether an engine works on the run now; null if it has ended."""
     activity_since: Optional[str]
     """Since when."""
     actor: str
@@ -326,14 +537,39 @@ class Run(TypedDict):
     """Where it stands."""
     step: Optional[str]
     """The step it is in, or was in when it ended."""
+    step_works: bool
+    """Whether it is stopped while a step of it goes on under its supervisor; who resumes it waits for that step."""
     tenant: str
     """Whose run it is."""
     terminal_reason: Optional[str]
     """Why it ended, as a word of contract 3; null while it goes on."""
     updated_at: str
     """When its newest event was decided."""
+    waits_for: Optional[Dict[str, Any]]
+    """The account of an agent program that a step of it waits for, the one that is tried first; null if it waits for none."""
     workspace: str
     """The folder in which its commands run."""
+
+
+class RunLedger(TypedDict):
+    attempts_in_doubt: int
+    """Attempts in doubt: `used` has their whole budget, or nothing if they had none."""
+    by_step: Dict[str, Any]
+    """What each step has used."""
+    limits: Limits
+    """Its bounds; null is unlimited."""
+    own_used: Amounts
+    """What of that it has used itself."""
+    raised: Amounts
+    """By how much the bounds were raised."""
+    reserved: Amounts
+    """What is set aside for live attempts."""
+    run: str
+    """Its id."""
+    unpriced_calls: int
+    """Calls of models whose cost is not known: `used` has nothing for them."""
+    used: Amounts
+    """What it and its family have used."""
 
 
 class Runs(TypedDict):
@@ -341,6 +577,87 @@ class Runs(TypedDict):
     """The `cursor` of the next page; null on the last."""
     runs: List[Run]
     """The runs."""
+
+
+class StepRow(TypedDict):
+    attempts: int
+    """Attempts so far. 0: it has none of its own."""
+    cost_usd: Optional[str]
+    """What its attempts have cost; null if none has told of a cost."""
+    ended_at: Optional[str]
+    """When its hand-off was written; null before."""
+    item: Optional[int]
+    """Which item, from 0; null if it is none."""
+    items: Optional[int]
+    """How many items it has; null if it is not done for a list."""
+    leads_to: Optional[str]
+    """Where it leads, such as `advance` or `loop`; null before its end."""
+    next_try_at: Optional[str]
+    """When its next attempt begins, if it waits for that."""
+    part_of: Optional[str]
+    """The place of what it is part of: the visit that it is an item of, or the one that runs its flow. Null at the top."""
+    place: str
+    """Where it is, such as `build.2.compile.1` or `0.check.1`: as hand-offs and commands name it."""
+    question: Optional[str]
+    """The open question about it."""
+    scope: str
+    """The inner flows and the item in which it stands; empty at the top."""
+    seq: int
+    """The newest event that changed the row."""
+    started_at: str
+    """When its first event was decided."""
+    state: Literal["running", "left", "ready", "retries", "asks", "in_doubt", "open", "succeeded", "failed", "skipped"]
+    """Where it stands."""
+    step: str
+    """Its step."""
+    summary: str
+    """What it came to or why it failed, in a line. Of an open one with items: how far it has come."""
+    took_ms: Optional[int]
+    """The time of its last attempt; of a whole, from its beginning to its end. Null before its end."""
+    value: Optional[str]
+    """The value of the item, in a line; null if it is none."""
+    visit: int
+    """Which visit of the step, from 1."""
+
+
+class StepShape(TypedDict):
+    branches: List[str]
+    """Steps that its text may choose."""
+    condition: Optional[str]
+    """The condition without which it is skipped; null if there is none."""
+    continue_on_error: bool
+    """Whether the run goes on when it has failed."""
+    for_each: bool
+    """Whether it is done once for each value of a list."""
+    join: str
+    """How many of them have to be done: `all`, `any`, `settled` or a number."""
+    kind: Literal["run", "ask", "flow", "a2a", "agent"]
+    """What it does."""
+    loop_to: Optional[str]
+    """The step to which it goes back if it sends the run back; null if it does not loop."""
+    max_iterations: Optional[int]
+    """How often that may be; null if it does not loop."""
+    needs: List[str]
+    """The steps that it waits for, if `needs` says what follows what."""
+    next: Optional[str]
+    """Where it leads in place of the next step: the id of a step, or `end`; null for the next one."""
+    runs_flow: Optional[str]
+    """The flow that it runs; null if it runs none."""
+    skill: Optional[str]
+    """The skill whose report it leaves; null if it needs none."""
+    step: str
+    """Its id."""
+    tries: int
+    """Most tries of a visit, from 1."""
+
+
+class Steps(TypedDict):
+    newest: int
+    """The newest event that the rows take account of: the `after` with which to ask for changes later."""
+    next: Optional[int]
+    """The `after` of the next page; null on the last."""
+    steps: List[StepRow]
+    """The rows."""
 
 
 class Token(TypedDict):

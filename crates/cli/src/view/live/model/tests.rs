@@ -99,6 +99,19 @@ fn a_loop_within_a_loop_starts_over_in_each_round_of_the_outer_one() {
 }
 
 #[test]
+fn the_loops_of_a_corrected_flow_are_those_of_the_correction() {
+    let mut play = Fixture::of(LOOP);
+    play.ends(1, 0, "a", &[]).ends(1, 0, "b", &[]).ends(1, 1, "c", &[]);
+    let before = "  - id: new\n    run: x\n";
+    let corrected = LOOP.replace("steps:\n", &format!("steps:\n{before}"));
+    play.corrects(&corrected.replace("max_iterations: 1", "max_iterations: 4"));
+    play.ends(1, 0, "what is running ends first", &[]);
+    assert_eq!(rounds(&play.model), ["loop 2 of 5"]);
+    let [found] = &play.model.level.rounds.loops[..] else { panic!("one loop") };
+    assert_eq!((found.first, found.last), (1, 3), "each step stands one row further down");
+}
+
+#[test]
 fn a_record_is_taken_once_and_in_its_place() {
     let mut play = Fixture::of(LOOP);
     let again = Record { seq: 0, at: play.now(), event: Event::CancelRequested(cancel()) };

@@ -17,6 +17,7 @@ fn asking(flow: &str) -> (Run, InterruptId) {
         source: "/flow.yaml".to_owned(),
         workspace: "/".to_owned(),
         shared: true,
+        keep_files: false,
         run_base: "/a".to_owned(),
         language: loaded.language,
         by: by(),
@@ -24,6 +25,7 @@ fn asking(flow: &str) -> (Run, InterruptId) {
         trace: None,
         env: Default::default(),
         requester: Default::default(),
+        part: None,
     };
     let now = Timestamp::from_millis(1_000);
     let records = Run::new(Arc::clone(&flow)).decide(Input::Start(Box::new(start)), None, now).unwrap();

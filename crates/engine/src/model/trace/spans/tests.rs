@@ -26,7 +26,7 @@ fn by() -> Principal {
 }
 
 fn slot() -> Option<Slot> {
-    Some(Slot { boot_id: "boot".to_owned() })
+    Some(Slot::new("boot"))
 }
 
 fn flow(steps: &str) -> Arc<envoi_kernel::Flow> {
@@ -46,6 +46,7 @@ impl Lived {
             source: "/f.yaml".to_owned(),
             workspace: "/".to_owned(),
             shared: false,
+            keep_files: false,
             run_base: "/base".to_owned(),
             language: 1,
             by: by(),
@@ -53,6 +54,7 @@ impl Lived {
             trace: trace.map(str::to_owned),
             env: envoi_contract::json::Object::new(),
             requester: Requester::default(),
+            part: None,
         })));
         inputs.iter().for_each(|words| lived.hear(words));
         lived
@@ -135,6 +137,7 @@ impl Lived {
             from: Some(StepId::new(step).unwrap()),
             lived: self.records.clone(),
             family: self.run.known_share(),
+            correct: None,
         })));
         fork
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    Commit, InboxPage, ReadError, RunPage,
+    Commit, InboxPage, ReadError, RunChange, RunPage,
     model::manifest,
     testing::{
         TestStore, answered, attempt, commit, interrupt, pinned, place, raised, run, settled, started,
@@ -125,6 +125,16 @@ fn a_page_begins_where_the_last_one_ended_and_a_stranger_s_run_moves_none() {
     let status = |word: &str| RunPage { status: Some(word.to_owned()), limit: 9, ..page(None) };
     assert_eq!(names(&status("waiting")).len(), 3);
     assert_eq!(names(&status("succeeded")).len(), 0);
+    let text = |text: &str| RunPage { text: Some(text.to_owned()), limit: 9, ..page(None) };
+    assert_eq!(names(&text("RUN_C")), ["run_c"]);
+    assert_eq!(names(&text("%")), [""; 0], "it is a text, not a pattern");
+    let row = place.reader.run(&run("c")).unwrap();
+    let since = |since: i64| RunPage { since: Some(Timestamp::from_millis(since)), limit: 9, ..page(None) };
+    assert_eq!(names(&since(row.started_at.as_millis())).len(), 3);
+    assert_eq!(names(&since(row.started_at.as_millis() + 1)).len(), 0);
+    let root = |root: &str| RunPage { root: Some(root.to_owned()), limit: 9, ..page(None) };
+    assert_eq!(names(&root("run_c")), ["run_c"]);
+    assert_eq!(names(&root("run_b")).len(), 0, "it is another tenant's");
     let inbox = |after: Option<&str>| InboxPage {
         tenant: "north".to_owned(),
         after: after.map(str::to_owned),
@@ -186,6 +196,10 @@ fn news_are_a_tenant_s_own_in_the_order_of_their_commits() {
     for (tenant, name, seq) in [("north", "b", 1), ("south", "a", 1), ("north", "a", 3), ("north", "x", 0)] {
         assert_eq!(place.reader.place_of(tenant, &run(name), seq).unwrap(), None, "{tenant} {name} {seq}");
     }
+    let change = |name, newest, asks| RunChange { run: run(name), newest, asks };
+    assert_eq!(place.reader.changes("north", 0).unwrap(), (vec![change("a", 2, true)], seen));
+    assert_eq!(place.reader.changes("south", 0).unwrap(), (vec![change("b", 1, true)], seen));
+    assert_eq!(place.reader.changes("north", seen).unwrap(), (Vec::new(), seen));
     let (first, after) = place.reader.news("north", 0, 1).unwrap();
     assert_eq!((first.len(), after), (1, first[0].position));
     assert_eq!(place.reader.news("north", after, 1).unwrap().0, news[1..]);

@@ -359,3 +359,42 @@ fn a_writer_that_was_overtaken_remembers_nothing() {
     }
     assert_eq!((old.runs.count(), lengths(&place, &["a"])), (0, vec![3]));
 }
+
+#[test]
+fn a_new_run_gets_a_key_that_no_row_of_another_one_has() {
+    for damage in [
+        "DELETE FROM journals WHERE id = 'run_b'",
+        "DELETE FROM journals; DELETE FROM runs",
+        "UPDATE journals SET run = -1 WHERE id = 'run_b'",
+        "DELETE FROM journals; DELETE FROM events; DELETE FROM runs; INSERT INTO set_aside VALUES (3, 1, 'c', 'r', 'e')",
+        "DELETE FROM journals WHERE id = 'run_b'; UPDATE events SET run = 9223372036854775807 WHERE run = 2",
+    ] {
+        let (place, transactions) = fresh();
+        assert!(transactions.write(&[first("a"), first("b")]).iter().all(Result::is_ok));
+        let keys = "SELECT max(run) FROM (SELECT run FROM events UNION SELECT run FROM runs UNION SELECT run FROM set_aside)";
+        let other = schema::connect(&place.store.layout().db()).unwrap();
+        other.execute_batch("PRAGMA foreign_keys = OFF").unwrap();
+        other.execute_batch(damage).unwrap();
+        let taken: i64 = other.query_row(keys, [], |row| row.get(0)).unwrap();
+        let outcomes = transactions.write(&[first("c"), first("d")]);
+        assert!(outcomes.iter().all(Result::is_ok), "{damage}: {outcomes:?}");
+        let key = "SELECT run FROM journals WHERE id = 'run_c'";
+        let key: i64 = other.query_row(key, [], |row| row.get(0)).unwrap();
+        assert!(key > taken || taken > 1 << 60, "{damage}: {key} after {taken}");
+        assert_eq!(lengths(&place, &["c", "d"]), [2, 2], "{damage}");
+    }
+}
+
+#[test]
+fn a_row_in_the_place_of_a_new_one_is_trouble_of_that_run_alone() {
+    let (place, transactions) = fresh();
+    assert!(transactions.write(&[first("a"), first("b")]).iter().all(Result::is_ok));
+    let break_events_of_b = "CREATE TRIGGER t BEFORE INSERT ON events WHEN new.run = 2 BEGIN \
+                             INSERT INTO journals (run, id, flow) VALUES (1, 'run_a', 1); END";
+    transactions.conn.execute_batch(break_events_of_b).unwrap();
+    let outcomes =
+        transactions.write(&[commit(&run("b"), 2, [timer_set("x")]), commit(&run("a"), 2, [timer_set("x")])]);
+    assert!(matches!(outcomes[0], Err(CommitError::Malformed { .. })), "{outcomes:?}");
+    assert!(outcomes[1].is_ok(), "{outcomes:?}");
+    assert_eq!(lengths(&place, &["a", "b"]), [3, 2]);
+}

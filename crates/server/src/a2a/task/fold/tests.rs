@@ -57,6 +57,7 @@ impl Life {
             source: "/w/flow.yaml".to_owned(),
             workspace: "/w".to_owned(),
             shared: false,
+            keep_files: false,
             run_base: "/w/.envoi/runs/run_1".to_owned(),
             language: 1,
             by: ann(),
@@ -64,6 +65,7 @@ impl Life {
             trace: None,
             env: envoi_contract::json::Object::new(),
             requester: Requester::default(),
+            part: None,
         })));
         life
     }
@@ -235,7 +237,7 @@ impl Life {
 }
 
 fn slot() -> Option<Slot> {
-    Some(Slot { boot_id: "boot".to_owned() })
+    Some(Slot::new("boot"))
 }
 
 fn ann() -> Principal {

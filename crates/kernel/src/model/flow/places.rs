@@ -1,13 +1,14 @@
-//! Sets of places, one bit each: a large flow has a set of steps, and one of loops, for each of its loops.
+//! Sets of places, one bit each: a large flow has a set of steps for each of its loops.
 
-/// A set of small numbers.
+/// A set of places in a list, such as the steps of a flow by their listed order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Places {
+pub struct Places {
     words: Vec<u64>,
 }
 
 impl Places {
-    pub(super) fn add(&mut self, place: usize) {
+    /// Adds a place; one that is in the set already changes nothing.
+    pub fn add(&mut self, place: usize) {
         let at = place / 64;
         if self.words.len() <= at {
             self.words.resize(at.saturating_add(1), 0);
@@ -17,12 +18,14 @@ impl Places {
         }
     }
 
-    pub(super) fn has(&self, place: usize) -> bool {
+    /// Whether a place is in the set.
+    #[must_use]
+    pub fn has(&self, place: usize) -> bool {
         self.words.get(place / 64).is_some_and(|word| word & (1 << (place % 64)) != 0)
     }
 
     /// In ascending order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.words.iter().enumerate().flat_map(|(at, word)| {
             let first = at.saturating_mul(64);
             let bits = core::iter::successors(Some(*word), |word| Some(word & word.saturating_sub(1)));
@@ -31,9 +34,17 @@ impl Places {
         })
     }
 
-    pub(super) fn len(&self) -> usize {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
         let ones = self.words.iter().map(|word| usize::try_from(word.count_ones()).unwrap_or(0));
         ones.fold(0, usize::saturating_add)
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.words.iter().all(|word| *word == 0)
     }
 }
 

@@ -3,7 +3,7 @@
 //! The first of these that there is: the words of the step's data (`headline`, else `summary`), the result line of a test runner,
 //! the first heading of Markdown, the first line. It is for people alone: a hand-off's `summary` is not changed by it.
 
-use super::words::head;
+use crate::words::head;
 use envoi_contract::json::Value;
 
 /// A test runner states its result this near to the end of its output, in lines that are not empty.
@@ -12,13 +12,15 @@ const RESULT_WITHIN: usize = 10;
 const MAX_RESULT_CHARS: usize = 100;
 
 /// The words for it in a step's data, if there are any.
-pub(crate) fn words_of(data: &Value) -> Option<String> {
+#[must_use]
+pub fn words_of(data: &Value) -> Option<String> {
     let words = |name| data.get(name).and_then(Value::as_str).map(head).filter(|words| !words.is_empty());
     words("headline").or_else(|| words("summary"))
 }
 
 /// The headline of a step's text, at most 100 characters; `words` are those of its data.
-pub(crate) fn headline(text: &str, words: Option<String>) -> String {
+#[must_use]
+pub fn headline(text: &str, words: Option<String>) -> String {
     words.unwrap_or_else(|| of_text(text))
 }
 

@@ -13,13 +13,15 @@ use envoi_kernel::{
 };
 
 /// Each choice that the question takes, and what it leads to when this person makes it.
-pub(crate) fn choices(run: &Run, raised: &InterruptRaised, by: &Principal) -> Vec<(Choice, String)> {
+#[must_use]
+pub fn choices(run: &Run, raised: &InterruptRaised, by: &Principal) -> Vec<(Choice, String)> {
     let told = |choice| (choice, lead(run, raised, choice, by));
     run.accepts(raised).into_iter().map(told).collect()
 }
 
 /// Why this person may not answer: the question is for others, or they have answered already.
-pub(crate) fn not_for(run: &Run, raised: &InterruptRaised, by: &Principal) -> Option<String> {
+#[must_use]
+pub fn not_for(run: &Run, raised: &InterruptRaised, by: &Principal) -> Option<String> {
     let refused = |choice| tried(run, raised, choice, by).err();
     run.accepts(raised).into_iter().filter_map(refused).find_map(|refusal| match refusal {
         Refusal::NotByStarter { .. } | Refusal::AlreadyVoted { .. } => Some(refusal.to_string()),
@@ -28,7 +30,8 @@ pub(crate) fn not_for(run: &Run, raised: &InterruptRaised, by: &Principal) -> Op
 }
 
 /// What happens when no answer comes.
-pub(crate) fn silence(run: &Run, raised: &InterruptRaised) -> Option<String> {
+#[must_use]
+pub fn silence(run: &Run, raised: &InterruptRaised) -> Option<String> {
     let at = raised.expires_at?;
     let expire = Input::Expire { interrupt: raised.interrupt.clone() };
     run.decide(expire, None, at).ok().and_then(|records| leads(run, &records))
@@ -66,7 +69,8 @@ fn one_more(raised: &InterruptRaised) -> Ledger {
 }
 
 /// So much for the bound that the question is about.
-fn amount(raised: &InterruptRaised, count: u64, cost: Cost) -> Ledger {
+#[must_use]
+pub fn amount(raised: &InterruptRaised, count: u64, cost: Cost) -> Ledger {
     match raised.evidence.get("bound").and_then(Value::as_str).unwrap_or_default() {
         "agent_hops" => Ledger { agent_hops: count, ..Ledger::default() },
         "llm_calls" => Ledger { llm_calls: count, ..Ledger::default() },
@@ -75,29 +79,6 @@ fn amount(raised: &InterruptRaised, count: u64, cost: Cost) -> Ledger {
         "wall_time" => Ledger { wall_time_ms: count, ..Ledger::default() },
         "cost_usd" => Ledger { cost, ..Ledger::default() },
         _ => Ledger::default(),
-    }
-}
-
-/// `5`, `10m` or `2.50`, by what the bound counts; else what was expected.
-pub(crate) fn read_amount(raised: &InterruptRaised, more: &str) -> Result<Ledger, String> {
-    let bound = raised.evidence.get("bound").and_then(Value::as_str).unwrap_or_default();
-    let bad = |expected: &str| format!("`{more}` is not {expected}, by which `{bound}` could be raised");
-    let number = more.trim_start_matches('+');
-    match bound {
-        "cost_usd" => {
-            let cost =
-                Cost::parse(number.trim_start_matches('$')).ok_or_else(|| bad("dollars such as 2.50"))?;
-            Ok(amount(raised, 0, cost))
-        }
-        "wall_time" => {
-            let ms = envoi_flow::parse_duration(number).ok_or_else(|| bad("a duration such as 10m"))?;
-            Ok(amount(raised, ms, Cost::default()))
-        }
-        "" => Err("this question is not about a bound".to_owned()),
-        _ => {
-            let count = number.parse().map_err(|_| bad("a whole number"))?;
-            Ok(amount(raised, count, Cost::default()))
-        }
     }
 }
 
@@ -156,10 +137,10 @@ fn beside_others(done: Done, records: &[Record]) -> Option<String> {
     match (done, told) {
         (Done::Failed, None) => Some("the step fails; other branches go on, then the run ends".to_owned()),
         (Done::Failed, Some(told)) => Some(format!("the step fails, and the run {told}")),
-        (Done::Passed | Done::Skipped, None) => {
+        (Done::Passed | Done::Skipped | Done::Taken, None) => {
             Some("is done; what needs it waits for other branches".to_owned())
         }
-        (Done::Passed | Done::Skipped, told) => told,
+        (Done::Passed | Done::Skipped | Done::Taken, told) => told,
     }
 }
 

@@ -1,0 +1,151 @@
+//! The steps of a run as rows: one row a visit, with what it came to or what it is at.
+//!
+//! Owns the words for where a visit stands, for REST and for the terminal alike. [`StepRows`] makes the rows.
+
+mod rows;
+
+pub use rows::StepRows;
+
+use crate::{
+    Time,
+    scalar::{maybe_dollars, words},
+};
+use envoi_kernel::ids::{AttemptId, InterruptId, StepId, VisitId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+words! {
+    /// Where a visit stands.
+    StepState {
+        /// Its attempt runs.
+        Running = "running",
+        /// Its attempt was started, and nothing works on it.
+        Left = "left",
+        /// Its turn has come, and it waits for a free slot.
+        Ready = "ready",
+        /// Its last attempt failed, and the next one begins later.
+        Retries = "retries",
+        /// A person has to say how it goes on.
+        Asks = "asks",
+        /// How its last attempt ended is not known.
+        InDoubt = "in_doubt",
+        /// It has begun, and something else has to happen first: its items, or the flow that it runs.
+        Open = "open",
+        /// It is done.
+        Succeeded = "succeeded",
+        /// It has failed.
+        Failed = "failed",
+        /// It was not done.
+        Skipped = "skipped",
+    }
+}
+
+impl StepState {
+    /// The word as people read it.
+    #[must_use]
+    pub const fn spoken(self) -> &'static str {
+        match self {
+            Self::InDoubt => "in doubt",
+            _ => self.word(),
+        }
+    }
+}
+
+/// A visit of a step, or one item of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StepRow {
+    /// Where it is, such as `build.2.compile.1` or `0.check.1`: as hand-offs and commands name it.
+    pub place: String,
+    /// The place of what it is part of: the visit that it is an item of, or the one that runs its flow. Null at the top.
+    pub part_of: Option<String>,
+    /// Its step.
+    #[schemars(with = "String")]
+    pub step: StepId,
+    /// The inner flows and the item in which it stands; empty at the top.
+    pub scope: String,
+    /// Which visit of the step, from 1.
+    pub visit: u32,
+    /// Which item, from 0; null if it is none.
+    pub item: Option<u64>,
+    /// The value of the item, in a line; null if it is none.
+    pub value: Option<String>,
+    /// How many items it has; null if it is not done for a list.
+    pub items: Option<u64>,
+    /// Where it stands.
+    pub state: StepState,
+    /// Attempts so far. 0: it has none of its own.
+    pub attempts: u32,
+    /// The open question about it.
+    #[schemars(with = "Option<String>")]
+    pub question: Option<InterruptId>,
+    /// When its first event was decided.
+    pub started_at: Time,
+    /// When its hand-off was written; null before.
+    pub ended_at: Option<Time>,
+    /// When its next attempt begins, if it waits for that.
+    pub next_try_at: Option<Time>,
+    /// The time of its last attempt; of a whole, from its beginning to its end. Null before its end.
+    pub took_ms: Option<u64>,
+    /// What its attempts have cost; null if none has told of a cost.
+    #[schemars(schema_with = "maybe_dollars")]
+    pub cost_usd: Option<String>,
+    /// Where it leads, such as `advance` or `loop`; null before its end.
+    pub leads_to: Option<String>,
+    /// What it came to or why it failed, in a line. Of an open one with items: how far it has come.
+    pub summary: String,
+    /// The newest event that changed the row.
+    pub seq: u64,
+}
+
+/// Steps of a run that have changed, in the order of the events that changed them. On the last page the steps that are not
+/// over follow, even if no event has changed them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Steps {
+    /// The rows.
+    pub steps: Vec<StepRow>,
+    /// The `after` of the next page; null on the last.
+    pub next: Option<u64>,
+    /// The newest event that the rows take account of: the `after` with which to ask for changes later.
+    pub newest: u64,
+}
+
+/// What a visit is part of: the visit that it is an item of, or the one that runs its flow.
+#[must_use]
+pub fn whole(visit: &VisitId) -> Option<VisitId> {
+    match visit.item() {
+        Some(_) => Some(visit.whole()),
+        None => caller(&visit.scope),
+    }
+}
+
+/// The visit that runs the flow of this scope; the scope of a flow is its id.
+#[must_use]
+pub fn caller(scope: &str) -> Option<VisitId> {
+    AttemptId::parse(&format!("{scope}.1")).ok().map(|attempt| attempt.visit)
+}
+
+/// The visit, then what it is part of, up to the outermost.
+#[must_use]
+pub fn wholes(visit: &VisitId) -> Vec<VisitId> {
+    core::iter::successors(Some(visit.clone()), whole).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_visit_is_part_of_the_one_that_it_is_an_item_of_or_that_runs_its_flow() {
+        for (part, of) in [
+            ("a.1", &[][..]),
+            ("0.a.1", &["a.1"]),
+            ("b.2.a.1", &["b.2"]),
+            ("0.b.2.a.1", &["0.b.2", "b.2"]),
+            ("0.b.2.7.a.1", &["0.b.2.a.1", "0.b.2", "b.2"]),
+        ] {
+            let visit = AttemptId::parse(&format!("{part}.1")).unwrap().visit;
+            let wholes: Vec<String> = wholes(&visit).iter().skip(1).map(ToString::to_string).collect();
+            assert_eq!(wholes, of, "{part}");
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! The rows of a run's steps, made from its events and kept up to date by those that follow.
+//!
+//! Pure: what works on an attempt now is given by the caller. What a visit came to is its hand-off's word; of an open one the
+//! run itself says what it is at.
+
+use super::{StepRow, StepState, Steps, whole, wholes};
+use crate::{
+    headline::{headline, words_of},
+    words::{head, items, plain},
+};
+use envoi_contract::{handoff::Status as HandoffStatus, time::Timestamp};
+use envoi_kernel::{
+    Event, Progress, Record, Run,
+    event::{About, AttemptSettled, HandoffWritten, ModelCallEnded, Outcome},
+    ids::{AttemptId, InterruptId, Seq, VisitId},
+    ledger::Cost,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// See the module.
+#[derive(Debug, Clone, Default)]
+pub struct StepRows {
+    visits: BTreeMap<VisitId, Visit>,
+    /// Those without a hand-off.
+    open: BTreeSet<VisitId>,
+    /// What attempts have cost: by calls that were metered, and as their reports say.
+    costs: BTreeMap<AttemptId, (Option<Cost>, Option<Cost>)>,
+    /// Calls of models whose cost is not known.
+    unpriced_calls: u64,
+    /// Attempts in doubt whose end has not become known: what they used is not known.
+    doubted: BTreeSet<AttemptId>,
+    next: Seq,
+}
+
+/// What the events say of a visit.
+#[derive(Debug, Clone)]
+struct Visit {
+    /// How many visits began before it.
+    order: usize,
+    /// The newest event about it, or about what is part of it.
+    seq: Seq,
+    attempts: u32,
+    began: Timestamp,
+    next_try: Option<Timestamp>,
+    over: Option<Over>,
+    /// The words of its data for what it came to, and why its last attempt failed.
+    words: Option<String>,
+    failed: Option<String>,
+    cost: Option<Cost>,
+    /// Of a whole: the values of its items.
+    values: Option<Vec<String>>,
+}
+
+/// What its hand-off says.
+#[derive(Debug, Clone)]
+struct Over {
+    at: Timestamp,
+    state: StepState,
+    attempt_ms: u64,
+    leads_to: String,
+    summary: String,
+}
+
+impl StepRows {
+    /// The event that comes next; others are not taken.
+    #[must_use]
+    pub fn next(&self) -> Seq {
+        self.next
+    }
+
+    /// Calls of models whose cost is not known.
+    #[must_use]
+    pub fn unpriced_calls(&self) -> u64 {
+        self.unpriced_calls
+    }
+
+    /// Attempts in doubt: what they used is not known.
+    #[must_use]
+    pub fn doubted(&self) -> u64 {
+        u64::try_from(self.doubted.len()).unwrap_or(u64::MAX)
+    }
+
+    /// Takes the next event of the run; another one changes nothing.
+    pub fn take(&mut self, record: &Record) {
+        if record.seq != self.next {
+            return;
+        }
+        self.next = record.seq.saturating_add(1);
+        match &record.event {
+            Event::AttemptStarted(started) => {
+                let visit = self.touch(&started.attempt.visit, record, true);
+                if let Some(visit) = visit {
+                    (visit.attempts, visit.next_try) = (started.attempt.attempt, None);
+                }
+            }
+            Event::AttemptSettled(settled) => self.settled(settled, record),
+            Event::ModelCallEnded(ended) => self.called(ended, record),
+            Event::FannedOut(fanned) => {
+                let values = fanned.items.iter().map(|value| head(&plain(value))).collect();
+                if let Some(visit) = self.touch(&fanned.visit, record, true) {
+                    visit.values = Some(values);
+                }
+            }
+            Event::FlowEntered(entered) => drop(self.touch(&entered.visit, record, true)),
+            Event::FlowReturned(returned) => drop(self.touch(&returned.visit, record, false)),
+            Event::InterruptRaised(raised) => drop(self.touch(&raised.visit, record, true)),
+            Event::TimerSet(timer) => {
+                if let Some(visit) = self.touch(&timer.visit, record, false) {
+                    visit.next_try = Some(timer.due);
+                }
+            }
+            Event::HandoffWritten(written) => self.handed_over(written, record),
+            _ => {}
+        }
+    }
+
+    /// Marks a visit, and what it is part of, as changed. With `begins` it is there from now on.
+    fn touch(&mut self, visit: &VisitId, record: &Record, begins: bool) -> Option<&mut Visit> {
+        for each in wholes(visit).into_iter().rev() {
+            if begins && !self.visits.contains_key(&each) {
+                let order = self.visits.len();
+                self.open.insert(each.clone());
+                self.visits.insert(each.clone(), Visit::new(order, record));
+            }
+            if let Some(found) = self.visits.get_mut(&each) {
+                found.seq = record.seq;
+            }
+        }
+        self.visits.get_mut(visit)
+    }
+
+    fn settled(&mut self, settled: &AttemptSettled, record: &Record) {
+        let attempt = &settled.attempt;
+        match settled.outcome {
+            Outcome::InDoubt { .. } => drop(self.doubted.insert(attempt.clone())),
+            _ => drop(self.doubted.remove(attempt)),
+        }
+        if let Some(cost) = Cost::of_metrics(&settled.metrics) {
+            self.costs.entry(attempt.clone()).or_default().1 = Some(cost);
+        }
+        let cost = self.cost(&attempt.visit);
+        let Some(visit) = self.touch(&attempt.visit, record, false) else { return };
+        visit.cost = cost;
+        if settled.late {
+            return;
+        }
+        visit.words = words_of(&settled.data);
+        visit.failed =
+            settled.error.as_ref().map(|error| head(&format!("{}: {}", error.code, error.message)));
+    }
+
+    fn called(&mut self, ended: &ModelCallEnded, record: &Record) {
+        if ended.cost.is_none() {
+            self.unpriced_calls = self.unpriced_calls.saturating_add(1);
+        }
+        let Some((attempt, more)) = ended.attempt.as_ref().zip(ended.cost) else { return };
+        let metered = &mut self.costs.entry(attempt.clone()).or_default().0;
+        *metered = Some(metered.unwrap_or_default().saturating_add(more));
+        let cost = self.cost(&attempt.visit);
+        if let Some(visit) = self.touch(&attempt.visit, record, false) {
+            visit.cost = cost;
+        }
+    }
+
+    /// What is metered and what a report tells are the same calls seen twice: the larger counts.
+    fn cost(&self, visit: &VisitId) -> Option<Cost> {
+        let first = AttemptId { visit: visit.clone(), attempt: 0 };
+        let own = self.costs.range(first..).take_while(|(attempt, _)| attempt.visit == *visit);
+        own.filter_map(|(_, (metered, told))| (*metered).max(*told)).reduce(Cost::saturating_add)
+    }
+
+    fn handed_over(&mut self, written: &HandoffWritten, record: &Record) {
+        let handoff = &written.handoff;
+        self.open.remove(&written.visit);
+        let Some(visit) = self.touch(&written.visit, record, true) else { return };
+        let summary = match (handoff.status, &handoff.error, &visit.values) {
+            (HandoffStatus::Skipped, _, _) => head(&handoff.routing_signal.reason),
+            (_, Some(error), _) => head(error),
+            (_, None, Some(values)) if !values.is_empty() => items(values),
+            _ => headline(&handoff.summary, visit.words.clone()),
+        };
+        visit.over = Some(Over {
+            at: record.at,
+            state: match handoff.status {
+                HandoffStatus::Succeeded => StepState::Succeeded,
+                HandoffStatus::Failed => StepState::Failed,
+                HandoffStatus::Skipped => StepState::Skipped,
+            },
+            attempt_ms: handoff.duration_ms,
+            leads_to: handoff.routing_signal.decision.orchestrator_word().to_owned(),
+            summary,
+        });
+        self.open.remove(&written.visit);
+    }
+
+    /// All rows, in the order in which the visits began. `run` is the run after the same events, and `is_running` says of an
+    /// attempt whether something works on it.
+    #[must_use]
+    pub fn all(&self, run: &Run, is_running: &dyn Fn(&AttemptId) -> bool) -> Vec<StepRow> {
+        let now = Now::of(run, is_running);
+        let mut all: Vec<(&VisitId, &Visit)> = self.visits.iter().collect();
+        all.sort_by_key(|(_, visit)| visit.order);
+        all.into_iter().map(|(id, visit)| self.row(id, visit, &now)).collect()
+    }
+
+    /// The rows that have changed after an event, about `limit` of them; without one, all.
+    #[must_use]
+    pub fn page(
+        &self,
+        run: &Run,
+        is_running: &dyn Fn(&AttemptId) -> bool,
+        after: Option<Seq>,
+        limit: usize,
+    ) -> Steps {
+        let now = Now::of(run, is_running);
+        let has_changed = |seq: Seq| after.is_none_or(|after| seq > after);
+        let mut changed: Vec<(&VisitId, &Visit)> =
+            self.visits.iter().filter(|(_, visit)| has_changed(visit.seq)).collect();
+        changed.sort_by_key(|(_, visit)| (visit.seq, visit.order));
+        // What one event has changed is never parted: the next page begins after that event.
+        let mut end = limit.min(changed.len());
+        let seq_at = |at: usize| changed.get(at).map(|(_, visit)| visit.seq);
+        while end > 0 && end < changed.len() && seq_at(end) == seq_at(end.saturating_sub(1)) {
+            end = end.saturating_add(1);
+        }
+        let next = (end < changed.len()).then(|| seq_at(end.saturating_sub(1))).flatten();
+        let mut steps: Vec<StepRow> =
+            changed.iter().take(end).map(|(id, visit)| self.row(id, visit, &now)).collect();
+        if next.is_none() {
+            let unchanged = self.open.iter().filter_map(|id| Some((id, self.visits.get(id)?)));
+            let unchanged = unchanged.filter(|(_, visit)| !has_changed(visit.seq));
+            steps.extend(unchanged.map(|(id, visit)| self.row(id, visit, &now)));
+        }
+        Steps { steps, next, newest: self.next.saturating_sub(1) }
+    }
+
+    fn row(&self, id: &VisitId, visit: &Visit, now: &Now<'_>) -> StepRow {
+        let item = id.item();
+        let value = item.and_then(|item| usize::try_from(item).ok()).and_then(|item| {
+            self.visits.get(&id.whole()).and_then(|whole| whole.values.as_ref()?.get(item)).cloned()
+        });
+        let over = visit.over.as_ref();
+        let state = over.map_or_else(|| now.state(id, visit), |over| over.state);
+        let summary = match over {
+            Some(over) => over.summary.clone(),
+            None => now.progress(id).or_else(|| visit.failed.clone()).unwrap_or_default(),
+        };
+        StepRow {
+            place: id.to_string(),
+            part_of: whole(id).map(|whole| whole.to_string()),
+            step: id.step.clone(),
+            scope: id.scope.clone(),
+            visit: id.visit,
+            item,
+            value,
+            items: visit.values.as_ref().map(|values| u64::try_from(values.len()).unwrap_or(u64::MAX)),
+            state,
+            attempts: visit.attempts,
+            question: now.questions.get(id).map(|(question, _)| (*question).clone()),
+            started_at: visit.began.into(),
+            ended_at: over.map(|over| over.at.into()),
+            next_try_at: visit.next_try.filter(|_| state == StepState::Retries).map(Into::into),
+            took_ms: over.map(|over| visit.took_ms(over)),
+            cost_usd: visit.cost.map(|cost| cost.to_string()),
+            leads_to: over.map(|over| over.leads_to.clone()),
+            summary,
+            seq: visit.seq,
+        }
+    }
+}
+
+impl Visit {
+    fn new(order: usize, record: &Record) -> Self {
+        Self {
+            order,
+            seq: record.seq,
+            attempts: 0,
+            began: record.at,
+            next_try: None,
+            over: None,
+            words: None,
+            failed: None,
+            cost: None,
+            values: None,
+        }
+    }
+
+    fn took_ms(&self, over: &Over) -> u64 {
+        match self.attempts {
+            0 => u64::try_from(over.at.as_millis().saturating_sub(self.began.as_millis())).unwrap_or(0),
+            _ => over.attempt_ms,
+        }
+    }
+}
+
+/// What a run is at.
+struct Now<'r> {
+    run: &'r Run,
+    questions: BTreeMap<&'r VisitId, (&'r InterruptId, About)>,
+    ready: BTreeSet<VisitId>,
+    running: BTreeSet<VisitId>,
+    left: BTreeSet<VisitId>,
+}
+
+impl<'r> Now<'r> {
+    fn of(run: &'r Run, is_running: &dyn Fn(&AttemptId) -> bool) -> Self {
+        let wants = run.wants();
+        let (running, left): (Vec<_>, Vec<_>) = wants.attempts.into_iter().partition(is_running);
+        let visits = |attempts: Vec<AttemptId>| attempts.into_iter().map(|attempt| attempt.visit).collect();
+        let questions = run.interrupts().map(|raised| (&raised.visit, (&raised.interrupt, raised.about)));
+        Self {
+            run,
+            questions: questions.collect(),
+            ready: wants.ready.into_iter().collect(),
+            running: visits(running),
+            left: visits(left),
+        }
+    }
+
+    fn state(&self, id: &VisitId, visit: &Visit) -> StepState {
+        match self.questions.get(id) {
+            Some((_, About::InDoubt)) => StepState::InDoubt,
+            Some(_) => StepState::Asks,
+            None if self.running.contains(id) => StepState::Running,
+            None if self.left.contains(id) => StepState::Left,
+            None if self.ready.contains(id) => StepState::Ready,
+            None if visit.next_try.is_some() => StepState::Retries,
+            None => StepState::Open,
+        }
+    }
+
+    fn progress(&self, id: &VisitId) -> Option<String> {
+        let Progress { items, over, failed } = self.run.progress(id)?;
+        let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
+        let running = self.running.iter().filter(|running| running.is_part_of(id)).count();
+        Some(format!("{over} of {items} items{failed}, {running} running"))
+    }
+}

@@ -1,0 +1,194 @@
+//! `envoi artifacts`: the files that the steps of a run have handed over, in each of their versions. Contents are verified while
+//! they are read.
+
+use crate::{
+    process::{args::ArtifactsCommand, failure::Failure, output},
+    store::{home::Home, select},
+    text::{diff, location::Location},
+};
+use envoi_api::file::ArtifactVersion;
+use envoi_contract::{code::Code, digest::Digest};
+use envoi_journal::Reader;
+use envoi_kernel::{
+    event::{Blob, Event, FileChange},
+    ids::{RunId, VisitId},
+};
+use std::{
+    fs::File,
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+pub(crate) fn artifacts(home: &Home, command: &ArtifactsCommand) -> Result<u8, Failure> {
+    let (_, reader) = home.reader()?;
+    match command {
+        ArtifactsCommand::List { run, all } => {
+            let versions = versions(&reader, &select::run_or_newest(&reader, run.as_deref())?)?;
+            list(versions, *all, home.json)
+        }
+        ArtifactsCommand::Get { run, path, output } => {
+            let (version, bytes) = content(&reader, &select::run(&reader, run)?, path)?;
+            save(&version.path, &bytes, output.as_deref())
+        }
+        ArtifactsCommand::Cat { run, path } => {
+            let (_, bytes) = content(&reader, &select::run(&reader, run)?, path)?;
+            let written = io::stdout().lock().write_all(&bytes).and_then(|()| io::stdout().flush());
+            written.map(|()| 0).map_err(|error| Failure::machine("standard output", error))
+        }
+        ArtifactsCommand::Diff { run, path, range } => {
+            compare(&reader, &select::run(&reader, run)?, path, range.as_deref())
+        }
+    }
+}
+
+/// A version of an artifact.
+#[derive(Clone)]
+struct Version {
+    path: String,
+    visit: VisitId,
+    /// `None`: it was deleted.
+    blob: Option<Blob>,
+    /// What it was before, as far as that was kept.
+    before: Option<Blob>,
+}
+
+/// Every version, in the order in which they were handed over. What a step handed over as it was is no version of its own.
+fn versions(reader: &Reader, run: &RunId) -> Result<Vec<Version>, Failure> {
+    let mut all: Vec<Version> = Vec::new();
+    for record in reader.records(run, 0, None).map_err(Failure::store)? {
+        let Event::AttemptSettled(settled) = &record.event else { continue };
+        if settled.late {
+            continue;
+        }
+        for FileChange { path, blob, before, .. } in reader.files_of(settled).map_err(Failure::store)?.iter()
+        {
+            let last = all.iter().rev().find(|version| version.path == *path);
+            let digest = |blob: &Option<Blob>| blob.as_ref().map(|blob| blob.digest);
+            if last.is_none_or(|last| digest(&last.blob) != digest(blob)) {
+                let (path, blob, before) = (path.clone(), blob.clone(), before.clone());
+                all.push(Version { path, visit: settled.attempt.visit.clone(), blob, before });
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn list(versions: Vec<Version>, all: bool, json: bool) -> Result<u8, Failure> {
+    let is_newest = |nth: usize, version: &Version| {
+        !versions.iter().skip(nth.saturating_add(1)).any(|later| later.path == version.path)
+    };
+    let wanted = versions.iter().enumerate().filter(|(nth, version)| all || is_newest(*nth, version));
+    let mut rows: Vec<ArtifactVersion> = wanted
+        .map(|(_, version)| ArtifactVersion {
+            path: version.path.clone(),
+            visit: version.visit.to_string(),
+            digest: version.blob.as_ref().map(|blob| blob.digest.to_string()),
+            size: version.blob.as_ref().map(|blob| blob.size),
+        })
+        .collect();
+    rows.sort_by(|one, other| one.path.cmp(&other.path));
+    if json {
+        return output::row(&rows).map(|()| 0);
+    }
+    let cells = |row: &ArtifactVersion| {
+        let size = row.size.map_or_else(|| "deleted".to_owned(), |size| format!("{size} bytes"));
+        vec![diff::printable(&row.path), row.visit.clone(), size, row.digest.clone().unwrap_or_default()]
+    };
+    output::data(&output::table(&rows.iter().map(cells).collect::<Vec<_>>())).map(|()| 0)
+}
+
+/// The version of `PATH` or `PATH@STEP.N`, and its content.
+fn content(reader: &Reader, run: &RunId, name: &str) -> Result<(Version, Vec<u8>), Failure> {
+    let all = versions(reader, run)?;
+    let (path, at) = split(&all, name);
+    let version = version(&all, path, at)?;
+    let Some(blob) = &version.blob else {
+        let message = format!("artifact `{path}` was deleted by {}", version.visit);
+        return Err(Failure::new(Code::ArtifactNotFound, message)
+            .hint("an earlier version: `PATH@STEP.N`; `envoi artifacts list --all` lists them"));
+    };
+    let bytes = read(reader, &blob.digest)?;
+    Ok((version, bytes))
+}
+
+/// A path may have an `@` of its own.
+fn split<'n>(all: &[Version], name: &'n str) -> (&'n str, Option<&'n str>) {
+    let is_path = |path: &str| all.iter().any(|version| version.path == path);
+    match name.rsplit_once('@') {
+        Some((path, at)) if !is_path(name) => (path, Some(at)),
+        _ => (name, None),
+    }
+}
+
+fn version(all: &[Version], path: &str, at: Option<&str>) -> Result<Version, Failure> {
+    let of_path = || all.iter().filter(|version| version.path == path);
+    let found = match at {
+        None => of_path().next_back(),
+        Some(at) => {
+            let place = Location::new(at);
+            of_path().rfind(|version| place.has_visit(&version.visit))
+        }
+    };
+    found.cloned().ok_or_else(|| {
+        let visits: Vec<String> = of_path().map(|version| version.visit.to_string()).collect();
+        let message = match (at, visits.is_empty()) {
+            (Some(at), false) => {
+                format!("artifact `{path}` has no version of `{at}`; it has {}", visits.join(", "))
+            }
+            _ => format!("the run has no artifact `{path}`"),
+        };
+        Failure::new(Code::ArtifactNotFound, message)
+            .hint("`envoi artifacts list RUN --all` lists all versions")
+    })
+}
+
+fn read(reader: &Reader, digest: &Digest) -> Result<Vec<u8>, Failure> {
+    reader.blob(digest).map_err(Failure::store)
+}
+
+/// Writes a new file; what is there is not touched.
+fn save(path: &str, bytes: &[u8], output: Option<&Path>) -> Result<u8, Failure> {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let target = match output {
+        Some(folder) if folder.is_dir() => folder.join(name),
+        Some(file) => file.to_owned(),
+        None => PathBuf::from(name),
+    };
+    let mut file = File::options().write(true).create_new(true).open(&target).map_err(|error| {
+        if error.kind() == io::ErrorKind::AlreadyExists {
+            let message = format!("`{}` is there already; nothing was written", target.display());
+            return Failure::new(Code::FileExists, message).hint("`-o FILE` names another place");
+        }
+        Failure::machine(format!("`{}`", target.display()), error)
+    })?;
+    if let Err(error) = file.write_all(bytes).and_then(|()| file.sync_all()) {
+        // Half a file is of no use.
+        std::fs::remove_file(&target).ok();
+        return Err(Failure::machine(format!("`{}`", target.display()), error));
+    }
+    output::data(&format!("{}\n", diff::printable(&target.display().to_string()))).map(|()| 0)
+}
+
+/// What differs between two versions; without a range, between what was there before the run and the newest.
+fn compare(reader: &Reader, run: &RunId, path: &str, range: Option<&str>) -> Result<u8, Failure> {
+    let all = versions(reader, run)?;
+    let (before, after) = match range.map(|range| range.split_once("..").unwrap_or(("", range))) {
+        None | Some(("", "")) => (first(&all, path)?, version(&all, path, None)?.blob),
+        Some((from, to)) => {
+            let named = |at: &str| version(&all, path, (!at.is_empty()).then_some(at));
+            let before = if from.is_empty() { first(&all, path)? } else { named(from)?.blob };
+            (before, named(to)?.blob)
+        }
+    };
+    let bytes = |blob: Option<Blob>| blob.map(|blob| read(reader, &blob.digest)).transpose();
+    let (before, after) = (bytes(before)?, bytes(after)?);
+    let text = diff::unified(&diff::printable(path), before.as_deref(), after.as_deref(), usize::MAX);
+    output::data(&diff::lines(&text)).map(|()| 0)
+}
+
+/// What stood there before the run, as far as it was kept.
+fn first(all: &[Version], path: &str) -> Result<Option<Blob>, Failure> {
+    // A path that no version has is an error.
+    version(all, path, None)?;
+    Ok(all.iter().find(|version| version.path == path).and_then(|version| version.before.clone()))
+}

@@ -1,0 +1,128 @@
+//! `envoi page`: a link that signs somebody in to the web page, once.
+//!
+//! Owns in whose name a session acts, and where the browser finds the server. What a code is good for is `envoi-server`'s.
+
+use super::{serve, token};
+use crate::{
+    process::{args::PageArgs, environment, failure::Failure, output, stderr},
+    session::models,
+    store::{config, home::Home, waiting},
+    text::duration,
+};
+use envoi_api::token::{PageLink, Token, TokenState};
+use envoi_contract::code::Code;
+use envoi_journal::{Store, TokenRow};
+use envoi_server::{
+    scope::{Scope, Scopes},
+    session,
+    token::NewToken,
+};
+use std::{
+    fs,
+    net::{Ipv4Addr, SocketAddr},
+};
+
+pub(crate) fn page(home: &Home, args: &PageArgs) -> Result<u8, Failure> {
+    let store = home.open()?;
+    let own = as_name(&environment::principal().actor);
+    let name = args.name.as_ref().unwrap_or(&own);
+    let wanted: Vec<Scope> = args.scopes.iter().copied().map(token::scope).collect();
+    let place = place(&store, args.url.as_deref())?;
+    let row = match known(&store, &args.tenant, name)? {
+        Some(row) => row,
+        None => made(&store, args, name, &wanted)?,
+    };
+    let scopes = allowed(&row, &wanted)?;
+    let now = envoi_engine::now();
+    let code = waiting::for_the_store(|| session::create_code(&store, &row, &scopes, now))?
+        .map_err(|error| Failure::machine("the code", error))?;
+    let link = format!("{place}/#/in/{code}");
+    let shown = Token { name: row.name.clone(), tenant: row.tenant.clone(), scopes: scopes.each().collect() };
+    if home.json {
+        let expires_at = now.saturating_add_ms(session::CODE_MS).into();
+        return output::row(&PageLink { page: link, expires_at, token: shown }).map(|()| 0);
+    }
+    stderr::line(format_args!(
+        "good once, for {}: signs in as {} of {} ({scopes})",
+        duration::passing(session::CODE_MS),
+        row.name,
+        row.tenant
+    ));
+    output::data(&format!("{link}\n")).map(|()| 0)
+}
+
+/// Your own name as a token can have it.
+fn as_name(actor: &str) -> String {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let name: String = actor.chars().map(|c| if fits(c) { c } else { '-' }).take(64).collect();
+    let name = name.trim_start_matches(['-', '.', '_']);
+    if name.is_empty() { "me".to_owned() } else { name.to_owned() }
+}
+
+/// The token of this name.
+fn known(store: &Store, tenant: &str, name: &str) -> Result<Option<TokenRow>, Failure> {
+    let reader = store.reader().map_err(Failure::store)?;
+    let rows = reader.tokens().map_err(Failure::store)?;
+    let Some(row) = rows.into_iter().find(|row| row.tenant == tenant && row.name == name) else {
+        return Ok(None);
+    };
+    match token::state(&row, envoi_engine::now()) {
+        TokenState::Good => Ok(Some(row)),
+        state => {
+            let message =
+                format!("token `{name}` of tenant `{tenant}` is {state}; nobody can act in its name");
+            Err(Failure::new(Code::TokenNotFound, message).hint("name another one with --for"))
+        }
+    }
+}
+
+/// A token that no program has: only sessions act in its name.
+fn made(store: &Store, args: &PageArgs, name: &str, wanted: &[Scope]) -> Result<TokenRow, Failure> {
+    let usual = if args.name.is_none() { Scope::Admin } else { Scope::Answer };
+    let scopes = if wanted.is_empty() { vec![usual] } else { wanted.to_vec() };
+    let new = NewToken {
+        name: name.to_owned(),
+        tenant: args.tenant.clone(),
+        scopes: Scopes::new(scopes),
+        expires_at: None,
+    };
+    waiting::for_the_store(|| envoi_server::token::create(store, &new, envoi_engine::now()))?
+        .map_err(token::failed)?;
+    known(store, &args.tenant, name)?.ok_or_else(|| Failure::store("the new token is not there"))
+}
+
+/// The scopes of the session: those that are wanted, all of which the token has.
+fn allowed(row: &TokenRow, wanted: &[Scope]) -> Result<Scopes, Failure> {
+    let whole = Scopes::parse(&row.scopes);
+    if wanted.is_empty() {
+        return Ok(whole);
+    }
+    match wanted.iter().find(|scope| !whole.allow(&[**scope])) {
+        None => Ok(Scopes::new(wanted.iter().copied())),
+        Some(scope) => {
+            let message = format!("token `{}` has not the scope `{scope}`; it has {whole}", row.name);
+            Err(Failure::new(Code::TokenInvalid, message)
+                .hint("a session never may more than its token; name another one with --for"))
+        }
+    }
+}
+
+/// Where the browser finds the server, without a slash at the end.
+fn place(store: &Store, named: Option<&str>) -> Result<String, Failure> {
+    if let Some(url) = named {
+        let is_address = ["http://", "https://"].iter().any(|scheme| url.starts_with(scheme));
+        if !is_address || url.contains(['#', '?', ' ']) {
+            let message = format!("`{url}` is no address of a server");
+            return Err(Failure::new(Code::ServerOptionsInvalid, message)
+                .hint("expected https://HOST, or with a path"));
+        }
+        return Ok(url.trim_end_matches('/').to_owned());
+    }
+    if let Ok(url) = fs::read_to_string(store.layout().server_url()) {
+        return Ok(url.trim().trim_end_matches('/').to_owned());
+    }
+    let server = config::load(store.layout())?.server;
+    let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, serve::PORT));
+    let address = server.listen.unwrap_or(usual);
+    Ok(models::place(server.public_url.as_deref(), address, server.tls.is_some()))
+}

@@ -1,0 +1,128 @@
+//! `envoi restore`: the files of a state of a run's workspace, in a folder of their own or in the workspace itself.
+
+use super::diff::tree_of;
+use crate::{
+    process::{args::EngineArgs, environment, failure::Failure, messages, output},
+    session::{caller::caller_or_none, engine_client, interactive::Conversation},
+    store::{
+        home::Home,
+        points::{self, Point},
+        select,
+    },
+    text::diff::printable,
+    view::printer::Printer,
+};
+use envoi_contract::{code::Code, digest::Digest};
+use envoi_engine::{
+    protocol::{Request, RestoreRequest},
+    snapshots,
+};
+use envoi_kernel::{
+    Record,
+    event::{Event, Snapshot},
+};
+use envoi_tree::NotRestored;
+use std::path::Path;
+
+/// Paths that are named; the others are counted.
+const MOST_NAMED: usize = 20;
+
+pub(crate) fn into(home: &Home, run: Option<&str>, at: &str, into: &Path) -> Result<u8, Failure> {
+    let (store, reader) = home.reader()?;
+    let id = select::run_or_newest(&reader, run)?;
+    let records = reader.records(&id, 0, None).map_err(Failure::store)?;
+    let snapshot = named(&records, at)?;
+    let order = snapshots::order(store.layout(), environment::home_folder().into_iter().collect());
+    let shelf = order.contents.shelf().map_err(Failure::store)?;
+    let tree = tree_of(&shelf, &snapshot.digest)?;
+    let restored = envoi_tree::write_into(into, &order, &tree).map_err(|error| not_restored(&error))?;
+    for path in restored.left.iter().take(MOST_NAMED) {
+        let path = printable(&String::from_utf8_lossy(path));
+        messages::say(&format!("note: the content of `{path}` is not kept, and the file is not there"));
+    }
+    if let Some(more @ 1..) = restored.left.len().checked_sub(MOST_NAMED) {
+        messages::say(&format!("note: {more} more files are not there"));
+    }
+    output::data(&format!("{} files in {}\n", restored.changed.0, printable(&into.display().to_string())))
+        .map(|()| 0)
+}
+
+/// Sets the workspace itself back: to a state, or without one to what stood there before the last restore.
+pub(crate) fn here(
+    home: &Home,
+    run: Option<&str>,
+    at: Option<&str>,
+    why: Option<String>,
+) -> Result<u8, Failure> {
+    let (store, reader) = home.store()?;
+    let id = select::run_or_newest(&reader, run)?;
+    let records = reader.records(&id, 0, None).map_err(Failure::store)?;
+    let to = match at {
+        Some(at) => named(&records, at)?.digest,
+        None => undone(&records)?,
+    };
+    let request = Request::Restore(Box::new(RestoreRequest {
+        run: id.clone(),
+        to,
+        too_wide: environment::home_folder().into_iter().collect(),
+        why,
+        by: environment::principal(),
+        caller: caller_or_none(&reader, &id),
+    }));
+    drop(reader);
+    let mut conversation = Conversation::new(id.clone(), home.json);
+    let mut printer = Printer::new(id, home.json);
+    engine_client::ask(&store, request, &EngineArgs::default(), &mut printer, &mut conversation)
+}
+
+/// What stood there before the last restore that was done.
+fn undone(records: &[Record]) -> Result<Digest, Failure> {
+    let mut last = None;
+    let mut begun = None;
+    for record in records {
+        match &record.event {
+            Event::FilesRestoring(wanted) => begun = Some(wanted.from),
+            Event::FilesRestored(_) => last = begun.take(),
+            Event::FilesKeptAsTheyWere(_) => begun = None,
+            _ => {}
+        }
+    }
+    begun.or(last).ok_or_else(|| {
+        Failure::new(
+            Code::FilesNotKept,
+            "the files of this run were never set back, so nothing can be undone".to_owned(),
+        )
+        .hint("`envoi restore RUN --at STATE --here` sets them back")
+    })
+}
+
+/// The snapshot of this state.
+fn named(records: &[Record], at: &str) -> Result<Snapshot, Failure> {
+    let snapshot = match points::point(&snapshots::taken(records), at)? {
+        Point::Kept { snapshot, .. } => snapshot,
+        Point::Now => {
+            let message = "`now` is the folder as it is; there is nothing to restore".to_owned();
+            return Err(Failure::new(Code::RequestInvalid, message)
+                .hint("`start`, `end`, a step, a visit such as `fix.2`, or `before:fix.2`"));
+        }
+    };
+    if snapshot.moving {
+        let message =
+            format!("while the snapshot of `{at}` was taken, another attempt worked in the same folder");
+        return Err(Failure::new(Code::FilesMoving, message).hint("a state before or after both of them"));
+    }
+    Ok(snapshot)
+}
+
+fn not_restored(error: &NotRestored) -> Failure {
+    match error {
+        NotRestored::InTheWay { .. } => {
+            Failure::new(Code::FileExists, format!("{error}; nothing was written"))
+                .hint("`--into` takes a new or empty folder")
+        }
+        NotRestored::NotKept(kept) => super::diff::not_kept(kept),
+        NotRestored::Content(_) | NotRestored::NotStaged { .. } | NotRestored::Incomplete { .. } => {
+            Failure::store(error)
+        }
+    }
+}

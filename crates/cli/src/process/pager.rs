@@ -1,0 +1,51 @@
+//! Long texts on a terminal, a screen at a time: `$PAGER`, else `less`.
+//!
+//! A text that fits the terminal, or goes into a pipe or a file, needs no pager. `PAGER=` (empty) or `PAGER=cat` is none.
+
+use super::{environment, terminal};
+use signal_hook::{consts::SIGINT, flag};
+use std::{
+    io::{self, IsTerminal as _, Write as _},
+    process::{Command, Stdio},
+    sync::{Arc, atomic::AtomicBool},
+};
+
+/// Whether a pager has shown the text. It is to be printed otherwise.
+pub(crate) fn shows(text: &str) -> bool {
+    let fits = text.lines().count() < terminal::size().1;
+    if terminal::columns_of_stdout().is_none() || fits || !io::stdin().is_terminal() {
+        return false;
+    }
+    let pager = environment::set_or_empty("PAGER").unwrap_or_else(|| "less".to_owned());
+    if matches!(pager.trim(), "" | "cat") {
+        return false;
+    }
+    // Ctrl-C is for the pager; this process waits until it ends.
+    let heeded = flag::register(SIGINT, Arc::new(AtomicBool::new(false)));
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", &format!("command -v {} > /dev/null || exit 127; exec {pager}", program(&pager))])
+        .stdin(Stdio::piped());
+    if environment::set_or_empty("LESS").is_none() {
+        // Leaves at once what fits, shows colours, and leaves the text on the terminal.
+        command.env("LESS", "FRX");
+    }
+    let Ok(mut child) = command.spawn() else { return false };
+    if let Some(mut stdin) = child.stdin.take() {
+        // Who leaves the pager early does not read the rest.
+        drop(stdin.write_all(text.as_bytes()));
+    }
+    let shown = child.wait().is_ok_and(|status| status.code() != Some(NO_SUCH_PROGRAM));
+    if let Ok(id) = heeded {
+        signal_hook::low_level::unregister(id);
+    }
+    shown
+}
+
+/// What the shell exits with if there is no such pager.
+const NO_SUCH_PROGRAM: i32 = 127;
+
+/// The program of a command line.
+fn program(pager: &str) -> &str {
+    pager.split_whitespace().next().unwrap_or(pager)
+}

@@ -1,0 +1,106 @@
+//! `resume --flow` at a server: it says what the corrected flow means, a person agrees, and that is done or nothing.
+
+use super::{
+    Remote,
+    attend::Attended,
+    call::{Again, good, read, segment},
+    runs,
+    start::{may_not_bring, named_or_brought},
+};
+use crate::{
+    command::{
+        correct::{Agreed, agree, say_same, succeeded},
+        fork::step,
+        resume::view,
+    },
+    process::{args::ResumeArgs, environment, failure::Failure},
+    session::{background, interactive::Conversation},
+    store::select::Verb,
+    view::printer::Printer,
+};
+use envoi_api::comparison::Comparison;
+use envoi_contract::{
+    code::Code,
+    json::{Object, Value},
+};
+use envoi_kernel::{event::EndStatus, ids::RunId};
+use std::path::Path;
+
+/// How often a run that goes on meanwhile is compared again for somebody who has agreed to whatever it means.
+const TRIES: u32 = 8;
+
+pub(crate) fn resume(remote: &Remote, args: &ResumeArgs, file: &Path) -> Result<u8, Failure> {
+    let run = remote.run_or_meant(args.run.as_deref(), Verb::Correct)?;
+    let mut flow = Object::new();
+    named_or_brought(remote, file, &mut flow)?;
+    if let Some(from) = args.from.as_deref().map(step).transpose()? {
+        flow.insert("from".to_owned(), Value::from(from.as_str()));
+    }
+    if !args.engine.detach {
+        runs::check_waits_for_other(remote, &run)?;
+    }
+    let mut tries = 1;
+    let mut attended = loop {
+        let comparison = compared(remote, &run, &flow)?;
+        if comparison.is_same {
+            say_same(file);
+            return runs::resume_run(remote, &run, args);
+        }
+        if remote.row(&run)?.ended.is_some_and(|ended| ended.status == EndStatus::Succeeded) {
+            return Err(succeeded(&run, file));
+        }
+        let agreed = agree(&comparison, file, args)?;
+        // Before the request, so that nothing that follows from it is missed.
+        let attended = match args.engine.detach {
+            true => None,
+            false => Some(Attended::new(remote, &run)?),
+        };
+        match corrected(remote, (&run, &comparison), flow.clone(), args.why.as_deref()) {
+            Err(failure)
+                if failure.code.known() == Some(Code::ComparisonChanged)
+                    && agreed == Agreed::Whatever
+                    && tries < TRIES =>
+            {
+                tries += 1;
+            }
+            done => {
+                done?;
+                break attended;
+            }
+        }
+    };
+    let Some(attended) = &mut attended else { return background::print_run(&run, remote.json) };
+    let mut conversation = Conversation::new(run.clone(), remote.json).with(&remote.by);
+    let store = remote.mirror()?.store();
+    let view = |run: &RunId| view(store, run);
+    let mut printer =
+        Printer::new(run.clone(), remote.json).live(view).asks_in_place(conversation.is_possible());
+    printer.accepted();
+    attended.follow(&mut printer, &mut conversation)
+}
+
+fn compared(remote: &Remote, run: &RunId, flow: &Object) -> Result<Comparison, Failure> {
+    let path = format!("/v1/runs/{}/compare", segment(run.as_str()));
+    let body = Value::Object(flow.clone()).compact();
+    let reply = remote.server.post(&path, &[("content-type", "application/json")], &body, Again::Yes)?;
+    if reply.status == 403 {
+        return Err(may_not_bring(&reply));
+    }
+    read(&good(reply)?)
+}
+
+fn corrected(
+    remote: &Remote,
+    (run, comparison): (&RunId, &Comparison),
+    mut body: Object,
+    why: Option<&str>,
+) -> Result<(), Failure> {
+    body.insert("seen".to_owned(), Value::from(comparison.subject.to_string()));
+    if let Some(why) = why {
+        body.insert("why".to_owned(), Value::from(why));
+    }
+    let key = environment::random_id("req_")?;
+    let headers = [("idempotency-key", key.as_str()), ("content-type", "application/json")];
+    let path = format!("/v1/runs/{}/correct", segment(run.as_str()));
+    good(remote.server.post(&path, &headers, &Value::Object(body).compact(), Again::Yes)?).map(drop)
+}

@@ -1,0 +1,159 @@
+//! The states of a run's workspace, as a person names them: `start`, `end`, `now`, `STEP`, `STEP.N`, `before:STEP.N`.
+//!
+//! Owns which snapshot a name means. What differs between two of them is `diff`'s to say.
+
+use crate::{process::failure::Failure, text::location::Location};
+use envoi_contract::code::Code;
+use envoi_engine::snapshots::Taken;
+use envoi_kernel::event::Snapshot;
+
+/// A state of the workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Point {
+    /// A snapshot, and how many states of the run lie before it: two for each attempt.
+    Kept { snapshot: Snapshot, place: usize },
+    /// The folder as it is now.
+    Now,
+}
+
+/// From where to where: `A..B`, or what one visit changed. Without a text, from the start to the end.
+pub(crate) fn range(taken: &[Taken], text: Option<&str>) -> Result<(Point, Point), Failure> {
+    match text.map(|text| (text, text.split_once(".."))) {
+        None => Ok((point(taken, "start")?, point(taken, "end")?)),
+        Some((_, Some((from, to)))) => {
+            let or =
+                |text: &str, otherwise: &str| point(taken, if text.is_empty() { otherwise } else { text });
+            Ok((or(from, "start")?, or(to, "end")?))
+        }
+        Some((visit @ ("start" | "end" | "now"), None)) => {
+            let message = format!("`{visit}` is one state; a difference has two");
+            Err(Failure::new(Code::RequestInvalid, message).hint(format!("such as `start..{visit}`")))
+        }
+        Some((visit, None)) => Ok((point(taken, &format!("before:{visit}"))?, point(taken, visit)?)),
+    }
+}
+
+/// The state of this name.
+pub(crate) fn point(taken: &[Taken], text: &str) -> Result<Point, Failure> {
+    let states = || {
+        let of = |(nth, taken): (usize, &Taken)| {
+            let place = nth.saturating_mul(2);
+            [taken.before.map(|it| (place, it)), taken.after.map(|it| (place.saturating_add(1), it))]
+        };
+        taken
+            .iter()
+            .enumerate()
+            .flat_map(of)
+            .flatten()
+            .map(|(place, snapshot)| Point::Kept { snapshot, place })
+    };
+    let found = match text {
+        "now" => return Ok(Point::Now),
+        "start" => states().next(),
+        "end" => states().next_back(),
+        _ => {
+            let (name, is_before) = match text.strip_prefix("before:") {
+                Some(name) => (name, true),
+                None => (text, false),
+            };
+            let place = Location::new(name);
+            let of_place = || taken.iter().enumerate().filter(|(_, taken)| place.has_attempt(&taken.attempt));
+            let Some((_, last)) = of_place().next_back() else {
+                return Err(not_kept(taken, text));
+            };
+            // Before the first attempt of the visit, and after its last one.
+            let first = of_place().find(|(_, taken)| taken.attempt.visit == last.attempt.visit);
+            match is_before {
+                true => first.and_then(|(nth, taken)| {
+                    taken.before.map(|snapshot| Point::Kept { snapshot, place: nth.saturating_mul(2) })
+                }),
+                false => of_place().next_back().and_then(|(nth, taken)| {
+                    let place = nth.saturating_mul(2).saturating_add(1);
+                    taken.after.map(|snapshot| Point::Kept { snapshot, place })
+                }),
+            }
+        }
+    };
+    found.ok_or_else(|| not_kept(taken, text))
+}
+
+fn not_kept(taken: &[Taken], text: &str) -> Failure {
+    if taken.is_empty() {
+        let message = "the files of this run were not kept".to_owned();
+        return Failure::new(Code::FilesNotKept, message).hint("`envoi run --keep-files` keeps them");
+    }
+    let known: Vec<String> = taken.iter().map(|taken| format!("`{}`", taken.attempt.visit)).collect();
+    let known = known.iter().fold(Vec::new(), |mut all: Vec<&String>, visit| {
+        if !all.contains(&visit) {
+            all.push(visit);
+        }
+        all
+    });
+    let shown: Vec<&str> = known.iter().rev().take(20).rev().map(|visit| visit.as_str()).collect();
+    let message = format!("no snapshot of `{text}` is there; there are some of {}", shown.join(", "));
+    Failure::new(Code::FilesNotKept, message)
+        .hint("`start`, `end`, `now`, a step, a visit such as `fix.2`, or `before:fix.2`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use envoi_contract::digest::Digest;
+    use envoi_kernel::ids::AttemptId;
+
+    fn taken(rows: &[(&str, Option<&str>, Option<&str>)]) -> Vec<Taken> {
+        let snapshot = |text: &str| Snapshot { digest: Digest::of(text.as_bytes()), moving: false };
+        let of = |(attempt, before, after): &(&str, Option<&str>, Option<&str>)| Taken {
+            attempt: AttemptId::parse(attempt).unwrap(),
+            before: before.map(snapshot),
+            after: after.map(snapshot),
+        };
+        rows.iter().map(of).collect()
+    }
+
+    #[test]
+    fn a_name_means_one_state() {
+        let taken = taken(&[
+            ("fix.1.1", Some("a"), Some("b")),
+            ("fix.1.2", Some("b"), None),
+            ("fix.1.3", Some("c"), Some("d")),
+            ("test.1.1", Some("e"), Some("f")),
+            ("fix.2.1", Some("g"), Some("h")),
+        ]);
+        let digest = |text: &str| Digest::of(text.as_bytes());
+        for (name, expected) in [
+            ("start", "a"),
+            ("end", "h"),
+            ("fix", "h"),
+            ("fix.1", "d"),
+            ("before:fix.1", "a"),
+            ("fix.1.1", "b"),
+            ("before:fix", "g"),
+            ("test", "f"),
+            ("before:test.1", "e"),
+        ] {
+            let found = point(&taken, name).unwrap();
+            assert!(
+                matches!(found, Point::Kept { snapshot, .. } if snapshot.digest == digest(expected)),
+                "{name}"
+            );
+        }
+        assert_eq!(point(&taken, "now").unwrap(), Point::Now);
+        for name in ["other", "fix.3", "fix.1.2", "before:other"] {
+            assert!(point(&taken, name).is_err(), "{name}");
+        }
+        let of = |text: Option<&str>| {
+            let (from, to) = range(&taken, text).unwrap();
+            [from, to].map(|point| match point {
+                Point::Kept { snapshot, .. } => Some(snapshot.digest),
+                Point::Now => None,
+            })
+        };
+        assert_eq!(of(None), [Some(digest("a")), Some(digest("h"))]);
+        assert_eq!(of(Some("fix.1")), [Some(digest("a")), Some(digest("d"))]);
+        assert_eq!(of(Some("test..now")), [Some(digest("f")), None]);
+        assert_eq!(of(Some("..test")), [Some(digest("a")), Some(digest("f"))]);
+        assert_eq!(of(Some("test..")), [Some(digest("f")), Some(digest("h"))]);
+        assert!(range(&taken, Some("end")).is_err());
+    }
+}

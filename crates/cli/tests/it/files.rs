@@ -1,0 +1,294 @@
+//! The files of a run are kept and compared, whoever changed them.
+
+use crate::stage::{Dice, Stage, signal, text, wait_until};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::fs;
+
+/// Commands work below the stage's own folder, which is its home.
+const FLOW: &str = "
+flow: files
+workspace: work
+steps:
+  - { id: make, run: 'echo one > made.txt; mkdir sub; echo x > sub/x; ln -s made.txt link', artifacts: ['*.txt'] }
+  - { id: change, run: 'echo two >> made.txt; rm sub/x; chmod 755 old.sh', artifacts: ['*.txt'] }
+";
+
+fn stage(flow: &str) -> Stage {
+    let stage = Stage::with_flow(flow);
+    stage.write("work/old.sh", "#!/bin/sh\n");
+    stage
+}
+
+fn rows(out: &str) -> Vec<Value> {
+    serde_json::from_str(out).unwrap_or_else(|error| panic!("{error}: {out}"))
+}
+
+#[test]
+fn what_a_run_and_a_visit_have_changed_is_shown() {
+    let stage = stage(FLOW);
+    stage.expect(0, &["run", "flow.yaml", "--keep-files"]);
+    let all = stage.expect(0, &["diff"]).out;
+    for line in [
+        "diff a/made.txt b/made.txt",
+        "+one",
+        "+two",
+        "new: link",
+        "was: file with mode 644",
+        "is: file with mode 755",
+    ] {
+        assert!(all.contains(line), "{line}: {all}");
+    }
+    assert!(!all.contains("sub/x"), "it came and went: {all}");
+    let visit = stage.expect(0, &["diff", &stage.run_id(), "change"]).out;
+    assert!(visit.contains("-x\n") && visit.contains(" one\n+two\n") && !visit.contains("+one"), "{visit}");
+    let only = stage.expect(0, &["diff", &stage.run_id(), "start..end", "sub"]).out;
+    assert!(only.contains("new: empty folder") && !only.contains("made.txt"), "{only}");
+    let settled: Vec<Value> = stage
+        .events(&stage.run_id())
+        .into_iter()
+        .filter(|event| event["type"] == "attempt_settled")
+        .collect();
+    let [make, change] = settled.as_slice() else { panic!("{settled:?}") };
+    assert_eq!(make["workspace_digest"], change["workspace_before"]["digest"], "nothing changed in between");
+    assert!(make["workspace_digest"].as_str().unwrap().starts_with("sha256:"));
+}
+
+#[test]
+fn whoever_edits_between_two_visits_is_not_a_step() {
+    let stage = stage(
+        "
+flow: files
+workspace: work
+steps:
+  - { id: make, run: 'echo one > made.txt' }
+  - { id: look, ask: { message: Fine? } }
+  - { id: last, run: 'echo three > last.txt' }
+",
+    );
+    stage.expect(3, &["run", "flow.yaml", "--keep-files"]);
+    stage.write("work/by-hand.txt", "me\n");
+    stage.expect(0, &["approve"]);
+    stage.write("work/later.txt", "me\n");
+    let rows = rows(&stage.expect(0, &["--json", "diff", &stage.run_id(), "start..now"]).out);
+    let by = |path: &str| {
+        let row = rows.iter().find(|row| row["path"] == path).unwrap_or_else(|| panic!("{path}: {rows:?}"));
+        row["by"].as_array().unwrap().iter().map(text).collect::<Vec<String>>().join(", ")
+    };
+    assert_eq!(by("made.txt"), "make.1.1");
+    assert_eq!(by("by-hand.txt"), "edited between make.1.1 and last.1.1");
+    assert_eq!(by("last.txt"), "last.1.1");
+    assert_eq!(by("later.txt"), "edited after last.1.1");
+    let stat = stage.expect(0, &["diff", &stage.run_id(), "--stat"]).out;
+    assert!(stat.contains("edited between") && !stat.contains("later.txt"), "{stat}");
+}
+
+#[test]
+fn nothing_is_kept_unasked_and_that_is_said() {
+    let stage = stage(FLOW);
+    stage.expect(0, &["run", "flow.yaml"]);
+    let done = stage.expect(6, &["diff"]);
+    assert!(done.err.contains("FILES_NOT_KEPT") && done.err.contains("--keep-files"), "{done:?}");
+    assert!(!stage.path(".envoi/files").exists() && !stage.path(".envoi/artifacts/packs").exists());
+    let events = stage.events(&stage.run_id());
+    assert!(events.iter().all(|event| event.get("workspace_digest").is_none()));
+    assert!(events.iter().all(|event| event.get("keep_files").is_none()));
+}
+
+#[test]
+fn a_folder_that_is_too_wide_stops_no_run_and_is_not_kept() {
+    let stage = Stage::with_flow("flow: wide\nsteps: [{ id: a, run: 'echo x > x' }]\n");
+    stage.expect(0, &["run", "flow.yaml", "--keep-files"]);
+    let settled =
+        stage.events(&stage.run_id()).into_iter().find(|event| event["type"] == "attempt_settled").unwrap();
+    let warnings = settled["warnings"].to_string();
+    assert!(
+        warnings.contains("the files before the attempt are not kept") && warnings.contains("too wide"),
+        "{warnings}"
+    );
+    let done = stage.expect(6, &["diff"]);
+    assert!(done.err.contains("FILES_NOT_KEPT"), "{done:?}");
+}
+
+#[test]
+fn a_supervisor_that_is_killed_leaves_the_state_before_its_attempt() {
+    let stage = stage(
+        "flow: files\nworkspace: work\nsteps: [{ id: hang, run: 'echo half > half.txt; touch ../at; exec sleep 600' }]\n",
+    );
+    let run = stage.start(&["run", "flow.yaml", "--keep-files"]);
+    wait_until("the command is at work", || stage.path("at").exists());
+    let id = stage.run_id();
+    signal(stage.supervisor("hang.1.1").unwrap(), Signal::KILL);
+    run.done();
+    let settled = stage.events(&id).into_iter().find(|event| event["type"] == "attempt_settled").unwrap();
+    assert!(settled["workspace_before"]["digest"].is_string(), "{settled}");
+    let out = stage.expect(0, &["diff", &id, "before:hang..now"]).out;
+    assert!(out.contains("+half"), "{out}");
+}
+
+#[test]
+fn every_version_of_an_artifact_is_there_and_nothing_is_overwritten() {
+    let stage = stage(FLOW);
+    stage.expect(0, &["run", "flow.yaml"]);
+    let id = stage.run_id();
+    assert_eq!(stage.expect(0, &["artifacts", "cat", &id, "made.txt"]).out, "one\ntwo\n");
+    assert_eq!(stage.expect(0, &["artifacts", "cat", &id, "made.txt@make"]).out, "one\n");
+    let listed = rows(&stage.expect(0, &["--json", "artifacts", "list", "--all"]).out);
+    let visits: Vec<String> = listed.iter().map(|row| text(&row["visit"])).collect();
+    assert_eq!(visits, ["make.1", "change.1"]);
+    assert_eq!(rows(&stage.expect(0, &["--json", "artifacts", "list"]).out).len(), 1);
+    stage.expect(0, &["artifacts", "get", &id, "made.txt@make.1"]);
+    assert_eq!(stage.read("made.txt"), "one\n");
+    let done = stage.expect(2, &["artifacts", "get", &id, "made.txt"]);
+    assert!(done.err.contains("FILE_EXISTS"), "{done:?}");
+    assert_eq!(stage.read("made.txt"), "one\n");
+}
+
+#[test]
+fn versions_of_artifacts_are_compared_and_named_clearly() {
+    let stage = stage(FLOW);
+    stage.expect(0, &["run", "flow.yaml"]);
+    let id = stage.run_id();
+    let out = stage.expect(0, &["artifacts", "diff", &id, "made.txt", "make..change"]).out;
+    assert!(out.contains(" one\n+two\n"), "{out}");
+    let out = stage.expect(0, &["artifacts", "diff", &id, "made.txt"]).out;
+    assert!(out.contains("+one\n+two\n"), "{out}");
+    for wrong in [["artifacts", "cat", &id, "none.txt"], ["artifacts", "cat", &id, "made.txt@other"]] {
+        let done = stage.expect(2, &wrong);
+        assert!(done.err.contains("ARTIFACT_NOT_FOUND"), "{done:?}");
+    }
+    let digest = text(&rows(&stage.expect(0, &["--json", "artifacts", "list"]).out)[0]["digest"]);
+    assert!(digest.starts_with("sha256:"));
+}
+
+#[test]
+fn a_state_is_written_into_a_folder_of_its_own() {
+    let stage = stage(FLOW);
+    stage.expect(0, &["run", "flow.yaml", "--keep-files"]);
+    let id = stage.run_id();
+    stage.expect(0, &["restore", &id, "--at", "make", "--into", "there"]);
+    assert_eq!(stage.read("there/made.txt") + &stage.read("there/sub/x"), "one\nx\n");
+    assert_eq!(fs::read_link(stage.path("there/link")).unwrap().to_str(), Some("made.txt"));
+    let done = stage.expect(2, &["restore", &id, "--at", "end", "--into", "there"]);
+    assert!(done.err.contains("FILE_EXISTS") && done.err.contains("nothing was written"), "{done:?}");
+    assert_eq!(stage.read("there/made.txt"), "one\n");
+    assert_eq!(stage.read("work/made.txt"), "one\ntwo\n");
+    for (at, code) in [("other", 6), ("now", 2)] {
+        stage.expect(code, &["restore", &id, "--at", at, "--into", "elsewhere"]);
+        assert!(!stage.path("elsewhere").exists(), "{at}");
+    }
+}
+
+#[test]
+fn a_state_beside_another_attempt_is_compared_and_not_restored() {
+    let stage = stage(
+        "
+flow: files
+workspace: work
+steps:
+  - { id: quick, run: 'until test -e ../slow; do sleep 0.01; done; echo q > q' }
+  - { id: slow, run: 'touch ../slow; until test -e ../go; do sleep 0.01; done; echo s > s' }
+  - { id: last, needs: [quick, slow], run: 'true' }
+",
+    );
+    let run = stage.start(&["run", "flow.yaml", "--keep-files", "--jobs", "2"]);
+    wait_until("the first one is over", || {
+        stage.runs().first().is_some_and(|run| {
+            stage.events(&text(&run["run"])).iter().any(|event| event["type"] == "attempt_settled")
+        })
+    });
+    stage.write("go", "");
+    run.done();
+    let id = stage.run_id();
+    assert!(stage.expect(0, &["diff", &id, "start..quick"]).out.contains("+q"));
+    let done = stage.expect(6, &["restore", &id, "--at", "quick", "--into", "there"]);
+    assert!(done.err.contains("FILES_MOVING") && !stage.path("there").exists(), "{done:?}");
+    stage.expect(0, &["restore", &id, "--at", "last", "--into", "there"]);
+    assert_eq!(stage.read("there/q") + &stage.read("there/s"), "q\ns\n");
+}
+
+/// What stands in the folder in which the run works.
+fn work(stage: &Stage) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = fs::read_dir(stage.path("work"))
+        .unwrap()
+        .flatten()
+        .filter(|entry| entry.file_type().unwrap().is_file())
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .map(|name| (name.clone(), stage.read(&format!("work/{name}"))))
+        .collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn a_workspace_is_set_back_and_that_is_undone() {
+    let stage = stage(FLOW);
+    stage.expect(0, &["run", "flow.yaml", "--keep-files"]);
+    let id = stage.run_id();
+    stage.write("work/made.txt", "edited by hand\n");
+    stage.write("work/mine.txt", "mine\n");
+    let edited = work(&stage);
+    stage.expect(6, &["restore", &id, "--undo"]);
+    stage.expect(0, &["restore", &id, "--at", "make", "--here", "--why", "another try"]);
+    assert_eq!(stage.read("work/made.txt") + &stage.read("work/sub/x"), "one\nx\n");
+    assert!(!stage.path("work/mine.txt").exists());
+    let types: Vec<String> = stage.events(&id).iter().map(|event| text(&event["type"])).collect();
+    assert_eq!(types[types.len() - 3..], ["run_ended", "files_restoring", "files_restored"]);
+    let again = stage.expect(0, &["restore", &id, "--at", "make", "--here"]);
+    assert!(again.err.contains("like that already"), "{again:?}");
+    stage.expect(0, &["restore", &id, "--undo"]);
+    assert_eq!(work(&stage), edited);
+    stage.expect(0, &["restore", &id, "--undo"]);
+    assert_eq!(stage.read("work/made.txt"), "one\n", "undo has an undo");
+    assert!(stage.expect(0, &["why", &id]).out.contains("another try"));
+    stage.expect(0, &["doctor"]);
+    stage.expect(2, &["restore", &id, "--here"]);
+    stage.expect(2, &["restore", &id, "--at", "make"]);
+    stage.expect(2, &["restore", &id, "--at", "make", "--here", "--into", "there"]);
+}
+
+#[test]
+fn nothing_is_set_back_under_a_step_that_works() {
+    let stage = stage(
+        "flow: files\nworkspace: work\nsteps:\n  - { id: make, run: 'echo one > made.txt' }\n  - { id: hang, run: 'echo two > \
+         made.txt; touch ../at; until test -e ../go; do sleep 0.01; done' }\n",
+    );
+    let run = stage.start(&["run", "flow.yaml", "--keep-files"]);
+    wait_until("the command is at work", || stage.path("at").exists());
+    let id = stage.run_id();
+    let done = stage.expect(6, &["restore", &id, "--at", "make", "--here"]);
+    assert!(done.err.contains("WORKSPACE_BUSY") && done.err.contains("hang.1.1"), "{done:?}");
+    assert_eq!(stage.read("work/made.txt"), "two\n");
+    stage.write("go", "");
+    run.done();
+    stage.expect(0, &["restore", &id, "--at", "make", "--here"]);
+    assert_eq!(stage.read("work/made.txt"), "one\n");
+}
+
+#[test]
+fn a_restore_that_is_killed_is_done_by_the_next_one_and_undo_still_means_what_stood_there_first() {
+    let stage = stage(
+        "flow: files\nworkspace: work\nsteps:\n  - { id: make, run: 'for i in $(seq 300); do echo then $i > f$i; done' }\n  - { id: change, \
+         run: 'for i in $(seq 300); do echo now $i > f$i; done; touch extra' }\n",
+    );
+    stage.expect(0, &["run", "flow.yaml", "--keep-files"]);
+    let id = stage.run_id();
+    let now = work(&stage);
+    let mut dice = Dice::new();
+    for _ in 0..8 {
+        let command = stage.start(&["restore", &id, "--at", "make", "--here"]);
+        let until = std::time::Instant::now() + dice.micros(5_000, 250_000);
+        wait_until("the moment has come", || std::time::Instant::now() >= until);
+        command.kill();
+    }
+    stage.expect(0, &["restore", &id, "--at", "make", "--here"]);
+    let then = work(&stage);
+    let of_run = then.iter().filter(|(name, _)| name != "old.sh");
+    assert!(of_run.clone().count() == 300, "{then:?}");
+    assert!(of_run.clone().all(|(name, content)| *content == format!("then {}\n", &name[1..])), "{then:?}");
+    let begun = stage.events(&id).iter().filter(|event| event["type"] == "files_restoring").count();
+    let ended = stage.events(&id).iter().filter(|event| event["type"] == "files_restored").count();
+    assert_eq!(begun, ended);
+    stage.expect(0, &["restore", &id, "--undo"]);
+    assert_eq!(work(&stage), now);
+}

@@ -1,0 +1,125 @@
+//! The steps of a run as rows: with the words of the terminal, page by page, and only what has changed.
+
+use super::{
+    client::{Client, Served, token},
+    served,
+};
+use crate::stage::{Stage, text};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// Items of which one fails, a step that is skipped, an inner flow, a question.
+const FLOW: &str = "
+flow: outer
+inputs: { go: { type: boolean, default: false } }
+steps:
+  - id: check
+    for_each: ['alpha', 'beta', 'gamma']
+    run: test ${{ item }} != beta
+    continue_on_error: true
+  - id: never
+    if: inputs.go
+    run: echo never
+  - id: build
+    flow: inner.yaml
+  - id: approve
+    ask: 'Publish it?'
+";
+const INNER: &str = "flow: inner\nsteps:\n  - id: compile\n    run: echo 3 passed\n";
+
+fn steps(client: &Client, run: &str, query: &str) -> Value {
+    client.json(&format!("/v1/runs/{run}/steps{query}"))
+}
+
+fn rows(page: &Value) -> Vec<Value> {
+    page["steps"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a_row_has_the_words_that_the_terminal_shows() {
+    let stage = Stage::new();
+    stage.write("outer.yaml", FLOW);
+    stage.write("inner.yaml", INNER);
+    let (_served, client) = served(&stage);
+    let ran = stage.expect(3, &["--json", "run", "outer.yaml"]);
+    let run = text(&serde_json::from_str::<Value>(ran.out.lines().last().unwrap()).unwrap()["result"]["run"]);
+    let page = steps(&client, &run, "");
+    let told = stage.expect(0, &["show", &run]).out;
+    let table: Vec<&str> = told.lines().skip_while(|line| !line.starts_with("VISIT")).skip(1).collect();
+    let rows = rows(&page);
+    for row in &rows {
+        let (place, state) = (text(&row["place"]), text(&row["state"]));
+        let line = table.iter().find(|line| line.trim_start().split(' ').next() == Some(place.as_str()));
+        let line = line.unwrap_or_else(|| panic!("{place}: {told}"));
+        assert!(line.contains(&state) && line.contains(&text(&row["summary"])), "{row}: {line}");
+    }
+    let of =
+        |place: &str| rows.iter().find(|row| row["place"] == place).unwrap_or_else(|| panic!("{page:#}"));
+    assert_eq!(of("1.check.1")["value"], "beta");
+    assert_eq!([&of("1.check.1")["state"], &of("check.1")["items"]], [&json!("failed"), &json!(3)]);
+    assert_eq!(of("never.1")["state"], "skipped");
+    assert_eq!(of("build.1.compile.1")["part_of"], "build.1");
+    assert_eq!(of("build.1.compile.1")["summary"], "3 passed");
+    let asks = of("approve.1");
+    assert_eq!([&asks["state"], &asks["ended_at"]], [&json!("asks"), &Value::Null]);
+    assert_eq!(asks["question"], client.json("/v1/questions")["questions"][0]["question"]);
+    // What has not begun yet is in the shape.
+    let shape = client.json(&format!("/v1/runs/{run}/shape"));
+    let kinds: Vec<&Value> = shape["steps"].as_array().unwrap().iter().map(|step| &step["kind"]).collect();
+    assert_eq!(kinds, ["run", "run", "flow", "ask"]);
+    assert_eq!(shape["flows"]["inner"]["steps"][0]["step"], "compile");
+    assert_eq!([&shape["inputs"][0]["input"], &shape["inputs"][0]["default"]], [&json!("go"), &json!(false)]);
+    // So are the accounts those of the terminal.
+    let detail = stage.json(&["--json", "show", &run]);
+    let ledger = client.json(&format!("/v1/runs/{run}/ledger"));
+    for name in ["used", "own_used", "reserved", "limits", "raised", "by_step"] {
+        assert_eq!(ledger[name], detail[name], "{name}");
+    }
+}
+
+#[test]
+fn pages_of_whatever_length_and_later_looks_come_to_the_same_rows() {
+    let stage = Stage::new();
+    stage.write("outer.yaml", FLOW);
+    stage.write("inner.yaml", INNER);
+    let (served, client) = served(&stage);
+    let ran = stage.expect(3, &["--json", "run", "outer.yaml"]);
+    let run = text(&serde_json::from_str::<Value>(ran.out.lines().last().unwrap()).unwrap()["result"]["run"]);
+    let by_place = |pages: &[Value]| -> BTreeMap<String, Value> {
+        pages.iter().flat_map(rows).map(|row| (text(&row["place"]), row)).collect()
+    };
+    let whole = by_place(&[steps(&client, &run, "")]);
+    for limit in 1..=5 {
+        let mut pages = vec![steps(&client, &run, &format!("?limit={limit}"))];
+        while let Some(next) = pages.last().unwrap()["next"].as_u64() {
+            pages.push(steps(&client, &run, &format!("?limit={limit}&after={next}")));
+        }
+        assert!(pages.len() > 1, "{limit}");
+        assert_eq!(by_place(&pages), whole, "{limit}");
+    }
+    // Nothing has changed: only what is not over comes again.
+    let newest = steps(&client, &run, "")["newest"].as_u64().unwrap();
+    let later = rows(&steps(&client, &run, &format!("?after={newest}")));
+    assert_eq!(later.len(), 1);
+    assert_eq!(later[0]["place"], "approve.1");
+    // From any earlier look on, the changes lead to the present rows.
+    let question = text(&client.json("/v1/questions")["questions"][0]["question"]);
+    assert_eq!(
+        client.post(&format!("/v1/questions/{question}/answer"), r#"{"choice": "approve"}"#).status,
+        200
+    );
+    client.wait_until_run_is(&run, "succeeded");
+    let now = by_place(&[steps(&client, &run, "")]);
+    assert_eq!(now["approve.1"]["state"], "succeeded");
+    for after in 0..newest {
+        let mut known = by_place(&[steps(&client, &run, "")]);
+        known.retain(|_, row| row["seq"].as_u64().unwrap() <= after);
+        known.extend(by_place(&[steps(&client, &run, &format!("?after={after}"))]));
+        assert_eq!(known, now, "{after}");
+    }
+    // Another server makes the same rows, without what this one has kept.
+    drop(served);
+    let again = Served::start(&stage);
+    let other = again.client(&token(&stage, &["other"]));
+    assert_eq!(by_place(&[steps(&other, &run, "")]), now);
+}

@@ -1,0 +1,140 @@
+//! Variables that are set outside, that a command did not see, and that it may have missed when it failed.
+//!
+//! Named are those that the command itself names in what it printed, and those that a well-known program of it needs; each once a
+//! run. Knows no values.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Mutex, PoisonError},
+};
+
+use envoi_kernel::{event::Command, ids::RunId};
+
+/// Programs that work otherwise, or not at all, without some variables: in each line the programs, then the variables; `AWS_*` stands
+/// for all that begin so.
+const NEEDED: &str = "\
+ssh scp sftp rsync git ansible ansible-playbook: SSH_AUTH_SOCK
+gpg gpg2: GPG_TTY
+gh: GH_TOKEN GITHUB_TOKEN
+claude: ANTHROPIC_API_KEY
+codex openai: OPENAI_API_KEY
+aws terraform tofu cdk sam: AWS_*
+gcloud gsutil bq: GOOGLE_APPLICATION_CREDENTIALS
+kubectl helm k9s: KUBECONFIG
+docker docker-compose podman: DOCKER_HOST
+python python3 pip pip3 pytest: VIRTUAL_ENV CONDA_PREFIX
+curl wget git pip pip3 npm npx yarn pnpm cargo go apt apt-get brew: HTTP_PROXY HTTPS_PROXY ALL_PROXY http_proxy https_proxy all_proxy SSL_CERT_FILE
+";
+
+/// Which of these variables the failed command may have missed: it names them, or is a program that needs them.
+pub(super) fn missed(not_passed: &[String], command: &Command, printed: &[&str]) -> Vec<String> {
+    if not_passed.is_empty() {
+        return Vec::new();
+    }
+    let programs = programs(command);
+    let rows = NEEDED.lines().filter_map(|line| line.split_once(": "));
+    let needed = rows.filter(|(names, _)| names.split(' ').any(|name| programs.contains(name)));
+    let needed: Vec<&str> = needed.flat_map(|(_, variables)| variables.split(' ')).collect();
+    let fits = |name: &str, pattern: &&str| match pattern.strip_suffix('*') {
+        Some(beginning) => name.starts_with(beginning),
+        None => *pattern == name,
+    };
+    let is_missed = |name: &&String| {
+        needed.iter().any(|pattern| fits(name, pattern)) || printed.iter().any(|text| names(text, name))
+    };
+    not_passed.iter().filter(is_missed).cloned().collect()
+}
+
+/// Whether the text has this name as a whole word.
+fn names(text: &str, name: &str) -> bool {
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    text.match_indices(name).any(|(at, _)| {
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        let after = text.get(at.saturating_add(name.len())..).and_then(|after| after.chars().next());
+        !before.is_some_and(is_part) && !after.is_some_and(is_part)
+    })
+}
+
+/// The first words of everything in the command that may be a command, without their folders.
+fn programs(command: &Command) -> BTreeSet<&str> {
+    let texts: Vec<&str> = match command {
+        Command::Exec(argv) => argv.iter().map(String::as_str).collect(),
+        Command::Shell(script) => vec![script],
+        Command::Agent(call) => vec![&call.program],
+        Command::A2a(_) => Vec::new(),
+    };
+    let first_word = |part: &'_ str| -> Option<usize> {
+        let is_before = |word: &&str| {
+            word.contains('=')
+                || matches!(
+                    *word,
+                    "then" | "else" | "do" | "if" | "while" | "!" | "sudo" | "exec" | "time" | "env"
+                )
+        };
+        part.split_whitespace().position(|word| !is_before(&word))
+    };
+    let parts = texts.into_iter().flat_map(|text| text.split(['\n', ';', '|', '&', '(', ')', '`']));
+    let words = parts.filter_map(|part| part.split_whitespace().nth(first_word(part)?));
+    words.filter_map(|word| word.rsplit('/').next()).collect()
+}
+
+/// What was named in each run, so that it is named once.
+#[derive(Debug, Default)]
+pub(super) struct AlreadyNamed(Mutex<BTreeMap<RunId, BTreeSet<String>>>);
+
+impl AlreadyNamed {
+    /// Those of `names` that were not named yet; `earlier` reads what the run's events say, the first time that it is asked.
+    pub(super) fn anew(
+        &self,
+        run: &RunId,
+        names: Vec<String>,
+        earlier: impl FnOnce() -> BTreeSet<String>,
+    ) -> Vec<String> {
+        if names.is_empty() {
+            return names;
+        }
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let named = known.entry(run.clone()).or_insert_with(earlier);
+        names.into_iter().filter(|name| named.insert(name.clone())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(script: &str, printed: &str) -> Vec<String> {
+        let outside = ["SSH_AUTH_SOCK", "AWS_REGION", "HTTPS_PROXY", "GITHUB_TOKEN"].map(str::to_owned);
+        let command = Command::Exec(["sh", "-e", "-c", script].map(str::to_owned).to_vec());
+        missed(&outside, &command, &[printed])
+    }
+
+    #[test]
+    fn a_variable_is_named_where_it_may_matter_and_nowhere_else() {
+        for (script, printed, expected) in [
+            ("exit 3", "", &[][..]),
+            ("cp missing x", "cp: cannot stat 'missing'", &[]),
+            ("git push", "Permission denied (publickey)", &["SSH_AUTH_SOCK", "HTTPS_PROXY"]),
+            ("cd x && A=1 /usr/bin/aws s3 ls", "", &["AWS_REGION"]),
+            ("if ! curl x; then y; fi", "", &["HTTPS_PROXY"]),
+            ("./deploy", "KeyError: 'GITHUB_TOKEN'", &["GITHUB_TOKEN"]),
+            ("./deploy", "MY_GITHUB_TOKEN is not set", &[]),
+            ("echo git", "", &[]),
+        ] {
+            assert_eq!(of(script, printed), expected, "{script}");
+        }
+        let list = Command::Exec(vec!["ssh".to_owned(), "host".to_owned()]);
+        assert_eq!(missed(&["SSH_AUTH_SOCK".to_owned()], &list, &[]), ["SSH_AUTH_SOCK"]);
+    }
+
+    #[test]
+    fn a_variable_is_named_once_a_run() {
+        let (named, run) = (AlreadyNamed::default(), RunId::new("run_1").unwrap());
+        let ask = |names: &[&str], earlier: &[&str]| {
+            let earlier = earlier.iter().map(|name| (*name).to_owned()).collect();
+            named.anew(&run, names.iter().map(|name| (*name).to_owned()).collect(), || earlier)
+        };
+        assert_eq!(ask(&["A", "B"], &["B"]), ["A"]);
+        assert_eq!(ask(&["A", "B", "C"], &[]), ["C"]);
+    }
+}

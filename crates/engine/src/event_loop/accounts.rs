@@ -1,0 +1,173 @@
+//! The accounts of agent programs that have refused an attempt, as this engine knows them.
+//!
+//! What lasts stands in the journal: the event of the refusal, and a row beside it from which an engine that comes up begins. Like an
+//! alarm, an account opens by whichever clock gets there first, and never later than it was to be closed when it was refused. The
+//! first attempt after that goes alone for a moment: if it is refused too, the others have not run into the same wall.
+
+use crate::model::clock::Now;
+use envoi_contract::time::Timestamp;
+use envoi_journal::ClosedAccount;
+use envoi_kernel::{
+    Event, Record, Run,
+    event::{AttemptStarted, Command},
+    throttle::{Standing, Standings},
+};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// How long others wait for the first attempt after a reset. A refusal comes with the first call.
+const TRIAL_MS: u64 = 60_000;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Accounts(BTreeMap<String, Account>);
+
+#[derive(Debug)]
+struct Account {
+    /// It opens when one of the clocks gets there.
+    wall: Timestamp,
+    steady_ms: u64,
+    resets_at: Option<Timestamp>,
+    refusals: u32,
+    /// It is open again, and the first attempt is under way.
+    is_tried: bool,
+}
+
+impl Account {
+    fn closes_for_ms(&self, now: Now) -> u64 {
+        let wall = self.wall.as_millis().saturating_sub(now.wall.as_millis());
+        self.steady_ms.saturating_sub(now.steady_ms).min(u64::try_from(wall).unwrap_or(0))
+    }
+}
+
+impl Accounts {
+    /// As the journal has them.
+    pub(crate) fn restore(&mut self, closed: Vec<ClosedAccount>, now: Now) {
+        for ClosedAccount { account, at, until, resets_at, refusals } in closed {
+            // Where the clock was set back since, it is closed no longer than it was to be.
+            let from = now.wall.max(at);
+            let wait_ms = until.as_millis().saturating_sub(from.as_millis());
+            self.close(account, u64::try_from(wait_ms).unwrap_or(0), (resets_at, refusals), now);
+        }
+    }
+
+    fn close(
+        &mut self,
+        account: String,
+        wait_ms: u64,
+        (resets_at, refusals): (Option<Timestamp>, u32),
+        now: Now,
+    ) {
+        let wall = now.wall.saturating_add_ms(wait_ms);
+        let steady_ms = now.steady_ms.saturating_add(wait_ms);
+        self.0.insert(account, Account { wall, steady_ms, resets_at, refusals, is_tried: false });
+    }
+
+    /// What a decision needs to know, by the time of its run.
+    pub(crate) fn standings(&self, time: Timestamp, now: Now) -> Arc<Standings> {
+        let standing = |account: &Account| Standing {
+            until: time.saturating_add_ms(account.closes_for_ms(now)),
+            resets_at: account.resets_at,
+            refusals: account.refusals,
+            is_tried: account.is_tried,
+        };
+        Arc::new(self.0.iter().map(|(name, account)| (name.clone(), standing(account))).collect())
+    }
+
+    /// These records of a run, as it was before them, are about to be committed.
+    pub(crate) fn decided(&mut self, run: &Run, records: &[Record], now: Now) {
+        for record in records {
+            match &record.event {
+                Event::AttemptStarted(started) => self.started(started, now),
+                Event::AttemptSettled(settled) => match &settled.throttled {
+                    Some(throttled) => {
+                        let wait_ms = throttled.until.as_millis().saturating_sub(record.at.as_millis());
+                        let stated = (throttled.resets_at, throttled.refusals);
+                        self.close(
+                            throttled.account.clone(),
+                            u64::try_from(wait_ms).unwrap_or(0),
+                            stated,
+                            now,
+                        );
+                    }
+                    None => {
+                        let started = run.attempt(&settled.attempt);
+                        self.passed(started.and_then(|started| account_of(started)), now);
+                    }
+                },
+                Event::AccountsTried(tried) => tried.accounts.iter().for_each(|account| self.open(account)),
+                _ => {}
+            }
+        }
+    }
+
+    fn open(&mut self, account: &str) {
+        if let Some(account) = self.0.get_mut(account) {
+            (account.steady_ms, account.is_tried) = (0, false);
+        }
+    }
+
+    fn started(&mut self, started: &AttemptStarted, now: Now) {
+        let Some(account) = account_of(started).and_then(|name| self.0.get_mut(name)) else { return };
+        if account.closes_for_ms(now) == 0 {
+            (account.resets_at, account.is_tried) = (None, true);
+            account.wall = now.wall.saturating_add_ms(TRIAL_MS);
+            account.steady_ms = now.steady_ms.saturating_add(TRIAL_MS);
+        }
+    }
+
+    /// An attempt with this account was not refused. One that had begun before the refusal of another says nothing of it.
+    fn passed(&mut self, account: Option<&str>, now: Now) {
+        let Some(name) = account else { return };
+        let is_open = |account: &Account| account.is_tried || account.closes_for_ms(now) == 0;
+        if self.0.get(name).is_some_and(is_open) {
+            self.0.remove(name);
+        }
+    }
+}
+
+fn account_of(started: &AttemptStarted) -> Option<&str> {
+    match &started.command {
+        Command::Agent(call) => Some(call.account.as_deref().unwrap_or(&call.program)),
+        Command::Exec(_) | Command::Shell(_) | Command::A2a(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now(wall: i64, steady_ms: u64) -> Now {
+        Now { wall: Timestamp::from_millis(wall), steady_ms }
+    }
+
+    fn closed(at: i64, until: i64) -> Vec<ClosedAccount> {
+        let [at, until] = [at, until].map(Timestamp::from_millis);
+        vec![ClosedAccount { account: "claude".to_owned(), at, until, resets_at: Some(until), refusals: 3 }]
+    }
+
+    #[test]
+    fn an_account_opens_by_whichever_clock_gets_there_first_and_is_never_closed_longer_than_it_was_to_be() {
+        let hour = 3_600_000;
+        let rows = [
+            // The clock when the engine comes up; then both clocks; and how long it is still closed.
+            (now(10 * hour, 0), now(10 * hour, 0), 2 * hour),
+            (now(11 * hour, 0), now(11 * hour, 0), hour),
+            (now(13 * hour, 0), now(13 * hour, 0), 0),
+            // Set back by a day before the engine came up.
+            (now(-14 * hour, 0), now(-14 * hour, 0), 2 * hour),
+            (now(-14 * hour, 0), now(-14 * hour, 2 * 3_600_000), 0),
+            // Set back while it is up: the steady clock counts.
+            (now(10 * hour, 0), now(0, 3_600_000), hour),
+            // Suspended, or set forward.
+            (now(10 * hour, 0), now(12 * hour, 5), 0),
+        ];
+        for (up, later, expected) in rows {
+            let mut accounts = Accounts::default();
+            accounts.restore(closed(10 * hour, 12 * hour), up);
+            let time = Timestamp::from_millis(77);
+            let standings = accounts.standings(time, later);
+            let left = standings["claude"].until.as_millis() - 77;
+            assert_eq!((left, standings["claude"].refusals), (expected, 3), "{up:?} {later:?}");
+        }
+    }
+}

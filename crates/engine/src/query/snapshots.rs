@@ -1,0 +1,54 @@
+//! How the snapshots of a store are taken, and where their contents lie.
+
+use envoi_journal::Layout;
+use envoi_kernel::{Event, Record, event::Snapshot, ids::AttemptId};
+use envoi_tree::{Bounds, Contents, Order};
+use std::path::PathBuf;
+
+/// Where the contents of the snapshots of a store lie.
+#[must_use]
+pub fn contents(layout: &Layout) -> Contents {
+    Contents { files: layout.artifacts(), temporary: layout.temporary(), packs: layout.packs() }
+}
+
+/// How a snapshot of a workspace is taken for this store. `too_wide`: folders of which there is none.
+#[must_use]
+pub fn order(layout: &Layout, too_wide: Vec<PathBuf>) -> Order {
+    Order {
+        contents: contents(layout),
+        caches: layout.file_caches(),
+        never: vec![layout.root().to_owned()],
+        too_wide,
+        bounds: Bounds::default(),
+    }
+}
+
+/// The snapshots of one attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Taken {
+    /// Which.
+    pub attempt: AttemptId,
+    /// Before its command.
+    pub before: Option<Snapshot>,
+    /// After it.
+    pub after: Option<Snapshot>,
+}
+
+/// The snapshots of a run that its records name, in the order in which the attempts ended.
+#[must_use]
+pub fn taken<'r>(records: impl IntoIterator<Item = &'r Record>) -> Vec<Taken> {
+    let of = |record: &Record| match &record.event {
+        Event::AttemptSettled(settled) => {
+            let after =
+                settled.workspace_digest.map(|digest| Snapshot { digest, moving: settled.workspace_moving });
+            let before = settled.workspace_before;
+            (before.is_some() || after.is_some()).then(|| Taken {
+                attempt: settled.attempt.clone(),
+                before,
+                after,
+            })
+        }
+        _ => None,
+    };
+    records.into_iter().filter_map(of).collect()
+}

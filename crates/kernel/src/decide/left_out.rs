@@ -1,0 +1,129 @@
+//! Steps that are left out of the part that a run does.
+//!
+//! Such a step is entered where the whole flow would enter it, and is over at once: skipped, or with the hand-off of another run. It
+//! starts nothing and asks nothing. What would go back to it has no way.
+
+use crate::{
+    decide::{
+        conclude::{self, Conclusion, Told},
+        draft::{At, Draft},
+        route::{self, Decided},
+    },
+    model::{
+        event::{AttemptSettled, Course, Done, EndStatus, Event, Outcome},
+        flow::OnExhausted,
+        ids::{StepId, VisitId},
+        input::Refusal,
+        part::{TakenFrom, TakenHandOff},
+    },
+    state::graph,
+};
+use envoi_contract::{
+    envelope::TerminalReason,
+    json::{Object, Value},
+    routing::{Decision, Signal},
+};
+
+/// Closes the visit of a step that is left out.
+pub(crate) fn pass(draft: &mut Draft<'_>, visit: &VisitId, at: &At<'_>) -> Result<(), Refusal> {
+    if draft.flow_state(at).passed_by.contains(at.id()) {
+        return conclude::conclude(draft, visit, Conclusion::Skipped("Another branch was taken"));
+    }
+    match taken(draft, at) {
+        Some((from, taken)) => take(draft, visit, at, from, taken),
+        None => conclude::conclude(draft, visit, Conclusion::Skipped("Left out of the part that is run")),
+    }
+}
+
+/// What stands for the hand-off of the step. After a failure the whole flow would not do it either.
+fn taken(draft: &Draft<'_>, at: &At<'_>) -> Option<(TakenFrom, TakenHandOff)> {
+    let part = draft.control.part()?;
+    let flow_state = draft.flow_state(at);
+    let after_failure = match at.flow.graph {
+        true => graph::has_failed_before(at.flow, flow_state, at.id()),
+        false => flow_state.failing.is_some(),
+    };
+    let taken = part.taken_of(at.id()).filter(|_| !after_failure)?;
+    Some((TakenFrom { run: part.with.clone()?, visit: taken.visit.clone() }, taken.clone()))
+}
+
+fn take(
+    draft: &mut Draft<'_>,
+    visit: &VisitId,
+    at: &At<'_>,
+    from: TakenFrom,
+    taken: TakenHandOff,
+) -> Result<(), Refusal> {
+    let TakenHandOff { summary, data, text, report, files, manifest, .. } = taken;
+    let reason = format!("Taken from visit {} of {}", from.visit, from.run);
+    let audit = Value::Object(Object::from([(
+        "taken_from",
+        Value::Object(Object::from([
+            ("run", Value::from(from.run.as_str())),
+            ("visit", Value::from(from.visit.to_string())),
+        ])),
+    )]));
+    draft.emit(Event::AttemptSettled(Box::new(AttemptSettled {
+        attempt: visit.attempt(1),
+        outcome: Outcome::Exited { code: 0 },
+        ok: true,
+        error: None,
+        text,
+        report,
+        data,
+        metrics: Object::default(),
+        files,
+        manifest,
+        started_at: draft.now,
+        duration_ms: 0,
+        warnings: Vec::new(),
+        late: false,
+        given_up: false,
+        flow: None,
+        workspace_digest: None,
+        workspace_moving: false,
+        workspace_before: None,
+        agent: None,
+        report_filled: Vec::new(),
+        session: None,
+        taken: Some(from),
+        throttled: None,
+    })))?;
+    let course = match route::onward(at) {
+        Course::Done(_) => Course::Done(Done::Taken),
+        course => course,
+    };
+    let decided = Decided::new(Signal::new(Decision::Advance, reason, "1.0"), course, audit);
+    conclude::leave(draft, visit, Told::succeeded(summary), decided)
+}
+
+/// Where a step leads that would go back to one that is left out: its loop has no round left. What the flow says of that holds, but
+/// nobody is asked: the answer could only be to go past the loop.
+pub(crate) fn cut(at: &At<'_>, target: &StepId, mut decided: Decided) -> Decided {
+    if at.step.routing.on_exhausted == OnExhausted::Proceed {
+        decided.course = route::onward(at);
+        return decided;
+    }
+    let reason = format!(
+        "Step `{}` sends the work back to `{target}`, which is left out of the part that is run",
+        at.id()
+    );
+    decided.ending(EndStatus::Exhausted, TerminalReason::MaxLoopExceeded, reason, at.id())
+}
+
+/// An advance in the order of the list past which no step of the part stands: the run is complete. On the way of a failure or a
+/// denial the flow goes on as it says.
+pub(crate) fn end_of(draft: &Draft<'_>, at: &At<'_>, mut decided: Decided) -> Decided {
+    let Some(part) = draft.control.part().filter(|_| at.scope.is_empty() && !at.flow.graph) else {
+        return decided;
+    };
+    let flow_state = draft.flow_state(at);
+    let is_ordinary = decided.end.is_none() && flow_state.failing.is_none() && flow_state.diverted.is_empty();
+    let Course::Enter(next) = &decided.course else { return decided };
+    let place = at.flow.position(next).unwrap_or_default();
+    let mut ahead = at.flow.steps.iter().skip(place);
+    if is_ordinary && !ahead.any(|step| part.selection.includes(at.flow, &step.id)) {
+        decided.course = Course::Complete;
+    }
+    decided
+}

@@ -1,0 +1,230 @@
+//! The account of an agent program is closed for a while: what its steps do.
+//!
+//! A step waits with a timer, as long as its flow allows; then it fails, asks, or goes on with another program. The wait is a
+//! durable one, as for another try: no process stays for it. Owns what of that decides. Which accounts are closed comes with the
+//! slot, or from the report of the very attempt.
+
+use crate::{
+    decide::{
+        conclude::{self, Conclusion},
+        draft::Draft,
+    },
+    model::{
+        command::Command,
+        event::{About, AttemptSettled, Event, TimerSet},
+        flow::{AfterWait, OtherProgram, ProgramPlan, Step, StepKind},
+        ids::VisitId,
+        input::{AttemptResult, Refusal},
+        throttle::{AccountWait, DEFAULT_WAIT_MS, Standing, Throttled},
+    },
+    state::{
+        throttle::{self, Waited},
+        visit::{self, OpenVisit},
+    },
+};
+use envoi_contract::code::Code;
+use envoi_contract::{
+    json::{Object, Value},
+    skill_report::{SkillError, SkillReport, Verdict},
+    time::Timestamp,
+};
+
+/// What a visit does whose account is closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next<'p> {
+    /// It waits until then.
+    Wait(Timestamp),
+    /// This program goes on.
+    Use(&'p OtherProgram),
+    Ask,
+    Fail,
+}
+
+/// What follows for a visit that has waited so long, if its account opens at `until`.
+fn next<'p>(
+    plan: &'p ProgramPlan,
+    waited: &Waited,
+    until: Timestamp,
+    resets_at: Option<Timestamp>,
+    now: Timestamp,
+) -> Next<'p> {
+    // The other program is the last one, and a person who decided to wait has waited for this.
+    let longest = |wait_ms: u64| if waited.patient { wait_ms.max(DEFAULT_WAIT_MS) } else { wait_ms };
+    let (wait_ms, then) = match &plan.on_throttled {
+        _ if waited.other => (DEFAULT_WAIT_MS, &AfterWait::Fail),
+        policy => (longest(policy.wait_ms), &policy.then),
+    };
+    let deadline = waited.since.unwrap_or(now).saturating_add_ms(wait_ms);
+    if until <= deadline {
+        return Next::Wait(until);
+    }
+    // Without a stated time the last moment is as good as any other one.
+    if resets_at.is_none() && now < deadline {
+        return Next::Wait(deadline);
+    }
+    match then {
+        AfterWait::Fail => Next::Fail,
+        AfterWait::Ask => Next::Ask,
+        AfterWait::Use(other) => Next::Use(other),
+    }
+}
+
+/// The program, and the account, that the next attempt of a visit uses.
+pub(crate) fn other<'p>(plan: &'p ProgramPlan, open: Option<&OpenVisit>) -> Option<&'p OtherProgram> {
+    match &plan.on_throttled.then {
+        AfterWait::Use(other) if open.is_some_and(|open| open.waited.other) => Some(other),
+        _ => None,
+    }
+}
+
+/// What the report of the live attempt of a visit tells of a limit, and what follows from it as far as the event says it.
+pub(crate) fn refused(
+    step: &Step,
+    open: &OpenVisit,
+    result: &AttemptResult,
+    verdict: &Verdict,
+    now: Timestamp,
+) -> Option<Throttled> {
+    let StepKind::Agent(plan) = &step.kind else { return None };
+    let Command::Agent(call) = &open.plan.as_ref()?.command else { return None };
+    if verdict.error.as_ref()?.code != Code::AgentThrottled.as_str() {
+        return None;
+    }
+    let report = SkillReport::decode(result.report.as_deref()?).ok();
+    let told = report.as_ref().and_then(|report| report.unknown.get("agent"));
+    let resets_at = told.and_then(|agent| agent.get("throttled_until")).and_then(Value::as_str);
+    let resets_at = resets_at.and_then(Timestamp::parse);
+    let account = call.account.clone().unwrap_or_else(|| call.program.clone());
+    let mut throttled = Throttled::new(account, resets_at, call.refusals.saturating_add(1), now);
+    if let Next::Use(other) = next(plan, &open.waited, throttled.until, throttled.resets_at, now) {
+        throttled.instead = Some(other.program.clone());
+    }
+    Some(throttled)
+}
+
+/// The account of the last attempt of a visit, if that was made by an agent program.
+pub(crate) fn account(open: &OpenVisit) -> Option<&str> {
+    match &open.plan.as_ref()?.command {
+        Command::Agent(call) => Some(call.account.as_deref().unwrap_or(&call.program)),
+        Command::Exec(_) | Command::Shell(_) | Command::A2a(_) => None,
+    }
+}
+
+/// An attempt with this account was not refused: what has waited for it need not wait in this decision.
+pub(crate) fn passed(draft: &mut Draft<'_>, account: &str) {
+    let Some(slot) = &mut draft.slot else { return };
+    if slot.accounts.get(account).is_some_and(|standing| standing.is_tried) {
+        std::sync::Arc::make_mut(&mut slot.accounts).remove(account);
+    }
+}
+
+/// What follows after an attempt that was refused.
+pub(crate) fn follow(
+    draft: &mut Draft<'_>,
+    step: &Step,
+    settled: &AttemptSettled,
+    throttled: &Throttled,
+    text: String,
+) -> Result<(), Refusal> {
+    let Throttled { account, resets_at, until, refusals, .. } = throttled.clone();
+    if let Some(slot) = &mut draft.slot {
+        let standing = Standing { until, resets_at, refusals, is_tried: false };
+        throttle::close(std::sync::Arc::make_mut(&mut slot.accounts), &account, standing);
+    }
+    let visit = &settled.attempt.visit;
+    let error = settled.error.clone().unwrap_or_else(|| closed(&account, resets_at, until));
+    let StepKind::Agent(plan) = &step.kind else { return Ok(()) };
+    if draft.control.winds_down() {
+        return conclude::conclude(draft, visit, Conclusion::FailedAfter(error, text));
+    }
+    if throttled.instead.is_some() {
+        // The visit is ready again, and goes on with the other one.
+        return Ok(());
+    }
+    let wait = AccountWait { account, resets_at };
+    match next(plan, &waited(draft, visit), until, resets_at, draft.now) {
+        Next::Fail | Next::Use(_) => conclude::conclude(draft, visit, Conclusion::FailedAfter(error, text)),
+        next => obey(draft, visit, wait, next, until, error),
+    }
+}
+
+/// What keeps the next attempt of a ready visit from starting, if its account is closed: then that is done. `None`: it may start,
+/// and `true` if with the other program.
+pub(crate) fn hold_up(draft: &mut Draft<'_>, visit: &VisitId, step: &Step) -> Result<Option<bool>, Refusal> {
+    let StepKind::Agent(plan) = &step.kind else { return Ok(Some(false)) };
+    let open = draft.control.open.get(visit);
+    if open.is_some_and(|open| visit::next(open, step).is_some()) {
+        return Ok(Some(false));
+    }
+    let mut waited = waited(draft, visit);
+    let mut account = other(plan, open).map_or(&plan.account, |other| &other.account);
+    loop {
+        let standing = draft.slot.as_ref().and_then(|slot| slot.accounts.get(account));
+        let Some(standing) = standing.filter(|standing| standing.until > draft.now).cloned() else {
+            return Ok(Some(waited.other));
+        };
+        let Standing { until, resets_at, is_tried, .. } = standing;
+        match next(plan, &waited, until, resets_at, draft.now) {
+            Next::Use(other) if !is_tried => {
+                // What the first one was waited for does not count; what came after that does.
+                let since = waited.since.map(|at| at.saturating_add_ms(plan.on_throttled.wait_ms));
+                waited = Waited { other: true, since, ..Waited::default() };
+                account = &other.account;
+            }
+            next => {
+                let next = if is_tried { Next::Wait(until) } else { next };
+                let wait = AccountWait { account: account.clone(), resets_at };
+                let error = closed(account, resets_at, until);
+                obey(draft, visit, wait, next, until, error)?;
+                return Ok(None);
+            }
+        }
+    }
+}
+
+fn obey(
+    draft: &mut Draft<'_>,
+    visit: &VisitId,
+    wait: AccountWait,
+    next: Next<'_>,
+    until: Timestamp,
+    error: SkillError,
+) -> Result<(), Refusal> {
+    match next {
+        Next::Wait(due) => {
+            let timer = draft.timer_id()?;
+            let account = Some(wait);
+            draft.emit(Event::TimerSet(TimerSet { timer, due, visit: visit.clone(), account }))
+        }
+        Next::Ask => {
+            let question = format!("{}. Wait for it, or fail?", error.message);
+            let time = |at: Timestamp| Value::from(at.to_string());
+            let evidence = Object::from([
+                ("account", Value::from(wait.account.as_str())),
+                ("resets_at", wait.resets_at.map_or(Value::Null, time)),
+                ("next_try", time(until)),
+            ]);
+            conclude::raise(draft, visit, About::Throttled, question, Value::Object(evidence))
+        }
+        Next::Fail | Next::Use(_) => conclude::conclude(draft, visit, Conclusion::Failed(error)),
+    }
+}
+
+/// No attempt was made, or the program said nothing.
+fn closed(account: &str, resets_at: Option<Timestamp>, until: Timestamp) -> SkillError {
+    let when = match resets_at {
+        Some(at) => format!("until {at}"),
+        None => format!("and does not say until when; the next try is at {until}"),
+    };
+    SkillError::new(Code::AgentThrottled, format!("the account `{account}` is closed {when}"))
+}
+
+fn waited(draft: &Draft<'_>, visit: &VisitId) -> Waited {
+    draft.control.open.get(visit).map(|open| open.waited.clone()).unwrap_or_default()
+}
+
+/// Refusals in a row of the account, as far as the slot knows it.
+pub(crate) fn refusals(draft: &Draft<'_>, account: &str) -> u32 {
+    let standing = draft.slot.as_ref().and_then(|slot| slot.accounts.get(account));
+    standing.map_or(0, |standing| standing.refusals)
+}

@@ -1,0 +1,70 @@
+//! How long a visit has waited for the account of its agent program.
+
+use crate::model::{
+    event::{AttemptSettled, AttemptStarted, Command, TimerSet},
+    throttle::{AccountWait, Standing, Standings},
+};
+use envoi_contract::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// See the module.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Waited {
+    /// Since when it waits without an attempt that was not refused.
+    #[serde(default)]
+    pub(crate) since: Option<Timestamp>,
+    /// What its timer waits for.
+    #[serde(default)]
+    pub(crate) wait: Option<AccountWait>,
+    /// Its last attempt was refused.
+    #[serde(default)]
+    pub(crate) refused: bool,
+    /// Another program goes on in place of the one that the step names.
+    #[serde(default)]
+    pub(crate) other: bool,
+    /// A person decided that it waits on.
+    #[serde(default)]
+    pub(crate) patient: bool,
+}
+
+impl Waited {
+    pub(crate) fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+
+    pub(crate) fn timer_set(&mut self, event: &TimerSet, at: Timestamp) {
+        if event.account.is_some() {
+            self.since.get_or_insert(at);
+        }
+        self.wait.clone_from(&event.account);
+    }
+
+    pub(crate) fn started(&mut self, event: &AttemptStarted) {
+        self.wait = None;
+        if let Command::Agent(call) = &event.command {
+            self.goes_on_with_other(call.instead);
+        }
+    }
+
+    pub(crate) fn settled(&mut self, event: &AttemptSettled) {
+        self.refused = event.throttled.is_some();
+        match &event.throttled {
+            Some(throttled) => self.goes_on_with_other(self.other || throttled.instead.is_some()),
+            None => (self.since, self.patient) = (None, false),
+        }
+    }
+
+    fn goes_on_with_other(&mut self, other: bool) {
+        if other && !self.other {
+            // It has an account of its own, for which nothing has waited yet.
+            (self.since, self.patient) = (None, false);
+        }
+        self.other = other;
+    }
+}
+
+/// The account is closed until then, for this decision too.
+pub(crate) fn close(standings: &mut Standings, account: &str, standing: Standing) {
+    standings.insert(account.to_owned(), standing);
+}

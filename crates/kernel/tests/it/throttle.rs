@@ -1,0 +1,271 @@
+//! The account of an agent program is closed for a while: steps wait for it, durably, and as long as their flow allows.
+
+use crate::{
+    driver::{BEGINNING_MS, Driver, exited, person, reported, settled},
+    flows::{With as _, flow, graph},
+    programs::{call, program, session},
+};
+use envoi_contract::time::Timestamp;
+use envoi_kernel::{
+    Input, Record, Refusal,
+    event::{About, Choice, Event},
+    flow::{AfterWait, Expression, ForEach, OnThrottled, OtherProgram, Step, StepKind},
+    input::{AttemptResult, Slot},
+    throttle::{FIRST_PROBE_MS, MARGIN_MS, Standing, Standings, Throttled},
+};
+use std::sync::Arc;
+
+const HOUR: u64 = 3_600_000;
+
+fn at(ms: u64) -> Timestamp {
+    Timestamp::from_millis(BEGINNING_MS).saturating_add_ms(ms)
+}
+
+/// A step with this policy.
+fn bounded(name: &str, wait_ms: u64, then: AfterWait) -> Step {
+    program(name, Some(name)).with(|step| match &mut step.kind {
+        StepKind::Agent(plan) => plan.on_throttled = OnThrottled { wait_ms, then: then.clone() },
+        _ => panic!("no program"),
+    })
+}
+
+fn codex() -> AfterWait {
+    AfterWait::Use(Box::new(OtherProgram {
+        program: "codex".to_owned(),
+        account: "codex".to_owned(),
+        model: None,
+        args: Vec::new(),
+        takes_session_id: false,
+    }))
+}
+
+/// The provider refuses, and says until when.
+fn refused(id: &str, until: Option<Timestamp>) -> Input {
+    let until = until.map(|at| format!(r#""throttled_until":"{at}","#)).unwrap_or_default();
+    let members = format!(
+        r#""ok":false,"error":{{"code":"AGENT_THROTTLED","message":"limit"}},"agent":{{{until}"program":"claude"}}"#
+    );
+    settled(AttemptResult { outcome: exited(id, 1).outcome, ..reported(id, &members) })
+}
+
+/// What was decided last of a throttle.
+fn throttled(driver: &Driver) -> Throttled {
+    let of = |record: &Record| match &record.event {
+        Event::AttemptSettled(settled) => settled.throttled.clone(),
+        _ => None,
+    };
+    driver.records.iter().rev().find_map(of).unwrap()
+}
+
+/// When the only visit that waits is tried again.
+fn due(driver: &Driver) -> Timestamp {
+    let (_, _, due) = driver.run.account_waits().next().unwrap();
+    due
+}
+
+fn closed(account: &str, until: Timestamp) -> Option<Slot> {
+    let standing = Standing { until, resets_at: Some(until), refusals: 2, is_tried: false };
+    let accounts: Standings = [(account.to_owned(), standing)].into();
+    Some(Slot { accounts: Arc::new(accounts), ..Slot::new("boot-1") })
+}
+
+#[test]
+fn a_refused_attempt_uses_up_nothing_and_waits_until_the_reset() {
+    let mut driver = Driver::started(&flow([program("a", Some("a"))]));
+    let (id, _) = session(&driver, "a.1.1");
+    let mut used = driver.run.ledger().agent_hops;
+    assert_eq!(used, 1);
+    for (number, resets_ms) in [(1, 5 * HOUR), (2, 10 * HOUR), (3, 15 * HOUR)] {
+        let attempt = format!("a.1.{number}");
+        driver.ok(refused(&attempt, Some(at(resets_ms))));
+        assert_eq!(driver.run.ledger().agent_hops, 0, "the hop is given back");
+        assert_eq!(driver.run.ledger_by_step()["a"].agent_hops, 0);
+        assert_eq!(due(&driver), at(resets_ms + MARGIN_MS), "a refusal after the reset is a new wait");
+        driver.restart();
+        assert_eq!(due(&driver), at(resets_ms + MARGIN_MS), "after a crash the same time holds");
+        driver.timer_due();
+        let next = call(&driver, &format!("a.1.{}", number + 1));
+        assert_eq!((next.session.clone(), next.resumes, next.was_throttled), (id.clone(), true, true));
+        assert_eq!(next.failure, None, "a limit says nothing about the work");
+        used = driver.run.ledger().agent_hops;
+    }
+    assert_eq!(used, 1);
+    driver.exit("a.1.4", 0);
+    assert_eq!(driver.run.status().word(), "succeeded");
+}
+
+#[test]
+fn without_a_time_the_account_is_probed_and_each_probe_waits_longer() {
+    let mut driver = Driver::started(&flow([program("a", Some("a"))]));
+    driver.ok(refused("a.1.1", None));
+    assert_eq!(due(&driver), at(FIRST_PROBE_MS));
+    driver.timer_due();
+    // The engine knows of the refusal before.
+    assert_eq!(call(&driver, "a.1.2").refusals, 0, "a slot without it");
+    let past = Some(at(0));
+    driver.ok(refused("a.1.2", past));
+    assert_eq!(
+        (throttled(&driver).resets_at, throttled(&driver).refusals),
+        (None, 1),
+        "a time that has passed"
+    );
+    let (timer, when) = driver.run.wants().timers[0].clone();
+    driver.now = when;
+    driver.feed_with(Input::TimerDue { timer }, closed("claude", when)).unwrap();
+    assert_eq!(call(&driver, "a.1.3").refusals, 2);
+    driver.ok(refused("a.1.3", None));
+    assert_eq!(throttled(&driver).until, when.saturating_add_ms(4 * FIRST_PROBE_MS));
+}
+
+#[test]
+fn a_step_whose_account_is_closed_is_not_started_in_this_run_or_another() {
+    let three = program("a", None).with(|step| {
+        step.for_each = Some(ForEach { items: Expression("[1, 2, 3]".to_owned()), max_parallel: None });
+    });
+    let mut driver = Driver::new(&graph([three]));
+    let start = driver.start();
+    driver.feed_with(start, closed("claude", at(HOUR))).unwrap();
+    assert_eq!(driver.run.account_waits().count(), 3, "not one of them begins");
+    assert!(driver.run.wants().attempts.is_empty() && driver.run.wants().ready.is_empty());
+    // In the run itself, the refusal of one keeps the others back.
+    let mut driver = Driver::started(&flow([program("a", None).with(|step| {
+        step.for_each = Some(ForEach { items: Expression("[1, 2, 3]".to_owned()), max_parallel: Some(2) });
+    })]));
+    driver.ok(Input::SlotFree);
+    driver.ok(refused("0.a.1.1", Some(at(HOUR))));
+    assert_eq!(driver.run.wants().attempts.len(), 1, "the third one does not begin in its place");
+    assert_eq!(driver.run.account_waits().count(), 1);
+}
+
+#[test]
+fn the_flow_bounds_the_wait_and_says_what_follows() {
+    let day = 24 * HOUR;
+    for (wait_ms, then, resets_ms, expected) in [
+        (day, AfterWait::Fail, Some(23 * HOUR), "waits"),
+        (day, AfterWait::Fail, Some(25 * HOUR), "failed"),
+        (0, AfterWait::Fail, None, "failed"),
+        (0, AfterWait::Ask, Some(HOUR), "asks"),
+        (0, codex(), Some(HOUR), "codex"),
+        (12 * HOUR, codex(), Some(11 * HOUR), "waits"),
+        (12 * HOUR, codex(), Some(13 * HOUR), "codex"),
+        (60_000, AfterWait::Fail, None, "waits"),
+    ] {
+        let case = format!("{wait_ms} {then:?} {resets_ms:?}");
+        // Refused itself, or held back by the refusal of another run.
+        for other_run in [false, true] {
+            let mut driver = Driver::new(&flow([bounded("a", wait_ms, then.clone())]));
+            let start = driver.start();
+            let until = resets_ms.map(at);
+            if other_run {
+                let until = until.unwrap_or(at(FIRST_PROBE_MS));
+                let standing = Standing { until, resets_at: resets_ms.map(at), refusals: 1, is_tried: false };
+                let accounts: Standings = [("claude".to_owned(), standing)].into();
+                let slot = Slot { accounts: Arc::new(accounts), ..Slot::new("boot-1") };
+                driver.feed_with(start, Some(slot)).unwrap();
+            } else {
+                driver.feed(start).unwrap();
+                driver.ok(refused("a.1.1", until));
+            }
+            let attempts = driver.run.wants().attempts;
+            let found = match (driver.run.status().word(), driver.run.interrupts().next()) {
+                (_, Some(raised)) if raised.about == About::Throttled => "asks",
+                ("running", None) if attempts.is_empty() => "waits",
+                ("running", None) => &call(&driver, &attempts[0].to_string()).program,
+                (word, _) => word,
+            };
+            assert_eq!(found, expected, "{case} {other_run}");
+            driver.restart();
+        }
+    }
+}
+
+#[test]
+fn without_a_time_the_last_try_is_made_at_the_bound() {
+    let mut driver = Driver::started(&flow([bounded("a", 7 * 60_000, AfterWait::Fail)]));
+    driver.ok(refused("a.1.1", None));
+    assert_eq!(due(&driver), at(FIRST_PROBE_MS));
+    driver.timer_due();
+    driver.ok(refused("a.1.2", None));
+    assert_eq!(due(&driver), at(7 * 60_000));
+    driver.timer_due();
+    driver.ok(refused("a.1.3", None));
+    assert_eq!(driver.run.status().word(), "failed");
+}
+
+#[test]
+fn the_other_program_has_a_session_of_its_own_keeps_the_step_and_waits_a_day_at_most() {
+    let mut driver = Driver::started(&flow([bounded("a", 0, codex())]));
+    driver.ok(refused("a.1.1", Some(at(2 * HOUR))));
+    assert_eq!(throttled(&driver).instead.as_deref(), Some("codex"));
+    let next = call(&driver, "a.1.2").clone();
+    assert_eq!((next.program.as_str(), next.account.as_deref()), ("codex", Some("codex")));
+    assert!(next.instead && !next.resumes && !next.was_throttled && next.session.is_none());
+    assert_eq!(next.session_key.as_deref(), Some("a@codex"));
+    driver.restart();
+    driver.ok(refused("a.1.2", Some(at(3 * HOUR)))).timer_due();
+    assert_eq!(call(&driver, "a.1.3").program, "codex");
+    driver.ok(refused("a.1.3", Some(at(30 * HOUR))));
+    assert_eq!(driver.run.status().word(), "failed");
+}
+
+#[test]
+fn a_person_who_decides_to_wait_is_asked_again_only_after_a_day() {
+    let mut driver = Driver::started(&flow([bounded("a", 0, AfterWait::Ask)]));
+    driver.ok(refused("a.1.1", Some(at(HOUR))));
+    let answer = driver.answer(Choice::Rerun, "ada");
+    let slot = closed("claude", at(HOUR));
+    driver.feed_with(Input::Answer(Box::new(answer)), slot).unwrap();
+    assert_eq!((driver.run.interrupts().count(), due(&driver)), (0, at(HOUR)));
+    driver.timer_due();
+    driver.ok(refused("a.1.2", Some(at(50 * HOUR))));
+    let raised = driver.run.interrupts().next().unwrap();
+    assert_eq!(raised.about, About::Throttled);
+    assert!(raised.question.contains("Wait for it, or fail?"), "{}", raised.question);
+    let answer = driver.answer(Choice::Fail, "ada");
+    driver.say(answer).unwrap();
+    assert_eq!(driver.run.status().word(), "failed");
+}
+
+#[test]
+fn a_person_may_have_it_tried_before_its_time() {
+    let mut driver = Driver::started(&flow([program("a", Some("a"))]));
+    let early = || Input::TryNow { by: person("ada"), why: None };
+    assert_eq!(driver.feed(early()), Err(Refusal::NoAccountAwaited));
+    driver.ok(refused("a.1.1", Some(at(HOUR))));
+    driver.feed_with(early(), closed("claude", at(HOUR))).unwrap();
+    assert_eq!(driver.run.wants().attempts.len(), 1);
+    assert!(driver.run.wants().timers.is_empty());
+    driver.ok(refused("a.1.2", Some(at(HOUR))));
+    assert_eq!(due(&driver), at(HOUR + MARGIN_MS));
+    // A step that waits for another try waits for no account.
+    let mut driver = Driver::started(&flow([program("a", Some("a")).with(|step| step.retry.attempts = 2)]));
+    driver.exit("a.1.1", 1);
+    assert_eq!(driver.feed(early()), Err(Refusal::NoAccountAwaited));
+}
+
+#[test]
+fn the_first_attempt_after_a_reset_goes_alone_and_its_end_lets_the_others_begin() {
+    let tried = |until: u64| {
+        let standing = Standing { until: at(until), resets_at: None, refusals: 1, is_tried: true };
+        let accounts: Standings = [("claude".to_owned(), standing)].into();
+        Some(Slot { accounts: Arc::new(accounts), ..Slot::new("boot-1") })
+    };
+    // A flow that does not wait for limits waits for this one.
+    let mut driver = Driver::new(&flow([bounded("a", 0, AfterWait::Fail)]));
+    let start = driver.start();
+    driver.feed_with(start, tried(60_000)).unwrap();
+    assert_eq!(due(&driver), at(60_000));
+    let mut driver = Driver::started(&flow([program("a", None), program("b", None)]));
+    driver.feed_with(settled(exited("a.1.1", 0)), tried(60_000)).unwrap();
+    assert_eq!(driver.run.wants().attempts.len(), 1, "the next step does not wait for its own run");
+    assert_eq!(driver.run.account_waits().count(), 0);
+}
+
+#[test]
+fn a_run_that_is_cancelled_while_it_waits_is_over() {
+    let mut driver = Driver::started(&flow([program("a", Some("a"))]));
+    driver.ok(refused("a.1.1", Some(at(HOUR))));
+    driver.ok(Input::Cancel { by: person("ada") });
+    assert_eq!(driver.run.status().word(), "cancelled");
+    assert_eq!(driver.run.account_waits().count(), 0);
+}

@@ -1,0 +1,62 @@
+//! When the limit that stopped a program is over.
+//!
+//! The event counts that states it; then a file of the program; then its message, if that is in UTC. Nothing of it is believed blindly:
+//! what the kernel does with the time allows for a wrong one.
+
+use crate::Order;
+use envoi_contract::time::Timestamp;
+use envoi_preset::{Class, Outcome, Preset, reset};
+use std::{
+    ffi::OsString,
+    fs::{self, File},
+    io::{self, Read as _, Seek as _, SeekFrom},
+    path::{Path, PathBuf},
+};
+
+/// The newest windows stand at the end of a rollout file.
+const TAIL_BYTES: u64 = 1024 * 1024;
+
+/// Days whose folders are looked into, the newest first. A session that goes on stays in the folder of the day on which it began.
+const MOST_DAYS: usize = 400;
+
+/// See the module. `None`: it was no limit, or nothing says when it is over.
+pub(crate) fn until(order: &Order, preset: Preset, outcome: &Outcome, now: Timestamp) -> Option<Timestamp> {
+    let failure = outcome.failure.as_ref().filter(|failure| failure.class == Class::Throttled)?;
+    let kept = || {
+        let (home, session) = (order.home.as_deref()?, outcome.session.as_deref()?);
+        reset::of_rollout(&tail(&rollout(home, session)?).ok()?)
+    };
+    let stated = outcome.throttled_until.or_else(|| preset.limits_in().and_then(|_| kept()));
+    match stated {
+        Some(seconds) => {
+            Some(Timestamp::from_millis(i64::try_from(seconds).unwrap_or(0).saturating_mul(1_000)))
+        }
+        None => order.is_utc.then(|| reset::of_message(&failure.message, now)).flatten(),
+    }
+}
+
+/// `HOME/sessions/Y/M/D/rollout-…-SESSION.jsonl`.
+fn rollout(home: &Path, session: &str) -> Option<PathBuf> {
+    let end = format!("-{session}.jsonl");
+    let mut days = vec![home.join("sessions")];
+    for _ in 0..3 {
+        days = days.iter().flat_map(|folder| newest_first(folder)).take(MOST_DAYS).collect();
+    }
+    days.iter().flat_map(|day| newest_first(day)).find(|file| file.to_string_lossy().ends_with(&end))
+}
+
+fn newest_first(folder: &Path) -> Vec<PathBuf> {
+    let mut names: Vec<OsString> =
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();
+    names.sort_unstable_by(|a, b| b.cmp(a));
+    names.into_iter().map(|name| folder.join(name)).collect()
+}
+
+fn tail(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let len = file.metadata()?.len();
+    file.seek(SeekFrom::Start(len.saturating_sub(TAIL_BYTES)))?;
+    let mut bytes = Vec::new();
+    file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

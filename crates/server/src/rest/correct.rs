@@ -1,0 +1,140 @@
+//! A run goes on under a corrected flow: first it is said what that means, then it is done as it was looked at.
+//!
+//! Owns who may bring which flow: who may start runs names a flow that is registered; a text that nobody has registered may run any
+//! command, and needs what registering needs.
+
+use super::{flows, rows, runs::shown, start::check_questions};
+use crate::{
+    auth::scope::Scope,
+    commands::{
+        start::{folder, parsed},
+        submit::submit,
+    },
+    http::problem::Problem,
+    request::{ApiRequest, text, word},
+    state::app::App,
+};
+use axum::response::Response;
+use envoi_api::comparison::Comparison;
+use envoi_contract::{code::Code, digest::Digest, json::Object};
+use envoi_engine::{
+    load_run,
+    protocol::{CallerWire, CorrectedFlow, Request, ResumeRequest},
+};
+use envoi_kernel::{Flow, Run, Status, event::EndStatus, ids::StepId};
+use std::sync::Arc;
+
+/// `compareRun`.
+pub(crate) fn compare(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
+    let members = request.members(&["flow", "files", "from"])?;
+    let from = step(&members)?;
+    let run = request.run(app)?;
+    let given = needed(given(app, request, &members)?)?;
+    let loaded = app.read(|reader| load_run(reader, &run).map_err(Problem::from))?;
+    let outlook = loaded.correction(&given.flow, from.as_ref());
+    let flows = (loaded.flow().as_ref(), given.flow.as_ref());
+    let mut comparison = Comparison::of(&run, flows, from.as_ref(), &outlook);
+    if matches!(loaded.status(), Status::Ended(ended) if ended.status == EndStatus::Succeeded) {
+        comparison.refusals.insert(0, "the run has succeeded: there is nothing left to correct".to_owned());
+    }
+    rows::answer(200, &comparison)
+}
+
+/// `correctRun`.
+pub(crate) fn correct(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
+    let members = request.members(&["flow", "files", "from", "seen", "why"])?;
+    let from = step(&members)?;
+    let seen = word(&members, "seen")?.and_then(Digest::parse).ok_or_else(|| {
+        Problem::bad_request("`seen` is not the `subject` of a comparison")
+            .hint("`POST /v1/runs/{run}/compare` says what the correction means")
+    })?;
+    let why = text(&members, "why")?.map(str::to_owned);
+    let run = request.run(app)?;
+    let id = request.request_id(app, "correctRun", &run)?;
+    // By now the name of the flow may be that of a newer one.
+    if request.was_done(app, "correctRun", &run)? {
+        return shown(app, 202, &run);
+    }
+    let Given { corrected, flow, caller } = needed(given(app, request, &members)?)?;
+    let loaded = app.read(|reader| load_run(reader, &run).map_err(Problem::from))?;
+    // What a part of the old flow left out may ask in the new one.
+    if let Some(part) = loaded.started().and_then(|started| started.part.as_deref()) {
+        check_questions(request, &flow, &part.selection)?;
+    }
+    if from.is_none() && holds(&loaded, &flow) {
+        let detail = "the run is pinned to this flow: there is nothing to correct";
+        return Err(Problem::new(Code::NotCorrectable, detail).hint("resume it"));
+    }
+    let command = Request::Resume(Box::new(ResumeRequest {
+        correct: Some(CorrectedFlow { from, seen: Some(seen), ..corrected }),
+        again: true,
+        request: Some(id),
+        why,
+        ..ResumeRequest::follow(run.clone(), request.principal(), caller)
+    }));
+    submit(app, command)?;
+    shown(app, 202, &run)
+}
+
+/// Whether the run is pinned to this flow, and no other one is to take over.
+fn holds(run: &Run, flow: &Flow) -> bool {
+    let now = run.flow();
+    (now.digest, now.language) == (flow.digest, flow.language) && run.requested_correction().is_none()
+}
+
+/// A corrected flow.
+pub(super) struct Given {
+    pub(super) corrected: CorrectedFlow,
+    pub(super) flow: Arc<Flow>,
+    /// What its commands may see.
+    pub(super) caller: CallerWire,
+}
+
+fn needed(given: Option<Given>) -> Result<Given, Problem> {
+    given.ok_or_else(|| Problem::bad_request("`flow` is missing"))
+}
+
+/// The corrected flow that a body names or brings, if it does.
+pub(super) fn given(app: &App, request: &ApiRequest, members: &Object) -> Result<Option<Given>, Problem> {
+    let tenant = &request.bearer.tenant;
+    let brings = members.get("files").is_some_and(|files| !files.is_null());
+    let name = text(members, "flow")?;
+    let found = match name {
+        None if brings => return Err(Problem::bad_request("`flow` is missing: which of the `files` it is")),
+        None => return Ok(None),
+        Some(_) if brings => {
+            if !request.bearer.scopes.allow(&[Scope::Admin]) {
+                let detail = "a flow that is not registered needs a token with the scope admin";
+                return Err(Problem::new(Code::ScopeTooSmall, detail)
+                    .hint("name a registered flow: its digest, or its id for the newest"));
+            }
+            flows::submitted(app, request, members)?
+        }
+        Some(name) => {
+            let found = app.read(|reader| reader.registered_flow(tenant, name).map_err(Problem::from))?;
+            found.ok_or_else(|| {
+                Problem::new(Code::FlowNotFound, format!("there is no flow `{name}`"))
+                    .hint("`POST /v1/flows` registers one")
+            })?
+        }
+    };
+    let flow = parsed(&found)?.flow;
+    let folder = folder(app, tenant)?;
+    let caller = (app.settings.caller)(&flow, &folder);
+    let corrected = CorrectedFlow {
+        // As where a run of it would begin.
+        name: folder.join(&found.file).to_string_lossy().into_owned(),
+        text: found.text,
+        parts: found.parts,
+        language: Some(found.language),
+        from: None,
+        seen: None,
+    };
+    Ok(Some(Given { corrected, flow, caller }))
+}
+
+/// The step that a body names with `from`.
+pub(super) fn step(members: &Object) -> Result<Option<StepId>, Problem> {
+    let bad = |_| Problem::bad_request("`from` is not the id of a step");
+    text(members, "from")?.map(StepId::new).transpose().map_err(bad)
+}

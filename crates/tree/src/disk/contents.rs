@@ -1,0 +1,148 @@
+//! Contents by digest: single files, in the form in which the store keeps artifacts, and packs.
+
+use crate::disk::{durable, pack::Pack};
+use envoi_contract::digest::Digest;
+use serde::{Deserialize, Serialize};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+/// Where the contents of a store lie. All of it is on one file system.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contents {
+    /// Single files: the first two digits of a digest name a folder, the others a file in it.
+    pub files: PathBuf,
+    /// Files that have no name yet.
+    pub temporary: PathBuf,
+    /// Packs.
+    pub packs: PathBuf,
+}
+
+/// Why a content cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ContentError {
+    /// The store does not have it.
+    #[error("content `{digest}` is not in the store")]
+    Missing {
+        /// Which.
+        digest: Digest,
+    },
+    /// What is there has another digest.
+    #[error("content `{digest}` is damaged, in `{}`", place.display())]
+    Damaged {
+        /// Which.
+        digest: Digest,
+        /// Where it was read.
+        place: PathBuf,
+    },
+    /// The system failed.
+    #[error("`{}`: {source}", place.display())]
+    Io {
+        /// Where.
+        place: PathBuf,
+        /// How.
+        source: io::Error,
+    },
+}
+
+impl Contents {
+    /// Makes the folders that are missing. Safe to repeat.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn create(&self) -> io::Result<()> {
+        for folder in [&self.files, &self.temporary, &self.packs] {
+            fs::create_dir_all(folder)?;
+        }
+        Ok(())
+    }
+
+    /// The file of a content that is not in a pack.
+    #[must_use]
+    pub fn file(&self, digest: &Digest) -> PathBuf {
+        let hex = digest.hex();
+        let (head, tail) = hex.split_at_checked(2).unwrap_or((&hex, ""));
+        self.files.join(head).join(tail)
+    }
+
+    /// Opens the packs that are there now. A pack that cannot be read is passed over: what it held counts as missing.
+    ///
+    /// # Errors
+    /// The folder of packs cannot be read.
+    pub fn shelf(&self) -> io::Result<Shelf> {
+        let entries = match fs::read_dir(&self.packs) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return self.shelf_of(Vec::new()),
+            entries => entries?,
+        };
+        let mut paths = Vec::new();
+        for entry in entries {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "tar") {
+                paths.push(path);
+            }
+        }
+        paths.sort();
+        self.shelf_of(paths)
+    }
+
+    fn shelf_of(&self, paths: Vec<PathBuf>) -> io::Result<Shelf> {
+        let open = |path: PathBuf| Pack::open(&path).ok().map(|pack| (path, pack));
+        Ok(Shelf { contents: self.clone(), packs: paths.into_iter().filter_map(open).collect() })
+    }
+}
+
+/// Contents, with the packs open.
+#[derive(Debug)]
+pub struct Shelf {
+    contents: Contents,
+    packs: Vec<(PathBuf, Pack)>,
+}
+
+impl Shelf {
+    /// The store that it reads.
+    #[must_use]
+    pub fn contents(&self) -> &Contents {
+        &self.contents
+    }
+
+    /// Whether the content is there. It is not read.
+    #[must_use]
+    pub fn has(&self, digest: &Digest) -> bool {
+        self.packs.iter().any(|(_, pack)| pack.find(digest).is_some())
+            || fs::symlink_metadata(self.contents.file(digest)).is_ok_and(|found| found.is_file())
+    }
+
+    /// The content, verified.
+    ///
+    /// # Errors
+    /// See [`ContentError`].
+    pub fn read(&self, digest: &Digest) -> Result<Vec<u8>, ContentError> {
+        let file = self.contents.file(digest);
+        let mut trouble = ContentError::Missing { digest: *digest };
+        let single = match durable::open(&file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            _ => Some((file.as_path(), durable::read(&file, u64::MAX))),
+        };
+        let packed = self
+            .packs
+            .iter()
+            .filter_map(|(path, pack)| pack.find(digest).map(|place| (path.as_path(), pack.read(place))));
+        for (place, read) in single.into_iter().chain(packed) {
+            match check(digest, place, read) {
+                Ok(bytes) => return Ok(bytes),
+                Err(error) => trouble = error,
+            }
+        }
+        Err(trouble)
+    }
+}
+
+fn check(digest: &Digest, place: &Path, read: io::Result<Vec<u8>>) -> Result<Vec<u8>, ContentError> {
+    let place = place.to_owned();
+    match read {
+        Ok(bytes) if Digest::of(&bytes) == *digest => Ok(bytes),
+        Ok(_) => Err(ContentError::Damaged { digest: *digest, place }),
+        Err(source) => Err(ContentError::Io { place, source }),
+    }
+}

@@ -1,0 +1,24 @@
+//! The files of a folder as they were at one moment, and the way back to them.
+//!
+//! Owns the list of a folder ([`Tree`]: mode, digest, size, path), the look at a folder with the cache that makes it cheap, the
+//! contents of snapshots ([`Contents`]: single files, and packs of many), and the order in which files are put back. It knows neither
+//! runs nor events: when a snapshot is taken, what it belongs to and when a restore is allowed is decided by its callers. It reads no
+//! environment.
+//!
+//! Its layers, the lowest first: `model` (the list, its comparison, the bounds), `disk` (contents), `look` (which files there are),
+//! `keep` (a snapshot), `restore` (the way back).
+
+mod disk;
+mod keep;
+mod look;
+mod model;
+mod restore;
+
+pub use disk::contents::{ContentError, Contents, Shelf};
+pub use keep::{Kept, NotKept, Order, keep};
+pub use model::{
+    bounds::Bounds,
+    compare::{Difference, differences},
+    list::{Entry, LeftOut, ListError, Tree, What},
+};
+pub use restore::{Late, NotRestored, Restored, Stood, restore, stand, write_into};

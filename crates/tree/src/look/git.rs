@@ -1,0 +1,110 @@
+//! Asks git which files of a folder it does not ignore. Nothing else of git is used here.
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+};
+use std::{
+    io::{self, Read as _},
+    path::Path,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+/// The longest that git may take.
+const LONGEST: Duration = Duration::from_secs(120);
+/// The most bytes of a list of paths.
+const MOST_BYTES: usize = 256 << 20;
+
+/// Variables that would lead git elsewhere: those of `git rev-parse --local-env-vars`, and configuration.
+const LEAD_ELSEWHERE: [&str; 17] = [
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_CEILING_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_CONFIG",
+    "GIT_CONFIG_COUNT",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_DIR",
+    "GIT_GRAFT_FILE",
+    "GIT_ICASE_PATHSPECS",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_INTERNAL_SUPER_PREFIX",
+    "GIT_NAMESPACE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_WORK_TREE",
+];
+
+/// What git knows in a folder and does not ignore, relative to it: files, and folders that are repositories of their own, some with
+/// a slash behind them. `None` where git does not answer: it is not installed, the folder is in no repository or is ignored as a whole, or
+/// git refuses it.
+///
+/// # Errors
+/// Git takes too long, or its list is too large.
+pub(crate) fn list(folder: &Path, is_top: bool) -> io::Result<Option<Vec<Vec<u8>>>> {
+    if !is_top && asked(folder, &["check-ignore", "-q", "."])?.is_none_or(|answer| answer.code != Some(1)) {
+        return Ok(None);
+    }
+    let arguments = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+    match asked(folder, &arguments)? {
+        Some(Answer { code: Some(0), output }) => {
+            let paths = output.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+            Ok(Some(paths.map(<[u8]>::to_vec).collect()))
+        }
+        _ => Ok(None),
+    }
+}
+
+struct Answer {
+    code: Option<i32>,
+    output: Vec<u8>,
+}
+
+/// `None` where git cannot be started.
+fn asked(folder: &Path, arguments: &[&str]) -> io::Result<Option<Answer>> {
+    let mut command = Command::new("git");
+    // A monitor is a command of the repository's own.
+    command.args(["-c", "core.fsmonitor=false"]).args(arguments).current_dir(folder);
+    for name in LEAD_ELSEWHERE {
+        command.env_remove(name);
+    }
+    command.env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");
+    let spawned = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let Ok(mut child) = spawned else { return Ok(None) };
+    let read = match child.stdout.take() {
+        Some(pipe) => read_for(LONGEST, pipe),
+        None => Err(io::Error::other("git has no output")),
+    };
+    if read.is_err() {
+        child.kill().ok();
+    }
+    let status = child.wait()?;
+    Ok(Some(Answer { code: status.code(), output: read? }))
+}
+
+fn read_for(longest: Duration, mut pipe: std::process::ChildStdout) -> io::Result<Vec<u8>> {
+    let began = Instant::now();
+    let mut output = Vec::new();
+    let mut piece = vec![0; 64 * 1024];
+    loop {
+        let left = longest.saturating_sub(began.elapsed());
+        let wait = Timespec { tv_sec: i64::try_from(left.as_secs()).unwrap_or(0), tv_nsec: 0 };
+        match poll(&mut [PollFd::new(&pipe, PollFlags::IN)], Some(&wait)) {
+            Err(Errno::INTR) => continue,
+            Err(errno) => return Err(errno.into()),
+            Ok(0) => return Err(io::Error::new(io::ErrorKind::TimedOut, "git has not answered in time")),
+            Ok(_) => {}
+        }
+        match pipe.read(&mut piece) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+            Ok(0) => return Ok(output),
+            Ok(count) => output.extend_from_slice(piece.get(..count).unwrap_or_default()),
+        }
+        if output.len() > MOST_BYTES {
+            return Err(io::Error::other("the list of git has more than 256 MiB"));
+        }
+    }
+}

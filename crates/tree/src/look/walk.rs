@@ -1,0 +1,304 @@
+//! Which files a folder has: what git does not ignore, where git answers, else what `.gitignore` and `.envoiignore` do not name.
+//!
+//! A repository within the folder is asked by its own rules. No link is followed. `.git`, `.envoi` and the folders that the caller
+//! names are never entered.
+
+use crate::{
+    look::{
+        git,
+        stat::{Kind, Stat},
+    },
+    model::list::{Tree, ancestors, is_never},
+};
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    ffi::OsStr,
+    fs, io,
+    os::unix::{
+        ffi::{OsStrExt as _, OsStringExt as _},
+        fs::MetadataExt as _,
+    },
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// What was found, by path.
+pub(crate) type Found = BTreeMap<Vec<u8>, Stat>;
+
+/// Why a folder cannot be looked at.
+#[derive(Debug)]
+pub(crate) enum WalkError {
+    TooMany,
+    Io { path: PathBuf, source: io::Error },
+}
+
+/// Looks at `root`, and at no more than `most` files of it.
+pub(crate) fn walk(root: &Path, never: &[PathBuf], most: usize) -> Result<Found, WalkError> {
+    let identity = |path: &PathBuf| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    let never = never.iter().filter_map(identity).collect();
+    let mut walk = Walk { root, never, most, found: Found::new(), folders: HashMap::new() };
+    walk.folders.insert(Vec::new(), true);
+    walk.enter(Vec::new())?;
+    Ok(walk.found)
+}
+
+/// The full path of a path in a list.
+pub(crate) fn full(root: &Path, path: &[u8]) -> PathBuf {
+    match path.is_empty() {
+        true => root.to_owned(),
+        false => root.join(OsStr::from_bytes(path)),
+    }
+}
+
+/// A path below another one.
+fn below(folder: &[u8], name: &[u8]) -> Vec<u8> {
+    match folder.is_empty() {
+        true => name.to_vec(),
+        false => [folder, b"/", name].concat(),
+    }
+}
+
+struct Walk<'r> {
+    root: &'r Path,
+    /// Devices and inodes of folders that are not entered.
+    never: BTreeSet<(u64, u64)>,
+    most: usize,
+    found: Found,
+    /// Whether a path is a folder that is entered: no link, and nothing that is left out, in its last place or on the way.
+    folders: HashMap<Vec<u8>, bool>,
+}
+
+impl Walk<'_> {
+    fn failed(&self, path: &[u8], source: io::Error) -> WalkError {
+        WalkError::Io { path: full(self.root, path), source }
+    }
+
+    /// A folder that may be a repository: the root, or one with `.git`.
+    fn enter(&mut self, folder: Vec<u8>) -> Result<(), WalkError> {
+        let path = full(self.root, &folder);
+        let is_top = fs::symlink_metadata(path.join(".git")).is_ok();
+        // What is not a repository of its own within the root is listed by what surrounds it.
+        let listed = match is_top || folder.is_empty() {
+            true => git::list(&path, is_top).map_err(|error| self.failed(&folder, error))?,
+            false => None,
+        };
+        match listed {
+            Some(paths) => self.take_listed(&folder, paths),
+            None => self.read(folder, &[]),
+        }
+    }
+
+    fn take_listed(&mut self, folder: &[u8], paths: Vec<Vec<u8>>) -> Result<(), WalkError> {
+        let mut repositories = BTreeSet::new();
+        let mut around = BTreeSet::from([folder.to_vec()]);
+        for path in paths {
+            let path = below(folder, path.strip_suffix(b"/").unwrap_or(&path));
+            let parent = parent(&path).to_vec();
+            if !self.is_entered(&parent) || path.split(|byte| *byte == b'/').any(is_never) {
+                continue;
+            }
+            let mut above = parent;
+            while above.len() > folder.len() && around.insert(above.clone()) {
+                above = self::parent(&above).to_vec();
+            }
+            match fs::symlink_metadata(full(self.root, &path)) {
+                // Listed, and removed since; or taken away while this looks.
+                Err(_) => {}
+                Ok(found) if found.is_dir() => {
+                    if fs::symlink_metadata(full(self.root, &path).join(".git")).is_ok()
+                        && self.is_entered(&path)
+                    {
+                        repositories.insert(path);
+                    }
+                }
+                Ok(found) => self.take(path, Stat::of(&found))?,
+            }
+        }
+        for repository in &repositories {
+            self.enter(repository.clone())?;
+        }
+        // Git does not list folders without files.
+        for folder in around {
+            self.find_empty(&folder)?;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, path: Vec<u8>, stat: Option<Stat>) -> Result<(), WalkError> {
+        if let Some(stat) = stat {
+            self.found.insert(path, stat);
+        }
+        if self.found.len() > self.most { Err(WalkError::TooMany) } else { Ok(()) }
+    }
+
+    /// Whether `folder` is a real folder below the root, and nothing on the way to it is a link.
+    fn is_entered(&mut self, folder: &[u8]) -> bool {
+        if let Some(known) = self.folders.get(folder) {
+            return *known;
+        }
+        let is_entered = self.is_entered(parent(folder))
+            && {
+                let found = fs::symlink_metadata(full(self.root, folder));
+                found.is_ok_and(|found| found.is_dir() && !self.never.contains(&(found.dev(), found.ino())))
+            }
+            && !is_never(name(folder));
+        self.folders.insert(folder.to_vec(), is_entered);
+        is_entered
+    }
+
+    /// Empty folders directly in one whose files git has listed, and in those that hold nothing but folders.
+    fn find_empty(&mut self, folder: &[u8]) -> Result<(), WalkError> {
+        for name in self.names(folder)? {
+            let path = below(folder, &name);
+            if self.folders.contains_key(&path) || is_never(&name) {
+                continue;
+            }
+            let Ok(found) = fs::symlink_metadata(full(self.root, &path)) else { continue };
+            if !found.is_dir() || !self.is_entered(&path) {
+                continue;
+            }
+            let Ok(inside) = self.names(&path) else { continue };
+            if inside.is_empty() {
+                self.take(path, Some(Stat::with(&found, Kind::EmptyFolder)))?;
+                continue;
+            }
+            let is_folder = |name: &Vec<u8>| {
+                fs::symlink_metadata(full(self.root, &below(&path, name))).is_ok_and(|found| found.is_dir())
+            };
+            // A folder with files that git does not list is ignored.
+            if inside.iter().all(is_folder) {
+                self.find_empty(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn names(&self, folder: &[u8]) -> Result<Vec<Vec<u8>>, WalkError> {
+        let read = || {
+            fs::read_dir(full(self.root, folder))?
+                .map(|entry| Ok(entry?.file_name().into_vec()))
+                .collect::<io::Result<Vec<_>>>()
+        };
+        read().map_err(|error| self.failed(folder, error))
+    }
+
+    /// A folder that git does not list. `above` are the rules of the folders around it, the outermost first.
+    fn read(&mut self, folder: Vec<u8>, above: &[Arc<Gitignore>]) -> Result<(), WalkError> {
+        let names = match self.names(&folder) {
+            // A folder of another user is passed over; the root is not.
+            Err(WalkError::Io { source, .. })
+                if source.kind() == io::ErrorKind::PermissionDenied && !folder.is_empty() =>
+            {
+                return Ok(());
+            }
+            names => names?,
+        };
+        let mut rules = above.to_vec();
+        rules.extend(self.rules(&folder, &names));
+        for name in names {
+            let path = below(&folder, &name);
+            let place = full(self.root, &path);
+            let Ok(found) = fs::symlink_metadata(&place) else { continue };
+            if is_never(&name) || is_ignored(&rules, &place, found.is_dir()) {
+                continue;
+            }
+            if !found.is_dir() {
+                self.take(path, Stat::of(&found))?;
+                continue;
+            }
+            if !self.is_entered(&path) {
+                continue;
+            }
+            if fs::symlink_metadata(place.join(".git")).is_ok() {
+                self.enter(path)?;
+            } else if fs::read_dir(&place).is_ok_and(|mut inside| inside.next().is_none()) {
+                self.take(path, Some(Stat::with(&found, Kind::EmptyFolder)))?;
+            } else {
+                self.read(path, &rules)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The rules that stand in a folder.
+    fn rules(&self, folder: &[u8], names: &[Vec<u8>]) -> Option<Arc<Gitignore>> {
+        let place = full(self.root, folder);
+        let mut builder = GitignoreBuilder::new(&place);
+        let mut any = false;
+        for name in [".gitignore", ".envoiignore"] {
+            // Only a regular file: a pipe would be waited for.
+            let path = place.join(name);
+            if names.iter().any(|found| found == name.as_bytes())
+                && fs::symlink_metadata(&path).is_ok_and(|found| found.is_file())
+            {
+                // A rule that cannot be read ignores nothing.
+                builder.add(path);
+                any = true;
+            }
+        }
+        if any { builder.build().ok().map(Arc::new) } else { None }
+    }
+}
+
+/// The innermost rule that says something counts.
+fn is_ignored(rules: &[Arc<Gitignore>], place: &Path, is_folder: bool) -> bool {
+    let said = rules.iter().rev().map(|rules| rules.matched(place, is_folder)).find(|said| !said.is_none());
+    said.is_some_and(|said| said.is_ignore())
+}
+
+/// Adds what stands where files of `target` are to come, or on the way there, whatever the rules say of it.
+pub(crate) fn add_in_the_way(
+    root: &Path,
+    found: &mut Found,
+    target: &Tree,
+    most: usize,
+) -> Result<(), WalkError> {
+    for entry in target.entries().iter().filter(|entry| entry.content().is_some()) {
+        let mut way: Vec<&[u8]> = ancestors(&entry.path).collect();
+        way.reverse();
+        way.push(&entry.path);
+        for path in way {
+            let Ok(there) = fs::symlink_metadata(full(root, path)) else { break };
+            if there.is_dir() && path == entry.path {
+                add_all(root, path, found, most)?;
+            } else if !there.is_dir() {
+                if let Some(stat) = Stat::of(&there) {
+                    found.entry(path.to_vec()).or_insert(stat);
+                }
+                break;
+            }
+        }
+    }
+    if found.len() > most { Err(WalkError::TooMany) } else { Ok(()) }
+}
+
+/// Every file of a folder that is to make room. What no snapshot keeps is refused elsewhere.
+fn add_all(root: &Path, folder: &[u8], found: &mut Found, most: usize) -> Result<(), WalkError> {
+    let failed = |source| WalkError::Io { path: full(root, folder), source };
+    for entry in fs::read_dir(full(root, folder)).map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name();
+        let path = below(folder, name.as_bytes());
+        let Ok(there) = fs::symlink_metadata(full(root, &path)) else { continue };
+        if is_never(name.as_bytes()) {
+            continue;
+        }
+        if there.is_dir() {
+            add_all(root, &path, found, most)?;
+        } else if let Some(stat) = Stat::of(&there) {
+            found.entry(path).or_insert(stat);
+        }
+        if found.len() > most {
+            return Err(WalkError::TooMany);
+        }
+    }
+    Ok(())
+}
+
+fn parent(path: &[u8]) -> &[u8] {
+    path.iter().rposition(|byte| *byte == b'/').and_then(|end| path.get(..end)).unwrap_or_default()
+}
+
+fn name(path: &[u8]) -> &[u8] {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or_default()
+}

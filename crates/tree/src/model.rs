@@ -1,0 +1,5 @@
+//! Values: the list of a folder, and what differs between two.
+
+pub(crate) mod bounds;
+pub(crate) mod compare;
+pub(crate) mod list;

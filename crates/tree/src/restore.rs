@@ -1,0 +1,134 @@
+//! The way back: a folder gets the files of a snapshot, and nothing that stood there is lost.
+//!
+//! A restore never overwrites. What is to come is written beside the folder first, all of it. Then each file changes places with what
+//! stands there, in one step of the file system, and what stood there lies aside. What was typed into it meanwhile is found there and goes
+//! into the store. A restore that was killed is done again from its beginning, with the same end.
+
+mod aside;
+mod place;
+mod plan;
+mod rules;
+
+pub use aside::Late;
+
+use crate::{
+    disk::contents::ContentError,
+    keep::{self, Kept, NotKept, Order},
+    model::list::Tree,
+};
+use plan::Plan;
+use rules::Rules;
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+/// Why a folder was not restored.
+#[derive(Debug, thiserror::Error)]
+pub enum NotRestored {
+    /// What stands there cannot be kept first. Nothing was touched.
+    #[error("what stands there now cannot be kept, so nothing is changed: {0}")]
+    NotKept(#[from] NotKept),
+    /// A content of the snapshot cannot be read. Nothing was touched.
+    #[error("the snapshot cannot be read: {0}")]
+    Content(#[from] ContentError),
+    /// Something stands in the way that a restore does not move. Nothing was touched.
+    #[error("{} in the way: {}", if paths.len() == 1 { "this is" } else { "these are" }, paths.join(", "))]
+    InTheWay {
+        /// What, each with the reason.
+        paths: Vec<String>,
+    },
+    /// There is no room for what is to come, or it cannot be written. Nothing was touched.
+    #[error("nothing was changed: `{}`: {source}", path.display())]
+    NotStaged {
+        /// Where.
+        path: PathBuf,
+        /// How.
+        source: io::Error,
+    },
+    /// It stopped in the middle. Everything is there, in the folder or aside; the same restore, done again, ends it.
+    #[error("the restore is not complete; nothing is lost, and doing it again completes it: `{}`: {source}", path.display())]
+    Incomplete {
+        /// Where.
+        path: PathBuf,
+        /// How.
+        source: io::Error,
+    },
+}
+
+/// What stood in a folder before it is restored. Durable.
+#[derive(Debug, Clone)]
+pub struct Stood {
+    /// The snapshot to go back to.
+    pub kept: Kept,
+    /// What an earlier restore had laid aside and the store did not have. It is in the store now.
+    pub found: Vec<Late>,
+}
+
+/// What a restore has done.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Restored {
+    /// What was typed into displaced files while the restore went on. It is in the store.
+    pub late: Vec<Late>,
+    /// Paths that are as they were, because the snapshot does not have their content or the file is too large to be kept.
+    pub left: Vec<Vec<u8>>,
+    /// How many files were written, and how many taken away.
+    pub changed: (usize, usize),
+}
+
+/// Keeps what stands in `folder`, and what `target` would displace although no snapshot has it: the first step of a restore.
+///
+/// # Errors
+/// [`NotRestored::NotKept`], [`NotRestored::InTheWay`], [`NotRestored::NotStaged`].
+pub fn stand(folder: &Path, order: &Order, target: &Tree) -> Result<Stood, NotRestored> {
+    let place = aside::place(folder, order).map_err(|source| staged(folder, source))?;
+    let found = aside::sweep(&place, order).map_err(|source| staged(&place, source))?;
+    let kept = keep::keep_with(folder, order, Some(target))?;
+    let shelf = order.contents.shelf().map_err(|source| staged(&order.contents.packs, source))?;
+    let rules = Rules::of(target, &shelf)?;
+    Plan::new(folder, &place, &kept.tree, target, &rules)?;
+    Ok(Stood { kept, found })
+}
+
+/// Gives `folder` the files of `target`. What stands there is kept again first: it may have changed since [`stand`].
+///
+/// # Errors
+/// See [`NotRestored`].
+pub fn restore(folder: &Path, order: &Order, target: &Tree) -> Result<Restored, NotRestored> {
+    let shelf = order.contents.shelf().map_err(|source| staged(&order.contents.packs, source))?;
+    for entry in target.entries() {
+        // Before anything is laid aside: a snapshot that is not whole is not begun with.
+        if let Some((digest, _)) = entry.content().filter(|(digest, _)| !shelf.has(digest)) {
+            return Err(ContentError::Missing { digest }.into());
+        }
+    }
+    let Stood { kept, found } = stand(folder, order, target)?;
+    let rules = Rules::of(target, &shelf)?;
+    let place = aside::place(folder, order).map_err(|source| staged(folder, source))?;
+    let plan = Plan::new(folder, &place, &kept.tree, target, &rules)?;
+    let mut restored = place::carry_out(folder, &place, &shelf, &plan)?;
+    let late = aside::look_through(&place, order).map_err(|source| incomplete(&place, source))?;
+    restored.late = found.into_iter().chain(late).collect();
+    Ok(restored)
+}
+
+/// Writes the files of `target` into a folder that is new or empty. Nothing is displaced.
+///
+/// # Errors
+/// [`NotRestored::InTheWay`]: the folder has something in it. [`NotRestored::Content`], [`NotRestored::Incomplete`].
+pub fn write_into(folder: &Path, order: &Order, target: &Tree) -> Result<Restored, NotRestored> {
+    fs::create_dir_all(folder).map_err(|source| staged(folder, source))?;
+    if fs::read_dir(folder).map_err(|source| staged(folder, source))?.next().is_some() {
+        return Err(NotRestored::InTheWay { paths: vec![format!("`{}` is not empty", folder.display())] });
+    }
+    let shelf = order.contents.shelf().map_err(|source| staged(&order.contents.packs, source))?;
+    place::write_new(folder, &shelf, target)
+}
+
+fn staged(path: &Path, source: io::Error) -> NotRestored {
+    NotRestored::NotStaged { path: path.to_owned(), source }
+}
+
+fn incomplete(path: &Path, source: io::Error) -> NotRestored {
+    NotRestored::Incomplete { path: path.to_owned(), source }
+}

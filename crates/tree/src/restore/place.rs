@@ -1,0 +1,241 @@
+//! Writes what is to come aside, all of it, and then lets each file change places with what stands there.
+
+use super::{NotRestored, Restored, aside::PATHS, incomplete, plan::Plan, staged};
+use crate::{
+    disk::{contents::Shelf, durable},
+    look::walk,
+    model::list::{Entry, Tree, What},
+};
+use rustix::{
+    fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, mkdirat, openat, renameat, renameat_with},
+    io::Errno,
+};
+use std::{
+    ffi::OsStr,
+    fs::{self, File, Permissions},
+    io::{self, Write as _},
+    os::{
+        fd::OwnedFd,
+        unix::{
+            ffi::OsStrExt as _,
+            fs::{PermissionsExt as _, symlink},
+        },
+    },
+    path::{Path, PathBuf},
+};
+
+/// So often a file is tried that others take away and put back meanwhile.
+const TRIES: u32 = 100;
+
+pub(crate) fn carry_out(
+    folder: &Path,
+    place: &Path,
+    shelf: &Shelf,
+    plan: &Plan<'_>,
+) -> Result<Restored, NotRestored> {
+    let left = plan.left.iter().map(|path| path.to_vec()).collect();
+    let changed = (plan.come.len().saturating_add(plan.empty.len()), plan.gone.len());
+    let restored = Restored { late: Vec::new(), left, changed };
+    if plan.gone.is_empty() && plan.come.is_empty() && plan.empty.is_empty() && plan.emptied.is_empty() {
+        return Ok(restored);
+    }
+    let stage = stage(place, shelf, plan)?;
+    let moved = Moved { folder, stage: &stage };
+    moved.all(plan)?;
+    durable::sync_file_system(folder).map_err(|source| incomplete(folder, source))?;
+    Ok(restored)
+}
+
+/// Writes the contents that are to come, and the list of all paths. Removed again if it fails.
+fn stage(place: &Path, shelf: &Shelf, plan: &Plan<'_>) -> Result<PathBuf, NotRestored> {
+    let number =
+        (0_u32..).map(|nth| place.join(nth.to_string())).find(|path| fs::symlink_metadata(path).is_err());
+    let stage = number.unwrap_or_else(|| place.join("0"));
+    let written = || {
+        fs::create_dir(&stage).map_err(|source| staged(&stage, source))?;
+        let mut paths = Vec::new();
+        for path in plan.come.iter().map(|entry| entry.path.as_slice()).chain(displaced(plan)) {
+            paths.extend_from_slice(path);
+            paths.push(0);
+        }
+        fs::write(stage.join(PATHS), paths).map_err(|source| staged(&stage, source))?;
+        for (nth, entry) in plan.come.iter().enumerate() {
+            let at = stage.join(format!("new-{nth}"));
+            write(&at, entry, shelf, |source| staged(&at, source))?;
+        }
+        durable::sync_file_system(&stage).map_err(|source| staged(&stage, source))
+    };
+    written().inspect_err(|_| {
+        // Only copies of what the store has are lost with it.
+        fs::remove_dir_all(&stage).ok();
+    })?;
+    Ok(stage)
+}
+
+/// Paths that are taken away: folders first, because files may lie in them.
+fn displaced<'p>(plan: &'p Plan<'_>) -> impl Iterator<Item = &'p [u8]> {
+    plan.folders.iter().chain(&plan.gone).copied()
+}
+
+fn write(
+    at: &Path,
+    entry: &Entry,
+    shelf: &Shelf,
+    failed: impl Fn(io::Error) -> NotRestored,
+) -> Result<(), NotRestored> {
+    let Some((digest, _)) = entry.content() else { return Ok(()) };
+    let content = shelf.read(&digest)?;
+    if let What::Link { .. } = entry.what {
+        return symlink(OsStr::from_bytes(&content), at).map_err(failed);
+    }
+    let written = || {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let mut file = File::from(openat(CWD, at, flags, Mode::RUSR | Mode::WUSR)?);
+        file.write_all(&content)?;
+        file.set_permissions(Permissions::from_mode(entry.mode))
+    };
+    written().map_err(failed)
+}
+
+/// The part in which the folder changes.
+struct Moved<'m> {
+    folder: &'m Path,
+    stage: &'m Path,
+}
+
+impl Moved<'_> {
+    fn all(&self, plan: &Plan<'_>) -> Result<(), NotRestored> {
+        let failed = |path: &[u8], source| incomplete(&walk::full(self.folder, path), source);
+        for (nth, path) in displaced(plan).enumerate() {
+            let number = plan.come.len().saturating_add(nth);
+            self.take_away(path, number).map_err(|source| failed(path, source))?;
+        }
+        for (nth, entry) in plan.come.iter().enumerate() {
+            self.put(&entry.path, nth).map_err(|source| failed(&entry.path, source))?;
+        }
+        // What is to go, if nothing is left in it: ignored files keep their folder.
+        for path in &plan.emptied {
+            let gone = self
+                .parent(path, false)
+                .and_then(|parent| Ok(rustix::fs::unlinkat(&parent, name(path), AtFlags::REMOVEDIR)?));
+            match gone {
+                Err(error) if is_expected(&error) => {}
+                gone => gone.map_err(|source| failed(path, source))?,
+            }
+        }
+        for entry in &plan.empty {
+            self.make_empty(entry).map_err(|source| failed(&entry.path, source))?;
+        }
+        Ok(())
+    }
+
+    /// The folder of a path, reached without following a link.
+    fn parent(&self, path: &[u8], make: bool) -> io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut at =
+            openat(CWD, self.folder, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let above =
+            path.iter().rposition(|byte| *byte == b'/').and_then(|end| path.get(..end)).unwrap_or_default();
+        for name in above.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
+            if make {
+                match mkdirat(&at, name, Mode::from_raw_mode(0o777)) {
+                    Ok(()) | Err(Errno::EXIST) => {}
+                    Err(errno) => return Err(errno.into()),
+                }
+            }
+            at = openat(&at, name, flags, Mode::empty())?;
+        }
+        Ok(at)
+    }
+
+    /// What is gone already is as it should be.
+    fn take_away(&self, path: &[u8], number: usize) -> io::Result<()> {
+        let aside = self.stage.join(format!("gone-{number}"));
+        let parent = match self.parent(path, false) {
+            Err(error) if is_expected(&error) => return Ok(()),
+            parent => parent?,
+        };
+        match renameat(&parent, name(path), CWD, &aside) {
+            Err(Errno::NOENT) => Ok(()),
+            moved => Ok(moved?),
+        }
+    }
+
+    /// At each moment either the old file stands there or the new one.
+    fn put(&self, path: &[u8], nth: usize) -> io::Result<()> {
+        let parent = self.parent(path, true)?;
+        let new = self.stage.join(format!("new-{nth}"));
+        for _ in 0..TRIES {
+            match renameat_with(CWD, &new, &parent, name(path), RenameFlags::NOREPLACE) {
+                Ok(()) => return Ok(()),
+                Err(Errno::EXIST) => {}
+                Err(errno) if is_unknown(errno) => return self.put_by_link(&parent, path, &new, nth),
+                Err(errno) => return Err(errno.into()),
+            }
+            match renameat_with(CWD, &new, &parent, name(path), RenameFlags::EXCHANGE) {
+                Ok(()) => return Ok(()),
+                // Taken away since.
+                Err(Errno::NOENT) => {}
+                Err(errno) if is_unknown(errno) => return self.put_by_link(&parent, path, &new, nth),
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Err(io::Error::other("another program takes the file away and puts it back all the time"))
+    }
+
+    /// Where the file system cannot exchange two names.
+    fn put_by_link(&self, parent: &OwnedFd, path: &[u8], new: &Path, nth: usize) -> io::Result<()> {
+        let old = self.stage.join(format!("old-{nth}"));
+        match linkat(parent, name(path), CWD, &old, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            // A folder, or a file system without links.
+            Err(_) => renameat(parent, name(path), CWD, &old)?,
+        }
+        Ok(renameat(CWD, new, parent, name(path))?)
+    }
+
+    fn make_empty(&self, entry: &Entry) -> io::Result<()> {
+        let parent = self.parent(&entry.path, true)?;
+        match mkdirat(&parent, name(&entry.path), Mode::from_raw_mode(0o700)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        File::from(openat(&parent, name(&entry.path), flags, Mode::empty())?)
+            .set_permissions(Permissions::from_mode(entry.mode))
+    }
+}
+
+/// The files of a snapshot in a folder that has nothing in it.
+pub(crate) fn write_new(folder: &Path, shelf: &Shelf, target: &Tree) -> Result<Restored, NotRestored> {
+    let mut restored = Restored::default();
+    let own = Moved { folder, stage: folder };
+    for entry in target.entries() {
+        let at = walk::full(folder, &entry.path);
+        let failed = |source| incomplete(&at, source);
+        match entry.what {
+            What::LeftOut { .. } => restored.left.push(entry.path.clone()),
+            What::EmptyFolder => own.make_empty(entry).map_err(failed)?,
+            What::File { .. } | What::Link { .. } => {
+                own.parent(&entry.path, true).map_err(failed)?;
+                write(&at, entry, shelf, failed)?;
+                restored.changed.0 = restored.changed.0.saturating_add(1);
+            }
+        }
+    }
+    Ok(restored)
+}
+
+fn name(path: &[u8]) -> &OsStr {
+    OsStr::from_bytes(path.rsplit(|byte| *byte == b'/').next().unwrap_or_default())
+}
+
+/// A folder that is gone, is something else by now, or has something in it.
+fn is_expected(error: &io::Error) -> bool {
+    let expected = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::NOTEMPTY, Errno::EXIST];
+    Errno::from_io_error(error).is_some_and(|errno| expected.contains(&errno))
+}
+
+fn is_unknown(errno: Errno) -> bool {
+    [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP].contains(&errno)
+}

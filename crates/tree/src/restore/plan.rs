@@ -1,0 +1,134 @@
+//! What a restore has to do, from the list of what stands there and the list of what is to come. Refuses what it could not do.
+
+use super::{NotRestored, rules::Rules};
+use crate::{
+    look::walk,
+    model::list::{Entry, Tree, What, ancestors, is_never},
+};
+use std::{collections::BTreeSet, fs, os::unix::fs::MetadataExt as _, path::Path};
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Plan<'t> {
+    /// Files and links that are to be taken away.
+    pub(crate) gone: Vec<&'t [u8]>,
+    /// Folders that stand where a file is to come. They are taken away whole.
+    pub(crate) folders: Vec<&'t [u8]>,
+    /// Files and links that are to come.
+    pub(crate) come: Vec<&'t Entry>,
+    /// Empty folders that are to come.
+    pub(crate) empty: Vec<&'t Entry>,
+    /// Folders that go if nothing is left in them, the deepest first.
+    pub(crate) emptied: Vec<&'t [u8]>,
+    /// Paths that stay as they are.
+    pub(crate) left: Vec<&'t [u8]>,
+}
+
+impl<'t> Plan<'t> {
+    /// # Errors
+    /// [`NotRestored::InTheWay`].
+    pub(crate) fn new(
+        folder: &Path,
+        place: &Path,
+        stands: &'t Tree,
+        target: &'t Tree,
+        rules: &Rules,
+    ) -> Result<Self, NotRestored> {
+        let mut plan = Self {
+            gone: Vec::new(),
+            folders: Vec::new(),
+            come: Vec::new(),
+            empty: Vec::new(),
+            emptied: Vec::new(),
+            left: Vec::new(),
+        };
+        let mut ways = Vec::new();
+        for entry in target.entries() {
+            plan.add(entry, stands, folder, &mut ways);
+        }
+        let displaced: BTreeSet<&[u8]> = plan.folders.iter().copied().collect();
+        let mut emptied = BTreeSet::new();
+        for entry in stands.entries() {
+            let path = entry.path.as_slice();
+            if target.get(path).is_some() || ancestors(path).any(|above| displaced.contains(above)) {
+                continue;
+            }
+            match entry.what {
+                What::LeftOut { .. } if target.has_below(path) => {
+                    ways.push(format!("`{}` is too large to be kept, or cannot be read", entry.shown()));
+                }
+                What::LeftOut { .. } => plan.left.push(path),
+                // Unless something is to come below it.
+                _ if rules.ignore(path) && !target.has_below(path) => continue,
+                What::File { .. } | What::Link { .. } => plan.gone.push(path),
+                What::EmptyFolder if target.has_below(path) => {}
+                What::EmptyFolder => drop(emptied.insert(path)),
+            }
+            if matches!(entry.what, What::File { .. } | What::Link { .. } | What::EmptyFolder) {
+                emptied.extend(
+                    ancestors(path).filter(|above| !target.has_below(above) && target.get(above).is_none()),
+                );
+            }
+        }
+        plan.emptied = emptied.into_iter().rev().collect();
+        plan.refuse_other_devices(folder, place, &mut ways);
+        match ways.is_empty() {
+            true => Ok(plan),
+            false => Err(NotRestored::InTheWay { paths: ways }),
+        }
+    }
+
+    fn add(&mut self, entry: &'t Entry, stands: &'t Tree, folder: &Path, ways: &mut Vec<String>) {
+        let path = entry.path.as_slice();
+        let there = stands.get(path);
+        if there == Some(entry) {
+            return;
+        }
+        match (&entry.what, there.map(|there| &there.what)) {
+            (What::LeftOut { .. }, _) | (_, Some(What::LeftOut { .. })) => self.left.push(path),
+            (What::EmptyFolder, _) => self.empty.push(entry),
+            (What::File { .. } | What::Link { .. }, _) => {
+                let found = walk::full(folder, path);
+                if fs::symlink_metadata(&found).is_ok_and(|found| found.is_dir()) {
+                    match holds_never(&found) {
+                        Some(what) => ways.push(format!("`{}` is a folder with {what} in it", entry.shown())),
+                        None => self.folders.push(path),
+                    }
+                }
+                self.come.push(entry);
+            }
+        }
+    }
+
+    /// A file cannot change places with one on another file system.
+    fn refuse_other_devices(&self, folder: &Path, place: &Path, ways: &mut Vec<String>) {
+        let device = |path: &Path| fs::symlink_metadata(path).ok().map(|found| found.dev());
+        let own = device(place);
+        let paths = self.gone.iter().chain(&self.folders).copied();
+        let paths = paths.chain(self.come.iter().map(|entry| entry.path.as_slice()));
+        let mut known = BTreeSet::new();
+        for above in paths.flat_map(ancestors) {
+            if known.insert(above)
+                && device(&walk::full(folder, above)).is_some_and(|other| Some(other) != own)
+            {
+                ways.push(format!("`{}` is on another file system", String::from_utf8_lossy(above)));
+            }
+        }
+    }
+}
+
+/// What a folder has in it that no snapshot keeps, and that is not to be moved.
+fn holds_never(folder: &Path) -> Option<&'static str> {
+    use std::os::unix::ffi::OsStrExt as _;
+    for entry in fs::read_dir(folder).ok()?.flatten() {
+        if is_never(entry.file_name().as_bytes()) {
+            return Some("a repository or a store");
+        }
+        if entry.file_type().is_ok_and(|kind| kind.is_dir())
+            && let Some(what) = holds_never(&entry.path())
+        {
+            return Some(what);
+        }
+    }
+    None
+}

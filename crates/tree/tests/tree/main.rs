@@ -1,0 +1,12 @@
+//! Folders and their snapshots, through the crate's public interface.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test stops at what it did not expect"
+)]
+
+mod folder;
+mod kills;
+mod restores;
+mod snapshots;

@@ -1,0 +1,254 @@
+//! A folder gets the files of a snapshot, and nothing that stood there is lost.
+
+use super::folder::{Place, odd};
+use envoi_tree::{NotRestored, Tree, differences, restore, stand, write_into};
+use proptest::prelude::*;
+use std::{
+    fs::{self, File},
+    io::Write,
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{MetadataExt, PermissionsExt},
+    },
+};
+
+impl Place {
+    fn restore(&self, target: &Tree) -> envoi_tree::Restored {
+        restore(&self.root, &self.order, target).unwrap()
+    }
+}
+
+#[test]
+fn files_come_go_and_change_and_what_stood_there_can_be_brought_back() {
+    let place = Place::new();
+    place.write("same", "same");
+    place.write("changes", "old");
+    place.write("gone/deep/file", "gone");
+    place.write("is-file", "file");
+    place.write("is-folder/file", "file");
+    place.link("same", "link");
+    place.write(odd(), "odd");
+    place.write("run.sh", "run");
+    place.mode("run.sh", 0o755);
+    fs::create_dir(place.path("empty")).unwrap();
+    let then = place.keep();
+    place.write("changes", "new");
+    fs::remove_dir_all(place.path("gone")).unwrap();
+    fs::remove_file(place.path("is-file")).unwrap();
+    place.write("is-file/inside", "a folder now");
+    fs::remove_dir_all(place.path("is-folder")).unwrap();
+    place.write("is-folder", "a file now");
+    fs::remove_file(place.path("link")).unwrap();
+    place.link("elsewhere", "link");
+    fs::remove_file(place.root.join(odd())).unwrap();
+    place.mode("run.sh", 0o644);
+    fs::remove_dir(place.path("empty")).unwrap();
+    place.write("extra/deep/file", "extra");
+    let now = place.keep();
+    let inode = fs::metadata(place.path("same")).unwrap().ino();
+    let restored = place.restore(&then.tree);
+    assert_eq!(place.keep().digest, then.digest);
+    assert!(restored.late.is_empty() && restored.left.is_empty(), "{restored:?}");
+    assert_eq!(fs::metadata(place.path("same")).unwrap().ino(), inode, "what is the same is not touched");
+    assert!(!place.path("extra").exists(), "folders that are left empty go");
+    place.restore(&now.tree);
+    assert_eq!(place.keep().digest, now.digest);
+    assert_eq!(fs::read(place.path("is-file/inside")).unwrap(), b"a folder now");
+}
+
+#[test]
+fn what_is_ignored_stays_and_what_makes_room_for_a_file_is_kept_first() {
+    let place = Place::new();
+    place.git("", &["init", "-q"]);
+    place.write("build", "a file then");
+    place.write("notes", "1");
+    let then = place.keep();
+    fs::remove_file(place.path("build")).unwrap();
+    place.write(".gitignore", "build\ncache\n");
+    place.write("build/out", "ignored");
+    place.write("cache/x", "ignored");
+    let stood = stand(&place.root, &place.order, &then.tree).unwrap();
+    assert_eq!(place.content(&stood.kept.tree, b"build/out"), b"ignored");
+    place.restore(&then.tree);
+    assert_eq!(fs::read(place.path("build")).unwrap(), b"a file then");
+    assert_eq!(fs::read(place.path("cache/x")).unwrap(), b"ignored");
+    assert!(!place.path(".gitignore").exists());
+    place.restore(&stood.kept.tree);
+    assert_eq!(fs::read(place.path("build/out")).unwrap(), b"ignored");
+    assert_eq!(fs::read(place.path("cache/x")).unwrap(), b"ignored");
+}
+
+#[test]
+fn a_repository_in_the_way_and_a_large_file_are_not_moved() {
+    let mut place = Place::new();
+    place.write("a", "a file then");
+    place.write("b", "1");
+    let then = place.keep();
+    fs::remove_file(place.path("a")).unwrap();
+    place.write("a/deep/file", "work");
+    place.git("a/deep", &["init", "-q"]);
+    place.write("b", "2");
+    let error = restore(&place.root, &place.order, &then.tree).unwrap_err();
+    assert!(matches!(&error, NotRestored::InTheWay { paths } if paths[0].contains("repository")), "{error}");
+    assert_eq!(fs::read(place.path("b")).unwrap(), b"2", "nothing was touched");
+    fs::remove_dir_all(place.path("a")).unwrap();
+    place.order.bounds.max_file_bytes = 100;
+    place.write("b", vec![b'x'; 1000]);
+    place.write("large", vec![b'x'; 1000]);
+    let restored = place.restore(&then.tree);
+    assert_eq!(restored.left, [b"b".to_vec(), b"large".to_vec()]);
+    assert_eq!(fs::read(place.path("b")).unwrap().len(), 1000);
+    assert_eq!(fs::read(place.path("a")).unwrap(), b"a file then");
+}
+
+#[test]
+fn a_link_on_the_way_leads_nowhere() {
+    let place = Place::new();
+    let outside = tempfile::tempdir().unwrap();
+    place.write("folder/file", "ours");
+    let then = place.keep();
+    fs::remove_dir_all(place.path("folder")).unwrap();
+    place.link(outside.path().to_str().unwrap(), "folder");
+    place.restore(&then.tree);
+    assert_eq!(place.keep().digest, then.digest);
+    assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn what_is_typed_into_an_old_file_is_found_by_the_next_restore() {
+    let place = Place::new();
+    place.write("file", "then");
+    let then = place.keep();
+    place.write("file", "now");
+    let mut open = File::options().append(true).open(place.path("file")).unwrap();
+    place.restore(&then.tree);
+    open.write_all(b", typed late").unwrap();
+    let restored = place.restore(&then.tree);
+    let late: Vec<_> =
+        restored.late.iter().map(|late| (late.path.as_slice(), late.digest.unwrap())).collect();
+    let [(path, digest)] = late.as_slice() else { panic!("{late:?}") };
+    assert_eq!(*path, b"file");
+    assert_eq!(place.order.contents.shelf().unwrap().read(digest).unwrap(), b"now, typed late");
+    assert!(place.restore(&then.tree).late.is_empty(), "it is named once");
+}
+
+#[test]
+fn a_snapshot_that_is_not_whole_is_not_begun_with() {
+    let place = Place::new();
+    place.write("a", "1");
+    place.write("b", "2");
+    let then = place.keep();
+    place.write("a", "3");
+    fs::remove_file(place.path("b")).unwrap();
+    let (digest, _) = then.tree.get(b"b").unwrap().content().unwrap();
+    fs::remove_file(place.order.contents.file(&digest)).unwrap();
+    assert!(matches!(restore(&place.root, &place.order, &then.tree), Err(NotRestored::Content(_))));
+    assert_eq!(fs::read(place.path("a")).unwrap(), b"3");
+}
+
+#[test]
+fn a_snapshot_is_written_into_an_empty_folder_only() {
+    let place = Place::new();
+    place.write("a/b", "1");
+    place.mode("a/b", 0o500);
+    place.link("a/b", "link");
+    fs::create_dir(place.path("empty")).unwrap();
+    let then = place.keep();
+    let folder = tempfile::tempdir().unwrap();
+    let copy = Place { root: folder.path().join("copy"), ..Place::new() };
+    write_into(&copy.root, &place.order, &then.tree).unwrap();
+    assert_eq!(copy.keep().digest, then.digest);
+    let again = write_into(&copy.root, &place.order, &then.tree);
+    assert!(matches!(again, Err(NotRestored::InTheWay { .. })));
+}
+
+/// A change of the folder.
+#[derive(Debug, Clone)]
+enum Edit {
+    Write(Vec<u8>, u8),
+    Link(Vec<u8>, u8),
+    Folder(Vec<u8>),
+    Remove(Vec<u8>),
+    Mode(Vec<u8>, u32),
+    Repository(Vec<u8>),
+}
+
+/// Few names, so that files and folders meet.
+fn path() -> impl Strategy<Value = Vec<u8>> {
+    let name = prop::sample::select(vec![&b"a"[..], b"b", b"c\xff\n", b".gitignore"]);
+    prop::collection::vec(name, 1..4).prop_map(|names| names.join(&b'/'))
+}
+
+fn edit() -> impl Strategy<Value = Edit> {
+    prop_oneof![
+        5 => (path(), any::<u8>()).prop_map(|(path, content)| Edit::Write(path, content % 5)),
+        1 => (path(), any::<u8>()).prop_map(|(path, target)| Edit::Link(path, target % 3)),
+        1 => path().prop_map(Edit::Folder),
+        2 => path().prop_map(Edit::Remove),
+        1 => (path(), prop::sample::select(vec![0o644, 0o755, 0o600])).prop_map(|(path, mode)| Edit::Mode(path, mode)),
+        1 => path().prop_map(Edit::Repository),
+    ]
+}
+
+fn apply(place: &Place, edit: &Edit) {
+    let at = |path: &[u8]| place.root.join(std::ffi::OsStr::from_bytes(path));
+    // What does not go, because something else stands there, does not.
+    let parent = |path: &[u8]| drop(fs::create_dir_all(at(path).parent().unwrap()));
+    match edit {
+        Edit::Write(path, content) => {
+            parent(path);
+            drop(fs::write(at(path), [b'#', *content]));
+        }
+        Edit::Link(path, target) => {
+            parent(path);
+            drop(std::os::unix::fs::symlink(["a", "b", "nowhere"][usize::from(*target)], at(path)));
+        }
+        Edit::Folder(path) => drop(fs::create_dir_all(at(path))),
+        Edit::Remove(path) => match fs::symlink_metadata(at(path)) {
+            Ok(found) if found.is_dir() => fs::remove_dir_all(at(path)).unwrap(),
+            Ok(_) => fs::remove_file(at(path)).unwrap(),
+            Err(_) => {}
+        },
+        Edit::Mode(path, mode) => {
+            if fs::symlink_metadata(at(path)).is_ok_and(|found| found.is_file()) {
+                fs::set_permissions(at(path), fs::Permissions::from_mode(*mode)).unwrap();
+            }
+        }
+        Edit::Repository(path) => {
+            if fs::create_dir_all(at(path)).is_ok() {
+                // Enough for git to call it one; and one that git refuses is looked at without git.
+                drop(fs::create_dir_all(at(path).join(".git/objects")));
+                drop(fs::create_dir_all(at(path).join(".git/refs")));
+                drop(fs::write(at(path).join(".git/HEAD"), "ref: refs/heads/main\n"));
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_snapshot_comes_back_whatever_was_edited(before in prop::collection::vec(edit(), 0..25), after in prop::collection::vec(edit(), 0..25)) {
+        let place = Place::new();
+        before.iter().for_each(|edit| apply(&place, edit));
+        let then = place.keep();
+        after.iter().for_each(|edit| apply(&place, edit));
+        let stood = place.keep();
+        match restore(&place.root, &place.order, &then.tree) {
+            // A repository stands where a file was.
+            Err(NotRestored::InTheWay { .. }) => prop_assert_eq!(place.keep().digest, stood.digest),
+            restored => {
+                prop_assert!(restored.unwrap().late.is_empty());
+                let now = place.keep();
+                let other: Vec<_> = differences(&then.tree, &now.tree).iter().map(|it| it.path().to_vec()).collect();
+                // A folder that holds what no snapshot has cannot go, and is not empty.
+                let is_real = |path: &Vec<u8>| {
+                    !place.root.join(std::ffi::OsStr::from_bytes(path)).join(".git").exists()
+                        && then.tree.get(path).is_none_or(|entry| entry.content().is_some())
+                };
+                prop_assert!(!other.iter().any(is_real), "{:?}", other);
+            }
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! What a snapshot holds, and what it costs when nothing has changed.
+
+use super::folder::{Place, odd};
+use envoi_tree::{Bounds, NotKept, Tree, What, differences};
+use std::{
+    fs::{self, File},
+    os::unix::{ffi::OsStrExt, net::UnixListener},
+    time::{Duration, SystemTime},
+};
+
+#[test]
+fn links_modes_odd_names_and_empty_folders_are_kept() {
+    let place = Place::new();
+    place.write("src/run.sh", "#!/bin/sh\n");
+    place.mode("src/run.sh", 0o751);
+    place.write(odd(), "odd");
+    place.link("src/run.sh", "link");
+    place.link("nowhere", "dangling");
+    place.link("src", "folder-link");
+    fs::create_dir_all(place.path("empty/within")).unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, place.path("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
+        .unwrap();
+    let _socket = UnixListener::bind(place.path("socket")).unwrap();
+    let kept = place.keep();
+    let paths =
+        ["dangling@", "empty/within/", "folder-link@", "link@", "odd\\xff\\n\\t\\\"name", "src/run.sh"];
+    assert_eq!(place.paths(), paths);
+    assert_eq!(kept.tree.get(b"src/run.sh").unwrap().mode, 0o751);
+    assert_eq!(place.content(&kept.tree, odd().as_bytes()), b"odd");
+    assert_eq!(place.content(&kept.tree, b"dangling"), b"nowhere");
+    let list = place.order.contents.shelf().unwrap().read(&kept.digest).unwrap();
+    assert_eq!(Tree::parse(&list).unwrap(), kept.tree);
+}
+
+#[test]
+fn in_git_it_holds_what_git_does_not_ignore() {
+    let place = Place::new();
+    place.git("", &["init", "-q"]);
+    place.write(".gitignore", "*.log\n/build\n");
+    place.write("tracked", "1");
+    place.write("forced.log", "tracked although ignored");
+    place.write("gone", "1");
+    place.git("", &["add", "-A"]);
+    place.git("", &["add", "-f", "forced.log"]);
+    place.git("", &["commit", "-qm", "x"]);
+    fs::remove_file(place.path("gone")).unwrap();
+    place.write("new", "1");
+    place.write("noise.log", "1");
+    place.write("build/out", "1");
+    fs::create_dir_all(place.path("empty/deep")).unwrap();
+    assert_eq!(place.paths(), [".gitignore", "empty/deep/", "forced.log", "new", "tracked"]);
+}
+
+#[test]
+fn a_tracked_file_below_what_is_a_link_now_is_not_read_through_it() {
+    let place = Place::new();
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("file"), "theirs").unwrap();
+    place.git("", &["init", "-q"]);
+    place.write("folder/file", "ours");
+    place.git("", &["add", "-A"]);
+    fs::remove_dir_all(place.path("folder")).unwrap();
+    place.link(outside.path().to_str().unwrap(), "folder");
+    assert_eq!(place.paths(), ["folder@"]);
+    fs::write(place.path(".gitignore"), "folder\n").unwrap();
+    assert_eq!(place.paths(), [".gitignore"], "also where git does not list the link");
+}
+
+#[test]
+fn repositories_within_are_asked_by_their_own_rules() {
+    let place = Place::new();
+    place.git("", &["init", "-q"]);
+    place.write(".gitignore", "*.log\n");
+    for nested in ["nested", "committed"] {
+        place.write(format!("{nested}/.gitignore"), "*.tmp\n");
+        place.write(format!("{nested}/file"), "1");
+        place.write(format!("{nested}/a.log"), "1");
+        place.write(format!("{nested}/a.tmp"), "1");
+        place.git(nested, &["init", "-q"]);
+    }
+    place.git("committed", &["add", "-A"]);
+    place.git("committed", &["commit", "-qm", "x"]);
+    place.git("", &["-c", "advice.addEmbeddedRepo=false", "add", "committed"]);
+    let all = [
+        ".gitignore",
+        "committed/.gitignore",
+        "committed/a.log",
+        "committed/file",
+        "nested/.gitignore",
+        "nested/a.log",
+        "nested/file",
+    ];
+    assert_eq!(place.paths(), all);
+}
+
+#[test]
+fn without_git_the_files_of_rules_count() {
+    let place = Place::new();
+    place.write(".gitignore", "*.log\n!keep.log\n/out/\n");
+    place.write("sub/.envoiignore", "secret\n!noise.log\n");
+    for name in
+        ["a", "a.log", "keep.log", "out/x", "sub/out/x", "sub/secret", "sub/noise.log", "sub/.git-like"]
+    {
+        place.write(name, "1");
+    }
+    place.write("repository/.gitignore", "ignored\n");
+    place.write("repository/ignored", "1");
+    place.write("repository/file.log", "1");
+    place.git("repository", &["init", "-q"]);
+    let all = [
+        ".gitignore",
+        "a",
+        "keep.log",
+        "repository/.gitignore",
+        "repository/file.log",
+        "sub/.envoiignore",
+        "sub/.git-like",
+        "sub/noise.log",
+        "sub/out/x",
+    ];
+    assert_eq!(place.paths(), all);
+}
+
+#[test]
+fn a_folder_that_the_repository_around_it_ignores_is_kept_all_the_same() {
+    let mut place = Place::new();
+    place.git("", &["init", "-q"]);
+    place.write(".gitignore", "scratch\n");
+    place.write("scratch/file", "1");
+    place.write("sub/file", "1");
+    place.write("sub/a.tmp", "1");
+    place.write("sub/.gitignore", "*.tmp\n");
+    place.root = place.path("scratch");
+    assert_eq!(place.paths(), ["file"]);
+    place.root = place.root.with_file_name("sub");
+    assert_eq!(place.paths(), [".gitignore", "file"]);
+}
+
+#[test]
+fn a_change_is_found_also_if_size_and_time_are_as_before() {
+    let place = Place::new();
+    let old = SystemTime::now() - Duration::from_secs(3600);
+    let write = |content: &str| {
+        place.write("file", content);
+        File::options().write(true).open(place.path("file")).unwrap().set_modified(old).unwrap();
+    };
+    write("one");
+    let first = place.keep();
+    write("two");
+    let second = place.keep();
+    assert_ne!(first.digest, second.digest);
+    assert_eq!(place.content(&second.tree, b"file"), b"two");
+    assert_eq!(place.keep().digest, second.digest);
+    assert_eq!(differences(&first.tree, &second.tree).len(), 1);
+}
+
+#[test]
+fn contents_that_have_gone_are_stored_again() {
+    let place = Place::new();
+    place.write("file", "text");
+    place.mode("file", 0o640);
+    let kept = place.keep();
+    fs::remove_dir_all(&place.order.contents.files).unwrap();
+    let again = place.keep();
+    assert_eq!((again.digest, again.new_bytes > 0), (kept.digest, true));
+    assert_eq!(place.content(&again.tree, b"file"), b"text");
+    assert_eq!(place.keep().new_bytes, 0, "what is there is not stored again");
+}
+
+#[test]
+fn past_its_bounds_nothing_is_kept_and_a_large_file_is_only_listed() {
+    let mut place = Place::new();
+    place.write("a", vec![b'a'; 3000]);
+    place.write("b", vec![b'b'; 3000]);
+    place.order.bounds = Bounds { max_file_bytes: 2999, ..Bounds::default() };
+    let kept = place.keep();
+    assert!(matches!(kept.tree.get(b"a").unwrap().what, What::LeftOut { size: 3000, .. }));
+    place.order.bounds = Bounds { max_new_bytes: 5000, ..Bounds::default() };
+    assert!(matches!(place.try_keep(), Err(NotKept::TooMuchNew { most_bytes: 5000 })));
+    place.order.bounds = Bounds { max_files: 1, ..Bounds::default() };
+    assert!(matches!(place.try_keep(), Err(NotKept::TooManyFiles { most: 1 })));
+    place.order.bounds = Bounds::default();
+    place.order.too_wide = vec![place.path(".envoi")];
+    assert!(matches!(place.try_keep(), Err(NotKept::TooWide { .. })));
+    place.order.too_wide = Vec::new();
+    assert!(matches!(place.keep().tree.get(b"a").unwrap().what, What::File { .. }));
+}
+
+#[test]
+fn many_files_become_one_pack() {
+    let place = Place::new();
+    for nth in 0..200 {
+        place.write(format!("d{}/f{nth}", nth % 7), format!("content {nth}"));
+    }
+    let kept = place.keep();
+    assert_eq!(fs::read_dir(&place.order.contents.packs).unwrap().count(), 1);
+    assert_eq!(place.content(&kept.tree, b"d3/f3"), b"content 3");
+    place.write("d3/f3", "other");
+    let again = place.keep();
+    assert_eq!(fs::read_dir(&place.order.contents.packs).unwrap().count(), 1);
+    assert_eq!(place.content(&again.tree, b"d3/f3"), b"other");
+    assert_eq!(place.content(&kept.tree, b"d3/f3"), b"content 3");
+}

@@ -1,0 +1,136 @@
+/** Files that a run has changed: what differs, as text, and as they are. */
+
+import { useEffect, useState } from "preact/hooks";
+import type { JSX } from "preact";
+
+import type { ChangedFile } from "./api.js";
+import { counted, diff, type Change } from "./diff.js";
+import { Line, plain } from "./foreign.js";
+import { Trouble } from "./parts.js";
+import { plural, size } from "./words.js";
+import { Offline, Refused, ask } from "./wire.js";
+
+/** Larger files are only offered as they are. */
+const MOST_BYTES = 2 * 1024 * 1024;
+
+/** Lines of one file that are shown at once. */
+const MOST_SHOWN = 400;
+
+interface Content {
+  /** Undefined: it is no text, or too large. */
+  text: string | undefined;
+  bytes: number;
+}
+
+async function content(run: string, digest: string | null): Promise<Content | undefined> {
+  if (digest === null) return { text: "", bytes: 0 };
+  try {
+    const response = await ask(`runs/${encodeURIComponent(run)}/contents/${digest}`, { headers: { range: `bytes=0-${MOST_BYTES}` } });
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    const whole = Number(/\/(\d+)$/.exec(response.headers.get("content-range") ?? "")?.[1] ?? bytes.length);
+    return { text: bytes.length > MOST_BYTES ? undefined : asText(bytes), bytes: whole };
+  } catch (error) {
+    if (error instanceof Refused && error.status === 404) return undefined;
+    throw error;
+  }
+}
+
+function asText(bytes: Uint8Array): string | undefined {
+  if (bytes.includes(0)) return undefined;
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Offers a file as it is. It is never opened under the address of the page. */
+async function download(run: string, digest: string, path: string): Promise<void> {
+  const response = await ask(`runs/${encodeURIComponent(run)}/contents/${digest}`);
+  const url = URL.createObjectURL(new Blob([await response.arrayBuffer()], { type: "application/octet-stream" }));
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = path.split("/").at(-1) || "file";
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
+
+export function Files({ run, files }: { run: string; files: readonly ChangedFile[] }): JSX.Element {
+  if (files.length === 0) return <p class="note">No file has been changed.</p>;
+  return <ul class="files">{files.map((file) => <File key={file.path} run={run} file={file} isAlone={files.length === 1} />)}</ul>;
+}
+
+type Look = { before: Content | undefined; after: Content | undefined; changes: Change[] | undefined };
+
+function File({ run, file, isAlone }: { run: string; file: ChangedFile; isAlone: boolean }): JSX.Element {
+  const [open, setOpen] = useState(isAlone);
+  const [look, setLook] = useState<Look | Refused | Offline>();
+  const isKnown = file.created || file.before !== null;
+  useEffect(() => {
+    if (!open || look !== undefined) return;
+    const load = async (): Promise<Look> => {
+      const [before, after] = await Promise.all([content(run, file.before), content(run, file.after)]);
+      const isText = before?.text !== undefined && after?.text !== undefined && isKnown;
+      return { before, after, changes: isText ? diff(before?.text ?? "", after?.text ?? "") : undefined };
+    };
+    load().then(setLook, (error: unknown) => {
+      if (error instanceof Refused || error instanceof Offline) setLook(error);
+      else throw error;
+    });
+  }, [open, look]);
+  const word = file.after === null ? "deleted" : file.created ? "new" : "changed";
+  return (
+    <li>
+      <button class="fold" aria-expanded={open} onClick={() => (setOpen(!open), look instanceof Error && setLook(undefined))}>
+        <span aria-hidden="true">{open ? "▾" : "▸"}</span> <Line text={file.path} /> <span class="note">{word}</span>
+        {look !== undefined && !(look instanceof Error) && look.changes !== undefined && <Counts changes={look.changes} />}
+      </button>
+      {open && (look === undefined ? <p class="note" role="status">Asking the server …</p> : look instanceof Error ? <Trouble error={look} /> : <Looked {...{ look, isKnown }} />)}
+      {open && file.after !== null && (
+        <p class="note digest">
+          <button class="link" onClick={() => void download(run, file.after ?? "", file.path)}>download</button> {file.after}
+        </p>
+      )}
+    </li>
+  );
+}
+
+function Counts({ changes }: { changes: Change[] }): JSX.Element {
+  const [added, removed] = counted(changes);
+  return <span class="counts"><span class="good">+{added}</span> <span class="bad">−{removed}</span></span>;
+}
+
+const MARKS = { same: " ", added: "+", removed: "−", "left out": "…" } as const;
+
+function Looked({ look: { before, after, changes }, isKnown }: { look: Look; isKnown: boolean }): JSX.Element {
+  if (after === undefined) return <p class="note">The store does not have its content any more.</p>;
+  if (after.text === undefined) return <p class="note">{`No text, or too long to be shown: ${size(after.bytes)}.`}</p>;
+  if (changes === undefined) {
+    const reason = !isKnown || before === undefined ? "What it was before is not known. This is what it is now." : "Too much has changed to compare. This is what it is now.";
+    return <><p class="note">{reason}</p><Text text={after.text} /></>;
+  }
+  if (changes.length === 0) return <p class="note">It is empty.</p>;
+  return (
+    <>
+      <div class="diff" role="table" aria-label="what has changed" tabIndex={0}>
+        {changes.slice(0, MOST_SHOWN).map(({ kind, text }, nth) => (
+          <div role="row" key={nth} class={kind.replace(" ", "-")}>
+            <span role="cell" class="mark"><span class="hidden">{kind === "same" ? "" : kind}</span><span aria-hidden="true">{MARKS[kind]}</span></span>
+            <span role="cell" class="text">{plain(text)}</span>
+          </div>
+        ))}
+      </div>
+      {changes.length > MOST_SHOWN && <p class="note">{`and ${plural(changes.length - MOST_SHOWN, "more line")}: download the file`}</p>}
+    </>
+  );
+}
+
+function Text({ text }: { text: string }): JSX.Element {
+  const lines = text.split("\n");
+  return (
+    <>
+      <div class="output" tabIndex={0} role="region" aria-label="content">{plain(lines.slice(0, MOST_SHOWN).join("\n"))}</div>
+      {lines.length > MOST_SHOWN && <p class="note">{`and ${plural(lines.length - MOST_SHOWN, "more line")}: download the file`}</p>}
+    </>
+  );
+}

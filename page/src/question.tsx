@@ -1,0 +1,374 @@
+/**
+ * One question, for whoever has to decide: what is asked, what changed, what was said, what each answer leads to, the answer.
+ *
+ * Nothing is shown as done before the server says so. What was typed stays until it is recorded, also when the page is closed.
+ */
+
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { JSX } from "preact";
+
+import type { Answer, QuestionDetail, Questions } from "./api.js";
+import { Files } from "./files.js";
+import { Form, fieldsOf, read, type Values } from "./form.js";
+import { Line, Words, plain } from "./foreign.js";
+import { useLoaded } from "./load.js";
+import { deafSince } from "./live.js";
+import { Shown, State, Trouble, now, titled } from "./parts.js";
+import { at } from "./router.js";
+import { moment, plural, since, until } from "./words.js";
+import { Offline, Refused, freshKey, json } from "./wire.js";
+
+/** What a choice is called on a button. */
+const NAMES: Readonly<Record<string, string>> = {
+  approve: "Approve",
+  deny: "Deny",
+  respond: "Answer",
+  proceed: "Go on",
+  again: "Once more",
+  stop: "Stop",
+  rerun: "Run it again",
+  fail: "Count it as failed",
+  raise: "Raise the limit",
+};
+
+const KINDS: Readonly<Record<string, string>> = {
+  ask: "The flow asks",
+  agent: "Another agent asks",
+  review: "A step wants somebody to look",
+  blocked: "A loop cannot get further",
+  exhausted: "A loop has had its last round",
+  stuck: "Rounds pass and no goal is reached",
+  limit: "A limit is used up",
+  in_doubt: "It is not known how an attempt ended",
+};
+
+export const about = (word: string): string => KINDS[word] ?? "A question";
+
+export function QuestionScreen({ id }: { id: string }): JSX.Element {
+  const run = useRef<string>("");
+  const loaded = useLoaded<QuestionDetail>(
+    async (signal) => {
+      const found = await json<QuestionDetail>(`questions/${encodeURIComponent(id)}`, { signal });
+      run.current = found.run;
+      return found;
+    },
+    [id],
+    (change) => change.run === run.current && change.question,
+  );
+  if (loaded.error instanceof Refused && loaded.error.status === 404) {
+    return <section class="page"><h1>No such question</h1><p>It is not there, or it is not yours. <a href="#/inbox">All questions</a></p></section>;
+  }
+  return <section class="page question"><Shown of={loaded}>{(question) => <Question key={question.question} question={question} again={loaded.again} />}</Shown></section>;
+}
+
+function Question({ question, again }: { question: QuestionDetail; again: () => void }): JSX.Element {
+  // What was read first is what is answered; if it becomes something else, that is said, and looked at anew.
+  const [shown, setShown] = useState(question);
+  const [recorded, setRecorded] = useState<QuestionDetail>();
+  const isOther = shown.subject !== question.subject && question.state === "open";
+  useEffect(() => {
+    if (!isOther) setShown(question);
+  }, [question]);
+  const isOpen = shown.state === "open";
+  titled(`${isOpen ? "Question" : shown.state} · ${shown.title ?? shown.flow}`);
+  return (
+    <>
+      <Head question={shown} />
+      <Words text={shown.text} from={`${about(shown.about)} · step ${shown.step}`} />
+      {isOther && (
+        <div class="trouble" role="alert">
+          <p>What this question is about has changed while you were reading.</p>
+          <button onClick={() => setShown(question)}>Show it as it is now</button>
+        </div>
+      )}
+      <Evidence question={shown} />
+      <h2>What changed</h2>
+      <Files run={shown.run} files={shown.files} />
+      <LastHandoff question={shown} />
+      {recorded !== undefined || shown.given !== null || !isOpen ? <Closed question={recorded ?? shown} /> : <AnswerForm question={shown} isOther={isOther} again={again} done={setRecorded} />}
+    </>
+  );
+}
+
+function Head({ question }: { question: QuestionDetail }): JSX.Element {
+  return (
+    <header class="head">
+      <h1><Line text={question.title ?? question.flow} /></h1>
+      <p class="facts">
+        <State of={question.state === "open" ? "waiting" : question.state} />
+        {question.state === "open" && <span>waits {since(question.raised_at, now.value)}</span>}
+        {question.state === "open" && question.expires_at !== null && <span>lapses in {until(question.expires_at, now.value)}</span>}
+        <span>started by <Line text={question.started_by} /></span>
+        <a href={at("r", question.run)}>the run</a>
+      </p>
+    </header>
+  );
+}
+
+const said = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value, null, 1));
+
+function Evidence({ question }: { question: QuestionDetail }): JSX.Element | null {
+  const { evidence } = question;
+  if (typeof evidence !== "object" || evidence === null) return null;
+  const known = Object.entries(evidence).filter(([, value]) => !["", "null", "[]", "0", "{}"].includes(said(value)));
+  if (known.length === 0) return null;
+  return (
+    <dl class="evidence">
+      {known.map(([name, value]) => (
+        <div key={name}><dt>{name.replaceAll("_", " ")}</dt><dd class="text">{plain(said(value).slice(0, 20_000))}</dd></div>
+      ))}
+    </dl>
+  );
+}
+
+function LastHandoff({ question: { last_handoff: last } }: { question: QuestionDetail }): JSX.Element | null {
+  if (last === null) return null;
+  const verdict = last.verified === null ? "" : last.verified ? ", verified by a critic" : ", not verified by a critic";
+  return (
+    <>
+      <h2>What was said last</h2>
+      <p class="facts"><State of={last.status} /> <span>step <Line text={last.handoff} />{verdict}</span></p>
+      {last.error !== null && <Words text={last.error} from="why it failed" />}
+      {last.summary.trim() !== "" && <Words text={last.summary} from={`in the words of ${last.handoff}`} />}
+    </>
+  );
+}
+
+function Closed({ question }: { question: QuestionDetail }): JSX.Element {
+  const { given } = question;
+  if (question.state === "open") {
+    const { votes } = question;
+    return (
+      <div class="recorded" role="status">
+        <p>Recorded. {`${plural(votes.length, "person", "people")} of ${question.quorum} approved; the question stays open for the others.`}</p>
+        <p><a href="#/inbox">Other questions</a></p>
+      </div>
+    );
+  }
+  return (
+    <div class="recorded" role="status">
+      <p>
+        <State of={question.state} />{" "}
+        {given === null ? (
+          <>This question is closed{question.closed_at !== null && ` since ${moment(question.closed_at)}`}.</>
+        ) : (
+          <><b>{NAMES[given.choice] ?? given.choice}</b>, by <Line text={given.by} /> at {moment(given.at)} ({given.channel}).</>
+        )}
+      </p>
+      {given !== null && given.text !== "" && <Words text={given.text} from={`in the words of ${given.by}`} />}
+      {question.state === "changed" && <Replaced question={question} />}
+      <p><a href="#/inbox">Other questions</a> · <a href={at("r", question.run)}>The run</a></p>
+    </div>
+  );
+}
+
+/** What it was about has changed, and it was put anew. What was typed goes with it, what was chosen does not. */
+function Replaced({ question }: { question: QuestionDetail }): JSX.Element {
+  const loaded = useLoaded<Questions>((signal) => json(`questions?run=${encodeURIComponent(question.run)}`, { signal }), [question.run], (change) => change.run === question.run && change.question);
+  const found = loaded.value?.questions.find((each) => each.step === question.step && each.scope === question.scope);
+  useEffect(() => {
+    const words = kept(question.question).words;
+    if (found === undefined || words === undefined || kept(found.question).words !== undefined) return;
+    sessionStorage.setItem(draftOf(found.question), JSON.stringify({ words }));
+  }, [found?.question]);
+  return (
+    <>
+      <p>What you looked at has changed since it was asked. Nothing was approved.</p>
+      {found !== undefined && <p><a class="button" href={at("q", found.question)}>Look at it as it is now</a></p>}
+    </>
+  );
+}
+
+interface Draft {
+  choice: string;
+  words: string;
+  amount: string;
+  values: Values;
+}
+
+const draftOf = (id: string): string => `envoi:draft:${id}`;
+
+function kept(id: string): Partial<Draft> {
+  try {
+    const found: unknown = JSON.parse(sessionStorage.getItem(draftOf(id)) ?? "{}");
+    return typeof found === "object" && found !== null ? (found as Partial<Draft>) : {};
+  } catch {
+    return {};
+  }
+}
+
+/** The bounds that a question can be about: the member of `raise`, and what is asked for. */
+const BOUNDS: Readonly<Record<string, [member: string, label: string]>> = {
+  agent_hops: ["agent_hops", "More attempts"],
+  llm_calls: ["llm_calls", "More model calls"],
+  iterations: ["iterations", "More loop-backs"],
+  rounds: ["rounds", "More rounds"],
+  wall_time: ["wall_time_ms", "More minutes of work"],
+  cost_usd: ["cost_usd", "More dollars"],
+};
+
+function raised(bound: string, amount: string): [Answer["raise"] | undefined, string?] {
+  const [member = ""] = BOUNDS[bound] ?? [];
+  const text = amount.trim();
+  if (bound === "cost_usd") return /^\d{1,9}(\.\d{1,9})?$/.test(text) ? [{ cost_usd: text }] : [undefined, "Dollars, such as 2.50."];
+  const number = Number(text);
+  const count = bound === "wall_time" ? Math.round(number * 60_000) : number;
+  if (text === "" || !Number.isSafeInteger(count) || count <= 0) return [undefined, "A number above 0."];
+  return [{ [member]: count } as NonNullable<Answer["raise"]>];
+}
+
+/** Choices that take the form. */
+const TAKES_FORM = new Set(["approve", "respond"]);
+
+function AnswerForm({ question, isOther, again, done }: { question: QuestionDetail; isOther: boolean; again: () => void; done: (answered: QuestionDetail) => void }): JSX.Element {
+  const id = question.question;
+  const fields = useMemo(() => fieldsOf(question.schema, question.fields), [question.schema]);
+  const isFree = question.schema !== null && fields === undefined;
+  const first = useMemo(() => kept(id), [id]);
+  const only = question.choices.length === 1 ? (question.choices[0] ?? "") : "";
+  const [draft, setDraft] = useState<Draft>(() => ({
+    choice: first.choice !== undefined && question.choices.includes(first.choice) ? first.choice : only,
+    words: first.words ?? "",
+    amount: first.amount ?? "",
+    values: { ...Object.fromEntries((fields ?? []).map((field) => [field.name, field.initial])), ...first.values },
+  }));
+  const [wrong, setWrong] = useState<Record<string, string>>({});
+  const [error, setError] = useState<Refused | Offline>();
+  const [busy, setBusy] = useState(false);
+  // One key for what is sent: a request that is sent again, because no answer came, is done once.
+  const once = useRef<[body: string, key: string]>(["", ""]);
+  useEffect(() => sessionStorage.setItem(draftOf(id), JSON.stringify(draft)), [draft]);
+  const change = (part: Partial<Draft>): void => setDraft((before) => ({ ...before, ...part }));
+  const bound = typeof question.evidence === "object" && question.evidence !== null ? String((question.evidence as Record<string, unknown>)["bound"] ?? "") : "";
+  const lead = (choice: string): string => question.leads?.find((each) => each.choice === choice)?.leads_to ?? "";
+  const isImpossible = (choice: string): boolean => lead(choice).startsWith("not possible");
+  const hasForm = TAKES_FORM.has(draft.choice) && question.schema !== null;
+
+  const send = async (): Promise<void> => {
+    if (busy || draft.choice === "" || isOther) return;
+    const body: Answer = { choice: draft.choice as NonNullable<Answer["choice"]> };
+    const found: Record<string, string> = {};
+    if (draft.words.trim() !== "") body.text = draft.words;
+    if (question.subject !== null) body.seen = question.subject;
+    if (hasForm && fields !== undefined) {
+      const result = read(fields, draft.values);
+      if ("wrong" in result) Object.assign(found, result.wrong);
+      else body.data = result.data;
+    } else if (hasForm && isFree) {
+      try {
+        body.data = JSON.parse(draft.values[""] ?? "");
+      } catch {
+        found[""] = "This is not JSON.";
+      }
+    }
+    if (draft.choice === "respond" && question.schema === null && draft.words.trim() === "") found["words"] = "The answer is missing.";
+    if (draft.choice === "raise") {
+      const [amount, mistake] = raised(bound, draft.amount);
+      if (mistake !== undefined) found["amount"] = mistake;
+      else body.raise = amount;
+    }
+    setWrong(found);
+    const [bad] = Object.keys(found);
+    if (bad !== undefined) {
+      const place = bad === "words" || bad === "amount" ? bad : `field-${bad}`;
+      document.getElementById(place)?.focus();
+      return;
+    }
+    const text = JSON.stringify(body);
+    if (once.current[0] !== text) once.current = [text, freshKey()];
+    setBusy(true);
+    setError(undefined);
+    try {
+      const answered = await patiently(() => json<QuestionDetail>(`questions/${encodeURIComponent(id)}/answer`, { method: "POST", body, once: once.current[1] }));
+      sessionStorage.removeItem(draftOf(id));
+      done(answered);
+    } catch (error) {
+      if (!(error instanceof Refused || error instanceof Offline)) throw error;
+      setError(error);
+      if (error instanceof Refused && error.status === 409) again();
+    } finally {
+      setBusy(false);
+    }
+  };
+
+  const key = (event: KeyboardEvent): void => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.preventDefault(), void send();
+  };
+  const isOff = busy || deafSince.value !== undefined || question.barred !== null;
+  return (
+    <form class="answer" onKeyDown={key} onSubmit={(event) => (event.preventDefault(), void send())} noValidate>
+      <h2>Your answer</h2>
+      {question.barred !== null && <p class="trouble" role="status">You cannot answer: <Line text={question.barred} />.</p>}
+      {question.quorum > 1 && <p class="note">{`${question.quorum} people have to approve. So far: ${question.votes.length === 0 ? "nobody" : question.votes.map((vote) => vote.by).join(", ")}.`}</p>}
+      <fieldset class="choices">
+        <legend class="hidden">Decision</legend>
+        {question.choices.map((choice) => (
+          <label key={choice} class={`choice ${draft.choice === choice ? "chosen" : ""}`}>
+            <input type="radio" name="choice" value={choice} checked={draft.choice === choice} disabled={isOff || isImpossible(choice)} onChange={() => change({ choice })} />
+            <b>{NAMES[choice] ?? choice}</b>
+            <span class="leads"><Line text={lead(choice)} /></span>
+          </label>
+        ))}
+      </fieldset>
+      {question.silence !== null && <p class="note">No answer: <Line text={question.silence} />.</p>}
+      {hasForm && fields !== undefined && (
+        <Form fields={fields} values={draft.values} wrong={wrong} disabled={busy} change={(name, value) => change({ values: { ...draft.values, [name]: value } })} />
+      )}
+      {hasForm && isFree && (
+        <div class="field">
+          <label for="field-">The form, as JSON</label>
+          <textarea id="field-" class="code" rows={5} value={draft.values[""] ?? ""} disabled={busy} onInput={(event) => change({ values: { "": event.currentTarget.value } })} />
+          {wrong[""] !== undefined && <p class="wrong">{wrong[""]}</p>}
+        </div>
+      )}
+      {draft.choice === "raise" && (
+        <div class="field">
+          <label for="amount">{BOUNDS[bound]?.[1] ?? "By how much"}</label>
+          <input id="amount" type="text" inputMode="decimal" value={draft.amount} disabled={busy} autocomplete="off" aria-describedby={wrong["amount"] && "amount-wrong"} onInput={(event) => change({ amount: event.currentTarget.value })} />
+          {wrong["amount"] !== undefined && <p class="wrong" id="amount-wrong">{wrong["amount"]}</p>}
+        </div>
+      )}
+      {draft.choice !== "" && (
+        <div class="field">
+          <label for="words">In words{draft.choice === "respond" && question.schema === null ? "" : <span class="note"> (may be left out)</span>}</label>
+          <textarea id="words" rows={3} value={draft.words} disabled={busy} aria-describedby={wrong["words"] && "words-wrong"} onInput={(event) => change({ words: event.currentTarget.value })} />
+          {wrong["words"] !== undefined && <p class="wrong" id="words-wrong">{wrong["words"]}</p>}
+        </div>
+      )}
+      {error !== undefined && <NotRecorded error={error} />}
+      <p class="send">
+        <button class="main" type="submit" disabled={isOff || draft.choice === "" || isOther}>
+          {busy ? "Sending …" : draft.choice === "" ? "Choose first" : `Send: ${NAMES[draft.choice] ?? draft.choice}`}
+        </button>
+        <span class="note">used ${question.used.cost_usd}{question.limits.cost_usd !== null && ` of $${question.limits.cost_usd}`} · {plural(question.used.agent_hops, "attempt")}</span>
+      </p>
+    </form>
+  );
+}
+
+function NotRecorded({ error }: { error: Refused | Offline }): JSX.Element {
+  if (error instanceof Offline) {
+    return <div class="trouble" role="alert"><p>There is no answer from the server. It is not known whether yours was recorded. Send it again: it counts once.</p></div>;
+  }
+  if (error.code === "SUBJECT_CHANGED") {
+    return <div class="trouble" role="alert"><p>Not recorded: what you looked at has changed since. Look at it again, then send your answer.</p></div>;
+  }
+  return <Trouble error={error}><p>Your answer was not recorded. What you typed is still here.</p></Trouble>;
+}
+
+const PATIENCE_MS = 20_000;
+
+/** Asks again while there is no answer, or the server says later: under one key it is done once. */
+async function patiently<T>(get: () => Promise<T>): Promise<T> {
+  const until = Date.now() + PATIENCE_MS;
+  for (let wait = 300; ; wait = Math.min(wait * 2, 3000)) {
+    try {
+      return await get();
+    } catch (error) {
+      const later = error instanceof Refused && (error.status === 503 || error.status === 429) ? (error.retryAfterS ?? 1) * 1000 : undefined;
+      if (!(error instanceof Offline) && later === undefined) throw error;
+      if (Date.now() + (later ?? wait) > until) throw error;
+      await new Promise((resolve) => setTimeout(resolve, later ?? wait));
+    }
+  }
+}

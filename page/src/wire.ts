@@ -1,0 +1,99 @@
+/**
+ * Requests to the server: with the session's key, below the address of the page, whatever stands before it.
+ *
+ * Owns the errors that a request can have, and the wait that a server asks for. Which requests are made is the screens' business.
+ */
+
+/** The server refuses. */
+export class Refused extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    readonly detail: string,
+    readonly hint: string | null,
+    readonly requestId: string,
+    readonly retryAfterS: number | undefined,
+  ) {
+    super(detail);
+  }
+}
+
+/** There is no answer. */
+export class Offline extends Error {}
+
+/** The folder of the page: it ends with a slash. */
+export const BASE = location.pathname.replace(/[^/]*$/, "");
+
+const KEY = `envoi:${BASE}`;
+
+/** The half of the session that the page keeps; the other one is a cookie that no script can read. */
+export const key = {
+  get: (): string | undefined => localStorage.getItem(KEY) ?? undefined,
+  set: (value: string | undefined): void => (value === undefined ? localStorage.removeItem(KEY) : localStorage.setItem(KEY, value)),
+  /** Calls `changed` when another tab has signed in or out. */
+  watch: (changed: () => void): void => addEventListener("storage", (event) => event.key === KEY && changed()),
+};
+
+export interface Ask {
+  method?: "GET" | "POST";
+  body?: unknown;
+  /** The request is done once under it, however often it is sent. */
+  once?: string;
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+}
+
+/** The answer of the server, whatever its body. */
+export async function ask(path: string, { method = "GET", body, once, headers = {}, signal }: Ask = {}): Promise<Response> {
+  const own = key.get();
+  const all: Record<string, string> = { ...headers };
+  if (own !== undefined) all["x-envoi-page"] = own;
+  if (once !== undefined) all["idempotency-key"] = once;
+  if (body !== undefined) all["content-type"] = "application/json";
+  let response: Response;
+  try {
+    response = await fetch(`${BASE}v1/${path}`, {
+      method,
+      headers: all,
+      credentials: "same-origin",
+      cache: "no-store",
+      redirect: "error",
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(signal === undefined ? {} : { signal }),
+    });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new Offline("no answer");
+  }
+  if (response.ok) return response;
+  throw await refused(response);
+}
+
+async function refused(response: Response): Promise<Refused> {
+  const of = (value: unknown): string => (typeof value === "string" ? value : "");
+  let problem: Record<string, unknown> = {};
+  try {
+    const found: unknown = await response.json();
+    if (typeof found === "object" && found !== null) problem = found as Record<string, unknown>;
+  } catch {
+    // What is not the server's has no body that could be read.
+  }
+  const retry = Number(response.headers.get("retry-after") ?? "x");
+  return new Refused(
+    response.status,
+    of(problem["code"]),
+    of(problem["detail"]) || `the server answered ${response.status}`,
+    of(problem["hint"]) || null,
+    of(problem["request_id"]) || (response.headers.get("x-request-id") ?? ""),
+    Number.isFinite(retry) ? retry : undefined,
+  );
+}
+
+export async function json<T>(path: string, options: Ask = {}): Promise<T> {
+  return (await (await ask(path, options)).json()) as T;
+}
+
+/** A key of its own for a request. `crypto.randomUUID` is not there on pages without TLS. */
+export function freshKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,189 @@
+// Questions: the link, the inbox, the form, the answer.
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+
+import { DESK, PHONE, Person, Stage, ended, eventually } from "./stage.js";
+
+after(ended);
+
+const APPROVAL = `
+flow: publish
+title: Notes of the release
+steps:
+  - id: draft
+    run: printf 'one\\ntwo\\n' > notes.md; echo 'Two lines, dates agree with the tags.'
+    artifacts: [notes.md]
+  - id: ok
+    ask: 'Publish the notes?'
+  - id: send
+    run: echo sent >> did.txt
+`;
+
+const FORM = `
+flow: form
+steps:
+  - id: details
+    ask:
+      message: Fill this in.
+      kind: clarification
+      schema:
+        type: object
+        required: [name, count, level]
+        properties:
+          name: { type: string, title: Your name, maxLength: 20 }
+          count: { type: integer, minimum: 1, description: How many }
+          level: { enum: [low, high] }
+          day: { type: string, format: date }
+          sure: { type: boolean }
+          tags: { type: array, items: { type: string } }
+          more: { type: object }
+`;
+
+test("an approval on a phone: the link, the question, the choice, the answer", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run(APPROVAL);
+  await stage.question(run);
+  const person = await Person.at(stage, PHONE);
+  const page = await person.tab(stage.link("--for", "ann", "--scope", "answer"));
+  await page.getByRole("link", { name: "Publish the notes?" }).waitFor();
+  assert.equal(new URL(page.url()).hash, "#/inbox", "the code stands in the address no more");
+  assert.match(await page.title(), /^\(1\) Questions/);
+  await person.accessible(page);
+  await person.shot(page, "inbox-phone");
+  await page.getByRole("link", { name: "Publish the notes?" }).tap();
+  await page.getByRole("row").filter({ hasText: "two" }).waitFor();
+  assert.match(await page.getByRole("main").innerText(), /goes on with step `send`/);
+  await person.accessible(page);
+  await person.shot(page, "question-phone");
+  const send = page.getByRole("button", { name: /Choose first|Send/ });
+  assert(await send.isDisabled(), "nothing is chosen for anybody");
+  const box = await page.locator("label.choice").first().boundingBox();
+  assert(box.height >= 44, "a choice is as large as a thumb");
+  await page.getByText("Approve", { exact: true }).tap();
+  await page.getByRole("button", { name: "Send: Approve" }).tap();
+  await page.getByText(/by ann at/).waitFor();
+  await person.shot(page, "answered-phone");
+  await stage.until(run, "succeeded");
+  const [row] = (await stage.ask("GET", `questions?run=${run}&closed=true`)).questions;
+  assert.deepEqual([row.answer, row.answered_by], ["approve", "ann"]);
+  await page.getByRole("link", { name: "Other questions" }).tap();
+  await page.getByText("Nothing waits for you.").waitFor();
+  await person.done();
+  await stage.close();
+});
+
+test("a form: what is wrong is said at its field, and what was typed stays", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run(FORM);
+  const { question } = await stage.question(run);
+  const person = await Person.at(stage);
+  person.allowed.push(/status of 422/);
+  const page = await person.tab(stage.link());
+  await page.goto(`${stage.url}/#/q/${question}`);
+  const send = page.getByRole("button", { name: "Send: Answer" });
+  await page.getByText("Answer", { exact: true }).click();
+  await send.waitFor();
+  const labels = await page.locator(".field > label:not(.option), .field > legend").allInnerTexts();
+  assert.deepEqual(labels.map((label) => label.split(" (")[0]), ["Your name", "count", "level", "day", "sure", "tags", "more", "In words"], "in the order of the flow file");
+  await person.accessible(page);
+  await person.shot(page, "form-desk");
+  await send.click();
+  assert.equal(await page.getByText("This has to be filled in.").count(), 3);
+  await page.getByLabel("Your name").fill("Ann");
+  await page.getByLabel("count").fill("1.5");
+  await page.getByLabel("high").check();
+  await send.click();
+  await page.getByText("This is not a whole number.").waitFor();
+  await person.accessible(page);
+  // What only the server knows is said when it has refused; nothing is lost, also not by a reload.
+  await page.getByLabel("count").fill("0");
+  await page.getByLabel("day").fill("2026-11-24");
+  await page.getByLabel("yes").check();
+  await page.getByLabel("tags").fill("a\nb\n");
+  await page.getByLabel("more").fill('{"x": [1]}');
+  await page.getByLabel("In words").fill("in haste");
+  await send.click();
+  await page.getByText("Your answer was not recorded.", { exact: false }).waitFor();
+  await page.reload();
+  await page.getByLabel("count").waitFor();
+  assert.equal(await page.getByLabel("In words").inputValue(), "in haste");
+  await page.getByLabel("count").fill("3");
+  await page.keyboard.press("Control+Enter");
+  await page.getByText(/Answer, by/).waitFor();
+  await stage.until(run, "succeeded");
+  const { given } = await stage.ask("GET", `questions/${question}`);
+  assert.deepEqual(given.data, { name: "Ann", count: 3, level: "high", day: "2026-11-24", sure: true, tags: ["a", "b"], more: { x: [1] } });
+  assert.equal(given.text, "in haste");
+  await person.done();
+  await stage.close();
+});
+
+test("what changes while it is read is not approved unseen", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run(APPROVAL);
+  const { question } = await stage.question(run);
+  const person = await Person.at(stage);
+  person.allowed.push(/status of 409/);
+  const page = await person.tab(stage.link());
+  await page.goto(`${stage.url}/#/q/${question}`);
+  await page.getByText("Approve", { exact: true }).click();
+  await page.getByLabel("In words").fill("looks fine");
+  stage.write("notes.md", "another thing\n");
+  await page.getByRole("button", { name: "Send: Approve" }).click();
+  await page.getByText("What you looked at has changed", { exact: false }).waitFor();
+  assert.equal((await stage.ask("GET", `runs/${run}`)).status, "waiting");
+  await page.getByRole("link", { name: "Look at it as it is now" }).click();
+  await page.getByText("another thing").waitFor();
+  assert(await page.getByRole("button", { name: "Choose first" }).isDisabled(), "what was chosen for another thing is not chosen for this one");
+  assert.equal(await page.getByLabel("In words").count(), 0);
+  await page.getByText("Approve", { exact: true }).click();
+  assert.equal(await page.getByLabel("In words").inputValue(), "looks fine");
+  await person.done();
+  await stage.close();
+});
+
+test("who may not answer is told why, and a session that ends leads back to where one was", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run(APPROVAL);
+  const { question } = await stage.question(run);
+  const person = await Person.at(stage);
+  person.allowed.push(/status of 401/);
+  const page = await person.tab(stage.link("--for", "reader", "--scope", "read"));
+  await page.goto(`${stage.url}/#/q/${question}`);
+  await page.getByText("this token has not the scope", { exact: false }).waitFor();
+  assert(await page.getByRole("button", { name: "Choose first" }).isDisabled());
+  stage.envoi("token", "revoke", "reader");
+  await stage.run(APPROVAL);
+  await page.getByRole("heading", { name: "Sign in" }).waitFor();
+  await person.accessible(page);
+  await page.getByLabel("Token").fill("evt_wrong");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByText("This token is not good", { exact: false }).waitFor();
+  await page.getByLabel("Token").fill(stage.token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByText("Publish the notes?").waitFor();
+  assert.equal(new URL(page.url()).hash, `#/q/${question}`);
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("heading", { name: "Sign in" }).waitFor();
+  assert.deepEqual(await page.evaluate(() => Object.keys(localStorage)), []);
+  await person.done();
+  await stage.close();
+});
+
+test("a link that was used, or that nobody made, says so", async () => {
+  const stage = await Stage.open();
+  const person = await Person.at(stage, DESK);
+  person.allowed.push(/status of 401/);
+  const link = stage.link();
+  const page = await person.tab(link);
+  await page.getByText("Nothing waits for you.").waitFor();
+  const other = await Person.at(stage, DESK);
+  other.allowed.push(/status of 401/);
+  const late = await other.tab(link);
+  await late.getByText("This link was used already", { exact: false }).waitFor();
+  assert.equal(await eventually("no code", async () => !late.url().includes("/in/")), true);
+  await other.done();
+  await person.done();
+  await stage.close();
+});

@@ -1,0 +1,127 @@
+// Runs: the list, the tree of one, a place, what can be done.
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+
+import { DESK, PHONE, Person, Stage, ended } from "./stage.js";
+
+after(ended);
+
+const ITEMS = `
+flow: many
+steps:
+  - id: prepare
+    run: printf '\\033[32mready\\033[0m\\n'
+  - id: check
+    for_each: \${{ range(40) | list }}
+    run: echo "looked at \${{ item }}"; test \${{ item }} != 7 -a \${{ item }} != 23 -a \${{ item }} != 38
+  - id: report
+    run: echo report
+`;
+
+test("why it failed, in two keys; the place has its output, in colours", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run(ITEMS);
+  await stage.until(run, "failed");
+  const person = await Person.at(stage);
+  // An output with nothing in it has no end that could be asked for.
+  person.allowed.push(/status of 416/);
+  const page = await person.tab(stage.link());
+  await page.goto(`${stage.url}/#/runs`);
+  await page.getByRole("link", { name: /failed/ }).waitFor();
+  await person.accessible(page);
+  await person.shot(page, "runs-desk");
+  await page.getByRole("link", { name: /failed/ }).click();
+  const grid = page.getByRole("treegrid");
+  await grid.waitFor();
+  await page.getByRole("row", { name: /report/ }).waitFor();
+  await person.accessible(page);
+  await person.shot(page, "run-desk");
+  assert.equal(await page.getByRole("row", { name: /not begun report/ }).count(), 1, "what has not begun is shown too");
+  await grid.focus();
+  await page.keyboard.press("e");
+  await page.keyboard.press("Enter");
+  await page.getByRole("complementary").waitFor();
+  assert.match(decodeURIComponent(new URL(page.url()).hash), /at\/(check\.1|7\.check\.1)$/);
+  await page.getByRole("button", { name: /failed/ }).click();
+  await page.getByRole("row", { name: /7\.check\.1/ }).first().click();
+  await page.getByRole("button", { name: "stdout" }).click();
+  await page.getByText("looked at 7").first().waitFor();
+  await person.accessible(page);
+  await person.shot(page, "place-desk");
+  await page.goto(`${stage.url}/#/r/${run}/at/prepare.1`);
+  await page.getByRole("button", { name: "stdout" }).click();
+  await page.locator(".output .fg-green", { hasText: "ready" }).waitFor();
+  await person.done();
+  await stage.close();
+});
+
+test("a run that goes on is followed, cancelled and taken up again, each said before it is done", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run("flow: waits\nsteps:\n  - id: first\n    run: echo first\n  - id: slow\n    run: while [ ! -e go ]; do sleep 0.05; done\n  - id: last\n    run: echo last\n");
+  const person = await Person.at(stage, PHONE);
+  const page = await person.tab(stage.link());
+  await page.goto(`${stage.url}/#/r/${run}`);
+  await page.getByRole("row", { name: /running slow/ }).waitFor();
+  await person.accessible(page);
+  await person.shot(page, "run-phone");
+  await page.getByRole("button", { name: "Cancel …" }).tap();
+  await page.getByText("nothing more starts", { exact: false }).waitFor();
+  assert.equal((await stage.ask("GET", `runs/${run}`)).status, "running", "asked, and not done yet");
+  await page.getByRole("button", { name: "Cancel this run" }).tap();
+  await stage.until(run, "cancelled");
+  await page.getByRole("button", { name: "Go on …" }).tap();
+  stage.write("go", "");
+  await page.getByRole("button", { name: "Go on with this run" }).tap();
+  await page.getByRole("row", { name: /succeeded last/ }).waitFor();
+  await person.done();
+  await stage.close();
+});
+
+test("ten thousand rows are few elements", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run("flow: one\nsteps:\n  - id: a\n    run: echo a\n");
+  await stage.until(run, "succeeded");
+  const person = await Person.at(stage, DESK);
+  const page = await person.tab(stage.link());
+  const [row] = (await stage.ask("GET", `runs/${run}/steps`)).steps;
+  const whole = { ...row, place: "all.1", step: "all", items: 10_000, attempts: 0, state: "failed" };
+  const item = (nth) => ({ ...row, place: `${nth}.all.1`, part_of: "all.1", step: "all", scope: String(nth), item: nth, value: `value ${nth}`, state: nth === 9_000 ? "failed" : "succeeded", seq: nth });
+  const rows = [whole, ...Array.from({ length: 10_000 }, (_, nth) => item(nth))];
+  await page.route(/\/steps\?/, (route) => route.fulfill({ json: { steps: rows, next: null, newest: 40_000 } }));
+  await page.goto(`${stage.url}/#/r/${run}`);
+  const grid = page.getByRole("treegrid");
+  await grid.waitFor();
+  await grid.focus();
+  await page.keyboard.press("j");
+  await page.keyboard.press("Home");
+  await page.keyboard.press("ArrowRight");
+  await page.getByRole("row", { name: /value 3/ }).first().waitFor();
+  assert(Number(await grid.getAttribute("aria-rowcount")) >= 10_001);
+  await page.keyboard.press("e");
+  await page.getByRole("row", { name: /value 9000/ }).waitFor();
+  const elements = await page.evaluate(() => document.querySelectorAll("*").length);
+  assert(elements <= 1500, `${elements} elements`);
+  await person.accessible(page);
+  await person.done();
+  await stage.close();
+});
+
+test("the first screen needs few requests, one stream, and no other host", async () => {
+  const stage = await Stage.open();
+  const person = await Person.at(stage, PHONE);
+  const page = await person.tab(stage.link());
+  await page.getByText("Nothing waits for you.").waitFor();
+  const asked = person.asked.map((url) => url.replace(stage.url, ""));
+  assert.equal(asked.filter((path) => path.startsWith("/v1/stream")).length, 1, asked.join(" "));
+  assert(asked.length <= 8, asked.join(" "));
+  await page.goto(`${stage.url}/#/nothing`);
+  await page.getByRole("heading", { name: "There is nothing here" }).waitFor();
+  for (const [address, heading] of [["q/int_00000000000000000000000000", "No such question"], ["r/run_00000000000000000000000000", "No such run"]]) {
+    person.allowed.push(/status of 404/);
+    await page.goto(`${stage.url}/#/${address}`);
+    await page.getByRole("heading", { name: heading }).waitFor();
+  }
+  await person.done();
+  await stage.close();
+});

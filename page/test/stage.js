@@ -1,0 +1,185 @@
+// A real server on a store of its own, and a real browser that opens its page.
+//
+// A page of a test fails it if it says anything on its console, breaks its policy, asks another host, or has an accessibility
+// violation that axe finds.
+
+import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { chromium } from "playwright-core";
+
+const ENVOI = process.env.ENVOI ?? "";
+const CHROMIUM = process.env.CHROMIUM ?? "";
+const AXE = readFileSync(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+
+/** A screen of a phone. */
+export const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
+export const DESK = { viewport: { width: 1280, height: 800 } };
+
+/** Those whose server runs. */
+const open = new Set();
+
+export class Stage {
+  static async open({ config } = {}) {
+    const stage = new Stage();
+    open.add(stage);
+    stage.folder = mkdtempSync(join(tmpdir(), "envoi-page-"));
+    if (config !== undefined) stage.envoi("init", "--template", "hello");
+    await stage.serve("127.0.0.1:0");
+    return stage;
+  }
+
+  get env() {
+    return { ...process.env, USER: "tester", ENVOI_HOME: join(this.folder, ".envoi"), ENVOI_SERVER: "" };
+  }
+
+  async serve(address) {
+    this.child = spawn(ENVOI, ["--json", "serve", "--listen", address], { cwd: this.folder, env: this.env, stdio: ["ignore", "pipe", "inherit"] });
+    let line = "";
+    for await (const piece of this.child.stdout) {
+      line += piece;
+      if (line.includes("\n")) break;
+    }
+    const said = JSON.parse(line);
+    this.url = said.listening;
+    this.token ??= said.token;
+  }
+
+  /** Ends the server as if the machine had lost power. */
+  async kill() {
+    const over = new Promise((resolve) => this.child.once("exit", resolve));
+    this.child.kill("SIGKILL");
+    await over;
+  }
+
+  async restart() {
+    await this.serve(this.url.replace("http://", ""));
+  }
+
+  envoi(...args) {
+    const done = spawnSync(ENVOI, args, { cwd: this.folder, env: this.env, encoding: "utf8" });
+    return { status: done.status, out: done.stdout, err: done.stderr };
+  }
+
+  write(path, text) {
+    writeFileSync(join(this.folder, path), text);
+  }
+
+  link(...args) {
+    const { status, out, err } = this.envoi("page", ...args);
+    assert.equal(status, 0, err);
+    return out.trim();
+  }
+
+  async ask(method, path, body) {
+    const headers = { authorization: `Bearer ${this.token}`, ...(body === undefined ? {} : { "content-type": typeof body === "string" ? "application/yaml" : "application/json" }) };
+    const response = await fetch(`${this.url}/v1/${path}`, { method, headers, ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }) });
+    const text = await response.text();
+    assert(response.ok, `${method} ${path}: ${response.status} ${text}`);
+    return text === "" ? undefined : JSON.parse(text);
+  }
+
+  /** Registers a flow and starts a run of it. */
+  async run(flow, inputs = {}) {
+    const { digest } = await this.ask("POST", "flows", flow);
+    return (await this.ask("POST", "runs", { flow: digest, inputs, workspace: "shared" })).run;
+  }
+
+  /** The open question of a run, once there is one. */
+  async question(run) {
+    return eventually("a question", async () => (await this.ask("GET", `questions?run=${run}`)).questions[0]);
+  }
+
+  async until(run, status) {
+    return eventually(`${run} is ${status}`, async () => {
+      const row = await this.ask("GET", `runs/${run}`);
+      return row.status === status ? row : undefined;
+    });
+  }
+
+  async close() {
+    open.delete(this);
+    if (this.child.exitCode === null && this.child.signalCode === null) await this.kill();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** What `get` gives, once it gives something. */
+export async function eventually(what, get) {
+  for (const until = Date.now() + 60_000; Date.now() < until; ) {
+    const found = await get();
+    if (found !== undefined && found !== false) return found;
+    await new Promise((resolve) => setTimeout(resolve, 30));
+  }
+  throw new Error(`waited in vain for ${what}`);
+}
+
+let browser;
+
+export async function launched() {
+  browser ??= await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-dev-shm-usage", "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"] });
+  return browser;
+}
+
+export async function ended() {
+  for (const stage of [...open]) await stage.close();
+  await browser?.close();
+  browser = undefined;
+}
+
+/** A browser of one person. */
+export class Person {
+  static async at(stage, screen = DESK, more = {}) {
+    const person = new Person();
+    person.stage = stage;
+    person.wrong = [];
+    /** What the console may say: failures of the network are the browser's own words. */
+    person.allowed = [];
+    person.asked = [];
+    person.context = await (await launched()).newContext({ ...screen, ...more });
+    // While the page is worked on: its files from a folder, in place of those of the binary.
+    if (process.env.PAGE) {
+      for (const name of ["app.js", "app.css"]) await person.context.route(new RegExp(`/${name}`), (route) => route.fulfill({ path: join(process.env.PAGE, name) }));
+    }
+    return person;
+  }
+
+  async tab(address) {
+    const page = await this.context.newPage();
+    page.setDefaultTimeout(30_000);
+    page.on("console", (message) => this.allowed.some((allowed) => allowed.test(message.text())) || this.wrong.push(`console: ${message.text()}`));
+    page.on("pageerror", (error) => this.wrong.push(`error: ${error.stack}`));
+    page.on("request", (request) => {
+      this.asked.push(request.url());
+      if (!request.url().startsWith(this.stage.url) && !request.url().startsWith("blob:")) this.wrong.push(`another host: ${request.url()}`);
+    });
+    if (address !== undefined) await page.goto(address);
+    return page;
+  }
+
+  /** Nothing that axe finds, light and dark. */
+  async accessible(page) {
+    for (const colorScheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme });
+      await page.evaluate(AXE);
+      const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+      const told = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join("\n  ")}`);
+      assert.deepEqual(told, [], colorScheme);
+    }
+    await page.emulateMedia({ colorScheme: null });
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    assert.equal(wide, 0, "no sideways scrolling");
+  }
+
+  async shot(page, name) {
+    if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, `${name}.png`) });
+  }
+
+  async done() {
+    await this.context.close();
+    assert.deepEqual(this.wrong, []);
+  }
+}

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# One story with each real agent program (Claude Code, Codex) against the stub of their providers on the loopback: an attempt that a limit
+# refuses, the wait that the program's own files and events state, another try in the same session, a step that goes on with the session.
+#
+#   tests/programs/check.sh [NAME ...]    NAME: claude, codex
+#
+# The programs are installed from npm, in these versions, into a folder that is kept: $ENVOI_PROGRAMS, or envoi/programs in the cache of
+# the user. No account is needed. What cannot be installed is a failure.
+set -euo pipefail
+cd "$(dirname -- "${BASH_SOURCE[0]}")"
+envoi=${ENVOI:-$(cd ../.. && pwd)/target/debug/envoi}
+cache=${ENVOI_PROGRAMS:-${XDG_CACHE_HOME:-$HOME/.cache}/envoi/programs}
+CLAUDE=2.1.330
+CODEX=0.169.0
+case $(uname -sm) in
+    "Linux x86_64") platform=linux-x64 ;;
+    "Linux aarch64") platform=linux-arm64 ;;
+    *) echo "tests/programs/check.sh: the programs are pinned for Linux on x86-64 and arm64 alone" >&2; exit 1 ;;
+esac
+[ -x "$envoi" ] || { echo "tests/programs/check.sh: $envoi is missing; build it: cargo build --bin envoi" >&2; exit 1; }
+
+folder=$cache/$platform-$CLAUDE-$CODEX
+if [ ! -e "$folder/whole" ]; then
+    command -v npm >/dev/null || { echo "tests/programs/check.sh: npm is missing; install it and call again" >&2; exit 1; }
+    rm -rf "$folder" && mkdir -p "$folder"
+    # The packages of the platform have the binaries; no script is run, and no other Node is needed.
+    npm install --silent --ignore-scripts --no-audit --no-fund --prefix "$folder" \
+        "@anthropic-ai/claude-code-$platform@$CLAUDE" "@openai/codex@$CODEX-$platform"
+    touch "$folder/whole"
+fi
+exec python3 -B story.py "$envoi" "$folder" "$@"

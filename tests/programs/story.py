@@ -1,0 +1,120 @@
+"""The story of `check.sh`: the real programs as steps of a run, with a stub in the place of their providers."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1] / "crates/preset/tests/programs"))
+RESETS_AT = int(time.time()) + 2 * 3600
+os.environ["STUB_RESET_AT"] = str(RESETS_AT)
+import stub  # noqa: E402  the time of its limits is read when it is loaded
+
+LONGEST_S = 60
+
+
+def quoted(text):
+    return json.dumps(text)
+
+
+def step(kind, base, home):
+    """What the flow says of the program, and the variables that point it to the stub."""
+    if kind == "claude":
+        variables = {"ANTHROPIC_BASE_URL": base, "CLAUDE_CODE_OAUTH_TOKEN": "stub", "CLAUDE_CONFIG_DIR": str(home),
+                     "ANTHROPIC_AUTH_TOKEN": "", "ANTHROPIC_API_KEY": ""}
+        return [], variables
+    provider = (f'model_providers.stub={{name="stub",base_url="{base}",env_key="STUB_KEY",wire_api="responses",'
+                "request_max_retries=1,stream_max_retries=1}")
+    arguments = ["-m", "stub-model", "--disable", "plugins", "-c", "model_provider=stub", "-c", provider]
+    return arguments, {"CODEX_HOME": str(home), "STUB_KEY": "stub"}
+
+
+def flow(kind, binary, base, home):
+    arguments, variables = step(kind, base, home)
+    variables["PATH"] = f"{binary.parent}:{os.environ['PATH']}"
+    variables["HOME"] = str(home)
+    env = "".join(f"  {name}: {quoted(value)}\n" for name, value in variables.items())
+    args = ", ".join(quoted(argument) for argument in arguments)
+    agent = f"use: {kind}, session: work, may: run, args: [{args}]"
+    return (f"flow: story\nenv:\n{env}steps:\n"
+            f"  - id: hello\n    agent: {{ {agent}, prompt: Say hello. }}\n    idle: {LONGEST_S}s\n    timeout: {LONGEST_S}s\n"
+            f"  - id: again\n    agent: {{ {agent}, prompt: Say it again. }}\n    idle: {LONGEST_S}s\n    timeout: {LONGEST_S}s\n")
+
+
+class Story:
+    def __init__(self, envoi, kind, binary, port):
+        self.envoi, self.kind = envoi, kind
+        self.place = pathlib.Path(tempfile.mkdtemp(prefix=f"envoi-{kind}-"))
+        home = self.place / "home"
+        home.mkdir()
+        self.run_name = f"{kind}--limit-once"
+        (self.place / "flow.yaml").write_text(flow(kind, binary, f"http://127.0.0.1:{port}/{self.run_name}", home))
+
+    def call(self, *arguments, expected=0):
+        done = subprocess.run([self.envoi, *arguments], cwd=self.place, capture_output=True, text=True, timeout=2 * LONGEST_S)
+        assert done.returncode == expected, f"{arguments}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def json(self, *arguments):
+        return json.loads(self.call("--json", *arguments))
+
+    def wait_for_limit(self, engine):
+        until = time.monotonic() + LONGEST_S
+        while time.monotonic() < until:
+            assert engine.poll() is None, f"the run is over: {engine.communicate()}"
+            rows = self.json("runs") if (self.place / ".envoi/runs").is_dir() else []
+            if rows and rows[0]["waits_for"]:
+                return rows[0]
+            time.sleep(0.1)
+        raise AssertionError(f"it does not wait: {self.json('runs')}\n{self.call('logs')}")
+
+    def tell(self):
+        began = time.monotonic()
+        engine = subprocess.Popen([self.envoi, "run", "flow.yaml"], cwd=self.place, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True)
+        row = self.wait_for_limit(engine)
+        # It is killed while it waits: the time is in the journal.
+        engine.kill()
+        engine.communicate()
+        wait = row["waits_for"]
+        stated = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(RESETS_AT))
+        assert wait["account"] == self.kind and (wait["resets_at"] or "").startswith(stated), f"{wait}, and not {stated}"
+        assert stub.Stub.calls == {**stub.Stub.calls, self.run_name: 1}, "one call was refused, and none made after it"
+        run = row["run"]
+        assert self.json("show", run)["used"]["agent_hops"] == 0, "a refused attempt uses up nothing"
+        self.call("resume", run, "--now")
+        shown = self.json("show", run)
+        assert shown["status"] == "succeeded", shown
+        events = [json.loads(line) for line in self.call("show", run, "--events").splitlines()]
+        started = [event for event in events if event["event"]["type"] == "attempt_started"] if "event" in events[0] else [
+            {"event": event} for event in events if event["type"] == "attempt_started"]
+        calls = [event["event"]["command"]["agent"] for event in started]
+        sessions = {call.get("session") for call in calls[1:]}
+        assert len(calls) == 3 and len(sessions) == 1 and None not in sessions, calls
+        assert [call.get("resumes", False) for call in calls] == [False, True, True], calls
+        assert stub.Stub.calls[self.run_name] == 3, stub.Stub.calls
+        assert "Hello from the stub." in self.call("logs", run)
+        print(f"{self.kind}: refused, waited for until {stated}, resumed twice; {time.monotonic() - began:.1f} s", flush=True)
+
+
+def main():
+    envoi, folder, *wanted = sys.argv[1:]
+    modules = pathlib.Path(folder) / "node_modules"
+    binaries = {"claude": next(modules.glob("@anthropic-ai/claude-code-*/claude")),
+                "codex": next(modules.glob("@openai/codex/vendor/*/bin/codex"))}
+    _, port = stub.start()
+    for kind, binary in binaries.items():
+        if not wanted or kind in wanted:
+            story = Story(envoi, kind, binary, port)
+            try:
+                story.tell()
+            finally:
+                shutil.rmtree(story.place, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
