@@ -16,6 +16,11 @@ const JOINS = new Set(["\u200d", "\ufe0f"]);
 /** Most characters that are shown at once; the rest is counted. */
 const MOST = 200_000;
 
+const nameOf = (char: string): string => `U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`;
+
+/** The text with odd characters named, for a place that takes nothing but text. */
+export const named = (text: string): string => text.replace(ODD, nameOf);
+
 /** The text with odd characters named. */
 export function plain(text: string): (string | JSX.Element)[] {
   const parts: (string | JSX.Element)[] = [];
@@ -29,8 +34,7 @@ export function plain(text: string): (string | JSX.Element)[] {
     }
     if (JOINS.has(char) && /\p{Extended_Pictographic}/u.test(text.slice(Math.max(0, found.index - 2), found.index))) continue;
     parts.push(text.slice(from, found.index));
-    const code = (char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
-    parts.push(<span class="odd" title="a character that cannot be seen, or that changes how text is read">{`U+${code}`}</span>);
+    parts.push(<span class="odd" title="a character that cannot be seen, or that changes how text is read">{nameOf(char)}</span>);
     from = found.index + char.length;
   }
   parts.push(text.slice(from));

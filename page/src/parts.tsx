@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 
-import { Line } from "./foreign.js";
+import { Line, named } from "./foreign.js";
 import type { Loaded } from "./load.js";
 import { Offline, Refused } from "./wire.js";
 
@@ -72,6 +72,6 @@ export function Shown<T>({ of, children }: { of: Loaded<T>; children: (value: T)
 
 /** Sets the title of the tab. */
 export function titled(text: string): void {
-  const title = text === "" ? "Envoi" : `${text} · Envoi`;
+  const title = text === "" ? "Envoi" : `${named(text)} · Envoi`;
   if (document.title !== title) document.title = title;
 }

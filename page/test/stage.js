@@ -68,6 +68,10 @@ export class Stage {
     writeFileSync(join(this.folder, path), text);
   }
 
+  read(path) {
+    return readFileSync(join(this.folder, path), "utf8");
+  }
+
   link(...args) {
     const { status, out, err } = this.envoi("page", ...args);
     assert.equal(status, 0, err);
