@@ -30,7 +30,7 @@ pub(crate) use address::{Address, Options};
 
 use crate::command::why::Which;
 use crate::process::{
-    args::Command,
+    args::{Command, Files},
     failure::Failure,
     interrupts::{self, Mode},
 };
@@ -93,10 +93,16 @@ fn at_the_server(address: &Address, json: bool, command: Command) -> Result<u8, 
         }
         Command::Fork(args) => {
             not_an_engine(&args.engine)?;
+            if args.files == Files::Then {
+                return Err(not_here("--files then"));
+            }
             start::fork(&remote()?, &args)
         }
         Command::Resume(args) => {
             not_an_engine(&args.engine)?;
+            if args.files == Files::Then {
+                return Err(not_here("--files then"));
+            }
             match &args.flow {
                 Some(file) => correct::resume(&remote()?, &args, file),
                 None => runs::resume(&remote()?, &args),

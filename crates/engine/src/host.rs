@@ -139,6 +139,7 @@ impl Host {
             followers: followers.clone(),
             callers: callers.clone(),
             families: Arc::default(),
+            restores: Arc::default(),
         };
         let socket = socket::Listener::bind(&settings.socket_dirs, &commands)?;
         lease.announce(&Holder { pid: std::process::id(), socket: socket.path().to_owned() })?;

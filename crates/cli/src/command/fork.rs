@@ -1,6 +1,6 @@
 //! `envoi fork`: a new run that starts from a step of a finished run.
 
-use super::{correct, run};
+use super::{correct, restore, run};
 use crate::{
     process::{args::ForkArgs, environment, failure::Failure, messages},
     session::{background, engine_client, interactive::Conversation},
@@ -43,6 +43,7 @@ pub(crate) fn fork(home: &Home, args: &ForkArgs) -> Result<u8, Failure> {
         by: environment::principal(),
         caller,
         correct: corrected.map(|corrected| corrected.wanted),
+        files: restore::set_back(args.files),
         from: from.clone(),
     }));
     if let Some(note) =

@@ -2,7 +2,12 @@
 
 use super::diff::tree_of;
 use crate::{
-    process::{args::EngineArgs, environment, failure::Failure, messages, output},
+    process::{
+        args::{EngineArgs, Files},
+        environment,
+        failure::Failure,
+        messages, output,
+    },
     session::{caller::caller_or_none, engine_client, interactive::Conversation},
     store::{
         home::Home,
@@ -14,7 +19,7 @@ use crate::{
 };
 use envoi_contract::{code::Code, digest::Digest};
 use envoi_engine::{
-    protocol::{Request, RestoreRequest},
+    protocol::{Request, RestoreRequest, SetBack},
     snapshots,
 };
 use envoi_kernel::{
@@ -73,6 +78,11 @@ pub(crate) fn here(
     let mut conversation = Conversation::new(id.clone(), home.json);
     let mut printer = Printer::new(id, home.json);
     engine_client::ask(&store, request, &EngineArgs::default(), &mut printer, &mut conversation)
+}
+
+/// Whether the files are set back before a run goes on.
+pub(crate) fn set_back(files: Files) -> Option<SetBack> {
+    (files == Files::Then).then(|| SetBack { too_wide: environment::home_folder().into_iter().collect() })
 }
 
 /// What stood there before the last restore that was done.

@@ -1,9 +1,9 @@
 //! `envoi resume`: go on with a run, after a crash, after its failure, or with a decision.
 
-use super::correct;
+use super::{correct, restore};
 use crate::{
     process::{
-        args::{InDoubt, ResumeArgs, Review},
+        args::{Files, InDoubt, ResumeArgs, Review},
         environment,
         failure::Failure,
     },
@@ -11,6 +11,7 @@ use crate::{
     store::{home::Home, pinned_file, select},
     view::{live::Live, printer::Printer},
 };
+use envoi_contract::code::Code;
 use envoi_engine::protocol::{Request, ResumeRequest};
 use envoi_journal::{Reader, Store};
 use envoi_kernel::{
@@ -24,6 +25,10 @@ pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
     let verb = if args.flow.is_some() { select::Verb::Correct } else { select::Verb::Resume };
     let run = select::run_or_meant(store.layout(), &reader, args.run.as_deref(), verb)?;
     let choice = choice(args);
+    if args.files == Files::Then && choice != Some(Choice::Rerun) {
+        let message = "`--files then` is for an attempt that runs again".to_owned();
+        return Err(Failure::new(Code::RequestInvalid, message).hint("`--in-doubt rerun --files then`"));
+    }
     let corrected = match &args.flow {
         Some(file) => Some(correct::agreed(&reader, &run, file, args)?),
         None => None,
@@ -38,6 +43,7 @@ pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
         correct: corrected.map(|corrected| corrected.wanted),
         again: true,
         now: args.now,
+        files: restore::set_back(args.files),
         why: args.why.clone(),
         ..ResumeRequest::follow(run.clone(), environment::principal(), caller)
     }));

@@ -580,11 +580,24 @@ pub(crate) struct ForkArgs {
     /// Run in a copy of the workspace, in the new run's own folder
     #[arg(long)]
     pub(crate) copy: bool,
+    /// The files of the workspace: as they are now, or first set back to what they were when the step was entered. The source run
+    /// needs `--keep-files` for that
+    #[arg(long, value_enum, default_value = "now")]
+    pub(crate) files: Files,
     /// Approve the questions of this step as soon as they are put; recorded as that
     #[arg(long, value_name = "STEP")]
     pub(crate) yes_to: Vec<String>,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
+}
+
+/// See [`ForkArgs`] and [`ResumeArgs`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Files {
+    /// As they are
+    Now,
+    /// As they were. What stands there is kept: `envoi restore RUN --undo` brings it back
+    Then,
 }
 
 /// `envoi plan`.
@@ -629,6 +642,10 @@ pub(crate) struct ResumeArgs {
     /// What to do about an attempt in doubt
     #[arg(long, value_enum, conflicts_with = "review")]
     pub(crate) in_doubt: Option<InDoubt>,
+    /// The files of the workspace, with `--in-doubt rerun`: as they are now, or first set back to what they were when that attempt
+    /// began. The run needs `--keep-files` for that
+    #[arg(long, value_enum, default_value = "now", requires = "in_doubt")]
+    pub(crate) files: Files,
     /// What to do where a review is needed
     #[arg(long, value_enum)]
     pub(crate) review: Option<Review>,

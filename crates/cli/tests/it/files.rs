@@ -1,6 +1,6 @@
 //! The files of a run are kept and compared, whoever changed them.
 
-use crate::stage::{Dice, Stage, signal, text, wait_until};
+use crate::stage::{Dice, Process, Stage, signal, state, text, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
@@ -291,4 +291,116 @@ fn a_restore_that_is_killed_is_done_by_the_next_one_and_undo_still_means_what_st
     assert_eq!(begun, ended);
     stage.expect(0, &["restore", &id, "--undo"]);
     assert_eq!(work(&stage), now);
+}
+
+/// `half` leaves a line for each time it is done, and fails until somebody says otherwise.
+const FORKED: &str = "
+flow: files
+workspace: work
+steps:
+  - { id: make, run: 'echo one > made.txt' }
+  - { id: half, run: 'echo half >> made.txt; test -e ../well' }
+  - { id: last, run: 'cat made.txt > ../seen' }
+";
+
+#[test]
+fn a_fork_begins_with_the_files_as_they_were_and_that_is_undone() {
+    let stage = stage(FORKED);
+    stage.expect(1, &["run", "flow.yaml", "--keep-files"]);
+    let root = stage.run_id();
+    let lived = stage.events(&root);
+    stage.write("work/mine.txt", "mine\n");
+    let edited = work(&stage);
+    stage.write("well", "");
+    stage.expect(0, &["fork", &root, "--files", "then"]);
+    assert_eq!(stage.read("seen"), "one\nhalf\n", "half was done once to these files");
+    assert!(!stage.path("work/mine.txt").exists());
+    assert_eq!(stage.events(&root), lived, "the source stays as it is");
+    let fork = text(&stage.runs()[0]["run"]);
+    let types: Vec<String> = stage.events(&fork).iter().map(|event| text(&event["type"])).collect();
+    let at = |name: &str| {
+        types.iter().rposition(|found| found == name).unwrap_or_else(|| panic!("{name}: {types:?}"))
+    };
+    assert!(
+        at("run_forked") < at("files_restoring") && at("files_restoring") < at("files_restored"),
+        "{types:?}"
+    );
+    assert!(
+        types[..at("files_restored")].iter().filter(|name| *name == "attempt_started").count() == 1,
+        "{types:?}"
+    );
+    stage.expect(0, &["restore", &fork, "--undo"]);
+    assert_eq!(work(&stage), edited);
+    stage.expect(0, &["doctor"]);
+}
+
+#[test]
+fn a_fork_in_a_copy_has_the_files_as_they_were_and_leaves_the_workspace_alone() {
+    let stage = stage(FORKED);
+    stage.expect(1, &["run", "flow.yaml", "--keep-files"]);
+    let root = stage.run_id();
+    let before = work(&stage);
+    stage.expect(1, &["fork", &root, "--copy", "--files", "then"]);
+    let fork = text(&stage.runs()[0]["run"]);
+    let copied = stage.read(&format!(".envoi/runs/{fork}/_workspace/made.txt"));
+    assert_eq!(copied, "one\nhalf\n", "what the first try had left is not there");
+    assert_eq!(work(&stage), before);
+}
+
+#[test]
+fn a_fork_that_is_killed_before_its_files_are_set_back_starts_nothing_before_they_are() {
+    let stage = stage(FORKED);
+    stage.expect(1, &["run", "flow.yaml", "--keep-files"]);
+    let root = stage.run_id();
+    stage.write("well", "");
+    let mut command = stage.command(&["fork", &root, "--files", "then"]);
+    let engine = Process::spawn(command.env("ENVOI_FAILPOINT", "before-show:stop"));
+    wait_until("the stop", || state(engine.pid()) == Some('T'));
+    let fork = text(&stage.runs()[0]["run"]);
+    let last = stage.events(&fork).last().map(|event| text(&event["type"]));
+    assert_eq!(last.as_deref(), Some("files_restoring"));
+    assert_eq!(stage.read("work/made.txt"), "one\nhalf\n");
+    engine.kill();
+    stage.expect(0, &["resume", &fork]);
+    assert_eq!(stage.read("seen"), "one\nhalf\n");
+    stage.assert_nothing_left();
+}
+
+#[test]
+fn files_that_were_not_kept_are_not_gone_back_to() {
+    let stage = stage(FORKED);
+    stage.expect(1, &["run", "flow.yaml"]);
+    let root = stage.run_id();
+    let done = stage.expect(6, &["fork", &root, "--files", "then"]);
+    assert!(done.err.contains("FILES_NOT_KEPT"), "{done:?}");
+    assert_eq!(stage.runs().len(), 1);
+    stage.expect(2, &["resume", &root, "--files", "then"]);
+    stage.expect(2, &["resume", &root, "--in-doubt", "fail", "--files", "then"]);
+}
+
+#[test]
+fn an_attempt_in_doubt_runs_again_on_the_files_that_it_began_with() {
+    let stage = stage(
+        "
+flow: files
+workspace: work
+steps:
+  - { id: make, run: 'echo one > made.txt' }
+  - { id: hang, run: 'echo half >> made.txt; touch ../at; until test -e ../go; do sleep 0.01; done' }
+",
+    );
+    let run = stage.start(&["run", "flow.yaml", "--keep-files"]);
+    wait_until("the command is at work", || stage.path("at").exists());
+    let id = stage.run_id();
+    signal(stage.supervisor("hang.1.1").unwrap(), Signal::KILL);
+    run.done();
+    stage.write("work/mine.txt", "mine\n");
+    assert_eq!(stage.read("work/made.txt"), "one\nhalf\n");
+    stage.write("go", "");
+    stage.expect(0, &["resume", &id, "--in-doubt", "rerun", "--files", "then"]);
+    assert_eq!(stage.read("work/made.txt"), "one\nhalf\n", "not half twice");
+    assert!(!stage.path("work/mine.txt").exists());
+    assert!(stage.expect(0, &["why", &id]).out.contains("in doubt and runs again"));
+    stage.expect(0, &["restore", &id, "--undo"]);
+    assert_eq!(stage.read("work/made.txt") + &stage.read("work/mine.txt"), "one\nhalf\nmine\n");
 }

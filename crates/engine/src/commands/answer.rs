@@ -48,7 +48,8 @@ impl Commands {
         check_not_aside(&reader, &id)?;
         let (mut run, mut tail_bytes) = self.load_with_weight(&reader, &id)?;
         if follow && run.restoring().is_some() {
-            self.end_open_restore(&id, &[], &caller)?;
+            let _alone = self.restores();
+            self.end_open_restore(&id, &[], &caller, Purpose::Decide)?;
             (run, tail_bytes) = self.load_with_weight(&reader, &id)?;
         }
         let Some(raised) = open(&run, &answer.interrupt) else {

@@ -1,7 +1,7 @@
 //! A run is forked: what it has lived up to a step is given to a new run, which goes on from there.
 //!
 //! Owns the checks that the kernel cannot make: nothing of the family is under way, the workspace may be used, and secrets
-//! are there. The workspace is not put back to what it was; where it differs, the client gets a note.
+//! are there. The workspace is put back to what it was only if that is wanted; where it differs, the client gets a note.
 
 use super::{
     adopt::check_places,
@@ -10,13 +10,14 @@ use super::{
     start::check_yes_to,
 };
 use crate::model::{
-    message::{Branch, Corrected, EngineError, Message},
+    message::{Branch, Corrected, EngineError, Message, Purpose},
     protocol::{ForkRequest, Refused, Response, ResumeRequest, WorkspaceUse},
 };
 use crate::{attempts::secrets::caller_of, query::load::load_run};
 use envoi_journal::{PinnedFlow, Reader, files::digest_of};
 use envoi_kernel::{Cut, Fork, Record, Run, family::Share, input::Correct};
 use std::{
+    fs,
     path::Path,
     sync::{Arc, mpsc::Sender},
 };
@@ -50,7 +51,16 @@ impl Commands {
         let named = source.started().map(|started| started.workspace.clone()).unwrap_or_default();
         let workspace =
             self.workspace(Path::new(&named), request.workspace, &request.run, &request.caller.within)?;
-        note_differences(&reader, &lived, &cut, &workspace, client);
+        let files = self.files_for_fork(&request, &lived, &cut, &workspace).inspect_err(|_| {
+            self.presences.leave(&request.run);
+            if request.workspace == WorkspaceUse::Copy {
+                fs::remove_dir_all(&workspace).unwrap_or_default();
+            }
+        })?;
+        let sets_back = files.is_some();
+        if !sets_back {
+            note_differences(&reader, &lived, &cut, &workspace, client);
+        }
         let pinned = pinned(&reader, &request, corrected.as_ref())?;
         let mut begun = Run::new(source.versions().clone());
         corrected.iter().for_each(|corrected| begun.learn(Arc::clone(&corrected.flow)));
@@ -85,6 +95,7 @@ impl Commands {
                     lived,
                     family,
                     correct,
+                    files: files.map(Box::new),
                 },
                 pinned,
                 caller,
@@ -94,6 +105,11 @@ impl Commands {
         self.exchange(branch).map_err(|error| self.not_begun(&request.run, error))?;
         drop(alone);
         send(client, Response::Accepted { run: request.run.clone() });
+        if sets_back {
+            let too_wide = request.files.unwrap_or_default().too_wide;
+            let _alone = self.restores();
+            self.end_open_restore(&request.run, &too_wide, &request.caller, Purpose::GoOn)?;
+        }
         Ok(())
     }
 }

@@ -33,6 +33,8 @@ pub struct Commands {
     pub(crate) presences: Arc<Presences>,
     /// See [`Commands::families`].
     pub(crate) families: Arc<Mutex<()>>,
+    /// See [`Commands::restores`].
+    pub(crate) restores: Arc<Mutex<()>>,
 }
 
 impl Commands {

@@ -12,18 +12,24 @@ use crate::{
     model::{
         claim::Claim,
         message::Purpose,
-        protocol::{CallerWire, Refused, Response, RestoreRequest, Standing},
+        protocol::{
+            CallerWire, ForkRequest, Refused, Response, RestoreRequest, ResumeRequest, SetBack, Standing,
+            WorkspaceUse,
+        },
     },
     query::snapshots,
 };
 use envoi_contract::{code::Code, digest::Digest};
 use envoi_kernel::{
-    Input, Run,
-    event::{FilesRestored, FilesRestoring, LateFile},
-    ids::RunId,
+    Cut, Event, Input, Record, Run,
+    event::{About, Choice, FilesRestored, FilesRestoring, LateFile, Snapshot},
+    ids::{Principal, RunId},
 };
 use envoi_tree::{Late, NotKept, NotRestored, Order, Tree};
-use std::{path::PathBuf, sync::mpsc::Sender};
+use std::{
+    path::{Path, PathBuf},
+    sync::{MutexGuard, PoisonError, mpsc::Sender},
+};
 
 /// The most paths that an event names of those that stay as they are.
 const MOST_LEFT: usize = 100;
@@ -33,7 +39,8 @@ impl Commands {
         let RestoreRequest { run: id, to, too_wide, why, by, caller } = request;
         let hint = "a step cannot set back the files under itself";
         self.check_waits_for_other(&id, &caller, hint)?;
-        let ended = self.end_open_restore(&id, &too_wide, &caller)?;
+        let _alone = self.restores();
+        let ended = self.end_open_restore(&id, &too_wide, &caller, Purpose::Decide)?;
         let run = self.load(&id)?;
         let rest = |run: &Run| {
             let standing = Standing::of(&run.status()).map(|standing| Standing { exit_code: 0, ..standing });
@@ -45,18 +52,33 @@ impl Commands {
             send(client, Response::Accepted { run: id.clone() });
             return rest(&run);
         }
-        let workspace = self.check_rest(&run, &caller)?;
+        match self.set_back(&run, FilesWanted { to, too_wide, by, why }, &caller, client)? {
+            true => rest(&self.load(&id)?),
+            false => {
+                send(client, Response::Accepted { run: id.clone() });
+                send(client, Response::Noted { text: "the files are like that already".to_owned() });
+                rest(&run)
+            }
+        }
+    }
+
+    /// Gives the workspace of a run at rest the files of a snapshot. Says whether anything was to be done. The client hears that the
+    /// request is accepted as soon as it is durable.
+    fn set_back(
+        &self,
+        run: &Run,
+        wanted: FilesWanted,
+        caller: &CallerWire,
+        client: &Sender<Response>,
+    ) -> Result<bool, Refused> {
+        let workspace = self.check_rest(run, caller)?;
+        let FilesWanted { to, too_wide, by, why } = wanted;
         let order = snapshots::order(&self.layout, too_wide);
         let target = tree(&order, &to)?;
-        let stood = envoi_tree::stand(&workspace, &order, &target).map_err(|error| refused(&error))?;
-        if stood.kept.digest == to {
-            send(client, Response::Accepted { run: id.clone() });
-            send(client, Response::Noted { text: "the files are like that already".to_owned() });
-            return rest(&run);
-        }
-        let wanted = FilesRestoring { from: stood.kept.digest, to, by, why, found: late(&stood.found) };
+        let Some(wanted) = begun(&workspace, &order, &target, (to, by, why))? else { return Ok(false) };
+        let Some(id) = run.started().map(|started| started.run.clone()) else { return Ok(false) };
         let begin = |_: &Run| Ok(vec![Input::RestoreFiles(Box::new(wanted.clone()))]);
-        self.adopt(&id, &caller, Adoption::from(Purpose::Decide), begin)?;
+        self.adopt(&id, caller, Adoption::from(Purpose::Decide), begin)?;
         send(client, Response::Accepted { run: id.clone() });
         let done = match envoi_tree::restore(&workspace, &order, &target) {
             Ok(restored) => {
@@ -74,11 +96,59 @@ impl Commands {
             Err(error) => Input::FilesKept { reason: error.to_string() },
         };
         let end = |_: &Run| Ok(vec![input.clone()]);
-        let run = self.adopt(&id, &caller, Adoption::from(Purpose::Decide), end)?;
-        if let Err(error) = done {
-            return Err(refused(&error));
+        self.adopt(&id, caller, Adoption::from(Purpose::Decide), end)?;
+        done.map(|_| true).map_err(|error| refused(&error))
+    }
+
+    /// While it is held, no other request sets files back.
+    pub(super) fn restores(&self) -> MutexGuard<'_, ()> {
+        self.restores.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets the files back to what they were when the one attempt in doubt began that `run` asks about.
+    pub(super) fn set_back_for_rerun(
+        &self,
+        run: &Run,
+        request: &ResumeRequest,
+        files: &SetBack,
+        client: &Sender<Response>,
+    ) -> Result<(), Refused> {
+        let in_doubt: Vec<_> = run.interrupts().filter(|raised| raised.about == About::InDoubt).collect();
+        // Anything else is refused with the choice itself.
+        let ([raised], Some(Choice::Rerun)) = (in_doubt.as_slice(), request.choice) else { return Ok(()) };
+        let records = self.store.reader()?.records(&request.run, 0, None)?;
+        let settled = records.iter().rev().find_map(|record| match &record.event {
+            Event::AttemptSettled(settled) if settled.attempt.visit == raised.visit => Some(&settled.attempt),
+            _ => None,
+        });
+        let then = settled.and_then(|attempt| snapshots::before(&records, attempt));
+        let name = settled.map_or_else(|| raised.visit.to_string(), ToString::to_string);
+        let to = certain(then, &format!("before `{name}`"))?;
+        let why = Some(request.why.clone().unwrap_or_else(|| format!("`{name}` is in doubt and runs again")));
+        let wanted = FilesWanted { to, too_wide: files.too_wide.clone(), by: request.by.clone(), why };
+        let _alone = self.restores();
+        self.set_back(run, wanted, &request.caller, client).map(drop)
+    }
+
+    /// What a fork begins with, if the files are to be as they were when its step was entered. In a copy they are that at once. Elsewhere
+    /// what is returned stands in the first commit of the fork, and [`Self::end_open_restore`] does it.
+    pub(super) fn files_for_fork(
+        &self,
+        request: &ForkRequest,
+        lived: &[Record],
+        cut: &Cut,
+        workspace: &Path,
+    ) -> Result<Option<FilesRestoring>, Refused> {
+        let Some(SetBack { too_wide }) = &request.files else { return Ok(None) };
+        let to = certain(snapshots::entered(lived, cut.at), &format!("where `{}` was entered", cut.step))?;
+        let order = snapshots::order(&self.layout, too_wide.clone());
+        let target = tree(&order, &to)?;
+        if request.workspace == WorkspaceUse::Copy {
+            envoi_tree::restore(workspace, &order, &target).map_err(|error| refused(&error))?;
+            return Ok(None);
         }
-        rest(&run)
+        let why = format!("the files are those of `{}` where `{}` was entered", request.from, cut.step);
+        begun(workspace, &order, &target, (to, request.by.clone(), Some(why)))
     }
 
     /// Does a restore again that was begun and not ended. Says to which snapshot.
@@ -87,6 +157,7 @@ impl Commands {
         id: &RunId,
         too_wide: &[PathBuf],
         caller: &CallerWire,
+        purpose: Purpose,
     ) -> Result<Option<Digest>, Refused> {
         let run = self.load(id)?;
         let Some(wanted) = run.restoring().cloned() else { return Ok(None) };
@@ -96,7 +167,7 @@ impl Commands {
         // Whatever is wrong now, an earlier try may have changed files: it stays open until it is done.
         let restored = envoi_tree::restore(&workspace, &order, &target).map_err(|error| refused(&error))?;
         let end = |_: &Run| Ok(vec![of(wanted.to, &restored)]);
-        self.adopt(id, caller, Adoption::from(Purpose::Decide), end).map(|_| Some(wanted.to))
+        self.adopt(id, caller, Adoption::from(purpose), end).map(|_| Some(wanted.to))
     }
 
     /// The workspace, in which nothing is at work.
@@ -114,6 +185,43 @@ impl Commands {
         self.check_free(&Claim::of(started), &caller.within, |_| false)?;
         self.check_entry(run, caller)?;
         Ok(PathBuf::from(&started.workspace))
+    }
+}
+
+/// What a restore is to do, and for whom.
+struct FilesWanted {
+    to: Digest,
+    too_wide: Vec<PathBuf>,
+    by: Principal,
+    why: Option<String>,
+}
+
+/// Keeps what stands there, and says what is to come. `None`: that stands there already.
+fn begun(
+    workspace: &Path,
+    order: &Order,
+    target: &Tree,
+    (to, by, why): (Digest, Principal, Option<String>),
+) -> Result<Option<FilesRestoring>, Refused> {
+    let stood = envoi_tree::stand(workspace, order, target).map_err(|error| refused(&error))?;
+    let from = stood.kept.digest;
+    Ok((from != to).then(|| FilesRestoring { from, to, by, why, found: late(&stood.found) }))
+}
+
+/// The snapshot of a state that the folder certainly had.
+fn certain(snapshot: Option<Snapshot>, state: &str) -> Result<Digest, Refused> {
+    match snapshot {
+        Some(Snapshot { digest, moving: false }) => Ok(digest),
+        Some(_) => Err(Refused::new(
+            Code::FilesMoving,
+            format!("while the snapshot {state} was taken, another attempt worked in the same folder"),
+            Some("without `--files then` the files stay as they are now"),
+        )),
+        None => Err(Refused::new(
+            Code::FilesNotKept,
+            format!("the files {state} were not kept"),
+            Some("`envoi run --keep-files` keeps them; without `--files then` they stay as they are now"),
+        )),
     }
 }
 

@@ -56,7 +56,8 @@ impl Commands {
         let reader = self.store.reader()?;
         let (mut run, mut tail_bytes) = self.load_with_weight(&reader, &request.run)?;
         if run.restoring().is_some() {
-            self.end_open_restore(&request.run, &[], &request.caller)?;
+            let _alone = self.restores();
+            self.end_open_restore(&request.run, &[], &request.caller, Purpose::Decide)?;
             (run, tail_bytes) = self.load_with_weight(&reader, &request.run)?;
         }
         // The same request may have been done by another thread since. Checked after each look at the run: what is in the
@@ -78,6 +79,10 @@ impl Commands {
         let flow = corrected.as_ref().map_or(run.flow(), |corrected| &corrected.flow);
         check_secrets(flow, &caller_of(flow, &request.caller))?;
         self.check_entry(&run, &request.caller)?;
+        if let Some(files) = &request.files {
+            self.set_back_for_rerun(&run, &request, files, client)?;
+            (run, tail_bytes) = self.load_with_weight(&reader, &request.run)?;
+        }
         // A run that went on since it was loaded is loaded again.
         let loaded = Some((run, tail_bytes));
         let adoption = Adoption { purpose: Purpose::GoOn, again, loaded, corrected: corrected.clone() };

@@ -156,10 +156,20 @@ pub struct ForkRequest {
     /// The corrected flow under which the new one goes on; `None`: the flow that held there.
     #[serde(default)]
     pub correct: Option<CorrectedFlow>,
+    /// Whether the files are first set back to what they were when the step was entered.
+    #[serde(default)]
+    pub files: Option<SetBack>,
     /// Who.
     pub by: Principal,
     /// What commands may see.
     pub caller: CallerWire,
+}
+
+/// The files of a workspace are set back before a run goes on there.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetBack {
+    /// Folders of which no snapshot is taken.
+    pub too_wide: Vec<PathBuf>,
 }
 
 /// How a run uses its workspace.
@@ -195,6 +205,9 @@ pub struct ResumeRequest {
     /// Whether what waits for a closed account is tried now, before its time.
     #[serde(default)]
     pub now: bool,
+    /// Whether the files are first set back to what they were when the attempt in doubt began. Only with [`Choice::Rerun`].
+    #[serde(default)]
+    pub files: Option<SetBack>,
     /// The id of the request: one that was done already, and is made again because no reply came, is only followed.
     #[serde(default)]
     pub request: Option<String>,
@@ -218,6 +231,7 @@ impl ResumeRequest {
             correct: None,
             again: false,
             now: false,
+            files: None,
             request: None,
             why: None,
             by,

@@ -1,7 +1,11 @@
 //! How the snapshots of a store are taken, and where their contents lie.
 
 use envoi_journal::Layout;
-use envoi_kernel::{Event, Record, event::Snapshot, ids::AttemptId};
+use envoi_kernel::{
+    Event, Record,
+    event::Snapshot,
+    ids::{AttemptId, Seq},
+};
 use envoi_tree::{Bounds, Contents, Order};
 use std::path::PathBuf;
 
@@ -32,6 +36,26 @@ pub struct Taken {
     pub before: Option<Snapshot>,
     /// After it.
     pub after: Option<Snapshot>,
+}
+
+/// The state in which the first attempt after the event `at` began; if none began, the last one until then. `None`: it is not kept.
+#[must_use]
+pub fn entered(records: &[Record], at: Seq) -> Option<Snapshot> {
+    let (until, since): (Vec<_>, Vec<_>) = records.iter().partition(|record| record.seq <= at);
+    let began = since.iter().find_map(|record| match &record.event {
+        Event::AttemptStarted(started) => Some(&started.attempt),
+        _ => None,
+    });
+    match began {
+        Some(attempt) => before(since.iter().copied(), attempt),
+        None => taken(until).last().and_then(|taken| taken.after),
+    }
+}
+
+/// The state in which this attempt began. `None`: it is not kept.
+#[must_use]
+pub fn before<'r>(records: impl IntoIterator<Item = &'r Record>, attempt: &AttemptId) -> Option<Snapshot> {
+    taken(records).into_iter().find(|taken| taken.attempt == *attempt)?.before
 }
 
 /// The snapshots of a run that its records name, in the order in which the attempts ended.

@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// Input: fork.
 pub(crate) fn fork(mut draft: Draft<'_>, fork: Fork) -> Result<Draft<'_>, Refusal> {
     let cut = Cut::of(draft.versions, &fork.lived, fork.from.as_ref())?;
-    let Fork { run, run_base, workspace, shared, yes_to, by, why, lived, family, correct, .. } = fork;
+    let Fork { run, run_base, workspace, shared, yes_to, by, why, lived, family, correct, files, .. } = fork;
     let kept = usize::try_from(cut.at).unwrap_or(usize::MAX).saturating_add(1);
     for mut record in lived.into_iter().take(kept) {
         if let Event::RunStarted(started) = &mut record.event {
@@ -54,6 +54,9 @@ pub(crate) fn fork(mut draft: Draft<'_>, fork: Fork) -> Result<Draft<'_>, Refusa
         begin_corrected(&mut draft, *correct)?;
     }
     put_again(&mut draft, &questions)?;
+    if let Some(files) = files {
+        draft.emit(Event::FilesRestoring(files))?;
+    }
     advance(draft)
 }
 

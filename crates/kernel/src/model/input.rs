@@ -606,4 +606,6 @@ pub struct Fork {
     /// The corrected flow under which the new run goes on from there; its `from`, `elsewhere` and `seen` do not count. `None`: the one that
     /// held there.
     pub correct: Option<Box<Correct>>,
+    /// The files of the workspace are set back before anything of the new run starts.
+    pub files: Option<Box<FilesRestoring>>,
 }

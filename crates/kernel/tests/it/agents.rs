@@ -446,6 +446,7 @@ fn a_fork_begins_a_task_of_its_own() {
         lived: source.records.clone(),
         family: source.run.known_share(),
         correct: None,
+        files: None,
     };
     let mut driver = Driver::new(source.run.flow());
     driver.feed(Input::Fork(Box::new(fork))).unwrap();
@@ -478,6 +479,7 @@ fn a_branch_beside_the_fork_forgets_the_task_of_the_old_run() {
         lived: source.records.clone(),
         family: source.run.known_share(),
         correct: None,
+        files: None,
     };
     let mut driver = Driver::new(source.run.flow());
     driver.feed(Input::Fork(Box::new(fork))).unwrap();

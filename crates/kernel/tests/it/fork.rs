@@ -10,7 +10,7 @@ use crate::{
 use envoi_contract::{digest::Digest, envelope::RecordStatus, json::Value};
 use envoi_kernel::{
     Cut, Event, Flow, Fork, Input, Record, Refusal, Run, Status,
-    event::{Choice, EndStatus},
+    event::{Choice, EndStatus, FilesRestored, FilesRestoring},
     family::Share,
     flow::{Expression, ForEach, GoalsPlan, InDoubtPolicy, InnerPlan, Join, Step, StepKind},
     ids::{FlowId, RunId},
@@ -38,6 +38,7 @@ fn asked(source: &Driver, from: Option<&str>) -> Fork {
         lived: source.records.clone(),
         family: source.run.known_share(),
         correct: None,
+        files: None,
     }
 }
 
@@ -596,4 +597,20 @@ fn a_fork_of_a_graph_under_a_corrected_flow_does_again_only_what_is_not_done() {
     let source = lived(&with("typo"), &["start", "a.1.1 exit 0", "b.1.1 exit 1"]);
     let second = version("second", &with("right"));
     assert_eq!(told_under(&source, Some("b"), &second), "flow corrected, b.1.1 begins = b.1.1 live");
+}
+
+#[test]
+fn a_fork_whose_files_are_set_back_starts_nothing_before_they_are() {
+    let source = lived(&flow([step("a"), step("b")]), &["start", "a.1.1 exit 0", "b.1.1 exit 1"]);
+    let to = Digest::of(b"then");
+    let files =
+        FilesRestoring { from: Digest::of(b"now"), to, by: person("bob"), why: None, found: Vec::new() };
+    let (mut driver, own) =
+        fork_as(&source, Fork { files: Some(Box::new(files)), ..asked(&source, Some("b")) }).unwrap();
+    assert!(matches!(own.as_slice(), [Record { event: Event::FilesRestoring(_), .. }]), "{own:?}");
+    let wants = driver.run.wants();
+    assert!(wants.attempts.is_empty() && wants.restoring, "{wants:?}");
+    let restored = FilesRestored { to, late: Vec::new(), left: Vec::new() };
+    driver.feed(Input::FilesRestored(Box::new(restored))).unwrap();
+    assert_eq!(driver.run.wants().attempts.len(), 1);
 }

@@ -210,6 +210,7 @@ pub(crate) fn resume(app: &App, request: &ApiRequest) -> Result<Response, Proble
         reopen: choice.is_none(),
         again: true,
         now: flag(&members, "now")?,
+        files: None,
         raise: None,
         request: choice.map(|_| request.request_id(app, "resumeRun", &run)).transpose()?,
         why,

@@ -57,6 +57,7 @@ fn place(text: &str) -> Place {
         followers: Followers::default(),
         callers: Callers::default(),
         families: Arc::default(),
+        restores: Arc::default(),
     };
     let loaded = envoi_flow::load("f.yaml", text).unwrap();
     let (flow, id) = (Arc::new(loaded.flow), RunId::new("run_a").unwrap());

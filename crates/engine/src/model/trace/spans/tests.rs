@@ -138,6 +138,7 @@ impl Lived {
             lived: self.records.clone(),
             family: self.run.known_share(),
             correct: None,
+            files: None,
         })));
         fork
     }
