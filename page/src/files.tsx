@@ -5,8 +5,9 @@ import type { JSX } from "preact";
 
 import type { ChangedFile } from "./api.js";
 import { counted, diff, type Change } from "./diff.js";
-import { Line, plain } from "./foreign.js";
+import { Line, named, plain } from "./foreign.js";
 import { Trouble } from "./parts.js";
+import { Markdown, Picture, Values, kindOf } from "./rendered.js";
 import { plural, size } from "./words.js";
 import { Offline, Refused, ask } from "./wire.js";
 
@@ -85,7 +86,7 @@ function File({ run, file, isAlone }: { run: string; file: ChangedFile; isAlone:
         <span aria-hidden="true">{open ? "▾" : "▸"}</span> <Line text={file.path} /> <span class="note">{word}</span>
         {look !== undefined && !(look instanceof Error) && look.changes !== undefined && <Counts changes={look.changes} />}
       </button>
-      {open && (look === undefined ? <p class="note" role="status">Asking the server …</p> : look instanceof Error ? <Trouble error={look} /> : <Looked {...{ look, isKnown }} />)}
+      {open && (look === undefined ? <p class="note" role="status">Asking the server …</p> : look instanceof Error ? <Trouble error={look} /> : <Looked {...{ look, isKnown, run, file }} />)}
       {open && file.after !== null && (
         <p class="note digest">
           <button class="link" onClick={() => void download(run, file.after ?? "", file.path)}>download</button> {file.after}
@@ -102,14 +103,50 @@ function Counts({ changes }: { changes: Change[] }): JSX.Element {
 
 const MARKS = { same: " ", added: "+", removed: "−", "left out": "…" } as const;
 
-function Looked({ look: { before, after, changes }, isKnown }: { look: Look; isKnown: boolean }): JSX.Element {
+type Mode = "difference" | "shown" | "text";
+
+/** What a kind of file is called when it is shown as what it is. */
+const MODES: Readonly<Record<Mode, string>> = { difference: "what differs", shown: "as it looks", text: "as text" };
+
+function Looked({ look: { before, after, changes }, isKnown, run, file }: { look: Look; isKnown: boolean; run: string; file: ChangedFile }): JSX.Element {
+  const kind = kindOf(file.path);
+  const isNew = file.before === null;
+  const [mode, setMode] = useState<Mode>(kind !== undefined && isNew ? "shown" : "difference");
   if (after === undefined) return <p class="note">The store does not have its content any more.</p>;
-  if (after.text === undefined) return <p class="note">{`No text, or too long to be shown: ${size(after.bytes)}.`}</p>;
-  if (changes === undefined) {
-    const reason = !isKnown || before === undefined ? "What it was before is not known. This is what it is now." : "Too much has changed to compare. This is what it is now.";
-    return <><p class="note">{reason}</p><Text text={after.text} /></>;
+  if (kind === "picture" && file.after !== null) {
+    return (
+      <>
+        {file.before !== null && <><p class="note">before</p><Picture run={run} digest={file.before} path={file.path} /><p class="note">now</p></>}
+        <Picture run={run} digest={file.after} path={file.path} />
+      </>
+    );
   }
-  if (changes.length === 0) return <p class="note">It is empty.</p>;
+  const { text } = after;
+  if (text === undefined) return <p class="note">{`No text, or too long to be shown: ${size(after.bytes)}.`}</p>;
+  const modes: Mode[] = ["difference", ...(kind === undefined ? [] : (["shown"] as const)), "text"];
+  return (
+    <>
+      {file.after !== null && (kind !== undefined || !isNew) && (
+        <p class="facts modes" role="group" aria-label="how it is shown">
+          {modes.map((each) => <button key={each} class={each === mode ? "chosen" : ""} aria-pressed={each === mode} onClick={() => setMode(each)}>{MODES[each]}</button>)}
+        </p>
+      )}
+      {mode === "shown" && kind === "markdown" && <Markdown text={text} />}
+      {mode === "shown" && kind === "table" && <Values text={text} path={file.path} />}
+      {mode === "text" && <Lines text={text} name={file.path} />}
+      {mode === "difference" &&
+        (changes === undefined ? (
+          <><p class="note">{!isKnown || before === undefined ? "What it was before is not known. This is what it is now." : "Too much has changed to compare. This is what it is now."}</p><Lines text={text} name={file.path} /></>
+        ) : changes.length === 0 ? (
+          <p class="note">It is empty.</p>
+        ) : (
+          <Differences changes={changes} />
+        ))}
+    </>
+  );
+}
+
+export function Differences({ changes }: { changes: readonly Change[] }): JSX.Element {
   return (
     <>
       <div class="diff" role="table" aria-label="what has changed" tabIndex={0}>
@@ -125,12 +162,15 @@ function Looked({ look: { before, after, changes }, isKnown }: { look: Look; isK
   );
 }
 
-function Text({ text }: { text: string }): JSX.Element {
-  const lines = text.split("\n");
+/** A text with the numbers of its lines. */
+export function Lines({ text, name }: { text: string; name: string }): JSX.Element {
+  const lines = text.replace(/\n$/, "").split("\n");
   return (
     <>
-      <div class="output" tabIndex={0} role="region" aria-label="content">{plain(lines.slice(0, MOST_SHOWN).join("\n"))}</div>
-      {lines.length > MOST_SHOWN && <p class="note">{`and ${plural(lines.length - MOST_SHOWN, "more line")}: download the file`}</p>}
+      <div class="diff numbered" role="region" aria-label={`the text of ${named(name)}`} tabIndex={0}>
+        {lines.slice(0, MOST_SHOWN).map((line, nth) => <div class="row-of-text" key={nth}><span class="mark" aria-hidden="true">{nth + 1}</span><span class="text">{plain(line)}</span></div>)}
+      </div>
+      {lines.length > MOST_SHOWN && <p class="note">{`and ${plural(lines.length - MOST_SHOWN, "more line")}`}</p>}
     </>
   );
 }

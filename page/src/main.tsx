@@ -4,11 +4,12 @@ import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 
+import { FlowScreen, FlowsScreen, StartScreen } from "./flows.js";
 import { InboxScreen } from "./inbox.js";
 import { deafSince, watch } from "./live.js";
 import { titled } from "./parts.js";
 import { QuestionScreen } from "./question.js";
-import { go, place, replace } from "./router.js";
+import { at, go, place, replace } from "./router.js";
 import { RunScreen } from "./run.js";
 import { RunsScreen } from "./runs.js";
 import { recall, signIn, signOut, who, why } from "./session.js";
@@ -80,8 +81,34 @@ function Screen(): JSX.Element {
   if (first === "inbox") return <InboxScreen closed={query.has("closed")} />;
   if (first === "q" && second !== undefined) return <QuestionScreen id={second} />;
   if (first === "runs") return <RunsScreen />;
-  if (first === "r" && second !== undefined) return <RunScreen id={second} chosen={third === "at" ? fourth : undefined} />;
-  return <section class="page"><h1>There is nothing here</h1><p><a href="#/inbox">Questions</a> · <a href="#/runs">Runs</a></p></section>;
+  if (first === "r" && second !== undefined) return <RunScreen id={second} part={third === "why" || third === "map" ? third : "steps"} chosen={third === "at" ? fourth : undefined} />;
+  if (first === "flows") return second === undefined ? <FlowsScreen /> : <FlowScreen key={second} name={second} />;
+  if (first === "start" && second !== undefined) return <StartScreen key={second} name={second} />;
+  if (first === "keys") return <KeysScreen />;
+  return <section class="page"><h1>There is nothing here</h1><p><a href="#/inbox">Questions</a> · <a href="#/runs">Runs</a> · <a href="#/flows">Flows</a></p></section>;
+}
+
+const KEYS: readonly [keys: string, does: string][] = [
+  ["g i, g r, g f", "go to the questions, the runs, the flows"],
+  ["/", "go to the filter"],
+  ["j k, arrows", "next and previous row"],
+  ["→ ←, space", "unfold and fold"],
+  ["Enter", "open the place"],
+  ["e E", "next and previous failure"],
+  ["w s m", "of a run: why, its steps, its map"],
+  ["Ctrl+Enter", "send the answer that is chosen, or start the run"],
+  ["?", "this list"],
+];
+
+function KeysScreen(): JSX.Element {
+  titled("Keys");
+  return (
+    <section class="page">
+      <h1>Keys</h1>
+      <table><thead><tr><th scope="col">key</th><th scope="col">does</th></tr></thead><tbody>{KEYS.map(([keys, does]) => <tr key={keys}><th scope="row"><kbd>{keys}</kbd></th><td>{does}</td></tr>)}</tbody></table>
+      <p>No single key answers a question, or changes anything.</p>
+    </section>
+  );
 }
 
 function Bar(): JSX.Element {
@@ -91,7 +118,7 @@ function Bar(): JSX.Element {
   return (
     <header class="bar">
       <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), document.getElementById("main")?.focus())}>To the content</a>
-      <nav aria-label="screens">{link("#/inbox", "Questions", ["inbox", "q"])}{link("#/runs", "Runs", ["runs", "r"])}</nav>
+      <nav aria-label="screens">{link("#/inbox", "Questions", ["inbox", "q"])}{link("#/runs", "Runs", ["runs", "r"])}{link("#/flows", "Flows", ["flows", "start"])}</nav>
       <span class="who">{who.value?.name}{who.value?.tenant === "local" ? "" : ` · ${who.value?.tenant}`}</span>
       <button class="link" onClick={() => void signOut().catch(() => setError(true))}>Sign out</button>
       {error && <span role="alert">no answer</span>}
@@ -105,7 +132,7 @@ function NotLive(): JSX.Element | null {
   return <p class="notlive" role="status">Not live since {moment(since)}: there is no answer from the server. Trying again. Actions are off.</p>;
 }
 
-/** Keys that go somewhere: `g i`, `g r`, `/`. They do nothing in fields. */
+/** Keys that go somewhere. They do nothing in fields, and none changes anything. */
 function useKeys(): void {
   useEffect(() => {
     let before = "";
@@ -116,6 +143,9 @@ function useKeys(): void {
       before = event.key === "g" ? "g" : "";
       if (pressed === "gi") go("#/inbox");
       else if (pressed === "gr") go("#/runs");
+      else if (pressed === "gf") go("#/flows");
+      else if (event.key === "?") go("#/keys");
+      else if (place.value.parts[0] === "r" && "wsm".includes(event.key)) go(at("r", place.value.parts[1] ?? "", ...(event.key === "w" ? ["why"] : event.key === "m" ? ["map"] : [])));
       else if (event.key === "/") {
         const filter = document.getElementById("filter");
         if (filter !== null) event.preventDefault(), filter.focus();

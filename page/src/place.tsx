@@ -3,25 +3,46 @@
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 
-import type { StepRow } from "./api.js";
+import type { ChangedFile, StepRow } from "./api.js";
+import { Compare } from "./compare.js";
+import { Rules, signalled } from "./decision.js";
+import { Files } from "./files.js";
 import { Line, Output, Words } from "./foreign.js";
 import { useLoaded } from "./load.js";
+import { tail, type Stream, type Tail } from "./log.js";
 import { Shown, State } from "./parts.js";
 import { at } from "./router.js";
-import { duration, moment, size } from "./words.js";
-import { Refused, ask, json } from "./wire.js";
-
-/** The end of an output that is asked for at first. */
-const TAIL_BYTES = 64 * 1024;
+import { duration, moment, plural, size } from "./words.js";
+import { json } from "./wire.js";
 
 interface Handoff {
   status?: string;
   summary?: string;
   error?: string | null;
   data?: unknown;
+  routing_signal?: unknown;
+  routing_audit?: unknown;
+  file_changes?: { files?: readonly FileChange[]; total?: number };
 }
 
-export function PlaceView({ run, place, row }: { run: string; place: string; row: StepRow | undefined }): JSX.Element {
+interface FileChange {
+  path: string;
+  digest: string | null;
+  change: string;
+}
+
+/** As the list of files takes it. What a file was before is not in the hand-off. */
+const asChanged = ({ path, digest, change }: FileChange): ChangedFile => ({ path, before: null, created: change === "created", after: change === "deleted" ? null : digest });
+
+interface Props {
+  run: string;
+  place: string;
+  rows: ReadonlyMap<string, StepRow>;
+  forkedFrom: string | null;
+}
+
+export function PlaceView({ run, place, rows, forkedFrom }: Props): JSX.Element {
+  const row = rows.get(place);
   if (row === undefined) return <aside class="place"><p>There is no step at <code>{place}</code> in this run. <a href={at("r", run)}>The run</a></p></aside>;
   return (
     <aside class="place" aria-label={place}>
@@ -37,7 +58,7 @@ export function PlaceView({ run, place, row }: { run: string; place: string; row
         {row.question !== null && <a href={at("q", row.question)}>its question</a>}
       </p>
       {row.ended_at !== null ? <HandedOver run={run} row={row} /> : row.summary !== "" && <Words text={row.summary} from="so far" />}
-      {row.attempts > 0 && <Attempts run={run} row={row} />}
+      {row.attempts > 0 && <Attempts {...{ run, row, rows, forkedFrom }} />}
     </aside>
   );
 }
@@ -46,20 +67,35 @@ function HandedOver({ run, row }: { run: string; row: StepRow }): JSX.Element {
   const loaded = useLoaded<Handoff>((signal) => json(`runs/${encodeURIComponent(run)}/handoffs/${encodeURIComponent(row.place)}`, { signal }), [row.place, row.seq], () => false);
   return (
     <Shown of={loaded}>
-      {({ summary = "", error, data }) => (
+      {({ summary = "", error, data, routing_signal: signal, routing_audit: audit, file_changes: changes }) => (
         <>
           {typeof error === "string" && <Words text={error} from="why it failed" />}
           {summary.trim() !== "" && <Words text={summary} from="its hand-off" />}
           {data !== undefined && data !== null && JSON.stringify(data) !== "{}" && <details><summary>data</summary><Words text={JSON.stringify(data, null, 2).slice(0, 262_144)} from="JSON" /></details>}
+          {signal != null && (
+            <details class="why-here" open={row.state === "failed" || row.leads_to === "loop"}>
+              <summary>why it went on as it did</summary>
+              <p><Line text={signalled(signal)} /></p>
+              <Rules audit={audit} />
+              <p class="note">Read was the text above, as the step wrote it. <a href={at("r", run, "why")}>All decisions of the run</a></p>
+            </details>
+          )}
+          {changes?.files !== undefined && changes.files.length > 0 && (
+            <>
+              <h3>Files</h3>
+              <Files run={run} files={changes.files.filter(({ change }) => change !== "unchanged").map(asChanged)} />
+              {changes.total !== undefined && changes.total > changes.files.length && <p class="note">{`and ${plural(changes.total - changes.files.length, "more file")}`}</p>}
+            </>
+          )}
         </>
       )}
     </Shown>
   );
 }
 
-function Attempts({ run, row }: { run: string; row: StepRow }): JSX.Element {
+function Attempts({ run, row, rows, forkedFrom }: { run: string; row: StepRow } & Pick<Props, "rows" | "forkedFrom">): JSX.Element {
   const [attempt, setAttempt] = useState(row.attempts);
-  const [stream, setStream] = useState<"stdout" | "stderr">(row.state === "failed" ? "stderr" : "stdout");
+  const [stream, setStream] = useState<Stream>(row.state === "failed" ? "stderr" : "stdout");
   useEffect(() => setAttempt(row.attempts), [row.attempts]);
   return (
     <>
@@ -72,33 +108,14 @@ function Attempts({ run, row }: { run: string; row: StepRow }): JSX.Element {
         )}
       </p>
       <Log run={run} attempt={`${row.place}.${attempt}`} stream={stream} isLive={row.state === "running"} />
+      {row.state !== "running" && <Compare {...{ run, row, rows, forkedFrom, attempt, stream }} />}
     </>
   );
 }
 
-interface Tail {
-  text: string;
-  from: number;
-  whole: number;
-}
-
-async function tail(run: string, attempt: string, stream: string, signal: AbortSignal): Promise<Tail> {
-  try {
-    const path = `runs/${encodeURIComponent(run)}/logs/${encodeURIComponent(attempt)}/${stream}`;
-    const response = await ask(path, { headers: { range: `bytes=-${TAIL_BYTES}` }, signal });
-    const bytes = new Uint8Array(await response.arrayBuffer());
-    const [, from = "0", whole = String(bytes.length)] = /bytes (\d+)-\d+\/(\d+)/.exec(response.headers.get("content-range") ?? "") ?? [];
-    return { text: new TextDecoder().decode(bytes), from: Number(from), whole: Number(whole) };
-  } catch (error) {
-    // Nothing was written.
-    if (error instanceof Refused && error.status === 416) return { text: "", from: 0, whole: 0 };
-    throw error;
-  }
-}
-
 const EVERY_MS = 1000;
 
-function Log({ run, attempt, stream, isLive }: { run: string; attempt: string; stream: string; isLive: boolean }): JSX.Element {
+function Log({ run, attempt, stream, isLive }: { run: string; attempt: string; stream: Stream; isLive: boolean }): JSX.Element {
   const [tick, setTick] = useState(0);
   useEffect(() => {
     if (!isLive) return setTick((tick) => tick + 1);

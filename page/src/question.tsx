@@ -8,6 +8,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
 
 import type { Answer, QuestionDetail, Questions } from "./api.js";
+import { BOUNDS, raised } from "./bounds.js";
 import { Files } from "./files.js";
 import { Form, fieldsOf, read, type Values } from "./form.js";
 import { Line, Words, plain } from "./foreign.js";
@@ -16,7 +17,7 @@ import { deafSince } from "./live.js";
 import { Shown, State, Trouble, now, titled } from "./parts.js";
 import { at } from "./router.js";
 import { moment, plural, since, until } from "./words.js";
-import { Offline, Refused, freshKey, json } from "./wire.js";
+import { Offline, Refused, freshKey, json, patiently } from "./wire.js";
 
 /** What a choice is called on a button. */
 const NAMES: Readonly<Record<string, string>> = {
@@ -197,26 +198,6 @@ function kept(id: string): Partial<Draft> {
   }
 }
 
-/** The bounds that a question can be about: the member of `raise`, and what is asked for. */
-const BOUNDS: Readonly<Record<string, [member: string, label: string]>> = {
-  agent_hops: ["agent_hops", "More attempts"],
-  llm_calls: ["llm_calls", "More model calls"],
-  iterations: ["iterations", "More loop-backs"],
-  rounds: ["rounds", "More rounds"],
-  wall_time: ["wall_time_ms", "More minutes of work"],
-  cost_usd: ["cost_usd", "More dollars"],
-};
-
-function raised(bound: string, amount: string): [Answer["raise"] | undefined, string?] {
-  const [member = ""] = BOUNDS[bound] ?? [];
-  const text = amount.trim();
-  if (bound === "cost_usd") return /^\d{1,9}(\.\d{1,9})?$/.test(text) ? [{ cost_usd: text }] : [undefined, "Dollars, such as 2.50."];
-  const number = Number(text);
-  const count = bound === "wall_time" ? Math.round(number * 60_000) : number;
-  if (text === "" || !Number.isSafeInteger(count) || count <= 0) return [undefined, "A number above 0."];
-  return [{ [member]: count } as NonNullable<Answer["raise"]>];
-}
-
 /** Choices that take the form. */
 const TAKES_FORM = new Set(["approve", "respond"]);
 
@@ -354,21 +335,4 @@ function NotRecorded({ error }: { error: Refused | Offline }): JSX.Element {
     return <div class="trouble" role="alert"><p>Not recorded: what you looked at has changed since. Look at it again, then send your answer.</p></div>;
   }
   return <Trouble error={error}><p>Your answer was not recorded. What you typed is still here.</p></Trouble>;
-}
-
-const PATIENCE_MS = 20_000;
-
-/** Asks again while there is no answer, or the server says later: under one key it is done once. */
-async function patiently<T>(get: () => Promise<T>): Promise<T> {
-  const until = Date.now() + PATIENCE_MS;
-  for (let wait = 300; ; wait = Math.min(wait * 2, 3000)) {
-    try {
-      return await get();
-    } catch (error) {
-      const later = error instanceof Refused && (error.status === 503 || error.status === 429) ? (error.retryAfterS ?? 1) * 1000 : undefined;
-      if (!(error instanceof Offline) && later === undefined) throw error;
-      if (Date.now() + (later ?? wait) > until) throw error;
-      await new Promise((resolve) => setTimeout(resolve, later ?? wait));
-    }
-  }
 }

@@ -4,17 +4,18 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
 
 import type { FlowShape, Run, RunLedger, StepRow, Steps } from "./api.js";
+import { Actions } from "./actions.js";
+import { Drawing, countsOf } from "./drawing.js";
 import { Line, Words } from "./foreign.js";
 import { useLoaded } from "./load.js";
-import { deafSince } from "./live.js";
-import { Shown, State, Trouble, now, titled } from "./parts.js";
+import { Shown, State, now, titled } from "./parts.js";
 import { PlaceView } from "./place.js";
 import { at, go } from "./router.js";
-import { may } from "./session.js";
 import { every, flat, isBad, opens, taken, treeOf, type Node } from "./tree.js";
 import { duration, moment, plural, since } from "./words.js";
-import { Offline, Refused, freshKey, json } from "./wire.js";
+import { Refused, json } from "./wire.js";
 import { stateOf } from "./runs.js";
+import { firstFailure, Why } from "./why.js";
 
 interface Look {
   run: Run;
@@ -39,31 +40,41 @@ async function look(id: string, signal: AbortSignal, before: Look | undefined): 
   return { run, shape, ledger, rows, newest };
 }
 
-export function RunScreen({ id, chosen }: { id: string; chosen: string | undefined }): JSX.Element {
+/** What of a run is shown. */
+export type Part = "steps" | "why" | "map";
+
+export function RunScreen({ id, part, chosen }: { id: string; part: Part; chosen: string | undefined }): JSX.Element {
   const loaded = useLoaded<Look>((signal, before) => look(id, signal, before), [id], (change) => change.run === id);
   if (loaded.error instanceof Refused && loaded.error.status === 404) {
     return <section class="page"><h1>No such run</h1><p>It is not there, or it is not yours. <a href="#/runs">All runs</a></p></section>;
   }
-  return <section class="page wide run"><Shown of={loaded}>{(found) => <Whole look={found} chosen={chosen} again={loaded.again} />}</Shown></section>;
+  return <section class="page wide run"><Shown of={loaded}>{(found) => <Whole look={found} part={part} chosen={chosen} again={loaded.again} />}</Shown></section>;
 }
 
-function Whole({ look, chosen, again }: { look: Look; chosen: string | undefined; again: () => void }): JSX.Element {
+function Whole({ look, part, chosen, again }: { look: Look; part: Part; chosen: string | undefined; again: () => void }): JSX.Element {
   const { run, shape, rows } = look;
   titled(`${run.flow} · ${run.status}`);
   const nodes = useMemo(() => treeOf(rows, shape), [rows, shape]);
   return (
     <>
       <Head look={look} again={again} />
-      <div class={`split ${chosen === undefined ? "" : "has-place"}`}>
-        <Tree nodes={nodes} run={run.run} chosen={chosen} />
-        {chosen !== undefined && <PlaceView key={chosen} run={run.run} place={chosen} row={rows.get(chosen)} />}
-      </div>
+      <p class="facts tabs">
+        {(["steps", "why", "map"] as const).map((each) => <a key={each} href={each === "steps" ? at("r", run.run) : at("r", run.run, each)} aria-current={each === part ? "page" : undefined}>{each}</a>)}
+      </p>
+      {part === "why" && <Why run={run} rows={rows} />}
+      {part === "map" && <Drawing shape={shape} counts={countsOf(rows)} />}
+      {part === "steps" && (
+        <div class={`split ${chosen === undefined ? "" : "has-place"}`}>
+          <Tree nodes={nodes} run={run.run} chosen={chosen} />
+          {chosen !== undefined && <PlaceView key={chosen} run={run.run} place={chosen} rows={rows} forkedFrom={run.forked_from} />}
+        </div>
+      )}
     </>
   );
 }
 
 function Head({ look: { run, shape, ledger, rows }, again }: { look: Look; again: () => void }): JSX.Element {
-  const failed = [...rows.values()].filter((row) => row.state === "failed" && row.items === null).sort((a, b) => a.seq - b.seq)[0];
+  const failed = firstFailure(rows);
   const isBadEnd = run.status === "failed" || run.status === "exhausted";
   const unknown = ledger.unpriced_calls + ledger.attempts_in_doubt;
   return (
@@ -79,55 +90,10 @@ function Head({ look: { run, shape, ledger, rows }, again }: { look: Look; again
       <p class="note digest"><code>{run.run}</code>{run.forked_from !== null && <> forked from <a href={at("r", run.forked_from)}>{run.forked_from}</a></>}</p>
       {run.set_aside !== null && <div class="trouble"><p>Set aside ({run.set_aside.code}): <Line text={run.set_aside.reason} /></p></div>}
       {run.reason !== null && <Words text={run.reason} from={`${run.terminal_reason ?? run.status}`} />}
-      {isBadEnd && failed !== undefined && <p>The first failure: <a href={at("r", run.run, "at", failed.place)}><Line text={failed.place} /></a> <Line text={failed.summary} /></p>}
+      {isBadEnd && failed !== undefined && <p>The first failure: <a href={at("r", run.run, "at", failed.place)}><Line text={failed.place} /></a> <Line text={failed.summary} /> · <a href={at("r", run.run, "why")}>why</a></p>}
       {run.open_questions > 0 && <p><a class="button" href="#/inbox">{plural(run.open_questions, "question")} to answer</a></p>}
-      <Actions run={run} again={again} />
+      <Actions {...{ run, shape, ledger, rows, again }} />
     </header>
-  );
-}
-
-/** What a button does is said before it is done. */
-function Actions({ run, again }: { run: Run; again: () => void }): JSX.Element | null {
-  const [asked, setAsked] = useState<"cancel" | "resume">();
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<Refused | Offline>();
-  const once = useRef(freshKey());
-  if (!may("run")) return null;
-  const isOver = run.terminal_reason !== null;
-  const canResume = run.set_aside !== null || (isOver && run.status !== "succeeded") || run.activity === "stopped";
-  const act = async (what: "cancel" | "resume"): Promise<void> => {
-    setBusy(true);
-    setError(undefined);
-    try {
-      await json(`runs/${encodeURIComponent(run.run)}/${what}`, { method: "POST", ...(what === "resume" ? { once: once.current, body: {} } : {}) });
-      once.current = freshKey();
-      setAsked(undefined);
-      again();
-    } catch (error) {
-      if (!(error instanceof Refused || error instanceof Offline)) throw error;
-      setError(error);
-    } finally {
-      setBusy(false);
-    }
-  };
-  const off = busy || deafSince.value !== undefined;
-  const words = {
-    cancel: ["Cancel this run", "What is running is ended, and nothing more starts. It can be resumed later."],
-    resume: ["Go on with this run", "Steps that are done stay done. What failed, or was under way, is done again: what it did outside is done twice."],
-  } as const;
-  return (
-    <div class="actions">
-      {asked === undefined && !isOver && <button disabled={off} onClick={() => setAsked("cancel")}>Cancel …</button>}
-      {asked === undefined && canResume && <button disabled={off} onClick={() => setAsked("resume")}>Go on …</button>}
-      {asked !== undefined && (
-        <div class="sure" role="group" aria-label={words[asked][0]}>
-          <p>{words[asked][1]}</p>
-          <button class="main" disabled={off} onClick={() => void act(asked)}>{busy ? "Sending …" : words[asked][0]}</button>
-          <button disabled={busy} onClick={() => setAsked(undefined)}>Leave it</button>
-        </div>
-      )}
-      {error !== undefined && <Trouble error={error} />}
-    </div>
   );
 }
 

@@ -97,3 +97,20 @@ export async function json<T>(path: string, options: Ask = {}): Promise<T> {
 export function freshKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
+
+const PATIENCE_MS = 20_000;
+
+/** Asks again while there is no answer, or the server says later: under one key it is done once. */
+export async function patiently<T>(get: () => Promise<T>): Promise<T> {
+  const until = Date.now() + PATIENCE_MS;
+  for (let wait = 300; ; wait = Math.min(wait * 2, 3000)) {
+    try {
+      return await get();
+    } catch (error) {
+      const later = error instanceof Refused && (error.status === 503 || error.status === 429) ? (error.retryAfterS ?? 1) * 1000 : undefined;
+      if (!(error instanceof Offline) && later === undefined) throw error;
+      if (Date.now() + (later ?? wait) > until) throw error;
+      await new Promise((resolve) => setTimeout(resolve, later ?? wait));
+    }
+  }
+}

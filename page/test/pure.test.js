@@ -14,6 +14,8 @@ async function module(name) {
 const { diff, counted } = await module("diff.ts");
 const { fieldsOf, read } = await module("form.tsx");
 const { treeOf, flat, every } = await module("tree.ts");
+const { linesOf, inWords } = await module("map.ts");
+const { blocks, inlines, values } = await module("markdown.ts");
 
 test("a difference turns the old text into the new one", () => {
   const words = ["a", "b", "c", "d"];
@@ -75,4 +77,43 @@ test("the tree has what has begun and what has not, each at its place", () => {
   assert.deepEqual(flat(nodes, () => true).map(({ name, level }) => `${level} ${name}`), ["1 a", "1 a", "1 b", "2 x", "2 y", "1 c", "2 0 api", "2 1 web", "1 d"]);
   assert.deepEqual(every(nodes).filter((node) => node.row === undefined).map(({ name }) => name), ["y", "d"]);
   assert.deepEqual(treeOf(new Map(), undefined), []);
+});
+
+test("the map's lines never share a lane where they meet, and lead where the flow says", () => {
+  const step = (id, more = {}) => ({ step: id, kind: "run", needs: [], join: "all", branches: [], next: null, loop_to: null, max_iterations: null, condition: null, for_each: false, tries: 1, continue_on_error: false, runs_flow: null, ...more });
+  const list = linesOf({ graph: false, rounds: null, steps: [step("a"), step("b", { next: "d" }), step("c", { loop_to: "a", max_iterations: 3 }), step("d", { next: "end" }), step("e", { branches: ["a"] })] });
+  assert.deepEqual(list.straight, [0, 2]);
+  assert.deepEqual(list.forward.map(({ from, to }) => [from, to]), [[1, 3], [4, 0]]);
+  assert.deepEqual(list.back.map(({ from, to, label }) => [from, to, label]), [[2, 0, "≤ 3"]]);
+  const graph = linesOf({ graph: true, rounds: { first_step: "a", last_step: "d", max_rounds: 5 }, steps: [step("a"), step("b", { needs: ["a"] }), step("c", { needs: ["a"] }), step("d", { needs: ["b", "c", "gone"] })] });
+  assert.deepEqual(graph.straight, [0, 2]);
+  assert.deepEqual(graph.forward.map(({ from, to }) => [from, to]), [[0, 2], [1, 3]]);
+  assert.equal(new Set(graph.forward.map(({ lane }) => lane)).size, 2, "they share a row");
+  assert.deepEqual(graph.back.map(({ label }) => label), ["≤ 5 rounds"]);
+  assert.deepEqual(inWords(step("d", { needs: ["b", "c"], join: "any" }), 3, { graph: true, rounds: null, steps: [] }), ["after b, c (any)"]);
+});
+
+test("Markdown: what it knows is read, what it does not stays text", () => {
+  const kinds = (text) => blocks(text).map(({ kind }) => kind);
+  assert.deepEqual(kinds("# a\n\ntext\nmore\n\n- x\n- y\n\n1. z\n\n> q\n\n```\ncode\n```\n\n|a|b|\n|-|-|\n|1|2|\n\n---\n"), ["heading", "paragraph", "list", "list", "quote", "code", "table", "rule"]);
+  assert.deepEqual(inlines("[x](javascript:y) <b>"), [{ kind: "text", text: "[x](javascript:y)" }, { kind: "text", text: " <b>" }]);
+  assert.deepEqual(inlines("a `**` **b _c_**"), [{ kind: "text", text: "a " }, { kind: "code", text: "**" }, { kind: "text", text: " " }, { kind: "strong", parts: [{ kind: "text", text: "b " }, { kind: "em", parts: [{ kind: "text", text: "c" }] }] }]);
+  assert.deepEqual(inlines("snake_case_name 2 * 3 * 4 \\*x\\*").map(({ kind }) => kind).filter((kind) => kind !== "text"), []);
+  // Every text ends, and loses no letter.
+  const signs = ["*", "_", "`", "[a](b)", "![", "|", "\n", "- ", "# ", "> ", "```", "\\", "Q", " "];
+  for (let seed = 1; seed < 3000; seed += 1) {
+    let [state, text] = [seed, ""];
+    for (let nth = 0; nth < 12; nth += 1) text += signs[(state = (state * 1103515245 + 12345) % 2147483648) % signs.length];
+    const letters = (value) => JSON.stringify(value, (name, inner) => (["kind", "level", "ordered"].includes(name) ? undefined : inner)).split("Q").length;
+    assert.equal(letters(blocks(`${text}Q`)), text.split("Q").length + 1, JSON.stringify(text));
+  }
+  assert.equal(blocks("a\n\n".repeat(3000)), undefined);
+  for (const sign of ["[", "*", "`", "_", "**a", "[a](", "|", "> "]) assert(blocks(sign.repeat(20_000)) !== undefined);
+});
+
+test("a table of values is read as its quotes say", () => {
+  assert.deepEqual(values('a,b\r\n"x, ""y""",2\n"two\nlines",\n,', ",", 10), [["a", "b"], ['x, "y"', "2"], ["two\nlines", ""], ["", ""]]);
+  assert.deepEqual(values("a\tb\n", "\t", 10), [["a", "b"]]);
+  assert.deepEqual(values("1\n2\n3", ",", 2), [["1"], ["2"]]);
+  assert.deepEqual(values('"open, and never closed', ",", 9), [["open, and never closed"]]);
 });

@@ -52,6 +52,8 @@ test("an approval on a phone: the link, the question, the choice, the answer", a
   await person.accessible(page);
   await person.shot(page, "inbox-phone");
   await page.getByRole("link", { name: "Publish the notes?" }).tap();
+  await page.locator(".markdown", { hasText: "two" }).waitFor();
+  await page.getByRole("button", { name: "what differs" }).tap();
   await page.getByRole("row").filter({ hasText: "two" }).waitFor();
   assert.match(await page.getByRole("main").innerText(), /goes on with step `send`/);
   await person.accessible(page);

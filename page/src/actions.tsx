@@ -1,0 +1,319 @@
+/** What can be done with a run. Each action says what it will do, in the server's words where it has some, before it does it. */
+
+import { useState } from "preact/hooks";
+import type { ComponentChildren, JSX } from "preact";
+
+import type { ComparedStep, Comparison, Flow, FlowShape, Flows, Forked, Run, RunLedger, StepRow } from "./api.js";
+import { BOUNDS, raised } from "./bounds.js";
+import { Line } from "./foreign.js";
+import { useLoaded } from "./load.js";
+import { deafSince } from "./live.js";
+import { Shown, State, Trouble } from "./parts.js";
+import { at, go } from "./router.js";
+import { useSending, type Sending } from "./send.js";
+import { may } from "./session.js";
+import { duration, moment, plural, short } from "./words.js";
+import { Refused, json } from "./wire.js";
+
+interface Props {
+  run: Run;
+  shape: FlowShape;
+  ledger: RunLedger;
+  rows: ReadonlyMap<string, StepRow>;
+  again: () => void;
+}
+
+type What = "cancel" | "resume" | "correct" | "raise" | "fork";
+
+const NAMES: Readonly<Record<What, string>> = { cancel: "Cancel", resume: "Go on", correct: "Go on with a corrected flow", raise: "Raise a limit", fork: "Fork" };
+
+/** Those that make sense where the run stands. The server has the last word. */
+function possible({ run, ledger }: Props): What[] {
+  const isOver = run.terminal_reason !== null;
+  const hasFailed = isOver && run.status !== "succeeded";
+  const all: [What, boolean][] = [
+    ["cancel", !isOver],
+    ["resume", run.set_aside !== null || hasFailed || run.activity === "stopped"],
+    ["correct", run.status !== "succeeded"],
+    ["raise", run.status !== "succeeded" && boundsOf(ledger).length > 0],
+    ["fork", isOver],
+  ];
+  return all.filter(([, fits]) => fits).map(([what]) => what);
+}
+
+export function Actions(props: Props): JSX.Element | null {
+  const [asked, setAsked] = useState<What>();
+  const sending = useSending();
+  if (!may("run")) return null;
+  const close = (): void => (setAsked(undefined), sending.forget());
+  const done = (): void => (close(), props.again());
+  const common = { ...props, sending, done };
+  return (
+    <div class="actions">
+      {asked === undefined && possible(props).map((what) => <button key={what} disabled={deafSince.value !== undefined} onClick={() => setAsked(what)}>{`${NAMES[what]} …`}</button>)}
+      {asked !== undefined && (
+        <div class="sure" role="group" aria-label={NAMES[asked]}>
+          {asked === "cancel" && <Cancel {...common} />}
+          {asked === "resume" && <Resume {...common} />}
+          {asked === "correct" && <Correct {...common} />}
+          {asked === "raise" && <RaiseBound {...common} />}
+          {asked === "fork" && <ForkRun {...common} />}
+          {sending.error !== undefined && <Trouble error={sending.error} />}
+          <button disabled={sending.busy} onClick={close}>Leave it</button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+interface Asked extends Props {
+  sending: Sending;
+  done: () => void;
+}
+
+const pathOf = (run: Run, operation: string): string => `runs/${encodeURIComponent(run.run)}/${operation}`;
+
+function Do({ sending, act, off = false, children }: { sending: Sending; act: () => Promise<void>; off?: boolean; children: ComponentChildren }): JSX.Element {
+  return <button class="main" disabled={off || sending.busy || deafSince.value !== undefined} onClick={() => void act()}>{sending.busy ? "Sending …" : children}</button>;
+}
+
+function Why({ value, change }: { value: string; change: (text: string) => void }): JSX.Element {
+  return (
+    <div class="field">
+      <label for="why">Why<span class="note"> (may be left out)</span></label>
+      <input id="why" type="text" value={value} autocomplete="off" onInput={(event) => change(event.currentTarget.value)} />
+    </div>
+  );
+}
+
+const reason = (why: string): { why?: string } => (why.trim() === "" ? {} : { why: why.trim() });
+
+function Cancel({ run, sending, done }: Asked): JSX.Element {
+  return (
+    <>
+      <p>What is running is ended, and nothing more starts. It can be resumed later.</p>
+      {run.live_attempts > 0 && <p>{`${plural(run.live_attempts, "attempt")} will be ended. What they have done outside stays done.`}</p>}
+      {run.open_questions > 0 && <p>{`${plural(run.open_questions, "question")} will be closed without an answer.`}</p>}
+      <Do sending={sending} act={async () => void ((await sending.send(pathOf(run, "cancel"))) !== undefined && done())}>Cancel this run</Do>
+    </>
+  );
+}
+
+function Resume({ run, rows, sending, done }: Asked): JSX.Element {
+  const [why, setWhy] = useState("");
+  // What the server says of a correction that changes nothing is what happens without one. It knows registered flows only.
+  const loaded = useLoaded<Comparison | null>((signal) => compared(run, { flow: run.flow_digest }, signal), [run.run], () => false);
+  const failed = [...rows.values()].filter((row) => ["failed", "left", "in_doubt"].includes(row.state) && row.items === null);
+  return (
+    <>
+      <p>Steps that are done stay done. What failed, or was under way, is done again: what it did outside is done twice.</p>
+      <Shown of={loaded}>
+        {(found) => found !== null ? <Steps steps={found.steps} goesOn={found.goes_on_at} /> : failed.length > 0 && <p>Not done, or failed: {failed.slice(0, 12).map(({ place }) => <code key={place}><Line text={place} /> </code>)}</p>}
+      </Shown>
+      <Why value={why} change={setWhy} />
+      <Do sending={sending} act={async () => void ((await sending.send(pathOf(run, "resume"), reason(why))) !== undefined && done())}>Go on with this run</Do>
+    </>
+  );
+}
+
+async function compared(run: Run, body: { flow: string; from?: string }, signal: AbortSignal): Promise<Comparison | null> {
+  try {
+    return await json<Comparison>(pathOf(run, "compare"), { method: "POST", body, signal });
+  } catch (error) {
+    if (error instanceof Refused && error.status === 404) return null;
+    throw error;
+  }
+}
+
+const FROM_HERE: Readonly<Record<ComparedStep["from_here"], string>> = { stays: "stays", runs: "runs", runs_again: "runs again", does_not_run: "does not run" };
+
+function Steps({ steps, goesOn }: { steps: readonly ComparedStep[]; goesOn: string | null }): JSX.Element {
+  const isCorrected = steps.some(({ change }) => change !== "kept");
+  return (
+    <div class="across" tabIndex={0} role="region" aria-label="what it means for each step">
+      <table>
+        <thead><tr><th scope="col">step</th>{isCorrected && <th scope="col">in the flow</th>}<th scope="col">so far</th><th scope="col">from here</th></tr></thead>
+        <tbody>
+          {steps.map((step) => (
+            <tr key={step.step}>
+              <th scope="row"><Line text={step.step} />{step.step === goesOn && <span class="note"> goes on here</span>}</th>
+              {isCorrected && <td>{step.change}{step.differs_in.length > 0 && <>: <Line text={step.differs_in.join(", ")} /></>}</td>}
+              <td>{step.status === null ? "–" : <State of={step.status} />}</td>
+              <td class={step.from_here.startsWith("runs") ? "warn" : ""}>{FROM_HERE[step.from_here]}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Correct({ run, shape, sending, done }: Asked): JSX.Element {
+  const [digest, setDigest] = useState("");
+  const [from, setFrom] = useState("");
+  const [why, setWhy] = useState("");
+  const flows = useLoaded<Flow[]>(async (signal) => (await json<Flows>("flows", { signal })).flows.filter((flow) => flow.flow === run.flow && flow.digest !== run.flow_digest), [run.run], () => false);
+  const comparison = useLoaded<Comparison | null>(
+    async (signal) => (digest === "" ? null : compared(run, from === "" ? { flow: digest } : { flow: digest, from }, signal)),
+    [digest, from],
+    (change) => change.run === run.run,
+  );
+  const found = comparison.value;
+  const act = async (): Promise<void> => {
+    if (found == null) return;
+    const body = { flow: digest, seen: found.subject, ...(from === "" ? {} : { from }), ...reason(why) };
+    if ((await sending.send(pathOf(run, "correct"), body)) !== undefined) done();
+    else comparison.again();
+  };
+  return (
+    <>
+      <p>The run goes on as another version of its flow says. What is finished stays.</p>
+      <Shown of={flows}>
+        {(versions) => versions.length === 0 ? <p class="note">No other version of <code>{run.flow}</code> is registered. <code>envoi --server URL resume RUN --flow FILE</code> takes a file.</p> : (
+          <>
+            <div class="field">
+              <label for="version">Version</label>
+              <select id="version" value={digest} onChange={(event) => setDigest(event.currentTarget.value)}>
+                <option value="">choose …</option>
+                {versions.map((flow) => <option key={flow.digest} value={flow.digest}>{`${short(flow.digest)}, registered ${moment(flow.registered_at)} by ${flow.registered_by}`}</option>)}
+              </select>
+            </div>
+            <div class="field">
+              <label for="again-from">Finished steps run again from<span class="note"> (may be left out)</span></label>
+              <select id="again-from" value={from} onChange={(event) => setFrom(event.currentTarget.value)}>
+                <option value="">no step: what is finished stays</option>
+                {shape.steps.map(({ step }) => <option key={step} value={step}>{step}</option>)}
+              </select>
+            </div>
+            {digest !== "" && (
+              <Shown of={comparison}>
+                {(compared) => compared !== null && (
+                  <>
+                    <Steps steps={compared.steps} goesOn={compared.goes_on_at} />
+                    {compared.limits.length > 0 && <p>Limits: <Line text={compared.limits.join("; ")} /></p>}
+                    {compared.waits && <p>An attempt is running: the corrected flow takes over when it has settled.</p>}
+                    {compared.is_same && <p>There is nothing to correct.</p>}
+                    {compared.refusals.length > 0 && <div class="trouble"><p>It cannot take over:</p><ul>{compared.refusals.map((each) => <li key={each}><Line text={each} /></li>)}</ul></div>}
+                  </>
+                )}
+              </Shown>
+            )}
+            <Why value={why} change={setWhy} />
+            <Do sending={sending} act={act} off={found == null || found.is_same || found.refusals.length > 0}>Go on as it says there</Do>
+          </>
+        )}
+      </Shown>
+    </>
+  );
+}
+
+/** The bounds that a run has: its name, what is used, what may be. */
+function boundsOf(ledger: RunLedger): [bound: string, used: string, limit: string][] {
+  const { used, limits } = ledger;
+  const all: [string, string | number, string | number | null][] = [
+    ["agent_hops", used.agent_hops, limits.agent_hops],
+    ["cost_usd", `$${used.cost_usd}`, limits.cost_usd === null ? null : `$${limits.cost_usd}`],
+    ["llm_calls", used.llm_calls, limits.llm_calls],
+    ["iterations", used.iterations, limits.iterations],
+    ["rounds", used.rounds, limits.rounds],
+    ["wall_time", duration(used.wall_time_ms), limits.wall_time_ms === null ? null : duration(limits.wall_time_ms)],
+  ];
+  return all.flatMap(([bound, use, limit]) => (limit === null ? [] : [[bound, String(use), String(limit)] as [string, string, string]]));
+}
+
+function RaiseBound({ run, ledger, sending, done }: Asked): JSX.Element {
+  const bounds = boundsOf(ledger);
+  const [bound, setBound] = useState(bounds[0]?.[0] ?? "");
+  const [amount, setAmount] = useState("");
+  const [why, setWhy] = useState("");
+  const [wrong, setWrong] = useState<string>();
+  const [, used, limit] = bounds.find(([name]) => name === bound) ?? ["", "", ""];
+  const act = async (): Promise<void> => {
+    const [more, mistake] = raised(bound, amount);
+    setWrong(mistake);
+    if (more === undefined) document.getElementById("more")?.focus();
+    else if ((await sending.send(pathOf(run, "raise"), { more, ...reason(why) })) !== undefined) done();
+  };
+  return (
+    <>
+      <p>The run may use more than its flow says. A run that this limit has ended goes on at once. The runs of its family share the limit.</p>
+      <div class="field">
+        <label for="bound">Limit</label>
+        <select id="bound" value={bound} onChange={(event) => (setBound(event.currentTarget.value), setWrong(undefined))}>
+          {bounds.map(([name]) => <option key={name} value={name}>{BOUNDS[name]?.[1].replace("More ", "") ?? name}</option>)}
+        </select>
+        <p class="note">{`${used} used of ${limit}`}</p>
+      </div>
+      <div class="field">
+        <label for="more">{BOUNDS[bound]?.[1] ?? "By how much"}</label>
+        <input id="more" type="text" inputMode="decimal" value={amount} autocomplete="off" aria-describedby={wrong && "more-wrong"} aria-invalid={wrong === undefined ? undefined : "true"} onInput={(event) => setAmount(event.currentTarget.value)} />
+        {wrong !== undefined && <p class="wrong" id="more-wrong">{wrong}</p>}
+      </div>
+      <Why value={why} change={setWhy} />
+      <Do sending={sending} act={act}>Raise it</Do>
+    </>
+  );
+}
+
+export type Use = "alone" | "shared" | "copy";
+
+const USES: readonly [Use, string, string][] = [
+  ["alone", "alone", "no other run works in the folder meanwhile"],
+  ["shared", "shared", "other runs may work in it too"],
+  ["copy", "copy", "a copy of the folder is made for it"],
+];
+
+/** How a run uses its workspace. */
+export function WorkspaceUse({ value, change }: { value: Use; change: (use: Use) => void }): JSX.Element {
+  return (
+    <fieldset class="field">
+      <legend>Workspace</legend>
+      {USES.map(([use, word, about]) => (
+        <label class="option" key={use}>
+          <input type="radio" name="workspace" value={use} checked={value === use} onChange={() => change(use)} /> <span>{word} <span class="note">{about}</span></span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+function ForkRun({ run, shape, rows, sending }: Asked): JSX.Element {
+  const stopped = run.status === "succeeded" ? "" : (run.step ?? "");
+  const begun = shape.steps.map(({ step }) => step).filter((step) => [...rows.values()].some((row) => row.step === step && row.scope === ""));
+  const [from, setFrom] = useState(begun.includes(stopped) ? stopped : "");
+  const [use, setUse] = useState<Use>("alone");
+  const [why, setWhy] = useState("");
+  const [forked, setForked] = useState<Forked>();
+  const act = async (): Promise<void> => {
+    const found = await sending.send<Forked>(pathOf(run, "fork"), { from, workspace: use, ...reason(why) });
+    if (found === undefined) return;
+    if (found.notes.length === 0) go(at("r", found.run));
+    else setForked(found);
+  };
+  if (forked !== undefined) {
+    return (
+      <div class="recorded" role="status">
+        <p>A new run has begun: <a href={at("r", forked.run)}>{forked.run}</a></p>
+        <ul>{forked.notes.map((note) => <li key={note}><Line text={note} /></li>)}</ul>
+      </div>
+    );
+  }
+  return (
+    <>
+      <p>
+        A new run begins with what this one had done when <code>{from === "" ? "…" : from}</code> was entered last. From there on everything is done in the new run. This run stays as it is. Files lie
+        as they are now: they are not set back. Both share their limits.
+      </p>
+      <div class="field">
+        <label for="from">From step</label>
+        <select id="from" value={from} onChange={(event) => setFrom(event.currentTarget.value)}>
+          <option value="">choose …</option>
+          {begun.map((step) => <option key={step} value={step}>{step}{step === stopped ? " (stopped the run)" : ""}</option>)}
+        </select>
+      </div>
+      <WorkspaceUse value={use} change={setUse} />
+      <Why value={why} change={setWhy} />
+      <Do sending={sending} act={act} off={from === ""}>{from === "" ? "Choose a step" : `Begin a new run at ${from}`}</Do>
+    </>
+  );
+}

@@ -1,0 +1,191 @@
+/** Flows: which are registered, what one consists of, and the start of a run. */
+
+import { useMemo, useState } from "preact/hooks";
+import type { JSX } from "preact";
+
+import type { Flow, FlowInput, FlowShape, Flows, Run } from "./api.js";
+import { WorkspaceUse, type Use } from "./actions.js";
+import { Drawing } from "./drawing.js";
+import { Lines } from "./files.js";
+import { Form, fieldsOf, read, type Values } from "./form.js";
+import { Line } from "./foreign.js";
+import { useLoaded } from "./load.js";
+import { deafSince } from "./live.js";
+import { Shown, Trouble, titled } from "./parts.js";
+import { at, go } from "./router.js";
+import { useSending } from "./send.js";
+import { may } from "./session.js";
+import { moment, plural, short } from "./words.js";
+import { Refused, ask, json } from "./wire.js";
+
+export function FlowsScreen(): JSX.Element {
+  const loaded = useLoaded<Flows>((signal) => json("flows", { signal }), [], () => false);
+  titled("Flows");
+  return (
+    <section class="page">
+      <h1>Flows</h1>
+      <Shown of={loaded}>
+        {({ flows }) => flows.length === 0 ? <p class="empty">No flow is registered. <code>envoi --server URL run FLOW</code> registers one and starts it.</p> : <List flows={flows} />}
+      </Shown>
+    </section>
+  );
+}
+
+function List({ flows }: { flows: readonly Flow[] }): JSX.Element {
+  const versions = new Map<string, Flow[]>();
+  for (const flow of flows) versions.set(flow.flow, [...(versions.get(flow.flow) ?? []), flow]);
+  return (
+    <ul class="rows">
+      {[...versions].map(([id, [newest, ...older]]) => newest !== undefined && (
+        <li key={id}>
+          <a class="row" href={at("flows", newest.digest)}>
+            <b><Line text={id} /></b>
+            <span class="why">registered {moment(newest.registered_at)} by <Line text={newest.registered_by} /></span>
+            <code class="note">{short(newest.digest)}</code>
+          </a>
+          {older.length > 0 && (
+            <details class="older">
+              <summary class="note">{plural(older.length, "earlier version")}</summary>
+              <ul class="rows">{older.map((flow) => <li key={flow.digest}><a class="row" href={at("flows", flow.digest)}><span class="why">registered {moment(flow.registered_at)} by <Line text={flow.registered_by} /></span><code class="note">{short(flow.digest)}</code></a></li>)}</ul>
+            </details>
+          )}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+interface Look {
+  shape: FlowShape;
+  flow: Flow | undefined;
+}
+
+async function look(name: string, signal: AbortSignal): Promise<Look> {
+  const [shape, { flows }] = await Promise.all([json<FlowShape>(`flows/${encodeURIComponent(name)}/shape`, { signal }), json<Flows>("flows", { signal })]);
+  return { shape, flow: flows.find(({ digest }) => digest === shape.digest) };
+}
+
+function Missing(): JSX.Element {
+  return <section class="page"><h1>No such flow</h1><p>It is not there, or it is not yours. <a href="#/flows">All flows</a></p></section>;
+}
+
+export function FlowScreen({ name }: { name: string }): JSX.Element {
+  const loaded = useLoaded<Look>((signal) => look(name, signal), [name], () => false);
+  if (loaded.error instanceof Refused && loaded.error.status === 404) return <Missing />;
+  return <section class="page"><Shown of={loaded}>{({ shape, flow }) => <Whole shape={shape} flow={flow} />}</Shown></section>;
+}
+
+function Whole({ shape, flow }: Look): JSX.Element {
+  titled(`${shape.flow} · flow`);
+  return (
+    <>
+      <h1><Line text={shape.title ?? shape.flow} /></h1>
+      <p class="facts">
+        <span><Line text={shape.flow} /></span>
+        {flow !== undefined && <span>registered {moment(flow.registered_at)} by <Line text={flow.registered_by} /></span>}
+        <a href={`#/runs?flow=${encodeURIComponent(shape.flow)}`}>its runs</a>
+      </p>
+      <p class="note digest"><code>{shape.digest}</code></p>
+      {may("run") && <p><a class="button" href={at("start", shape.digest)}>Start a run …</a></p>}
+      <h2>{plural(shape.steps.length, "step")}, {shape.graph ? "as far as possible at the same time" : "one after the other"}</h2>
+      <Drawing shape={shape} />
+      {shape.inputs.length > 0 && <><h2>Inputs</h2><Inputs inputs={shape.inputs} /></>}
+      <h2>Text</h2>
+      {(flow?.files ?? [""]).map((file, nth) => <FlowText key={file} digest={shape.digest} file={nth === 0 ? undefined : file} name={file} />)}
+    </>
+  );
+}
+
+function Inputs({ inputs }: { inputs: readonly FlowInput[] }): JSX.Element {
+  const said = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
+  const type = (schema: object): string => said((schema as Record<string, unknown>)["type"] ?? "any");
+  return (
+    <div class="across" tabIndex={0} role="region" aria-label="inputs">
+      <table>
+        <thead><tr><th scope="col">input</th><th scope="col">type</th><th scope="col">if none is given</th></tr></thead>
+        <tbody>{inputs.map((each) => <tr key={each.input}><th scope="row"><Line text={each.input} /></th><td>{type(each.schema)}</td><td>{each.required ? "has to be given" : <Line text={said(each.default)} />}</td></tr>)}</tbody>
+      </table>
+    </div>
+  );
+}
+
+function FlowText({ digest, file, name }: { digest: string; file: string | undefined; name: string }): JSX.Element {
+  const [open, setOpen] = useState(false);
+  const loaded = useLoaded<string | undefined>(
+    async (signal) => (open ? (await ask(`flows/${encodeURIComponent(digest)}${file === undefined ? "" : `?file=${encodeURIComponent(file)}`}`, { signal })).text() : undefined),
+    [digest, file, open],
+    () => false,
+  );
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary><Line text={name === "" ? "flow" : name} /></summary>
+      {open && <Shown of={loaded}>{(text) => text !== undefined && <Lines text={text} name={name} />}</Shown>}
+    </details>
+  );
+}
+
+export function StartScreen({ name }: { name: string }): JSX.Element {
+  const loaded = useLoaded<Look>((signal) => look(name, signal), [name], () => false);
+  if (loaded.error instanceof Refused && loaded.error.status === 404) return <Missing />;
+  return <section class="page"><Shown of={loaded}>{({ shape }) => <Start key={shape.digest} shape={shape} />}</Shown></section>;
+}
+
+/** Kept until it has begun, so that a reload loses nothing. */
+const draftOf = (digest: string): string => `envoi:start:${digest}`;
+
+function kept(digest: string): Values {
+  try {
+    const found: unknown = JSON.parse(sessionStorage.getItem(draftOf(digest)) ?? "{}");
+    return typeof found === "object" && found !== null ? (found as Values) : {};
+  } catch {
+    return {};
+  }
+}
+
+function Start({ shape }: { shape: FlowShape }): JSX.Element {
+  const fields = useMemo(() => {
+    const properties = Object.fromEntries(shape.inputs.map(({ input, schema, required, default: start }) => [input, required || start === null ? schema : { ...schema, default: start }]));
+    return fieldsOf({ type: "object", properties, required: shape.inputs.filter(({ required }) => required).map(({ input }) => input) }, shape.inputs.map(({ input }) => input)) ?? [];
+  }, [shape]);
+  const [values, setValues] = useState<Values>(() => ({ ...Object.fromEntries(fields.map((field) => [field.name, field.initial])), ...kept(shape.digest) }));
+  const [wrong, setWrong] = useState<Record<string, string>>({});
+  const [use, setUse] = useState<Use>("alone");
+  const sending = useSending();
+  titled(`Start ${shape.flow}`);
+  const change = (name: string, value: string): void => {
+    const all = { ...values, [name]: value };
+    setValues(all);
+    sessionStorage.setItem(draftOf(shape.digest), JSON.stringify(all));
+  };
+  const start = async (): Promise<void> => {
+    const result = read(fields, values);
+    setWrong("wrong" in result ? result.wrong : {});
+    if ("wrong" in result) {
+      document.getElementById(`field-${Object.keys(result.wrong)[0] ?? ""}`)?.focus();
+      return;
+    }
+    const run = await sending.send<Run>("runs", { flow: shape.digest, inputs: result.data, workspace: use });
+    if (run === undefined) return;
+    sessionStorage.removeItem(draftOf(shape.digest));
+    go(at("r", run.run));
+  };
+  const key = (event: KeyboardEvent): void => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.preventDefault(), void start();
+  };
+  if (!may("run")) return <><h1>Start {shape.flow}</h1><p class="trouble">You may not start runs: this session has not the scope <code>run</code>.</p></>;
+  const first = shape.graph ? shape.steps.filter(({ needs }) => needs.length === 0) : shape.steps.slice(0, 1);
+  const asks = shape.steps.filter(({ kind }) => kind === "ask");
+  return (
+    <form onKeyDown={key} onSubmit={(event) => (event.preventDefault(), void start())} noValidate>
+      <h1>Start <Line text={shape.title ?? shape.flow} /></h1>
+      <p>
+        A new run of <a href={at("flows", shape.digest)}><Line text={shape.flow} /></a> begins with <Line text={first.map(({ step }) => step).join(", ")} />. It has {plural(shape.steps.length, "step")}; what they
+        do is done on the machine of the server.{asks.length > 0 && <> It asks people at <Line text={asks.map(({ step }) => step).join(", ")} />.</>}
+      </p>
+      {fields.length === 0 ? <p class="note">It takes no inputs.</p> : <Form fields={fields} values={values} wrong={wrong} disabled={sending.busy} change={change} />}
+      <WorkspaceUse value={use} change={setUse} />
+      {sending.error !== undefined && <Trouble error={sending.error}><p>No run was seen to begin. What you typed is still here; sent again, it begins once.</p></Trouble>}
+      <p class="send"><button class="main" type="submit" disabled={sending.busy || deafSince.value !== undefined}>{sending.busy ? "Sending …" : `Start ${shape.flow}`}</button></p>
+    </form>
+  );
+}

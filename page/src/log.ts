@@ -1,0 +1,29 @@
+/** The end of what an attempt has written. */
+
+import { Refused, ask } from "./wire.js";
+
+/** So much of the end is asked for. */
+const TAIL_BYTES = 64 * 1024;
+
+export type Stream = "stdout" | "stderr";
+
+export interface Tail {
+  text: string;
+  /** The bytes before it, and those of the whole. */
+  from: number;
+  whole: number;
+}
+
+export async function tail(run: string, attempt: string, stream: Stream, signal: AbortSignal): Promise<Tail> {
+  try {
+    const path = `runs/${encodeURIComponent(run)}/logs/${encodeURIComponent(attempt)}/${stream}`;
+    const response = await ask(path, { headers: { range: `bytes=-${TAIL_BYTES}` }, signal });
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    const [, from = "0", whole = String(bytes.length)] = /bytes (\d+)-\d+\/(\d+)/.exec(response.headers.get("content-range") ?? "") ?? [];
+    return { text: new TextDecoder().decode(bytes), from: Number(from), whole: Number(whole) };
+  } catch (error) {
+    // Nothing was written.
+    if (error instanceof Refused && error.status === 416) return { text: "", from: 0, whole: 0 };
+    throw error;
+  }
+}

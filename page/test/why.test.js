@@ -1,0 +1,115 @@
+// Why a run went as it did, what differs between rounds, and what its files look like.
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+
+import { DESK, PHONE, Person, Stage, ended } from "./stage.js";
+
+after(ended);
+
+const ROUNDS = `
+flow: rounds
+steps:
+  - id: draft
+    run: |
+      n=$(cat n 2>/dev/null || echo 0); n=$((n+1)); echo $n > n
+      echo "same"; echo "round $n"
+      printf '# Notes\\n\\n<b>raw</b> **strong** [here](https://example.invalid/x) ![p](http://example.invalid/p.png)\\n\\n| a | b |\\n|---|---|\\n| 1 | 2 |\\n' > notes.md
+      printf 'name,words\\nann,"x, ""y"""\\n' > t.csv
+      printf '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20"><script>fetch("//example.invalid")</script><rect width="40" height="20" fill="red"/></svg>' > p.svg
+    artifacts: [notes.md, t.csv, p.svg]
+  - id: check
+    run: |
+      if [ $(cat n) -lt 2 ]; then echo 'Status: NEEDS_WORK'; else echo 'Status: VERIFIED'; fi
+    routing: { kind: microloop, loop_to: draft, max_iterations: 4, success_values: [VERIFIED] }
+  - id: fails
+    run: if [ -e tried ]; then echo second >&2; else touch tried; echo first >&2; fi; exit 3
+    retry: { attempts: 2, backoff: 10ms..10ms }
+`;
+
+test("why it failed, in two keys from the list; the rule that decided, what was read, the rules that did not", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run(ROUNDS);
+  await stage.until(run, "failed");
+  const person = await Person.at(stage, DESK);
+  const page = await person.tab(stage.link());
+  await page.goto(`${stage.url}/#/runs`);
+  const link = page.getByRole("link", { name: /failed/ });
+  await link.waitFor();
+  await link.focus();
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("w");
+  const failure = page.getByRole("region", { name: "the first failure" });
+  await failure.getByText("TOOL_EXIT_NON_ZERO", { exact: false }).first().waitFor();
+  await failure.getByRole("region", { name: "stderr" }).getByText("second").waitFor();
+  const decisions = page.getByRole("region", { name: "decisions" });
+  const back = decisions.getByRole("listitem").filter({ hasText: "check.1 loop" });
+  assert.match(await back.innerText(), /then: back to draft/);
+  await back.getByText("the rules, and what they read").click();
+  await back.getByText("NEEDS_WORK", { exact: false }).first().waitFor();
+  const rules = await back.locator(".rules").innerText();
+  assert.match(rules, /rule 6\s+decided: the status is no success and iterations are left/);
+  assert.match(rules, /rule 3\s+not: the status NEEDS_WORK is no success value/);
+  await back.locator(".words", { hasText: "Status: NEEDS_WORK" }).waitFor();
+  await person.accessible(page);
+  await person.shot(page, "why-desk");
+  await page.goto(`${stage.url}/#/r/${run}/at/check.1`);
+  await page.getByText("decided: the status is no success", { exact: false }).waitFor();
+  await person.accessible(page);
+  await person.done();
+  await stage.close();
+});
+
+test("attempts and rounds are compared", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run(ROUNDS);
+  await stage.until(run, "failed");
+  const person = await Person.at(stage, DESK);
+  const page = await person.tab(stage.link());
+  await page.goto(`${stage.url}/#/r/${run}/at/draft.2`);
+  await page.getByLabel("compare with").selectOption({ label: "visit 1" });
+  const compared = page.getByRole("region", { name: "compared with visit 1" });
+  await compared.getByText("stdout: 2 lines differ").waitFor();
+  assert.deepEqual((await compared.locator(".diff").last().locator("[role=row]").allInnerTexts()).map((line) => line.replaceAll(/\s+/g, " ").trim()), ["same", "removed − round 1", "added + round 2"]);
+  await person.accessible(page);
+  await person.shot(page, "compare-desk");
+  await page.goto(`${stage.url}/#/r/${run}/at/fails.1`);
+  await page.getByLabel("compare with").selectOption({ label: "attempt 1 of this visit" });
+  await page.getByRole("region", { name: "compared with attempt 1 of this visit" }).getByText("stderr: 2 lines differ").waitFor();
+  await person.done();
+  await stage.close();
+});
+
+test("files of a step: Markdown, a table, a picture, each harmless; and as they are", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run(ROUNDS);
+  await stage.until(run, "failed");
+  const person = await Person.at(stage, PHONE);
+  const page = await person.tab(stage.link());
+  await page.goto(`${stage.url}/#/r/${run}/at/draft.1`);
+  await page.getByRole("button", { name: /notes\.md/ }).tap();
+  const notes = page.locator(".markdown");
+  await notes.getByText("strong", { exact: true }).waitFor();
+  assert.equal(await notes.locator("strong").innerText(), "strong");
+  assert.match(await notes.innerText(), /<b>raw<\/b>/, "HTML is text");
+  assert.match(await notes.innerText(), /here \(example\.invalid\) \[picture: p\]/, "a link says where it leads; no picture of others is asked for");
+  assert.equal(await notes.locator("img").count(), 0);
+  assert.deepEqual(await notes.locator("a").evaluateAll((all) => all.map((each) => [each.rel, each.target])), [["noopener noreferrer", "_blank"]]);
+  assert.equal(await notes.locator("td").count(), 2);
+  await page.getByRole("button", { name: "as text" }).tap();
+  await page.getByText("# Notes").waitFor();
+  await page.getByRole("button", { name: /notes\.md/ }).tap();
+  await page.getByRole("button", { name: /t\.csv/ }).tap();
+  await page.getByRole("cell", { name: 'x, "y"' }).waitFor();
+  await page.getByRole("button", { name: /t\.csv/ }).tap();
+  await page.getByRole("button", { name: /p\.svg/ }).tap();
+  const picture = page.getByRole("img", { name: "the file p.svg" });
+  await picture.waitFor();
+  assert.equal(await picture.evaluate((image) => image.decode().then(() => image.naturalWidth)), 40);
+  await person.accessible(page);
+  await person.shot(page, "files-phone");
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "download" }).tap()]);
+  assert.equal(download.suggestedFilename(), "p.svg");
+  await person.done();
+  await stage.close();
+});
