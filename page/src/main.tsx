@@ -23,8 +23,8 @@ let wanted = "";
 async function enter(): Promise<void> {
   const { parts } = place.value;
   if (parts[0] === "in" && parts[1] !== undefined) {
-    const code = parts[1];
-    replace("#/inbox");
+    const [, code, ...to] = parts;
+    replace(to.length === 0 ? "#/inbox" : at(...to));
     try {
       return await signIn({ code });
     } catch (error) {

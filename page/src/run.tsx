@@ -221,8 +221,8 @@ function StepLine({ node, nth, depth, isOpen, isWhole, isChosen, isActive, fold,
     row === undefined && shape?.loop_to != null && `loops to ${shape.loop_to}`,
   ].filter(Boolean);
   return (
-    <div id={`row-${nth}`} role="row" aria-level={depth} aria-rowindex={nth + 1} aria-expanded={parts.length > 0 && !isWhole ? isOpen : undefined} aria-selected={isChosen} class={`line ${isChosen ? "chosen" : ""} ${isActive ? "active" : ""}`} style={{ top: `${nth * HEIGHT}px`, paddingLeft: `${(depth - 1) * 16 + 4}px` }} onClick={choose}>
-      <span role="gridcell" class="name">
+    <div id={`row-${nth}`} role="row" aria-level={depth} aria-rowindex={nth + 1} aria-expanded={parts.length > 0 && !isWhole ? isOpen : undefined} aria-selected={isChosen} class={`line ${isChosen ? "chosen" : ""} ${isActive ? "active" : ""}`} style={{ top: `${nth * HEIGHT}px` }} onClick={choose}>
+      <span role="gridcell" class="name" style={{ paddingLeft: `${(depth - 1) * 16 + 4}px` }}>
         {parts.length > 0 && !isWhole ? (
           <span class="twist" aria-hidden="true" onClick={(event) => (event.stopPropagation(), fold(!isOpen))}>{isOpen ? "▾" : "▸"}</span>
         ) : <span class="twist" aria-hidden="true" />}
