@@ -103,8 +103,9 @@ fn a_fork_has_the_flow_and_needs_the_secrets_of_where_it_is_cut() {
     // Before the correction there was no secret, and the typo.
     stage.expect(1, &["fork", &run, "--from", "make"]);
     assert_eq!(stage.lines("ledger")[5..], ["made"]);
-    stage.expect(0, &["repair"]);
     stage.expect(0, &["doctor"]);
+    let repaired = stage.expect(0, &["repair"]).out;
+    assert!(repaired.contains("everything was as it should be"), "{repaired}");
 }
 
 #[test]
@@ -142,6 +143,28 @@ fn a_step_that_runs_settles_first_and_the_next_one_is_the_corrected_one() {
     wait_until("the wish is recorded", || types(&stage, &run).contains(&"correction_requested".to_owned()));
     stage.write("go", "");
     assert_eq!(process.done().code, Some(0));
+    assert_eq!(stage.lines("ledger"), ["made", "used", "last"]);
+}
+
+#[test]
+fn a_repair_leaves_a_correction_that_waits_as_it_is() {
+    let waits = |command: &str| {
+        flow(command)
+            .replace("echo made >> ledger;", "echo made >> ledger; while [ ! -e go ]; do sleep 0.05; done;")
+    };
+    let stage = Stage::with_flow(&waits(TYPO));
+    stage.write("fixed.yaml", waits(RIGHT));
+    let process = stage.start(&["run", "flow.yaml"]);
+    wait_until("the first step runs", || stage.path("ledger").exists());
+    let run = stage.run_id();
+    stage.expect(0, &["resume", &run, "--flow", "fixed.yaml", "--yes", "--detach"]);
+    wait_until("the wish is recorded", || types(&stage, &run).contains(&"correction_requested".to_owned()));
+    process.kill();
+    stage.expect(0, &["doctor"]);
+    let repaired = stage.expect(0, &["repair"]).out;
+    assert!(repaired.contains("everything was as it should be"), "{repaired}");
+    stage.write("go", "");
+    stage.expect(0, &["resume", &run]);
     assert_eq!(stage.lines("ledger"), ["made", "used", "last"]);
 }
 

@@ -15,6 +15,7 @@ mod handoffs;
 mod locations;
 pub(crate) mod lost;
 mod network;
+pub(crate) mod pinned;
 mod questions;
 mod runs;
 

@@ -6,6 +6,7 @@ use crate::{
         reader::{
             damaged::put_out_of_action,
             lost::{KEYS_OF_EVENTS_ALONE, unnamed},
+            pinned,
         },
         writer::{check_epoch, commit_error},
     },
@@ -15,7 +16,7 @@ use crate::{
         sql::{RunKey, unsigned},
     },
 };
-use envoi_contract::{code::Code, digest::Digest, time::Timestamp};
+use envoi_contract::{code::Code, time::Timestamp};
 use envoi_kernel::event::{Event, Record};
 use rusqlite::{Connection, OptionalExtension as _, Row, TransactionBehavior, params, types::Value};
 use std::{collections::BTreeMap, path::Path};
@@ -58,7 +59,6 @@ fn rebuild(
     report: &mut RepairReport,
 ) -> rusqlite::Result<()> {
     enter(transaction, report)?;
-    keep_earlier(transaction, report)?;
     rename(transaction, report)?;
     let before = snapshot(transaction)?;
     let known = runs(transaction)?;
@@ -74,6 +74,8 @@ fn rebuild(
     }
     keep(transaction)?;
     pin_again(transaction, report)?;
+    // Of those that have been pinned again, too.
+    keep_earlier(transaction, report)?;
     let after = snapshot(transaction)?;
     report.mended_rows.extend(differences(&before, &after, MENDED));
     let rows = put_out_of_action(transaction)?;
@@ -189,33 +191,54 @@ pub(super) fn rename_one(conn: &Connection, key: RunKey) -> rusqlite::Result<()>
     Ok(())
 }
 
-/// Pins runs again whose flow is not there or is another one: to the flow of the store that has their digest. A flow that is registered
-/// has its text, too.
+/// Pins runs again whose flow is not there, or is none that they can have: to the newest flow that their events name and the store has. A
+/// flow that is registered has its text, too.
 fn pin_again(conn: &Connection, report: &mut RepairReport) -> rusqlite::Result<()> {
-    let sql = "SELECT journals.run, runs.id, runs.flow_digest, \
-               (SELECT CASE WHEN json_valid(body) THEN body ->> '$.source' END FROM events \
-               WHERE events.run = journals.run AND seq = 0) \
-               FROM journals JOIN runs USING (run) LEFT JOIN flows ON flows.flow = journals.flow \
-               WHERE flows.digest IS NOT runs.flow_digest ORDER BY journals.run";
-    type Unpinned = (RunKey, String, String, Option<String>);
-    let unpinned = |row: &Row<'_>| -> rusqlite::Result<Unpinned> {
-        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
-    };
-    let mut statement = conn.prepare(sql)?;
-    let found = statement.query_map([], |row| Ok(unpinned(row).ok()))?;
-    let found: Vec<Option<Unpinned>> = found.collect::<rusqlite::Result<_>>()?;
-    let add = "INSERT INTO flows (digest, language, name, text, parts) \
-               SELECT digest, language, coalesce(?2, file, id), text, parts FROM registered_flows \
-               WHERE digest = ?1 AND NOT EXISTS (SELECT 1 FROM flows WHERE flows.digest = ?1) ORDER BY flow DESC LIMIT 1";
-    let pin = "UPDATE journals SET flow = (SELECT flow FROM flows WHERE digest = ?2 ORDER BY name IS ?3 DESC, flow DESC LIMIT 1) \
-               WHERE run = ?1 AND EXISTS (SELECT 1 FROM flows WHERE digest = ?2)";
-    for (key, id, digest, source) in found.into_iter().flatten() {
-        conn.execute(add, params![digest, source])?;
-        if conn.execute(pin, params![key, digest, source])? > 0 {
-            report.mended_rows.push(format!("journals {id}: was pinned to another flow, or to none"));
+    let pin = "UPDATE journals SET flow = (SELECT flow FROM flows WHERE digest = ?2 AND (?4 IS NULL OR language = ?4) \
+               ORDER BY name IS ?3 DESC, flow DESC LIMIT 1) \
+               WHERE run = ?1 AND EXISTS (SELECT 1 FROM flows WHERE digest = ?2 AND (?4 IS NULL OR language = ?4))";
+    for key in pinned::runs_pinned_wrongly(conn)? {
+        let source = conn
+            .query_row(
+                "SELECT CASE WHEN json_valid(body) THEN body ->> '$.source' END FROM events WHERE run = ?1 AND seq = 0",
+                [key],
+                |row| Ok(row.get(0).ok()),
+            )
+            .optional()?
+            .flatten();
+        let source: Option<String> = source;
+        let row = named_by_row(conn, key)?;
+        let named = pinned::named_flows(conn, key)?;
+        let named = named.into_iter().rev().map(|(digest, language)| (digest.to_string(), Some(language)));
+        let of_row = row.iter().map(|(_, digest)| (digest.clone(), None));
+        for (digest, language) in named.chain(of_row) {
+            learn(conn, &digest, language, source.as_deref())?;
+            if conn.execute(pin, params![key, digest, source, language])? > 0 {
+                let id = match row {
+                    Some((id, _)) => id,
+                    None => unnamed(key),
+                };
+                report.mended_rows.push(format!("journals {id}: was pinned to another flow, or to none"));
+                break;
+            }
         }
     }
     Ok(())
+}
+
+/// Takes a flow from those that are registered, if none that a run is pinned to has its text.
+fn learn(
+    conn: &Connection,
+    digest: &str,
+    language: Option<u32>,
+    source: Option<&str>,
+) -> rusqlite::Result<()> {
+    let add = "INSERT INTO flows (digest, language, name, text, parts) \
+               SELECT digest, language, coalesce(?2, file, id), text, parts FROM registered_flows AS registered \
+               WHERE digest = ?1 AND (?3 IS NULL OR language = ?3) AND NOT EXISTS \
+               (SELECT 1 FROM flows WHERE flows.digest = ?1 AND (?3 IS NULL OR flows.language = ?3)) \
+               ORDER BY flow DESC LIMIT 1";
+    conn.execute(add, params![digest, source, language]).map(drop)
 }
 
 fn keys_alone(conn: &Connection) -> rusqlite::Result<Vec<RunKey>> {
@@ -234,26 +257,12 @@ fn named_by_event(conn: &Connection, key: RunKey) -> rusqlite::Result<Option<Nam
     let record = |row: &Row<'_>| Ok(projection::record(row).ok());
     Ok(match conn.query_row(sql, [key], record).optional()?.flatten() {
         Some(Record { event: Event::RunStarted(started), .. }) => {
-            let last = named_flows(conn, key)?.pop().map_or(started.flow_digest, |(digest, _)| digest);
+            let last =
+                pinned::named_flows(conn, key)?.pop().map_or(started.flow_digest, |(digest, _)| digest);
             Some((started.run.as_str().to_owned(), last.to_string()))
         }
         _ => None,
     })
-}
-
-/// The flows that the events of a run name, with the versions of their language: that of its start, then those that correct it.
-fn named_flows(conn: &Connection, key: RunKey) -> rusqlite::Result<Vec<(Digest, u32)>> {
-    let sql = "SELECT seq, at_ms, body FROM events WHERE run = ?1 \
-               AND (seq = 0 OR body LIKE '%\"flow_corrected\"%' OR body LIKE '%\"correction_requested\"%') ORDER BY seq";
-    let record = |row: &Row<'_>| Ok(projection::record(row).ok());
-    let records: Vec<Option<Record>> =
-        conn.prepare(sql)?.query_map([key], record)?.collect::<rusqlite::Result<_>>()?;
-    let named = records.into_iter().flatten().filter_map(|record| match record.event {
-        Event::RunStarted(started) => Some((started.flow_digest, started.language)),
-        Event::CorrectionRequested(of) | Event::FlowCorrected(of) => Some((of.after, of.language)),
-        _ => None,
-    });
-    Ok(named.collect())
 }
 
 /// A run that was corrected keeps every flow that its events name: without one of them it cannot be replayed.
@@ -265,10 +274,14 @@ fn keep_earlier(conn: &Connection, report: &mut RepairReport) -> rusqlite::Resul
     let keep = "INSERT OR IGNORE INTO earlier_flows (run, flow) \
                 SELECT ?1, flow FROM flows WHERE digest = ?2 AND language = ?3 ORDER BY flow DESC LIMIT 1";
     for key in keys(conn, corrected)? {
-        for (digest, language) in named_flows(conn, key)? {
+        for (digest, language) in pinned::named_flows(conn, key)? {
             let values = params![key, digest.to_string(), language];
             let is_kept = conn.query_row(is_kept, values, |_| Ok(())).optional()?.is_some();
-            if !is_kept && conn.execute(keep, params![key, digest.to_string(), language])? > 0 {
+            if is_kept {
+                continue;
+            }
+            learn(conn, &digest.to_string(), Some(language), None)?;
+            if conn.execute(keep, params![key, digest.to_string(), language])? > 0 {
                 report.mended_rows.push(format!("earlier_flows {}: a flow was missing", unnamed(key)));
             }
         }

@@ -11,7 +11,8 @@ use crate::{
 };
 use envoi_contract::{code::Code, digest::Digest};
 use envoi_kernel::{
-    event::{About, Blob, Correction, EndStatus, Event},
+    event::{About, Blob, Correction, CorrectionDropped, EndStatus, Event, RunForked},
+    family::Share,
     ids::Principal,
 };
 use std::fs;
@@ -229,25 +230,10 @@ fn a_run_of_which_only_a_part_is_there_is_never_dropped() {
 #[test]
 fn a_corrected_run_that_has_lost_its_entry_has_every_flow_again() {
     let place = lived();
-    let version = |text: &str| PinnedFlow {
-        digest: Digest::of(text.as_bytes()),
-        text: text.to_owned(),
-        ..testing::pinned()
-    };
     let versions = [testing::pinned(), version("flow: fix # 2\n"), version("flow: fix # 3\n")];
     let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
     for (seq, pair) in (6..).zip(versions.windows(2)) {
-        let correction = Correction {
-            before: pair[0].digest,
-            after: pair[1].digest,
-            language: pair[1].language,
-            source: "/fixed.yaml".to_owned(),
-            from: None,
-            by: Principal { tenant: "local".to_owned(), actor: "bob".to_owned() },
-            why: None,
-            request: None,
-        };
-        let event = Event::FlowCorrected(Box::new(correction));
+        let event = Event::FlowCorrected(correction(&pair[0], &pair[1]));
         let commit = Commit { pinned: Some(pair[1].clone()), ..commit(&run("b"), seq, [event]) };
         writer.commit(commit).unwrap();
     }
@@ -276,6 +262,83 @@ fn a_corrected_run_that_has_lost_its_entry_has_every_flow_again() {
         assert_eq!(place.reader.load(&run("b")).unwrap().pinned, before, "{damaged}");
         assert!(mend(&place.store).unwrap().is_clean(), "{damaged}");
     }
+}
+
+fn version(text: &str) -> PinnedFlow {
+    PinnedFlow { digest: Digest::of(text.as_bytes()), text: text.to_owned(), ..testing::pinned() }
+}
+
+fn correction(before: &PinnedFlow, after: &PinnedFlow) -> Box<Correction> {
+    Box::new(Correction {
+        before: before.digest,
+        after: after.digest,
+        language: after.language,
+        source: "/fixed.yaml".to_owned(),
+        from: None,
+        by: bob(),
+        why: None,
+        request: None,
+    })
+}
+
+fn bob() -> Principal {
+    Principal { tenant: "local".to_owned(), actor: "bob".to_owned() }
+}
+
+#[test]
+fn a_flow_that_does_not_hold_yet_or_any_more_is_no_wrong_one() {
+    let (old, new) = (testing::pinned(), version("flow: fix # 2\n"));
+    let place = lived();
+    let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
+    // The first waits for its correction, the second has dropped it, the third was cut from such a run before it came to that.
+    let wish = || Event::CorrectionRequested(correction(&old, &new));
+    let with_both = || Some(PinnedFlow { earlier: vec![old.clone()], ..new.clone() });
+    for name in ["waits", "dropped"] {
+        let begun = [started(&run(name)), attempt("critic", 1)];
+        writer.commit(commit(&run(name), 0, begun)).unwrap();
+        writer.commit(Commit { pinned: Some(new.clone()), ..commit(&run(name), 2, [wish()]) }).unwrap();
+    }
+    let dropped = CorrectionDropped { after: new.digest, reason: "it does not fit".to_owned() };
+    writer.commit(commit(&run("dropped"), 3, [Event::CorrectionDropped(dropped)])).unwrap();
+    let forked = RunForked {
+        from: run("waits"),
+        root: run("waits"),
+        step: testing::step("critic"),
+        at: 0,
+        by: bob(),
+        why: None,
+        family: Share::default(),
+    };
+    let cut = [started(&run("cut")), Event::RunForked(Box::new(forked))];
+    writer.commit(Commit { pinned: with_both(), ..commit(&run("cut"), 0, cut) }).unwrap();
+
+    let pinned = |name: &str| place.reader.pinned(&run(name)).unwrap();
+    let names = ["waits", "dropped", "cut"];
+    assert_eq!(names.map(pinned), names.map(|_| with_both().unwrap()));
+    assert_eq!(place.reader.runs_of_another_flow().unwrap(), Vec::<String>::new());
+    assert!(mend(&place.store).unwrap().is_clean(), "nothing is wrong");
+    assert_eq!(names.map(pinned), names.map(|_| with_both().unwrap()), "nothing has changed");
+
+    // A flow that none of them can have.
+    damage(
+        &place,
+        &format!(
+            "INSERT INTO flows (flow, digest, language, name, text, parts) VALUES (99, '{}', 1, 'x', 'x', '{{}}'); \
+             UPDATE journals SET flow = 99; DELETE FROM earlier_flows",
+            Digest::of(b"x")
+        ),
+    );
+    let all = ["run_a", "run_b", "run_waits", "run_dropped", "run_cut"];
+    assert_eq!(place.reader.runs_of_another_flow().unwrap(), all);
+    let report = mend(&place.store).unwrap();
+    for run in all {
+        let mended = format!("journals {run}: was pinned to another flow, or to none");
+        assert!(report.mended_rows.contains(&mended), "{report:?}");
+    }
+    assert_eq!(["waits", "dropped"].map(pinned), [with_both().unwrap(), with_both().unwrap()]);
+    assert_eq!(["a", "b", "cut"].map(pinned), [old.clone(), old.clone(), old]);
+    assert!(mend(&place.store).unwrap().is_clean());
+    assert_eq!(place.reader.runs_of_another_flow().unwrap(), Vec::<String>::new());
 }
 
 #[test]

@@ -55,6 +55,13 @@ pub(super) fn look(reader: &Reader) -> Result<Seen, ReadError> {
         );
         seen.findings.push(finding("run that is lost", Err(text)));
     }
+    for run in reader.runs_of_another_flow()? {
+        let envoi = invocation::envoi();
+        let text = format!(
+            "{run}: the flow that is pinned to it is none that its events name; {envoi} repair looks for the right one"
+        );
+        seen.findings.push(finding("run of another flow", Err(text)));
+    }
     for (pinned, runs, run) in reader.pinned_flows()? {
         if let Some(wrong) = flow_damage(&pinned) {
             let text = format!("flow `{}` of {run} ({runs} runs): {wrong}; a backup has it", pinned.name);
