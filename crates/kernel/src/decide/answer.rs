@@ -19,6 +19,7 @@ use crate::{
         event::{About, Choice, Course, EndStatus, Event, InterruptAnswered, InterruptRaised, RunEnded},
         flow::{AskPlan, Step},
         input::{Answer, Refusal},
+        size::{RESERVED, is_reference},
     },
     state::{bounds, limit_question, loops},
 };
@@ -207,6 +208,9 @@ fn check_content(
     }
     if answer.data.is_none() && schema && says_yes {
         return misfit("this question takes a form, and none was given".to_owned());
+    }
+    if answer.data.as_ref().is_some_and(is_reference) {
+        return misfit(format!("a form has no member `{}`: only Envoi writes such", RESERVED.join("` or `")));
     }
     if answer.data.as_ref().is_some_and(|data| data.compact().len() > MAX_DATA_BYTES) {
         return misfit(format!("the form has over {MAX_DATA_BYTES} bytes; attach a file"));

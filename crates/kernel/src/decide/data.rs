@@ -3,7 +3,7 @@
 //! Owns where it may stand: in the report, in the file at `$ENVOI_DATA`, or in the step's text where the step says `data: json`. It stands
 //! in one place; two are a mistake, because nobody could say which one counts.
 
-use crate::model::{files::Blob, flow::Step, input::AttemptResult};
+use crate::model::{files::Blob, flow::Step, input::AttemptResult, size::RESERVED};
 use envoi_contract::{code::Code, json::Value, skill_report::SkillError};
 
 /// See the module.
@@ -27,7 +27,7 @@ impl GivenData {
     /// The data of an attempt of `step`.
     ///
     /// # Errors
-    /// `DATA_INVALID`: it is no JSON, or it stands in two places.
+    /// `DATA_INVALID`: it is no JSON, it stands in two places, or it looks like a reference of the engine's.
     pub fn of(step: &Step, result: &AttemptResult) -> Result<Self, SkillError> {
         let mut sources = report(result).into_iter().chain(file(result)).chain(text(step, result));
         let invalid = |message: String| SkillError::new(Code::DataInvalid, message);
@@ -43,7 +43,13 @@ impl GivenData {
             (Some(Source { place, value, blob }), None) => {
                 let value =
                     value.map_err(|why| invalid(format!("the data {place} cannot be read: {why}")))?;
-                Ok(Self { value, blob })
+                match RESERVED.iter().find(|name| value.get(name).is_some()) {
+                    Some(name) => Err(invalid(format!(
+                        "the data {place} has a member `{name}`, which only Envoi writes, in the place of data that is too large; give \
+                         it another name"
+                    ))),
+                    None => Ok(Self { value, blob }),
+                }
             }
         }
     }

@@ -18,7 +18,10 @@ use crate::{
         },
         ids::{AttemptId, VisitId},
         ledger::Budget,
-        size::{MAX_COMMAND_BYTES, MAX_ITEMS_BYTES, MAX_QUESTION_BYTES, MAX_VALUE_BYTES, is_shortened},
+        size::{
+            MAX_COMMAND_BYTES, MAX_ITEMS_BYTES, MAX_QUESTION_BYTES, MAX_VALUE_BYTES, is_reference,
+            is_shortened,
+        },
     },
     state::{control::Control, for_each::MAX_ITEMS, loops, step_result::StepResult, visit::OpenVisit},
 };
@@ -242,6 +245,7 @@ fn step_value(result: &StepResult, run_base: &str) -> Value {
     }
     // Where a manifest has them, the scope says so when an expression asks for them.
     members.insert("artifacts".to_owned(), result.artifacts.clone());
+    // Data too large to stand in the journal is a reference, and cannot be used in an expression.
     if !is_reference(&result.data) {
         members.insert("data".to_owned(), result.data.clone());
     }
@@ -250,11 +254,6 @@ fn step_value(result: &StepResult, run_base: &str) -> Value {
             .insert("report".to_owned(), Value::from(format!("{run_base}/attempts/{attempt}/report.json")));
     }
     Value::Object(members)
-}
-
-/// Data too large to stand in the journal is a reference, and cannot be used in an expression.
-fn is_reference(data: &Value) -> bool {
-    data.get("$artifact").is_some() || data.get("$omitted").is_some()
 }
 
 /// What the next attempt of `visit` is started with; `other`: by the agent program that goes on in place of its own.

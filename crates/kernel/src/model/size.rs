@@ -78,6 +78,15 @@ pub(crate) fn of_metrics(metrics: Object, report: Option<&Blob>) -> Object {
     counted.chain(reference(blob)).collect()
 }
 
+/// Whether this is what the engine puts in the place of data that is too large. No step may hand over such data of its own: nobody could
+/// tell it from ours.
+pub(crate) fn is_reference(data: &Value) -> bool {
+    RESERVED.iter().any(|name| data.get(name).is_some())
+}
+
+/// The members that make data a reference, or say that it was left out.
+pub(crate) const RESERVED: [&str; 2] = ["$artifact", "$omitted"];
+
 fn reference(blob: &Blob) -> Object {
     Object::from([("$artifact", Value::from(blob.digest.to_string())), ("size", Value::from(blob.size))])
 }

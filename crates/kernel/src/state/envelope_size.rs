@@ -3,7 +3,7 @@
 //! A document has at most 16 MiB. So the envelope keeps the newest 10,000 records of its history, 8 MiB of outputs, and the
 //! newest of what else grows with each failure or round. The journal has everything.
 
-use crate::model::files::Blob;
+use crate::model::{files::Blob, size::is_reference};
 use envoi_contract::{
     envelope::Envelope,
     json::{Object, Value},
@@ -115,8 +115,7 @@ pub(crate) fn total(envelope: &Envelope) -> usize {
 fn largest(envelope: &Envelope, member: &str) -> Option<(String, usize)> {
     let of_stage = |(stage, output): (&str, &Value)| {
         let value = output.get(member)?;
-        let is_reference = value.get("$artifact").is_some() || value.get("$omitted").is_some();
-        (!is_reference).then(|| (stage.to_owned(), weight(value)))
+        (!is_reference(value)).then(|| (stage.to_owned(), weight(value)))
     };
     let all = envelope.outputs.iter().filter_map(of_stage);
     all.max_by_key(|(_, weight)| *weight).filter(|(_, weight)| *weight > REFERENCE_BYTES)

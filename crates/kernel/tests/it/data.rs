@@ -58,6 +58,13 @@ fn data_that_cannot_be_read_or_stands_twice_fails_the_attempt_and_names_the_plac
             filed("{}", reported("a.1.1", r#""data":{}"#)),
             "twice, in its report (`data`) and at `$ENVOI_DATA`",
         ),
+        (true, texted(r#"{"$artifact":"sha256:00"}"#), "in its text (`data: json`) has a member `$artifact`"),
+        (false, filed(r#"{"a":1,"$omitted":null}"#, texted("")), "has a member `$omitted`"),
+        (
+            false,
+            reported("a.1.1", r#""data":{"$artifact":1,"size":2}"#),
+            "in its report (`data`) has a member",
+        ),
     ] {
         let settled = attempt(is_text, result);
         let error = settled.error.unwrap();

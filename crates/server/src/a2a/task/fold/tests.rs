@@ -90,6 +90,16 @@ impl Life {
         self.settle(attempt, 0, text, &[], Some(&report));
     }
 
+    /// The data of all attempts is this one, as an earlier version took it from a step.
+    fn made_up(&mut self, data: &str) {
+        for record in &mut self.records {
+            if let Event::AttemptSettled(settled) = &mut record.event {
+                settled.data = Value::parse_str(data).unwrap();
+            }
+        }
+        self.run = Run::replay(Arc::clone(self.run.flow()), self.records.iter().cloned()).unwrap();
+    }
+
     fn settle(
         &mut self,
         attempt: &str,
@@ -346,7 +356,13 @@ fn data_too_large_for_the_journal_is_read_from_its_report_and_never_from_a_refer
         // Another tenant's content, in the same store.
         let others = life.content.put(br#"{"ok":true,"data":{"secret":1}}"#);
         let data = data.replace("OTHERS", &others.digest.to_string());
-        life.reported("a.1.1", "", &data);
+        match data.starts_with(r#"{"$artifact""#) {
+            true => {
+                life.reported("a.1.1", "", "1");
+                life.made_up(&data);
+            }
+            false => life.reported("a.1.1", "", &data),
+        }
         life.adds_up();
         let (fold, _) = life.fold(&life.records);
         (end_of(&life.task(&fold)), data)
