@@ -306,6 +306,24 @@ fn the_configuration_names_targets_of_every_run_and_tokens_are_kept_nowhere() {
 }
 
 #[test]
+fn a_variable_that_has_a_token_is_read_by_no_expression() {
+    let hook = "webhook: { url: 'https://hooks.example', token: { env: HOOK_TOKEN } }";
+    let read = "steps:\n  - { id: a, run: [echo, '${{ env.HOOK_TOKEN }}'] }\n";
+    for (flow, config) in [
+        (format!("flow: told\nnotify: {{ {hook} }}\n{read}"), String::new()),
+        (format!("flow: told\n{read}"), format!("notify: {{ {hook} }}\n")),
+    ] {
+        let stage = Stage::with_flow(&flow);
+        stage.write(".envoi/config.yaml", &config);
+        let mut command = stage.command(&["run", "flow.yaml"]);
+        let done = Process::spawn(command.env("HOOK_TOKEN", "hunter2-hunter2")).done();
+        assert_eq!(done.code, Some(2), "{done:?}");
+        assert!(done.err.contains("FLOW_INVALID") && done.err.contains("`env.HOOK_TOKEN`"), "{done:?}");
+        assert!(stage.runs().is_empty());
+    }
+}
+
+#[test]
 fn a_token_that_is_missing_is_told_and_the_notice_waits_for_it() {
     let receiver = Receiver::new(&[OK]);
     let webhook = format!("{{ webhook: {{ url: '{}', token: {{ file: token }} }} }}", receiver.url);

@@ -53,6 +53,7 @@ impl Commands {
         request.requester.check().map_err(|wrong| Refused::new(Code::InputInvalid, wrong, None))?;
         let caller = caller_of(&flow, &request.caller);
         check_secrets(&flow, &caller)?;
+        self.check_tokens(&flow)?;
         let part = match &request.part {
             Some(wanted) => Some(self.part(&flow, wanted, &request.by)?),
             None => None,
@@ -101,6 +102,16 @@ impl Commands {
         self.exchange(begin).map_err(|error| self.not_begun(&request.run, error))?;
         send(client, Response::Accepted { run: request.run.clone() });
         Ok(())
+    }
+
+    /// What an expression reads of the environment is stored, and a token is stored nowhere.
+    fn check_tokens(&self, flow: &Flow) -> Result<(), Refused> {
+        let Some(name) = self.callers.token_read_by(flow) else { return Ok(()) };
+        let message = format!(
+            "`env.{name}` in an expression reads the token of a webhook, whose value is never stored"
+        );
+        let hint = "declare it in `secrets`, and let the command read it from its environment";
+        Err(Refused::new(Code::FlowInvalid, message, Some(hint)))
     }
 
     /// Makes the folder of a new run, with the list of the attempts that are given to a supervisor: from its first event on,

@@ -2,7 +2,12 @@
 
 use super::{masking, settings::Notices};
 use crate::model::protocol::CallerWire;
-use envoi_kernel::{Flow, ids::RunId};
+use envoi_kernel::{
+    Flow,
+    flow::SecretSource,
+    ids::RunId,
+    notify::{Address, Target},
+};
 use envoi_step::Secrets;
 use std::{
     collections::BTreeMap,
@@ -21,12 +26,23 @@ pub(super) struct RunCaller {
 pub(crate) struct Callers {
     /// Whether a target of the configuration gets notices of every run.
     for_all: bool,
+    /// Variables that have the tokens of these targets.
+    tokens: Arc<Vec<String>>,
     by_run: Arc<Mutex<BTreeMap<RunId, Arc<RunCaller>>>>,
 }
 
 impl Callers {
     pub(crate) fn new(notices: &Notices) -> Self {
-        Self { for_all: !notices.targets.is_empty(), ..Self::default() }
+        let tokens = variables_of_tokens(&notices.targets).map(str::to_owned).collect();
+        Self { for_all: !notices.targets.is_empty(), tokens: Arc::new(tokens), ..Self::default() }
+    }
+
+    /// A variable that an expression of the flow reads, so that its value is stored, and that has the token of a webhook.
+    pub(crate) fn token_read_by<'f>(&self, flow: &'f Flow) -> Option<&'f str> {
+        let is_token = |name: &&String| {
+            variables_of_tokens(&flow.notify).any(|token| token == **name) || self.tokens.contains(name)
+        };
+        flow.env_read.iter().find(is_token).map(String::as_str)
     }
 
     /// From now on notices of this run are sent with this one's environment. Nothing is kept if the run has no target.
@@ -44,4 +60,14 @@ impl Callers {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<RunId, Arc<RunCaller>>> {
         self.by_run.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn variables_of_tokens(targets: &[Target]) -> impl Iterator<Item = &str> {
+    targets.iter().filter_map(|target| match &target.to {
+        Address::Webhook(webhook) => match webhook.token.as_ref()? {
+            SecretSource::Env(name) => Some(name.as_str()),
+            SecretSource::File(_) => None,
+        },
+        Address::Command(_) => None,
+    })
 }
