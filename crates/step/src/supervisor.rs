@@ -131,7 +131,9 @@ impl Attempt {
     /// Records the workspace as it is; an error is a reason not to start.
     fn look_before(&self) -> Result<Before, String> {
         let mut before = Before::take(&self.spec, &self.dir, &self.secrets)?;
-        match snapshot::take(&self.spec) {
+        // Nothing starts any more, and a large workspace takes long.
+        let wanted = !self.cancel_wanted();
+        match wanted.then(|| snapshot::take(&self.spec)).flatten() {
             None => {}
             Some(Ok(snapshot)) => before.snapshot = Some(snapshot),
             Some(Err(why)) => before.no_snapshot = Some(why),

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -22,6 +22,9 @@ const LARGEST_FILE_BYTES: usize = 256 * 1024;
 /// What is kept of one attempt: some thousand sources of usual size, and still nothing to the disk, however many attempts
 /// run at once.
 const MOST_BYTES: u64 = 8 * 1024 * 1024;
+
+/// A wish to cancel is looked for each time that so much has been read.
+const LOOK_BYTES: usize = 16 * 1024 * 1024;
 
 /// The old contents, by path.
 #[derive(Default)]
@@ -57,11 +60,19 @@ impl<'a> Keeper<'a> {
         Self { dir, pack, places, packed_bytes: 0, content, failed: false }
     }
 
-    /// Measures `file`. An error is one of reading it.
-    pub(crate) fn measure(&mut self, path: &str, mut file: File) -> io::Result<Measure> {
+    /// Measures `file`. An error is one of reading it, or the attempt is cancelled: then nothing is read any more, however large it is.
+    pub(crate) fn measure(&mut self, path: &str, mut file: impl Read) -> io::Result<Measure> {
         self.content.clear();
         let mut fits = !self.failed;
+        let mut until_look: usize = 0;
+        let dir = self.dir;
+        let is_cancelled = || fs::symlink_metadata(dir.cancel()).is_ok();
         let measure = durable::read_through(&mut file, |piece| {
+            until_look = match until_look.checked_sub(piece.len()) {
+                Some(left) => left,
+                None if is_cancelled() => return Err(io::Error::other("the attempt is cancelled")),
+                None => LOOK_BYTES,
+            };
             fits = fits && self.content.len().saturating_add(piece.len()) <= LARGEST_FILE_BYTES;
             if fits {
                 self.content.extend_from_slice(piece);
@@ -256,6 +267,31 @@ mod tests {
         let mut keeper = Keeper { pack: Some(BufWriter::new(full)), ..Keeper::new(&gone) };
         keeper.measure("a", File::open(folder.path().join("file")).unwrap()).unwrap();
         assert!(keeper.finish().places.is_empty(), "it is noticed at the end");
+    }
+
+    #[test]
+    fn a_cancelled_attempt_reads_no_file_to_its_end() {
+        /// Zeros, of which the first are the moment at which the wish comes.
+        struct Zeros(AttemptDir, usize);
+        impl Read for Zeros {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                fs::write(self.0.cancel(), "").unwrap();
+                self.1 = self.1.saturating_sub(buffer.len());
+                Ok(if self.1 == 0 { 0 } else { buffer.len() })
+            }
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let dir = AttemptDir::new(folder.path().join("a.1.1"));
+        dir.create().unwrap();
+        fs::write(folder.path().join("file"), "text").unwrap();
+        let small = || File::open(folder.path().join("file")).unwrap();
+        let mut keeper = Keeper::new(&dir);
+        assert!(keeper.measure("small", small()).is_ok());
+        let mut large = Zeros(AttemptDir::new(dir.path()), 4 * LOOK_BYTES);
+        assert!(keeper.measure("large", &mut large).is_err());
+        assert!(large.1 >= LOOK_BYTES, "the rest is not read");
+        assert!(keeper.measure("another", small()).is_err());
+        assert_eq!(keeper.finish().places.into_keys().collect::<Vec<_>>(), ["small"]);
     }
 
     #[test]
