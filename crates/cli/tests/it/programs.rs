@@ -252,7 +252,41 @@ fn an_agent_that_nobody_can_know_about_is_ended_asked_about_and_resumed() {
         assert!(stage.read("prompt").starts_with("You have worked on this task before, and were cut off."));
         if kind == "claude" {
             assert_eq!(session(&stage, "fix.1.1"), id, "it was committed before the start");
+        } else {
+            // The program says the sum of the thread, in which what the killed one used is counted too.
+            let used = &stage.json(&["--json", "show", &run])["used"];
+            assert_eq!((&used["tokens_in"], &used["tokens_out"]), (&100.into(), &10.into()));
         }
+    }
+}
+
+#[test]
+fn an_adopted_copy_begins_sessions_anew_and_the_original_goes_on_with_its_own() {
+    for kind in ["claude", "codex"] {
+        let stage = stage(&format!("  - id: fix\n    agent: {{ use: {kind}, prompt: 'Say hello.' }}\n"));
+        stage.write("next", "wait\n");
+        let engine = stage.start(&["run", "flow.yaml"]);
+        let session = || stage.attempt("fix.1.1").map(|folder| folder.join("session"));
+        wait_until("the session", || session().is_some_and(|file| file.is_file()));
+        let id = fs::read_to_string(session().unwrap()).unwrap();
+        let supervisor = stage.supervisor("fix.1.1").unwrap();
+        engine.kill();
+        signal(supervisor, Signal::KILL);
+        wait_until("the supervisor's end", || !lives(supervisor));
+        let run = stage.run_id();
+        stage.expect(5, &["resume", &run]);
+        fs::create_dir(stage.path("copy")).unwrap();
+        let copied =
+            std::process::Command::new("cp").arg("-r").args([stage.store(), stage.path("copy")]).status();
+        assert!(copied.unwrap().success());
+        let in_copy = ["--home", "copy/.envoi"];
+        stage.expect(0, &[&in_copy[..], &["store", "adopt"]].concat());
+        stage.expect(0, &[&in_copy[..], &["resume", &run, "--in-doubt", "rerun"]].concat());
+        stage.expect(0, &["resume", &run, "--in-doubt", "rerun"]);
+        let started = stage.lines("started");
+        assert_eq!(started.len(), 3, "{started:?}");
+        assert!(!started[1].contains("resume") && !started[1].contains(&id), "{kind}: {started:?}");
+        assert!(started[2].contains(&format!("resume {id}")), "{kind}: {started:?}");
     }
 }
 
