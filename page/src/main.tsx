@@ -81,7 +81,7 @@ function Screen(): JSX.Element {
   if (first === "inbox") return <InboxScreen closed={query.has("closed")} />;
   if (first === "q" && second !== undefined) return <QuestionScreen id={second} />;
   if (first === "runs") return <RunsScreen />;
-  if (first === "r" && second !== undefined) return <RunScreen id={second} part={third === "why" || third === "map" ? third : "steps"} chosen={third === "at" ? fourth : undefined} />;
+  if (first === "r" && second !== undefined) return <RunScreen id={second} part={third === "why" || third === "cost" || third === "map" ? third : "steps"} chosen={third === "at" ? fourth : undefined} />;
   if (first === "flows") return second === undefined ? <FlowsScreen /> : <FlowScreen key={second} name={second} />;
   if (first === "start" && second !== undefined) return <StartScreen key={second} name={second} />;
   if (first === "keys") return <KeysScreen />;
@@ -95,7 +95,7 @@ const KEYS: readonly [keys: string, does: string][] = [
   ["→ ←, space", "unfold and fold"],
   ["Enter", "open the place"],
   ["e E", "next and previous failure"],
-  ["w s m", "of a run: why, its steps, its map"],
+  ["w s c m", "of a run: why, its steps, what it cost, its map"],
   ["Ctrl+Enter", "send the answer that is chosen, or start the run"],
   ["?", "this list"],
 ];
@@ -145,7 +145,7 @@ function useKeys(): void {
       else if (pressed === "gr") go("#/runs");
       else if (pressed === "gf") go("#/flows");
       else if (event.key === "?") go("#/keys");
-      else if (place.value.parts[0] === "r" && "wsm".includes(event.key)) go(at("r", place.value.parts[1] ?? "", ...(event.key === "w" ? ["why"] : event.key === "m" ? ["map"] : [])));
+      else if (place.value.parts[0] === "r" && "wscm".includes(event.key)) go(at("r", place.value.parts[1] ?? "", ...({ w: ["why"], c: ["cost"], m: ["map"] }[event.key] ?? [])));
       else if (event.key === "/") {
         const filter = document.getElementById("filter");
         if (filter !== null) event.preventDefault(), filter.focus();

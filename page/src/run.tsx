@@ -5,6 +5,7 @@ import type { JSX } from "preact";
 
 import type { FlowShape, Run, RunLedger, StepRow, Steps } from "./api.js";
 import { Actions } from "./actions.js";
+import { Cost } from "./cost.js";
 import { Drawing, countsOf } from "./drawing.js";
 import { Line, Words } from "./foreign.js";
 import { useLoaded } from "./load.js";
@@ -41,7 +42,7 @@ async function look(id: string, signal: AbortSignal, before: Look | undefined): 
 }
 
 /** What of a run is shown. */
-export type Part = "steps" | "why" | "map";
+export type Part = "steps" | "why" | "cost" | "map";
 
 export function RunScreen({ id, part, chosen }: { id: string; part: Part; chosen: string | undefined }): JSX.Element {
   const loaded = useLoaded<Look>((signal, before) => look(id, signal, before), [id], (change) => change.run === id);
@@ -52,16 +53,17 @@ export function RunScreen({ id, part, chosen }: { id: string; part: Part; chosen
 }
 
 function Whole({ look, part, chosen, again }: { look: Look; part: Part; chosen: string | undefined; again: () => void }): JSX.Element {
-  const { run, shape, rows } = look;
+  const { run, shape, ledger, rows } = look;
   titled(`${run.flow} · ${run.status}`);
   const nodes = useMemo(() => treeOf(rows, shape), [rows, shape]);
   return (
     <>
       <Head look={look} again={again} />
       <p class="facts tabs">
-        {(["steps", "why", "map"] as const).map((each) => <a key={each} href={each === "steps" ? at("r", run.run) : at("r", run.run, each)} aria-current={each === part ? "page" : undefined}>{each}</a>)}
+        {(["steps", "why", "cost", "map"] as const).map((each) => <a key={each} href={each === "steps" ? at("r", run.run) : at("r", run.run, each)} aria-current={each === part ? "page" : undefined}>{each}</a>)}
       </p>
       {part === "why" && <Why run={run} rows={rows} />}
+      {part === "cost" && <Cost ledger={ledger} />}
       {part === "map" && <Drawing shape={shape} counts={countsOf(rows)} />}
       {part === "steps" && (
         <div class={`split ${chosen === undefined ? "" : "has-place"}`}>
@@ -177,6 +179,8 @@ function Tree({ nodes, run, chosen }: { nodes: Node[]; run: string; chosen: stri
   };
   const first = Math.max(0, Math.floor(scroll.top / HEIGHT) - BEYOND);
   const last = Math.min(rows.length, Math.ceil((scroll.top + scroll.height) / HEIGHT) + BEYOND);
+  // The axis is that of the rows in view: in a whole run of a day each bar would be a point.
+  const span = spanOf(rows.slice(Math.floor(scroll.top / HEIGHT), Math.ceil((scroll.top + scroll.height) / HEIGHT)));
   const choice = (which: Filter, label: string): JSX.Element => <button class={filter === which ? "chosen" : ""} aria-pressed={filter === which} onClick={() => setFilter(which)}>{label}</button>;
   return (
     <div class="tree">
@@ -188,7 +192,7 @@ function Tree({ nodes, run, chosen }: { nodes: Node[]; run: string; chosen: stri
       <div ref={box} class="rowbox" role="treegrid" aria-label="steps" aria-rowcount={rows.length} tabIndex={0} onKeyDown={key} aria-activedescendant={rows[at0] && at0 >= first && at0 < last ? `row-${at0}` : undefined}>
         <div class="spacer" role="presentation" style={{ height: `${rows.length * HEIGHT}px` }}>
           {rows.slice(first, last).map((node, nth) => (
-            <StepLine key={node.place} {...{ node, run, isOpen: isOpen(node), depth: filter === "all" ? node.level : 1, isWhole: filter !== "all" }} nth={first + nth} isChosen={node.place === chosen} isActive={first + nth === at0} fold={(to) => fold(node, to)} choose={() => (setActive(node.place), choose(node))} />
+            <StepLine key={node.place} {...{ node, run, isOpen: isOpen(node), span, depth: filter === "all" ? node.level : 1, isWhole: filter !== "all" }} nth={first + nth} isChosen={node.place === chosen} isActive={first + nth === at0} fold={(to) => fold(node, to)} choose={() => (setActive(node.place), choose(node))} />
           ))}
         </div>
       </div>
@@ -197,8 +201,29 @@ function Tree({ nodes, run, chosen }: { nodes: Node[]; run: string; chosen: stri
   );
 }
 
+/** From when to when, in milliseconds. */
+type Span = readonly [from: number, to: number];
+
+/** The end of what is not over is now. */
+const endOf = (row: StepRow): number => (row.ended_at === null ? now.value : Date.parse(row.ended_at));
+
+function spanOf(nodes: readonly Node[]): Span {
+  const rows = nodes.flatMap(({ row }) => (row === undefined ? [] : [row]));
+  if (rows.length === 0) return [0, 1];
+  const from = Math.min(...rows.map((row) => Date.parse(row.started_at)));
+  return [from, Math.max(from + 1, ...rows.map(endOf))];
+}
+
+/** When a visit was, among those in view. */
+function Bar({ row, span: [from, to] }: { row: StepRow; span: Span }): JSX.Element {
+  const part = (time: number): number => Math.min(1, Math.max(0, (time - from) / (to - from))) * 100;
+  const [left, right] = [part(Date.parse(row.started_at)), part(endOf(row))];
+  return <i class={`${row.state} ${row.items === null ? "" : "whole"}`} style={{ left: `${left}%`, width: `${right - left}%` }} />;
+}
+
 interface LineProps {
   node: Node;
+  span: Span;
   nth: number;
   run: string;
   depth: number;
@@ -210,7 +235,7 @@ interface LineProps {
   choose: () => void;
 }
 
-function StepLine({ node, nth, depth, isOpen, isWhole, isChosen, isActive, fold, choose }: LineProps): JSX.Element {
+function StepLine({ node, span, nth, depth, isOpen, isWhole, isChosen, isActive, fold, choose }: LineProps): JSX.Element {
   const { row, shape, parts } = node;
   const took = row === undefined ? "" : row.took_ms !== null ? duration(row.took_ms) : row.state === "running" ? since(row.started_at, now.value) : "";
   const facts = [
@@ -230,6 +255,7 @@ function StepLine({ node, nth, depth, isOpen, isWhole, isChosen, isActive, fold,
       </span>
       <span role="gridcell" class="note">{facts.join(" · ")}</span>
       <span role="gridcell" class="summary"><Line text={row?.summary ?? ""} /></span>
+      <span role="gridcell" class="bar-cell" aria-label={row === undefined ? "not begun" : `began ${moment(row.started_at)}`}>{row !== undefined && <Bar row={row} span={span} />}</span>
       <span role="gridcell" class="note took">{row?.cost_usd != null && `$${row.cost_usd} `}{took}</span>
     </div>
   );

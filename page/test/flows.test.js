@@ -97,6 +97,11 @@ test("a flow is looked at, and a run of it started with a form, on a phone", asy
   assert.match(await page.locator(".stations li").first().innerText(), /succeeded 2/, "the map has how often a step was done");
   await person.accessible(page);
   await person.shot(page, "map-phone");
+  await page.keyboard.press("c");
+  const cost = page.getByRole("region", { name: "what was used" });
+  await cost.getByRole("row", { name: /attempts 5 – none/ }).waitFor();
+  await page.getByRole("region", { name: "what each step used" }).getByRole("row", { name: /^greet – 2/ }).waitFor();
+  await person.accessible(page);
   await person.done();
   await stage.close();
 });
@@ -120,6 +125,8 @@ test("a limit is raised, a run is forked: each says what it will do, and does it
   await page.getByText("5 attempts", { exact: false }).or(page.getByText("of 5", { exact: false })).first().waitFor();
   await stage.until(run, "failed");
   assert.deepEqual((await stage.ask("GET", `runs/${run}/ledger`)).raised.agent_hops, 3);
+  await page.getByRole("link", { name: "cost" }).click();
+  await page.getByRole("row", { name: /attempts 3 – 5 raised by 3/ }).waitFor();
   assert.equal(stage.read("did.txt"), "a\nb\nc\n");
   await page.getByRole("button", { name: "Go on …" }).click();
   await page.getByRole("row", { name: /c.*failed.*runs again/ }).waitFor();
