@@ -136,6 +136,7 @@ pub(crate) fn settled(name: &str, nth: u32, files: &[(&str, Option<&[u8]>)]) -> 
         text: None,
         report: None,
         data: Value::Null,
+        data_kept: None,
         metrics: Object::default(),
         files: files.iter().map(change).collect(),
         manifest: None,

@@ -140,6 +140,7 @@ fn part(flow: &Flow) -> Option<Box<Part>> {
         visit: VisitId { scope: String::new(), step: step.id.clone(), visit: 1 },
         summary: format!("{} of another run", step.id),
         data: Value::Null,
+        data_kept: None,
         text: None,
         report: None,
         files: Vec::new(),

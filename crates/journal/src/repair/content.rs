@@ -50,7 +50,14 @@ pub(super) fn of_record(reader: &Reader, record: &Record) -> Vec<Digest> {
     let files = reader.files_of(settled).unwrap_or_default();
     let files = files.iter().flat_map(|file| file.blob.iter().chain(&file.before));
     let list = settled.manifest.iter().map(|manifest| &manifest.list);
-    files.chain(&settled.text).chain(&settled.report).chain(list).map(|blob| blob.digest).collect()
+    let data = &settled.data_kept;
+    files
+        .chain(&settled.text)
+        .chain(&settled.report)
+        .chain(data)
+        .chain(list)
+        .map(|blob| blob.digest)
+        .collect()
 }
 
 /// Adds what lies in files; a file whose name is no digest is reported.

@@ -54,7 +54,7 @@ fn take(
     from: TakenFrom,
     taken: TakenHandOff,
 ) -> Result<(), Refusal> {
-    let TakenHandOff { summary, data, text, report, files, manifest, .. } = taken;
+    let TakenHandOff { summary, data, data_kept, text, report, files, manifest, .. } = taken;
     let reason = format!("Taken from visit {} of {}", from.visit, from.run);
     let audit = Value::Object(Object::from([(
         "taken_from",
@@ -71,6 +71,7 @@ fn take(
         text,
         report,
         data,
+        data_kept,
         metrics: Object::default(),
         files,
         manifest,

@@ -131,6 +131,7 @@ pub(crate) fn in_doubt<'a>(
         text: None,
         report: None,
         data: Value::Null,
+        data_kept: None,
         metrics: Object::default(),
         files: Vec::new(),
         manifest: None,
@@ -272,13 +273,16 @@ fn record(result: AttemptResult, verdict: &Verdict, data: GivenData, late: bool)
     let (files, manifest) = handed_over(result.files, result.manifest, verdict.ok);
     let mut warnings = result.warnings;
     warnings.extend(report.map(budget::not_counted).unwrap_or_default());
+    let data_kept = data.blob;
+    let data = size::of_data(data.value, data_kept.as_ref());
     AttemptSettled {
         attempt: result.attempt,
         outcome: result.outcome,
         ok: verdict.ok,
         error: verdict.error.clone(),
         text: result.text_blob,
-        data: size::of_data(data.value, data.blob.as_ref()),
+        data_kept: data_kept.filter(|_| size::is_reference(&data)),
+        data,
         metrics: size::of_metrics(metrics, result.report_blob.as_ref()),
         report: result.report_blob.filter(|_| report.is_some()),
         files,

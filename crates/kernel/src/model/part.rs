@@ -80,6 +80,9 @@ pub struct TakenHandOff {
     /// Its data, as an event has it.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub data: Value,
+    /// The content that holds the data where an event has only a reference to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_kept: Option<Blob>,
     /// Its text in the store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<Blob>,

@@ -71,6 +71,7 @@ fn taken(run: &Run, event: &HandoffWritten, attempts: &[&AttemptSettled]) -> Res
         visit: event.visit.clone(),
         summary: event.handoff.summary.clone(),
         data: data.unwrap_or_default(),
+        data_kept: last.and_then(|last| last.data_kept.clone()),
         text: last.and_then(|last| last.text.clone()),
         report: last.and_then(|last| last.report.clone()),
         files: by_path.into_values().cloned().collect(),

@@ -68,6 +68,9 @@ pub struct AttemptSettled {
     pub report: Option<Blob>,
     /// `data` of the report; over 64 KiB `{"$artifact": digest, "size": n}`.
     pub data: Value,
+    /// The content that holds the data where `data` is such a reference. None in events of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_kept: Option<Blob>,
     /// `metrics` of the report.
     pub metrics: Object,
     /// Files that match `artifacts` and are handed over, and those that were deleted. Empty where there is a manifest.

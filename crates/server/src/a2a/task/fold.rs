@@ -22,11 +22,7 @@ use envoi_kernel::{
     flow::Versions,
     ids::{InterruptId, RunId, Seq, StepId, VisitId, derived},
 };
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-    sync::Arc,
-};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 /// See the module.
 pub(crate) struct Fold {
@@ -36,8 +32,8 @@ pub(crate) struct Fold {
     /// The texts of visits that are not concluded.
     texts: BTreeMap<VisitId, Blob>,
     last_text: Option<Blob>,
-    /// Reports with data that is too large for the journal: the data is read from the report itself.
-    reports: BTreeSet<Digest>,
+    /// Data that is too large for the journal, by the digest that stands in its place.
+    large: BTreeMap<Digest, Data>,
     end: Option<Arc<End>>,
     last_shown: (TaskState, Vec<InterruptId>),
 }
@@ -104,6 +100,8 @@ pub(crate) enum Data {
     Here(Value),
     /// The member `data` of the report with this digest.
     InReport(Digest),
+    /// The whole content with this digest.
+    Kept(Digest),
 }
 
 /// The newest version of a file that steps hand over.
@@ -208,8 +206,8 @@ pub(crate) enum UpdateKind {
 pub(crate) struct RunResult {
     /// The last text of its last step.
     pub(crate) last_text: Option<Blob>,
-    /// Reports whose data is too large to stand in the journal, if the run's data is such.
-    pub(crate) reports: BTreeSet<Digest>,
+    /// Where the run's data is, if it is too large to stand in the journal.
+    pub(crate) large: BTreeMap<Digest, Data>,
 }
 
 impl Fold {
@@ -221,7 +219,7 @@ impl Fold {
             files: BTreeMap::new(),
             texts: BTreeMap::new(),
             last_text: None,
-            reports: BTreeSet::new(),
+            large: BTreeMap::new(),
             end: None,
             last_shown: (TaskState::Working, Vec::new()),
         }
@@ -229,11 +227,11 @@ impl Fold {
 
     /// A run in this state, with only the records `said` applied: enough to show the task, not to apply what follows.
     ///
-    /// `reports` are the digests of reports whose data is too large to stand in the journal, if the run's last data is such.
+    /// `result` says where its last data is, if that is too large to stand in the journal.
     pub(crate) fn standing_as(run: Run, said: &[Record], files: Vec<FileVersion>, result: RunResult) -> Self {
         let files = files.into_iter().map(|made| (made.path.clone(), Arc::new(made))).collect();
-        let RunResult { last_text, reports } = result;
-        let mut fold = Self { files, last_text, reports, ..Self::new(run.versions().clone()) };
+        let RunResult { last_text, large } = result;
+        let mut fold = Self { files, last_text, large, ..Self::new(run.versions().clone()) };
         fold.run = run;
         for record in said {
             fold.record_history(record);
@@ -349,15 +347,13 @@ impl Fold {
         }
     }
 
-    /// Data as it stands in the run's state, which may be a reference to the report that holds it.
+    /// Data as it stands in the run's state, which may be a reference to the content that holds it.
     ///
-    /// A step can write into its report what looks like such a reference. Only references that the engine made are
+    /// To an earlier version a step could hand over what looks like such a reference. Only references that the engine made are
     /// followed: otherwise a step could send out any file of the store, also another tenant's.
     fn data(&self, data: &Value) -> Data {
-        match digest_of_reference(data) {
-            Some(digest) if self.reports.contains(&digest) => Data::InReport(digest),
-            _ => Data::Here(data.clone()),
-        }
+        let digest = digest_of_reference(data);
+        digest.and_then(|digest| self.large.get(&digest).cloned()).unwrap_or_else(|| Data::Here(data.clone()))
     }
 
     /// An id for the message about an event.
@@ -371,7 +367,7 @@ impl Fold {
         if settled.late {
             return;
         }
-        self.reports.extend(report_of_large_data(settled));
+        self.large.extend(place_of_large_data(settled));
         match settled.text.clone().filter(|text| text.size > 0) {
             Some(text) => self.texts.insert(settled.attempt.visit.clone(), text),
             None => self.texts.remove(&settled.attempt.visit),
@@ -432,10 +428,15 @@ pub(crate) fn digest_of_reference(data: &Value) -> Option<Digest> {
     Digest::parse(members.get("$artifact")?.as_str()?)
 }
 
-/// The report whose data the engine has replaced by a reference to it.
-pub(crate) fn report_of_large_data(settled: &AttemptSettled) -> Option<Digest> {
-    let report = settled.report.as_ref()?;
-    digest_of_reference(&settled.data).filter(|digest| *digest == report.digest)
+/// Where the data is that the engine has replaced by a reference.
+pub(crate) fn place_of_large_data(settled: &AttemptSettled) -> Option<(Digest, Data)> {
+    let digest = digest_of_reference(&settled.data)?;
+    let is = |blob: &Option<Blob>| blob.as_ref().is_some_and(|blob| blob.digest == digest);
+    match (is(&settled.report), is(&settled.data_kept)) {
+        (true, _) => Some((digest, Data::InReport(digest))),
+        (_, true) => Some((digest, Data::Kept(digest))),
+        _ => None,
+    }
 }
 
 /// The updates of a moment, each with its position.

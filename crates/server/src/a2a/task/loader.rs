@@ -261,8 +261,8 @@ fn from_snapshot(reader: &Reader, run: &RunId, state: Run) -> Result<Fold, ReadE
         Status::Ended(ended) if ended.status == EndStatus::Succeeded => {
             let last_text = last_text(reader, run, state.next_seq())?;
             let mut place = state.next_seq();
-            let reports = snapshot::report_of_last_data(&state, || settled_before(reader, run, &mut place))?;
-            RunResult { last_text, reports }
+            let large = snapshot::place_of_last_data(&state, || settled_before(reader, run, &mut place))?;
+            RunResult { last_text, large }
         }
         _ => RunResult::default(),
     };

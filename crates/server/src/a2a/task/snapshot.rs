@@ -4,14 +4,14 @@
 //! Pure: names the events to read, and [`super::loader`] reads them. The result is the same task as [`Fold::apply`]
 //! makes of all events.
 
-use super::fold::{self, FileVersion, Fold, RunResult};
+use super::fold::{self, Data, FileVersion, Fold, RunResult};
 use envoi_contract::digest::Digest;
 use envoi_kernel::{
     Record, Run,
     event::{AttemptSettled, Blob, Event},
     ids::VisitId,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// The kinds of events of which the history consists.
 pub(crate) const SAID: [&str; 5] =
@@ -35,31 +35,27 @@ pub(crate) fn standing(run: Run, said: &[Record], sizes: &BTreeMap<Digest, u64>,
     Fold::standing_as(run, said, made, result)
 }
 
-/// The report that the run's last data refers to, if the engine has put the reference there; empty if it has not.
+/// Where the run's last data is, if the engine has put a reference in its place; empty if it has not.
 ///
 /// `before` is as for [`last_text`]. Few runs have data that large, and only their events are read.
 ///
 /// # Errors
 /// Those of `before`.
-pub(crate) fn report_of_last_data<E>(
+pub(crate) fn place_of_last_data<E>(
     run: &Run,
     mut before: impl FnMut() -> Result<Vec<Record>, E>,
-) -> Result<BTreeSet<Digest>, E> {
+) -> Result<BTreeMap<Digest, Data>, E> {
     let Some(wanted) = fold::last_data(run).and_then(fold::digest_of_reference) else {
-        return Ok(BTreeSet::new());
+        return Ok(BTreeMap::new());
     };
     loop {
         let page = before()?;
         if page.is_empty() {
-            return Ok(BTreeSet::new());
+            return Ok(BTreeMap::new());
         }
-        if page
-            .iter()
-            .filter_map(in_time)
-            .filter_map(fold::report_of_large_data)
-            .any(|digest| digest == wanted)
-        {
-            return Ok(BTreeSet::from([wanted]));
+        let mut places = page.iter().filter_map(in_time).filter_map(fold::place_of_large_data);
+        if let Some(found) = places.find(|(digest, _)| *digest == wanted) {
+            return Ok(BTreeMap::from([found]));
         }
     }
 }

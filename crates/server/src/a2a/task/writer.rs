@@ -275,11 +275,12 @@ impl TaskWriter<'_> {
         message
     }
 
-    /// The data itself; `None` if its report cannot be read, which is logged.
+    /// The data itself; `None` if its content cannot be read, which is logged.
     fn data(&self, data: &Data) -> Option<Value> {
         match data {
             Data::Here(value) => Some(value.clone()),
             Data::InReport(report) => Value::parse(&self.content.bytes(report)?).ok()?.get("data").cloned(),
+            Data::Kept(content) => Value::parse(&self.content.bytes(content)?).ok(),
         }
     }
 

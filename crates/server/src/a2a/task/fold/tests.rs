@@ -134,6 +134,20 @@ impl Life {
         self.feed(Input::Settled(Box::new(result)));
     }
 
+    /// Ends an attempt that has written this to `$ENVOI_DATA`.
+    fn filed(&mut self, attempt: &str, (bytes, blob): (Vec<u8>, Blob)) {
+        let result = AttemptResult {
+            data: Some(bytes),
+            data_blob: Some(blob),
+            ..AttemptResult::empty(
+                AttemptId::parse(attempt).unwrap(),
+                Outcome::Exited { code: 0 },
+                Timestamp::from_millis(self.now),
+            )
+        };
+        self.feed(Input::Settled(Box::new(result)));
+    }
+
     fn answered(&mut self, step: &str, choice: Choice, text: Option<&str>) {
         let raised = self.run.interrupts().find(|raised| raised.visit.step.as_str() == step).unwrap();
         let answer =
@@ -215,8 +229,8 @@ impl Life {
         let settled = records.iter().rev().filter(|record| snapshot::SETTLED.contains(&record.event.name()));
         let mut settled = settled.cloned();
         let before = || Ok::<Vec<Record>, std::convert::Infallible>(settled.by_ref().take(page).collect());
-        let report = snapshot::report_of_last_data(&run, before).unwrap();
-        snapshot::standing(run, &said, &sizes.collect(), RunResult { last_text, reports: report })
+        let large = snapshot::place_of_last_data(&run, before).unwrap();
+        snapshot::standing(run, &said, &sizes.collect(), RunResult { last_text, large })
     }
 
     /// Wherever a client begins, breaks off and comes back, its updates add up to the task.
@@ -369,6 +383,13 @@ fn data_too_large_for_the_journal_is_read_from_its_report_and_never_from_a_refer
     };
     let large = format!(r#"{{"n":"{}"}}"#, "x".repeat(100 * 1024));
     assert_eq!(end(&large).0.0, std::slice::from_ref(&large), "over 64 KiB the journal has a reference");
+    // The same at `$ENVOI_DATA`.
+    let mut life = Life::begun(FLOW);
+    let file = (large.as_bytes().to_vec(), life.content.put(large.as_bytes()));
+    life.filed("a.1.1", file);
+    life.adds_up();
+    let (fold, _) = life.fold(&life.records);
+    assert_eq!(end_of(&life.task(&fold)).0, std::slice::from_ref(&large));
     let ((data, _), made_up) = end(r#"{"$artifact":"OTHERS","size":31}"#);
     assert_eq!(data, [made_up], "it goes out as the data that it is");
     // What a message cannot carry is left out, and marked.
