@@ -27,6 +27,8 @@ words! {
         A2a = "a2a",
         /// It runs an agent program.
         Agent = "agent",
+        /// It asks a model.
+        Model = "model",
     }
 }
 
@@ -183,6 +185,7 @@ impl From<&Step> for StepShape {
                 StepKind::Flow(_) => StepKindWord::Flow,
                 StepKind::A2a(_) => StepKindWord::A2a,
                 StepKind::Agent(_) => StepKindWord::Agent,
+                StepKind::Model(_) => StepKindWord::Model,
             },
             runs_flow: step.inner().map(|plan| plan.flow.clone()),
             skill: step.skill.clone(),

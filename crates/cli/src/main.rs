@@ -16,7 +16,7 @@ mod view;
 
 use crate::{
     process::{args, failure::Failure, log, output, usage},
-    session::{agent, background, program},
+    session::{agent, background, model, program},
     store::home,
     text::location,
 };
@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         Some(Command::Attempt) => return envoi_step::run_supervisor(),
         Some(Command::A2a) => return agent::run_attempt(),
         Some(Command::Agent) => return program::run_attempt(),
+        Some(Command::Model) => return model::run_attempt(),
         _ => {}
     }
     output::die_quietly_on_a_closed_pipe();
@@ -129,6 +130,6 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Completions { shell } => command::completions::completions(shell),
         Command::Manual { folder } => command::manual::manual(&folder),
         Command::Engine { jobs } => background::be_the_engine(&home, jobs),
-        Command::Attempt | Command::A2a | Command::Agent => Ok(0),
+        Command::Attempt | Command::A2a | Command::Agent | Command::Model => Ok(0),
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod background;
 pub(crate) mod caller;
 pub(crate) mod engine_client;
 pub(crate) mod interactive;
+pub(crate) mod model;
 pub(crate) mod models;
 pub(crate) mod outcome;
 pub(crate) mod program;

@@ -2,6 +2,8 @@
 
 mod agent;
 mod feedback;
+mod model;
+pub(crate) mod models;
 mod not_passed;
 mod order;
 pub(crate) mod presence;

@@ -3,7 +3,7 @@
 mod socket;
 
 use crate::{
-    attempts::{presence::Presences, processes::Processes, variables::PerAttempt},
+    attempts::{models::CallableModels, presence::Presences, processes::Processes, variables::PerAttempt},
     commands::handler::Commands,
     delivery::{
         callers::Callers,
@@ -58,6 +58,8 @@ pub struct Settings {
     pub notices: Notices,
     /// What commands of one attempt alone are given.
     pub per_attempt: PerAttempt,
+    /// The models that steps may ask.
+    pub models: CallableModels,
     /// Takes a line for the person who runs the engine.
     pub print_line: fn(&str),
     /// What is kept of each of stdout and stderr of an attempt; `None`: [`envoi_step::Spec::STREAM_CAP_BYTES`].
@@ -280,6 +282,7 @@ fn start_loop(
         .with_points(settings.reached)
         .with_presences(presences)
         .with_variables(settings.per_attempt.clone())
+        .with_models(settings.models.clone())
         .with_large_sets(Arc::clone(&log.writer), placing.clone())
         .with_too_wide(settings.too_wide.clone())
         .with_stream_cap(settings.stream_cap_bytes);

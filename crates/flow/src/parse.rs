@@ -10,6 +10,7 @@ pub(crate) mod file;
 pub(crate) mod for_each;
 pub(crate) mod goals;
 pub(crate) mod notify;
+pub(crate) mod model;
 pub mod outputs;
 pub(crate) mod program;
 pub(crate) mod routing;

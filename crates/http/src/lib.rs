@@ -21,6 +21,10 @@
 //! assert_eq!((config.max_redirects(), config.http_status_as_error()), (0, false));
 //! ```
 
+mod no_answer;
+
+pub use no_answer::NoAnswer;
+
 use std::time::Duration;
 use ureq::{
     Agent,

@@ -20,6 +20,7 @@ pub(crate) mod files;
 pub(crate) mod for_each;
 pub(crate) mod fork;
 pub(crate) mod left_out;
+pub(crate) mod model_call;
 pub(crate) mod on_deny;
 pub(crate) mod program;
 pub(crate) mod raise;

@@ -1,9 +1,10 @@
-//! Agent programs (`claude`, `codex`) as steps: how each is started, and what its events mean.
+//! Agent programs (`claude`, `codex`) and models as steps: how each is started or called, and what its events or its reply mean.
 //!
 //! Pure. A [`Preset`] is data about one program: its arguments for a start and for a resume ([`Invocation`]), who chooses the id of
 //! a session, the versions that were tried. A [`Reading`] takes what the program writes, in pieces of any size, and says what
-//! it came to ([`Outcome`]): text, data, usage, session, and the class of a failure. Starts no process and reads no file; what
-//! follows from an outcome is decided by the kernel.
+//! it came to ([`Outcome`]): text, data, usage, session, and the class of a failure. A [`protocol::Protocol`] does the
+//! same for one call of a model. Starts no process, sends nothing and reads no file; what follows from an outcome is decided by the
+//! kernel.
 //!
 //! ```
 //! use envoi_preset::{Exit, Preset, Reading};
@@ -25,6 +26,7 @@ mod failure;
 mod invocation;
 mod lines;
 mod preset;
+pub mod protocol;
 mod reading;
 pub mod reset;
 mod usage;

@@ -23,6 +23,7 @@ const ALL: &[&str] = &[
     "envoi-agent",
     "envoi-preset",
     "envoi-program",
+    "envoi-model",
     "envoi-engine",
     "envoi-server",
     "envoi-sim",
@@ -42,6 +43,7 @@ const BELOW_ENGINE: &[&str] = &[
     "envoi-agent",
     "envoi-preset",
     "envoi-program",
+    "envoi-model",
 ];
 const BELOW_SIM: &[&str] = &[
     "envoi-contract",
@@ -56,6 +58,7 @@ const BELOW_SIM: &[&str] = &[
     "envoi-agent",
     "envoi-preset",
     "envoi-program",
+    "envoi-model",
     "envoi-engine",
 ];
 const BELOW_SERVER: &[&str] = &[
@@ -84,6 +87,7 @@ const BELOW_CLI: &[&str] = &[
     "envoi-agent",
     "envoi-preset",
     "envoi-program",
+    "envoi-model",
     "envoi-engine",
     "envoi-server",
     "envoi-sim",
@@ -110,6 +114,11 @@ const TABLE: &[Row] = &[
     Row { name: "envoi-a2a", uses: &["envoi-contract"], tests_use: &[] },
     Row { name: "envoi-agent", uses: &["envoi-contract", "envoi-a2a", "envoi-http"], tests_use: &[] },
     Row { name: "envoi-program", uses: &["envoi-contract", "envoi-kernel", "envoi-preset"], tests_use: &[] },
+    Row {
+        name: "envoi-model",
+        uses: &["envoi-contract", "envoi-kernel", "envoi-http", "envoi-preset"],
+        tests_use: &[],
+    },
     Row { name: "envoi-engine", uses: BELOW_ENGINE, tests_use: &[] },
     // Another way in; it and the simulation do not know each other.
     Row { name: "envoi-server", uses: BELOW_SERVER, tests_use: &[] },

@@ -3,11 +3,9 @@
 //! Each request has a connection of its own: if the agent closed a reused one, it would be unclear whether the request arrived.
 
 use envoi_http::Client;
-use std::{
-    io::ErrorKind,
-    time::{Duration, Instant},
-};
-use ureq::{Agent, Error, Timeout};
+pub(crate) use envoi_http::NoAnswer as RequestError;
+use std::time::{Duration, Instant};
+use ureq::{Agent, Error};
 
 /// Largest body of an answer.
 const MAX_BODY_BYTES: u64 = 64 * 1024 * 1024;
@@ -16,15 +14,6 @@ const MAX_BODY_BYTES: u64 = 64 * 1024 * 1024;
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,
-}
-
-/// Why there is no answer.
-#[derive(Debug)]
-pub(crate) enum RequestError {
-    /// There was no connection: the request was not sent.
-    NotSent(String),
-    /// The request may have been sent.
-    Unknown(String),
 }
 
 /// An HTTP client with a timeout for each request.
@@ -89,29 +78,9 @@ fn answer(
     timeout: Duration,
     connect_timeout: Duration,
 ) -> Result<Answer, RequestError> {
-    let mut response = got.map_err(|error| request_error(&error, timeout, connect_timeout.min(timeout)))?;
+    let mut response = got.map_err(|error| RequestError::of(&error, timeout, connect_timeout.min(timeout)))?;
     let status = response.status().as_u16();
     let body = response.body_mut().with_config().limit(MAX_BODY_BYTES).read_to_vec();
     let body = body.map_err(|error| RequestError::Unknown(format!("its answer cannot be read: {error}")))?;
     Ok(Answer { status, body })
-}
-
-fn request_error(error: &Error, timeout: Duration, connect_timeout: Duration) -> RequestError {
-    match error {
-        // The text of both errors may contain the token, so it is not shown.
-        Error::BadUri(_) => RequestError::NotSent("the address cannot be used".to_owned()),
-        Error::Http(_) => RequestError::NotSent("the address or the token cannot be sent".to_owned()),
-        Error::HostNotFound | Error::ConnectionFailed => {
-            RequestError::NotSent(format!("no connection: {error}"))
-        }
-        Error::Tls(_) | Error::Rustls(_) => RequestError::NotSent(format!("no safe connection: {error}")),
-        Error::Io(io) if io.kind() == ErrorKind::ConnectionRefused => {
-            RequestError::NotSent("no connection: nothing listens there".to_owned())
-        }
-        Error::Timeout(Timeout::Resolve | Timeout::Connect) => {
-            RequestError::NotSent(format!("no connection within {} s", connect_timeout.as_secs_f32()))
-        }
-        Error::Timeout(_) => RequestError::Unknown(format!("no answer within {} s", timeout.as_secs_f32())),
-        other => RequestError::Unknown(format!("the connection broke: {other}")),
-    }
 }

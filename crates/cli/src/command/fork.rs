@@ -72,7 +72,7 @@ fn sessions(records: &[Record]) -> Option<String> {
     let key = |record: &Record| match &record.event {
         Event::AttemptStarted(started) => match &started.command {
             Command::Agent(call) => call.session_key.clone(),
-            Command::Exec(_) | Command::Shell(_) | Command::A2a(_) => None,
+            Command::Exec(_) | Command::Shell(_) | Command::A2a(_) | Command::Model(_) => None,
         },
         _ => None,
     };

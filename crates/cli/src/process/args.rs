@@ -281,6 +281,9 @@ pub(crate) enum Command {
     /// Run an agent program (started for a step with `agent`, never by hand)
     #[command(name = "__agent", hide = true)]
     Agent,
+    /// Ask a model (started for a step with `model`, never by hand)
+    #[command(name = "__model", hide = true)]
+    Model,
     /// Be the engine of a store until nothing is under way (started by --detach, never by hand)
     #[command(name = "__engine", hide = true)]
     Engine {

@@ -12,7 +12,7 @@ use crate::{
         interrupts::{self, Mode},
         messages,
     },
-    session::{interactive::Conversation, outcome::End, telemetry::Telemetry},
+    session::{interactive::Conversation, models, outcome::End, telemetry::Telemetry},
     store::config,
     view::{describe::how_to_answer, printer::Printer},
 };
@@ -355,6 +355,7 @@ pub(crate) fn start(
         reached: failpoint::reached,
         notices: notices(&configured),
         per_attempt,
+        models: models::callable(&configured.models, store.layout().root()),
         print_line: messages::say,
         stream_cap_bytes: configured.output.stream_bytes,
         too_wide: environment::home_folder().into_iter().collect(),

@@ -2,9 +2,14 @@
 //! bridge.
 
 use crate::process::{environment, failure::Failure, messages};
-use envoi_engine::{PerAttempt, SourceError, Variable, secret_value};
+use envoi_contract::code::Code;
+use envoi_engine::{
+    Callable, CallableModel, CallableModels, PerAttempt, SourceError, Variable, secret_value,
+};
 use envoi_flow::models as configured;
 use envoi_kernel::flow::SecretSource;
+use envoi_model::{Access, Price, Problem};
+use envoi_preset::protocol::Protocol;
 use envoi_server::{AttemptTokens, Models, Offer, Provider};
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -12,10 +17,39 @@ use std::{
     time::Duration,
 };
 
-/// What the server needs to know. A provider without a key is left out, with a message.
+/// The models that steps may ask, with the keys that this environment has for them.
+pub(crate) fn callable(configured: &configured::Models, folder: &Path) -> CallableModels {
+    let callable = |offer: &configured::Offer| -> Callable {
+        let problem = |code: Code, message: String| Problem { code: code.as_str().to_owned(), message };
+        // The configuration was checked: each model has its provider.
+        let provider = configured.providers.get(&offer.provider).ok_or_else(|| {
+            problem(Code::AgentModel, format!("there is no provider `{}`", offer.provider))
+        })?;
+        let key = provider.key.as_ref().map(|source| key(source, folder)).transpose().map_err(|error| {
+            problem(Code::AgentAuth, format!("models of provider `{}` cannot be called: {error}", offer.provider))
+        })?;
+        let price = offer.price.map(|(given, gotten)| Price { given: given.nano_usd(), gotten: gotten.nano_usd() });
+        let access = Access {
+            provider: offer.provider.clone(),
+            protocol: provider.protocol.word().to_owned(),
+            url: provider.url.clone(),
+            name: offer.name.clone(),
+            timeout_ms: provider.timeout_ms,
+            price,
+        };
+        Ok(CallableModel { access, key })
+    };
+    let models = configured.offer.iter().map(|(name, offer)| (name.clone(), callable(offer)));
+    CallableModels::new(models.collect())
+}
+
+/// What the server needs to know. A provider without a key is left out, with a message; so is one that the bridge cannot call.
 pub(crate) fn offered(configured: configured::Models, folder: &Path) -> Models {
     let configured::Models { default, providers, offer } = configured;
     let providers = providers.into_iter().filter_map(|(name, provider)| {
+        if provider.protocol != Protocol::Chat {
+            return None;
+        }
         let key = match provider.key.as_ref().map(|source| key(source, folder)).transpose() {
             Ok(key) => key,
             Err(error) => {

@@ -37,6 +37,7 @@ mod json_rows;
 mod kept;
 mod large;
 mod ledger;
+mod models;
 mod nasty;
 mod nested;
 mod notify;

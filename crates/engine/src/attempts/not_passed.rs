@@ -61,7 +61,7 @@ fn programs(command: &Command) -> BTreeSet<&str> {
         Command::Exec(argv) => argv.iter().map(String::as_str).collect(),
         Command::Shell(script) => vec![script],
         Command::Agent(call) => vec![&call.program],
-        Command::A2a(_) => Vec::new(),
+        Command::A2a(_) | Command::Model(_) => Vec::new(),
     };
     let first_word = |part: &'_ str| -> Option<usize> {
         let is_before = |word: &&str| {

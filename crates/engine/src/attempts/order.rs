@@ -1,6 +1,6 @@
 //! What an attempt's command is given: its environment, its folder, and files to read.
 
-use super::{agent, feedback, program, secrets::secrets, shared::Shared};
+use super::{agent, feedback, model, program, secrets::secrets, shared::Shared};
 use crate::{model::runner::Job, query::snapshots};
 use envoi_contract::json::Value;
 use envoi_journal::{Reader, files, with_causes};
@@ -69,6 +69,11 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir, start: &str) ->
                 .map_err(|error| OrderError::Machine(format!("the order for an agent program: {error}")))?;
             envoi_step::Command::Exec { argv }
         }
+        Command::Model(call) => {
+            let argv = model::command(shared, job, dir, call, &mut env);
+            let argv = argv.map_err(|error| OrderError::Machine(format!("the order for a model: {error}")))?;
+            envoi_step::Command::Exec { argv }
+        }
     };
     agent::hide_tokens(&mut env);
     Ok(Spec {
@@ -91,6 +96,7 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir, start: &str) ->
             .into_iter()
             .map(|(_, value)| value)
             .chain(shared.per_attempt.secrets(&job.run, &started.attempt))
+            .chain(model::key(shared, job).map(str::to_owned))
             .collect(),
         boot_id: shared.boot_id.clone(),
         start: start.to_owned(),

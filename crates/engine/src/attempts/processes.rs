@@ -4,7 +4,8 @@
 //! works, and what its folder means after a crash, is crate `step`'s.
 
 use super::{
-    agent,
+    agent, model,
+    models::CallableModels,
     not_passed::AlreadyNamed,
     order::{self, OrderError},
     presence::{Manner, Occupied, Presences},
@@ -62,6 +63,7 @@ impl Processes {
             mailbox,
             reached,
             per_attempt,
+            models: CallableModels::default(),
             stream_cap_bytes,
             too_wide: Vec::new(),
             large: None,
@@ -115,6 +117,15 @@ impl Processes {
     pub fn with_variables(mut self, per_attempt: PerAttempt) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.shared) {
             shared.per_attempt = per_attempt;
+        }
+        self
+    }
+
+    /// Lets steps ask these models.
+    #[must_use]
+    pub fn with_models(mut self, models: CallableModels) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.models = models;
         }
         self
     }
@@ -257,6 +268,9 @@ impl Shared {
                 }
                 // Its journal is older than what has happened, as after a backup: what happened is not known here.
                 _ if is_other => return self.in_doubt(job, &dir, Doubt::OtherStart),
+                Probe::Settled(exit) if let Some(reason) = model::unanswered(job, &dir, &exit) => {
+                    return self.in_doubt(job, &dir, Doubt::Unusable { reason });
+                }
                 Probe::Settled(exit) => match settlement::finished(self, &dir, job, *exit) {
                     Ok(settlement) => return Ok(settlement),
                     Err(Unsettled::Record(doubt)) => return self.in_doubt(job, &dir, doubt),

@@ -1,6 +1,6 @@
 //! The secrets of a flow, as the caller of a run has them: what commands are given, and what is masked.
 
-use super::shared::Shared;
+use super::{model, shared::Shared};
 use crate::model::{
     protocol::CallerWire,
     runner::{Caller, Job},
@@ -69,6 +69,7 @@ impl Known {
             }
         }
         values.extend(shared.per_attempt.secrets(&job.run, &job.started.attempt));
+        values.extend(model::key(shared, job).map(str::to_owned));
         Self { values, missing }
     }
 

@@ -1,7 +1,7 @@
 //! What all attempts of an engine use.
 
 use super::{
-    not_passed::AlreadyNamed, presence::Presences, secret_marks::SecretMarks, variables::PerAttempt,
+    models::CallableModels, not_passed::AlreadyNamed, presence::Presences, secret_marks::SecretMarks, variables::PerAttempt,
 };
 use crate::{
     model::{crash_point::Point, message::Message},
@@ -25,6 +25,7 @@ pub(super) struct Shared {
     pub(super) mailbox: Sender<Message>,
     pub(super) reached: fn(Point),
     pub(super) per_attempt: PerAttempt,
+    pub(super) models: CallableModels,
     pub(super) stream_cap_bytes: u64,
     /// No snapshots are taken of these folders, nor of one above them.
     pub(super) too_wide: Vec<PathBuf>,

@@ -1,4 +1,4 @@
-//! The accounts of agent programs that have refused an attempt, as this engine knows them.
+//! The accounts of agent programs and models that have refused an attempt, as this engine knows them.
 //!
 //! What lasts stands in the journal: the event of the refusal, and a row beside it from which an engine that comes up begins. Like an
 //! alarm, an account opens by whichever clock gets there first, and never later than it was to be closed when it was refused. The
@@ -9,7 +9,7 @@ use envoi_contract::time::Timestamp;
 use envoi_journal::ClosedAccount;
 use envoi_kernel::{
     Event, Record, Run,
-    event::{AttemptStarted, Command},
+    event::AttemptStarted,
     throttle::{Standing, Standings},
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -126,10 +126,7 @@ impl Accounts {
 }
 
 fn account_of(started: &AttemptStarted) -> Option<&str> {
-    match &started.command {
-        Command::Agent(call) => Some(call.account.as_deref().unwrap_or(&call.program)),
-        Command::Exec(_) | Command::Shell(_) | Command::A2a(_) => None,
-    }
+    started.command.account().map(|(account, _)| account)
 }
 
 #[cfg(test)]

@@ -55,7 +55,11 @@ pub fn programs(flow: &Flow) -> Vec<NamedProgram> {
         for step in steps.filter(|_| !has_path(&part.env) && !has_path(&flow.env)) {
             let agent = match &step.kind {
                 StepKind::Agent(plan) => Some(plan.program.clone()),
-                StepKind::Run(_) | StepKind::Ask(_) | StepKind::Flow(_) | StepKind::A2a(_) => None,
+                StepKind::Run(_)
+                | StepKind::Ask(_)
+                | StepKind::Flow(_)
+                | StepKind::A2a(_)
+                | StepKind::Model(_) => None,
             };
             for program in agent.into_iter().chain(commands(step).flat_map(programs_of)) {
                 let named = NamedProgram { place: format!("step `{}`{of}", step.id), program };
@@ -85,7 +89,11 @@ fn programs_of(plan: &CommandPlan) -> Vec<String> {
 fn commands(step: &Step) -> impl Iterator<Item = &CommandPlan> {
     let own = match &step.kind {
         StepKind::Run(plan) => Some(plan),
-        StepKind::Ask(_) | StepKind::Flow(_) | StepKind::A2a(_) | StepKind::Agent(_) => None,
+        StepKind::Ask(_)
+        | StepKind::Flow(_)
+        | StepKind::A2a(_)
+        | StepKind::Agent(_)
+        | StepKind::Model(_) => None,
     };
     let verify = match &step.on_in_doubt {
         InDoubtPolicy::Verify(plan) => Some(plan),
@@ -137,6 +145,7 @@ fn data_read(step: &Step) -> Vec<String> {
     let question = match &step.kind {
         StepKind::Ask(plan) => Some(plan.message.0.as_str()),
         StepKind::Agent(plan) => Some(plan.prompt.0.as_str()),
+        StepKind::Model(plan) => Some(plan.prompt.0.as_str()),
         StepKind::Run(_) | StepKind::Flow(_) | StepKind::A2a(_) => None,
     };
     let env = step.env.iter().map(|(_, value)| value.0.as_str());

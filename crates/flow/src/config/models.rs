@@ -1,4 +1,5 @@
-//! `models:` of the configuration: which models commands may call through the server, who offers them, and at which price.
+//! `models:` of the configuration: which models steps ask, and commands may call through the server; who offers them, and at which
+//! price.
 //!
 //! Owns its keys and what they may be. Holds no key of a provider, only where one is to be read; whether a provider is there is
 //! found out when a model is called.
@@ -13,13 +14,14 @@ use crate::{
     },
 };
 use envoi_kernel::{flow::SecretSource, ledger::Cost};
+use envoi_preset::protocol::Protocol;
 use std::collections::BTreeMap;
 
 pub(crate) const MODELS: Vocabulary =
     Vocabulary { place: "`models`", keys: &["default", "providers", "offer"], later: &[] };
 
 pub(crate) const PROVIDER: Vocabulary =
-    Vocabulary { place: "a provider of `models`", keys: &["url", "key", "timeout"], later: &[] };
+    Vocabulary { place: "a provider of `models`", keys: &["url", "protocol", "key", "timeout"], later: &[] };
 
 pub(crate) const OFFER: Vocabulary =
     Vocabulary { place: "a model of `offer`", keys: &["provider", "name", "price"], later: &[] };
@@ -46,11 +48,13 @@ pub struct Models {
     pub offer: BTreeMap<String, Offer>,
 }
 
-/// A provider that has the OpenAI chat-completions API.
+/// A provider of models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provider {
-    /// The address that `/chat/completions` is added to.
+    /// The address that the path of the protocol is added to, such as `/chat/completions`.
     pub url: String,
+    /// How it is called.
+    pub protocol: Protocol,
     /// Where its key is read when the server comes up; `None`: it needs none.
     pub key: Option<SecretSource>,
     /// How long nothing may come of it.
@@ -133,6 +137,8 @@ fn provider(node: &Node, name: &Key, problems: &mut Problems) -> Option<Provider
         }
     };
     let key = fields.pair("key").map(|(key, node)| secret::source(node, "`key`", "NAME", key.span, problems));
+    let words = Protocol::ALL.map(|protocol| (protocol.word(), protocol));
+    let protocol = fields.get("protocol").map(|node| read::choice(node, "`protocol`", &words, problems));
     let timeout = fields.get("timeout").map(|node| timeout(node, problems));
     // A wrong value is reported already.
     let key = match key {
@@ -141,7 +147,7 @@ fn provider(node: &Node, name: &Key, problems: &mut Problems) -> Option<Provider
     };
     let url = url?;
     if url.contains(['?', '#']) {
-        let message = "`url` has a query or a fragment, and `/chat/completions` is to be added to it";
+        let message = "`url` has a query or a fragment, and a path such as `/chat/completions` is to be added to it";
         return refuse(problems, Diagnostic::invalid(node.span, message));
     }
     if let Some((key, _)) = fields.pair("key").filter(|_| !notify::keeps_secrets(&url)) {
@@ -150,7 +156,8 @@ fn provider(node: &Node, name: &Key, problems: &mut Problems) -> Option<Provider
             "use `https://`; without it a key is sent to this machine alone, such as `http://127.0.0.1`";
         return refuse(problems, Diagnostic::invalid(key.span, message).help(help));
     }
-    Some(Provider { url, key, timeout_ms: timeout.map_or(Some(TIMEOUT_MS), |timeout| timeout)? })
+    let protocol = protocol.map_or(Some(Protocol::default()), |protocol| protocol)?;
+    Some(Provider { url, protocol, key, timeout_ms: timeout.map_or(Some(TIMEOUT_MS), |timeout| timeout)? })
 }
 
 fn timeout(node: &Node, problems: &mut Problems) -> Option<u64> {
@@ -217,7 +224,7 @@ mod tests {
     #[test]
     fn everything_that_can_be_said_is_read() {
         let text = "models:\n  default: small\n  providers:\n    lab: { url: 'https://lab.example/v1', key: { env: LAB_KEY }, \
-                    timeout: 5s }\n    own: { url: 'http://127.0.0.1:9/v1' }\n  offer:\n    small: { provider: lab, name: \
+                    timeout: 5s }\n    own: { url: 'http://127.0.0.1:9/v1', protocol: messages }\n  offer:\n    small: { provider: lab, name: \
                     lab-small-2, price: { in: \"0.15\", out: \"0.60\" } }\n    own/x:7b: { provider: own }\n";
         assert!(fits_schema(text));
         let models = config::load("c.yaml", text).unwrap().models;
@@ -227,11 +234,13 @@ mod tests {
             models.providers["lab"],
             Provider {
                 url: "https://lab.example/v1".to_owned(),
+                protocol: Protocol::Chat,
                 key: Some(SecretSource::Env("LAB_KEY".to_owned())),
                 timeout_ms: 5_000
             }
         );
         assert_eq!((models.providers["own"].timeout_ms, &models.providers["own"].key), (TIMEOUT_MS, &None));
+        assert_eq!(models.providers["own"].protocol, Protocol::Messages);
         let price = Some((cost("0.15"), cost("0.60")));
         let small = Offer { provider: "lab".to_owned(), name: "lab-small-2".to_owned(), price };
         assert_eq!(models.offer["small"], small);
@@ -248,6 +257,7 @@ mod tests {
             ("{ providers: { lab: { url: lab.example } } }", "begins neither"),
             ("{ providers: { lab: { url: 'https://x', key: KEY } } }", "expected a mapping"),
             ("{ providers: { lab: { url: 'https://x', timeout: 5 } } }", "a duration such as"),
+            ("{ providers: { lab: { url: 'https://x', protocol: chats } } }", "chat, responses or messages"),
             ("{ providers: { 'a b': { url: 'https://x' } } }", "cannot be a name"),
             ("{ offer: { m: { name: x } } }", "model `m` has no `provider`"),
             ("{ offer: { m: { provider: p, price: { in: \"1\" } } } }", "`price` without `out`"),

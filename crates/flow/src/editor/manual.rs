@@ -31,6 +31,7 @@ const TABLES: &[(&str, Option<&str>)] = &[
     ("## `ask`", Some("ask")),
     ("## `a2a`", Some("a2a")),
     ("## `agent`", Some("agent")),
+    ("## `model`", Some("model")),
     ("## `goals`", Some("goals")),
 ];
 

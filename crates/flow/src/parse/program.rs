@@ -158,6 +158,20 @@ fn throttled(
     Some(OnThrottled { wait_ms, then })
 }
 
+/// `on_throttled` of a step with `model`: no other program can go on with it.
+pub(crate) fn throttled_model(node: &Node, problems: &mut Problems) -> Option<OnThrottled> {
+    let before = problems.count();
+    let read = throttled(node, None, 0, &mut Vec::new(), problems);
+    if problems.count() == before
+        && matches!(&read, Some(OnThrottled { then: AfterWait::Use(_), .. }))
+    {
+        let message = "`on_throttled` of a step with `model` cannot go on with an agent program";
+        let help = "it can be `wait`, `fail`, `ask`, or `{ wait: 12h, then: ask }`";
+        return refuse(problems, Diagnostic::invalid(node.span, message).help(help));
+    }
+    read
+}
+
 /// The program that goes on.
 fn other(
     fields: &Fields<'_>,
@@ -213,9 +227,9 @@ fn arguments<'n>(node: &'n Node, problems: &mut Problems) -> Vec<(&'n Node, &'n 
 /// Keys of an agent program, in a step that runs none.
 pub(crate) fn keys_without(fields: &Fields<'_>, problems: &mut Problems) {
     for key in fields.keys().filter(|key| keys::OF_AGENT.contains(&key.text.as_str())) {
-        let message = format!("`{}` does nothing in a step without `agent`", key.text);
+        let message = format!("`{}` does nothing in a step without `agent` or `model`", key.text);
         problems.add(
-            Diagnostic::invalid(key.span, message).help("it says something of an agent program; remove it"),
+            Diagnostic::invalid(key.span, message).help("it says something of an agent program or a model; remove it"),
         );
     }
 }

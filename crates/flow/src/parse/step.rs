@@ -8,7 +8,7 @@ use crate::{
     parse::{
         agent, ask, bounds,
         draft::{self, Draft, DraftStep, NamedFlows, Site, Targets, Usage, Waits},
-        for_each, goals, outputs, program, routing,
+        for_each, goals, model, outputs, program, routing,
         shell::{self, Shell},
         subflow, waits,
     },
@@ -119,12 +119,12 @@ impl Reader<'_> {
         let mut actions = self.fields.keys().filter(|key| keys::ACTIONS.contains(&key.text.as_str()));
         match (actions.next(), actions.next()) {
             (None, _)
-                if ["run", "ask", "flow", "a2a", "agent"]
+                if ["run", "ask", "flow", "a2a", "agent", "model"]
                     .iter()
                     .any(|key| self.fields.misspelt(key, &keys::STEP)) => {}
             (None, _) => {
                 let message =
-                    "this step does nothing: it has no `run`, no `ask`, no `flow`, no `a2a` and no `agent`";
+                    "this step does nothing: it has no `run`, no `ask`, no `flow`, no `a2a`, no `agent` and no `model`";
                 let help =
                     "add a command: `run: [\"program\", \"argument\"]`, or a question: `ask: \"Go on?\"`";
                 self.problems.add(Diagnostic::invalid(place, message).help(help));
@@ -148,12 +148,13 @@ impl Reader<'_> {
             let help = "a command is given values by `${{ inputs.NAME }}` in `run` and `env`";
             self.problems.add(Diagnostic::invalid(key.span, message).help(help));
         }
-        if self.fields.get("agent").is_none() {
+        if self.fields.get("agent").is_none() && self.fields.get("model").is_none() {
             program::keys_without(&self.fields, self.problems);
         }
         let mut kind = match (self.fields.pair("a2a"), self.fields.pair("agent")) {
             (Some((key, node)), _) => self.talking(key, node, id),
             (None, Some((key, node))) => self.program(key, node, id),
+            (None, None) if let Some((key, node)) = self.fields.pair("model") => self.model(key, node),
             (None, None) => {
                 self.fields.get("run").and_then(|node| self.command(node, "`run`")).map(StepKind::Run)
             }
@@ -238,6 +239,13 @@ impl Reader<'_> {
         program::keys_beside(&self.fields, self.problems);
         let plan = program::read(key, node, id, self.place, &self.fields, self.expressions, self.problems)?;
         Some(StepKind::Agent(Box::new(plan)))
+    }
+
+    /// What a step asks a model.
+    fn model(&mut self, key: &Key, node: &Node) -> Option<StepKind> {
+        model::keys_beside(&self.fields, self.problems);
+        let plan = model::read(key, node, self.place, &self.fields, self.expressions, self.problems)?;
+        Some(StepKind::Model(Box::new(plan)))
     }
 
     /// A step that runs another flow.

@@ -77,7 +77,8 @@ fn reported(limit: &str, what: &str, of: &Bounded) -> Option<String> {
     }
 }
 
-/// How firmly the budgets of agent programs hold: the programs call their models themselves.
+/// How firmly the budgets of agent programs and of models hold: the programs call their models themselves, and what a call costs is
+/// known when it is over.
 fn of_agents(whole: &Whole<'_>) -> Vec<String> {
     let steps = || whole.parts.iter().flat_map(|part| &part.flow.steps);
     let named = |is: &dyn Fn(&Step, Preset) -> bool| -> Vec<String> {
@@ -105,7 +106,14 @@ fn of_agents(whole: &Whole<'_>) -> Vec<String> {
             "`budget.cost_usd` does not hold: the program does not say what it costs",
         ),
     ];
-    let told = rows.into_iter().filter_map(|(names, what)| Some((some(&names)?.0, what)));
+    let asks = |step: &&Step| matches!(step.kind, StepKind::Model(_)) && step.budget.cost.is_some();
+    let models = steps().filter(asks).map(|step| format!("`{}`", step.id)).collect();
+    let of_models = (
+        models,
+        "`budget.cost_usd` is tested after each call of the model: the last call of an attempt may pass it",
+    );
+    let told =
+        rows.into_iter().chain([of_models]).filter_map(|(names, what)| Some((some(&names)?.0, what)));
     told.map(|(names, what)| format!("{names}: {what}")).collect()
 }
 

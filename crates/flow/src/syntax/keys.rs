@@ -89,6 +89,7 @@ pub(crate) const STEP: Vocabulary = Vocabulary {
         "flow",
         "a2a",
         "agent",
+        "model",
         "shell",
         "inputs",
         "skill",
@@ -114,7 +115,7 @@ pub(crate) const STEP: Vocabulary = Vocabulary {
         "returns",
         "marks",
     ],
-    later: &["http", "model"],
+    later: &["http"],
 };
 
 /// Keys of [`STEP`] that say what a step does; a step has exactly one of them.
@@ -132,6 +133,12 @@ pub(crate) const AGENT: Vocabulary = Vocabulary {
     later: &["ask"],
 };
 
+pub(crate) const MODEL: Vocabulary = Vocabulary {
+    place: "`model`",
+    keys: &["use", "prompt", "system", "files", "temperature", "max_tokens", "repair"],
+    later: &[],
+};
+
 pub(crate) const ON_THROTTLED: Vocabulary =
     Vocabulary { place: "`on_throttled`", keys: &["wait", "then", "use", "model", "args"], later: &[] };
 
@@ -143,6 +150,9 @@ pub(crate) const OF_AGENT: &[&str] = &["on_throttled", "idle"];
 
 /// Keys of [`STEP`] that do nothing beside an agent program.
 pub(crate) const NOT_BESIDE_AGENT: &[&str] = &["inputs", "skill", "envelope", "data", "returns"];
+
+/// Keys of [`STEP`] that do nothing beside a model.
+pub(crate) const NOT_BESIDE_MODEL: &[&str] = &["inputs", "skill", "envelope", "data", "returns", "idle"];
 
 /// Keys of [`STEP`] that say something of a command alone.
 pub(crate) const NOT_BESIDE_A2A: &[&str] = &["inputs", "skill", "envelope", "data", "returns"];
@@ -225,6 +235,11 @@ pub(crate) fn example(name: &str, found: Option<&str>) -> Option<String> {
             "`agent`",
             "agent: { use: VALUE, prompt: \"Fix it\" }",
             "agent: { use: claude, prompt: \"Fix it\" }",
+        ),
+        (
+            "`model`",
+            "model: { use: VALUE, prompt: \"Sum it up\" }",
+            "model: { use: small, prompt: \"Sum it up\" }",
         ),
         (
             "`a2a`",

@@ -10,6 +10,7 @@ mod environment;
 mod for_each;
 mod goals;
 mod last_visit;
+mod model;
 mod needs;
 mod nested;
 mod nested_mistakes;

@@ -218,7 +218,7 @@ fn entry<'a>(draft: &Draft<'_>, visit: &VisitId, at: &At<'a>) -> Entry<'a> {
         (None, Some(plan), _) if at.item.is_none() => Entry::FanOut(plan),
         (None, _, StepKind::Ask(plan)) => Entry::Ask(plan),
         (None, _, StepKind::Flow(plan)) => Entry::Inside(plan),
-        (None, _, StepKind::Run(_) | StepKind::A2a(_) | StepKind::Agent(_)) => {
+        (None, _, StepKind::Run(_) | StepKind::A2a(_) | StepKind::Agent(_) | StepKind::Model(_)) => {
             match doubt(draft, visit, step) {
                 Some(doubt) => Entry::Doubt(doubt),
                 None => Entry::Start,

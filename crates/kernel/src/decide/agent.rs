@@ -31,7 +31,7 @@ use envoi_contract::{
 fn call(open: &OpenVisit) -> Option<&Call> {
     match &open.plan.as_ref()?.command {
         Command::A2a(call) => Some(call),
-        Command::Exec(_) | Command::Shell(_) | Command::Agent(_) => None,
+        Command::Exec(_) | Command::Shell(_) | Command::Agent(_) | Command::Model(_) => None,
     }
 }
 

@@ -6,7 +6,7 @@ use crate::state::visit;
 use crate::{
     decide::{
         draft::{At, Draft},
-        program, subflow,
+        model_call, program, subflow,
     },
     model::{
         command::{Call, Command},
@@ -158,6 +158,11 @@ impl<'a> Values<'a> {
         Self { control: &draft.control, visit, scope: OnceCell::new() }
     }
 
+    /// The folder of the run.
+    pub(crate) fn run_base(&self) -> &'a str {
+        self.control.phase.started().map_or("", |started| started.run_base.as_str())
+    }
+
     /// The value that the visit is for, if it is an item.
     fn item(&self) -> Option<(u64, &'a Value)> {
         let item = self.visit.item()?;
@@ -180,7 +185,7 @@ impl<'a> Values<'a> {
         })
     }
 
-    fn input(&self, input: &InnerInput) -> Result<Value, SkillError> {
+    pub(crate) fn input(&self, input: &InnerInput) -> Result<Value, SkillError> {
         Ok(match input {
             InnerInput::Value(value) => value.clone(),
             InnerInput::Expression(expression) => self.evaluate(expression)?,
@@ -277,6 +282,7 @@ pub(crate) fn attempt(
         (Some(plan), _) | (None, StepKind::Run(plan)) => command(&values, plan, &mut env)?,
         (None, StepKind::A2a(plan)) => call(&values, plan, open)?,
         (None, StepKind::Agent(plan)) => program::call(draft, &values, plan, (step, visit), other)?,
+        (None, StepKind::Model(plan)) => model_call::call(draft, &values, plan, open)?,
         (None, StepKind::Ask(_) | StepKind::Flow(_)) => {
             let message = format!("step `{}` has no command", step.id);
             return Err(SkillError::new(Code::ToolCannotStart, message));
@@ -430,8 +436,8 @@ fn check_command(command: &Command, env: &[(String, String)]) -> Result<(), Skil
     let arguments = match command {
         Command::Exec(argv) => argv.iter().map(String::len).fold(0, usize::saturating_add),
         Command::Shell(script) => script.len(),
-        Command::A2a(_) => 0,
-        // The prompt goes through a file.
+        // The prompts go through files.
+        Command::A2a(_) | Command::Model(_) => 0,
         Command::Agent(call) => call.args.iter().map(String::len).fold(0, usize::saturating_add),
     };
     let variables = env.iter().map(|(name, value)| name.len().saturating_add(value.len()));

@@ -1,4 +1,4 @@
-//! The account of an agent program is closed for a while: what its steps do.
+//! The account of an agent program, or of a model, is closed for a while: what its steps do.
 //!
 //! A step waits with a timer, as long as its flow allows; then it fails, asks, or goes on with another program. The wait is a
 //! durable one, as for another try: no process stays for it. Owns what of that decides. Which accounts are closed comes with the
@@ -10,9 +10,8 @@ use crate::{
         draft::Draft,
     },
     model::{
-        command::Command,
         event::{About, AttemptSettled, Event, TimerSet},
-        flow::{AfterWait, OtherProgram, ProgramPlan, Step, StepKind},
+        flow::{AfterWait, OnThrottled, OtherProgram, Step, StepKind},
         ids::VisitId,
         input::{AttemptResult, Refusal},
         throttle::{AccountWait, DEFAULT_WAIT_MS, Standing, Throttled},
@@ -42,7 +41,7 @@ enum Next<'p> {
 
 /// What follows for a visit that has waited so long, if its account opens at `until`.
 fn next<'p>(
-    plan: &'p ProgramPlan,
+    policy: &'p OnThrottled,
     waited: &Waited,
     until: Timestamp,
     resets_at: Option<Timestamp>,
@@ -50,9 +49,9 @@ fn next<'p>(
 ) -> Next<'p> {
     // The other program is the last one, and a person who decided to wait has waited for this.
     let longest = |wait_ms: u64| if waited.patient { wait_ms.max(DEFAULT_WAIT_MS) } else { wait_ms };
-    let (wait_ms, then) = match &plan.on_throttled {
-        _ if waited.other => (DEFAULT_WAIT_MS, &AfterWait::Fail),
-        policy => (longest(policy.wait_ms), &policy.then),
+    let (wait_ms, then) = match waited.other {
+        true => (DEFAULT_WAIT_MS, &AfterWait::Fail),
+        false => (longest(policy.wait_ms), &policy.then),
     };
     let deadline = waited.since.unwrap_or(now).saturating_add_ms(wait_ms);
     if until <= deadline {
@@ -69,9 +68,18 @@ fn next<'p>(
     }
 }
 
-/// The program, and the account, that the next attempt of a visit uses.
-pub(crate) fn other<'p>(plan: &'p ProgramPlan, open: Option<&OpenVisit>) -> Option<&'p OtherProgram> {
-    match &plan.on_throttled.then {
+/// What a step says about its account, and that account; `None` for a step that uses none.
+fn policy(step: &Step) -> Option<(&OnThrottled, String)> {
+    match &step.kind {
+        StepKind::Agent(plan) => Some((&plan.on_throttled, plan.account.clone())),
+        StepKind::Model(plan) => Some((&plan.on_throttled, plan.account())),
+        StepKind::Run(_) | StepKind::Ask(_) | StepKind::Flow(_) | StepKind::A2a(_) => None,
+    }
+}
+
+/// The program, and the account, that the next attempt of a visit uses in place of its own.
+fn other<'p>(policy: &'p OnThrottled, open: Option<&OpenVisit>) -> Option<&'p OtherProgram> {
+    match &policy.then {
         AfterWait::Use(other) if open.is_some_and(|open| open.waited.other) => Some(other),
         _ => None,
     }
@@ -85,29 +93,25 @@ pub(crate) fn refused(
     verdict: &Verdict,
     now: Timestamp,
 ) -> Option<Throttled> {
-    let StepKind::Agent(plan) = &step.kind else { return None };
-    let Command::Agent(call) = &open.plan.as_ref()?.command else { return None };
+    let (policy, _) = policy(step)?;
+    let (account, refusals) = open.plan.as_ref()?.command.account()?;
     if verdict.error.as_ref()?.code != Code::AgentThrottled.as_str() {
         return None;
     }
     let report = SkillReport::decode(result.report.as_deref()?).ok();
-    let told = report.as_ref().and_then(|report| report.unknown.get("agent"));
+    let told = report.as_ref().and_then(|report| report.unknown.get("agent").or(report.unknown.get("model")));
     let resets_at = told.and_then(|agent| agent.get("throttled_until")).and_then(Value::as_str);
     let resets_at = resets_at.and_then(Timestamp::parse);
-    let account = call.account.clone().unwrap_or_else(|| call.program.clone());
-    let mut throttled = Throttled::new(account, resets_at, call.refusals.saturating_add(1), now);
-    if let Next::Use(other) = next(plan, &open.waited, throttled.until, throttled.resets_at, now) {
+    let mut throttled = Throttled::new(account.to_owned(), resets_at, refusals.saturating_add(1), now);
+    if let Next::Use(other) = next(policy, &open.waited, throttled.until, throttled.resets_at, now) {
         throttled.instead = Some(other.program.clone());
     }
     Some(throttled)
 }
 
-/// The account of the last attempt of a visit, if that was made by an agent program.
+/// The account of the last attempt of a visit, if that used one.
 pub(crate) fn account(open: &OpenVisit) -> Option<&str> {
-    match &open.plan.as_ref()?.command {
-        Command::Agent(call) => Some(call.account.as_deref().unwrap_or(&call.program)),
-        Command::Exec(_) | Command::Shell(_) | Command::A2a(_) => None,
-    }
+    open.plan.as_ref()?.command.account().map(|(account, _)| account)
 }
 
 /// An attempt with this account was not refused: what has waited for it need not wait in this decision.
@@ -133,7 +137,7 @@ pub(crate) fn follow(
     }
     let visit = &settled.attempt.visit;
     let error = settled.error.clone().unwrap_or_else(|| closed(&account, resets_at, until));
-    let StepKind::Agent(plan) = &step.kind else { return Ok(()) };
+    let Some((policy, _)) = policy(step) else { return Ok(()) };
     if draft.control.winds_down() {
         return conclude::conclude(draft, visit, Conclusion::FailedAfter(error, text));
     }
@@ -142,7 +146,7 @@ pub(crate) fn follow(
         return Ok(());
     }
     let wait = AccountWait { account, resets_at };
-    match next(plan, &waited(draft, visit), until, resets_at, draft.now) {
+    match next(policy, &waited(draft, visit), until, resets_at, draft.now) {
         Next::Fail | Next::Use(_) => conclude::conclude(draft, visit, Conclusion::FailedAfter(error, text)),
         next => obey(draft, visit, wait, next, until, error),
     }
@@ -151,23 +155,23 @@ pub(crate) fn follow(
 /// What keeps the next attempt of a ready visit from starting, if its account is closed: then that is done. `None`: it may start,
 /// and `true` if with the other program.
 pub(crate) fn hold_up(draft: &mut Draft<'_>, visit: &VisitId, step: &Step) -> Result<Option<bool>, Refusal> {
-    let StepKind::Agent(plan) = &step.kind else { return Ok(Some(false)) };
+    let Some((policy, own)) = policy(step) else { return Ok(Some(false)) };
     let open = draft.control.open.get(visit);
     if open.is_some_and(|open| visit::next(open, step).is_some()) {
         return Ok(Some(false));
     }
     let mut waited = waited(draft, visit);
-    let mut account = other(plan, open).map_or(&plan.account, |other| &other.account);
+    let mut account = other(policy, open).map_or(&own, |other| &other.account);
     loop {
         let standing = draft.slot.as_ref().and_then(|slot| slot.accounts.get(account));
         let Some(standing) = standing.filter(|standing| standing.until > draft.now).cloned() else {
             return Ok(Some(waited.other));
         };
         let Standing { until, resets_at, is_tried, .. } = standing;
-        match next(plan, &waited, until, resets_at, draft.now) {
+        match next(policy, &waited, until, resets_at, draft.now) {
             Next::Use(other) if !is_tried => {
                 // What the first one was waited for does not count; what came after that does.
-                let since = waited.since.map(|at| at.saturating_add_ms(plan.on_throttled.wait_ms));
+                let since = waited.since.map(|at| at.saturating_add_ms(policy.wait_ms));
                 waited = Waited { other: true, since, ..Waited::default() };
                 account = &other.account;
             }

@@ -16,6 +16,52 @@ pub enum Command {
     A2a(Box<Call>),
     /// An agent program is started, by a program of our own. Of attempts only.
     Agent(Box<ProgramCall>),
+    /// A model is called, by a program of our own. Of attempts only.
+    Model(Box<ModelCall>),
+}
+
+impl Command {
+    /// The account that it uses, and how often in a row that had refused an attempt before this one.
+    #[must_use]
+    pub fn account(&self) -> Option<(&str, u32)> {
+        match self {
+            Self::Agent(call) => Some((call.account.as_deref().unwrap_or(&call.program), call.refusals)),
+            Self::Model(call) => Some((&call.account, call.refusals)),
+            Self::Exec(_) | Self::Shell(_) | Self::A2a(_) => None,
+        }
+    }
+}
+
+/// What one attempt asks a model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelCall {
+    /// The model, as the configuration names it.
+    pub model: String,
+    /// The account that it uses.
+    pub account: String,
+    /// How often in a row the account has refused an attempt before this one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub refusals: u32,
+    /// What it is asked.
+    pub prompt: String,
+    /// Its instructions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
+    /// Files that are given to it. Relative ones are in the folder of the step.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+    /// A number, as it is written in the flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<String>,
+    /// The most tokens of an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    /// How often an answer that does not fit the schema is asked for again.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub repair: u32,
+    /// Why the try before it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
 }
 
 /// What one attempt has an agent program do.

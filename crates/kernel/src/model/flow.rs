@@ -9,6 +9,7 @@ mod agent;
 mod ask;
 mod difference;
 mod goals;
+mod model_step;
 mod places;
 mod program;
 mod step_read;
@@ -21,6 +22,7 @@ pub use ask::{AskPlan, Overdue};
 pub(crate) use difference::change_within;
 pub use difference::{Change, change, compare};
 pub use goals::GoalsPlan;
+pub use model_step::ModelPlan;
 pub use places::Places;
 pub use program::{AfterWait, DEFAULT_IDLE_MS, OnThrottled, OtherProgram, ProgramPlan};
 pub use step_read::StepRead;
@@ -273,6 +275,8 @@ pub enum StepKind {
     A2a(Box<AgentPlan>),
     /// An agent program.
     Agent(Box<ProgramPlan>),
+    /// A call of a model, without tools.
+    Model(Box<ModelPlan>),
 }
 
 impl Step {
@@ -304,10 +308,10 @@ impl Step {
         }
     }
 
-    /// Whether it is done by attempts: it runs a command or an agent program, or talks to another agent.
+    /// Whether it is done by attempts: it runs a command or an agent program, calls a model, or talks to another agent.
     #[must_use]
     pub fn has_attempts(&self) -> bool {
-        matches!(self.kind, StepKind::Run(_) | StepKind::A2a(_) | StepKind::Agent(_))
+        matches!(self.kind, StepKind::Run(_) | StepKind::A2a(_) | StepKind::Agent(_) | StepKind::Model(_))
     }
 
     /// The question, if this step asks one.
@@ -315,7 +319,11 @@ impl Step {
     pub fn asks(&self) -> Option<&AskPlan> {
         match &self.kind {
             StepKind::Ask(plan) => Some(plan),
-            StepKind::Run(_) | StepKind::Flow(_) | StepKind::A2a(_) | StepKind::Agent(_) => None,
+            StepKind::Run(_)
+            | StepKind::Flow(_)
+            | StepKind::A2a(_)
+            | StepKind::Agent(_)
+            | StepKind::Model(_) => None,
         }
     }
 
@@ -324,7 +332,11 @@ impl Step {
     pub fn inner(&self) -> Option<&InnerPlan> {
         match &self.kind {
             StepKind::Flow(plan) => Some(plan),
-            StepKind::Run(_) | StepKind::Ask(_) | StepKind::A2a(_) | StepKind::Agent(_) => None,
+            StepKind::Run(_)
+            | StepKind::Ask(_)
+            | StepKind::A2a(_)
+            | StepKind::Agent(_)
+            | StepKind::Model(_) => None,
         }
     }
 }

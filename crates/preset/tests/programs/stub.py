@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""A stub of two model protocols on the loopback: Anthropic Messages and OpenAI Responses, both with streams.
+"""A stub of three model protocols on the loopback: Anthropic Messages, OpenAI Responses and OpenAI chat completions. The first two have streams too.
 
 The first part of a request's path names the scenario, after any text and `--`, so one stub serves many runs at once and counts the
-calls of each (`GET /calls`): `ANTHROPIC_BASE_URL=http://127.0.0.1:PORT/one--tool`. `stub.py` prints its port and serves until it is ended.
+calls of each (`GET /calls`): `ANTHROPIC_BASE_URL=http://127.0.0.1:PORT/one--tool`. Where `STUB_LOG` names a file, each call is a line of JSON
+in it. `stub.py` prints its port and serves until it is ended.
 """
 import http.server
 import json
@@ -84,10 +85,16 @@ class Stub(http.server.BaseHTTPRequestHandler):
         with Stub.lock:
             Stub.calls[run] = Stub.calls.get(run, 0) + 1
             number = Stub.calls[run]
+            if os.environ.get("STUB_LOG"):
+                with open(os.environ["STUB_LOG"], "a") as log:
+                    headers = {name.lower(): value for name, value in self.headers.items()}
+                    print(json.dumps({"path": self.path, "headers": headers, "body": request}), file=log)
         if place.endswith("messages"):
             return self.anthropic(scenario, number, request)
         if place.endswith("responses"):
             return self.openai(scenario, number, request)
+        if place.endswith("chat/completions"):
+            return self.chat(scenario, number, request)
         self.reply(404, {"error": {"message": "no such path"}})
 
     def reply(self, status, body, headers=()):
@@ -99,6 +106,42 @@ class Stub(http.server.BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(data)
+
+    def whole(self, scenario, number, body):
+        """A reply that is no stream."""
+        ids = {"request-id": f"req_{number}", "x-request-id": f"req_{number}"}
+        if scenario == "malformed":
+            body = {"odd": True}
+        if scenario == "cut" or (scenario == "cut-once" and number == 1):
+            self.send_response(200)
+            self.send_header("content-length", "1000")
+            self.end_headers()
+            self.wfile.write(b'{"id": ')
+            self.close_connection = True
+            return
+        self.reply(200, body, ids)
+
+    @staticmethod
+    def answer(scenario, number):
+        """What a model says to a request without tools."""
+        if scenario == "repair" and number == 1:
+            return '{"verdict": "perhaps"}'
+        return '{"verdict": "good", "score": 7}' if scenario in ("data", "repair") else "Hello from the stub."
+
+    def chat(self, scenario, number, request):
+        failure = OPENAI_ERRORS.get(scenario)
+        if scenario.endswith("-once") and number == 1:
+            failure = OPENAI_ERRORS.get(scenario.removesuffix("-once"))
+        if failure:
+            status, error, headers = failure
+            return self.reply(status, {"error": error}, {"x-request-id": f"req_{number}", **headers})
+        if scenario == "silent":
+            return time.sleep(3600)
+        message = {"role": "assistant", "content": self.answer(scenario, number)}
+        reason = {"length": "length", "filter": "content_filter"}.get(scenario, "stop")
+        usage = {"prompt_tokens": 100, "prompt_tokens_details": {"cached_tokens": 20}, "completion_tokens": 10, "total_tokens": 110}
+        self.whole(scenario, number, {"id": f"chat_{number}", "object": "chat.completion", "model": request.get("model"),
+                                      "choices": [{"index": 0, "message": message, "finish_reason": reason}], "usage": usage})
 
     def stream(self, events):
         self.send_response(200)
@@ -114,10 +157,10 @@ class Stub(http.server.BaseHTTPRequestHandler):
     def anthropic(self, scenario, number, request):
         failure = ANTHROPIC_ERRORS.get(scenario)
         if scenario.endswith("-once") and number == 1:
-            failure = ANTHROPIC_ERRORS[scenario.removesuffix("-once")]
+            failure = ANTHROPIC_ERRORS.get(scenario.removesuffix("-once"))
         if failure:
             status, (kind, message), headers = failure
-            return self.reply(status, {"type": "error", "error": {"type": kind, "message": message}}, headers)
+            return self.reply(status, {"type": "error", "error": {"type": kind, "message": message}}, {"request-id": f"req_{number}", **headers})
         if scenario == "silent":
             return time.sleep(3600)
         last = request.get("messages", [{}])[-1].get("content", "")
@@ -131,6 +174,12 @@ class Stub(http.server.BaseHTTPRequestHandler):
             block = self.tool(number, "Bash", {"command": command, "description": "make a file"})
         elif scenario == "turns" and "Bash" in tools:
             block = self.tool(number, "Bash", {"command": "true", "description": "nothing"})
+        if not request.get("stream"):
+            block = {"type": "text", "text": self.answer(scenario, number)}
+            usage = {"input_tokens": 70, "output_tokens": 10, "cache_creation_input_tokens": 10, "cache_read_input_tokens": 20}
+            reason = {"length": "max_tokens", "filter": "refusal"}.get(scenario, "end_turn")
+            return self.whole(scenario, number, {"id": f"msg_{number}", "type": "message", "role": "assistant", "content": [block],
+                                                 "stop_reason": reason, "usage": usage})
         self.stream(self.message_events(number, request.get("model"), block))
 
     @staticmethod
@@ -157,10 +206,10 @@ class Stub(http.server.BaseHTTPRequestHandler):
     def openai(self, scenario, number, request):
         failure = OPENAI_ERRORS.get(scenario)
         if scenario.endswith("-once") and number == 1:
-            failure = OPENAI_ERRORS[scenario.removesuffix("-once")]
+            failure = OPENAI_ERRORS.get(scenario.removesuffix("-once"))
         if failure:
             status, error, headers = failure
-            return self.reply(status, {"error": error}, headers)
+            return self.reply(status, {"error": error}, {"x-request-id": f"req_{number}", **headers})
         if scenario == "silent":
             return time.sleep(3600)
         answered = request.get("input", [{}])[-1].get("type") == "function_call_output"
@@ -178,6 +227,12 @@ class Stub(http.server.BaseHTTPRequestHandler):
         usage = {"input_tokens": 100, "input_tokens_details": {"cached_tokens": 20}, "output_tokens": 10,
                  "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 110}
         done = {"id": f"resp_{number}", "object": "response", "status": "completed", "output": [item], "usage": usage}
+        if not request.get("stream"):
+            item["content"] = [{"type": "output_text", "text": self.answer(scenario, number), "annotations": []}]
+            if scenario in ("length", "filter"):
+                reason = "max_output_tokens" if scenario == "length" else "content_filter"
+                done.update(status="incomplete", incomplete_details={"reason": reason})
+            return self.whole(scenario, number, done)
         self.stream([
             {"type": "response.created", "response": {"id": f"resp_{number}"}},
             {"type": "response.output_item.done", "output_index": 0, "item": item},

@@ -794,7 +794,7 @@ export interface StepShape {
   /** How many of them have to be done: `all`, `any`, `settled` or a number. */
   join: string;
   /** What it does. */
-  kind: "run" | "ask" | "flow" | "a2a" | "agent";
+  kind: "run" | "ask" | "flow" | "a2a" | "agent" | "model";
   /** The step to which it goes back if it sends the run back; null if it does not loop. */
   loop_to: string | null;
   /** How often that may be; null if it does not loop. */

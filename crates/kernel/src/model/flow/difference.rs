@@ -161,5 +161,6 @@ fn kind_key(step: &Step) -> &'static str {
         StepKind::Flow(_) => "flow",
         StepKind::A2a(_) => "a2a",
         StepKind::Agent(_) => "agent",
+        StepKind::Model(_) => "model",
     }
 }

@@ -631,7 +631,7 @@ class StepShape(TypedDict):
     """Whether it is done once for each value of a list."""
     join: str
     """How many of them have to be done: `all`, `any`, `settled` or a number."""
-    kind: Literal["run", "ask", "flow", "a2a", "agent"]
+    kind: Literal["run", "ask", "flow", "a2a", "agent", "model"]
     """What it does."""
     loop_to: Optional[str]
     """The step to which it goes back if it sends the run back; null if it does not loop."""

@@ -1,0 +1,53 @@
+//! The attempt of a step that asks a model: this program as its command.
+
+use crate::process::stderr;
+use envoi_contract::json::Value;
+use envoi_model::{Around, KEY_VARIABLE, Order, SECRET_VARIABLES};
+use envoi_step::Secrets;
+use std::{env, fs, process::ExitCode};
+
+/// The whole of the process. Its order stands in a file that the engine has written; secrets nowhere.
+pub(crate) fn run_attempt() -> ExitCode {
+    let place = env::var_os(envoi_model::ORDER_VARIABLE).unwrap_or_default();
+    let order = fs::read(&place).map_err(|error| error.to_string());
+    let order: Result<Order, _> =
+        order.and_then(|bytes| serde_json::from_slice(&bytes).map_err(|error| error.to_string()));
+    match order {
+        Ok(order) => envoi_model::run(&order, env::var(KEY_VARIABLE).ok().as_deref(), &Surroundings::of(&order)),
+        Err(error) => {
+            stderr::line(format_args!(
+                "`{}`: {error}; it is started for a step with `model`, never by hand",
+                place.display()
+            ));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Finds the secrets that the engine has given to this process; none: everything is hidden.
+struct Surroundings(Option<Secrets>);
+
+/// What stands in place of what cannot be masked.
+const HIDDEN: &str = "(left out: a secret cannot be had, so this cannot be masked)";
+
+impl Surroundings {
+    fn of(order: &Order) -> Self {
+        let secrets = (0..order.secrets).map(|number| env::var(format!("{SECRET_VARIABLES}{number}")));
+        let secrets = secrets.collect::<Result<Vec<String>, _>>().ok();
+        Self(secrets.filter(|_| !order.hides).map(|secrets| Secrets::new(&secrets)))
+    }
+}
+
+impl Around for Surroundings {
+    fn mask_text(&self, text: &str) -> String {
+        self.0.as_ref().map_or_else(|| HIDDEN.to_owned(), |secrets| secrets.mask_str(text))
+    }
+
+    fn mask_value(&self, value: &Value) -> Value {
+        self.0.as_ref().map_or(Value::Null, |secrets| secrets.mask_value(value))
+    }
+
+    fn check(&self, schema: &Value, data: &Value) -> Result<(), String> {
+        envoi_flow::outputs::check(schema, data).map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,100 @@
+//! An attempt that asks a model: this program itself, with its order in the attempt's folder.
+
+use super::{order::place_of_feedback, secrets::Known, shared::Shared};
+use crate::model::runner::Job;
+use envoi_contract::code::Code;
+use envoi_kernel::event::{Command, ModelCall};
+use envoi_model::{ARGUMENT, KEY_VARIABLE, ORDER_VARIABLE, Order, Problem, SECRET_VARIABLES, UNANSWERED_FILE};
+use envoi_step::{AttemptDir, Exit, Outcome, plain};
+use std::{io, path::PathBuf};
+
+/// The longest sentence about a call without an answer.
+const MAX_REASON_BYTES: u64 = 4_096;
+
+/// The command, after its order has been written, and the variables that it needs.
+///
+/// # Errors
+/// The order cannot be written.
+pub(super) fn command(
+    shared: &Shared,
+    job: &Job,
+    dir: &AttemptDir,
+    call: &ModelCall,
+    variables: &mut Vec<(String, String)>,
+) -> io::Result<Vec<String>> {
+    let place = dir.path().join("model.json");
+    let known = Known::of(shared, job);
+    plain::write(&place, &serde_json::to_vec(&order(shared, job, dir, call, &known))?)?;
+    variables.push((ORDER_VARIABLE.to_owned(), place.to_string_lossy().into_owned()));
+    let key = shared.models.key(&call.model);
+    variables.extend(key.map(|key| (KEY_VARIABLE.to_owned(), key.to_owned())));
+    let numbered = known.values.into_iter().enumerate();
+    variables.extend(numbered.map(|(number, value)| (format!("{SECRET_VARIABLES}{number}"), value)));
+    Ok(vec![shared.launcher.exe.to_string_lossy().into_owned(), ARGUMENT.to_owned()])
+}
+
+/// The key that the attempt is given, if it asks a model whose provider needs one.
+pub(super) fn key<'s>(shared: &'s Shared, job: &Job) -> Option<&'s str> {
+    match &job.started.command {
+        Command::Model(call) => shared.models.key(&call.model),
+        Command::Exec(_) | Command::Shell(_) | Command::A2a(_) | Command::Agent(_) => None,
+    }
+}
+
+/// Why it is not known what became of a call of an attempt that is over, if that is so. An attempt that was cancelled, or ran out of its
+/// time, is over by the will of the run.
+pub(super) fn unanswered(job: &Job, dir: &AttemptDir, exit: &Exit) -> Option<String> {
+    matches!(job.started.command, Command::Model(_)).then_some(())?;
+    match exit.outcome {
+        Outcome::Exited { .. } | Outcome::Signalled { .. } => {}
+        _ => return None,
+    }
+    let reason = plain::read(&dir.path().join(UNANSWERED_FILE), MAX_REASON_BYTES).ok()?;
+    Some(String::from_utf8_lossy(&reason).into_owned())
+}
+
+fn order(shared: &Shared, job: &Job, dir: &AttemptDir, call: &ModelCall, known: &Known) -> Order {
+    let started = &job.started;
+    let step = job.flow.step(&started.attempt.visit.step);
+    // What its own failed try wrote is not known to the model; the error is in `failure`.
+    let own = started.feedback.as_ref().is_some_and(|attempt| attempt.visit == started.attempt.visit);
+    let has_feedback = started.sent_back_by.is_some() || (started.feedback.is_some() && !own);
+    let (access, problem) = match shared.models.get(&call.model) {
+        Some(Ok(model)) => (Some(model.access.clone()), None),
+        Some(Err(problem)) => (None, Some(problem.clone())),
+        None => (None, Some(unknown(shared, &call.model))),
+    };
+    let folder = job.workspace.join(&started.cwd);
+    Order {
+        model: call.model.clone(),
+        access,
+        problem,
+        prompt: call.prompt.clone(),
+        system: call.system.clone(),
+        files: call.files.iter().map(|file| folder.join(file)).collect(),
+        roots: vec![job.workspace.clone(), PathBuf::from(&job.run_base)],
+        never: Some(shared.layout.root().to_owned()),
+        temperature: call.temperature.clone(),
+        max_tokens: call.max_tokens,
+        repair: call.repair,
+        schema: step.and_then(|step| step.outputs.clone()),
+        feedback: has_feedback.then(|| place_of_feedback(dir)),
+        failure: call.failure.clone(),
+        max_calls: started.reserved.and_then(|budget| budget.llm_calls),
+        max_nano_usd: started.reserved.and_then(|budget| budget.cost).map(envoi_kernel::ledger::Cost::nano_usd),
+        folder: dir.path().to_owned(),
+        report: dir.report(),
+        output: dir.output(),
+        secrets: known.values.len(),
+        hides: !known.missing.is_empty(),
+    }
+}
+
+/// The configuration does not offer it.
+fn unknown(shared: &Shared, model: &str) -> Problem {
+    let place = shared.layout.root().join("config.yaml");
+    Problem {
+        code: Code::AgentModel.as_str().to_owned(),
+        message: format!("`{}` offers no model `{model}`; `models.offer` names them", place.display()),
+    }
+}

@@ -1,0 +1,317 @@
+//! The calls of one attempt: the first one, and those that repair its answer.
+
+use crate::{
+    Access, Around, Order,
+    calling::{self, Called},
+    material,
+};
+use envoi_contract::{
+    code::Code,
+    json::{Number, Value},
+    skill_report::SkillError,
+    time::Timestamp,
+};
+use envoi_preset::{
+    Class,
+    protocol::{End, Protocol, Question, Reply},
+};
+use std::{fs, io, path::Path, thread, time::Duration};
+
+/// A limit that is over so soon is waited for by the attempt itself.
+const SHORT_WAIT: Duration = Duration::from_secs(20);
+
+/// How often in a row it is.
+const SHORT_WAITS: u32 = 2;
+
+/// The most of the feedback that is given to the model: its end.
+const MAX_FEEDBACK_BYTES: usize = 64 * 1024;
+
+/// What the attempt came to.
+#[derive(Debug, Default)]
+pub(crate) struct Finished {
+    /// The last answer.
+    pub(crate) text: String,
+    /// The data of it, where it is to have some.
+    pub(crate) data: Option<Value>,
+    /// The calls that were made.
+    pub(crate) calls: Vec<Made>,
+    /// When the limit of the account is over.
+    pub(crate) throttled_until: Option<Timestamp>,
+    /// Why it has failed.
+    pub(crate) error: Option<SkillError>,
+}
+
+/// One call that a provider answered, or may have worked on.
+#[derive(Debug, Default)]
+pub(crate) struct Made {
+    pub(crate) request: Option<String>,
+    pub(crate) reply: Reply,
+}
+
+/// What follows from an answer.
+enum Next {
+    Done(Option<Value>),
+    /// It does not fit, for this reason.
+    Repair(String),
+    Failed(SkillError),
+}
+
+/// Asks, and asks again while that may help.
+///
+/// # Errors
+/// A file of the attempt cannot be read or written.
+pub(crate) fn ask(order: &Order, key: Option<&str>, around: &dyn Around) -> io::Result<Finished> {
+    let mut finished = Finished::default();
+    let (access, protocol) = match access(order) {
+        Ok(found) => found,
+        Err(error) => return Ok(Finished { error: Some(error), ..finished }),
+    };
+    let parts = match material::parts(order) {
+        Ok(parts) => parts,
+        Err(error) => return Ok(Finished { error: Some(error), ..finished }),
+    };
+    let feedback = order.feedback.as_deref().map(text).transpose()?;
+    let prompt = compose(&order.prompt, order.failure.as_deref(), feedback.as_deref());
+    fs::write(order.folder.join("prompt.txt"), &prompt)?;
+    let temperature = order.temperature.as_deref().and_then(Number::parse);
+    let mut repairs: Vec<(String, String)> = Vec::new();
+    loop {
+        let question = Question {
+            model: &access.name,
+            system: order.system.as_deref(),
+            prompt: &prompt,
+            parts: &parts,
+            repairs: &repairs,
+            temperature: temperature.as_ref(),
+            max_tokens: order.max_tokens,
+            schema: order.schema.as_ref(),
+        };
+        let body = protocol.body(&question).compact();
+        println!("asking {} ({} of {})", order.model, access.name, access.provider);
+        let (reply, request) = match patiently(order, access, protocol, key, &body)? {
+            Called::Answered { reply, request } => (reply, request),
+            Called::Unanswered => {
+                let message = "it is not known what became of the call".to_owned();
+                finished.error = Some(SkillError::new(Code::InDoubt, message));
+                return Ok(finished);
+            }
+            Called::Failed { failure, request, resets_at, counts } => {
+                if counts {
+                    finished.calls.push(Made { request: request.clone(), ..Made::default() });
+                }
+                let of = request.map(|id| format!(" (request {id})")).unwrap_or_default();
+                let message = format!("{}{of}", failure.message);
+                finished.error = Some(SkillError::new(failure.class.code(), message));
+                finished.throttled_until = resets_at;
+                return Ok(finished);
+            }
+        };
+        println!("{}", answered(&reply, request.as_deref()));
+        let next = examine(order, &reply, around);
+        finished.text.clone_from(&reply.text);
+        finished.calls.push(Made { request, reply });
+        let wrong = match next {
+            Next::Done(data) => {
+                finished.data = data;
+                return Ok(finished);
+            }
+            Next::Failed(error) => {
+                finished.error = Some(error);
+                return Ok(finished);
+            }
+            Next::Repair(wrong) => wrong,
+        };
+        let tried = u32::try_from(repairs.len()).unwrap_or(u32::MAX);
+        if let Some(why) = no_more(order, access, &finished, tried) {
+            finished.error = Some(SkillError::new(Class::Schema.code(), format!("{wrong}{why}")));
+            return Ok(finished);
+        }
+        println!("it is asked again: {wrong}");
+        repairs.push((finished.text.clone(), wrong));
+    }
+}
+
+fn access(order: &Order) -> Result<(&Access, Protocol), SkillError> {
+    if let Some(problem) = &order.problem {
+        return Err(SkillError { code: problem.code.clone(), message: problem.message.clone() });
+    }
+    let found = order.access.as_ref().and_then(|access| Some((access, Protocol::of(&access.protocol)?)));
+    found.ok_or_else(|| SkillError::new(Class::Model.code(), format!("model `{}` cannot be called", order.model)))
+}
+
+/// Waits for a limit that is over soon, and calls again. A refused call costs nothing.
+fn patiently(
+    order: &Order,
+    access: &Access,
+    protocol: Protocol,
+    key: Option<&str>,
+    body: &str,
+) -> io::Result<Called> {
+    let mut waits = 0;
+    loop {
+        let called = calling::call(order, access, protocol, key, body)?;
+        let Called::Failed { failure, resets_at: Some(until), .. } = &called else { return Ok(called) };
+        let wait_ms = until.as_millis().saturating_sub(calling::now().as_millis());
+        let wait = Duration::from_millis(u64::try_from(wait_ms).unwrap_or(0));
+        if failure.class != Class::Throttled || wait > SHORT_WAIT || waits == SHORT_WAITS {
+            return Ok(called);
+        }
+        waits += 1;
+        println!("{}; it is tried again in {} s", failure.message, wait.as_secs_f32());
+        thread::sleep(wait);
+    }
+}
+
+/// Why no further call is made for a repair, as the end of a sentence.
+fn no_more(order: &Order, access: &Access, finished: &Finished, tried: u32) -> Option<String> {
+    if tried >= order.repair {
+        let again = if tried == 1 { "" } else { "s" };
+        return Some(if tried == 0 { String::new() } else { format!(" (it was asked again {tried} time{again})") });
+    }
+    let calls = u64::try_from(finished.calls.len()).unwrap_or(u64::MAX);
+    let cost = access.price.map(|price| cost(price, finished));
+    let is_spent = order.max_calls.is_some_and(|max| calls >= max)
+        || cost.zip(order.max_nano_usd).is_some_and(|(cost, max)| cost >= max);
+    is_spent.then(|| " (the budget allows no further call)".to_owned())
+}
+
+/// What all calls have cost, in billionths of a US dollar, rounded up.
+pub(crate) fn cost(price: crate::Price, finished: &Finished) -> u64 {
+    const MILLION: u128 = 1_000_000;
+    let part = |tokens: Option<u64>, price: u64| {
+        u128::from(tokens.unwrap_or(0)).saturating_mul(u128::from(price))
+    };
+    let of = |made: &Made| {
+        let sum = part(made.reply.tokens_in, price.given).saturating_add(part(made.reply.tokens_out, price.gotten));
+        u64::try_from(sum.div_ceil(MILLION)).unwrap_or(u64::MAX)
+    };
+    finished.calls.iter().map(of).fold(0, u64::saturating_add)
+}
+
+fn examine(order: &Order, reply: &Reply, around: &dyn Around) -> Next {
+    match &reply.end {
+        End::Whole => {}
+        End::Cut => {
+            let message = "the answer was cut at the most tokens that it may have; raise `max_tokens`, or ask for less";
+            return Next::Failed(SkillError::new(Class::TooLong.code(), message.to_owned()));
+        }
+        End::Refused(why) => {
+            return Next::Failed(SkillError::new(Class::Refused.code(), format!("the model gave no answer: {why}")));
+        }
+    }
+    let Some(schema) = &order.schema else { return Next::Done(None) };
+    match Value::parse_str(without_fence(&reply.text)) {
+        Err(error) => Next::Repair(format!("the answer is no JSON: {error}")),
+        Ok(data) => match around.check(schema, &data) {
+            Ok(()) => Next::Done(Some(data)),
+            Err(wrong) => Next::Repair(format!("the answer does not fit: {wrong}")),
+        },
+    }
+}
+
+/// The text within a fence, where all of it is in one: servers that cannot hold an answer to a schema often give it so.
+fn without_fence(text: &str) -> &str {
+    let text = text.trim();
+    let inside = text.strip_prefix("```json").or_else(|| text.strip_prefix("```")).and_then(|rest| rest.strip_suffix("```"));
+    inside.unwrap_or(text)
+}
+
+fn answered(reply: &Reply, request: Option<&str>) -> String {
+    let count = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |count| count.to_string());
+    let of = request.map(|id| format!(", request {id}")).unwrap_or_default();
+    format!("answered: {} tokens in, {} out{of}\n{}", count(reply.tokens_in), count(reply.tokens_out), reply.text)
+}
+
+/// What is asked: the prompt, and what was said of the last answer.
+fn compose(prompt: &str, failure: Option<&str>, feedback: Option<&str>) -> String {
+    let mut text = prompt.to_owned();
+    if let Some(failure) = failure {
+        text.push_str(&format!("\n\nYour last answer could not be used:\n\n{}", failure.trim()));
+    }
+    if let Some(feedback) = feedback.map(end_of).filter(|feedback| !feedback.is_empty()) {
+        text.push_str(&format!("\n\nFeedback on your last answer:\n\n{feedback}"));
+    }
+    text
+}
+
+fn end_of(feedback: &str) -> &str {
+    let feedback = feedback.trim();
+    let from = feedback.len().saturating_sub(MAX_FEEDBACK_BYTES);
+    let from = (from..=feedback.len()).find(|at| feedback.is_char_boundary(*at)).unwrap_or(0);
+    feedback.get(from..).unwrap_or_default()
+}
+
+/// The text of a file, with bytes that are no UTF-8 replaced.
+fn text(path: &Path) -> io::Result<String> {
+    Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "what is not as a test expects ends it")]
+pub(crate) mod tests {
+    use super::*;
+    use crate::Price;
+
+    /// An order that asks nothing.
+    pub(crate) fn order(folder: &Path) -> Order {
+        Order {
+            model: "small".to_owned(),
+            access: None,
+            problem: None,
+            prompt: String::new(),
+            system: None,
+            files: Vec::new(),
+            roots: Vec::new(),
+            never: None,
+            temperature: None,
+            max_tokens: None,
+            repair: 0,
+            schema: None,
+            feedback: None,
+            failure: None,
+            max_calls: None,
+            max_nano_usd: None,
+            folder: folder.to_owned(),
+            report: folder.join("report.json"),
+            output: folder.join("output"),
+            secrets: 0,
+            hides: false,
+        }
+    }
+
+    #[test]
+    fn what_was_said_of_the_last_answer_stands_behind_the_prompt() {
+        assert_eq!(compose("Judge.\n", None, Some(" \n")), "Judge.\n");
+        assert_eq!(
+            compose("Judge.", Some("AGENT_SCHEMA: text"), Some("too short\n")),
+            "Judge.\n\nYour last answer could not be used:\n\nAGENT_SCHEMA: text\n\nFeedback on your last answer:\n\ntoo short"
+        );
+        assert!(compose("p", None, Some(&"ü".repeat(MAX_FEEDBACK_BYTES))).len() < MAX_FEEDBACK_BYTES + 100);
+    }
+
+    #[test]
+    fn a_fence_around_all_of_an_answer_does_not_count() {
+        for (text, inside) in [
+            ("```json\n{}\n```", "{}"),
+            (" ```\n{}```\n", "{}"),
+            ("{}", "{}"),
+            ("Here:\n```json\n{}\n```", "Here:\n```json\n{}\n```"),
+        ] {
+            assert_eq!(without_fence(text).trim(), inside);
+        }
+    }
+
+    #[test]
+    fn cost_is_rounded_up_for_each_call_and_unknown_tokens_cost_nothing() {
+        let made = |tokens_in, tokens_out| Made {
+            reply: Reply { tokens_in, tokens_out, ..Reply::default() },
+            ..Made::default()
+        };
+        let calls = vec![made(Some(100), Some(10)), made(Some(1), None), made(None, None)];
+        let finished = Finished { calls, ..Finished::default() };
+        // 0.15 and 0.60 dollars for a million.
+        let price = Price { given: 150_000_000, gotten: 600_000_000 };
+        assert_eq!(cost(price, &finished), 15_000 + 6_000 + 150);
+        assert_eq!(cost(Price { given: 1, gotten: 1 }, &finished), 1 + 1);
+    }
+}

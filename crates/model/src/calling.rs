@@ -1,0 +1,128 @@
+//! One call: one request on a connection of its own, sent once.
+
+use crate::{Access, Order, UNANSWERED_FILE};
+use envoi_contract::{json::Value, time::Timestamp};
+use envoi_http::{Client, NoAnswer};
+use envoi_preset::{
+    Class, Failure,
+    protocol::{Protocol, Reply, rejection},
+};
+use std::{
+    fs, io,
+    time::{Duration, SystemTime},
+};
+
+/// The largest body of an answer.
+const MAX_BODY_BYTES: u64 = 16 * 1024 * 1024;
+
+/// How long connecting to a provider may take.
+const CONNECTING: Duration = Duration::from_secs(10);
+
+/// The longest id that is kept.
+const MAX_ID_CHARS: usize = 200;
+
+/// What a call came to.
+pub(crate) enum Called {
+    /// The model answered.
+    Answered {
+        /// Its answer.
+        reply: Reply,
+        /// The id by which the provider knows the request.
+        request: Option<String>,
+    },
+    /// There is no answer, and there will be none.
+    Failed {
+        /// Why.
+        failure: Failure,
+        /// The id by which the provider knows the request.
+        request: Option<String>,
+        /// When the limit of the account is over, if this is one and that is stated.
+        resets_at: Option<Timestamp>,
+        /// Whether the provider worked on it, as far as can be known.
+        counts: bool,
+    },
+    /// It is not known what became of it.
+    Unanswered,
+}
+
+/// Makes the call. While it has no answer, a file in the folder of the attempt says so.
+///
+/// # Errors
+/// That file cannot be written or removed.
+pub(crate) fn call(order: &Order, access: &Access, protocol: Protocol, key: Option<&str>, body: &str) -> io::Result<Called> {
+    let unanswered = order.folder.join(UNANSWERED_FILE);
+    let to = format!("the call of model `{}` at provider `{}`", order.model, access.provider);
+    fs::write(&unanswered, format!("{to} was sent, and its answer did not arrive"))?;
+    let called = send(access, protocol, key, body);
+    match &called {
+        Err(NoAnswer::Unknown(why)) => {
+            println!("{why}");
+            fs::write(&unanswered, format!("{to} was sent, and it is not known what became of it: {why}"))?;
+        }
+        Ok(_) | Err(NoAnswer::NotSent(_)) => fs::remove_file(&unanswered)?,
+    }
+    Ok(match called {
+        Ok(called) => called,
+        Err(NoAnswer::Unknown(_)) => Called::Unanswered,
+        Err(NoAnswer::NotSent(why)) => Called::Failed {
+            failure: Failure::new(Class::Network, format!("provider `{}`: {why}", access.provider)),
+            request: None,
+            resets_at: None,
+            counts: false,
+        },
+    })
+}
+
+fn send(access: &Access, protocol: Protocol, key: Option<&str>, body: &str) -> Result<Called, NoAnswer> {
+    let timeout = Duration::from_millis(access.timeout_ms);
+    let connect_timeout = CONNECTING.min(timeout);
+    let client = Client {
+        timeout: Some(timeout),
+        connect_timeout: Some(connect_timeout),
+        is_one_request_a_connection: true,
+        ..Client::default()
+    };
+    let url = format!("{}{}", access.url.trim_end_matches('/'), protocol.path());
+    let mut request = client.agent().post(&url).header("content-type", "application/json");
+    request = request.header("accept", "application/json");
+    for (name, value) in protocol.headers(key) {
+        request = request.header(name, value);
+    }
+    let got = request.send(body);
+    let mut response = got.map_err(|error| NoAnswer::of(&error, timeout, connect_timeout))?;
+    let status = response.status().as_u16();
+    let headers = response.headers().clone();
+    let read = response.body_mut().with_config().limit(MAX_BODY_BYTES).read_to_vec();
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let bytes = match read {
+        Ok(bytes) => bytes,
+        // The status says already that nothing was done.
+        Err(_) if status != 200 => Vec::new(),
+        Err(error) => return Err(NoAnswer::Unknown(format!("its answer cannot be read: {error}"))),
+    };
+    let request = header(protocol.id_header()).map(|id| id.chars().take(MAX_ID_CHARS).collect());
+    if status != 200 {
+        let failure = rejection::failure(status, &bytes);
+        let throttled = failure.class == Class::Throttled;
+        let resets_at = throttled.then(|| rejection::reset(header, &bytes, now())).flatten();
+        return Ok(Called::Failed { failure, request, resets_at, counts: false });
+    }
+    let reply = Value::parse(&bytes).ok().and_then(|body| protocol.reply(&body));
+    Ok(match reply {
+        Some(reply) => {
+            let request = request.or_else(|| reply.id.clone());
+            Called::Answered { reply, request }
+        }
+        None => {
+            let message = format!("the provider's answer is none of the protocol `{protocol}`");
+            let failure = Failure::new(Class::Overloaded, message);
+            Called::Failed { failure, request, resets_at: None, counts: true }
+        }
+    })
+}
+
+/// By the clock of this machine.
+pub(crate) fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,214 @@
+//! The protocols of model providers: what a call without tools is on the wire, and what its reply means.
+//!
+//! Each protocol is one file below. Nothing is sent here, and no schema is checked.
+
+mod chat;
+mod messages;
+mod responses;
+pub mod rejection;
+
+use core::fmt;
+use envoi_contract::json::{Number, Object, Value};
+
+/// A protocol in which a provider is called.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// OpenAI chat completions, which most servers have.
+    #[default]
+    Chat,
+    /// OpenAI responses.
+    Responses,
+    /// Anthropic messages.
+    Messages,
+}
+
+impl Protocol {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Chat, Self::Responses, Self::Messages];
+
+    /// Its name in a configuration.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Responses => "responses",
+            Self::Messages => "messages",
+        }
+    }
+
+    /// The protocol of this name.
+    #[must_use]
+    pub fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|protocol| protocol.word() == word)
+    }
+
+    /// What is added to the address of a provider.
+    #[must_use]
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::Chat => "/chat/completions",
+            Self::Responses => "/responses",
+            Self::Messages => "/messages",
+        }
+    }
+
+    /// The headers of a call beside those that each request with JSON has.
+    #[must_use]
+    pub fn headers(self, key: Option<&str>) -> Vec<(&'static str, String)> {
+        match self {
+            Self::Chat | Self::Responses => {
+                key.map(|key| ("authorization", format!("Bearer {key}"))).into_iter().collect()
+            }
+            Self::Messages => {
+                let version = [("anthropic-version", "2023-06-01".to_owned())];
+                version.into_iter().chain(key.map(|key| ("x-api-key", key.to_owned()))).collect()
+            }
+        }
+    }
+
+    /// The header of a reply that names the request, for the provider's support.
+    #[must_use]
+    pub const fn id_header(self) -> &'static str {
+        match self {
+            Self::Chat | Self::Responses => "x-request-id",
+            Self::Messages => "request-id",
+        }
+    }
+
+    /// The body of a call.
+    #[must_use]
+    pub fn body(self, question: &Question<'_>) -> Value {
+        match self {
+            Self::Chat => chat::body(question),
+            Self::Responses => responses::body(question),
+            Self::Messages => messages::body(question),
+        }
+    }
+
+    /// What the body of a reply with status 200 says; `None` if it is no reply of this protocol.
+    #[must_use]
+    pub fn reply(self, body: &Value) -> Option<Reply> {
+        match self {
+            Self::Chat => chat::reply(body),
+            Self::Responses => responses::reply(body),
+            Self::Messages => messages::reply(body),
+        }
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// What a model is asked.
+#[derive(Debug, Clone)]
+pub struct Question<'a> {
+    /// As the provider calls it.
+    pub model: &'a str,
+    /// Its instructions.
+    pub system: Option<&'a str>,
+    /// What is asked first.
+    pub prompt: &'a str,
+    /// What is given to it with the prompt.
+    pub parts: &'a [Part],
+    /// Answers that were refused, each with what is said about it.
+    pub repairs: &'a [(String, String)],
+    /// How free it is.
+    pub temperature: Option<&'a Number>,
+    /// The most tokens of its answer.
+    pub max_tokens: Option<u64>,
+    /// The JSON Schema of its answer.
+    pub schema: Option<&'a Value>,
+}
+
+/// A file that is given to a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// Text, with its heading.
+    Text(String),
+    /// An image.
+    Image {
+        /// Its media type.
+        media_type: &'static str,
+        /// Its bytes in base64.
+        base64: String,
+    },
+}
+
+/// The answer of a model.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reply {
+    /// The id that the provider has given to it.
+    pub id: Option<String>,
+    /// The answer.
+    pub text: String,
+    /// How it ended.
+    pub end: End,
+    /// Tokens that the model was given; those of a cache are among them.
+    pub tokens_in: Option<u64>,
+    /// Those of them that were read from a cache.
+    pub tokens_cached: Option<u64>,
+    /// Tokens that the model gave.
+    pub tokens_out: Option<u64>,
+}
+
+/// How an answer ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum End {
+    /// It is whole.
+    #[default]
+    Whole,
+    /// It has as many tokens as it may.
+    Cut,
+    /// The model, or a filter of the provider, does not answer this.
+    Refused(String),
+}
+
+/// What is wrong with a refused answer, as the model is told.
+const WRONG: &str = "This answer cannot be used: ";
+
+/// What follows after it.
+const AGAIN: &str = "\nAnswer again, with the corrected JSON alone.";
+
+/// The turns after the first: the role and the text of each.
+fn later_turns<'q>(question: &'q Question<'_>) -> impl Iterator<Item = (&'static str, String)> + use<'q> {
+    question.repairs.iter().flat_map(|(answer, wrong)| {
+        // Some providers refuse an empty message.
+        let answer = if answer.trim().is_empty() { "(nothing)" } else { answer.as_str() };
+        [("assistant", answer.to_owned()), ("user", format!("{WRONG}{wrong}{AGAIN}"))]
+    })
+}
+
+/// A message with one text.
+fn message(role: &str, text: impl Into<Value>) -> Value {
+    Value::Object(Object::from([("role", Value::from(role)), ("content", text.into())]))
+}
+
+/// An object of these members.
+fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
+    Value::Object(Object::from(members))
+}
+
+/// Whether a provider can hold an answer to this schema strictly: each object lists all its members, requires them, and takes no
+/// others.
+fn is_strict(schema: &Value) -> bool {
+    match schema {
+        Value::Object(members) => {
+            let properties = members.get("properties").and_then(Value::as_object);
+            let is_object = properties.is_some() || members.get("type").and_then(Value::as_str) == Some("object");
+            let required = members.get("required").and_then(Value::as_array).unwrap_or_default();
+            let names_all = properties.is_some_and(|properties| {
+                properties.keys().all(|name| required.iter().any(|other| other.as_str() == Some(name)))
+            });
+            let is_closed = members.get("additionalProperties") == Some(&Value::Bool(false));
+            (!is_object || (names_all && is_closed)) && members.values().all(is_strict)
+        }
+        Value::Array(items) => items.iter().all(is_strict),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+//! A reply that is no answer: which class of failure it is, and until when the account is closed.
+
+use crate::{
+    failure::{Class, Failure, of_status, of_wording},
+    reading::{one_line, text},
+};
+use envoi_contract::{json::Value, time::Timestamp};
+
+/// Codes and types of errors that say more than the status.
+const KINDS: &[(&str, Class)] = &[
+    ("insufficient_quota", Class::Billing),
+    ("billing_hard_limit_reached", Class::Billing),
+    ("billing_error", Class::Billing),
+    ("context_length_exceeded", Class::TooLong),
+    ("exceed_context_size_error", Class::TooLong),
+    ("request_too_large", Class::TooLong),
+    ("model_not_found", Class::Model),
+    ("not_found_error", Class::Model),
+    ("invalid_api_key", Class::Auth),
+    ("authentication_error", Class::Auth),
+    ("permission_error", Class::Auth),
+    ("usage_limit_reached", Class::Throttled),
+    ("rate_limit_exceeded", Class::Throttled),
+    ("rate_limit_error", Class::Throttled),
+    ("overloaded_error", Class::Overloaded),
+];
+
+/// Why a reply with this status and body is no answer. The three protocols state errors in the same place.
+#[must_use]
+pub fn failure(status: u16, body: &[u8]) -> Failure {
+    let parsed = Value::parse(body).ok();
+    let of = |path: &[&str]| parsed.as_ref().and_then(|body| text(body, path));
+    let kinds = [of(&["error", "code"]), of(&["error", "type"])];
+    let message = of(&["error", "message"]).or(of(&["error"])).or(of(&["message"])).or(of(&["detail"]));
+    let stated = kinds.iter().flatten().find_map(|kind| {
+        KINDS.iter().find(|(word, _)| word == kind).map(|(_, class)| *class)
+    });
+    // A status of 400 says little: the credit, or the length, is in the words.
+    let worded = || message.filter(|_| (400..500).contains(&status)).and_then(of_wording);
+    let by_status = of_status(u64::from(status));
+    let class = match (stated, by_status) {
+        (Some(class), _) => class,
+        (None, Some(Class::Refused)) => worded().unwrap_or(Class::Refused),
+        (None, Some(class)) => class,
+        (None, None) => Class::Overloaded,
+    };
+    let said = match message {
+        Some(message) => one_line(message),
+        None => one_line(&String::from_utf8_lossy(body.get(..MAX_SHOWN_BYTES.min(body.len())).unwrap_or(body))),
+    };
+    let said = if said.is_empty() { String::new() } else { format!(": {said}") };
+    Failure::new(class, format!("the provider answered with status {status}{said}"))
+}
+
+/// The most of a body without a message that is shown.
+const MAX_SHOWN_BYTES: usize = 1_000;
+
+/// When the provider says that the account is open again. `header` finds a header of the reply by its name in lower case.
+#[must_use]
+pub fn reset<'h>(header: impl Fn(&str) -> Option<&'h str>, body: &[u8], now: Timestamp) -> Option<Timestamp> {
+    let number = |name: &str| header(name).and_then(|value| value.trim().parse::<f64>().ok());
+    let after = number("retry-after-ms").or(number("retry-after").map(|seconds| seconds * 1_000.0));
+    if let Some(after) = after.and_then(millis) {
+        return Some(now.saturating_add_ms(after));
+    }
+    let stated = Value::parse(body).ok().and_then(|body| crate::reading::count(&body, &["error", "resets_at"]));
+    let unified = header("anthropic-ratelimit-unified-reset").and_then(|value| value.trim().parse::<u64>().ok());
+    if let Some(seconds) = stated.or(unified) {
+        return Some(Timestamp::from_millis(i64::try_from(seconds).ok()?.checked_mul(1_000)?));
+    }
+    // Of several limits those that are used up count, and the last of their resets.
+    let is_used_up = |name: String| number(&name).is_none_or(|left| left <= 0.0);
+    let of_messages = ["requests", "tokens", "input-tokens", "output-tokens"].into_iter().filter_map(|what| {
+        let at = Timestamp::parse(header(&format!("anthropic-ratelimit-{what}-reset"))?.trim())?;
+        is_used_up(format!("anthropic-ratelimit-{what}-remaining")).then_some(at)
+    });
+    let of_openai = ["requests", "tokens"].into_iter().filter_map(|what| {
+        let after = span(header(&format!("x-ratelimit-reset-{what}"))?.trim())?;
+        is_used_up(format!("x-ratelimit-remaining-{what}")).then(|| now.saturating_add_ms(after))
+    });
+    of_messages.chain(of_openai).max()
+}
+
+/// Milliseconds of a number that a header states.
+fn millis(after: f64) -> Option<u64> {
+    /// A year: more is no time.
+    const MAX_MS: f64 = 366.0 * 86_400_000.0;
+    if !(0.0..=MAX_MS).contains(&after) {
+        return None;
+    }
+    format!("{:.0}", after.ceil()).parse().ok()
+}
+
+/// A span such as `6m0s`, `1.5s` or `20ms`.
+fn span(text: &str) -> Option<u64> {
+    let mut rest = text;
+    let mut sum = 0_u64;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !(c.is_ascii_digit() || c == '.'))?;
+        let (number, after) = rest.split_at_checked(digits)?;
+        let letters = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
+        let (unit, after) = after.split_at_checked(letters)?;
+        let unit_ms = match unit {
+            "ms" => 1.0,
+            "s" => 1_000.0,
+            "m" => 60_000.0,
+            "h" => 3_600_000.0,
+            "d" => 86_400_000.0,
+            _ => return None,
+        };
+        sum = sum.saturating_add(millis(number.parse::<f64>().ok()? * unit_ms)?);
+        rest = after;
+    }
+    (!text.is_empty()).then_some(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_has_its_class_by_its_code_its_status_or_its_words() {
+        for (status, body, class) in [
+            (401, r#"{"error":{"message":"Incorrect API key provided","code":"invalid_api_key"}}"#, Class::Auth),
+            (403, r#"{"type":"error","error":{"type":"permission_error","message":"no"}}"#, Class::Auth),
+            (402, "{}", Class::Billing),
+            (429, r#"{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}"#, Class::Billing),
+            (400, r#"{"error":{"type":"invalid_request_error","message":"Your credit balance is too low"}}"#, Class::Billing),
+            (429, r#"{"error":{"type":"rate_limit_error","message":"Too many requests"}}"#, Class::Throttled),
+            (404, r#"{"error":{"message":"The model `x` does not exist","code":"model_not_found"}}"#, Class::Model),
+            (404, "not here", Class::Model),
+            (400, r#"{"error":{"message":"too many tokens","code":"context_length_exceeded"}}"#, Class::TooLong),
+            (400, r#"{"error":{"type":"invalid_request_error","message":"prompt is too long: 300000 tokens"}}"#, Class::TooLong),
+            (400, r#"{"error":{"message":"unknown member `x`"}}"#, Class::Refused),
+            (422, "{}", Class::Refused),
+            (529, r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#, Class::Overloaded),
+            (500, "", Class::Overloaded),
+            (502, "<html>bad gateway</html>", Class::Overloaded),
+            (302, "", Class::Overloaded),
+        ] {
+            assert_eq!(failure(status, body.as_bytes()).class, class, "{status} {body}");
+        }
+        let told = failure(400, br#"{"error":{"message":"unknown\nmember"}}"#).message;
+        assert_eq!(told, "the provider answered with status 400: unknown member");
+    }
+
+    #[test]
+    fn a_reset_is_read_where_a_provider_states_one() {
+        let now = Timestamp::from_millis(1_000_000_000_000);
+        let after = |ms: u64| Some(now.saturating_add_ms(ms));
+        let later = now.saturating_add_ms(90_000).to_string();
+        for (headers, body, expected) in [
+            (vec![("retry-after", "2")], "", after(2_000)),
+            (vec![("retry-after-ms", "1500"), ("retry-after", "2")], "", after(1_500)),
+            (vec![("retry-after", "-2")], "", None),
+            (vec![("retry-after", "soon")], "", None),
+            (vec![("x-ratelimit-reset-requests", "6m0s"), ("x-ratelimit-remaining-requests", "0")], "", after(360_000)),
+            (vec![("x-ratelimit-reset-tokens", "20ms"), ("x-ratelimit-reset-requests", "1h2m3.5s")], "", after(3_723_500)),
+            (vec![("x-ratelimit-reset-requests", "1h"), ("x-ratelimit-remaining-requests", "7")], "", None),
+            (vec![("x-ratelimit-reset-requests", "1x")], "", None),
+            (vec![("anthropic-ratelimit-tokens-reset", later.as_str())], "", after(90_000)),
+            (vec![("anthropic-ratelimit-unified-reset", "1000000060")], "", after(60_000)),
+            (vec![], r#"{"error":{"resets_at":1000000060}}"#, after(60_000)),
+            (vec![], "", None),
+        ] {
+            let header = |name: &str| headers.iter().find(|(found, _)| *found == name).map(|(_, value)| *value);
+            assert_eq!(reset(header, body.as_bytes(), now), expected, "{headers:?} {body}");
+        }
+    }
+}
