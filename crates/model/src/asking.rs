@@ -136,7 +136,9 @@ fn access(order: &Order) -> Result<(&Access, Protocol), SkillError> {
         return Err(SkillError { code: problem.code.clone(), message: problem.message.clone() });
     }
     let found = order.access.as_ref().and_then(|access| Some((access, Protocol::of(&access.protocol)?)));
-    found.ok_or_else(|| SkillError::new(Class::Model.code(), format!("model `{}` cannot be called", order.model)))
+    found.ok_or_else(|| {
+        SkillError::new(Class::Model.code(), format!("model `{}` cannot be called", order.model))
+    })
 }
 
 /// Waits for a limit that is over soon, and calls again. A refused call costs nothing.
@@ -166,7 +168,11 @@ fn patiently(
 fn no_more(order: &Order, access: &Access, finished: &Finished, tried: u32) -> Option<String> {
     if tried >= order.repair {
         let again = if tried == 1 { "" } else { "s" };
-        return Some(if tried == 0 { String::new() } else { format!(" (it was asked again {tried} time{again})") });
+        return Some(if tried == 0 {
+            String::new()
+        } else {
+            format!(" (it was asked again {tried} time{again})")
+        });
     }
     let calls = u64::try_from(finished.calls.len()).unwrap_or(u64::MAX);
     let cost = access.price.map(|price| cost(price, finished));
@@ -178,11 +184,11 @@ fn no_more(order: &Order, access: &Access, finished: &Finished, tried: u32) -> O
 /// What all calls have cost, in billionths of a US dollar, rounded up.
 pub(crate) fn cost(price: crate::Price, finished: &Finished) -> u64 {
     const MILLION: u128 = 1_000_000;
-    let part = |tokens: Option<u64>, price: u64| {
-        u128::from(tokens.unwrap_or(0)).saturating_mul(u128::from(price))
-    };
+    let part =
+        |tokens: Option<u64>, price: u64| u128::from(tokens.unwrap_or(0)).saturating_mul(u128::from(price));
     let of = |made: &Made| {
-        let sum = part(made.reply.tokens_in, price.given).saturating_add(part(made.reply.tokens_out, price.gotten));
+        let sum =
+            part(made.reply.tokens_in, price.given).saturating_add(part(made.reply.tokens_out, price.gotten));
         u64::try_from(sum.div_ceil(MILLION)).unwrap_or(u64::MAX)
     };
     finished.calls.iter().map(of).fold(0, u64::saturating_add)
@@ -192,11 +198,15 @@ fn examine(order: &Order, reply: &Reply, around: &dyn Around) -> Next {
     match &reply.end {
         End::Whole => {}
         End::Cut => {
-            let message = "the answer was cut at the most tokens that it may have; raise `max_tokens`, or ask for less";
+            let message =
+                "the answer was cut at the most tokens that it may have; raise `max_tokens`, or ask for less";
             return Next::Failed(SkillError::new(Class::TooLong.code(), message.to_owned()));
         }
         End::Refused(why) => {
-            return Next::Failed(SkillError::new(Class::Refused.code(), format!("the model gave no answer: {why}")));
+            return Next::Failed(SkillError::new(
+                Class::Refused.code(),
+                format!("the model gave no answer: {why}"),
+            ));
         }
     }
     let Some(schema) = &order.schema else { return Next::Done(None) };
@@ -212,14 +222,22 @@ fn examine(order: &Order, reply: &Reply, around: &dyn Around) -> Next {
 /// The text within a fence, where all of it is in one: servers that cannot hold an answer to a schema often give it so.
 fn without_fence(text: &str) -> &str {
     let text = text.trim();
-    let inside = text.strip_prefix("```json").or_else(|| text.strip_prefix("```")).and_then(|rest| rest.strip_suffix("```"));
+    let inside = text
+        .strip_prefix("```json")
+        .or_else(|| text.strip_prefix("```"))
+        .and_then(|rest| rest.strip_suffix("```"));
     inside.unwrap_or(text)
 }
 
 fn answered(reply: &Reply, request: Option<&str>) -> String {
     let count = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |count| count.to_string());
     let of = request.map(|id| format!(", request {id}")).unwrap_or_default();
-    format!("answered: {} tokens in, {} out{of}\n{}", count(reply.tokens_in), count(reply.tokens_out), reply.text)
+    format!(
+        "answered: {} tokens in, {} out{of}\n{}",
+        count(reply.tokens_in),
+        count(reply.tokens_out),
+        reply.text
+    )
 }
 
 /// What is asked: the prompt, and what was said of the last answer.

@@ -49,7 +49,13 @@ pub(crate) enum Called {
 ///
 /// # Errors
 /// That file cannot be written or removed.
-pub(crate) fn call(order: &Order, access: &Access, protocol: Protocol, key: Option<&str>, body: &str) -> io::Result<Called> {
+pub(crate) fn call(
+    order: &Order,
+    access: &Access,
+    protocol: Protocol,
+    key: Option<&str>,
+    body: &str,
+) -> io::Result<Called> {
     let unanswered = order.folder.join(UNANSWERED_FILE);
     let to = format!("the call of model `{}` at provider `{}`", order.model, access.provider);
     fs::write(&unanswered, format!("{to} was sent, and its answer did not arrive"))?;

@@ -39,7 +39,10 @@ pub(crate) fn parts(order: &Order) -> Result<Vec<Part>, SkillError> {
 
 fn part(order: &Order, path: &Path, left: &mut u64) -> Result<Part, SkillError> {
     let unreadable = |error: &dyn core::fmt::Display| {
-        SkillError::new(Code::FileUnreadable, format!("`{}` cannot be given to a model: {error}", path.display()))
+        SkillError::new(
+            Code::FileUnreadable,
+            format!("`{}` cannot be given to a model: {error}", path.display()),
+        )
     };
     let place = fs::canonicalize(path).map_err(|error| unreadable(&error))?;
     if !is_allowed(order, &place) {
@@ -61,8 +64,9 @@ fn part(order: &Order, path: &Path, left: &mut u64) -> Result<Part, SkillError> 
     if let Some(media_type) = image {
         return Ok(Part::Image { media_type, base64: BASE64_STANDARD.encode(&bytes) });
     }
-    let text = String::from_utf8(bytes)
-        .map_err(|_| unreadable(&"it is no UTF-8 text, and its name is not that of an image (png, jpg, gif, webp)"))?;
+    let text = String::from_utf8(bytes).map_err(|_| {
+        unreadable(&"it is no UTF-8 text, and its name is not that of an image (png, jpg, gif, webp)")
+    })?;
     Ok(Part::Text(format!("File `{}`:\n\n{text}", shown(order, &place).display())))
 }
 
@@ -126,7 +130,10 @@ mod tests {
         let text = |text: &str| Ok(Part::Text(text.to_owned()));
         assert_eq!(of("work/notes.md"), text("File `notes.md`:\n\nwords"));
         assert_eq!(of("work/.envoi/runs/r/report.md"), text("File `report.md`:\n\nreport"));
-        assert_eq!(of("work/dot.PNG"), Ok(Part::Image { media_type: "image/png", base64: "iQ==".to_owned() }));
+        assert_eq!(
+            of("work/dot.PNG"),
+            Ok(Part::Image { media_type: "image/png", base64: "iQ==".to_owned() })
+        );
         for (name, code, words) in [
             ("work/.envoi/lab.key", "FILE_UNREADABLE", "neither in the workspace"),
             ("work/link", "FILE_UNREADABLE", "neither in the workspace"),

@@ -4,8 +4,8 @@
 
 mod chat;
 mod messages;
-mod responses;
 pub mod rejection;
+mod responses;
 
 use core::fmt;
 use envoi_contract::json::{Number, Object, Value};
@@ -197,7 +197,8 @@ fn is_strict(schema: &Value) -> bool {
     match schema {
         Value::Object(members) => {
             let properties = members.get("properties").and_then(Value::as_object);
-            let is_object = properties.is_some() || members.get("type").and_then(Value::as_str) == Some("object");
+            let is_object =
+                properties.is_some() || members.get("type").and_then(Value::as_str) == Some("object");
             let required = members.get("required").and_then(Value::as_array).unwrap_or_default();
             let names_all = properties.is_some_and(|properties| {
                 properties.keys().all(|name| required.iter().any(|other| other.as_str() == Some(name)))

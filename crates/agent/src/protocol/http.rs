@@ -78,7 +78,8 @@ fn answer(
     timeout: Duration,
     connect_timeout: Duration,
 ) -> Result<Answer, RequestError> {
-    let mut response = got.map_err(|error| RequestError::of(&error, timeout, connect_timeout.min(timeout)))?;
+    let mut response =
+        got.map_err(|error| RequestError::of(&error, timeout, connect_timeout.min(timeout)))?;
     let status = response.status().as_u16();
     let body = response.body_mut().with_config().limit(MAX_BODY_BYTES).read_to_vec();
     let body = body.map_err(|error| RequestError::Unknown(format!("its answer cannot be read: {error}")))?;

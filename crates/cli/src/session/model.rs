@@ -13,7 +13,9 @@ pub(crate) fn run_attempt() -> ExitCode {
     let order: Result<Order, _> =
         order.and_then(|bytes| serde_json::from_slice(&bytes).map_err(|error| error.to_string()));
     match order {
-        Ok(order) => envoi_model::run(&order, env::var(KEY_VARIABLE).ok().as_deref(), &Surroundings::of(&order)),
+        Ok(order) => {
+            envoi_model::run(&order, env::var(KEY_VARIABLE).ok().as_deref(), &Surroundings::of(&order))
+        }
         Err(error) => {
             stderr::line(format_args!(
                 "`{}`: {error}; it is started for a step with `model`, never by hand",

@@ -22,13 +22,18 @@ pub(crate) fn callable(configured: &configured::Models, folder: &Path) -> Callab
     let callable = |offer: &configured::Offer| -> Callable {
         let problem = |code: Code, message: String| Problem { code: code.as_str().to_owned(), message };
         // The configuration was checked: each model has its provider.
-        let provider = configured.providers.get(&offer.provider).ok_or_else(|| {
-            problem(Code::AgentModel, format!("there is no provider `{}`", offer.provider))
-        })?;
+        let provider = configured
+            .providers
+            .get(&offer.provider)
+            .ok_or_else(|| problem(Code::AgentModel, format!("there is no provider `{}`", offer.provider)))?;
         let key = provider.key.as_ref().map(|source| key(source, folder)).transpose().map_err(|error| {
-            problem(Code::AgentAuth, format!("models of provider `{}` cannot be called: {error}", offer.provider))
+            problem(
+                Code::AgentAuth,
+                format!("models of provider `{}` cannot be called: {error}", offer.provider),
+            )
         })?;
-        let price = offer.price.map(|(given, gotten)| Price { given: given.nano_usd(), gotten: gotten.nano_usd() });
+        let price =
+            offer.price.map(|(given, gotten)| Price { given: given.nano_usd(), gotten: gotten.nano_usd() });
         let access = Access {
             provider: offer.provider.clone(),
             protocol: provider.protocol.word().to_owned(),

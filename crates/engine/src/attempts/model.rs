@@ -4,7 +4,9 @@ use super::{order::place_of_feedback, secrets::Known, shared::Shared};
 use crate::model::runner::Job;
 use envoi_contract::code::Code;
 use envoi_kernel::event::{Command, ModelCall};
-use envoi_model::{ARGUMENT, KEY_VARIABLE, ORDER_VARIABLE, Order, Problem, SECRET_VARIABLES, UNANSWERED_FILE};
+use envoi_model::{
+    ARGUMENT, KEY_VARIABLE, ORDER_VARIABLE, Order, Problem, SECRET_VARIABLES, UNANSWERED_FILE,
+};
 use envoi_step::{AttemptDir, Exit, Outcome, plain};
 use std::{io, path::PathBuf};
 
@@ -81,7 +83,10 @@ fn order(shared: &Shared, job: &Job, dir: &AttemptDir, call: &ModelCall, known: 
         feedback: has_feedback.then(|| place_of_feedback(dir)),
         failure: call.failure.clone(),
         max_calls: started.reserved.and_then(|budget| budget.llm_calls),
-        max_nano_usd: started.reserved.and_then(|budget| budget.cost).map(envoi_kernel::ledger::Cost::nano_usd),
+        max_nano_usd: started
+            .reserved
+            .and_then(|budget| budget.cost)
+            .map(envoi_kernel::ledger::Cost::nano_usd),
         folder: dir.path().to_owned(),
         report: dir.report(),
         output: dir.output(),

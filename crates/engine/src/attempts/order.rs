@@ -71,7 +71,8 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir, start: &str) ->
         }
         Command::Model(call) => {
             let argv = model::command(shared, job, dir, call, &mut env);
-            let argv = argv.map_err(|error| OrderError::Machine(format!("the order for a model: {error}")))?;
+            let argv =
+                argv.map_err(|error| OrderError::Machine(format!("the order for a model: {error}")))?;
             envoi_step::Command::Exec { argv }
         }
     };

@@ -1,7 +1,8 @@
 //! What all attempts of an engine use.
 
 use super::{
-    models::CallableModels, not_passed::AlreadyNamed, presence::Presences, secret_marks::SecretMarks, variables::PerAttempt,
+    models::CallableModels, not_passed::AlreadyNamed, presence::Presences, secret_marks::SecretMarks,
+    variables::PerAttempt,
 };
 use crate::{
     model::{crash_point::Point, message::Message},

@@ -89,11 +89,9 @@ fn programs_of(plan: &CommandPlan) -> Vec<String> {
 fn commands(step: &Step) -> impl Iterator<Item = &CommandPlan> {
     let own = match &step.kind {
         StepKind::Run(plan) => Some(plan),
-        StepKind::Ask(_)
-        | StepKind::Flow(_)
-        | StepKind::A2a(_)
-        | StepKind::Agent(_)
-        | StepKind::Model(_) => None,
+        StepKind::Ask(_) | StepKind::Flow(_) | StepKind::A2a(_) | StepKind::Agent(_) | StepKind::Model(_) => {
+            None
+        }
     };
     let verify = match &step.on_in_doubt {
         InDoubtPolicy::Verify(plan) => Some(plan),

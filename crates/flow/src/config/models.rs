@@ -147,7 +147,8 @@ fn provider(node: &Node, name: &Key, problems: &mut Problems) -> Option<Provider
     };
     let url = url?;
     if url.contains(['?', '#']) {
-        let message = "`url` has a query or a fragment, and a path such as `/chat/completions` is to be added to it";
+        let message =
+            "`url` has a query or a fragment, and a path such as `/chat/completions` is to be added to it";
         return refuse(problems, Diagnostic::invalid(node.span, message));
     }
     if let Some((key, _)) = fields.pair("key").filter(|_| !notify::keeps_secrets(&url)) {

@@ -61,10 +61,9 @@ pub(crate) fn read(
     let max_tokens = fields
         .get("max_tokens")
         .and_then(|node| read::integer(node, "`max_tokens`", 1..=MAX_TOKENS, problems));
-    let repair =
-        fields.pair("repair").and_then(|(key, node)| {
-            Some((key, read::integer(node, "`repair`", 0..=MAX_REPAIRS, problems)?))
-        });
+    let repair = fields
+        .pair("repair")
+        .and_then(|(key, node)| Some((key, read::integer(node, "`repair`", 0..=MAX_REPAIRS, problems)?)));
     if let Some((key, _)) = repair.filter(|_| step.get("outputs").is_none()) {
         let message = "`repair` without `outputs`: there is nothing that an answer has to fit";
         let help = "describe the answer by `outputs`, a JSON Schema";
@@ -150,7 +149,9 @@ pub(crate) fn keys_beside(fields: &Fields<'_>, problems: &mut Problems) {
                 "what a model hands over is described by `outputs`, a JSON Schema; its answer is the text of the step"
             }
             "inputs" => "a model is given values by expressions such as `${{ inputs.NAME }}` in `prompt`",
-            "idle" => "how long an answer may take is `timeout` of the step, or of the provider in the configuration",
+            "idle" => {
+                "how long an answer may take is `timeout` of the step, or of the provider in the configuration"
+            }
             _ => "it says something of a command alone; remove it",
         };
         problems.add(Diagnostic::invalid(key.span, message).help(help));

@@ -162,9 +162,7 @@ fn throttled(
 pub(crate) fn throttled_model(node: &Node, problems: &mut Problems) -> Option<OnThrottled> {
     let before = problems.count();
     let read = throttled(node, None, 0, &mut Vec::new(), problems);
-    if problems.count() == before
-        && matches!(&read, Some(OnThrottled { then: AfterWait::Use(_), .. }))
-    {
+    if problems.count() == before && matches!(&read, Some(OnThrottled { then: AfterWait::Use(_), .. })) {
         let message = "`on_throttled` of a step with `model` cannot go on with an agent program";
         let help = "it can be `wait`, `fail`, `ask`, or `{ wait: 12h, then: ask }`";
         return refuse(problems, Diagnostic::invalid(node.span, message).help(help));
@@ -229,7 +227,8 @@ pub(crate) fn keys_without(fields: &Fields<'_>, problems: &mut Problems) {
     for key in fields.keys().filter(|key| keys::OF_AGENT.contains(&key.text.as_str())) {
         let message = format!("`{}` does nothing in a step without `agent` or `model`", key.text);
         problems.add(
-            Diagnostic::invalid(key.span, message).help("it says something of an agent program or a model; remove it"),
+            Diagnostic::invalid(key.span, message)
+                .help("it says something of an agent program or a model; remove it"),
         );
     }
 }

@@ -123,8 +123,7 @@ impl Reader<'_> {
                     .iter()
                     .any(|key| self.fields.misspelt(key, &keys::STEP)) => {}
             (None, _) => {
-                let message =
-                    "this step does nothing: it has no `run`, no `ask`, no `flow`, no `a2a`, no `agent` and no `model`";
+                let message = "this step does nothing: it has no `run`, no `ask`, no `flow`, no `a2a`, no `agent` and no `model`";
                 let help =
                     "add a command: `run: [\"program\", \"argument\"]`, or a question: `ask: \"Go on?\"`";
                 self.problems.add(Diagnostic::invalid(place, message).help(help));

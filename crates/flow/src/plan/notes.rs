@@ -112,8 +112,7 @@ fn of_agents(whole: &Whole<'_>) -> Vec<String> {
         models,
         "`budget.cost_usd` is tested after each call of the model: the last call of an attempt may pass it",
     );
-    let told =
-        rows.into_iter().chain([of_models]).filter_map(|(names, what)| Some((some(&names)?.0, what)));
+    let told = rows.into_iter().chain([of_models]).filter_map(|(names, what)| Some((some(&names)?.0, what)));
     told.map(|(names, what)| format!("{names}: {what}")).collect()
 }
 

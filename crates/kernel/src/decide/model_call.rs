@@ -33,7 +33,8 @@ pub(crate) fn call(
         add(&values.input(input)?, values.run_base(), &mut files)?;
     }
     if files.len() > MAX_FILES {
-        let message = format!("`files` names {} files, and a model is given at most {MAX_FILES}", files.len());
+        let message =
+            format!("`files` names {} files, and a model is given at most {MAX_FILES}", files.len());
         return Err(SkillError::new(Code::ValueTooLarge, message));
     }
     let call = ModelCall {
@@ -87,7 +88,8 @@ mod tests {
     #[test]
     fn files_are_paths_lists_of_paths_or_artifacts() {
         let mut files = Vec::new();
-        for text in [r#""notes.md""#, r#"["a.txt", "b.txt"]"#, r#"{"report": "flow/report.md"}"#, "[]", "{}"] {
+        for text in [r#""notes.md""#, r#"["a.txt", "b.txt"]"#, r#"{"report": "flow/report.md"}"#, "[]", "{}"]
+        {
             add(&Value::parse_str(text).unwrap(), "/runs/1", &mut files).unwrap();
         }
         assert_eq!(files, ["notes.md", "a.txt", "b.txt", "/runs/1/flow/report.md"]);

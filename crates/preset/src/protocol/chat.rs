@@ -18,7 +18,8 @@ pub(super) fn body(question: &Question<'_>) -> Value {
         }
     });
     messages.extend(later_turns(question).map(|(role, text)| message(role, text)));
-    let mut body = Object::from([("model", Value::from(question.model)), ("messages", Value::Array(messages))]);
+    let mut body =
+        Object::from([("model", Value::from(question.model)), ("messages", Value::Array(messages))]);
     if let Some(temperature) = question.temperature {
         body.insert("temperature", Value::Number(temperature.clone()));
     }
@@ -52,7 +53,9 @@ pub(super) fn reply(body: &Value) -> Option<Reply> {
     let message = choice.get("message")?;
     let end = match (text(choice, &["finish_reason"]), text(message, &["refusal"])) {
         (_, Some(refusal)) => End::Refused(refusal.to_owned()),
-        (Some("content_filter"), None) => End::Refused("a filter of the provider stopped the answer".to_owned()),
+        (Some("content_filter"), None) => {
+            End::Refused("a filter of the provider stopped the answer".to_owned())
+        }
         (Some("length"), None) => End::Cut,
         (_, None) => End::Whole,
     };

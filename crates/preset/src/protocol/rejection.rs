@@ -32,9 +32,10 @@ pub fn failure(status: u16, body: &[u8]) -> Failure {
     let of = |path: &[&str]| parsed.as_ref().and_then(|body| text(body, path));
     let kinds = [of(&["error", "code"]), of(&["error", "type"])];
     let message = of(&["error", "message"]).or(of(&["error"])).or(of(&["message"])).or(of(&["detail"]));
-    let stated = kinds.iter().flatten().find_map(|kind| {
-        KINDS.iter().find(|(word, _)| word == kind).map(|(_, class)| *class)
-    });
+    let stated = kinds
+        .iter()
+        .flatten()
+        .find_map(|kind| KINDS.iter().find(|(word, _)| word == kind).map(|(_, class)| *class));
     // A status of 400 says little: the credit, or the length, is in the words.
     let worded = || message.filter(|_| (400..500).contains(&status)).and_then(of_wording);
     let by_status = of_status(u64::from(status));
@@ -46,7 +47,9 @@ pub fn failure(status: u16, body: &[u8]) -> Failure {
     };
     let said = match message {
         Some(message) => one_line(message),
-        None => one_line(&String::from_utf8_lossy(body.get(..MAX_SHOWN_BYTES.min(body.len())).unwrap_or(body))),
+        None => {
+            one_line(&String::from_utf8_lossy(body.get(..MAX_SHOWN_BYTES.min(body.len())).unwrap_or(body)))
+        }
     };
     let said = if said.is_empty() { String::new() } else { format!(": {said}") };
     Failure::new(class, format!("the provider answered with status {status}{said}"))
@@ -63,17 +66,20 @@ pub fn reset<'h>(header: impl Fn(&str) -> Option<&'h str>, body: &[u8], now: Tim
     if let Some(after) = after.and_then(millis) {
         return Some(now.saturating_add_ms(after));
     }
-    let stated = Value::parse(body).ok().and_then(|body| crate::reading::count(&body, &["error", "resets_at"]));
-    let unified = header("anthropic-ratelimit-unified-reset").and_then(|value| value.trim().parse::<u64>().ok());
+    let stated =
+        Value::parse(body).ok().and_then(|body| crate::reading::count(&body, &["error", "resets_at"]));
+    let unified =
+        header("anthropic-ratelimit-unified-reset").and_then(|value| value.trim().parse::<u64>().ok());
     if let Some(seconds) = stated.or(unified) {
         return Some(Timestamp::from_millis(i64::try_from(seconds).ok()?.checked_mul(1_000)?));
     }
     // Of several limits those that are used up count, and the last of their resets.
     let is_used_up = |name: String| number(&name).is_none_or(|left| left <= 0.0);
-    let of_messages = ["requests", "tokens", "input-tokens", "output-tokens"].into_iter().filter_map(|what| {
-        let at = Timestamp::parse(header(&format!("anthropic-ratelimit-{what}-reset"))?.trim())?;
-        is_used_up(format!("anthropic-ratelimit-{what}-remaining")).then_some(at)
-    });
+    let of_messages =
+        ["requests", "tokens", "input-tokens", "output-tokens"].into_iter().filter_map(|what| {
+            let at = Timestamp::parse(header(&format!("anthropic-ratelimit-{what}-reset"))?.trim())?;
+            is_used_up(format!("anthropic-ratelimit-{what}-remaining")).then_some(at)
+        });
     let of_openai = ["requests", "tokens"].into_iter().filter_map(|what| {
         let after = span(header(&format!("x-ratelimit-reset-{what}"))?.trim())?;
         is_used_up(format!("x-ratelimit-remaining-{what}")).then(|| now.saturating_add_ms(after))
@@ -121,19 +127,47 @@ mod tests {
     #[test]
     fn an_error_has_its_class_by_its_code_its_status_or_its_words() {
         for (status, body, class) in [
-            (401, r#"{"error":{"message":"Incorrect API key provided","code":"invalid_api_key"}}"#, Class::Auth),
+            (
+                401,
+                r#"{"error":{"message":"Incorrect API key provided","code":"invalid_api_key"}}"#,
+                Class::Auth,
+            ),
             (403, r#"{"type":"error","error":{"type":"permission_error","message":"no"}}"#, Class::Auth),
             (402, "{}", Class::Billing),
-            (429, r#"{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}"#, Class::Billing),
-            (400, r#"{"error":{"type":"invalid_request_error","message":"Your credit balance is too low"}}"#, Class::Billing),
+            (
+                429,
+                r#"{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}"#,
+                Class::Billing,
+            ),
+            (
+                400,
+                r#"{"error":{"type":"invalid_request_error","message":"Your credit balance is too low"}}"#,
+                Class::Billing,
+            ),
             (429, r#"{"error":{"type":"rate_limit_error","message":"Too many requests"}}"#, Class::Throttled),
-            (404, r#"{"error":{"message":"The model `x` does not exist","code":"model_not_found"}}"#, Class::Model),
+            (
+                404,
+                r#"{"error":{"message":"The model `x` does not exist","code":"model_not_found"}}"#,
+                Class::Model,
+            ),
             (404, "not here", Class::Model),
-            (400, r#"{"error":{"message":"too many tokens","code":"context_length_exceeded"}}"#, Class::TooLong),
-            (400, r#"{"error":{"type":"invalid_request_error","message":"prompt is too long: 300000 tokens"}}"#, Class::TooLong),
+            (
+                400,
+                r#"{"error":{"message":"too many tokens","code":"context_length_exceeded"}}"#,
+                Class::TooLong,
+            ),
+            (
+                400,
+                r#"{"error":{"type":"invalid_request_error","message":"prompt is too long: 300000 tokens"}}"#,
+                Class::TooLong,
+            ),
             (400, r#"{"error":{"message":"unknown member `x`"}}"#, Class::Refused),
             (422, "{}", Class::Refused),
-            (529, r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#, Class::Overloaded),
+            (
+                529,
+                r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+                Class::Overloaded,
+            ),
             (500, "", Class::Overloaded),
             (502, "<html>bad gateway</html>", Class::Overloaded),
             (302, "", Class::Overloaded),
@@ -154,8 +188,16 @@ mod tests {
             (vec![("retry-after-ms", "1500"), ("retry-after", "2")], "", after(1_500)),
             (vec![("retry-after", "-2")], "", None),
             (vec![("retry-after", "soon")], "", None),
-            (vec![("x-ratelimit-reset-requests", "6m0s"), ("x-ratelimit-remaining-requests", "0")], "", after(360_000)),
-            (vec![("x-ratelimit-reset-tokens", "20ms"), ("x-ratelimit-reset-requests", "1h2m3.5s")], "", after(3_723_500)),
+            (
+                vec![("x-ratelimit-reset-requests", "6m0s"), ("x-ratelimit-remaining-requests", "0")],
+                "",
+                after(360_000),
+            ),
+            (
+                vec![("x-ratelimit-reset-tokens", "20ms"), ("x-ratelimit-reset-requests", "1h2m3.5s")],
+                "",
+                after(3_723_500),
+            ),
             (vec![("x-ratelimit-reset-requests", "1h"), ("x-ratelimit-remaining-requests", "7")], "", None),
             (vec![("x-ratelimit-reset-requests", "1x")], "", None),
             (vec![("anthropic-ratelimit-tokens-reset", later.as_str())], "", after(90_000)),
@@ -163,7 +205,8 @@ mod tests {
             (vec![], r#"{"error":{"resets_at":1000000060}}"#, after(60_000)),
             (vec![], "", None),
         ] {
-            let header = |name: &str| headers.iter().find(|(found, _)| *found == name).map(|(_, value)| *value);
+            let header =
+                |name: &str| headers.iter().find(|(found, _)| *found == name).map(|(_, value)| *value);
             assert_eq!(reset(header, body.as_bytes(), now), expected, "{headers:?} {body}");
         }
     }

@@ -46,7 +46,9 @@ pub(super) fn body(question: &Question<'_>) -> Value {
 
 fn part(part: &Part) -> Value {
     match part {
-        Part::Text(text) => object([("type", Value::from("input_text")), ("text", Value::from(text.as_str()))]),
+        Part::Text(text) => {
+            object([("type", Value::from("input_text")), ("text", Value::from(text.as_str()))])
+        }
         Part::Image { media_type, base64 } => {
             let url = Value::from(format!("data:{media_type};base64,{base64}"));
             object([("type", Value::from("input_image")), ("image_url", url)])
@@ -61,7 +63,9 @@ pub(super) fn reply(body: &Value) -> Option<Reply> {
         messages.filter_map(|item| item.get("content")?.as_array()).flatten()
     };
     let of = |kind: &'static str, member: &'static str| {
-        contents().filter(move |part| text(part, &["type"]) == Some(kind)).filter_map(move |part| text(part, &[member]))
+        contents()
+            .filter(move |part| text(part, &["type"]) == Some(kind))
+            .filter_map(move |part| text(part, &[member]))
     };
     let refusal = of("refusal", "refusal").next().map(str::to_owned);
     let end = match (refusal, text(body, &["status"]), text(body, &["incomplete_details", "reason"])) {

@@ -6,7 +6,11 @@ fn json(text: &str) -> Value {
     Value::parse_str(text).unwrap()
 }
 
-fn question<'a>(schema: Option<&'a Value>, parts: &'a [Part], repairs: &'a [(String, String)]) -> Question<'a> {
+fn question<'a>(
+    schema: Option<&'a Value>,
+    parts: &'a [Part],
+    repairs: &'a [(String, String)],
+) -> Question<'a> {
     Question {
         model: "m",
         system: Some("Be brief."),
@@ -26,8 +30,9 @@ fn a_question_has_the_form_of_its_protocol() {
     let repairs = [("{}".to_owned(), "`a` is missing.".to_owned())];
     let (plain, strict) = (schema.compact(), json(closed));
     let again = "This answer cannot be used: `a` is missing.\\nAnswer again, with the corrected JSON alone.";
-    let turns =
-        format!(r#"{{"role":"user","content":"Sum up."}},{{"role":"assistant","content":"{{}}"}},{{"role":"user","content":"{again}"}}"#);
+    let turns = format!(
+        r#"{{"role":"user","content":"Sum up."}},{{"role":"assistant","content":"{{}}"}},{{"role":"user","content":"{again}"}}"#
+    );
     let rows = [
         (
             Protocol::Chat,
@@ -100,10 +105,22 @@ fn a_reply_is_read_with_its_end_and_its_tokens() {
     let said = r#"{"type":"output_text","text":"hello"}"#;
     let rows = [
         (Protocol::Chat, chat(r#"{"content":"hello"}"#, "stop"), "c1", "hello", End::Whole),
-        (Protocol::Chat, chat(r#"{"content":[{"type":"text","text":"hello"}]}"#, "stop"), "c1", "hello", End::Whole),
+        (
+            Protocol::Chat,
+            chat(r#"{"content":[{"type":"text","text":"hello"}]}"#, "stop"),
+            "c1",
+            "hello",
+            End::Whole,
+        ),
         (Protocol::Chat, chat(r#"{"content":"hel"}"#, "length"), "c1", "hel", End::Cut),
         (Protocol::Chat, chat(r#"{"content":null}"#, "content_filter"), "c1", "", filtered()),
-        (Protocol::Chat, chat(r#"{"content":null,"refusal":"no"}"#, "stop"), "c1", "", End::Refused("no".to_owned())),
+        (
+            Protocol::Chat,
+            chat(r#"{"content":null,"refusal":"no"}"#, "stop"),
+            "c1",
+            "",
+            End::Refused("no".to_owned()),
+        ),
         (Protocol::Responses, responses("completed", said), "r1", "hello", End::Whole),
         (Protocol::Responses, responses("incomplete", said), "r1", "hello", End::Cut),
         (
@@ -135,7 +152,9 @@ fn a_reply_is_read_with_its_end_and_its_tokens() {
         assert_eq!(protocol.reply(&json(&body)), Some(expected), "{body}");
     }
     for protocol in Protocol::ALL {
-        for body in ["{}", "[]", r#"{"choices":[]}"#, r#"{"status":"failed","output":[]}"#, r#"{"content":"text"}"#] {
+        for body in
+            ["{}", "[]", r#"{"choices":[]}"#, r#"{"status":"failed","output":[]}"#, r#"{"content":"text"}"#]
+        {
             assert_eq!(protocol.reply(&json(body)), None, "{protocol} {body}");
         }
     }

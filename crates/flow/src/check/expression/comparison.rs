@@ -66,11 +66,9 @@ fn schema(step: &DraftStep) -> Option<&Value> {
     let step = step.step.as_ref().filter(|_| !step.each)?;
     match &step.kind {
         StepKind::Ask(plan) => plan.schema.as_ref(),
-        StepKind::Run(_)
-        | StepKind::Flow(_)
-        | StepKind::A2a(_)
-        | StepKind::Agent(_)
-        | StepKind::Model(_) => step.outputs.as_ref(),
+        StepKind::Run(_) | StepKind::Flow(_) | StepKind::A2a(_) | StepKind::Agent(_) | StepKind::Model(_) => {
+            step.outputs.as_ref()
+        }
     }
 }
 
