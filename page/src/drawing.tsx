@@ -14,7 +14,7 @@ const LANE = 14;
 /** Beyond so many steps a drawing says nothing any more. */
 const MOST = 200;
 
-const KINDS = { run: "runs a command", ask: "asks a person", flow: "runs a flow", a2a: "calls another agent", agent: "runs an agent program" } as const;
+const KINDS = { run: "runs a command", ask: "asks a person", flow: "runs a flow", a2a: "calls another agent", agent: "runs an agent program", model: "asks a model" } as const;
 
 /** How often a step stands where in a run. */
 export type Counts = ReadonlyMap<string, ReadonlyMap<string, number>>;
