@@ -258,7 +258,10 @@ mod tests {
             ("{ providers: { lab: { url: lab.example } } }", "begins neither"),
             ("{ providers: { lab: { url: 'https://x', key: KEY } } }", "expected a mapping"),
             ("{ providers: { lab: { url: 'https://x', timeout: 5 } } }", "a duration such as"),
-            ("{ providers: { lab: { url: 'https://x', protocol: chats } } }", "expected `chat`, `responses` or `messages`"),
+            (
+                "{ providers: { lab: { url: 'https://x', protocol: chats } } }",
+                "expected `chat`, `responses` or `messages`",
+            ),
             ("{ providers: { 'a b': { url: 'https://x' } } }", "cannot be a name"),
             ("{ offer: { m: { name: x } } }", "model `m` has no `provider`"),
             ("{ offer: { m: { provider: p, price: { in: \"1\" } } } }", "`price` without `out`"),

@@ -74,7 +74,6 @@ fn a_model_that_cannot_be_asked_is_told() {
         (with("max_tokens: 0"), 4, "0", "`max_tokens`"),
         (with("repair: 2"), 4, "repair", "`repair` without `outputs`"),
         (with("files: ['']"), 4, "''", "a file of `files`"),
-        (with("files: '${{ steps.none.artifacts }}'"), 4, "none", "none"),
         (beside("skill: s"), 4, "skill", "`skill` does nothing in a step with `model`"),
         (beside("idle: 5m"), 4, "idle", "how long an answer may take"),
         (beside("on_throttled: { use: codex }"), 4, "{ use: codex }", "cannot go on with an agent program"),
