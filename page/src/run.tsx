@@ -218,7 +218,7 @@ function spanOf(nodes: readonly Node[]): Span {
 function Bar({ row, span: [from, to] }: { row: StepRow; span: Span }): JSX.Element {
   const part = (time: number): number => Math.min(1, Math.max(0, (time - from) / (to - from))) * 100;
   const [left, right] = [part(Date.parse(row.started_at)), part(endOf(row))];
-  return <i class={`${row.state} ${row.items === null ? "" : "whole"}`} style={{ left: `${left}%`, width: `${right - left}%` }} />;
+  return <span class={`bar-of ${row.state} ${row.items === null ? "" : "whole"}`} style={{ left: `${left}%`, width: `${right - left}%` }} />;
 }
 
 interface LineProps {

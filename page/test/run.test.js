@@ -38,7 +38,7 @@ test("why it failed, in two keys; the place has its output, in colours", async (
   await person.accessible(page);
   await person.shot(page, "run-desk");
   assert.equal(await page.getByRole("row", { name: /not begun report/ }).count(), 1, "what has not begun is shown too");
-  const bars = await page.locator(".bar-cell i").evaluateAll((all) => all.map(({ style }) => [parseFloat(style.left), parseFloat(style.left) + parseFloat(style.width)]));
+  const bars = await page.locator(".bar-of").evaluateAll((all) => all.map(({ style }) => [parseFloat(style.left), parseFloat(style.left) + parseFloat(style.width)]));
   assert(bars.length >= 2 && bars.every(([left, right]) => left >= 0 && right <= 100.01), JSON.stringify(bars));
   assert.deepEqual([Math.min(...bars.map(([left]) => left)), Math.round(Math.max(...bars.map(([, right]) => right)))], [0, 100], "the axis is that of the rows in view");
   await grid.focus();
