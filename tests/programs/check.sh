@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# One story with each real agent program (Claude Code, Codex) against the stub of their providers on the loopback: an attempt that a limit
+# Stories with each real agent program (Claude Code, Codex) against the stub of their providers on the loopback: an attempt that a limit
 # refuses, the wait that the program's own files and events state, another try in the same session, a step that goes on with the session.
+# With Claude Code also calls of tools that a person decides, and a kill in the midst of one.
 #
 #   tests/programs/check.sh [NAME ...]    NAME: claude, codex
 #

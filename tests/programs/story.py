@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,8 @@ os.environ["STUB_RESET_AT"] = str(RESETS_AT)
 import stub  # noqa: E402  the time of its limits is read when it is loaded
 
 LONGEST_S = 60
+# The exit code of a command whose run waits for a person.
+WAITING = 3
 
 
 def quoted(text):
@@ -66,7 +69,7 @@ class Story:
         until = time.monotonic() + LONGEST_S
         while time.monotonic() < until:
             assert engine.poll() is None, f"the run is over: {engine.communicate()}"
-            rows = self.json("runs") if (self.place / ".envoi/runs").is_dir() else []
+            rows = self.json("runs") if (self.place / ".envoi/envoi.db").is_file() else []
             if rows and rows[0]["waits_for"]:
                 return rows[0]
             time.sleep(0.1)
@@ -101,6 +104,95 @@ class Story:
         print(f"{self.kind}: refused, waited for until {stated}, resumed twice; {time.monotonic() - began:.1f} s", flush=True)
 
 
+# In the place of Git; the program itself calls it, too.
+GIT = """#!/bin/sh
+[ "$1" = push ] || exit 1
+echo "$*" >> "$PUSHES"
+case "$*" in *slow*) echo $$ > "$PUSHES.pid"; exec tail -f /dev/null ;; esac
+"""
+
+
+class Questions(Story):
+    """Calls that a person decides, with the real program: two in one turn, a refusal, a question of the agent's own, a changed call, and
+    a call during which the program and the engine are killed."""
+
+    def __init__(self, envoi, kind, binary, port):
+        super().__init__(envoi, kind, binary, port)
+        self.run_name = f"{kind}--asks"
+        home, tools = self.place / "home", self.place / "tools"
+        self.pushes = self.place / "pushes"
+        tools.mkdir()
+        (tools / "git").write_text(GIT)
+        (tools / "git").chmod(0o755)
+        _, variables = step(kind, f"http://127.0.0.1:{port}/{self.run_name}", home)
+        variables |= {"PATH": f"{tools}:{binary.parent}:{os.environ['PATH']}", "HOME": str(home), "PUSHES": str(self.pushes)}
+        env = "".join(f"  {name}: {quoted(value)}\n" for name, value in variables.items())
+        (self.place / "flow.yaml").write_text(
+            f"flow: questions\nenv:\n{env}steps:\n  - id: work\n    agent:\n      use: {kind}\n      prompt: Push it.\n      may: run\n"
+            f"      ask: ['Bash(git push *)', AskUserQuestion]\n    retry: {{ attempts: 2, backoff: 1ms..1ms }}\n"
+            f"    idle: {LONGEST_S}s\n    timeout: {LONGEST_S}s\n")
+
+    def pushed(self):
+        return self.pushes.read_text().splitlines() if self.pushes.exists() else []
+
+    def question(self):
+        questions = self.json("inbox")
+        assert len(questions) == 1, f"{questions}\n{self.call('logs')}"
+        return questions[0]["question"], questions[0]["text"]
+
+    def decide(self, *arguments):
+        done = subprocess.run([self.envoi, *arguments], cwd=self.place, capture_output=True, text=True, timeout=2 * LONGEST_S)
+        assert done.returncode in (0, WAITING), f"{arguments}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+
+    def program_of(self, pid):
+        """The agent program above a process of its tool."""
+        while pid > 1:
+            if pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == self.kind:
+                return pid
+            pid = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        raise AssertionError("the agent program is not above its tool")
+
+    def tell(self):
+        began = time.monotonic()
+        self.call("run", "flow.yaml", expected=WAITING)
+        one, shown = self.question()
+        assert "git push one" in shown and self.pushed() == [], (shown, self.pushed())
+        self.decide("approve", one)
+        assert self.pushed() == ["push one"], self.pushed()
+        two, shown = self.question()
+        assert "git push two" in shown, shown
+        self.decide("deny", two, "--reason", "not on a Friday")
+        assert self.pushed() == ["push one"], self.pushed()
+        assert "not on a Friday" in json.dumps(stub.Stub.heard[2]), "the agent is told the reason"
+        own, shown = self.question()
+        assert "Which database?" in shown and "SQLite" in shown, shown
+        self.decide("answer", own, "--text", "SQLite")
+        assert '\\"Which database?\\"=\\"SQLite\\"' in json.dumps(stub.Stub.heard[3]), stub.Stub.heard[3][-1]
+        three, _ = self.question()
+        self.decide("approve", three, "--field", "command=git push --dry-run three")
+        assert self.pushed() == ["push one", "push --dry-run three"], self.pushed()
+        slow, _ = self.question()
+        engine = subprocess.Popen([self.envoi, "approve", slow], cwd=self.place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        pid = self.place / "pushes.pid"
+        until = time.monotonic() + LONGEST_S
+        while not (pid.exists() and pid.read_text().strip()):
+            assert time.monotonic() < until and engine.poll() is None, engine.communicate()
+            time.sleep(0.05)
+        os.kill(self.program_of(int(pid.read_text())), signal.SIGKILL)
+        engine.kill()
+        engine.communicate()
+        run = self.json("runs")[0]["run"]
+        self.decide("resume", run)
+        assert self.pushed().count("push slow") == 1, "one answer allows one call"
+        again, shown = self.question()
+        assert again != slow and "git push slow" in shown, shown
+        self.call("deny", again)
+        assert self.json("show", run)["status"] == "succeeded"
+        assert self.pushed() == ["push one", "push --dry-run three", "push slow"], self.pushed()
+        assert "It is not known whether it took effect" in json.dumps(stub.Stub.heard[5:]), "the agent is told what is unknown"
+        print(f"{self.kind}: six questions, one kill, each call made as it was decided; {time.monotonic() - began:.1f} s", flush=True)
+
+
 def main():
     envoi, folder, *wanted = sys.argv[1:]
     modules = pathlib.Path(folder) / "node_modules"
@@ -109,11 +201,12 @@ def main():
     _, port = stub.start()
     for kind, binary in binaries.items():
         if not wanted or kind in wanted:
-            story = Story(envoi, kind, binary, port)
-            try:
-                story.tell()
-            finally:
-                shutil.rmtree(story.place, ignore_errors=True)
+            for told in (Story, Questions) if kind == "claude" else (Story,):
+                story = told(envoi, kind, binary, port)
+                try:
+                    story.tell()
+                finally:
+                    shutil.rmtree(story.place, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 //! What each possible answer would lead to. The run decides it as for a real answer, and nothing is committed.
 
 use envoi_contract::{
+    envelope::InterruptKind,
     handoff::Status,
     json::{Object, Value},
 };
@@ -34,12 +35,25 @@ pub fn not_for(run: &Run, raised: &InterruptRaised, by: &Principal) -> Option<St
 pub fn silence(run: &Run, raised: &InterruptRaised) -> Option<String> {
     let at = raised.expires_at?;
     let expire = Input::Expire { interrupt: raised.interrupt.clone() };
-    run.decide(expire, None, at).ok().and_then(|records| leads(run, &records))
+    let records = run.decide(expire, None, at).ok()?;
+    leads(run, &records).or_else(|| (raised.about == About::Agent).then(|| NO_CALL.to_owned()))
+}
+
+/// What follows when an agent may not make a call of a tool.
+const NO_CALL: &str = "the agent is refused this call, and goes on";
+
+/// Whether a person decides a call of a tool.
+fn is_of_a_call(raised: &InterruptRaised) -> bool {
+    raised.about == About::Agent && raised.kind() == InterruptKind::Confirmation
 }
 
 fn lead(run: &Run, raised: &InterruptRaised, choice: Choice, by: &Principal) -> String {
     match tried(run, raised, choice, by) {
-        Ok(records) => leads(run, &records).unwrap_or_else(|| "the run goes on".to_owned()),
+        Ok(records) => leads(run, &records).unwrap_or_else(|| match choice {
+            Choice::Approve if is_of_a_call(raised) => "the agent makes this call, and goes on".to_owned(),
+            Choice::Deny if is_of_a_call(raised) => NO_CALL.to_owned(),
+            _ => "the run goes on".to_owned(),
+        }),
         Err(Refusal::PastBound { bound }) => format!("not possible: {bound} is used up"),
         Err(refusal) => format!("not possible: {refusal}"),
     }

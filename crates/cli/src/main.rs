@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         Some(Command::Attempt) => return envoi_step::run_supervisor(),
         Some(Command::A2a) => return agent::run_attempt(),
         Some(Command::Agent) => return program::run_attempt(),
+        Some(Command::AgentCall { policy }) => return program::decide_call(&policy),
         Some(Command::Model) => return model::run_attempt(),
         _ => {}
     }
@@ -130,6 +131,8 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Completions { shell } => command::completions::completions(shell),
         Command::Manual { folder } => command::manual::manual(&folder),
         Command::Engine { jobs } => background::be_the_engine(&home, jobs),
-        Command::Attempt | Command::A2a | Command::Agent | Command::Model => Ok(0),
+        Command::Attempt | Command::A2a | Command::Agent | Command::AgentCall { .. } | Command::Model => {
+            Ok(0)
+        }
     }
 }

@@ -4,6 +4,7 @@
 
 pub(crate) mod accounts;
 pub(crate) mod agent_session;
+pub(crate) mod asked_call;
 pub(crate) mod bounds;
 pub(crate) mod budget;
 pub(crate) mod carry_over;

@@ -5,13 +5,14 @@
 //! that writes `model_usage_since_last_result`, and of the process before it. `usage` is of the process.
 
 use crate::{
+    ask::ToolCall,
     failure::{Class, Failure, of_status, of_wording},
     reading::{Exit, Outcome, at, count, one_line, session_id, text, without_end},
     usage::{Figures, Usage},
 };
 use envoi_contract::json::Value;
 use envoi_kernel::ledger::Cost;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The model that messages of the program itself name.
 const SYNTHETIC: &str = "<synthetic>";
@@ -26,7 +27,7 @@ pub(crate) struct Events {
     pub(crate) session: Option<String>,
     /// The program itself has said which session it works in.
     is_begun: bool,
-    version: Option<String>,
+    pub(crate) version: Option<String>,
     /// Tokens that each call was given, by the id of its message.
     calls: BTreeMap<String, u64>,
     last_text: String,
@@ -34,6 +35,8 @@ pub(crate) struct Events {
     error: Option<String>,
     reset_at: Option<u64>,
     result: Option<Value>,
+    /// Calls of tools that were refused on purpose, by their ids.
+    pub(crate) excused: BTreeSet<String>,
 }
 
 impl Events {
@@ -147,10 +150,12 @@ impl Events {
             let failure = without_end(exit, stderr);
             let (session, text) = (self.session, self.last_text);
             let lost = is_lost(stderr);
+            let nothing_waits = stderr.contains("No deferred tool marker found");
             return Outcome {
                 text,
                 session,
                 lost,
+                nothing_waits,
                 usage,
                 version: self.version,
                 failure: Some(failure),
@@ -165,7 +170,12 @@ impl Events {
             .collect();
         let denials = match at(result, &["permission_denials"]) {
             None | Some(Value::Null) => Vec::new(),
-            Some(Value::Array(denials)) => denials.iter().map(denial).collect(),
+            Some(Value::Array(denials)) => {
+                let is_excused = |denial: &&Value| {
+                    text(denial, &["tool_use_id"]).is_some_and(|id| self.excused.contains(id))
+                };
+                denials.iter().filter(|denial| !is_excused(denial)).map(denial).collect()
+            }
             // Of a form that is not known: something was refused, unless it is plainly nothing.
             Some(other) => match other.compact().as_str() {
                 "0" | "false" | "{}" | "\"\"" => Vec::new(),
@@ -179,6 +189,8 @@ impl Events {
             data: at(result, &["structured_output"]).filter(|data| !data.is_null()).cloned(),
             lost: errors.iter().any(|error| is_lost(error)),
             denied: denials,
+            deferred: deferred(result),
+            nothing_waits: false,
             throttled_until: self.reset_at.filter(|_| is_throttled),
             failure,
             session: self.session,
@@ -195,7 +207,7 @@ impl Events {
         let said = text(result, &["result"]).or(errors.first().copied()).unwrap_or(subtype);
         if !is_error && subtype == "success" {
             return match (reason, text(result, &["stop_reason"])) {
-                ("tool_deferred", _) => {
+                ("tool_deferred", _) | (_, Some("tool_deferred")) => {
                     Some(Failure::new(Class::Denied, "a tool waits for a permission that was not given"))
                 }
                 (_, Some("refusal")) => Some(Failure::new(Class::Refused, one_line(said))),
@@ -288,6 +300,15 @@ fn refusals(event: &Value) -> Vec<String> {
     let errors =
         parts(event).iter().filter(|part| part.get("is_error").and_then(Value::as_bool) == Some(true));
     errors.filter_map(|part| text(part, &["content"])).map(|said| format!("! {}", one_line(said))).collect()
+}
+
+/// The call of a tool that the program has put off, at its end.
+fn deferred(result: &Value) -> Option<ToolCall> {
+    let call = at(result, &["deferred_tool_use"])?;
+    let is_end = text(result, &["stop_reason"]) == Some("tool_deferred");
+    let found = |name: &str| text(call, &[name]).map(str::to_owned);
+    let input = at(call, &["input"]).cloned().unwrap_or_default();
+    Some(ToolCall { id: found("id")?, tool: found("name")?, input }).filter(|_| is_end)
 }
 
 fn is_lost(said: &str) -> bool {

@@ -4,6 +4,7 @@
 //! character, and is not in the list of processes.
 
 use crate::preset::Preset;
+use envoi_contract::json::{Object, Value};
 
 /// What the agent does without asking: the program's own permission system. It is no sandbox.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -62,8 +63,19 @@ pub struct Invocation<'a> {
     pub schema: Option<(&'a str, &'a str)>,
     /// The most that it may cost in US dollars, where the program has such a bound.
     pub max_cost: Option<&'a str>,
+    /// What decides the calls of tools that a person is asked about; none: nobody is asked.
+    pub asks: Option<Asks<'a>>,
     /// Further arguments.
     pub args: &'a [String],
+}
+
+/// How a program asks before calls of tools.
+#[derive(Debug, Clone, Copy)]
+pub struct Asks<'a> {
+    /// The line for a shell that is run before each call of a tool. It fails if it cannot decide.
+    pub hook: &'a str,
+    /// The agent may ask questions of its own.
+    pub own_questions: bool,
 }
 
 impl Invocation<'_> {
@@ -79,6 +91,7 @@ impl Invocation<'_> {
     ///     turns: Some(8),
     ///     schema: None,
     ///     max_cost: None,
+    ///     asks: None,
     ///     args: &[],
     /// };
     /// assert!(start.arguments(Preset::Claude).windows(2).any(|pair| pair == ["--resume", "01a2"]));
@@ -110,6 +123,13 @@ impl Invocation<'_> {
         // Of this process alone, also where it resumes a session; tested after each call.
         all.extend(self.max_cost.iter().flat_map(|cost| words(&["--max-budget-usd", cost])));
         all.extend(self.schema.iter().flat_map(|(schema, _)| words(&["--json-schema", schema])));
+        if let Some(asks) = self.asks {
+            all.extend(words(&["--settings", &asks.settings()]));
+            if asks.own_questions {
+                // Without a host for prompts the program does not have the tool. The hook is asked first.
+                all.extend(words(&["--permission-prompt-tool", "stdio"]));
+            }
+        }
         all.extend_from_slice(self.args);
         all
     }
@@ -135,6 +155,24 @@ impl Invocation<'_> {
     }
 }
 
+impl Asks<'_> {
+    /// The settings of a process of `claude`. They stand above those of the user and of the folder, which may switch hooks off.
+    fn settings(self) -> String {
+        let hook = Object::from([
+            ("type", Value::from("command")),
+            // Any other exit code would let the call pass.
+            ("command", Value::from(format!("{} || exit 2", self.hook))),
+            ("timeout", Value::from(600_u64)),
+        ]);
+        let all =
+            Object::from([("matcher", Value::from("*")), ("hooks", Value::Array(vec![Value::Object(hook)]))]);
+        let hooks = Object::from([("PreToolUse", Value::Array(vec![Value::Object(all)]))]);
+        let settings =
+            Object::from([("disableAllHooks", Value::from(false)), ("hooks", Value::Object(hooks))]);
+        Value::Object(settings).compact()
+    }
+}
+
 fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
@@ -152,6 +190,7 @@ mod tests {
             turns: Some(3).filter(|_| preset.bounds_turns()),
             max_cost: Some("0.50"),
             schema: Some(("{}", "/f")),
+            asks: None,
             args: &args,
         };
         invocation.arguments(preset).join(" ")
@@ -191,6 +230,28 @@ mod tests {
         ] {
             assert_eq!(arguments(preset, session, may), expected);
         }
+    }
+
+    #[test]
+    fn a_hook_that_cannot_decide_lets_nothing_pass() {
+        let asks = Asks { hook: "'/bin/envoi' __hook 'a \"b\"'", own_questions: true };
+        let invocation = Invocation {
+            session: Resume::From("id"),
+            may: May::Run,
+            model: None,
+            turns: None,
+            max_cost: None,
+            schema: None,
+            asks: Some(asks),
+            args: &[],
+        };
+        let all = invocation.arguments(Preset::Claude);
+        let from = all.iter().position(|argument| argument == "--settings").unwrap();
+        assert_eq!(all[from + 2..], ["--permission-prompt-tool", "stdio"]);
+        let settings = Value::parse_str(&all[from + 1]).unwrap();
+        assert_eq!(settings.get("disableAllHooks"), Some(&Value::Bool(false)));
+        let hooks = settings.get("hooks").unwrap().get("PreToolUse").unwrap().compact();
+        assert!(hooks.contains(r#""command":"'/bin/envoi' __hook 'a \"b\"' || exit 2""#), "{hooks}");
     }
 
     #[test]

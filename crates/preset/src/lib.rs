@@ -20,6 +20,7 @@
 //! assert!(outcome.failure.is_none());
 //! ```
 
+mod ask;
 mod claude;
 mod codex;
 mod failure;
@@ -31,8 +32,9 @@ mod reading;
 pub mod reset;
 mod usage;
 
+pub use ask::{OWN_QUESTION, Pattern, ToolCall};
 pub use failure::{Class, Failure};
-pub use invocation::{Invocation, May, Resume};
+pub use invocation::{Asks, Invocation, May, Resume};
 pub use preset::{Preset, Support, Version};
 pub use reading::{Exit, Heard, Outcome, Reading};
 pub use usage::{Figures, Usage};

@@ -49,6 +49,24 @@ impl Preset {
         matches!(self, Self::Claude)
     }
 
+    /// Whether a person can decide calls of its tools, also hours after it has ended.
+    #[must_use]
+    pub const fn can_ask(self) -> bool {
+        matches!(self, Self::Claude)
+    }
+
+    /// Arguments that would take the questions about calls of tools away.
+    #[must_use]
+    pub const fn args_against_asking(self) -> &'static [&'static str] {
+        &[
+            "--settings",
+            "--bare",
+            "--permission-prompt-tool",
+            "--permission-prompts",
+            "--dangerously-skip-permissions",
+        ]
+    }
+
     /// Whether it reports its calls, as it makes them.
     #[must_use]
     pub const fn reports_calls(self) -> bool {

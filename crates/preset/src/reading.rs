@@ -1,6 +1,7 @@
 //! From what a program writes to what it came to.
 
 use crate::{
+    ask::ToolCall,
     claude, codex,
     failure::{Class, Failure},
     lines::Lines,
@@ -45,6 +46,11 @@ pub struct Outcome {
     pub usage: Usage,
     /// Tools that were refused, with what they were to do.
     pub denied: Vec<String>,
+    /// The call of a tool that it has put off: it goes on with it when it is resumed. That is a failure of the class
+    /// [`Class::Denied`], unless somebody is to be asked about the call.
+    pub deferred: Option<ToolCall>,
+    /// It was resumed without a prompt, for a call that was put off, and there is none.
+    pub nothing_waits: bool,
     /// When the limit of the account is over, if that was stated: Unix time in seconds.
     pub throttled_until: Option<u64>,
     /// The version that the program states.
@@ -106,6 +112,22 @@ impl Reading {
         match &self.events {
             Events::Claude(events) => Some(events.calls()),
             Events::Codex(_) => None,
+        }
+    }
+
+    /// The version that the program states, as soon as it has.
+    #[must_use]
+    pub fn version(&self) -> Option<&str> {
+        match &self.events {
+            Events::Claude(events) => events.version.as_deref(),
+            Events::Codex(_) => None,
+        }
+    }
+
+    /// The call of a tool with this id was refused on purpose: that is no failure.
+    pub fn excuse(&mut self, call: &str) {
+        if let Events::Claude(events) = &mut self.events {
+            events.excused.insert(call.to_owned());
         }
     }
 

@@ -3,19 +3,25 @@
 //! Owns what an attempt of an `agent` step does, from its [`Order`] to its report. It starts the program with the prompt as its
 //! standard input, reads its events while it works, shows them to people on standard output, keeps them in a file, and writes what
 //! the program came to. It runs as a command under an ordinary supervisor, and knows nothing of the supervisor. How a program
-//! is started and read is known to `preset`; what follows from the report is decided by the kernel. It reads no environment.
+//! is started and read is known to `preset`. Before each call of a tool the program starts [`decide_call`], where the step asks about
+//! some of them. What follows from the report is decided by the kernel. It reads no environment.
 
 mod files;
+mod hook;
 mod limit;
 mod order;
 mod process;
 mod prompt;
 mod report;
 
+pub use hook::decide_call;
 pub use order::{Before, Order};
 
 /// The argument of a program that is to call [`run`].
 pub const ARGUMENT: &str = "__agent";
+
+/// The argument of a program that is to call [`decide_call`], before the file with what it decides by.
+pub const HOOK_ARGUMENT: &str = "__agent_call";
 
 /// The variable that names the file of its order.
 pub const ORDER_VARIABLE: &str = "ENVOI_AGENT_ORDER";

@@ -1,7 +1,7 @@
 //! The order of one attempt: the engine composes it and writes it as a file into the attempt's folder.
 
 use envoi_contract::json::Value;
-use envoi_kernel::ledger::Cost;
+use envoi_kernel::{event::CallAnswer, ledger::Cost};
 use envoi_preset::Figures;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -26,6 +26,12 @@ pub struct Order {
     /// Further arguments.
     #[serde(default)]
     pub args: Vec<String>,
+    /// Patterns of the calls of tools that a person decides.
+    #[serde(default)]
+    pub ask: Vec<String>,
+    /// What a person has decided about the call that the session was stopped for.
+    #[serde(default)]
+    pub answer: Option<Box<CallAnswer>>,
     /// The JSON Schema of its data.
     #[serde(default)]
     pub schema: Option<Value>,

@@ -1,7 +1,14 @@
 //! The program as a process: started, read line by line, waited for.
 
-use crate::{EVENTS_FILE, Mask, ORDER_VARIABLE, Order, SECRET_VARIABLES, SESSION_FILE, files, prompt};
-use envoi_preset::{Class, Exit, Failure, Heard, Invocation, May, Outcome, Preset, Reading, Resume};
+use crate::{
+    EVENTS_FILE, Mask, ORDER_VARIABLE, Order, SECRET_VARIABLES, SESSION_FILE, files,
+    hook::{self, Policy},
+    prompt,
+};
+use envoi_kernel::event::CallAnswer;
+use envoi_preset::{
+    Asks, Class, Exit, Failure, Heard, Invocation, May, Outcome, Preset, Reading, Resume, Support, Version,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::{consts::SIGTERM, iterator::Signals};
 use std::{
@@ -57,6 +64,7 @@ impl Work<'_> {
     /// Runs the program to its end. A session that is not there any more begins anew, in the same attempt.
     pub(crate) fn to_the_end(&self) -> io::Result<Finished> {
         let order = self.order;
+        let answer = order.answer.as_deref().filter(|_| order.resumes);
         let feedback = order.feedback.as_deref().map(files::text).transpose()?;
         let prompt = prompt::compose(
             &order.prompt,
@@ -64,7 +72,8 @@ impl Work<'_> {
             order.failure.as_deref(),
             feedback.as_deref(),
         );
-        fs::write(order.folder.join("prompt.txt"), prompt)?;
+        // The call that a person has decided is all that it goes on with.
+        fs::write(order.folder.join("prompt.txt"), if answer.is_some() { "" } else { &prompt })?;
         if let Some(schema) = &order.schema {
             fs::write(order.folder.join("schema.json"), schema.compact())?;
         }
@@ -73,21 +82,38 @@ impl Work<'_> {
             Some(id) if order.resumes => Resume::From(id),
             id => Resume::New(id),
         };
-        let first = self.run(session)?;
+        let mut first = self.run(session, answer)?;
+        if let (Finished::Ran { outcome, .. }, Resume::From(id)) = (&first, session)
+            && outcome.nothing_waits
+        {
+            self.show(&[
+                "the call that was decided is not in the session any more: the agent goes on, and asks again"
+                    .to_owned(),
+            ]);
+            let (before, feedback) = (prompt::Before::CutOff, feedback.as_deref());
+            let prompt = prompt::compose(&order.prompt, before, order.failure.as_deref(), feedback);
+            fs::write(order.folder.join("prompt.txt"), prompt)?;
+            first = self.run(Resume::From(id), None)?;
+        }
         let Finished::Ran { outcome, .. } = &first else { return Ok(first) };
         if !(outcome.lost && order.resumes) {
             return Ok(first);
         }
         self.show(&[format!("session {} is not there any more: a new one begins", id.unwrap_or_default())]);
-        let again = self.run(Resume::New(id.filter(|_| self.preset.takes_session_id())))?;
+        fs::write(order.folder.join("prompt.txt"), &prompt)?;
+        let again = self.run(Resume::New(id.filter(|_| self.preset.takes_session_id())), None)?;
         Ok(match again {
             Finished::Ran { outcome, .. } => Finished::Ran { outcome, began_anew: true },
             not_started => not_started,
         })
     }
 
-    fn run(&self, session: Resume<'_>) -> io::Result<Finished> {
-        let mut child = match self.command(session)?.spawn() {
+    fn run(&self, session: Resume<'_>, answer: Option<&CallAnswer>) -> io::Result<Finished> {
+        let hook = match self.order.ask.is_empty() && answer.is_none() {
+            true => None,
+            false => Some(Policy::write(self.order, answer)?),
+        };
+        let mut child = match self.command(session, hook.as_deref())?.spawn() {
             Ok(child) => child,
             Err(error) => return Ok(Finished::NotStarted(error)),
         };
@@ -102,14 +128,20 @@ impl Work<'_> {
         ending.is_over.store(true, Ordering::SeqCst);
         let ended = read?;
         let stderr = stderr.map(Tail::text).unwrap_or_default();
+        let (put_off, refused) = match hook {
+            Some(_) => hook::decided(&self.order.folder)?,
+            None => Default::default(),
+        };
+        refused.iter().for_each(|call| reading.excuse(call));
         let mut outcome = reading.finish(exit(status), &stderr, self.order.schema.is_some());
+        asked(&mut outcome, put_off.as_deref(), exit(status));
         if let Some(failure) = ended {
             outcome.failure = Some(failure);
         }
         Ok(Finished::Ran { outcome: Box::new(outcome), began_anew: false })
     }
 
-    fn command(&self, session: Resume<'_>) -> io::Result<Command> {
+    fn command(&self, session: Resume<'_>, hook: Option<&str>) -> io::Result<Command> {
         let order = self.order;
         let schema = order.schema.as_ref().map(|schema| schema.compact());
         let schema_file = order.folder.join("schema.json").to_string_lossy().into_owned();
@@ -120,9 +152,14 @@ impl Work<'_> {
             turns: order.turns,
             max_cost: order.max_cost.as_deref(),
             schema: schema.as_deref().map(|schema| (schema, schema_file.as_str())),
+            asks: hook.map(|hook| Asks { hook, own_questions: hook::has_own_questions(order) }),
             args: &order.args,
         };
         let mut command = Command::new(&order.program);
+        if hook.is_some() {
+            // What works in the background goes on after a call was put off, and the call would be lost.
+            command.env("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1");
+        }
         command.args(invocation.arguments(self.preset));
         // The report and the text are this process's own.
         command
@@ -170,6 +207,9 @@ impl Work<'_> {
                 last = Instant::now();
             }
             self.keep(&mut events, &heard)?;
+            if let Some(failure) = self.cannot_ask(reading) {
+                return Ok(Some(failure));
+            }
             if let Some(session) = reading.session().filter(|session| known.as_deref() != Some(*session)) {
                 // An id that has to be masked cannot be resumed.
                 if self.mask.text(session) == session {
@@ -188,6 +228,20 @@ impl Work<'_> {
         let rest: Vec<Heard> = reading.end().into_iter().collect();
         self.keep(&mut events, &rest)?;
         Ok(None)
+    }
+
+    /// A version that was not tried may not know how to put a call off, and make it.
+    fn cannot_ask(&self, reading: &Reading) -> Option<Failure> {
+        let version = reading.version().filter(|_| !self.order.ask.is_empty())?;
+        let found = Version::find(version);
+        if found.is_some_and(|version| self.preset.support(version) != Support::Older) {
+            return None;
+        }
+        let message = format!(
+            "version {version} cannot put a call off: `ask` needs {} or a newer one",
+            self.preset.tried().0
+        );
+        Some(Failure::new(Class::NotInstalled, message))
     }
 
     fn keep(&self, events: &mut File, heard: &[Heard]) -> io::Result<()> {
@@ -227,6 +281,20 @@ fn pieces_of(mut stdout: impl Read + Send + 'static) -> io::Result<Receiver<io::
         }
     })?;
     Ok(pieces)
+}
+
+/// A call that was put off is no failure, and one that was put off and passed over is no success.
+fn asked(outcome: &mut Outcome, put_off: Option<&str>, exit: Exit) {
+    let Some(digest) = put_off else { return };
+    let is_last = outcome.deferred.as_ref().is_some_and(|call| call.digest().to_string() == digest);
+    match (is_last, exit) {
+        (true, Exit::Code(0)) => outcome.failure = None,
+        _ => {
+            outcome.deferred = None;
+            let message = "a call that a person is to decide was passed over by the program";
+            outcome.failure.get_or_insert_with(|| Failure::new(Class::Denied, message));
+        }
+    }
 }
 
 fn exit(status: ExitStatus) -> Exit {

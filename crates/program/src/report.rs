@@ -6,7 +6,7 @@ use envoi_contract::{
     skill_report::{SkillError, SkillReport},
     time::Timestamp,
 };
-use envoi_preset::{Class, Outcome, Preset};
+use envoi_preset::{Class, Outcome, Preset, ToolCall};
 use std::{fs, io, time::SystemTime};
 
 /// Longest message of an error; the text has the whole.
@@ -50,6 +50,19 @@ pub(crate) fn write(order: &Order, preset: Preset, finished: &Finished, mask: &d
         session.insert("cost_usd", cost(after.cost));
         session.insert("began_anew", Value::from(began_anew));
         agent.insert("session", Value::Object(session));
+    }
+    if let Some(call) = outcome.deferred.as_ref().filter(|_| ok) {
+        // Masked before it is laid out: what is shown is what the person decides about.
+        let shown = ToolCall { input: mask.value(&call.input), ..call.clone() };
+        agent.insert("said", Value::from("asks"));
+        agent.insert("takes", Value::from(if call.is_own_question() { "words" } else { "decision" }));
+        agent.insert("question", Value::from(shown.question()));
+        let evidence = Object::from([
+            ("tool", Value::from(shown.tool)),
+            ("input", shown.input),
+            ("call", Value::from(call.digest().to_string())),
+        ]);
+        agent.insert("evidence", Value::Object(evidence));
     }
     if !outcome.denied.is_empty() {
         agent.insert("denied", Value::from(outcome.denied.clone()));

@@ -212,8 +212,8 @@ fn filled(
     let says_yes = matches!(choice, Choice::Approve | Choice::Respond | Choice::Proceed);
     let given_any = given.is_some_and(|form| form.data.is_some() || !form.fields.is_empty());
     let Some(schema) = schema.filter(|_| says_yes) else {
-        // Any text may go to another agent.
-        let free = given.filter(|_| raised.about == About::Agent && choice == Choice::Respond);
+        // Any text may go to another agent, and an approved call of a tool may be changed.
+        let free = given.filter(|_| raised.about == About::Agent && says_yes);
         if let Some(given) = free.filter(|_| given_any) {
             let any = Value::Object(Object::from([("type", Value::from("object"))]));
             return form::given(&any, given);

@@ -281,6 +281,12 @@ pub(crate) enum Command {
     /// Run an agent program (started for a step with `agent`, never by hand)
     #[command(name = "__agent", hide = true)]
     Agent,
+    /// Decide a call of a tool (started by an agent program, never by hand)
+    #[command(name = "__agent_call", hide = true)]
+    AgentCall {
+        /// The file with what it decides by
+        policy: PathBuf,
+    },
     /// Ask a model (started for a step with `model`, never by hand)
     #[command(name = "__model", hide = true)]
     Model,

@@ -4,7 +4,7 @@ use crate::process::stderr;
 use envoi_contract::json::Value;
 use envoi_program::{Mask, Order, SECRET_VARIABLES};
 use envoi_step::Secrets;
-use std::{env, fs, process::ExitCode};
+use std::{env, fs, path::Path, process::ExitCode};
 
 /// The whole of the process. Its order stands in a file that the engine has written; secrets nowhere.
 pub(crate) fn run_attempt() -> ExitCode {
@@ -22,6 +22,11 @@ pub(crate) fn run_attempt() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Whether a call of a tool is made: the whole of a process, which an agent program starts.
+pub(crate) fn decide_call(policy: &Path) -> ExitCode {
+    envoi_program::decide_call(policy)
 }
 
 /// Finds the secrets that the engine has given to this process; none: everything is hidden.

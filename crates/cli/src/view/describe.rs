@@ -44,6 +44,9 @@ pub(crate) fn how_to_answer(
             format!("{envoi} resume {run} --review proceed, again or stop")
         }
         About::Limit => format!("{envoi} answer {} --raise MORE, or {envoi} deny {0}", raised.interrupt),
+        About::Agent if raised.kind() == InterruptKind::Confirmation => {
+            format!("{envoi} approve {}, or {envoi} deny {0} --reason …", raised.interrupt)
+        }
         About::Agent => format!("{envoi} answer {} --text …, or {envoi} deny {0}", raised.interrupt),
         About::Ask if raised.kind() == InterruptKind::Clarification && form.is_some() => {
             format!("{envoi} answer {}{fields}, or {envoi} deny {0}", raised.interrupt)

@@ -12,7 +12,7 @@ use envoi_api::{
     question::{ChangedFile, QuestionDetail},
     words::{head, plain},
 };
-use envoi_contract::{json::Value, time::Timestamp};
+use envoi_contract::{envelope::InterruptKind, json::Value, time::Timestamp};
 use envoi_engine::{AskedQuestion, Changed, asked_question};
 use envoi_journal::{InboxRow, Reader};
 use envoi_kernel::{
@@ -352,7 +352,10 @@ fn a_kind(row: &InboxRow) -> String {
         About::Blocked => "a decision on a loop that cannot get further".to_owned(),
         About::Review => "a look".to_owned(),
         About::Limit => "a higher bound".to_owned(),
-        About::Agent => "an answer to another agent".to_owned(),
+        About::Agent if row.kind == InterruptKind::Confirmation => {
+            "a decision on a call of a tool".to_owned()
+        }
+        About::Agent => "an answer to an agent".to_owned(),
         About::Throttled => "a decision on an account that is closed".to_owned(),
         About::Stuck => "a decision on rounds without any goal reached".to_owned(),
     }

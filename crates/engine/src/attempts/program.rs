@@ -54,7 +54,13 @@ fn is_session_of_original(shared: &Shared, job: &Job, call: &ProgramCall) -> io:
 
 /// The program chooses a session of its own, and reports it.
 fn without_session(call: &ProgramCall) -> ProgramCall {
-    ProgramCall { session: None, resumes: false, before: SessionFigures::default(), ..call.clone() }
+    ProgramCall {
+        session: None,
+        resumes: false,
+        answer: None,
+        before: SessionFigures::default(),
+        ..call.clone()
+    }
 }
 
 /// The variable for the time zone.
@@ -87,6 +93,8 @@ fn order(job: &Job, dir: &AttemptDir, call: &ProgramCall, known: &Known) -> Orde
         model: call.model.clone(),
         turns: call.turns,
         args: call.args.clone(),
+        ask: call.ask.clone(),
+        answer: call.answer.clone(),
         schema: step.and_then(|step| step.outputs.clone()),
         session: call.session.clone(),
         resumes: call.resumes,

@@ -14,10 +14,10 @@ use crate::{
     },
 };
 use envoi_kernel::{
-    flow::{AfterWait, DEFAULT_IDLE_MS, OnThrottled, OtherProgram, ProgramPlan, Template},
+    flow::{AfterWait, AskCalls, DEFAULT_IDLE_MS, OnThrottled, OtherProgram, ProgramPlan, Template},
     ids::is_key,
 };
-use envoi_preset::{May, Preset};
+use envoi_preset::{May, Pattern, Preset};
 
 /// The word for a session of each attempt's own.
 const FRESH: &str = "fresh";
@@ -71,9 +71,17 @@ pub(crate) fn read(
         Some(node) => session(node, problems),
         None => id.map(|id| id.value.clone()),
     };
+    let ask = asks(&fields, preset, session.is_none(), problems);
     let idle_ms = step.get("idle").and_then(|node| read::duration(node, "`idle`", problems));
     let on_throttled =
         step.get("on_throttled").and_then(|node| throttled(node, preset, place, expressions, problems));
+    if let (Some((key, _)), Some(AfterWait::Use(_))) =
+        (fields.pair("ask"), on_throttled.as_ref().map(|policy| &policy.then))
+    {
+        let message = "`ask` beside another program in `on_throttled`: that one cannot ask";
+        let help = "wait for the account instead, or let the other program be a step of its own";
+        problems.add(Diagnostic::invalid(key.span, message).help(help));
+    }
     if problems.count() != before {
         return None;
     }
@@ -86,11 +94,81 @@ pub(crate) fn read(
         session,
         may: may.unwrap_or_default().word().to_owned(),
         model,
+        ask,
         turns: turns.and_then(|(_, turns)| u32::try_from(turns).ok()),
         args,
         idle_ms: idle_ms.unwrap_or(DEFAULT_IDLE_MS),
         takes_session_id: preset.takes_session_id(),
     })
+}
+
+/// `ask`, `expires_in` and `on_expire`: which calls of tools a person decides.
+fn asks(fields: &Fields<'_>, preset: Option<Preset>, is_fresh: bool, problems: &mut Problems) -> AskCalls {
+    let Some((key, node)) = fields.pair("ask") else {
+        for (key, _) in ["expires_in", "on_expire"].iter().filter_map(|name| fields.pair(name)) {
+            let message = format!("`{}` without `ask`", key.text);
+            problems.add(
+                Diagnostic::invalid(key.span, message)
+                    .help("name what is asked: `ask: [\"Bash(git push *)\"]`"),
+            );
+        }
+        return AskCalls::default();
+    };
+    if let Some(preset) = preset.filter(|preset| !preset.can_ask()) {
+        let message = format!("`{}` has no way to ask", preset.name());
+        let help = "it refuses what `may` does not allow; ask with a step before or after it (`ask`), or use `claude`";
+        problems.add(Diagnostic::invalid(key.span, message).help(help));
+    }
+    if is_fresh {
+        let message = "`ask` beside `session: fresh`: an answer goes on with the session that was stopped";
+        problems.add(Diagnostic::invalid(key.span, message).help("remove `session`, or give it a label"));
+    }
+    let mut calls = Vec::new();
+    match &node.kind {
+        Kind::Sequence(items) if !items.is_empty() => {
+            for item in items {
+                let Some(text) = read::text(item, "a call of `ask`", problems) else { continue };
+                match Pattern::parse(text) {
+                    Ok(_) => calls.push(text.to_owned()),
+                    Err(why) => {
+                        let message = format!("`{text}` names no call of a tool: {why}");
+                        let help =
+                            "such as `Bash(git push *)`, `Edit(src/*)`, `WebFetch` or `AskUserQuestion`";
+                        problems.add(Diagnostic::invalid(item.span, message).help(help));
+                    }
+                }
+            }
+        }
+        _ => problems.add(read::mismatch(node, "`ask`", "a list of calls of tools")),
+    }
+    let expires = fields
+        .pair("expires_in")
+        .and_then(|(key, node)| Some((key, read::duration(node, "`expires_in`", problems)?)));
+    let words = [("fail", false), ("deny", true)];
+    let denies = fields
+        .pair("on_expire")
+        .and_then(|(key, node)| Some((key, read::choice(node, "`on_expire`", &words, problems)?)));
+    if let (Some((key, _)), None) = (&denies, &expires) {
+        let message = "`on_expire` without `expires_in`: the question never expires";
+        problems.add(Diagnostic::invalid(key.span, message).help("add `expires_in: 12h`"));
+    }
+    if let Some(Kind::Sequence(args)) = fields.get("args").map(|node| &node.kind)
+        && let Some(preset) = preset
+    {
+        for item in args {
+            let Kind::Scalar(scalar) = &item.kind else { continue };
+            let word = scalar.text.split('=').next().unwrap_or_default();
+            if preset.args_against_asking().contains(&word) {
+                let message = format!("`{word}` beside `ask`: it takes the questions away");
+                problems.add(Diagnostic::invalid(item.span, message).help("remove one of them"));
+            }
+        }
+    }
+    AskCalls {
+        calls,
+        expires_in_ms: expires.map(|(_, ms)| ms),
+        denies_when_expired: denies.is_some_and(|(_, denies)| denies),
+    }
 }
 
 fn preset(node: &Node, problems: &mut Problems) -> Option<Preset> {

@@ -120,11 +120,15 @@ fn of_agents(whole: &Whole<'_>) -> Vec<String> {
 fn by_people(whole: &Whole<'_>, limited: bool) -> Option<String> {
     let any = |is: fn(&Step) -> bool| whole.parts.iter().flat_map(|part| &part.flow.steps).any(is);
     let doubt = any(|step| step.has_attempts() && step.on_in_doubt != InDoubtPolicy::Fail);
-    let agents = any(|step| matches!(step.kind, StepKind::A2a(_)));
+    let agents = any(|step| match &step.kind {
+        StepKind::A2a(_) => true,
+        StepKind::Agent(plan) => !plan.ask.calls.is_empty(),
+        _ => false,
+    });
     let goals = whole.flow(0).is_some_and(|flow| flow.goals.is_some());
     let told = [
         (doubt, "an attempt in doubt that is run again"),
-        (agents, "an answer to a question of another agent, which is an attempt more"),
+        (agents, "an answer to a question of an agent, which is an attempt more"),
         (limited || goals, "a limit that `envoi raise` raises"),
         (true, "a run that is reopened"),
     ];

@@ -129,8 +129,8 @@ pub(crate) const A2A: Vocabulary = Vocabulary {
 
 pub(crate) const AGENT: Vocabulary = Vocabulary {
     place: "`agent`",
-    keys: &["use", "prompt", "session", "may", "model", "turns", "args"],
-    later: &["ask"],
+    keys: &["use", "prompt", "session", "may", "ask", "expires_in", "on_expire", "model", "turns", "args"],
+    later: &[],
 };
 
 pub(crate) const MODEL: Vocabulary = Vocabulary {

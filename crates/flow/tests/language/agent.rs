@@ -2,7 +2,8 @@
 
 use crate::told::{each_is_told, loaded, step, steps};
 use envoi_kernel::flow::{
-    AfterWait, CommandPlan, InDoubtPolicy, OnThrottled, OtherProgram, ProgramPlan, Step, StepKind, Template,
+    AfterWait, AskCalls, CommandPlan, InDoubtPolicy, OnThrottled, OtherProgram, ProgramPlan, Step, StepKind,
+    Template,
 };
 
 #[expect(clippy::panic, reason = "a step of these tests that is another one is a failed test")]
@@ -30,6 +31,7 @@ fn a_program_has_a_prompt_and_what_it_may_do() {
         may: "edit".to_owned(),
         model: None,
         turns: None,
+        ask: AskCalls::default(),
         idle_ms: 15 * 60_000,
         args: Vec::new(),
         takes_session_id: true,
@@ -52,6 +54,47 @@ fn a_program_has_a_prompt_and_what_it_may_do() {
     let flow = loaded(&agent("use: codex, prompt: p, session: fresh, may: read"));
     let plan = plan(step(&flow, "b"));
     assert_eq!((plan.session.as_ref(), plan.takes_session_id, plan.may.as_str()), (None, false, "read"));
+}
+
+#[test]
+fn calls_of_tools_are_asked_as_the_file_says() {
+    let asks =
+        |keys: &str| plan(step(&loaded(&agent(&format!("use: claude, prompt: p{keys}"))), "b")).ask.clone();
+    assert_eq!(asks(""), AskCalls::default());
+    let calls = vec!["Bash(git push *)".to_owned(), "AskUserQuestion".to_owned()];
+    let list = ", ask: ['Bash(git push *)', AskUserQuestion]";
+    assert_eq!(asks(list), AskCalls { calls: calls.clone(), ..AskCalls::default() });
+    let hour = Some(3_600_000);
+    assert_eq!(
+        asks(&format!("{list}, expires_in: 1h")),
+        AskCalls { calls: calls.clone(), expires_in_ms: hour, denies_when_expired: false }
+    );
+    assert_eq!(
+        asks(&format!("{list}, expires_in: 1h, on_expire: deny")),
+        AskCalls { calls, expires_in_ms: hour, denies_when_expired: true }
+    );
+}
+
+#[test]
+fn what_cannot_be_asked_is_told() {
+    let with = |keys: &str| agent(&format!("use: claude, prompt: p, {keys}"));
+    each_is_told(vec![
+        (agent("use: codex, prompt: p, ask: [Bash]"), 4, "ask", "`codex` has no way to ask"),
+        (with("ask: [Bash], session: fresh"), 4, "ask", "goes on with the session that was stopped"),
+        (with("ask: []"), 4, "[]", "a list of calls of tools"),
+        (with("ask: Bash"), 4, "Bash", "a list of calls of tools"),
+        (with("ask: ['Bash(']"), 4, "'Bash('", "names no call of a tool"),
+        (with("ask: [Bash], args: [--bare]"), 4, "--bare", "it takes the questions away"),
+        (with("ask: [Bash], args: ['--settings=x']"), 4, "'--settings=x'", "it takes the questions away"),
+        (with("ask: [Bash], on_expire: deny"), 4, "on_expire", "the question never expires"),
+        (with("expires_in: 1h"), 4, "expires_in", "`expires_in` without `ask`"),
+        (
+            steps(&["id: a, agent: { use: claude, prompt: p, ask: [Bash] }, on_throttled: { use: codex }"]),
+            3,
+            "ask",
+            "that one cannot ask",
+        ),
+    ]);
 }
 
 #[test]

@@ -3,17 +3,17 @@
 //! An attempt talks to the agent until it has an end, or asks. A question of the agent's is put as one of the run's; its
 //! answer is what the next attempt of the same visit passes on. Owns what of that decides: which task and which message it
 //! is about, what an attempt's report tells of the agent, and what follows from a question and from a denial. How agents are
-//! talked to is not known here.
+//! talked to is not known here. An agent program asks in the same way, about a call of a tool; a denial is told to it, and it goes on.
 
 use crate::{
     decide::{
-        conclude::{self, Conclusion},
+        conclude::{self, Asked, Conclusion},
         draft::Draft,
     },
     model::{
         command::{Call, Command},
         event::{About, AgentSaid, AttemptSettled, EndStatus, RunEnded},
-        flow::{InDoubtPolicy, Step},
+        flow::{InDoubtPolicy, Step, StepKind},
         ids::VisitId,
         input::{AttemptResult, Refusal},
         size::{MAX_DATA_BYTES, MAX_QUESTION_BYTES},
@@ -21,7 +21,7 @@ use crate::{
     state::visit::OpenVisit,
 };
 use envoi_contract::code::Code;
-use envoi_contract::envelope::TerminalReason;
+use envoi_contract::envelope::{InterruptKind, TerminalReason};
 use envoi_contract::{
     json::Value,
     skill_report::{SkillError, SkillReport},
@@ -37,7 +37,11 @@ fn call(open: &OpenVisit) -> Option<&Call> {
 
 /// What the report of the live attempt of a visit tells of the agent, if it talks to one.
 pub(crate) fn heard(open: &OpenVisit, result: &AttemptResult) -> Option<AgentSaid> {
-    call(open)?;
+    let command = &open.plan.as_ref()?.command;
+    let is_program = matches!(command, Command::Agent(_));
+    if !is_program {
+        call(open)?;
+    }
     let report = SkillReport::decode(result.report.as_deref()?).ok()?;
     let told = report.unknown.get("agent")?;
     match told.get("said").and_then(Value::as_str)? {
@@ -46,8 +50,12 @@ pub(crate) fn heard(open: &OpenVisit, result: &AttemptResult) -> Option<AgentSai
             let evidence = told.get("evidence").cloned().unwrap_or_default();
             let fits = evidence.compact().len() <= MAX_DATA_BYTES;
             let evidence = if fits { evidence } else { Value::Null };
-            Some(AgentSaid::Asks { text: cut(text).to_owned(), evidence })
+            let takes_words = told.get("takes").and_then(Value::as_str) != Some("decision");
+            let kind = if takes_words { InterruptKind::Clarification } else { InterruptKind::Confirmation };
+            let kind = is_program.then_some(kind);
+            Some(AgentSaid::Asks { text: cut(text).to_owned(), evidence, kind })
         }
+        _ if is_program => None,
         "over" => Some(AgentSaid::Over),
         "unclear" => Some(AgentSaid::Unclear),
         _ => None,
@@ -78,7 +86,7 @@ pub(crate) fn follow(
 ) -> Result<(), Refusal> {
     let visit = &settled.attempt.visit;
     let asks = match &settled.agent {
-        Some(AgentSaid::Asks { text, evidence }) => Some((text, evidence)),
+        Some(AgentSaid::Asks { text, evidence, kind }) => Some((text, evidence, *kind)),
         _ => None,
     };
     let error = error.unwrap_or_else(|| {
@@ -87,10 +95,16 @@ pub(crate) fn follow(
     if draft.control.winds_down() || (asks.is_none() && step.on_in_doubt == InDoubtPolicy::Fail) {
         return conclude::conclude(draft, visit, Conclusion::Failed(error));
     }
-    if let Some((text, evidence)) = asks {
+    if let Some((text, evidence, kind)) = asks {
         let blank = text.trim().is_empty();
         let question = if blank { format!("The agent of step `{}` asks.", step.id) } else { text.clone() };
-        return conclude::raise(draft, visit, About::Agent, question, evidence.clone());
+        let lapses = match &step.kind {
+            StepKind::Agent(plan) => plan.ask.expires_in_ms,
+            _ => None,
+        };
+        let expires_at = lapses.map(|ms| draft.now.saturating_add_ms(ms));
+        let asked = Asked { kind, expires_at, question, evidence: evidence.clone() };
+        return conclude::raise_asked(draft, visit, About::Agent, asked);
     }
     let question = format!("{}. Send it again, or fail?", error.message);
     conclude::raise(draft, visit, About::InDoubt, question, settled.data.clone())

@@ -65,6 +65,7 @@ impl Choice {
             (About::Ask, Choice::Proceed) => Choice::Approve,
             (About::Ask, Choice::Stop) => Choice::Deny,
             (About::Agent, Choice::Stop) => Choice::Deny,
+            (About::Agent, Choice::Proceed) => Choice::Approve,
             (About::Ask | About::Agent | About::InDoubt | About::Throttled, other) => other,
             (_, Choice::Deny) => Choice::Stop,
             (About::Limit, other) => other,
@@ -81,6 +82,7 @@ pub(crate) fn accepts(step: &Step, raised: &InterruptRaised) -> Vec<Choice> {
         About::Exhausted => vec![Choice::Proceed, Choice::Stop],
         About::Blocked | About::Review => vec![Choice::Proceed, Choice::Again, Choice::Stop],
         About::Limit => vec![Choice::Raise, Choice::Stop],
+        About::Agent if raised.kind() == InterruptKind::Confirmation => vec![Choice::Approve, Choice::Deny],
         About::Agent => vec![Choice::Respond, Choice::Deny],
         About::Stuck => vec![Choice::Again, Choice::Proceed, Choice::Stop],
         About::Ask => {

@@ -25,12 +25,13 @@ use crate::{
     },
     state::visit::VisitState,
 };
-use envoi_contract::envelope::TerminalReason;
+use envoi_contract::envelope::{InterruptKind, TerminalReason};
 use envoi_contract::{
     handoff::{self, Handoff, Status},
     json::{Members, Value},
     routing::{Decision, Signal},
     skill_report::SkillError,
+    time::Timestamp,
 };
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -189,6 +190,26 @@ pub(crate) fn raise(
     question: String,
     evidence: Value,
 ) -> Result<(), Refusal> {
+    raise_asked(draft, visit, about, Asked { kind: None, expires_at: None, question, evidence })
+}
+
+/// A question, and what it takes.
+pub(crate) struct Asked {
+    /// `None`: as is usual for what it is about.
+    pub(crate) kind: Option<InterruptKind>,
+    pub(crate) expires_at: Option<Timestamp>,
+    pub(crate) question: String,
+    pub(crate) evidence: Value,
+}
+
+/// Puts this question to a person.
+pub(crate) fn raise_asked(
+    draft: &mut Draft<'_>,
+    visit: &VisitId,
+    about: About,
+    asked: Asked,
+) -> Result<(), Refusal> {
+    let Asked { kind, expires_at, question, evidence } = asked;
     let raised = InterruptRaised {
         interrupt: draft.interrupt_id()?,
         about,
@@ -196,8 +217,8 @@ pub(crate) fn raise(
         question,
         evidence,
         raised_at: draft.now,
-        kind: None,
-        expires_at: None,
+        kind,
+        expires_at,
         subject: Some(subject::digest(draft, &[])?),
         found: Vec::new(),
     };

@@ -6,14 +6,14 @@
 use crate::{
     decide::{
         advance::advance,
-        conclude::{self, Told},
+        conclude::{self, Conclusion, Told},
         draft::{At, Draft},
         on_deny,
         route::{self, Decided},
         verdict,
     },
     model::{
-        event::{Course, Event, InterruptExpired, InterruptRaised},
+        event::{About, Course, Event, InterruptExpired, InterruptRaised},
         flow::Overdue,
         ids::{InterruptId, StepId},
         input::Refusal,
@@ -41,6 +41,15 @@ pub(crate) fn expire(mut draft: Draft<'_>, interrupt: InterruptId) -> Result<Dra
     }
     let at = &draft.at(&raised.visit)?;
     draft.emit(Event::InterruptExpired(InterruptExpired { interrupt }))?;
+    if raised.about == About::Agent {
+        if !at.step.denies_when_expired() {
+            let message = format!("nobody answered the agent of step `{}` in time", at.id());
+            let error = SkillError::new(Code::QuestionExpired, message);
+            conclude::conclude(&mut draft, &raised.visit, Conclusion::Failed(error))?;
+        }
+        // Otherwise the next attempt tells the agent.
+        return advance(draft);
+    }
     let overdue = at.step.asks().map(|plan| plan.on_expire.clone()).unwrap_or_default();
     let (told, decided) = match overdue {
         Overdue::Deny => verdict::denied(&draft, at, SILENCE.to_owned()),

@@ -50,6 +50,8 @@ pub(crate) fn call(
             SessionFigures::default(),
         ),
     };
+    // Only the session that has put the call off can go on with it.
+    let answer = open.and_then(|open| open.asked_call.decided()).filter(|_| resumes && !instead);
     // A limit of the account says nothing about the work.
     let was_throttled = open.is_some_and(|open| open.waited.refused);
     let failure =
@@ -68,6 +70,8 @@ pub(crate) fn call(
         model: model.as_ref().map(|model| values.value(model)).transpose()?,
         turns: plan.turns.filter(|_| !instead),
         args: args.iter().map(|argument| values.value(argument)).collect::<Result<_, _>>()?,
+        ask: plan.ask.calls.clone(),
+        answer: answer.cloned().map(Box::new),
         idle_ms: Some(plan.idle_ms),
         session_key: key,
         session,

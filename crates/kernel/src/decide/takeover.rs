@@ -1,7 +1,12 @@
 //! A corrected flow takes over: what the old one had open and the new one puts otherwise is withdrawn and put anew.
 
 use crate::{
-    decide::{abandon, conclude, draft::Draft, ending},
+    decide::{
+        abandon,
+        conclude::{self, Asked},
+        draft::Draft,
+        ending,
+    },
     model::{
         event::{
             About, Correction, CorrectionDropped, EndStatus, Event, InterruptCancelled, InterruptRaised,
@@ -123,10 +128,10 @@ fn out_of_date(draft: &Draft<'_>, old: &Flow, new: &Flow) -> Vec<Arc<InterruptRa
 /// What a step asks, and a bound that holds up a start, are looked at anew and asked by themselves; other questions are put as they
 /// were.
 fn put_again(draft: &mut Draft<'_>, raised: &InterruptRaised) -> Result<(), Refusal> {
-    let InterruptRaised { about, visit, question, evidence, .. } = raised;
+    let InterruptRaised { about, visit, question, evidence, kind, expires_at, .. } = raised.clone();
     let by_itself = match about {
         About::Ask => true,
-        About::Limit => draft.control.open.contains_key(visit),
+        About::Limit => draft.control.open.contains_key(&visit),
         About::InDoubt
         | About::Throttled
         | About::Exhausted
@@ -138,5 +143,5 @@ fn put_again(draft: &mut Draft<'_>, raised: &InterruptRaised) -> Result<(), Refu
     if by_itself {
         return Ok(());
     }
-    conclude::raise(draft, visit, *about, question.clone(), evidence.clone())
+    conclude::raise_asked(draft, &visit, about, Asked { kind, expires_at, question, evidence })
 }

@@ -94,6 +94,12 @@ pub struct ProgramCall {
     /// Further arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
+    /// Patterns of the calls of tools that a person decides.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ask: Vec<String>,
+    /// What a person has decided about the call that the program was stopped for. Then it is not given the prompt again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Box<CallAnswer>>,
     /// The longest time without an event of the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_ms: Option<u64>,
@@ -115,6 +121,24 @@ pub struct ProgramCall {
     /// An attempt of the same visit before it was cut off, and what it did last is not known.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub cut_off: bool,
+}
+
+/// What a person has decided about one call of a tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallAnswer {
+    /// The question; `None`: it has lapsed, and nobody answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupt: Option<InterruptId>,
+    /// Digest of the call that the question showed. The answer is for no other one.
+    pub call: String,
+    /// It may be made.
+    pub allows: bool,
+    /// The words of the answer.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// What takes the place of members of the call's input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]

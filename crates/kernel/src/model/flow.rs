@@ -24,7 +24,7 @@ pub use difference::{Change, change, compare};
 pub use goals::GoalsPlan;
 pub use model_step::ModelPlan;
 pub use places::Places;
-pub use program::{AfterWait, DEFAULT_IDLE_MS, OnThrottled, OtherProgram, ProgramPlan};
+pub use program::{AfterWait, AskCalls, DEFAULT_IDLE_MS, OnThrottled, OtherProgram, ProgramPlan};
 pub use step_read::StepRead;
 pub use structure::{KnownStructure, Loop, Span, Structure, reached};
 pub use subflow::{InnerInput, InnerPlan, InputCheck};
@@ -312,6 +312,11 @@ impl Step {
     #[must_use]
     pub fn has_attempts(&self) -> bool {
         matches!(self.kind, StepKind::Run(_) | StepKind::A2a(_) | StepKind::Agent(_) | StepKind::Model(_))
+    }
+
+    /// Whether its agent goes on with a refusal when nobody answers a question about a call of a tool in time.
+    pub(crate) fn denies_when_expired(&self) -> bool {
+        matches!(&self.kind, StepKind::Agent(plan) if plan.ask.denies_when_expired)
     }
 
     /// The question, if this step asks one.

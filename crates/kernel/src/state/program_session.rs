@@ -85,12 +85,14 @@ pub(crate) fn key(step: &Step, visit: &VisitId, other: bool) -> Option<String> {
     Some(format!("{scope}{label}{item}@{program}"))
 }
 
-/// Whether another visit has a live attempt with this session.
+/// Whether another visit has a live attempt with this session, or one that waits for a person's answer.
 pub(crate) fn is_live(open: &BTreeMap<VisitId, OpenVisit>, visit: &VisitId, key: &str) -> bool {
     open.iter().any(|(id, other)| {
         let call = other.plan.as_deref().and_then(call_of);
         let has_it = call.is_some_and(|call| call.session_key.as_deref() == Some(key));
-        id != visit && other.state == VisitState::Running && has_it
+        // A session that waits for a person goes on where it was stopped, and nowhere else.
+        let is_in_use = other.state == VisitState::Running || !other.asked_call.is_none();
+        id != visit && is_in_use && has_it
     })
 }
 

@@ -2,6 +2,7 @@
 
 use crate::{
     model::{
+        command::Command,
         event::{AgentSaid, AttemptSettled, AttemptStarted, InterruptAnswered, Outcome},
         flow::{CommandPlan, InDoubtPolicy, Step},
         ids::AttemptId,
@@ -9,6 +10,7 @@ use crate::{
     },
     state::{
         agent_session::AgentSession,
+        asked_call::AskedCall,
         doubt::{self, Doubt, Said},
         for_each::ForEachItems,
         throttle::Waited,
@@ -43,6 +45,9 @@ pub(crate) struct OpenVisit {
     /// How far its step has come with another agent.
     #[serde(default, rename = "talk")]
     pub(crate) agent_session: AgentSession,
+    /// A call of a tool that its agent program has put off until a person decides.
+    #[serde(default, skip_serializing_if = "AskedCall::is_none")]
+    pub(crate) asked_call: AskedCall,
     /// How long it has waited for the account of its agent program.
     #[serde(default, skip_serializing_if = "Waited::is_nothing")]
     pub(crate) waited: Waited,
@@ -104,6 +109,8 @@ impl OpenVisit {
             _ => {}
         }
         self.agent_session.settle(event);
+        let is_program = self.plan.as_ref().is_some_and(|plan| matches!(plan.command, Command::Agent(_)));
+        self.asked_call = AskedCall::after(event, is_program);
         if said.is_none() {
             self.waited.settled(event);
         }
@@ -122,6 +129,7 @@ impl OpenVisit {
             plan: None,
             for_each: None,
             agent_session: AgentSession::default(),
+            asked_call: AskedCall::None,
             waited: Waited::default(),
         }
     }

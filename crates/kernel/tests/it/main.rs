@@ -55,6 +55,7 @@ mod linear;
 mod loops;
 mod part;
 mod passed_over;
+mod program_questions;
 mod programs;
 mod properties;
 mod quorum;

@@ -8,7 +8,10 @@ use envoi_contract::json::Value;
 use envoi_kernel::{
     Flow, Fork, Input,
     event::{Choice, Command, ProgramCall},
-    flow::{Expression, ForEach, InDoubtPolicy, OnThrottled, ProgramPlan, Retry, Step, StepKind, Template},
+    flow::{
+        AskCalls, Expression, ForEach, InDoubtPolicy, OnThrottled, ProgramPlan, Retry, Step, StepKind,
+        Template,
+    },
     ids::{AttemptId, RunId},
     input::AttemptResult,
     ledger::Cost,
@@ -25,6 +28,7 @@ pub(crate) fn program(name: &str, label: Option<&str>) -> Step {
         may: "edit".to_owned(),
         model: None,
         turns: None,
+        ask: AskCalls::default(),
         idle_ms: 900_000,
         args: Vec::new(),
         takes_session_id: true,

@@ -60,9 +60,23 @@ def command_of(scenario):
     return {"tool": "echo made > out.txt", "denied": "python3 -c 'open(\"denied.txt\", \"w\")'", "slow": "tail -f /dev/null"}.get(scenario)
 
 
+def turn_of_asks(number):
+    """What the model of the scenario `asks` does in its turns: calls that a person is to decide, and a question of its own."""
+    def push(*names):
+        return [("Bash", {"command": f"git push {name}", "description": "send"}) for name in names]
+    question = {"question": "Which database?", "header": "Database", "multiSelect": False, "options": [
+        {"label": "SQLite", "description": "small"}, {"label": "Postgres", "description": "large"}]}
+    # After the sixth call the program is killed. The seventh answers to what is left of it, the eighth to the prompt.
+    turns = {1: push("one", "two"), 2: push("two"), 3: [("AskUserQuestion", {"questions": [question]})], 4: push("three"),
+             5: push("slow"), 7: push("slow")}
+    return turns.get(number)
+
+
 class Stub(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     calls = {}
+    # The messages of each call of the scenario `asks`.
+    heard = []
     lock = threading.Lock()
 
     def log_message(self, *_):
@@ -180,25 +194,34 @@ class Stub(http.server.BaseHTTPRequestHandler):
             reason = {"length": "max_tokens", "filter": "refusal"}.get(scenario, "end_turn")
             return self.whole(scenario, number, {"id": f"msg_{number}", "type": "message", "role": "assistant", "content": [block],
                                                  "stop_reason": reason, "usage": usage})
-        self.stream(self.message_events(number, request.get("model"), block))
+        blocks = [block]
+        if scenario == "asks":
+            calls = turn_of_asks(number) or []
+            blocks = [{**self.tool(number, name, given), "id": f"toolu_{number}_{place}"}
+                      for place, (name, given) in enumerate(calls)] or [{"type": "text", "text": "Done."}]
+            with Stub.lock:
+                Stub.heard.append(request.get("messages", []))
+        self.stream(self.message_events(number, request.get("model"), blocks))
 
     @staticmethod
     def tool(number, name, given):
         return {"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": given}
 
     @staticmethod
-    def message_events(number, model, block):
-        is_tool = block["type"] == "tool_use"
-        start = {**block, "input": {}} if is_tool else {**block, "text": ""}
-        delta = ({"type": "input_json_delta", "partial_json": json.dumps(block["input"])} if is_tool
-                 else {"type": "text_delta", "text": block["text"]})
+    def message_events(number, model, blocks):
+        is_tool = any(block["type"] == "tool_use" for block in blocks)
         usage = {"input_tokens": 100, "output_tokens": 1, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 20}
         message = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": model, "content": [],
                    "stop_reason": None, "stop_sequence": None, "usage": usage}
         yield {"type": "message_start", "message": message}
-        yield {"type": "content_block_start", "index": 0, "content_block": start}
-        yield {"type": "content_block_delta", "index": 0, "delta": delta}
-        yield {"type": "content_block_stop", "index": 0}
+        for index, block in enumerate(blocks):
+            calls = block["type"] == "tool_use"
+            start = {**block, "input": {}} if calls else {**block, "text": ""}
+            delta = ({"type": "input_json_delta", "partial_json": json.dumps(block["input"])} if calls
+                     else {"type": "text_delta", "text": block["text"]})
+            yield {"type": "content_block_start", "index": index, "content_block": start}
+            yield {"type": "content_block_delta", "index": index, "delta": delta}
+            yield {"type": "content_block_stop", "index": index}
         yield {"type": "message_delta", "delta": {"stop_reason": "tool_use" if is_tool else "end_turn", "stop_sequence": None},
                "usage": {"output_tokens": 10}}
         yield {"type": "message_stop"}

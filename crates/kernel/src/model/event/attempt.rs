@@ -10,6 +10,7 @@ use crate::model::{
 };
 use envoi_contract::{
     digest::Digest,
+    envelope::InterruptKind,
     json::{Object, Value},
     skill_report::SkillError,
     time::Timestamp,
@@ -152,8 +153,11 @@ pub enum AgentSaid {
     Asks {
         /// Its question.
         text: String,
-        /// Which task of which agent.
+        /// Which task of which agent, or which call of a tool.
         evidence: Value,
+        /// What it takes; `None`: words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kind: Option<InterruptKind>,
     },
     /// Its task is over, without success.
     Over,

@@ -27,10 +27,23 @@ pub struct ProgramPlan {
     pub turns: Option<u32>,
     /// Further arguments.
     pub args: Vec<Template>,
+    /// The calls of tools that a person decides.
+    pub ask: AskCalls,
     /// The longest time without an event of the program.
     pub idle_ms: u64,
     /// The id of a session is chosen before the start; otherwise the program reports it.
     pub takes_session_id: bool,
+}
+
+/// Which calls of tools become questions of the run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AskCalls {
+    /// Patterns of calls, as the flow has them; none: nobody is asked.
+    pub calls: Vec<String>,
+    /// Milliseconds until a question lapses; `None`: never.
+    pub expires_in_ms: Option<u64>,
+    /// Then the agent is told no, and goes on; otherwise its step fails.
+    pub denies_when_expired: bool,
 }
 
 /// `on_throttled`: how long a step waits for its account, and what follows then.

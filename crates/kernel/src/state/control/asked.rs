@@ -1,6 +1,7 @@
 //! How questions and answers change the state of a run.
 
 use super::Control;
+use crate::state::asked_call::AskedCall;
 use crate::state::illegal_event::IllegalEvent;
 use crate::state::visit::VisitState;
 use crate::{
@@ -51,7 +52,12 @@ impl Control {
             About::Agent => {
                 let visit = self.visit(&raised.visit)?;
                 visit.state = VisitState::Ready;
-                visit.agent_session.answered(event);
+                match visit.asked_call {
+                    AskedCall::None => visit.agent_session.answered(event),
+                    AskedCall::Waits | AskedCall::Decided(_) => {
+                        visit.asked_call = AskedCall::answered(&raised, event);
+                    }
+                }
             }
             About::Ask => {
                 self.visit(&raised.visit)?.state = VisitState::Answered(Arc::new(event.clone()));
@@ -86,6 +92,13 @@ impl Control {
         let raised = self.close_interrupt(id)?;
         let step = &raised.visit.step;
         let scope = raised.visit.flow_scope();
+        if raised.about == About::Agent {
+            let denies = self.flow(flow, scope).step(step).is_some_and(|step| step.denies_when_expired());
+            let visit = self.visit(&raised.visit)?;
+            visit.state = if denies { VisitState::Ready } else { VisitState::Expired };
+            visit.asked_call = if denies { AskedCall::expired(&raised) } else { AskedCall::None };
+            return Ok(());
+        }
         let plan = self.flow(flow, scope).step(step).and_then(|step| step.asks());
         let denied = plan.is_some_and(|plan| plan.on_expire == Overdue::Deny);
         self.visit(&raised.visit)?.state = VisitState::Expired;
