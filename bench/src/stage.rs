@@ -213,6 +213,7 @@ impl Stage {
                 trace: None,
                 requester: envoi_kernel::requester::Requester::default(),
                 keep_files: false,
+                isolated: None,
                 part: None,
             },
             pinned: PinnedFlow {

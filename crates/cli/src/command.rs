@@ -1,6 +1,7 @@
 //! One module a command.
 
 pub(crate) mod answer;
+pub(crate) mod apply;
 pub(crate) mod artifacts;
 pub(crate) mod cancel;
 pub(crate) mod check;

@@ -105,6 +105,10 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Restore { run, at, why, .. } => {
             command::restore::here(&home, run.as_deref(), at.as_deref(), why)
         }
+        Command::Apply { run, ours, theirs, undo, why } => {
+            let what = command::apply::what(ours, theirs, undo);
+            command::apply::apply(&home, run.as_deref(), what, why)
+        }
         Command::Artifacts(command) => command::artifacts::artifacts(&home, &command),
         Command::Why { run, step, limit, all } => {
             let which = command::why::Which { step: step.as_deref(), limit, all };

@@ -89,12 +89,18 @@ fn at_the_server(address: &Address, json: bool, command: Command) -> Result<u8, 
             if args.keep_files {
                 return Err(not_here("--keep-files"));
             }
+            if args.isolation.isolate {
+                return Err(not_here("--isolate"));
+            }
             start::run(&remote()?, &args)
         }
         Command::Fork(args) => {
             not_an_engine(&args.engine)?;
             if args.files == Files::Then {
                 return Err(not_here("--files then"));
+            }
+            if args.isolation.isolate {
+                return Err(not_here("--isolate"));
             }
             start::fork(&remote()?, &args)
         }
@@ -134,6 +140,7 @@ fn at_the_server(address: &Address, json: bool, command: Command) -> Result<u8, 
             logs::logs(&remote()?, run.as_deref(), &view, follow)
         }
         Command::Diff { .. } => Err(not_here("diff")),
+        Command::Apply { .. } => Err(not_here("apply")),
         Command::Restore { .. } => Err(not_here("restore")),
         Command::Artifacts(_) => Err(not_here("artifacts")),
         Command::Init(_) => Err(not_here("init")),

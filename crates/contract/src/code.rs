@@ -112,6 +112,7 @@ codes! {
     AlreadyStarted, "ALREADY_STARTED", Refused, 409;
     AmbiguousId, "AMBIGUOUS_ID", Refused, 409;
     AnswerInvalid, "ANSWER_INVALID", Input, 422;
+    ApplyConflict, "APPLY_CONFLICT", Refused, 409;
     ArtifactNotFound, "ARTIFACT_NOT_FOUND", Input, 404;
     AttachmentUnreadable, "ATTACHMENT_UNREADABLE", Input, 422;
     AttemptOver, "ATTEMPT_OVER", Refused, 409;
@@ -146,6 +147,8 @@ codes! {
     FlowSyntax, "FLOW_SYNTAX", Input, 422;
     FlowUnreadable, "FLOW_UNREADABLE", Input, 422;
     ForEachInvalid, "FOR_EACH_INVALID", Step, 500;
+    GitFailed, "GIT_FAILED", Refused, 409;
+    GitTooOld, "GIT_TOO_OLD", Refused, 409;
     GoalsInvalid, "GOALS_INVALID", Step, 500;
     HandoffInvalid, "HANDOFF_INVALID", Input, 422;
     HandoffNotFound, "HANDOFF_NOT_FOUND", Input, 404;
@@ -166,6 +169,7 @@ codes! {
     NotCorrectable, "NOT_CORRECTABLE", Refused, 409;
     NotForkable, "NOT_FORKABLE", Refused, 409;
     NotFound, "NOT_FOUND", Input, 404;
+    NotIsolated, "NOT_ISOLATED", Refused, 409;
     NotRaised, "NOT_RAISED", Refused, 409;
     NotRemote, "NOT_REMOTE", Input, 422;
     NotReopenable, "NOT_REOPENABLE", Refused, 409;
@@ -228,6 +232,7 @@ codes! {
     TooManyRequests, "TOO_MANY_REQUESTS", Refused, 429;
     TooManyStarts, "TOO_MANY_STARTS", Refused, 429;
     TooManyStreams, "TOO_MANY_STREAMS", Refused, 429;
+    TreeNotMade, "TREE_NOT_MADE", Machine, 500;
     UnknownCode, "UNKNOWN_CODE", Input, 422;
     UnknownModelId, "UNKNOWN_MODEL_ID", Input, 400;
     UnknownSchema, "UNKNOWN_SCHEMA", Input, 422;

@@ -2,11 +2,13 @@
 
 mod adopt;
 mod answer;
+mod apply;
 mod call;
 mod cancel;
 mod family;
 mod fork;
 pub(crate) mod handler;
+mod isolate;
 mod part;
 mod restore;
 mod resume;

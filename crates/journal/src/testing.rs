@@ -91,6 +91,7 @@ pub(crate) fn started(run: &RunId) -> Event {
         source: "/project/flow.yaml".to_owned(),
         shared: false,
         keep_files: false,
+        isolated: None,
         run_base: "/w/.envoi/runs/run_a".to_owned(),
         by: ada(),
         yes_to: Vec::new(),

@@ -169,6 +169,7 @@ impl Planned {
             workspace: "/workspace".to_owned(),
             shared: true,
             keep_files: false,
+            isolated: None,
             source: Default::default(),
             run_base: format!("/runs/{}", self.id),
             language: self.pinned.language,

@@ -2,5 +2,6 @@
 
 pub(crate) mod contents;
 pub(crate) mod durable;
+pub(crate) mod examine;
 pub(crate) mod intake;
 pub(crate) mod pack;

@@ -14,11 +14,18 @@ mod look;
 mod model;
 mod restore;
 
-pub use disk::contents::{ContentError, Contents, Shelf};
+pub use disk::{
+    contents::{ContentError, Contents, Shelf},
+    examine::damage,
+};
 pub use keep::{Kept, NotKept, Order, keep};
+pub use look::git::GIT_VARIABLES;
 pub use model::{
     bounds::Bounds,
     compare::{Difference, differences},
     list::{Entry, LeftOut, ListError, Tree, What},
+    merge::Side,
 };
-pub use restore::{Late, NotRestored, Restored, Stood, restore, stand, write_into};
+pub use restore::{
+    Late, Merged, NotMerged, NotRestored, Restored, Stood, change, lay, merge, restore, stand, write_into,
+};

@@ -5,11 +5,13 @@
 //! into the store. A restore that was killed is done again from its beginning, with the same end.
 
 mod aside;
+mod bring;
 mod place;
 mod plan;
 mod rules;
 
 pub use aside::Late;
+pub use bring::{Merged, NotMerged, merge};
 
 use crate::{
     disk::contents::ContentError,
@@ -72,6 +74,8 @@ pub struct Restored {
     pub late: Vec<Late>,
     /// Paths that are as they were, because the snapshot does not have their content or the file is too large to be kept.
     pub left: Vec<Vec<u8>>,
+    /// Paths that somebody has changed since they were looked at. They are as that person left them.
+    pub newer: Vec<Vec<u8>>,
     /// How many files were written, and how many taken away.
     pub changed: (usize, usize),
 }
@@ -112,6 +116,26 @@ pub fn restore(folder: &Path, order: &Order, target: &Tree) -> Result<Restored, 
     Ok(restored)
 }
 
+/// Changes in `folder` what differs from `from` to `to`, and nothing else. What stands there is kept first. Done again, it changes what the
+/// first try did not come to.
+///
+/// # Errors
+/// See [`NotRestored`].
+pub fn change(folder: &Path, order: &Order, from: &Tree, to: &Tree) -> Result<Restored, NotRestored> {
+    let now = keep::keep(folder, order)?;
+    let (expected, _) = bring::overlay(&now.tree, from, to)?;
+    let Stood { kept, found } = stand(folder, order, &expected)?;
+    let (target, newer) = bring::overlay(&kept.tree, from, to)?;
+    let shelf = order.contents.shelf().map_err(|source| staged(&order.contents.packs, source))?;
+    let place = aside::place(folder, order).map_err(|source| staged(folder, source))?;
+    let plan = Plan::new(folder, &place, &kept.tree, &target, &Rules::default())?;
+    let mut restored = place::carry_out(folder, &place, &shelf, &plan)?;
+    let late = aside::look_through(&place, order).map_err(|source| incomplete(&place, source))?;
+    restored.late = found.into_iter().chain(late).collect();
+    restored.newer = newer;
+    Ok(restored)
+}
+
 /// Writes the files of `target` into a folder that is new or empty. Nothing is displaced.
 ///
 /// # Errors
@@ -121,6 +145,14 @@ pub fn write_into(folder: &Path, order: &Order, target: &Tree) -> Result<Restore
     if fs::read_dir(folder).map_err(|source| staged(folder, source))?.next().is_some() {
         return Err(NotRestored::InTheWay { paths: vec![format!("`{}` is not empty", folder.display())] });
     }
+    lay(folder, order, target)
+}
+
+/// Writes the files of `target` into a folder in which none of them is: one that somebody is making. What is there is not overwritten.
+///
+/// # Errors
+/// [`NotRestored::Content`], [`NotRestored::Incomplete`].
+pub fn lay(folder: &Path, order: &Order, target: &Tree) -> Result<Restored, NotRestored> {
     let shelf = order.contents.shelf().map_err(|source| staged(&order.contents.packs, source))?;
     place::write_new(folder, &shelf, target)
 }

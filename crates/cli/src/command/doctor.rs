@@ -2,6 +2,7 @@
 
 mod programs;
 mod runs;
+mod snapshots;
 
 use crate::{
     process::{failure::Failure, invocation, output},
@@ -157,6 +158,7 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
     let contents = damaged_contents(&store, in_rows);
     findings.extend(damaged_rows(rows));
     findings.extend(contents);
+    findings.extend(snapshots::look(&store));
     Ok(findings)
 }
 

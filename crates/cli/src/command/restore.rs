@@ -91,8 +91,8 @@ fn undone(records: &[Record]) -> Result<Digest, Failure> {
     let mut begun = None;
     for record in records {
         match &record.event {
-            Event::FilesRestoring(wanted) => begun = Some(wanted.from),
-            Event::FilesRestored(_) => last = begun.take(),
+            Event::FilesRestoring(wanted) => begun = Some(wanted.from).filter(|_| wanted.folder.is_none()),
+            Event::FilesRestored(_) => last = begun.take().or(last),
             Event::FilesKeptAsTheyWere(_) => begun = None,
             _ => {}
         }

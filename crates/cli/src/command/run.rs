@@ -2,7 +2,7 @@
 
 use crate::{
     process::{
-        args::{PartArgs, RunArgs},
+        args::{IsolationArgs, PartArgs, RunArgs},
         environment,
         failure::Failure,
         files,
@@ -17,7 +17,7 @@ use envoi_contract::{
 };
 use envoi_engine::{
     ParsedFlow,
-    protocol::{PartRequest, Request, StartRequest, WorkspaceUse},
+    protocol::{Isolate, PartRequest, Request, StartRequest, WorkspaceUse},
 };
 use envoi_flow::inputs;
 use envoi_journal::Store;
@@ -49,6 +49,7 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
         inputs: given,
         workspace: workspace_use(args.copy, args.share_workspace),
         keep_files: args.keep_files,
+        isolate: isolate(&args.isolation)?,
         yes_to: yes_to(&args.yes_to)?,
         trace: environment::variable("TRACEPARENT"),
         requester: requester(args)?,
@@ -200,4 +201,22 @@ pub(crate) fn workspace_use(copy: bool, share: bool) -> WorkspaceUse {
         (_, true) => WorkspaceUse::Shared,
         _ => WorkspaceUse::Alone,
     }
+}
+
+/// The tree of its own that the arguments want.
+pub(crate) fn isolate(args: &IsolationArgs) -> Result<Option<Isolate>, Failure> {
+    if !args.isolate {
+        return Ok(None);
+    }
+    let named = args.trees.as_deref().map(std::path::absolute).transpose().map_err(Failure::store)?;
+    let trees = named.or_else(environment::trees_folder).ok_or_else(|| {
+        let message = "there is no folder for trees: neither HOME nor XDG_STATE_HOME is set".to_owned();
+        Failure::new(Code::RequestInvalid, message).hint("`--trees DIR` names one")
+    })?;
+    Ok(Some(Isolate {
+        trees,
+        from_head: args.from_head,
+        bring: args.bring.clone(),
+        too_wide: environment::home_folder().into_iter().collect(),
+    }))
 }

@@ -250,6 +250,10 @@ fn overview(
         say(format_args!("reopened   {}", reopening.describe()))?;
     }
     say(format_args!("workspace  {workspace}"))?;
+    if let Some(isolated) = run.started().and_then(|started| started.isolated.as_deref()) {
+        let branch = isolated.branch.as_ref().map_or_else(String::new, |branch| format!(", branch {branch}"));
+        say(format_args!("           a tree of its own, made from {}{branch}", isolated.of))?;
+    }
     say(format_args!("files      {run_base}"))?;
     let (running, left) = open_attempts(run, is_running);
     for (word, attempts) in [("running  ", &running), ("left at  ", &left)] {

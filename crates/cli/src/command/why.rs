@@ -168,8 +168,10 @@ fn as_text(record: &Record, records: &[Record], all: bool) -> String {
         }
         Event::FilesRestoring(wanted) => {
             let why = wanted.why.as_deref().map_or_else(String::new, |why| format!(": {why}"));
+            let what =
+                wanted.folder.as_ref().map_or_else(|| "set back".to_owned(), |at| format!("changed in {at}"));
             format!(
-                "files set back by {} at {at}{why}\n    from: {}\n    to:   {}\n",
+                "files {what} by {} at {at}{why}\n    from: {}\n    to:   {}\n",
                 wanted.by.actor, wanted.from, wanted.to
             )
         }

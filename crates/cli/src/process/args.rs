@@ -162,6 +162,26 @@ pub(crate) enum Command {
         #[arg(long, conflicts_with = "into")]
         why: Option<String>,
     },
+    /// Bring what a run has changed in its own tree into the folder that it was made from
+    ///
+    /// For runs with `--isolate`. All of it comes, or nothing where both sides changed the same lines. What stands in the folder is kept
+    /// before: `--undo` takes it back. Git is not touched: the changes are there as if you had made them.
+    Apply {
+        /// Id of the run, or a unique beginning or end of it [default: the newest]
+        run: Option<String>,
+        /// Where both sides changed the same lines, keep those of the folder
+        #[arg(long, conflicts_with_all = ["theirs", "undo"])]
+        ours: bool,
+        /// Where both sides changed the same lines, take those of the run
+        #[arg(long, conflicts_with = "undo")]
+        theirs: bool,
+        /// Take back what was brought last; files that were changed since stay
+        #[arg(long)]
+        undo: bool,
+        /// Why
+        #[arg(long)]
+        why: Option<String>,
+    },
     /// List, show and compare the artifacts of a run, in all their versions
     #[command(subcommand)]
     Artifacts(ArtifactsCommand),
@@ -517,11 +537,13 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) inputs_file: Option<PathBuf>,
     /// Run although another run has a live attempt in the workspace
-    #[arg(long, conflicts_with = "copy")]
+    #[arg(long, conflicts_with_all = ["copy", "isolate"])]
     pub(crate) share_workspace: bool,
     /// Run in a copy of the workspace, in the run's own folder
-    #[arg(long)]
+    #[arg(long, conflicts_with = "isolate")]
     pub(crate) copy: bool,
+    #[command(flatten)]
+    pub(crate) isolation: IsolationArgs,
     /// Keep the files of the workspace as they are before and after each attempt: for `envoi diff`
     #[arg(long)]
     pub(crate) keep_files: bool,
@@ -544,6 +566,23 @@ pub(crate) struct RunArgs {
     pub(crate) metadata: Vec<String>,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
+}
+
+/// A tree of its own.
+#[derive(Debug, Args)]
+pub(crate) struct IsolationArgs {
+    /// Work in a tree of its own, outside the workspace: in git a worktree with the branch `envoi/RUN`, elsewhere a folder. Keeps files
+    #[arg(long, help_heading = "A tree of its own")]
+    pub(crate) isolate: bool,
+    /// Begin with the commit that is checked out, without what was changed since
+    #[arg(long, requires = "isolate", help_heading = "A tree of its own")]
+    pub(crate) from_head: bool,
+    /// Copy this ignored file or folder of the workspace too; may be given several times. `.worktreeinclude` is honoured
+    #[arg(long, value_name = "PATH", requires = "isolate", value_hint = ValueHint::AnyPath, help_heading = "A tree of its own")]
+    pub(crate) bring: Vec<PathBuf>,
+    /// Where trees lie [default: envoi/trees in $XDG_STATE_HOME or ~/.local/state]
+    #[arg(long, value_name = "DIR", requires = "isolate", value_hint = ValueHint::DirPath, help_heading = "A tree of its own")]
+    pub(crate) trees: Option<PathBuf>,
 }
 
 /// Which steps of a flow are run.
@@ -584,11 +623,13 @@ pub(crate) struct ForkArgs {
     #[arg(long)]
     pub(crate) why: Option<String>,
     /// Run although another run has a live attempt in the workspace
-    #[arg(long, conflicts_with = "copy")]
+    #[arg(long, conflicts_with_all = ["copy", "isolate"])]
     pub(crate) share_workspace: bool,
     /// Run in a copy of the workspace, in the new run's own folder
-    #[arg(long)]
+    #[arg(long, conflicts_with = "isolate")]
     pub(crate) copy: bool,
+    #[command(flatten)]
+    pub(crate) isolation: IsolationArgs,
     /// The files of the workspace: as they are now, or first set back to what they were when the step was entered. The source run
     /// needs `--keep-files` for that
     #[arg(long, value_enum, default_value = "now")]

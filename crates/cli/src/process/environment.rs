@@ -172,6 +172,13 @@ pub(crate) fn home_folder() -> Option<PathBuf> {
     env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from)
 }
 
+/// Where the trees of runs lie: a folder of the user that lasts.
+pub(crate) fn trees_folder() -> Option<PathBuf> {
+    let named = env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|folder| folder.is_absolute());
+    let state = named.or_else(|| home_folder().map(|home| home.join(".local/state")))?;
+    Some(state.join("envoi/trees"))
+}
+
 /// Attempts at once by default: twice the cores.
 pub(crate) fn default_jobs() -> usize {
     std::thread::available_parallelism().map_or(2, |cores| cores.get().saturating_mul(2))

@@ -38,7 +38,9 @@ pub(crate) fn post(request: &Request) -> Result<Option<Post>, Failure> {
             // What is being ended already is ended once.
             again: Again::Yes,
         },
-        Request::Start(_) | Request::Fork(_) | Request::Restore(_) | Request::Ping => return Ok(None),
+        Request::Start(_) | Request::Fork(_) | Request::Restore(_) | Request::Apply(_) | Request::Ping => {
+            return Ok(None);
+        }
     }))
 }
 

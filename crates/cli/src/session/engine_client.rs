@@ -160,7 +160,9 @@ fn go_on_with(request: Request) -> Request {
         Request::Resume(resume) => (resume.run, resume.by, resume.caller),
         Request::Answer(answer) => (answer.run, answer.answer.by, answer.caller),
         // Done again, it ends what was begun.
-        other @ (Request::Restore(_) | Request::Cancel { .. } | Request::Ping) => return other,
+        other @ (Request::Restore(_) | Request::Apply(_) | Request::Cancel { .. } | Request::Ping) => {
+            return other;
+        }
     };
     Request::Resume(Box::new(ResumeRequest::follow(run, by, caller)))
 }
@@ -194,7 +196,11 @@ fn was_done(request: &Request) -> bool {
         // The engine knows a run that it has begun, and follows it.
         Request::Answer(_) | Request::Fork(_) => false,
         Request::Resume(resume) => !decides(resume),
-        Request::Start(_) | Request::Restore(_) | Request::Cancel { .. } | Request::Ping => true,
+        Request::Start(_)
+        | Request::Restore(_)
+        | Request::Apply(_)
+        | Request::Cancel { .. }
+        | Request::Ping => true,
     }
 }
 

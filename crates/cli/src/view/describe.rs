@@ -116,8 +116,11 @@ pub(crate) fn remarks(event: &Event) -> Vec<String> {
             vec![format!("flow corrected by {}; it holds when what is running has settled", wanted.by.actor)]
         }
         Event::FlowCorrected(correction) => vec![format!("flow corrected by {}", correction.by.actor)],
-        Event::FilesRestoring(wanted) => vec![format!("files are set back by {}", wanted.by.actor)],
-        Event::FilesRestored(_) => vec!["files set back".to_owned()],
+        Event::FilesRestoring(wanted) => match &wanted.folder {
+            None => vec![format!("files are set back by {}", wanted.by.actor)],
+            Some(folder) => vec![format!("files are changed in {folder} by {}", wanted.by.actor)],
+        },
+        Event::FilesRestored(_) => vec!["the files are changed".to_owned()],
         Event::FilesKeptAsTheyWere(kept) => vec![format!("files kept as they were: {}", kept.reason)],
         Event::CorrectionDropped(dropped) => {
             vec![format!("the corrected flow cannot take over: {}", dropped.reason)]

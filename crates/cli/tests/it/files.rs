@@ -3,7 +3,7 @@
 use crate::stage::{Dice, Process, Stage, signal, state, text, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
-use std::fs;
+use std::{fs, os::unix::fs::PermissionsExt as _};
 
 /// Commands work below the stage's own folder, which is its home.
 const FLOW: &str = "
@@ -14,7 +14,7 @@ steps:
   - { id: change, run: 'echo two >> made.txt; rm sub/x; chmod 755 old.sh', artifacts: ['*.txt'] }
 ";
 
-fn stage(flow: &str) -> Stage {
+pub(crate) fn stage(flow: &str) -> Stage {
     let stage = Stage::with_flow(flow);
     stage.write("work/old.sh", "#!/bin/sh\n");
     stage
@@ -208,7 +208,7 @@ steps:
 }
 
 /// What stands in the folder in which the run works.
-fn work(stage: &Stage) -> Vec<(String, String)> {
+pub(crate) fn work(stage: &Stage) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = fs::read_dir(stage.path("work"))
         .unwrap()
         .flatten()
@@ -294,7 +294,7 @@ fn a_restore_that_is_killed_is_done_by_the_next_one_and_undo_still_means_what_st
 }
 
 /// `half` leaves a line for each time it is done, and fails until somebody says otherwise.
-const FORKED: &str = "
+pub(crate) const FORKED: &str = "
 flow: files
 workspace: work
 steps:
@@ -403,4 +403,42 @@ steps:
     assert!(stage.expect(0, &["why", &id]).out.contains("in doubt and runs again"));
     stage.expect(0, &["restore", &id, "--undo"]);
     assert_eq!(stage.read("work/made.txt") + &stage.read("work/mine.txt"), "one\nhalf\nmine\n");
+}
+
+#[test]
+fn doctor_says_which_contents_of_snapshots_are_damaged_or_missing() {
+    let stage = stage(
+        "flow: files\nworkspace: work\nsteps: [{ id: make, run: 'for i in $(seq 100); do echo $i > f$i; done' }, { id: one, run: 'echo single > one' }]\n",
+    );
+    stage.expect(0, &["run", "flow.yaml", "--keep-files"]);
+    stage.expect(0, &["doctor"]);
+    let file = |content: &str| {
+        let hex = envoi_contract::digest::Digest::of(content.as_bytes()).hex();
+        stage.path(&format!(".envoi/artifacts/sha256/{}/{}", &hex[..2], &hex[2..]))
+    };
+    let single = file("single\n");
+    fs::remove_file(&single).unwrap();
+    let done = stage.expect(8, &["doctor"]);
+    assert!(
+        done.out.contains("snapshot that is damaged")
+            && done.out.contains("`one`")
+            && done.out.contains("is not in the store"),
+        "{done:?}"
+    );
+    fs::write(&single, "other\n").unwrap();
+    assert!(stage.expect(8, &["doctor"]).out.contains("is damaged"), "the digest is compared");
+    fs::write(&single, "single\n").unwrap();
+    stage.expect(0, &["doctor"]);
+    let pack = fs::read_dir(stage.path(".envoi/artifacts/packs")).unwrap().next().unwrap().unwrap().path();
+    let whole = fs::read(&pack).unwrap();
+    fs::set_permissions(&pack, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::write(&pack, &whole[..whole.len() - 1]).unwrap();
+    let done = stage.expect(8, &["doctor"]);
+    assert!(
+        done.out.contains("what it held counts as missing")
+            && done.out.contains("50 more") | done.out.contains("more;"),
+        "{done:?}"
+    );
+    fs::write(&pack, whole).unwrap();
+    stage.expect(0, &["doctor"]);
 }

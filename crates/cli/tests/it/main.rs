@@ -33,6 +33,7 @@ mod forms;
 mod full;
 mod going_on;
 mod importing;
+mod isolated;
 mod json_rows;
 mod kept;
 mod large;

@@ -6,19 +6,21 @@
 use super::{
     adopt::check_places,
     handler::{Commands, check_secrets, send},
+    restore::then,
     resume::parse,
-    start::check_yes_to,
+    start::{check_yes_to, found, note_tree},
 };
 use crate::model::{
     message::{Branch, Corrected, EngineError, Message, Purpose},
     protocol::{ForkRequest, Refused, Response, ResumeRequest, WorkspaceUse},
 };
 use crate::{attempts::secrets::caller_of, query::load::load_run};
+use envoi_contract::digest::Digest;
 use envoi_journal::{PinnedFlow, Reader, files::digest_of};
-use envoi_kernel::{Cut, Fork, Record, Run, family::Share, input::Correct};
+use envoi_kernel::{Cut, Fork, Record, Run, event::Isolated, family::Share, input::Correct};
 use std::{
     fs,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, mpsc::Sender},
 };
 
@@ -49,10 +51,12 @@ impl Commands {
         check_secrets(flow, &caller)?;
         check_yes_to(flow, &request.yes_to)?;
         let named = source.started().map(|started| started.workspace.clone()).unwrap_or_default();
-        let workspace =
-            self.workspace(Path::new(&named), request.workspace, &request.run, &request.caller.within)?;
-        let files = self.files_for_fork(&request, &lived, &cut, &workspace).inspect_err(|_| {
+        let then = then(&request, &lived, &cut)?;
+        let (workspace, isolated) = self.place_for(&request, &source, Path::new(&named), then, client)?;
+        let made = isolated.clone().filter(|_| request.isolate.is_some());
+        let files = self.files_for_fork(&request, &cut, &workspace, then).inspect_err(|_| {
             self.presences.leave(&request.run);
+            made.iter().for_each(|made| Self::remove_tree(made));
             if request.workspace == WorkspaceUse::Copy {
                 fs::remove_dir_all(&workspace).unwrap_or_default();
             }
@@ -95,6 +99,7 @@ impl Commands {
                     lived,
                     family,
                     correct,
+                    isolated,
                     files: files.map(Box::new),
                 },
                 pinned,
@@ -102,7 +107,7 @@ impl Commands {
                 reply,
             }))
         };
-        self.exchange(branch).map_err(|error| self.not_begun(&request.run, error))?;
+        self.exchange(branch).map_err(|error| self.not_begun(&request.run, error, made.as_deref()))?;
         drop(alone);
         send(client, Response::Accepted { run: request.run.clone() });
         if sets_back {
@@ -111,6 +116,36 @@ impl Commands {
             self.end_open_restore(&request.run, &too_wide, &request.caller, Purpose::GoOn)?;
         }
         Ok(())
+    }
+}
+
+impl Commands {
+    /// Where the new run works, and the tree that it has to itself: a new one, or that of the source if it works there.
+    fn place_for(
+        &self,
+        request: &ForkRequest,
+        source: &Run,
+        named: &Path,
+        then: Option<Digest>,
+        client: &Sender<Response>,
+    ) -> Result<(PathBuf, Option<Box<Isolated>>), Refused> {
+        let of_source = source.started().and_then(|started| started.isolated.clone());
+        let Some(wanted) = &request.isolate else {
+            let workspace = self.workspace(named, request.workspace, &request.run, &request.caller.within)?;
+            return Ok((workspace, of_source.filter(|_| request.workspace != WorkspaceUse::Copy)));
+        };
+        let (inside, mut isolated) = self.tree_for(&found(named, &self.layout)?, &request.run, wanted)?;
+        note_tree(&isolated, client);
+        match (of_source, then) {
+            // What the source has changed in its tree comes back with what the fork does.
+            (Some(of_source), _) => {
+                isolated.of.clone_from(&of_source.of);
+                isolated.base = of_source.base;
+            }
+            (None, Some(then)) => isolated.base = then,
+            (None, None) => {}
+        }
+        Ok((inside, Some(Box::new(isolated))))
     }
 }
 

@@ -47,6 +47,7 @@ impl Commands {
             Request::Resume(request) => self.resume(*request, client),
             Request::Answer(request) => self.answer(*request, client),
             Request::Restore(request) => self.restore(*request, client),
+            Request::Apply(request) => self.apply(*request, client),
             Request::Cancel { run, by, caller } => self.cancel(&run, by, &caller, client),
             Request::Ping => {
                 send(client, Response::Pong);

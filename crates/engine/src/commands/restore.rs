@@ -130,20 +130,19 @@ impl Commands {
         self.set_back(run, wanted, &request.caller, client).map(drop)
     }
 
-    /// What a fork begins with, if the files are to be as they were when its step was entered. In a copy they are that at once. Elsewhere
-    /// what is returned stands in the first commit of the fork, and [`Self::end_open_restore`] does it.
+    /// What a fork begins with, if its files are to be those of the snapshot `then`. In a copy or a tree of its own they are that at once.
+    /// Elsewhere what is returned stands in the first commit of the fork, and [`Self::end_open_restore`] does it.
     pub(super) fn files_for_fork(
         &self,
         request: &ForkRequest,
-        lived: &[Record],
         cut: &Cut,
         workspace: &Path,
+        then: Option<Digest>,
     ) -> Result<Option<FilesRestoring>, Refused> {
-        let Some(SetBack { too_wide }) = &request.files else { return Ok(None) };
-        let to = certain(snapshots::entered(lived, cut.at), &format!("where `{}` was entered", cut.step))?;
+        let (Some(SetBack { too_wide }), Some(to)) = (&request.files, then) else { return Ok(None) };
         let order = snapshots::order(&self.layout, too_wide.clone());
         let target = tree(&order, &to)?;
-        if request.workspace == WorkspaceUse::Copy {
+        if request.workspace == WorkspaceUse::Copy || request.isolate.is_some() {
             envoi_tree::restore(workspace, &order, &target).map_err(|error| refused(&error))?;
             return Ok(None);
         }
@@ -161,11 +160,17 @@ impl Commands {
     ) -> Result<Option<Digest>, Refused> {
         let run = self.load(id)?;
         let Some(wanted) = run.restoring().cloned() else { return Ok(None) };
-        let workspace = self.check_rest(&run, caller)?;
         let order = snapshots::order(&self.layout, too_wide.to_vec());
         let target = tree(&order, &wanted.to)?;
         // Whatever is wrong now, an earlier try may have changed files: it stays open until it is done.
-        let restored = envoi_tree::restore(&workspace, &order, &target).map_err(|error| refused(&error))?;
+        let restored = match &wanted.folder {
+            None => envoi_tree::restore(&self.check_rest(&run, caller)?, &order, &target),
+            Some(folder) => {
+                let folder = self.check_folder(&run, folder, caller)?;
+                envoi_tree::change(&folder, &order, &tree(&order, &wanted.from)?, &target)
+            }
+        }
+        .map_err(|error| refused(&error))?;
         let end = |_: &Run| Ok(vec![of(wanted.to, &restored)]);
         self.adopt(id, caller, Adoption::from(purpose), end).map(|_| Some(wanted.to))
     }
@@ -205,7 +210,13 @@ fn begun(
 ) -> Result<Option<FilesRestoring>, Refused> {
     let stood = envoi_tree::stand(workspace, order, target).map_err(|error| refused(&error))?;
     let from = stood.kept.digest;
-    Ok((from != to).then(|| FilesRestoring { from, to, by, why, found: late(&stood.found) }))
+    Ok((from != to).then(|| FilesRestoring { from, to, folder: None, by, why, found: late(&stood.found) }))
+}
+
+/// The snapshot that a fork goes back to, if that is wanted.
+pub(super) fn then(request: &ForkRequest, lived: &[Record], cut: &Cut) -> Result<Option<Digest>, Refused> {
+    let state = || format!("where `{}` was entered", cut.step);
+    request.files.as_ref().map(|_| certain(snapshots::entered(lived, cut.at), &state())).transpose()
 }
 
 /// The snapshot of a state that the folder certainly had.
@@ -225,7 +236,7 @@ fn certain(snapshot: Option<Snapshot>, state: &str) -> Result<Digest, Refused> {
     }
 }
 
-fn tree(order: &Order, digest: &Digest) -> Result<Tree, Refused> {
+pub(super) fn tree(order: &Order, digest: &Digest) -> Result<Tree, Refused> {
     let failed =
         |error: &dyn core::fmt::Display| Refused::failure(format!("the snapshot cannot be read: {error}"));
     let shelf = order.contents.shelf().map_err(|error| failed(&error))?;
@@ -233,22 +244,22 @@ fn tree(order: &Order, digest: &Digest) -> Result<Tree, Refused> {
     Tree::parse(&bytes).map_err(|error| failed(&error))
 }
 
-fn of(to: Digest, restored: &envoi_tree::Restored) -> Input {
-    let left = restored.left.iter().take(MOST_LEFT).map(|path| shown(path)).collect();
+pub(super) fn of(to: Digest, restored: &envoi_tree::Restored) -> Input {
+    let left = restored.left.iter().chain(&restored.newer).take(MOST_LEFT).map(|path| shown(path)).collect();
     Input::FilesRestored(Box::new(FilesRestored { to, late: late(&restored.late), left }))
 }
 
-fn late(found: &[Late]) -> Vec<LateFile> {
+pub(super) fn late(found: &[Late]) -> Vec<LateFile> {
     let of = |late: &Late| LateFile { path: shown(&late.path), digest: late.digest, size: late.size };
     found.iter().map(of).collect()
 }
 
-fn shown(path: &[u8]) -> String {
+pub(super) fn shown(path: &[u8]) -> String {
     String::from_utf8_lossy(path).into_owned()
 }
 
 /// What a person should know.
-fn remarks(restored: &envoi_tree::Restored) -> Vec<String> {
+pub(super) fn remarks(restored: &envoi_tree::Restored) -> Vec<String> {
     let left = restored
         .left
         .iter()
@@ -260,13 +271,23 @@ fn remarks(restored: &envoi_tree::Restored) -> Vec<String> {
         }
         None => format!("`{}` was written to meanwhile, and is too large to be kept", shown(&late.path)),
     });
-    left.chain(late).collect()
+    let newer = restored.newer.iter().take(MOST_LEFT);
+    let newer = newer.map(|path| format!("`{}` is as it was: somebody changed it meanwhile", shown(path)));
+    left.chain(late).chain(newer).collect()
 }
 
-fn refused(error: &NotRestored) -> Refused {
+pub(super) fn not_kept(error: &NotKept) -> Refused {
+    let code = match error {
+        NotKept::TooWide { .. } => Code::WorkspaceTooWide,
+        _ => Code::FilesNotKept,
+    };
+    Refused::new(code, error.to_string(), None)
+}
+
+pub(super) fn refused(error: &NotRestored) -> Refused {
     let message = error.to_string();
     match error {
-        NotRestored::NotKept(NotKept::TooWide { .. }) => Refused::new(Code::WorkspaceTooWide, message, None),
+        NotRestored::NotKept(kept @ NotKept::TooWide { .. }) => not_kept(kept),
         NotRestored::NotKept(_) => {
             Refused::new(Code::FilesNotKept, message, Some("`--into DIR` writes the files into a new folder"))
         }

@@ -19,9 +19,10 @@ use crate::{
 use envoi_contract::code::Code;
 use envoi_contract::envelope::InterruptKind;
 use envoi_contract::json::{Object, Value};
-use envoi_journal::{PinnedFlow, Reader, RunFilter};
+use envoi_journal::{Layout, PinnedFlow, Reader, RunFilter};
 use envoi_kernel::{
     Flow, Refusal, Run,
+    event::Isolated,
     ids::{RunId, StepId},
     input::Start,
 };
@@ -59,8 +60,20 @@ impl Commands {
             None => None,
         };
         let named = request.caller.flow_dir.join(&flow.workspace);
-        let workspace = self.workspace(&named, request.workspace, &request.run, &request.caller.within)?;
         check_yes_to(&flow, &request.yes_to)?;
+        let (workspace, isolated) = match &request.isolate {
+            Some(wanted) => {
+                let (inside, isolated) =
+                    self.tree_for(&found(&named, &self.layout)?, &request.run, wanted)?;
+                note_tree(&isolated, client);
+                (inside, Some(Box::new(isolated)))
+            }
+            None => {
+                let used = request.workspace;
+                (self.workspace(&named, used, &request.run, &request.caller.within)?, None)
+            }
+        };
+        let made = isolated.clone();
         self.begin_starts(&request.run)?;
         self.followers.add(&request.run, client.clone());
         self.callers.learn(&request.run, &flow, &request.caller);
@@ -73,7 +86,8 @@ impl Commands {
                     source: request.flow_name.clone(),
                     workspace: workspace.to_string_lossy().into_owned(),
                     shared: request.workspace == WorkspaceUse::Shared,
-                    keep_files: request.keep_files,
+                    keep_files: request.keep_files || isolated.is_some(),
+                    isolated,
                     run_base: self.layout.run(&request.run).to_string_lossy().into_owned(),
                     language: parsed.language,
                     by: request.by.clone(),
@@ -99,7 +113,7 @@ impl Commands {
                 reply,
             }))
         };
-        self.exchange(begin).map_err(|error| self.not_begun(&request.run, error))?;
+        self.exchange(begin).map_err(|error| self.not_begun(&request.run, error, made.as_deref()))?;
         send(client, Response::Accepted { run: request.run.clone() });
         Ok(())
     }
@@ -124,8 +138,8 @@ impl Commands {
         Starts::of(&folder).begin().map_err(failed)
     }
 
-    /// A run that was refused after all leaves no folder; a copy of its workspace stays, as far as there is one.
-    pub(super) fn not_begun(&self, run: &RunId, error: EngineError) -> Refused {
+    /// A run that was refused after all leaves no folder and no tree; a copy of its workspace stays, as far as there is one.
+    pub(super) fn not_begun(&self, run: &RunId, error: EngineError, tree: Option<&Isolated>) -> Refused {
         // One that was begun already keeps what it has.
         let is_begun = matches!(error, EngineError::Refused(Refusal::AlreadyStarted));
         if !is_begun {
@@ -133,6 +147,7 @@ impl Commands {
         }
         if !is_begun && matches!(error, EngineError::Refused(_) | EngineError::WorkspaceBusy { .. }) {
             Starts::of(&self.layout.run(run)).withdraw();
+            tree.into_iter().for_each(Self::remove_tree);
         }
         Refused::from(error)
     }
@@ -150,22 +165,7 @@ impl Commands {
         run: &RunId,
         within: &[CallingAttempt],
     ) -> Result<PathBuf, Refused> {
-        let missing = |error: io::Error| {
-            let message = format!("the workspace `{}` cannot be used: {error}", named.display());
-            Refused::new(Code::WorkspaceMissing, message, Some("`workspace` is relative to the flow file"))
-        };
-        let found = fs::canonicalize(named).map_err(missing)?;
-        if !found.is_dir() {
-            return Err(missing(io::Error::from(io::ErrorKind::NotADirectory)));
-        }
-        if found.to_str().is_none() || self.layout.root().to_str().is_none() {
-            let message = format!("`{}` or the store's path is not UTF-8", found.display());
-            return Err(Refused::new(
-                Code::PathNotUnicode,
-                message,
-                Some("use folders whose names are UTF-8"),
-            ));
-        }
+        let found = found(named, &self.layout)?;
         match used {
             WorkspaceUse::Shared => {
                 let claim = self.claim(run, &found, true);
@@ -178,11 +178,11 @@ impl Commands {
             }
             WorkspaceUse::Copy => {
                 let copy = self.layout.workspace_copy(run);
-                let store = fs::canonicalize(self.layout.root()).map_err(missing)?;
+                let store = fs::canonicalize(self.layout.root()).map_err(|error| missing(named, &error))?;
                 // A store below the workspace is left out. In one above it are the copies, this one too.
                 if found.starts_with(&store) && store.join("runs").starts_with(&found) {
                     let within = "it is the folder of the store, in which the copy would lie";
-                    return Err(missing(io::Error::new(io::ErrorKind::InvalidInput, within)));
+                    return Err(missing(named, &io::Error::new(io::ErrorKind::InvalidInput, within)));
                 }
                 copy_tree(&found, &copy, &store).map_err(|error| {
                     // Half a copy is of no use. A rest that cannot be removed does no harm.
@@ -194,7 +194,7 @@ impl Commands {
         }
     }
 
-    fn claim(&self, run: &RunId, workspace: &Path, shared: bool) -> Claim {
+    pub(super) fn claim(&self, run: &RunId, workspace: &Path, shared: bool) -> Claim {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let run_base = text(&self.layout.run(run));
         Claim { run: run.clone(), workspace: text(workspace), run_base, shared }
@@ -243,6 +243,31 @@ impl Commands {
         }
         Ok(())
     }
+}
+
+/// The folder that is named, absolute and without links.
+pub(super) fn found(named: &Path, layout: &Layout) -> Result<PathBuf, Refused> {
+    let found = fs::canonicalize(named).map_err(|error| missing(named, &error))?;
+    if !found.is_dir() {
+        return Err(missing(named, &io::Error::from(io::ErrorKind::NotADirectory)));
+    }
+    if found.to_str().is_none() || layout.root().to_str().is_none() {
+        let message = format!("`{}` or the store's path is not UTF-8", found.display());
+        return Err(Refused::new(Code::PathNotUnicode, message, Some("use folders whose names are UTF-8")));
+    }
+    Ok(found)
+}
+
+fn missing(named: &Path, error: &io::Error) -> Refused {
+    let message = format!("the workspace `{}` cannot be used: {error}", named.display());
+    Refused::new(Code::WorkspaceMissing, message, Some("`workspace` is relative to the flow file"))
+}
+
+/// Where the run works, for the person who started it.
+pub(super) fn note_tree(isolated: &Isolated, client: &Sender<Response>) {
+    let branch = isolated.branch.as_ref().map_or_else(String::new, |branch| format!(", branch `{branch}`"));
+    let text = format!("the run works in a tree of its own: {}{branch}", isolated.place);
+    send(client, Response::Noted { text });
 }
 
 /// How a run enters its workspace that was called by these.

@@ -33,6 +33,8 @@ pub enum Request {
     Answer(Box<AnswerRequest>),
     /// Set the files of a run's workspace back to a snapshot.
     Restore(Box<RestoreRequest>),
+    /// Bring what a run has changed in its own tree into the folder that it was made from.
+    Apply(Box<ApplyRequest>),
     /// End a run and follow it to its end.
     Cancel {
         /// Which.
@@ -56,6 +58,7 @@ impl Request {
             Self::Resume(_) => "resume",
             Self::Answer(_) => "answer",
             Self::Restore(_) => "restore",
+            Self::Apply(_) => "apply",
             Self::Cancel { .. } => "cancel",
             Self::Ping => "ping",
         }
@@ -70,6 +73,7 @@ impl Request {
             Self::Resume(resume) => Some(&resume.run),
             Self::Answer(answer) => Some(&answer.run),
             Self::Restore(restore) => Some(&restore.run),
+            Self::Apply(apply) => Some(&apply.run),
             Self::Cancel { run, .. } => Some(run),
             Self::Ping => None,
         }
@@ -83,6 +87,7 @@ impl Request {
             Self::Resume(resume) => Some(&mut resume.caller),
             Self::Answer(answer) => Some(&mut answer.caller),
             Self::Restore(restore) => Some(&mut restore.caller),
+            Self::Apply(apply) => Some(&mut apply.caller),
             Self::Cancel { caller, .. } => Some(caller),
             Self::Ping => None,
         }
@@ -111,6 +116,9 @@ pub struct StartRequest {
     /// Whether the files of the workspace are kept before and after each attempt.
     #[serde(default)]
     pub keep_files: bool,
+    /// The run gets a tree of its own, and keeps its files.
+    #[serde(default)]
+    pub isolate: Option<Isolate>,
     /// Steps whose questions are approved as soon as they are put.
     #[serde(default)]
     pub yes_to: Vec<StepId>,
@@ -159,10 +167,29 @@ pub struct ForkRequest {
     /// Whether the files are first set back to what they were when the step was entered.
     #[serde(default)]
     pub files: Option<SetBack>,
+    /// The new run gets a tree of its own, and keeps its files.
+    #[serde(default)]
+    pub isolate: Option<Isolate>,
     /// Who.
     pub by: Principal,
     /// What commands may see.
     pub caller: CallerWire,
+}
+
+/// A run gets a tree of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Isolate {
+    /// The folder in which trees lie.
+    pub trees: PathBuf,
+    /// Whether it begins with the commit that is checked out, without what was changed since.
+    #[serde(default)]
+    pub from_head: bool,
+    /// Ignored files and folders that it gets too, relative to the workspace.
+    #[serde(default)]
+    pub bring: Vec<PathBuf>,
+    /// Folders of which no snapshot is taken.
+    #[serde(default)]
+    pub too_wide: Vec<PathBuf>,
 }
 
 /// The files of a workspace are set back before a run goes on there.
@@ -257,6 +284,37 @@ pub struct CorrectedFlow {
     /// What was agreed to ([`envoi_kernel::Outlook::digest`]). `None`: whatever it means by now. A fork is of an ended run: it has none.
     #[serde(default)]
     pub seen: Option<Digest>,
+}
+
+/// See [`Request::Apply`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ApplyRequest {
+    /// The run that has a tree of its own.
+    pub run: RunId,
+    /// What is to be done.
+    pub what: Applied,
+    /// Folders of which no snapshot is taken.
+    pub too_wide: Vec<PathBuf>,
+    /// The reason, if one is given.
+    pub why: Option<String>,
+    /// Who.
+    pub by: Principal,
+    /// What commands may see.
+    pub caller: CallerWire,
+}
+
+/// See [`ApplyRequest`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Applied {
+    /// All of it, or nothing where both sides changed the same lines.
+    Whole,
+    /// All of it. Lines that both sides changed stay as the folder has them.
+    PreferFolder,
+    /// All of it. Lines that both sides changed become those of the run.
+    PreferRun,
+    /// The last one is taken back.
+    Undone,
 }
 
 /// See [`Request::Restore`].

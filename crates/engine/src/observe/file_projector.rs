@@ -165,6 +165,7 @@ steps:
             workspace: "/".to_owned(),
             shared: false,
             keep_files: false,
+            isolated: None,
             run_base: "/".to_owned(),
             language: loaded.language,
             by: Principal { tenant: "local".to_owned(), actor: "tester".to_owned() },

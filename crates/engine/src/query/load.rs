@@ -146,6 +146,7 @@ mod tests {
             workspace: "/".to_owned(),
             shared: false,
             keep_files: false,
+            isolated: None,
             run_base: "/".to_owned(),
             language: loaded.language,
             by: Principal { tenant: "local".to_owned(), actor: "tester".to_owned() },

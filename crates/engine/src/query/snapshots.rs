@@ -1,5 +1,6 @@
 //! How the snapshots of a store are taken, and where their contents lie.
 
+use envoi_contract::digest::Digest;
 use envoi_journal::Layout;
 use envoi_kernel::{
     Event, Record,
@@ -7,7 +8,7 @@ use envoi_kernel::{
     ids::{AttemptId, Seq},
 };
 use envoi_tree::{Bounds, Contents, Order};
-use std::path::PathBuf;
+use std::{collections::BTreeSet, path::PathBuf};
 
 /// Where the contents of the snapshots of a store lie.
 #[must_use]
@@ -36,6 +37,20 @@ pub struct Taken {
     pub before: Option<Snapshot>,
     /// After it.
     pub after: Option<Snapshot>,
+}
+
+/// Every snapshot that the records of a run name.
+#[must_use]
+pub fn named<'r>(records: impl IntoIterator<Item = &'r Record>) -> BTreeSet<Digest> {
+    let of = |record: &Record| match &record.event {
+        Event::RunStarted(started) => vec![started.isolated.as_ref().map(|isolated| isolated.base)],
+        Event::AttemptSettled(settled) => {
+            vec![settled.workspace_before.map(|before| before.digest), settled.workspace_digest]
+        }
+        Event::FilesRestoring(wanted) => vec![Some(wanted.from), Some(wanted.to)],
+        _ => Vec::new(),
+    };
+    records.into_iter().flat_map(of).flatten().collect()
 }
 
 /// The state in which the first attempt after the event `at` began; if none began, the last one until then. `None`: it is not kept.

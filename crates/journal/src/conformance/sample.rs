@@ -66,6 +66,7 @@ pub fn started(run: &RunId) -> Result<Event, BadId> {
         source: "/project/flow.yaml".to_owned(),
         shared: false,
         keep_files: false,
+        isolated: None,
         run_base: "/".to_owned(),
         by: Principal { tenant: "local".to_owned(), actor: "sample".to_owned() },
         yes_to: Vec::new(),

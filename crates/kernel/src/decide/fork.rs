@@ -25,7 +25,21 @@ use std::sync::Arc;
 /// Input: fork.
 pub(crate) fn fork(mut draft: Draft<'_>, fork: Fork) -> Result<Draft<'_>, Refusal> {
     let cut = Cut::of(draft.versions, &fork.lived, fork.from.as_ref())?;
-    let Fork { run, run_base, workspace, shared, yes_to, by, why, lived, family, correct, files, .. } = fork;
+    let Fork {
+        run,
+        run_base,
+        workspace,
+        shared,
+        yes_to,
+        by,
+        why,
+        lived,
+        family,
+        correct,
+        isolated,
+        files,
+        ..
+    } = fork;
     let kept = usize::try_from(cut.at).unwrap_or(usize::MAX).saturating_add(1);
     for mut record in lived.into_iter().take(kept) {
         if let Event::RunStarted(started) = &mut record.event {
@@ -34,6 +48,9 @@ pub(crate) fn fork(mut draft: Draft<'_>, fork: Fork) -> Result<Draft<'_>, Refusa
                 run_base: run_base.clone(),
                 workspace: workspace.clone(),
                 shared,
+                // What it changes is to be shown and brought back.
+                keep_files: started.keep_files || isolated.is_some(),
+                isolated: isolated.clone(),
                 yes_to: yes_to.clone(),
                 // The trace of the old run is not the trace of this one.
                 trace: None,

@@ -24,6 +24,7 @@ pub(crate) fn start(mut draft: Draft<'_>, start: Start) -> Result<Draft<'_>, Ref
         workspace: start.workspace,
         shared: start.shared,
         keep_files: start.keep_files,
+        isolated: start.isolated,
         run_base: start.run_base,
         by: start.by,
         yes_to: start.yes_to,

@@ -24,7 +24,7 @@ pub use self::{
         About, Choice, FoundFile, InterruptAnswered, InterruptCancelled, InterruptExpired, InterruptRaised,
     },
     route::{Course, Done, HandoffWritten, Routed},
-    run::{CancelRequested, EndStatus, LimitsRaised, RunEnded, RunForked, RunReopened, RunStarted},
+    run::{CancelRequested, EndStatus, Isolated, LimitsRaised, RunEnded, RunForked, RunReopened, RunStarted},
     timer::{AccountsTried, TimerFired, TimerSet},
 };
 use crate::model::ids::Seq;

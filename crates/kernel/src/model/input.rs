@@ -1,7 +1,7 @@
 //! What the world tells a run, and why it may be refused.
 
 use crate::model::{
-    event::{CallOutcome, Choice, FilesRestored, FilesRestoring, FoundFile, Outcome},
+    event::{CallOutcome, Choice, FilesRestored, FilesRestoring, FoundFile, Isolated, Outcome},
     family::Share,
     files::{Blob, FileChange, Many, Snapshot},
     ids::{AttemptId, CallId, InterruptId, Principal, RunId, StepId, TimerId, VisitId},
@@ -223,6 +223,8 @@ pub struct Start {
     pub shared: bool,
     /// Whether the files of the workspace are kept before and after each attempt.
     pub keep_files: bool,
+    /// The tree of its own in which the workspace lies, if it has one.
+    pub isolated: Option<Box<Isolated>>,
     /// Absolute path of the run's own folder.
     pub run_base: String,
     /// Version of the flow language.
@@ -606,6 +608,8 @@ pub struct Fork {
     /// The corrected flow under which the new run goes on from there; its `from`, `elsewhere` and `seen` do not count. `None`: the one that
     /// held there.
     pub correct: Option<Box<Correct>>,
+    /// The tree of its own in which the workspace lies, if it has one.
+    pub isolated: Option<Box<Isolated>>,
     /// The files of the workspace are set back before anything of the new run starts.
     pub files: Option<Box<FilesRestoring>>,
 }

@@ -169,6 +169,7 @@ mod tests {
             workspace: "/w".to_owned(),
             shared: false,
             keep_files: false,
+            isolated: None,
             run_base: "/b".to_owned(),
             by: by(),
             yes_to: Vec::new(),

@@ -446,6 +446,7 @@ fn a_fork_begins_a_task_of_its_own() {
         lived: source.records.clone(),
         family: source.run.known_share(),
         correct: None,
+        isolated: None,
         files: None,
     };
     let mut driver = Driver::new(source.run.flow());
@@ -479,6 +480,7 @@ fn a_branch_beside_the_fork_forgets_the_task_of_the_old_run() {
         lived: source.records.clone(),
         family: source.run.known_share(),
         correct: None,
+        isolated: None,
         files: None,
     };
     let mut driver = Driver::new(source.run.flow());

@@ -356,6 +356,7 @@ fn a_fork_has_lived_the_calls_and_none_of_them_is_under_way() {
         lived: source.records.clone(),
         family: source.run.known_share(),
         correct: None,
+        isolated: None,
         files: None,
     })));
     fork.restart();

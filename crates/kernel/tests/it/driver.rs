@@ -118,6 +118,7 @@ impl Driver {
             source: "/project/flow.yaml".into(),
             shared: false,
             keep_files: false,
+            isolated: None,
             workspace: "/work".to_owned(),
             run_base: "/base".to_owned(),
             language: 1,

@@ -38,6 +38,7 @@ fn asked(source: &Driver, from: Option<&str>) -> Fork {
         lived: source.records.clone(),
         family: source.run.known_share(),
         correct: None,
+        isolated: None,
         files: None,
     }
 }
@@ -603,8 +604,14 @@ fn a_fork_of_a_graph_under_a_corrected_flow_does_again_only_what_is_not_done() {
 fn a_fork_whose_files_are_set_back_starts_nothing_before_they_are() {
     let source = lived(&flow([step("a"), step("b")]), &["start", "a.1.1 exit 0", "b.1.1 exit 1"]);
     let to = Digest::of(b"then");
-    let files =
-        FilesRestoring { from: Digest::of(b"now"), to, by: person("bob"), why: None, found: Vec::new() };
+    let files = FilesRestoring {
+        from: Digest::of(b"now"),
+        to,
+        folder: None,
+        by: person("bob"),
+        why: None,
+        found: Vec::new(),
+    };
     let (mut driver, own) =
         fork_as(&source, Fork { files: Some(Box::new(files)), ..asked(&source, Some("b")) }).unwrap();
     assert!(matches!(own.as_slice(), [Record { event: Event::FilesRestoring(_), .. }]), "{own:?}");

@@ -221,6 +221,7 @@ fn a_fork_begins_with_no_session_of_the_old_run() {
         lived: old.records.clone(),
         family: old.run.known_share(),
         correct: None,
+        isolated: None,
         files: None,
     };
     let mut new = Driver::new(&pinned);

@@ -15,6 +15,7 @@ fn restore(word: &str) -> Input {
     Input::RestoreFiles(Box::new(FilesRestoring {
         from: Digest::of(b"now"),
         to: Digest::of(word.as_bytes()),
+        folder: None,
         by: person("bob"),
         why: None,
         found: Vec::new(),

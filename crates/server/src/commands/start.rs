@@ -67,6 +67,7 @@ pub(crate) fn of_flow(
         inputs: Object::new(),
         workspace: WorkspaceUse::Alone,
         keep_files: false,
+        isolate: None,
         yes_to: Vec::new(),
         trace: None,
         requester: Requester::default(),

@@ -113,7 +113,19 @@ pub(crate) fn fork(app: &App, request: &ApiRequest) -> Result<Response, Problem>
             Some(given) => (Some(given.corrected), given.caller),
             None => (None, caller_of_run(app, &from)?),
         };
-        let fork = ForkRequest { run, from, step, workspace, yes_to, why, correct, files: None, by, caller };
+        let fork = ForkRequest {
+            run,
+            from,
+            step,
+            workspace,
+            yes_to,
+            why,
+            correct,
+            files: None,
+            isolate: None,
+            by,
+            caller,
+        };
         Ok(Request::Fork(Box::new(fork)))
     })?;
     let row =

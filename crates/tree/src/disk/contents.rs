@@ -71,8 +71,18 @@ impl Contents {
     /// # Errors
     /// The folder of packs cannot be read.
     pub fn shelf(&self) -> io::Result<Shelf> {
+        self.shelf_of(self.pack_paths()?)
+    }
+
+    /// Packs that cannot be read, each with the reason.
+    pub(crate) fn broken_packs(&self) -> io::Result<Vec<(PathBuf, io::Error)>> {
+        let broken = |path: PathBuf| Pack::open(&path).err().map(|error| (path, error));
+        Ok(self.pack_paths()?.into_iter().filter_map(broken).collect())
+    }
+
+    fn pack_paths(&self) -> io::Result<Vec<PathBuf>> {
         let entries = match fs::read_dir(&self.packs) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return self.shelf_of(Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries?,
         };
         let mut paths = Vec::new();
@@ -83,7 +93,7 @@ impl Contents {
             }
         }
         paths.sort();
-        self.shelf_of(paths)
+        Ok(paths)
     }
 
     fn shelf_of(&self, paths: Vec<PathBuf>) -> io::Result<Shelf> {

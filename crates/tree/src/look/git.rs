@@ -17,7 +17,7 @@ const LONGEST: Duration = Duration::from_secs(120);
 const MOST_BYTES: usize = 256 << 20;
 
 /// Variables that would lead git elsewhere: those of `git rev-parse --local-env-vars`, and configuration.
-const LEAD_ELSEWHERE: [&str; 17] = [
+pub const GIT_VARIABLES: [&str; 17] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_CEILING_DIRECTORIES",
     "GIT_COMMON_DIR",
@@ -67,7 +67,7 @@ fn asked(folder: &Path, arguments: &[&str]) -> io::Result<Option<Answer>> {
     let mut command = Command::new("git");
     // A monitor is a command of the repository's own.
     command.args(["-c", "core.fsmonitor=false"]).args(arguments).current_dir(folder);
-    for name in LEAD_ELSEWHERE {
+    for name in GIT_VARIABLES {
         command.env_remove(name);
     }
     command.env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");

@@ -35,7 +35,7 @@ pub(crate) fn carry_out(
 ) -> Result<Restored, NotRestored> {
     let left = plan.left.iter().map(|path| path.to_vec()).collect();
     let changed = (plan.come.len().saturating_add(plan.empty.len()), plan.gone.len());
-    let restored = Restored { late: Vec::new(), left, changed };
+    let restored = Restored { left, changed, ..Restored::default() };
     if plan.gone.is_empty() && plan.come.is_empty() && plan.empty.is_empty() && plan.emptied.is_empty() {
         return Ok(restored);
     }

@@ -68,6 +68,7 @@ fn place(text: &str) -> Place {
         workspace: "/".to_owned(),
         shared: false,
         keep_files: false,
+        isolated: None,
         run_base: "/".to_owned(),
         language: loaded.language,
         by: by(),

@@ -167,6 +167,7 @@ fn begin_of(name: &str, text: &str) -> Message {
             workspace: "/".to_owned(),
             shared: true,
             keep_files: false,
+            isolated: None,
             run_base: format!("/{name}"),
             language,
             by: name.find(char::is_numeric).map_or_else(by, |at| of(&name[..at])),

@@ -31,6 +31,7 @@ fn records(flow: &Arc<Flow>) -> (Run, Vec<Record>) {
         workspace: "/".to_owned(),
         shared: false,
         keep_files: false,
+        isolated: None,
         run_base: "/".to_owned(),
         language: 1,
         by: Principal { tenant: "local".to_owned(), actor: "ada".to_owned() },

@@ -11,6 +11,9 @@ pub struct FilesRestoring {
     pub from: Digest,
     /// The snapshot whose files are to stand there.
     pub to: Digest,
+    /// The folder, if it is not the workspace: what differs between the two snapshots is changed there, and nothing else. Absolute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
     /// Who wants it.
     pub by: Principal,
     /// The reason, if one was given.

@@ -37,6 +37,9 @@ pub struct RunStarted {
     /// Whether the files of the workspace are kept before and after each attempt.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub keep_files: bool,
+    /// The tree of its own in which it works. `None`: it works in a folder of the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolated: Option<Box<Isolated>>,
     /// Absolute path of the run's own folder (RUN_BASE).
     pub run_base: String,
     /// Who started it.
@@ -56,6 +59,23 @@ pub struct RunStarted {
     /// The part of its flow that it does. `None`: the whole flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<Box<Part>>,
+}
+
+/// The tree of a run, made before it began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Isolated {
+    /// Absolute path of the workspace that is left alone, and that gets the result.
+    pub of: String,
+    /// Absolute path of the tree's root. The workspace of the run is there or below.
+    pub place: String,
+    /// The branch of the worktree. `None`: it is a folder without git.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// The commit that the branch began with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<String>,
+    /// The snapshot of what the workspace of the run began with.
+    pub base: Digest,
 }
 
 impl RunStarted {

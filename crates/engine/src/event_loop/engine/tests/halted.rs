@@ -18,6 +18,7 @@ fn asking(flow: &str) -> (Run, InterruptId) {
         workspace: "/".to_owned(),
         shared: true,
         keep_files: false,
+        isolated: None,
         run_base: "/a".to_owned(),
         language: loaded.language,
         by: by(),

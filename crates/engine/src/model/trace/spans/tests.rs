@@ -47,6 +47,7 @@ impl Lived {
             workspace: "/".to_owned(),
             shared: false,
             keep_files: false,
+            isolated: None,
             run_base: "/base".to_owned(),
             language: 1,
             by: by(),
@@ -138,6 +139,7 @@ impl Lived {
             lived: self.records.clone(),
             family: self.run.known_share(),
             correct: None,
+            isolated: None,
             files: None,
         })));
         fork

@@ -58,6 +58,7 @@ impl Life {
             workspace: "/w".to_owned(),
             shared: false,
             keep_files: false,
+            isolated: None,
             run_base: "/w/.envoi/runs/run_1".to_owned(),
             language: 1,
             by: ann(),

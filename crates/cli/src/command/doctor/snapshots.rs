@@ -1,0 +1,43 @@
+//! The snapshots of workspaces: whether each list and each content that a run names is there, and is what it was.
+
+use super::{Finding, finding};
+use envoi_engine::snapshots;
+use envoi_journal::{ReadError, RunFilter, Store, with_causes};
+use std::collections::BTreeSet;
+
+/// The most findings that are listed; the others are counted.
+const MOST_LISTED: usize = 50;
+
+pub(super) fn look(store: &Store) -> Vec<Finding> {
+    let what = "snapshot that is damaged";
+    let bad = |line: String| {
+        finding(
+            what,
+            Err(format!("{line}; `diff` and `restore` of what is whole work, the rest only a backup has")),
+        )
+    };
+    let named = match named(store) {
+        Err(error) => return vec![bad(with_causes(&error))],
+        Ok(named) => named,
+    };
+    match envoi_tree::damage(&snapshots::contents(store.layout()), &named) {
+        Err(error) => vec![bad(error.to_string())],
+        Ok(lines) => {
+            let more = lines.len().saturating_sub(MOST_LISTED);
+            let rest = (more > 0).then(|| bad(format!("{more} more")));
+            lines.into_iter().take(MOST_LISTED).map(bad).chain(rest).collect()
+        }
+    }
+}
+
+/// All snapshots that runs name. A run that cannot be read has a finding of its own.
+fn named(store: &Store) -> Result<BTreeSet<envoi_contract::digest::Digest>, ReadError> {
+    let reader = store.reader()?;
+    let mut named = BTreeSet::new();
+    for row in reader.all_runs(RunFilter::default())? {
+        if let Ok(records) = reader.records(&row.run, 0, None) {
+            named.extend(snapshots::named(&records));
+        }
+    }
+    Ok(named)
+}

@@ -1,0 +1,323 @@
+//! Runs in a tree of their own: the folder of the user is left alone, and the result comes back all of it or not at all.
+
+use crate::{
+    files::{FORKED, stage, work},
+    stage::{Dice, Process, Stage, text, wait_until},
+};
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
+/// Runs git in `work`, as somebody whose configuration is empty.
+fn git(stage: &Stage, arguments: &[&str]) -> String {
+    let mut command = std::process::Command::new("git");
+    command.args(["-c", "user.name=N", "-c", "user.email=n@example.org", "-c", "init.defaultBranch=main"]);
+    command.args(arguments).current_dir(stage.path("work")).env("HOME", stage.path("."));
+    let done = command.env("GIT_CONFIG_NOSYSTEM", "1").output().unwrap();
+    assert!(done.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
+    String::from_utf8(done.stdout).unwrap()
+}
+
+/// `work` is a repository with a commit, a changed file, a staged one, a new one, a stash and ignored ones.
+fn in_git(stage: &Stage) {
+    git(stage, &["init", "-q"]);
+    for (name, content) in [("a.txt", "a\n"), ("b.txt", "b\n"), (".gitignore", "secret\nbuilt/\n")] {
+        stage.write(&format!("work/{name}"), content);
+    }
+    git(stage, &["add", "a.txt", "b.txt", ".gitignore"]);
+    git(stage, &["commit", "-qm", "first"]);
+    stage.write("work/a.txt", "stashed\n");
+    git(stage, &["stash", "-q"]);
+    stage.write("work/a.txt", "a, not committed\n");
+    stage.write("work/b.txt", "b, staged\n");
+    git(stage, &["add", "b.txt"]);
+    for (name, content) in [("new.txt", "new\n"), ("secret", "hush\n"), ("built/x", "x\n")] {
+        stage.write(&format!("work/{name}"), content);
+    }
+}
+
+/// What a run in a tree of its own leaves alone, of git.
+fn of_git(stage: &Stage) -> Vec<String> {
+    let index = fs::read(stage.path("work/.git/index")).unwrap();
+    let mut all = vec![format!("{index:?}"), stage.read("work/.git/HEAD"), stage.read("work/.git/logs/HEAD")];
+    for arguments in [&["rev-parse", "HEAD"][..], &["stash", "list"], &["diff", "--cached"]] {
+        // Without writing what it finds into the index.
+        all.push(git(stage, &[&["--no-optional-locks"][..], arguments].concat()));
+    }
+    all
+}
+
+/// And of the files.
+fn untouched(stage: &Stage) -> Vec<String> {
+    let mut all = of_git(stage);
+    all.push(git(stage, &["--no-optional-locks", "status", "--porcelain", "--branch", "--ignored"]));
+    all.extend(work(stage).into_iter().map(|(name, content)| format!("{name}: {content}")));
+    all
+}
+
+const APART: &str = "
+flow: files
+workspace: work
+steps:
+  - id: change
+    run: |
+      { cat a.txt b.txt new.txt || :; ls -A; } > $ENVOI_RUN_BASE/seen
+      echo more >> a.txt; rm b.txt; echo made > made.txt
+";
+
+/// Where the only run works.
+fn tree(stage: &Stage) -> String {
+    format!(".local/state/envoi/trees/{}", stage.run_id())
+}
+
+#[test]
+fn an_isolated_run_begins_with_the_folder_as_it_is_and_leaves_all_of_it_alone() {
+    let stage = stage(APART);
+    in_git(&stage);
+    let before = untouched(&stage);
+    let done = stage.expect(0, &["run", "flow.yaml", "--isolate", "--bring", "secret"]);
+    let (id, tree) = (stage.run_id(), tree(&stage));
+    assert!(done.err.contains(&format!("branch `envoi/{id}`")), "{done:?}");
+    assert_eq!(untouched(&stage), before);
+    let seen = stage.read(&format!(".envoi/runs/{id}/seen"));
+    assert!(seen.starts_with("a, not committed\nb, staged\nnew\n"), "{seen}");
+    assert!(seen.contains("\nsecret\n") && seen.contains("\nold.sh\n") && !seen.contains("built"), "{seen}");
+    assert_eq!(stage.read(&format!("{tree}/a.txt")), "a, not committed\nmore\n");
+    let there = stage.path(&tree);
+    let there = there.to_str().unwrap();
+    let branch = git(&stage, &["-C", there, "branch", "--show-current"]);
+    assert_eq!(branch.trim(), format!("envoi/{id}"));
+    let status = git(&stage, &["-C", there, "status", "--porcelain"]);
+    for line in [" M a.txt\n", " D b.txt\n", "?? made.txt\n"] {
+        assert!(status.contains(line), "{status}");
+    }
+    let diff = stage.expect(0, &["diff", &id]).out;
+    assert!(diff.contains("+more") && diff.contains("+made") && !diff.contains("+a, not"), "{diff}");
+    assert!(stage.expect(0, &["show", &id]).out.contains("a tree of its own, made from"));
+}
+
+#[test]
+fn an_isolated_run_begins_with_the_commit_if_that_is_wanted() {
+    let stage = stage(APART);
+    in_git(&stage);
+    stage.write("work/.worktreeinclude", "secret\n");
+    let before = untouched(&stage);
+    stage.expect(0, &["run", "flow.yaml", "--isolate", "--from-head"]);
+    let seen = stage.read(&format!(".envoi/runs/{}/seen", stage.run_id()));
+    assert!(seen.starts_with("a\nb\n") && !seen.contains("old.sh") && seen.contains("\nsecret\n"), "{seen}");
+    assert_eq!(untouched(&stage), before);
+}
+
+#[test]
+fn without_git_an_isolated_run_works_in_a_folder_of_its_own() {
+    let stage = stage(APART);
+    for name in ["a", "b", "new"] {
+        stage.write(&format!("work/{name}.txt"), name);
+    }
+    let before = work(&stage);
+    stage.expect(0, &["run", "flow.yaml", "--isolate"]);
+    assert_eq!(work(&stage), before);
+    assert_eq!(stage.read(&format!("{}/made.txt", tree(&stage))), "made\n");
+    stage.expect(2, &["run", "flow.yaml", "--isolate", "--from-head"]);
+    stage.expect(2, &["run", "flow.yaml", "--isolate", "--copy"]);
+    for wrong in ["../flow.yaml", "/etc/hostname", ".git/config"] {
+        stage.expect(2, &["run", "flow.yaml", "--isolate", "--bring", wrong]);
+    }
+    stage.expect(8, &["run", "flow.yaml", "--isolate", "--bring", "none"]);
+    let trees = fs::read_dir(stage.path(".local/state/envoi/trees")).unwrap().count();
+    assert_eq!((stage.runs().len(), trees), (1, 1), "what was refused leaves nothing");
+}
+
+#[test]
+fn a_git_that_is_too_old_is_refused() {
+    let stage = stage(APART);
+    in_git(&stage);
+    let old = "#!/bin/sh\ncase \"$*\" in *--version*) echo git version 2.37.1;; *) exec /usr/bin/git \"$@\";; esac\n";
+    stage.write("bin/git", old);
+    fs::set_permissions(stage.path("bin/git"), fs::Permissions::from_mode(0o755)).unwrap();
+    let before = untouched(&stage);
+    let path = format!("{}:{}", stage.path("bin").display(), std::env::var("PATH").unwrap());
+    let done = Process::spawn(stage.command(&["run", "flow.yaml", "--isolate"]).env("PATH", path)).done();
+    assert_eq!(done.code, Some(6), "{done:?}");
+    assert!(done.err.contains("GIT_TOO_OLD") && done.err.contains("2.37.1"), "{done:?}");
+    assert_eq!(untouched(&stage), before);
+    assert!(!stage.path(".local").exists() && stage.runs().is_empty());
+}
+
+#[test]
+fn a_run_that_is_refused_leaves_neither_tree_nor_branch() {
+    let stage = stage(APART);
+    in_git(&stage);
+    let before = untouched(&stage);
+    let branches = git(&stage, &["branch", "--list"]);
+    stage.expect(8, &["run", "flow.yaml", "--isolate", "--bring", "none"]);
+    assert_eq!(git(&stage, &["branch", "--list"]), branches);
+    assert_eq!(git(&stage, &["worktree", "list"]).lines().count(), 1);
+    assert_eq!(fs::read_dir(stage.path(".local/state/envoi/trees")).unwrap().count(), 0);
+    assert_eq!(untouched(&stage), before);
+}
+
+#[test]
+fn isolated_runs_work_side_by_side_and_a_fork_gets_a_tree_of_its_own() {
+    let stage = stage(
+        "
+flow: files
+workspace: work
+steps:
+  - { id: make, run: 'echo one >> a.txt' }
+  - { id: half, run: 'echo half >> a.txt; test -e $ENVOI_RUN_BASE/../well' }
+",
+    );
+    in_git(&stage);
+    let before = untouched(&stage);
+    let both = [0; 2].map(|_| stage.start(&["run", "flow.yaml", "--isolate"]));
+    for run in both {
+        assert_eq!(run.done().code, Some(1));
+    }
+    let root = text(&stage.runs()[0]["run"]);
+    stage.write(".envoi/runs/well", "");
+    stage.expect(0, &["fork", &root, "--isolate", "--files", "then"]);
+    let fork = text(&stage.runs()[0]["run"]);
+    let of = |run: &str| stage.read(&format!(".local/state/envoi/trees/{run}/a.txt"));
+    assert_eq!(of(&root), "a, not committed\none\nhalf\n");
+    assert_eq!(of(&fork), "a, not committed\none\nhalf\n", "half was done once to the files of then");
+    assert_eq!(git(&stage, &["worktree", "list"]).lines().count(), 4);
+    assert_eq!(untouched(&stage), before);
+}
+
+#[test]
+fn the_result_comes_back_with_what_was_edited_meanwhile_and_that_is_undone() {
+    let stage =
+        stage(&APART.replace(
+            "echo more",
+            "mkdir sub; echo x > sub/x; chmod 755 new.txt; ln -s a.txt link; echo more",
+        ));
+    in_git(&stage);
+    stage.write("work/a.txt", "1\n2\n3\n4\n5\n");
+    stage.expect(0, &["run", "flow.yaml", "--isolate"]);
+    let id = stage.run_id();
+    stage.write("work/a.txt", "one\n2\n3\n4\n5\n");
+    stage.write("work/mine.txt", "mine\n");
+    let (git_before, files_before) = (of_git(&stage), work(&stage));
+    let done = stage.expect(0, &["apply", &id]);
+    assert!(done.err.contains("6 files changed in"), "{done:?}");
+    assert_eq!(stage.read("work/a.txt"), "one\n2\n3\n4\n5\nmore\n", "both changes");
+    assert_eq!(
+        stage.read("work/made.txt") + &stage.read("work/sub/x") + &stage.read("work/mine.txt"),
+        "made\nx\nmine\n"
+    );
+    assert_eq!(fs::read_link(stage.path("work/link")).unwrap().to_str(), Some("a.txt"));
+    assert_eq!(fs::metadata(stage.path("work/new.txt")).unwrap().permissions().mode() & 0o777, 0o755);
+    assert!(!stage.path("work/b.txt").exists() && stage.path("work/secret").exists());
+    assert_eq!(of_git(&stage), git_before, "neither HEAD nor index nor stash");
+    let applied = work(&stage);
+    let again = stage.expect(0, &["apply", &id]);
+    assert!(again.err.contains("nothing to change"), "{again:?}");
+    assert_eq!(work(&stage), applied);
+    stage.expect(0, &["apply", &id, "--undo"]);
+    assert_eq!(work(&stage), files_before);
+    assert!(!stage.path("work/sub").exists() && !stage.path("work/link").exists());
+    stage.expect(0, &["apply", &id, "--undo"]);
+    assert_eq!(work(&stage), applied, "undo has an undo");
+    assert_eq!(of_git(&stage), git_before);
+    stage.expect(0, &["doctor"]);
+    stage.expect(6, &["restore", &id, "--undo"]);
+}
+
+#[test]
+fn where_both_changed_the_same_lines_nothing_is_written_until_somebody_decides() {
+    let stage = stage(&APART.replace("echo more", "echo theirs > new.txt; echo more"));
+    for name in ["a", "b", "new"] {
+        stage.write(&format!("work/{name}.txt"), format!("{name}\n"));
+    }
+    stage.expect(0, &["run", "flow.yaml", "--isolate"]);
+    let id = stage.run_id();
+    stage.write("work/new.txt", "ours\n");
+    stage.write("work/b.txt", "changed, and taken away there\n");
+    let before = work(&stage);
+    let done = stage.expect(6, &["apply"]);
+    assert!(
+        done.err.contains("APPLY_CONFLICT") && done.err.contains("`new.txt`") && done.err.contains("`b.txt`"),
+        "{done:?}"
+    );
+    assert!(!done.err.contains("`a.txt`"), "{done:?}");
+    assert_eq!(work(&stage), before);
+    stage.expect(0, &["apply", &id, "--ours"]);
+    assert_eq!(stage.read("work/new.txt") + &stage.read("work/a.txt"), "ours\na\nmore\n");
+    assert!(stage.read("work/b.txt").starts_with("changed"));
+    stage.expect(0, &["apply", &id, "--theirs"]);
+    assert_eq!(stage.read("work/new.txt"), "theirs\n");
+    assert!(!stage.path("work/b.txt").exists());
+    // What was changed since stays when it is taken back.
+    stage.write("work/new.txt", "later\n");
+    stage.expect(0, &["apply", &id, "--undo"]);
+    assert_eq!(stage.read("work/new.txt"), "later\n");
+    assert!(stage.read("work/b.txt").starts_with("changed"));
+}
+
+#[test]
+fn a_run_without_a_tree_of_its_own_is_not_applied_and_one_that_was_never_applied_not_taken_back() {
+    let stage = stage("flow: files\nworkspace: work\nsteps: [{ id: make, run: 'echo one >> made.txt' }]\n");
+    stage.expect(0, &["run", "flow.yaml", "--keep-files"]);
+    let done = stage.expect(6, &["apply"]);
+    assert!(done.err.contains("NOT_ISOLATED"), "{done:?}");
+    stage.expect(0, &["run", "flow.yaml", "--isolate", "--trees", "elsewhere"]);
+    stage.expect(6, &["apply", "--undo"]);
+    // The tree is gone: what was kept of it comes.
+    fs::remove_dir_all(stage.path("elsewhere")).unwrap();
+    stage.expect(0, &["apply"]);
+    assert_eq!(stage.read("work/made.txt"), "one\none\n");
+}
+
+#[test]
+fn an_ignored_file_in_the_way_of_the_result_is_not_lost() {
+    let stage = stage(
+        "flow: files\nworkspace: work\nsteps: [{ id: make, run: 'rm .gitignore; echo theirs > secret' }]\n",
+    );
+    in_git(&stage);
+    stage.expect(0, &["run", "flow.yaml", "--isolate"]);
+    let before = work(&stage);
+    let done = stage.expect(6, &["apply"]);
+    assert!(done.err.contains("APPLY_CONFLICT") && done.err.contains("`secret`"), "{done:?}");
+    assert_eq!(work(&stage), before);
+}
+
+#[test]
+fn an_apply_that_is_killed_is_done_by_the_next_one() {
+    let stage = stage(
+        "flow: files\nworkspace: work\nsteps: [{ id: make, run: 'for i in $(seq 300); do echo now $i > f$i; done' }]\n",
+    );
+    stage.expect(0, &["run", "flow.yaml", "--isolate"]);
+    let id = stage.run_id();
+    let before = work(&stage);
+    let mut dice = Dice::new();
+    for _ in 0..6 {
+        let command = stage.start(&["apply", &id]);
+        let until = std::time::Instant::now() + dice.micros(5_000, 250_000);
+        wait_until("the moment has come", || std::time::Instant::now() >= until);
+        command.kill();
+    }
+    stage.expect(0, &["apply", &id]);
+    assert_eq!(work(&stage).len(), before.len() + 300);
+    let of_type = |name: &str| stage.events(&id).iter().filter(|event| event["type"] == name).count();
+    assert_eq!(of_type("files_restoring"), of_type("files_restored"));
+    stage.expect(0, &["apply", &id, "--undo"]);
+    assert_eq!(work(&stage), before);
+}
+
+#[test]
+fn a_fork_in_a_tree_of_its_own_brings_back_what_it_has_changed_since_then() {
+    let stage = stage(FORKED);
+    stage.expect(1, &["run", "flow.yaml", "--keep-files"]);
+    let root = stage.run_id();
+    stage.write("work/mine.txt", "mine\n");
+    stage.write("well", "");
+    let before = work(&stage);
+    // `half` fails there: what it looks for lies beside the workspace.
+    stage.expect(1, &["fork", &root, "--isolate", "--files", "then"]);
+    assert_eq!(work(&stage), before);
+    let fork = text(&stage.runs()[0]["run"]);
+    let tree = stage.read(&format!(".local/state/envoi/trees/{fork}/made.txt"));
+    assert_eq!(tree, "one\nhalf\n");
+    stage.write("work/made.txt", "one\n");
+    stage.expect(0, &["apply", &fork]);
+    assert_eq!(stage.read("work/made.txt") + &stage.read("work/mine.txt"), "one\nhalf\nmine\n");
+}

@@ -1,0 +1,212 @@
+//! What a run has changed in its own tree is brought into the folder that the tree was made from, and taken back.
+//!
+//! Three states are brought together: what the run began with, what its tree is like now, what the folder is like now. All of it comes or
+//! nothing. The order of what is durable is that of a restore. Only files that the run has changed are touched.
+
+use super::{
+    adopt::Adoption,
+    handler::{Commands, send},
+    restore::{late, not_kept, of, refused, remarks, tree},
+};
+use crate::{
+    model::{
+        message::Purpose,
+        protocol::{Applied, ApplyRequest, CallerWire, Refused, Response, Standing},
+    },
+    query::snapshots,
+};
+use envoi_contract::code::Code;
+use envoi_kernel::{
+    Event, Input, Record, Run,
+    event::{FilesRestoring, Isolated},
+    ids::RunId,
+};
+use envoi_tree::{Difference, NotMerged, NotRestored, Order, Side, Tree, differences};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::mpsc::Sender,
+};
+
+/// The most files that a refusal names.
+const MOST_NAMED: usize = 20;
+
+impl Commands {
+    pub(super) fn apply(&self, request: ApplyRequest, client: &Sender<Response>) -> Result<(), Refused> {
+        let (id, caller) = (&request.run, &request.caller);
+        self.check_waits_for_other(id, caller, "a step cannot apply the run that it belongs to")?;
+        let _alone = self.restores();
+        let was_open = self.end_open_restore(id, &request.too_wide, caller, Purpose::Decide)?.is_some();
+        let run = self.load(id)?;
+        let isolated = isolated(&run)?;
+        let folder = self.check_folder(&run, &isolated.of, caller)?;
+        let order = snapshots::order(&self.layout, request.too_wide.clone());
+        let now = envoi_tree::keep(&folder, &order).map_err(|error| not_kept(&error))?;
+        let told = |text: &str| {
+            send(client, Response::Accepted { run: id.clone() });
+            send(client, Response::Noted { text: text.to_owned() });
+            rest(&run, client);
+            Ok(())
+        };
+        let (before, after) = match request.what {
+            Applied::Undone if was_open => {
+                return told("what was begun earlier is done now; `--undo` once more takes it back");
+            }
+            Applied::Undone => {
+                let records = self.store.reader()?.records(id, 0, None)?;
+                let last = last_applied(&records).ok_or_else(|| {
+                    let message = format!("nothing of run `{id}` was applied, so nothing can be undone");
+                    Refused::new(Code::FilesNotKept, message, Some("`envoi apply RUN` applies it"))
+                })?;
+                (tree(&order, &last.to)?, tree(&order, &last.from)?)
+            }
+            Applied::Whole | Applied::PreferFolder | Applied::PreferRun => {
+                (tree(&order, &isolated.base)?, self.result(&run, id, &order)?)
+            }
+        };
+        let prefer = match request.what {
+            Applied::Whole => None,
+            Applied::PreferFolder | Applied::Undone => Some(Side::Ours),
+            Applied::PreferRun => Some(Side::Theirs),
+        };
+        let merged = envoi_tree::merge(&order, &before, &now.tree, &after, prefer)
+            .map_err(|error| conflict(error, &folder))?;
+        if merged.tree == now.tree {
+            return told("there is nothing to change: the folder has all of it");
+        }
+        let stood = envoi_tree::stand(&folder, &order, &merged.tree).map_err(|error| refused(&error))?;
+        let changes = differences(&now.tree, &merged.tree);
+        let count = changes.len();
+        check_still(&stood.kept.tree, &changes)?;
+        let wanted = FilesRestoring {
+            from: now.digest,
+            to: merged.digest,
+            folder: Some(isolated.of.clone()),
+            by: request.by.clone(),
+            why: request.why.clone(),
+            found: late(&stood.found),
+        };
+        let begin = |_: &Run| Ok(vec![Input::RestoreFiles(Box::new(wanted.clone()))]);
+        self.adopt(id, caller, Adoption::from(Purpose::Decide), begin)?;
+        send(client, Response::Accepted { run: id.clone() });
+        let done = envoi_tree::change(&folder, &order, &now.tree, &merged.tree);
+        let input = match &done {
+            Ok(restored) => {
+                for text in remarks(restored) {
+                    send(client, Response::Noted { text });
+                }
+                of(merged.digest, restored)
+            }
+            // In the middle: it stays open, and is done again.
+            Err(error @ NotRestored::Incomplete { .. }) => return Err(refused(error)),
+            Err(error) => Input::FilesKept { reason: error.to_string() },
+        };
+        let end = |_: &Run| Ok(vec![input.clone()]);
+        let run = self.adopt(id, caller, Adoption::from(Purpose::Decide), end)?;
+        done.map_err(|error| refused(&error))?;
+        send(client, Response::Noted { text: format!("{count} files changed in {}", isolated.of) });
+        rest(&run, client);
+        Ok(())
+    }
+
+    /// What the run has come to: its tree as it is, or the last state that is kept if the tree is gone.
+    fn result(&self, run: &Run, id: &RunId, order: &Order) -> Result<Tree, Refused> {
+        let Some(started) = run.started() else { return Err(Refused::failure("the run has not started")) };
+        let wants = run.wants();
+        if let Some(attempt) = wants.attempts.iter().chain(&wants.ending).next() {
+            let message = format!("attempt `{attempt}` of the run works in `{}`", started.workspace);
+            return Err(Refused::new(
+                Code::WorkspaceBusy,
+                message,
+                Some("wait for it, or `envoi cancel` ends the run"),
+            ));
+        }
+        let workspace = Path::new(&started.workspace);
+        if workspace.is_dir() {
+            return Ok(envoi_tree::keep(workspace, order).map_err(|error| not_kept(&error))?.tree);
+        }
+        let records = self.store.reader()?.records(id, 0, None)?;
+        let last = snapshots::taken(&records).into_iter().rev().find_map(|taken| taken.after);
+        match last.filter(|last| !last.moving) {
+            Some(last) => tree(order, &last.digest),
+            None => Err(Refused::new(
+                Code::FilesNotKept,
+                format!("the tree `{}` is gone, and its last state was not kept", started.workspace),
+                None,
+            )),
+        }
+    }
+
+    /// The folder that gets the result. Nothing is at work there.
+    pub(super) fn check_folder(
+        &self,
+        run: &Run,
+        folder: &str,
+        caller: &CallerWire,
+    ) -> Result<PathBuf, Refused> {
+        let missing = |error: std::io::Error| {
+            let message = format!("the folder `{folder}` cannot be used: {error}");
+            Refused::new(Code::WorkspaceMissing, message, None)
+        };
+        let found = fs::canonicalize(folder).map_err(missing)?;
+        if let Some(started) = run.started() {
+            let claim = self.claim(&started.run, &found, false);
+            self.check_free(&claim, &caller.within, |_| false)?;
+        }
+        Ok(found)
+    }
+}
+
+fn isolated(run: &Run) -> Result<Isolated, Refused> {
+    let found = run.started().and_then(|started| started.isolated.as_deref());
+    found.cloned().ok_or_else(|| {
+        let message = "the run has no tree of its own: what it changed is where it worked".to_owned();
+        Refused::new(Code::NotIsolated, message, Some("`envoi run --isolate` gives a run one"))
+    })
+}
+
+fn rest(run: &Run, client: &Sender<Response>) {
+    let standing = Standing::of(&run.status()).map(|standing| Standing { exit_code: 0, ..standing });
+    send(client, Response::Rest { standing: standing.unwrap_or_else(Standing::answered) });
+}
+
+/// The last change of the folder that was made.
+fn last_applied(records: &[Record]) -> Option<FilesRestoring> {
+    let (mut last, mut begun) = (None, None);
+    for record in records {
+        match &record.event {
+            Event::FilesRestoring(wanted) => begun = Some(wanted.as_ref().clone()),
+            Event::FilesRestored(_) => last = begun.take().filter(|wanted| wanted.folder.is_some()).or(last),
+            Event::FilesKeptAsTheyWere(_) => begun = None,
+            _ => {}
+        }
+    }
+    last
+}
+
+/// Refuses where a path is not as it was looked at: somebody works there, or a file that git ignores is in the way.
+fn check_still(stands: &Tree, changes: &[Difference<'_>]) -> Result<(), Refused> {
+    let other = changes.iter().find(|change| {
+        let found = stands.get(change.path());
+        found != change.before && found != change.after
+    });
+    let Some(change) = other else { return Ok(()) };
+    let path = String::from_utf8_lossy(change.path()).into_owned();
+    let message = format!("nothing was written: `{path}` is ignored and in the way, or is being changed now");
+    Err(Refused::new(Code::ApplyConflict, message, Some("move it away, and try again")))
+}
+
+fn conflict(error: NotMerged, folder: &Path) -> Refused {
+    match error {
+        NotMerged::Conflict { paths } => {
+            let more = paths.len().saturating_sub(MOST_NAMED);
+            let shown = paths.get(..MOST_NAMED).unwrap_or(&paths).join(", ");
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let message =
+                format!("nothing was written: both sides changed {shown}{more} in `{}`", folder.display());
+            let hint = "`--ours` keeps the lines of the folder there, `--theirs` takes those of the run";
+            Refused::new(Code::ApplyConflict, message, Some(hint))
+        }
+        error => Refused::failure(error.to_string()),
+    }
+}

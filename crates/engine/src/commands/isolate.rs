@@ -1,0 +1,220 @@
+//! A tree of its own for a run: the files of the workspace as they are, in another place, where only this run works.
+//!
+//! In git it is a worktree with a branch of its own, elsewhere a folder. Owns what is made in which order, and that half of it does not
+//! stay. It is made before the run begins. Nothing is written to the folder of the user.
+
+mod git;
+
+use super::{
+    handler::Commands,
+    restore::{not_kept, refused},
+};
+use crate::{
+    model::protocol::{Isolate, Refused},
+    query::snapshots,
+};
+use envoi_contract::code::Code;
+use envoi_kernel::{event::Isolated, ids::RunId};
+use envoi_step::plain;
+use envoi_tree::Order;
+use git::{GitError, Repository};
+use std::{
+    fs, io,
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Component, Path, PathBuf},
+};
+
+/// What a tree is made from.
+struct Source<'s> {
+    /// The workspace that is left alone.
+    workspace: &'s Path,
+    repository: Option<&'s Repository>,
+}
+
+impl Source<'_> {
+    /// The folder whose files are taken: in git all of the checkout.
+    fn root(&self) -> &Path {
+        self.repository.map_or(self.workspace, |repository| &repository.top)
+    }
+}
+
+impl Commands {
+    /// Makes a tree from `workspace`, which is absolute and without links. Returns where commands work in it.
+    pub(super) fn tree_for(
+        &self,
+        workspace: &Path,
+        run: &RunId,
+        wanted: &Isolate,
+    ) -> Result<(PathBuf, Isolated), Refused> {
+        let found = git::repository(workspace).map_err(|error| of_git(&error))?;
+        let repository = found.as_ref().filter(|repository| repository.head.is_some());
+        if wanted.from_head && repository.is_none() {
+            let message = format!("`{}` is in no git repository with a commit", workspace.display());
+            return Err(Refused::new(
+                Code::RequestInvalid,
+                message,
+                Some("without `--from-head` the tree begins with the files as they are"),
+            ));
+        }
+        let source = Source { workspace, repository };
+        let place = made_place(&wanted.trees, run)?;
+        let below = workspace.strip_prefix(source.root()).unwrap_or(Path::new(""));
+        let inside = place.join(below);
+        let branch = repository.map(|_| format!("envoi/{run}"));
+        let isolated = |base| Isolated {
+            of: text(workspace),
+            place: text(&place),
+            branch: branch.clone(),
+            head: repository.and_then(|repository| repository.head.clone()),
+            base,
+        };
+        let order = snapshots::order(&self.layout, wanted.too_wide.clone());
+        let fill = || {
+            self.fill(&source, &place, &order, (run, branch.as_deref(), wanted))?;
+            envoi_tree::keep(&inside, &order).map_err(|error| not_kept(&error))
+        };
+        match fill() {
+            Ok(base) => Ok((inside, isolated(base.digest))),
+            Err(refused) => {
+                remove(source.root(), &place, branch.as_deref());
+                Err(refused)
+            }
+        }
+    }
+
+    fn fill(
+        &self,
+        source: &Source<'_>,
+        place: &Path,
+        order: &Order,
+        (run, branch, wanted): (&RunId, Option<&str>, &Isolate),
+    ) -> Result<(), Refused> {
+        let root = source.root();
+        if let (Some(repository), Some(branch)) = (source.repository, branch) {
+            let reason = format!("envoi {run}");
+            git::add_worktree(repository, place, branch, &reason, wanted.from_head)
+                .map_err(|error| of_git(&error))?;
+        }
+        if !wanted.from_head {
+            let kept = envoi_tree::keep(root, order).map_err(|error| not_kept(&error))?;
+            let laid = envoi_tree::lay(place, order, &kept.tree).map_err(|error| refused(&error))?;
+            for path in &laid.left {
+                use std::os::unix::ffi::OsStrExt as _;
+                let path = Path::new(std::ffi::OsStr::from_bytes(path));
+                bring(root, place, path).map_err(|error| failed(&root.join(path), &error))?;
+            }
+            if source.repository.is_some() {
+                git::refresh(place);
+            }
+        }
+        let included = match source.repository {
+            Some(repository) => git::included(repository).map_err(|error| of_git(&error))?,
+            None => Vec::new(),
+        };
+        for path in included {
+            bring(root, place, Path::new(&path)).map_err(|error| failed(&root.join(&path), &error))?;
+        }
+        let below = source.workspace.strip_prefix(root).unwrap_or(Path::new(""));
+        for path in &wanted.bring {
+            check_below(path)?;
+            bring(root, place, &below.join(path))
+                .map_err(|error| failed(&source.workspace.join(path), &error))?;
+        }
+        Ok(())
+    }
+
+    /// A run that was refused after all leaves no tree: nothing was done in it.
+    pub(super) fn remove_tree(isolated: &Isolated) {
+        remove(Path::new(&isolated.of), Path::new(&isolated.place), isolated.branch.as_deref());
+    }
+}
+
+/// What cannot be removed does no harm: its name has the id of the run.
+fn remove(repository: &Path, place: &Path, branch: Option<&str>) {
+    if let Some(branch) = branch {
+        git::remove_worktree(repository, place, branch).ok();
+    }
+    fs::remove_dir_all(place).ok();
+}
+
+/// A new folder for the tree of this run.
+fn made_place(trees: &Path, run: &RunId) -> Result<PathBuf, Refused> {
+    let made = || {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(trees)?;
+        let place = fs::canonicalize(trees)?.join(run.as_str());
+        fs::DirBuilder::new().mode(0o700).create(&place)?;
+        Ok(place)
+    };
+    let place = made().map_err(|error| failed(&trees.join(run.as_str()), &error))?;
+    match place.to_str() {
+        Some(_) => Ok(place),
+        None => Err(Refused::new(
+            Code::PathNotUnicode,
+            format!("`{}` is not UTF-8", place.display()),
+            Some("`--trees DIR` names another place"),
+        )),
+    }
+}
+
+fn check_below(path: &Path) -> Result<(), Refused> {
+    let is_below = path.components().all(|part| matches!(part, Component::Normal(_)));
+    match is_below && !path.starts_with(".git") && !path.starts_with(".envoi") {
+        true => Ok(()),
+        false => Err(Refused::new(
+            Code::RequestInvalid,
+            format!("`--bring {}`: it is no path below the workspace", path.display()),
+            Some("such as `--bring .env` or `--bring node_modules`"),
+        )),
+    }
+}
+
+/// Copies what lies there, unless something is there already. No link is followed.
+fn bring(from: &Path, to: &Path, path: &Path) -> io::Result<()> {
+    let (source, target) = (from.join(path), to.join(path));
+    let found = fs::symlink_metadata(&source)?;
+    if found.is_dir() {
+        fs::create_dir_all(&target)?;
+        for entry in fs::read_dir(&source)? {
+            let name = entry?.file_name();
+            if name != ".git" && name != ".envoi" {
+                bring(from, to, &path.join(name))?;
+            }
+        }
+        return Ok(());
+    }
+    if fs::symlink_metadata(&target).is_ok() {
+        return Ok(());
+    }
+    target.parent().map(fs::create_dir_all).transpose()?;
+    if found.is_symlink() {
+        std::os::unix::fs::symlink(fs::read_link(&source)?, &target)?;
+    } else if found.is_file() {
+        let mut file = plain::open(&source)?;
+        let mode = file.metadata()?.permissions();
+        let mut copy = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&target)?;
+        io::copy(&mut file, &mut copy)?;
+        copy.set_permissions(mode)?;
+    }
+    Ok(())
+}
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+fn failed(path: &Path, error: &io::Error) -> Refused {
+    let message = format!("the tree of the run cannot be made: `{}`: {error}", path.display());
+    Refused::new(Code::TreeNotMade, message, Some("nothing was started, and the workspace is as it was"))
+}
+
+fn of_git(error: &GitError) -> Refused {
+    let message = error.to_string();
+    match error {
+        GitError::TooOld { .. } => {
+            Refused::new(Code::GitTooOld, message, Some("update git; or `--copy` without it"))
+        }
+        GitError::Failed { .. } | GitError::NotStarted(_) => {
+            Refused::new(Code::GitFailed, message, Some("nothing was started; or `--copy` without git"))
+        }
+    }
+}

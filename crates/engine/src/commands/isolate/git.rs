@@ -1,0 +1,149 @@
+//! What a run's own tree needs of git: whether a folder is in a repository, a worktree with a branch, and its end.
+//!
+//! Git is used by its command line, without hooks and without the variables that would lead it elsewhere. The index, `HEAD` and the stash of
+//! the user's own checkout are not written.
+
+use std::{
+    ffi::OsStr,
+    io,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+/// The oldest version that is used.
+const OLDEST: (u32, u32) = (2, 38);
+
+/// The longest part of what git says that a message has.
+const MOST_SAID: usize = 2000;
+
+/// A repository with the folder in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Repository {
+    /// The root of its checkout.
+    pub(super) top: PathBuf,
+    /// The commit that is checked out. `None`: it has none yet.
+    pub(super) head: Option<String>,
+}
+
+/// Why git did not do something.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum GitError {
+    #[error("git {found} is installed, and a tree of its own needs git {}.{} or newer", OLDEST.0, OLDEST.1)]
+    TooOld { found: String },
+    #[error("`git {command}` failed: {said}")]
+    Failed { command: String, said: String },
+    #[error("git cannot be started: {0}")]
+    NotStarted(#[from] io::Error),
+}
+
+/// The repository that a folder is in, if it is in one and not ignored there.
+///
+/// # Errors
+/// There is a repository, and git is missing, too old, or refuses it.
+pub(super) fn repository(folder: &Path) -> Result<Option<Repository>, GitError> {
+    if !folder.ancestors().any(|above| above.join(".git").symlink_metadata().is_ok()) {
+        return Ok(None);
+    }
+    check_version(&asked(folder, ["--version"])?)?;
+    let top = asked(folder, ["rev-parse", "--show-toplevel"])?;
+    if !folder.join(".git").exists() && asked(folder, ["check-ignore", "-q", "."]).is_ok() {
+        return Ok(None);
+    }
+    let head = asked(folder, ["rev-parse", "--quiet", "--verify", "HEAD^{commit}"]).ok();
+    Ok(Some(Repository { top: PathBuf::from(top), head }))
+}
+
+fn check_version(said: &str) -> Result<(), GitError> {
+    let version = said.strip_prefix("git version ").unwrap_or(said);
+    let found = version.split_whitespace().next().unwrap_or_default();
+    let mut numbers = found.split('.').map(|number| number.parse::<u32>().unwrap_or(0));
+    let number = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    if number < OLDEST { Err(GitError::TooOld { found: found.to_owned() }) } else { Ok(()) }
+}
+
+/// A new worktree at `place` with a new branch. It is locked, so that git does not take it for a leftover.
+pub(super) fn add_worktree(
+    repository: &Repository,
+    place: &Path,
+    branch: &str,
+    reason: &str,
+    with_files: bool,
+) -> Result<(), GitError> {
+    let mut arguments: Vec<&OsStr> =
+        ["worktree", "add", "--quiet", "--no-track", "--lock", "--reason", reason, "-b", branch]
+            .map(OsStr::new)
+            .to_vec();
+    if !with_files {
+        arguments.push(OsStr::new("--no-checkout"));
+    }
+    arguments.extend([place.as_os_str(), OsStr::new("HEAD")]);
+    asked(&repository.top, arguments)?;
+    if !with_files {
+        asked(place, ["read-tree", "HEAD"])?;
+    }
+    Ok(())
+}
+
+/// Tells git that the files of the worktree were written, so that its next look need not read them all.
+pub(super) fn refresh(place: &Path) {
+    // It fails where a file differs, which is no failure.
+    asked(place, ["update-index", "-q", "--refresh"]).ok();
+}
+
+/// Takes away a worktree with its branch in which nothing was done yet.
+pub(super) fn remove_worktree(folder: &Path, place: &Path, branch: &str) -> Result<(), GitError> {
+    asked(folder, [OsStr::new("worktree"), OsStr::new("unlock"), place.as_os_str()]).ok();
+    let remove = ["worktree", "remove", "--force"].map(OsStr::new);
+    asked(folder, remove.into_iter().chain([place.as_os_str()]))?;
+    asked(folder, ["branch", "--quiet", "-D", branch]).map(drop)
+}
+
+/// Files that git does not track and that `.worktreeinclude` names, relative to the root of the checkout.
+pub(super) fn included(repository: &Repository) -> Result<Vec<String>, GitError> {
+    const LIST: &str = ".worktreeinclude";
+    if !repository.top.join(LIST).is_file() {
+        return Ok(Vec::new());
+    }
+    let from = format!("--exclude-from={LIST}");
+    let listed = asked(&repository.top, ["ls-files", "-z", "--others", "--ignored", from.as_str()])?;
+    Ok(listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect())
+}
+
+/// What git prints, without the end of the line.
+fn asked<A: AsRef<OsStr>>(folder: &Path, arguments: impl IntoIterator<Item = A>) -> Result<String, GitError> {
+    let mut command = Command::new("git");
+    // No program of the repository's own runs: neither a hook nor a monitor.
+    command.args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]);
+    for name in envoi_tree::GIT_VARIABLES {
+        command.env_remove(name);
+    }
+    command.env("LC_ALL", "C").current_dir(folder).stdin(Stdio::null());
+    let mut words = Vec::new();
+    for argument in arguments {
+        words.push(argument.as_ref().to_string_lossy().into_owned());
+        command.arg(argument);
+    }
+    let done = command.output()?;
+    match done.status.success() {
+        true => Ok(String::from_utf8_lossy(&done.stdout).trim_end_matches('\n').to_owned()),
+        false => {
+            let said: String = String::from_utf8_lossy(&done.stderr).trim().chars().take(MOST_SAID).collect();
+            Err(GitError::Failed { command: words.join(" "), said })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_by_their_numbers() {
+        for old in ["git version 2.37.4", "git version 2.9.0", "git version 1.99", "anything", ""] {
+            assert!(check_version(old).is_err(), "{old}");
+        }
+        for new in ["git version 2.38.0", "git version 2.47.3 (Apple Git-1)", "git version 3.0.rc1"] {
+            assert!(check_version(new).is_ok(), "{new}");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Two changes of one text are brought together, line by line.
+//!
+//! Lines that only one side changed are taken from it. Where both changed the same lines, or lines that touch, and not in the same way, it is
+//! a conflict.
+
+use similar::{Algorithm, DiffTag, capture_diff_slices};
+use std::ops::Range;
+
+/// A longer text is not merged: it could take long.
+const MOST_BYTES: usize = 4 << 20;
+
+/// Whose lines are taken where both sides changed them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// Those of the folder.
+    Ours,
+    /// Those that come.
+    Theirs,
+}
+
+/// Lines of the base, and the lines of one side that stand in their place.
+type Hunk = (Range<usize>, Range<usize>);
+
+/// The text with the changes of both sides. `None`: a conflict that `prefer` does not decide, or no text.
+pub(crate) fn merged(base: &[u8], ours: &[u8], theirs: &[u8], prefer: Option<Side>) -> Option<Vec<u8>> {
+    let is_text = |bytes: &[u8]| bytes.len() <= MOST_BYTES && !bytes.contains(&0);
+    if ![base, ours, theirs].into_iter().all(is_text) {
+        return None;
+    }
+    let [base, ours, theirs] = [base, ours, theirs].map(lines);
+    let (mut left, mut right) = (hunks(&base, &ours), hunks(&base, &theirs));
+    let mut text = Vec::new();
+    let mut at = 0;
+    loop {
+        let next = [left.first(), right.first()].into_iter().flatten().map(|(lines, _)| lines.start).min();
+        let Some(start) = next else { break };
+        push(&mut text, base.get(at..start)?);
+        // What touches is one change.
+        let (mut end, mut taken) = (start, (0, 0));
+        loop {
+            let of = |hunks: &[Hunk], taken: usize| {
+                hunks.get(taken).filter(|(lines, _)| lines.start <= end).map(|hunk| hunk.0.end)
+            };
+            if let Some(more) = of(&left, taken.0) {
+                (end, taken.0) = (end.max(more), taken.0.saturating_add(1));
+            } else if let Some(more) = of(&right, taken.1) {
+                (end, taken.1) = (end.max(more), taken.1.saturating_add(1));
+            } else {
+                break;
+            }
+        }
+        let whole = start..end;
+        let one = side(&base, &ours, &whole, left.drain(..taken.0).collect())?;
+        let other = side(&base, &theirs, &whole, right.drain(..taken.1).collect())?;
+        text.extend(match (taken.0, taken.1, prefer) {
+            (0, _, _) => other,
+            (_, 0, _) => one,
+            _ if one == other => one,
+            (_, _, Some(Side::Ours)) => one,
+            (_, _, Some(Side::Theirs)) => other,
+            (_, _, None) => return None,
+        });
+        at = end;
+    }
+    push(&mut text, base.get(at..)?);
+    Some(text)
+}
+
+/// The lines with their ends.
+fn lines(text: &[u8]) -> Vec<&[u8]> {
+    text.split_inclusive(|byte| *byte == b'\n').collect()
+}
+
+fn push(text: &mut Vec<u8>, lines: &[&[u8]]) {
+    lines.iter().for_each(|line| text.extend_from_slice(line));
+}
+
+fn hunks(base: &[&[u8]], side: &[&[u8]]) -> Vec<Hunk> {
+    let all = capture_diff_slices(Algorithm::Myers, base, side);
+    let changed = all.into_iter().filter(|op| op.tag() != DiffTag::Equal);
+    changed.map(|op| (op.old_range(), op.new_range())).collect()
+}
+
+/// What one side has in place of these lines of the base.
+fn side(base: &[&[u8]], side: &[&[u8]], whole: &Range<usize>, hunks: Vec<Hunk>) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    let mut at = whole.start;
+    for (old, new) in hunks {
+        push(&mut text, base.get(at..old.start)?);
+        push(&mut text, side.get(new)?);
+        at = old.end;
+    }
+    push(&mut text, base.get(at..whole.end)?);
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merge(base: &str, ours: &str, theirs: &str, prefer: Option<Side>) -> Option<String> {
+        let merged = merged(base.as_bytes(), ours.as_bytes(), theirs.as_bytes(), prefer);
+        merged.map(|text| String::from_utf8(text).unwrap())
+    }
+
+    #[test]
+    fn changes_of_different_lines_come_together_and_of_the_same_ones_do_not() {
+        let base = "a\nb\nc\nd\ne\n";
+        for (ours, theirs, expected) in [
+            ("A\nb\nc\nd\ne\n", "a\nb\nc\nd\nE\n", Some("A\nb\nc\nd\nE\n")),
+            ("b\nc\nd\ne\n", "a\nb\nc\nd\n", Some("b\nc\nd\n")),
+            ("a\nb\nx\nc\nd\ne\n", "a\nb\nc\nd\nE\n", Some("a\nb\nx\nc\nd\nE\n")),
+            ("a\nB\nc\nd\ne\n", "a\nB\nc\nd\ne\n", Some("a\nB\nc\nd\ne\n")),
+            ("a\nB\nc\nD\ne\n", "a\nB\nc\nd\ne\n", Some("a\nB\nc\nD\ne\n")),
+            ("a\nX\nc\nd\ne\n", "a\nY\nc\nd\ne\n", None),
+            ("a\nX\nc\nd\ne\n", "a\nb\nY\nd\ne\n", None),
+            ("a\nX\nY\nd\ne\n", "a\nb\nZ\nd\ne\n", None),
+            ("a\nc\nd\ne\n", "a\nB\nc\nd\ne\n", None),
+            ("", "a\nb\nc\nd\ne\nf\n", None),
+            (base, "x", Some("x")),
+            ("x", base, Some("x")),
+        ] {
+            assert_eq!(merge(base, ours, theirs, None).as_deref(), expected, "{ours:?} {theirs:?}");
+        }
+        assert_eq!(merge("", "x\n", "y\n", None), None);
+        assert_eq!(merge("a\0", "a\0", "b\0", None), None, "no text");
+    }
+
+    #[test]
+    fn one_side_decides_only_where_both_changed_the_same_lines() {
+        let (base, ours, theirs) = ("a\nb\nc\nd\n", "A\nX\nc\nd\n", "a\nY\nc\nD\n");
+        assert_eq!(merge(base, ours, theirs, None), None);
+        assert_eq!(merge(base, ours, theirs, Some(Side::Ours)).as_deref(), Some("A\nX\nc\nD\n"));
+        assert_eq!(merge(base, ours, theirs, Some(Side::Theirs)).as_deref(), Some("a\nY\nc\nD\n"));
+    }
+}

@@ -1,0 +1,163 @@
+//! What changed from one snapshot to another is brought into a folder that has changed too: three lists become one.
+
+use super::NotRestored;
+use crate::{
+    disk::{
+        contents::{ContentError, Shelf},
+        intake::Intake,
+    },
+    keep::Order,
+    model::{
+        compare::{Difference, differences},
+        list::{Entry, Tree, What},
+        merge::{self, Side},
+    },
+};
+use envoi_contract::digest::Digest;
+use std::collections::BTreeMap;
+
+/// Three lists as one. Its list and its contents are in the store.
+#[derive(Debug, Clone)]
+pub struct Merged {
+    /// The name of the snapshot.
+    pub digest: Digest,
+    /// The list.
+    pub tree: Tree,
+}
+
+/// Why lists do not become one.
+#[derive(Debug, thiserror::Error)]
+pub enum NotMerged {
+    /// Both sides changed these.
+    #[error("both sides changed {}", paths.join(", "))]
+    Conflict {
+        /// Each with the reason.
+        paths: Vec<String>,
+    },
+    /// A content cannot be read or written.
+    #[error(transparent)]
+    Content(#[from] ContentError),
+    /// The result cannot be stored.
+    #[error("the store cannot be written: {0}")]
+    Store(#[from] std::io::Error),
+}
+
+/// What `ours` becomes with the changes from `base` to `theirs`. Where both changed the same lines, `prefer` decides, or it is a conflict.
+///
+/// # Errors
+/// See [`NotMerged`]. All conflicts are named.
+pub fn merge(
+    order: &Order,
+    base: &Tree,
+    ours: &Tree,
+    theirs: &Tree,
+    prefer: Option<Side>,
+) -> Result<Merged, NotMerged> {
+    order.contents.create()?;
+    let shelf = order.contents.shelf()?;
+    let mut intake = Intake::new(&shelf);
+    let mut entries = by_path(ours);
+    let mut paths = Vec::new();
+    for difference in differences(base, theirs) {
+        let path = difference.path();
+        let stands = ours.get(path);
+        if stands == difference.after {
+            continue;
+        }
+        if matches!(difference.after, Some(Entry { what: What::LeftOut { .. }, .. })) {
+            paths.push(format!("`{}` (its content is not kept)", shown(path)));
+            continue;
+        }
+        let comes = if stands == difference.before {
+            difference.after.cloned()
+        } else {
+            match of_file(&difference, stands, prefer, &shelf, &mut intake)? {
+                Some(comes) => comes,
+                None => {
+                    paths.push(format!("`{}`", shown(path)));
+                    continue;
+                }
+            }
+        };
+        match comes {
+            Some(entry) => entries.insert(path.to_vec(), entry),
+            None => entries.remove(path),
+        };
+    }
+    if !paths.is_empty() {
+        return Err(NotMerged::Conflict { paths });
+    }
+    // A folder that was empty has something in it now.
+    let filled: Vec<Vec<u8>> = entries
+        .iter()
+        .filter(|(path, entry)| entry.what == What::EmptyFolder && has_below(&entries, path))
+        .map(|(path, _)| path.clone())
+        .collect();
+    filled.iter().for_each(|path| drop(entries.remove(path)));
+    let tree = Tree::new(entries.into_values().collect())
+        .map_err(|error| NotMerged::Conflict { paths: vec![error.to_string()] })?;
+    let digest = intake.take(&tree.encode())?;
+    intake.finish()?;
+    Ok(Merged { digest, tree })
+}
+
+/// A path that both sides changed. The outer `None` is a conflict.
+fn of_file(
+    difference: &Difference<'_>,
+    stands: Option<&Entry>,
+    prefer: Option<Side>,
+    shelf: &Shelf,
+    intake: &mut Intake<'_>,
+) -> Result<Option<Option<Entry>>, NotMerged> {
+    let whole = |side: Side| match side {
+        Side::Ours => stands.cloned(),
+        Side::Theirs => difference.after.cloned(),
+    };
+    let (Some(ours), Some(theirs)) = (stands, difference.after) else { return Ok(prefer.map(whole)) };
+    let (What::File { digest: one, .. }, What::File { digest: other, .. }) = (ours.what, theirs.what) else {
+        return Ok(prefer.map(whole));
+    };
+    // Two new files of one name have an empty text in common.
+    let (base, mode) = match difference.before {
+        Some(Entry { what: What::File { digest, .. }, mode, .. }) => (shelf.read(digest)?, Some(*mode)),
+        Some(_) => return Ok(prefer.map(whole)),
+        None => (Vec::new(), None),
+    };
+    let Some(text) = merge::merged(&base, &shelf.read(&one)?, &shelf.read(&other)?, prefer) else {
+        return Ok(prefer.map(whole));
+    };
+    let size = u64::try_from(text.len()).unwrap_or(u64::MAX);
+    let mode = if mode == Some(theirs.mode) { ours.mode } else { theirs.mode };
+    let digest = intake.take(&text)?;
+    Ok(Some(Some(Entry { mode, what: What::File { digest, size }, ..ours.clone() })))
+}
+
+/// What stands with the changes from `from` to `to`, and the paths that are neither as in the one nor as in the other: they stay.
+pub(crate) fn overlay(stands: &Tree, from: &Tree, to: &Tree) -> Result<(Tree, Vec<Vec<u8>>), NotRestored> {
+    let mut entries = by_path(stands);
+    let mut newer = Vec::new();
+    for difference in differences(from, to) {
+        let path = difference.path();
+        match (entries.get(path), difference.after) {
+            (stands, after) if stands == after => {}
+            (stands, _) if stands != difference.before => newer.push(path.to_vec()),
+            (_, Some(after)) => drop(entries.insert(path.to_vec(), after.clone())),
+            (_, None) => drop(entries.remove(path)),
+        }
+    }
+    let tree = Tree::new(entries.into_values().collect());
+    tree.map(|tree| (tree, newer)).map_err(|error| NotRestored::InTheWay { paths: vec![error.to_string()] })
+}
+
+fn by_path(tree: &Tree) -> BTreeMap<Vec<u8>, Entry> {
+    tree.entries().iter().map(|entry| (entry.path.clone(), entry.clone())).collect()
+}
+
+fn has_below(entries: &BTreeMap<Vec<u8>, Entry>, path: &[u8]) -> bool {
+    let prefix = [path, b"/"].concat();
+    entries.range(prefix.clone()..).next().is_some_and(|(path, _)| path.starts_with(&prefix))
+}
+
+fn shown(path: &[u8]) -> String {
+    String::from_utf8_lossy(path).into_owned()
+}
