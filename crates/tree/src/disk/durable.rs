@@ -29,7 +29,7 @@ pub(crate) fn read(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     match u64::try_from(bytes.len()).is_ok_and(|length| length <= most_bytes) {
         true => Ok(bytes),
         false => {
-            Err(io::Error::new(io::ErrorKind::InvalidData, format!("it has more than {most_bytes} bytes")))
+            Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it has more than {most_bytes} bytes")))
         }
     }
 }

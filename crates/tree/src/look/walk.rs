@@ -4,6 +4,7 @@
 //! names are never entered.
 
 use crate::{
+    disk::durable,
     look::{
         git,
         stat::{Kind, Stat},
@@ -25,6 +26,9 @@ use std::{
 
 /// What was found, by path.
 pub(crate) type Found = BTreeMap<Vec<u8>, Stat>;
+
+/// The longest `.gitignore` or `.envoiignore` that is read outside of git.
+const MOST_BYTES_OF_RULES: u64 = 1 << 20;
 
 /// Why a folder cannot be looked at.
 #[derive(Debug)]
@@ -195,7 +199,7 @@ impl Walk<'_> {
             names => names?,
         };
         let mut rules = above.to_vec();
-        rules.extend(self.rules(&folder, &names));
+        rules.extend(self.rules(&folder, &names)?);
         for name in names {
             let path = below(&folder, &name);
             let place = full(self.root, &path);
@@ -221,23 +225,30 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// The rules that stand in a folder.
-    fn rules(&self, folder: &[u8], names: &[Vec<u8>]) -> Option<Arc<Gitignore>> {
+    /// The rules that stand in a folder. One that cannot be read ignores nothing. A file of rules that is too long is refused: without
+    /// its rules, the snapshot would have what a person has left out.
+    fn rules(&self, folder: &[u8], names: &[Vec<u8>]) -> Result<Option<Arc<Gitignore>>, WalkError> {
         let place = full(self.root, folder);
         let mut builder = GitignoreBuilder::new(&place);
         let mut any = false;
         for name in [".gitignore", ".envoiignore"] {
-            // Only a regular file: a pipe would be waited for.
-            let path = place.join(name);
-            if names.iter().any(|found| found == name.as_bytes())
-                && fs::symlink_metadata(&path).is_ok_and(|found| found.is_file())
-            {
-                // A rule that cannot be read ignores nothing.
-                builder.add(path);
-                any = true;
+            if !names.iter().any(|found| found == name.as_bytes()) {
+                continue;
             }
+            let path = place.join(name);
+            let text = match durable::read(&path, MOST_BYTES_OF_RULES) {
+                Ok(text) => text,
+                Err(source) if source.kind() == io::ErrorKind::FileTooLarge => {
+                    return Err(WalkError::Io { path, source });
+                }
+                Err(_) => continue,
+            };
+            for line in String::from_utf8_lossy(&text).lines() {
+                builder.add_line(None, line).ok();
+            }
+            any = true;
         }
-        if any { builder.build().ok().map(Arc::new) } else { None }
+        Ok(if any { builder.build().ok().map(Arc::new) } else { None })
     }
 }
 

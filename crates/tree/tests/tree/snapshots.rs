@@ -122,6 +122,19 @@ fn without_git_the_files_of_rules_count() {
 }
 
 #[test]
+fn a_file_of_rules_that_is_too_long_is_refused_and_not_read() {
+    let place = Place::new();
+    place.write("a", "1");
+    place.write("sub/.gitignore", "");
+    let rules = std::fs::File::options().write(true).open(place.path("sub/.gitignore")).unwrap();
+    rules.set_len(5 << 30).unwrap();
+    let refused = place.try_keep().unwrap_err().to_string();
+    assert!(refused.ends_with("sub/.gitignore`: it has more than 1048576 bytes"), "{refused}");
+    place.write("sub/.gitignore", "#\n".repeat(1 << 19));
+    assert_eq!(place.paths(), ["a", "sub/.gitignore"]);
+}
+
+#[test]
 fn a_folder_that_the_repository_around_it_ignores_is_kept_all_the_same() {
     let mut place = Place::new();
     place.git("", &["init", "-q"]);
