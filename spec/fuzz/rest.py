@@ -8,8 +8,11 @@ the document declares for it. `default` is taken out of the document first, beca
 Models are those of a provider within this program, which answers every call and refuses none: what a provider refuses comes
 through `completeChat` with the provider's status, and would say nothing of the server.
 
-The two streams of events are left out: the one ends when its run does, the other never, and a reader of a whole body
-would wait for that. Tests of the binary read them (crates/cli/tests/it/serve/streams.rs).
+The streams are left out: one ends when its run does, the others never, and a reader of a whole body would wait for that.
+Tests of the binary read them (crates/cli/tests/it/serve/streams.rs and steps.rs).
+
+Some operations can only be done with what another one has answered: a session with its two halves, a correction with what
+was shown of it. This program does them once itself.
 """
 
 import argparse
@@ -26,7 +29,7 @@ import time
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-STREAMS = ["followRun", "followQuestions"]
+STREAMS = ["followRun", "followQuestions", "followTenant"]
 CHECKS = [
     "not_a_server_error",
     "status_code_conformance",
@@ -169,6 +172,28 @@ def waited(server, run):
     return asked[0]["question"]
 
 
+def do_in_turn(server):
+    """What needs the answer of another operation: a session begins and ends, a flow is corrected as was shown."""
+    begin = urllib.request.Request(
+        server.url + "/v1/sessions",
+        data=json.dumps({"token": server.token}).encode(),
+        headers={"Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(begin, timeout=LONG_S) as answer:
+        cookie = answer.headers["Set-Cookie"].partition(";")[0]
+        key = json.load(answer)["key"]
+    end = urllib.request.Request(
+        server.url + "/v1/sessions/end", data=b"", headers={"Cookie": cookie, "X-Envoi-Page": key}
+    )
+    urllib.request.urlopen(end, timeout=LONG_S).close()
+
+    run = server.ask("/v1/runs", json.dumps({"flow": "publish", "workspace": "copy"}))["run"]
+    waited(server, run)
+    body = {"flow": "flow.yaml", "files": {"flow.yaml": FLOW.replace("Publish it?", "Publish it now?")}}
+    shown = server.ask(f"/v1/runs/{run}/compare", json.dumps(body))
+    server.ask(f"/v1/runs/{run}/correct", json.dumps(body | {"seen": shown["subject"]}))
+
+
 def settings(parameters, of_operations):
     """The configuration by which these stand in paths."""
     def lines(of):
@@ -231,6 +256,7 @@ def main():
                 done = subprocess.run(command, cwd=folder, check=False)
                 if done.returncode != 0:
                     wrong.append(f"schemathesis ended with {done.returncode}")
+            do_in_turn(server)
             wrong += unseen(server.answered(), known.difference(STREAMS))
         finally:
             wrong += server.stop()
