@@ -111,7 +111,9 @@ fn look_at(
         match durable::read(at, most) {
             Ok(content) => keep(&content),
             // It grows while it is read: somebody writes to it now.
-            Err(error) if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::FileTooLarge) => {
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::FileTooLarge) =>
+            {
                 late.push(Late { path: path.to_vec(), digest: None, size: found.len() });
                 Ok(())
             }
