@@ -5,6 +5,7 @@ use crate::{
     look::walk,
     model::list::{Entry, Tree, What, ancestors, is_never},
 };
+use rustix::fs::{Access, access};
 use std::{collections::BTreeSet, fs, os::unix::fs::MetadataExt as _, path::Path};
 
 /// See the module.
@@ -72,6 +73,7 @@ impl<'t> Plan<'t> {
         }
         plan.emptied = emptied.into_iter().rev().collect();
         plan.refuse_other_devices(folder, place, &mut ways);
+        plan.refuse_shut_folders(folder, &mut ways);
         match ways.is_empty() {
             true => Ok(plan),
             false => Err(NotRestored::InTheWay { paths: ways }),
@@ -100,6 +102,21 @@ impl<'t> Plan<'t> {
         }
     }
 
+    /// A restore that stopped in the middle at such a folder would leave the others changed.
+    fn refuse_shut_folders(&self, folder: &Path, ways: &mut Vec<String>) {
+        let paths = self.gone.iter().chain(&self.folders).chain(&self.emptied).copied();
+        let new = self.come.iter().chain(&self.empty).map(|entry| entry.path.as_slice());
+        let above = paths.chain(new).map(|path| nearest(folder, path));
+        // One that is moved has another folder above it then.
+        let all: BTreeSet<&[u8]> = above.chain(self.folders.iter().copied()).collect();
+        let needed = Access::WRITE_OK | Access::EXEC_OK;
+        for path in all.into_iter().filter(|path| access(walk::full(folder, path), needed).is_err()) {
+            let shown =
+                if path.is_empty() { folder.to_string_lossy() } else { String::from_utf8_lossy(path) };
+            ways.push(format!("`{shown}` may not be written to; `chmod u+wx` allows it"));
+        }
+    }
+
     /// A file cannot change places with one on another file system.
     fn refuse_other_devices(&self, folder: &Path, place: &Path, ways: &mut Vec<String>) {
         let device = |path: &Path| fs::symlink_metadata(path).ok().map(|found| found.dev());
@@ -115,6 +132,13 @@ impl<'t> Plan<'t> {
             }
         }
     }
+}
+
+/// The nearest folder above a path that is there, relative to the folder; empty: that folder itself.
+fn nearest<'p>(folder: &Path, path: &'p [u8]) -> &'p [u8] {
+    let is_folder =
+        |above: &&[u8]| fs::symlink_metadata(walk::full(folder, above)).is_ok_and(|found| found.is_dir());
+    ancestors(path).find(is_folder).unwrap_or_default()
 }
 
 /// What a folder has in it that no snapshot keeps, and that is not to be moved.

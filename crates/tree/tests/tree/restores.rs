@@ -9,6 +9,7 @@ use std::{
     os::unix::{
         ffi::OsStrExt,
         fs::{MetadataExt, PermissionsExt},
+        process::CommandExt,
     },
 };
 
@@ -130,6 +131,44 @@ fn what_is_typed_into_an_old_file_is_found_by_the_next_restore() {
     assert_eq!(*path, b"file");
     assert_eq!(place.order.contents.shelf().unwrap().read(digest).unwrap(), b"now, typed late");
     assert!(place.restore(&then.tree).late.is_empty(), "it is named once");
+}
+
+/// An administrator may write everywhere, so that only an ordinary user shows what such permissions do.
+#[test]
+fn a_folder_that_may_not_be_written_to_is_named_before_anything_is_touched() {
+    const NAME: &str = "a_folder_that_may_not_be_written_to_is_named_before_anything_is_touched";
+    if fs::metadata("/proc/self").unwrap().uid() == 0 {
+        // A copy, because another user may not come to where this program lies.
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        let program = folder.path().join("tests");
+        fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+        let mut again = std::process::Command::new(&program);
+        again.env("TMPDIR", folder.path()).current_dir(folder.path()).uid(65534).gid(65534);
+        let done = again.args([&format!("restores::{NAME}"), "--exact"]).output().unwrap();
+        let said = String::from_utf8_lossy(&done.stdout);
+        assert!(done.status.success() && said.contains("1 passed"), "{done:?}");
+        return;
+    }
+    let place = Place::new();
+    place.write("a", "1");
+    place.write("ro/b", "1");
+    place.write("ro/same/c", "1");
+    place.write("alone/same", "1");
+    let then = place.keep();
+    place.write("a", "2");
+    place.write("ro/b", "2");
+    place.mode("ro", 0o500);
+    place.mode("alone", 0o500);
+    let now = place.keep();
+    let refused = restore(&place.root, &place.order, &then.tree);
+    let Err(NotRestored::InTheWay { paths }) = &refused else { panic!("{refused:?}") };
+    assert_eq!(*paths, ["`ro` may not be written to; `chmod u+wx` allows it"]);
+    assert_eq!(place.keep().digest, now.digest, "nothing is touched");
+    place.mode("ro", 0o700);
+    place.restore(&then.tree);
+    assert_eq!(place.keep().digest, then.digest, "a folder in which nothing changes may be shut");
+    place.mode("alone", 0o700);
 }
 
 #[test]
