@@ -33,4 +33,5 @@ pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod store;
 pub(crate) mod token;
+pub(crate) mod web;
 pub(crate) mod why;

@@ -92,6 +92,9 @@ fn at_the_server(address: &Address, json: bool, command: Command) -> Result<u8, 
             if args.isolation.isolate {
                 return Err(not_here("--isolate"));
             }
+            if args.web {
+                return Err(not_here("--web"));
+            }
             start::run(&remote()?, &args)
         }
         Command::Fork(args) => {

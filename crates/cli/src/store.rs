@@ -7,5 +7,6 @@ pub(crate) mod home;
 pub(crate) mod pinned_file;
 pub(crate) mod points;
 pub(crate) mod select;
+pub(crate) mod server_url;
 pub(crate) mod standing;
 pub(crate) mod waiting;

@@ -6,37 +6,31 @@ use super::{serve, token};
 use crate::{
     process::{args::PageArgs, environment, failure::Failure, output, stderr},
     session::models,
-    store::{config, home::Home, waiting},
+    store::{config, home::Home, server_url, waiting},
     text::duration,
 };
 use envoi_api::token::{PageLink, Token, TokenState};
 use envoi_contract::code::Code;
 use envoi_journal::{Store, TokenRow};
+use envoi_kernel::ids::RunId;
 use envoi_server::{
     scope::{Scope, Scopes},
     session,
     token::NewToken,
 };
-use std::{
-    fs,
-    net::{Ipv4Addr, SocketAddr},
-};
+use std::net::{Ipv4Addr, SocketAddr};
 
 pub(crate) fn page(home: &Home, args: &PageArgs) -> Result<u8, Failure> {
     let store = home.open()?;
-    let own = as_name(&environment::principal().actor);
-    let name = args.name.as_ref().unwrap_or(&own);
-    let wanted: Vec<Scope> = args.scopes.iter().copied().map(token::scope).collect();
     let place = place(&store, args.url.as_deref())?;
-    let row = match known(&store, &args.tenant, name)? {
-        Some(row) => row,
-        None => made(&store, args, name, &wanted)?,
-    };
-    let scopes = allowed(&row, &wanted)?;
     let now = envoi_engine::now();
-    let code = waiting::for_the_store(|| session::create_code(&store, &row, &scopes, now))?
-        .map_err(|error| Failure::machine("the code", error))?;
+    let (row, scopes, code) = code(&store, args, now)?;
     let link = format!("{place}/#/in/{code}");
+    if server_url::running(store.layout()).is_none() {
+        stderr::line(format_args!(
+            "no server runs on this store: the link opens once `envoi serve` is there"
+        ));
+    }
     let shown = Token { name: row.name.clone(), tenant: row.tenant.clone(), scopes: scopes.each().collect() };
     if home.json {
         let expires_at = now.saturating_add_ms(session::CODE_MS).into();
@@ -49,6 +43,33 @@ pub(crate) fn page(home: &Home, args: &PageArgs) -> Result<u8, Failure> {
         row.tenant
     ));
     output::data(&format!("{link}\n")).map(|()| 0)
+}
+
+/// A code that is good once, with the token in whose name it signs in and what the session may.
+fn code(
+    store: &Store,
+    args: &PageArgs,
+    now: envoi_contract::time::Timestamp,
+) -> Result<(TokenRow, Scopes, String), Failure> {
+    let own = as_name(&environment::principal().actor);
+    let name = args.name.as_ref().unwrap_or(&own);
+    let wanted: Vec<Scope> = args.scopes.iter().copied().map(token::scope).collect();
+    let row = match known(store, &args.tenant, name)? {
+        Some(row) => row,
+        None => made(store, args, name, &wanted)?,
+    };
+    let scopes = allowed(&row, &wanted)?;
+    let code = waiting::for_the_store(|| session::create_code(store, &row, &scopes, now))?
+        .map_err(|error| Failure::machine("the code", error))?;
+    Ok((row, scopes, code))
+}
+
+/// A link that signs in the person at the terminal, once, and leads to this run; `address` is where the server is found.
+pub(super) fn link_to(store: &Store, address: &str, run: &RunId) -> Result<String, Failure> {
+    let tenant = environment::principal().tenant;
+    let args = PageArgs { name: None, scopes: Vec::new(), tenant, url: None };
+    let (_, _, code) = code(store, &args, envoi_engine::now())?;
+    Ok(format!("{address}/#/in/{code}/r/{run}"))
 }
 
 /// Your own name as a token can have it.
@@ -118,8 +139,8 @@ fn place(store: &Store, named: Option<&str>) -> Result<String, Failure> {
         }
         return Ok(url.trim_end_matches('/').to_owned());
     }
-    if let Ok(url) = fs::read_to_string(store.layout().server_url()) {
-        return Ok(url.trim().trim_end_matches('/').to_owned());
+    if let Some(url) = server_url::running(store.layout()) {
+        return Ok(url);
     }
     let server = config::load(store.layout())?.server;
     let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, serve::PORT));

@@ -1,5 +1,6 @@
 //! `envoi run`: start a run and follow it.
 
+use super::web::Web;
 use crate::{
     process::{
         args::{IsolationArgs, PartArgs, RunArgs},
@@ -7,7 +8,11 @@ use crate::{
         failure::Failure,
         files,
     },
-    session::{background, engine_client, interactive::Conversation},
+    session::{
+        background,
+        engine_client::{self, Beside, Person},
+        interactive::Conversation,
+    },
     store::{flow_files::FlowFolder, home::Home, pinned_file, select},
     view::{live::Live, printer::Printer},
 };
@@ -69,7 +74,13 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
         .live(view)
         .asks_in_place(conversation.is_possible())
         .goes_on_by(pinned_file::to_go_on(&store));
-    let code = engine_client::ask(&store, request, &args.engine, &mut printer, &mut conversation)?;
+    let mut web = args.web.then(|| Web::new(&store, &run)).transpose()?;
+    let beside = web.as_mut().map(|web| web as &mut dyn Beside);
+    let person = Person { printer: &mut printer, conversation: &mut conversation };
+    let code = engine_client::ask_beside(&store, request, &args.engine, person, beside)?;
+    if let Some(web) = &web {
+        web.remark();
+    }
     if !home.json {
         pinned_file::remark(&store, &run, code);
     }

@@ -14,7 +14,7 @@ use crate::{
         messages, output,
     },
     session::{caller, engine_client, models},
-    store::{config, home::Home},
+    store::{config, home::Home, server_url::Announced},
 };
 use envoi_api::output::Listening;
 use envoi_contract::code::Code;
@@ -30,7 +30,6 @@ use envoi_server::{
     token::NewToken,
 };
 use std::{
-    fs,
     net::{Ipv4Addr, SocketAddr, TcpListener},
     sync::{
         Arc,
@@ -47,9 +46,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// What a run gets to be taken up before the next one is looked at. What it needs may lie in a file system that does not respond.
 const ITS_TURN: Duration = Duration::from_secs(1);
 /// Between two looks at the lock, and at whether the engine's loop still runs.
-const PAUSE: Duration = Duration::from_millis(50);
+pub(super) const PAUSE: Duration = Duration::from_millis(50);
 /// What requests under way get to finish.
-const GRACE: Duration = Duration::from_millis(400);
+pub(super) const GRACE: Duration = Duration::from_millis(400);
 /// What the engine gets to commit what it has begun.
 const LAST_COMMITS: Duration = Duration::from_millis(300);
 /// What the collector of spans gets to take the last ones.
@@ -80,8 +79,7 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     let settings = settings(&store, configured.server, tls, bridge);
     let server = Server::start(listener, settings, Arc::clone(&store), host.commands().clone())
         .map_err(|ServeError(error)| Failure::machine("the server", error))?;
-    // Without it `envoi page` looks into the configuration.
-    fs::write(store.layout().server_url(), format!("{found}\n")).ok();
+    let announced = Announced::new(store.layout(), &found);
     let (reading, desk) = (Arc::clone(&store), host.commands().clone());
     let going_on = thread::Builder::new().name("going on".to_owned()).spawn(move || {
         go_on(&reading, &desk);
@@ -97,7 +95,9 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
             Ok(Told::ToStop) | Err(RecvTimeoutError::Disconnected) => true,
         };
     }
-    fs::remove_file(store.layout().server_url()).ok();
+    if let Some(announced) = announced {
+        announced.end();
+    }
     server.stop(GRACE);
     let left = leave(host);
     telemetry.end(LAST_SPANS);
@@ -111,6 +111,16 @@ enum Told {
     OfRuns,
     /// It is to end.
     ToStop,
+}
+
+/// A server for the engine of another command, on this listener: what the configuration says of addresses is not for it.
+pub(super) fn beside(store: &Arc<Store>, listener: TcpListener, desk: Commands) -> Result<Server, Failure> {
+    let configured = config::load(store.layout())?;
+    let models = models::offered(configured.models, store.layout().root());
+    let server = config::Server { public_url: None, ..configured.server };
+    let settings = settings(store, server, None, Bridge { models, attempt_tokens: None });
+    Server::start(listener, settings, Arc::clone(store), desk)
+        .map_err(|ServeError(error)| Failure::machine("the server", error))
 }
 
 /// What stands between commands and models.

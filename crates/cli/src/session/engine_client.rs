@@ -20,7 +20,7 @@ use envoi_contract::code::Code;
 use envoi_engine::Notices;
 use envoi_engine::{
     Client, ClientError, Host, HostError, PerAttempt, Settings,
-    protocol::{Request, Response, ResumeRequest},
+    protocol::{Request, Response, ResumeRequest, Standing},
 };
 use envoi_flow::config::Config;
 use envoi_journal::{CommitError, Holder, Layout, Lease, RunFilter, Store, Taken};
@@ -43,6 +43,17 @@ pub(crate) const PING_PATIENCE: Duration = Duration::from_secs(2);
 pub(crate) const LAST_SPANS: Duration = Duration::from_secs(3);
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
+
+/// What an engine of this process does beside the request of its command.
+pub(crate) trait Beside {
+    /// The engine is up, and nothing was asked of it yet.
+    fn begin(&mut self, host: &Host) -> Result<(), Failure>;
+    /// The request has come to its end. Returns when the engine may go.
+    fn stay(&mut self, host: &Host) -> Result<(), Failure>;
+    /// The engine goes now.
+    fn end(&mut self);
+}
+
 /// Sends the request to the engine, prints what it answers, and returns the exit code.
 pub(crate) fn ask(
     store: &Arc<Store>,
@@ -50,6 +61,17 @@ pub(crate) fn ask(
     args: &EngineArgs,
     printer: &mut Printer,
     conversation: &mut Conversation,
+) -> Result<u8, Failure> {
+    ask_beside(store, request, args, Person { printer, conversation }, None)
+}
+
+/// As [`ask`]; if this process becomes the engine, it does this beside.
+pub(crate) fn ask_beside(
+    store: &Arc<Store>,
+    request: Request,
+    args: &EngineArgs,
+    Person { printer, conversation }: Person<'_>,
+    mut beside: Option<&mut dyn Beside>,
 ) -> Result<u8, Failure> {
     let mut request = identified(request);
     let mut take_over = args.take_over;
@@ -64,7 +86,8 @@ pub(crate) fn ask(
             Some(lease) => {
                 let setup = EngineSetup { store, args };
                 let person = Person { printer, conversation };
-                be_the_engine(setup, (lease, other.as_ref()), request.clone(), person)
+                let beside = beside.as_mut().map(|beside| &mut **beside as &mut dyn Beside);
+                be_the_engine(setup, (lease, other.as_ref()), request.clone(), person, beside)
                     .map_err(HandOver::Failed)
             }
             None => hand_over(other.as_ref(), &request, printer).and_then(|end| {
@@ -268,9 +291,9 @@ struct EngineSetup<'a> {
 }
 
 /// The person at the terminal: what they see, and what they answer.
-struct Person<'a> {
-    printer: &'a mut Printer,
-    conversation: &'a mut Conversation,
+pub(crate) struct Person<'a> {
+    pub(crate) printer: &'a mut Printer,
+    pub(crate) conversation: &'a mut Conversation,
 }
 
 /// Is the engine until the request's run has come to rest and nothing else is under way. While the run waits for the
@@ -280,14 +303,49 @@ fn be_the_engine(
     (lease, other): (Lease, Option<&Holder>),
     request: Request,
     person: Person<'_>,
+    beside: Option<&mut dyn Beside>,
 ) -> Result<u8, Failure> {
     let (host, telemetry) = start(setup.store, lease, other, setup.args.jobs, PerAttempt::default())?;
     let run = request.run().cloned();
-    let outcome = converse(&host, setup.store, request, person.printer, person.conversation);
-    wait_for_others(setup.store, run.as_ref(), person.printer);
+    let Some(beside) = beside else {
+        let outcome = converse(&host, setup.store, request, person.printer, person.conversation);
+        return leave(setup, (host, telemetry), run.as_ref(), outcome, person.printer);
+    };
+    if let Err(failure) = beside.begin(&host) {
+        beside.end();
+        return leave(setup, (host, telemetry), run.as_ref(), Some(Err(failure)), person.printer);
+    }
+    let mut outcome = converse(&host, setup.store, request, person.printer, person.conversation);
+    if let (Some(Ok(code)), Some(run)) = (&outcome, &run) {
+        let code = *code;
+        outcome = Some(beside.stay(&host).and_then(|()| stands_now(setup.store, run, code, person.printer)));
+    }
+    beside.end();
+    leave(setup, (host, telemetry), run.as_ref(), outcome, person.printer)
+}
+
+/// The exit code of a run that may have gone on since it was `code`.
+fn stands_now(store: &Store, run: &RunId, code: u8, printer: &mut Printer) -> Result<u8, Failure> {
+    let reader = store.reader().map_err(Failure::store)?;
+    match Standing::of(&envoi_engine::load_run(&reader, run)?.status()) {
+        Some(standing) if standing.exit_code == code => Ok(code),
+        Some(standing) => End::Rest(standing).report(printer),
+        None => Ok(STOPPED),
+    }
+}
+
+/// Ends the engine, and says what the request came to.
+fn leave(
+    setup: EngineSetup<'_>,
+    (host, telemetry): (Host, Telemetry),
+    run: Option<&RunId>,
+    outcome: Option<Result<u8, Failure>>,
+    printer: &mut Printer,
+) -> Result<u8, Failure> {
+    wait_for_others(setup.store, run, printer);
     let stopped = host.close();
     telemetry.end(LAST_SPANS);
-    note_undelivered(setup.store, run.as_ref(), person.printer);
+    note_undelivered(setup.store, run, printer);
     match (outcome, stopped) {
         (None | Some(Ok(STOPPED)), Some(error)) => Err(stopped_by(&error)),
         (Some(outcome), Some(error)) => {
@@ -297,7 +355,7 @@ fn be_the_engine(
         }
         (Some(outcome), None) => outcome,
         (None, None) => {
-            person.printer.stopped();
+            printer.stopped();
             Ok(STOPPED)
         }
     }

@@ -5,8 +5,8 @@ use crate::model::protocol::Refused;
 use envoi_contract::time::Timestamp;
 use envoi_journal::{InboxRow, Reader};
 use envoi_kernel::{
-    Event, Record, Run,
-    event::{Blob, Change, FileChange, HandoffWritten, InterruptAnswered, InterruptRaised},
+    Event, Run,
+    event::{AttemptSettled, Blob, Change, FileChange, HandoffWritten, InterruptAnswered, InterruptRaised},
 };
 use std::collections::BTreeMap;
 
@@ -21,7 +21,9 @@ pub struct AskedQuestion {
     pub raised: Option<InterruptRaised>,
     /// The answer, and when it was given.
     pub given: Option<(Timestamp, InterruptAnswered)>,
-    records: Vec<Record>,
+    /// The attempts that had settled before it, in order.
+    settled: Vec<AttemptSettled>,
+    last_handoff: Option<HandoffWritten>,
 }
 
 /// One file that a run has changed: what it was before the run, and what it is when the run asks.
@@ -43,13 +45,28 @@ pub struct Changed {
 /// As [`load_run`].
 pub fn asked_question(reader: &Reader, row: InboxRow) -> Result<AskedQuestion, Refused> {
     let run = load_run(reader, &row.run)?;
-    let records = reader.records(&row.run, 0, None)?;
-    let raised = records.iter().find_map(|record| match &record.event {
-        Event::InterruptRaised(raised) if raised.interrupt == row.interrupt => Some(raised.as_ref().clone()),
+    // A run may have many events. Only those that are shown are read.
+    let before = |kind, seq, limit| reader.records_before(&row.run, &[kind], seq, limit);
+    let found = before("interrupt_raised", run.next_seq(), None)?.into_iter().find_map(|record| match record
+        .event
+    {
+        Event::InterruptRaised(raised) if raised.interrupt == row.interrupt => Some((record.seq, *raised)),
         _ => None,
     });
+    let (seq, raised) = found.map_or((run.next_seq(), None), |(seq, raised)| (seq, Some(raised)));
+    let last_handoff =
+        before("handoff_written", seq, Some(1))?.into_iter().find_map(|record| match record.event {
+            Event::HandoffWritten(written) => Some(*written),
+            _ => None,
+        });
+    let newest_first = before("attempt_settled", seq, None)?.into_iter().rev();
+    let settled = newest_first.filter_map(|record| match record.event {
+        Event::AttemptSettled(settled) => Some(*settled),
+        _ => None,
+    });
+    let settled = settled.collect();
     let given = reader.answer(&row.run, &row).ok();
-    Ok(AskedQuestion { row, run, raised, given, records })
+    Ok(AskedQuestion { row, run, raised, given, settled, last_handoff })
 }
 
 impl AskedQuestion {
@@ -62,19 +79,14 @@ impl AskedQuestion {
     /// The last hand-off before it.
     #[must_use]
     pub fn last_handoff(&self) -> Option<&HandoffWritten> {
-        let written = self.before().filter_map(|record| match &record.event {
-            Event::HandoffWritten(written) => Some(written.as_ref()),
-            _ => None,
-        });
-        written.last()
+        self.last_handoff.as_ref()
     }
 
     /// What the run had changed when the question opened, by path.
     #[must_use]
     pub fn changed(&self, reader: &Reader) -> Vec<Changed> {
         let mut all: BTreeMap<String, Changed> = BTreeMap::new();
-        for record in self.before() {
-            let Event::AttemptSettled(settled) = &record.event else { continue };
+        for settled in &self.settled {
             let files = reader.files_of(settled).unwrap_or_default();
             let changed = |file: &&FileChange| !settled.late && file.change != Change::Unchanged;
             for file in files.iter().filter(changed) {
@@ -99,11 +111,5 @@ impl AskedQuestion {
             _ => true,
         };
         all.into_values().filter(real).collect()
-    }
-
-    /// The events before the question.
-    fn before(&self) -> impl Iterator<Item = &Record> {
-        let is_this = |record: &&Record| matches!(&record.event, Event::InterruptRaised(raised) if raised.interrupt == self.row.interrupt);
-        self.records.iter().take_while(move |record| !is_this(record))
     }
 }

@@ -6,7 +6,8 @@ use super::{
     served,
     tenants::operations,
 };
-use crate::stage::{Stage, text, wait_until};
+use crate::stage::{Stage, text, wait_for, wait_until};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 /// Both halves of a session.
@@ -271,4 +272,50 @@ fn the_files_of_the_page_show_nothing_of_the_store_and_run_nothing_of_others() {
     for path in ["/index.html", "/app.js/", "/page", "/x/app.js", "/..%2fapp.js"] {
         assert_eq!(nobody.get(path).status, 401, "{path}");
     }
+}
+
+#[test]
+fn a_link_says_so_when_no_server_is_there_also_after_one_was_killed() {
+    let stage = Stage::new();
+    let (served, _) = served(&stage);
+    let url = served.url.clone();
+    let at_work = stage.expect(0, &["page"]);
+    assert!(!at_work.err.contains("no server runs"), "{}", at_work.err);
+    served.process.kill();
+    assert!(stage.store().join("server.url").exists(), "what was killed could not tidy up");
+    let left = stage.expect(0, &["page"]);
+    assert!(left.err.contains("no server runs on this store"), "{}", left.err);
+    assert!(!left.out.starts_with(&url), "nothing is there: {}", left.out);
+}
+
+#[test]
+fn a_run_with_a_page_is_answered_there_and_stays_until_it_is_told_to_end() {
+    let stage = Stage::with_flow(APPROVAL);
+    let mut process = stage.start(&["run", "flow.yaml", "--web"]);
+    let link = wait_for("the link", || {
+        let said = process.said();
+        let (_, link) = said.split_once("good once: ")?;
+        link.split_once('\n').map(|(link, _)| link.trim().to_owned())
+    });
+    let (place, rest) = link.split_once("/#/in/").unwrap();
+    let (code, run) = rest.split_once("/r/").unwrap();
+    assert!(place.starts_with("http://127.0.0.1:"), "{place}");
+    let door = Client::new(place, None);
+    let session =
+        session_of(&door.call("POST", "/v1/sessions", &[], json!({"code": code}).to_string().as_bytes()));
+    let get = |path: &str| door.call("GET", path, &session.headers(), b"").json();
+    let question = wait_for("the question", || {
+        get(&format!("/v1/questions?run={run}"))["questions"][0]["question"].as_str().map(str::to_owned)
+    });
+    assert!(stage.expect(0, &["page"]).out.starts_with(place), "it is the server of the store");
+    let answer = format!("/v1/questions/{question}/answer");
+    let answered = door.call("POST", &answer, &session.headers(), br#"{"choice": "approve"}"#);
+    assert_eq!(answered.status, 200, "{}", answered.text());
+    wait_until("the end of the run", || get(&format!("/v1/runs/{run}"))["status"] == "succeeded");
+    assert!(!process.is_over(), "the page stays");
+    wait_until("the page to be on its own", || process.said().contains("the page stays until Ctrl-C"));
+    process.signal(Signal::TERM);
+    let done = process.done();
+    assert_eq!(done.code, Some(0), "how the run stands at the end: {}", done.err);
+    assert!(stage.expect(0, &["page"]).err.contains("no server runs"));
 }
