@@ -7,6 +7,7 @@ mod run;
 mod settle;
 mod signals;
 mod snapshot;
+mod tidy;
 mod watch;
 
 use std::io::{self, Read};
@@ -138,7 +139,9 @@ impl Attempt {
             Some(Ok(snapshot)) => before.snapshot = Some(snapshot),
             Some(Err(why)) => before.no_snapshot = Some(why),
         }
-        before.write(&self.dir).map_err(|error| format!("cannot write `before.json`: {error}"))?;
+        if before.is_of_use() {
+            before.write(&self.dir).map_err(|error| format!("cannot write `before.json`: {error}"))?;
+        }
         Ok(before)
     }
 

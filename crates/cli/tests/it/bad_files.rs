@@ -19,7 +19,7 @@ const LOST: &[&str] = &[
     "mkfifo $DIR/exit.json",
     "truncate -s 5G $DIR/exit.json",
     "ln -s /dev/zero $DIR/exit.json",
-    "rm $DIR/before.json; mkfifo $DIR/before.json",
+    "rm -f $DIR/before.json; mkfifo $DIR/before.json",
     "rm $DIR/started.json",
     "rm $DIR/started.json; mkfifo $DIR/started.json",
     "rm $DIR/stdout $DIR/stderr; mkfifo $DIR/stdout; ln -s stderr $DIR/stderr",

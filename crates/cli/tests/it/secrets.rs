@@ -129,7 +129,7 @@ fn what_a_step_leaves_beside_its_output_and_report_keeps_no_secret() {
     assert!(shown.out.contains("a symbolic link stood at `report.json.link`; it was removed"), "{shown:?}");
     let attempts = stage.path(&format!(".envoi/runs/{run}/attempts"));
     let kept = |path: &str| fs::read_to_string(attempts.join(path)).unwrap();
-    assert_eq!(kept("folder.1.1/text"), "said\n");
+    assert_eq!(kept("folder.1.1/stdout"), "said\n");
     assert_eq!(kept("cut.1.1/report.json.tmp"), "{\"ok\": \"***\"}\n");
     assert_eq!(kept("lost.1.1/report.json.tmp"), "***\n");
     let events = stage.events(&run);

@@ -22,7 +22,8 @@ pub(super) fn write(critic: Option<&AttemptDir>, person: Option<&str>, path: &Pa
 }
 
 fn verdict(critic: &AttemptDir) -> io::Result<Vec<u8>> {
-    let mut text = end_of(&critic.text(), Spec::TEXT_CAP_BYTES)?;
+    let text = critic.place_of_text().map(|path| end_of(&path, Spec::TEXT_CAP_BYTES));
+    let mut text = text.transpose()?.unwrap_or_default();
     end_line(&mut text);
     text.extend_from_slice(b"--- stderr\n");
     text.extend(end_of(&critic.stderr(), STDERR_BYTES)?);

@@ -65,21 +65,22 @@ impl AttemptDir {
         &self.path
     }
 
-    /// Held, exclusively flocked, by the supervisor for as long as it lives. Never renamed or unlinked, always empty; where
-    /// it is missing though a supervisor was started, the folder was removed.
+    /// Held, exclusively flocked, by the supervisor for as long as it lives. Always empty. The supervisor removes it when its record of the
+    /// end stands; where it is missing without that though a supervisor was started, the folder was removed.
     pub fn lock(&self) -> PathBuf {
         self.path.join("lock")
     }
 
-    /// [`crate::Started`]; appears whole, once, before the command can start.
+    /// [`crate::Started`]; appears whole, once, before the command can start. Removed when [`AttemptDir::exit`] stands, unless
+    /// it holds marks of secrets.
     pub fn started(&self) -> PathBuf {
         self.path.join("started.json")
     }
 
     /// Whether a supervisor has claimed the start, whatever stands there now. Its first files count too: a command may
-    /// have removed the claim.
+    /// have removed the claim. So does the record of the end: the supervisor itself has removed the claim then.
     pub(crate) fn was_started(&self) -> io::Result<bool> {
-        for path in [self.started(), self.stdout(), self.stderr()] {
+        for path in [self.started(), self.stdout(), self.stderr(), self.exit()] {
             match fs::symlink_metadata(path) {
                 Ok(_) => return Ok(true),
                 Err(error) if plain::is_missing(&error) => {}
@@ -89,24 +90,37 @@ impl AttemptDir {
         Ok(false)
     }
 
-    /// What the watched files were just before the command.
+    /// What the watched files were just before the command. Missing where none are watched.
     pub fn before(&self) -> PathBuf {
         self.path.join("before.json")
     }
 
-    /// Standard output as it comes, masked and capped.
+    /// Standard output as it comes, masked and capped. Missing after the end where nothing came.
     pub fn stdout(&self) -> PathBuf {
         self.path.join("stdout")
     }
 
-    /// Standard error as it comes, masked and capped.
+    /// Standard error as it comes, masked and capped. Missing after the end where nothing came.
     pub fn stderr(&self) -> PathBuf {
         self.path.join("stderr")
     }
 
-    /// The step's text: UTF-8, without escape sequences, masked, its last part only.
+    /// The step's text: UTF-8, without escape sequences, masked, its last part only. Missing where another file holds exactly the
+    /// same: see [`AttemptDir::place_of_text`].
     pub fn text(&self) -> PathBuf {
         self.path.join("text")
+    }
+
+    /// The file with the text of an attempt that is over: its own, else `$ENVOI_OUTPUT`, else stdout. None for an attempt that has no
+    /// record of its end.
+    #[must_use]
+    pub fn place_of_text(&self) -> Option<PathBuf> {
+        let is_file = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
+        if is_file(&self.text()) {
+            return Some(self.text());
+        }
+        // The text of a supervisor that was killed is not known.
+        is_file(&self.exit()).then(|| Some(self.output()).filter(is_file).unwrap_or_else(|| self.stdout()))
     }
 
     /// Where `ENVOI_REPORT` points, and where the masked report ends up wherever it was written.
@@ -144,7 +158,7 @@ impl AttemptDir {
         self.path.join("cancel")
     }
 
-    /// What the supervisor had to say about itself.
+    /// What the supervisor had to say about itself. Missing after the end where that is nothing.
     pub fn supervisor_log(&self) -> PathBuf {
         self.path.join("supervisor.log")
     }

@@ -3,6 +3,7 @@
 //! Written by the supervisor, read by the engine, and never changed.
 
 use crate::attempt::spec::SecretMark;
+use envoi_contract::digest::Digest;
 use serde::{Deserialize, Serialize};
 
 /// Version of both records; a reader refuses another.
@@ -72,7 +73,7 @@ pub struct Exit {
     pub stderr: Stream,
     /// The last 4 KiB of standard error, masked, without escape sequences.
     pub stderr_tail: String,
-    /// The step's text.
+    /// The step's text: a file of its own, or that of `$ENVOI_OUTPUT` or stdout where it is exactly the text.
     pub text: FileRef,
     /// The report, masked, if the command left a file where one is looked for. Not checked to be a report. One over 16 MiB
     /// is cut to 16 MiB and one byte, which no reader of the contracts accepts.
@@ -169,7 +170,7 @@ pub enum Outcome {
 pub struct Stream {
     /// What the command wrote, before masking and capping.
     pub total_bytes: u64,
-    /// What is kept of it.
+    /// What is kept of it. There is no file where that is nothing.
     pub file: FileRef,
 }
 
@@ -182,6 +183,19 @@ pub struct FileRef {
     pub bytes: u64,
     /// SHA-256 in lower-case hexadecimal.
     pub sha256: String,
+}
+
+impl FileRef {
+    /// Refers to a stream into which nothing came: there may be no file.
+    pub(crate) fn of_nothing(path: String) -> Self {
+        Self { path, bytes: 0, sha256: Digest::of(b"").hex() }
+    }
+
+    /// Whether the file holds exactly this.
+    pub(crate) fn holds(&self, content: &[u8]) -> bool {
+        usize::try_from(self.bytes).is_ok_and(|bytes| bytes == content.len())
+            && self.sha256 == Digest::of(content).hex()
+    }
 }
 
 /// An artifact, and what the command did to it.

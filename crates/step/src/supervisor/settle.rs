@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 
 use super::run::Ended;
-use super::{Attempt, snapshot};
+use super::{Attempt, snapshot, tidy};
 use crate::attempt::record::{Change, Exit, FileChange, FileRef, Outcome, Snapshot, Stream, VERSION};
 use crate::attempt::spec::Spec;
 use crate::mask::MIN_SECRET_BYTES;
@@ -19,7 +19,7 @@ use crate::workspace::artifacts::{self, Copied, NoCopy, Seen};
 use crate::workspace::before::Before;
 use crate::{
     disk::{closed_to_owner::open_to_owner, durable},
-    output::{report, text},
+    output::{cleaning, report, text},
 };
 
 /// How much of stderr goes into the record.
@@ -47,7 +47,9 @@ impl Attempt {
         let exit = self.exit(ended, before.filter(|_| ended.ran))?;
         // Syncs the folder last of all, and with it the names of what was written before. Should the machine die just
         // here, the record's digests tell whether all of it has arrived.
-        durable::replace(&self.dir.exit(), &serde_json::to_vec(&exit)?)
+        durable::replace(&self.dir.exit(), &serde_json::to_vec(&exit)?)?;
+        tidy::tidy(&self.dir, &self.spec, &exit);
+        Ok(())
     }
 
     fn exit(&self, ended: &Ended, before: Option<&Before>) -> io::Result<Exit> {
@@ -77,7 +79,8 @@ impl Attempt {
             closed = looked.closed;
         }
         let handed = self.files(before, self.succeeded(&ended.outcome))?;
-        let text = self.text(&mut notes)?;
+        let stdout = stream(&self.dir.stdout(), &ended.stdout, stdout_bytes)?;
+        let text = self.text(&stdout.file, &mut notes)?;
         let snapshot_after = before.and_then(|before| self.snapshot_after(before, &mut notes));
         Ok(Exit {
             version: VERSION,
@@ -87,7 +90,7 @@ impl Attempt {
             started_at_ms: ended.started_at_ms,
             ended_at_ms: ended.started_at_ms.saturating_add(ended.duration_ms),
             duration_ms: ended.duration_ms,
-            stdout: stream(&self.dir.stdout(), &ended.stdout, stdout_bytes)?,
+            stdout,
             stderr: stream(&self.dir.stderr(), &ended.stderr, stderr_bytes)?,
             stderr_tail: text::end_of_file(&self.dir.stderr(), &self.secrets, STDERR_TAIL_BYTES)?,
             text,
@@ -118,20 +121,21 @@ impl Attempt {
         after.ok()
     }
 
-    /// Writes the step's text: `$ENVOI_OUTPUT` if the command wrote a file there, else stdout.
-    fn text(&self, warnings: &mut Vec<String>) -> io::Result<FileRef> {
+    /// Finds the step's text: `$ENVOI_OUTPUT` if the command wrote a file there, else stdout. Writes it only where it is not exactly what
+    /// stands in that file.
+    fn text(&self, stdout: &FileRef, warnings: &mut Vec<String>) -> io::Result<FileRef> {
         let output = self.dir.output();
-        let text = match self.text_of(&output)? {
+        let (text, source) = match self.text_of(&output)? {
             Some(text) if is_larger(&output, MOST_OUTPUT_BYTES) => {
                 // A masked copy of all of it could fill the disk, and take long.
                 durable::put(&output, text.as_bytes())?;
                 let most = MOST_OUTPUT_BYTES >> 20;
                 warnings.push(format!("`$ENVOI_OUTPUT` has more than {most} MiB: only its text is kept"));
-                text
+                (text, Some(report::file_ref(&output)?))
             }
             Some(text) => {
-                report::take_over(&output, &output, &self.secrets, MOST_OUTPUT_BYTES.saturating_add(1))?;
-                text
+                let most_bytes = MOST_OUTPUT_BYTES.saturating_add(1);
+                (text, report::take_over(&output, &output, &self.secrets, most_bytes)?)
             }
             None => {
                 if fs::symlink_metadata(&output).is_ok() {
@@ -139,11 +143,23 @@ impl Attempt {
                         "what stands at `$ENVOI_OUTPUT` is no regular file: the text is stdout".to_owned(),
                     );
                 }
-                self.text_of(&self.dir.stdout())?.unwrap_or_default()
+                (self.text_of(&self.dir.stdout())?.unwrap_or_default(), Some(stdout.clone()))
             }
         };
-        durable::put(&self.dir.text(), text.as_bytes())?;
-        report::file_ref(&self.dir.text())
+        let own = self.dir.text();
+        match source.filter(|source| source.holds(text.as_bytes())) {
+            Some(source) => {
+                // The command has put it there: it would be taken for the text, and it is not masked.
+                if fs::symlink_metadata(&own).is_ok() {
+                    cleaning::remove(&own)?;
+                }
+                Ok(source)
+            }
+            None => {
+                durable::put(&own, text.as_bytes())?;
+                report::file_ref(&own)
+            }
+        }
     }
 
     fn text_of(&self, path: &Path) -> io::Result<Option<String>> {
@@ -323,12 +339,11 @@ fn listed_bytes(path: &str, has_before: bool, may_hold_secret: bool) -> usize {
     [path, path, FILE_BYTES, before, secret].into_iter().fold(0, usize::saturating_add)
 }
 
-/// Refers to the file of a stream; an empty one stands for a command that never ran.
+/// Refers to the file of a stream. There is none for a command that never ran.
 fn stream(path: &Path, kept: &Kept, bytes_before_masking: u64) -> io::Result<Stream> {
-    if fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
-        durable::put(path, &[])?;
-    }
-    let file = report::file_ref(path)?;
+    let is_gone = fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+    let name = || path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let file = if is_gone { FileRef::of_nothing(name()) } else { report::file_ref(path)? };
     // A command that writes to the file itself has written that, too.
     let in_file = if kept.left_out_bytes == 0 { bytes_before_masking } else { 0 };
     Ok(Stream { total_bytes: kept.total_bytes.max(in_file), file })

@@ -1,4 +1,4 @@
-//! `before.json`: what the watched files were just before the command.
+//! `before.json`: what the watched files were just before the command. Where none are watched there is no such file.
 //!
 //! Evidence for the comparison afterwards, by the supervisor or, if that did not live so long, by the engine.
 
@@ -97,6 +97,11 @@ impl Before {
     pub(crate) fn watched(&self) -> Result<Watched<'_>, PatternError> {
         let patterns = patterns(&self.artifacts, self.named.as_deref());
         Watched::new(&self.workspace, &patterns, &self.never)
+    }
+
+    /// Whether it says anything that [`Before::read`] is asked for.
+    pub(crate) fn is_of_use(&self) -> bool {
+        !self.artifacts.is_empty() || self.named.is_some() || self.snapshot.is_some()
     }
 
     /// Needs no sync: after a crash of the machine there is no evidence to be had from a workspace anyway.

@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 
 use envoi_step::{Cancelled, Outcome, cancel};
 
-use crate::stage::{ATTEMPT, Stage, assert_gone, exec, kill, lives, read, wait_for};
+use crate::stage::{ATTEMPT, Stage, assert_gone, exec, kill, lives, wait_for};
 
 pub(crate) fn a_leader_that_ignores_term_is_killed_after_the_grace() {
     let stage = Stage::new();
@@ -19,7 +19,7 @@ pub(crate) fn a_leader_that_ignores_term_is_killed_after_the_grace() {
     let exit = stage.run(&spec);
     assert_eq!(exit.outcome, Outcome::TimedOut);
     assert!(exit.duration_ms >= 8_300, "{} ms: it had its grace", exit.duration_ms);
-    let text = read(&stage.dir.text());
+    let text = stage.text();
     assert!(text.ends_with("not yet\n"), "it was asked first: {text}");
     assert_gone(text.lines().next().unwrap());
 }
@@ -65,7 +65,7 @@ pub(crate) fn a_grandchild_that_holds_the_pipes_does_not_hold_the_attempt() {
     let stage = Stage::new();
     let exit = stage.run(&stage.shell("sleep 600 & echo $! > child; echo said"));
     assert_eq!((exit.outcome, exit.ended_leftovers), (Outcome::Exited { code: 0 }, 1));
-    assert_eq!(read(&stage.dir.text()), "said\n");
+    assert_eq!(stage.text(), "said\n");
     assert_gone(&stage.told("child"));
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn a_cancel_before_the_start_runs_nothing() {
     // Had it been tried, it would be known that there is no such program.
     let exit = stage.run(&stage.spec(exec(&["no-such-program-here"])));
     assert_eq!(exit.outcome, Outcome::Cancelled);
-    assert!(stage.dir.started().exists(), "and nobody else can start it");
+    assert!(stage.dir.exit().exists(), "and nobody else can start it");
 }
 
 pub(crate) fn a_cancel_may_come_before_the_folder() {

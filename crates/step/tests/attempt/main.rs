@@ -42,6 +42,7 @@ fn trials() -> Vec<Trial> {
     trials! {
         outcome:
             a_command_settles_with_its_exit_code,
+            an_attempt_leaves_the_record_of_its_end_and_what_it_wrote,
             a_signal_is_told_from_an_exit_code,
             what_cannot_start_says_why,
             the_environment_is_exactly_the_given_one,

@@ -1,8 +1,10 @@
 //! How commands end by themselves, and what they are given.
 
-use envoi_step::{Outcome, wait_until_free};
+use std::fs;
 
-use crate::stage::{Stage, exec, read, shell, start_by_an_engine_that_dies};
+use envoi_step::{Given, Outcome, Probe, SecretMark, boot_id, probe, wait_until_free};
+
+use crate::stage::{Stage, exec, shell, start_by_an_engine_that_dies, start_in};
 
 pub(crate) fn a_command_settles_with_its_exit_code() {
     for code in [0, 1, 255] {
@@ -11,13 +13,44 @@ pub(crate) fn a_command_settles_with_its_exit_code() {
         assert_eq!(exit.outcome, Outcome::Exited { code });
         assert_eq!((exit.stdout.total_bytes, exit.stderr.total_bytes), (4, 4));
         assert_eq!(exit.stderr_tail, "err\n");
-        assert_eq!(read(&stage.dir.text()), "out\n");
+        assert_eq!(stage.text(), "out\n");
         assert_eq!(exit.text.bytes, 4);
         assert_eq!(exit.ended_at_ms, exit.started_at_ms + exit.duration_ms);
         assert_eq!((exit.report, exit.files.len(), exit.ended_leftovers), (None, 0, 0));
-        assert_eq!(read(&stage.dir.lock()), "", "the lock file stays empty");
-        assert_eq!(read(&stage.dir.supervisor_log()), "");
+        assert_eq!(stage.names(), ["exit.json", "stderr", "stdout"]);
     }
+}
+
+/// Rows: what the command does, and what is left in the attempt's folder.
+pub(crate) fn an_attempt_leaves_the_record_of_its_end_and_what_it_wrote() {
+    let rows = [
+        ("true", &["exit.json"][..]),
+        ("exit 3", &["exit.json"]),
+        ("no-such-program-here 2>/dev/null", &["exit.json"]),
+        ("echo out", &["exit.json", "stdout"]),
+        ("echo err >&2", &["exit.json", "stderr"]),
+        ("echo text > $ENVOI_OUTPUT", &["exit.json", "output"]),
+        ("printf '\\033[31mred\\033[0m'", &["exit.json", "stdout", "text"]),
+        // The lock of this attempt is gone, and the other one is somebody else's.
+        ("cd $(dirname $ENVOI_REPORT); rm lock; : > lock", &["exit.json", "lock"]),
+        ("cd $(dirname $ENVOI_REPORT); rm stdout started.json", &["exit.json"]),
+        ("cd $(dirname $ENVOI_REPORT); echo of the command > text", &["exit.json"]),
+    ];
+    for (script, left) in rows {
+        let stage = Stage::new();
+        let exit = stage.run(&stage.shell(script));
+        assert_eq!(stage.names(), left, "{script}");
+        let boot = boot_id().unwrap();
+        let later = probe(&stage.dir, Given::Maybe, start_in(&boot), "a later boot").unwrap();
+        assert!(matches!(later, Probe::Settled(found) if *found == exit), "{script}");
+        let size = fs::metadata(stage.dir.exit()).unwrap().len();
+        assert!(size < 2048, "{script}: {size} bytes");
+    }
+    let stage = Stage::new();
+    let mut spec = stage.shell("true");
+    spec.secret_marks = vec![SecretMark { name: "TOKEN".to_owned(), mark: "abcd".to_owned() }];
+    stage.run(&spec);
+    assert_eq!(stage.names(), ["exit.json", "started.json"], "the marks are of use later");
 }
 
 pub(crate) fn a_signal_is_told_from_an_exit_code() {
@@ -62,7 +95,7 @@ pub(crate) fn the_environment_is_exactly_the_given_one() {
     let stage = Stage::new();
     let mut spec = stage.spec(exec(&["/usr/bin/env"]));
     stage.run(&spec);
-    let mut found: Vec<String> = read(&stage.dir.text()).lines().map(str::to_owned).collect();
+    let mut found: Vec<String> = stage.text().lines().map(str::to_owned).collect();
     let mut given: Vec<String> = spec.env.drain(..).map(|(key, value)| format!("{key}={value}")).collect();
     found.sort();
     given.sort();
@@ -77,7 +110,7 @@ pub(crate) fn a_supervisor_settles_though_its_engine_is_killed() {
     std::fs::write(stage.workspace().join("go"), "").unwrap();
     wait_until_free(&stage.dir).unwrap();
     assert_eq!(stage.settled().outcome, Outcome::Exited { code: 0 });
-    assert_eq!(read(&stage.dir.text()), "done\n");
+    assert_eq!(stage.text(), "done\n");
 }
 
 pub(crate) fn a_program_that_was_replaced_still_starts_supervisors() {

@@ -202,7 +202,11 @@ pub(crate) fn a_record_of_an_earlier_boot_counts_only_if_its_files_are_whole() {
     assert!(exit.handed_over().any(|file| file.path == "before/changed.txt"));
     let later = || probe(&stage.dir, Given::Maybe, start_in(&exit.boot_id), "a later boot").unwrap();
     assert!(matches!(later(), Probe::Settled(found) if *found == exit));
-    for file in exit.handed_over() {
+    fs::write(stage.dir.stderr(), "x").unwrap();
+    let doubt = Doubt::FileDiffers { path: "stderr".to_owned() };
+    assert!(matches!(later(), Probe::Lost(evidence) if evidence.doubt == doubt), "nothing was written there");
+    fs::remove_file(stage.dir.stderr()).unwrap();
+    for file in exit.handed_over().filter(|file| **file != exit.stderr.file) {
         let path = stage.dir.path().join(&file.path);
         let whole = fs::read(&path).unwrap();
         let zeroed = vec![0; whole.len()];

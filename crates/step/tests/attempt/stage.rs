@@ -91,6 +91,22 @@ impl Stage {
         self.settled()
     }
 
+    /// The step's text, wherever it stands.
+    pub(crate) fn text(&self) -> String {
+        let place = self.dir.path().join(self.settled().text.path);
+        assert_eq!(self.dir.place_of_text().as_ref(), Some(&place));
+        if place.exists() { read(&place) } else { String::new() }
+    }
+
+    /// The names in the attempt's folder, sorted.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.dir.path()).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
     pub(crate) fn settled(&self) -> Exit {
         match self.probe() {
             Probe::Settled(exit) => *exit,

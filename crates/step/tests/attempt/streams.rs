@@ -27,7 +27,7 @@ pub(crate) fn a_gigabyte_of_output_stays_within_the_cap() {
     let kept = read(&stage.dir.stdout());
     assert!(kept.starts_with("xxx") && kept.ends_with("xxx\nthe end\n"));
     assert!(kept.contains("\n--- 999934473 bytes left out ---\n"));
-    assert!(read(&stage.dir.text()).ends_with("x\nthe end\n"));
+    assert!(stage.text().ends_with("x\nthe end\n"));
     assert_eq!(exit.text.bytes, 1024);
     let cut = "stdout is cut: of 1000000009 bytes the first and the last half of the limit are kept, 999934473 bytes between \
                them are left out (`output.stream` in the configuration)";
@@ -66,6 +66,6 @@ pub(crate) fn the_text_is_the_output_file_if_the_command_wrote_it() {
     for (script, expected) in rows {
         let stage = Stage::new();
         stage.run(&stage.shell(script));
-        assert_eq!(read(&stage.dir.text()), expected, "{script}");
+        assert_eq!(stage.text(), expected, "{script}");
     }
 }
