@@ -4,5 +4,7 @@ pub(crate) mod accounts;
 pub(crate) mod active_run;
 pub(crate) mod alarms;
 pub(crate) mod engine;
+pub(crate) mod held_runs;
 pub(crate) mod outbox;
 mod outputs;
+pub(crate) mod snapshots;

@@ -124,7 +124,9 @@ impl Instance {
             }),
         };
         Self {
-            engine: Engine::new(world, jobs).with_snapshots_from(SNAPSHOT_FROM_BYTES).with_closed(closed),
+            engine: Engine::new(world, jobs)
+                .with_snapshots_within_loop(SNAPSHOT_FROM_BYTES)
+                .with_closed(closed),
             journal,
             ensured: BTreeMap::new(),
             reserved: BTreeSet::new(),

@@ -280,8 +280,8 @@ fn well_formed(commit: &Commit) -> Result<(), CommitError> {
         return Err(malformed("a start without a flow"));
     }
     let last = commit.records.last().map(|record| record.seq);
-    if commit.snapshot.as_ref().is_some_and(|snapshot| Some(snapshot.seq) != last) {
-        return Err(malformed("a snapshot of another record"));
+    if commit.snapshot.as_ref().is_some_and(|snapshot| Some(snapshot.seq) > last) {
+        return Err(malformed("a snapshot of a later record"));
     }
     let wrong =
         |(digest, bytes): &(Digest, Vec<u8>)| bytes.len() > INLINE_MAX_BYTES || Digest::of(bytes) != *digest;

@@ -2,6 +2,7 @@
 //!
 //! Owns when a snapshot is due.
 
+use super::snapshots::{Snapshots, Writing};
 use crate::model::{
     claim::Claim,
     clock::{Now, Pace},
@@ -57,6 +58,8 @@ pub(crate) struct Active {
     /// The weight of events that makes a snapshot due: that of the last one, and no less than this.
     snapshot_from_bytes: u64,
     state_bytes: u64,
+    /// The one that is being written.
+    snapshot: Option<Writing>,
 }
 
 /// An input for a run.
@@ -103,6 +106,7 @@ impl Active {
             unsaved_bytes: 0,
             snapshot_from_bytes: SNAPSHOT_FROM_BYTES,
             state_bytes: SNAPSHOT_FROM_BYTES,
+            snapshot: None,
         }
     }
 
@@ -150,6 +154,7 @@ impl Active {
         records: &[Record],
         blobs: Vec<(Digest, Vec<u8>)>,
         deliveries: Vec<Delivery>,
+        snapshots: &mut Snapshots,
     ) -> Commit {
         Commit {
             run: id.clone(),
@@ -158,24 +163,25 @@ impl Active {
             pinned: self.pinned.take(),
             blobs,
             deliveries,
-            snapshot: self.due_snapshot(records),
+            snapshot: self.due_snapshot(snapshots),
         }
     }
 
     /// A snapshot is due when the events since the last one weigh more than the state. So storage stays linear in the
-    /// events, and loading reads at most about twice the state.
-    fn due_snapshot(&mut self, records: &[Record]) -> Option<Snapshot> {
-        if self.unsaved_bytes <= self.state_bytes {
-            return None;
+    /// events, and loading reads at most about twice the state. It is of the state that is durable now, is written beside the loop, and goes
+    /// to the journal with the first commit after that.
+    fn due_snapshot(&mut self, snapshots: &mut Snapshots) -> Option<Snapshot> {
+        if self.snapshot.is_none() && self.unsaved_bytes > self.state_bytes {
+            self.snapshot = snapshots.begin(&self.run);
+            self.unsaved_bytes = 0;
         }
-        let seq = records.last()?.seq;
-        let mut after = self.run.clone();
-        records.iter().try_for_each(|record| after.apply(record)).ok()?;
+        let written = self.snapshot.as_ref()?.written()?;
+        self.snapshot = None;
         // Without one, loading reads more events.
-        let state = after.snapshot().ok()?;
-        self.state_bytes = u64::try_from(state.len()).unwrap_or(u64::MAX).max(self.snapshot_from_bytes);
-        self.unsaved_bytes = 0;
-        Some(Snapshot { seq, state })
+        let snapshot = written.ok()?;
+        self.state_bytes =
+            u64::try_from(snapshot.state.len()).unwrap_or(u64::MAX).max(self.snapshot_from_bytes);
+        Some(snapshot)
     }
 
     /// Counts what has been stored since the last snapshot.

@@ -16,9 +16,11 @@ mod slots;
 use crate::{
     event_loop::{
         accounts::Accounts,
-        active_run::{Active, Request, SNAPSHOT_FROM_BYTES},
+        active_run::{Request, SNAPSHOT_FROM_BYTES},
         alarms::Alarms,
+        held_runs::HeldRuns,
         outbox::Outbox,
+        snapshots::Snapshots,
     },
     model::{
         clock::Now,
@@ -54,7 +56,7 @@ pub struct World {
 /// See the module.
 pub struct Engine {
     world: World,
-    runs: BTreeMap<RunId, Active>,
+    runs: HeldRuns,
     /// Runs that something is wrong with, until they are tried again.
     aside: BTreeMap<RunId, SetAside>,
     /// Attempts of such runs that go on.
@@ -75,6 +77,7 @@ pub struct Engine {
     outbox: Outbox,
     /// Events of a run lighter than this make no snapshot due.
     snapshot_from_bytes: u64,
+    snapshots: Snapshots,
 }
 
 impl Engine {
@@ -83,7 +86,7 @@ impl Engine {
     pub fn new(world: World, jobs: usize) -> Self {
         Self {
             world,
-            runs: BTreeMap::new(),
+            runs: HeldRuns::default(),
             aside: BTreeMap::new(),
             left: Left::new(),
             calls: BTreeSet::new(),
@@ -96,13 +99,16 @@ impl Engine {
             stopped: None,
             outbox: Outbox::default(),
             snapshot_from_bytes: SNAPSHOT_FROM_BYTES,
+            snapshots: Snapshots::default(),
         }
     }
 
-    /// Takes snapshots of runs whose events weigh more than this, in place of 256 KiB.
+    /// Takes snapshots of runs whose events weigh more than this, in place of 256 KiB, and writes them within the loop and not beside
+    /// it: for simulations, where nothing depends on what another thread does.
     #[must_use]
-    pub fn with_snapshots_from(mut self, bytes: u64) -> Self {
-        self.snapshot_from_bytes = bytes;
+    pub fn with_snapshots_within_loop(mut self, from_bytes: u64) -> Self {
+        self.snapshot_from_bytes = from_bytes;
+        self.snapshots = Snapshots::within_loop();
         self
     }
 

@@ -34,7 +34,7 @@ pub struct Commit {
     pub blobs: Vec<(Digest, Vec<u8>)>,
     /// The notices that these records cause, one a target.
     pub deliveries: Vec<Delivery>,
-    /// The state after the last record, if one is due. Replaces the run's earlier one.
+    /// The state after a record that is durable, or after the last one of the commit. Replaces the run's earlier one.
     pub snapshot: Option<Snapshot>,
 }
 

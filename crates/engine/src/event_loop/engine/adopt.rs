@@ -60,7 +60,8 @@ impl Engine {
         if let Err(busy) = free {
             return refused(request, busy);
         }
-        self.runs.insert(id.clone(), active.snapshots_from(self.snapshot_from_bytes));
+        let from_bytes = self.snapshot_from_bytes;
+        self.runs.get_or_insert(&id, || active.snapshots_from(from_bytes));
         self.push(&id, request);
     }
 
@@ -108,7 +109,7 @@ impl Engine {
         let is_new = !self.runs.contains_key(&id);
         let rests = self.runs.get(&id).is_none_or(|active| active.comes_to_rest(&run));
         let from_bytes = self.snapshot_from_bytes;
-        let active = self.runs.entry(id.clone()).or_insert_with(|| {
+        let active = self.runs.get_or_insert(&id, || {
             Active::new(run, claim, Arc::clone(&caller), &tenant)
                 .snapshots_from(from_bytes)
                 .weighing(tail_bytes)
@@ -177,13 +178,19 @@ impl Engine {
         within: &[CallingAttempt],
         agreed: impl Fn(bool) -> bool,
     ) -> Result<(), EngineError> {
-        let at_work = self.runs.values().filter(|active| active.is_at_work()).map(|active| &active.claim);
+        // Most runs share their workspace, or may stay in it: then nobody has to be looked for.
+        if agreed(true) && agreed(false) {
+            return Ok(());
+        }
+        let near = self.runs.near(&claim.workspace);
+        let at_work = near.filter(|active| active.is_at_work()).map(|active| &active.claim);
         // An attempt that is left to its supervisor works there too, also if the supervisor is about to be started.
-        let left = self.left.values().map(|left| &left.claim);
+        let mut left = self.left.values().map(|left| &left.claim);
         let is_in_the_way = |other: &&Claim| {
             !Claim::is_called_by(within, &other.run) && claim.collides(other) && !agreed(other.shared)
         };
-        match at_work.chain(left).find(is_in_the_way) {
+        let in_the_way = at_work.filter(is_in_the_way).min_by(|one, other| one.run.cmp(&other.run));
+        match in_the_way.or_else(|| left.find(is_in_the_way)) {
             Some(other) => Err(EngineError::WorkspaceBusy {
                 run: other.run.clone(),
                 workspace: other.workspace.clone(),

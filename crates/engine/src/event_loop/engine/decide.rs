@@ -74,7 +74,7 @@ impl Engine {
         let Some(active) = self.runs.get_mut(id) else { return };
         self.accounts.decided(&active.run, &records, now);
         let deliveries = self.outbox.deliveries(&active.run, id, &records);
-        let commit = active.commit(id, &records, blobs, deliveries);
+        let commit = active.commit(id, &records, blobs, deliveries, &mut self.snapshots);
         active.in_flight = Some(InFlight { records, slot: has_slot, reply });
         self.commits_under_way = self.commits_under_way.saturating_add(1);
         self.world.log.submit(commit);

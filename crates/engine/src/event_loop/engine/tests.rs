@@ -3,6 +3,7 @@
 mod aside;
 mod halted;
 mod overnight;
+mod snapshots;
 mod workspace;
 
 use super::*;
@@ -13,7 +14,7 @@ use crate::model::{
     trouble::{Trouble, TroubleKind},
 };
 use envoi_contract::{json::Object, time::Timestamp};
-use envoi_journal::{Aside, Commit, Note, PinnedFlow};
+use envoi_journal::{Aside, Commit, Note, PinnedFlow, Snapshot};
 use envoi_journal::{CommitError, Receipt};
 use envoi_kernel::{Input, Record, ids::AttemptId};
 use envoi_kernel::{
@@ -37,6 +38,8 @@ struct Doings {
     list: Rc<RefCell<Vec<String>>>,
     /// How far each run is in the journal.
     next: Rc<RefCell<BTreeMap<RunId, Seq>>>,
+    /// The snapshots of commits, and the place of the first record of each.
+    snapshots: Rc<RefCell<Vec<(Seq, Snapshot)>>>,
     /// Runs that cannot be shown.
     unshown: Rc<RefCell<Vec<RunId>>>,
     clocks: Clocks,
@@ -78,6 +81,7 @@ impl Log for Doings {
     fn submit(&mut self, commit: Commit) {
         let names: Vec<&str> = commit.records.iter().map(|record| record.event.name()).collect();
         self.add(format!("{} commits {}", commit.run, names.join(" ")));
+        self.snapshots.borrow_mut().extend(commit.snapshot.map(|snapshot| (commit.expected, snapshot)));
         let next = commit.expected + u64::try_from(commit.records.len()).unwrap();
         self.next.borrow_mut().insert(commit.run, next);
     }

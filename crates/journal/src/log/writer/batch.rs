@@ -288,8 +288,8 @@ fn well_formed(commit: &Commit) -> Result<(), CommitError> {
         return malformed("a run starts with the flow it is pinned to");
     }
     let last = seqs.last().map(|(seq, _)| seq);
-    if commit.snapshot.as_ref().is_some_and(|snapshot| Some(snapshot.seq) != last) {
-        return malformed("its snapshot is not of its last record");
+    if commit.snapshot.as_ref().is_some_and(|snapshot| Some(snapshot.seq) > last) {
+        return malformed("its snapshot is of a later record");
     }
     if !deliveries::belong(commit) {
         return malformed("it has a delivery of an event that is not its own");
