@@ -314,7 +314,8 @@ impl Runner for AtOnce {
         self.count = self.count.saturating_add(1);
         let text = match self.kind {
             Steps::Settle { text_bytes } => text(self.count, text_bytes),
-            Steps::GoRound => format!("{} Status: UNVERIFIED", self.count),
+            // The status is a line of its own; no two texts are equal.
+            Steps::GoRound => format!("Status: UNVERIFIED\n{}", self.count),
             Steps::Hang => return,
         };
         let settlement = settle(&job, &self.blobs, text).unwrap_or_else(|error| Settlement::Unknown {
