@@ -30,7 +30,7 @@ pub(crate) fn last_words(run_base: &Path, raised: &InterruptRaised) -> Vec<Strin
     let dir = AttemptDir::new(folder);
     let mut lines = Vec::new();
     // The text of an agent program is not its stdout, and an attempt that was lost has none.
-    let text = Some(last_lines(&dir.text())).filter(|lines| !lines.is_empty());
+    let text = dir.place_of_text().map(|place| last_lines(&place)).filter(|lines| !lines.is_empty());
     let told = text.unwrap_or_else(|| last_lines(&dir.stdout()));
     for (what, last) in [("ends its text with", told), ("ends its stderr with", last_lines(&dir.stderr()))] {
         if !last.is_empty() {
@@ -111,5 +111,12 @@ mod tests {
                 "  all of it: envoi logs run_1 --step critic.1.2",
             ]
         );
+        let folder = base.join("attempts/critic.1.3");
+        fs::create_dir_all(&folder).unwrap();
+        for (name, content) in [("exit.json", "{}"), ("output", "the text"), ("stdout", "what else it said")]
+        {
+            fs::write(folder.join(name), content).unwrap();
+        }
+        assert_eq!(last_words(&base, raised)[..2], ["  critic.1.3 ends its text with:", "    the text"]);
     }
 }
