@@ -22,6 +22,7 @@ use envoi_contract::{
     json::Value,
     routing::{Decision, Signal},
 };
+use std::collections::BTreeSet;
 
 /// What stands for the reason why in the audit of a visit that was given up.
 pub(crate) const AUDIT: &str = "given up";
@@ -52,9 +53,18 @@ pub(crate) fn repeated(
     withdraw(draft, &at.scope, &reason, |step, holder| again.contains(step) && holder != visit)
 }
 
-/// The run goes back to a step of its own flow by a correction: everything that is under way is void.
+/// The run goes back to a step of its own flow, a list, by a correction: everything that is under way is void.
 pub(crate) fn everything(draft: &mut Draft<'_>, reason: &str) -> Result<(), Refusal> {
     withdraw(draft, "", reason, |_, _| true)
+}
+
+/// As [`everything`], in a graph: what hangs on that step, and nothing beside it.
+pub(crate) fn repeated_from(
+    draft: &mut Draft<'_>,
+    again: &BTreeSet<&StepId>,
+    reason: &str,
+) -> Result<(), Refusal> {
+    withdraw(draft, "", reason, |step, _| again.contains(step))
 }
 
 /// Steps of a graph that a corrected flow does not have any more.

@@ -11,7 +11,7 @@ use crate::{
         draft::{At, Draft},
         ending, left_out, on_deny, rounds,
         route::{self, Decided},
-        subflow, subject,
+        subflow, subject, takeover,
     },
     model::{
         event::{
@@ -167,7 +167,8 @@ pub(crate) fn close(
 /// What a decision comes to as things stand: on the way of a denial, after a failure, at the end of a round. Safe to repeat.
 fn within_the_run(draft: &Draft<'_>, at: &At<'_>, decided: Decided) -> Decided {
     let decided = on_deny::end_of(draft, at, within_cancel(draft, decided));
-    left_out::end_of(draft, at, rounds::end_of(draft, at, ending::placed(draft, at, decided)))
+    let decided = left_out::end_of(draft, at, rounds::end_of(draft, at, ending::placed(draft, at, decided)));
+    takeover::end_of(draft, at, decided)
 }
 
 /// A run that is being cancelled, or is stopped, asks nothing and ends as that, whatever its last attempts come to; only one that

@@ -8,7 +8,7 @@ use crate::{
         conclude::{self, Told},
         draft::{At, Draft},
         route::Decided,
-        subflow,
+        subflow, takeover,
     },
     model::{
         event::{Course, Done, EndStatus, Event, HandoffWritten, InterruptCancelled, Routed, RunEnded},
@@ -82,6 +82,9 @@ pub(crate) fn end_flow(draft: &mut Draft<'_>, scope: &str, end: RunEnded) -> Res
 pub(crate) fn complete(draft: &mut Draft<'_>, scope: &str) -> Result<(), Refusal> {
     if !scope.is_empty() {
         return subflow::returned(draft, scope);
+    }
+    if takeover::goes_on(draft)? {
+        return Ok(());
     }
     let reason = match draft.control.part() {
         Some(part) => format!("Every step of the part is done ({})", part.selection.options()),

@@ -4,20 +4,21 @@ use crate::{
     decide::{
         abandon,
         conclude::{self, Asked},
-        draft::Draft,
+        draft::{At, Draft},
         ending,
+        route::{self, Decided},
     },
     model::{
         event::{
-            About, Correction, CorrectionDropped, EndStatus, Event, InterruptCancelled, InterruptRaised,
-            RunEnded, RunReopened,
+            About, Correction, CorrectionDropped, Course, EndStatus, Event, InterruptCancelled,
+            InterruptRaised, RunEnded, RunReopened,
         },
         family::Share,
         flow::{Change, Flow, change_within},
-        ids::StepId,
+        ids::{StepId, VisitId},
         input::Refusal,
     },
-    state::carry_over,
+    state::{carry_over, graph},
 };
 use envoi_contract::{digest::Digest, envelope::TerminalReason};
 use std::sync::Arc;
@@ -31,6 +32,42 @@ pub(crate) fn version<'a>(draft: &Draft<'a>, digest: &Digest, language: u32) -> 
 /// Whether a correction waits that nothing holds up any more.
 pub(crate) fn is_due(draft: &Draft<'_>) -> bool {
     draft.control.correction.is_some() && !draft.control.has_live()
+}
+
+/// Where a visit leads whose attempt a correction has waited for: what comes next by default is what comes next in the corrected
+/// flow. Safe to repeat.
+pub(crate) fn end_of(draft: &Draft<'_>, at: &At<'_>, mut decided: Decided) -> Decided {
+    let by_default = decided.course == route::onward(at) && decided.end.is_none() && decided.hold.is_none();
+    let lists = !at.flow.graph && at.item.is_none();
+    let waits = draft.control.correction.as_ref().filter(|correction| correction.from.is_none());
+    let Some(correction) = waits.filter(|_| by_default && lists && is_due(draft)) else { return decided };
+    let Ok(new) = version(draft, &correction.after, correction.language) else { return decided };
+    let Some(after) = draft.control.counterpart(new, &at.scope) else { return decided };
+    if after.graph || after.step(at.id()).is_none() {
+        return decided;
+    }
+    decided.course = match after.after(at.id()) {
+        Some(next) => Course::Enter(next.id.clone()),
+        None => Course::Complete,
+    };
+    decided
+}
+
+/// The last step of the run's own flow is done. Whether the run goes on all the same, or has ended already, because of a correction
+/// that has waited for that step. One that the run is too late for is dropped: the run has done all of its flow.
+pub(crate) fn goes_on(draft: &mut Draft<'_>) -> Result<bool, Refusal> {
+    let Some(correction) = draft.control.correction.clone().filter(|_| is_due(draft)) else {
+        return Ok(false);
+    };
+    let new = version(draft, &correction.after, correction.language)?;
+    let reasons = carry_over::refusals(&draft.control, draft.flow, new, correction.from.as_ref());
+    if reasons.is_empty() {
+        take_over_now(draft)?;
+        return Ok(!draft.control.open.is_empty());
+    }
+    let reason = format!("the run had done every step before: {}", reasons.join("; "));
+    draft.emit(Event::CorrectionDropped(CorrectionDropped { after: correction.after, reason }))?;
+    Ok(false)
 }
 
 /// The correction that waits takes effect. One that does not fit any more is dropped, and the run ends: it is not to go on under a
@@ -51,7 +88,9 @@ pub(crate) fn take_over_now(draft: &mut Draft<'_>) -> Result<(), Refusal> {
     if draft.control.phase.ended().is_some() {
         return Ok(());
     }
-    let stands = draft.control.open.keys().next().or(draft.control.last_handoff.as_ref());
+    // What it was about to enter may be of the corrected flow alone.
+    let known = |visit: &&VisitId| draft.at(visit).is_ok();
+    let stands = draft.control.open.keys().find(known).or(draft.control.last_handoff.as_ref());
     let at = stands.map(|visit| ending::step_at_the_top(draft, visit));
     let reason = format!("The corrected flow cannot take over: {reason}");
     ending::finish(draft, RunEnded::new(EndStatus::Failed, TerminalReason::ToolFailedFatally, reason, at))
@@ -69,7 +108,13 @@ pub(crate) fn take_over(
     match &from {
         Some(from) => {
             let reason = format!("Given up: the corrected flow goes on from `{from}`");
-            abandon::everything(draft, &reason)?;
+            match new.graph {
+                true => {
+                    give_up_gone(draft, new)?;
+                    abandon::repeated_from(draft, &graph::descendants(new, from), &reason)?;
+                }
+                false => abandon::everything(draft, &reason)?,
+            }
         }
         None => give_up_gone(draft, new)?,
     }

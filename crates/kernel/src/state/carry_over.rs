@@ -124,7 +124,9 @@ impl Place<'_> {
             };
             return Some(format!("step `{id}` is gone, {why}"));
         };
-        if self.from.is_some() && !is_live {
+        let begins_again =
+            |from: &StepId| !self.after.graph || graph::descendants(self.after, from).contains(id);
+        if self.from.is_some_and(begins_again) && !is_live {
             return None;
         }
         let before = self.before.step(id)?;
@@ -209,8 +211,13 @@ impl Place<'_> {
             None => self.stands_at().into_iter().collect(),
         };
         let ends = |flow: &Flow| flow.goals.as_ref().map(|plan| (plan.from.clone(), plan.to.clone()));
-        let was_within = at.iter().any(|step| self.before.is_in_a_round(step));
         let is_within = at.iter().any(|step| self.after.is_in_a_round(step));
+        // A step of the corrected flow alone, to which the run has just come, was in no range before.
+        let was_there = at.iter().any(|step| self.before.step(step).is_some());
+        let was_within = match was_there {
+            true => at.iter().any(|step| self.before.is_in_a_round(step)),
+            false => is_within,
+        };
         let differs = was_within != is_within || (was_within && ends(self.before) != ends(self.after));
         differs.then(|| {
             "the run goes for its goals, and the file has not the same `goals.from` and `goals.to`".to_owned()

@@ -381,6 +381,101 @@ fn a_wish_that_comes_to_nothing() {
 }
 
 #[test]
+fn what_follows_the_step_that_a_correction_waits_for_is_what_the_corrected_flow_says() {
+    let old = || [step("a"), step("b"), step("c")];
+    let last = ["a.1.1 exit 0", "b.1.1 exit 0"];
+    let rows: [(&str, &[&str], Vec<Step>, Option<&str>, &str, &str); 7] = [
+        (
+            "a step is new after the last one",
+            &last,
+            vec![step("a"), step("b"), step("c"), step("d")],
+            None,
+            "c.1.1 exit 0",
+            "c.1.1 ok, c.1 -> d, c.1 succeeded, flow corrected, d.1.1 begins = d.1.1 live",
+        ),
+        (
+            "a step is new after the one that lives",
+            &last[..1],
+            vec![step("a"), step("b"), step("n"), step("c")],
+            None,
+            "b.1.1 exit 0",
+            "b.1.1 ok, b.1 -> n, b.1 succeeded, flow corrected, n.1.1 begins = n.1.1 live",
+        ),
+        (
+            "the next one is gone",
+            &last[..1],
+            vec![step("a"), step("b"), step("d")],
+            None,
+            "b.1.1 exit 0",
+            "b.1.1 ok, b.1 -> d, b.1 succeeded, flow corrected, d.1.1 begins = d.1.1 live",
+        ),
+        (
+            "all that would follow is gone",
+            &last[..1],
+            vec![step("a"), step("b")],
+            None,
+            "b.1.1 exit 0",
+            "b.1.1 ok, b.1 -> end, b.1 succeeded, flow corrected, over: completed = nothing [succeeded 0]",
+        ),
+        (
+            "only what is finished differs",
+            &last,
+            vec![step("a").tries(2), step("b"), step("c")],
+            None,
+            "c.1.1 exit 0",
+            "c.1.1 ok, c.1 -> end, c.1 succeeded, flow corrected, over: completed = nothing [succeeded 0]",
+        ),
+        (
+            "it is to run again from a step on",
+            &last,
+            vec![step("a"), step("b").tries(2), step("c")],
+            Some("b"),
+            "c.1.1 exit 0",
+            "c.1.1 ok, c.1 -> end, c.1 succeeded, flow corrected from b, b.2.1 begins = b.2.1 live",
+        ),
+        (
+            "a step is new after the last one, which fails",
+            &last,
+            vec![step("a"), step("b"), step("c"), step("d")],
+            None,
+            "c.1.1 exit 1",
+            "c.1.1 TOOL_EXIT_NON_ZERO, c.1 stops, c.1 failed, over: tool_failed_fatally at c, flow corrected, \
+             reopened at c, c.2.1 begins = c.2.1 live",
+        ),
+    ];
+    for (what, lived, steps, from, input, expected) in rows {
+        let mut driver = after(&flow(old()), lived);
+        let fixed = corrected(steps);
+        let said = correct_from(&mut driver, &fixed, from);
+        assert!(said.starts_with("correction waits"), "{what}: {said}");
+        assert_eq!(feed(&mut driver, input), expected, "{what}");
+        driver.restart();
+        assert_eq!(driver.run.flow().digest, fixed.digest, "{what}");
+    }
+    let mut driver = after(&flow(old()), &last);
+    correct(&mut driver, &corrected([step("a"), step("b"), step("c"), step("d")]));
+    feed(&mut driver, "c.1.1 exit 0");
+    assert_eq!(driver.handoff("c.1").routing_signal.next_step_id.as_deref(), Some("d"));
+}
+
+#[test]
+fn a_step_that_is_new_in_a_loop_takes_part_in_its_round() {
+    let mut driver = after(
+        &flow([step("a"), step("b"), critic("c", "a", 1)]),
+        &["a.1.1 exit 0", "b.1.1 exit 0", "c.1.1 exit 1", "a.2.1 exit 0"],
+    );
+    let wider = corrected([step("a"), step("b"), step("n"), critic("c", "a", 1)]);
+    assert_eq!(correct(&mut driver, &wider), "correction waits = b.2.1 live");
+    assert_eq!(
+        feed(&mut driver, "b.2.1 exit 0"),
+        "b.2.1 ok, b.2 -> n, b.2 succeeded, flow corrected, n.1.1 begins (round 1) = n.1.1 live"
+    );
+    feed(&mut driver, "n.1.1 exit 0");
+    let end = feed(&mut driver, "c.2.1 exit 1");
+    assert!(end.contains("Exhausted"), "the round that was under way was the last one: {end}");
+}
+
+#[test]
 fn a_live_or_doubtful_step_stays() {
     let without = corrected([step("a")]);
     let old = flow([step("a"), step("b")]);
@@ -507,6 +602,31 @@ fn a_graph_whose_step_waits_for_a_review_and_is_gone_comes_to_its_end() {
         correct(&mut driver, &without),
         "question void, flow corrected, over: completed = nothing [succeeded 0]"
     );
+}
+
+#[test]
+fn what_hangs_on_nothing_that_is_to_run_again_goes_on_as_it_was() {
+    let with = |command: &str| {
+        graph([
+            critic("r", "r", 0),
+            step("a"),
+            needing(step("b").exec(&[command]), &["a"]),
+            step("w").tries(2),
+            needing(step("z"), &["r", "w"]),
+        ])
+    };
+    let lived = ["slot", "slot", "r.1.1 exit 1", "a.1.1 exit 0", "w.1.1 exit 1", "b.1.1 exit 0"];
+    let mut driver = after(&with("typo"), &lived);
+    assert_eq!(stand(&driver.run), "= timer, question");
+    assert_eq!(
+        correct_from(&mut driver, &version("corrected", &with("right")), Some("b")),
+        "flow corrected from b, b entered, b.2.1 begins = b.2.1 live, timer, question"
+    );
+    feed(&mut driver, "b.2.1 exit 0");
+    feed(&mut driver, "due");
+    feed(&mut driver, "w.1.2 exit 0");
+    let end = feed(&mut driver, "answer proceed");
+    assert!(end.ends_with("z entered, z.1.1 begins = z.1.1 live"), "{end}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::{
     corrected::{correction, version},
-    driver::{Driver, settled},
+    driver::{Driver, blob, exited, settled},
     flows::{With as _, ask, branch, critic, flow, graph, step, step_id},
     properties::{cases, live},
     random::{Turn, flows, turns},
@@ -11,7 +11,7 @@ use crate::{
 };
 use envoi_kernel::{
     Cut, Event, Flow, Input, Record, Refusal,
-    event::{AttemptStarted, Course, Outcome},
+    event::{AttemptStarted, Change, Course, FileChange, Outcome},
     flow::{Expression, GoalsPlan, Join, OnExhausted, Step, StepRead},
     hand_offs,
     ids::{RunId, StepId, VisitId},
@@ -214,6 +214,28 @@ fn lived(flow: &Arc<Flow>) -> Driver {
         }
     }
     driver
+}
+
+#[test]
+fn the_files_of_a_hand_off_that_is_taken_over_are_files_of_the_run() {
+    let flow = flow([step("a"), step("b")]);
+    let created = |path: &str, content: &[u8]| FileChange {
+        path: path.to_owned(),
+        change: Change::Created,
+        blob: Some(blob(content)),
+        before: None,
+    };
+    let left = |id: &str, files: Vec<FileChange>| settled(AttemptResult { files, ..exited(id, 0) });
+    let mut whole = Driver::started(&flow);
+    whole.ok(left("a.1.1", vec![created("app.bin", b"built"), created("notes.md", b"old")]));
+    let (mut driver, said) = start(&flow, taking(selection("only b"), &flow, &whole));
+    assert!(said.ends_with("= b.1.1 live"), "{said}");
+    let files = |driver: &Driver| driver.run.files().clone();
+    let taken = |path: &str, content: &[u8]| (path.to_owned(), Some(blob(content).digest));
+    assert_eq!(files(&driver), BTreeMap::from([taken("app.bin", b"built"), taken("notes.md", b"old")]));
+    driver.restart();
+    driver.ok(left("b.1.1", vec![created("notes.md", b"new")]));
+    assert_eq!(files(&driver), BTreeMap::from([taken("app.bin", b"built"), taken("notes.md", b"new")]));
 }
 
 #[test]

@@ -132,7 +132,9 @@ impl Control {
             self.leave_hint("", step);
         }
         self.top.reset(&again.iter().collect());
-        self.top.loops.retain(|closing, _| loops::encloses(new, closing, from));
+        // In a graph, what does not hang on the step goes on as it was.
+        let goes_on = |closing: &StepId| new.graph && !again.contains(closing);
+        self.top.loops.retain(|closing, _| goes_on(closing) || loops::encloses(new, closing, from));
         self.top.diverted.clear();
         (self.top.failing, self.top.stopped_at) = (None, None);
         if !new.graph && self.phase.ended().is_none() {
