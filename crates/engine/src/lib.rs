@@ -29,7 +29,7 @@ pub use host::{Client, ClientError, Host, HostError, Settings};
 pub use model::{
     clock::{SteadyClock, now},
     crash_point::Point,
-    message::{Adopt, Begin, EngineError, Message, Purpose, Reply},
+    message::{Adopt, Begin, Corrected, EngineError, Message, Purpose, Reply},
     protocol,
     runner::{Caller, CallingAttempt, Clock, Job, Log, Observer, Runner, Settlement, StoreGone},
     secret_source::{SourceError, secret_value},

@@ -4,19 +4,20 @@
 //! nothing follows the end. The state that replay gives is kept beside it, event by event.
 
 use crate::{
+    finished::{Finished, top_step},
     instance::Errand,
     uses::Uses,
     violation::{Violation, holds},
 };
 use envoi_contract::time::Timestamp;
 use envoi_kernel::{
-    Event, Flow, Record, Run,
+    Event, Record, Run,
     event::{
         AttemptSettled, AttemptStarted, Choice, Course, InterruptAnswered, InterruptRaised, ModelCallStarted,
         Outcome,
     },
-    flow::{Budget, InDoubtPolicy},
-    ids::{AttemptId, InterruptId, RunId, StepId, VisitId},
+    flow::{Budget, InDoubtPolicy, Versions},
+    ids::{AttemptId, InterruptId, RunId, VisitId},
     ledger::Ledger,
 };
 use std::{
@@ -47,6 +48,10 @@ pub(crate) struct Books {
     pub(crate) uses: Uses,
     iterations: u64,
     over: bool,
+    finished: Finished,
+    /// Whether a correction of its flow was taken, and whether it has taken over.
+    pub(crate) to_be_corrected: bool,
+    pub(crate) corrected: bool,
     pub(crate) reopened: usize,
     pub(crate) in_doubt: u64,
     pub(crate) cancelled: bool,
@@ -68,10 +73,10 @@ pub(crate) struct Books {
 }
 
 impl Books {
-    pub(crate) fn new(id: &RunId, flow: &Arc<Flow>) -> Self {
+    pub(crate) fn new(id: &RunId, flow: Versions) -> Self {
         Self {
             id: id.clone(),
-            replayed: Run::new(Arc::clone(flow)),
+            replayed: Run::new(flow),
             started: BTreeMap::new(),
             settled: BTreeSet::new(),
             live: BTreeSet::new(),
@@ -86,6 +91,9 @@ impl Books {
             uses: Uses::default(),
             iterations: 0,
             over: false,
+            finished: Finished::default(),
+            to_be_corrected: false,
+            corrected: false,
             reopened: 0,
             in_doubt: 0,
             cancelled: false,
@@ -107,9 +115,14 @@ impl Books {
             self.check(&record.event)?;
             self.side_by_side(&record.event)?;
             self.question(record)?;
+            let before = Arc::clone(self.replayed.flow());
             self.replayed
                 .apply(record)
                 .map_err(|error| self.broken("what is durable can be replayed", &error.to_string()))?;
+            let again = self.finished.enter(&before, self.replayed.flow(), &record.event);
+            holds(again.is_none(), "no finished step begins again unasked", || {
+                format!("{}: {again:?} by {}", self.id, record.event.name())
+            })?;
             self.story.push(story_line(&record.event));
         }
         self.ledger_agrees()
@@ -122,7 +135,8 @@ impl Books {
     fn check(&mut self, event: &Event) -> Result<(), Violation> {
         let late = matches!(event, Event::AttemptSettled(settled) if settled.late)
             || matches!(event, Event::ModelCallEnded(_));
-        let reopens = matches!(event, Event::RunReopened(_));
+        let reopens =
+            matches!(event, Event::RunReopened(_) | Event::FlowCorrected(_) | Event::CorrectionDropped(_));
         if self.over && !reopens && !late {
             return Err(self.broken("nothing follows the end of a run", event.name()));
         }
@@ -144,6 +158,8 @@ impl Books {
                 holds(first, "a visit has one hand-off", || format!("{}: {}", self.id, written.visit))?;
             }
             Event::CancelRequested(_) => self.cancelled = true,
+            Event::CorrectionRequested(_) => self.to_be_corrected = true,
+            Event::FlowCorrected(_) => (self.to_be_corrected, self.corrected) = (true, true),
             Event::RunReopened(_) => {
                 self.over = false;
                 self.reopened = self.reopened.saturating_add(1);
@@ -280,9 +296,7 @@ impl Books {
 
     /// Whether the step of the run's own flow that holds this visit is in the part that the run does.
     fn is_in_the_part(&self, visit: &VisitId) -> bool {
-        let outermost = visit.scope.split('.').find(|segment| segment.parse::<u64>().is_err());
-        let named = outermost.filter(|segment| !segment.is_empty()).and_then(|step| StepId::new(step).ok());
-        let step = named.unwrap_or_else(|| visit.step.clone());
+        let step = top_step(visit);
         let part = self.replayed.started().and_then(|started| started.part.as_deref());
         part.is_none_or(|part| part.selection.includes(self.replayed.flow(), &step))
     }
@@ -383,7 +397,7 @@ impl Books {
     /// A snapshot, written and read, is the state.
     pub(crate) fn check_snapshot(&self) -> Result<(), Violation> {
         let written = self.replayed.snapshot();
-        let restored = written.and_then(|kept| Run::restore(Arc::clone(self.replayed.flow()), &kept));
+        let restored = written.and_then(|kept| Run::restore(self.replayed.versions().clone(), &kept));
         let same = restored.is_ok_and(|run| run == self.replayed);
         holds(same, "a snapshot gives the state it was taken of", || self.id.to_string())
     }
@@ -398,6 +412,7 @@ impl Books {
             Errand::ModelCalled(call) => !self.uses.is_under_way(call),
             Errand::Cancel => self.cancelled,
             Errand::Reopen => self.reopened > 0,
+            Errand::Correct => self.to_be_corrected,
         }
     }
 }
@@ -422,6 +437,7 @@ fn story_line(event: &Event) -> String {
         Event::ModelCallStarted(begun) => format!("{name} {:?}", begun.attempt),
         Event::ModelCallEnded(ended) => format!("{name} {:?} {:?}", ended.attempt, ended.outcome),
         Event::RunReopened(reopened) => format!("{name} {}", reopened.step),
+        Event::FlowCorrected(correction) => format!("{name} {:?}", correction.from),
         Event::RunForked(forked) => format!("{name} {} {}", forked.from, forked.step),
         Event::RunEnded(ended) => format!("{name} {:?} {}", ended.status, ended.terminal_reason),
         _ => name.to_owned(),

@@ -5,6 +5,7 @@
 
 use crate::{
     books::Books,
+    corrections::Correction,
     instance::Errand,
     plan::{Plan, Planned, person},
     questions::{self, Who},
@@ -13,8 +14,9 @@ use envoi_contract::time::Timestamp;
 use envoi_kernel::{
     Input, Run, Status,
     ids::{InterruptId, RunId},
+    input::Correct,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a person wants of a run.
 pub(crate) struct Request {
@@ -46,8 +48,14 @@ impl Call {
     }
 }
 
-/// How often each question's answer was refused.
-pub(crate) type Refusals = BTreeMap<InterruptId, usize>;
+/// What was refused.
+#[derive(Default)]
+pub(crate) struct Refusals {
+    /// How often each question's answer was.
+    pub(crate) answers: BTreeMap<InterruptId, usize>,
+    /// Runs whose correction was.
+    pub(crate) corrections: BTreeSet<RunId>,
+}
 
 /// What a person or command wants of this run now.
 pub(crate) fn wanted(
@@ -58,6 +66,18 @@ pub(crate) fn wanted(
     now: Timestamp,
 ) -> Option<Request> {
     let run = &books.replayed;
+    let succeeded = matches!(run.status(), Status::Ended(ended) if ended.terminal_reason == "completed");
+    let correction = planned.correction.as_ref().filter(|correction| {
+        let refused = refusals.corrections.contains(&planned.id);
+        !books.to_be_corrected
+            && !refused
+            && !succeeded
+            && !books.cancelled
+            && run.next_seq() >= correction.after
+    });
+    if let Some(correction) = correction {
+        return Some(correct(correction));
+    }
     if let Status::Ended(ended) = run.status() {
         let again = ended.terminal_reason != "completed" && books.reopened < planned.reopenings;
         return again.then(|| Request {
@@ -83,6 +103,24 @@ pub(crate) fn wanted(
     answer_to(plan, planned, books, refusals, Who::Next)
 }
 
+fn correct(correction: &Correction) -> Request {
+    Request {
+        input: Input::Correct(Box::new(Correct {
+            flow: correction.flow.digest,
+            language: correction.pinned.language,
+            source: "/workspace/flow.yaml".to_owned(),
+            from: correction.from.clone(),
+            by: person(),
+            why: None,
+            request: None,
+            elsewhere: Default::default(),
+            seen: None,
+        })),
+        errand: Errand::Correct,
+        label: "to correct its flow",
+    }
+}
+
 /// When a person looks at the open question, if one ever does.
 pub(crate) fn looks_at(plan: &Plan, planned: &Planned, books: &Books) -> Option<Timestamp> {
     let raised = books.replayed.interrupts().next().filter(|_| planned.answered)?;
@@ -98,7 +136,7 @@ pub(crate) fn answer_to(
     who: Who,
 ) -> Option<Request> {
     let raised = books.replayed.interrupts().next().filter(|_| planned.answered)?;
-    let refused = refusals.get(&raised.interrupt).copied().unwrap_or(0);
+    let refused = refusals.answers.get(&raised.interrupt).copied().unwrap_or(0);
     let choice = plan.choice(&planned.id, raised, books.replayed.step(&raised.visit), refused);
     let answer = questions::answer(&books.replayed, raised, choice, who);
     Some(Request {

@@ -21,7 +21,9 @@ use crate::{
     world::{Found, Outside},
 };
 use envoi_contract::time::Timestamp;
-use envoi_engine::{Adopt, Begin, Caller, EngineError, Job, Message, Settlement, Trouble, TroubleKind};
+use envoi_engine::{
+    Adopt, Begin, Caller, Corrected, EngineError, Job, Message, Settlement, Trouble, TroubleKind,
+};
 use envoi_journal::{Commit, INLINE_MAX_BYTES, Journal, Note};
 use envoi_kernel::{
     Event, Input, Refusal, Run, Status,
@@ -83,6 +85,7 @@ pub(crate) struct Tally {
     pub(crate) items: u64,
     pub(crate) inner: u64,
     pub(crate) left_out: u64,
+    pub(crate) corrected: u64,
     pub(crate) model_calls: u64,
     pub(crate) set_aside: u64,
 }
@@ -100,6 +103,7 @@ pub(crate) struct RunEnd {
     pub(crate) in_doubt: u64,
     pub(crate) timed: bool,
     pub(crate) cancelled: bool,
+    pub(crate) may_be_corrected: bool,
     pub(crate) parallel: bool,
     pub(crate) calls_models: bool,
 }
@@ -142,12 +146,16 @@ impl<'p> Driver<'p> {
             },
             store: SimStore::default(),
             outside: Outside::default(),
-            books: plan.runs.iter().map(|run| (run.id.clone(), Books::new(&run.id, &run.flow))).collect(),
+            books: plan
+                .runs
+                .iter()
+                .map(|run| (run.id.clone(), Books::new(&run.id, run.versions())))
+                .collect(),
             engine: None,
             asleep: None,
             calls: Vec::new(),
             models: Models::default(),
-            refusals: Refusals::new(),
+            refusals: Refusals::default(),
             taken: BTreeSet::new(),
             mishaps: 0,
             trace: Vec::new(),
@@ -399,13 +407,26 @@ impl<'p> Driver<'p> {
         let loaded = instance.journal.load(run).map_err(|error| unreadable(error.to_string()))?;
         let mut state = planned.fresh();
         if let Some(snapshot) = &loaded.snapshot {
-            state = Run::restore(Arc::clone(&planned.flow), &snapshot.state)
+            state = Run::restore(planned.versions(), &snapshot.state)
                 .map_err(|error| unreadable(error.to_string()))?;
             self.tally.snapshots = self.tally.snapshots.saturating_add(1);
         }
         for record in &loaded.records {
             state.apply(record).map_err(|error| unreadable(error.to_string()))?;
         }
+        let stored = [&loaded.pinned].into_iter().chain(&loaded.pinned.earlier);
+        let stored: BTreeSet<_> = stored.map(|flow| flow.digest).collect();
+        let named = self.store.records(run).into_iter().filter_map(|record| match record.event {
+            Event::RunStarted(started) => Some(started.flow_digest),
+            Event::CorrectionRequested(correction) | Event::FlowCorrected(correction) => {
+                Some(correction.after)
+            }
+            _ => None,
+        });
+        let missing = named.into_iter().find(|digest| !stored.contains(digest));
+        holds(missing.is_none(), "every flow that an event names is stored", || {
+            format!("{run}: {missing:?}")
+        })?;
         let same = self.books.get(run).is_some_and(|books| books.replayed == state);
         holds(same, "a snapshot and its tail are the whole run", || run.to_string())?;
         let asks = self.books.get(run).is_some_and(|books| books.asks_as(&state));
@@ -419,12 +440,19 @@ impl<'p> Driver<'p> {
         let (Some(call), Some(instance)) = (self.calls.get_mut(place), &self.engine) else { return Ok(()) };
         let run = call.run.clone();
         if let Some(loaded) = call.loaded.take() {
-            call.awaits = Some(Errand::Adopt);
-            let reply = instance.reply(&run, Errand::Adopt);
+            // What corrects a run is decided as it is handed over.
+            let corrects = call.request.take_if(|request| request.errand == Errand::Correct);
+            let errand = corrects.as_ref().map_or(Errand::Adopt, |_| Errand::Correct);
+            let planned = self.plan.run(&run).filter(|_| corrects.is_some());
+            let corrected = planned.and_then(|planned| planned.correction.as_ref()).map(|correction| {
+                Corrected { flow: Arc::clone(&correction.flow), pinned: correction.pinned.clone() }
+            });
+            call.awaits = Some(errand.clone());
+            let reply = instance.reply(&run, errand.clone());
             let adopt = Adopt {
-                corrected: None,
+                corrected,
                 run: *loaded,
-                inputs: Vec::new(),
+                inputs: corrects.into_iter().map(|request| request.input).collect(),
                 purpose: envoi_engine::Purpose::GoOn,
                 again: call.again,
                 is_inside: true,
@@ -432,7 +460,7 @@ impl<'p> Driver<'p> {
                 caller: Arc::new(Caller::default()),
                 reply,
             };
-            return self.handle(format!("{run}: adopt"), Message::Adopt(Box::new(adopt)));
+            return self.handle(format!("{run}: {errand:?}"), Message::Adopt(Box::new(adopt)));
         }
         let Some(Request { input, errand, label }) = call.request.take() else {
             self.calls.swap_remove(place);
@@ -473,8 +501,11 @@ impl<'p> Driver<'p> {
             if let Errand::Answer(interrupt, _) = &answer.errand
                 && past_bound
             {
-                let refused = self.refusals.entry(interrupt.clone()).or_default();
+                let refused = self.refusals.answers.entry(interrupt.clone()).or_default();
                 *refused = refused.saturating_add(1);
+            }
+            if answer.errand == Errand::Correct && matches!(answer.result, Err(EngineError::Refused(_))) {
+                self.refusals.corrections.insert(answer.run.clone());
             }
             self.note(format!("{}: {:?} is answered: {:?}", answer.run, answer.errand, answer.result));
             self.models.engine_answered(&answer.errand, answer.result.is_ok());

@@ -42,6 +42,7 @@ pub(crate) enum Errand {
     ModelCalled(CallId),
     Cancel,
     Reopen,
+    Correct,
 }
 
 /// What the engine answered.

@@ -7,9 +7,11 @@
 mod books;
 mod budgets;
 mod calls;
+mod corrections;
 mod dice;
 mod driver;
 mod faults;
+mod finished;
 mod flows;
 mod instance;
 mod models;
@@ -63,6 +65,8 @@ pub struct Report {
     pub inner: u64,
     /// Hand-offs of steps that runs left out.
     pub left_out: u64,
+    /// Runs whose flow was corrected.
+    pub corrected: u64,
     /// Calls of models that were counted.
     pub model_calls: u64,
     /// Runs that were set aside, and gone on with later.
@@ -130,13 +134,14 @@ fn live(plan: &Plan, faults: Faults, calm: Option<&End>, report: &mut Report) ->
     report.items = report.items.saturating_add(end.tally.items);
     report.inner = report.inner.saturating_add(end.tally.inner);
     report.left_out = report.left_out.saturating_add(end.tally.left_out);
+    report.corrected = report.corrected.saturating_add(end.tally.corrected);
     report.model_calls = report.model_calls.saturating_add(end.tally.model_calls);
     report.set_aside = report.set_aside.saturating_add(end.tally.set_aside);
     Ok(end)
 }
 
-/// A run has the same events in both worlds, unless it was cancelled, had an attempt in doubt, had parallel attempts, called
-/// models, or had a question that could lapse.
+/// A run has the same events in both worlds, unless it was cancelled or corrected, had an attempt in doubt, had parallel attempts,
+/// called models, or had a question that could lapse.
 fn same_end(calm: &End, end: &End) -> Result<(), Violation> {
     for (id, run) in &end.runs {
         let Some(expected) = calm.runs.get(id) else { continue };
@@ -147,6 +152,8 @@ fn same_end(calm: &End, end: &End) -> Result<(), Violation> {
             || expected.timed
             || run.cancelled
             || expected.cancelled
+            // How much is done when the corrected flow takes over differs.
+            || run.may_be_corrected
             // A call that breaks off with an engine costs nothing.
             || run.calls_models
             || expected.calls_models

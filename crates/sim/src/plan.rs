@@ -2,6 +2,7 @@
 
 use crate::{
     budgets,
+    corrections::{self, Correction},
     dice::Dice,
     flows::{self, Sample},
     questions,
@@ -14,7 +15,7 @@ use envoi_journal::PinnedFlow;
 use envoi_kernel::{
     Flow, Run,
     event::{About, Choice, InterruptRaised},
-    flow::Step,
+    flow::{Step, Versions},
     ids::{Principal, RunId, VisitId},
     input::Start,
     part::{Part, Selection, TakenHandOff},
@@ -44,6 +45,8 @@ pub(crate) struct Planned {
     pub(crate) calls_models: bool,
     /// The part of its flow that it does.
     pub(crate) part: Option<Box<Part>>,
+    /// How a person corrects its flow, if one does.
+    pub(crate) correction: Option<Correction>,
 }
 
 impl Plan {
@@ -52,7 +55,7 @@ impl Plan {
         let mut dice = Dice::of(seed, &["plan"]);
         let jobs = dice.index(4).saturating_add(1);
         let count = dice.between(1, 5);
-        let runs = (0..count).map(|number| planned(&mut dice, number)).collect::<Option<_>>()?;
+        let runs = (0..count).map(|number| planned(seed, &mut dice, number)).collect::<Option<_>>()?;
         Some(Self { seed, jobs, runs })
     }
 
@@ -93,13 +96,16 @@ impl Plan {
     }
 }
 
-fn planned(dice: &mut Dice, number: u64) -> Option<Planned> {
-    let Sample { text, loaded } = flows::sample(dice)?;
-    let mut flow = loaded.flow;
+fn planned(seed: u64, dice: &mut Dice, number: u64) -> Option<Planned> {
+    let sample = flows::sample(dice)?;
+    let mut flow = sample.loaded.flow.clone();
     questions::into(&mut flow, dice);
     budgets::into(&mut flow, dice);
     let flow = Arc::new(flow);
     let part = part(&flow);
+    let id = RunId::new(format!("run_{number}")).ok()?;
+    let correction = corrections::of(seed, id.as_str(), &sample, &flow);
+    let Sample { text, loaded } = sample;
     let pinned = PinnedFlow {
         digest: flow.digest,
         language: loaded.language,
@@ -109,7 +115,7 @@ fn planned(dice: &mut Dice, number: u64) -> Option<Planned> {
         earlier: Vec::new(),
     };
     Some(Planned {
-        id: RunId::new(format!("run_{number}")).ok()?,
+        id,
         flow,
         pinned,
         answered: !dice.permille(150),
@@ -117,6 +123,7 @@ fn planned(dice: &mut Dice, number: u64) -> Option<Planned> {
         reopenings: usize::from(dice.permille(400)),
         calls_models: dice.permille(300),
         part,
+        correction,
     })
 }
 
@@ -159,7 +166,14 @@ impl Planned {
     }
 
     pub(crate) fn fresh(&self) -> Run {
-        Run::new(Arc::clone(&self.flow))
+        Run::new(self.versions())
+    }
+
+    /// Its flow, and the one that it is corrected to.
+    pub(crate) fn versions(&self) -> Versions {
+        let mut versions = Versions::from(Arc::clone(&self.flow));
+        self.correction.iter().for_each(|correction| versions.add(Arc::clone(&correction.flow)));
+        versions
     }
 
     pub(crate) fn start(&self) -> Start {

@@ -92,7 +92,7 @@ impl Stored {
         let before = core::mem::replace(&mut self.pinned, pinned.clone());
         let mut earlier = before.earlier.clone();
         earlier.push(PinnedFlow { earlier: Vec::new(), ..before });
-        earlier.retain(|flow| (&flow.text, flow.language) != (&pinned.text, pinned.language));
+        earlier.retain(|flow| (flow.digest, flow.language) != (pinned.digest, pinned.language));
         self.pinned.earlier = earlier;
     }
 }

@@ -39,6 +39,7 @@ fn every_promise_holds_whatever_happens() {
         ("items", sum(|report| report.items)),
         ("inner flows", sum(|report| report.inner)),
         ("left out", sum(|report| report.left_out)),
+        ("corrected", sum(|report| report.corrected)),
         ("model calls", sum(|report| report.model_calls)),
         ("set aside", sum(|report| report.set_aside)),
     ];

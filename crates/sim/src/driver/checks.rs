@@ -8,7 +8,7 @@ use crate::{
 };
 use envoi_journal::Journal;
 use envoi_kernel::{Event, Run, Status, ids::RunId};
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 impl Driver<'_> {
     /// An engine stops only for a reason. Then it is gone, like one that has died.
@@ -88,6 +88,7 @@ impl Driver<'_> {
             end.tally.items = end.tally.items.saturating_add(books.items);
             end.tally.inner = end.tally.inner.saturating_add(books.inner);
             end.tally.left_out = end.tally.left_out.saturating_add(books.left_out);
+            end.tally.corrected = end.tally.corrected.saturating_add(u64::from(books.corrected));
             end.tally.model_calls = end.tally.model_calls.saturating_add(books.uses.calls_begun());
             end.tally.votes = end.tally.votes.saturating_add(books.votes);
             end.tally.expired = end.tally.expired.saturating_add(books.expired);
@@ -98,6 +99,7 @@ impl Driver<'_> {
                 in_doubt: books.in_doubt,
                 timed: books.timed,
                 cancelled: books.cancelled,
+                may_be_corrected: self.plan.run(id).is_some_and(|planned| planned.correction.is_some()),
                 parallel: self.plan.run(id).is_some_and(Planned::is_parallel),
                 calls_models: books.uses.calls_begun() > 0,
             };
@@ -129,7 +131,7 @@ impl Driver<'_> {
     /// Replay of all events is the state; contents that events name are in the store.
     fn whole(&self, id: &RunId, books: &Books) -> Result<(), Violation> {
         let records = self.store.records(id);
-        let replayed = Run::replay(Arc::clone(books.replayed.flow()), records.clone());
+        let replayed = Run::replay(books.replayed.versions().clone(), records.clone());
         let same = replayed.is_ok_and(|run| run == books.replayed);
         holds(same, "replay gives the state that was lived", || id.to_string())?;
         books.check_snapshot()?;
