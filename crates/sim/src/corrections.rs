@@ -80,10 +80,10 @@ fn change(dice: &mut Dice, number: u64, pieces: &mut Vec<String>, parts: &mut BT
             );
             pieces.insert(behind, new);
         }
-        3 => {
+        3 if steps > 1 => {
             pieces.remove(place);
         }
-        4 | 5 => {
+        3..6 => {
             if let Some(piece) = pieces.get_mut(place) {
                 let command = format!("run: [work, fixed-{number}]");
                 *piece = piece.replacen("run: [work]", &command, 1).replacen(

@@ -3,10 +3,12 @@
 use super::{Plan, plan};
 use envoi_contract::envelope::InterruptKind;
 use envoi_kernel::{
+    Refusal,
     flow::{AskPlan, Flow, Overdue, RoutingPlan, Step, StepKind, Template},
     ids::StepId,
-    part::Selection,
+    part::{Missing, Part, Selection},
 };
+use std::collections::BTreeMap;
 
 /// The worst case of this part of `flow`. Steps that are left out are not among its steps.
 #[must_use]
@@ -26,7 +28,22 @@ pub fn plan_part(flow: &Flow, selection: &Selection) -> Plan {
         let names: Vec<String> = left_out.iter().map(|step| format!("`{step}`")).collect();
         plan.notes.push(format!("a part of the flow is planned; left out: {}", names.join(", ")));
     }
+    plan.notes.extend(to_be_taken(flow, selection));
     plan
+}
+
+/// What steps of the part read of steps that are left out, and what nothing stands for without an earlier run.
+fn to_be_taken(flow: &Flow, selection: &Selection) -> Vec<String> {
+    let part = Part { selection: selection.clone(), with: None, taken: Vec::new() };
+    let Err(Refusal::PartIncomplete { missing }) = part.check(flow, &BTreeMap::new()) else {
+        return Vec::new();
+    };
+    let note = |Missing { reader, path, line, .. }| {
+        format!(
+            "`{reader}` reads `{path}` (line {line}): `envoi run` takes it from `--with RUN`, and starts nothing without it"
+        )
+    };
+    missing.into_iter().map(note).collect()
 }
 
 /// A step that is left out: it leads on as before, and starts nothing.
@@ -97,5 +114,24 @@ steps:
         let alone = plan_part(&flow, &only("c"));
         assert_eq!(looped.loop_backs.known(), Some(4));
         assert_eq!(alone.loop_backs.known(), Some(0), "the loop has no round without its beginning");
+    }
+
+    #[test]
+    fn a_part_says_what_it_takes_from_an_earlier_run() {
+        let text = "\
+flow: f
+steps:
+  - { id: a, run: [\"true\"] }
+  - { id: b, run: [\"echo\", \"${{ steps.a.data.x }}\", \"${{ steps.a.data.y | default(1) }}\"] }
+";
+        let flow = crate::load("f.yaml", text).unwrap().flow;
+        let notes = |only: &str| {
+            let only = vec![StepId::new(only).unwrap()];
+            let notes = plan_part(&flow, &Selection { only, ..Selection::default() }).notes;
+            notes.into_iter().filter(|note| note.contains("--with RUN")).collect::<Vec<_>>()
+        };
+        let expected = "`b` reads `steps.a.data.x` (line 4): `envoi run` takes it from `--with RUN`, and starts nothing without it";
+        assert_eq!(notes("b"), [expected]);
+        assert_eq!(notes("a"), Vec::<String>::new());
     }
 }
