@@ -23,7 +23,7 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-PAGES = ["quickstart.md", "cookbook.md", "filters.md"]
+PAGES = ["quickstart.md", "cookbook.md", "filters.md", "part.md"]
 SECONDS = 300
 """After this time a block is given up: a page that waits for ever would hide its mistake."""
 

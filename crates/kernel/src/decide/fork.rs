@@ -152,8 +152,13 @@ impl Cut {
             Event::RunForked(forked) => Some(forked.root.clone()),
             _ => None,
         });
+        // A step that the corrected flow alone has was entered just before that flow took over.
+        let is_new = held(versions, lived, last.seq).step(step).is_none();
+        let takes_over = |record: &&Record| matches!(record.event, Event::FlowCorrected(_));
+        let corrected = lived.iter().find(|record| record.seq > last.seq && is_new).filter(takes_over);
         let from = started.run.clone();
-        Ok(Self { root: root.unwrap_or_else(|| from.clone()), from, step: step.clone(), at: last.seq })
+        let at = corrected.unwrap_or(last).seq;
+        Ok(Self { root: root.unwrap_or_else(|| from.clone()), from, step: step.clone(), at })
     }
 }
 
@@ -161,9 +166,14 @@ impl Cut {
     /// The flow under which a fork goes on: the one that held where the run is cut. A later correction is not part of it.
     #[must_use]
     pub fn flow<'v>(&self, versions: &'v Versions, lived: &[Record]) -> &'v Arc<Flow> {
-        let kept = lived.iter().take_while(|record| record.seq <= self.at);
-        kept.filter_map(|record| versions.named_by(&record.event)).last().unwrap_or(versions.first())
+        held(versions, lived, self.at)
     }
+}
+
+/// The flow that held after this event.
+fn held<'v>(versions: &'v Versions, lived: &[Record], at: Seq) -> &'v Arc<Flow> {
+    let until = lived.iter().take_while(|record| record.seq <= at);
+    until.filter_map(|record| versions.named_by(&record.event)).last().unwrap_or(versions.first())
 }
 
 /// How the run that has lived this has ended, if it is over.

@@ -155,6 +155,21 @@ fn a_fork_goes_on_under_the_flow_that_held_where_it_is_cut() {
 }
 
 #[test]
+fn a_fork_at_a_step_that_a_correction_brought_goes_on_under_the_corrected_flow() {
+    let first = flow([step("a"), step("b")]);
+    let second = version("second", &flow([step("a"), step("b"), step("c")]));
+    let mut source = lived(&first, &["start", "a.1.1 exit 0"]);
+    source.run.learn(Arc::clone(&second));
+    source.feed(correction(&second, None)).unwrap();
+    feed(&mut source, "b.1.1 exit 0");
+    feed(&mut source, "c.1.1 exit 1");
+    assert_eq!(told(&source, Some("c")), "flow corrected | c.1.1 begins = c.1.1 live");
+    assert_eq!(told(&source, Some("b")), "a.1 succeeded | b.1.1 begins = b.1.1 live");
+    assert_eq!(fork(&source, Some("c")).run.flow().digest, second.digest);
+    assert_eq!(fork(&source, Some("b")).run.flow().digest, first.digest);
+}
+
+#[test]
 fn a_loop_is_cut_in_its_last_round() {
     let looped = flow([step("a"), critic("critic", "a", 3), step("z")]);
     let source = lived(
