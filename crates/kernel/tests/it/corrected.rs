@@ -380,11 +380,14 @@ fn a_wish_that_comes_to_nothing() {
     driver.restart();
 }
 
+/// What differs, what was lived, the corrected steps, from where finished ones run again, how the attempt ends, what follows.
+type Awaited<'a> = (&'a str, &'a [&'a str], Vec<Step>, Option<&'a str>, &'a str, &'a str);
+
 #[test]
 fn what_follows_the_step_that_a_correction_waits_for_is_what_the_corrected_flow_says() {
     let old = || [step("a"), step("b"), step("c")];
     let last = ["a.1.1 exit 0", "b.1.1 exit 0"];
-    let rows: [(&str, &[&str], Vec<Step>, Option<&str>, &str, &str); 7] = [
+    let rows: [Awaited; 7] = [
         (
             "a step is new after the last one",
             &last,
