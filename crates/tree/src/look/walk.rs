@@ -9,7 +9,7 @@ use crate::{
         git,
         stat::{Kind, Stat},
     },
-    model::list::{Tree, ancestors, is_never},
+    model::list::{Entry, Tree, What, ancestors, is_never},
 };
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use std::{
@@ -265,13 +265,14 @@ pub(crate) fn add_in_the_way(
     target: &Tree,
     most: usize,
 ) -> Result<(), WalkError> {
-    for entry in target.entries().iter().filter(|entry| entry.content().is_some()) {
+    let comes = |entry: &&Entry| !matches!(entry.what, What::LeftOut { .. });
+    for entry in target.entries().iter().filter(comes) {
         let mut way: Vec<&[u8]> = ancestors(&entry.path).collect();
         way.reverse();
         way.push(&entry.path);
         for path in way {
             let Ok(there) = fs::symlink_metadata(full(root, path)) else { break };
-            if there.is_dir() && path == entry.path {
+            if there.is_dir() && path == entry.path && entry.what != What::EmptyFolder {
                 add_all(root, path, found, most)?;
             } else if !there.is_dir() {
                 if let Some(stat) = Stat::of(&there) {

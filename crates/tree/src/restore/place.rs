@@ -27,6 +27,9 @@ use std::{
 /// So often a file is tried that others take away and put back meanwhile.
 const TRIES: u32 = 100;
 
+/// A folder without this bit for its owner cannot change its parent.
+const MOVABLE: u32 = 0o200;
+
 pub(crate) fn carry_out(
     folder: &Path,
     place: &Path,
@@ -83,7 +86,13 @@ fn write(
     shelf: &Shelf,
     failed: impl Fn(io::Error) -> NotRestored,
 ) -> Result<(), NotRestored> {
-    let Some((digest, _)) = entry.content() else { return Ok(()) };
+    let Some((digest, _)) = entry.content() else {
+        let made = || {
+            fs::create_dir(at)?;
+            fs::set_permissions(at, Permissions::from_mode(entry.mode | MOVABLE))
+        };
+        return made().map_err(failed);
+    };
     let content = shelf.read(&digest)?;
     if let What::Link { .. } = entry.what {
         return symlink(OsStr::from_bytes(&content), at).map_err(failed);
@@ -111,7 +120,7 @@ impl Moved<'_> {
             self.take_away(path, number).map_err(|source| failed(path, source))?;
         }
         for (nth, entry) in plan.come.iter().enumerate() {
-            self.put(&entry.path, nth).map_err(|source| failed(&entry.path, source))?;
+            self.put(entry, nth).map_err(|source| failed(&entry.path, source))?;
         }
         // What is to go, if nothing is left in it: ignored files keep their folder.
         for path in &plan.emptied {
@@ -162,21 +171,30 @@ impl Moved<'_> {
     }
 
     /// At each moment either the old file stands there or the new one.
-    fn put(&self, path: &[u8], nth: usize) -> io::Result<()> {
+    fn put(&self, entry: &Entry, nth: usize) -> io::Result<()> {
+        self.change_places(entry, nth)?;
+        match entry.what == What::EmptyFolder && entry.mode & MOVABLE == 0 {
+            true => self.make_empty(entry),
+            false => Ok(()),
+        }
+    }
+
+    fn change_places(&self, entry: &Entry, nth: usize) -> io::Result<()> {
+        let path = entry.path.as_slice();
         let parent = self.parent(path, true)?;
         let new = self.stage.join(format!("new-{nth}"));
         for _ in 0..TRIES {
             match renameat_with(CWD, &new, &parent, name(path), RenameFlags::NOREPLACE) {
                 Ok(()) => return Ok(()),
                 Err(Errno::EXIST) => {}
-                Err(errno) if is_unknown(errno) => return self.put_by_link(&parent, path, &new, nth),
+                Err(errno) if is_unknown(errno) => return self.put_by_link(&parent, entry, &new, nth),
                 Err(errno) => return Err(errno.into()),
             }
             match renameat_with(CWD, &new, &parent, name(path), RenameFlags::EXCHANGE) {
                 Ok(()) => return Ok(()),
                 // Taken away since.
                 Err(Errno::NOENT) => {}
-                Err(errno) if is_unknown(errno) => return self.put_by_link(&parent, path, &new, nth),
+                Err(errno) if is_unknown(errno) => return self.put_by_link(&parent, entry, &new, nth),
                 Err(errno) => return Err(errno.into()),
             }
         }
@@ -184,8 +202,17 @@ impl Moved<'_> {
     }
 
     /// Where the file system cannot exchange two names.
-    fn put_by_link(&self, parent: &OwnedFd, path: &[u8], new: &Path, nth: usize) -> io::Result<()> {
+    fn put_by_link(&self, parent: &OwnedFd, entry: &Entry, new: &Path, nth: usize) -> io::Result<()> {
+        let path = entry.path.as_slice();
         let old = self.stage.join(format!("old-{nth}"));
+        if entry.what == What::EmptyFolder {
+            // A folder does not replace a file.
+            match renameat(parent, name(path), CWD, &old) {
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+            return Ok(renameat(CWD, new, parent, name(path))?);
+        }
         match linkat(parent, name(path), CWD, &old, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
             // A folder, or a file system without links.

@@ -15,9 +15,9 @@ pub(crate) struct Plan<'t> {
     pub(crate) gone: Vec<&'t [u8]>,
     /// Folders that stand where a file is to come. They are taken away whole.
     pub(crate) folders: Vec<&'t [u8]>,
-    /// Files and links that are to come.
+    /// Files and links that are to come, and empty folders that change places with what is no folder.
     pub(crate) come: Vec<&'t Entry>,
-    /// Empty folders that are to come.
+    /// Empty folders that are to come where nothing stands, or that get another mode.
     pub(crate) empty: Vec<&'t Entry>,
     /// Folders that go if nothing is left in them, the deepest first.
     pub(crate) emptied: Vec<&'t [u8]>,
@@ -47,16 +47,23 @@ impl<'t> Plan<'t> {
         for entry in target.entries() {
             plan.add(entry, stands, folder, &mut ways);
         }
+        plan.make_way(stands, folder);
         let displaced: BTreeSet<&[u8]> = plan.folders.iter().copied().collect();
         let mut emptied = BTreeSet::new();
         for entry in stands.entries() {
             let path = entry.path.as_slice();
-            if target.get(path).is_some() || ancestors(path).any(|above| displaced.contains(above)) {
+            if target.get(path).is_some() {
+                continue;
+            }
+            if ancestors(path).any(|above| displaced.contains(above)) {
+                if matches!(entry.what, What::LeftOut { .. }) {
+                    ways.push(not_kept(entry));
+                }
                 continue;
             }
             match entry.what {
                 What::LeftOut { .. } if target.has_below(path) => {
-                    ways.push(format!("`{}` is too large to be kept, or cannot be read", entry.shown()));
+                    ways.push(not_kept(entry));
                 }
                 What::LeftOut { .. } => plan.left.push(path),
                 // Unless something is to come below it.
@@ -88,7 +95,12 @@ impl<'t> Plan<'t> {
         }
         match (&entry.what, there.map(|there| &there.what)) {
             (What::LeftOut { .. }, _) | (_, Some(What::LeftOut { .. })) => self.left.push(path),
-            (What::EmptyFolder, _) => self.empty.push(entry),
+            (What::EmptyFolder, _) => {
+                match fs::symlink_metadata(walk::full(folder, path)).is_ok_and(|found| !found.is_dir()) {
+                    true => self.come.push(entry),
+                    false => self.empty.push(entry),
+                }
+            }
             (What::File { .. } | What::Link { .. }, _) => {
                 let found = walk::full(folder, path);
                 if fs::symlink_metadata(&found).is_ok_and(|found| found.is_dir()) {
@@ -117,6 +129,17 @@ impl<'t> Plan<'t> {
         }
     }
 
+    /// What stands where a folder is to be and is in no list, such as a pipe, is taken away.
+    fn make_way(&mut self, stands: &Tree, folder: &Path) {
+        let comes = self.come.iter().chain(&self.empty);
+        let above: BTreeSet<&'t [u8]> = comes.flat_map(|entry| ancestors(&entry.path)).collect();
+        let is_in_the_way = |path: &&[u8]| {
+            stands.get(path).is_none()
+                && fs::symlink_metadata(walk::full(folder, path)).is_ok_and(|found| !found.is_dir())
+        };
+        self.gone.extend(above.into_iter().filter(is_in_the_way));
+    }
+
     /// A file cannot change places with one on another file system.
     fn refuse_other_devices(&self, folder: &Path, place: &Path, ways: &mut Vec<String>) {
         let device = |path: &Path| fs::symlink_metadata(path).ok().map(|found| found.dev());
@@ -139,6 +162,10 @@ fn nearest<'p>(folder: &Path, path: &'p [u8]) -> &'p [u8] {
     let is_folder =
         |above: &&[u8]| fs::symlink_metadata(walk::full(folder, above)).is_ok_and(|found| found.is_dir());
     ancestors(path).find(is_folder).unwrap_or_default()
+}
+
+fn not_kept(entry: &Entry) -> String {
+    format!("`{}` is too large to be kept, or cannot be read", entry.shown())
 }
 
 /// What a folder has in it that no snapshot keeps, and that is not to be moved.

@@ -57,6 +57,88 @@ fn files_come_go_and_change_and_what_stood_there_can_be_brought_back() {
     assert_eq!(fs::read(place.path("is-file/inside")).unwrap(), b"a folder now");
 }
 
+/// What can stand at one name.
+const KINDS: [&str; 6] = ["nothing", "file", "link", "empty folder", "folder", "pipe"];
+
+fn make(place: &Place, kind: &str, at: &str) {
+    let path = place.path(at);
+    match kind {
+        "nothing" => {}
+        "file" => place.write(at, format!("file {at}")),
+        "link" => place.link("other", at),
+        "empty folder" => {
+            fs::create_dir(&path).unwrap();
+            place.mode(at, 0o711);
+        }
+        "folder" => {
+            place.write(format!("{at}/deep/file"), "deep");
+            fs::create_dir(path.join("empty")).unwrap();
+        }
+        _ => assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success()),
+    }
+}
+
+/// Each kind in the place of each other one: in a plain folder, and ignored by git.
+#[test]
+fn what_stands_there_changes_places_with_every_other_kind_and_back() {
+    for surroundings in ["no git", "ignored now"] {
+        let pairs = KINDS.iter().flat_map(|then| KINDS.map(|now| (*then, now)));
+        for (then, now) in pairs.filter(|(then, now)| then != now) {
+            let case = format!("{then}, then {now}, {surroundings}");
+            let place = Place::new();
+            if surroundings != "no git" {
+                place.git("", &["init", "-q"]);
+            }
+            place.write("other", "1");
+            make(&place, then, "it");
+            let before = place.keep();
+            match fs::symlink_metadata(place.path("it")) {
+                Ok(found) if found.is_dir() => fs::remove_dir_all(place.path("it")).unwrap(),
+                Ok(_) => fs::remove_file(place.path("it")).unwrap(),
+                Err(_) => {}
+            }
+            if surroundings == "ignored now" {
+                place.write(".gitignore", "it\n");
+            }
+            make(&place, now, "it");
+            place.write("other", "2");
+            let stood = stand(&place.root, &place.order, &before.tree).unwrap();
+            let restored = restore(&place.root, &place.order, &before.tree);
+            assert!(restored.is_ok(), "{case}: {restored:?}");
+            // Ignored files that are not in the way stay.
+            let is_ignored = surroundings == "ignored now";
+            let may_stay =
+                ["nothing", "pipe"].contains(&then) || (then.contains(" folder") && now == "folder");
+            if !(is_ignored && may_stay) {
+                assert_eq!(place.keep().tree, before.tree, "{case}");
+            }
+            let undone = restore(&place.root, &place.order, &stood.kept.tree);
+            assert!(undone.is_ok(), "undo of {case}: {undone:?}");
+            let again = stand(&place.root, &place.order, &before.tree).unwrap().kept.tree;
+            let stood = stood.kept.tree;
+            // A folder that ignored files have come into is not empty.
+            let must_be = |it: &&envoi_tree::Entry| it.content().is_some() || !is_ignored;
+            let is_lost = |it: &&envoi_tree::Entry| again.get(&it.path) != Some(*it);
+            let lost: Vec<_> = stood.entries().iter().filter(must_be).filter(is_lost).collect();
+            assert!(lost.is_empty(), "undo of {case}: {lost:?}");
+            assert!(is_ignored || again == stood, "undo of {case}");
+        }
+    }
+}
+
+#[test]
+fn a_folder_with_a_file_that_is_not_kept_does_not_make_room() {
+    let mut place = Place::new();
+    place.write("it", "a file then");
+    let then = place.keep();
+    fs::remove_file(place.path("it")).unwrap();
+    place.order.bounds.max_file_bytes = 100;
+    place.write("it/large", vec![b'x'; 1000]);
+    let error = restore(&place.root, &place.order, &then.tree).unwrap_err();
+    assert!(matches!(&error, NotRestored::InTheWay { paths } if paths[0].contains("it/large")), "{error}");
+    assert_eq!(fs::read(place.path("it/large")).unwrap().len(), 1000);
+}
+
 #[test]
 fn what_is_ignored_stays_and_what_makes_room_for_a_file_is_kept_first() {
     let place = Place::new();
