@@ -35,6 +35,6 @@ mod usage;
 pub use ask::{OWN_QUESTION, Pattern, ToolCall};
 pub use failure::{Class, Failure};
 pub use invocation::{Asks, Invocation, May, Resume};
-pub use preset::{Preset, Support, Version};
+pub use preset::{NO_BACKGROUND_WORK, Preset, Support, Version};
 pub use reading::{Exit, Heard, Outcome, Reading};
 pub use usage::{Figures, Usage};

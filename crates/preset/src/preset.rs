@@ -2,6 +2,9 @@
 
 use core::fmt;
 
+/// The variable that keeps Claude Code from working in the background.
+pub const NO_BACKGROUND_WORK: &str = "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS";
+
 /// A program that works as an agent, and that this crate knows how to start and to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Preset {

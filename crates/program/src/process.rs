@@ -7,7 +7,8 @@ use crate::{
 };
 use envoi_kernel::event::CallAnswer;
 use envoi_preset::{
-    Asks, Class, Exit, Failure, Heard, Invocation, May, Outcome, Preset, Reading, Resume, Support, Version,
+    Asks, Class, Exit, Failure, Heard, Invocation, May, NO_BACKGROUND_WORK, Outcome, Preset, Reading, Resume,
+    Support, Version,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::{consts::SIGTERM, iterator::Signals};
@@ -158,7 +159,7 @@ impl Work<'_> {
         let mut command = Command::new(&order.program);
         if hook.is_some() {
             // What works in the background goes on after a call was put off, and the call would be lost.
-            command.env("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1");
+            command.env(NO_BACKGROUND_WORK, "1");
         }
         command.args(invocation.arguments(self.preset));
         // The report and the text are this process's own.

@@ -119,8 +119,14 @@ const BANS: &[Ban] = &[
     Ban {
         name: "std::env",
         inside: &[],
-        // `launch` finds the program to start a supervisor with: itself.
-        but_not: &["crates/cli/", "crates/step/src/control/launch.rs", "xtask/", "bench/"],
+        // These two find the program to start a supervisor and a hook with: itself.
+        but_not: &[
+            "crates/cli/",
+            "crates/step/src/control/launch.rs",
+            "crates/program/src/hook.rs",
+            "xtask/",
+            "bench/",
+        ],
         in_tests: false,
         cure: "only `cli` reads the environment; take the value as an argument",
     },
