@@ -9,6 +9,7 @@ mod family;
 mod fork;
 pub(crate) mod handler;
 mod isolate;
+pub(crate) mod names;
 mod part;
 mod restore;
 mod resume;

@@ -8,7 +8,11 @@ use crate::{
         failure::Failure,
         messages, output,
     },
-    session::{caller::caller_or_none, engine_client, interactive::Conversation},
+    session::{
+        caller::{caller_of, caller_or_none},
+        engine_client,
+        interactive::Conversation,
+    },
     store::{
         home::Home,
         points::{self, Point},
@@ -19,6 +23,7 @@ use crate::{
 };
 use envoi_contract::{code::Code, digest::Digest};
 use envoi_engine::{
+    Names, load_run,
     protocol::{Request, RestoreRequest, SetBack},
     snapshots,
 };
@@ -41,8 +46,11 @@ pub(crate) fn into(home: &Home, run: Option<&str>, at: &str, into: &Path) -> Res
     let shelf = order.contents.shelf().map_err(Failure::store)?;
     let tree = tree_of(&shelf, &snapshot.digest)?;
     let restored = envoi_tree::write_into(into, &order, &tree).map_err(|error| not_restored(&error))?;
+    // Of a run that cannot be read the secrets are not known.
+    let names = load_run(&reader, &id).ok().map(|run| Names::of(run.flow(), &caller_of(&run)));
     for path in restored.left.iter().take(MOST_NAMED) {
-        let path = printable(&String::from_utf8_lossy(path));
+        let path =
+            names.as_ref().map_or_else(|| "(a name)".to_owned(), |names| printable(&names.shown(path)));
         messages::say(&format!("note: the content of `{path}` is not kept, and the file is not there"));
     }
     if let Some(more @ 1..) = restored.left.len().checked_sub(MOST_NAMED) {

@@ -68,6 +68,60 @@ fn secrets_reach_the_command_and_stand_nowhere_in_the_store() {
     assert!(stage.expect(0, &["show", "--events"]).out.contains("***"));
 }
 
+/// A restore and an apply name files, and a name holds the secret.
+#[test]
+fn a_secret_in_the_name_of_a_file_stands_in_no_event_and_no_message_of_a_restore_or_apply() {
+    let flow = "flow: named
+workspace: work
+secrets: { TOKEN: { env: MY_TOKEN } }
+steps:
+  - { id: one, run: 'echo one > kept; echo run > \"edited-$TOKEN\"; truncate -s 65M \"large-$TOKEN.bin\"' }
+  - { id: two, run: 'echo two > kept; truncate -s 66M \"large-$TOKEN.bin\"' }
+";
+    let with_token = |stage: &Stage, arguments: &[&str]| {
+        Process::spawn(stage.command(arguments).env("MY_TOKEN", FROM_ENV)).done()
+    };
+    let none_in = |text: &str| assert!(!text.contains(FROM_ENV), "{text}");
+    let left = |stage: &Stage, run: &str| {
+        let events = stage.events(run).into_iter();
+        events
+            .filter(|event| event["type"] == "files_restored")
+            .map(|event| event["left"][0].clone())
+            .collect()
+    };
+
+    let stage = Stage::with_flow(flow);
+    fs::create_dir(stage.path("work")).unwrap();
+    assert_eq!(with_token(&stage, &["run", "flow.yaml", "--keep-files"]).code, Some(0));
+    let run = stage.run_id();
+    let done = with_token(&stage, &["restore", &run, "--at", "one", "--here"]);
+    assert!(done.code == Some(0) && done.err.contains("`large-***.bin` is as it was"), "{done:?}");
+    // Where the secret is not at hand nothing can be masked: the event has no name then.
+    stage.expect(0, &["restore", &run, "--undo"]);
+    let names: Vec<serde_json::Value> = left(&stage, &run);
+    assert_eq!(
+        names,
+        ["large-***.bin", "(a name that cannot be masked: a secret of the flow is not at hand)"]
+    );
+    let into = with_token(&stage, &["restore", &run, "--at", "one", "--into", "there"]);
+    assert!(into.code == Some(0) && into.err.contains("`large-***.bin` is not kept"), "{into:?}");
+    let shown = stage.expect(0, &["show", &run, "--events"]);
+    // What is laid aside has the names as they are, for its owner alone.
+    let asides: Vec<_> = fs::read_dir(stage.store().join("files/aside")).unwrap().flatten().collect();
+    let laid = asides.iter().flat_map(|place| fs::read_dir(place.path()).unwrap().flatten());
+    let modes: Vec<u32> = laid.map(|laid| laid.metadata().unwrap().mode() & 0o777).collect();
+    assert!(!modes.is_empty() && modes.iter().all(|mode| *mode == 0o700), "{modes:?}");
+    [&done.out, &done.err, &into.out, &into.err, &shown.out].into_iter().for_each(|text| none_in(text));
+
+    let stage = Stage::with_flow(flow);
+    stage.write(&format!("work/edited-{FROM_ENV}"), "zero\n");
+    assert_eq!(with_token(&stage, &["run", "flow.yaml", "--isolate"]).code, Some(0));
+    stage.write(&format!("work/edited-{FROM_ENV}"), "other\n");
+    let done = with_token(&stage, &["apply", &stage.run_id()]);
+    assert!(done.code != Some(0) && done.err.contains("both sides changed edited-***"), "{done:?}");
+    none_in(&done.err);
+}
+
 #[test]
 fn a_missing_secret_refuses_the_start_before_anything_is_committed() {
     let stage = stage();

@@ -6,6 +6,7 @@
 use super::{
     adopt::Adoption,
     handler::{Commands, send},
+    names::Names,
     restore::{late, not_kept, of, refused, remarks, tree},
 };
 use crate::{
@@ -38,10 +39,11 @@ impl Commands {
         let _alone = self.restores();
         let was_open = self.end_open_restore(id, &request.too_wide, caller, Purpose::Decide)?.is_some();
         let run = self.load(id)?;
+        let names = Names::of(run.flow(), caller);
         let isolated = isolated(&run)?;
         let folder = self.check_folder(&run, &isolated.of, caller)?;
         let order = snapshots::order(&self.layout, request.too_wide.clone());
-        let now = envoi_tree::keep(&folder, &order).map_err(|error| not_kept(&error))?;
+        let now = envoi_tree::keep(&folder, &order).map_err(|error| not_kept(&error, &names))?;
         let told = |text: &str| {
             send(client, Response::Accepted { run: id.clone() });
             send(client, Response::Noted { text: text.to_owned() });
@@ -61,7 +63,7 @@ impl Commands {
                 (tree(&order, &last.to)?, tree(&order, &last.from)?)
             }
             Applied::Whole | Applied::PreferFolder | Applied::PreferRun => {
-                (tree(&order, &isolated.base)?, self.result(&run, id, &order)?)
+                (tree(&order, &isolated.base)?, self.result(&run, id, &order, &names)?)
             }
         };
         let prefer = match request.what {
@@ -70,21 +72,22 @@ impl Commands {
             Applied::PreferRun => Some(Side::Theirs),
         };
         let merged = envoi_tree::merge(&order, &before, &now.tree, &after, prefer)
-            .map_err(|error| conflict(error, &folder))?;
+            .map_err(|error| names.refusal(conflict(error, &folder)))?;
         if merged.tree == now.tree {
             return told("there is nothing to change: the folder has all of it");
         }
-        let stood = envoi_tree::stand(&folder, &order, &merged.tree).map_err(|error| refused(&error))?;
+        let stood = envoi_tree::stand(&folder, &order, &merged.tree);
+        let stood = stood.map_err(|error| refused(&error, &names))?;
         let changes = differences(&now.tree, &merged.tree);
         let count = changes.len();
-        check_still(&stood.kept.tree, &changes)?;
+        check_still(&stood.kept.tree, &changes).map_err(|error| names.refusal(error))?;
         let wanted = FilesRestoring {
             from: now.digest,
             to: merged.digest,
             folder: Some(isolated.of.clone()),
             by: request.by.clone(),
             why: request.why.clone(),
-            found: late(&stood.found),
+            found: late(&stood.found, &names),
         };
         let begin = |_: &Run| Ok(vec![Input::RestoreFiles(Box::new(wanted.clone()))]);
         self.adopt(id, caller, Adoption::from(Purpose::Decide), begin)?;
@@ -92,25 +95,25 @@ impl Commands {
         let done = envoi_tree::change(&folder, &order, &now.tree, &merged.tree);
         let input = match &done {
             Ok(restored) => {
-                for text in remarks(restored) {
+                for text in remarks(restored, &names) {
                     send(client, Response::Noted { text });
                 }
-                of(merged.digest, restored)
+                of(merged.digest, restored, &names)
             }
             // In the middle: it stays open, and is done again.
-            Err(error @ NotRestored::Incomplete { .. }) => return Err(refused(error)),
-            Err(error) => Input::FilesKept { reason: error.to_string() },
+            Err(error @ NotRestored::Incomplete { .. }) => return Err(refused(error, &names)),
+            Err(error) => Input::FilesKept { reason: names.reason(error) },
         };
         let end = |_: &Run| Ok(vec![input.clone()]);
         let run = self.adopt(id, caller, Adoption::from(Purpose::Decide), end)?;
-        done.map_err(|error| refused(&error))?;
+        done.map_err(|error| refused(&error, &names))?;
         send(client, Response::Noted { text: format!("{count} files changed in {}", isolated.of) });
         rest(&run, client);
         Ok(())
     }
 
     /// What the run has come to: its tree as it is, or the last state that is kept if the tree is gone.
-    fn result(&self, run: &Run, id: &RunId, order: &Order) -> Result<Tree, Refused> {
+    fn result(&self, run: &Run, id: &RunId, order: &Order, names: &Names) -> Result<Tree, Refused> {
         let Some(started) = run.started() else { return Err(Refused::failure("the run has not started")) };
         let wants = run.wants();
         if let Some(attempt) = wants.attempts.iter().chain(&wants.ending).next() {
@@ -123,7 +126,7 @@ impl Commands {
         }
         let workspace = Path::new(&started.workspace);
         if workspace.is_dir() {
-            return Ok(envoi_tree::keep(workspace, order).map_err(|error| not_kept(&error))?.tree);
+            return Ok(envoi_tree::keep(workspace, order).map_err(|error| not_kept(&error, names))?.tree);
         }
         let records = self.store.reader()?.records(id, 0, None)?;
         let last = snapshots::taken(&records).into_iter().rev().find_map(|taken| taken.after);

@@ -6,6 +6,7 @@
 use super::{
     adopt::check_places,
     handler::{Commands, check_secrets, send},
+    names::Names,
     restore::then,
     resume::parse,
     start::{check_yes_to, found, note_tree},
@@ -17,7 +18,7 @@ use crate::model::{
 use crate::{attempts::secrets::caller_of, query::load::load_run};
 use envoi_contract::digest::Digest;
 use envoi_journal::{PinnedFlow, Reader, files::digest_of};
-use envoi_kernel::{Cut, Fork, Record, Run, event::Isolated, family::Share, input::Correct};
+use envoi_kernel::{Cut, Flow, Fork, Record, Run, event::Isolated, family::Share, input::Correct};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -52,9 +53,10 @@ impl Commands {
         check_yes_to(flow, &request.yes_to)?;
         let named = source.started().map(|started| started.workspace.clone()).unwrap_or_default();
         let then = then(&request, &lived, &cut)?;
-        let (workspace, isolated) = self.place_for(&request, &source, Path::new(&named), then, client)?;
+        let (workspace, isolated) =
+            self.place_for(&request, (&source, flow), Path::new(&named), then, client)?;
         let made = isolated.clone().filter(|_| request.isolate.is_some());
-        let files = self.files_for_fork(&request, &cut, &workspace, then).inspect_err(|_| {
+        let files = self.files_for_fork(&request, &cut, flow, (&workspace, then)).inspect_err(|_| {
             self.presences.leave(&request.run);
             made.iter().for_each(|made| Self::remove_tree(made));
             if request.workspace == WorkspaceUse::Copy {
@@ -124,7 +126,7 @@ impl Commands {
     fn place_for(
         &self,
         request: &ForkRequest,
-        source: &Run,
+        (source, flow): (&Run, &Flow),
         named: &Path,
         then: Option<Digest>,
         client: &Sender<Response>,
@@ -134,7 +136,9 @@ impl Commands {
             let workspace = self.workspace(named, request.workspace, &request.run, &request.caller.within)?;
             return Ok((workspace, of_source.filter(|_| request.workspace != WorkspaceUse::Copy)));
         };
-        let (inside, mut isolated) = self.tree_for(&found(named, &self.layout)?, &request.run, wanted)?;
+        let names = Names::of(flow, &request.caller);
+        let (inside, mut isolated) =
+            self.tree_for(&found(named, &self.layout)?, &request.run, wanted, &names)?;
         note_tree(&isolated, client);
         match (of_source, then) {
             // What the source has changed in its tree comes back with what the fork does.

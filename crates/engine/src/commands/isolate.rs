@@ -7,6 +7,7 @@ mod git;
 
 use super::{
     handler::Commands,
+    names::Names,
     restore::{not_kept, refused},
 };
 use crate::{
@@ -45,6 +46,7 @@ impl Commands {
         workspace: &Path,
         run: &RunId,
         wanted: &Isolate,
+        names: &Names,
     ) -> Result<(PathBuf, Isolated), Refused> {
         let found = git::repository(workspace).map_err(|error| of_git(&error))?;
         let repository = found.as_ref().filter(|repository| repository.head.is_some());
@@ -70,14 +72,15 @@ impl Commands {
         };
         let order = snapshots::order(&self.layout, wanted.too_wide.clone());
         let fill = || {
-            self.fill(&source, &place, &order, (run, branch.as_deref(), wanted))?;
-            envoi_tree::keep(&inside, &order).map_err(|error| not_kept(&error))
+            self.fill(&source, &place, &order, (run, branch.as_deref(), wanted), names)?;
+            envoi_tree::keep(&inside, &order).map_err(|error| not_kept(&error, names))
         };
         match fill() {
             Ok(base) => Ok((inside, isolated(base.digest))),
             Err(refused) => {
                 remove(source.root(), &place, branch.as_deref());
-                Err(refused)
+                // Also what git says may name files.
+                Err(names.refusal(refused))
             }
         }
     }
@@ -88,6 +91,7 @@ impl Commands {
         place: &Path,
         order: &Order,
         (run, branch, wanted): (&RunId, Option<&str>, &Isolate),
+        names: &Names,
     ) -> Result<(), Refused> {
         let root = source.root();
         if let (Some(repository), Some(branch)) = (source.repository, branch) {
@@ -96,8 +100,9 @@ impl Commands {
                 .map_err(|error| of_git(&error))?;
         }
         if !wanted.from_head {
-            let kept = envoi_tree::keep(root, order).map_err(|error| not_kept(&error))?;
-            let laid = envoi_tree::lay(place, order, &kept.tree).map_err(|error| refused(&error))?;
+            let kept = envoi_tree::keep(root, order).map_err(|error| not_kept(&error, names))?;
+            let laid = envoi_tree::lay(place, order, &kept.tree);
+            let laid = laid.map_err(|error| refused(&error, names))?;
             for path in &laid.left {
                 use std::os::unix::ffi::OsStrExt as _;
                 let path = Path::new(std::ffi::OsStr::from_bytes(path));

@@ -7,6 +7,7 @@
 use super::{
     adopt::Adoption,
     handler::{Commands, send},
+    names::Names,
 };
 use crate::{
     model::{
@@ -21,7 +22,7 @@ use crate::{
 };
 use envoi_contract::{code::Code, digest::Digest};
 use envoi_kernel::{
-    Cut, Event, Input, Record, Run,
+    Cut, Event, Flow, Input, Record, Run,
     event::{About, Choice, FilesRestored, FilesRestoring, LateFile, Snapshot},
     ids::{Principal, RunId},
 };
@@ -72,32 +73,35 @@ impl Commands {
         client: &Sender<Response>,
     ) -> Result<bool, Refused> {
         let workspace = self.check_rest(run, caller)?;
+        let names = Names::of(run.flow(), caller);
         let FilesWanted { to, too_wide, by, why } = wanted;
         let order = snapshots::order(&self.layout, too_wide);
         let target = tree(&order, &to)?;
-        let Some(wanted) = begun(&workspace, &order, &target, (to, by, why))? else { return Ok(false) };
+        let Some(wanted) = begun(&workspace, &order, &target, (to, by, why), &names)? else {
+            return Ok(false);
+        };
         let Some(id) = run.started().map(|started| started.run.clone()) else { return Ok(false) };
         let begin = |_: &Run| Ok(vec![Input::RestoreFiles(Box::new(wanted.clone()))]);
         self.adopt(&id, caller, Adoption::from(Purpose::Decide), begin)?;
         send(client, Response::Accepted { run: id.clone() });
         let done = match envoi_tree::restore(&workspace, &order, &target) {
             Ok(restored) => {
-                for text in remarks(&restored) {
+                for text in remarks(&restored, &names) {
                     send(client, Response::Noted { text });
                 }
                 Ok(restored)
             }
             // In the middle: it stays open, and is done again.
-            Err(error @ NotRestored::Incomplete { .. }) => return Err(refused(&error)),
+            Err(error @ NotRestored::Incomplete { .. }) => return Err(refused(&error, &names)),
             Err(error) => Err(error),
         };
         let input = match &done {
-            Ok(restored) => of(to, restored),
-            Err(error) => Input::FilesKept { reason: error.to_string() },
+            Ok(restored) => of(to, restored, &names),
+            Err(error) => Input::FilesKept { reason: names.reason(error) },
         };
         let end = |_: &Run| Ok(vec![input.clone()]);
         self.adopt(&id, caller, Adoption::from(Purpose::Decide), end)?;
-        done.map(|_| true).map_err(|error| refused(&error))
+        done.map(|_| true).map_err(|error| refused(&error, &names))
     }
 
     /// While it is held, no other request sets files back.
@@ -136,18 +140,19 @@ impl Commands {
         &self,
         request: &ForkRequest,
         cut: &Cut,
-        workspace: &Path,
-        then: Option<Digest>,
+        flow: &Flow,
+        (workspace, then): (&Path, Option<Digest>),
     ) -> Result<Option<FilesRestoring>, Refused> {
         let (Some(SetBack { too_wide }), Some(to)) = (&request.files, then) else { return Ok(None) };
+        let names = Names::of(flow, &request.caller);
         let order = snapshots::order(&self.layout, too_wide.clone());
         let target = tree(&order, &to)?;
         if request.workspace == WorkspaceUse::Copy || request.isolate.is_some() {
-            envoi_tree::restore(workspace, &order, &target).map_err(|error| refused(&error))?;
+            envoi_tree::restore(workspace, &order, &target).map_err(|error| refused(&error, &names))?;
             return Ok(None);
         }
         let why = format!("the files are those of `{}` where `{}` was entered", request.from, cut.step);
-        begun(workspace, &order, &target, (to, request.by.clone(), Some(why)))
+        begun(workspace, &order, &target, (to, request.by.clone(), Some(why)), &names)
     }
 
     /// Does a restore again that was begun and not ended. Says to which snapshot.
@@ -160,6 +165,7 @@ impl Commands {
     ) -> Result<Option<Digest>, Refused> {
         let run = self.load(id)?;
         let Some(wanted) = run.restoring().cloned() else { return Ok(None) };
+        let names = Names::of(run.flow(), caller);
         let order = snapshots::order(&self.layout, too_wide.to_vec());
         let target = tree(&order, &wanted.to)?;
         // Whatever is wrong now, an earlier try may have changed files: it stays open until it is done.
@@ -170,8 +176,8 @@ impl Commands {
                 envoi_tree::change(&folder, &order, &tree(&order, &wanted.from)?, &target)
             }
         }
-        .map_err(|error| refused(&error))?;
-        let end = |_: &Run| Ok(vec![of(wanted.to, &restored)]);
+        .map_err(|error| refused(&error, &names))?;
+        let end = |_: &Run| Ok(vec![of(wanted.to, &restored, &names)]);
         self.adopt(id, caller, Adoption::from(purpose), end).map(|_| Some(wanted.to))
     }
 
@@ -207,10 +213,12 @@ fn begun(
     order: &Order,
     target: &Tree,
     (to, by, why): (Digest, Principal, Option<String>),
+    names: &Names,
 ) -> Result<Option<FilesRestoring>, Refused> {
-    let stood = envoi_tree::stand(workspace, order, target).map_err(|error| refused(&error))?;
+    let stood = envoi_tree::stand(workspace, order, target).map_err(|error| refused(&error, names))?;
     let from = stood.kept.digest;
-    Ok((from != to).then(|| FilesRestoring { from, to, folder: None, by, why, found: late(&stood.found) }))
+    let found = late(&stood.found, names);
+    Ok((from != to).then_some(FilesRestoring { from, to, folder: None, by, why, found }))
 }
 
 /// The snapshot that a fork goes back to, if that is wanted.
@@ -244,50 +252,50 @@ pub(super) fn tree(order: &Order, digest: &Digest) -> Result<Tree, Refused> {
     Tree::parse(&bytes).map_err(|error| failed(&error))
 }
 
-pub(super) fn of(to: Digest, restored: &envoi_tree::Restored) -> Input {
-    let left = restored.left.iter().chain(&restored.newer).take(MOST_LEFT).map(|path| shown(path)).collect();
-    Input::FilesRestored(Box::new(FilesRestored { to, late: late(&restored.late), left }))
+pub(super) fn of(to: Digest, restored: &envoi_tree::Restored, names: &Names) -> Input {
+    let left = restored.left.iter().chain(&restored.newer).take(MOST_LEFT);
+    let left = left.map(|path| names.kept(path)).collect();
+    Input::FilesRestored(Box::new(FilesRestored { to, late: late(&restored.late, names), left }))
 }
 
-pub(super) fn late(found: &[Late]) -> Vec<LateFile> {
-    let of = |late: &Late| LateFile { path: shown(&late.path), digest: late.digest, size: late.size };
+pub(super) fn late(found: &[Late], names: &Names) -> Vec<LateFile> {
+    let of = |late: &Late| LateFile { path: names.kept(&late.path), digest: late.digest, size: late.size };
     found.iter().map(of).collect()
 }
 
-pub(super) fn shown(path: &[u8]) -> String {
-    String::from_utf8_lossy(path).into_owned()
-}
-
 /// What a person should know.
-pub(super) fn remarks(restored: &envoi_tree::Restored) -> Vec<String> {
+pub(super) fn remarks(restored: &envoi_tree::Restored, names: &Names) -> Vec<String> {
     let left = restored
         .left
         .iter()
         .take(MOST_LEFT)
-        .map(|path| format!("`{}` is as it was: its content is not kept", shown(path)));
+        .map(|path| format!("`{}` is as it was: its content is not kept", names.shown(path)));
     let late = restored.late.iter().map(|late| match late.digest {
         Some(digest) => {
-            format!("`{}` was written to meanwhile; that content is kept: {digest}", shown(&late.path))
+            format!("`{}` was written to meanwhile; that content is kept: {digest}", names.shown(&late.path))
         }
-        None => format!("`{}` was written to meanwhile, and is too large to be kept", shown(&late.path)),
+        None => {
+            format!("`{}` was written to meanwhile, and is too large to be kept", names.shown(&late.path))
+        }
     });
     let newer = restored.newer.iter().take(MOST_LEFT);
-    let newer = newer.map(|path| format!("`{}` is as it was: somebody changed it meanwhile", shown(path)));
+    let newer =
+        newer.map(|path| format!("`{}` is as it was: somebody changed it meanwhile", names.shown(path)));
     left.chain(late).chain(newer).collect()
 }
 
-pub(super) fn not_kept(error: &NotKept) -> Refused {
+pub(super) fn not_kept(error: &NotKept, names: &Names) -> Refused {
     let code = match error {
         NotKept::TooWide { .. } => Code::WorkspaceTooWide,
         _ => Code::FilesNotKept,
     };
-    Refused::new(code, error.to_string(), None)
+    names.refusal(Refused::new(code, error.to_string(), None))
 }
 
-pub(super) fn refused(error: &NotRestored) -> Refused {
+pub(super) fn refused(error: &NotRestored, names: &Names) -> Refused {
     let message = error.to_string();
-    match error {
-        NotRestored::NotKept(kept @ NotKept::TooWide { .. }) => not_kept(kept),
+    let refused = match error {
+        NotRestored::NotKept(kept @ NotKept::TooWide { .. }) => return not_kept(kept, names),
         NotRestored::NotKept(_) => {
             Refused::new(Code::FilesNotKept, message, Some("`--into DIR` writes the files into a new folder"))
         }
@@ -299,5 +307,6 @@ pub(super) fn refused(error: &NotRestored) -> Refused {
         NotRestored::Content(_) | NotRestored::NotStaged { .. } | NotRestored::Incomplete { .. } => {
             Refused::failure(message)
         }
-    }
+    };
+    names.refusal(refused)
 }

@@ -1,6 +1,9 @@
 //! A run begins: its flow is read and pinned, its inputs and secrets are checked, its workspace is claimed.
 
-use super::handler::{Commands, check_secrets, send};
+use super::{
+    handler::{Commands, check_secrets, send},
+    names::Names,
+};
 use crate::model::{
     claim::{self, Claim},
     message::{Begin, EngineError, Message},
@@ -63,8 +66,9 @@ impl Commands {
         check_yes_to(&flow, &request.yes_to)?;
         let (workspace, isolated) = match &request.isolate {
             Some(wanted) => {
+                let names = Names::of(&flow, &request.caller);
                 let (inside, isolated) =
-                    self.tree_for(&found(&named, &self.layout)?, &request.run, wanted)?;
+                    self.tree_for(&found(&named, &self.layout)?, &request.run, wanted, &names)?;
                 note_tree(&isolated, client);
                 (inside, Some(Box::new(isolated)))
             }

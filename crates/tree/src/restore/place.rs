@@ -18,7 +18,7 @@ use std::{
         fd::OwnedFd,
         unix::{
             ffi::OsStrExt as _,
-            fs::{PermissionsExt as _, symlink},
+            fs::{DirBuilderExt as _, PermissionsExt as _, symlink},
         },
     },
     path::{Path, PathBuf},
@@ -55,7 +55,8 @@ fn stage(place: &Path, shelf: &Shelf, plan: &Plan<'_>) -> Result<PathBuf, NotRes
         (0_u32..).map(|nth| place.join(nth.to_string())).find(|path| fs::symlink_metadata(path).is_err());
     let stage = number.unwrap_or_else(|| place.join("0"));
     let written = || {
-        fs::create_dir(&stage).map_err(|source| staged(&stage, source))?;
+        // Names of files can hold secrets, too.
+        fs::DirBuilder::new().mode(0o700).create(&stage).map_err(|source| staged(&stage, source))?;
         let mut paths = Vec::new();
         for path in plan.come.iter().map(|entry| entry.path.as_slice()).chain(displaced(plan)) {
             paths.extend_from_slice(path);
