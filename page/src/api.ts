@@ -498,6 +498,20 @@ export interface Logs {
   next: number | null;
 }
 
+export interface MessagesRefusal {
+  /** Why. */
+  error: {
+    /** The error code of Envoi. */
+    code: string;
+    /** What exactly is wrong. */
+    message: string;
+    /** The class of error, as that API has it. */
+    type: string;
+  };
+  /** What this is. */
+  type: "error";
+}
+
 export interface NewSession {
   /** The half that the page sends as `X-Envoi-Page`. It is shown once. */
   key: string;

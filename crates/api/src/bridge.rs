@@ -92,7 +92,7 @@ pub struct Issue {
     pub message: String,
 }
 
-/// The body of `completeChat`: whatever the provider takes; these members are looked at.
+/// The body of a call in a protocol of a provider: whatever the provider takes; these members are looked at.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("additionalProperties" = true))]
 pub struct Chat {
@@ -146,6 +146,37 @@ pub struct ChatError {
     /// Always null.
     pub param: (),
     /// The error code.
+    pub code: String,
+}
+
+words! {
+    /// What an error of Anthropic messages is.
+    MessagesErrorWord {
+        /// An error.
+        Error = "error",
+    }
+}
+
+/// How the API of Anthropic messages refuses a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MessagesRefusal {
+    /// What this is.
+    #[serde(rename = "type")]
+    pub kind: MessagesErrorWord,
+    /// Why.
+    pub error: MessagesError,
+}
+
+/// Why the API of Anthropic messages refuses a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct MessagesError {
+    /// The class of error, as that API has it.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What exactly is wrong.
+    pub message: String,
+    /// The error code of Envoi.
     pub code: String,
 }
 

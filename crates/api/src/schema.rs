@@ -27,6 +27,7 @@ pub fn of_rest() -> Map<String, Value> {
     add::<bridge::BridgeRefusal>(&mut shown);
     add::<bridge::ChatModels>(&mut shown);
     add::<bridge::ChatRefusal>(&mut shown);
+    add::<bridge::MessagesRefusal>(&mut shown);
     add::<comparison::Comparison>(&mut shown);
     add::<event::Events>(&mut shown);
     add::<flow::Flows>(&mut shown);

@@ -1,7 +1,8 @@
 //! The bridge: models, called for commands and for other systems, metered into the run that pays.
 //!
-//! There are two ways to call a model. `POST /api/llm-bridge` takes a text and its attachments, and makes the checks of
-//! contract 5 in their order. `POST /api/llm-bridge/chat/completions` is the OpenAI API, passed through. A call is
+//! There are several ways to call a model. `POST /api/llm-bridge` takes a text and its attachments, and makes the checks of
+//! contract 5 in their order. The others are the protocols of providers, passed through: each is for the models of providers that
+//! are called in it. A call is
 //! counted in the journal before a byte goes to a provider. It is charged with the usage that the provider reports,
 //! before the end of its answer is passed on. A call is refused before the model is called, or not at all. This module
 //! decides nothing about a run: the kernel decides whether a call may begin.
@@ -36,7 +37,7 @@ use crate::{
 use axum::{
     body::Body,
     extract::Request,
-    http::{HeaderMap, HeaderValue, header, request::Parts},
+    http::{HeaderMap, HeaderName, HeaderValue, header, request::Parts},
     response::Response,
 };
 use bytes::Bytes;
@@ -44,6 +45,7 @@ use caller::{Account, Caller};
 use chat_request::ChatRequest;
 use envoi_contract::user_envelope;
 use envoi_kernel::event::CallOutcome;
+use envoi_preset::protocol::Protocol;
 use file_parts::FileParts;
 use message_request::MessageRequest;
 use meter::{Denied, Meter};
@@ -59,7 +61,8 @@ const MAX_TURN: u64 = 1_000_000;
 /// Most bytes of a request of the OpenAI API. It carries whole conversations; the JSON reader takes no more.
 const MAX_CHAT: u64 = 16 * 1024 * 1024;
 
-const COMPLETIONS: &str = "/chat/completions";
+/// Below the path of messages: how many tokens a request has. It is no call of a model, and costs nothing.
+const COUNT: &str = "/count_tokens";
 
 /// The caller of this request, if it may call. Host and origin are checked as for every request, then the token.
 pub(crate) async fn admit(app: &Arc<App>, parts: &Parts) -> Result<Option<Caller>, Problem> {
@@ -96,8 +99,19 @@ pub(crate) async fn perform(app: Arc<App>, operation: &'static Operation, mut re
         ("listModels", _) => (ErrorShape::Chat, Ok(asked.list())),
         ("callModel", Some(permit)) => (ErrorShape::Bridge, asked.turn(&mut body, permit).await),
         ("callModel", None) => (ErrorShape::Bridge, Err(Refusal::TooMany)),
-        (_, Some(permit)) => (ErrorShape::Chat, asked.chat(&mut body, permit).await),
-        (_, None) => (ErrorShape::Chat, Err(Refusal::TooMany)),
+        (id, permit) => {
+            let (protocol, shape) = match id {
+                "createMessage" | "countMessageTokens" => (Protocol::Messages, ErrorShape::Messages),
+                "createResponse" => (Protocol::Responses, ErrorShape::Chat),
+                _ => (Protocol::Chat, ErrorShape::Chat),
+            };
+            let done = match permit {
+                Some(permit) if id == "countMessageTokens" => asked.count(&mut body, permit).await,
+                Some(permit) => asked.pass_on(protocol, &mut body, permit).await,
+                None => Err(Refusal::TooMany),
+            };
+            (shape, done)
+        }
     };
     let response = match done {
         Ok(response) => response,
@@ -139,7 +153,7 @@ impl BridgeRequest {
         let body = self.body(body, MAX_TURN).await?;
         let read = |models: &Models, body: &[u8]| {
             let turn = MessageRequest::read(body)?;
-            let chosen = models.choose(turn.model.as_deref()).map_err(Refusal::NoModel)?;
+            let chosen = models.choose(turn.model.as_deref(), Protocol::Chat).map_err(Refusal::NoModel)?;
             let said = user_envelope::parse(&turn.user, turn.user_envelope, &turn.attachments)
                 .map_err(|refused| Refusal::Envelope(refused.reason))?;
             Ok((turn, chosen, said))
@@ -156,7 +170,7 @@ impl BridgeRequest {
             }
         };
         let request = message(&meter.chosen().offer.name, &said.text, turn.system.as_deref(), given);
-        let mut answer = self.ask(&mut meter, request).await?;
+        let mut answer = self.ask(&mut meter, Protocol::Chat, request).await?;
         let whole = self.whole(&mut meter, &mut answer).await?;
         let document: Value = serde_json::from_slice(&whole).unwrap_or_default();
         meter.used(usage::read(&document));
@@ -181,25 +195,24 @@ impl BridgeRequest {
         ))
     }
 
-    /// `completeChat`.
-    async fn chat(self, body: &mut Body, permit: Permit) -> Result<Response, Refusal> {
+    /// `completeChat`, `createResponse` and `createMessage`.
+    async fn pass_on(self, protocol: Protocol, body: &mut Body, permit: Permit) -> Result<Response, Refusal> {
         let body = self.body(body, MAX_CHAT).await?;
-        let read = |models: &Models, body: &[u8]| {
-            let chat = ChatRequest::read(body)?;
-            let chosen = models.choose(chat.model.as_deref()).map_err(Refusal::NoModel)?;
-            let wants = (chat.streams, chat.wants_usage);
-            let request = chat.for_provider(&chosen.offer.name);
-            Ok((chosen, wants, request))
+        let read: Read = match protocol {
+            Protocol::Chat => |models, body| for_provider(Protocol::Chat, models, body),
+            Protocol::Responses => |models, body| for_provider(Protocol::Responses, models, body),
+            Protocol::Messages => |models, body| for_provider(Protocol::Messages, models, body),
         };
-        let (chosen, (streams, wants_usage), request) = self.parse(body, read).await?;
+        let ForProvider { chosen, streams, wants_usage, request } = self.parse(body, read).await?;
         let account = self.account().await?;
         if account.astray {
             // A client of this API would not notice that no run pays for the call.
             return Err(Refusal::one(contexts::HEADER, "names no run of this tenant, or several"));
         }
         let mut meter = self.meter(account, chosen, permit).await?;
-        let mut answer = self.ask(&mut meter, request).await?;
+        let mut answer = self.ask(&mut meter, protocol, request).await?;
         let kind = answer.kind.clone();
+        let limits = core::mem::take(&mut answer.limits);
         let is_stream = kind.as_ref().is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
         let body = if streams && answer.status.is_success() && is_stream {
             let status = answer.status;
@@ -221,7 +234,46 @@ impl BridgeRequest {
         for (name, value) in own.into_iter().filter_map(|(name, value)| Some((name, value?))) {
             response.headers_mut().insert(name, value);
         }
+        response.headers_mut().extend(limits);
         Ok(response)
+    }
+
+    /// `countMessageTokens`.
+    async fn count(self, body: &mut Body, _permit: Permit) -> Result<Response, Refusal> {
+        let body = self.body(body, MAX_CHAT).await?;
+        let read: Read = |models, body| for_provider(Protocol::Messages, models, body);
+        let ForProvider { chosen, request, .. } = self.parse(body, read).await?;
+        let path = format!("{}{COUNT}", Protocol::Messages.path());
+        let given = given(&self.headers);
+        let counting = async {
+            let mut answer = self.app.providers.post(&chosen.provider, &path, &given, None, request).await?;
+            let whole = answer.whole().await?;
+            Ok::<_, PostError>((answer, whole))
+        };
+        let mut stopping = self.app.stopping.clone();
+        let done = tokio::select! {
+            done = counting => done,
+            () = pass_through::stop_requested(&mut stopping) => return Err(Refusal::BrokenOff),
+        };
+        let (answer, whole) = done.map_err(|failed| self.failed(&chosen.offer.provider, failed))?;
+        let whole = chosen.provider.without_key(&whole);
+        let mut response = response::of(answer.status.as_u16(), "application/json", Body::from(whole));
+        response.headers_mut().extend(answer.limits);
+        Ok(response)
+    }
+
+    /// Notes why a provider gave no answer, and says it to the client.
+    fn failed(&self, provider: &str, failed: PostError) -> Refusal {
+        let (ProviderError(reason), refusal) = match failed {
+            PostError::Unreached(failed) => (failed, Refusal::Unreached),
+            PostError::Asked(failed) => {
+                let told =
+                    "the model's provider received the request, and broke off or did not answer in time";
+                (failed, Refusal::Provider(told.to_owned()))
+            }
+        };
+        (self.app.settings.log)(&format!("provider {provider}: {reason}"));
+        refusal
     }
 
     async fn body(&self, body: &mut Body, limit: u64) -> Result<Bytes, Refusal> {
@@ -287,9 +339,15 @@ impl BridgeRequest {
     }
 
     /// Sends the request to the provider, and waits for the head of the response.
-    async fn ask(&self, meter: &mut Meter, request: Bytes) -> Result<ProviderResponse, Refusal> {
+    async fn ask(
+        &self,
+        meter: &mut Meter,
+        protocol: Protocol,
+        request: Bytes,
+    ) -> Result<ProviderResponse, Refusal> {
         let provider = meter.chosen().provider.clone();
-        let answer = self.app.providers.post(&provider, COMPLETIONS, meter.trace(), request);
+        let given = if protocol == Protocol::Messages { given(&self.headers) } else { Vec::new() };
+        let answer = self.app.providers.post(&provider, protocol.path(), &given, meter.trace(), request);
         self.unless_stopping(meter, answer).await
     }
 
@@ -316,18 +374,39 @@ impl BridgeRequest {
             }
             Some(Err(failed)) => {
                 meter.end(CallOutcome::Failed).await;
-                let (ProviderError(reason), refusal) = match failed.into() {
-                    PostError::Unreached(failed) => (failed, Refusal::Unreached),
-                    PostError::Asked(failed) => {
-                        let told = "the model's provider received the request, and broke off or did not answer in time";
-                        (failed, Refusal::Provider(told.to_owned()))
-                    }
-                };
-                (self.app.settings.log)(&format!("provider {}: {reason}", meter.chosen().offer.provider));
-                Err(refusal)
+                Err(self.failed(&meter.chosen().offer.provider, failed.into()))
             }
         }
     }
+}
+
+type Read = fn(&Models, &[u8]) -> Result<ForProvider, Refusal>;
+
+/// A request as the provider is to get it.
+struct ForProvider {
+    chosen: ChosenModel,
+    streams: bool,
+    /// Whether the client gets the event that carries usage alone.
+    wants_usage: bool,
+    request: Bytes,
+}
+
+fn for_provider(protocol: Protocol, models: &Models, body: &[u8]) -> Result<ForProvider, Refusal> {
+    let asked = ChatRequest::read(protocol, body)?;
+    let chosen = models.choose(asked.model.as_deref(), protocol).map_err(Refusal::NoModel)?;
+    let (streams, wants_usage) = (asked.streams, asked.wants_usage);
+    let request = asked.for_provider(&chosen.offer.name);
+    Ok(ForProvider { chosen, streams, wants_usage, request })
+}
+
+/// The headers of a client of messages that are meant for the provider: the version of the protocol, and what of it is new.
+fn given(headers: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
+    let names = ["anthropic-version", "anthropic-beta"].map(HeaderName::from_static);
+    let values = |name: HeaderName| {
+        let values: Vec<_> = headers.get_all(&name).iter().cloned().collect();
+        values.into_iter().map(move |value| (name.clone(), value))
+    };
+    names.into_iter().flat_map(values).collect()
 }
 
 /// The request for one message. Only `text` has the role of the user.

@@ -748,6 +748,67 @@ pub const ALL: &[Operation] = &[
         )
     },
     Operation {
+        method: Method::Post,
+        gate: Gate::Bridge,
+        scopes: RUN,
+        body: Content::Json("Chat"),
+        ..get(
+            "createResponse",
+            "/api/llm-bridge/responses",
+            "OpenAI responses, metered; the status and the body of the provider are passed on",
+            &[BRIDGE_TOKEN, CONTEXT],
+            &[
+                ok(Content::JsonOrEvents("ChatCompletion")),
+                bridge(400, "The body or the model is wrong", "ChatRefusal"),
+                bridge(409, "The run is over", "ChatRefusal"),
+                bridge(413, "The body is too large", "ChatRefusal"),
+                bridge(429, "The run, or the attempt, may use no more", "ChatRefusal"),
+                bridge(502, "The provider cannot be reached, or broke off", "ChatRefusal"),
+                bridge(503, "No provider is there, or the server is stopping", "ChatRefusal"),
+            ],
+        )
+    },
+    Operation {
+        method: Method::Post,
+        gate: Gate::Bridge,
+        scopes: RUN,
+        body: Content::Json("Chat"),
+        ..get(
+            "createMessage",
+            "/api/llm-bridge/v1/messages",
+            "Anthropic messages, metered; the status and the body of the provider are passed on",
+            &[BRIDGE_TOKEN, CONTEXT],
+            &[
+                ok(Content::JsonOrEvents("ChatCompletion")),
+                bridge(400, "The body or the model is wrong", "MessagesRefusal"),
+                bridge(409, "The run is over", "MessagesRefusal"),
+                bridge(413, "The body is too large", "MessagesRefusal"),
+                bridge(429, "The run, or the attempt, may use no more", "MessagesRefusal"),
+                bridge(502, "The provider cannot be reached, or broke off", "MessagesRefusal"),
+                bridge(503, "No provider is there, or the server is stopping", "MessagesRefusal"),
+            ],
+        )
+    },
+    Operation {
+        method: Method::Post,
+        gate: Gate::Bridge,
+        scopes: RUN,
+        body: Content::Json("Chat"),
+        ..get(
+            "countMessageTokens",
+            "/api/llm-bridge/v1/messages/count_tokens",
+            "How many tokens a message of Anthropic's protocol has; it is no call, and is not charged",
+            &[BRIDGE_TOKEN],
+            &[
+                ok(Content::Json("ChatCompletion")),
+                bridge(400, "The body or the model is wrong", "MessagesRefusal"),
+                bridge(413, "The body is too large", "MessagesRefusal"),
+                bridge(502, "The provider cannot be reached, or broke off", "MessagesRefusal"),
+                bridge(503, "No provider is there, or the server is stopping", "MessagesRefusal"),
+            ],
+        )
+    },
+    Operation {
         gate: Gate::Bridge,
         scopes: RUN,
         ..get(

@@ -98,7 +98,8 @@ fn handling(id: &str) -> Option<Handling> {
         "followQuestions" => return Some(Handling::FollowQuestions),
         "followTenant" => return Some(Handling::FollowTenant),
         "uploadArtifact" => return Some(Handling::Upload),
-        "callModel" | "completeChat" | "listModels" => return Some(Handling::Bridge),
+        "callModel" | "completeChat" | "createResponse" | "createMessage" | "countMessageTokens"
+        | "listModels" => return Some(Handling::Bridge),
         _ => return None,
     }))
 }

@@ -85,6 +85,9 @@ PAGE = "asked for by the web page of the server; programs have tokens (docs/serv
 LEFT_OUT: Dict[str, str] = {
     "callModel": BRIDGE,
     "completeChat": BRIDGE,
+    "countMessageTokens": BRIDGE,
+    "createMessage": BRIDGE,
+    "createResponse": BRIDGE,
     "createSession": PAGE,
     "endSession": PAGE,
     "listModels": BRIDGE,

@@ -76,7 +76,7 @@ const CALLS: Readonly<Record<string, (client: Client) => Promise<unknown>>> = {
 /** Operations without a method, and why. */
 const BRIDGE = "asked for by the clients of OpenAI's protocol, with a token of its own (docs/bridge.md)";
 const PAGE = "asked for by the web page of the server; programs have tokens (docs/server.md)";
-const LEFT_OUT: Readonly<Record<string, string>> = { callModel: BRIDGE, completeChat: BRIDGE, createSession: PAGE, endSession: PAGE, listModels: BRIDGE };
+const LEFT_OUT: Readonly<Record<string, string>> = { callModel: BRIDGE, completeChat: BRIDGE, countMessageTokens: BRIDGE, createMessage: BRIDGE, createResponse: BRIDGE, createSession: PAGE, endSession: PAGE, listModels: BRIDGE };
 
 interface Asked {
   url: URL;

@@ -71,6 +71,7 @@ const BELOW_SERVER: &[&str] = &[
     "envoi-step",
     "envoi-notify",
     "envoi-a2a",
+    "envoi-preset",
     "envoi-engine",
 ];
 const BELOW_CLI: &[&str] = &[

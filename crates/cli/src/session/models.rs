@@ -9,7 +9,6 @@ use envoi_engine::{
 use envoi_flow::models as configured;
 use envoi_kernel::flow::SecretSource;
 use envoi_model::{Access, Price, Problem};
-use envoi_preset::protocol::Protocol;
 use envoi_server::{AttemptTokens, Models, Offer, Provider};
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -48,13 +47,10 @@ pub(crate) fn callable(configured: &configured::Models, folder: &Path) -> Callab
     CallableModels::new(models.collect())
 }
 
-/// What the server needs to know. A provider without a key is left out, with a message; so is one that the bridge cannot call.
+/// What the server needs to know. A provider without a key is left out, with a message.
 pub(crate) fn offered(configured: configured::Models, folder: &Path) -> Models {
     let configured::Models { default, providers, offer } = configured;
     let providers = providers.into_iter().filter_map(|(name, provider)| {
-        if provider.protocol != Protocol::Chat {
-            return None;
-        }
         let key = match provider.key.as_ref().map(|source| key(source, folder)).transpose() {
             Ok(key) => key,
             Err(error) => {
@@ -63,7 +59,7 @@ pub(crate) fn offered(configured: configured::Models, folder: &Path) -> Models {
             }
         };
         let timeout = Duration::from_millis(provider.timeout_ms);
-        Some((name, Provider { url: provider.url, key, timeout }))
+        Some((name, Provider { url: provider.url, protocol: provider.protocol, key, timeout }))
     });
     let offer = offer.into_iter().map(|(name, offer)| {
         let configured::Offer { provider, name: own, price } = offer;

@@ -1,5 +1,6 @@
 //! `model` steps, with the stub of the three protocols of providers that the tests of agent programs use.
 
+use crate::serve::client::{Client, Served};
 use crate::stage::{Stage, signal, text, wait_until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -330,4 +331,92 @@ fn files_are_given_with_the_prompt_and_never_from_outside() {
     let done = stage.expect(1, &["run", "flow.yaml"]);
     assert!(done.err.contains("FILE_UNREADABLE") && !done.err.contains(KEY), "{done:?}");
     assert_eq!(asked(&stage).len(), 1);
+}
+
+/// A run that waits, and may be named as the one that pays.
+const WAITS: &str = "flow: pays\nsteps:\n  - id: a\n    ask: 'Well?'\n";
+
+#[test]
+fn the_bridge_has_each_protocol_with_and_without_streams_and_meters_it() {
+    let (stage, _stub) = stage("plain", "");
+    let served = Served::start(&stage);
+    let admin = served.client(served.first.as_deref().unwrap());
+    let said = json!([{"role": "user", "content": "Hi."}]);
+    for (protocol, path, end, question, streamed) in [
+        (
+            "messages",
+            "/v1/messages",
+            "message_stop",
+            json!({"max_tokens": 5, "messages": said}),
+            json!([1, 120, 10, "0.000024"]),
+        ),
+        (
+            "responses",
+            "/responses",
+            "response.completed",
+            json!({"input": said}),
+            json!([1, 100, 10, "0.000021"]),
+        ),
+    ] {
+        for streams in [false, true] {
+            let run = admin.run(WAITS);
+            let mut body = question.clone();
+            body["model"] = json!(protocol);
+            body["stream"] = json!(streams);
+            let headers = [("x-envoi-a2a-context-id", run.as_str()), ("anthropic-beta", "new-thing")];
+            let reply =
+                admin.call("POST", &format!("/api/llm-bridge{path}"), &headers, body.to_string().as_bytes());
+            assert_eq!(reply.status, 200, "{}", reply.text());
+            assert!(reply.text().contains("Hello from the stub."), "{}", reply.text());
+            assert_eq!(reply.text().contains(end), streams, "{}", reply.text());
+            let used = admin.json(&format!("/v1/runs/{run}"))["used"].take();
+            let used = json!([used["llm_calls"], used["tokens_in"], used["tokens_out"], used["cost_usd"]]);
+            let expected = if streams { streamed.clone() } else { json!([1, 100, 10, "0.000021"]) };
+            assert_eq!(used, expected, "{protocol} {streams}");
+            let call = asked(&stage).pop().unwrap();
+            assert_eq!(call["body"]["model"], "lab-1");
+            if protocol == "messages" {
+                let headers = &call["headers"];
+                assert_eq!(
+                    (&headers["x-api-key"], &headers["anthropic-beta"]),
+                    (&json!(KEY), &json!("new-thing"))
+                );
+                assert_eq!(headers["anthropic-version"], "2023-06-01");
+            }
+        }
+    }
+    // Anthropic's clients may have the token as their key. To count tokens is no call.
+    let key = [("x-api-key", served.first.as_deref().unwrap())];
+    let count = Client::new(&served.url, None).call(
+        "POST",
+        "/api/llm-bridge/v1/messages/count_tokens",
+        &key,
+        br#"{"model": "messages"}"#,
+    );
+    assert_eq!((count.status, count.json()), (200, json!({"input_tokens": 10})));
+}
+
+#[test]
+fn the_bridge_refuses_in_the_form_of_the_protocol_and_passes_limits_on() {
+    let (stage, _stub) = stage("limit", "");
+    let served = Served::start(&stage);
+    let admin = served.client(served.first.as_deref().unwrap());
+    let messages =
+        |model: &str| admin.post("/api/llm-bridge/v1/messages", &json!({"model": model}).to_string());
+    for (model, code, words) in [
+        ("none", "UNKNOWN_MODEL_ID", "no model"),
+        ("chat", "REQUEST_INVALID", "/api/llm-bridge/chat/completions"),
+    ] {
+        let reply = messages(model);
+        let told = reply.json();
+        assert_eq!(
+            (reply.status, &told["type"], &told["error"]["code"]),
+            (400, &json!("error"), &json!(code))
+        );
+        assert!(text(&told["error"]["message"]).contains(words), "{told}");
+    }
+    let limited = messages("messages");
+    assert_eq!((limited.status, limited.header("retry-after").as_str()), (429, "7200"));
+    assert_eq!(limited.header("anthropic-ratelimit-unified-status"), "rejected");
+    assert_eq!(limited.json()["error"]["type"], "rate_limit_error");
 }

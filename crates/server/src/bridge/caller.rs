@@ -10,11 +10,14 @@ use crate::{
     http::problem::Problem,
     state::{app::App, contexts},
 };
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, header};
 use envoi_kernel::ids::{AttemptId, RunId};
 
 /// A header for clients that cannot set `Authorization`; if it is present, `Authorization` is ignored.
 const HEADER: &str = "x-envoi-bridge-token";
+
+/// Where clients of Anthropic messages have their key.
+const KEY: &str = "x-api-key";
 
 /// Longer ones are no tokens: an attempt within many flows has a long name.
 const MAX_TOKEN: usize = 4096;
@@ -48,8 +51,12 @@ pub(super) fn token(headers: &HeaderMap) -> Option<String> {
         let mut values = headers.get_all(HEADER).iter();
         let (value, None) = (values.next()?, values.next()) else { return None };
         value.to_str().ok()?.trim()
-    } else {
+    } else if headers.contains_key(header::AUTHORIZATION) {
         admission::bearer_token(headers, MAX_TOKEN)?
+    } else {
+        let mut values = headers.get_all(KEY).iter();
+        let (value, None) = (values.next()?, values.next()) else { return None };
+        value.to_str().ok()?.trim()
     };
     (token.len() <= MAX_TOKEN).then(|| token.to_owned())
 }
@@ -155,6 +162,10 @@ mod tests {
             (&[("x-envoi-bridge-token", "b"), ("x-envoi-bridge-token", "c")], None),
             (&[("authorization", "Bearer a"), ("authorization", "Bearer a")], None),
             (&[("x-envoi-bridge-token", long.as_str())], None),
+            (&[("x-api-key", "k")], Some("k")),
+            (&[("x-api-key", "k"), ("authorization", "Bearer a")], Some("a")),
+            (&[("x-api-key", "k"), ("authorization", "Basic a")], None),
+            (&[("x-api-key", "k"), ("x-api-key", "k")], None),
         ] {
             let mut map = HeaderMap::new();
             for (name, value) in headers {

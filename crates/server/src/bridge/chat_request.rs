@@ -1,10 +1,11 @@
-//! A request of the OpenAI API: the model that it names, and the members that are changed on the way.
+//! A request in the protocol of a provider: the model that it names, and the members that are changed on the way.
 //!
 //! Pure. All members that are not named here are passed on unchanged, in their order and with their number tokens.
 
 use super::refusal::Refusal;
 use bytes::Bytes;
 use envoi_contract::json::{Object, Value};
+use envoi_preset::protocol::Protocol;
 
 /// Some providers use these to take another model than the named one, at another price than the one that is charged.
 const ELSEWHERE: [&str; 2] = ["models", "route"];
@@ -16,8 +17,9 @@ pub(crate) struct ChatRequest {
     pub(crate) model: Option<String>,
     /// Whether the answer is streamed.
     pub(crate) streams: bool,
-    /// Whether the client wants the usage of a streamed answer.
+    /// Whether the client wants the usage of a streamed answer. Other protocols than that of chat completions always report it.
     pub(crate) wants_usage: bool,
+    protocol: Protocol,
     members: Object,
 }
 
@@ -26,7 +28,7 @@ impl ChatRequest {
     ///
     /// # Errors
     /// [`Refusal::Invalid`].
-    pub(crate) fn read(body: &[u8]) -> Result<Self, Refusal> {
+    pub(crate) fn read(protocol: Protocol, body: &[u8]) -> Result<Self, Refusal> {
         let value = Value::parse(body).map_err(|error| Refusal::one("", error.to_string()))?;
         let Value::Object(members) = value else {
             return Err(Refusal::one("", "expected a JSON object"));
@@ -45,9 +47,9 @@ impl ChatRequest {
         if options.is_some_and(|options| !matches!(options, Value::Object(_))) {
             return Err(Refusal::one("stream_options", "expected an object"));
         }
-        let wants_usage =
-            options.and_then(|options| options.get("include_usage")) == Some(&Value::Bool(true));
-        Ok(Self { model, streams, wants_usage, members })
+        let wants_usage = protocol != Protocol::Chat
+            || options.and_then(|options| options.get("include_usage")) == Some(&Value::Bool(true));
+        Ok(Self { model, streams, wants_usage, protocol, members })
     }
 
     /// The body for the provider, with `name` as its model. A streamed answer always includes its usage.
@@ -56,7 +58,7 @@ impl ChatRequest {
         for member in ELSEWHERE {
             self.members.remove(member);
         }
-        if self.streams {
+        if self.streams && self.protocol == Protocol::Chat {
             let mut options = match self.members.get("stream_options") {
                 Some(Value::Object(options)) => options.clone(),
                 _ => Object::new(),
@@ -73,7 +75,7 @@ mod tests {
     use super::*;
 
     fn passed(body: &str) -> String {
-        let chat = ChatRequest::read(body.as_bytes()).unwrap();
+        let chat = ChatRequest::read(Protocol::Chat, body.as_bytes()).unwrap();
         String::from_utf8(chat.for_provider("lab-7").to_vec()).unwrap()
     }
 
@@ -100,6 +102,18 @@ mod tests {
     }
 
     #[test]
+    fn in_another_protocol_nothing_is_wished_for() {
+        for protocol in [Protocol::Responses, Protocol::Messages] {
+            let request = ChatRequest::read(protocol, br#"{"model":"small","stream":true,"x":1.0}"#).unwrap();
+            assert!(request.streams && request.wants_usage);
+            assert_eq!(
+                request.for_provider("lab-7"),
+                r#"{"model":"lab-7","stream":true,"x":1.0}"#.as_bytes()
+            );
+        }
+    }
+
+    #[test]
     fn what_is_asked_for_is_known() {
         for (body, model, streams, wants_usage) in [
             ("{}", None, false, false),
@@ -107,12 +121,15 @@ mod tests {
             (r#"{"stream": true, "stream_options": {}}"#, None, true, false),
             (r#"{"stream": true, "stream_options": {"include_usage": true}}"#, None, true, true),
         ] {
-            let chat = ChatRequest::read(body.as_bytes()).unwrap();
+            let chat = ChatRequest::read(Protocol::Chat, body.as_bytes()).unwrap();
             let read = (chat.model.as_deref(), chat.streams, chat.wants_usage);
             assert_eq!(read, (model, streams, wants_usage), "{body}");
         }
         for body in ["", "[]", "{", r#"{"model": null}"#, r#"{"stream": 1}"#, r#"{"stream_options": true}"#] {
-            assert!(matches!(ChatRequest::read(body.as_bytes()), Err(Refusal::Invalid(_))), "{body}");
+            assert!(
+                matches!(ChatRequest::read(Protocol::Chat, body.as_bytes()), Err(Refusal::Invalid(_))),
+                "{body}"
+            );
         }
     }
 }

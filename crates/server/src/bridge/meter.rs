@@ -102,7 +102,10 @@ impl Meter {
 
     /// Notes the usage that the provider has reported so far.
     pub(crate) fn used(&mut self, usage: Option<Usage>) {
-        self.usage = usage.or(self.usage);
+        self.usage = match (self.usage, usage) {
+            (Some(so_far), Some(later)) => Some(so_far.and(later)),
+            (so_far, later) => later.or(so_far),
+        };
     }
 
     /// Counts an event of a streamed answer with text.

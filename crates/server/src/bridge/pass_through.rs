@@ -110,7 +110,7 @@ impl PassThrough {
             };
             self.count(&piece);
             if piece.last {
-                self.meter.end(CallOutcome::Ok).await;
+                self.meter.end(if piece.failed { CallOutcome::Failed } else { CallOutcome::Ok }).await;
             }
             if !piece.only_usage || self.wants_usage {
                 return Some(Ok(piece.bytes));

@@ -9,6 +9,7 @@ use axum::{
     response::Response,
 };
 use envoi_contract::code::Code;
+use envoi_preset::protocol::Protocol;
 use serde_json::{Value, json};
 
 /// Clients of the OpenAI API retry at once, unless this header forbids it.
@@ -17,19 +18,28 @@ pub(crate) const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-re
 /// Where a message with files is sent; everything else of the bridge is below it.
 pub(crate) const TURN_PATH: &str = "/api/llm-bridge";
 
-/// Which of the two APIs was used.
+/// Below it, the paths of Anthropic messages.
+const MESSAGES: &str = "/v1/messages";
+
+/// Which API was used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ErrorShape {
     /// `POST /api/llm-bridge`.
     Bridge,
     /// The OpenAI API.
     Chat,
+    /// Anthropic messages.
+    Messages,
 }
 
 impl ErrorShape {
     /// The shape of errors at this path.
     pub(super) fn of(path: &str) -> Self {
-        if path == TURN_PATH { Self::Bridge } else { Self::Chat }
+        match path.strip_prefix(TURN_PATH) {
+            Some("") => Self::Bridge,
+            Some(below) if below.starts_with(MESSAGES) => Self::Messages,
+            _ => Self::Chat,
+        }
     }
 }
 
@@ -68,6 +78,12 @@ impl From<Problem> for Refusal {
     }
 }
 
+/// Where a model of this protocol is called.
+fn path_of(protocol: Protocol) -> String {
+    let version = if protocol == Protocol::Messages { "/v1" } else { "" };
+    format!("{TURN_PATH}{version}{}", protocol.path())
+}
+
 /// The parts of an error.
 struct ErrorBody {
     status: u16,
@@ -97,6 +113,7 @@ impl Refusal {
             ErrorShape::Bridge if told.is_internal() => (500, told.internal()),
             ErrorShape::Bridge => (told.status, told.bridge()),
             ErrorShape::Chat => (told.status, told.chat()),
+            ErrorShape::Messages => (told.status, told.messages()),
         };
         let mut response = response::json(status, body.to_string());
         if !told.again {
@@ -121,6 +138,11 @@ impl Refusal {
             }
             Self::NoModel(NoModel::Unknown) => {
                 ErrorBody::bad(Code::UnknownModelId, "no model of that name is offered here")
+            }
+            Self::NoModel(NoModel::Speaks(protocol)) => {
+                let message =
+                    format!("this model is called in the protocol `{protocol}`, at `{}`", path_of(protocol));
+                ErrorBody::bad(Code::RequestInvalid, message)
             }
             Self::NoModel(NoModel::NoProvider) => {
                 let message = "no provider of models is configured here, or its key is missing";
@@ -201,6 +223,13 @@ impl ErrorBody {
         json!({"error": word, "code": self.code.as_str(), (self.detail): self.message})
     }
 
+    /// With the code of Envoi, which clients of that API do not look at.
+    fn messages(&self) -> Value {
+        let Self { kind, code, message, .. } = self;
+        let kind = if *kind == "insufficient_quota" { "rate_limit_error" } else { *kind };
+        json!({"type": "error", "error": {"type": kind, "message": message, "code": code.as_str()}})
+    }
+
     fn chat(&self) -> Value {
         let Self { kind, code, message, .. } = self;
         json!({"error": {"message": message, "type": kind, "param": null, "code": code.as_str()}})
@@ -242,10 +271,18 @@ mod tests {
     }
     #[test]
     fn a_problem_is_told_in_the_shape_of_the_path_without_hints_that_are_not_true_there() {
-        for (path, shape) in [(TURN_PATH, ErrorShape::Bridge), ("/api/llm-bridge/models", ErrorShape::Chat)] {
+        for (path, shape) in [
+            (TURN_PATH, ErrorShape::Bridge),
+            ("/api/llm-bridge/models", ErrorShape::Chat),
+            ("/api/llm-bridge/v1/messages", ErrorShape::Messages),
+        ] {
             assert_eq!(ErrorShape::of(path), shape);
             let told = Refusal::from(Problem::stopping()).told().unwrap();
-            let body = if shape == ErrorShape::Bridge { told.bridge() } else { told.chat()["error"].clone() };
+            let body = match shape {
+                ErrorShape::Bridge => told.bridge(),
+                ErrorShape::Chat => told.chat()["error"].clone(),
+                ErrorShape::Messages => told.messages()["error"].clone(),
+            };
             assert_eq!(body["code"], "ENGINE_STOPPING", "{body}");
             assert!(!body.to_string().contains("Idempotency-Key"), "{body}");
             let response = Refusal::from(Problem::stopping()).into_response(shape);

@@ -1,4 +1,4 @@
-//! The events of a streamed chat completion: passed on unchanged, and read for the usage of the call.
+//! The events of a streamed answer, in each protocol: passed on unchanged, and read for the usage of the call.
 //!
 //! Pure. An event ends with an empty line, however the network cuts the bytes.
 
@@ -28,6 +28,8 @@ pub(crate) struct SseEvent {
     pub(crate) words: bool,
     /// Whether it is the last event.
     pub(crate) last: bool,
+    /// Whether it says that the call has failed.
+    pub(crate) failed: bool,
 }
 
 /// An event that is too long to be one.
@@ -78,8 +80,14 @@ impl SseEvent {
         let usage = usage::read(&document);
         let choices = document.get("choices").and_then(Value::as_array);
         let only_usage = usage.is_some() && choices.is_some_and(Vec::is_empty);
-        let words = choices.is_some_and(|choices| !choices.is_empty());
-        Self { last: data.trim_ascii() == b"[DONE]", bytes, usage, only_usage, words }
+        let kind = document.get("type").and_then(Value::as_str).unwrap_or_default();
+        let words = choices.is_some_and(|choices| !choices.is_empty())
+            || kind == "content_block_delta"
+            || (kind.starts_with("response.") && kind.ends_with(".delta"));
+        let failed = matches!(kind, "error" | "response.failed");
+        let closes = matches!(kind, "message_stop" | "response.completed" | "response.incomplete");
+        let last = failed || closes || data.trim_ascii() == b"[DONE]";
+        Self { last, failed, bytes, usage, only_usage, words }
     }
 }
 
@@ -148,5 +156,22 @@ mod tests {
             pieces.next() == Err(EventTooLong)
         });
         assert!(ended);
+    }
+
+    #[test]
+    fn the_end_of_a_stream_is_known_in_each_protocol() {
+        let event = |data: &str| all(&format!("event: x\ndata: {data}\n\n"), 7).pop().unwrap();
+        for (data, last, failed, words) in [
+            (r#"{"type":"message_start","message":{"usage":{"input_tokens":7}}}"#, false, false, false),
+            (r#"{"type":"content_block_delta","delta":{"text":"a"}}"#, false, false, true),
+            (r#"{"type":"message_stop"}"#, true, false, false),
+            (r#"{"type":"error","error":{"type":"overloaded_error"}}"#, true, true, false),
+            (r#"{"type":"response.output_text.delta","delta":"a"}"#, false, false, true),
+            (r#"{"type":"response.completed","response":{"usage":{"input_tokens":7}}}"#, true, false, false),
+            (r#"{"type":"response.failed","response":{}}"#, true, true, false),
+        ] {
+            let event = event(data);
+            assert_eq!((event.last, event.failed, event.words), (last, failed, words), "{data}");
+        }
     }
 }

@@ -4,6 +4,7 @@ use super::usage::Usage;
 use bytes::Bytes;
 use core::{fmt, time::Duration};
 use envoi_kernel::ledger::Cost;
+use envoi_preset::protocol::Protocol;
 use std::collections::BTreeMap;
 
 /// The models of the configuration.
@@ -17,11 +18,13 @@ pub struct Models {
     pub offer: BTreeMap<String, Offer>,
 }
 
-/// A server with the OpenAI chat-completions API.
+/// A server with models.
 #[derive(Clone)]
 pub struct Provider {
-    /// The address that `/chat/completions` is added to.
+    /// The address that the path of the protocol is added to.
     pub url: String,
+    /// How it is called.
+    pub protocol: Protocol,
     /// The key for its API; `None`: it needs none.
     pub key: Option<String>,
     /// How long it may send nothing.
@@ -42,9 +45,14 @@ pub struct Offer {
 /// Its key is not shown.
 impl fmt::Debug for Provider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { url, key, timeout } = self;
+        let Self { url, protocol, key, timeout } = self;
         let key = if key.is_some() { "secret" } else { "none" };
-        f.debug_struct("Provider").field("url", url).field("key", &key).field("timeout", timeout).finish()
+        f.debug_struct("Provider")
+            .field("url", url)
+            .field("protocol", protocol)
+            .field("key", &key)
+            .field("timeout", timeout)
+            .finish()
     }
 }
 
@@ -66,6 +74,8 @@ pub(crate) enum NoModel {
     NoProvider,
     /// The request names no model, and no default is configured.
     NoDefault,
+    /// Its provider is called in another protocol.
+    Speaks(Protocol),
 }
 
 impl Provider {
@@ -93,12 +103,15 @@ impl Provider {
 }
 
 impl Models {
-    /// The model of this name, or the default.
-    pub(crate) fn choose(&self, name: Option<&str>) -> Result<ChosenModel, NoModel> {
+    /// The model of this name, or the default, if it can be called in this protocol.
+    pub(crate) fn choose(&self, name: Option<&str>, protocol: Protocol) -> Result<ChosenModel, NoModel> {
         let none = if self.offer.is_empty() { NoModel::NoProvider } else { NoModel::NoDefault };
         let model = name.or(self.default.as_deref()).ok_or(none)?;
         let offer = self.offer.get(model).ok_or(NoModel::Unknown)?.clone();
         let provider = self.providers.get(&offer.provider).ok_or(NoModel::NoProvider)?.clone();
+        if provider.protocol != protocol {
+            return Err(NoModel::Speaks(provider.protocol));
+        }
         Ok(ChosenModel { model: model.to_owned(), offer, provider })
     }
 }
@@ -139,26 +152,28 @@ mod tests {
     fn a_model_that_is_not_there_is_told_from_one_that_nobody_offers_now() {
         let offer =
             |provider: &str| Offer { provider: provider.to_owned(), name: "x".to_owned(), price: None };
-        let provider = Provider { url: String::new(), key: None, timeout: Duration::ZERO };
+        let provider =
+            Provider { url: String::new(), protocol: Protocol::Chat, key: None, timeout: Duration::ZERO };
         let models = Models {
             default: Some("a".to_owned()),
             providers: [("lab".to_owned(), provider)].into(),
             offer: [("a".to_owned(), offer("lab")), ("b".to_owned(), offer("gone"))].into(),
         };
-        assert_eq!(models.choose(None).unwrap().model, "a");
-        assert_eq!(models.choose(Some("b")).unwrap_err(), NoModel::NoProvider);
-        assert_eq!(models.choose(Some("c")).unwrap_err(), NoModel::Unknown);
-        assert_eq!(Models::default().choose(None).unwrap_err(), NoModel::NoProvider);
+        assert_eq!(models.choose(None, Protocol::Chat).unwrap().model, "a");
+        assert_eq!(models.choose(Some("b"), Protocol::Chat).unwrap_err(), NoModel::NoProvider);
+        assert_eq!(models.choose(Some("c"), Protocol::Chat).unwrap_err(), NoModel::Unknown);
+        assert_eq!(Models::default().choose(None, Protocol::Chat).unwrap_err(), NoModel::NoProvider);
         let no_default = Models { default: None, ..models.clone() };
-        assert_eq!(no_default.choose(None).unwrap_err(), NoModel::NoDefault);
-        assert_eq!(no_default.choose(Some("a")).unwrap().model, "a");
-        assert_eq!(Models::default().choose(Some("a")).unwrap_err(), NoModel::Unknown);
+        assert_eq!(no_default.choose(None, Protocol::Chat).unwrap_err(), NoModel::NoDefault);
+        assert_eq!(no_default.choose(Some("a"), Protocol::Chat).unwrap().model, "a");
+        assert_eq!(Models::default().choose(Some("a"), Protocol::Chat).unwrap_err(), NoModel::Unknown);
     }
 
     #[test]
     fn a_key_is_taken_out_of_what_its_provider_says() {
         let provider = |key: Option<&str>| Provider {
             url: String::new(),
+            protocol: Protocol::Chat,
             key: key.map(str::to_owned),
             timeout: Duration::ZERO,
         };
@@ -177,7 +192,8 @@ mod tests {
     #[test]
     fn a_key_is_not_shown() {
         let key = Some("sk-secret".to_owned());
-        let provider = Provider { url: "http://x".to_owned(), key, timeout: Duration::ZERO };
+        let provider =
+            Provider { url: "http://x".to_owned(), protocol: Protocol::Chat, key, timeout: Duration::ZERO };
         assert!(!format!("{provider:?}").contains("sk-"));
     }
 }

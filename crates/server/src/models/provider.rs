@@ -1,10 +1,10 @@
 //! One request to a provider: a connection of its own, HTTP/1.1, TLS by the roots of the platform.
 //!
 //! A response that is dropped closes its connection. A request is sent once, and no redirection is followed. Of a
-//! response only the status, the type and the body are used.
+//! response only the status, the type, the limits and the body are used.
 
 use super::catalog::Provider;
-use axum::http::{HeaderValue, Method, Request, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, header};
 use bytes::{Bytes, BytesMut};
 use envoi_engine::trace::Traceparent;
 use http_body_util::{BodyExt as _, Full};
@@ -72,6 +72,8 @@ pub(crate) struct ProviderResponse {
     /// Its `Content-Type` and `Retry-After`, as they came.
     pub(crate) kind: Option<HeaderValue>,
     pub(crate) retry_after: Option<HeaderValue>,
+    /// What it says about the limits of the account.
+    pub(crate) limits: Vec<(HeaderName, HeaderValue)>,
     body: Incoming,
     patience: Duration,
     _connection: Connection,
@@ -87,18 +89,19 @@ impl Drop for Connection {
 }
 
 impl ProviderClient {
-    /// Posts JSON to `path` of a provider.
+    /// Posts JSON to `path` of a provider, with these headers of the client.
     pub(crate) async fn post(
         &self,
         provider: &Provider,
         path: &str,
+        given: &[(HeaderName, HeaderValue)],
         trace: Option<Traceparent>,
         body: Bytes,
     ) -> Result<ProviderResponse, PostError> {
         let uri: Uri = format!("{}{path}", provider.url.trim_end_matches('/'))
             .parse()
             .map_err(|error| PostError::Unreached(ProviderError::because("its address", error)))?;
-        let request = request(&uri, provider, trace, body).map_err(PostError::Unreached)?;
+        let request = request(&uri, provider, given, trace, body).map_err(PostError::Unreached)?;
         let (mut sender, connection) = timeout(CONNECTING, self.connect(&uri))
             .await
             .unwrap_or_else(|_| Err(ProviderError("it could not be connected to in time".to_owned())))
@@ -113,6 +116,7 @@ impl ProviderClient {
             status: parts.status,
             kind: header(header::CONTENT_TYPE),
             retry_after: header(header::RETRY_AFTER),
+            limits: limits(&parts.headers),
             body,
             patience: provider.timeout,
             _connection: connection,
@@ -172,6 +176,7 @@ async fn shake_hands(
 fn request(
     uri: &Uri,
     provider: &Provider,
+    given: &[(HeaderName, HeaderValue)],
     trace: Option<Traceparent>,
     body: Bytes,
 ) -> Result<Request<Full<Bytes>>, ProviderError> {
@@ -187,13 +192,30 @@ fn request(
     if let Some(trace) = trace {
         request = request.header("traceparent", trace.to_string());
     }
-    if let Some(key) = &provider.key {
-        let value = HeaderValue::from_str(&format!("Bearer {key}"));
+    for (name, value) in provider.protocol.headers(provider.key.as_deref()) {
+        if given.iter().any(|(own, _)| own == name) {
+            continue;
+        }
+        let value = HeaderValue::from_str(&value);
         let mut value = value.map_err(|_| ProviderError("its key cannot be sent in a header".to_owned()))?;
         value.set_sensitive(true);
-        request = request.header(header::AUTHORIZATION, value);
+        request = request.header(name, value);
+    }
+    for (name, value) in given {
+        request = request.header(name, value);
     }
     request.body(Full::new(body)).map_err(|error| ProviderError::because("its address", error))
+}
+
+/// The headers about limits, by which clients know how long to wait.
+fn limits(headers: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
+    const PREFIXES: [&str; 3] = ["anthropic-ratelimit-", "x-ratelimit-", "x-codex-"];
+    const NAMES: [&str; 2] = ["retry-after-ms", "request-id"];
+    let is_one = |name: &HeaderName| {
+        PREFIXES.iter().any(|prefix| name.as_str().starts_with(prefix)) || NAMES.contains(&name.as_str())
+    };
+    let found = headers.iter().filter(|(name, _)| is_one(name));
+    found.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 impl ProviderResponse {

@@ -9,11 +9,33 @@ pub(crate) struct Usage {
     pub(crate) tokens_out: u64,
 }
 
-/// The member `usage` of a chat completion, or of an event of one; `None` if it is absent or malformed.
+impl Usage {
+    /// Both together. The events of a stream report sums, and not each of them reports all figures.
+    pub(crate) fn and(self, later: Self) -> Self {
+        Self {
+            tokens_in: self.tokens_in.max(later.tokens_in),
+            tokens_out: self.tokens_out.max(later.tokens_out),
+        }
+    }
+}
+
+/// The usage in an answer of any protocol, or in an event of one; `None` if it is absent or malformed.
 pub(crate) fn read(document: &Value) -> Option<Usage> {
-    let usage = document.get("usage")?;
+    let within = |name: &str| document.get(name).and_then(|inner| inner.get("usage"));
+    // Events of responses and of messages have it one level below.
+    let usage = document.get("usage").or(within("response")).or(within("message"))?;
     let count = |name: &str| usage.get(name).and_then(Value::as_u64);
-    Some(Usage { tokens_in: count("prompt_tokens")?, tokens_out: count("completion_tokens").unwrap_or(0) })
+    if let Some(tokens_in) = count("prompt_tokens") {
+        return Some(Usage { tokens_in, tokens_out: count("completion_tokens").unwrap_or(0) });
+    }
+    // Of messages, what was read from a cache, or written to it, is not among the first.
+    let given = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"].map(count);
+    let tokens_out = count("output_tokens");
+    if tokens_out.is_none() && given.iter().all(Option::is_none) {
+        return None;
+    }
+    let tokens_in = given.into_iter().flatten().fold(0, u64::saturating_add);
+    Some(Usage { tokens_in, tokens_out: tokens_out.unwrap_or(0) })
 }
 
 #[cfg(test)]
@@ -29,9 +51,28 @@ mod tests {
             (r#"{"usage": {"prompt_tokens": -1}}"#, None),
             (r#"{"usage": {"prompt_tokens": "7"}}"#, None),
             (r#"[]"#, None),
+            (
+                r#"{"usage": {"input_tokens": 70, "cache_read_input_tokens": 20, "cache_creation_input_tokens": 10}}"#,
+                Some((100, 0)),
+            ),
+            (
+                r#"{"type": "message_start", "message": {"usage": {"input_tokens": 7, "output_tokens": 1}}}"#,
+                Some((7, 1)),
+            ),
+            (r#"{"type": "message_delta", "usage": {"output_tokens": 9}}"#, Some((0, 9))),
+            (
+                r#"{"type": "response.completed", "response": {"usage": {"input_tokens": 7, "output_tokens": 2}}}"#,
+                Some((7, 2)),
+            ),
         ] {
             let told = read(&serde_json::from_str(text).unwrap());
             assert_eq!(told.map(|usage| (usage.tokens_in, usage.tokens_out)), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn the_events_of_a_stream_together_say_what_was_used() {
+        let usage = |tokens_in, tokens_out| Usage { tokens_in, tokens_out };
+        assert_eq!(usage(100, 1).and(usage(0, 9)), usage(100, 9));
     }
 }

@@ -449,6 +449,13 @@ export interface Logs {
   next: number | null;
 }
 
+export interface MessagesRefusal {
+  /** Why. */
+  error: JsonObject;
+  /** What this is. */
+  type: "error";
+}
+
 export interface NewSession {
   /** The half that the page sends as `X-Envoi-Page`. It is shown once. */
   key: string;

@@ -252,7 +252,16 @@ fn the_model_is_told_the_text_alone_and_without_the_flag_what_was_sent() {
     let listed = admin.json("/api/llm-bridge/models");
     let ids: Vec<&str> =
         listed["data"].as_array().unwrap().iter().filter_map(|row| row["id"].as_str()).collect();
-    assert_eq!(ids, ["free", "small", "unreachable"], "those that can be called");
+    let called = [
+        "free",
+        "messages",
+        "messages-unreachable",
+        "responses",
+        "responses-unreachable",
+        "small",
+        "unreachable",
+    ];
+    assert_eq!(ids, called, "those that can be called");
 }
 
 #[test]

@@ -448,6 +448,26 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
         assert_eq!(ask(id, &[], How { headers: &over, ..body(fits) }).status, 409);
         assert_eq!(ask(id, &[], body(too_large)).status, 413);
     }
+    for (id, protocol, pays) in [
+        ("createResponse", "responses", true),
+        ("createMessage", "messages", true),
+        ("countMessageTokens", "messages", false),
+    ] {
+        let named = |model: &str| format!(r#"{{"model": "{model}"}}"#);
+        let fits = named(protocol);
+        assert_eq!(ask(id, &[], body(&fits)).status, 200);
+        assert_eq!(ask(id, &[], body("[]")).status, 400);
+        for (model, status) in [("none", 400), ("small", 400)] {
+            assert_eq!(ask(id, &[], body(&named(model))).status, status, "{id} {model}");
+        }
+        assert_eq!(ask(id, &[], body(&named(&format!("{protocol}-keyless")))).status, 503);
+        assert_eq!(ask(id, &[], body(&named(&format!("{protocol}-unreachable")))).status, 502);
+        if pays {
+            assert_eq!(ask(id, &[], How { headers: &of, ..body(&fits) }).status, 429);
+            assert_eq!(ask(id, &[], How { headers: &over, ..body(&fits) }).status, 409);
+        }
+        assert_eq!(ask(id, &[], body(&vast)).status, 413);
+    }
     lab.will_say([Say::Whole(500, "{}".to_owned())]);
     assert_eq!(ask("callModel", &[], body(r#"{"user": "a"}"#)).status, 500);
     assert_eq!(ask("listModels", &[], plain()).status, 200);

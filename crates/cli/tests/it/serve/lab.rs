@@ -79,13 +79,27 @@ impl Lab {
 
     /// `models:` of a configuration with this lab: `small` has a price, `free` has none, `keyless` has no key.
     pub(crate) fn config(&self) -> String {
-        format!(
+        let mut config = format!(
             "models:\n  default: small\n  providers:\n    lab: {{ url: 'http://{0}/v1', key: {{ file: lab.key }}, timeout: 60s }}\n    \
              gone: {{ url: 'http://{0}/v1', key: {{ env: NO_SUCH_KEY }} }}\n    nobody: {{ url: 'http://127.0.0.1:1/v1' }}\n  \
              offer:\n    small: {{ provider: lab, name: lab-small-2, price: {{ in: \"0.15\", out: \"0.60\" }} }}\n    free: \
              {{ provider: lab }}\n    keyless: {{ provider: gone }}\n    unreachable: {{ provider: nobody }}\n",
             self.address
-        )
+        );
+        for protocol in ["messages", "responses"] {
+            let address = &self.address;
+            let providers = format!(
+                "  providers:\n    {protocol}: {{ url: 'http://{address}/v1', protocol: {protocol}, key: {{ file: lab.key }} }}\n    \
+                 {protocol}-gone: {{ url: 'http://{address}/v1', protocol: {protocol}, key: {{ env: NO_SUCH_KEY }} }}\n    \
+                 {protocol}-nobody: {{ url: 'http://127.0.0.1:1/v1', protocol: {protocol} }}\n"
+            );
+            config = config.replacen("  providers:\n", &providers, 1);
+            config.push_str(&format!(
+                "    {protocol}: {{ provider: {protocol} }}\n    {protocol}-keyless: {{ provider: {protocol}-gone }}\n    \
+                 {protocol}-unreachable: {{ provider: {protocol}-nobody }}\n"
+            ));
+        }
+        config
     }
 
     /// Where it is.

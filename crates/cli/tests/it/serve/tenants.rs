@@ -29,7 +29,8 @@ fn body_of(id: &str) -> Option<&'static str> {
             r#"{"flow": "publish", "seen": "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}"#
         }
         "raiseRun" => r#"{"more": {"agent_hops": 1}}"#,
-        "resumeRun" | "cancelRun" | "forkRun" | "completeChat" => "{}",
+        "resumeRun" | "cancelRun" | "forkRun" | "completeChat" | "createResponse" | "createMessage"
+        | "countMessageTokens" => "{}",
         "callModel" => r#"{"user": "hello"}"#,
         _ => return None,
     })

@@ -352,6 +352,13 @@ class Logs(TypedDict):
     """The `after` of the next page; null on the last."""
 
 
+class MessagesRefusal(TypedDict):
+    error: Dict[str, Any]
+    """Why."""
+    type: Literal["error"]
+    """What this is."""
+
+
 class NewSession(TypedDict):
     key: str
     """The half that the page sends as `X-Envoi-Page`. It is shown once."""
