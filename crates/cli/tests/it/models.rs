@@ -369,7 +369,7 @@ fn the_bridge_has_each_protocol_with_and_without_streams_and_meters_it() {
             assert_eq!(reply.status, 200, "{}", reply.text());
             assert!(reply.text().contains("Hello from the stub."), "{}", reply.text());
             assert_eq!(reply.text().contains(end), streams, "{}", reply.text());
-            let used = admin.json(&format!("/v1/runs/{run}"))["used"].take();
+            let used = stage.json(&["--json", "show", &run])["used"].take();
             let used = json!([used["llm_calls"], used["tokens_in"], used["tokens_out"], used["cost_usd"]]);
             let expected = if streams { streamed.clone() } else { json!([1, 100, 10, "0.000021"]) };
             assert_eq!(used, expected, "{protocol} {streams}");
