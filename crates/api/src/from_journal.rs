@@ -5,7 +5,7 @@ use crate::{
     handoff::{HandoffRow, HandoffStatus},
     preview,
     question::{ChangedFile, Given, LastHandoff, Lead, Question, QuestionDetail, QuestionState, Vote},
-    run::{self, Activity, Limits, RunStatus, SetAside, WaitsFor},
+    run::{self, Activity, Limits, RunPart, RunStatus, SetAside, WaitsFor},
     scalar::any,
 };
 use envoi_contract::{json::Value, time::Timestamp};
@@ -14,6 +14,7 @@ use envoi_kernel::{
     Run,
     event::{About, EndStatus, HandoffWritten, InterruptAnswered, InterruptRaised},
     ids::Principal,
+    part::{Part, Selection},
 };
 
 impl From<&journal::RunRow> for run::Run {
@@ -47,7 +48,15 @@ impl From<&journal::RunRow> for run::Run {
                 resets_at: wait.resets_at.map(Into::into),
                 next_try: wait.due.into(),
             }),
+            part: row.part.as_deref().map(RunPart::from),
         }
+    }
+}
+
+impl From<&Part> for RunPart {
+    fn from(Part { selection, with, taken: _ }: &Part) -> Self {
+        let Selection { only, from, until, skip } = selection.clone();
+        Self { only, from, until, skip, with: with.clone() }
     }
 }
 

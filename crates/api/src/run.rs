@@ -102,6 +102,30 @@ pub struct Run {
     pub set_aside: Option<SetAside>,
     /// The account of an agent program that a step of it waits for, the one that is tried first; null if it waits for none.
     pub waits_for: Option<WaitsFor>,
+    /// The part of its flow that it does; null if it does all of it.
+    #[serde(default)]
+    pub part: Option<RunPart>,
+}
+
+/// The part of its flow that a run does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct RunPart {
+    /// These steps and no others; empty if others were not left out in this way.
+    #[schemars(with = "Vec<String>")]
+    pub only: Vec<StepId>,
+    /// This step and what follows it.
+    #[schemars(with = "Option<String>")]
+    pub from: Option<StepId>,
+    /// This step and what comes before it.
+    #[schemars(with = "Option<String>")]
+    pub until: Option<StepId>,
+    /// Not these steps.
+    #[schemars(with = "Vec<String>")]
+    pub skip: Vec<StepId>,
+    /// The run whose hand-offs stand for those of steps that are left out.
+    #[schemars(with = "Option<String>")]
+    pub with: Option<RunId>,
 }
 
 /// The account of an agent program that a run waits for.

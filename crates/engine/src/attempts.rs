@@ -1,6 +1,7 @@
 //! Attempts by real commands: their orders, their supervisors, and what they leave.
 
 mod agent;
+mod failed_command;
 mod feedback;
 mod model;
 pub(crate) mod models;

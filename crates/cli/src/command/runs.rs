@@ -8,10 +8,8 @@ use crate::{
     store::{home::Home, standing::stands},
 };
 use envoi_api::run::Run;
-use envoi_journal::{Activity, Reader, RunFilter, RunRow, RunStatus};
-use envoi_kernel::{Event, ids::RunId};
+use envoi_journal::{Activity, RunFilter, RunRow, RunStatus};
 pub(crate) use follow::follow;
-use std::collections::BTreeSet;
 
 pub(crate) fn runs(home: &Home, unfinished: bool, limit: u32) -> Result<u8, Failure> {
     let (store, reader) = home.reader()?;
@@ -19,26 +17,11 @@ pub(crate) fn runs(home: &Home, unfinished: bool, limit: u32) -> Result<u8, Fail
         .all_runs(RunFilter { unfinished, limit: Some(limit.saturating_add(1)) })
         .map_err(Failure::store)?;
     envoi_engine::look_at(store.layout(), &reader, &mut rows).map_err(Failure::store)?;
-    let parts = match home.json {
-        true => BTreeSet::new(),
-        false => rows.iter().filter(|row| is_part(&reader, &row.run)).map(|row| row.run.clone()).collect(),
-    };
-    print(rows, limit, home.json, &parts)
+    print(rows, limit, home.json)
 }
 
-/// Whether a run does only a part of its flow: its first event says so.
-fn is_part(reader: &Reader, run: &RunId) -> bool {
-    let first = reader.records(run, 0, Some(1)).unwrap_or_default();
-    first.iter().any(|record| matches!(&record.event, Event::RunStarted(started) if started.part.is_some()))
-}
-
-/// Prints the first `limit` of these runs, and says so if there are more. Those of `parts` do only a part of their flow.
-pub(crate) fn print(
-    mut rows: Vec<RunRow>,
-    limit: u32,
-    json: bool,
-    parts: &BTreeSet<RunId>,
-) -> Result<u8, Failure> {
+/// Prints the first `limit` of these runs, and says so if there are more.
+pub(crate) fn print(mut rows: Vec<RunRow>, limit: u32, json: bool) -> Result<u8, Failure> {
     let most = usize::try_from(limit).unwrap_or(usize::MAX);
     if rows.len() > most {
         rows.truncate(most);
@@ -49,9 +32,7 @@ pub(crate) fn print(
     }
     hint(&rows);
     let header = ["RUN", "FLOW", "STATUS", "STEP", "STARTED", "BY"].map(str::to_owned).to_vec();
-    let table: Vec<Vec<String>> = std::iter::once(header)
-        .chain(rows.iter().map(|row| as_cells(row, parts.contains(&row.run))))
-        .collect();
+    let table: Vec<Vec<String>> = std::iter::once(header).chain(rows.iter().map(as_cells)).collect();
     let text = output::list(&table, &[0], &[1, 3, 5]);
     output::data(&text).map(|()| 0)
 }
@@ -76,7 +57,7 @@ fn hint(rows: &[RunRow]) {
     }
 }
 
-fn as_cells(row: &RunRow, is_part: bool) -> Vec<String> {
+fn as_cells(row: &RunRow) -> Vec<String> {
     let others = match row.live_attempts {
         0 | 1 => String::new(),
         several => format!(", {several} attempts"),
@@ -84,7 +65,7 @@ fn as_cells(row: &RunRow, is_part: bool) -> Vec<String> {
     let in_doubt = if row.in_doubt > 0 { " (in doubt)" } else { "" };
     vec![
         row.run.to_string(),
-        format!("{}{}", row.flow, if is_part { " (part)" } else { "" }),
+        format!("{}{}", row.flow, if row.part.is_some() { " (part)" } else { "" }),
         format!("{}{in_doubt}", stands(row, envoi_engine::now())),
         format!("{}{others}", row.step.as_ref().map_or("-", |step| step.as_str())),
         clock::local_short(row.started_at),

@@ -225,7 +225,7 @@ fn overview(
     }
     let status = status_lines(row, run.status().word(), &reason(run));
     say(format_args!("{}", status.trim_end()))?;
-    say(format_args!("started by {} ({})", by.actor, by.tenant))?;
+    say(format_args!("started by {} ({})", diff::printable(&by.actor), by.tenant))?;
     if let Some(part) = run.started().and_then(|started| started.part.as_deref()) {
         say(format_args!("part       {}", describe::part(part)))?;
         let passed = part.selection.questions_passed(run.flow());
@@ -249,12 +249,12 @@ fn overview(
     for reopening in reopening::all(&records) {
         say(format_args!("reopened   {}", reopening.describe()))?;
     }
-    say(format_args!("workspace  {workspace}"))?;
+    say(format_args!("workspace  {}", diff::printable(&workspace)))?;
     if let Some(isolated) = run.started().and_then(|started| started.isolated.as_deref()) {
         let branch = isolated.branch.as_ref().map_or_else(String::new, |branch| format!(", branch {branch}"));
-        say(format_args!("           a tree of its own, made from {}{branch}", isolated.of))?;
+        say(format_args!("           a tree of its own, made from {}{branch}", diff::printable(&isolated.of)))?;
     }
-    say(format_args!("files      {run_base}"))?;
+    say(format_args!("files      {}", diff::printable(&run_base)))?;
     let (running, left) = open_attempts(run, is_running);
     for (word, attempts) in [("running  ", &running), ("left at  ", &left)] {
         for (name, attempt) in [word].into_iter().chain(core::iter::repeat("         ")).zip(attempts) {

@@ -139,8 +139,24 @@ impl Failure {
     fn to_text(&self) -> String {
         let location = self.location.as_deref().map(Location::to_text).unwrap_or_default();
         let hint = self.hint.as_ref().map(|hint| format!("  hint: {hint}\n")).unwrap_or_default();
-        diff::lines(&format!("error[{}]: {}\n{location}{hint}", self.code.as_str(), self.message))
+        let message = match self.code.known() {
+            // These list mistakes, each with lines of the file.
+            Some(Code::FlowInvalid | Code::FlowSyntax | Code::ConfigInvalid | Code::ConfigSyntax) => {
+                self.message.clone()
+            }
+            _ => quoted_on_one_line(&self.message),
+        };
+        diff::lines(&format!("error[{}]: {message}\n{location}{hint}", self.code.as_str()))
     }
+}
+
+/// What stands in back quotes was given by somebody, such as a name that there is not: a line break in it begins no line of ours.
+fn quoted_on_one_line(message: &str) -> String {
+    let pieces = message.split('`').enumerate().map(|(place, piece)| match place % 2 {
+        1 => piece.replace('\n', "\\n"),
+        _ => piece.to_owned(),
+    });
+    pieces.collect::<Vec<_>>().join("`")
 }
 
 impl From<Refused> for Failure {
@@ -182,6 +198,17 @@ mod tests {
         assert_eq!((foreign.code.known(), foreign.exit_code), (None, 6));
         assert_eq!(foreign.to_text(), "error[OF_ANOTHER_VERSION]: m\n");
         assert!(foreign.to_json().compact().starts_with("{\"code\":\"OF_ANOTHER_VERSION\""));
+    }
+
+    #[test]
+    fn a_name_with_a_line_break_begins_no_line_of_its_own() {
+        let refused = Failure::new(Code::RunNotFound, "no run is named `run_1\nrun_1 succeeded`\nlook again");
+        assert_eq!(
+            refused.to_text(),
+            "error[RUN_NOT_FOUND]: no run is named `run_1\\nrun_1 succeeded`\nlook again\n"
+        );
+        let listed = Failure::new(Code::FlowInvalid, "cannot be run\n1 | run: echo `\n2 | `");
+        assert_eq!(listed.to_text(), "error[FLOW_INVALID]: cannot be run\n1 | run: echo `\n2 | `\n");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::process::failure::Failure;
 use envoi_api::{
     Time,
     question::{Question, QuestionState, Questions},
-    run::{Activity, Run, RunStatus, Runs, SetAside, WaitsFor},
+    run::{Activity, Run, RunPart, RunStatus, Runs, SetAside, WaitsFor},
     token::Token,
 };
 use envoi_contract::envelope::InterruptKind;
@@ -13,6 +13,7 @@ use envoi_journal::{Aside, Closed, Doing, Ended, InboxRow, InterruptState, RunRo
 use envoi_kernel::{
     event::EndStatus,
     ids::{Principal, VisitId},
+    part::{Part, Selection},
 };
 
 /// Who a token is.
@@ -97,6 +98,10 @@ fn run_row(run: Run) -> Result<RunRow, Failure> {
             account,
             resets_at: resets_at.map(|at| at.0),
             due: next_try.0,
+        }),
+        part: run.part.map(|RunPart { only, from, until, skip, with }| {
+            let selection = Selection { only, from, until, skip };
+            Box::new(Part { selection, with, taken: Vec::new() })
         }),
     })
 }

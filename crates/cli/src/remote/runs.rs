@@ -17,7 +17,6 @@ use crate::{
 };
 use envoi_engine::protocol::{CallerWire, Refused, Request, ResumeRequest};
 use envoi_kernel::ids::RunId;
-use std::collections::BTreeSet;
 
 pub(crate) fn list(remote: &Remote, unfinished: bool, limit: u32) -> Result<u8, Failure> {
     // One more than is shown says whether there are more.
@@ -31,7 +30,7 @@ pub(crate) fn list(remote: &Remote, unfinished: bool, limit: u32) -> Result<u8, 
             rows.len() < most
         })?;
     }
-    command::runs::print(rows, limit, remote.json, &BTreeSet::new())
+    command::runs::print(rows, limit, remote.json)
 }
 
 pub(crate) fn resume(remote: &Remote, args: &ResumeArgs) -> Result<u8, Failure> {

@@ -240,6 +240,7 @@ mod tests {
             aside: None,
             held_by: None,
             waits_for: None,
+            part: None,
             doing: None,
         }
     }

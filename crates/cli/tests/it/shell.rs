@@ -32,6 +32,29 @@ fn each_shell_runs_its_script_and_reads_values_as_text() {
 }
 
 #[test]
+fn a_script_of_bash_that_fails_says_which_line_did() {
+    let script = "      echo one\n      cat <<END\n      words\n      END\n      (cp missing dist/) 2>> errors\n      echo two\n";
+    let of = |shell: &str| flow(&format!("  - id: a\n    shell: {shell}\n    run: |\n{script}"));
+    let stage = of("bash");
+    let said = stage.expect(1, &["run", "flow.yaml"]).err;
+    let sentence = "line 5 of the script failed: `cp missing dist/ 2>> errors`";
+    assert!(said.contains(&format!("a.1.1              warning: {sentence}")), "{said}");
+    let shown = stage.expect(0, &["show", &stage.run_id()]).out;
+    assert!(shown.contains(&format!("warning: a.1.1: {sentence}")), "{shown}");
+    let logged = stage.expect(0, &["logs", &stage.run_id()]);
+    assert_eq!(logged.out, "a.1.1 | one\na.1.1 | words\n", "the script prints what it prints");
+    // Bash alone knows.
+    let said = of("sh").expect(1, &["run", "flow.yaml"]).err;
+    assert!(!said.contains("of the script failed"), "{said}");
+    // Nothing has failed that ends the script.
+    let fine = flow(
+        "  - id: a\n    shell: bash\n    run: |\n      false || true\n      set +e\n      false\n      exit 3\n",
+    );
+    let said = fine.expect(1, &["run", "flow.yaml"]).err;
+    assert!(!said.contains("of the script failed"), "{said}");
+}
+
+#[test]
 fn a_notification_stops_at_the_first_command_that_fails() {
     let notified = |script: &str| {
         let notify = format!("notify: {{ command: '{script}', on: [end] }}\n");

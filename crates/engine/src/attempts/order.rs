@@ -1,6 +1,6 @@
 //! What an attempt's command is given: its environment, its folder, and files to read.
 
-use super::{agent, feedback, model, program, secrets::secrets, shared::Shared};
+use super::{agent, failed_command, feedback, model, program, secrets::secrets, shared::Shared};
 use crate::{model::runner::Job, query::snapshots};
 use envoi_contract::json::Value;
 use envoi_journal::{Reader, files, with_causes};
@@ -55,7 +55,7 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir, start: &str) ->
     env.extend(given.into_iter().map(|variable| (variable.name, variable.value)));
     let step = job.flow.step(&started.attempt.visit.step);
     let command = match &started.command {
-        Command::Exec(argv) => envoi_step::Command::Exec { argv: argv.clone() },
+        Command::Exec(argv) => envoi_step::Command::Exec { argv: failed_command::watched(argv, dir) },
         Command::Shell(script) => envoi_step::Command::Shell { script: script.clone() },
         Command::A2a(call) => {
             let argv = agent::command(shared, job, dir, call, &mut env);

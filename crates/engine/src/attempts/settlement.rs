@@ -1,7 +1,7 @@
 //! From an attempt's folder to what is committed: contents into the store, the record into the kernel's words.
 
 use super::{
-    not_passed,
+    failed_command, not_passed,
     secrets::{self, Known},
     shared::Shared,
 };
@@ -102,6 +102,8 @@ pub(super) fn finished(
         workspace_before: exit.snapshot_before.as_ref().and_then(snapshot),
         workspace_after: exit.snapshot_after.as_ref().and_then(snapshot),
     };
+    let has_failed = has_failed(job, &result.outcome);
+    result.warnings.extend(failed_command::sentence(dir).filter(|_| has_failed));
     result.warnings.extend(not_passed(shared, job, &result));
     Ok(Settlement::Finished { result: Box::new(result), blobs: carried.inline })
 }
@@ -113,16 +115,20 @@ fn snapshot(taken: &envoi_step::Snapshot) -> Option<Snapshot> {
 /// How the warning about variables begins.
 const NOT_PASSED: &str = "set outside and not passed to commands: ";
 
-/// A command that has failed may miss what its user's own shell has. It is said once a run.
-fn not_passed(shared: &Shared, job: &Job, result: &AttemptResult) -> Option<String> {
+/// Whether the command has failed. An exit code that states something is no failure.
+fn has_failed(job: &Job, outcome: &Outcome) -> bool {
     let step = job.flow.step(&job.started.attempt.visit.step);
     let states_a_status =
         |code: &i32| step.is_some_and(|step| step.routing.status_from_exit.contains_key(code));
-    let has_failed = match &result.outcome {
+    match outcome {
         Outcome::Exited { code } => *code != 0 && !states_a_status(code),
         _ => true,
-    };
-    if !has_failed {
+    }
+}
+
+/// A command that has failed may miss what its user's own shell has. It is said once a run.
+fn not_passed(shared: &Shared, job: &Job, result: &AttemptResult) -> Option<String> {
+    if !has_failed(job, &result.outcome) {
         return None;
     }
     let printed = [result.text.as_str(), &result.stderr_tail];

@@ -7,6 +7,7 @@ use envoi_contract::{digest::Digest, envelope::InterruptKind, time::Timestamp};
 use envoi_kernel::{
     event::{About, EndStatus, FileChange},
     ids::{FlowId, InterruptId, RunId, Seq, StepId, VisitId},
+    part::Part,
 };
 
 /// A run at a glance.
@@ -52,6 +53,8 @@ pub struct RunRow {
     pub held_by: Option<HeldBy>,
     /// The account of an agent program that it waits for; the one that opens first, if there are several.
     pub waits_for: Option<WaitsFor>,
+    /// The part of its flow that it does, without the hand-offs that it has taken; `None`: all of it.
+    pub part: Option<Box<Part>>,
     /// What is done for it now, if that was looked at: the journal alone does not know it.
     pub doing: Option<Doing>,
 }
@@ -360,6 +363,7 @@ mod tests {
             aside: None,
             held_by: None,
             waits_for: None,
+            part: None,
             doing: None,
         }
     }

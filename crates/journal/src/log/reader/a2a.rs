@@ -27,7 +27,28 @@ use rusqlite::params;
 /// on beside that.
 const STATUS: &str = "coalesce(runs.ended, CASE WHEN open_interrupts > 0 THEN 'waiting' ELSE 'running' END)";
 
+/// Whether a run was of the flow of digest ?5 before its flow was corrected.
+const HAD_DIGEST: &str = "EXISTS (SELECT 1 FROM earlier_flows JOIN flows USING (flow) \
+                          WHERE earlier_flows.run = runs.run AND flows.digest = ?5)";
+
 impl Reader {
+    /// Whether a run is one of the flow of this id or of this digest. Each digest that its flow has had counts: who has named it by one
+    /// finds it after a correction too.
+    ///
+    /// # Errors
+    /// The machine's.
+    pub fn is_of_flow(&self, row: &RunRow, flow: &str) -> Result<bool, ReadError> {
+        if row.flow.as_str() == flow || row.flow_digest.to_string() == flow {
+            return Ok(true);
+        }
+        if Digest::parse(flow).is_none() {
+            return Ok(false);
+        }
+        let sql = "SELECT 1 FROM journals JOIN earlier_flows USING (run) JOIN flows ON flows.flow = earlier_flows.flow \
+                   WHERE journals.id = ?1 AND flows.digest = ?2 LIMIT 1";
+        Ok(self.one(sql, params![row.run.as_str(), flow], |_| Ok(()))?.is_some())
+    }
+
     /// The conversation of a run, if it was begun in one.
     ///
     /// # Errors
@@ -149,7 +170,7 @@ impl Reader {
         let wanted = format!(
             "FROM runs {JOIN_NOTES} LEFT JOIN a2a_tasks ON a2a_tasks.run = runs.id WHERE runs.tenant = ?1 \
              AND (?2 IS NULL OR coalesce(a2a_tasks.context, runs.id) = ?2) \
-             AND (?5 IS NULL OR runs.flow = ?5 OR runs.flow_digest = ?5) \
+             AND (?5 IS NULL OR runs.flow = ?5 OR runs.flow_digest = ?5 OR {HAD_DIGEST}) \
              AND (?3 = '' OR instr(?3, ' ' || {STATUS} || ' ') > 0) AND (?4 IS NULL OR updated_at_ms > ?4)"
         );
         let statuses = match page.statuses.is_empty() {

@@ -95,6 +95,7 @@ fn part_of_run(row: &Row<'_>, error: rusqlite::Error) -> Result<RunRow> {
         },
         held_by: notes::held_by(row)?,
         waits_for: waits_for(row)?,
+        part: None,
         doing: None,
     })
 }
@@ -149,6 +150,7 @@ pub(super) fn whole_run(row: &Row<'_>) -> Result<RunRow> {
         aside: notes::aside(row)?,
         held_by: notes::held_by(row)?,
         waits_for: waits_for(row)?,
+        part: None,
         doing: None,
     })
 }

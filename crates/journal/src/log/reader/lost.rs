@@ -142,6 +142,7 @@ impl Reader {
             )),
             held_by: None,
             waits_for: None,
+            part: None,
             doing: None,
             run,
         };

@@ -14,8 +14,12 @@ use crate::{
     },
 };
 use envoi_contract::time::Timestamp;
-use envoi_kernel::ids::{RunId, Seq};
+use envoi_kernel::{
+    ids::{RunId, Seq},
+    part::{Part, Selection},
+};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use serde::Deserialize;
 use std::sync::Arc;
 
 impl Reader {
@@ -144,8 +148,27 @@ impl Reader {
             source: String::new(),
             is_originals: false,
         };
+        run.part = self.part(row.get("run")?);
         run.workspace = self.translator.translate(&run.run, row.get("run")?, recorded).workspace;
         Ok(run)
+    }
+
+    /// The part of its flow that a run does, as its first event says. What cannot be read is said where the run is looked at itself.
+    fn part(&self, key: RunKey) -> Option<Box<Part>> {
+        /// Without the hand-offs that were taken: they may be many.
+        #[derive(Deserialize)]
+        struct Named {
+            selection: Selection,
+            with: Option<RunId>,
+        }
+        let sql = "SELECT CASE WHEN json_valid(body) THEN body -> '$.part' END FROM events WHERE run = ?1 AND seq = 0";
+        let found = || {
+            let mut statement = self.conn.prepare_cached(sql)?;
+            statement.query_row([key], |row| row.get::<_, Option<String>>(0)).optional()
+        };
+        let text = found().ok()??;
+        let Named { selection, with } = serde_json::from_str(&text?).ok()?;
+        Some(Box::new(Part { selection, with, taken: Vec::new() }))
     }
 
     pub(crate) fn key(&self, run: &RunId) -> Result<RunKey, ReadError> {

@@ -4,10 +4,18 @@ use super::*;
 use crate::{
     Class, Found, Match, Writer,
     testing::{
-        TestStore, commit, flow, handoff, interrupt, place, raised, run, started, step, timer_set, visit,
+        TestStore, commit, flow, handoff, interrupt, pinned, place, raised, run, started, step, timer_set,
+        visit,
     },
 };
-use envoi_kernel::event::About;
+use crate::{Commit, PinnedFlow, TaskPage};
+use envoi_contract::{digest::Digest, json::Value};
+use envoi_kernel::{
+    Event,
+    event::{About, Correction, RunStarted},
+    ids::Principal,
+    part::{Part, Selection, TakenHandOff},
+};
 
 fn lived() -> (TestStore, Writer) {
     let place = place();
@@ -130,4 +138,76 @@ fn an_event_that_cannot_be_understood_is_called_damaged() {
 fn a_reader_cannot_write() {
     let (place, _writer) = lived();
     assert!(place.reader.conn.execute("DELETE FROM events", []).is_err());
+}
+
+#[test]
+fn a_row_says_which_part_of_its_flow_a_run_does() {
+    let (place, writer) = lived();
+    let run = run("0cc1");
+    let selection = Selection { from: Some(step("build")), skip: vec![step("lint")], ..Selection::default() };
+    let taken = |name: &str| TakenHandOff {
+        visit: visit(name, 1),
+        summary: "words".to_owned(),
+        data: Value::Null,
+        text: None,
+        report: None,
+        files: Vec::new(),
+        manifest: None,
+    };
+    let with = RunId::new("run_0aa1").ok();
+    let part =
+        Part { selection: selection.clone(), with: with.clone(), taken: vec![taken("lint"), taken("plan")] };
+    let Event::RunStarted(begun) = started(&run) else { panic!("a start") };
+    let begun = Event::RunStarted(Box::new(RunStarted { part: Some(Box::new(part)), ..*begun }));
+    writer.commit(commit(&run, 0, [begun])).unwrap();
+    let row = place.reader.run(&run).unwrap();
+    assert_eq!(row.part.as_deref(), Some(&Part { selection, with, taken: Vec::new() }));
+    let listed = place.reader.runs(crate::RunFilter { unfinished: false, limit: None }).unwrap();
+    assert_eq!(
+        listed.iter().filter(|row| row.part.is_some()).map(|row| &row.run).collect::<Vec<_>>(),
+        [&run]
+    );
+}
+
+#[test]
+fn a_corrected_run_is_one_of_each_digest_that_its_flow_has_had() {
+    let (place, writer) = lived();
+    let corrected = run("0aa1");
+    let text = "flow: fix # corrected\n";
+    let second = PinnedFlow { digest: Digest::of(text.as_bytes()), text: text.to_owned(), ..pinned() };
+    let correction = Correction {
+        before: pinned().digest,
+        after: second.digest,
+        language: 1,
+        source: "/project/flow.yaml".to_owned(),
+        from: None,
+        by: Principal { tenant: "local".to_owned(), actor: "ada".to_owned() },
+        why: None,
+        request: None,
+    };
+    let event = Event::FlowCorrected(Box::new(correction));
+    writer.commit(Commit { pinned: Some(second.clone()), ..commit(&corrected, 2, [event]) }).unwrap();
+    let row = |name| place.reader.run(&run(name)).unwrap();
+    let tasks = |flow: &str| {
+        let page = TaskPage {
+            tenant: "local".to_owned(),
+            context: None,
+            flow: Some(flow.to_owned()),
+            statuses: Vec::new(),
+            changed_after: None,
+            behind: None,
+            limit: 10,
+        };
+        place.reader.task_page(&page).unwrap().0.len()
+    };
+    let (first, second) = (pinned().digest.to_string(), second.digest.to_string());
+    for (flow, of_corrected, of_other, listed) in [
+        ("fix", true, true, 3),
+        (&first, true, true, 3),
+        (&second, true, false, 1),
+        ("other", false, false, 0),
+    ] {
+        let is_of = |name| place.reader.is_of_flow(&row(name), flow).unwrap();
+        assert_eq!((is_of("0aa1"), is_of("0aa2"), tasks(flow)), (of_corrected, of_other, listed), "{flow}");
+    }
 }

@@ -128,15 +128,20 @@ fn about_context(app: &App, client: &Client, message: &Message, context: &str) -
     let token = &client.bearer.id;
     let flow = start_task::flow_named_by(client, message)?;
     let found = read(app, |reader| {
+        // A client that names a flow does not mean a question of another flow.
+        let mut waiting = Vec::new();
+        for row in reader.waiting_in_context(token, context)? {
+            if flow.as_ref().map_or(Ok(true), |flow| reader.is_of_flow(&row, flow))? {
+                waiting.push(row);
+            }
+        }
         Ok(InContext {
             kept: reader.message_in_context(token, context, &message.id, &digest(client, message))?,
-            waiting: reader.waiting_in_context(token, context)?,
+            waiting,
             has_task: reader.has_task_in_context(token, context)?,
         })
     })?;
-    let InContext { kept, mut waiting, has_task } = found;
-    // A client that names a flow does not mean a question of another flow.
-    waiting.retain(|row| flow.as_ref().is_none_or(|flow| loader::is_of(row, flow)));
+    let InContext { kept, waiting, has_task } = found;
     if let Some(row) = kept {
         // The message started a task: it starts the same one again, which changes nothing.
         if row.task.is_empty() {

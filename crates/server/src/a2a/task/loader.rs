@@ -120,17 +120,17 @@ impl ContentSource for StoredContent<'_> {
 /// the same as for none.
 pub(crate) fn run_of(app: &App, client: &Client, id: &str) -> Result<RunId, Fault> {
     let run = RunId::new(id).map_err(|_| Fault::task_not_found())?;
-    let found = match app.read(|reader| reader.run(&run)) {
-        Ok(row) => row.tenant == client.bearer.tenant && client.flow.iter().all(|flow| is_of(&row, flow)),
+    let is_theirs = |reader: &Reader| {
+        let row = reader.run(&run)?;
+        let of_flow = client.flow.as_ref().map_or(Ok(true), |flow| reader.is_of_flow(&row, flow))?;
+        Ok(row.tenant == client.bearer.tenant && of_flow)
+    };
+    let found = match app.read(is_theirs) {
+        Ok(found) => found,
         Err(ReadError::Missing { .. }) => false,
         Err(error) => return Err(internal_fault(app, error)),
     };
     if found { Ok(run) } else { Err(Fault::task_not_found()) }
-}
-
-/// Whether a run is one of the flow of this id or this digest.
-pub(crate) fn is_of(row: &RunRow, flow: &str) -> bool {
-    row.flow.as_str() == flow || Digest::parse(flow).is_some_and(|digest| digest == row.flow_digest)
 }
 
 /// The conversation of a run.
