@@ -1,7 +1,7 @@
 //! A run does a part of its flow, with the hand-offs of an earlier run for the rest.
 
 use crate::stage::{Stage, text};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// `build` leaves a file, data and a report's worth of words; a person approves; `publish` uses what `build` left.
 const FLOW: &str = "\
@@ -56,6 +56,10 @@ fn a_part_takes_what_it_needs_from_an_earlier_run_and_nothing_else_runs() {
     let shown = stage.expect(0, &["show", &run]).out;
     assert!(shown.contains("part       --only publish (taken from"), "{shown}");
     assert!(shown.contains("nobody is asked at sign: left out by "), "{shown}");
+    let part = json!({"only": ["publish"], "from": null, "until": null, "skip": [], "with": earlier});
+    let rows = runs(&stage);
+    assert_eq!((&rows[0]["part"], &rows[1]["part"]), (&part, &Value::Null));
+    assert_eq!(stage.json(&["--json", "show", &run])["part"], part);
     let why = stage.expect(0, &["why", &run]).out;
     assert!(
         why.contains("a part of the flow, chosen by ") && why.contains("Taken from visit build.1"),
