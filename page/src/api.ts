@@ -342,6 +342,19 @@ export interface Forked {
   notes: readonly string[];
   /** Questions that wait for a person. */
   open_questions: number;
+  /** The part of its flow that it does; null if it does all of it. */
+  part: {
+    /** This step and what follows it. */
+    from: string | null;
+    /** These steps and no others; empty if others were not left out in this way. */
+    only: readonly string[];
+    /** Not these steps. */
+    skip: readonly string[];
+    /** This step and what comes before it. */
+    until: string | null;
+    /** The run whose hand-offs stand for those of steps that are left out. */
+    with: string | null;
+  } | null;
   /** Why it ended, in a sentence; null while it goes on. */
   reason: string | null;
   /** The first run of its family; null if it is no fork. */
@@ -716,6 +729,19 @@ export interface Run {
   live_attempts: number;
   /** Questions that wait for a person. */
   open_questions: number;
+  /** The part of its flow that it does; null if it does all of it. */
+  part: {
+    /** This step and what follows it. */
+    from: string | null;
+    /** These steps and no others; empty if others were not left out in this way. */
+    only: readonly string[];
+    /** Not these steps. */
+    skip: readonly string[];
+    /** This step and what comes before it. */
+    until: string | null;
+    /** The run whose hand-offs stand for those of steps that are left out. */
+    with: string | null;
+  } | null;
   /** Why it ended, in a sentence; null while it goes on. */
   reason: string | null;
   /** The first run of its family; null if it is no fork. */

@@ -309,6 +309,8 @@ export interface Forked {
   notes: string[];
   /** Questions that wait for a person. */
   open_questions: number;
+  /** The part of its flow that it does; null if it does all of it. */
+  part: JsonObject | null;
   /** Why it ended, in a sentence; null while it goes on. */
   reason: string | null;
   /** The first run of its family; null if it is no fork. */
@@ -653,6 +655,8 @@ export interface Run {
   live_attempts: number;
   /** Questions that wait for a person. */
   open_questions: number;
+  /** The part of its flow that it does; null if it does all of it. */
+  part: JsonObject | null;
   /** Why it ended, in a sentence; null while it goes on. */
   reason: string | null;
   /** The first run of its family; null if it is no fork. */
@@ -839,4 +843,4 @@ export interface Token {
 }
 
 /** The members above that stay as they were read. */
-export const FREE: ReadonlySet<string> = new Set(["by_step", "data", "default", "error", "event", "evidence", "flows", "parts", "schema", "set_aside", "usage", "waits_for"]);
+export const FREE: ReadonlySet<string> = new Set(["by_step", "data", "default", "error", "event", "evidence", "flows", "part", "parts", "schema", "set_aside", "usage", "waits_for"]);

@@ -212,6 +212,8 @@ class Forked(TypedDict):
     """What should be known besides, such as files that differ from what they were at the step."""
     open_questions: int
     """Questions that wait for a person."""
+    part: Optional[Dict[str, Any]]
+    """The part of its flow that it does; null if it does all of it."""
     reason: Optional[str]
     """Why it ended, in a sentence; null while it goes on."""
     root: Optional[str]
@@ -530,6 +532,8 @@ class Run(TypedDict):
     """Attempts that were started and have not ended."""
     open_questions: int
     """Questions that wait for a person."""
+    part: Optional[Dict[str, Any]]
+    """The part of its flow that it does; null if it does all of it."""
     reason: Optional[str]
     """Why it ended, in a sentence; null while it goes on."""
     root: Optional[str]
