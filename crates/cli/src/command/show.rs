@@ -252,7 +252,8 @@ fn overview(
     say(format_args!("workspace  {}", diff::printable(&workspace)))?;
     if let Some(isolated) = run.started().and_then(|started| started.isolated.as_deref()) {
         let branch = isolated.branch.as_ref().map_or_else(String::new, |branch| format!(", branch {branch}"));
-        say(format_args!("           a tree of its own, made from {}{branch}", diff::printable(&isolated.of)))?;
+        let of = diff::printable(&isolated.of);
+        say(format_args!("           a tree of its own, made from {of}{branch}"))?;
     }
     say(format_args!("files      {}", diff::printable(&run_base)))?;
     let (running, left) = open_attempts(run, is_running);

@@ -7,6 +7,7 @@ use envoi_kernel::{
     Event, Record,
     event::{About, Course, RunStarted},
     ids::{RunId, StepId},
+    part::Part,
 };
 use std::collections::BTreeMap;
 
@@ -52,6 +53,7 @@ fn begun(run: &RunId, started: &RunStarted, first: &Record) -> RunRow {
         aside: None,
         held_by: None,
         waits_for: None,
+        part: started.part.as_ref().map(|part| Box::new(Part { taken: Vec::new(), ..Part::clone(part) })),
         doing: None,
     }
 }
