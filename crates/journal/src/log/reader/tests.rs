@@ -13,7 +13,7 @@ use envoi_contract::{digest::Digest, json::Value};
 use envoi_kernel::{
     Event,
     event::{About, Correction, RunStarted},
-    ids::Principal,
+    ids::{Principal, RunId},
     part::{Part, Selection, TakenHandOff},
 };
 
@@ -149,6 +149,7 @@ fn a_row_says_which_part_of_its_flow_a_run_does() {
         visit: visit(name, 1),
         summary: "words".to_owned(),
         data: Value::Null,
+        data_kept: None,
         text: None,
         report: None,
         files: Vec::new(),
