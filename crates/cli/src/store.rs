@@ -4,6 +4,7 @@ pub(crate) mod attachment;
 pub(crate) mod config;
 pub(crate) mod flow_files;
 pub(crate) mod home;
+pub(crate) mod open_restore;
 pub(crate) mod pinned_file;
 pub(crate) mod points;
 pub(crate) mod select;

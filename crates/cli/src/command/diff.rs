@@ -1,7 +1,7 @@
 //! `envoi diff`: what differs between two states of a run's workspace.
 
 use crate::{
-    process::{environment, failure::Failure, output},
+    process::{environment, failure::Failure, invocation, output},
     store::{
         home::Home,
         points::{self, Point},
@@ -31,7 +31,12 @@ pub(crate) fn diff(
     view: &View<'_>,
 ) -> Result<u8, Failure> {
     let (store, reader) = home.reader()?;
-    let id = select::run_or_newest(&reader, run)?;
+    let id = select::run_or_newest(&reader, run).map_err(|failure| match run {
+        Some(states) if range.is_none() && states.contains("..") => {
+            failure.hint(format!("the run comes first: `{} diff RUN {states}`", invocation::envoi()))
+        }
+        _ => failure,
+    })?;
     let records = reader.records(&id, 0, None).map_err(Failure::store)?;
     let taken = snapshots::taken(&records);
     let (from, to) = points::range(&taken, range)?;

@@ -5,11 +5,13 @@ mod follow;
 
 use crate::{
     process::{clock, failure::Failure, invocation, output},
-    store::{home::Home, standing::stands},
+    store::{home::Home, open_restore, standing::stands},
 };
 use envoi_api::run::Run;
 use envoi_journal::{Activity, RunFilter, RunRow, RunStatus};
+use envoi_kernel::ids::RunId;
 pub(crate) use follow::follow;
+use std::collections::BTreeSet;
 
 pub(crate) fn runs(home: &Home, unfinished: bool, limit: u32) -> Result<u8, Failure> {
     let (store, reader) = home.reader()?;
@@ -17,11 +19,22 @@ pub(crate) fn runs(home: &Home, unfinished: bool, limit: u32) -> Result<u8, Fail
         .all_runs(RunFilter { unfinished, limit: Some(limit.saturating_add(1)) })
         .map_err(Failure::store)?;
     envoi_engine::look_at(store.layout(), &reader, &mut rows).map_err(Failure::store)?;
-    print(rows, limit, home.json)
+    let half = match home.json {
+        true => BTreeSet::new(),
+        false => {
+            rows.iter().filter(|row| open_restore::is_open(&reader, row)).map(|row| row.run.clone()).collect()
+        }
+    };
+    print(rows, limit, home.json, &half)
 }
 
-/// Prints the first `limit` of these runs, and says so if there are more.
-pub(crate) fn print(mut rows: Vec<RunRow>, limit: u32, json: bool) -> Result<u8, Failure> {
+/// Prints the first `limit` of these runs, and says so if there are more. The files of those in `half` are half set back.
+pub(crate) fn print(
+    mut rows: Vec<RunRow>,
+    limit: u32,
+    json: bool,
+    half: &BTreeSet<RunId>,
+) -> Result<u8, Failure> {
     let most = usize::try_from(limit).unwrap_or(usize::MAX);
     if rows.len() > most {
         rows.truncate(most);
@@ -30,15 +43,16 @@ pub(crate) fn print(mut rows: Vec<RunRow>, limit: u32, json: bool) -> Result<u8,
     if json {
         return output::row(&rows.iter().map(Run::from).collect::<Vec<_>>()).map(|()| 0);
     }
-    hint(&rows);
+    hint(&rows, half);
     let header = ["RUN", "FLOW", "STATUS", "STEP", "STARTED", "BY"].map(str::to_owned).to_vec();
-    let table: Vec<Vec<String>> = std::iter::once(header).chain(rows.iter().map(as_cells)).collect();
+    let table: Vec<Vec<String>> =
+        std::iter::once(header).chain(rows.iter().map(|row| as_cells(row, half))).collect();
     let text = output::list(&table, &[0], &[1, 3, 5]);
     output::data(&text).map(|()| 0)
 }
 
 /// Says what goes on with runs that do not go on by themselves, once for all of them.
-fn hint(rows: &[RunRow]) {
+fn hint(rows: &[RunRow], half: &BTreeSet<RunId>) {
     let is = |activity| move |row: &&RunRow| row.doing.is_some_and(|doing| doing.activity == activity);
     let envoi = invocation::envoi();
     let stopped =
@@ -55,18 +69,22 @@ fn hint(rows: &[RunRow]) {
     if rows.iter().any(|row| is(Activity::SetAside)(&row)) {
         stderr::line(format_args!("set aside: {envoi} show RUN says why; {envoi} resume RUN tries again"));
     }
+    if rows.iter().any(|row| half.contains(&row.run)) {
+        stderr::line(format_args!("files half set back: {envoi} show RUN says what completes it"));
+    }
 }
 
-fn as_cells(row: &RunRow) -> Vec<String> {
+fn as_cells(row: &RunRow, half: &BTreeSet<RunId>) -> Vec<String> {
     let others = match row.live_attempts {
         0 | 1 => String::new(),
         several => format!(", {several} attempts"),
     };
+    let half = if half.contains(&row.run) { " (files half set back)" } else { "" };
     let in_doubt = if row.in_doubt > 0 { " (in doubt)" } else { "" };
     vec![
         row.run.to_string(),
         format!("{}{}", row.flow, if row.part.is_some() { " (part)" } else { "" }),
-        format!("{}{in_doubt}", stands(row, envoi_engine::now())),
+        format!("{}{in_doubt}{half}", stands(row, envoi_engine::now())),
         format!("{}{others}", row.step.as_ref().map_or("-", |step| step.as_str())),
         clock::local_short(row.started_at),
         row.actor.clone()

@@ -7,7 +7,7 @@ mod visits;
 
 use crate::{
     process::{clock, environment, failure::Failure, invocation, output, terminal},
-    store::{home::Home, select, standing::waiting_for},
+    store::{home::Home, open_restore, select, standing::waiting_for},
     text::{
         columns::{Charset, clip},
         diff,
@@ -225,6 +225,9 @@ fn overview(
     }
     let status = status_lines(row, run.status().word(), &reason(run));
     say(format_args!("{}", status.trim_end()))?;
+    if let Some(wanted) = run.restoring() {
+        say(format_args!("           {}", open_restore::describe(id, wanted)))?;
+    }
     say(format_args!("started by {} ({})", diff::printable(&by.actor), by.tenant))?;
     if let Some(part) = run.started().and_then(|started| started.part.as_deref()) {
         say(format_args!("part       {}", describe::part(part)))?;

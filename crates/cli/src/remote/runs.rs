@@ -17,6 +17,7 @@ use crate::{
 };
 use envoi_engine::protocol::{CallerWire, Refused, Request, ResumeRequest};
 use envoi_kernel::ids::RunId;
+use std::collections::BTreeSet;
 
 pub(crate) fn list(remote: &Remote, unfinished: bool, limit: u32) -> Result<u8, Failure> {
     // One more than is shown says whether there are more.
@@ -30,7 +31,7 @@ pub(crate) fn list(remote: &Remote, unfinished: bool, limit: u32) -> Result<u8, 
             rows.len() < most
         })?;
     }
-    command::runs::print(rows, limit, remote.json)
+    command::runs::print(rows, limit, remote.json, &BTreeSet::new())
 }
 
 pub(crate) fn resume(remote: &Remote, args: &ResumeArgs) -> Result<u8, Failure> {

@@ -44,6 +44,8 @@ fn what_a_run_and_a_visit_have_changed_is_shown() {
     assert!(visit.contains("-x\n") && visit.contains(" one\n+two\n") && !visit.contains("+one"), "{visit}");
     let only = stage.expect(0, &["diff", &stage.run_id(), "start..end", "sub"]).out;
     assert!(only.contains("new: empty folder") && !only.contains("made.txt"), "{only}");
+    let without_run = stage.expect(2, &["diff", "start..end"]);
+    assert!(without_run.err.contains("diff RUN start..end"), "{without_run:?}");
     let settled: Vec<Value> = stage
         .events(&stage.run_id())
         .into_iter()
@@ -291,6 +293,60 @@ fn a_restore_that_is_killed_is_done_by_the_next_one_and_undo_still_means_what_st
     assert_eq!(begun, ended);
     stage.expect(0, &["restore", &id, "--undo"]);
     assert_eq!(work(&stage), now);
+}
+
+#[test]
+fn an_empty_folder_and_a_file_change_places_and_that_is_undone() {
+    let stage = stage(
+        "flow: files\nworkspace: work\nsteps:\n  - { id: one, run: 'mkdir e; echo a > a' }\n  - { id: two, run: 'rmdir e; echo e > e; echo b > a' \
+         }\n  - { id: three, run: 'exit 1' }\n",
+    );
+    stage.expect(1, &["run", "flow.yaml", "--keep-files"]);
+    let id = stage.run_id();
+    let now = work(&stage);
+    stage.expect(0, &["restore", &id, "--at", "one", "--here"]);
+    assert!(stage.path("work/e").is_dir());
+    assert_eq!(stage.read("work/a"), "a\n");
+    stage.expect(0, &["restore", &id, "--undo"]);
+    assert_eq!(work(&stage), now);
+    assert_eq!(stage.read("work/e"), "e\n");
+}
+
+#[test]
+fn a_restore_that_is_not_done_is_shown_until_it_is() {
+    let stage = stage(
+        "flow: files\nworkspace: work\nsteps:\n  - { id: make, run: 'for i in $(seq 600); do echo then $i > f$i; done' }\n  - { id: change, \
+         run: 'for i in $(seq 600); do echo now $i > f$i; done' }\n",
+    );
+    stage.expect(0, &["run", "flow.yaml", "--keep-files"]);
+    let id = stage.run_id();
+    let now = work(&stage);
+    let aside = stage.path(".envoi/files/aside");
+    let has_begun = || {
+        let mut places = fs::read_dir(&aside).into_iter().flatten().flatten();
+        places.any(|place| place.path().join("0/new-0").exists())
+    };
+    wait_until("a restore is killed in the middle", || {
+        fs::remove_dir_all(&aside).unwrap_or_default();
+        let command = stage.start(&["restore", &id, "--at", "make", "--here"]);
+        // The event is committed, and hundreds of files are still to come.
+        wait_until("the first content is written aside", has_begun);
+        command.kill();
+        let is_done = stage.events(&id).iter().filter_map(|event| event["type"].as_str()).next_back()
+            == Some("files_restored");
+        if is_done {
+            stage.expect(0, &["restore", &id, "--undo"]);
+        }
+        !is_done
+    });
+    assert!(stage.expect(0, &["runs"]).out.contains("files half set back"));
+    assert!(stage.expect(0, &["show", &id]).out.contains(&format!("restore {id} --undo takes it back")));
+    assert!(stage.expect(8, &["doctor"]).out.contains("restore that is not done"));
+    stage.expect(0, &["restore", &id, "--undo"]);
+    assert_eq!(work(&stage), now);
+    assert!(!stage.expect(0, &["runs"]).out.contains("half"));
+    assert!(!stage.expect(0, &["show", &id]).out.contains("half set back"));
+    stage.expect(0, &["doctor"]);
 }
 
 /// `half` leaves a line for each time it is done, and fails until somebody says otherwise.

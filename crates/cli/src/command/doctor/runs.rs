@@ -5,7 +5,10 @@
 //! that is not over is loaded, one at a time. What is wrong with one run keeps no other one from being looked at.
 
 use super::{Finding, finding};
-use crate::process::{invocation, stderr};
+use crate::{
+    process::{invocation, stderr},
+    store::open_restore,
+};
 use envoi_contract::digest::Digest;
 use envoi_engine::load_run;
 use envoi_journal::{
@@ -41,6 +44,12 @@ pub(super) fn look(reader: &Reader) -> Result<Seen, ReadError> {
             Err(error @ (ReadError::Busy | ReadError::Io { .. })) => return Err(error),
             Err(error) => seen.findings.push(bad("run that cannot be read", &row, &with_causes(&error))),
             Ok(()) => {}
+        }
+        if let Ok(records) = reader.records(&row.run, 0, None)
+            && let Some(wanted) = open_restore::find(&records)
+        {
+            let text = format!("{}: {}", row.run, open_restore::describe(&row.run, wanted));
+            seen.findings.push(finding("restore that is not done", Err(text)));
         }
         if let Some(Aside { since, code, reason, .. }) = &row.aside {
             let what = format!("since {since} ({code}): {reason}");
