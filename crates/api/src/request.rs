@@ -174,7 +174,7 @@ pub struct Resume {
     /// A decision on what the run waits for; without one, a run that failed is reopened.
     #[schemars(with = "ResumeChoice", default)]
     pub choice: Option<ResumeChoice>,
-    /// Whether steps that wait for the account of an agent program are tried now, before its limit is reset.
+    /// Whether steps whose account is closed by a limit are tried now, before its reset; also of a run that failed at it.
     #[serde(default)]
     pub now: bool,
     /// Why, for the journal.

@@ -36,5 +36,6 @@ pub(crate) mod subject;
 pub(crate) mod takeover;
 pub(crate) mod throttle;
 pub(crate) mod timer;
+pub(crate) mod try_now;
 pub(crate) mod verdict;
 pub(crate) mod verify;

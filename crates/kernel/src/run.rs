@@ -11,7 +11,7 @@ use crate::{
         draft::Draft,
         expire, files, fork, raise,
         reopen::{self, Reopen},
-        settle, start, timer,
+        settle, start, timer, try_now,
     },
     model::{
         command::Command,
@@ -209,7 +209,7 @@ impl Run {
                 raise::raise(draft, more, request, Reopen { by, why, elsewhere })
             }
             Input::Correct(correct) => correct::correct(draft, *correct),
-            Input::TryNow { by, why } => timer::try_now(draft, by, why),
+            Input::TryNow { by, why, elsewhere } => try_now::try_now(draft, Reopen { by, why, elsewhere }),
             Input::RestoreFiles(wanted) => files::restore(draft, *wanted),
             Input::FilesRestored(restored) => files::restored(draft, *restored),
             Input::FilesKept { reason } => files::kept(draft, reason),
@@ -237,7 +237,11 @@ impl Run {
                 | Input::FilesKept { .. },
                 Status::Ended(_),
             ) => Ok(()),
-            (Input::Raise { .. }, Status::Ended(ended)) if ended.status != EndStatus::Succeeded => Ok(()),
+            (Input::Raise { .. } | Input::TryNow { .. }, Status::Ended(ended))
+                if ended.status != EndStatus::Succeeded =>
+            {
+                Ok(())
+            }
             (_, Status::Ended(_)) => Err(Refusal::Over { status: status.word() }),
             _ => Ok(()),
         }

@@ -708,7 +708,7 @@ pub(crate) struct ResumeArgs {
     /// Run from this step on again, finished steps too
     #[arg(long, value_name = "STEP", requires = "flow")]
     pub(crate) from: Option<String>,
-    /// Try steps that wait for the account of an agent program now, before its limit is reset
+    /// Try steps whose account is closed by a limit now, before its reset; also of a run that failed at it
     #[arg(long, conflicts_with_all = ["in_doubt", "review", "flow"])]
     pub(crate) now: bool,
     /// Do not ask before the corrected flow takes over

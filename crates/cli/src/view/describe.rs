@@ -34,7 +34,7 @@ pub(crate) fn how_to_answer(
     let fields = form.map(required_fields).unwrap_or_default();
     let choose = |choices: &str| format!("{envoi} answer {} --choice {choices}", raised.interrupt);
     match raised.about {
-        About::Throttled => choose("rerun, or fail"),
+        About::Throttled => format!("{}, or {envoi} resume {run} --now", choose("rerun, or fail")),
         About::InDoubt if !is_alone => choose("rerun, or fail"),
         About::Exhausted if !is_alone => choose("proceed, or stop"),
         About::Blocked | About::Review | About::Stuck if !is_alone => choose("proceed, again or stop"),

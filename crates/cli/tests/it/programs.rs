@@ -311,16 +311,18 @@ fn in_hours(hours: u64) -> u64 {
     now + hours * 3_600
 }
 
+/// Runs that wait for the account.
+fn waits(stage: &Stage) -> Vec<serde_json::Value> {
+    let runs = stage.runs();
+    runs.into_iter().filter(|run| run["waits_for"]["account"] == "claude").collect()
+}
+
 #[test]
 fn a_refused_agent_waits_until_the_reset_and_so_does_every_run_that_uses_its_account() {
     let stage = stage(FIX);
     stage.write("resets", in_hours(2).to_string());
     stage.write("next", "limit\n");
     let engine = stage.start(&["run", "flow.yaml"]);
-    let waits = |stage: &Stage| {
-        let runs = stage.runs();
-        runs.into_iter().filter(|run| run["waits_for"]["account"] == "claude").collect::<Vec<_>>()
-    };
     wait_until("the wait", || waits(&stage).len() == 1);
     let row = &waits(&stage)[0];
     assert_eq!(row["status"], "running");
@@ -378,6 +380,27 @@ fn a_limit_whose_reset_is_too_far_away_fails_the_step_and_says_so() {
     let done = stage.expect(1, &["run", "flow.yaml"]);
     assert!(done.err.contains("AGENT_THROTTLED: You've hit your limit"), "{done:?}");
     assert_eq!(stage.lines("started").len(), 1, "it is not tried again within the limit");
+    // With another login the limit of the first one says nothing, and a person says so.
+    let run = stage.run_id();
+    stage.expect(1, &["resume", &run]);
+    assert_eq!(stage.lines("started").len(), 1, "it is closed");
+    let done = stage.expect(0, &["resume", &run, "--now", "--why", "another login"]);
+    assert!(done.err.contains("claude tried before its time"), "{done:?}");
+    assert_eq!(stage.lines("started").len(), 2);
+    stage.expect(0, &["run", "flow.yaml"]);
+}
+
+#[test]
+fn a_reset_that_cannot_be_is_none_and_the_account_is_tried_soon() {
+    let stage = stage(FIX);
+    // In milliseconds, where seconds are meant.
+    stage.write("resets", (in_hours(2) * 1_000).to_string());
+    stage.write("next", "limit\n");
+    let engine = stage.start(&["run", "flow.yaml"]);
+    wait_until("it to wait", || waits(&stage).len() == 1);
+    let row = &waits(&stage)[0];
+    assert!(row["waits_for"]["resets_at"].is_null(), "{row}");
+    engine.kill();
 }
 
 /// What `doctor` says of a program whose file is this script; without one there is none.

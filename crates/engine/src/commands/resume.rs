@@ -185,10 +185,15 @@ fn inputs(
         let request = request.request.clone();
         return Ok(vec![Input::Raise { more, by: by.clone(), why, request, elsewhere: elsewhere()? }]);
     }
-    if request.now && run.account_waits().next().is_some() {
-        return Ok(vec![Input::TryNow { by: by.clone(), why: request.why.clone() }]);
-    }
     let stopped = matches!(run.status(), Status::Ended(ended) if ended.status != EndStatus::Succeeded);
+    let asks = || run.interrupts().any(|raised| raised.about == About::Throttled);
+    let meant = match stopped {
+        true => request.choice.is_none() && request.reopen,
+        false => run.account_waits().next().is_some() || asks(),
+    };
+    if request.now && meant {
+        return Ok(vec![Input::TryNow { by: by.clone(), why: request.why.clone(), elsewhere: elsewhere()? }]);
+    }
     // One that has succeeded may have come to its end just as its engine was killed: that end is then the response.
     if stopped && request.choice.is_none() && request.reopen {
         return Ok(vec![Input::Reopen { by: by.clone(), why: request.why.clone(), elsewhere: elsewhere()? }]);

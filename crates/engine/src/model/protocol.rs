@@ -229,7 +229,7 @@ pub struct ResumeRequest {
     /// Whether it is tried again if it is set aside.
     #[serde(default)]
     pub again: bool,
-    /// Whether what waits for a closed account is tried now, before its time.
+    /// Whether what a closed account holds up, or has failed, is tried now, before its time.
     #[serde(default)]
     pub now: bool,
     /// Whether the files are first set back to what they were when the attempt in doubt began. Only with [`Choice::Rerun`].

@@ -23,18 +23,23 @@ impl Reopen {
         let Self { by, why, elsewhere } = self;
         Event::RunReopened(RunReopened { by, why, step, elsewhere })
     }
+
+    /// The run goes on, up to what follows from that.
+    pub(crate) fn emit(self, draft: &mut Draft<'_>) -> Result<(), Refusal> {
+        let status = Status::of(draft.flow, &draft.control).word();
+        let ended = draft.control.phase.ended().filter(|ended| ended.status != EndStatus::Succeeded);
+        let Some(ended) = ended else { return Err(Refusal::NotReopenable { status }) };
+        let step = match &ended.stopped_by {
+            Some(step) => step.clone(),
+            None => last_step(draft)?,
+        };
+        draft.emit(self.at(step))
+    }
 }
 
 /// Input: reopen.
 pub(crate) fn reopen(mut draft: Draft<'_>, reopen: Reopen) -> Result<Draft<'_>, Refusal> {
-    let status = Status::of(draft.flow, &draft.control).word();
-    let ended = draft.control.phase.ended().filter(|ended| ended.status != EndStatus::Succeeded);
-    let Some(ended) = ended else { return Err(Refusal::NotReopenable { status }) };
-    let step = match &ended.stopped_by {
-        Some(step) => step.clone(),
-        None => last_step(&draft)?,
-    };
-    draft.emit(reopen.at(step))?;
+    reopen.emit(&mut draft)?;
     advance(draft)
 }
 

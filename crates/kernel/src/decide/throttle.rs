@@ -77,6 +77,16 @@ fn policy(step: &Step) -> Option<(&OnThrottled, String)> {
     }
 }
 
+/// The accounts that attempts of a step may use.
+pub(crate) fn accounts(step: &Step) -> impl Iterator<Item = String> {
+    let (policy, own) = policy(step).unzip();
+    let other = policy.and_then(|policy| match &policy.then {
+        AfterWait::Use(other) => Some(other.account.clone()),
+        AfterWait::Fail | AfterWait::Ask => None,
+    });
+    own.into_iter().chain(other)
+}
+
 /// The program, and the account, that the next attempt of a visit uses in place of its own.
 fn other<'p>(policy: &'p OnThrottled, open: Option<&OpenVisit>) -> Option<&'p OtherProgram> {
     match &policy.then {

@@ -75,12 +75,15 @@ pub enum Input {
     },
     /// Go on under a corrected flow, which the run has to know ([`crate::Run::learn`]); one that is over is reopened.
     Correct(Box<Correct>),
-    /// Try what waits for a closed account now, before its time.
+    /// Try what waits for a closed account now, before its time, or asks whether to wait for it. A run that is over is reopened, and
+    /// no account that its flow names is closed for it.
     TryNow {
         /// Who wants it.
         by: Principal,
         /// The reason, if one was given.
         why: Option<String>,
+        /// What others of its family have used and been given beyond what it knows of, if it is reopened.
+        elsewhere: Share,
     },
     /// The files of the workspace are to be set back to a snapshot; what stands there is kept already.
     RestoreFiles(Box<FilesRestoring>),

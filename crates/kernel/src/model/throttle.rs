@@ -17,8 +17,11 @@ pub const FIRST_PROBE_MS: u64 = 5 * 60_000;
 /// The longest of these waits.
 pub const LONGEST_PROBE_MS: u64 = 60 * 60_000;
 
-/// A reset that is stated to be further away is not believed: after this time a try is made. Windows of providers are a week at most.
+/// Whatever reset is stated: after this time a try is made. The windows of most providers are a week at most.
 pub const LONGEST_CLOSED_MS: u64 = 8 * 24 * 60 * 60_000;
+
+/// A reset that is stated to be further away is none: no limit is longer than a month. A time in a wrong unit looks like that.
+pub const FURTHEST_RESET_MS: u64 = 35 * 24 * 60 * 60_000;
 
 /// How long a step waits for its account, unless it says something else.
 pub const DEFAULT_WAIT_MS: u64 = 24 * 60 * 60_000;
@@ -44,7 +47,8 @@ impl Throttled {
     /// A refusal now. `resets_at` is what the provider says.
     #[must_use]
     pub fn new(account: String, resets_at: Option<Timestamp>, refusals: u32, now: Timestamp) -> Self {
-        let resets_at = resets_at.filter(|at| *at > now);
+        let furthest = now.saturating_add_ms(FURTHEST_RESET_MS);
+        let resets_at = resets_at.filter(|at| *at > now && *at <= furthest);
         let until = match resets_at {
             Some(at) => at.saturating_add_ms(MARGIN_MS).min(now.saturating_add_ms(LONGEST_CLOSED_MS)),
             None => now.saturating_add_ms(probe_after_ms(refusals)),
@@ -100,8 +104,13 @@ mod tests {
             // It has passed: the provider was wrong.
             (Some(now), 1, false, FIRST_PROBE_MS),
             (Some(Timestamp::from_millis(0)), 2, false, 2 * FIRST_PROBE_MS),
-            // Nobody waits for a year.
-            (Some(after(9_000 * hour)), 1, true, LONGEST_CLOSED_MS),
+            // A limit of a month is known of, and is tried earlier.
+            (Some(after(30 * 24 * hour)), 1, true, LONGEST_CLOSED_MS),
+            (Some(after(FURTHEST_RESET_MS)), 1, true, LONGEST_CLOSED_MS),
+            // None is longer: that is no time.
+            (Some(after(FURTHEST_RESET_MS + 1)), 1, false, FIRST_PROBE_MS),
+            (Some(after(9_000 * hour)), 3, false, 4 * FIRST_PROBE_MS),
+            (Some(Timestamp::from_millis(i64::MAX)), 1, false, FIRST_PROBE_MS),
             (None, 1, false, FIRST_PROBE_MS),
             (None, 4, false, 8 * FIRST_PROBE_MS),
             (None, 5, false, LONGEST_PROBE_MS),

@@ -229,7 +229,7 @@ fn a_person_who_decides_to_wait_is_asked_again_only_after_a_day() {
 #[test]
 fn a_person_may_have_it_tried_before_its_time() {
     let mut driver = Driver::started(&flow([program("a", Some("a"))]));
-    let early = || Input::TryNow { by: person("ada"), why: None };
+    let early = try_now;
     assert_eq!(driver.feed(early()), Err(Refusal::NoAccountAwaited));
     driver.ok(refused("a.1.1", Some(at(HOUR))));
     driver.feed_with(early(), closed("claude", at(HOUR))).unwrap();
@@ -241,6 +241,60 @@ fn a_person_may_have_it_tried_before_its_time() {
     let mut driver = Driver::started(&flow([program("a", Some("a")).with(|step| step.retry.attempts = 2)]));
     driver.exit("a.1.1", 1);
     assert_eq!(driver.feed(early()), Err(Refusal::NoAccountAwaited));
+}
+
+fn try_now() -> Input {
+    Input::TryNow { by: person("ada"), why: None, elsewhere: Default::default() }
+}
+
+/// Accounts that were tried before their time, in order.
+fn tried(driver: &Driver) -> Vec<Vec<String>> {
+    let of = |record: &Record| match &record.event {
+        Event::AccountsTried(tried) => Some(tried.accounts.clone()),
+        _ => None,
+    };
+    driver.records.iter().filter_map(of).collect()
+}
+
+#[test]
+fn a_run_that_failed_at_a_closed_account_is_reopened_and_tries_it_before_its_time() {
+    let far = || closed("claude", at(100 * HOUR));
+    let mut driver = Driver::started(&flow([program("a", Some("a"))]));
+    driver.ok(refused("a.1.1", Some(at(100 * HOUR))));
+    assert_eq!(driver.run.status().word(), "failed");
+    // Without that word it fails again, and nothing is started.
+    let reopen = || Input::Reopen { by: person("ada"), why: None, elsewhere: Default::default() };
+    driver.feed_with(reopen(), far()).unwrap();
+    assert_eq!((driver.run.status().word(), tried(&driver).len()), ("failed", 0));
+    driver.feed_with(try_now(), far()).unwrap();
+    assert_eq!(driver.run.wants().attempts.len(), 1);
+    assert_eq!(tried(&driver), [["claude"]]);
+    driver.restart();
+    let live = driver.run.wants().attempts[0].to_string();
+    driver.ok(refused(&live, Some(at(100 * HOUR))));
+    assert_eq!(driver.run.status().word(), "failed", "refused once more");
+    // All places are taken: the account is open when there is one.
+    driver.feed_with(try_now(), None).unwrap();
+    assert_eq!((tried(&driver).len(), driver.run.status().word()), (2, "running"));
+    driver.ok(Input::SlotFree);
+    let live = driver.run.wants().attempts[0].to_string();
+    driver.exit(&live, 0);
+    assert_eq!(driver.feed(try_now()), Err(Refusal::Over { status: "succeeded" }));
+    // One whose accounts are open is reopened.
+    let mut driver = Driver::started(&flow([program("a", Some("a"))]));
+    driver.exit("a.1.1", 1).ok(try_now());
+    assert_eq!((tried(&driver).len(), driver.run.wants().attempts.len()), (0, 1));
+}
+
+#[test]
+fn a_question_whether_to_wait_is_answered_by_a_try() {
+    let mut driver = Driver::started(&flow([bounded("a", 0, AfterWait::Ask)]));
+    driver.ok(refused("a.1.1", Some(at(HOUR))));
+    assert_eq!(driver.question().about, About::Throttled);
+    driver.feed_with(try_now(), closed("claude", at(HOUR))).unwrap();
+    assert_eq!((driver.run.interrupts().count(), driver.run.wants().attempts.len()), (0, 1));
+    assert_eq!((tried(&driver), driver.answered(0).choice), (vec![vec!["claude".to_owned()]], Choice::Rerun));
+    driver.restart();
 }
 
 #[test]

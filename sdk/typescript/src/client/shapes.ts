@@ -619,7 +619,7 @@ export interface Refused {
 export interface Resume {
   /** A decision on what the run waits for; without one, a run that failed is reopened. */
   choice?: "rerun" | "fail" | "proceed" | "again" | "stop" | undefined;
-  /** Whether steps that wait for the account of an agent program are tried now, before its limit is reset. */
+  /** Whether steps whose account is closed by a limit are tried now, before its reset; also of a run that failed at it. */
   now?: boolean | undefined;
   /** Why, for the journal. */
   why?: string | null | undefined;

@@ -244,7 +244,7 @@ class Client:
     ) -> Run:
         """Lets a run go on that has stopped, or decides what is in doubt.
 
-        With `now`, steps that wait for the account of an agent program are tried before its limit is reset.
+        With `now`, steps whose account is closed by a limit are tried before its reset; also of a run that failed at it.
         Only a decision is kept under its key; without a `choice` the request is sent once: after Unreachable, look at the run.
         """
         body = {"choice": choice, "why": why, "now": now}

@@ -1,0 +1,86 @@
+//! A person has a closed account tried before its time: they know more than its provider has said, or use another login now.
+//!
+//! What waits for an account has its timers fire. A question whether to wait is answered with a try. A run that is over goes on as
+//! when it is reopened. The accounts are open from then on for all runs of the store, until one of them is refused again.
+
+use crate::{
+    decide::{advance::advance, answer, draft::Draft, reopen::Reopen, throttle},
+    model::{
+        event::{About, AccountsTried, Choice, Event, InterruptRaised, TimerFired},
+        ids::{InterruptId, TimerId, VisitId},
+        input::{Answer, Refusal},
+    },
+};
+use std::{collections::BTreeSet, sync::Arc};
+
+/// The channel of an answer that a try gives.
+const CHANNEL: &str = "resume";
+
+/// Input: try now.
+pub(crate) fn try_now(draft: Draft<'_>, who: Reopen) -> Result<Draft<'_>, Refusal> {
+    match draft.control.phase.ended().is_some() {
+        true => of_ended(draft, who),
+        false => of_waiting(draft, who),
+    }
+}
+
+/// Each account of the flow that is closed, as far as that is known here, is open for what comes next.
+fn of_ended(mut draft: Draft<'_>, who: Reopen) -> Result<Draft<'_>, Refusal> {
+    let inner = draft.flow.flows.values().flat_map(|flow| flow.steps.iter());
+    let mut accounts: BTreeSet<String> =
+        draft.flow.steps.iter().chain(inner).flat_map(throttle::accounts).collect();
+    if let Some(slot) = &draft.slot {
+        let closed = |account: &String| slot.accounts.get(account).is_some_and(|at| at.until > draft.now);
+        accounts.retain(closed);
+    }
+    let (by, why) = (who.by.clone(), who.why.clone());
+    who.emit(&mut draft)?;
+    if !accounts.is_empty() {
+        open(&mut draft, accounts, AccountsTried { accounts: Vec::new(), by, why })?;
+    }
+    advance(draft)
+}
+
+/// What waits for an account, or asks whether it is to wait.
+fn of_waiting(mut draft: Draft<'_>, who: Reopen) -> Result<Draft<'_>, Refusal> {
+    let Reopen { by, why, .. } = who;
+    let awaited = |(timer, (_, visit)): (&TimerId, &(_, VisitId))| {
+        let wait = draft.control.open.get(visit)?.waited.wait.as_ref()?;
+        Some((timer.clone(), wait.account.clone()))
+    };
+    let awaited: Vec<(TimerId, String)> = draft.control.timers.iter().filter_map(awaited).collect();
+    let asked = |raised: &Arc<InterruptRaised>| {
+        let account = raised.evidence.get("account").filter(|_| raised.about == About::Throttled)?;
+        Some((raised.interrupt.clone(), account.as_str()?.to_owned()))
+    };
+    let asked: Vec<(InterruptId, String)> = draft.control.interrupts.values().filter_map(asked).collect();
+    let accounts: BTreeSet<String> = awaited
+        .iter()
+        .map(|(_, account)| account)
+        .chain(asked.iter().map(|(_, account)| account))
+        .cloned()
+        .collect();
+    if accounts.is_empty() || draft.control.winds_down() {
+        return Err(Refusal::NoAccountAwaited);
+    }
+    open(&mut draft, accounts, AccountsTried { accounts: Vec::new(), by: by.clone(), why: why.clone() })?;
+    for (timer, _) in awaited {
+        draft.emit(Event::TimerFired(TimerFired { timer }))?;
+    }
+    for (interrupt, _) in asked {
+        let answer = Answer::new(interrupt, Choice::Rerun, by.clone());
+        answer::take(&mut draft, Answer { text: why.clone(), channel: CHANNEL.to_owned(), ..answer })?;
+    }
+    advance(draft)
+}
+
+/// These accounts are open, in this decision too.
+fn open(draft: &mut Draft<'_>, accounts: BTreeSet<String>, tried: AccountsTried) -> Result<(), Refusal> {
+    if let Some(slot) = &mut draft.slot {
+        let now = draft.now;
+        let standings = Arc::make_mut(&mut slot.accounts);
+        let meant = standings.iter_mut().filter(|(account, _)| accounts.contains(*account));
+        meant.for_each(|(_, standing)| standing.until = standing.until.min(now));
+    }
+    draft.emit(Event::AccountsTried(AccountsTried { accounts: accounts.into_iter().collect(), ..tried }))
+}
