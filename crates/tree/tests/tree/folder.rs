@@ -59,6 +59,11 @@ impl Place {
         symlink(target, self.path(name)).unwrap();
     }
 
+    pub(crate) fn pipe(&self, name: &str) {
+        rustix::fs::mknodat(rustix::fs::CWD, self.path(name), rustix::fs::FileType::Fifo, 0o600.into(), 0)
+            .unwrap();
+    }
+
     pub(crate) fn mode(&self, name: &str, mode: u32) {
         fs::set_permissions(self.path(name), fs::Permissions::from_mode(mode)).unwrap();
     }

@@ -18,8 +18,7 @@ fn links_modes_odd_names_and_empty_folders_are_kept() {
     place.link("nowhere", "dangling");
     place.link("src", "folder-link");
     fs::create_dir_all(place.path("empty/within")).unwrap();
-    rustix::fs::mknodat(rustix::fs::CWD, place.path("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
-        .unwrap();
+    place.pipe("pipe");
     let _socket = UnixListener::bind(place.path("socket")).unwrap();
     let kept = place.keep();
     let paths =
@@ -49,6 +48,24 @@ fn in_git_it_holds_what_git_does_not_ignore() {
     place.write("build/out", "1");
     fs::create_dir_all(place.path("empty/deep")).unwrap();
     assert_eq!(place.paths(), [".gitignore", "empty/deep/", "forced.log", "new", "tracked"]);
+}
+
+#[test]
+fn what_git_would_wait_for_is_refused_and_git_is_not_asked() {
+    for name in [".git/HEAD", ".git/index", ".git/info/exclude"] {
+        let place = Place::new();
+        place.git(".", &["init", "-q"]);
+        std::fs::remove_file(place.path(name)).ok();
+        place.pipe(name);
+        let refused = place.try_keep().unwrap_err().to_string();
+        assert!(refused.ends_with(&format!("`{name}` is not a regular file")), "{refused}");
+    }
+    let place = Place::new();
+    place.git(".", &["init", "-q"]);
+    let rules = std::fs::File::create(place.path(".gitignore")).unwrap();
+    rules.set_len(5 << 30).unwrap();
+    let refused = place.try_keep().unwrap_err().to_string();
+    assert!(refused.ends_with("`.gitignore` has more than 104857600 bytes"), "{refused}");
 }
 
 #[test]
