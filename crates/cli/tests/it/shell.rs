@@ -33,7 +33,7 @@ fn each_shell_runs_its_script_and_reads_values_as_text() {
 
 #[test]
 fn a_script_of_bash_that_fails_says_which_line_did() {
-    let script = "      echo one\n      cat <<END\n      words\n      END\n      (cp missing dist/) 2>> errors\n      echo two\n";
+    let script = "      echo one\n      cat <<END\n      words\n      END\n      cp missing dist/ 2>> errors\n      echo two\n";
     let of = |shell: &str| flow(&format!("  - id: a\n    shell: {shell}\n    run: |\n{script}"));
     let stage = of("bash");
     let said = stage.expect(1, &["run", "flow.yaml"]).err;
