@@ -165,8 +165,8 @@ fn what_no_reader_could_understand_is_refused() {
         ("no start", commit(&run("b"), 0, [timer_set("x")])),
         ("no flow", Commit { pinned: None, ..first("b") }),
         (
-            "snapshot of another record",
-            Commit { snapshot: Some(Snapshot { seq: 1, state: vec![] }), ..next() },
+            "snapshot of a record that is to come",
+            Commit { snapshot: Some(Snapshot { seq: 3, state: vec![] }), ..next() },
         ),
         ("false digest", Commit { blobs: vec![(Digest::of(b"x"), b"y".to_vec())], ..next() }),
         ("too large", Commit { blobs: vec![(Digest::of(&[0; 16_385]), vec![0; 16_385])], ..next() }),
