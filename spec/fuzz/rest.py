@@ -12,7 +12,7 @@ The streams are left out: one ends when its run does, the others never, and a re
 Tests of the binary read them (crates/cli/tests/it/serve/streams.rs and steps.rs).
 
 Some operations can only be done with what another one has answered: a session with its two halves, a correction with what
-was shown of it. This program does them once itself.
+was shown of it; or with a model of their own protocol. This program does them once itself.
 """
 
 import argparse
@@ -29,6 +29,8 @@ import time
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# The server counts by tenant, and none is known yet when a session begins.
+NOT_COUNTED = ["createSession"]
 STREAMS = ["followRun", "followQuestions", "followTenant"]
 CHECKS = [
     "not_a_server_error",
@@ -62,6 +64,10 @@ class Provider(http.server.BaseHTTPRequestHandler):
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
         usage = {"prompt_tokens": 3, "completion_tokens": 2}
         whole = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "Yes."}}], "usage": usage}
+        if self.path.endswith(("/responses", "/messages")):
+            whole = {"usage": {"input_tokens": 3, "output_tokens": 2}}
+        elif self.path.endswith("/count_tokens"):
+            whole = {"input_tokens": 3}
         if asked.get("stream"):
             kind, body = "text/event-stream", f"data: {json.dumps(whole)}\n\ndata: [DONE]\n\n"
         else:
@@ -90,13 +96,17 @@ class Server:
     def __init__(self, binary, folder):
         store = folder / ".envoi"
         store.mkdir()
+        address = provider()
         # So many requests come from nobody else.
         (store / "config.yaml").write_text(
             "server: { limits: { starts: 1000000 } }\n"
             "models:\n"
             "  default: small\n"
-            f'  providers: {{ own: {{ url: "{provider()}" }} }}\n'
-            "  offer: { small: { provider: own } }\n"
+            "  providers:\n"
+            f'    own: {{ url: "{address}" }}\n'
+            f'    wide: {{ url: "{address}", protocol: responses }}\n'
+            f'    wise: {{ url: "{address}", protocol: messages }}\n'
+            "  offer: { small: { provider: own }, wide: { provider: wide }, wise: { provider: wise } }\n"
         )
         command = [binary, "--json", "serve", "--listen", "127.0.0.1:0"]
         self.log = open(folder / "log", "w+", encoding="utf-8")
@@ -173,7 +183,7 @@ def waited(server, run):
 
 
 def do_in_turn(server):
-    """What needs the answer of another operation: a session begins and ends, a flow is corrected as was shown."""
+    """What needs the answer of another operation, or a model: a session begins and ends, a flow is corrected as was shown."""
     begin = urllib.request.Request(
         server.url + "/v1/sessions",
         data=json.dumps({"token": server.token}).encode(),
@@ -192,6 +202,11 @@ def do_in_turn(server):
     body = {"flow": "flow.yaml", "files": {"flow.yaml": FLOW.replace("Publish it?", "Publish it now?")}}
     shown = server.ask(f"/v1/runs/{run}/compare", json.dumps(body))
     server.ask(f"/v1/runs/{run}/correct", json.dumps(body | {"seen": shown["subject"]}))
+
+    talk = {"model": "wise", "max_tokens": 8, "messages": [{"role": "user", "content": "Well?"}]}
+    server.ask("/api/llm-bridge/responses", json.dumps({"model": "wide", "input": "Well?"}))
+    server.ask("/api/llm-bridge/v1/messages", json.dumps(talk))
+    server.ask("/api/llm-bridge/v1/messages/count_tokens", json.dumps(talk))
 
 
 def settings(parameters, of_operations):
@@ -257,7 +272,7 @@ def main():
                 if done.returncode != 0:
                     wrong.append(f"schemathesis ended with {done.returncode}")
             do_in_turn(server)
-            wrong += unseen(server.answered(), known.difference(STREAMS))
+            wrong += unseen(server.answered(), known.difference(STREAMS, NOT_COUNTED))
         finally:
             wrong += server.stop()
     for line in wrong:
