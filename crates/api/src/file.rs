@@ -16,7 +16,7 @@ pub struct FileDifference {
     pub added: u64,
     /// Lines that went.
     pub removed: u64,
-    /// The attempts that changed it, in their order; `edited between A and B` where nobody knows who did.
+    /// The attempts that changed it, in their order. `edited between A and B`: it changed between these two attempts, not by an attempt.
     pub by: Vec<String>,
 }
 

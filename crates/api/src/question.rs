@@ -110,7 +110,7 @@ pub struct QuestionDetail {
     pub title: Option<String>,
     /// Who started the run.
     pub started_by: String,
-    /// Why whoever asks may not answer, in a sentence; null if they may, or if the question is closed.
+    /// The reason why the caller may not answer, as a sentence; null if the caller may, or if the question is closed.
     pub barred: Option<String>,
     /// What each choice leads to; null if the question is closed.
     pub leads: Option<Vec<Lead>>,

@@ -259,7 +259,7 @@ pub struct Corrected {
     pub at: Time,
     /// Who corrected it.
     pub by: String,
-    /// Why, if that was said.
+    /// The reason that was given; null if none was.
     pub why: Option<String>,
     /// The digest of the flow before.
     #[schemars(schema_with = "digest")]

@@ -51,7 +51,7 @@ pub struct NewSession {
     pub token: Token,
 }
 
-/// A link that signs somebody in to the web page, once.
+/// A link that signs in to the web page, one time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PageLink {
     /// The link.

@@ -99,8 +99,15 @@ fn about(command: &Command) -> String {
     command
         .get_long_about()
         .or_else(|| command.get_about())
-        .map(|about| one_line(&about.to_string()))
+        .map(|about| paragraphs(&about.to_string()))
         .unwrap_or_default()
+}
+
+/// All paragraphs on one line. The first one has no full stop where the terminal shows it.
+fn paragraphs(text: &str) -> String {
+    let mut all: Vec<String> = text.split("\n\n").map(one_line).collect();
+    let last = all.pop().unwrap_or_default();
+    all.iter().map(|text| sentence(text)).chain([last]).collect::<Vec<_>>().join(" ")
 }
 
 fn one_line(text: &str) -> String {
@@ -129,6 +136,10 @@ mod tests {
         assert!(token.contains("## envoi token create") && token.contains("`admin` ("), "{token}");
         let list = page("README").unwrap();
         assert!(list.contains("| [`envoi run`](run.md) | ") && list.contains("`--home DIR`"), "{list}");
+        assert!(
+            page("page").unwrap().contains("page of `envoi serve`. The link"),
+            "paragraphs are sentences"
+        );
         assert!(pages.iter().all(|(name, _)| !name.starts_with('_')));
     }
 }

@@ -1,4 +1,4 @@
-//! `envoi page`: a link that signs somebody in to the web page, once.
+//! `envoi page`: a link that signs in to the web page, one time.
 //!
 //! Owns in whose name a session acts, and where the browser finds the server. What a code is good for is `envoi-server`'s.
 
@@ -90,8 +90,7 @@ fn known(store: &Store, tenant: &str, name: &str) -> Result<Option<TokenRow>, Fa
     match token::state(&row, envoi_engine::now()) {
         TokenState::Good => Ok(Some(row)),
         state => {
-            let message =
-                format!("token `{name}` of tenant `{tenant}` is {state}; nobody can act in its name");
+            let message = format!("token `{name}` of tenant `{tenant}` is {state}: no session can use it");
             Err(Failure::new(Code::TokenNotFound, message).hint("name another one with --for"))
         }
     }

@@ -234,7 +234,7 @@ pub(crate) enum Command {
     },
     /// Answer over the network: REST, event streams; the engine of the store until Ctrl-C
     Serve(ServeArgs),
-    /// Print a link that signs somebody in to the web page of `envoi serve`, once
+    /// Print a link that signs in, one time, to the web page of `envoi serve`
     ///
     /// The link is good for five minutes. The session acts in the name of a token; without one of that name, one is made that no
     /// program can use. `envoi token revoke NAME` ends its sessions.

@@ -522,7 +522,7 @@ export interface QuestionDetail {
   answer: string | null;
   /** Who made it. */
   answered_by: string | null;
-  /** Why whoever asks may not answer, in a sentence; null if they may, or if the question is closed. */
+  /** The reason why the caller may not answer, as a sentence; null if the caller may, or if the question is closed. */
   barred: string | null;
   /** The choices that it takes, the most usual first; empty if it is closed. */
   choices: string[];

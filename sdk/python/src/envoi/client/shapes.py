@@ -429,7 +429,7 @@ class QuestionDetail(TypedDict):
     answered_by: Optional[str]
     """Who made it."""
     barred: Optional[str]
-    """Why whoever asks may not answer, in a sentence; null if they may, or if the question is closed."""
+    """The reason why the caller may not answer, as a sentence; null if the caller may, or if the question is closed."""
     choices: List[str]
     """The choices that it takes, the most usual first; empty if it is closed."""
     closed_at: Optional[str]
