@@ -103,7 +103,7 @@ fn leads(run: &Run, records: &[Record]) -> Option<String> {
     }
     let end = records.iter().find_map(|record| match &record.event {
         Event::RunEnded(ended) => {
-            Some(format!("the run ends: {} ({})", ended.status.word(), ended.terminal_reason))
+            Some(format!("the run ends: {} ({})", ended.status.word(), ended.terminal_reason.word()))
         }
         _ => None,
     });

@@ -1,7 +1,9 @@
 //! Small runs for the tests of this crate.
 
 use crate::{Commit, Layout, PinnedFlow, Reader, Store};
-use envoi_contract::{digest::Digest, handoff::Handoff, json::Object, json::Value, time::Timestamp};
+use envoi_contract::{
+    digest::Digest, envelope::TerminalReason, handoff::Handoff, json::Object, json::Value, time::Timestamp,
+};
 use envoi_kernel::{
     event::{
         About, AttemptSettled, AttemptStarted, Blob, Change, Choice, Command, Course, EndStatus, Event,
@@ -259,7 +261,7 @@ pub(crate) fn timer_fired(name: &str) -> Event {
 pub(crate) fn ended(status: EndStatus) -> Event {
     Event::RunEnded(RunEnded {
         status,
-        terminal_reason: "completed".to_owned(),
+        terminal_reason: TerminalReason::Completed,
         reason: "every step is done".to_owned(),
         stopped_by: None,
     })

@@ -10,7 +10,7 @@ use crate::{
     plan::{Plan, Planned, person},
     questions::{self, Who},
 };
-use envoi_contract::time::Timestamp;
+use envoi_contract::{envelope::TerminalReason, time::Timestamp};
 use envoi_kernel::{
     Input, Run, Status,
     ids::{InterruptId, RunId},
@@ -66,7 +66,8 @@ pub(crate) fn wanted(
     now: Timestamp,
 ) -> Option<Request> {
     let run = &books.replayed;
-    let succeeded = matches!(run.status(), Status::Ended(ended) if ended.terminal_reason == "completed");
+    let succeeded =
+        matches!(run.status(), Status::Ended(ended) if ended.terminal_reason == TerminalReason::Completed);
     let correction = planned.correction.as_ref().filter(|correction| {
         let refused = refusals.corrections.contains(&planned.id);
         !books.to_be_corrected
@@ -79,7 +80,7 @@ pub(crate) fn wanted(
         return Some(correct(correction));
     }
     if let Status::Ended(ended) = run.status() {
-        let again = ended.terminal_reason != "completed" && books.reopened < planned.reopenings;
+        let again = ended.terminal_reason != TerminalReason::Completed && books.reopened < planned.reopenings;
         return again.then(|| Request {
             input: Input::Reopen {
                 by: person(),

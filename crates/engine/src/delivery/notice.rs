@@ -127,7 +127,7 @@ fn of_end(ended: &RunEnded) -> Content<'_> {
     Content {
         step: ended.stopped_by.as_ref(),
         status: ended.status.word(),
-        terminal_reason: Some(&ended.terminal_reason),
+        terminal_reason: Some(ended.terminal_reason.word()),
         reason: Some(&ended.reason),
         ..Content::default()
     }

@@ -460,7 +460,7 @@ impl Standing {
         };
         Some(Self {
             status: status.word().to_owned(),
-            terminal_reason: ended.map(|ended| ended.terminal_reason.clone()),
+            terminal_reason: ended.map(|ended| ended.terminal_reason.word().to_owned()),
             reason: ended.map(|ended| ended.reason.clone()),
             exit_code,
         })

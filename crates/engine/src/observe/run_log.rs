@@ -64,7 +64,7 @@ fn log_record(run: &RunId, record: &Record) {
         Event::LimitsRaised(raised) => info!(run, seq, event, actor = raised.by.actor),
         Event::CancelRequested(request) => info!(run, seq, event, actor = request.by.actor),
         Event::RunStopping(ended) | Event::RunEnded(ended) => {
-            info!(run, seq, event, outcome = ended.status.word(), reason = ended.terminal_reason);
+            info!(run, seq, event, outcome = ended.status.word(), reason = ended.terminal_reason.word());
         }
         Event::AttemptStarted(started) => debug!(run, seq, event, attempt = display(&started.attempt)),
         Event::AttemptSettled(settled) => {

@@ -3,6 +3,7 @@
 use crate::model::commit::{Commit, PinnedFlow};
 use envoi_contract::{
     digest::Digest,
+    envelope::TerminalReason,
     json::{Object, Value},
     time::Timestamp,
 };
@@ -122,7 +123,7 @@ pub fn interrupted(name: &str) -> Result<Event, BadId> {
 pub fn ended() -> Event {
     Event::RunEnded(RunEnded {
         status: EndStatus::Succeeded,
-        terminal_reason: "completed".to_owned(),
+        terminal_reason: TerminalReason::Completed,
         reason: "every step is done".to_owned(),
         stopped_by: None,
     })

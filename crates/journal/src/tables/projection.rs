@@ -145,7 +145,8 @@ impl Progress {
     fn end(&mut self, ended: &RunEnded) {
         self.live_attempts = 0;
         self.pending_timers = 0;
-        self.ended = Some([word(&ended.status), ended.terminal_reason.clone(), ended.reason.clone()]);
+        self.ended =
+            Some([word(&ended.status), ended.terminal_reason.word().to_owned(), ended.reason.clone()]);
     }
 
     /// As [`Progress::store`], where `ended` is as the row has it: an index depends on that column, and would be written anew.

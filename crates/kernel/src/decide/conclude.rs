@@ -133,7 +133,7 @@ pub(crate) fn close(
         abandon::repeated(draft, at, visit, target)?;
     }
     let Decided { signal, course, audit, hold, end, answer, into, instead, .. } = decided;
-    let of_the_run = end.as_ref().is_some_and(|end| Bound::that_ended(&end.terminal_reason).is_some());
+    let of_the_run = end.as_ref().is_some_and(|end| Bound::that_ended(end.terminal_reason).is_some());
     let complete = course == Course::Complete;
     let stops = course == Course::Stop;
     let routed =

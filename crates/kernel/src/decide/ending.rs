@@ -29,7 +29,7 @@ pub(crate) fn placed(draft: &Draft<'_>, at: &At<'_>, mut decided: Decided) -> De
         (decided.course, decided.end) = (Course::Gathered, None);
         return decided;
     }
-    let of_the_run = |end: &RunEnded| Bound::that_ended(&end.terminal_reason).is_some();
+    let of_the_run = |end: &RunEnded| Bound::that_ended(end.terminal_reason).is_some();
     if draft.control.winds_down() || decided.end.as_ref().is_some_and(of_the_run) {
         return decided;
     }

@@ -76,6 +76,6 @@ fn question_about(draft: &Draft<'_>, bound: Bound) -> Option<InterruptId> {
 /// The step at which one of these bounds ended the run.
 fn ended_by(draft: &Draft<'_>, named: &[Bound]) -> Option<StepId> {
     let ended = draft.control.phase.ended().filter(|ended| ended.status == EndStatus::Exhausted)?;
-    let bound = Bound::that_ended(&ended.terminal_reason)?;
+    let bound = Bound::that_ended(ended.terminal_reason)?;
     ended.stopped_by.clone().filter(|_| named.contains(&bound))
 }

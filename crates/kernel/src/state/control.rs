@@ -245,7 +245,7 @@ impl Control {
     /// A run that one of these bounds was about to end goes on.
     fn go_on_after(&mut self, more: &Ledger) {
         if !self.phase.go_on_if(|end| {
-            Bound::that_ended(&end.terminal_reason).is_some_and(|bound| bound.is_raised_by(more))
+            Bound::that_ended(end.terminal_reason).is_some_and(|bound| bound.is_raised_by(more))
         }) {
             return;
         }

@@ -55,8 +55,8 @@ impl Bound {
     }
 
     /// The bound that stopped a run which ended like this. None of them: a step, a person, or a loop with a bound of its own.
-    pub(crate) fn that_ended(terminal_reason: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|bound| bound.terminal_reason().word() == terminal_reason)
+    pub(crate) fn that_ended(terminal_reason: TerminalReason) -> Option<Self> {
+        Self::ALL.into_iter().find(|bound| bound.terminal_reason() == terminal_reason)
     }
 
     /// What of `more` is for this bound.
@@ -103,9 +103,9 @@ mod tests {
     fn each_bound_has_a_name_and_an_end_of_its_own() {
         for bound in Bound::ALL {
             assert_eq!(Bound::parse(bound.name()), Some(bound));
-            assert_eq!(Bound::that_ended(bound.terminal_reason().word()), Some(bound));
+            assert_eq!(Bound::that_ended(bound.terminal_reason()), Some(bound));
         }
         assert_eq!(Bound::parse(""), None);
-        assert_eq!(Bound::that_ended(TerminalReason::MaxLoopExceeded.word()), None, "a loop's own bound");
+        assert_eq!(Bound::that_ended(TerminalReason::MaxLoopExceeded), None, "a loop's own bound");
     }
 }

@@ -156,6 +156,7 @@ mod tests {
     use super::*;
     use crate::model::event::EndStatus;
     use IllegalEvent::{BeingCancelled, NotOver, NotTheStart, Over};
+    use envoi_contract::envelope::TerminalReason;
     use envoi_contract::{digest::Digest, json::Object};
 
     fn started() -> Arc<RunStarted> {
@@ -184,13 +185,8 @@ mod tests {
         Principal { tenant: "local".to_owned(), actor: "ada".to_owned() }
     }
 
-    fn end(reason: &str) -> RunEnded {
-        RunEnded {
-            status: EndStatus::Exhausted,
-            terminal_reason: reason.to_owned(),
-            reason: String::new(),
-            stopped_by: None,
-        }
+    fn end(terminal_reason: TerminalReason) -> RunEnded {
+        RunEnded { status: EndStatus::Exhausted, terminal_reason, reason: String::new(), stopped_by: None }
     }
 
     /// Each change, in the order of the columns below.
@@ -201,9 +197,9 @@ mod tests {
         };
         [
             after(|phase| phase.start(started())),
-            after(|phase| phase.stop(end("new"))),
+            after(|phase| phase.stop(end(TerminalReason::MaxIterationsExceeded))),
             after(|phase| phase.cancel(by())),
-            after(|phase| phase.end(end("new"))),
+            after(|phase| phase.end(end(TerminalReason::MaxIterationsExceeded))),
             after(Phase::reopen),
             after(Phase::fork),
         ]
@@ -212,11 +208,13 @@ mod tests {
     #[test]
     fn a_phase_follows_from_another_or_the_event_is_illegal() {
         let going_on = Phase::GoingOn { started: started() };
-        let stopping = Phase::Stopping { started: started(), end: end("new") };
-        let was_stopping = Phase::Stopping { started: started(), end: end("old") };
+        let stopping =
+            Phase::Stopping { started: started(), end: end(TerminalReason::MaxIterationsExceeded) };
+        let was_stopping =
+            Phase::Stopping { started: started(), end: end(TerminalReason::CostLimitExceeded) };
         let cancelling = Phase::Cancelling { started: started(), by: by() };
-        let ended = Phase::Ended { started: started(), end: end("new") };
-        let was_ended = Phase::Ended { started: started(), end: end("old") };
+        let ended = Phase::Ended { started: started(), end: end(TerminalReason::MaxIterationsExceeded) };
+        let was_ended = Phase::Ended { started: started(), end: end(TerminalReason::CostLimitExceeded) };
         let go = || Ok(going_on.clone());
         let stop = || Ok(stopping.clone());
         let cancel = || Ok(cancelling.clone());
@@ -241,13 +239,13 @@ mod tests {
 
     #[test]
     fn only_what_stopped_a_run_can_be_undone() {
-        let mut phase = Phase::Stopping { started: started(), end: end("a") };
-        assert!(!phase.go_on_if(|end| end.terminal_reason == "b"));
+        let mut phase = Phase::Stopping { started: started(), end: end(TerminalReason::CostLimitExceeded) };
+        assert!(!phase.go_on_if(|end| end.terminal_reason == TerminalReason::TimeLimitExceeded));
         assert!(matches!(phase, Phase::Stopping { .. }));
-        assert!(phase.go_on_if(|end| end.terminal_reason == "a"));
+        assert!(phase.go_on_if(|end| end.terminal_reason == TerminalReason::CostLimitExceeded));
         assert!(matches!(phase, Phase::GoingOn { .. }));
         assert!(!phase.go_on_if(|_| true));
-        let mut phase = Phase::Ended { started: started(), end: end("a") };
+        let mut phase = Phase::Ended { started: started(), end: end(TerminalReason::CostLimitExceeded) };
         assert!(!phase.go_on_if(|_| true) && phase.ended().is_some());
     }
 }

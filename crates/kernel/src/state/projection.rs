@@ -16,7 +16,7 @@ use crate::{
     state::{control::Control, envelope_size, graph, step_result::StepResult},
 };
 use envoi_contract::{
-    envelope::{Envelope, FlowInterrupt, InterruptStatus, ProcessingRecord, RecordStatus, TerminalReason},
+    envelope::{Envelope, FlowInterrupt, InterruptStatus, ProcessingRecord, RecordStatus},
     handoff::Status,
     json::{Object, Value},
     routing::Decision,
@@ -387,7 +387,7 @@ fn forked(envelope: &mut Envelope, event: &RunForked, at: Timestamp) {
 
 fn ended(envelope: &mut Envelope, event: &RunEnded, at: Timestamp) {
     envelope.terminated = true;
-    envelope.terminal_reason = TerminalReason::parse(&event.terminal_reason);
+    envelope.terminal_reason = Some(event.terminal_reason);
     envelope.termination_reason = Some(shortened(event.reason.clone(), MAX_MESSAGE_BYTES));
     envelope.completed_at = Some(at.to_string());
 }

@@ -105,5 +105,5 @@ impl Agents {
 }
 
 fn ends_as_denied(event: &Routed) -> bool {
-    event.end.as_ref().is_some_and(|end| end.terminal_reason == "policy_violation")
+    event.end.as_ref().is_some_and(|end| end.terminal_reason.word() == "policy_violation")
 }

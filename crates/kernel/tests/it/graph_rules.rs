@@ -319,10 +319,13 @@ impl Graphs {
         let Some(graph) = self.graphs.get("") else { return };
         if event.status == EndStatus::Succeeded {
             graph.complete(flow);
-        } else if !self.cancelling && !self.stopping && event.terminal_reason != "max_iterations_exceeded" {
+        } else if !self.cancelling
+            && !self.stopping
+            && event.terminal_reason.word() != "max_iterations_exceeded"
+        {
             let failed = flow.steps.iter().any(|step| graph.has_failed(flow, step));
-            let of_the_run = event.terminal_reason.ends_with("limit_exceeded")
-                || event.terminal_reason.starts_with("max_");
+            let of_the_run = event.terminal_reason.word().ends_with("limit_exceeded")
+                || event.terminal_reason.word().starts_with("max_");
             assert!(failed || of_the_run, "it failed, and no step has: {event:?}");
         }
     }

@@ -256,7 +256,7 @@ fn the_random_inputs_reach_every_event_and_every_end() {
                 *seen.entry(error.code.clone()).or_default() += 1;
             }
             if let Event::RunEnded(ended) = &record.event {
-                *seen.entry(ended.terminal_reason.clone()).or_default() += 1;
+                *seen.entry(ended.terminal_reason.word().to_owned()).or_default() += 1;
             }
         }
     }
@@ -328,7 +328,7 @@ fn the_random_graphs_reach_what_only_graphs_have() {
                     questions -= 1;
                     continue;
                 }
-                Event::RunEnded(event) if event.terminal_reason == "completed" => "completed",
+                Event::RunEnded(event) if event.terminal_reason.word() == "completed" => "completed",
                 _ => continue,
             };
             *seen.entry(word).or_default() += 1;

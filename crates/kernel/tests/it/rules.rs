@@ -411,8 +411,8 @@ impl Count {
         self.over = true;
         assert!(self.open.is_empty(), "it is over, and asks {:?}", self.open.keys());
         let top = self.diverted.get("").and_then(|diverted| diverted.last());
-        let top = self.agents.denied().filter(|_| event.terminal_reason == "policy_violation").or(top);
-        if event.terminal_reason == "policy_violation" && !flow.graph && flow.flows.is_empty() {
+        let top = self.agents.denied().filter(|_| event.terminal_reason.word() == "policy_violation").or(top);
+        if event.terminal_reason.word() == "policy_violation" && !flow.graph && flow.flows.is_empty() {
             assert_eq!(event.stopped_by.as_ref(), top, "denied where nobody has denied");
         }
     }

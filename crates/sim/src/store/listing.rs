@@ -90,7 +90,7 @@ fn fold(row: &mut RunRow, event: &Event) {
             (row.live_attempts, row.pending_timers) = (0, 0);
             row.ended = Some(Ended {
                 status: ended.status,
-                terminal_reason: ended.terminal_reason.clone(),
+                terminal_reason: ended.terminal_reason.word().to_owned(),
                 reason: ended.reason.clone(),
             });
         }

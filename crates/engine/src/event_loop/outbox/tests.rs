@@ -1,7 +1,7 @@
 //! Which rows a commit gets, for whom, and with which ids.
 
 use super::*;
-use envoi_contract::{json::Object, time::Timestamp};
+use envoi_contract::{envelope::TerminalReason, json::Object, time::Timestamp};
 use envoi_kernel::{
     Flow, Input,
     event::{Command, EndStatus, RunEnded},
@@ -45,7 +45,7 @@ fn records(flow: &Arc<Flow>) -> (Run, Vec<Record>) {
     let mut records = run.decide(Input::Start(Box::new(start)), None, Timestamp::from_millis(5)).unwrap();
     let event = Event::RunEnded(RunEnded {
         status: EndStatus::Failed,
-        terminal_reason: "x".to_owned(),
+        terminal_reason: TerminalReason::ToolFailedFatally,
         reason: "y".to_owned(),
         stopped_by: None,
     });
@@ -157,7 +157,7 @@ fn an_end_after_which_the_run_goes_on_in_the_same_commit_is_told_to_nobody() {
     assert_eq!(corrected(told_to, told_to, vec![reopened()]), []);
     let ended = Event::RunEnded(RunEnded {
         status: EndStatus::Failed,
-        terminal_reason: "x".to_owned(),
+        terminal_reason: TerminalReason::ToolFailedFatally,
         reason: "again".to_owned(),
         stopped_by: None,
     });

@@ -225,7 +225,7 @@ impl Trail {
                     spans.extend(self.left(visit, ended.status.word(), at));
                 }
                 let failed = ended.status != EndStatus::Succeeded;
-                let error = failed.then(|| ended.terminal_reason.clone());
+                let error = failed.then(|| ended.terminal_reason.word().to_owned());
                 spans.extend(self.close(ended.status.word(), error, at));
                 (self.questions, self.timers) = Default::default();
             }

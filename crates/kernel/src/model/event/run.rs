@@ -158,8 +158,8 @@ pub struct RunForked {
 pub struct RunEnded {
     /// How.
     pub status: EndStatus,
-    /// The word of a [`TerminalReason`], such as `completed`.
-    pub terminal_reason: String,
+    /// Why, for programs; stored as its word, such as `completed`.
+    pub terminal_reason: TerminalReason,
     /// In a sentence.
     pub reason: String,
     /// The step that stopped it; a reopened run gives it a new visit.
@@ -167,10 +167,10 @@ pub struct RunEnded {
 }
 
 impl RunEnded {
-    /// An end for a reason that the pipeline envelope has a word for.
+    /// An end at this step, or at none.
     #[must_use]
     pub fn new(status: EndStatus, why: TerminalReason, reason: String, stopped_by: Option<StepId>) -> Self {
-        Self { status, terminal_reason: why.word().to_owned(), reason, stopped_by }
+        Self { status, terminal_reason: why, reason, stopped_by }
     }
 }
 

@@ -112,7 +112,7 @@ impl TaskWriter<'_> {
         let standing = fold.standing();
         let mut metadata: Object = flow.into_iter().map(|flow| (FLOW, flow)).collect();
         if let Some(end) = &standing.end {
-            metadata.insert(TERMINAL_REASON, Value::from(end.ended.terminal_reason.as_str()));
+            metadata.insert(TERMINAL_REASON, Value::from(end.ended.terminal_reason.word()));
         }
         if let Some(why) = self.aside.filter(|_| standing.end.is_none()) {
             metadata.insert(SET_ASIDE, aside_detail(why));
