@@ -107,8 +107,11 @@ impl Stage {
         names
     }
 
+    /// The record of the end. What another test's thread has just forked has the lock too, for a moment.
     pub(crate) fn settled(&self) -> Exit {
-        match self.probe() {
+        let found =
+            wait_for("the lock", || Some(self.probe()).filter(|found| !matches!(found, Probe::Running)));
+        match found {
             Probe::Settled(exit) => *exit,
             other => panic!("{other:?}: {}", read(&self.dir.supervisor_log())),
         }

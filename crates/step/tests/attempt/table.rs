@@ -3,6 +3,7 @@
 //! killed, and a machine that was started again.
 
 use std::fs::{self, File};
+use std::io;
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
@@ -97,38 +98,43 @@ impl Row {
         if self.place == ITSELF { folder } else { folder.join(self.place) }
     }
 
-    /// Puts the thing there, in the place of what was.
+    /// Puts the thing there, in the place of what was. A live supervisor may write there at the same moment: then once more.
     fn put(self, stage: &Stage) {
         let path = self.path(stage);
         let outside = stage.run_base().with_file_name("outside");
         fs::create_dir_all(&outside).unwrap();
         fs::write(outside.join("theirs"), "of others").unwrap();
-        remove(&path);
-        if path.parent().is_none_or(|parent| !parent.is_dir()) {
-            return;
-        }
+        wait_for(&format!("the place of {self:?}"), || {
+            remove(&path);
+            if path.parent().is_none_or(|parent| !parent.is_dir()) {
+                return Some(());
+            }
+            self.make(&path, &outside).ok()
+        });
+    }
+
+    fn make(self, path: &Path, outside: &Path) -> io::Result<()> {
         match self.kind {
-            Kind::Folder => fs::create_dir_all(path.join("in/it")).unwrap(),
-            Kind::Pipe => mknodat(CWD, &path, FileType::Fifo, Mode::RWXU, 0).unwrap(),
-            Kind::Socket => drop(UnixListener::bind(&path).unwrap()),
+            Kind::Folder => fs::create_dir_all(path.join("in/it")),
+            Kind::Pipe => Ok(mknodat(CWD, path, FileType::Fifo, Mode::RWXU, 0)?),
+            Kind::Socket => UnixListener::bind(path).map(drop),
             // Where only a link to a device can be made, that is what a command can do.
-            Kind::Device => mknodat(CWD, &path, FileType::CharacterDevice, Mode::RWXU, makedev(1, 5))
-                .map_err(std::io::Error::from)
-                .or_else(|_| symlink("/dev/zero", &path))
-                .unwrap(),
-            Kind::Link => symlink(outside.join("theirs"), &path).unwrap(),
-            Kind::LinkToFolder => symlink(&outside, &path).unwrap(),
-            Kind::Loop => symlink(&path, &path).unwrap(),
+            Kind::Device => mknodat(CWD, path, FileType::CharacterDevice, Mode::RWXU, makedev(1, 5))
+                .map_err(io::Error::from)
+                .or_else(|_| symlink("/dev/zero", path)),
+            Kind::Link => symlink(outside.join("theirs"), path),
+            Kind::LinkToFolder => symlink(outside, path),
+            Kind::Loop => symlink(path, path),
             Kind::Unreadable => {
-                fs::write(&path, "not for you").unwrap();
-                fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
+                fs::write(path, "not for you")?;
+                fs::set_permissions(path, fs::Permissions::from_mode(0o000))
             }
             Kind::Sparse => {
                 let bytes = if self.in_workspace { 16 << 20 } else { 5 << 30 };
-                File::create(&path).unwrap().set_len(bytes).unwrap();
+                File::create(path)?.set_len(bytes)
             }
-            Kind::Vanished => {}
-            Kind::Changing => fs::write(&path, "first").unwrap(),
+            Kind::Vanished => Ok(()),
+            Kind::Changing => fs::write(path, "first"),
         }
     }
 
@@ -177,7 +183,7 @@ impl Drop for Stop<'_> {
 
 fn remove(path: &Path) {
     if fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()) {
-        fs::remove_dir_all(path).unwrap();
+        drop(fs::remove_dir_all(path));
     } else {
         drop(fs::remove_file(path));
     }
