@@ -2,7 +2,7 @@
 //! they are read.
 
 use crate::{
-    process::{args::ArtifactsCommand, failure::Failure, output},
+    process::{args::ArtifactsCommand, failure::Failure, output, stderr},
     store::{home::Home, select},
     text::{diff, location::Location},
 };
@@ -14,6 +14,7 @@ use envoi_kernel::{
     ids::{RunId, VisitId},
 };
 use std::{
+    collections::{HashMap, HashSet},
     fs::File,
     io::{self, Write as _},
     path::{Path, PathBuf},
@@ -22,9 +23,9 @@ use std::{
 pub(crate) fn artifacts(home: &Home, command: &ArtifactsCommand) -> Result<u8, Failure> {
     let (_, reader) = home.reader()?;
     match command {
-        ArtifactsCommand::List { run, all } => {
+        ArtifactsCommand::List { run, all, limit } => {
             let versions = versions(&reader, &select::run_or_newest(&reader, run.as_deref())?)?;
-            list(versions, *all, home.json)
+            list(versions, *all, *limit, home.json)
         }
         ArtifactsCommand::Get { run, path, output } => {
             let (version, bytes) = content(&reader, &select::run(&reader, run)?, path)?;
@@ -55,6 +56,7 @@ struct Version {
 /// Every version, in the order in which they were handed over. What a step handed over as it was is no version of its own.
 fn versions(reader: &Reader, run: &RunId) -> Result<Vec<Version>, Failure> {
     let mut all: Vec<Version> = Vec::new();
+    let mut last: HashMap<String, Option<Digest>> = HashMap::new();
     for record in reader.records(run, 0, None).map_err(Failure::store)? {
         let Event::AttemptSettled(settled) = &record.event else { continue };
         if settled.late {
@@ -62,9 +64,8 @@ fn versions(reader: &Reader, run: &RunId) -> Result<Vec<Version>, Failure> {
         }
         for FileChange { path, blob, before, .. } in reader.files_of(settled).map_err(Failure::store)?.iter()
         {
-            let last = all.iter().rev().find(|version| version.path == *path);
-            let digest = |blob: &Option<Blob>| blob.as_ref().map(|blob| blob.digest);
-            if last.is_none_or(|last| digest(&last.blob) != digest(blob)) {
+            let digest = blob.as_ref().map(|blob| blob.digest);
+            if last.insert(path.clone(), digest) != Some(digest) {
                 let (path, blob, before) = (path.clone(), blob.clone(), before.clone());
                 all.push(Version { path, visit: settled.attempt.visit.clone(), blob, before });
             }
@@ -73,20 +74,29 @@ fn versions(reader: &Reader, run: &RunId) -> Result<Vec<Version>, Failure> {
     Ok(all)
 }
 
-fn list(versions: Vec<Version>, all: bool, json: bool) -> Result<u8, Failure> {
-    let is_newest = |nth: usize, version: &Version| {
-        !versions.iter().skip(nth.saturating_add(1)).any(|later| later.path == version.path)
-    };
-    let wanted = versions.iter().enumerate().filter(|(nth, version)| all || is_newest(*nth, version));
-    let mut rows: Vec<ArtifactVersion> = wanted
-        .map(|(_, version)| ArtifactVersion {
-            path: version.path.clone(),
+/// How many rows people are shown.
+const SHOWN: usize = 200;
+
+fn list(versions: Vec<Version>, all: bool, limit: Option<usize>, json: bool) -> Result<u8, Failure> {
+    let mut wanted = versions;
+    if !all {
+        let mut seen = HashSet::new();
+        wanted = wanted.into_iter().rev().filter(|version| seen.insert(version.path.clone())).collect();
+        wanted.reverse();
+    }
+    wanted.sort_by(|one, other| one.path.cmp(&other.path));
+    let limit = limit.unwrap_or(if json { usize::MAX } else { SHOWN });
+    let left = wanted.len().saturating_sub(limit);
+    let rows: Vec<ArtifactVersion> = wanted
+        .into_iter()
+        .take(limit)
+        .map(|version| ArtifactVersion {
+            path: version.path,
             visit: version.visit.to_string(),
             digest: version.blob.as_ref().map(|blob| blob.digest.to_string()),
             size: version.blob.as_ref().map(|blob| blob.size),
         })
         .collect();
-    rows.sort_by(|one, other| one.path.cmp(&other.path));
     if json {
         return output::row(&rows).map(|()| 0);
     }
@@ -94,7 +104,11 @@ fn list(versions: Vec<Version>, all: bool, json: bool) -> Result<u8, Failure> {
         let size = row.size.map_or_else(|| "deleted".to_owned(), |size| format!("{size} bytes"));
         vec![diff::printable(&row.path), row.visit.clone(), size, row.digest.clone().unwrap_or_default()]
     };
-    output::data(&output::table(&rows.iter().map(cells).collect::<Vec<_>>())).map(|()| 0)
+    output::data(&output::table(&rows.iter().map(cells).collect::<Vec<_>>()))?;
+    if left > 0 {
+        stderr::line(format_args!("{left} later paths are left out; --limit N shows more"));
+    }
+    Ok(0)
 }
 
 /// The version of `PATH` or `PATH@STEP.N`, and its content.

@@ -27,7 +27,7 @@ pub(crate) fn token(home: &Home, command: TokenCommand) -> Result<u8, Failure> {
                 &NewToken { name, tenant, scopes: Scopes::new(scopes.into_iter().map(scope)), expires_at },
             )
         }
-        TokenCommand::List => list(home),
+        TokenCommand::List { limit } => list(home, limit),
         TokenCommand::Revoke { token } => revoke(home, &token),
     }
 }
@@ -88,9 +88,15 @@ fn shown(row: &TokenRow, now: Timestamp) -> envoi_api::token::TokenRow {
     }
 }
 
-fn list(home: &Home) -> Result<u8, Failure> {
+/// How many rows people are shown.
+const SHOWN: usize = 200;
+
+fn list(home: &Home, limit: Option<usize>) -> Result<u8, Failure> {
     let (_, reader) = home.reader()?;
-    let rows = reader.tokens().map_err(Failure::store)?;
+    let all = reader.tokens().map_err(Failure::store)?;
+    let limit = limit.unwrap_or(if home.json { usize::MAX } else { SHOWN });
+    let left = all.len().saturating_sub(limit);
+    let rows = all.get(..limit).unwrap_or(&all);
     let now = envoi_engine::now();
     if home.json {
         return output::row(&rows.iter().map(|row| shown(row, now)).collect::<Vec<_>>()).map(|()| 0);
@@ -112,7 +118,11 @@ fn list(home: &Home) -> Result<u8, Failure> {
         &[],
         &[1, 2, 3],
     );
-    output::data(&text).map(|()| 0)
+    output::data(&text)?;
+    if left > 0 {
+        stderr::line(format_args!("{left} later tokens are left out; --limit N shows more"));
+    }
+    Ok(0)
 }
 
 fn revoke(home: &Home, named: &str) -> Result<u8, Failure> {

@@ -453,6 +453,9 @@ pub(crate) enum ArtifactsCommand {
         /// Every version [default: the newest of each]
         #[arg(long)]
         all: bool,
+        /// Only the first N, in the order of their paths [default: 200; with --json all]
+        #[arg(long, value_name = "N")]
+        limit: Option<usize>,
     },
     /// Write an artifact into a new file
     Get {
@@ -503,7 +506,11 @@ pub(crate) enum TokenCommand {
         expires: Option<u64>,
     },
     /// List the tokens, without their secrets
-    List,
+    List {
+        /// Only the first N, by tenant and name [default: 200; with --json all]
+        #[arg(long, value_name = "N")]
+        limit: Option<usize>,
+    },
     /// Revoke a token, at once
     Revoke {
         /// Its id, or its name if only one tenant has one of that name

@@ -498,3 +498,23 @@ fn doctor_says_which_contents_of_snapshots_are_damaged_or_missing() {
     fs::write(&pack, whole).unwrap();
     stage.expect(0, &["doctor"]);
 }
+
+#[test]
+fn a_list_that_is_cut_says_so() {
+    let stage = Stage::with_flow(
+        "flow: f\nsteps:\n  - { id: a, run: 'for name in b a c; do echo $name > $name.txt; done', artifacts: ['*.txt'] }\n",
+    );
+    stage.expect(0, &["run", "flow.yaml"]);
+    let some = stage.expect(0, &["artifacts", "list", "--limit", "2"]);
+    let paths: Vec<&str> = some.out.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(paths, ["a.txt", "b.txt"]);
+    assert!(some.err.contains("1 later paths are left out; --limit N shows more"), "{some:?}");
+    assert_eq!(rows(&stage.expect(0, &["--json", "artifacts", "list"]).out).len(), 3);
+    for name in ["one", "two", "three"] {
+        stage.expect(0, &["token", "create", name]);
+    }
+    let some = stage.expect(0, &["token", "list", "--limit", "1"]);
+    assert_eq!(some.out.lines().count(), 2, "a header and a token: {some:?}");
+    assert!(some.out.contains(" one ") && some.err.contains("2 later tokens are left out"), "{some:?}");
+    assert_eq!(rows(&stage.expect(0, &["--json", "token", "list", "--limit", "2"]).out).len(), 2);
+}
