@@ -12,7 +12,9 @@ blocks run there in their order:
   is only `…` stands for any number of lines.
 - Any other block is for reading only; so is a block ```console.
 
-Ends with 0 if every command ran and printed what the page says, else with 1 and the page's line.
+Without a page, each complete flow (```yaml with `flow:` and `steps:`) of README.md and of every page here is also given to `envoi check`.
+
+Ends with 0 if every command ran and printed what the page says, and every flow is right, else with 1 and the page's line.
 """
 
 import os
@@ -101,6 +103,22 @@ def check(page, envoi, scratch):
     return mistakes, ran
 
 
+def wrong_flows(page, envoi, scratch):
+    """Check each complete flow of one page; return the mistakes as texts, and how many flows there are. Flows that name other files are left out."""
+    mistakes, checked = [], 0
+    for name, line, language, text in blocks(page):
+        is_flow = language == "yaml" and all(re.search(f"^{key}:", text, re.MULTILINE) for key in ("flow", "steps"))
+        if not is_flow or re.search(r"flow: \./", text):
+            continue
+        file = pathlib.Path(tempfile.mkdtemp(dir=scratch)) / "flow.yaml"
+        file.write_text(text + "\n", "utf-8")
+        done = subprocess.run([envoi, "check", file], capture_output=True, text=True, timeout=SECONDS, check=False)
+        checked += 1
+        if done.returncode != 0:
+            mistakes.append(f"{page.name}:{line} ({name}): {done.stderr}")
+    return mistakes, checked
+
+
 def main():
     pages = [pathlib.Path(given) for given in sys.argv[1:]] or [HERE / page for page in PAGES]
     target = os.environ.get("CARGO_TARGET_DIR", HERE.parent / "target")
@@ -116,6 +134,15 @@ def main():
             if ran == 0:
                 print(f"{page.name}: it has no block to run", file=sys.stderr)
                 wrong += 1
+        if not sys.argv[1:]:
+            checked = 0
+            for page in [HERE.parent / "README.md", *sorted(HERE.rglob("*.md"))]:
+                mistakes, found = wrong_flows(page, envoi, scratch)
+                checked += found
+                wrong += len(mistakes)
+                for mistake in mistakes:
+                    print(mistake, file=sys.stderr)
+            print(f"{checked} flows of README.md and of all pages are checked")
     return 1 if wrong else 0
 
 
