@@ -435,6 +435,9 @@ fn retry(node: &Node, problems: &mut Problems) -> Option<Retry> {
         Some(node) => backoff(node, problems)?,
         None => (default.backoff_min_ms, default.backoff_max_ms),
     };
+    if fields.misspelt("attempts", &keys::RETRY) {
+        return None;
+    }
     let Some(tries) = fields.get("attempts") else {
         let message = "`retry` without `attempts` tries nothing again";
         let help = "say how often in all: `retry: { attempts: 3 }`";

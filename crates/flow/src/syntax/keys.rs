@@ -13,8 +13,54 @@ pub(crate) struct Vocabulary {
     pub(crate) later: &'static [&'static str],
 }
 
-/// A word of a relative of this language, where it stands, and what is written in its place here.
+/// A word of another language of pipelines, or of another place of this one; where it stands; and what is written in its place.
 pub(crate) const ELSEWHERE: &[(&str, &str, &str)] = &[
+    ("a flow", "name", "did you mean `flow`?"),
+    ("a flow", "jobs", "steps stand in the list `steps`; `needs` says what each one waits for"),
+    ("a flow", "tasks", "steps stand in the list `steps`; `needs` says what each one waits for"),
+    ("a flow", "stages", "steps stand in the list `steps`; `needs` says what each one waits for"),
+    ("a flow", "nodes", "steps stand in the list `steps`; `needs` says what each one waits for"),
+    ("a step", "name", "did you mean `id`?"),
+    ("a step", "command", "a command is `run: COMMAND`"),
+    ("a step", "script", "a script is `run: |` with its lines below"),
+    ("a step", "depends_on", "did you mean `needs`?"),
+    ("a step", "dependsOn", "did you mean `needs`?"),
+    ("a step", "when", "did you mean `if`?"),
+    ("a step", "condition", "did you mean `if`?"),
+    ("a step", "retries", "write `retry: { attempts: 3 }`: how often in all"),
+    ("a step", "environment", "did you mean `env`?"),
+    ("a step", "working_dir", "did you mean `cwd`?"),
+    ("a step", "working-directory", "did you mean `cwd`?"),
+    ("a step", "workdir", "did you mean `cwd`?"),
+    ("a step", "foreach", "did you mean `for_each`?"),
+    ("a step", "matrix", "did you mean `for_each`? It has one list"),
+    (
+        "a step",
+        "loop",
+        "a list is `for_each: LIST`; back to an earlier step is `routing: { kind: microloop, loop_to: STEP, … }`",
+    ),
+    (
+        "a step",
+        "on_failure",
+        "back to an earlier step: `routing: { kind: microloop, loop_to: STEP, … }`; on to the next one: `continue_on_error: true`",
+    ),
+    (
+        "a step",
+        "on_error",
+        "back to an earlier step: `routing: { kind: microloop, loop_to: STEP, … }`; on to the next one: `continue_on_error: true`",
+    ),
+    ("a step", "approval", "a step that asks a person is `ask: QUESTION`"),
+    ("a step", "approve", "a step that asks a person is `ask: QUESTION`"),
+    (
+        "a step",
+        "uses",
+        "another flow is `flow: ./FILE.yaml`; an agent program is `agent: { use: claude, prompt: … }`",
+    ),
+    ("`ask`", "question", "did you mean `message`?"),
+    ("`ask`", "text", "did you mean `message`?"),
+    ("`ask`", "prompt", "did you mean `message`?"),
+    ("`ask`", "timeout", "did you mean `expires_in`?"),
+    ("`retry`", "delay", "did you mean `backoff`?"),
     ("`limits`", "stages", "rounds are bounded by `max_rounds` in `goals`"),
     // The words of the resolver's input, where `loop_target` is a status and not a step.
     ("`routing`", "routing_kind", "did you mean `kind`?"),
@@ -23,6 +69,16 @@ pub(crate) const ELSEWHERE: &[(&str, &str, &str)] = &[
         "loop_target",
         "did you mean `loop_to`? That names a step; the status that ends a loop stands in `success_values`",
     ),
+];
+
+/// Mappings within a step, whose keys are sometimes written into the step itself, with the key that each one needs.
+pub(crate) const WITHIN_STEP: &[(&str, &str, &Vocabulary)] = &[
+    ("ask", "message", &ASK),
+    ("agent", "use", &AGENT),
+    ("model", "use", &MODEL),
+    ("a2a", "url", &A2A),
+    ("retry", "attempts", &RETRY),
+    ("routing", "kind", &ROUTING),
 ];
 
 impl Vocabulary {

@@ -33,7 +33,7 @@ impl<'n> Fields<'n> {
     pub(crate) fn of(node: &'n Node, vocabulary: &Vocabulary, problems: &mut Problems) -> Option<Self> {
         let members = mapping(node, vocabulary.place, problems)?;
         for (key, _) in members {
-            check_key(key, vocabulary, problems);
+            check_key(key, members, vocabulary, problems);
         }
         Some(Self { members })
     }
@@ -50,7 +50,12 @@ impl<'n> Fields<'n> {
     pub(crate) fn misspelt(&self, name: &str, vocabulary: &Vocabulary) -> bool {
         let known = |word: &str| vocabulary.words().any(|known| known == word);
         let mut unknown = self.keys().filter(|key| !known(&key.text)).take(MISSPELT);
-        self.get(name).is_none() && unknown.any(|key| nearest(&key.text, vocabulary.words()) == Some(name))
+        let meant = format!("did you mean `{name}`?");
+        self.get(name).is_none()
+            && unknown.any(|key| {
+                nearest(&key.text, vocabulary.words()) == Some(name)
+                    || elsewhere(&key.text, vocabulary).is_some_and(|instead| instead.starts_with(&meant))
+            })
     }
 
     pub(crate) fn keys(&self) -> impl Iterator<Item = &'n Key> {
@@ -58,7 +63,21 @@ impl<'n> Fields<'n> {
     }
 }
 
-fn check_key(key: &Key, vocabulary: &Vocabulary, problems: &mut Problems) {
+fn elsewhere(name: &str, vocabulary: &Vocabulary) -> Option<&'static str> {
+    let found = keys::ELSEWHERE.iter().find(|(place, word, _)| (*place, *word) == (vocabulary.place, name));
+    found.map(|(.., instead)| *instead)
+}
+
+/// A key that was written one level too high: into the mapping that the step has, or else into the first that could have it.
+fn deeper(name: &str, members: &[(Key, Node)]) -> Option<String> {
+    let could = || keys::WITHIN_STEP.iter().filter(|(.., of)| of.keys.contains(&name));
+    let has = |place: &str| members.iter().any(|(key, _)| key.text == place);
+    let (place, needed, _) = could().find(|(place, ..)| has(place)).or_else(|| could().next())?;
+    let needed = if *needed == name { String::new() } else { format!("{needed}: …, ") };
+    Some(format!("`{name}` is a key of `{place}`: write `{place}: {{ {needed}{name}: … }}`"))
+}
+
+fn check_key(key: &Key, members: &[(Key, Node)], vocabulary: &Vocabulary, problems: &mut Problems) {
     let name = key.text.as_str();
     if vocabulary.keys.contains(&name) {
         return;
@@ -71,10 +90,9 @@ fn check_key(key: &Key, vocabulary: &Vocabulary, problems: &mut Problems) {
     if problems.full() {
         return problems.add(unknown);
     }
-    let elsewhere =
-        keys::ELSEWHERE.iter().find(|(place, word, _)| (*place, *word) == (vocabulary.place, name));
-    let meant = elsewhere
-        .map(|(.., instead)| (*instead).to_owned())
+    let meant = elsewhere(name, vocabulary)
+        .map(str::to_owned)
+        .or_else(|| deeper(name, members).filter(|_| vocabulary.place == keys::STEP.place))
         .or_else(|| did_you_mean(name, vocabulary.words()))
         .unwrap_or_else(|| format!("{} has the keys {}", vocabulary.place, listed(vocabulary.keys)));
     problems.add(unknown.help(meant));
