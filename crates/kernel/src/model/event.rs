@@ -10,6 +10,7 @@ mod files;
 mod flow;
 mod model_call;
 mod question;
+mod read;
 mod route;
 mod run;
 mod timer;
@@ -47,7 +48,7 @@ pub struct Record {
 }
 
 /// What happened.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Event {
     /// The run exists; its first visit is open.
@@ -118,47 +119,4 @@ pub enum Event {
     FilesKeptAsTheyWere(FilesKeptAsTheyWere),
     /// The run is over.
     RunEnded(RunEnded),
-}
-
-impl Event {
-    /// Its type, as it is written.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        match self {
-            Event::RunStarted(_) => "run_started",
-            Event::StepEntered(_) => "step_entered",
-            Event::StepsGivenUp(_) => "steps_given_up",
-            Event::FannedOut(_) => "fanned_out",
-            Event::GoalsSet(_) => "goals_set",
-            Event::GoalsReached(_) => "goals_reached",
-            Event::FlowEntered(_) => "flow_entered",
-            Event::FlowReturned(_) => "flow_returned",
-            Event::AttemptStarted(_) => "attempt_started",
-            Event::AttemptSettled(_) => "attempt_settled",
-            Event::ModelCallStarted(_) => "model_call_started",
-            Event::ModelCallEnded(_) => "model_call_ended",
-            Event::Routed(_) => "routed",
-            Event::HandoffWritten(_) => "handoff_written",
-            Event::InterruptRaised(_) => "interrupt_raised",
-            Event::InterruptAnswered(_) => "interrupt_answered",
-            Event::VoteCast(_) => "vote_cast",
-            Event::InterruptExpired(_) => "interrupt_expired",
-            Event::InterruptCancelled(_) => "interrupt_cancelled",
-            Event::TimerSet(_) => "timer_set",
-            Event::TimerFired(_) => "timer_fired",
-            Event::AccountsTried(_) => "accounts_tried",
-            Event::LimitsRaised(_) => "limits_raised",
-            Event::RunStopping(_) => "run_stopping",
-            Event::CancelRequested(_) => "cancel_requested",
-            Event::RunReopened(_) => "run_reopened",
-            Event::RunForked(_) => "run_forked",
-            Event::CorrectionRequested(_) => "correction_requested",
-            Event::FlowCorrected(_) => "flow_corrected",
-            Event::CorrectionDropped(_) => "correction_dropped",
-            Event::FilesRestoring(_) => "files_restoring",
-            Event::FilesRestored(_) => "files_restored",
-            Event::FilesKeptAsTheyWere(_) => "files_kept_as_they_were",
-            Event::RunEnded(_) => "run_ended",
-        }
-    }
 }

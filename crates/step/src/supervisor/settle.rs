@@ -195,7 +195,7 @@ impl Attempt {
         let Some(before) = before else { return Ok(Handed::default()) };
         let watched = before.watched().map_err(io::Error::other)?.without(&self.secrets);
         let seen = watched.look();
-        let changes = artifacts::changes(&before.files, &seen.digests, succeeded);
+        let changes = artifacts::changes(&before.files, &seen, succeeded);
         if self.are_too_many(&changes, before) {
             // Copies of them would fill the disk for nothing: none can be handed over.
             let too_many = Some(u64::try_from(changes.len()).unwrap_or(u64::MAX));
@@ -208,7 +208,10 @@ impl Attempt {
             let unmatched = watched.unmatched(&self.spec.artifacts, paths);
             let warnings: Vec<_> = unmatched
                 .into_iter()
-                .map(|pattern| format!("no file matches `artifacts: {pattern}`"))
+                .map(|pattern| match watched.no_file(pattern, &seen) {
+                    Some(what) => format!("no file matches `artifacts: {pattern}`: {what}"),
+                    None => format!("no file matches `artifacts: {pattern}`"),
+                })
                 .collect();
             handed.left_out.extend(warnings);
         }
@@ -472,7 +475,7 @@ mod tests {
         let before: Digests = names.map(|name| digest(name, "before")).into();
         let mut seen = Seen::default();
         seen.digests.extend(names.into_iter().chain(["new"]).map(|name| digest(name, "after")));
-        let changes = artifacts::changes(&before, &seen.digests, false);
+        let changes = artifacts::changes(&before, &seen, false);
         let handed = attempt(root.path()).hand_over(changes, &seen).unwrap();
         let found: Vec<_> = handed.files.iter().map(|file| (file.path.as_str(), file.change)).collect();
         assert_eq!(found, names.map(|name| (name, Change::Deleted)));

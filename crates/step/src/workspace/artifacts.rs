@@ -27,7 +27,21 @@ pub(crate) struct Seen {
     pub(crate) digests: Digests,
     /// What matches too and cannot be handed over: the path, readable, and why not.
     pub(crate) left_out: BTreeMap<String, String>,
+    /// Folders that cannot be read: what is in them is not known.
+    closed: Vec<PathBuf>,
+    /// What matches and is no file: the path, and what it is.
+    no_files: BTreeMap<String, &'static str>,
 }
+
+impl Seen {
+    /// Whether it is not known if this file is there.
+    fn is_closed(&self, path: &str) -> bool {
+        self.closed.iter().any(|folder| Path::new(path).starts_with(folder))
+    }
+}
+
+/// The most paths that are remembered of what is no file: one for a pattern is enough.
+const MOST_NO_FILES: usize = 1_000;
 
 /// Folders whose contents are never artifacts: our own and git's.
 const NEVER: [&str; 2] = [".envoi", ".git"];
@@ -36,8 +50,8 @@ const NEVER: [&str; 2] = [".envoi", ".git"];
 pub(crate) struct Watched<'a> {
     workspace: &'a Path,
     globs: GlobSet,
-    /// Where a match can be at all, relative to the workspace.
-    roots: Vec<PathBuf>,
+    /// Where a match can be at all, relative to the workspace, and how many parts it has at most.
+    roots: Vec<(PathBuf, Option<usize>)>,
     /// Folders in which nothing matches, whatever they are called.
     never: BTreeSet<FolderId>,
     /// What no name may hold. None: the caller masks names.
@@ -84,7 +98,8 @@ impl<'a> Watched<'a> {
             }
             let glob = GlobBuilder::new(tidy).literal_separator(true).build();
             globs.add(glob.map_err(|error| refuse(error.kind().to_string()))?);
-            roots.push(fixed_part(tidy));
+            let parts = (!tidy.contains("**")).then(|| tidy.split('/').count());
+            roots.push((fixed_part(tidy), parts));
         }
         let globs = globs
             .build()
@@ -107,12 +122,14 @@ impl<'a> Watched<'a> {
     /// As [`Watched::look`]; `measure` is given each file, once, to read it.
     pub(crate) fn look_with(&self, mut measure: impl FnMut(&str, File) -> io::Result<Measure>) -> Seen {
         let mut seen = Seen::default();
-        for path in self.roots.iter().filter(|root| self.reaches(root)).flat_map(|root| self.below(root)) {
-            match self.name(&path) {
-                // Two patterns may have one root below the other's.
-                Ok(name) if seen.digests.contains_key(name) => {}
-                Ok(name) => self.measure(name, &mut seen, &mut measure),
-                Err(why) => drop(seen.left_out.insert(self.readable(&path), why.to_owned())),
+        for (root, _) in self.roots.iter().filter(|(root, _)| self.reaches(root)) {
+            for path in self.below(root, &mut seen) {
+                match self.name(&path) {
+                    // Two patterns may have one root below the other's.
+                    Ok(name) if seen.digests.contains_key(name) => {}
+                    Ok(name) => self.measure(name, &mut seen, &mut measure),
+                    Err(why) => drop(seen.left_out.insert(self.readable(&path), why.to_owned())),
+                }
             }
         }
         seen
@@ -187,16 +204,73 @@ impl<'a> Watched<'a> {
         !entry.file_type().is_dir() || !(is_private(entry) || self.is_never(entry.path()))
     }
 
-    /// Matching files at or below `root`. Folders that cannot be read are as good as empty.
-    fn below(&self, root: &Path) -> impl Iterator<Item = PathBuf> {
+    /// Matching files at or below `root`. Folders that cannot be read, and what is no file, are noted.
+    fn below(&self, root: &Path, seen: &mut Seen) -> Vec<PathBuf> {
         let walk = WalkDir::new(self.workspace.join(root)).sort_by_file_name();
-        let entries = walk.into_iter().filter_entry(|entry| self.is_open(entry)).flatten();
-        let files = entries.filter(|entry| entry.file_type().is_file());
-        files.filter_map(|entry| entry.path().strip_prefix(self.workspace).ok().map(Path::to_owned)).filter(
-            |path| {
-                self.globs.is_match(path) && !path.iter().any(|part| NEVER.iter().any(|never| part == *never))
-            },
-        )
+        let mut files = Vec::new();
+        for entry in walk.into_iter().filter_entry(|entry| self.is_open(entry)) {
+            match entry {
+                Ok(entry) => {
+                    let Some(path) = self.relative(entry.path()).filter(|path| self.is_match(path)) else {
+                        continue;
+                    };
+                    match kind(entry.file_type()) {
+                        None => files.push(path),
+                        Some(kind) if seen.no_files.len() < MOST_NO_FILES => {
+                            seen.no_files.insert(path.to_string_lossy().into_owned(), kind);
+                        }
+                        Some(_) => {}
+                    }
+                }
+                Err(error) => self.closed(&error, seen),
+            }
+        }
+        files
+    }
+
+    fn relative(&self, path: &Path) -> Option<PathBuf> {
+        path.strip_prefix(self.workspace).ok().map(Path::to_owned)
+    }
+
+    fn is_match(&self, path: &Path) -> bool {
+        self.globs.is_match(path) && !path.iter().any(|part| NEVER.iter().any(|never| part == *never))
+    }
+
+    /// Notes a folder in which something may match, unless it is gone.
+    fn closed(&self, error: &walkdir::Error, seen: &mut Seen) {
+        let Some(why) = error.io_error().filter(|error| error.kind() != io::ErrorKind::NotFound) else {
+            return;
+        };
+        let Some(folder) = error.path().and_then(|path| self.relative(path)) else { return };
+        let parts = folder.iter().count();
+        let may_match = |(root, most): &(PathBuf, Option<usize>)| {
+            folder.starts_with(root) && most.is_none_or(|most| parts < most)
+        };
+        if self.roots.iter().any(may_match) {
+            seen.left_out.insert(self.readable(&folder), format!("the folder cannot be read: {why}"));
+            seen.closed.push(folder);
+        }
+    }
+
+    /// What a pattern without a file matches all the same, for a person.
+    pub(crate) fn no_file(&self, pattern: &str, seen: &Seen) -> Option<String> {
+        let tidy = pattern.strip_prefix("./").unwrap_or(pattern);
+        let glob = GlobBuilder::new(tidy).literal_separator(true).build().ok()?.compile_matcher();
+        let (path, kind) = seen.no_files.iter().find(|(path, _)| glob.is_match(path))?;
+        Some(format!("`{}` is {kind}, and only regular files are handed over", self.readable(path.as_ref())))
+    }
+}
+
+/// What this is, unless it is a regular file or a folder.
+fn kind(file_type: fs::FileType) -> Option<&'static str> {
+    use std::os::unix::fs::FileTypeExt;
+    match file_type {
+        kind if kind.is_symlink() => Some("a link"),
+        kind if kind.is_fifo() => Some("a named pipe"),
+        kind if kind.is_socket() => Some("a socket"),
+        kind if kind.is_file() => None,
+        kind if kind.is_dir() => Some("a folder"),
+        _ => Some("a device"),
     }
 }
 
@@ -258,11 +332,11 @@ fn unreadable(error: &io::Error) -> String {
 }
 
 /// What is not as it was, in the order of the paths; with `unchanged`, also what is. A file that cannot be read now is none
-/// of it.
-pub(crate) fn changes(before: &Digests, after: &Digests, unchanged: bool) -> Vec<(String, Change)> {
-    let gone =
-        before.keys().filter(|path| !after.contains_key(*path)).map(|path| (path.clone(), Change::Deleted));
-    let there = after.iter().filter_map(|(path, digest)| match before.get(path) {
+/// of it, nor is one in a folder that cannot be.
+pub(crate) fn changes(before: &Digests, after: &Seen, unchanged: bool) -> Vec<(String, Change)> {
+    let is_gone = |path: &&String| !after.digests.contains_key(*path) && !after.is_closed(path);
+    let gone = before.keys().filter(is_gone).map(|path| (path.clone(), Change::Deleted));
+    let there = after.digests.iter().filter_map(|(path, digest)| match before.get(path) {
         _ if digest.is_none() => None,
         None => Some((path.clone(), Change::Created)),
         Some(old) if old != digest => Some((path.clone(), Change::Modified)),
@@ -349,12 +423,76 @@ impl io::Read for Source {
 
 #[cfg(test)]
 mod tests {
-    use super::{NoCopy, Watched, changes, copy, is_artifact};
+    use super::{NoCopy, Seen, Watched, changes, copy, is_artifact};
     use crate::{
         attempt::{dir::AttemptDir, record::Change},
         mask::Secrets,
     };
-    use std::fs;
+    use rustix::{fs::Mode, process::Uid};
+    use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
+
+    /// As a user who is not root: permissions count.
+    fn as_an_ordinary_user<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                if rustix::process::geteuid().is_root() {
+                    let nobody = Uid::from_raw(65_534);
+                    rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+                }
+                work()
+            });
+            thread.join().unwrap()
+        })
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_read_is_said_and_what_was_in_it_is_not_taken_for_deleted() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        for path in ["out/shut/a.txt", "out/open/a.txt", "other/a.txt"] {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "x").unwrap();
+        }
+        let patterns = ["out/**".to_owned(), "other/*".to_owned()];
+        let watched = Watched::new(folder.path(), &patterns, &[]).unwrap();
+        let before = watched.look().digests;
+        assert_eq!(before.len(), 3);
+        fs::create_dir_all(folder.path().join("other/deeper")).unwrap();
+        for shut in ["out/shut", "other/deeper"] {
+            fs::set_permissions(folder.path().join(shut), fs::Permissions::from_mode(0o000)).unwrap();
+        }
+        let seen = as_an_ordinary_user(|| watched.look());
+        for shut in ["out/shut", "other/deeper"] {
+            fs::set_permissions(folder.path().join(shut), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        assert_eq!(seen.digests.keys().collect::<Vec<_>>(), ["other/a.txt", "out/open/a.txt"]);
+        let left_out: Vec<_> = seen.left_out.iter().collect();
+        assert_eq!(left_out.len(), 1, "nothing matches below `other/deeper`: {left_out:?}");
+        assert!(
+            left_out[0].0 == "out/shut" && left_out[0].1.starts_with("the folder cannot be read: "),
+            "{left_out:?}"
+        );
+        assert_eq!(changes(&before, &seen, false), []);
+    }
+
+    #[test]
+    fn a_pattern_that_matches_no_file_says_what_stands_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), rustix::fs::FileType::Fifo, Mode::RWXU, 0).unwrap();
+        std::os::unix::fs::symlink("pipe", at("link")).unwrap();
+        fs::create_dir(at("dist")).unwrap();
+        let patterns = ["pipe", "li*", "./dist", "none"].map(str::to_owned);
+        let watched = Watched::new(folder.path(), &patterns, &[]).unwrap();
+        let seen = watched.look();
+        let said: Vec<_> = patterns.iter().map(|pattern| watched.no_file(pattern, &seen)).collect();
+        let only = |what: &str| Some(format!("{what}, and only regular files are handed over"));
+        assert_eq!(
+            said,
+            [only("`pipe` is a named pipe"), only("`link` is a link"), only("`dist` is a folder"), None]
+        );
+    }
 
     #[test]
     fn a_path_is_an_artifact_if_a_pattern_matches_it() {
@@ -538,16 +676,37 @@ mod tests {
             // `-` cannot be read.
             rows.iter().map(|(a, b)| ((*a).to_owned(), (*b != "-").then(|| (*b).to_owned()))).collect()
         };
+        let seen = |rows: &[(&str, &str)], closed: &[&str]| Seen {
+            digests: digests(rows),
+            closed: closed.iter().map(PathBuf::from).collect(),
+            ..Seen::default()
+        };
         let found = changes(
-            &digests(&[("a", "1"), ("b", "1"), ("c", "1"), ("e", "-"), ("f", "-"), ("g", "-"), ("h", "1")]),
-            &digests(&[("a", "1"), ("b", "2"), ("d", "1"), ("e", "-"), ("f", "1"), ("h", "-"), ("i", "-")]),
+            &digests(&[
+                ("a", "1"),
+                ("b", "1"),
+                ("c", "1"),
+                ("e", "-"),
+                ("f", "-"),
+                ("g", "-"),
+                ("h", "1"),
+                ("shut/k", "1"),
+                ("shut2/k", "1"),
+            ]),
+            &seen(
+                &[("a", "1"), ("b", "2"), ("d", "1"), ("e", "-"), ("f", "1"), ("h", "-"), ("i", "-")],
+                &["shut"],
+            ),
             false,
         );
         let found_changes: Vec<String> =
             found.iter().map(|(path, change)| format!("{path} {change:?}")).collect();
-        assert_eq!(found_changes, ["b Modified", "c Deleted", "d Created", "f Modified", "g Deleted"]);
-        let same = digests(&[("a", "1"), ("b", "-")]);
-        let handed: Vec<_> = changes(&same, &same, true);
+        assert_eq!(
+            found_changes,
+            ["b Modified", "c Deleted", "d Created", "f Modified", "g Deleted", "shut2/k Deleted"]
+        );
+        let same = [("a", "1"), ("b", "-")];
+        let handed: Vec<_> = changes(&digests(&same), &seen(&same, &[]), true);
         assert_eq!(
             handed,
             [("a".to_owned(), Change::Unchanged)],

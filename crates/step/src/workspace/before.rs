@@ -118,7 +118,7 @@ impl Before {
     /// How the workspace differs now.
     pub(crate) fn changes_since(&self) -> io::Result<Vec<FileChange>> {
         let watched = self.watched().map_err(io::Error::other)?;
-        let changes = artifacts::changes(&self.files, &watched.look().digests, false);
+        let changes = artifacts::changes(&self.files, &watched.look(), false);
         Ok(changes
             .into_iter()
             .map(|(path, change)| FileChange { path, change, file: None, before: None })

@@ -329,13 +329,18 @@ fn signed_len(body: &str) -> u64 {
     u64::try_from(body.len()).unwrap_or(u64::MAX)
 }
 
+/// Most events are smaller: their buffer does not grow.
+const USUAL_EVENT_BYTES: usize = 1024;
+
 /// The events as they will stand in the journal.
 ///
 /// Sizes are bounded where events are made. This is the last look: what a reader would refuse is not committed, because
 /// the run could never be loaded again.
 fn bodies(records: &[Record]) -> Result<Vec<String>, CommitError> {
     let body = |record: &Record| {
-        let body = serde_json::to_string(&record.event)?;
+        let mut body = Vec::with_capacity(USUAL_EVENT_BYTES);
+        serde_json::to_writer(&mut body, &record.event)?;
+        let body = String::from_utf8(body).map_err(serde::ser::Error::custom)?;
         serde_json::from_str::<Event>(&body).map(|_| body)
     };
     let refused = |record: &Record, error: serde_json::Error| CommitError::Malformed {
