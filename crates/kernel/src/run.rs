@@ -162,12 +162,15 @@ impl Run {
     }
 
     /// The run as it is where its files are now: they have moved since it was started. No event says so, and none is changed.
-    pub fn relocate(&mut self, workspace: String, run_base: String, source: String) {
+    pub fn relocate(&mut self, workspace: String, run_base: String, source: String, origin: Option<String>) {
         let Some(started) = self.control.phase.started_mut() else { return };
         self.envelope.metadata.insert("workspace".to_owned(), workspace.as_str().into());
         started.workspace = workspace;
         started.run_base = run_base;
         started.source = source;
+        if let (Some(isolated), Some(of)) = (&mut started.isolated, origin) {
+            isolated.of = of;
+        }
     }
 
     /// Has the run know another version of its flow. It holds once an event says so.

@@ -27,5 +27,6 @@ pub use model::{
     merge::Side,
 };
 pub use restore::{
-    Late, Merged, NotMerged, NotRestored, Restored, Stood, change, lay, merge, restore, stand, write_into,
+    Late, Merged, NotMerged, NotRestored, Restored, Stood, change, lay, merge, restore, stand, without,
+    write_into, written_since,
 };

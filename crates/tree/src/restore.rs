@@ -14,9 +14,9 @@ pub use aside::Late;
 pub use bring::{Merged, NotMerged, merge};
 
 use crate::{
-    disk::contents::ContentError,
+    disk::{contents::ContentError, intake::Intake},
     keep::{self, Kept, NotKept, Order},
-    model::list::Tree,
+    model::list::{Entry, Tree},
 };
 use plan::Plan;
 use rules::Rules;
@@ -134,6 +134,33 @@ pub fn change(folder: &Path, order: &Order, from: &Tree, to: &Tree) -> Result<Re
     restored.late = found.into_iter().chain(late).collect();
     restored.newer = newer;
     Ok(restored)
+}
+
+/// What `stands` would be without the change from `from` to `to`: what has changed since then stays. The list is in the store.
+///
+/// # Errors
+/// See [`NotRestored`].
+pub fn without(order: &Order, stands: &Tree, from: &Tree, to: &Tree) -> Result<Merged, NotRestored> {
+    let (tree, _) = bring::overlay(stands, to, from)?;
+    let stored = |tree: &Tree| {
+        let shelf = order.contents.shelf()?;
+        let mut intake = Intake::new(&shelf);
+        let digest = intake.take(&tree.encode())?;
+        intake.finish().map(|()| digest)
+    };
+    let digest = stored(&tree).map_err(|source| staged(&order.contents.packs, source))?;
+    Ok(Merged { digest, tree })
+}
+
+/// Files that somebody has written since a change from `from` to `to` began: they are as in neither of them.
+#[must_use]
+pub fn written_since(stands: &Tree, from: &Tree, to: &Tree) -> Vec<Late> {
+    let is_other = |entry: &&Entry| [from, to].iter().all(|tree| tree.get(&entry.path) != Some(entry));
+    let late = |entry: &Entry| {
+        let (digest, size) = entry.content()?;
+        Some(Late { path: entry.path.clone(), digest: Some(digest), size })
+    };
+    stands.entries().iter().filter(is_other).filter_map(late).collect()
 }
 
 /// Writes the files of `target` into a folder that is new or empty. Nothing is displaced.

@@ -389,3 +389,42 @@ fn a_step_that_an_older_copy_of_the_runs_folders_does_not_know_is_in_doubt() {
     assert!(doubt.err.contains("in doubt"), "{doubt:?}");
     assert_eq!(stage.lines("ledger"), ["work.1.1"], "a person decides");
 }
+
+/// A project `a` whose run had a tree of its own.
+fn isolated() -> (Stage, String) {
+    let stage = Stage::new();
+    stage.write("a/flow.yaml", "flow: f\nsteps: [{ id: change, run: 'echo one >> f.txt' }]\n");
+    stage.write("a/f.txt", "base\n");
+    expect(&stage, "a", 0, &["run", "a/flow.yaml", "--isolate"]);
+    let run = run_in(&stage, "a");
+    (stage, run)
+}
+
+#[test]
+fn an_adopted_copy_changes_no_files_of_the_original() {
+    let (stage, run) = isolated();
+    copy(&stage, "-r", "a", "b");
+    expect(&stage, "b", 0, &["store", "adopt"]);
+    let tree = stage.path(&format!(".local/state/envoi/trees/{run}/f.txt"));
+    for arguments in
+        [&["apply", &run][..], &["apply", &run, "--undo"], &["restore", &run, "--at", "start", "--here"]]
+    {
+        let refused = expect(&stage, "b", 6, arguments);
+        assert!(refused.err.contains("STORE_COPIED"), "{arguments:?}: {refused:?}");
+    }
+    assert_eq!(stage.read("a/f.txt") + &fs::read_to_string(tree).unwrap(), "base\nbase\none\n");
+    expect(&stage, "b", 0, &["store", "adopt", "--share-workspaces"]);
+    expect(&stage, "b", 0, &["apply", &run]);
+    assert_eq!(stage.read("a/f.txt") + &stage.read("b/f.txt"), "base\nbase\none\n");
+}
+
+#[test]
+fn a_project_that_was_moved_gets_the_result_of_its_runs_where_it_is_now() {
+    let (stage, run) = isolated();
+    fs::rename(stage.path("a"), stage.path("c")).unwrap();
+    stage.write("a/f.txt", "of somebody else\n");
+    expect(&stage, "c", 0, &["apply", &run]);
+    assert_eq!(stage.read("c/f.txt"), "base\none\n");
+    expect(&stage, "c", 0, &["apply", &run, "--undo"]);
+    assert_eq!(stage.read("a/f.txt") + &stage.read("c/f.txt"), "of somebody else\nbase\n");
+}

@@ -340,9 +340,18 @@ fn a_restore_that_is_not_done_is_shown_until_it_is() {
         !is_done
     });
     assert!(stage.expect(0, &["runs"]).out.contains("files half set back"));
+    stage.write("work/f77", "typed\n");
     assert!(stage.expect(0, &["show", &id]).out.contains(&format!("restore {id} --undo takes it back")));
     assert!(stage.expect(8, &["doctor"]).out.contains("restore that is not done"));
-    stage.expect(0, &["restore", &id, "--undo"]);
+    // The restore is ended first, and what was typed since it began is named.
+    let undone = stage.expect(0, &["restore", &id, "--undo"]);
+    assert!(
+        undone.err.contains("`f77` was written to meanwhile; that content is kept: sha256:"),
+        "{undone:?}"
+    );
+    let late: Vec<_> =
+        stage.events(&id).into_iter().filter(|event| event["late"][0]["path"] == "f77").collect();
+    assert_eq!((late.len(), late[0]["late"][0]["size"].as_u64()), (1, Some(6)), "{late:?}");
     assert_eq!(work(&stage), now);
     assert!(!stage.expect(0, &["runs"]).out.contains("half"));
     assert!(!stage.expect(0, &["show", &id]).out.contains("half set back"));

@@ -321,3 +321,90 @@ fn a_fork_in_a_tree_of_its_own_brings_back_what_it_has_changed_since_then() {
     stage.expect(0, &["apply", &fork]);
     assert_eq!(stage.read("work/made.txt") + &stage.read("work/mine.txt"), "one\nhalf\nmine\n");
 }
+
+/// Kills an apply that has written aside what is to come, and ended before all of it came. `is_so`: whether what the test needs is still so.
+fn killed_apply(stage: &Stage, id: &str, is_so: impl Fn() -> bool) {
+    let aside = stage.path(".envoi/files/aside");
+    let has_begun = || {
+        let mut places = fs::read_dir(&aside).into_iter().flatten().flatten();
+        places.any(|place| place.path().join("0/new-0").exists())
+    };
+    wait_until("an apply is killed in the middle", || {
+        fs::remove_dir_all(&aside).unwrap_or_default();
+        let command = stage.start(&["apply", id]);
+        wait_until("the first content is written aside", has_begun);
+        command.kill();
+        let last = stage.events(id).iter().filter_map(|event| event["type"].as_str()).next_back()
+            == Some("files_restoring");
+        if last && is_so() {
+            return true;
+        }
+        if last {
+            stage.expect(0, &["apply", id]);
+        }
+        stage.expect(0, &["apply", id, "--undo"]);
+        false
+    });
+}
+
+#[test]
+fn an_apply_that_was_killed_between_a_folder_and_its_file_is_done_and_undone() {
+    let stage = stage(
+        "flow: files\nworkspace: work\nsteps: [{ id: make, run: 'for i in $(seq 100 400); do mkdir -p n/$i; echo $i > n/$i/f; done' }]\n",
+    );
+    stage.expect(0, &["run", "flow.yaml", "--isolate"]);
+    let id = stage.run_id();
+    killed_apply(&stage, &id, || !stage.path("work/n/400/f").exists());
+    fs::create_dir_all(stage.path("work/n/400")).unwrap();
+    let done = stage.expect(0, &["apply", &id]);
+    assert!(done.err.contains("what was begun earlier is done now"), "{done:?}");
+    assert_eq!(stage.read("work/n/400/f"), "400\n");
+    assert_eq!(fs::read_dir(stage.path("work/n")).unwrap().count(), 301);
+    stage.expect(0, &["apply", &id, "--undo"]);
+    assert!(!stage.path("work/n").exists());
+}
+
+#[test]
+fn one_undo_takes_back_a_killed_apply_and_what_the_next_one_brought_beside_an_edit() {
+    let stage = stage(
+        "flow: files\nworkspace: work\nsteps: [{ id: change, run: 'for i in $(seq 100 400); do sed -i s/one/ONE/ f$i; done' }]\n",
+    );
+    for i in 100..=400 {
+        stage.write(&format!("work/f{i}"), "one\ntwo\nthree\nfour\n");
+    }
+    stage.expect(0, &["run", "flow.yaml", "--isolate"]);
+    let id = stage.run_id();
+    let mut before = work(&stage);
+    killed_apply(&stage, &id, || stage.read("work/f400").starts_with("one"));
+    stage.write("work/f400", "one\ntwo\nthree\nmine\n");
+    let done = stage.expect(0, &["apply", &id]);
+    assert!(done.err.contains("301 files changed"), "{done:?}");
+    assert_eq!(stage.read("work/f400"), "ONE\ntwo\nthree\nmine\n");
+    assert!(stage.read("work/f100").starts_with("ONE"));
+    stage.expect(0, &["apply", &id, "--undo"]);
+    before
+        .iter_mut()
+        .filter(|(name, _)| name == "f400")
+        .for_each(|(_, content)| *content = "one\ntwo\nthree\nmine\n".to_owned());
+    assert_eq!(work(&stage), before);
+}
+
+#[test]
+fn nothing_is_applied_where_a_run_of_another_store_is_at_work() {
+    let stage = stage(APART);
+    for name in ["a", "b", "new"] {
+        stage.write(&format!("work/{name}.txt"), name);
+    }
+    stage.expect(0, &["run", "flow.yaml", "--isolate"]);
+    let id = stage.run_id();
+    stage.write("other.yaml", "flow: other\nworkspace: work\nsteps: [{ id: w, run: 'touch begun; while [ ! -e ../go ]; do sleep 0.02; done' }]\n");
+    let other = stage.start(&["--home", "other-home", "run", "other.yaml"]);
+    wait_until("the other run's step", || stage.path("work/begun").exists());
+    let refused = stage.expect(6, &["apply", &id]);
+    assert!(refused.err.contains("WORKSPACE_BUSY"), "{refused:?}");
+    assert!(!stage.path("work/made.txt").exists());
+    stage.write("go", "");
+    assert_eq!(other.done().code, Some(0));
+    stage.expect(0, &["apply", &id]);
+    assert_eq!(stage.read("work/made.txt"), "made\n");
+}

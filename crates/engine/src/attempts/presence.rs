@@ -38,6 +38,13 @@ pub(crate) struct Occupied {
     process: String,
 }
 
+impl Occupied {
+    fn new(workspace: &Path, pid: Option<u32>) -> Self {
+        let process = pid.map_or_else(String::new, |pid| format!(" (process {pid})"));
+        Self { workspace: workspace.to_owned(), process }
+    }
+}
+
 impl Presences {
     /// For the engine of the store in this folder. `print_line` gets a line for each workspace that cannot be locked.
     pub(crate) fn new(store: &Path, print_line: fn(&str)) -> Self {
@@ -62,13 +69,25 @@ impl Presences {
                 self.held().insert(claim.run.clone(), presence);
                 Ok(true)
             }
-            Ok(Entrance::Occupied { pid }) => {
-                let process = pid.map_or_else(String::new, |pid| format!(" (process {pid})"));
-                Err(Occupied { workspace: workspace.to_owned(), process })
-            }
+            Ok(Entrance::Occupied { pid }) => Err(Occupied::new(workspace, pid)),
             Err(error) => {
                 self.cannot_lock(workspace, &error);
                 Ok(false)
+            }
+        }
+    }
+
+    /// Until the guard is dropped, no run of another store enters this folder. `None`: it cannot be locked, and that is said.
+    ///
+    /// # Errors
+    /// A run of another store is at work there.
+    pub(crate) fn alone(&self, folder: &Path) -> Result<Option<Presence>, Occupied> {
+        match Presence::enter(folder, &self.store) {
+            Ok(Entrance::Entered(presence)) => Ok(Some(presence)),
+            Ok(Entrance::Occupied { pid }) => Err(Occupied::new(folder, pid)),
+            Err(error) => {
+                self.cannot_lock(folder, &error);
+                Ok(None)
             }
         }
     }

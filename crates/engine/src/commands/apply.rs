@@ -4,10 +4,10 @@
 //! nothing. The order of what is durable is that of a restore. Only files that the run has changed are touched.
 
 use super::{
-    adopt::Adoption,
+    adopt::{Adoption, check_places},
     handler::{Commands, send},
     names::Names,
-    restore::{late, not_kept, of, refused, remarks, tree},
+    restore::{Ended, late, not_kept, note, of, refused, remarks, tree},
 };
 use crate::{
     model::{
@@ -22,7 +22,8 @@ use envoi_kernel::{
     event::{FilesRestoring, Isolated},
     ids::RunId,
 };
-use envoi_tree::{Difference, NotMerged, NotRestored, Order, Side, Tree, differences};
+use envoi_step::Presence;
+use envoi_tree::{Difference, Merged, NotMerged, NotRestored, Order, Side, Tree, differences};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -37,21 +38,24 @@ impl Commands {
         let (id, caller) = (&request.run, &request.caller);
         self.check_waits_for_other(id, caller, "a step cannot apply the run that it belongs to")?;
         let _alone = self.restores();
-        let was_open = self.end_open_restore(id, &request.too_wide, caller, Purpose::Decide)?.is_some();
+        check_places(&self.store.reader()?, id)?;
+        let ended = self.end_open_restore(id, &request.too_wide, caller, Purpose::Decide)?;
         let run = self.load(id)?;
         let names = Names::of(run.flow(), caller);
         let isolated = isolated(&run)?;
-        let folder = self.check_folder(&run, &isolated.of, caller)?;
+        // Held to the end: no run of another store enters the folder.
+        let (folder, _presence) = self.check_folder(&run, &isolated.of, caller)?;
         let order = snapshots::order(&self.layout, request.too_wide.clone());
         let now = envoi_tree::keep(&folder, &order).map_err(|error| not_kept(&error, &names))?;
         let told = |text: &str| {
             send(client, Response::Accepted { run: id.clone() });
+            note(client, ended.iter().flat_map(|ended| ended.remarks.clone()).collect());
             send(client, Response::Noted { text: text.to_owned() });
             rest(&run, client);
             Ok(())
         };
         let (before, after) = match request.what {
-            Applied::Undone if was_open => {
+            Applied::Undone if ended.is_some() => {
                 return told("what was begun earlier is done now; `--undo` once more takes it back");
             }
             Applied::Undone => {
@@ -74,17 +78,31 @@ impl Commands {
         let merged = envoi_tree::merge(&order, &before, &now.tree, &after, prefer)
             .map_err(|error| names.refusal(conflict(error, &folder)))?;
         if merged.tree == now.tree {
-            return told("there is nothing to change: the folder has all of it");
+            return told(match ended {
+                Some(_) => "what was begun earlier is done now: the folder has all of it",
+                None => "there is nothing to change: the folder has all of it",
+            });
         }
         let stood = envoi_tree::stand(&folder, &order, &merged.tree);
         let stood = stood.map_err(|error| refused(&error, &names))?;
         let changes = differences(&now.tree, &merged.tree);
-        let count = changes.len();
+        // What an earlier engine had begun to bring is part of this: one `--undo` takes back all of it.
+        let undoes = request.what == Applied::Undone;
+        let begun = ended.as_ref().filter(|ended| ended.wanted.folder.is_some() && !ended.wanted.undoes);
+        let before = match begun.filter(|_| !undoes) {
+            Some(Ended { wanted, .. }) => {
+                let (from, to) = (tree(&order, &wanted.from)?, tree(&order, &wanted.to)?);
+                envoi_tree::without(&order, &now.tree, &from, &to).map_err(|error| refused(&error, &names))?
+            }
+            None => Merged { digest: now.digest, tree: now.tree.clone() },
+        };
+        let count = differences(&before.tree, &merged.tree).len();
         check_still(&stood.kept.tree, &changes).map_err(|error| names.refusal(error))?;
         let wanted = FilesRestoring {
-            from: now.digest,
+            from: before.digest,
             to: merged.digest,
             folder: Some(isolated.of.clone()),
+            undoes,
             by: request.by.clone(),
             why: request.why.clone(),
             found: late(&stood.found, &names),
@@ -95,9 +113,8 @@ impl Commands {
         let done = envoi_tree::change(&folder, &order, &now.tree, &merged.tree);
         let input = match &done {
             Ok(restored) => {
-                for text in remarks(restored, &names) {
-                    send(client, Response::Noted { text });
-                }
+                let earlier = ended.into_iter().flat_map(|ended| ended.remarks);
+                note(client, earlier.chain(remarks(restored, &names)).collect());
                 of(merged.digest, restored, &names)
             }
             // In the middle: it stays open, and is done again.
@@ -140,13 +157,13 @@ impl Commands {
         }
     }
 
-    /// The folder that gets the result. Nothing is at work there.
+    /// The folder that gets the result. Nothing is at work there, and no run of another store begins to be while the guard lives.
     pub(super) fn check_folder(
         &self,
         run: &Run,
         folder: &str,
         caller: &CallerWire,
-    ) -> Result<PathBuf, Refused> {
+    ) -> Result<(PathBuf, Option<Presence>), Refused> {
         let missing = |error: std::io::Error| {
             let message = format!("the folder `{folder}` cannot be used: {error}");
             Refused::new(Code::WorkspaceMissing, message, None)
@@ -156,11 +173,13 @@ impl Commands {
             let claim = self.claim(&started.run, &found, false);
             self.check_free(&claim, &caller.within, |_| false)?;
         }
-        Ok(found)
+        let presence = self.presences.alone(&found);
+        let presence = presence.map_err(|occupied| Refused::workspace_busy(occupied.to_string()))?;
+        Ok((found, presence))
     }
 }
 
-fn isolated(run: &Run) -> Result<Isolated, Refused> {
+pub(super) fn isolated(run: &Run) -> Result<Isolated, Refused> {
     let found = run.started().and_then(|started| started.isolated.as_deref());
     found.cloned().ok_or_else(|| {
         let message = "the run has no tree of its own: what it changed is where it worked".to_owned();

@@ -5,7 +5,8 @@
 //! else of the run.
 
 use super::{
-    adopt::Adoption,
+    adopt::{Adoption, check_places},
+    apply::isolated,
     handler::{Commands, send},
     names::Names,
 };
@@ -41,6 +42,7 @@ impl Commands {
         let hint = "a step cannot set back the files under itself";
         self.check_waits_for_other(&id, &caller, hint)?;
         let _alone = self.restores();
+        check_places(&self.store.reader()?, &id)?;
         let ended = self.end_open_restore(&id, &too_wide, &caller, Purpose::Decide)?;
         let run = self.load(&id)?;
         let rest = |run: &Run| {
@@ -48,12 +50,17 @@ impl Commands {
             send(client, Response::Rest { standing: standing.unwrap_or_else(Standing::answered) });
             Ok(())
         };
-        if ended == Some(to) {
+        let was_begun = ended.as_ref().is_some_and(|ended| ended.wanted.to == to);
+        let remarks = ended.map(|ended| ended.remarks).unwrap_or_default();
+        if was_begun {
             // The engine that began it ended before it was done.
             send(client, Response::Accepted { run: id.clone() });
+            note(client, remarks);
             return rest(&run);
         }
-        match self.set_back(&run, FilesWanted { to, too_wide, by, why }, &caller, client)? {
+        let changed = self.set_back(&run, FilesWanted { to, too_wide, by, why }, &caller, client)?;
+        note(client, remarks);
+        match changed {
             true => rest(&self.load(&id)?),
             false => {
                 send(client, Response::Accepted { run: id.clone() });
@@ -86,9 +93,7 @@ impl Commands {
         send(client, Response::Accepted { run: id.clone() });
         let done = match envoi_tree::restore(&workspace, &order, &target) {
             Ok(restored) => {
-                for text in remarks(&restored, &names) {
-                    send(client, Response::Noted { text });
-                }
+                note(client, remarks(&restored, &names));
                 Ok(restored)
             }
             // In the middle: it stays open, and is done again.
@@ -131,6 +136,7 @@ impl Commands {
         let why = Some(request.why.clone().unwrap_or_else(|| format!("`{name}` is in doubt and runs again")));
         let wanted = FilesWanted { to, too_wide: files.too_wide.clone(), by: request.by.clone(), why };
         let _alone = self.restores();
+        check_places(&self.store.reader()?, &request.run)?;
         self.set_back(run, wanted, &request.caller, client).map(drop)
     }
 
@@ -155,30 +161,42 @@ impl Commands {
         begun(workspace, &order, &target, (to, request.by.clone(), Some(why)), &names)
     }
 
-    /// Does a restore again that was begun and not ended. Says to which snapshot.
+    /// Does a restore again that was begun and not ended.
     pub(super) fn end_open_restore(
         &self,
         id: &RunId,
         too_wide: &[PathBuf],
         caller: &CallerWire,
         purpose: Purpose,
-    ) -> Result<Option<Digest>, Refused> {
+    ) -> Result<Option<Ended>, Refused> {
         let run = self.load(id)?;
         let Some(wanted) = run.restoring().cloned() else { return Ok(None) };
+        check_places(&self.store.reader()?, id)?;
         let names = Names::of(run.flow(), caller);
         let order = snapshots::order(&self.layout, too_wide.to_vec());
         let target = tree(&order, &wanted.to)?;
         // Whatever is wrong now, an earlier try may have changed files: it stays open until it is done.
+        let from = tree(&order, &wanted.from)?;
+        let failed = |error: NotRestored| refused(&error, &names);
         let restored = match &wanted.folder {
-            None => envoi_tree::restore(&self.check_rest(&run, caller)?, &order, &target),
-            Some(folder) => {
-                let folder = self.check_folder(&run, folder, caller)?;
-                envoi_tree::change(&folder, &order, &tree(&order, &wanted.from)?, &target)
+            None => {
+                let workspace = self.check_rest(&run, caller)?;
+                let stood = envoi_tree::stand(&workspace, &order, &target).map_err(failed)?;
+                let mut restored = envoi_tree::restore(&workspace, &order, &target).map_err(failed)?;
+                // The snapshot to go back to was taken before the first try, and does not have it.
+                let written = envoi_tree::written_since(&stood.kept.tree, &from, &target);
+                restored.late.extend(stood.found.into_iter().chain(written));
+                restored
             }
-        }
-        .map_err(|error| refused(&error, &names))?;
+            // The event has the folder where it was then.
+            Some(_) => {
+                let (folder, _alone) = self.check_folder(&run, &isolated(&run)?.of, caller)?;
+                envoi_tree::change(&folder, &order, &from, &target).map_err(failed)?
+            }
+        };
         let end = |_: &Run| Ok(vec![of(wanted.to, &restored, &names)]);
-        self.adopt(id, caller, Adoption::from(purpose), end).map(|_| Some(wanted.to))
+        self.adopt(id, caller, Adoption::from(purpose), end)?;
+        Ok(Some(Ended { wanted, remarks: remarks(&restored, &names) }))
     }
 
     /// The workspace, in which nothing is at work.
@@ -197,6 +215,13 @@ impl Commands {
         self.check_entry(run, caller)?;
         Ok(PathBuf::from(&started.workspace))
     }
+}
+
+/// A restore that an earlier engine had begun, and that is done now.
+pub(super) struct Ended {
+    pub(super) wanted: FilesRestoring,
+    /// What a person should know.
+    pub(super) remarks: Vec<String>,
 }
 
 /// What a restore is to do, and for whom.
@@ -218,7 +243,7 @@ fn begun(
     let stood = envoi_tree::stand(workspace, order, target).map_err(|error| refused(&error, names))?;
     let from = stood.kept.digest;
     let found = late(&stood.found, names);
-    Ok((from != to).then_some(FilesRestoring { from, to, folder: None, by, why, found }))
+    Ok((from != to).then_some(FilesRestoring { from, to, folder: None, undoes: false, by, why, found }))
 }
 
 /// The snapshot that a fork goes back to, if that is wanted.
@@ -261,6 +286,10 @@ pub(super) fn of(to: Digest, restored: &envoi_tree::Restored, names: &Names) -> 
 pub(super) fn late(found: &[Late], names: &Names) -> Vec<LateFile> {
     let of = |late: &Late| LateFile { path: names.kept(&late.path), digest: late.digest, size: late.size };
     found.iter().map(of).collect()
+}
+
+pub(super) fn note(client: &Sender<Response>, texts: Vec<String>) {
+    texts.into_iter().for_each(|text| send(client, Response::Noted { text }));
 }
 
 /// What a person should know.

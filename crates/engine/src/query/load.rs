@@ -73,9 +73,9 @@ pub(crate) fn load_with_weight(reader: &Reader, id: &RunId) -> Result<(Run, u64)
     tracing::debug!(run = %id, "a run is loaded");
     let (mut run, weight) = load_as_recorded(flow_cache::of_process(), reader, id)?;
     if let Some(started) = run.started() {
-        let RunPaths { workspace, run_base, source, .. } =
+        let RunPaths { workspace, run_base, source, origin, .. } =
             reader.paths_of(started).map_err(LoadError::Read)?;
-        run.relocate(workspace, run_base, source);
+        run.relocate(workspace, run_base, source, origin);
     }
     Ok((run, weight))
 }

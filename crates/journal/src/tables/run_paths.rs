@@ -16,7 +16,9 @@ pub struct RunPaths {
     pub run_base: String,
     /// The flow file.
     pub source: String,
-    /// The workspace is one of the store that this one is a copy of, and no one has agreed that both work in it.
+    /// The folder that gets the result, if the run has a tree of its own.
+    pub origin: Option<String>,
+    /// The workspace, or the folder that gets the result, is one of the store that this one is a copy of, and no one has agreed that both work in it.
     pub is_originals: bool,
 }
 
@@ -57,9 +59,11 @@ impl Translator {
         let of_original = key <= self.adopted_run;
         let workspace = self.find(store, Path::new(&places.workspace), of_original);
         let source = self.find(store, Path::new(&places.source), of_original);
+        let found = places.origin.as_deref().map(|origin| self.find(store, Path::new(origin), of_original));
         let text = |path: PathBuf| path.to_string_lossy().into_owned();
         RunPaths {
-            is_originals: workspace.is_none(),
+            is_originals: workspace.is_none() || matches!(found, Some(None)),
+            origin: found.flatten().map(text).or(places.origin),
             workspace: workspace.map_or(places.workspace, text),
             run_base: text(now),
             source: source.map_or(places.source, text),
@@ -121,6 +125,7 @@ mod tests {
                 workspace: self.path(workspace),
                 run_base: self.path("a/.envoi/runs/run_1"),
                 source: "flow.yaml".to_owned(),
+                origin: Some(self.path("a/src")),
                 is_originals: false,
             };
             let found = translator.translate(&run, 7, places);

@@ -623,6 +623,7 @@ fn a_fork_whose_files_are_set_back_starts_nothing_before_they_are() {
         from: Digest::of(b"now"),
         to,
         folder: None,
+        undoes: false,
         by: person("bob"),
         why: None,
         found: Vec::new(),

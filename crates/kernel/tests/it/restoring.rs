@@ -16,6 +16,7 @@ fn restore(word: &str) -> Input {
         from: Digest::of(b"now"),
         to: Digest::of(word.as_bytes()),
         folder: None,
+        undoes: false,
         by: person("bob"),
         why: None,
         found: Vec::new(),

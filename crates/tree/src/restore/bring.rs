@@ -9,7 +9,7 @@ use crate::{
     keep::Order,
     model::{
         compare::{Difference, differences},
-        list::{Entry, Tree, What},
+        list::{Entry, Tree, What, ancestors},
         merge::{self, Side},
     },
 };
@@ -87,13 +87,7 @@ pub fn merge(
     if !paths.is_empty() {
         return Err(NotMerged::Conflict { paths });
     }
-    // A folder that was empty has something in it now.
-    let filled: Vec<Vec<u8>> = entries
-        .iter()
-        .filter(|(path, entry)| entry.what == What::EmptyFolder && has_below(&entries, path))
-        .map(|(path, _)| path.clone())
-        .collect();
-    filled.iter().for_each(|path| drop(entries.remove(path)));
+    drop_filled(&mut entries);
     let tree = Tree::new(entries.into_values().collect())
         .map_err(|error| NotMerged::Conflict { paths: vec![error.to_string()] })?;
     let digest = intake.take(&tree.encode())?;
@@ -144,9 +138,27 @@ pub(crate) fn overlay(stands: &Tree, from: &Tree, to: &Tree) -> Result<(Tree, Ve
             (_, Some(after)) => drop(entries.insert(path.to_vec(), after.clone())),
             (_, None) => drop(entries.remove(path)),
         }
+        if difference.after.is_none() {
+            // An earlier try may have ended between a folder's last file and the folder.
+            for above in ancestors(path) {
+                let is_left = entries.get(above).is_some_and(|entry| entry.what == What::EmptyFolder);
+                if is_left && from.get(above).is_none() && to.get(above).is_none() {
+                    entries.remove(above);
+                }
+            }
+        }
     }
+    drop_filled(&mut entries);
     let tree = Tree::new(entries.into_values().collect());
     tree.map(|tree| (tree, newer)).map_err(|error| NotRestored::InTheWay { paths: vec![error.to_string()] })
+}
+
+/// A folder that was empty and has something in it now is no entry of its own.
+fn drop_filled(entries: &mut BTreeMap<Vec<u8>, Entry>) {
+    let is_filled =
+        |(path, entry): &(&Vec<u8>, &Entry)| entry.what == What::EmptyFolder && has_below(entries, path);
+    let filled: Vec<Vec<u8>> = entries.iter().filter(is_filled).map(|(path, _)| path.clone()).collect();
+    filled.iter().for_each(|path| drop(entries.remove(path)));
 }
 
 fn by_path(tree: &Tree) -> BTreeMap<Vec<u8>, Entry> {
@@ -160,4 +172,38 @@ fn has_below(entries: &BTreeMap<Vec<u8>, Entry>, path: &[u8]) -> bool {
 
 fn shown(path: &[u8]) -> String {
     String::from_utf8_lossy(path).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A path that ends with `/` is an empty folder.
+    fn tree(paths: &[&str]) -> Tree {
+        let entry = |path: &&str| match path.strip_suffix('/') {
+            Some(path) => Entry { path: path.into(), mode: 0o755, what: What::EmptyFolder },
+            None => {
+                let what = What::File { digest: Digest::of(path.as_bytes()), size: 1 };
+                Entry { path: (*path).into(), mode: 0o644, what }
+            }
+        };
+        Tree::new(paths.iter().map(entry).collect()).unwrap()
+    }
+
+    #[test]
+    fn a_change_that_stopped_between_a_folder_and_its_file_is_done_again() {
+        let (without, with) = (tree(&["a"]), tree(&["a", "n/1/f"]));
+        for (stands, from, to, expected) in [
+            (&["a", "n/1/"][..], &without, &with, &with),
+            (&["a", "n/"], &without, &with, &with),
+            (&["a", "n/1/"], &with, &without, &without),
+            (&["a", "n/"], &with, &without, &without),
+            (&["a"], &with, &without, &without),
+        ] {
+            let (tree, newer) = overlay(&tree(stands), from, to).unwrap();
+            assert_eq!((&tree, newer.len()), (expected, 0), "{stands:?}");
+        }
+        let (kept, _) = overlay(&tree(&["a", "mine/"]), &without, &with).unwrap();
+        assert_eq!(kept, tree(&["a", "mine/", "n/1/f"]));
+    }
 }

@@ -18,11 +18,12 @@ impl Reader {
     /// # Errors
     /// [`ReadError::Missing`] when there is no such run.
     pub fn paths_of(&self, started: &RunStarted) -> Result<RunPaths, ReadError> {
-        let RunStarted { run, workspace, run_base, source, .. } = started;
+        let RunStarted { run, workspace, run_base, source, isolated, .. } = started;
         let recorded = RunPaths {
             workspace: workspace.clone(),
             run_base: run_base.clone(),
             source: source.clone(),
+            origin: isolated.as_ref().map(|isolated| isolated.of.clone()),
             is_originals: false,
         };
         Ok(self.translator.translate(run, self.key(run)?, recorded))
@@ -39,6 +40,7 @@ impl Reader {
                 workspace: row.get("workspace")?,
                 run_base: row.get("run_base")?,
                 source: String::new(),
+                origin: None,
                 is_originals: false,
             })
         };

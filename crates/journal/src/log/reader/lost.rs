@@ -151,6 +151,7 @@ impl Reader {
                 workspace: started.workspace,
                 run_base: started.run_base,
                 source: String::new(),
+                origin: None,
                 is_originals: false,
             };
             row.workspace = self.translator.translate(&row.run, key, recorded).workspace;

@@ -146,6 +146,7 @@ impl Reader {
             workspace: std::mem::take(&mut run.workspace),
             run_base: decode::text(row, "run_base")?,
             source: String::new(),
+            origin: None,
             is_originals: false,
         };
         run.part = self.part(row.get("run")?);

@@ -14,6 +14,9 @@ pub struct FilesRestoring {
     /// The folder, if it is not the workspace: what differs between the two snapshots is changed there, and nothing else. Absolute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
+    /// Whether it takes back what was brought into that folder before.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub undoes: bool,
     /// Who wants it.
     pub by: Principal,
     /// The reason, if one was given.
