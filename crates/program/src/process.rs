@@ -29,8 +29,15 @@ use std::{
 /// How much of the end of standard error is kept, to say why a program has failed.
 const STDERR_BYTES: usize = 16 * 1024;
 
-/// How long the end of standard error is waited for after the end of the program.
+/// How long the end of the output is waited for after the end of the program, while nothing comes: a process that it left behind may
+/// hold the pipe open.
 const LEFT_OPEN: Duration = Duration::from_secs(2);
+
+/// And while something comes.
+const MOST_LEFT_OPEN: Duration = Duration::from_secs(30);
+
+/// Between two looks whether the program has ended, while nothing comes.
+const SILENCE: Duration = Duration::from_millis(200);
 
 /// How long a program that is to end has after TERM.
 const GRACE: Duration = Duration::from_secs(5);
@@ -186,16 +193,22 @@ impl Work<'_> {
             OpenOptions::new().create(true).append(true).open(self.order.folder.join(EVENTS_FILE))?;
         let mut known = None;
         let mut last = Instant::now();
+        let mut ended: Option<Instant> = None;
         loop {
             // Bytes that end no line are no event.
-            let left = idle.map(|idle| idle.saturating_sub(last.elapsed()));
-            let next = match left {
-                Some(left) => pieces.recv_timeout(left),
-                None => pieces.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            };
-            let heard = match next {
+            let left = idle.map_or(SILENCE, |idle| idle.saturating_sub(last.elapsed()));
+            let wait = if ended.is_some() { LEFT_OPEN } else { left.min(SILENCE) };
+            let heard = match pieces.recv_timeout(wait) {
+                _ if ended.is_some_and(|ended| ended.elapsed() > MOST_LEFT_OPEN) => break,
                 Ok(piece) => reading.push(&piece?),
                 Err(RecvTimeoutError::Disconnected) => break,
+                // All that the program wrote is read.
+                Err(RecvTimeoutError::Timeout) if ended.is_some() => break,
+                Err(RecvTimeoutError::Timeout) if child.try_wait()?.is_some() => {
+                    ended = Some(Instant::now());
+                    continue;
+                }
+                Err(RecvTimeoutError::Timeout) if left > SILENCE || idle.is_none() => continue,
                 Err(RecvTimeoutError::Timeout) => {
                     let message = format!(
                         "no event for {} seconds: the program was ended",

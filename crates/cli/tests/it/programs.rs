@@ -5,7 +5,7 @@ use rustix::process::Signal;
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 
 /// A stage with a `claude` and a `codex` that note how they were started, and write the transcript that `next` names, else
-/// `hello`, with the id of the session that they were given. A transcript `wait` writes its first line and waits until it is ended.
+/// `hello`, with the id of the session that they were given. Where there is a file `leaves`, they leave a process that holds their output. A transcript `wait` writes its first line and waits until it is ended.
 fn stage(steps: &str) -> Stage {
     let stage = Stage::new();
     let bin = stage.path("bin");
@@ -33,6 +33,7 @@ if [ "$name" = wait ]; then
 fi
 sed -n 's/^# stderr //p' {transcripts}/$kind/$name.jsonl >&2
 grep -v '^# ' {transcripts}/$kind/$name.jsonl | as_named
+if [ -e {root}/leaves ]; then sleep 600 & fi
 exit $(sed -n 's/^# exit //p' {transcripts}/$kind/$name.jsonl)
 "#,
         root = stage.path("").display(),
@@ -159,6 +160,16 @@ fn an_agent_that_is_silent_for_too_long_is_ended_and_its_session_goes_on() {
     assert!(done.err.contains("AGENT_IDLE: no event for 1 seconds"), "{done:?}");
     let started = stage.lines("started");
     assert!(started.len() == 2 && started[1].contains("--resume"), "{started:?}");
+    stage.assert_nothing_left();
+}
+
+#[test]
+fn what_an_agent_leaves_running_does_not_hold_up_its_success() {
+    let stage = stage(&format!("{FIX}    idle: 1s\n"));
+    stage.write("leaves", "");
+    let done = stage.expect(0, &["run", "flow.yaml"]);
+    assert!(!done.err.contains("AGENT_IDLE"), "{done:?}");
+    assert_eq!(stage.lines("started").len(), 1);
     stage.assert_nothing_left();
 }
 
