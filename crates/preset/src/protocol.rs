@@ -88,11 +88,19 @@ impl Protocol {
     /// What the body of a reply with status 200 says; `None` if it is no reply of this protocol.
     #[must_use]
     pub fn reply(self, body: &Value) -> Option<Reply> {
-        match self {
+        if body.get("error").is_some_and(|error| !error.is_null()) {
+            return None;
+        }
+        let mut reply = match self {
             Self::Chat => chat::reply(body),
             Self::Responses => responses::reply(body),
             Self::Messages => messages::reply(body),
+        }?;
+        // Such as a call of a tool, though none was offered.
+        if reply.end == End::Whole && reply.text.is_empty() {
+            reply.end = End::Refused("the answer has no text".to_owned());
         }
+        Some(reply)
     }
 }
 

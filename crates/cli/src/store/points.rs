@@ -79,8 +79,9 @@ pub(crate) fn point(taken: &[Taken], text: &str) -> Result<Point, Failure> {
 
 fn not_kept(taken: &[Taken], text: &str) -> Failure {
     if taken.is_empty() {
-        let message = "the files of this run were not kept".to_owned();
-        return Failure::new(Code::FilesNotKept, message).hint("`envoi run --keep-files` keeps them");
+        let message = "no visit of this run has a snapshot".to_owned();
+        return Failure::new(Code::FilesNotKept, message)
+            .hint("`envoi run --keep-files` keeps the files; a visit has its snapshot when it has ended");
     }
     let known: Vec<String> = taken.iter().map(|taken| format!("`{}`", taken.attempt.visit)).collect();
     let known = known.iter().fold(Vec::new(), |mut all: Vec<&String>, visit| {

@@ -203,6 +203,11 @@ fn inputs(
     let open: Vec<_> = to_be_answered(run, request.choice).collect();
     if open.is_empty() {
         let kind = if in_doubt { "about an attempt in doubt" } else { "that waits for a review" };
+        if let Some(attempt) = run.wants().attempts.first().filter(|_| in_doubt) {
+            let message = format!("nobody has looked yet how `{attempt}` of run `{}` ended", request.run);
+            let hint = "`envoi resume RUN` looks, and asks if that is not known";
+            return Err(Refused::new(Code::WrongAnswer, message, Some(hint)));
+        }
         let message = format!("run `{}` has no question {kind}", request.run);
         return Err(Refused::new(
             Code::WrongAnswer,

@@ -102,6 +102,7 @@ fn a_reply_is_read_with_its_end_and_its_tokens() {
         )
     };
     let filtered = || End::Refused("a filter of the provider stopped the answer".to_owned());
+    let empty = || End::Refused("the answer has no text".to_owned());
     let said = r#"{"type":"output_text","text":"hello"}"#;
     let rows = [
         (Protocol::Chat, chat(r#"{"content":"hello"}"#, "stop"), "c1", "hello", End::Whole),
@@ -121,6 +122,15 @@ fn a_reply_is_read_with_its_end_and_its_tokens() {
             "",
             End::Refused("no".to_owned()),
         ),
+        (
+            Protocol::Chat,
+            chat(r#"{"content":null,"tool_calls":[{"id":"t"}]}"#, "tool_calls"),
+            "c1",
+            "",
+            empty(),
+        ),
+        (Protocol::Chat, chat(r#"{"content":""}"#, "stop"), "c1", "", empty()),
+        (Protocol::Responses, responses("completed", ""), "r1", "", empty()),
         (Protocol::Responses, responses("completed", said), "r1", "hello", End::Whole),
         (Protocol::Responses, responses("incomplete", said), "r1", "hello", End::Cut),
         (
@@ -152,9 +162,14 @@ fn a_reply_is_read_with_its_end_and_its_tokens() {
         assert_eq!(protocol.reply(&json(&body)), Some(expected), "{body}");
     }
     for protocol in Protocol::ALL {
-        for body in
-            ["{}", "[]", r#"{"choices":[]}"#, r#"{"status":"failed","output":[]}"#, r#"{"content":"text"}"#]
-        {
+        for body in [
+            "{}",
+            "[]",
+            r#"{"choices":[]}"#,
+            r#"{"status":"failed","output":[]}"#,
+            r#"{"content":"text"}"#,
+            r#"{"error":{"message":"no"},"choices":[{"message":{"content":"x"}}],"output":[],"content":[]}"#,
+        ] {
             assert_eq!(protocol.reply(&json(body)), None, "{protocol} {body}");
         }
     }
