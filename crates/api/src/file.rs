@@ -3,6 +3,25 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// A row of `gc`: the tree of a run that had one of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OldTree {
+    /// The run.
+    pub run: String,
+    /// The root of the tree. Absolute.
+    pub place: String,
+    /// Regular files in it.
+    pub files: u64,
+    /// Their bytes on the disk.
+    pub bytes: u64,
+    /// Whether it is removed now; with `--dry-run`, whether it would be.
+    pub removed: bool,
+    /// Why it stays, as a sentence; null if it goes.
+    pub stays: Option<String>,
+    /// What is left of it, such as a branch with commits; null if nothing is.
+    pub left: Option<String>,
+}
+
 /// A row of `diff`: a path at which two snapshots differ.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileDifference {

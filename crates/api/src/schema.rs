@@ -71,6 +71,7 @@ pub fn of_rest() -> Map<String, Value> {
 pub fn of_commands() -> Map<String, Value> {
     let mut shown = generator(Contract::Serialize);
     add::<file::ArtifactVersion>(&mut shown);
+    add::<file::OldTree>(&mut shown);
     add::<file::FileDifference>(&mut shown);
     add::<log::LogLine>(&mut shown);
     add::<mistake::ImportFinding>(&mut shown);

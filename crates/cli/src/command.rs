@@ -13,6 +13,7 @@ pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod filter;
 pub(crate) mod fork;
+pub(crate) mod gc;
 pub(crate) mod help;
 pub(crate) mod import;
 pub(crate) mod inbox;

@@ -109,6 +109,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
             let what = command::apply::what(ours, theirs, undo);
             command::apply::apply(&home, run.as_deref(), what, why)
         }
+        Command::Gc { dry_run, drop } => command::gc::gc(&home, dry_run, &drop),
         Command::Artifacts(command) => command::artifacts::artifacts(&home, &command),
         Command::Why { run, step, limit, all } => {
             let which = command::why::Which { step: step.as_deref(), limit, all };

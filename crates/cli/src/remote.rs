@@ -144,6 +144,7 @@ fn at_the_server(address: &Address, json: bool, command: Command) -> Result<u8, 
         }
         Command::Diff { .. } => Err(not_here("diff")),
         Command::Apply { .. } => Err(not_here("apply")),
+        Command::Gc { .. } => Err(not_here("gc")),
         Command::Restore { .. } => Err(not_here("restore")),
         Command::Artifacts(_) => Err(not_here("artifacts")),
         Command::Init(_) => Err(not_here("init")),

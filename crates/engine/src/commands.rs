@@ -14,3 +14,4 @@ mod part;
 mod restore;
 mod resume;
 mod start;
+pub mod trees;

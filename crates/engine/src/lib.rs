@@ -21,7 +21,7 @@ pub use attempts::{
     processes::Processes,
     variables::{PerAttempt, Variable, is_allowed},
 };
-pub use commands::{handler::Commands, names::Names};
+pub use commands::{handler::Commands, names::Names, trees};
 pub use delivery::settings::Notices;
 pub use envoi_step::plain;
 pub use event_loop::engine::{Engine, World};

@@ -182,6 +182,18 @@ pub(crate) enum Command {
         #[arg(long)]
         why: Option<String>,
     },
+    /// Remove trees of runs with `--isolate` that nobody needs any more
+    ///
+    /// A tree goes if its run has succeeded, nobody works there, and a snapshot has all of its files: `envoi diff` and `envoi apply` work without
+    /// it. Files that git ignores go with it. The other trees are listed with the reason why they stay.
+    Gc {
+        /// List what would be removed, and remove nothing
+        #[arg(long)]
+        dry_run: bool,
+        /// Remove the tree of this run whatever is in it; may be given more than once
+        #[arg(long, value_name = "RUN")]
+        drop: Vec<String>,
+    },
     /// List, show and compare the artifacts of a run, in all their versions
     #[command(subcommand)]
     Artifacts(ArtifactsCommand),

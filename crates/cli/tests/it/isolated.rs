@@ -408,3 +408,99 @@ fn nothing_is_applied_where_a_run_of_another_store_is_at_work() {
     stage.expect(0, &["apply", &id]);
     assert_eq!(stage.read("work/made.txt"), "made\n");
 }
+
+/// The rows of `gc`: the run, whether it is removed, why it stays, what is left.
+fn gc(stage: &Stage, arguments: &[&str]) -> Vec<(String, bool, String, String)> {
+    let rows = stage.json(&[&["--json", "gc"][..], arguments].concat());
+    let row = |row: &serde_json::Value| {
+        let text = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
+        (text("run"), row["removed"] == true, text("stays"), text("left"))
+    };
+    rows.as_array().unwrap().iter().map(row).collect()
+}
+
+fn trees(stage: &Stage) -> usize {
+    fs::read_dir(stage.path(".local/state/envoi/trees")).unwrap().count()
+}
+
+#[test]
+fn a_tree_whose_files_are_kept_is_removed_and_its_run_can_still_be_applied() {
+    let stage = stage(APART);
+    in_git(&stage);
+    stage.expect(0, &["run", "flow.yaml", "--isolate"]);
+    let id = stage.run_id();
+    let before = untouched(&stage);
+    assert!(stage.expect(0, &["gc", "--dry-run"]).out.contains("would be removed"));
+    assert_eq!(
+        (gc(&stage, &["--dry-run"]), trees(&stage)),
+        (vec![(id.clone(), true, String::new(), String::new())], 1)
+    );
+    let wide = stage.expect(0, &["gc"]).out;
+    assert!(wide.contains(&id) && wide.contains("removed"), "{wide}");
+    assert_eq!((trees(&stage), untouched(&stage)), (0, before));
+    assert_eq!(
+        git(&stage, &["branch", "--list", "envoi/*"])
+            + &git(&stage, &["worktree", "list"]).lines().count().to_string(),
+        "1"
+    );
+    assert!(stage.expect(0, &["diff", &id]).out.contains("+more"));
+    stage.expect(0, &["apply", &id]);
+    assert_eq!(stage.read("work/made.txt"), "made\n");
+    assert!(gc(&stage, &[]).is_empty());
+}
+
+#[test]
+fn a_tree_that_somebody_may_need_stays_until_it_is_dropped() {
+    let stage = stage(
+        "flow: files\nworkspace: work\nsteps:\n  - { id: make, run: 'echo made > made.txt' }\n  - { id: last, run: 'test -e $ENVOI_RUN_BASE/../../../well' }\n",
+    );
+    in_git(&stage);
+    stage.expect(1, &["run", "flow.yaml", "--isolate"]);
+    let failed = stage.run_id();
+    stage.write("well", "");
+    stage.expect(0, &["run", "flow.yaml", "--isolate"]);
+    let edited = text(&stage.runs()[0]["run"]);
+    let tree = format!(".local/state/envoi/trees/{edited}");
+    stage.write(&format!("{tree}/made.txt"), "by a person\n");
+    stage.expect(0, &["run", "flow.yaml", "--isolate"]);
+    let with_commit = text(&stage.runs()[0]["run"]);
+    let there = stage.path(&format!(".local/state/envoi/trees/{with_commit}"));
+    git(&stage, &["-C", there.to_str().unwrap(), "commit", "-qam", "by the agent"]);
+    let rows = gc(&stage, &[]);
+    let of = |run: &str| rows.iter().find(|row| row.0 == run).unwrap();
+    assert!(!of(&failed).1 && of(&failed).2.contains("may go on there"), "{rows:?}");
+    assert!(!of(&edited).1 && of(&edited).2.contains("no snapshot has all"), "{rows:?}");
+    assert!(of(&with_commit).1 && of(&with_commit).3.contains("has commits, and stays"), "{rows:?}");
+    assert_eq!(stage.read(&format!("{tree}/made.txt")), "by a person\n");
+    stage.expect(6, &["gc", "--drop", &with_commit]);
+    let rows = gc(&stage, &["--drop", &edited]);
+    assert_eq!((rows.iter().filter(|row| row.1).count(), trees(&stage)), (1, 1), "{rows:?}");
+    // The run that has failed goes on in its tree.
+    stage.expect(0, &["resume", &failed]);
+    let branches = git(&stage, &["branch", "--list", "envoi/*"]);
+    assert!(
+        branches.contains(&with_commit) && branches.contains(&failed) && !branches.contains(&edited),
+        "{branches}"
+    );
+}
+
+#[test]
+fn a_tree_is_not_dropped_under_a_run_that_goes_on_and_a_killed_removal_is_ended() {
+    let stage = stage(
+        "flow: files\nworkspace: work\nsteps:\n  - { id: make, run: 'echo made > made.txt' }\n  - { id: q, ask: Go on? }\n",
+    );
+    stage.expect(3, &["run", "flow.yaml", "--isolate"]);
+    let id = stage.run_id();
+    assert_eq!(gc(&stage, &[])[0].2, "the run is not over");
+    let refused = stage.expect(6, &["gc", "--drop", &id]);
+    assert!(refused.err.contains("WORKSPACE_BUSY") && trees(&stage) == 1, "{refused:?}");
+    stage.expect(0, &["approve", &id]);
+    // As a removal leaves it that is killed half way.
+    let tree = stage.path(&format!(".local/state/envoi/trees/{id}"));
+    fs::rename(&tree, tree.with_file_name(format!("{id}.removed"))).unwrap();
+    fs::remove_file(tree.with_file_name(format!("{id}.removed")).join("made.txt")).unwrap();
+    let rows = gc(&stage, &[]);
+    assert!(rows.len() == 1 && rows[0].1 && trees(&stage) == 0, "{rows:?}");
+    stage.expect(0, &["apply", &id]);
+    assert_eq!(stage.read("work/made.txt"), "made\n");
+}

@@ -226,6 +226,12 @@ fn what_is_found_in_files_and_in_the_store_has_its_row() {
     stage.write("fails.yaml", FAILS);
     stage.expect(1, &["run", "fails.yaml"]);
     let run = stage.run_id();
+    stage.write("w/a", "a");
+    stage.write("tree.yaml", "flow: t\nworkspace: w\nsteps:\n  - { id: a, run: 'true' }\n");
+    stage.expect(0, &["run", "tree.yaml", "--isolate"]);
+    let trees = of(0, &["--json", "gc", "--dry-run"]);
+    assert_eq!(list(&trees).len(), 1, "{trees:#}");
+    schemas.hold_each("OldTree", list(&trees));
     schemas.hold_each("Checkup", list(&of(0, &["--json", "doctor"])));
     schemas.hold("Examined", &of(0, &["--json", "repair", &run]));
     schemas.hold("Adopted", &of(0, &["--json", "store", "adopt"]));

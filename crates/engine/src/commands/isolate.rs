@@ -3,7 +3,7 @@
 //! In git it is a worktree with a branch of its own, elsewhere a folder. Owns what is made in which order, and that half of it does not
 //! stay. It is made before the run begins. Nothing is written to the folder of the user.
 
-mod git;
+pub(super) mod git;
 
 use super::{
     handler::Commands,

@@ -98,6 +98,28 @@ pub(super) fn remove_worktree(folder: &Path, place: &Path, branch: &str) -> Resu
     asked(folder, ["branch", "--quiet", "-D", branch]).map(drop)
 }
 
+/// Has git forget a worktree that is gone, and the branch if nothing was committed there. Says what is left, for a person.
+pub(in crate::commands) fn forget_worktree(
+    folder: &Path,
+    place: &Path,
+    branch: &str,
+    head: Option<&str>,
+) -> Option<String> {
+    asked(folder, [OsStr::new("worktree"), OsStr::new("unlock"), place.as_os_str()]).ok();
+    let remove = ["worktree", "remove", "--force"].map(OsStr::new);
+    let removed = asked(folder, remove.into_iter().chain([place.as_os_str()]));
+    let commit =
+        asked(folder, ["rev-parse", "--quiet", "--verify", &format!("refs/heads/{branch}^{{commit}}")])
+            .ok()?;
+    if head != Some(commit.as_str()) {
+        return Some(format!("branch `{branch}` has commits, and stays"));
+    }
+    match removed.and_then(|_| asked(folder, ["branch", "--quiet", "-D", branch])) {
+        Ok(_) => None,
+        Err(error) => Some(format!("branch `{branch}` stays: {error}")),
+    }
+}
+
 /// Files that git does not track and that `.worktreeinclude` names, relative to the root of the checkout.
 pub(super) fn included(repository: &Repository) -> Result<Vec<String>, GitError> {
     const LIST: &str = ".worktreeinclude";

@@ -1,0 +1,217 @@
+//! The trees of runs that are over: which of them can go, and their removal.
+//!
+//! A tree goes by rule if its run has succeeded, nobody works there, and a snapshot has all that stands in it: `diff` and `apply` need the
+//! tree no more. It is first given another name in one step, looked at once more, and then removed. A removal that was killed is found by
+//! that name and ended by the next one. Nothing is written to the journal. Files that git ignores are in no snapshot and go with the tree.
+
+use super::{adopt::check_places, isolate::git};
+use crate::{
+    model::protocol::Refused,
+    query::{load::load_run, snapshots},
+};
+use envoi_journal::{Layout, Reader, RunFilter, RunRow};
+use envoi_kernel::{
+    Event,
+    event::{EndStatus, Isolated},
+    ids::RunId,
+};
+use envoi_tree::What;
+use std::{
+    ffi::OsString,
+    fs, io,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+};
+
+/// The end of the name of a tree that is being removed.
+const REMOVED: &str = ".removed";
+
+/// A tree that is there.
+#[derive(Debug)]
+pub struct OldTree {
+    /// The run.
+    pub run: RunId,
+    /// The root of the tree.
+    pub place: PathBuf,
+    /// Regular files in it.
+    pub files: u64,
+    /// Their bytes on the disk.
+    pub bytes: u64,
+    /// Why it stays, in a sentence. `None`: it can go.
+    pub stays: Option<String>,
+    /// The run, or another one there, is not over, or the tree is another store's: it must not go.
+    pub is_at_work: bool,
+    /// It goes whatever is in it.
+    pub is_dropped: bool,
+    isolated: Isolated,
+    is_begun: bool,
+}
+
+/// Looks at the trees of all runs. Those that a removal has begun with are among them.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn old_trees(reader: &Reader, layout: &Layout, too_wide: &[PathBuf]) -> Result<Vec<OldTree>, Refused> {
+    let rows = reader.runs(RunFilter::default())?;
+    let mut found = Vec::new();
+    for row in &rows {
+        // A run that cannot be read keeps what it has.
+        let first = reader.records(&row.run, 0, Some(1)).ok().and_then(|records| records.into_iter().next());
+        let Some(Event::RunStarted(started)) = first.map(|record| record.event) else { continue };
+        let Some(isolated) = started.isolated.as_deref() else { continue };
+        let place = PathBuf::from(&isolated.place);
+        let is_begun = begun(&place).is_dir();
+        if !is_begun && !place.is_dir() {
+            continue;
+        }
+        let at_work = if is_begun { None } else { at_work(reader, row, &rows, isolated) };
+        let is_at_work = at_work.is_some();
+        let stays = match at_work {
+            None if !is_begun => stays(reader, layout, too_wide, row, (isolated, &started.workspace)),
+            at_work => at_work,
+        };
+        let (files, bytes) = weight(if is_begun { begun(&place) } else { place.clone() });
+        let isolated = origin(reader, &row.run).unwrap_or_else(|| isolated.clone());
+        let (run, is_dropped) = (row.run.clone(), false);
+        found.push(OldTree { run, place, files, bytes, stays, is_at_work, is_dropped, isolated, is_begun });
+    }
+    Ok(found)
+}
+
+/// Removes the tree. Says what is left of it, such as a branch with commits.
+///
+/// # Errors
+/// Why it is still there, in a sentence: somebody has changed it since, or the machine's reason.
+pub fn remove(
+    tree: &OldTree,
+    reader: &Reader,
+    layout: &Layout,
+    too_wide: &[PathBuf],
+) -> Result<Option<String>, String> {
+    let aside = begun(&tree.place);
+    if !tree.is_begun {
+        fs::rename(&tree.place, &aside).map_err(|error| error.to_string())?;
+        // Whoever wrote there just before has not seen the new name.
+        if !tree.is_dropped && !is_kept(reader, layout, too_wide, &tree.run, &tree.isolated, &aside) {
+            fs::rename(&aside, &tree.place).map_err(|error| error.to_string())?;
+            return Err("its files have changed while it was looked at".to_owned());
+        }
+    }
+    let of = Path::new(&tree.isolated.of);
+    let left = match &tree.isolated.branch {
+        Some(branch) if of.is_dir() => {
+            git::forget_worktree(of, &tree.place, branch, tree.isolated.head.as_deref())
+        }
+        _ => None,
+    };
+    remove_all(&aside).map_err(|error| format!("`{}`: {error}", aside.display()))?;
+    Ok(left)
+}
+
+/// Who needs the tree of a run, whatever is in it.
+fn at_work(reader: &Reader, row: &RunRow, rows: &[RunRow], isolated: &Isolated) -> Option<String> {
+    if check_places(reader, &row.run).is_err() {
+        return Some("it belongs to the store that this one was copied from".to_owned());
+    }
+    if row.ended.is_none() {
+        return Some("the run is not over".to_owned());
+    }
+    let place = Path::new(&isolated.place);
+    let works_there =
+        |other: &&RunRow| other.ended.is_none() && Path::new(&other.workspace).starts_with(place);
+    rows.iter().find(works_there).map(|other| format!("run `{}` works there", other.run))
+}
+
+/// Why the tree of a run that is over stays.
+fn stays(
+    reader: &Reader,
+    layout: &Layout,
+    too_wide: &[PathBuf],
+    row: &RunRow,
+    (isolated, workspace): (&Isolated, &str),
+) -> Option<String> {
+    if let Some(ended) = row.ended.as_ref().filter(|ended| ended.status != EndStatus::Succeeded) {
+        return Some(format!("the run may go on there: it is {}", ended.status.word()));
+    }
+    let place = Path::new(&isolated.place);
+    if Path::new(workspace) != place {
+        return Some("the run worked in a part of it, and only that part is kept".to_owned());
+    }
+    let kept = is_kept(reader, layout, too_wide, &row.run, isolated, place);
+    (!kept).then(|| "no snapshot has all of its files; `envoi apply` brings them".to_owned())
+}
+
+/// Whether this folder is as the last snapshot of the run has it, which is what `apply` brings when the tree is gone.
+fn is_kept(
+    reader: &Reader,
+    layout: &Layout,
+    too_wide: &[PathBuf],
+    run: &RunId,
+    isolated: &Isolated,
+    folder: &Path,
+) -> bool {
+    let Ok(records) = reader.records(run, 0, None) else { return false };
+    let last = snapshots::taken(&records).into_iter().rev().find_map(|taken| taken.after);
+    let last = match last {
+        Some(last) if last.moving => return false,
+        Some(last) => last.digest,
+        None => isolated.base,
+    };
+    let order = snapshots::order(layout, too_wide.to_vec());
+    envoi_tree::keep(folder, &order).is_ok_and(|now| {
+        let is_left_out = |entry: &envoi_tree::Entry| matches!(entry.what, What::LeftOut { .. });
+        now.digest == last && !now.tree.entries().iter().any(is_left_out)
+    })
+}
+
+/// With the folder of origin where it is now.
+fn origin(reader: &Reader, run: &RunId) -> Option<Isolated> {
+    load_run(reader, run).ok()?.started()?.isolated.as_deref().cloned()
+}
+
+fn begun(place: &Path) -> PathBuf {
+    let mut name = OsString::from(place);
+    name.push(REMOVED);
+    PathBuf::from(name)
+}
+
+/// Regular files below a folder, and their bytes on the disk. What cannot be read counts as nothing.
+fn weight(folder: PathBuf) -> (u64, u64) {
+    let (mut files, mut bytes) = (0_u64, 0_u64);
+    let mut folders = vec![folder];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            match entry.metadata() {
+                Ok(found) if found.is_dir() => folders.push(entry.path()),
+                Ok(found) if found.is_file() => {
+                    files = files.saturating_add(1);
+                    bytes = bytes.saturating_add(found.blocks().saturating_mul(512));
+                }
+                _ => {}
+            }
+        }
+    }
+    (files, bytes)
+}
+
+/// Also folders that may not be written to, as some package managers leave them.
+fn remove_all(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            open_folders(folder)?;
+            fs::remove_dir_all(folder)
+        }
+        done => done,
+    }
+}
+
+fn open_folders(folder: &Path) -> io::Result<()> {
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            open_folders(&entry.path())?;
+        }
+    }
+    Ok(())
+}
