@@ -226,12 +226,6 @@ fn what_is_found_in_files_and_in_the_store_has_its_row() {
     stage.write("fails.yaml", FAILS);
     stage.expect(1, &["run", "fails.yaml"]);
     let run = stage.run_id();
-    stage.write("w/a", "a");
-    stage.write("tree.yaml", "flow: t\nworkspace: w\nsteps:\n  - { id: a, run: 'true' }\n");
-    stage.expect(0, &["run", "tree.yaml", "--isolate"]);
-    let trees = of(0, &["--json", "gc", "--dry-run"]);
-    assert_eq!(list(&trees).len(), 1, "{trees:#}");
-    schemas.hold_each("OldTree", list(&trees));
     schemas.hold_each("Checkup", list(&of(0, &["--json", "doctor"])));
     schemas.hold("Examined", &of(0, &["--json", "repair", &run]));
     schemas.hold("Adopted", &of(0, &["--json", "store", "adopt"]));
@@ -250,4 +244,15 @@ fn what_is_found_in_files_and_in_the_store_has_its_row() {
     let repaired = of(8, &["--json", "repair"]);
     schemas.hold("Repaired", &repaired);
     assert_eq!(list(&repaired["damaged_events"]).len(), 1, "{repaired:#}");
+}
+
+#[test]
+fn trees_of_runs_have_their_row() {
+    let (stage, schemas) =
+        (Stage::with_flow("flow: t\nworkspace: w\nsteps:\n  - { id: a, run: 'true' }\n"), Schemas::new());
+    stage.write("w/a", "a");
+    stage.expect(0, &["run", "flow.yaml", "--isolate"]);
+    let trees = stage.json(&["--json", "gc", "--dry-run"]);
+    assert_eq!(list(&trees).len(), 1, "{trees:#}");
+    schemas.hold_each("OldTree", list(&trees));
 }
