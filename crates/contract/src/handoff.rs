@@ -137,21 +137,24 @@ pub struct Handoff {
 }
 
 impl Handoff {
+    /// The member `artifacts` as JSON: each name with its path.
+    #[must_use]
+    pub fn artifacts_value(&self) -> Value {
+        let members =
+            self.artifacts.iter().map(|(name, path)| (name.to_string(), Value::from(path.as_str())));
+        Value::Object(Object::from_distinct(members.collect()))
+    }
+
     /// The hand-off as JSON, members in the order of the contract.
     #[must_use]
     pub fn to_value(&self) -> Value {
-        let artifacts: Vec<(String, Value)> = self
-            .artifacts
-            .iter()
-            .map(|(name, path)| (name.to_string(), Value::from(path.as_str())))
-            .collect();
         let required = [
             ("step_id", Value::from(self.step_id.as_str())),
             ("flow_key", Value::from(self.flow_key.as_str())),
             ("run_id", Value::from(self.run_id.as_str())),
             ("routing_signal", self.routing_signal.orchestrator(None)),
             ("summary", Value::from(self.summary.as_str())),
-            ("artifacts", Value::Object(Object::from_distinct(artifacts))),
+            ("artifacts", self.artifacts_value()),
             ("status", Value::from(self.status.word())),
             ("error", Value::from(self.error.clone())),
             ("duration_ms", Value::from(self.duration_ms)),

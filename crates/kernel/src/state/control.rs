@@ -564,7 +564,7 @@ fn step_result(id: &VisitId, open: &OpenVisit, event: &HandoffWritten) -> StepRe
             VisitState::Answered(answered) => answered.data.clone(),
             _ => Value::Null,
         },
-        artifacts: handoff.to_value().get("artifacts").cloned().unwrap_or_default(),
+        artifacts: handoff.artifacts_value(),
         report: settled.filter(|settled| settled.report.is_some()).map(|settled| settled.attempt.clone()),
         report_blob: settled.and_then(|settled| settled.report.clone()),
         left_out: false,
