@@ -125,7 +125,7 @@ mod tests {
                 workspace: self.path(workspace),
                 run_base: self.path("a/.envoi/runs/run_1"),
                 source: "flow.yaml".to_owned(),
-                origin: Some(self.path("a/src")),
+                origin: None,
                 is_originals: false,
             };
             let found = translator.translate(&run, 7, places);
@@ -166,5 +166,32 @@ mod tests {
         assert_eq!(scene.workspace("b/.envoi", "a", (7, false)), ("b".to_owned(), false));
         // A run that the adopted store has begun itself.
         assert_eq!(scene.workspace("b/.envoi", "out", (6, false)), ("out".to_owned(), false));
+    }
+
+    /// A run of the project `a` with a tree of its own elsewhere, seen from the store in `home`.
+    fn origin(scene: &Scene, home: &str, shares: bool) -> (String, bool) {
+        let translator = Translator {
+            layout: Layout::new(scene.path(home)),
+            adopted_run: 9,
+            shares_workspaces: shares,
+            is_mirror: false,
+        };
+        let places = RunPaths {
+            workspace: scene.path("trees/run_1"),
+            run_base: scene.path("a/.envoi/runs/run_1"),
+            source: "flow.yaml".to_owned(),
+            origin: Some(scene.path("a")),
+            is_originals: false,
+        };
+        let found = translator.translate(&RunId::new("run_1").unwrap(), 7, places);
+        (found.origin.unwrap().strip_prefix(&scene.path("")).unwrap().to_owned(), found.is_originals)
+    }
+
+    #[test]
+    fn what_a_tree_was_made_from_moves_with_the_project_and_is_never_the_original_unasked() {
+        let scene = Scene::new(&["trees/run_1", "a/.envoi", "b/.envoi", "c"]);
+        assert_eq!(origin(&scene, "b/.envoi", true), ("b".to_owned(), false));
+        assert!(origin(&scene, "b/.envoi", false).1, "the tree is the original's");
+        assert_eq!(origin(&scene, "a/.envoi", true), ("a".to_owned(), false));
     }
 }
