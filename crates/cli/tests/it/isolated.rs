@@ -327,12 +327,12 @@ fn killed_apply(stage: &Stage, id: &str, is_so: impl Fn() -> bool) {
     let aside = stage.path(".envoi/files/aside");
     let has_begun = || {
         let mut places = fs::read_dir(&aside).into_iter().flatten().flatten();
-        places.any(|place| place.path().join("0/new-0").exists())
+        places.any(|place| place.path().join("0/paths").exists())
     };
     wait_until("an apply is killed in the middle", || {
         fs::remove_dir_all(&aside).unwrap_or_default();
         let command = stage.start(&["apply", id]);
-        wait_until("the first content is written aside", has_begun);
+        wait_until("what is to come is being written aside", has_begun);
         command.kill();
         let last = stage.events(id).iter().filter_map(|event| event["type"].as_str()).next_back()
             == Some("files_restoring");

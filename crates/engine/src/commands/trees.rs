@@ -60,6 +60,10 @@ pub fn old_trees(reader: &Reader, layout: &Layout, too_wide: &[PathBuf]) -> Resu
         let Some(Event::RunStarted(started)) = first.map(|record| record.event) else { continue };
         let Some(isolated) = started.isolated.as_deref() else { continue };
         let place = PathBuf::from(&isolated.place);
+        // As it was made. Whatever else an event says is not removed.
+        if place.file_name().is_none_or(|name| name != row.run.as_str()) {
+            continue;
+        }
         let is_begun = begun(&place).is_dir();
         if !is_begun && !place.is_dir() {
             continue;
