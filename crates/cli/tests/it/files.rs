@@ -324,13 +324,13 @@ fn a_restore_that_is_not_done_is_shown_until_it_is() {
     let aside = stage.path(".envoi/files/aside");
     let has_begun = || {
         let mut places = fs::read_dir(&aside).into_iter().flatten().flatten();
-        places.any(|place| place.path().join("0/new-0").exists())
+        places.any(|place| ["0.new", "0"].iter().any(|name| place.path().join(name).exists()))
     };
     wait_until("a restore is killed in the middle", || {
         fs::remove_dir_all(&aside).unwrap_or_default();
         let command = stage.start(&["restore", &id, "--at", "make", "--here"]);
         // The event is committed, and hundreds of files are still to come.
-        wait_until("the first content is written aside", has_begun);
+        wait_until("what is to come is being written aside", has_begun);
         command.kill();
         let is_done = stage.events(&id).iter().filter_map(|event| event["type"].as_str()).next_back()
             == Some("files_restored");
@@ -350,8 +350,8 @@ fn a_restore_that_is_not_done_is_shown_until_it_is() {
         "{undone:?}"
     );
     let late: Vec<_> =
-        stage.events(&id).into_iter().filter(|event| event["late"][0]["path"] == "f77").collect();
-    assert_eq!((late.len(), late[0]["late"][0]["size"].as_u64()), (1, Some(6)), "{late:?}");
+        stage.events(&id).iter().filter_map(|event| event["late"].as_array().cloned()).flatten().collect();
+    assert!(late.len() == 1 && late[0]["path"] == "f77" && late[0]["size"] == 6, "{late:?} {undone:?}");
     assert_eq!(work(&stage), now);
     assert!(!stage.expect(0, &["runs"]).out.contains("half"));
     assert!(!stage.expect(0, &["show", &id]).out.contains("half set back"));

@@ -327,7 +327,7 @@ fn killed_apply(stage: &Stage, id: &str, is_so: impl Fn() -> bool) {
     let aside = stage.path(".envoi/files/aside");
     let has_begun = || {
         let mut places = fs::read_dir(&aside).into_iter().flatten().flatten();
-        places.any(|place| place.path().join("0/paths").exists())
+        places.any(|place| ["0.new", "0"].iter().any(|name| place.path().join(name).exists()))
     };
     wait_until("an apply is killed in the middle", || {
         fs::remove_dir_all(&aside).unwrap_or_default();
@@ -503,4 +503,32 @@ fn a_tree_is_not_dropped_under_a_run_that_goes_on_and_a_killed_removal_is_ended(
     assert!(rows.len() == 1 && rows[0].1 && trees(&stage) == 0, "{rows:?}");
     stage.expect(0, &["apply", &id]);
     assert_eq!(stage.read("work/made.txt"), "made\n");
+}
+
+#[test]
+fn a_tree_that_somebody_has_emptied_deletes_nothing() {
+    let stage = stage(APART);
+    in_git(&stage);
+    stage.expect(0, &["run", "flow.yaml", "--isolate"]);
+    let id = stage.run_id();
+    let (before, tree) = (work(&stage), stage.path(&tree(&stage)));
+    let elsewhere = tree.with_file_name("elsewhere");
+    for made in [true, false] {
+        fs::rename(&tree, &elsewhere).unwrap();
+        match made {
+            true => fs::create_dir(&tree).unwrap(),
+            false => std::os::unix::fs::symlink(stage.path("work"), &tree).unwrap(),
+        }
+        let done = stage.expect(0, &["apply", &id]);
+        let content = stage.read("work/made.txt") + &stage.read("work/new.txt");
+        assert_eq!(content, "made\nnew\n", "{made}: {done:?}");
+        stage.expect(0, &["apply", &id, "--undo"]);
+        assert_eq!(work(&stage), before);
+        if made {
+            fs::remove_dir(&tree).unwrap()
+        } else {
+            fs::remove_file(&tree).unwrap()
+        }
+        fs::rename(&elsewhere, &tree).unwrap();
+    }
 }

@@ -129,7 +129,7 @@ impl Commands {
         Ok(())
     }
 
-    /// What the run has come to: its tree as it is, or the last state that is kept if the tree is gone.
+    /// What the run has come to: its tree as it is, or the last state that is kept if the tree is gone ([`is_there`]).
     fn result(&self, run: &Run, id: &RunId, order: &Order, names: &Names) -> Result<Tree, Refused> {
         let Some(started) = run.started() else { return Err(Refused::failure("the run has not started")) };
         let wants = run.wants();
@@ -142,7 +142,7 @@ impl Commands {
             ));
         }
         let workspace = Path::new(&started.workspace);
-        if workspace.is_dir() {
+        if is_there(workspace, started.isolated.as_deref()) {
             return Ok(envoi_tree::keep(workspace, order).map_err(|error| not_kept(&error, names))?.tree);
         }
         let records = self.store.reader()?.records(id, 0, None)?;
@@ -177,6 +177,18 @@ impl Commands {
         let presence = presence.map_err(|occupied| Refused::workspace_busy(occupied.to_string()))?;
         Ok((found, presence))
     }
+}
+
+/// Whether the tree is there. An empty folder, a link, or in git a folder that is no checkout stands where the tree was: somebody has cleaned
+/// up, and that is nothing that the run has done.
+fn is_there(workspace: &Path, isolated: Option<&Isolated>) -> bool {
+    // A path with a slash at its end is looked at behind a link.
+    let plain: PathBuf = workspace.components().collect();
+    let is_checkout = isolated.is_none_or(|isolated| {
+        isolated.branch.is_none() || fs::symlink_metadata(Path::new(&isolated.place).join(".git")).is_ok()
+    });
+    let has_something = || fs::read_dir(workspace).is_ok_and(|mut entries| entries.next().is_some());
+    fs::symlink_metadata(plain).is_ok_and(|found| found.is_dir()) && is_checkout && has_something()
 }
 
 pub(super) fn isolated(run: &Run) -> Result<Isolated, Refused> {

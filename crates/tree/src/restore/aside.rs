@@ -15,6 +15,9 @@ use std::{
 /// The list of paths in a folder of displaced files: the nth path belongs to the files with this number.
 pub(crate) const PATHS: &str = "paths";
 
+/// The end of the name of a folder whose contents are being written.
+pub(crate) const BEING_WRITTEN: &str = "new";
+
 /// A content that a displaced file had and that the store did not have: somebody wrote it while the restore went on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Late {
@@ -61,7 +64,8 @@ pub(crate) fn look_through(place: &Path, order: &Order) -> io::Result<Vec<Late>>
     let mut late = Vec::new();
     for restore in fs::read_dir(place)? {
         let restore = restore?.path();
-        if !fs::symlink_metadata(&restore)?.is_dir() {
+        let is_being_written = restore.extension().is_some_and(|end| end == BEING_WRITTEN);
+        if is_being_written || !fs::symlink_metadata(&restore)?.is_dir() {
             continue;
         }
         let paths = fs::read(restore.join(PATHS)).unwrap_or_default();

@@ -1,6 +1,12 @@
 //! Writes what is to come aside, all of it, and then lets each file change places with what stands there.
 
-use super::{NotRestored, Restored, aside::PATHS, incomplete, plan::Plan, staged};
+use super::{
+    NotRestored, Restored,
+    aside::{BEING_WRITTEN, PATHS},
+    incomplete,
+    plan::Plan,
+    staged,
+};
 use crate::{
     disk::{contents::Shelf, durable},
     look::walk,
@@ -49,12 +55,18 @@ pub(crate) fn carry_out(
     Ok(restored)
 }
 
-/// Writes the contents that are to come, and the list of all paths. Removed again if it fails.
+/// Writes the contents that are to come, and the list of all paths. Removed again if it fails. The folder gets its number when all of it is
+/// written: what stands in one without a number is nothing that anybody but this has written.
 fn stage(place: &Path, shelf: &Shelf, plan: &Plan<'_>) -> Result<PathBuf, NotRestored> {
     let number =
         (0_u32..).map(|nth| place.join(nth.to_string())).find(|path| fs::symlink_metadata(path).is_err());
-    let stage = number.unwrap_or_else(|| place.join("0"));
+    let numbered = number.unwrap_or_else(|| place.join("0"));
+    let stage = numbered.with_extension(BEING_WRITTEN);
     let written = || {
+        // Of a restore that was killed.
+        if fs::symlink_metadata(&stage).is_ok() {
+            fs::remove_dir_all(&stage).map_err(|source| staged(&stage, source))?;
+        }
         // Names of files can hold secrets, too.
         fs::DirBuilder::new().mode(0o700).create(&stage).map_err(|source| staged(&stage, source))?;
         let mut paths = Vec::new();
@@ -67,13 +79,14 @@ fn stage(place: &Path, shelf: &Shelf, plan: &Plan<'_>) -> Result<PathBuf, NotRes
             let at = stage.join(format!("new-{nth}"));
             write(&at, entry, shelf, |source| staged(&at, source))?;
         }
-        durable::sync_file_system(&stage).map_err(|source| staged(&stage, source))
+        durable::sync_file_system(&stage).map_err(|source| staged(&stage, source))?;
+        fs::rename(&stage, &numbered).map_err(|source| staged(&numbered, source))
     };
     written().inspect_err(|_| {
         // Only copies of what the store has are lost with it.
         fs::remove_dir_all(&stage).ok();
     })?;
-    Ok(stage)
+    Ok(numbered)
 }
 
 /// Paths that are taken away: folders first, because files may lie in them.
