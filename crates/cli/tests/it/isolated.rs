@@ -532,3 +532,44 @@ fn a_tree_that_somebody_has_emptied_deletes_nothing() {
         fs::rename(&elsewhere, &tree).unwrap();
     }
 }
+
+#[test]
+fn a_tree_with_a_history_that_nobody_else_has_stays() {
+    let commit = "git -c user.name=N -c user.email=n@example.org commit -q --allow-empty -m made";
+    let nested = format!("git init -q sub; cd sub; {commit}");
+    let detached = format!("git checkout -q --detach; {commit}");
+    let other = format!("git checkout -q -b other; {commit}");
+    for (in_repository, script, stays) in [
+        (true, &nested, "no snapshot keeps the history in `sub/.git`"),
+        (false, &nested, "no snapshot keeps the history in `sub/.git`"),
+        (true, &detached, "commits that were made there are on no branch"),
+        (true, &other, ""),
+    ] {
+        let stage =
+            stage(&format!("flow: files\nworkspace: work\nsteps: [{{ id: make, run: '{script}' }}]\n"));
+        if in_repository {
+            in_git(&stage);
+        }
+        stage.expect(0, &["run", "flow.yaml", "--isolate"]);
+        let rows = gc(&stage, &[]);
+        assert_eq!((rows[0].1, rows[0].2.as_str()), (stays.is_empty(), stays), "{script}");
+        assert_eq!(trees(&stage), usize::from(!stays.is_empty()), "{script}");
+    }
+}
+
+#[test]
+fn a_tree_in_which_a_fork_may_go_on_stays() {
+    let stage = stage(
+        "flow: files\nworkspace: work\nsteps:\n  - { id: make, run: 'echo made > made.txt' }\n  - { id: last, run: 'test ! -e $ENVOI_RUN_BASE/../../../ill' }\n",
+    );
+    stage.write("work/a", "a");
+    stage.expect(0, &["run", "flow.yaml", "--isolate"]);
+    let id = stage.run_id();
+    stage.write("ill", "");
+    stage.expect(1, &["fork", &id, "--from", "last"]);
+    let fork = text(&stage.runs()[0]["run"]);
+    assert_eq!(gc(&stage, &[])[0].2, format!("run `{fork}` may go on there"));
+    fs::remove_file(stage.path("ill")).unwrap();
+    stage.expect(0, &["resume", &fork]);
+    assert!(gc(&stage, &[])[0].1);
+}

@@ -1,8 +1,9 @@
 //! The trees of runs that are over: which of them can go, and their removal.
 //!
-//! A tree goes by rule if its run has succeeded, nobody works there, and a snapshot has all that stands in it: `diff` and `apply` need the
-//! tree no more. It is first given another name in one step, looked at once more, and then removed. A removal that was killed is found by
-//! that name and ended by the next one. Nothing is written to the journal. Files that git ignores are in no snapshot and go with the tree.
+//! A tree goes by rule if its run has succeeded, nobody works or may go on there, a snapshot has all of its files, and no history of git would
+//! go with it: `diff` and `apply` need the tree no more. It is first given another name in one step, looked at once more, and then removed.
+//! A removal that was killed is found by that name and ended by the next one. Nothing is written to the journal. Files that git ignores
+//! are in no snapshot and go with the tree.
 
 use super::{adopt::check_places, isolate::git};
 use crate::{
@@ -71,7 +72,7 @@ pub fn old_trees(reader: &Reader, layout: &Layout, too_wide: &[PathBuf]) -> Resu
         let at_work = if is_begun { None } else { at_work(reader, row, &rows, isolated) };
         let is_at_work = at_work.is_some();
         let stays = match at_work {
-            None if !is_begun => stays(reader, layout, too_wide, row, (isolated, &started.workspace)),
+            None if !is_begun => stays(reader, layout, too_wide, row, &rows, (isolated, &started.workspace)),
             at_work => at_work,
         };
         let (files, bytes) = weight(if is_begun { begun(&place) } else { place.clone() });
@@ -96,9 +97,10 @@ pub fn remove(
     if !tree.is_begun {
         fs::rename(&tree.place, &aside).map_err(|error| error.to_string())?;
         // Whoever wrote there just before has not seen the new name.
-        if !tree.is_dropped && !is_kept(reader, layout, too_wide, &tree.run, &tree.isolated, &aside) {
+        let lost = || lost_with(reader, layout, too_wide, &tree.run, &tree.isolated, &aside);
+        if let Some(why) = Some(()).filter(|()| !tree.is_dropped).and_then(|()| lost()) {
             fs::rename(&aside, &tree.place).map_err(|error| error.to_string())?;
-            return Err("its files have changed while it was looked at".to_owned());
+            return Err(why);
         }
     }
     let of = Path::new(&tree.isolated.of);
@@ -132,17 +134,66 @@ fn stays(
     layout: &Layout,
     too_wide: &[PathBuf],
     row: &RunRow,
+    rows: &[RunRow],
     (isolated, workspace): (&Isolated, &str),
 ) -> Option<String> {
     if let Some(ended) = row.ended.as_ref().filter(|ended| ended.status != EndStatus::Succeeded) {
         return Some(format!("the run may go on there: it is {}", ended.status.word()));
     }
     let place = Path::new(&isolated.place);
+    let may_go_on = |other: &&RunRow| {
+        let ended = other.ended.as_ref().map(|ended| ended.status);
+        other.run != row.run
+            && ended != Some(EndStatus::Succeeded)
+            && Path::new(&other.workspace).starts_with(place)
+    };
+    if let Some(other) = rows.iter().find(may_go_on) {
+        return Some(format!("run `{}` may go on there", other.run));
+    }
     if Path::new(workspace) != place {
         return Some("the run worked in a part of it, and only that part is kept".to_owned());
     }
-    let kept = is_kept(reader, layout, too_wide, &row.run, isolated, place);
+    lost_with(reader, layout, too_wide, &row.run, isolated, place)
+}
+
+/// What would be lost with this folder, in a sentence.
+fn lost_with(
+    reader: &Reader,
+    layout: &Layout,
+    too_wide: &[PathBuf],
+    run: &RunId,
+    isolated: &Isolated,
+    folder: &Path,
+) -> Option<String> {
+    // A worktree has a file `.git` at its root.
+    let own = folder.join(".git");
+    let is_own = isolated.branch.is_some() && fs::symlink_metadata(&own).is_ok_and(|found| found.is_file());
+    if let Some(found) = repository_below(folder, if is_own { Some(own.as_path()) } else { None }) {
+        let found = found.strip_prefix(folder).unwrap_or(&found);
+        return Some(format!("no snapshot keeps the history in `{}`", found.display()));
+    }
+    if is_own && !git::is_on_a_branch(folder) {
+        return Some("commits that were made there are on no branch".to_owned());
+    }
+    let kept = is_kept(reader, layout, too_wide, run, isolated, folder);
     (!kept).then(|| "no snapshot has all of its files; `envoi apply` brings them".to_owned())
+}
+
+/// A repository of git in the folder, but for the folder's own link to one.
+fn repository_below(folder: &Path, own: Option<&Path>) -> Option<PathBuf> {
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if entry.file_name() == ".git" && Some(path.as_path()) != own {
+                return Some(path);
+            }
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push(path);
+            }
+        }
+    }
+    None
 }
 
 /// Whether this folder is as the last snapshot of the run has it, which is what `apply` brings when the tree is gone.

@@ -98,6 +98,12 @@ pub(super) fn remove_worktree(folder: &Path, place: &Path, branch: &str) -> Resu
     asked(folder, ["branch", "--quiet", "-D", branch]).map(drop)
 }
 
+/// Whether the commit that is checked out there is on a branch, a tag or another name: otherwise it goes with the worktree.
+pub(in crate::commands) fn is_on_a_branch(folder: &Path) -> bool {
+    let names = asked(folder, ["for-each-ref", "--count=1", "--contains", "HEAD"]);
+    names.is_ok_and(|names| !names.is_empty())
+}
+
 /// Has git forget a worktree that is gone, and the branch if nothing was committed there. Says what is left, for a person.
 pub(in crate::commands) fn forget_worktree(
     folder: &Path,
