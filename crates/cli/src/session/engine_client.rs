@@ -120,16 +120,20 @@ pub(crate) fn ask_beside(
             }
             Err(HandOver::Failed(failure)) => return Err(failure),
             // The command does not wait for what follows.
-            Err(HandOver::Gone { accepted: true }) if is_enough(&request) => return Ok(0),
-            Err(HandOver::Gone { accepted: true }) => {
+            Err(HandOver::Gone { accepted: true, .. }) if is_enough(&request) => return Ok(0),
+            Err(HandOver::Gone { accepted: true, .. }) => {
                 request = go_on_with(request);
                 until = Instant::now() + PATIENCE;
             }
-            Err(HandOver::Gone { accepted: false }) if Instant::now() > until + extra(holder.as_ref()) => {
+            // The time in which it worked on the request is none in which it did not answer.
+            Err(HandOver::Gone { accepted: false, worked })
+                if Instant::now() > until + worked + extra(holder.as_ref()) =>
+            {
                 return Err(unreachable(holder.as_ref()));
             }
             // It may have gone between its commit and its answer: the next engine finds that the run has begun, and goes on.
-            Err(HandOver::Gone { accepted: false }) => {
+            Err(HandOver::Gone { accepted: false, worked }) => {
+                until += worked;
                 asked_before = true;
                 thread::sleep(PAUSE);
             }
@@ -235,6 +239,8 @@ pub(crate) fn is_enough(request: &Request) -> bool {
 enum HandOver {
     Gone {
         accepted: bool,
+        /// How long an engine that had answered had the request.
+        worked: Duration,
     },
     Failed(Failure),
     /// The person at the terminal has answered; the request is now another one.
@@ -242,7 +248,7 @@ enum HandOver {
 }
 
 fn hand_over(holder: Option<&Holder>, request: &Request, printer: &mut Printer) -> Result<End, HandOver> {
-    let gone = HandOver::Gone { accepted: false };
+    let gone = HandOver::Gone { accepted: false, worked: Duration::ZERO };
     let Some(holder) = holder.filter(|holder| !holder.socket.as_os_str().is_empty()) else {
         return Err(gone);
     };
@@ -255,13 +261,16 @@ fn hand_over(holder: Option<&Holder>, request: &Request, printer: &mut Printer) 
         .map_err(HandOver::Failed)?;
     let mut accepted = false;
     let mut end = None;
+    let began = Instant::now();
     let asked = client.ask(request, |response| {
         accepted = accepted || matches!(response, Response::Accepted { .. } | Response::Record { .. });
         end = on_response(response, printer);
         true
     });
     match (asked, end) {
-        (Ok(()), Some(End::Stopped)) | (Err(ClientError::Gone), _) => Err(HandOver::Gone { accepted }),
+        (Ok(()), Some(End::Stopped)) | (Err(ClientError::Gone), _) => {
+            Err(HandOver::Gone { accepted, worked: began.elapsed() })
+        }
         (Ok(()), Some(end)) => Ok(end),
         (Ok(()), None) => Ok(End::Silence),
         (Err(ClientError::NoAnswer { .. }), _) => Err(gone),

@@ -143,6 +143,71 @@ fn a_git_that_is_too_old_is_refused() {
 }
 
 #[test]
+fn a_git_that_another_one_is_in_the_way_of_is_tried_again() {
+    let stage = stage(APART);
+    in_git(&stage);
+    // As git does where two worktrees are made at the same moment.
+    let script = r#"#!/bin/sh
+case "$*" in
+  *'worktree add'*)
+    if [ ! -e $HOME/tried ]; then
+      touch $HOME/tried
+      rmdir $HOME/.local/state/envoi/trees/*
+      /usr/bin/git branch "$(echo "$*" | sed -n 's/.* -b \([^ ]*\) .*/\1/p')" && touch $HOME/branched
+      echo 'fatal: failed to read .git/worktrees/x/commondir: Success' >&2
+      exit 128
+    fi;;
+esac
+exec /usr/bin/git "$@"
+"#;
+    stage.write("bin/git", script);
+    fs::set_permissions(stage.path("bin/git"), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", stage.path("bin").display(), std::env::var("PATH").unwrap());
+    let done = Process::spawn(stage.command(&["run", "flow.yaml", "--isolate"]).env("PATH", path)).done();
+    assert!(done.code == Some(0) && stage.path("branched").exists(), "{done:?}");
+    assert_eq!(git(&stage, &["branch", "--list", "envoi/*"]).lines().count(), 1);
+    assert_eq!(stage.read(&format!("{}/made.txt", tree(&stage))), "made\n");
+}
+
+#[test]
+fn an_engine_that_is_killed_while_it_makes_a_tree_leaves_it_to_the_next_one() {
+    let stage = stage(APART);
+    in_git(&stage);
+    stage.write("other/a", "a");
+    stage.write(
+        "other.yaml",
+        "flow: other\nworkspace: other\nsteps: [{ id: w, run: 'while [ ! -e ../go ]; do sleep 0.02; done' }]\n",
+    );
+    // The parent of git is the engine.
+    let script = r#"#!/bin/sh
+case "$*" in
+  *'worktree add'*)
+    if [ ! -e $HOME/killed ]; then
+      touch $HOME/killed
+      /usr/bin/git "$@"
+      kill -9 $PPID
+      exit 0
+    fi;;
+esac
+exec /usr/bin/git "$@"
+"#;
+    stage.write("bin/git", script);
+    fs::set_permissions(stage.path("bin/git"), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", stage.path("bin").display(), std::env::var("PATH").unwrap());
+    let start = |arguments: &[&str]| Process::spawn(stage.command(arguments).env("PATH", &path));
+    let engine = start(&["run", "other.yaml"]);
+    wait_until("the other run's step", || stage.supervisor("w.1.1").is_some());
+    let isolated = start(&["run", "flow.yaml", "--isolate"]);
+    wait_until("the engine's end", || stage.path("killed").exists());
+    stage.write("go", "");
+    let done = isolated.done();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_ne!(engine.done().code, Some(0));
+    assert_eq!((trees(&stage), git(&stage, &["branch", "--list", "envoi/*"]).lines().count()), (1, 1));
+    assert_eq!(stage.runs().len(), 2);
+}
+
+#[test]
 fn a_run_that_is_refused_leaves_neither_tree_nor_branch() {
     let stage = stage(APART);
     in_git(&stage);
@@ -170,7 +235,8 @@ steps:
     let before = untouched(&stage);
     let both = [0; 2].map(|_| stage.start(&["run", "flow.yaml", "--isolate"]));
     for run in both {
-        assert_eq!(run.done().code, Some(1));
+        let done = run.done();
+        assert_eq!(done.code, Some(1), "{done:?}");
     }
     let root = text(&stage.runs()[0]["run"]);
     stage.write(".envoi/runs/well", "");

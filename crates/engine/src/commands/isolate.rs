@@ -59,7 +59,14 @@ impl Commands {
             ));
         }
         let source = Source { workspace, repository };
-        let place = made_place(&wanted.trees, run)?;
+        let place = match made_place(&wanted.trees, run)? {
+            Made::New(place) => place,
+            // By an engine that went away in the middle of this request: the run has not begun.
+            Made::Left(place) => {
+                remove(source.root(), &place, Some(&format!("envoi/{run}")));
+                made_place(&wanted.trees, run)?.place()
+            }
+        };
         let below = workspace.strip_prefix(source.root()).unwrap_or(Path::new(""));
         let inside = place.join(below);
         let branch = repository.map(|_| format!("envoi/{run}"));
@@ -142,17 +149,36 @@ fn remove(repository: &Path, place: &Path, branch: Option<&str>) {
     fs::remove_dir_all(place).ok();
 }
 
-/// A new folder for the tree of this run.
-fn made_place(trees: &Path, run: &RunId) -> Result<PathBuf, Refused> {
+/// The folder for the tree of a run.
+enum Made {
+    /// It is empty.
+    New(PathBuf),
+    /// It was there. No run but this one has its name.
+    Left(PathBuf),
+}
+
+impl Made {
+    fn place(self) -> PathBuf {
+        match self {
+            Self::New(place) | Self::Left(place) => place,
+        }
+    }
+}
+
+fn made_place(trees: &Path, run: &RunId) -> Result<Made, Refused> {
     let made = || {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(trees)?;
         let place = fs::canonicalize(trees)?.join(run.as_str());
-        fs::DirBuilder::new().mode(0o700).create(&place)?;
-        Ok(place)
+        match fs::DirBuilder::new().mode(0o700).create(&place) {
+            Ok(()) => Ok(Made::New(place)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(Made::Left(place)),
+            Err(error) => Err(error),
+        }
     };
-    let place = made().map_err(|error| failed(&trees.join(run.as_str()), &error))?;
+    let made = made().map_err(|error| failed(&trees.join(run.as_str()), &error))?;
+    let (Made::New(place) | Made::Left(place)) = &made;
     match place.to_str() {
-        Some(_) => Ok(place),
+        Some(_) => Ok(made),
         None => Err(Refused::new(
             Code::PathNotUnicode,
             format!("`{}` is not UTF-8", place.display()),

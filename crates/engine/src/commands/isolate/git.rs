@@ -4,10 +4,13 @@
 //! the user's own checkout are not written.
 
 use std::{
-    ffi::OsStr,
-    io,
+    ffi::{OsStr, OsString},
+    fs, io,
+    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    thread,
+    time::Duration,
 };
 
 /// The oldest version that is used.
@@ -15,6 +18,12 @@ const OLDEST: (u32, u32) = (2, 38);
 
 /// The longest part of what git says that a message has.
 const MOST_SAID: usize = 2000;
+
+/// So often something is tried that another git is in the way of.
+const TRIES: u32 = 20;
+
+/// Between two tries.
+const TRY_AGAIN: Duration = Duration::from_millis(50);
 
 /// A repository with the folder in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +43,22 @@ pub(super) enum GitError {
     Failed { command: String, said: String },
     #[error("git cannot be started: {0}")]
     NotStarted(#[from] io::Error),
+}
+
+impl GitError {
+    /// Whether another git was at work at the same moment: it holds a lock, or has half made a worktree, perhaps this one for an engine that
+    /// went away.
+    fn is_passing(&self) -> bool {
+        let signs = [
+            "commondir",
+            "already exists",
+            "already used by worktree",
+            ".lock': File exists",
+            "could not lock",
+            "cannot lock",
+        ];
+        matches!(self, Self::Failed { said, .. } if signs.iter().any(|sign| said.contains(sign)))
+    }
 }
 
 /// The repository that a folder is in, if it is in one and not ignored there.
@@ -77,7 +102,18 @@ pub(super) fn add_worktree(
         arguments.push(OsStr::new("--no-checkout"));
     }
     arguments.extend([place.as_os_str(), OsStr::new("HEAD")]);
-    asked(&repository.top, arguments)?;
+    let mut tries = 1;
+    while let Err(error) = asked_once(&repository.top, &arguments) {
+        if !error.is_passing() || tries >= TRIES {
+            return Err(error);
+        }
+        tries = tries.saturating_add(1);
+        thread::sleep(TRY_AGAIN);
+        // What it had made already: a branch without commits, and the folder.
+        remove_worktree(&repository.top, place, branch).ok();
+        asked(&repository.top, ["branch", "--quiet", "-D", branch]).ok();
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(place)?;
+    }
     if !with_files {
         asked(place, ["read-tree", "HEAD"])?;
     }
@@ -137,8 +173,23 @@ pub(super) fn included(repository: &Repository) -> Result<Vec<String>, GitError>
     Ok(listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect())
 }
 
-/// What git prints, without the end of the line.
+/// What git prints, without the end of the line. Tried again where another git was in the way.
 fn asked<A: AsRef<OsStr>>(folder: &Path, arguments: impl IntoIterator<Item = A>) -> Result<String, GitError> {
+    let arguments: Vec<OsString> =
+        arguments.into_iter().map(|argument| argument.as_ref().to_owned()).collect();
+    let mut tries = 1;
+    loop {
+        match asked_once(folder, &arguments) {
+            Err(error) if error.is_passing() && tries < TRIES => {
+                tries = tries.saturating_add(1);
+                thread::sleep(TRY_AGAIN);
+            }
+            done => return done,
+        }
+    }
+}
+
+fn asked_once<A: AsRef<OsStr>>(folder: &Path, arguments: &[A]) -> Result<String, GitError> {
     let mut command = Command::new("git");
     // No program of the repository's own runs: neither a hook nor a monitor.
     command.args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]);
