@@ -452,6 +452,7 @@ pub(crate) fn start(
 /// How notices are sent: the targets of the configuration, and their variables of this environment.
 fn notices(configured: &Config) -> Notices {
     Notices {
+        keys: models::key_variables(&configured.models),
         targets: configured.notify.clone(),
         env: environment::allowed(),
         variable: environment::variable,

@@ -47,6 +47,15 @@ pub(crate) fn callable(configured: &configured::Models, folder: &Path) -> Callab
     CallableModels::new(models.collect())
 }
 
+/// The variables that have the keys.
+pub(crate) fn key_variables(configured: &configured::Models) -> Vec<String> {
+    let variable = |provider: &configured::Provider| match provider.key.as_ref()? {
+        SecretSource::Env(name) => Some(name.clone()),
+        SecretSource::File(_) => None,
+    };
+    configured.providers.values().filter_map(variable).collect()
+}
+
 /// What the server needs to know. A provider without a key is left out, with a message.
 pub(crate) fn offered(configured: configured::Models, folder: &Path) -> Models {
     let configured::Models { default, providers, offer } = configured;

@@ -312,6 +312,10 @@ fn a_variable_that_has_a_token_is_read_by_no_expression() {
     for (flow, config) in [
         (format!("flow: told\nnotify: {{ {hook} }}\n{read}"), String::new()),
         (format!("flow: told\n{read}"), format!("notify: {{ {hook} }}\n")),
+        (
+            format!("flow: told\n{read}"),
+            "models: { providers: { lab: { url: 'https://lab.example/v1', key: { env: HOOK_TOKEN } } }, offer: { small: { provider: lab, name: m } } }\n".to_owned(),
+        ),
     ] {
         let stage = Stage::with_flow(&flow);
         stage.write(".envoi/config.yaml", &config);

@@ -126,7 +126,7 @@ impl Commands {
     fn check_tokens(&self, flow: &Flow) -> Result<(), Refused> {
         let Some(name) = self.callers.token_read_by(flow) else { return Ok(()) };
         let message = format!(
-            "`env.{name}` in an expression reads the token of a webhook, whose value is never stored"
+            "`env.{name}` in an expression reads the token of a webhook or the key of a model, whose value is never stored"
         );
         let hint = "declare it in `secrets`, and let the command read it from its environment";
         Err(Refused::new(Code::FlowInvalid, message, Some(hint)))

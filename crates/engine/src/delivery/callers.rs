@@ -26,18 +26,20 @@ pub(super) struct RunCaller {
 pub(crate) struct Callers {
     /// Whether a target of the configuration gets notices of every run.
     for_all: bool,
-    /// Variables that have the tokens of these targets.
+    /// Variables that have the tokens of these targets, or the keys of models.
     tokens: Arc<Vec<String>>,
     by_run: Arc<Mutex<BTreeMap<RunId, Arc<RunCaller>>>>,
 }
 
 impl Callers {
     pub(crate) fn new(notices: &Notices) -> Self {
-        let tokens = variables_of_tokens(&notices.targets).map(str::to_owned).collect();
+        let tokens =
+            variables_of_tokens(&notices.targets).map(str::to_owned).chain(notices.keys.clone()).collect();
         Self { for_all: !notices.targets.is_empty(), tokens: Arc::new(tokens), ..Self::default() }
     }
 
-    /// A variable that an expression of the flow reads, so that its value is stored, and that has the token of a webhook.
+    /// A variable that an expression of the flow reads, so that its value is stored, and that has the token of a webhook or the key of a
+    /// model.
     pub(crate) fn token_read_by<'f>(&self, flow: &'f Flow) -> Option<&'f str> {
         let is_token = |name: &&String| {
             variables_of_tokens(&flow.notify).any(|token| token == **name) || self.tokens.contains(name)

@@ -7,6 +7,8 @@ use envoi_kernel::{event::InterruptRaised, ids::RunId, notify::Target};
 pub struct Notices {
     /// The configuration's targets, which get notices of every run.
     pub targets: Vec<Target>,
+    /// Variables that no expression may read, because their values are stored nowhere: those of the keys of models.
+    pub keys: Vec<String>,
     /// What commands may see of the engine's own environment: those of runs whose caller it does not know.
     pub env: Vec<(String, String)>,
     /// A variable of the engine's own environment, for tokens.

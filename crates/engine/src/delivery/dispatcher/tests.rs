@@ -100,6 +100,7 @@ impl Stage {
 
 fn notices() -> Notices {
     Notices {
+        keys: Vec::new(),
         targets: Vec::new(),
         env: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
         variable: |_| None,
