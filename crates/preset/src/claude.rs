@@ -204,8 +204,15 @@ impl Events {
         let is_error = at(result, &["is_error"]).and_then(Value::as_bool).unwrap_or(true);
         let subtype = text(result, &["subtype"]).unwrap_or_default();
         let reason = text(result, &["terminal_reason"]).unwrap_or_default();
+        let of_another_form =
+            at(result, &["result"]).filter(|said| !matches!(said, Value::String(_) | Value::Null));
         let said = text(result, &["result"]).or(errors.first().copied()).unwrap_or(subtype);
         if !is_error && subtype == "success" {
+            if let Some(other) = of_another_form {
+                let said = one_line(&other.compact());
+                let message = format!("the `result` of the closing event is no text: {said}");
+                return Some(Failure::new(Class::Crashed, message));
+            }
             return match (reason, text(result, &["stop_reason"])) {
                 ("tool_deferred", _) | (_, Some("tool_deferred")) => {
                     Some(Failure::new(Class::Denied, "a tool waits for a permission that was not given"))

@@ -270,6 +270,22 @@ fn a_refusal_counts_in_whatever_form_it_is_stated() {
 }
 
 #[test]
+fn a_result_that_is_no_text_is_no_success() {
+    for (said, class) in [
+        ("\"done\"", None),
+        ("\"\"", None),
+        ("null", None),
+        ("7", Some(Class::Crashed)),
+        ("[]", Some(Class::Crashed)),
+        ("{\"ok\":true}", Some(Class::Crashed)),
+    ] {
+        let end = END.replace("\"done\"", said);
+        let outcome = heard(Preset::Claude, &[INIT, &end]);
+        assert_eq!(outcome.failure.map(|failure| failure.class), class, "{said}");
+    }
+}
+
+#[test]
 fn what_looks_like_an_option_is_no_id_of_a_session() {
     for id in ["--yolo", "-c", "", "a b", "a\\nb", "$(id)"] {
         let started = format!(r#"{{"type":"thread.started","thread_id":"{id}"}}"#);

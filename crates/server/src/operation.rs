@@ -508,6 +508,7 @@ pub const ALL: &[Operation] = &[
             &[RUN_ID],
             &[
                 Outcome { status: 202, about: "It is being ended", content: Content::Json("Run") },
+                BAD,
                 NO_RUN,
                 problem(409, "It is over"),
             ],

@@ -182,7 +182,11 @@ impl ApiRequest {
     pub(crate) fn members(&self, known: &[&str]) -> Result<Object, Problem> {
         let members = self.object()?;
         if let Some(unknown) = members.keys().find(|name| !known.contains(name)) {
-            let detail = format!("unknown member `{unknown}`; expected {}", known.join(", "));
+            let expected = match known {
+                [] => "no body".to_owned(),
+                known => known.join(", "),
+            };
+            let detail = format!("unknown member `{unknown}`; expected {expected}");
             return Err(Problem::bad_request(detail));
         }
         Ok(members)

@@ -306,9 +306,13 @@ async fn work(
         Handling::FollowTenant => in_time(limits.request, event_stream::tenant(app, request)).await,
         Handling::Blocking(work) | Handling::Beginning(work) => {
             let done = async {
-                if operation.body != Content::None {
+                if operation.body != Content::None || operation.method != operation::Method::Get {
                     let _incoming = app.incoming_body(&request.bearer)?;
                     request.read_body(body, limits.body_bytes).await?;
+                }
+                // What is said to an operation that takes nothing would be lost without a word.
+                if operation.body == Content::None {
+                    request.members(&[])?;
                 }
                 let beginning = match way {
                     Handling::Beginning(_) => {

@@ -107,6 +107,7 @@ fn cure(error: &OpenError) -> &'static str {
         OpenError::Corrupt { .. } => {
             "restore it from a backup: what SQLite cannot read, `envoi repair` cannot either"
         }
+        OpenError::Newer { .. } => "install the version of Envoi that has used it last; nothing was changed",
         OpenError::Busy { .. } => "end that transaction (a backup, a database shell), and try again",
         _ => "`envoi doctor` looks closer",
     }

@@ -203,7 +203,7 @@ fn a_failure_has_its_class_in_each_protocol_and_is_tried_again_only_where_that_h
         ("length", "AGENT_TOO_LONG", 1),
         ("overloaded", "AGENT_OVERLOADED", 2),
         ("malformed", "AGENT_OVERLOADED", 2),
-        ("filter", "AGENT_REFUSED", 2),
+        ("filter", "AGENT_REFUSED", 1),
     ] {
         let (stage, _stub) = stage(scenario, "");
         for (place, protocol) in ["chat", "responses", "messages"].into_iter().enumerate() {

@@ -137,6 +137,7 @@ fn a_store_of_a_newer_version_is_refused_and_left_as_it_is() {
     for command in [vec!["runs"], vec!["run", "flow.yaml"], vec!["show"], vec!["repair"]] {
         let done = stage.expect(8, &command);
         assert!(done.err.contains("use a newer version"), "{command:?}: {done:?}");
+        assert!(!done.err.contains("`envoi doctor`"), "{command:?}: {done:?}");
     }
 }
 

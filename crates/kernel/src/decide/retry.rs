@@ -18,7 +18,6 @@ const SHELL_CANNOT_START: [i32; 2] = [126, 127];
 
 /// Whether another try may help.
 pub(crate) fn may_help(settled: &AttemptSettled, through_shell: bool) -> bool {
-    let code = settled.error.as_ref().and_then(|error| error.code.parse().ok());
     let would_fail_again = [
         Code::SkillReportInvalid,
         Code::SkillReportMissing,
@@ -32,7 +31,7 @@ pub(crate) fn may_help(settled: &AttemptSettled, through_shell: bool) -> bool {
         Code::AgentTooLong,
         Code::AgentTurns,
     ];
-    if settled.ok || code.is_some_and(|code| would_fail_again.contains(&code)) {
+    if settled.ok || would_fail_again.iter().any(|code| settled.has_failed_with(*code)) {
         return false;
     }
     match settled.outcome {

@@ -331,7 +331,10 @@ fn try_again(draft: &mut Draft<'_>, step: &Step, settled: &AttemptSettled) -> Re
     let Some(open) = draft.control.open.get(visit) else { return Ok(false) };
     let shell = matches!(&step.kind, StepKind::Run(plan) if plan.through_shell());
     let spent = open.failures >= step.retry.attempts;
-    if spent || draft.control.winds_down() || !retry::may_help(settled, shell) {
+    // A provider refuses what is asked, and would again. Another agent may refuse because it is busy.
+    let refusal_lasts = matches!(&step.kind, StepKind::Agent(_) | StepKind::Model(_));
+    let settled_for_good = refusal_lasts && settled.has_failed_with(Code::AgentRefused);
+    if spent || draft.control.winds_down() || settled_for_good || !retry::may_help(settled, shell) {
         return Ok(false);
     }
     let wait_ms = retry::wait_ms(&step.retry, open.failures, &settled.attempt);

@@ -358,7 +358,13 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     }
 
     // Runs, ended and reopened.
-    assert_eq!(ask("cancelRun", &[&live], plain()).status, 202);
+    let told = ask("cancelRun", &[&live], body(r#"{"why": "no longer needed"}"#));
+    assert!(
+        told.status == 400 && told.text().contains("unknown member `why`; expected no body"),
+        "{}",
+        told.text()
+    );
+    assert_eq!(ask("cancelRun", &[&live], body("{}")).status, 202);
     admin.wait_until_run_is(&live, "cancelled");
     ask("cancelRun", &[NO_RUN], plain());
     assert_eq!(ask("cancelRun", &[&run], plain()).json()["code"], "RUN_OVER");

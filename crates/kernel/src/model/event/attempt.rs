@@ -9,6 +9,7 @@ use crate::model::{
     throttle::Throttled,
 };
 use envoi_contract::{
+    code::Code,
     digest::Digest,
     envelope::InterruptKind,
     json::{Object, Value},
@@ -132,6 +133,12 @@ pub struct SessionSeen {
 }
 
 impl AttemptSettled {
+    /// Whether it has failed, and with this code.
+    #[must_use]
+    pub fn has_failed_with(&self, code: Code) -> bool {
+        self.error.as_ref().is_some_and(|error| error.code.parse() == Ok(code))
+    }
+
     /// Whether the agent's task may go on without this attempt, if it talked to an agent: that asks, was lost sight of, or
     /// was given up while it could not hear of it. An attempt that was ended has seen to that itself.
     #[must_use]
