@@ -22,6 +22,7 @@ pub(crate) mod logs;
 pub(crate) mod manual;
 pub(crate) mod next;
 pub(crate) mod page;
+pub(crate) mod patch;
 pub(crate) mod plan;
 pub(crate) mod raise;
 pub(crate) mod repair;

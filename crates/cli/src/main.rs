@@ -105,7 +105,14 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Restore { run, at, why, .. } => {
             command::restore::here(&home, run.as_deref(), at.as_deref(), why)
         }
-        Command::Apply { run, ours, theirs, undo, why } => {
+        Command::Apply { run, patch: Some(file), .. } => {
+            command::patch::patch(&home, run.as_deref(), &command::patch::Form::Patch(&file), None)
+        }
+        Command::Apply { run, branch: Some(name), why, .. } => {
+            let form = command::patch::Form::Branch(&name);
+            command::patch::patch(&home, run.as_deref(), &form, why.as_deref())
+        }
+        Command::Apply { run, ours, theirs, undo, why, .. } => {
             let what = command::apply::what(ours, theirs, undo);
             command::apply::apply(&home, run.as_deref(), what, why)
         }

@@ -6,6 +6,7 @@ pub(crate) mod environment;
 pub(crate) mod failpoint;
 pub(crate) mod failure;
 pub(crate) mod files;
+pub(crate) mod git;
 pub(crate) mod interrupts;
 pub(crate) mod invocation;
 pub(crate) mod log;

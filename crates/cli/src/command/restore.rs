@@ -27,9 +27,11 @@ use envoi_engine::{
     protocol::{Request, RestoreRequest, SetBack},
     snapshots,
 };
+use envoi_journal::Reader;
 use envoi_kernel::{
     Record,
     event::{Event, Snapshot},
+    ids::RunId,
 };
 use envoi_tree::NotRestored;
 use std::path::Path;
@@ -46,18 +48,26 @@ pub(crate) fn into(home: &Home, run: Option<&str>, at: &str, into: &Path) -> Res
     let shelf = order.contents.shelf().map_err(Failure::store)?;
     let tree = tree_of(&shelf, &snapshot.digest)?;
     let restored = envoi_tree::write_into(into, &order, &tree).map_err(|error| not_restored(&error))?;
+    say_not_there(&reader, &id, &restored.left);
+    output::data(&format!("{} files in {}\n", restored.changed.0, printable(&into.display().to_string())))
+        .map(|()| 0)
+}
+
+/// Names the files whose content is not kept.
+pub(super) fn say_not_there(reader: &Reader, id: &RunId, left: &[Vec<u8>]) {
+    if left.is_empty() {
+        return;
+    }
     // Of a run that cannot be read the secrets are not known.
-    let names = load_run(&reader, &id).ok().map(|run| Names::of(run.flow(), &caller_of(&run)));
-    for path in restored.left.iter().take(MOST_NAMED) {
+    let names = load_run(reader, id).ok().map(|run| Names::of(run.flow(), &caller_of(&run)));
+    for path in left.iter().take(MOST_NAMED) {
         let path =
             names.as_ref().map_or_else(|| "(a name)".to_owned(), |names| printable(&names.shown(path)));
         messages::say(&format!("note: the content of `{path}` is not kept, and the file is not there"));
     }
-    if let Some(more @ 1..) = restored.left.len().checked_sub(MOST_NAMED) {
+    if let Some(more @ 1..) = left.len().checked_sub(MOST_NAMED) {
         messages::say(&format!("note: {more} more files are not there"));
     }
-    output::data(&format!("{} files in {}\n", restored.changed.0, printable(&into.display().to_string())))
-        .map(|()| 0)
 }
 
 /// Sets the workspace itself back: to a state, or without one to what stood there before the last restore.

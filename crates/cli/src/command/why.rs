@@ -15,7 +15,9 @@ use envoi_contract::json::Value;
 use envoi_journal::{EventFilter, Reader};
 use envoi_kernel::{
     Event, Record, Run, Status,
-    event::{CallOutcome, Correction, Course, Done, InterruptAnswered, Routed, StepsGivenUp, TimerSet},
+    event::{
+        CallOutcome, Correction, Course, Done, InterruptAnswered, Routed, RunEnded, StepsGivenUp, TimerSet,
+    },
     ids::{RunId, Seq, StepId, VisitId},
 };
 use std::{collections::BTreeSet, fmt::Write as _};
@@ -56,11 +58,19 @@ pub(crate) fn print(reader: &Reader, id: &RunId, which: &Which<'_>, json: bool) 
         return output::data(&format!("[{}]\n", rows.join(","))).map(|()| 0);
     }
     let texts = told.iter().map(|record| as_text(record, &records, all)).filter(|text| !text.is_empty());
-    let mut text = newest(texts.collect()).concat();
+    let mut texts = newest(texts.collect());
     if step.is_none() && limit.is_none() {
-        let answer = envoi_engine::load_run(reader, id).map(|run| answer(&run)).unwrap_or_default();
-        text.insert_str(0, &answer);
+        let run = envoi_engine::load_run(reader, id).ok();
+        let answer = run.as_ref().map(answer).unwrap_or_default();
+        // The first line has said it.
+        if let (Some(Status::Ended(ended)), Some(last)) = (run.as_ref().map(Run::status), texts.last_mut())
+            && *last == end(&ended, true)
+        {
+            *last = end(&ended, false);
+        }
+        texts.insert(0, answer);
     }
+    let text = texts.concat();
     if !all && told.iter().any(|record| matches!(record.event, Event::Routed(_))) {
         stderr::line(format_args!("{} why {id} --all shows the rule of each decision", invocation::envoi()));
     }
@@ -185,11 +195,14 @@ fn as_text(record: &Record, records: &[Record], all: bool) -> String {
             let by = &forked.by.actor;
             format!("forked from {} at {} by {by} at {at}{why}\n", forked.from, forked.step)
         }
-        Event::RunEnded(ended) => {
-            format!("{} ({}): {}\n", ended.status.word(), ended.terminal_reason, ended.reason)
-        }
+        Event::RunEnded(ended) => end(ended, true),
         _ => String::new(),
     }
+}
+
+fn end(ended: &RunEnded, with_reason: bool) -> String {
+    let reason = if with_reason { format!(": {}", ended.reason) } else { String::new() };
+    format!("{} ({}){reason}\n", ended.status.word(), ended.terminal_reason)
 }
 
 fn because(correction: &Correction) -> String {

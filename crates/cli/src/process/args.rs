@@ -178,6 +178,16 @@ pub(crate) enum Command {
         /// Take back what was brought last; files that were changed since stay
         #[arg(long)]
         undo: bool,
+        /// Write a patch for `git apply` into a new file (`-`: to standard output), and change nothing else
+        ///
+        /// It has what the run had changed when it ended. It can be made of any run whose files are kept.
+        #[arg(long, value_name = "FILE", conflicts_with_all = ["ours", "theirs", "undo", "why"])]
+        patch: Option<PathBuf>,
+        /// Make a branch with one commit of what the run has changed, and change nothing else
+        ///
+        /// It begins at the commit that the tree of the run was made from. It is not checked out, and nothing is pushed.
+        #[arg(long, value_name = "NAME", conflicts_with_all = ["ours", "theirs", "undo", "patch"])]
+        branch: Option<String>,
         /// Why
         #[arg(long)]
         why: Option<String>,

@@ -93,7 +93,10 @@ pub(crate) fn meant(verb: Verb, unfinished: &[RunRow], newest: Option<&RunRow>) 
             };
             let hint = match verb {
                 Verb::Resume if newest.status() != RunStatus::Ended(EndStatus::Succeeded) => {
-                    format!("`{envoi} resume {}` runs again from the step that stopped it", newest.run)
+                    format!(
+                        "`{envoi} resume {}` runs again from the step that stopped it, with `--flow FILE` with a corrected flow",
+                        newest.run
+                    )
                 }
                 _ => format!("name a run; `{envoi} runs` lists them"),
             };
@@ -284,7 +287,10 @@ mod tests {
     fn a_failed_run_is_named_with_the_command_that_continues_it() {
         let newest = row("3", Some(EndStatus::Failed));
         let refused = meant(Verb::Resume, &[], Some(&newest)).unwrap_err();
-        let hint = format!("`envoi resume {}` runs again from the step that stopped it", newest.run);
+        let hint = format!(
+            "`envoi resume {}` runs again from the step that stopped it, with `--flow FILE` with a corrected flow",
+            newest.run
+        );
         assert_eq!(refused.hint, Some(hint));
         assert!(refused.message.contains("(shop, failed at `publish`, since "), "{}", refused.message);
     }

@@ -639,3 +639,94 @@ fn a_tree_in_which_a_fork_may_go_on_stays() {
     stage.expect(0, &["resume", &fork]);
     assert!(gc(&stage, &[])[0].1);
 }
+
+/// Changes of every kind that git knows.
+const ALL_KINDS: &str = r#"
+flow: files
+workspace: work
+steps:
+  - id: change
+    run: |
+      echo more >> a.txt; rm b.txt; echo made > "made by hand.txt"; ln -sf a.txt link
+      printf 'a\000b' > binary; printf '#!/bin/sh\n' > run.sh; chmod +x run.sh; mkdir -p d/e empty; echo x > d/e/ü
+"#;
+
+#[test]
+fn what_a_run_has_changed_is_a_patch_that_git_applies() {
+    let stage = stage(ALL_KINDS);
+    in_git(&stage);
+    stage.expect(0, &["run", "flow.yaml", "--isolate", "--bring", "secret"]);
+    let before = untouched(&stage);
+    let done = stage.expect(0, &["apply", "--patch", "changes.patch"]);
+    assert!(done.out.contains("changes.patch: 7 files"), "{done:?}");
+    let again = stage.expect(2, &["apply", "--patch", "changes.patch"]);
+    assert!(again.err.contains("nothing was written"), "{again:?}");
+    let printed = stage.expect(0, &["apply", &stage.run_id(), "--patch", "-"]);
+    assert_eq!(printed.out, stage.read("changes.patch"));
+    assert_eq!(untouched(&stage), before);
+
+    git(&stage, &["apply", "--whitespace=nowarn", "../changes.patch"]);
+    let tree = stage.path(&tree(&stage));
+    let status =
+        |folder: &str| git(&stage, &["-C", folder, "status", "--porcelain", "--untracked-files=all"]);
+    let bytes = |folder: &std::path::Path, name: &str| fs::read(folder.join(name)).unwrap();
+    for name in ["a.txt", "made by hand.txt", "binary", "run.sh", "d/e/ü"] {
+        assert_eq!(bytes(&stage.path("work"), name), bytes(&tree, name), "{name}");
+    }
+    assert!(!stage.path("work/b.txt").exists() && status(".").contains("link"));
+    assert_eq!(fs::read_link(stage.path("work/link")).unwrap().to_str(), Some("a.txt"));
+    let mode = fs::metadata(stage.path("work/run.sh")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o111, 0o111);
+}
+
+#[test]
+fn a_run_without_a_tree_of_its_own_has_a_patch_and_no_branch() {
+    let stage = stage(ALL_KINDS);
+    for name in ["a", "b"] {
+        stage.write(&format!("work/{name}.txt"), "x\n");
+    }
+    stage.expect(0, &["run", "flow.yaml"]);
+    let unkept = stage.expect(6, &["apply", "--patch", "-"]);
+    assert!(unkept.err.contains("--keep-files"), "{unkept:?}");
+    stage.write("work/b.txt", "x\n");
+    stage.expect(0, &["run", "flow.yaml", "--keep-files"]);
+    assert!(stage.expect(0, &["apply", "--patch", "-"]).out.contains("+more"));
+    let branch = stage.expect(6, &["apply", "--branch", "result"]);
+    assert!(branch.err.contains("NOT_ISOLATED"), "{branch:?}");
+}
+
+#[test]
+fn a_branch_has_what_a_run_has_changed_and_nothing_else_moves() {
+    let stage = stage(ALL_KINDS);
+    in_git(&stage);
+    git(&stage, &["config", "user.name", "N"]);
+    git(&stage, &["config", "user.email", "n@example.org"]);
+    // What the run changes fits no commit while the user's own changes are not in one.
+    stage.expect(0, &["run", "flow.yaml", "--isolate"]);
+    let branches = || git(&stage, &["branch", "--list", "result*"]);
+    let (before, refused) = (untouched(&stage), stage.expect(6, &["apply", "--branch", "result"]));
+    assert!(refused.err.contains("APPLY_CONFLICT") && refused.err.contains("--patch"), "{refused:?}");
+    assert_eq!((untouched(&stage), branches()), (before, String::new()));
+
+    git(&stage, &["commit", "-qam", "second"]);
+    stage.expect(0, &["run", "flow.yaml", "--isolate"]);
+    let before = untouched(&stage);
+    for wrong in ["a..b", "-d", "with space", ""] {
+        stage.expect(2, &["apply", &format!("--branch={wrong}")]);
+    }
+    let done = stage.expect(0, &["--json", "apply", "--branch", "result/1", "--why", "as agreed"]);
+    let row: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+    assert_eq!((&row["branch"], &row["files"]), (&"result/1".into(), &7.into()), "{done:?}");
+    assert_eq!(untouched(&stage), before);
+    assert_eq!(git(&stage, &["rev-parse", "result/1"]).trim(), text(&row["commit"]));
+    assert_eq!(git(&stage, &["rev-parse", "result/1^"]), git(&stage, &["rev-parse", "HEAD"]));
+    let told = git(&stage, &["log", "-1", "--format=%B", "result/1"]);
+    let id = text(&stage.runs()[0]["run"]).to_owned();
+    assert!(told.contains(&format!("Envoi-Run: {id}")) && told.contains("as agreed"), "{told}");
+    let names = git(&stage, &["-c", "core.quotePath=false", "diff", "--name-status", "HEAD", "result/1"]);
+    let wanted =
+        ["M\ta.txt", "D\tb.txt", "A\tbinary", "A\td/e/ü", "A\tlink", "A\tmade by hand.txt", "A\trun.sh"];
+    assert_eq!(names.lines().collect::<Vec<_>>(), wanted);
+    let again = stage.expect(2, &["apply", "--branch", "result/1"]);
+    assert!(again.err.contains("already"), "{again:?}");
+}

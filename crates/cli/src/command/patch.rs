@@ -1,0 +1,224 @@
+//! `envoi apply --patch` and `--branch`: what a run has changed, as a patch of git, or as a commit on a new branch.
+//!
+//! Both are made of what the run began with and of its last snapshot; the folder, its index and what is checked out are only read. The two
+//! states of the files that differ are laid beside each other, and git compares them. For a branch the patch is applied to the commit that
+//! the tree of the run was made from, in an index of its own; all of it fits, or there is no branch.
+
+use super::{diff::tree_of, restore::say_not_there};
+use crate::{
+    process::{
+        environment,
+        failure::Failure,
+        git::{self, At},
+        messages, output,
+    },
+    store::{
+        home::Home,
+        points::{self, Point},
+        select,
+    },
+    text::diff::printable,
+};
+use envoi_contract::code::Code;
+use envoi_engine::snapshots;
+use envoi_journal::Reader;
+use envoi_kernel::{Run, event::Isolated, ids::RunId};
+use envoi_tree::{Difference, Entry, Order, Tree, What, differences};
+use serde_json::json;
+use std::{
+    fs,
+    io::{self, Write as _},
+    path::Path,
+};
+use tempfile::TempDir;
+
+/// What is made of the changes.
+pub(crate) enum Form<'a> {
+    /// A file, or `-` for standard output.
+    Patch(&'a Path),
+    /// A branch of this name.
+    Branch(&'a str),
+}
+
+pub(crate) fn patch(
+    home: &Home,
+    run: Option<&str>,
+    form: &Form<'_>,
+    why: Option<&str>,
+) -> Result<u8, Failure> {
+    let (store, reader) = home.reader()?;
+    let id = select::run_or_newest(&reader, run)?;
+    let loaded = envoi_engine::load_run(&reader, &id)?;
+    let order = snapshots::order(store.layout(), environment::home_folder().into_iter().collect());
+    let (before, after) = states(&reader, &loaded, &order)?;
+    // Git knows no empty folder.
+    let (before, after) = (without_folders(&before)?, without_folders(&after)?);
+    let found = differences(&before, &after);
+    let scratch = scratch()?;
+    let mut left = lay(&scratch.path().join("a"), &order, found.iter().filter_map(|found| found.before))?;
+    left.extend(lay(&scratch.path().join("b"), &order, found.iter().filter_map(|found| found.after))?);
+    say_not_there(&reader, &id, &left);
+    let patch = git::difference(scratch.path(), ["a", "b"])?;
+    if patch.is_empty() {
+        messages::say("note: the run has changed no file, and nothing was written");
+        return Ok(0);
+    }
+    match form {
+        Form::Patch(file) if *file == Path::new("-") => written(io::stdout().lock().write_all(&patch), file)?,
+        Form::Patch(file) => {
+            save(file, &patch)?;
+            told(
+                home,
+                &found,
+                json!({"patch": file.display().to_string()}),
+                &printable(&file.display().to_string()),
+            )?;
+        }
+        Form::Branch(name) => {
+            if reader.workspace_of_original(&id).map_err(Failure::store)?.is_some() {
+                let message = "this store is a copy, and the repository is that of the original";
+                return Err(Failure::new(Code::StoreCopied, message).hint("`--patch FILE` writes a patch"));
+            }
+            let file = scratch.path().join("patch");
+            fs::write(&file, &patch).map_err(|error| Failure::machine(file.display(), error))?;
+            let index = scratch.path().join("index");
+            let commit = branch(&loaded, &id, name, why, &file, &index)?;
+            told(home, &found, json!({"branch": name, "commit": commit}), &format!("{name} ({commit})"))?;
+        }
+    }
+    Ok(0)
+}
+
+fn told(
+    home: &Home,
+    found: &[Difference<'_>],
+    mut row: serde_json::Value,
+    what: &str,
+) -> Result<(), Failure> {
+    if !home.json {
+        return output::data(&format!("{what}: {} files\n", found.len()));
+    }
+    if let Some(members) = row.as_object_mut() {
+        members.insert("files".to_owned(), found.len().into());
+    }
+    output::row(&row)
+}
+
+/// What the run began with, and its last snapshot.
+fn states(reader: &Reader, run: &Run, order: &Order) -> Result<(Tree, Tree), Failure> {
+    let Some(started) = run.started() else { return Err(Failure::store("the run has not started")) };
+    let records = reader.records(&started.run, 0, None).map_err(Failure::store)?;
+    let (start, end) = points::range(&snapshots::taken(&records), None)?;
+    let shelf = order.contents.shelf().map_err(Failure::store)?;
+    let digest = |point: Point| match point {
+        Point::Kept { snapshot, .. } => Ok(snapshot.digest),
+        Point::Now => Err(Failure::store("a run has no last snapshot")),
+    };
+    let base = match started.isolated.as_deref() {
+        Some(isolated) => isolated.base,
+        None => digest(start)?,
+    };
+    Ok((tree_of(&shelf, &base)?, tree_of(&shelf, &digest(end)?)?))
+}
+
+fn without_folders(tree: &Tree) -> Result<Tree, Failure> {
+    let files = tree.entries().iter().filter(|entry| !matches!(entry.what, What::EmptyFolder));
+    Tree::new(files.cloned().collect()).map_err(Failure::store)
+}
+
+/// A folder of this user alone, which is gone afterwards.
+fn scratch() -> Result<TempDir, Failure> {
+    tempfile::Builder::new()
+        .prefix("envoi-patch-")
+        .tempdir_in(environment::private_dir())
+        .map_err(|error| Failure::machine("a temporary folder", error))
+}
+
+/// Lays these files down, and returns those whose content is not kept.
+fn lay<'a>(
+    folder: &Path,
+    order: &Order,
+    entries: impl Iterator<Item = &'a Entry>,
+) -> Result<Vec<Vec<u8>>, Failure> {
+    let tree = Tree::new(entries.cloned().collect()).map_err(Failure::store)?;
+    envoi_tree::write_into(folder, order, &tree)
+        .map(|written| written.left)
+        .map_err(|error| Failure::machine("the files to compare", error))
+}
+
+/// Makes the branch, and returns its commit.
+fn branch(
+    run: &Run,
+    id: &RunId,
+    name: &str,
+    why: Option<&str>,
+    patch: &Path,
+    index: &Path,
+) -> Result<String, Failure> {
+    let isolated = run.started().and_then(|started| started.isolated.as_deref());
+    let Some(Isolated { of, head: Some(head), .. }) = isolated else {
+        let message = "a branch can only be made of a run that had a worktree of a git repository (`envoi run --isolate`)";
+        return Err(Failure::new(Code::NotIsolated, message).hint("`--patch FILE` writes a patch"));
+    };
+    let at = At { folder: Path::new(of), index };
+    let reference = format!("refs/heads/{name}");
+    if name.starts_with('-') || at.asked(&["check-ref-format", &reference]).is_err() {
+        return Err(Failure::new(Code::RequestInvalid, format!("`{name}` cannot be the name of a branch")));
+    }
+    let (top, prefix) =
+        (at.asked(&["rev-parse", "--show-toplevel"])?, at.asked(&["rev-parse", "--show-prefix"])?);
+    let at = At { folder: Path::new(&top), index };
+    if at.asked(&["rev-parse", "--verify", "--quiet", &reference]).is_ok() {
+        let message = format!("there is a branch `{name}` already; nothing was changed");
+        return Err(Failure::new(Code::FileExists, message).hint("name another one"));
+    }
+    at.asked(&["read-tree", head])?;
+    let (below, patch) = (format!("--directory={prefix}"), patch.display().to_string());
+    let mut apply = vec!["apply", "--cached", "--whitespace=nowarn"];
+    if !prefix.is_empty() {
+        apply.push(&below);
+    }
+    apply.push(&patch);
+    at.asked(&apply).map_err(|failure| {
+        let message = format!(
+            "there is no branch: what the run has changed does not fit the commit {head}: {}",
+            failure.message
+        );
+        let hint = "if the run began with files that were not committed, `--patch FILE` writes a patch that fits those";
+        Failure::new(Code::ApplyConflict, message).hint(hint)
+    })?;
+    let tree = at.asked(&["write-tree"])?;
+    let why = why.map_or_else(String::new, |why| format!("\n\n{why}"));
+    let words = format!("{}: {id}{why}\n\nEnvoi-Run: {id}\n", run.flow().id);
+    let commit = at.asked(&["commit-tree", &tree, "-p", head, "-m", &words])?;
+    // Only if it is not there by now.
+    at.asked(&["update-ref", &reference, &commit, ""])?;
+    Ok(commit)
+}
+
+/// Writes a new file; what is there is not touched.
+fn save(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let made = fs::File::options().write(true).create_new(true).open(path);
+    let mut file = made.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            let message = format!("`{}` is there already; nothing was written", path.display());
+            Failure::new(Code::FileExists, message).hint("name another file, or `-` for standard output")
+        }
+        _ => Failure::machine(path.display(), error),
+    })?;
+    let done = file.write_all(bytes).and_then(|()| file.sync_all());
+    if done.is_err() {
+        // Half a patch is of no use.
+        fs::remove_file(path).ok();
+    }
+    written(done, path)
+}
+
+fn written(done: io::Result<()>, path: &Path) -> Result<(), Failure> {
+    match done {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::machine(path.display(), error))
+        }
+        _ => Ok(()),
+    }
+}

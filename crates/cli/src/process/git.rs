@@ -1,0 +1,70 @@
+//! Git by its command line: without the variables that would lead it elsewhere, without programs of the repository's own, and without
+//! the user's index.
+
+use crate::{process::failure::Failure, text::diff::printable};
+use envoi_contract::code::Code;
+use envoi_tree::GIT_VARIABLES;
+use std::{
+    io,
+    path::Path,
+    process::{Command, Output, Stdio},
+};
+
+/// The longest part of what git says that a message has.
+const MOST_SAID: usize = 2000;
+
+/// A folder of a repository, and the file that takes the place of the index of the user.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct At<'a> {
+    pub(crate) folder: &'a Path,
+    pub(crate) index: &'a Path,
+}
+
+impl At<'_> {
+    /// What git prints, without the end of the line.
+    pub(crate) fn asked(self, arguments: &[&str]) -> Result<String, Failure> {
+        let mut command = git(self.folder);
+        let done = output(command.env("GIT_INDEX_FILE", self.index).args(arguments))?;
+        match done.status.success() {
+            true => Ok(String::from_utf8_lossy(&done.stdout).trim_end_matches('\n').to_owned()),
+            false => Err(failed(arguments.first().unwrap_or(&""), &done)),
+        }
+    }
+}
+
+/// The patch from one folder below `folder` to another one. The configuration of the user does not change its form.
+pub(crate) fn difference(folder: &Path, [before, after]: [&str; 2]) -> Result<Vec<u8>, Failure> {
+    let mut command = git(folder);
+    command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
+    command.env("GIT_CEILING_DIRECTORIES", folder.parent().unwrap_or(folder));
+    command.args(["diff", "--no-index", "--no-prefix", "--binary", "--full-index", "--no-renames"]);
+    command.args(["--no-color", "--no-ext-diff", "--no-textconv", before, after]);
+    let done = output(&mut command)?;
+    match done.status.code() {
+        Some(0 | 1) => Ok(done.stdout),
+        _ => Err(failed("diff", &done)),
+    }
+}
+
+fn git(folder: &Path) -> Command {
+    let mut command = Command::new("git");
+    command.args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]);
+    for name in GIT_VARIABLES {
+        command.env_remove(name);
+    }
+    command.env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0").current_dir(folder).stdin(Stdio::null());
+    command
+}
+
+fn output(command: &mut Command) -> Result<Output, Failure> {
+    command.output().map_err(|error: io::Error| {
+        Failure::new(Code::GitFailed, format!("git cannot be started: {error}"))
+            .hint("install git; `envoi diff` needs none")
+    })
+}
+
+fn failed(command: &str, done: &Output) -> Failure {
+    let said = String::from_utf8_lossy(&done.stderr).trim().replace('\n', "; ");
+    let said: String = printable(&said).chars().take(MOST_SAID).collect();
+    Failure::new(Code::GitFailed, format!("`git {command}` failed: {said}"))
+}
