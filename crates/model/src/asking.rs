@@ -11,6 +11,7 @@ use envoi_contract::{
     skill_report::SkillError,
     time::Timestamp,
 };
+use envoi_kernel::ledger::{TokenPrice, Tokens};
 use envoi_preset::{
     Class,
     protocol::{End, Protocol, Question, Reply},
@@ -181,15 +182,14 @@ fn no_more(order: &Order, access: &Access, finished: &Finished, tried: u32) -> O
     is_spent.then(|| " (the budget allows no further call)".to_owned())
 }
 
-/// What all calls have cost, in billionths of a US dollar, rounded up.
+/// What all calls have cost, in billionths of a US dollar, each rounded up.
 pub(crate) fn cost(price: crate::Price, finished: &Finished) -> u64 {
-    const MILLION: u128 = 1_000_000;
-    let part =
-        |tokens: Option<u64>, price: u64| u128::from(tokens.unwrap_or(0)).saturating_mul(u128::from(price));
+    let price = TokenPrice::from(price);
     let of = |made: &Made| {
-        let sum =
-            part(made.reply.tokens_in, price.given).saturating_add(part(made.reply.tokens_out, price.gotten));
-        u64::try_from(sum.div_ceil(MILLION)).unwrap_or(u64::MAX)
+        let Reply { tokens_in, tokens_cached, tokens_written, tokens_out, .. } = &made.reply;
+        let [given, cache_read, cache_write, gotten] =
+            [tokens_in, tokens_cached, tokens_written, tokens_out].map(|tokens| tokens.unwrap_or(0));
+        price.cost(Tokens { given, cache_read, cache_write, gotten }).nano_usd()
     };
     finished.calls.iter().map(of).fold(0, u64::saturating_add)
 }
@@ -328,8 +328,15 @@ pub(crate) mod tests {
         let calls = vec![made(Some(100), Some(10)), made(Some(1), None), made(None, None)];
         let finished = Finished { calls, ..Finished::default() };
         // 0.15 and 0.60 dollars for a million.
-        let price = Price { given: 150_000_000, gotten: 600_000_000 };
+        let price = Price { given: 150_000_000, cache_read: None, cache_write: None, gotten: 600_000_000 };
         assert_eq!(cost(price, &finished), 15_000 + 6_000 + 150);
-        assert_eq!(cost(Price { given: 1, gotten: 1 }, &finished), 1 + 1);
+        assert_eq!(cost(Price { given: 1, gotten: 1, ..price }, &finished), 1 + 1);
+        // Of a hundred tokens eighty came from the cache, and ten were written to it.
+        let reply =
+            Reply { tokens_cached: Some(80), tokens_written: Some(10), ..made(Some(100), None).reply };
+        let cached = Finished { calls: vec![Made { reply, ..Made::default() }], ..Finished::default() };
+        assert_eq!(cost(price, &cached), 15_000);
+        let of_cache = Price { cache_read: Some(15_000_000), cache_write: Some(187_500_000), ..price };
+        assert_eq!(cost(of_cache, &cached), 1_500 + 1_200 + 1_875);
     }
 }

@@ -1,6 +1,7 @@
 //! The order of one attempt: the engine composes it and writes it as a file into the attempt's folder.
 
 use envoi_contract::json::Value;
+use envoi_kernel::ledger::{Cost, TokenPrice};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -90,8 +91,26 @@ pub struct Access {
 pub struct Price {
     /// Of tokens that the model is given.
     pub given: u64,
+    /// Of those of them that come from the provider's prompt cache; as `given` if it is not stated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_read: Option<u64>,
+    /// Of those of them that are written to it; as `given` if it is not stated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<u64>,
     /// Of tokens that it gives.
     pub gotten: u64,
+}
+
+impl From<Price> for TokenPrice {
+    fn from(price: Price) -> Self {
+        let of_cache = |price_of: Option<u64>| Cost::from_nano_usd(price_of.unwrap_or(price.given));
+        Self {
+            given: Cost::from_nano_usd(price.given),
+            cache_read: of_cache(price.cache_read),
+            cache_write: of_cache(price.cache_write),
+            gotten: Cost::from_nano_usd(price.gotten),
+        }
+    }
 }
 
 /// Why a model cannot be called.

@@ -158,6 +158,8 @@ pub struct Reply {
     pub tokens_in: Option<u64>,
     /// Those of them that were read from a cache.
     pub tokens_cached: Option<u64>,
+    /// Those of them that were written to a cache, where the provider charges for that.
+    pub tokens_written: Option<u64>,
     /// Tokens that the model gave.
     pub tokens_out: Option<u64>,
 }

@@ -31,8 +31,12 @@ pub(crate) fn callable(configured: &configured::Models, folder: &Path) -> Callab
                 format!("models of provider `{}` cannot be called: {error}", offer.provider),
             )
         })?;
-        let price =
-            offer.price.map(|(given, gotten)| Price { given: given.nano_usd(), gotten: gotten.nano_usd() });
+        let price = offer.price.map(|price| Price {
+            given: price.given.nano_usd(),
+            cache_read: Some(price.cache_read.nano_usd()),
+            cache_write: Some(price.cache_write.nano_usd()),
+            gotten: price.gotten.nano_usd(),
+        });
         let access = Access {
             provider: offer.provider.clone(),
             protocol: provider.protocol.word().to_owned(),

@@ -59,7 +59,7 @@ fn stage(scenario: &str, keys: &str) -> (Stage, Stub) {
             stub.port
         ));
         offer.push_str(&format!(
-            "    {protocol}: {{ provider: {protocol}, name: lab-1, price: {{ in: \"0.15\", out: \"0.60\" }} }}\n"
+            "    {protocol}: {{ provider: {protocol}, name: lab-1, price: {{ in: \"0.15\", out: \"0.60\", cache_read: \"0.05\", cache_write: \"0.25\" }} }}\n"
         ));
     }
     config.push_str("    nobody: { url: 'http://127.0.0.1:1' }\n    gone: { url: 'http://127.0.0.1:1', key: { env: NO_SUCH_KEY } }\n");
@@ -104,7 +104,9 @@ fn settled(stage: &Stage) -> Value {
 #[test]
 fn a_model_is_asked_in_each_protocol_and_what_it_used_is_charged() {
     let (stage, _stub) = stage("plain", "");
-    for (place, protocol) in ["chat", "responses", "messages"].into_iter().enumerate() {
+    // Of the tokens that are given 20 come from a cache, and with `messages` 10 are written to it.
+    let costs = [("chat", "0.000019"), ("responses", "0.000019"), ("messages", "0.00002")];
+    for (place, (protocol, cost)) in costs.into_iter().enumerate() {
         stage.write("flow.yaml", flow(protocol, ""));
         stage.expect(0, &["run", "flow.yaml"]);
         let run = newest(&stage);
@@ -112,7 +114,7 @@ fn a_model_is_asked_in_each_protocol_and_what_it_used_is_charged() {
         let used = &row["used"];
         assert_eq!(
             json!([used["llm_calls"], used["tokens_in"], used["tokens_out"], used["cost_usd"]]),
-            json!([1, 100, 10, "0.000021"]),
+            json!([1, 100, 10, cost]),
             "{protocol}"
         );
         let envelope = stage.json(&["--json", "show", &run, "--envelope"]);
@@ -342,20 +344,20 @@ fn the_bridge_has_each_protocol_with_and_without_streams_and_meters_it() {
     let served = Served::start(&stage);
     let admin = served.client(served.first.as_deref().unwrap());
     let said = json!([{"role": "user", "content": "Hi."}]);
-    for (protocol, path, end, question, streamed) in [
+    for (protocol, path, end, question, [whole, streamed]) in [
         (
             "messages",
             "/v1/messages",
             "message_stop",
             json!({"max_tokens": 5, "messages": said}),
-            json!([1, 120, 10, "0.000024"]),
+            [json!([1, 100, 10, "0.00002"]), json!([1, 120, 10, "0.000022"])],
         ),
         (
             "responses",
             "/responses",
             "response.completed",
             json!({"input": said}),
-            json!([1, 100, 10, "0.000021"]),
+            [json!([1, 100, 10, "0.000019"]), json!([1, 100, 10, "0.000019"])],
         ),
     ] {
         for streams in [false, true] {
@@ -371,7 +373,7 @@ fn the_bridge_has_each_protocol_with_and_without_streams_and_meters_it() {
             assert_eq!(reply.text().contains(end), streams, "{}", reply.text());
             let used = stage.json(&["--json", "show", &run])["used"].take();
             let used = json!([used["llm_calls"], used["tokens_in"], used["tokens_out"], used["cost_usd"]]);
-            let expected = if streams { streamed.clone() } else { json!([1, 100, 10, "0.000021"]) };
+            let expected = if streams { streamed.clone() } else { whole.clone() };
             assert_eq!(used, expected, "{protocol} {streams}");
             let call = asked(&stage).pop().unwrap();
             assert_eq!(call["body"]["model"], "lab-1");

@@ -13,7 +13,10 @@ use crate::{
         yaml::{Key, Node},
     },
 };
-use envoi_kernel::{flow::SecretSource, ledger::Cost};
+use envoi_kernel::{
+    flow::SecretSource,
+    ledger::{Cost, TokenPrice},
+};
 use envoi_preset::protocol::Protocol;
 use std::collections::BTreeMap;
 
@@ -26,7 +29,8 @@ pub(crate) const PROVIDER: Vocabulary =
 pub(crate) const OFFER: Vocabulary =
     Vocabulary { place: "a model of `offer`", keys: &["provider", "name", "price"], later: &[] };
 
-pub(crate) const PRICE: Vocabulary = Vocabulary { place: "`price`", keys: &["in", "out"], later: &[] };
+pub(crate) const PRICE: Vocabulary =
+    Vocabulary { place: "`price`", keys: &["in", "out", "cache_read", "cache_write"], later: &[] };
 
 /// As long as the usual clients of such providers wait.
 const TIMEOUT_MS: u64 = 600_000;
@@ -68,8 +72,8 @@ pub struct Offer {
     pub provider: String,
     /// What the provider calls it.
     pub name: String,
-    /// US dollars for a million tokens, input and output; `None`: it costs nothing, or the cost is not counted.
-    pub price: Option<(Cost, Cost)>,
+    /// US dollars for a million tokens; `None`: it costs nothing, or the cost is not counted.
+    pub price: Option<TokenPrice>,
 }
 
 pub(crate) fn read(node: &Node, problems: &mut Problems) -> Models {
@@ -191,19 +195,22 @@ fn offer(node: &Node, name: &Key, problems: &mut Problems) -> Option<Offer> {
     Some(Offer { provider: provider?, name: own?, price })
 }
 
-/// Both prices: one that is forgotten would count as nothing.
-fn price(node: &Node, problems: &mut Problems) -> Option<(Cost, Cost)> {
+/// `in` and `out` are needed: one that is forgotten would count as nothing. Tokens of the prompt cache cost what others cost, unless it is said.
+fn price(node: &Node, problems: &mut Problems) -> Option<TokenPrice> {
     let fields = Fields::of(node, &PRICE, problems)?;
-    let mut part = |name: &str| match fields.get(name) {
+    let mut part = |name: &str, otherwise: Option<Cost>| match fields.get(name) {
         Some(node) => match read::as_token(node).and_then(Cost::parse) {
             Some(cost) => Some(cost),
             None => refuse(problems, read::mismatch(node, &format!("`{name}`"), "dollars such as \"0.15\"")),
         },
+        None if otherwise.is_some() => otherwise,
         None if fields.misspelt(name, &PRICE) => None,
         None => refuse(problems, Diagnostic::invalid(node.span, format!("`price` without `{name}`"))),
     };
-    let (given, gotten) = (part("in"), part("out"));
-    Some((given?, gotten?))
+    let (given, gotten) = (part("in", None), part("out", None));
+    let of_cache = given.or(Some(Cost::default()));
+    let (cache_read, cache_write) = (part("cache_read", of_cache), part("cache_write", of_cache));
+    Some(TokenPrice { given: given?, cache_read: cache_read?, cache_write: cache_write?, gotten: gotten? })
 }
 
 #[cfg(test)]
@@ -226,7 +233,7 @@ mod tests {
     fn everything_that_can_be_said_is_read() {
         let text = "models:\n  default: small\n  providers:\n    lab: { url: 'https://lab.example/v1', key: { env: LAB_KEY }, \
                     timeout: 5s }\n    own: { url: 'http://127.0.0.1:9/v1', protocol: messages }\n  offer:\n    small: { provider: lab, name: \
-                    lab-small-2, price: { in: \"0.15\", out: \"0.60\" } }\n    own/x:7b: { provider: own }\n";
+                    lab-small-2, price: { in: \"0.15\", out: \"0.60\", cache_read: \"0.015\" } }\n    own/x:7b: { provider: own }\n";
         assert!(fits_schema(text));
         let models = config::load("c.yaml", text).unwrap().models;
         let cost = |text| Cost::parse(text).unwrap();
@@ -242,7 +249,8 @@ mod tests {
         );
         assert_eq!((models.providers["own"].timeout_ms, &models.providers["own"].key), (TIMEOUT_MS, &None));
         assert_eq!(models.providers["own"].protocol, Protocol::Messages);
-        let price = Some((cost("0.15"), cost("0.60")));
+        let (given, gotten) = (cost("0.15"), cost("0.60"));
+        let price = Some(TokenPrice { given, cache_read: cost("0.015"), cache_write: given, gotten });
         let small = Offer { provider: "lab".to_owned(), name: "lab-small-2".to_owned(), price };
         assert_eq!(models.offer["small"], small);
         let own = Offer { provider: "own".to_owned(), name: "own/x:7b".to_owned(), price: None };
@@ -266,6 +274,10 @@ mod tests {
             ("{ offer: { m: { name: x } } }", "model `m` has no `provider`"),
             ("{ offer: { m: { provider: p, price: { in: \"1\" } } } }", "`price` without `out`"),
             ("{ offer: { m: { provider: p, price: { in: \"1\", out: much } } } }", "dollars such as"),
+            (
+                "{ offer: { m: { provider: p, price: { in: \"1\", out: \"1\", cache_read: x } } } }",
+                "`cache_read`",
+            ),
         ] {
             let text = format!("models: {text}\n");
             let report = config::load("c.yaml", &text).unwrap_err().render(crate::Colour::Never);

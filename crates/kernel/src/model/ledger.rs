@@ -22,6 +22,60 @@ pub struct Cost {
     nano_usd: u64,
 }
 
+/// What a model costs: for a million tokens of each kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenPrice {
+    /// Of tokens that the model is given.
+    pub given: Cost,
+    /// Of those of them that come from the provider's prompt cache.
+    pub cache_read: Cost,
+    /// Of those of them that are written to it.
+    pub cache_write: Cost,
+    /// Of tokens that the model gives.
+    pub gotten: Cost,
+}
+
+/// Tokens of one call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tokens {
+    /// All that the model was given.
+    pub given: u64,
+    /// Those of them that came from the provider's prompt cache.
+    pub cache_read: u64,
+    /// Those of them that were written to it.
+    pub cache_write: u64,
+    /// Those that the model gave.
+    pub gotten: u64,
+}
+
+impl TokenPrice {
+    /// What a call has cost, rounded up to a billionth of a dollar; sums saturate.
+    ///
+    /// ```
+    /// use envoi_kernel::ledger::{Cost, TokenPrice, Tokens};
+    ///
+    /// let dollars = |text| Cost::parse(text).unwrap_or_default();
+    /// let (given, gotten) = (dollars("5"), dollars("25"));
+    /// let price = TokenPrice { given, gotten, cache_read: dollars("0.50"), cache_write: dollars("6.25") };
+    /// let tokens = Tokens { given: 1_000_000, cache_read: 800_000, cache_write: 100_000, gotten: 0 };
+    /// assert_eq!(price.cost(tokens), dollars("1.525"));
+    /// ```
+    #[must_use]
+    pub fn cost(&self, tokens: Tokens) -> Cost {
+        let fresh = tokens.given.saturating_sub(tokens.cache_read).saturating_sub(tokens.cache_write);
+        let parts = [
+            (fresh, self.given),
+            (tokens.cache_read, self.cache_read),
+            (tokens.cache_write, self.cache_write),
+            (tokens.gotten, self.gotten),
+        ];
+        let millionths = parts.into_iter().fold(0_u128, |sum, (tokens, price)| {
+            sum.saturating_add(u128::from(tokens).saturating_mul(u128::from(price.nano_usd)))
+        });
+        Cost { nano_usd: u64::try_from(millionths.div_ceil(1_000_000)).unwrap_or(u64::MAX) }
+    }
+}
+
 /// Digits after the point that a [`Cost`] holds.
 const DECIMALS: usize = 9;
 const DECIMALS_U32: u32 = 9;

@@ -65,6 +65,7 @@ pub(super) fn reply(body: &Value) -> Option<Reply> {
         end,
         tokens_in: count(body, &["usage", "prompt_tokens"]),
         tokens_cached: count(body, &["usage", "prompt_tokens_details", "cached_tokens"]),
+        tokens_written: None,
         tokens_out: count(body, &["usage", "completion_tokens"]),
     })
 }

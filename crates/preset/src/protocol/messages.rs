@@ -86,6 +86,7 @@ pub(super) fn reply(body: &Value) -> Option<Reply> {
         end,
         tokens_in: tokens_in.then_some(sum),
         tokens_cached: count(body, &["usage", "cache_read_input_tokens"]),
+        tokens_written: count(body, &["usage", "cache_creation_input_tokens"]),
         tokens_out: count(body, &["usage", "output_tokens"]),
     })
 }

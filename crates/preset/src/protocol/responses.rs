@@ -83,6 +83,7 @@ pub(super) fn reply(body: &Value) -> Option<Reply> {
         end,
         tokens_in: count(body, &["usage", "input_tokens"]),
         tokens_cached: count(body, &["usage", "input_tokens_details", "cached_tokens"]),
+        tokens_written: None,
         tokens_out: count(body, &["usage", "output_tokens"]),
     })
 }

@@ -157,6 +157,7 @@ fn a_reply_is_read_with_its_end_and_its_tokens() {
             end,
             tokens_in: Some(100),
             tokens_cached: Some(20),
+            tokens_written: (protocol == Protocol::Messages).then_some(10),
             tokens_out: Some(10),
         };
         assert_eq!(protocol.reply(&json(&body)), Some(expected), "{body}");

@@ -177,7 +177,7 @@ impl Charge {
     /// The usage that the provider has reported; else the least that its streamed answer can be, a token for each
     /// event. The input stays unknown then: bytes do not give the number of tokens.
     fn of(usage: Option<Usage>, pieces: u64, offer: &Offer) -> Self {
-        let least = (pieces > 0).then_some(Usage { tokens_in: 0, tokens_out: pieces });
+        let least = (pieces > 0).then_some(Usage { tokens_out: pieces, ..Usage::default() });
         let counted = usage.or(least);
         Self {
             tokens_in: usage.map(|usage| usage.tokens_in),
@@ -220,12 +220,14 @@ fn denied(refused: Refused, of_attempt: bool) -> Denied {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use envoi_kernel::ledger::TokenPrice;
 
     #[test]
     fn a_stream_of_which_nobody_told_the_use_is_charged_with_the_least_it_was() {
-        let price = Some((Cost::parse("1").unwrap(), Cost::parse("2").unwrap()));
+        let [given, gotten] = ["1", "2"].map(|price| Cost::parse(price).unwrap());
+        let price = Some(TokenPrice { given, cache_read: given, cache_write: given, gotten });
         let offer = |price| Offer { provider: String::new(), name: String::new(), price };
-        let told = Some(Usage { tokens_in: 5, tokens_out: 10 });
+        let told = Some(Usage { tokens_in: 5, tokens_out: 10, ..Usage::default() });
         for (usage, pieces, expected) in [
             (told, 3, (Some(5), Some(10), Some("0.000025"))),
             (None, 3, (None, Some(3), Some("0.000006"))),

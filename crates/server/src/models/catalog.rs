@@ -3,7 +3,7 @@
 use super::usage::Usage;
 use bytes::Bytes;
 use core::{fmt, time::Duration};
-use envoi_kernel::ledger::Cost;
+use envoi_kernel::ledger::{Cost, TokenPrice, Tokens};
 use envoi_preset::protocol::Protocol;
 use std::collections::BTreeMap;
 
@@ -38,8 +38,8 @@ pub struct Offer {
     pub provider: String,
     /// What the provider calls it.
     pub name: String,
-    /// US dollars for a million tokens of input and of output.
-    pub price: Option<(Cost, Cost)>,
+    /// US dollars for a million tokens.
+    pub price: Option<TokenPrice>,
 }
 
 /// Its key is not shown.
@@ -119,11 +119,9 @@ impl Models {
 impl Offer {
     /// What a call has cost, rounded up to a billionth of a dollar; `None` if the model has no price.
     pub(crate) fn cost(&self, usage: Usage) -> Option<Cost> {
-        let (given, gotten) = self.price?;
-        let part = |tokens: u64, price: Cost| u128::from(tokens).saturating_mul(u128::from(price.nano_usd()));
-        let millionths = part(usage.tokens_in, given).saturating_add(part(usage.tokens_out, gotten));
-        let nano_usd = u64::try_from(millionths.div_ceil(1_000_000)).unwrap_or(u64::MAX);
-        Some(Cost::from_nano_usd(nano_usd))
+        let Usage { tokens_in, cache_read, cache_write, tokens_out } = usage;
+        let tokens = Tokens { given: tokens_in, cache_read, cache_write, gotten: tokens_out };
+        self.price.map(|price| price.cost(tokens))
     }
 }
 
@@ -141,9 +139,10 @@ mod tests {
             ("75", "150", 123, 457, "0.077775"),
             ("18000000000", "18000000000", u64::MAX, u64::MAX, "18446744073.709551615"),
         ] {
-            let price = Some((Cost::parse(given).unwrap(), Cost::parse(gotten).unwrap()));
+            let [given, gotten] = [given, gotten].map(|price| Cost::parse(price).unwrap());
+            let price = Some(TokenPrice { given, cache_read: given, cache_write: given, gotten });
             let offer = Offer { provider: String::new(), name: String::new(), price };
-            let told = offer.cost(Usage { tokens_in, tokens_out }).unwrap();
+            let told = offer.cost(Usage { tokens_in, tokens_out, ..Usage::default() }).unwrap();
             assert_eq!(told.to_string(), cost, "{given} {gotten} {tokens_in} {tokens_out}");
         }
     }

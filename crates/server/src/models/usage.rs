@@ -5,7 +5,12 @@ use serde_json::Value;
 /// Tokens of one call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
+    /// All that the model was given.
     pub(crate) tokens_in: u64,
+    /// Those of them that came from the provider's prompt cache.
+    pub(crate) cache_read: u64,
+    /// Those of them that were written to it.
+    pub(crate) cache_write: u64,
     pub(crate) tokens_out: u64,
 }
 
@@ -14,6 +19,8 @@ impl Usage {
     pub(crate) fn and(self, later: Self) -> Self {
         Self {
             tokens_in: self.tokens_in.max(later.tokens_in),
+            cache_read: self.cache_read.max(later.cache_read),
+            cache_write: self.cache_write.max(later.cache_write),
             tokens_out: self.tokens_out.max(later.tokens_out),
         }
     }
@@ -25,8 +32,14 @@ pub(crate) fn read(document: &Value) -> Option<Usage> {
     // Events of responses and of messages have it one level below.
     let usage = document.get("usage").or(within("response")).or(within("message"))?;
     let count = |name: &str| usage.get(name).and_then(Value::as_u64);
+    let cached = |details: &str| {
+        let details = usage.get(details)?;
+        details.get("cached_tokens").and_then(Value::as_u64)
+    };
     if let Some(tokens_in) = count("prompt_tokens") {
-        return Some(Usage { tokens_in, tokens_out: count("completion_tokens").unwrap_or(0) });
+        let cache_read = cached("prompt_tokens_details").unwrap_or(0);
+        let tokens_out = count("completion_tokens").unwrap_or(0);
+        return Some(Usage { tokens_in, cache_read, cache_write: 0, tokens_out });
     }
     // Of messages, what was read from a cache, or written to it, is not among the first.
     let given = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"].map(count);
@@ -34,8 +47,13 @@ pub(crate) fn read(document: &Value) -> Option<Usage> {
     if tokens_out.is_none() && given.iter().all(Option::is_none) {
         return None;
     }
-    let tokens_in = given.into_iter().flatten().fold(0, u64::saturating_add);
-    Some(Usage { tokens_in, tokens_out: tokens_out.unwrap_or(0) })
+    let [_, written, read] = given;
+    Some(Usage {
+        tokens_in: given.into_iter().flatten().fold(0, u64::saturating_add),
+        cache_read: read.or_else(|| cached("input_tokens_details")).unwrap_or(0),
+        cache_write: written.unwrap_or(0),
+        tokens_out: tokens_out.unwrap_or(0),
+    })
 }
 
 #[cfg(test)]
@@ -72,7 +90,31 @@ mod tests {
 
     #[test]
     fn the_events_of_a_stream_together_say_what_was_used() {
-        let usage = |tokens_in, tokens_out| Usage { tokens_in, tokens_out };
+        let usage = |tokens_in, tokens_out| Usage { tokens_in, tokens_out, ..Usage::default() };
         assert_eq!(usage(100, 1).and(usage(0, 9)), usage(100, 9));
+        let begun = Usage { cache_read: 80, cache_write: 10, ..usage(100, 1) };
+        assert_eq!(begun.and(usage(0, 9)), Usage { tokens_out: 9, ..begun });
+    }
+
+    #[test]
+    fn the_tokens_of_the_prompt_cache_are_told_apart() {
+        for (text, expected) in [
+            (
+                r#"{"usage": {"prompt_tokens": 100, "prompt_tokens_details": {"cached_tokens": 80}}}"#,
+                (100, 80, 0),
+            ),
+            (r#"{"usage": {"prompt_tokens": 100, "prompt_tokens_details": null}}"#, (100, 0, 0)),
+            (
+                r#"{"usage": {"input_tokens": 100, "input_tokens_details": {"cached_tokens": 80}}}"#,
+                (100, 80, 0),
+            ),
+            (
+                r#"{"usage": {"input_tokens": 10, "cache_read_input_tokens": 80, "cache_creation_input_tokens": 10}}"#,
+                (100, 80, 10),
+            ),
+        ] {
+            let told = read(&serde_json::from_str(text).unwrap()).unwrap();
+            assert_eq!((told.tokens_in, told.cache_read, told.cache_write), expected, "{text}");
+        }
     }
 }
