@@ -76,6 +76,7 @@ pub(crate) fn ask(order: &Order, key: Option<&str>, around: &dyn Around) -> io::
     fs::write(order.folder.join("prompt.txt"), &prompt)?;
     let temperature = order.temperature.as_deref().and_then(Number::parse);
     let mut repairs: Vec<(String, String)> = Vec::new();
+    let mut is_limit_of_completion = false;
     loop {
         let question = Question {
             model: &access.name,
@@ -85,6 +86,7 @@ pub(crate) fn ask(order: &Order, key: Option<&str>, around: &dyn Around) -> io::
             repairs: &repairs,
             temperature: temperature.as_ref(),
             max_tokens: order.max_tokens,
+            is_limit_of_completion,
             schema: order.schema.as_ref(),
         };
         let body = protocol.body(&question).compact();
@@ -95,6 +97,16 @@ pub(crate) fn ask(order: &Order, key: Option<&str>, around: &dyn Around) -> io::
                 let message = "it is not known what became of the call".to_owned();
                 finished.error = Some(SkillError::new(Code::InDoubt, message));
                 return Ok(finished);
+            }
+            Called::Failed { failure, .. }
+                if order.max_tokens.is_some()
+                    && !is_limit_of_completion
+                    && protocol.wants_limit_of_completion(&failure.message) =>
+            {
+                // The provider has refused before it did anything.
+                println!("{}", failure.message);
+                is_limit_of_completion = true;
+                continue;
             }
             Called::Failed { failure, request, resets_at, counts } => {
                 if counts {

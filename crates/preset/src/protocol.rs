@@ -23,6 +23,12 @@ pub enum Protocol {
 }
 
 impl Protocol {
+    /// Whether a refusal in these words says that the question is to be put with [`Question::is_limit_of_completion`].
+    #[must_use]
+    pub fn wants_limit_of_completion(self, refusal: &str) -> bool {
+        self == Self::Chat && refusal.contains(chat::NEWER_LIMIT)
+    }
+
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Chat, Self::Responses, Self::Messages];
 
@@ -127,6 +133,9 @@ pub struct Question<'a> {
     pub temperature: Option<&'a Number>,
     /// The most tokens of its answer.
     pub max_tokens: Option<u64>,
+    /// With [`Protocol::Chat`], whether that is called `max_completion_tokens`, as newer models of OpenAI demand, and not `max_tokens`, as
+    /// all other servers know it.
+    pub is_limit_of_completion: bool,
     /// The JSON Schema of its answer.
     pub schema: Option<&'a Value>,
 }

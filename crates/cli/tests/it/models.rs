@@ -218,6 +218,24 @@ fn a_failure_has_its_class_in_each_protocol_and_is_tried_again_only_where_that_h
 }
 
 #[test]
+fn the_most_tokens_of_an_answer_are_stated_in_the_word_that_the_provider_knows() {
+    for (scenario, words) in
+        [("plain", vec!["max_tokens"]), ("newer", vec!["max_tokens", "max_completion_tokens"])]
+    {
+        let (stage, _stub) = stage(scenario, "");
+        stage.write("flow.yaml", flow("chat", "").replace("'Be brief.'", "'Be brief.', max_tokens: 5"));
+        stage.expect(0, &["run", "flow.yaml"]);
+        let told = asked(&stage).into_iter().map(|call| {
+            let body = call["body"].as_object().unwrap();
+            let limits = body.iter().filter(|(_, value)| **value == json!(5));
+            limits.map(|(name, _)| name.clone()).collect::<Vec<_>>().join(" ")
+        });
+        assert_eq!(told.collect::<Vec<_>>(), words, "{scenario}");
+        assert_eq!(stage.json(&["--json", "show"])["used"]["llm_calls"], 1, "{scenario}");
+    }
+}
+
+#[test]
 fn a_model_that_cannot_be_called_is_said_so() {
     let (stage, _stub) = stage("plain", "");
     for (model, code, words) in [

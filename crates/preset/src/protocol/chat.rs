@@ -7,6 +7,9 @@ use envoi_contract::json::{Object, Value};
 /// The name of the schema, which the protocol wants.
 const NAME: &str = "outputs";
 
+/// What newer models of OpenAI call the most tokens of an answer. They refuse `max_tokens`, and name this in the refusal.
+pub(super) const NEWER_LIMIT: &str = "max_completion_tokens";
+
 pub(super) fn body(question: &Question<'_>) -> Value {
     let mut messages: Vec<Value> = Vec::new();
     messages.extend(question.system.map(|system| message("system", system)));
@@ -24,7 +27,8 @@ pub(super) fn body(question: &Question<'_>) -> Value {
         body.insert("temperature", Value::Number(temperature.clone()));
     }
     if let Some(max) = question.max_tokens {
-        body.insert("max_tokens", Value::from(max));
+        let name = if question.is_limit_of_completion { NEWER_LIMIT } else { "max_tokens" };
+        body.insert(name, Value::from(max));
     }
     if let Some(schema) = question.schema {
         let described = object([

@@ -19,6 +19,7 @@ fn question<'a>(
         repairs,
         temperature: None,
         max_tokens: Some(50),
+        is_limit_of_completion: false,
         schema,
     }
 }

@@ -146,6 +146,8 @@ class Stub(http.server.BaseHTTPRequestHandler):
         failure = OPENAI_ERRORS.get(scenario)
         if scenario.endswith("-once") and number == 1:
             failure = OPENAI_ERRORS.get(scenario.removesuffix("-once"))
+        if scenario == "newer" and "max_tokens" in request:
+            failure = (400, {"message": "`max_tokens` is not known; say `max_completion_tokens`.", "type": "invalid_request_error", "code": "unsupported_parameter"}, {})
         if failure:
             status, error, headers = failure
             return self.reply(status, {"error": error}, {"x-request-id": f"req_{number}", **headers})
