@@ -16,7 +16,8 @@ use envoi_journal::{EventFilter, Reader};
 use envoi_kernel::{
     Event, Record, Run, Status,
     event::{
-        CallOutcome, Correction, Course, Done, InterruptAnswered, Routed, RunEnded, StepsGivenUp, TimerSet,
+        CallOutcome, Correction, Course, Done, EndStatus, InterruptAnswered, Routed, RunEnded, StepsGivenUp,
+        TimerSet,
     },
     ids::{RunId, Seq, StepId, VisitId},
 };
@@ -62,8 +63,9 @@ pub(crate) fn print(reader: &Reader, id: &RunId, which: &Which<'_>, json: bool) 
     if step.is_none() && limit.is_none() {
         let run = envoi_engine::load_run(reader, id).ok();
         let answer = run.as_ref().map(answer).unwrap_or_default();
-        // The first line has said it.
+        // The first line has said why it failed, and the attempt and its step have.
         if let (Some(Status::Ended(ended)), Some(last)) = (run.as_ref().map(Run::status), texts.last_mut())
+            && ended.status == EndStatus::Failed
             && *last == end(&ended, true)
         {
             *last = end(&ended, false);

@@ -206,3 +206,16 @@ fn help_shows_commands_documents_and_codes_and_knows_the_nearest_word() {
         );
     }
 }
+
+#[test]
+fn why_a_run_has_failed_is_said_where_it_stands_and_not_once_more_at_the_end() {
+    let stage =
+        Stage::with_flow("flow: f\nsteps:\n  - id: b\n    run: 'echo the disk is gone >&2; exit 3'\n");
+    stage.expect(1, &["run", "flow.yaml"]);
+    let out = stage.expect(0, &["why"]).out;
+    assert!(out.starts_with("failed: Step `b` failed: TOOL_EXIT_NON_ZERO: the disk is gone\n"), "{out}");
+    assert!(out.ends_with("\nfailed (tool_failed_fatally)\n"), "{out}");
+    assert_eq!(out.matches("the disk is gone").count(), 2, "{out}");
+    let last = stage.expect(0, &["why", "--limit", "1"]).out;
+    assert!(last.contains("the disk is gone"), "{last}");
+}
