@@ -10,7 +10,7 @@ use crate::{
 };
 use envoi_api::store::{AgentProgram, Checkup};
 use envoi_journal::{
-    DamagedRow, Layout, Lease, OpenError, ReadError, Standing, Store, Taken, Undelivered, with_causes,
+    DamagedRow, Layout, Lease, OpenError, ReadError, Reader, Standing, Store, Taken, Undelivered, with_causes,
 };
 use std::path::Path;
 
@@ -134,6 +134,7 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
         })
         // The command that it refuses shows the places.
         .map_err(|failure| failure.message.lines().next().unwrap_or_default().to_owned());
+    let trees = store.reader().map_err(|error| with_causes(&error)).and_then(|reader| trees_there(&reader));
     let engine = match Lease::try_take(store.layout()) {
         Ok(Taken::Lease(lease)) => {
             lease.release();
@@ -150,6 +151,7 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
         finding("engine", engine),
         finding("configuration", config),
         notices,
+        finding("trees", trees),
     ];
     findings.extend(folders(store.layout()));
     findings.extend(damaged);
@@ -160,6 +162,20 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
     findings.extend(contents);
     findings.extend(snapshots::look(&store));
     Ok(findings)
+}
+
+/// The trees of runs with `--isolate`, counted.
+fn trees_there(reader: &Reader) -> Result<String, String> {
+    let (count, bytes) = envoi_engine::trees::count(reader).map_err(|refused| refused.message)?;
+    Ok(match count {
+        0 => "none".to_owned(),
+        1 => format!("1, {} MiB: `{} gc` removes it if nobody needs it", bytes >> 20, invocation::envoi()),
+        count => format!(
+            "{count}, {} MiB: `{} gc` removes those that nobody needs",
+            bytes >> 20,
+            invocation::envoi()
+        ),
+    })
 }
 
 /// The folders that every store has, as far as something else is there: nothing can be written behind it.

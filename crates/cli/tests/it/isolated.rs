@@ -497,12 +497,18 @@ fn a_tree_whose_files_are_kept_is_removed_and_its_run_can_still_be_applied() {
     let id = stage.run_id();
     let before = untouched(&stage);
     assert!(stage.expect(0, &["gc", "--dry-run"]).out.contains("would be removed"));
+    let counted = || {
+        let found = stage.expect(0, &["doctor"]).out;
+        found.lines().find(|line| line.contains(" trees ")).unwrap_or_default().to_owned()
+    };
+    assert!(counted().contains("trees  ") && counted().contains("1, 0 MiB: `"), "{}", counted());
     assert_eq!(
         (gc(&stage, &["--dry-run"]), trees(&stage)),
         (vec![(id.clone(), true, String::new(), String::new())], 1)
     );
     let wide = stage.expect(0, &["gc"]).out;
     assert!(wide.contains(&id) && wide.contains("removed"), "{wide}");
+    assert!(counted().ends_with("none"), "{}", counted());
     assert_eq!((trees(&stage), untouched(&stage)), (0, before));
     assert_eq!(
         git(&stage, &["branch", "--list", "envoi/*"])

@@ -13,7 +13,7 @@ use crate::{
 use envoi_journal::{Layout, Reader, RunFilter, RunRow};
 use envoi_kernel::{
     Event,
-    event::{EndStatus, Isolated},
+    event::{EndStatus, Isolated, RunStarted},
     ids::RunId,
 };
 use envoi_tree::What;
@@ -56,19 +56,8 @@ pub fn old_trees(reader: &Reader, layout: &Layout, too_wide: &[PathBuf]) -> Resu
     let rows = reader.runs(RunFilter::default())?;
     let mut found = Vec::new();
     for row in &rows {
-        // A run that cannot be read keeps what it has.
-        let first = reader.records(&row.run, 0, Some(1)).ok().and_then(|records| records.into_iter().next());
-        let Some(Event::RunStarted(started)) = first.map(|record| record.event) else { continue };
-        let Some(isolated) = started.isolated.as_deref() else { continue };
-        let place = PathBuf::from(&isolated.place);
-        // As it was made. Whatever else an event says is not removed.
-        if place.file_name().is_none_or(|name| name != row.run.as_str()) {
-            continue;
-        }
-        let is_begun = begun(&place).is_dir();
-        if !is_begun && !place.is_dir() {
-            continue;
-        }
+        let Some(There { started, isolated, place, is_begun }) = there(reader, &row.run) else { continue };
+        let isolated = &isolated;
         let at_work = if is_begun { None } else { at_work(reader, row, &rows, isolated) };
         let is_at_work = at_work.is_some();
         let stays = match at_work {
@@ -81,6 +70,42 @@ pub fn old_trees(reader: &Reader, layout: &Layout, too_wide: &[PathBuf]) -> Resu
         found.push(OldTree { run, place, files, bytes, stays, is_at_work, is_dropped, isolated, is_begun });
     }
     Ok(found)
+}
+
+/// How many trees of runs are there, and their bytes on the disk. Nothing in them is read.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn count(reader: &Reader) -> Result<(u64, u64), Refused> {
+    let rows = reader.runs(RunFilter::default())?;
+    let found = rows.iter().filter_map(|row| there(reader, &row.run));
+    Ok(found.fold((0, 0), |(trees, bytes), There { place, is_begun, .. }| {
+        let (_, more) = weight(if is_begun { begun(&place) } else { place });
+        (trees.saturating_add(1), bytes.saturating_add(more))
+    }))
+}
+
+/// The tree of a run, if it is there.
+struct There {
+    started: Box<RunStarted>,
+    isolated: Isolated,
+    place: PathBuf,
+    /// Its removal has begun.
+    is_begun: bool,
+}
+
+fn there(reader: &Reader, run: &RunId) -> Option<There> {
+    // A run that cannot be read keeps what it has.
+    let first = reader.records(run, 0, Some(1)).ok()?.into_iter().next()?;
+    let Event::RunStarted(started) = first.event else { return None };
+    let isolated = started.isolated.as_deref()?.clone();
+    let place = PathBuf::from(&isolated.place);
+    // As it was made. Whatever else an event says is not removed.
+    if place.file_name().is_none_or(|name| name != run.as_str()) {
+        return None;
+    }
+    let is_begun = begun(&place).is_dir();
+    (is_begun || place.is_dir()).then_some(There { started, isolated, place, is_begun })
 }
 
 /// Removes the tree. Says what is left of it, such as a branch with commits.
