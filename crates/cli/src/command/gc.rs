@@ -8,10 +8,14 @@ use crate::{
 use envoi_api::file::OldTree;
 use envoi_contract::code::Code;
 use envoi_engine::trees;
+use envoi_journal::Layout;
+use std::fs::File;
 
 pub(crate) fn gc(home: &Home, dry_run: bool, drop: &[String]) -> Result<u8, Failure> {
     let (store, reader) = home.store()?;
     let too_wide: Vec<_> = environment::home_folder().into_iter().collect();
+    // Another one of this store ends first: it would remove what this one counts.
+    let _alone = if dry_run { None } else { Some(alone(store.layout())?) };
     let drop = drop.iter().map(|run| select::run(&reader, run)).collect::<Result<Vec<_>, _>>()?;
     let mut found = trees::old_trees(&reader, store.layout(), &too_wide).map_err(Failure::from)?;
     for run in &drop {
@@ -67,4 +71,11 @@ pub(crate) fn gc(home: &Home, dry_run: bool, drop: &[String]) -> Result<u8, Fail
     };
     let table: Vec<_> = std::iter::once(header).chain(rows.iter().map(cells)).collect();
     output::data(&output::table(&table)).map(|()| 0)
+}
+
+/// The lock of a `gc` that removes. It is gone with the process.
+fn alone(layout: &Layout) -> Result<File, Failure> {
+    let folder = layout.runs();
+    let file = File::open(&folder).and_then(|file| file.lock().map(|()| file));
+    file.map_err(|error| Failure::machine(folder.display(), error))
 }

@@ -22,7 +22,7 @@ use crate::{
 use envoi_contract::code::Code;
 use envoi_engine::snapshots;
 use envoi_journal::Reader;
-use envoi_kernel::{Run, event::Isolated, ids::RunId};
+use envoi_kernel::{Run, Status, event::Isolated, ids::RunId};
 use envoi_tree::{Difference, Entry, Order, Tree, What, differences};
 use serde_json::json;
 use std::{
@@ -58,6 +58,9 @@ pub(crate) fn patch(
     let mut left = lay(&scratch.path().join("a"), &order, found.iter().filter_map(|found| found.before))?;
     left.extend(lay(&scratch.path().join("b"), &order, found.iter().filter_map(|found| found.after))?);
     say_not_there(&reader, &id, &left);
+    if !matches!(loaded.status(), Status::Ended(_)) {
+        messages::say("note: the run is not over; this is what it had changed at its last snapshot");
+    }
     let patch = git::difference(scratch.path(), ["a", "b"])?;
     if patch.is_empty() {
         messages::say("note: the run has changed no file, and nothing was written");
@@ -96,7 +99,8 @@ fn told(
     what: &str,
 ) -> Result<(), Failure> {
     if !home.json {
-        return output::data(&format!("{what}: {} files\n", found.len()));
+        let files = if found.len() == 1 { "file" } else { "files" };
+        return output::data(&format!("{what}: {} {files}\n", found.len()));
     }
     if let Some(members) = row.as_object_mut() {
         members.insert("files".to_owned(), found.len().into());
@@ -146,6 +150,11 @@ fn lay<'a>(
         .map_err(|error| Failure::machine("the files to compare", error))
 }
 
+fn exists(name: &str) -> Failure {
+    let message = format!("there is a branch `{name}` already; nothing was changed");
+    Failure::new(Code::FileExists, message).hint("name another one")
+}
+
 /// Makes the branch, and returns its commit.
 fn branch(
     run: &Run,
@@ -168,9 +177,9 @@ fn branch(
     let (top, prefix) =
         (at.asked(&["rev-parse", "--show-toplevel"])?, at.asked(&["rev-parse", "--show-prefix"])?);
     let at = At { folder: Path::new(&top), index };
-    if at.asked(&["rev-parse", "--verify", "--quiet", &reference]).is_ok() {
-        let message = format!("there is a branch `{name}` already; nothing was changed");
-        return Err(Failure::new(Code::FileExists, message).hint("name another one"));
+    let is_there = ["rev-parse", "--verify", "--quiet", &reference];
+    if at.asked(&is_there).is_ok() {
+        return Err(exists(name));
     }
     at.asked(&["read-tree", head])?;
     let (below, patch) = (format!("--directory={prefix}"), patch.display().to_string());
@@ -192,8 +201,10 @@ fn branch(
     let words = format!("{}: {id}{why}\n\nEnvoi-Run: {id}\n", run.flow().id);
     let commit = at.asked(&["commit-tree", &tree, "-p", head, "-m", &words])?;
     // Only if it is not there by now.
-    at.asked(&["update-ref", &reference, &commit, ""])?;
-    Ok(commit)
+    match at.asked(&["update-ref", &reference, &commit, ""]) {
+        Err(_) if at.asked(&is_there).is_ok() => Err(exists(name)),
+        done => done.map(|_| commit),
+    }
 }
 
 /// Writes a new file; what is there is not touched.

@@ -736,3 +736,29 @@ fn a_branch_has_what_a_run_has_changed_and_nothing_else_moves() {
     let again = stage.expect(2, &["apply", "--branch", "result/1"]);
     assert!(again.err.contains("already"), "{again:?}");
 }
+
+#[test]
+fn a_patch_of_a_run_that_is_not_over_says_so() {
+    let waits = "flow: w\nworkspace: work\nsteps:\n  - id: a\n    run: echo more >> a.txt\n  - id: b\n    ask: 'Well?'\n";
+    let stage = stage(waits);
+    in_git(&stage);
+    stage.expect(3, &["run", "flow.yaml", "--isolate"]);
+    let done = stage.expect(0, &["apply", "--patch", "-"]);
+    assert!(done.out.contains("+more") && done.err.contains("the run is not over"), "{done:?}");
+}
+
+#[test]
+fn of_two_removals_at_once_the_second_finds_what_the_first_has_left() {
+    let stage = stage(APART);
+    in_git(&stage);
+    for _ in 0..3 {
+        stage.expect(0, &["run", "flow.yaml", "--isolate"]);
+    }
+    let both = [stage.start(&["--json", "gc"]), stage.start(&["--json", "gc"])];
+    let rows: Vec<serde_json::Value> = both
+        .into_iter()
+        .flat_map(|one| serde_json::from_str::<Vec<serde_json::Value>>(&one.done().out).unwrap())
+        .collect();
+    assert_eq!((rows.len(), trees(&stage)), (3, 0), "{rows:?}");
+    assert!(rows.iter().all(|row| row["removed"] == true), "{rows:?}");
+}
