@@ -259,6 +259,28 @@ fn a_short_limit_is_waited_for_by_the_attempt() {
 }
 
 #[test]
+fn a_step_whose_model_is_at_its_limit_goes_on_with_another_one() {
+    let (stage, stub) = stage("plain", "");
+    let config = stage.read(".envoi/config.yaml");
+    let tight = format!(
+        "  providers:\n    tight: {{ url: 'http://127.0.0.1:{}/chat--limit', key: {{ file: lab.key }} }}",
+        stub.port
+    );
+    let config = config.replacen("  providers:", &tight, 1) + "    tight: { provider: tight, name: lab-2 }\n";
+    stage.write(".envoi/config.yaml", config);
+    let keys = "    on_throttled: { use: messages }\n";
+    stage.write("flow.yaml", flow("tight", keys));
+    stage.expect(0, &["run", "flow.yaml"]);
+    let models: Vec<Value> = asked(&stage).iter().map(|call| call["body"]["model"].clone()).collect();
+    assert_eq!(models, [json!("lab-2"), json!("lab-1")]);
+    let used = &stage.json(&["--json", "show"])["used"];
+    assert_eq!((&used["llm_calls"], &used["tokens_in"]), (&json!(1), &json!(100)));
+    // The account stays closed, and the next run does not ask it.
+    stage.expect(0, &["run", "flow.yaml"]);
+    assert_eq!(asked(&stage).len(), 3);
+}
+
+#[test]
 fn a_limit_closes_the_account_of_the_model_for_every_run() {
     let (stage, _stub) = stage("limit", "");
     for protocol in ["chat", "messages"] {

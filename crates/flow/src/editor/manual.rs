@@ -26,6 +26,7 @@ const TABLES: &[(&str, Option<&str>)] = &[
     ("### `on_in_doubt`", Some("in_doubt")),
     ("### `on_throttled`", Some("on_throttled")),
     ("### `then`", Some("other_program")),
+    ("### `then` of `model`", Some("other_model")),
     ("### `budget`", Some("budget")),
     ("## `routing`", Some("routing")),
     ("## `ask`", Some("ask")),

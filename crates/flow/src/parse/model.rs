@@ -69,7 +69,9 @@ pub(crate) fn read(
         let help = "describe the answer by `outputs`, a JSON Schema";
         problems.add(Diagnostic::invalid(key.span, message).help(help));
     }
-    let on_throttled = step.get("on_throttled").and_then(|node| program::throttled_model(node, problems));
+    let on_throttled = step
+        .get("on_throttled")
+        .and_then(|node| program::throttled_model(node, model.as_deref(), name, problems));
     if problems.count() != before {
         return None;
     }

@@ -14,7 +14,9 @@ use crate::{
     },
 };
 use envoi_kernel::{
-    flow::{AfterWait, AskCalls, DEFAULT_IDLE_MS, OnThrottled, OtherProgram, ProgramPlan, Template},
+    flow::{
+        AfterWait, AskCalls, DEFAULT_IDLE_MS, ModelPlan, OnThrottled, OtherProgram, ProgramPlan, Template,
+    },
     ids::is_key,
 };
 use envoi_preset::{May, Pattern, Preset};
@@ -73,8 +75,9 @@ pub(crate) fn read(
     };
     let ask = asks(&fields, preset, session.is_none(), problems);
     let idle_ms = step.get("idle").and_then(|node| read::duration(node, "`idle`", problems));
-    let on_throttled =
-        step.get("on_throttled").and_then(|node| throttled(node, preset, place, expressions, problems));
+    let on_throttled = step
+        .get("on_throttled")
+        .and_then(|node| throttled(node, Own::Program(preset), place, expressions, problems));
     if let (Some((key, _)), Some(AfterWait::Use(_))) =
         (fields.pair("ask"), on_throttled.as_ref().map(|policy| &policy.then))
     {
@@ -186,10 +189,22 @@ fn preset(node: &Node, problems: &mut Problems) -> Option<Preset> {
     refuse(problems, Diagnostic::invalid(node.span, message).expecting(known.join(" or ")).help(help))
 }
 
+/// What a step uses whose account may be closed.
+#[derive(Clone, Copy)]
+enum Own<'a> {
+    /// An agent program, if it is known.
+    Program(Option<Preset>),
+    /// A model, if its name can be one; and how the name of another one is read.
+    Model(Option<&'a str>, ReadName),
+}
+
+/// Reads the name of a model.
+type ReadName = fn(&Node, &mut Problems) -> Option<String>;
+
 /// `on_throttled`: one word, `{ wait: 12h, then: … }`, or the program that goes on at once.
 fn throttled(
     node: &Node,
-    own: Option<Preset>,
+    own: Own<'_>,
     place: usize,
     expressions: &mut Vec<Usage>,
     problems: &mut Problems,
@@ -236,26 +251,66 @@ fn throttled(
     Some(OnThrottled { wait_ms, then })
 }
 
-/// `on_throttled` of a step with `model`: no other program can go on with it.
-pub(crate) fn throttled_model(node: &Node, problems: &mut Problems) -> Option<OnThrottled> {
+/// `on_throttled` of a step with `model`: another model can go on with it, and no agent program.
+pub(crate) fn throttled_model(
+    node: &Node,
+    own: Option<&str>,
+    name: ReadName,
+    problems: &mut Problems,
+) -> Option<OnThrottled> {
     let before = problems.count();
-    let read = throttled(node, None, 0, &mut Vec::new(), problems);
-    if problems.count() == before && matches!(&read, Some(OnThrottled { then: AfterWait::Use(_), .. })) {
+    let read = throttled(node, Own::Model(own, name), 0, &mut Vec::new(), problems);
+    let other = match read.as_ref().map(|read| &read.then) {
+        Some(AfterWait::Use(other)) => Preset::named(&other.program),
+        _ => None,
+    };
+    if problems.count() == before && other.is_some() {
         let message = "`on_throttled` of a step with `model` cannot go on with an agent program";
-        let help = "it can be `wait`, `fail`, `ask`, or `{ wait: 12h, then: ask }`";
+        let help = "it can go on with another model: `{ use: small }`";
         return refuse(problems, Diagnostic::invalid(node.span, message).help(help));
     }
     read
 }
 
-/// The program that goes on.
+/// The model that goes on.
+fn other_model(
+    fields: &Fields<'_>,
+    own: Option<&str>,
+    name: ReadName,
+    problems: &mut Problems,
+) -> Option<AfterWait> {
+    let (key, node) = fields.pair("use")?;
+    let model = name(node, problems)?;
+    if own == Some(&model) {
+        let message = format!("`use: {model}` goes on with the account that is closed");
+        let help = "name another model, or leave it out to wait";
+        return refuse(problems, Diagnostic::invalid(key.span, message).help(help));
+    }
+    if let Some((key, _)) = fields.pair("model").or(fields.pair("args")) {
+        let message = format!("`{}` is for an agent program, and this step asks a model", key.text);
+        return refuse(problems, Diagnostic::invalid(key.span, message).help("`use` names the other model"));
+    }
+    Some(AfterWait::Use(Box::new(OtherProgram {
+        account: ModelPlan::account_of(&model),
+        program: model,
+        model: None,
+        args: Vec::new(),
+        takes_session_id: false,
+    })))
+}
+
+/// The program, or the model, that goes on.
 fn other(
     fields: &Fields<'_>,
-    own: Option<Preset>,
+    own: Own<'_>,
     place: usize,
     expressions: &mut Vec<Usage>,
     problems: &mut Problems,
 ) -> Option<AfterWait> {
+    let own = match own {
+        Own::Program(own) => own,
+        Own::Model(own, name) => return other_model(fields, own, name, problems),
+    };
     let (key, node) = fields.pair("use")?;
     let preset = preset(node, problems)?;
     if own == Some(preset) {

@@ -2,7 +2,8 @@
 
 use crate::told::{each_is_told, loaded, step, steps};
 use envoi_kernel::flow::{
-    AfterWait, Expression, InDoubtPolicy, InnerInput, ModelPlan, OnThrottled, Step, StepKind, Template,
+    AfterWait, Expression, InDoubtPolicy, InnerInput, ModelPlan, OnThrottled, OtherProgram, Step, StepKind,
+    Template,
 };
 
 #[expect(clippy::panic, reason = "a step of these tests that is another one is a failed test")]
@@ -60,6 +61,18 @@ fn a_model_has_a_prompt_and_what_is_given_with_it() {
 }
 
 #[test]
+fn another_model_can_go_on_where_the_first_one_is_at_its_limit() {
+    for (keys, wait_ms) in [("{ use: large }", 0), ("{ wait: 2h, then: { use: large } }", 7_200_000)] {
+        let flow = loaded(&model("use: small, prompt: p", &format!(", on_throttled: {keys}")));
+        let OnThrottled { wait_ms: read, then } = &plan(step(&flow, "b")).on_throttled;
+        let AfterWait::Use(other) = then else { panic!("{keys}: {then:?}") };
+        let OtherProgram { program, account, model, args, .. } = other.as_ref();
+        assert_eq!((*read, program.as_str(), account.as_str()), (wait_ms, "large", "model large"));
+        assert!(model.is_none() && args.is_empty(), "{keys}");
+    }
+}
+
+#[test]
 fn a_model_that_cannot_be_asked_is_told() {
     let with = |keys: &str| model(&format!("use: small, prompt: p, {keys}"), "");
     let beside = |keys: &str| model("use: small, prompt: p", &format!(", {keys}"));
@@ -77,6 +90,9 @@ fn a_model_that_cannot_be_asked_is_told() {
         (beside("skill: s"), 4, "skill", "`skill` does nothing in a step with `model`"),
         (beside("idle: 5m"), 4, "idle", "how long an answer may take"),
         (beside("on_throttled: { use: codex }"), 4, "{ use: codex }", "cannot go on with an agent program"),
+        (beside("on_throttled: { use: small }"), 4, "use", "goes on with the account that is closed"),
+        (beside("on_throttled: { use: other, args: [x] }"), 4, "args", "`args` is for an agent program"),
+        (beside("on_throttled: { then: { use: 'a b' } }"), 4, "'a b'", "cannot be the name of a model"),
         (beside("run: make"), 4, "run", "a step does one thing"),
     ]);
 }

@@ -4,7 +4,7 @@ use crate::{
     decide::{draft::Draft, render::Values, throttle},
     model::{
         command::{Command, ModelCall},
-        flow::ModelPlan,
+        flow::{AfterWait, ModelPlan},
     },
     state::visit::OpenVisit,
 };
@@ -13,14 +13,19 @@ use envoi_contract::{code::Code, json::Value, skill_report::SkillError};
 /// The most files of one call.
 const MAX_FILES: usize = 100;
 
-/// See the module. `open` is the visit.
+/// See the module. `open` is the visit; `instead`: the other model of `on_throttled` goes on.
 pub(crate) fn call(
     draft: &Draft<'_>,
     values: &Values<'_>,
     plan: &ModelPlan,
     open: Option<&OpenVisit>,
+    instead: bool,
 ) -> Result<Command, SkillError> {
-    let account = plan.account();
+    let other = match &plan.on_throttled.then {
+        AfterWait::Use(other) if instead => Some(other),
+        _ => None,
+    };
+    let account = other.map_or_else(|| plan.account(), |other| other.account.clone());
     // Only what is wrong with an answer helps the model to give a better one.
     let about_the_answer = [Code::AgentSchema.as_str(), Code::OutputInvalid.as_str()];
     let failure = open
@@ -38,7 +43,8 @@ pub(crate) fn call(
         return Err(SkillError::new(Code::ValueTooLarge, message));
     }
     let call = ModelCall {
-        model: plan.model.clone(),
+        model: other.map_or(&plan.model, |other| &other.program).clone(),
+        instead: other.is_some(),
         refusals: throttle::refusals(draft, &account),
         account,
         prompt: values.value(&plan.prompt)?,

@@ -42,6 +42,9 @@ pub struct ModelCall {
     /// How often in a row the account has refused an attempt before this one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub refusals: u32,
+    /// The model goes on in place of the one that the step names, whose account is closed.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub instead: bool,
     /// What it is asked.
     pub prompt: String,
     /// Its instructions.

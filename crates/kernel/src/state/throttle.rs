@@ -42,8 +42,10 @@ impl Waited {
 
     pub(crate) fn started(&mut self, event: &AttemptStarted) {
         self.wait = None;
-        if let Command::Agent(call) = &event.command {
-            self.goes_on_with_other(call.instead);
+        match &event.command {
+            Command::Agent(call) => self.goes_on_with_other(call.instead),
+            Command::Model(call) => self.goes_on_with_other(call.instead),
+            Command::Exec(_) | Command::Shell(_) | Command::A2a(_) => {}
         }
     }
 

@@ -30,6 +30,12 @@ impl ModelPlan {
     /// The account that it uses. Providers limit each model by itself.
     #[must_use]
     pub fn account(&self) -> String {
-        format!("{ACCOUNT}{}", self.model)
+        Self::account_of(&self.model)
+    }
+
+    /// The account of a model of this name.
+    #[must_use]
+    pub fn account_of(model: &str) -> String {
+        format!("{ACCOUNT}{model}")
     }
 }

@@ -68,18 +68,18 @@ pub enum AfterWait {
     Fail,
     /// A person decides whether it waits on.
     Ask,
-    /// Another agent program goes on.
+    /// Another agent program goes on; for a step with a model another model, which has neither arguments nor sessions.
     Use(Box<OtherProgram>),
 }
 
-/// The agent program that goes on in place of the one that a step names.
+/// The agent program, or the model, that goes on in place of the one that a step names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherProgram {
-    /// The program.
+    /// The program, or the model as the configuration names it.
     pub program: String,
     /// Its account.
     pub account: String,
-    /// Its model; `None`: its own.
+    /// The model of a program; `None`: its own.
     pub model: Option<Template>,
     /// Further arguments.
     pub args: Vec<Template>,
