@@ -107,7 +107,8 @@ export class Stage {
   async close() {
     open.delete(this);
     if (this.child.exitCode === null && this.child.signalCode === null) await this.kill();
-    rmSync(this.folder, { recursive: true, force: true });
+    // Supervisors that a killed server has left still write their ends here.
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   }
 }
 
