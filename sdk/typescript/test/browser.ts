@@ -77,8 +77,7 @@ async function resultsOf(browser: string, address: string): Promise<string[]> {
     child.kill("SIGKILL");
     await ended;
     try {
-      // Processes of the browser still write here for a moment.
-      rmSync(profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+      rmSync(profile, { recursive: true, force: true });
     } catch (error) {
       // What the browser has started may end after it.
       if ((error as { code?: unknown }).code !== "ENOTEMPTY") throw error;
