@@ -38,6 +38,8 @@ test("why it failed, in two keys from the list; the rule that decided, what was 
   await link.waitFor();
   await link.focus();
   await page.keyboard.press("Enter");
+  // The key is for the screen of the run: it has to be there.
+  await page.getByRole("treegrid").first().waitFor();
   await page.keyboard.press("w");
   const failure = page.getByRole("region", { name: "the first failure" });
   await failure.getByText("TOOL_EXIT_NON_ZERO", { exact: false }).first().waitFor();
