@@ -310,7 +310,7 @@ async fn work(
                     let _incoming = app.incoming_body(&request.bearer)?;
                     request.read_body(body, limits.body_bytes).await?;
                 }
-                // What is said to an operation that takes nothing would be lost without a word.
+                // The operation takes no body, so a member of one is a mistake of the client.
                 if operation.body == Content::None {
                     request.members(&[])?;
                 }

@@ -2,7 +2,7 @@
 //! they are read.
 
 use crate::{
-    process::{args::ArtifactsCommand, failure::Failure, output, stderr},
+    process::{args::ArtifactsCommand, failure::Failure, files, output, stderr},
     store::{home::Home, select},
     text::{diff, location::Location},
 };
@@ -15,8 +15,6 @@ use envoi_kernel::{
 };
 use std::{
     collections::{HashMap, HashSet},
-    fs::File,
-    io::{self, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -33,8 +31,7 @@ pub(crate) fn artifacts(home: &Home, command: &ArtifactsCommand) -> Result<u8, F
         }
         ArtifactsCommand::Cat { run, path } => {
             let (_, bytes) = content(&reader, &select::run(&reader, run)?, path)?;
-            let written = io::stdout().lock().write_all(&bytes).and_then(|()| io::stdout().flush());
-            written.map(|()| 0).map_err(|error| Failure::machine("standard output", error))
+            output::bytes(&bytes).map(|()| 0)
         }
         ArtifactsCommand::Diff { run, path, range } => {
             compare(&reader, &select::run(&reader, run)?, path, range.as_deref())
@@ -168,18 +165,7 @@ fn save(path: &str, bytes: &[u8], output: Option<&Path>) -> Result<u8, Failure> 
         Some(file) => file.to_owned(),
         None => PathBuf::from(name),
     };
-    let mut file = File::options().write(true).create_new(true).open(&target).map_err(|error| {
-        if error.kind() == io::ErrorKind::AlreadyExists {
-            let message = format!("`{}` is there already; nothing was written", target.display());
-            return Failure::new(Code::FileExists, message).hint("`-o FILE` names another place");
-        }
-        Failure::machine(format!("`{}`", target.display()), error)
-    })?;
-    if let Err(error) = file.write_all(bytes).and_then(|()| file.sync_all()) {
-        // Half a file is of no use.
-        std::fs::remove_file(&target).ok();
-        return Err(Failure::machine(format!("`{}`", target.display()), error));
-    }
+    files::write_new(&target, bytes, "`-o FILE` names another place")?;
     output::data(&format!("{}\n", diff::printable(&target.display().to_string()))).map(|()| 0)
 }
 

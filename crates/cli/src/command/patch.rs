@@ -9,6 +9,7 @@ use crate::{
     process::{
         environment,
         failure::Failure,
+        files,
         git::{self, At},
         messages, output,
     },
@@ -25,11 +26,7 @@ use envoi_journal::Reader;
 use envoi_kernel::{Run, Status, event::Isolated, ids::RunId};
 use envoi_tree::{Difference, Entry, Order, Tree, What, differences};
 use serde_json::json;
-use std::{
-    fs,
-    io::{self, Write as _},
-    path::Path,
-};
+use std::{fs, path::Path};
 use tempfile::TempDir;
 
 /// What is made of the changes.
@@ -67,9 +64,9 @@ pub(crate) fn patch(
         return Ok(0);
     }
     match form {
-        Form::Patch(file) if *file == Path::new("-") => written(io::stdout().lock().write_all(&patch), file)?,
+        Form::Patch(file) if *file == Path::new("-") => output::bytes(&patch)?,
         Form::Patch(file) => {
-            save(file, &patch)?;
+            files::write_new(file, &patch, "name another file, or `-` for standard output")?;
             told(
                 home,
                 &found,
@@ -204,32 +201,5 @@ fn branch(
     match at.asked(&["update-ref", &reference, &commit, ""]) {
         Err(_) if at.asked(&is_there).is_ok() => Err(exists(name)),
         done => done.map(|_| commit),
-    }
-}
-
-/// Writes a new file; what is there is not touched.
-fn save(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let made = fs::File::options().write(true).create_new(true).open(path);
-    let mut file = made.map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => {
-            let message = format!("`{}` is there already; nothing was written", path.display());
-            Failure::new(Code::FileExists, message).hint("name another file, or `-` for standard output")
-        }
-        _ => Failure::machine(path.display(), error),
-    })?;
-    let done = file.write_all(bytes).and_then(|()| file.sync_all());
-    if done.is_err() {
-        // Half a patch is of no use.
-        fs::remove_file(path).ok();
-    }
-    written(done, path)
-}
-
-fn written(done: io::Result<()>, path: &Path) -> Result<(), Failure> {
-    match done {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::machine(path.display(), error))
-        }
-        _ => Ok(()),
     }
 }

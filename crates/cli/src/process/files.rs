@@ -1,6 +1,12 @@
-//! Files that the person names: how they are read.
+//! Files that the person names: how they are read, and how new ones are written.
 
-use std::{fs, io, path::Path};
+use crate::process::failure::Failure;
+use envoi_contract::code::Code;
+use std::{
+    fs,
+    io::{self, Write as _},
+    path::Path,
+};
 
 /// Names of the files that this process was given open, such as standard input or what a shell substitutes for `<(…)`.
 const GIVEN: [&str; 3] = ["/dev/stdin", "/dev/fd/", "/proc/self/fd/"];
@@ -20,4 +26,21 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
 pub(crate) fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read(path)?)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
+}
+
+/// Writes a new file, durably. What is there is not touched: `another` says how to name another place. Half a file does not stay.
+pub(crate) fn write_new(path: &Path, bytes: &[u8], another: &str) -> Result<(), Failure> {
+    let machine = |error| Failure::machine(format!("`{}`", path.display()), error);
+    let made = fs::File::options().write(true).create_new(true).open(path);
+    let mut file = made.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            let message = format!("`{}` is there already; nothing was written", path.display());
+            Failure::new(Code::FileExists, message).hint(another)
+        }
+        _ => machine(error),
+    })?;
+    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(|error| {
+        fs::remove_file(path).ok();
+        machine(error)
+    })
 }

@@ -13,8 +13,13 @@ use std::io::{self, Write as _};
 
 /// Writes text to stdout as it is. A reader that has gone away ends the command quietly.
 pub(crate) fn data(text: &str) -> Result<(), Failure> {
+    bytes(text.as_bytes())
+}
+
+/// As [`data`], of bytes.
+pub(crate) fn bytes(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::machine("stdout", error)),
         _ => Ok(()),
     }

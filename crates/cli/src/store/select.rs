@@ -94,7 +94,7 @@ pub(crate) fn meant(verb: Verb, unfinished: &[RunRow], newest: Option<&RunRow>) 
             let hint = match verb {
                 Verb::Resume if newest.status() != RunStatus::Ended(EndStatus::Succeeded) => {
                     format!(
-                        "`{envoi} resume {}` runs again from the step that stopped it, with `--flow FILE` with a corrected flow",
+                        "`{envoi} resume {}` runs again from the step that stopped it; `--flow FILE` gives it a corrected flow",
                         newest.run
                     )
                 }
@@ -288,7 +288,7 @@ mod tests {
         let newest = row("3", Some(EndStatus::Failed));
         let refused = meant(Verb::Resume, &[], Some(&newest)).unwrap_err();
         let hint = format!(
-            "`envoi resume {}` runs again from the step that stopped it, with `--flow FILE` with a corrected flow",
+            "`envoi resume {}` runs again from the step that stopped it; `--flow FILE` gives it a corrected flow",
             newest.run
         );
         assert_eq!(refused.hint, Some(hint));

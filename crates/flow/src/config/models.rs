@@ -195,7 +195,7 @@ fn offer(node: &Node, name: &Key, problems: &mut Problems) -> Option<Offer> {
     Some(Offer { provider: provider?, name: own?, price })
 }
 
-/// `in` and `out` are needed: one that is forgotten would count as nothing. Tokens of the prompt cache cost what others cost, unless it is said.
+/// `in` and `out` are required, so that no tokens are free by mistake. Without `cache_read` or `cache_write`, those tokens cost as much as `in`.
 fn price(node: &Node, problems: &mut Problems) -> Option<TokenPrice> {
     let fields = Fields::of(node, &PRICE, problems)?;
     let mut part = |name: &str, otherwise: Option<Cost>| match fields.get(name) {

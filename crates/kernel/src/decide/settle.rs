@@ -333,8 +333,8 @@ fn try_again(draft: &mut Draft<'_>, step: &Step, settled: &AttemptSettled) -> Re
     let spent = open.failures >= step.retry.attempts;
     // A provider refuses what is asked, and would again. Another agent may refuse because it is busy.
     let refusal_lasts = matches!(&step.kind, StepKind::Agent(_) | StepKind::Model(_));
-    let settled_for_good = refusal_lasts && settled.has_failed_with(Code::AgentRefused);
-    if spent || draft.control.winds_down() || settled_for_good || !retry::may_help(settled, shell) {
+    let is_refused_for_good = refusal_lasts && settled.has_failed_with(Code::AgentRefused);
+    if spent || draft.control.winds_down() || is_refused_for_good || !retry::may_help(settled, shell) {
         return Ok(false);
     }
     let wait_ms = retry::wait_ms(&step.retry, open.failures, &settled.attempt);
