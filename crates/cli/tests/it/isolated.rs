@@ -557,6 +557,22 @@ fn a_tree_that_somebody_may_need_stays_until_it_is_dropped() {
 }
 
 #[test]
+fn a_run_whose_tree_was_dropped_spends_no_attempt() {
+    let stage = stage(
+        "flow: files\nworkspace: work\nsteps:\n  - { id: make, run: 'echo made > made.txt; exit 1' }\n",
+    );
+    in_git(&stage);
+    stage.expect(1, &["run", "flow.yaml", "--isolate"]);
+    let id = stage.run_id();
+    let before = stage.events(&id);
+    gc(&stage, &["--drop", &id]);
+    assert_eq!(trees(&stage), 0);
+    let refused = stage.expect(2, &["resume", &id]);
+    assert!(refused.err.contains("WORKSPACE_MISSING") && refused.err.contains(&id), "{refused:?}");
+    assert_eq!(stage.events(&id), before);
+}
+
+#[test]
 fn a_tree_is_not_dropped_under_a_run_that_goes_on_and_a_killed_removal_is_ended() {
     let stage = stage(
         "flow: files\nworkspace: work\nsteps:\n  - { id: make, run: 'echo made > made.txt' }\n  - { id: q, ask: Go on? }\n",

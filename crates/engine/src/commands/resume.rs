@@ -20,7 +20,7 @@ use envoi_kernel::{
     ids::RunId,
     input::{Answer, Correct},
 };
-use std::{collections::BTreeMap, sync::mpsc::Sender};
+use std::{collections::BTreeMap, path::Path, sync::mpsc::Sender};
 
 impl Commands {
     pub(super) fn resume(
@@ -78,6 +78,9 @@ impl Commands {
         }
         let flow = corrected.as_ref().map_or(run.flow(), |corrected| &corrected.flow);
         check_secrets(flow, &caller_of(flow, &request.caller))?;
+        if has_inputs && (request.reopen || corrected.is_some()) {
+            check_workspace(&run)?;
+        }
         self.check_entry(&run, &request.caller)?;
         if let Some(files) = &request.files {
             self.set_back_for_rerun(&run, &request, files, client)?;
@@ -248,4 +251,15 @@ fn to_be_answered(run: &Run, choice: Option<Choice>) -> impl Iterator<Item = &In
         About::Exhausted | About::Blocked | About::Review | About::Stuck => choice.is_some() && !in_doubt,
         About::Limit | About::Ask | About::Agent => false,
     })
+}
+
+/// Refuses to go on where the workspace is gone: each attempt would fail to start, and be spent.
+fn check_workspace(run: &Run) -> Result<(), Refused> {
+    let Some(started) = run.started() else { return Ok(()) };
+    if Path::new(&started.workspace).is_dir() {
+        return Ok(());
+    }
+    let message =
+        format!("the workspace of the run is not there: `{}`; nothing was changed", started.workspace);
+    Err(Refused::new(Code::WorkspaceMissing, message, Some("put the folder back, or start a new run")))
 }
