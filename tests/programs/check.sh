@@ -25,7 +25,7 @@ if [ ! -e "$folder/whole" ]; then
     command -v npm >/dev/null || { echo "tests/programs/check.sh: npm is missing; install it and call again" >&2; exit 1; }
     rm -rf "$folder" && mkdir -p "$folder"
     # The packages of the platform have the binaries; no script is run, and no other Node is needed.
-    npm install --silent --ignore-scripts --no-audit --no-fund --prefix "$folder" \
+    npm install --loglevel=error --ignore-scripts --no-audit --no-fund --prefix "$folder" \
         "@anthropic-ai/claude-code-$platform@$CLAUDE" "@openai/codex@$CODEX-$platform"
     touch "$folder/whole"
 fi
