@@ -7,7 +7,7 @@
 set -euo pipefail
 wheel=$(realpath -- "${1:?usage: docs/first-hour.sh WHEEL}")
 place=$(mktemp -d)
-trap 'rm -rf -- "$place"' EXIT
+trap 'rm -rf -- "$place" || true' EXIT
 mkdir "$place/home" "$place/project"
 cp "$wheel" "$place/"
 wheel=$(basename -- "$wheel")

@@ -6,7 +6,7 @@ set -euo pipefail
 here=$(cd "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 root=$(dirname -- "$here")
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+trap 'rm -rf "$scratch" || true' EXIT
 
 if [ $# -ge 1 ]; then
     packages=$(cd "$1" && pwd)

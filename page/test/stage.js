@@ -107,8 +107,21 @@ export class Stage {
   async close() {
     open.delete(this);
     if (this.child.exitCode === null && this.child.signalCode === null) await this.kill();
-    // Supervisors that a killed server has left still write their ends here.
-    rmSync(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+    await eventually(`${this.folder} is removed`, () => removed(this.folder));
+  }
+}
+
+/**
+ * Removes a folder, if nothing is written into it meanwhile: supervisors that a killed server has left still write their ends.
+ * (`maxRetries` does not help: it tries to remove the same folder again, and not the files that are new in it.)
+ */
+function removed(folder) {
+  try {
+    rmSync(folder, { recursive: true, force: true });
+    return true;
+  } catch (error) {
+    if (error.code !== "ENOTEMPTY") throw error;
+    return false;
   }
 }
 
