@@ -91,7 +91,7 @@ pub(crate) fn ask(order: &Order, key: Option<&str>, around: &dyn Around) -> io::
         };
         let body = protocol.body(&question).compact();
         println!("asking {} ({} of {})", order.model, access.name, access.provider);
-        let (reply, request) = match patiently(order, access, protocol, key, &body)? {
+        let (reply, request) = match patiently(order, access, protocol, key, &body, finished.calls.len())? {
             Called::Answered { reply, request } => (reply, request),
             Called::Unanswered => {
                 let message = "it is not known what became of the call".to_owned();
@@ -161,10 +161,11 @@ fn patiently(
     protocol: Protocol,
     key: Option<&str>,
     body: &str,
+    before: usize,
 ) -> io::Result<Called> {
     let mut waits = 0;
     loop {
-        let called = calling::call(order, access, protocol, key, body)?;
+        let called = calling::call(order, access, protocol, key, body, before)?;
         let Called::Failed { failure, resets_at: Some(until), .. } = &called else { return Ok(called) };
         let wait_ms = until.as_millis().saturating_sub(calling::now().as_millis());
         let wait = Duration::from_millis(u64::try_from(wait_ms).unwrap_or(0));

@@ -1,6 +1,6 @@
 //! One call: one request on a connection of its own, sent once.
 
-use crate::{Access, Order, UNANSWERED_FILE};
+use crate::{Access, CALLS_FILE, Order, UNANSWERED_FILE};
 use envoi_contract::{json::Value, time::Timestamp};
 use envoi_http::{Client, NoAnswer};
 use envoi_preset::{
@@ -45,17 +45,21 @@ pub(crate) enum Called {
     Unanswered,
 }
 
-/// Makes the call. While it has no answer, a file in the folder of the attempt says so.
+/// Makes the call, after `before` calls of this attempt that count. While it has no answer, a file in the folder of the attempt
+/// says so, and another one counts it.
 ///
 /// # Errors
-/// That file cannot be written or removed.
+/// These files cannot be written or removed.
 pub(crate) fn call(
     order: &Order,
     access: &Access,
     protocol: Protocol,
     key: Option<&str>,
     body: &str,
+    before: usize,
 ) -> io::Result<Called> {
+    let count = |calls: usize| fs::write(order.folder.join(CALLS_FILE), calls.to_string());
+    count(before.saturating_add(1))?;
     let unanswered = order.folder.join(UNANSWERED_FILE);
     let to = format!("the call of model `{}` at provider `{}`", order.model, access.provider);
     fs::write(&unanswered, format!("{to} was sent, and its answer did not arrive"))?;
@@ -65,7 +69,11 @@ pub(crate) fn call(
             println!("{why}");
             fs::write(&unanswered, format!("{to} was sent, and it is not known what became of it: {why}"))?;
         }
-        Ok(_) | Err(NoAnswer::NotSent(_)) => fs::remove_file(&unanswered)?,
+        Ok(Called::Failed { counts: false, .. }) | Err(NoAnswer::NotSent(_)) => {
+            fs::remove_file(&unanswered)?;
+            count(before)?;
+        }
+        Ok(_) => fs::remove_file(&unanswered)?,
     }
     Ok(match called {
         Ok(called) => called,

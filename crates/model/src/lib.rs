@@ -30,6 +30,10 @@ pub const SECRET_VARIABLES: &str = "ENVOI_MODEL_SECRET_";
 /// The file that is in the folder of an attempt while a call has no answer. It says so in words.
 pub const UNANSWERED_FILE: &str = "unanswered";
 
+/// The file in the folder of an attempt that has the number of calls that were sent and that the provider has not refused. It is
+/// written before a call is sent: an attempt that is killed has sent at most that many, and at least one fewer.
+pub const CALLS_FILE: &str = "calls";
+
 use envoi_contract::json::Value;
 use std::process::ExitCode;
 

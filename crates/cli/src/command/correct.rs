@@ -145,7 +145,11 @@ fn confirmed() -> Result<bool, Failure> {
 /// The comparison, for people.
 pub(crate) fn shown(file: &Path, comparison: &Comparison) -> String {
     let head = ["STEP", "IN THE FILE", "SO FAR", "FROM HERE"].map(str::to_owned).to_vec();
-    let rows: Vec<Vec<String>> = core::iter::once(head).chain(comparison.steps.iter().map(row)).collect();
+    let mut rows: Vec<Vec<String>> = core::iter::once(head).chain(comparison.steps.iter().map(row)).collect();
+    if !comparison.refusals.is_empty() {
+        // Nothing will run from here.
+        rows.iter_mut().for_each(|row| row.truncate(3));
+    }
     let mut text = format!("{} for run {}:\n{}", file.display(), comparison.run, output::table(&rows));
     let goes_on = comparison.goes_on_at.as_ref().filter(|_| comparison.refusals.is_empty());
     if let Some(step) = goes_on {

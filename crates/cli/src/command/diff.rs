@@ -1,7 +1,7 @@
 //! `envoi diff`: what differs between two states of a run's workspace.
 
 use crate::{
-    process::{environment, failure::Failure, invocation, output},
+    process::{environment, failure::Failure, invocation, output, pager},
     store::{
         home::Home,
         points::{self, Point},
@@ -60,7 +60,7 @@ pub(crate) fn diff(
     for difference in &found {
         text.push_str(&shown(difference, &shelf)?);
     }
-    output::data(&diff::lines(&text)).map(|()| 0)
+    print(&diff::lines(&text))
 }
 
 /// The list of a snapshot.
@@ -175,7 +175,14 @@ fn print_rows(
             row.by.join(", "),
         ]
     };
-    output::data(&output::table(&rows.iter().map(cells).collect::<Vec<_>>())).map(|()| 0)
+    print(&output::table(&rows.iter().map(cells).collect::<Vec<_>>()))
+}
+
+fn print(text: &str) -> Result<u8, Failure> {
+    if pager::shows(text) {
+        return Ok(0);
+    }
+    output::data(text).map(|()| 0)
 }
 
 fn state(entry: &Entry) -> FileState {

@@ -66,17 +66,27 @@ pub(crate) fn rows(text: &str, is_meant: impl Fn(&str) -> bool) -> String {
     found
 }
 
-/// The document in lines of at most `columns`. Lines of code stay as they are, indented.
+/// The columns by which a block of code that begins with the first line is indented: four where it fits, fewer where it does not.
+fn indent_of_code<'a>(lines: impl Iterator<Item = &'a str>, columns: usize) -> usize {
+    let longest = lines.take_while(|line| !line.trim_start().starts_with("```")).map(width).max();
+    columns.saturating_sub(longest.unwrap_or(0)).min(4)
+}
+
+/// The document in lines of at most `columns`. Lines of code stay as they are, indented where there is room.
 pub(crate) fn laid_out(text: &str, columns: usize) -> String {
     let mut page = Page { columns: columns.max(20), out: String::new(), open: Open::Nothing };
-    let mut in_code = false;
-    for line in text.lines() {
+    let mut in_code = None;
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
         let trimmed = line.trim_start();
         if trimmed.starts_with("```") {
             page.close();
-            in_code = !in_code;
-        } else if in_code {
-            page.line(&format!("    {line}"));
+            in_code = match in_code {
+                None => Some(" ".repeat(indent_of_code(lines.clone(), page.columns))),
+                Some(_) => None,
+            };
+        } else if let Some(indent) = &in_code {
+            page.line(&format!("{indent}{line}"));
         } else {
             page.take(line, trimmed);
         }
@@ -282,12 +292,22 @@ mod tests {
 
     #[test]
     fn a_document_is_laid_out_for_its_columns() {
-        let expected = "Limits\n======\n\nA limit bounds a run. See the\nplan and a site\n(https://a.example/).\n\n    \
-            limits: [1]  # stays as it is, however long that is\n\nKinds\n-----\n\n- one of several things that\n  are listed\n\
+        let expected = "Limits\n======\n\nA limit bounds a run. See the\nplan and a site\n(https://a.example/).\n\n\
+        limits: [1]  # stays as it is, however long that is\n\nKinds\n-----\n\n- one of several things that\n  are listed\n\
             1. two\n\nkey    means\n`a`    something that is long\n       enough\n`b|c`  or\n\nDeep\n\nOther\n-----\n\nEnd.\n";
         assert_eq!(laid_out(PAGE, 30), expected);
         let narrow = laid_out("| a long first cell | and | the last |\n", 20);
         assert_eq!(narrow, "a long first cell\nand\n    the last\n");
+    }
+
+    #[test]
+    fn code_is_indented_only_where_it_fits() {
+        let narrow = "```sh\necho short\n```\n";
+        assert_eq!(laid_out(narrow, 40), "    echo short\n");
+        let wide = format!("```sh\necho a\necho {}\n```\n\n```\nb\n```\n", "x".repeat(33));
+        assert_eq!(laid_out(&wide, 40), format!("  echo a\n  echo {}\n\n    b\n", "x".repeat(33)));
+        let widest = format!("```\n{}\n```\n", "x".repeat(41));
+        assert_eq!(laid_out(&widest, 40), format!("{}\n", "x".repeat(41)));
     }
 
     #[test]

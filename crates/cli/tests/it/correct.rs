@@ -81,6 +81,7 @@ fn what_cannot_take_over_is_refused_with_its_reasons() {
         stage.write("fixed.yaml", &file);
         let done = stage.expect(6, &["resume", &run, "--flow", "fixed.yaml", "--yes"]);
         assert!(done.err.contains("NOT_CORRECTABLE") && done.err.contains(expected), "{what}: {done:?}");
+        assert!(!done.err.contains("FROM HERE"), "{what}: nothing runs from here: {done:?}");
     }
     stage.write("fixed.yaml", "flow: fix\nsteps: []\n");
     let wrong = stage.expect(2, &["resume", &run, "--flow", "fixed.yaml", "--yes"]);

@@ -355,6 +355,26 @@ fn a_call_whose_process_was_killed_is_in_doubt() {
 }
 
 #[test]
+fn calls_in_doubt_count_for_the_limits_of_the_run() {
+    let (stage, _stub) = stage("silent", "    on_in_doubt: rerun\n");
+    let unlimited = std::fs::read_to_string(stage.path("flow.yaml")).unwrap();
+    stage.write("flow.yaml", unlimited.replacen("steps:", "limits: { llm_calls: 2 }\nsteps:", 1));
+    let engine = stage.start(&["run", "flow.yaml"]);
+    for calls in [1, 2] {
+        wait_until("the call", || asked(&stage).len() == calls);
+        let supervisors = stage.supervisors();
+        let process = stage.step_processes().into_iter().find(|pid| !supervisors.contains(pid)).unwrap();
+        signal(process, Signal::KILL);
+    }
+    let done = engine.done();
+    assert_eq!(done.code, Some(4), "{done:?}");
+    assert!(done.err.contains("llm_calls 2 of 2 is used up"), "{done:?}");
+    assert_eq!(asked(&stage).len(), 2, "a third call would pass the limit");
+    let used = &stage.json(&["--json", "show", &stage.run_id()])["used"];
+    assert_eq!(used["llm_calls"], 2, "{used}");
+}
+
+#[test]
 fn files_are_given_with_the_prompt_and_never_from_outside() {
     let (stage, _stub) = stage("plain", "");
     stage.write("notes.md", "words of the notes");

@@ -5,13 +5,16 @@ use crate::model::runner::Job;
 use envoi_contract::code::Code;
 use envoi_kernel::event::{Command, ModelCall};
 use envoi_model::{
-    ARGUMENT, KEY_VARIABLE, ORDER_VARIABLE, Order, Problem, SECRET_VARIABLES, UNANSWERED_FILE,
+    ARGUMENT, CALLS_FILE, KEY_VARIABLE, ORDER_VARIABLE, Order, Problem, SECRET_VARIABLES, UNANSWERED_FILE,
 };
 use envoi_step::{AttemptDir, Exit, Outcome, plain};
 use std::{io, path::PathBuf};
 
 /// The longest sentence about a call without an answer.
 const MAX_REASON_BYTES: u64 = 4_096;
+
+/// The longest number of calls.
+const MAX_COUNT_BYTES: u64 = 20;
 
 /// The command, after its order has been written, and the variables that it needs.
 ///
@@ -53,6 +56,13 @@ pub(super) fn unanswered(job: &Job, dir: &AttemptDir, exit: &Exit) -> Option<Str
     }
     let reason = plain::read(&dir.path().join(UNANSWERED_FILE), MAX_REASON_BYTES).ok()?;
     Some(String::from_utf8_lossy(&reason).into_owned())
+}
+
+/// The calls of an attempt that is over, as it has counted them itself; none if it asks no model, or never came to a call.
+pub(super) fn calls(job: &Job, dir: &AttemptDir) -> Option<u64> {
+    matches!(job.started.command, Command::Model(_)).then_some(())?;
+    let text = plain::read(&dir.path().join(CALLS_FILE), MAX_COUNT_BYTES).ok()?;
+    std::str::from_utf8(&text).ok()?.trim().parse().ok()
 }
 
 fn order(shared: &Shared, job: &Job, dir: &AttemptDir, call: &ModelCall, known: &Known) -> Order {

@@ -1,7 +1,7 @@
 //! From an attempt's folder to what is committed: contents into the store, the record into the kernel's words.
 
 use super::{
-    failed_command, not_passed,
+    failed_command, model, not_passed,
     secrets::{self, Known},
     shared::Shared,
 };
@@ -13,7 +13,7 @@ use envoi_contract::{
 };
 use envoi_journal::{BlobError, Blobs, INLINE_MAX_BYTES, ReadError, Writer, files, manifest, with_causes};
 use envoi_kernel::{
-    COPIED, Event, WORKSPACE_BEFORE, WORKSPACE_MOVING,
+    CALLS, COPIED, Event, WORKSPACE_BEFORE, WORKSPACE_MOVING,
     event::{Blob, Change, Command, FileChange, Outcome, Snapshot},
     files::{Changed, MOST_FILES, Manifest, Many, are_listed},
     ids::Seq,
@@ -272,6 +272,9 @@ pub(super) fn in_doubt(
     if let Some(before) = evidence.snapshot_before.as_ref().and_then(snapshot) {
         members.insert(WORKSPACE_BEFORE.to_owned(), Value::from(before.digest.to_string()));
         members.insert(WORKSPACE_MOVING.to_owned(), Value::from(before.moving));
+    }
+    if let Some(calls) = model::calls(job, dir) {
+        members.insert(CALLS.to_owned(), Value::from(calls));
     }
     if let Some(id) = session(dir, job).filter(|_| secrets.missing.is_empty()) {
         members.insert("session".to_owned(), Value::Object(Object::from([("id", Value::from(id))])));

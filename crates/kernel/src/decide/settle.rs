@@ -42,6 +42,9 @@ pub const MAX_RERUNS: u32 = 3;
 /// decides about it, whatever the step says about doubt.
 pub const COPIED: &str = "copied";
 
+/// The member of the evidence of doubt that has the calls of a model which the attempt has sent, as far as is known. They are charged.
+pub const CALLS: &str = "llm_calls";
+
 /// The member of an attempt's evidence with the digest of the snapshot of the workspace before it.
 pub const WORKSPACE_BEFORE: &str = "workspace_before";
 
@@ -132,7 +135,7 @@ pub(crate) fn in_doubt<'a>(
         report: None,
         data: Value::Null,
         data_kept: None,
-        metrics: Object::default(),
+        metrics: used(&evidence),
         files: Vec::new(),
         manifest: None,
         started_at: draft.now,
@@ -185,6 +188,12 @@ pub(crate) fn in_doubt<'a>(
         InDoubtPolicy::Fail => conclude::conclude(&mut draft, &attempt.visit, Conclusion::Failed(error))?,
     }
     advance(draft)
+}
+
+/// What is known of the use of an attempt in doubt, as its evidence says it.
+fn used(evidence: &Value) -> Object {
+    let calls = evidence.get(CALLS).and_then(Value::as_u53);
+    calls.map(|calls| Object::from([("llm_calls", Value::from(calls))])).unwrap_or_default()
 }
 
 /// The snapshot before an attempt in doubt, as its evidence says it.

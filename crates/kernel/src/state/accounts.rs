@@ -63,13 +63,14 @@ impl Accounts {
     }
 
     /// An attempt is over: what was set aside is free again, and this is what it is charged with. One in doubt may have used
-    /// all that it was given, and is charged with that; if its result comes after all, what it used beyond that is added,
+    /// all that it was given, and is charged with that, or with what is known of it where that is more; if its result comes after all, what it used beyond that is added,
     /// and nothing is given back.
     pub(crate) fn attempt_settled(&mut self, event: &AttemptSettled) -> Ledger {
         let account = self.attempts.entry(event.attempt.clone()).or_default();
         let (before, budget) = (account.charged(), account.budget.take().unwrap_or_default());
         account.in_doubt = matches!(event.outcome, Outcome::InDoubt { .. });
-        let used = if account.in_doubt { budget::whole(&budget) } else { budget::reported(&event.metrics) };
+        let reported = budget::reported(&event.metrics);
+        let used = if account.in_doubt { budget::whole(&budget).larger(&reported) } else { reported };
         let told = Ledger { wall_time_ms: event.duration_ms, ..used };
         account.told = Some(told.larger(&account.told.take().unwrap_or_default()));
         let more = account.charged().beyond(&before);

@@ -107,7 +107,7 @@ impl Uses {
         }
     }
 
-    /// An attempt is over; one in doubt may have used all that it was given.
+    /// An attempt is over; one in doubt may have used all that it was given, and has used what is known of it.
     pub(crate) fn settles(&mut self, event: &AttemptSettled) {
         let budget = self.live.remove(&event.attempt);
         let max = budget.unwrap_or_default();
@@ -116,7 +116,7 @@ impl Uses {
         let cost = event.metrics.get("cost_usd").and_then(Value::as_str).and_then(Cost::parse);
         let mut told = (calls, cost.unwrap_or_default());
         if matches!(event.outcome, Outcome::InDoubt { .. }) {
-            told = (max.llm_calls.unwrap_or(0), max.cost.unwrap_or_default());
+            told = (told.0.max(max.llm_calls.unwrap_or(0)), told.1.max(max.cost.unwrap_or_default()));
         } else if !event.late {
             let seen = (told.0.max(used.metered.0), told.1.max(used.metered.1));
             let over =
