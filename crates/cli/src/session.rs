@@ -1,5 +1,6 @@
 //! One command at work with an engine: being it, or asking it, and the conversation with the person at the terminal.
 
+pub(crate) mod accounts;
 pub(crate) mod agent;
 pub(crate) mod background;
 pub(crate) mod caller;

@@ -1,5 +1,6 @@
 //! Attempts by real commands: their orders, their supervisors, and what they leave.
 
+pub(crate) mod accounts;
 mod agent;
 mod failed_command;
 mod feedback;

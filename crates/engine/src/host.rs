@@ -3,7 +3,10 @@
 mod socket;
 
 use crate::{
-    attempts::{models::CallableModels, presence::Presences, processes::Processes, variables::PerAttempt},
+    attempts::{
+        accounts::AgentAccounts, models::CallableModels, presence::Presences, processes::Processes,
+        variables::PerAttempt,
+    },
     commands::handler::Commands,
     delivery::{
         callers::Callers,
@@ -60,6 +63,8 @@ pub struct Settings {
     pub per_attempt: PerAttempt,
     /// The models that steps may ask.
     pub models: CallableModels,
+    /// The accounts of agent programs that steps may name.
+    pub accounts: AgentAccounts,
     /// Takes a line for the person who runs the engine.
     pub print_line: fn(&str),
     /// What is kept of each of stdout and stderr of an attempt; `None`: [`envoi_step::Spec::STREAM_CAP_BYTES`].
@@ -283,6 +288,7 @@ fn start_loop(
         .with_presences(presences)
         .with_variables(settings.per_attempt.clone())
         .with_models(settings.models.clone())
+        .with_accounts(settings.accounts.clone())
         .with_large_sets(Arc::clone(&log.writer), placing.clone())
         .with_too_wide(settings.too_wide.clone())
         .with_stream_cap(settings.stream_cap_bytes);

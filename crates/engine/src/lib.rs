@@ -17,6 +17,7 @@ mod observe;
 mod query;
 
 pub use attempts::{
+    accounts::{AccountError, AgentAccount, AgentAccounts},
     models::{Callable, CallableModel, CallableModels},
     processes::Processes,
     variables::{PerAttempt, Variable, is_allowed},

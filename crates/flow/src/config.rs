@@ -3,6 +3,7 @@
 //! Owns its keys, and that every message distinguishes it from a flow. Reads no file: text is an argument. An empty
 //! file configures nothing.
 
+pub mod accounts;
 pub mod models;
 pub mod server;
 
@@ -16,10 +17,12 @@ use crate::{
         yaml::Node,
     },
 };
+use accounts::Account;
 use envoi_contract::code::Code;
 use envoi_kernel::notify::Target;
 use models::Models;
 use server::Server;
+use std::collections::BTreeMap;
 
 /// The name of the file.
 pub const FILE: &str = "config.yaml";
@@ -36,6 +39,8 @@ pub struct Config {
     pub server: Server,
     /// Which models commands may call through it.
     pub models: Models,
+    /// The accounts of agent programs, by the names that flows use.
+    pub accounts: BTreeMap<String, Account>,
     /// What is kept of the output of commands.
     pub output: Output,
 }
@@ -71,6 +76,7 @@ fn read(text: &str, problems: &mut Problems) -> Config {
             .unwrap_or_default(),
         server: fields.get("server").map(|node| server::read(node, problems)).unwrap_or_default(),
         models: fields.get("models").map(|node| models::read(node, problems)).unwrap_or_default(),
+        accounts: fields.get("accounts").map(|node| accounts::read(node, problems)).unwrap_or_default(),
         output: fields.get("output").map(|node| output(node, problems)).unwrap_or_default(),
     }
 }

@@ -6,6 +6,7 @@ mod snapshots;
 
 use crate::{
     process::{failure::Failure, invocation, output},
+    session::accounts,
     store::{config, home::Home},
 };
 use envoi_api::store::{AgentProgram, Checkup};
@@ -127,13 +128,25 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
         .and_then(|reader| reader.undelivered())
         .map(|counts| describe(&counts))
         .map_err(|error| error.to_string());
-    let config = config::load(store.layout())
-        .map(|config| match config.notify.len() {
-            0 => "no target for every run".to_owned(),
-            count => format!("{count} targets for every run"),
-        })
-        // The command that it refuses shows the places.
+    // The command that it refuses shows the places.
+    let configured = config::load(store.layout())
         .map_err(|failure| failure.message.lines().next().unwrap_or_default().to_owned());
+    let accounts = configured.as_ref().ok().filter(|config| !config.accounts.is_empty());
+    let accounts = accounts.map(|config| {
+        let told = config.accounts.iter().map(|(name, account)| {
+            let found = accounts::of(name, account, store.layout().root());
+            found.map_or_else(
+                |error| format!("{error}, so it cannot be used"),
+                |account| format!("{name} (of {})", account.preset),
+            )
+        });
+        // A flow that names no account needs none of them.
+        finding("accounts of agents", Ok(told.collect::<Vec<_>>().join("; ")))
+    });
+    let config = configured.map(|config| match config.notify.len() {
+        0 => "no target for every run".to_owned(),
+        count => format!("{count} targets for every run"),
+    });
     let trees = store.reader().map_err(|error| with_causes(&error)).and_then(|reader| trees_there(&reader));
     let engine = match Lease::try_take(store.layout()) {
         Ok(Taken::Lease(lease)) => {
@@ -153,6 +166,7 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
         notices,
         finding("trees", trees),
     ];
+    findings.extend(accounts);
     findings.extend(folders(store.layout()));
     findings.extend(damaged);
     // A content in the database is also a row.

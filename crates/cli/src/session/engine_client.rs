@@ -12,7 +12,7 @@ use crate::{
         interrupts::{self, Mode},
         messages,
     },
-    session::{interactive::Conversation, models, outcome::End, telemetry::Telemetry},
+    session::{accounts, interactive::Conversation, models, outcome::End, telemetry::Telemetry},
     store::config,
     view::{describe::how_to_answer, printer::Printer},
 };
@@ -429,6 +429,7 @@ pub(crate) fn start(
         notices: notices(&configured),
         per_attempt,
         models: models::callable(&configured.models, store.layout().root()),
+        accounts: accounts::usable(&configured.accounts, store.layout().root()),
         print_line: messages::say,
         stream_cap_bytes: configured.output.stream_bytes,
         too_wide: environment::home_folder().into_iter().collect(),
@@ -452,7 +453,10 @@ pub(crate) fn start(
 /// How notices are sent: the targets of the configuration, and their variables of this environment.
 fn notices(configured: &Config) -> Notices {
     Notices {
-        keys: models::key_variables(&configured.models),
+        keys: models::key_variables(&configured.models)
+            .into_iter()
+            .chain(accounts::variables(&configured.accounts))
+            .collect(),
         targets: configured.notify.clone(),
         env: environment::allowed(),
         variable: environment::variable,

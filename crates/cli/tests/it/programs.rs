@@ -325,7 +325,8 @@ fn in_hours(hours: u64) -> u64 {
 /// Runs that wait for the account.
 fn waits(stage: &Stage) -> Vec<serde_json::Value> {
     let runs = stage.runs();
-    runs.into_iter().filter(|run| run["waits_for"]["account"] == "claude").collect()
+    let of_claude = |account: &str| account == "claude" || account.starts_with("claude/");
+    runs.into_iter().filter(|run| run["waits_for"]["account"].as_str().is_some_and(of_claude)).collect()
 }
 
 #[test]
@@ -381,6 +382,92 @@ fn another_program_goes_on_where_the_flow_says_so() {
     assert_eq!(started.len(), 2, "{started:?}");
     assert!(started[1].starts_with("exec --json") && started[1].contains("-m other"), "{started:?}");
     assert!(stage.read("prompt").starts_with("Say hello."));
+}
+
+/// Two accounts of `claude` and one of `codex`; their program notes with which variables it was started.
+const ACCOUNTS: &str = "accounts:\n  work:\n    use: claude\n    program: noting\n    env: { CLAUDE_CONFIG_DIR: /of/work, PLACE: account }\n  spare:\n    use: \
+                        claude\n    program: noting\n    secrets: { ANTHROPIC_API_KEY: { file: ../spare.key } }\n  other: { use: codex }\n";
+
+fn with_accounts(step: &str) -> Stage {
+    let stage = stage(step);
+    let root = stage.path("");
+    let script = format!(
+        "#!/bin/sh\necho \"$CLAUDE_CONFIG_DIR $ANTHROPIC_API_KEY $PLACE\" >> {0}/logins\necho \"key $ANTHROPIC_API_KEY\" >&2\nexec {0}/bin/claude \"$@\"\n",
+        root.display()
+    );
+    stage.write("bin/noting", script);
+    fs::set_permissions(stage.path("bin/noting"), fs::Permissions::from_mode(0o755)).unwrap();
+    stage.write("spare.key", "sk-of-the-spare-account\n");
+    stage.write(".envoi/config.yaml", ACCOUNTS);
+    stage
+}
+
+#[test]
+fn a_step_works_with_the_account_that_it_names_and_goes_on_with_another_one() {
+    let step = "  - id: fix\n    agent: { use: claude, account: work, prompt: 'Say hello.', may: run }\n    env: { PLACE: flow }\n    on_throttled: { use: \
+                claude, account: spare }\n";
+    let stage = with_accounts(step);
+    stage.write("resets", in_hours(2).to_string());
+    stage.write("next", "limit\nhello\n");
+    let done = stage.expect(0, &["run", "flow.yaml"]);
+    let logins = stage.lines("logins");
+    assert_eq!(logins, ["/of/work  account", " sk-of-the-spare-account flow"]);
+    let (first, second) = (session(&stage, "fix.1.1"), session(&stage, "fix.1.2"));
+    assert_ne!(first, second, "each account has a session of its own");
+    let run = stage.run_id();
+    let events = stage.events(&run);
+    let told = serde_json::Value::from(events).to_string();
+    assert!(told.contains("claude/work") && told.contains("claude/spare"), "{done:?}");
+    let logs = stage.expect(0, &["logs", &run, "--stderr"]);
+    assert!(logs.out.contains("key ") && !logs.out.contains("sk-of-the-spare"), "{logs:?}");
+    assert!(!told.contains("sk-of-the-spare"));
+}
+
+#[test]
+fn only_the_account_that_was_refused_is_closed() {
+    let step = |account: &str| {
+        format!("  - id: fix\n    agent: {{ use: claude, account: {account}, prompt: 'Say hello.' }}\n")
+    };
+    let stage = with_accounts(&step("work"));
+    let spare = stage
+        .read("flow.yaml")
+        .replace("account: work", "account: spare")
+        .replace("flow: agents", "flow: spare");
+    stage.write("spare.yaml", spare);
+    stage.write("resets", in_hours(2).to_string());
+    stage.write("next", "limit\nhello\n");
+    let waiting = stage.start(&["run", "flow.yaml", "--share-workspace"]);
+    wait_until("the account to be closed", || waits(&stage).len() == 1);
+    assert_eq!(waits(&stage)[0]["waits_for"]["account"], "claude/work");
+    stage.expect(0, &["run", "spare.yaml", "--share-workspace"]);
+    assert_eq!(stage.lines("logins").len(), 2);
+    waiting.kill();
+}
+
+#[test]
+fn an_account_that_cannot_be_used_is_said_before_anything_is_started() {
+    for (account, expected) in [
+        ("home", "`accounts` of config.yaml has no account `home`"),
+        ("other", "account `other` is for `codex`, and the step uses `claude`"),
+        ("spare", "account `spare`: secret `ANTHROPIC_API_KEY`: "),
+    ] {
+        let stage = with_accounts(&format!(
+            "  - id: fix\n    agent: {{ use: claude, account: {account}, prompt: x }}\n    retry: {{ attempts: 3, backoff: 1ms..2ms }}\n"
+        ));
+        fs::remove_file(stage.path("spare.key")).unwrap();
+        let done = stage.expect(1, &["run", "flow.yaml"]);
+        assert!(done.err.contains("TOOL_CANNOT_START") && done.err.contains(expected), "{done:?}");
+        assert!(!stage.path("started").exists() && !stage.path("logins").exists());
+        let doctor = stage.json(&["--json", "doctor"]).to_string();
+        assert!(doctor.contains("work (of claude); ") || doctor.contains("; work (of claude)"), "{doctor}");
+        assert!(doctor.contains("so it cannot be used"), "{doctor}");
+        stage.write("spare.key", "sk-of-the-spare-account\n");
+        let config =
+            ACCOUNTS.replace("other: { use: codex }", "other: { use: claude }\n  home: { use: claude }");
+        stage.write(".envoi/config.yaml", config);
+        stage.expect(0, &["resume", &stage.run_id()]);
+        assert_eq!(stage.lines("started").len(), 1, "{account}");
+    }
 }
 
 #[test]

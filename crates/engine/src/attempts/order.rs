@@ -1,6 +1,10 @@
 //! What an attempt's command is given: its environment, its folder, and files to read.
 
-use super::{agent, failed_command, feedback, model, program, secrets::secrets, shared::Shared};
+use super::{
+    agent, failed_command, feedback, model, program,
+    secrets::{of_attempt, secrets},
+    shared::Shared,
+};
 use crate::{model::runner::Job, query::snapshots};
 use envoi_contract::json::Value;
 use envoi_journal::{Reader, files, with_causes};
@@ -64,7 +68,9 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir, start: &str) ->
             envoi_step::Command::Exec { argv }
         }
         Command::Agent(call) => {
-            let argv = program::command(shared, job, dir, call, &mut env);
+            let account =
+                program::account(shared, call).map_err(|error| OrderError::Step(error.to_string()))?;
+            let argv = program::command(shared, job, dir, call, account, &mut env);
             let argv = argv
                 .map_err(|error| OrderError::Machine(format!("the order for an agent program: {error}")))?;
             envoi_step::Command::Exec { argv }
@@ -93,12 +99,7 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir, start: &str) ->
         stream_cap_bytes: shared.stream_cap_bytes,
         text_cap_bytes: Spec::TEXT_CAP_BYTES,
         success_codes: step.map(success_codes).unwrap_or_default(),
-        secrets: secrets
-            .into_iter()
-            .map(|(_, value)| value)
-            .chain(shared.per_attempt.secrets(&job.run, &started.attempt))
-            .chain(model::key(shared, job).map(str::to_owned))
-            .collect(),
+        secrets: secrets.into_iter().map(|(_, value)| value).chain(of_attempt(shared, job)).collect(),
         boot_id: shared.boot_id.clone(),
         start: start.to_owned(),
         secret_marks,

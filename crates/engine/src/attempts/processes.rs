@@ -4,6 +4,7 @@
 //! works, and what its folder means after a crash, is crate `step`'s.
 
 use super::{
+    accounts::AgentAccounts,
     agent, model,
     models::CallableModels,
     not_passed::AlreadyNamed,
@@ -64,6 +65,7 @@ impl Processes {
             reached,
             per_attempt,
             models: CallableModels::default(),
+            accounts: AgentAccounts::default(),
             stream_cap_bytes,
             too_wide: Vec::new(),
             large: None,
@@ -117,6 +119,15 @@ impl Processes {
     pub fn with_variables(mut self, per_attempt: PerAttempt) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.shared) {
             shared.per_attempt = per_attempt;
+        }
+        self
+    }
+
+    /// Lets steps work with these accounts.
+    #[must_use]
+    pub fn with_accounts(mut self, accounts: AgentAccounts) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.accounts = accounts;
         }
         self
     }

@@ -1,13 +1,42 @@
 //! An attempt that runs an agent program: this program itself, with its order in the attempt's folder.
 
-use super::{order::place_of_feedback, secrets::Known, shared::Shared};
+use super::{
+    accounts::{AccountError, AgentAccount},
+    order::place_of_feedback,
+    secrets::Known,
+    shared::Shared,
+};
 use crate::model::runner::Job;
 use envoi_journal::Reader;
-use envoi_kernel::event::{ProgramCall, SessionFigures};
+use envoi_kernel::{
+    event::{Command, ProgramCall, SessionFigures},
+    flow::ProgramPlan,
+};
 use envoi_preset::Preset;
 use envoi_program::{ARGUMENT, Before, ORDER_VARIABLE, Order, SECRET_VARIABLES};
 use envoi_step::{AttemptDir, plain};
 use std::{io, path::PathBuf};
+
+/// The account of the configuration that the program works with; none: its own login.
+///
+/// # Errors
+/// The step cannot work with it.
+pub(super) fn account<'s>(
+    shared: &'s Shared,
+    call: &ProgramCall,
+) -> Result<Option<&'s AgentAccount>, AccountError> {
+    let name = call.account.as_deref().and_then(ProgramPlan::name_of);
+    name.map(|name| shared.accounts.get(name, &call.program)).transpose()
+}
+
+/// The secrets of the account of an attempt.
+pub(super) fn secrets<'s>(shared: &'s Shared, job: &Job) -> impl Iterator<Item = &'s str> {
+    let account = match &job.started.command {
+        Command::Agent(call) => account(shared, call).ok().flatten(),
+        Command::Exec(_) | Command::Shell(_) | Command::A2a(_) | Command::Model(_) => None,
+    };
+    account.into_iter().flat_map(|account| account.secrets.iter().map(|(_, value)| value.as_str()))
+}
 
 /// The command, after its order has been written, and the variables that it needs.
 ///
@@ -18,6 +47,7 @@ pub(super) fn command(
     job: &Job,
     dir: &AttemptDir,
     call: &ProgramCall,
+    account: Option<&AgentAccount>,
     variables: &mut Vec<(String, String)>,
 ) -> io::Result<Vec<String>> {
     let place = dir.path().join("agent.json");
@@ -28,11 +58,18 @@ pub(super) fn command(
     let own = preset.map(Preset::variables).unwrap_or_default();
     // The flow's own variables come later, and win.
     variables.splice(0..0, own.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    // Whoever names an account means its login.
+    if let Some(account) = account {
+        variables.extend(account.env.iter().chain(&account.secrets).cloned());
+    }
     // Programs write times of day, and do not always say of which zone.
-    if !job.started.env.iter().any(|(name, _)| name == ZONE) {
+    let sets_zone = |(name, _): &(String, String)| name == ZONE;
+    if !job.started.env.iter().chain(account.iter().flat_map(|account| &account.env)).any(sets_zone) {
         variables.push((ZONE.to_owned(), "UTC".to_owned()));
     }
+    let program = account.and_then(|account| account.program.as_deref()).unwrap_or(&call.program);
     let order = Order {
+        program: PathBuf::from(program),
         home: preset.and_then(|preset| home(preset, variables)),
         is_utc: value(variables, ZONE) == Some("UTC"),
         ..order(job, dir, call, &known)
@@ -87,7 +124,7 @@ fn order(job: &Job, dir: &AttemptDir, call: &ProgramCall, known: &Known) -> Orde
     let has_feedback = started.sent_back_by.is_some() || (started.feedback.is_some() && !own);
     Order {
         preset: call.program.clone(),
-        program: PathBuf::from(&call.program),
+        program: PathBuf::new(),
         prompt: call.prompt.clone(),
         may: call.may.clone(),
         model: call.model.clone(),

@@ -1,6 +1,6 @@
 //! The secrets of a flow, as the caller of a run has them: what commands are given, and what is masked.
 
-use super::{model, shared::Shared};
+use super::{model, program, shared::Shared};
 use crate::model::{
     protocol::CallerWire,
     runner::{Caller, Job},
@@ -68,8 +68,7 @@ impl Known {
                 Err(error) => missing.push(error.to_string()),
             }
         }
-        values.extend(shared.per_attempt.secrets(&job.run, &job.started.attempt));
-        values.extend(model::key(shared, job).map(str::to_owned));
+        values.extend(of_attempt(shared, job));
         Self { values, missing }
     }
 
@@ -120,6 +119,13 @@ fn marks_of_start(dir: &AttemptDir) -> Option<Vec<SecretMark>> {
             .all(|path| fs::symlink_metadata(path).is_err())
             .then(Vec::new),
     }
+}
+
+/// What an attempt is given that is to be masked, besides the secrets of the flow.
+pub(super) fn of_attempt(shared: &Shared, job: &Job) -> impl Iterator<Item = String> {
+    let of_commands = shared.per_attempt.secrets(&job.run, &job.started.attempt);
+    let of_programs = model::key(shared, job).into_iter().chain(program::secrets(shared, job));
+    of_commands.into_iter().chain(of_programs.map(str::to_owned))
 }
 
 /// The values of those secrets that can be had, for masking.

@@ -1,8 +1,8 @@
 //! What all attempts of an engine use.
 
 use super::{
-    models::CallableModels, not_passed::AlreadyNamed, presence::Presences, secret_marks::SecretMarks,
-    variables::PerAttempt,
+    accounts::AgentAccounts, models::CallableModels, not_passed::AlreadyNamed, presence::Presences,
+    secret_marks::SecretMarks, variables::PerAttempt,
 };
 use crate::{
     model::{crash_point::Point, message::Message},
@@ -27,6 +27,7 @@ pub(super) struct Shared {
     pub(super) reached: fn(Point),
     pub(super) per_attempt: PerAttempt,
     pub(super) models: CallableModels,
+    pub(super) accounts: AgentAccounts,
     pub(super) stream_cap_bytes: u64,
     /// No snapshots are taken of these folders, nor of one above them.
     pub(super) too_wide: Vec<PathBuf>,

@@ -74,14 +74,15 @@ pub(crate) fn read(
         None => id.map(|id| id.value.clone()),
     };
     let ask = asks(&fields, preset, session.is_none(), problems);
+    let account = account(&fields, problems);
     let idle_ms = step.get("idle").and_then(|node| read::duration(node, "`idle`", problems));
-    let on_throttled = step
-        .get("on_throttled")
-        .and_then(|node| throttled(node, Own::Program(preset), place, expressions, problems));
+    let on_throttled = step.get("on_throttled").and_then(|node| {
+        throttled(node, Own::Program(preset, account.as_deref()), place, expressions, problems)
+    });
     if let (Some((key, _)), Some(AfterWait::Use(_))) =
         (fields.pair("ask"), on_throttled.as_ref().map(|policy| &policy.then))
     {
-        let message = "`ask` beside another program in `on_throttled`: that one cannot ask";
+        let message = "`ask` beside `use` in `on_throttled`: questions go on only with the step's own program and account";
         let help = "wait for the account instead, or let the other program be a step of its own";
         problems.add(Diagnostic::invalid(key.span, message).help(help));
     }
@@ -91,7 +92,7 @@ pub(crate) fn read(
     let preset = preset?;
     Some(ProgramPlan {
         program: preset.name().to_owned(),
-        account: preset.name().to_owned(),
+        account: ProgramPlan::account_of(preset.name(), account.as_deref()),
         on_throttled: on_throttled.unwrap_or_default(),
         prompt: prompt?,
         session,
@@ -103,6 +104,16 @@ pub(crate) fn read(
         idle_ms: idle_ms.unwrap_or(DEFAULT_IDLE_MS),
         takes_session_id: preset.takes_session_id(),
     })
+}
+
+/// `account`: the name of an account of the configuration. Whether it is there is seen when the step is done.
+fn account(fields: &Fields<'_>, problems: &mut Problems) -> Option<String> {
+    let node = fields.get("account")?;
+    let name = read::text(node, "`account`", problems)?;
+    if !is_key(name) {
+        return refuse(problems, names::bad_id(node.span, name, names::ID));
+    }
+    Some(name.to_owned())
 }
 
 /// `ask`, `expires_in` and `on_expire`: which calls of tools a person decides.
@@ -192,8 +203,8 @@ fn preset(node: &Node, problems: &mut Problems) -> Option<Preset> {
 /// What a step uses whose account may be closed.
 #[derive(Clone, Copy)]
 enum Own<'a> {
-    /// An agent program, if it is known.
-    Program(Option<Preset>),
+    /// An agent program, if it is known, and the account that the configuration has under this name.
+    Program(Option<Preset>, Option<&'a str>),
     /// A model, if its name can be one; and how the name of another one is read.
     Model(Option<&'a str>, ReadName),
 }
@@ -225,7 +236,7 @@ fn throttled(
         }
         return other(&fields, own, place, expressions, problems).map(at_once);
     }
-    if let Some((key, _)) = fields.pair("model").or(fields.pair("args")) {
+    if let Some((key, _)) = fields.pair("account").or(fields.pair("model")).or(fields.pair("args")) {
         let message = format!("`{}` without `use`", key.text);
         return refuse(
             problems,
@@ -286,7 +297,7 @@ fn other_model(
         let help = "name another model, or leave it out to wait";
         return refuse(problems, Diagnostic::invalid(key.span, message).help(help));
     }
-    if let Some((key, _)) = fields.pair("model").or(fields.pair("args")) {
+    if let Some((key, _)) = fields.pair("account").or(fields.pair("model")).or(fields.pair("args")) {
         let message = format!("`{}` is for an agent program, and this step asks a model", key.text);
         return refuse(problems, Diagnostic::invalid(key.span, message).help("`use` names the other model"));
     }
@@ -308,14 +319,16 @@ fn other(
     problems: &mut Problems,
 ) -> Option<AfterWait> {
     let own = match own {
-        Own::Program(own) => own,
+        Own::Program(own, account) => (own, account),
         Own::Model(own, name) => return other_model(fields, own, name, problems),
     };
     let (key, node) = fields.pair("use")?;
     let preset = preset(node, problems)?;
-    if own == Some(preset) {
+    let before = problems.count();
+    let account = account(fields, problems);
+    if problems.count() == before && own == (Some(preset), account.as_deref()) {
         let message = format!("`use: {}` goes on with the account that is closed", preset.name());
-        let help = "name another program, or leave it out to wait";
+        let help = "name another program or another `account`, or leave it out to wait";
         return refuse(problems, Diagnostic::invalid(key.span, message).help(help));
     }
     let mut template = |node: &Node, text: &str| {
@@ -327,7 +340,7 @@ fn other(
     let args = fields.get("args").map(|node| arguments(node, problems)).unwrap_or_default();
     Some(AfterWait::Use(Box::new(OtherProgram {
         program: preset.name().to_owned(),
-        account: preset.name().to_owned(),
+        account: ProgramPlan::account_of(preset.name(), account.as_deref()),
         model,
         args: args.into_iter().map(|(node, text)| template(node, text)).collect(),
         takes_session_id: preset.takes_session_id(),

@@ -122,8 +122,11 @@ pub(crate) const BUDGET: Vocabulary =
     Vocabulary { place: "`budget`", keys: &["llm_calls", "cost_usd"], later: &[] };
 
 /// The configuration of a store.
-pub(crate) const CONFIG: Vocabulary =
-    Vocabulary { place: "a configuration", keys: &["notify", "server", "models", "output"], later: &[] };
+pub(crate) const CONFIG: Vocabulary = Vocabulary {
+    place: "a configuration",
+    keys: &["notify", "server", "models", "accounts", "output"],
+    later: &[],
+};
 
 /// What is kept of the output of commands.
 pub(crate) const OUTPUT: Vocabulary = Vocabulary { place: "`output`", keys: &["stream"], later: &[] };
@@ -185,7 +188,19 @@ pub(crate) const A2A: Vocabulary = Vocabulary {
 
 pub(crate) const AGENT: Vocabulary = Vocabulary {
     place: "`agent`",
-    keys: &["use", "prompt", "session", "may", "ask", "expires_in", "on_expire", "model", "turns", "args"],
+    keys: &[
+        "use",
+        "account",
+        "prompt",
+        "session",
+        "may",
+        "ask",
+        "expires_in",
+        "on_expire",
+        "model",
+        "turns",
+        "args",
+    ],
     later: &[],
 };
 
@@ -195,11 +210,14 @@ pub(crate) const MODEL: Vocabulary = Vocabulary {
     later: &[],
 };
 
-pub(crate) const ON_THROTTLED: Vocabulary =
-    Vocabulary { place: "`on_throttled`", keys: &["wait", "then", "use", "model", "args"], later: &[] };
+pub(crate) const ON_THROTTLED: Vocabulary = Vocabulary {
+    place: "`on_throttled`",
+    keys: &["wait", "then", "use", "account", "model", "args"],
+    later: &[],
+};
 
 pub(crate) const OTHER_PROGRAM: Vocabulary =
-    Vocabulary { place: "`then`", keys: &["use", "model", "args"], later: &[] };
+    Vocabulary { place: "`then`", keys: &["use", "account", "model", "args"], later: &[] };
 
 /// Keys of [`STEP`] that say something of an agent program alone.
 pub(crate) const OF_AGENT: &[&str] = &["on_throttled", "idle"];

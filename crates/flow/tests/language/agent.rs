@@ -51,9 +51,47 @@ fn a_program_has_a_prompt_and_what_it_may_do() {
         ..expected
     };
     assert_eq!(plan(step(&flow, "b")), &expected);
-    let flow = loaded(&agent("use: codex, prompt: p, session: fresh, may: read"));
+    let flow = loaded(&agent("use: codex, account: work, prompt: p, session: fresh, may: read"));
+    assert_eq!(plan(step(&flow, "b")).account, "codex/work");
     let plan = plan(step(&flow, "b"));
     assert_eq!((plan.session.as_ref(), plan.takes_session_id, plan.may.as_str()), (None, false, "read"));
+}
+
+#[test]
+fn another_account_of_the_same_program_can_go_on() {
+    let step_with = |account: &str, policy: &str| {
+        steps(&[&format!("id: a, agent: {{ use: claude{account}, prompt: p }}, on_throttled: {policy}")])
+    };
+    for (account, policy, expected) in [
+        ("", "{ use: claude, account: spare }", "claude/spare"),
+        (", account: work", "{ wait: 1h, then: { use: claude, account: spare } }", "claude/spare"),
+        (", account: work", "{ use: claude }", "claude"),
+        (", account: work", "{ use: codex, account: work }", "codex/work"),
+    ] {
+        let flow = loaded(&step_with(account, policy));
+        match &plan(step(&flow, "a")).on_throttled.then {
+            AfterWait::Use(other) => assert_eq!(other.account, expected, "{policy}"),
+            then => assert_eq!(then, &AfterWait::Ask, "{policy} names an account"),
+        }
+    }
+    each_is_told(vec![
+        (step_with("", "{ use: claude }"), 3, "use", "goes on with the account that is closed"),
+        (
+            step_with(", account: work", "{ use: claude, account: work }"),
+            3,
+            "use",
+            "goes on with the account that is closed",
+        ),
+        (step_with("", "{ account: work }"), 3, "account", "`account` without `use`"),
+        (step_with(", account: Work", "wait"), 3, "Work", "is not an id"),
+        (step_with("", "{ use: codex, account: 7x }"), 3, "7x", "is not an id"),
+        (
+            steps(&["id: a, model: { use: small, prompt: p }, on_throttled: { use: other, account: x }"]),
+            3,
+            "account",
+            "`account` is for an agent program",
+        ),
+    ]);
 }
 
 #[test]
@@ -92,7 +130,7 @@ fn what_cannot_be_asked_is_told() {
             steps(&["id: a, agent: { use: claude, prompt: p, ask: [Bash] }, on_throttled: { use: codex }"]),
             3,
             "ask",
-            "that one cannot ask",
+            "only with the step's own program",
         ),
     ]);
 }

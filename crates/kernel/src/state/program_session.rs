@@ -1,6 +1,6 @@
 //! The sessions of agent programs: their ids, and what each has come to.
 //!
-//! A session is known by its label, its program, and where the step stands: each item of a `for_each`, and each time that a flow
+//! A session is known by its label, the account of its program, and where the step stands: each item of a `for_each`, and each time that a flow
 //! is run by a step, has sessions of its own. A session is live in one attempt at a time. A fork of the run begins without any:
 //! the sessions belong to the run that it was forked from.
 
@@ -74,15 +74,16 @@ impl ProgramSessions {
 /// in place of its own.
 pub(crate) fn key(step: &Step, visit: &VisitId, other: bool) -> Option<String> {
     let StepKind::Agent(plan) = &step.kind else { return None };
-    let program = match &plan.on_throttled.then {
-        AfterWait::Use(instead) if other => &instead.program,
-        _ => &plan.program,
+    // Each account has sessions of its own. It begins with the name of the program.
+    let account = match &plan.on_throttled.then {
+        AfterWait::Use(instead) if other => &instead.account,
+        _ => &plan.account,
     };
     let label = plan.session.as_ref()?;
     let scope = visit.flow_scope();
     let scope = if scope.is_empty() { String::new() } else { format!("{scope}.") };
     let item = visit.item().map(|item| format!("[{item}]")).unwrap_or_default();
-    Some(format!("{scope}{label}{item}@{program}"))
+    Some(format!("{scope}{label}{item}@{account}"))
 }
 
 /// Whether another visit has a live attempt with this session, or one that waits for a person's answer.

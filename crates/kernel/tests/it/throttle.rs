@@ -9,7 +9,7 @@ use envoi_contract::time::Timestamp;
 use envoi_kernel::{
     Input, Record, Refusal,
     event::{About, Choice, Event},
-    flow::{AfterWait, Expression, ForEach, OnThrottled, OtherProgram, Step, StepKind},
+    flow::{AfterWait, Expression, ForEach, OnThrottled, OtherProgram, ProgramPlan, Step, StepKind},
     input::{AttemptResult, Slot},
     throttle::{FIRST_PROBE_MS, MARGIN_MS, Standing, Standings, Throttled},
 };
@@ -206,6 +206,30 @@ fn the_other_program_has_a_session_of_its_own_keeps_the_step_and_waits_a_day_at_
     assert_eq!(call(&driver, "a.1.3").program, "codex");
     driver.ok(refused("a.1.3", Some(at(30 * HOUR))));
     assert_eq!(driver.run.status().word(), "failed");
+}
+
+#[test]
+fn another_account_of_the_same_program_has_sessions_of_its_own_and_is_not_closed() {
+    let mut spare = codex();
+    if let AfterWait::Use(other) = &mut spare {
+        (other.program, other.account) =
+            ("claude".to_owned(), ProgramPlan::account_of("claude", Some("spare")));
+        other.takes_session_id = true;
+    }
+    let mut driver = Driver::started(&flow([bounded("a", 0, spare)]));
+    let first = call(&driver, "a.1.1").clone();
+    assert_eq!((first.account.as_deref(), first.session_key.as_deref()), (Some("claude"), Some("a@claude")));
+    driver.ok(refused("a.1.1", Some(at(2 * HOUR))));
+    let next = call(&driver, "a.1.2").clone();
+    assert_eq!((next.program.as_str(), next.account.as_deref()), ("claude", Some("claude/spare")));
+    assert_eq!(next.session_key.as_deref(), Some("a@claude/spare"));
+    assert!(next.instead && !next.resumes && next.session.is_some() && next.session != first.session);
+    driver.restart();
+    driver.ok(refused("a.1.2", Some(at(3 * HOUR))));
+    assert_eq!(throttled(&driver).account, "claude/spare");
+    assert_eq!(driver.run.account_waits().count(), 1);
+    assert_eq!(ProgramPlan::name_of("claude/spare"), Some("spare"));
+    assert_eq!(ProgramPlan::name_of("claude"), None);
 }
 
 #[test]

@@ -11,7 +11,7 @@ pub const DEFAULT_IDLE_MS: u64 = 15 * 60_000;
 pub struct ProgramPlan {
     /// The program, as the flow names it.
     pub program: String,
-    /// The account that it uses.
+    /// The account that it uses ([`ProgramPlan::account_of`]).
     pub account: String,
     /// What follows when its provider refuses it for a while.
     pub on_throttled: OnThrottled,
@@ -33,6 +33,23 @@ pub struct ProgramPlan {
     pub idle_ms: u64,
     /// The id of a session is chosen before the start; otherwise the program reports it.
     pub takes_session_id: bool,
+}
+
+/// What stands between the name of a program and that of an account in the name of the account.
+const ACCOUNT_MARK: char = '/';
+
+impl ProgramPlan {
+    /// How an account is called: as the program, or, if the configuration has it under a name, `claude/work`.
+    #[must_use]
+    pub fn account_of(program: &str, name: Option<&str>) -> String {
+        name.map_or_else(|| program.to_owned(), |name| format!("{program}{ACCOUNT_MARK}{name}"))
+    }
+
+    /// The name by which the configuration has an account; `None`: the program's own login.
+    #[must_use]
+    pub fn name_of(account: &str) -> Option<&str> {
+        account.split_once(ACCOUNT_MARK).map(|(_, name)| name)
+    }
 }
 
 /// Which calls of tools become questions of the run.

@@ -1,0 +1,122 @@
+//! The accounts of agent programs that the configuration has under a name, as the composition root knows them.
+
+use crate::model::secret_source::SourceError;
+use core::fmt;
+use std::{collections::BTreeMap, sync::Arc};
+
+/// A login of an agent program.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AgentAccount {
+    /// The program that it is for, as flows name it.
+    pub preset: String,
+    /// What is started in place of it: a name that is looked for in `PATH`, or an absolute path.
+    pub program: Option<String>,
+    /// Variables of the program; they win over those of the flow.
+    pub env: Vec<(String, String)>,
+    /// Variables whose values are masked.
+    pub secrets: Vec<(String, String)>,
+}
+
+/// Its secrets are not shown.
+impl fmt::Debug for AgentAccount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentAccount")
+            .field("preset", &self.preset)
+            .field("program", &self.program)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a step cannot work with an account.
+#[derive(Debug, thiserror::Error)]
+pub enum AccountError {
+    /// The configuration does not have it.
+    #[error("`accounts` of config.yaml has no account `{name}`; an engine reads that file when it starts")]
+    Unknown {
+        /// Its name.
+        name: String,
+    },
+    /// It is of another program.
+    #[error("account `{name}` is for `{preset}`, and the step uses `{program}`")]
+    OfAnother {
+        /// Its name.
+        name: String,
+        /// Its program.
+        preset: String,
+        /// That of the step.
+        program: String,
+    },
+    /// One of its secrets cannot be had.
+    #[error("account `{name}`: secret `{secret}`: {source}")]
+    Secret {
+        /// The account.
+        name: String,
+        /// The variable of the program.
+        secret: String,
+        /// Why.
+        source: SourceError,
+    },
+    /// As [`AccountError::Secret`], said again.
+    #[error("{0}")]
+    Unusable(String),
+}
+
+/// By the names that flows use: the account, or why it cannot be used. The default has none.
+#[derive(Debug, Clone, Default)]
+pub struct AgentAccounts(Arc<BTreeMap<String, Result<AgentAccount, AccountError>>>);
+
+impl AgentAccounts {
+    /// These.
+    #[must_use]
+    pub fn new(accounts: BTreeMap<String, Result<AgentAccount, AccountError>>) -> Self {
+        Self(Arc::new(accounts))
+    }
+
+    /// The account of this name, for a step that uses this program.
+    ///
+    /// # Errors
+    /// The step cannot work with it.
+    pub(super) fn get(&self, name: &str, program: &str) -> Result<&AgentAccount, AccountError> {
+        match self.0.get(name) {
+            None => Err(AccountError::Unknown { name: name.to_owned() }),
+            Some(Err(error)) => Err(AccountError::Unusable(error.to_string())),
+            Some(Ok(account)) if account.preset != program => Err(AccountError::OfAnother {
+                name: name.to_owned(),
+                preset: account.preset.clone(),
+                program: program.to_owned(),
+            }),
+            Some(Ok(account)) => Ok(account),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_is_had_only_under_its_name_and_for_its_program_and_hides_its_secrets() {
+        let of = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let work = AgentAccount {
+            preset: "claude".to_owned(),
+            program: None,
+            env: Vec::new(),
+            secrets: vec![of("KEY", "sk-secret")],
+        };
+        let gone = AccountError::Secret {
+            name: "spare".to_owned(),
+            secret: "KEY".to_owned(),
+            source: SourceError::NotSet { variable: "SPARE_KEY".to_owned() },
+        };
+        let accounts = AgentAccounts::new(BTreeMap::from([
+            ("work".to_owned(), Ok(work.clone())),
+            ("spare".to_owned(), Err(gone)),
+        ]));
+        assert_eq!(accounts.get("work", "claude").ok(), Some(&work));
+        let said = |name, program| accounts.get(name, program).map(drop).unwrap_err().to_string();
+        assert_eq!(said("work", "codex"), "account `work` is for `claude`, and the step uses `codex`");
+        assert!(said("spare", "claude").contains("SPARE_KEY"), "{}", said("spare", "claude"));
+        assert!(said("home", "claude").contains("has no account `home`"));
+        assert!(!format!("{accounts:?}").contains("sk-"));
+    }
+}
