@@ -15,6 +15,7 @@
 //! ```
 
 pub mod bridge;
+pub mod bundle;
 pub mod comparison;
 pub mod event;
 pub mod file;

@@ -4,8 +4,8 @@
 //! that have a default. Members have no `default` in the schema, because some generators make such members required.
 
 use crate::{
-    bridge, comparison, event, file, flow, handoff, log, mistake, output, plan, problem, question, request,
-    run, shape, step, store, token,
+    bridge, bundle, comparison, event, file, flow, handoff, log, mistake, output, plan, problem, question,
+    request, run, shape, step, store, token,
 };
 use schemars::{
     JsonSchema, SchemaGenerator,
@@ -70,6 +70,8 @@ pub fn of_rest() -> Map<String, Value> {
 #[must_use]
 pub fn of_commands() -> Map<String, Value> {
     let mut shown = generator(Contract::Serialize);
+    add::<bundle::Exported>(&mut shown);
+    add::<bundle::Verified>(&mut shown);
     add::<file::ArtifactVersion>(&mut shown);
     add::<file::OldTree>(&mut shown);
     add::<file::FileDifference>(&mut shown);

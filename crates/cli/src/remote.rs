@@ -145,6 +145,7 @@ fn at_the_server(address: &Address, json: bool, command: Command) -> Result<u8, 
         Command::Diff { .. } => Err(not_here("diff")),
         Command::Apply { .. } => Err(not_here("apply")),
         Command::Gc { .. } => Err(not_here("gc")),
+        Command::Export { .. } => Err(not_here("export")),
         Command::Restore { .. } => Err(not_here("restore")),
         Command::Artifacts(_) => Err(not_here("artifacts")),
         Command::Init(_) => Err(not_here("init")),
@@ -165,6 +166,7 @@ pub(crate) fn concerns(command: &Command) -> bool {
         command,
         Command::Check { .. }
             | Command::Plan(_)
+            | Command::Verify { .. }
             | Command::Import(_)
             | Command::Handoff { .. }
             | Command::Route { .. }

@@ -44,6 +44,7 @@ pub use log::{
     reader::{
         Loaded, Reader,
         event_text::{EventFilter, EventText},
+        handoff_bytes,
     },
     store::Store,
     writer::Writer,

@@ -25,6 +25,7 @@ const ALL: &[&str] = &[
     "envoi-program",
     "envoi-model",
     "envoi-engine",
+    "envoi-bundle",
     "envoi-server",
     "envoi-sim",
     "envoi",
@@ -90,6 +91,7 @@ const BELOW_CLI: &[&str] = &[
     "envoi-program",
     "envoi-model",
     "envoi-engine",
+    "envoi-bundle",
     "envoi-server",
     "envoi-sim",
 ];
@@ -121,6 +123,12 @@ const TABLE: &[Row] = &[
         tests_use: &[],
     },
     Row { name: "envoi-engine", uses: BELOW_ENGINE, tests_use: &[] },
+    // A run as one file; the engine knows how a run is loaded.
+    Row {
+        name: "envoi-bundle",
+        uses: &["envoi-contract", "envoi-kernel", "envoi-journal", "envoi-engine"],
+        tests_use: &[],
+    },
     // Another way in; it and the simulation do not know each other.
     Row { name: "envoi-server", uses: BELOW_SERVER, tests_use: &[] },
     Row { name: "envoi-sim", uses: BELOW_SIM, tests_use: &[] },
@@ -152,6 +160,9 @@ const HOMES: &[Home] = &[
         homes: &["envoi-journal", "envoi-bench"],
         why: "only `journal` knows SQL",
     },
+    Home { dependency: "tar", homes: &["envoi-bundle"], why: "only `bundle` knows archives" },
+    // The tests of the whole binary unpack a bundle as a stranger does.
+    Home { dependency: "zstd", homes: &["envoi-bundle", "envoi"], why: "only `bundle` knows archives" },
     Home { dependency: "saphyr-parser", homes: &["envoi-flow"], why: "only `flow` knows YAML" },
     Home { dependency: "serde-saphyr", homes: &["envoi-flow"], why: "only `flow` knows YAML" },
     Home { dependency: "serde_yaml", homes: &["envoi-flow"], why: "only `flow` knows YAML" },

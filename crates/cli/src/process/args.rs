@@ -204,6 +204,28 @@ pub(crate) enum Command {
         #[arg(long, value_name = "RUN")]
         drop: Vec<String>,
     },
+    /// Write a run into one file that can be handed over and checked
+    ///
+    /// The file has the events, the flow, the hand-offs, the output of attempts and all contents that events name. Artifacts, output and paths go
+    /// out as they are.
+    Export {
+        /// Id of the run, or a unique beginning or end of it [default: the newest]
+        run: Option<String>,
+        /// A new file; `-` for standard output [default: RUN.envoi.tar.zst]
+        #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        output: Option<PathBuf>,
+    },
+    /// Check a file of `envoi export`: that it is whole, and that its events follow from its flow
+    ///
+    /// Exit code 0, or 1 with the place where the file differs. No store is needed.
+    Verify {
+        /// The file
+        #[arg(value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+        /// The head that it must have, as it was known when the run ended
+        #[arg(long, value_name = "DIGEST")]
+        head: Option<String>,
+    },
     /// List, show and compare the artifacts of a run, in all their versions
     #[command(subcommand)]
     Artifacts(ArtifactsCommand),

@@ -247,6 +247,20 @@ fn what_is_found_in_files_and_in_the_store_has_its_row() {
 }
 
 #[test]
+fn bundles_have_their_rows() {
+    let (stage, schemas) =
+        (Stage::with_flow("flow: t\nsteps:\n  - { id: a, run: 'echo x' }\n"), Schemas::new());
+    stage.expect(0, &["run", "flow.yaml"]);
+    schemas.hold("Exported", &stage.json(&["--json", "export", "-o", "b"]));
+    schemas.hold("Verified", &stage.json(&["--json", "verify", "b"]));
+    stage.write("c", "no bundle");
+    let wrong = stage.expect(1, &["--json", "verify", "c"]);
+    let wrong: serde_json::Value = serde_json::from_str(&wrong.out).unwrap();
+    assert_eq!(wrong["ok"], false);
+    schemas.hold("Verified", &wrong);
+}
+
+#[test]
 fn trees_of_runs_have_their_row() {
     let (stage, schemas) =
         (Stage::with_flow("flow: t\nworkspace: w\nsteps:\n  - { id: a, run: 'true' }\n"), Schemas::new());

@@ -16,6 +16,7 @@ mod aside;
 mod asking;
 mod bad_files;
 mod begin;
+mod bundles;
 mod cancel;
 mod check;
 mod commands;

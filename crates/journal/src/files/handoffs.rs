@@ -42,7 +42,7 @@ impl RunFiles<'_> {
         written: &HandoffWritten,
         order: Order,
     ) -> Result<(), FileError> {
-        let bytes = reader::bytes(written);
+        let bytes = reader::handoff_bytes(written);
         let [own, newest] = self.handoff_paths(flow, &written.visit);
         // Two files, not one with two names: a step that writes into the newest one must not change that of the visit.
         // An engine that was taken over may come to this long after another one has written later visits.
@@ -133,7 +133,7 @@ impl RunFiles<'_> {
         written: &mut Vec<PathBuf>,
     ) -> Result<HandoffWritten, FileError> {
         let handoff = self.reader.written_at(self.run, row.seq)?;
-        let bytes = reader::bytes(&handoff);
+        let bytes = reader::handoff_bytes(&handoff);
         let [own, newest] = self.handoff_paths(&row.flow, &row.visit);
         let is_newest = self.reader.is_newest(self.run, &row.visit)?;
         for path in std::iter::once(own).chain(is_newest.then_some(newest)) {

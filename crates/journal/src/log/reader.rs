@@ -20,7 +20,7 @@ mod questions;
 mod runs;
 
 pub use events::Loaded;
-pub(crate) use handoffs::bytes;
+pub use handoffs::handoff_bytes;
 pub(crate) use runs::is_row_whole;
 
 use crate::{

@@ -54,7 +54,7 @@ impl Reader {
 
     /// The bytes of the hand-off that the event at `seq` holds.
     pub(crate) fn handoff_at(&self, run: &RunId, seq: Seq) -> Result<Vec<u8>, ReadError> {
-        self.written_at(run, seq).map(|written| bytes(&written))
+        self.written_at(run, seq).map(|written| handoff_bytes(&written))
     }
 
     /// The hand-off that the event at `seq` holds.
@@ -92,7 +92,8 @@ impl Reader {
 }
 
 /// A hand-off as it stands in its file.
-pub(crate) fn bytes(written: &HandoffWritten) -> Vec<u8> {
+#[must_use]
+pub fn handoff_bytes(written: &HandoffWritten) -> Vec<u8> {
     written.handoff.to_value().pretty().into_bytes()
 }
 

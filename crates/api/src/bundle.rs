@@ -1,0 +1,48 @@
+//! What `export` and `verify` say of a bundle.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The row of `export`: the file that was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Exported {
+    /// The file, as it was named.
+    pub file: String,
+    /// Its bytes.
+    pub bytes: u64,
+    /// The run.
+    pub run: String,
+    /// How the run stood after the last event.
+    pub status: String,
+    /// Number of events.
+    pub events: u64,
+    /// Number of contents.
+    pub contents: u64,
+    /// Number of contents that events name and that are not in the store.
+    pub left_out: u64,
+    /// The head of the chain over the events: `sha256:` and 64 digits.
+    pub head: String,
+}
+
+/// The row of `verify`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Verified {
+    /// The file, as it was named.
+    pub file: String,
+    /// Whether it is whole.
+    pub ok: bool,
+    /// Where it differs; null if it is whole.
+    pub place: Option<String>,
+    /// How it differs, as a sentence; null if it is whole.
+    pub reason: Option<String>,
+    /// The run; null if the file is not whole, as for all that follows.
+    pub run: Option<String>,
+    /// The id of its flow.
+    pub flow: Option<String>,
+    /// How the run stood after the last event.
+    pub status: Option<String>,
+    /// Number of events.
+    pub events: Option<u64>,
+    /// The head of the chain over the events.
+    pub head: Option<String>,
+}

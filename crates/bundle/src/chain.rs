@@ -1,0 +1,44 @@
+//! The sums by which a change of any event changes all that follow it.
+
+use envoi_contract::digest::Digest;
+use envoi_kernel::ids::RunId;
+use sha2::{Digest as _, Sha256};
+
+/// Begins as the SHA-256 of the run's id. With each event it becomes the SHA-256 of its 32 bytes and those of the event's line, without
+/// the newline. Who has kept the last sum, the *head*, can tell later whether a bundle has the same events.
+///
+/// ```
+/// use envoi_bundle::Chain;
+/// use envoi_kernel::ids::RunId;
+///
+/// let run = RunId::new("run_a")?;
+/// let mut chain = Chain::of(&run);
+/// let before = chain.head();
+/// chain.add(b"{}");
+/// assert_ne!(chain.head(), before);
+/// # Ok::<(), envoi_kernel::ids::BadId>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chain(Digest);
+
+impl Chain {
+    /// Before the first event.
+    #[must_use]
+    pub fn of(run: &RunId) -> Self {
+        Self(Digest::of(run.as_str().as_bytes()))
+    }
+
+    /// The next event.
+    pub fn add(&mut self, line: &[u8]) {
+        let mut sum = Sha256::new();
+        sum.update(self.0.as_bytes());
+        sum.update(line);
+        self.0 = Digest::from_bytes(sum.finalize().into());
+    }
+
+    /// The sum over all events so far.
+    #[must_use]
+    pub fn head(&self) -> Digest {
+        self.0
+    }
+}

@@ -1,0 +1,33 @@
+//! A run as one file: what happened, the flow, the contents that its events name, and the output of its attempts.
+//!
+//! Owns the form of a bundle, how one is made of a store, and how one is checked without a store. A bundle is a tar archive,
+//! compressed with zstd. It is made of the same bytes each time, unless the run has gone on. All of it can be checked with `tar`,
+//! `sha256sum` and a few lines of any language (docs/bundle.md).
+//!
+//! Entries lie in a folder that is named as the run, in this order:
+//!
+//! | entry | content |
+//! |---|---|
+//! | `README.txt` | how to check it by hand |
+//! | `MANIFEST.json` | [`Manifest`] |
+//! | `flow.yaml`, `flows.json` | the text of the flow, and all versions that the run was pinned to, with the flows that they name |
+//! | `events.jsonl` | the events, a line each, as the journal has them |
+//! | `CHAIN` | a line for each event: its place, and the SHA-256 of the sum before it and of the line ([`Chain`]) |
+//! | `handoff/VISIT.json` | the hand-offs; they are in the events too |
+//! | `logs/ATTEMPT/stdout`, `stderr` | what attempts wrote, as far as it is there; no event vouches for it |
+//! | `blobs/sha256/HEX` | artifacts, texts, reports and data, by digest |
+//! | `SHA256SUMS` | the sums of all entries before it, for `sha256sum -c` |
+//!
+//! Snapshots of the workspace are not in it.
+
+mod archive;
+mod chain;
+mod export;
+mod manifest;
+mod named;
+mod verify;
+
+pub use chain::Chain;
+pub use export::{ExportError, export};
+pub use manifest::{FORMAT, LeftOut, Manifest};
+pub use verify::{Whole, Wrong, verify};

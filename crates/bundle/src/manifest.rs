@@ -1,0 +1,81 @@
+//! What a bundle says of itself.
+
+use envoi_contract::digest::Digest;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The version of the form.
+pub const FORMAT: u32 = 1;
+
+pub(crate) const README: &str = "README.txt";
+pub(crate) const MANIFEST: &str = "MANIFEST.json";
+pub(crate) const FLOW: &str = "flow.yaml";
+pub(crate) const FLOWS: &str = "flows.json";
+pub(crate) const EVENTS: &str = "events.jsonl";
+pub(crate) const CHAIN: &str = "CHAIN";
+pub(crate) const HANDOFFS: &str = "handoff/";
+pub(crate) const LOGS: &str = "logs/";
+pub(crate) const BLOBS: &str = "blobs/sha256/";
+pub(crate) const SUMS: &str = "SHA256SUMS";
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// The run.
+    pub run: String,
+    /// The id of its flow.
+    pub flow: String,
+    /// How it stood after the last event: a word of `envoi runs`.
+    pub status: String,
+    /// Number of events.
+    pub events: u64,
+    /// The head of the chain over them.
+    pub head: Digest,
+    /// Number of contents.
+    pub contents: u64,
+    /// Contents that events name and that are not there.
+    pub left_out: Vec<LeftOut>,
+    /// The version of the program that made it.
+    pub made_by: String,
+}
+
+/// A content that is not in the bundle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LeftOut {
+    /// Its digest.
+    pub digest: Digest,
+    /// Why.
+    pub why: String,
+}
+
+/// A version of the flow.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FlowText {
+    pub(crate) digest: Digest,
+    pub(crate) language: u32,
+    pub(crate) name: String,
+    pub(crate) text: String,
+    pub(crate) parts: BTreeMap<String, String>,
+}
+
+/// What the file says to somebody who has never heard of it.
+pub(crate) fn readme(run: &str) -> String {
+    format!(
+        "This is the record of one run of Envoi: {run}.\n\n\
+         Check by hand, in this folder:\n\n    \
+         sha256sum -c SHA256SUMS\n\n\
+         Each line of events.jsonl is an event. CHAIN has a sum for each of them: the SHA-256 of the\n\
+         sum before it (32 bytes; before the first event the SHA-256 of the id of the run) and of the\n\
+         line without its newline. The last one, the head, stands in MANIFEST.json. Whoever has kept\n\
+         the head from the time of the run can tell that no event was changed since. Without that, or\n\
+         a signature, the sums say only that the file is whole.\n\n\
+         blobs/sha256/ has the contents that events name, each under its own SHA-256. logs/ has what\n\
+         the attempts wrote: no event vouches for that.\n\n\
+         Envoi checks all of it, and that the events follow from the flow: envoi verify FILE\n"
+    )
+}

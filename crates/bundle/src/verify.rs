@@ -1,0 +1,363 @@
+//! A bundle is checked: its sums, its names, its chain, that its events are a life of its flow, and that nothing which they name is missing.
+//!
+//! A bundle comes from somebody else. Nothing of it is written to the disk, texts have a bound, and only its own contents are believed.
+
+use crate::{
+    chain::Chain,
+    manifest::{
+        BLOBS, CHAIN, EVENTS, FLOW, FLOWS, FORMAT, FlowText, HANDOFFS, LOGS, MANIFEST, Manifest, README,
+        SUMS, readme,
+    },
+    named,
+};
+use envoi_contract::digest::Digest;
+use envoi_engine::flow_versions;
+use envoi_journal::{PinnedFlow, handoff_bytes};
+use envoi_kernel::{Event, Record, Run, ids::RunId};
+use sha2::{Digest as _, Sha256};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::{self, Read},
+    path::Component,
+};
+
+/// The most bytes of an entry that is read as a text.
+const MAX_TEXT_BYTES: u64 = 1 << 30;
+
+/// The most entries.
+const MAX_ENTRIES: usize = 2_000_000;
+
+/// What a bundle that is whole has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Whole {
+    /// What it says of itself, which is true.
+    pub manifest: Manifest,
+    /// Bytes of its contents.
+    pub content_bytes: u64,
+    /// Entries of what attempts wrote. No event vouches for them.
+    pub logs: u64,
+}
+
+/// Where a bundle differs from what it should be, and how.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {reason}")]
+pub struct Wrong {
+    /// The entry, or what of the archive.
+    pub place: String,
+    /// In a sentence.
+    pub reason: String,
+}
+
+fn wrong(place: impl Into<String>, reason: impl Into<String>) -> Wrong {
+    Wrong { place: place.into(), reason: reason.into() }
+}
+
+/// All entries of a bundle: the sums of all, and the bytes of those that are texts.
+#[derive(Default)]
+struct Entries {
+    folder: String,
+    sums: BTreeMap<String, Digest>,
+    sizes: BTreeMap<String, u64>,
+    texts: BTreeMap<String, Vec<u8>>,
+}
+
+/// Checks a bundle.
+///
+/// # Errors
+/// The first thing that is wrong with it.
+pub fn verify(source: impl Read) -> Result<Whole, Wrong> {
+    let entries = read(source)?;
+    check_sums(&entries)?;
+    let manifest: Manifest = entries.json(MANIFEST)?;
+    if manifest.format != FORMAT {
+        return Err(wrong(
+            MANIFEST,
+            format!("it has format {}, and this program knows {FORMAT}", manifest.format),
+        ));
+    }
+    let run = RunId::new(manifest.run.as_str())
+        .ok()
+        .filter(|run| run.as_str() == entries.folder)
+        .ok_or_else(|| wrong(MANIFEST, "`run` is not the name of the folder"))?;
+    if entries.text(README)? != readme(run.as_str()).as_bytes() {
+        return Err(wrong(README, "it is not the text of this format"));
+    }
+    let pinned = pinned(&entries)?;
+    let named = check_events(&entries, &manifest, &run, &pinned)?;
+    let (contents, content_bytes) = check_contents(&entries, &manifest, &named)?;
+    if contents != manifest.contents {
+        return Err(wrong(
+            MANIFEST,
+            format!("it says {} contents, and there are {contents}", manifest.contents),
+        ));
+    }
+    let logs = entries.below(LOGS).count();
+    Ok(Whole { manifest, content_bytes, logs: u64::try_from(logs).unwrap_or(u64::MAX) })
+}
+
+impl Entries {
+    fn text(&self, name: &str) -> Result<&[u8], Wrong> {
+        self.texts.get(name).map(Vec::as_slice).ok_or_else(|| wrong(name, "it is missing"))
+    }
+
+    fn json<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<T, Wrong> {
+        serde_json::from_slice(self.text(name)?).map_err(|error| wrong(name, error.to_string()))
+    }
+
+    /// The rests of the names that begin so.
+    fn below<'e>(&'e self, folder: &'e str) -> impl Iterator<Item = &'e str> {
+        self.sums.keys().filter_map(move |name| name.strip_prefix(folder))
+    }
+}
+
+/// Reads the archive once, from its beginning to its end.
+fn read(source: impl Read) -> Result<Entries, Wrong> {
+    let of_archive = |error: io::Error| wrong("the archive", error.to_string());
+    let decoder = zstd::Decoder::new(source).map_err(of_archive)?;
+    let mut archive = tar::Archive::new(decoder);
+    let mut entries = Entries::default();
+    // Lists of artifacts name contents; which contents are lists is known from the events, which come before them.
+    let mut lists: BTreeSet<String> = BTreeSet::new();
+    for entry in archive.entries().map_err(of_archive)? {
+        let mut entry = entry.map_err(of_archive)?;
+        let path = entry.path().map_err(of_archive)?.into_owned();
+        let shown = path.display().to_string();
+        let full = path.to_str().ok_or_else(|| wrong(&shown, "its name is no text"))?;
+        let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
+        if !is_plain || full.contains("//") || full.ends_with('/') || full.contains("/./") {
+            return Err(wrong(&shown, "its name leads elsewhere"));
+        }
+        if entry.header().entry_type() != tar::EntryType::Regular {
+            return Err(wrong(&shown, "it is no plain file"));
+        }
+        let (folder, name) = full.split_once('/').ok_or_else(|| wrong(&shown, "it is in no folder"))?;
+        if entries.folder.is_empty() {
+            entries.folder = folder.to_owned();
+        } else if entries.folder != folder {
+            return Err(wrong(&shown, "it is in another folder than the first entry"));
+        }
+        if entries.texts.contains_key(SUMS) {
+            return Err(wrong(&shown, format!("it comes after {SUMS}")));
+        }
+        if entries.sums.len() == MAX_ENTRIES {
+            return Err(wrong("the archive", format!("it has more than {MAX_ENTRIES} entries")));
+        }
+        let size = entry.size();
+        let is_text = match name {
+            README | MANIFEST | FLOW | FLOWS | EVENTS | CHAIN | SUMS => true,
+            name if name.starts_with(HANDOFFS) || lists.contains(name) => true,
+            name if name.starts_with(LOGS) || name.starts_with(BLOBS) => false,
+            _ => return Err(wrong(&shown, "no bundle has such an entry")),
+        };
+        let digest = if is_text {
+            if size > MAX_TEXT_BYTES {
+                return Err(wrong(
+                    &shown,
+                    format!("it has {size} bytes, and at most {MAX_TEXT_BYTES} are read"),
+                ));
+            }
+            let mut bytes = Vec::new();
+            entry.read_to_end(&mut bytes).map_err(of_archive)?;
+            let digest = Digest::of(&bytes);
+            if name == EVENTS {
+                lists = lists_of(&bytes);
+            }
+            entries.texts.insert(name.to_owned(), bytes);
+            digest
+        } else {
+            let mut sum = Sum(Sha256::new());
+            io::copy(&mut entry, &mut sum).map_err(of_archive)?;
+            Digest::from_bytes(sum.0.finalize().into())
+        };
+        entries.sizes.insert(name.to_owned(), size);
+        if entries.sums.insert(name.to_owned(), digest).is_some() {
+            return Err(wrong(&shown, "it stands there twice"));
+        }
+    }
+    Ok(entries)
+}
+
+struct Sum(Sha256);
+
+impl io::Write for Sum {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The names of the entries that are lists of artifacts. What cannot be read is found wrong later.
+fn lists_of(events: &[u8]) -> BTreeSet<String> {
+    let records = lines(events).filter_map(|line| serde_json::from_slice::<Record>(line).ok());
+    let lists = records.filter_map(|record| named::contents(&record.event).1);
+    lists.map(|digest| format!("{BLOBS}{}", digest.hex())).collect()
+}
+
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split_inclusive(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\n").unwrap_or(line))
+}
+
+/// The sums name each entry once, but themselves, and are right.
+fn check_sums(entries: &Entries) -> Result<(), Wrong> {
+    let text = String::from_utf8_lossy(entries.text(SUMS)?);
+    let mut named = BTreeSet::new();
+    for line in text.lines() {
+        let (hex, name) = line.split_once("  ").ok_or_else(|| wrong(SUMS, format!("`{line}` is no sum")))?;
+        let found = entries
+            .sums
+            .get(name)
+            .ok_or_else(|| wrong(name, format!("{SUMS} names it, and it is missing")))?;
+        if found.hex() != hex {
+            return Err(wrong(name, format!("its sum is {}, and {SUMS} says {hex}", found.hex())));
+        }
+        if !named.insert(name) {
+            return Err(wrong(SUMS, format!("it names `{name}` twice")));
+        }
+    }
+    match entries.sums.keys().find(|name| *name != SUMS && !named.contains(name.as_str())) {
+        Some(name) => Err(wrong(name, format!("{SUMS} does not name it"))),
+        None => Ok(()),
+    }
+}
+
+/// The flow, with those before its corrections.
+fn pinned(entries: &Entries) -> Result<PinnedFlow, Wrong> {
+    let texts: Vec<FlowText> = entries.json(FLOWS)?;
+    let mut flows = texts.into_iter().map(|flow| PinnedFlow {
+        digest: flow.digest,
+        language: flow.language,
+        name: flow.name,
+        text: flow.text,
+        parts: flow.parts,
+        earlier: Vec::new(),
+    });
+    let mut pinned = flows.next().ok_or_else(|| wrong(FLOWS, "it has no flow"))?;
+    pinned.earlier = flows.collect();
+    if entries.text(FLOW)? != pinned.text.as_bytes() {
+        return Err(wrong(FLOW, format!("it is not the first flow of {FLOWS}")));
+    }
+    Ok(pinned)
+}
+
+/// The events follow from the flow, one after the other, to the state that the manifest says. Returns the contents that they name.
+fn check_events(
+    entries: &Entries,
+    manifest: &Manifest,
+    run: &RunId,
+    pinned: &PinnedFlow,
+) -> Result<BTreeSet<Digest>, Wrong> {
+    for flow in std::iter::once(pinned).chain(&pinned.earlier) {
+        let alone = PinnedFlow { earlier: Vec::new(), ..flow.clone() };
+        let parsed = flow_versions(&alone).map_err(|report| wrong(FLOWS, report.to_string()))?;
+        if parsed.first().digest != flow.digest {
+            let reason = format!(
+                "`{}` has the digest {}, and it says {}",
+                flow.name,
+                parsed.first().digest,
+                flow.digest
+            );
+            return Err(wrong(FLOWS, reason));
+        }
+    }
+    let versions = flow_versions(pinned).map_err(|report| wrong(FLOWS, report.to_string()))?;
+    let mut lived = Run::new(versions);
+    let mut chain = Chain::of(run);
+    let mut sums = lines(entries.text(CHAIN)?);
+    let mut handoffs: BTreeSet<String> = entries.below(HANDOFFS).map(str::to_owned).collect();
+    let mut contents = BTreeSet::new();
+    let events = entries.text(EVENTS)?;
+    if !events.ends_with(b"\n") {
+        return Err(wrong(EVENTS, "it does not end with a newline"));
+    }
+    for (at, line) in (0_u64..).zip(lines(events)) {
+        let place = format!("{EVENTS}, line {}", at.saturating_add(1));
+        chain.add(line);
+        if sums.next() != Some(format!("{at} {}", chain.head().hex()).as_bytes()) {
+            return Err(wrong(place, format!("{CHAIN} has another sum for it")));
+        }
+        let record: Record =
+            serde_json::from_slice(line).map_err(|error| wrong(&place, error.to_string()))?;
+        if record.seq != at {
+            return Err(wrong(place, format!("it is event {}, not {at}", record.seq)));
+        }
+        if let Event::RunStarted(started) = &record.event
+            && started.run != *run
+        {
+            return Err(wrong(place, format!("it is of run `{}`", started.run)));
+        }
+        lived.apply(&record).map_err(|error| wrong(&place, error.to_string()))?;
+        let (named, list) = named::contents(&record.event);
+        contents.extend(named);
+        if let Some(bytes) = list.and_then(|list| entries.texts.get(&format!("{BLOBS}{}", list.hex()))) {
+            let listed =
+                named::in_list(bytes).ok_or_else(|| wrong(&place, "its list of artifacts cannot be read"))?;
+            contents.extend(listed);
+        }
+        if let Event::HandoffWritten(written) = &record.event {
+            let name = format!("{}.json", written.visit);
+            if entries.text(&format!("{HANDOFFS}{name}"))? != handoff_bytes(written) {
+                return Err(wrong(format!("{HANDOFFS}{name}"), format!("it is not what {place} has")));
+            }
+            handoffs.remove(&name);
+        }
+    }
+    if sums.next().is_some() {
+        return Err(wrong(CHAIN, "it has more lines than there are events"));
+    }
+    if let Some(name) = handoffs.first() {
+        return Err(wrong(format!("{HANDOFFS}{name}"), "no event has it"));
+    }
+    let said = (manifest.events, manifest.head, manifest.status.as_str(), manifest.flow.as_str());
+    let (status, flow) = (lived.status(), lived.flow().id.to_string());
+    if said != (lived.next_seq(), chain.head(), status.word(), flow.as_str()) {
+        let reason = format!(
+            "it says {} events, status {}, head {}; the events come to {}, {}, {}",
+            said.0,
+            said.2,
+            said.1,
+            lived.next_seq(),
+            status.word(),
+            chain.head()
+        );
+        return Err(wrong(MANIFEST, reason));
+    }
+    Ok(contents)
+}
+
+/// Each content has its name, and each that events name is there or is said to be left out.
+fn check_contents(
+    entries: &Entries,
+    manifest: &Manifest,
+    named: &BTreeSet<Digest>,
+) -> Result<(u64, u64), Wrong> {
+    let (mut contents, mut bytes) = (0_u64, 0_u64);
+    for hex in entries.below(BLOBS) {
+        let name = format!("{BLOBS}{hex}");
+        let digest = entries.sums.get(&name).copied();
+        if digest.is_none_or(|digest| digest.hex() != hex) {
+            return Err(wrong(name, "its name is not its sum"));
+        }
+        if digest.is_none_or(|digest| !named.contains(&digest)) {
+            return Err(wrong(name, "no event names it"));
+        }
+        contents = contents.saturating_add(1);
+        bytes = bytes.saturating_add(entries.sizes.get(&name).copied().unwrap_or_default());
+    }
+    for digest in named {
+        let is_there = entries.sums.contains_key(&format!("{BLOBS}{}", digest.hex()));
+        let is_left_out = manifest.left_out.iter().any(|left| left.digest == *digest);
+        if is_there == is_left_out {
+            let reason = if is_there {
+                "it is there, and the manifest says that it is not"
+            } else {
+                "an event names it, and it is missing"
+            };
+            return Err(wrong(format!("{BLOBS}{}", digest.hex()), reason));
+        }
+    }
+    Ok((contents, bytes))
+}

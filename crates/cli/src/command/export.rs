@@ -1,0 +1,96 @@
+//! `envoi export`: a run as one file.
+
+use crate::{
+    process::{failure::Failure, messages, output},
+    store::{home::Home, select},
+};
+use envoi_api::bundle::Exported;
+use envoi_bundle::{ExportError, Manifest};
+use envoi_contract::code::Code;
+use envoi_journal::{Layout, Reader};
+use envoi_kernel::ids::RunId;
+use std::{
+    io::{self, BufWriter, Write as _},
+    path::{Path, PathBuf},
+};
+use tempfile::NamedTempFile;
+
+/// The end of the name of a file.
+const ENDING: &str = ".envoi.tar.zst";
+
+pub(crate) fn export(home: &Home, run: Option<&str>, file: Option<&Path>) -> Result<u8, Failure> {
+    let (store, reader) = home.reader()?;
+    let id = select::run_or_newest(&reader, run)?;
+    if file == Some(Path::new("-")) {
+        let target = BufWriter::new(io::stdout().lock());
+        let (manifest, mut target) = written(store.layout(), &reader, &id, target)?;
+        target.flush().map_err(|error| Failure::machine("standard output", error))?;
+        say_left_out(&manifest);
+        return Ok(0);
+    }
+    let file = file.map_or_else(|| PathBuf::from(format!("{id}{ENDING}")), Path::to_path_buf);
+    let there = || {
+        let message = format!("`{}` is there already; nothing was written", file.display());
+        Failure::new(Code::FileExists, message).hint("name another file: `--output FILE`")
+    };
+    if file.symlink_metadata().is_ok() {
+        return Err(there());
+    }
+    let machine = |error| Failure::machine(format!("`{}`", file.display()), error);
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // It gets its name when all of it is there.
+    let aside = NamedTempFile::with_prefix_in(".export-", folder).map_err(machine)?;
+    let (manifest, target) = written(store.layout(), &reader, &id, BufWriter::new(aside))?;
+    let aside = target.into_inner().map_err(|error| machine(error.into_error()))?;
+    aside.as_file().sync_all().map_err(machine)?;
+    let kept = aside.persist_noclobber(&file).map_err(|error| match error.error.kind() {
+        io::ErrorKind::AlreadyExists => there(),
+        _ => machine(error.error),
+    })?;
+    let bytes = kept.metadata().map_err(machine)?.len();
+    say_left_out(&manifest);
+    if home.json {
+        let row = Exported {
+            file: file.display().to_string(),
+            bytes,
+            run: manifest.run,
+            status: manifest.status,
+            events: manifest.events,
+            contents: manifest.contents,
+            left_out: u64::try_from(manifest.left_out.len()).unwrap_or(u64::MAX),
+            head: manifest.head.to_string(),
+        };
+        return output::row(&row).map(|()| 0);
+    }
+    output::data(&format!(
+        "{}: {} events, {} contents, {bytes} bytes\nhead {}\n",
+        file.display(),
+        manifest.events,
+        manifest.contents,
+        manifest.head
+    ))
+    .map(|()| 0)
+}
+
+fn written<W: io::Write>(
+    layout: &Layout,
+    reader: &Reader,
+    id: &RunId,
+    target: W,
+) -> Result<(Manifest, W), Failure> {
+    envoi_bundle::export(layout, reader, id, env!("CARGO_PKG_VERSION"), target).map_err(|error| match error {
+        ExportError::Store(error) => Failure::store(error),
+        ExportError::Run(reason) => Failure::new(Code::RunUnreadable, format!("run `{id}`: {reason}")),
+        ExportError::Io(error) => Failure::machine("the bundle", error),
+    })
+}
+
+fn say_left_out(manifest: &Manifest) {
+    if let Some(first) = manifest.left_out.first() {
+        let count = manifest.left_out.len();
+        messages::say(&format!(
+            "note: {count} contents that events name are not in the store, the first is {} ({})",
+            first.digest, first.why
+        ));
+    }
+}

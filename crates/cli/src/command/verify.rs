@@ -1,0 +1,82 @@
+//! `envoi verify`: whether a file of `envoi export` is whole, and its events follow from its flow.
+
+use crate::process::{failure::Failure, output};
+use envoi_api::bundle::Verified;
+use envoi_bundle::{Whole, Wrong};
+use envoi_contract::{code::Code, digest::Digest};
+use std::{fs::File, io::BufReader, path::Path};
+
+pub(crate) fn verify(file: &Path, head: Option<&str>, json: bool) -> Result<u8, Failure> {
+    let wanted = head.map(|text| {
+        Digest::parse(text).ok_or_else(|| {
+            let message = format!("`{text}` is no head");
+            Failure::new(Code::RequestInvalid, message)
+                .hint("`sha256:` and 64 digits, as `envoi export` prints it")
+        })
+    });
+    let wanted = wanted.transpose()?;
+    let name = file.display().to_string();
+    let unreadable = |error| Failure::new(Code::FileUnreadable, format!("{name}: {error}"));
+    let opened = File::open(file).map_err(unreadable)?;
+    if opened.metadata().map_err(unreadable)?.is_dir() {
+        return Err(Failure::new(Code::FileUnreadable, format!("{name}: it is a folder")));
+    }
+    let found = envoi_bundle::verify(BufReader::new(opened)).and_then(|whole| has_head(whole, wanted));
+    let (place, reason) = match &found {
+        Ok(_) => (None, None),
+        Err(wrong) => (Some(wrong.place.clone()), Some(wrong.reason.clone())),
+    };
+    if json {
+        let whole = found.as_ref().ok();
+        output::row(&Verified {
+            file: name,
+            ok: whole.is_some(),
+            place,
+            reason,
+            run: whole.map(|whole| whole.manifest.run.clone()),
+            flow: whole.map(|whole| whole.manifest.flow.clone()),
+            status: whole.map(|whole| whole.manifest.status.clone()),
+            events: whole.map(|whole| whole.manifest.events),
+            head: whole.map(|whole| whole.manifest.head.to_string()),
+        })?;
+    } else {
+        output::data(&match &found {
+            Ok(whole) => said(&name, whole, wanted.is_some()),
+            Err(wrong) => format!("{name} is not whole\n{wrong}\n"),
+        })?;
+    }
+    Ok(u8::from(found.is_err()))
+}
+
+fn has_head(whole: Whole, wanted: Option<Digest>) -> Result<Whole, Wrong> {
+    match wanted {
+        Some(wanted) if wanted != whole.manifest.head => Err(Wrong {
+            place: "the head".to_owned(),
+            reason: format!(
+                "it is {}, and {wanted} was expected: the events are others",
+                whole.manifest.head
+            ),
+        }),
+        _ => Ok(whole),
+    }
+}
+
+fn said(name: &str, whole: &Whole, has_witness: bool) -> String {
+    let Whole { manifest, content_bytes, logs } = whole;
+    let mut text = format!(
+        "{name} is whole\nrun {} of flow {}, {}: {} events, {} contents ({content_bytes} bytes), {logs} files of output\nhead {}\n",
+        manifest.run, manifest.flow, manifest.status, manifest.events, manifest.contents, manifest.head
+    );
+    if !manifest.left_out.is_empty() {
+        text.push_str(&format!(
+            "{} contents that events name were not there when it was made\n",
+            manifest.left_out.len()
+        ));
+    }
+    if !has_witness {
+        text.push_str(
+            "who made it is not known: compare the head with one that you have from elsewhere (--head)\n",
+        );
+    }
+    text
+}

@@ -1,0 +1,364 @@
+//! A run as one file: it is checked without its store, by Envoi and by tools that are not ours, and no change of it passes.
+
+use crate::stage::{Stage, text, wait_until};
+use envoi_contract::digest::Digest;
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// A step that fails once, artifacts, data, a question, and more files than an event lists.
+const FLOW: &str = "
+flow: record
+steps:
+  - id: make
+    run: 'echo made; echo hidden >&2; test -e again || { touch again; exit 3; }; mkdir out; for n in $(seq 1200); do echo $n > out/$n; done'
+    retry: { attempts: 2, backoff: 1ms..2ms }
+    artifacts: ['out/**']
+  - id: look
+    run: 'echo {\\\"seen\\\": 7}'
+    data: json
+  - id: sure
+    ask: Publish it?
+";
+
+/// A run that is over, as a bundle.
+fn bundled() -> (Stage, String, PathBuf) {
+    let stage = Stage::with_flow(FLOW);
+    stage.expect(3, &["run", "flow.yaml"]);
+    let run = stage.run_id();
+    stage.expect(0, &["approve", &run, "--note", "as agreed"]);
+    stage.expect(0, &["export"]);
+    let file = stage.path(&format!("{run}.envoi.tar.zst"));
+    (stage, run, file)
+}
+
+/// As somebody who has nothing but the file.
+fn verify(file: &str, arguments: &[&str]) -> (i32, String) {
+    let elsewhere = Stage::new();
+    let done = elsewhere.envoi(&[&["verify", file], arguments].concat());
+    assert!(!elsewhere.store().exists(), "no store is made");
+    (done.code.unwrap(), done.out + &done.err)
+}
+
+fn tar(folder: &Path, arguments: &[&str]) {
+    let done = Command::new("tar").args(arguments).current_dir(folder).output().unwrap();
+    assert!(done.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// The entries of a bundle in a folder, and their names in order.
+fn unpacked(stage: &Stage, file: &Path) -> (PathBuf, Vec<String>) {
+    let folder = stage.path("unpacked");
+    fs::remove_dir_all(&folder).ok();
+    fs::create_dir(&folder).unwrap();
+    let plain = zstd::decode_all(fs::File::open(file).unwrap()).unwrap();
+    fs::write(stage.path("plain.tar"), plain).unwrap();
+    tar(&folder, &["-xf", "../plain.tar"]);
+    let listed = Command::new("tar").args(["-tf", "plain.tar"]).current_dir(stage.path("")).output().unwrap();
+    let names = String::from_utf8(listed.stdout).unwrap().lines().map(str::to_owned).collect();
+    (folder, names)
+}
+
+/// A bundle of these entries of the folder.
+fn packed(stage: &Stage, folder: &Path, names: &[String], more: &[&str]) -> String {
+    stage.write("names", names.join("\n"));
+    let arguments =
+        [&["-cf", "../again.tar", "--no-recursion", "--hard-dereference"][..], more, &["-T", "../names"]]
+            .concat();
+    tar(folder, &arguments);
+    let bytes = zstd::encode_all(fs::File::open(stage.path("again.tar")).unwrap(), 1).unwrap();
+    stage.write("again.tar.zst", bytes);
+    stage.path("again.tar.zst").display().to_string()
+}
+
+/// Writes the sums anew, as they are now.
+fn sum_again(folder: &Path, names: &[String]) {
+    let run = names[0].split('/').next().unwrap();
+    let sums = names.iter().filter_map(|name| name.split_once('/')).filter(|(_, name)| *name != "SHA256SUMS");
+    let sums = sums.map(|(_, name)| {
+        format!("{}  {name}\n", Digest::of(&fs::read(folder.join(run).join(name)).unwrap()).hex())
+    });
+    let sums: String = sums.collect();
+    fs::write(folder.join(run).join("SHA256SUMS"), sums).unwrap();
+}
+
+/// The chain over the events, as the page says that it is made; written into the bundle with its head.
+fn chain_again(folder: &Path, run: &str) -> String {
+    let events = fs::read_to_string(folder.join(run).join("events.jsonl")).unwrap();
+    let mut sum = Digest::of(run.as_bytes());
+    let mut chain = String::new();
+    for (at, line) in events.lines().enumerate() {
+        sum = Digest::of(&[sum.as_bytes().as_slice(), line.as_bytes()].concat());
+        chain.push_str(&format!("{at} {}\n", sum.hex()));
+    }
+    fs::write(folder.join(run).join("CHAIN"), chain).unwrap();
+    let place = folder.join(run).join("MANIFEST.json");
+    let mut manifest: serde_json::Value = serde_json::from_slice(&fs::read(&place).unwrap()).unwrap();
+    manifest["head"] = sum.to_string().into();
+    manifest["events"] = events.lines().count().into();
+    fs::write(place, serde_json::to_vec_pretty(&manifest).unwrap()).unwrap();
+    sum.to_string()
+}
+
+#[test]
+fn a_run_is_one_file_that_anybody_can_check() {
+    let (stage, run, file) = bundled();
+    let before = fs::read(&file).unwrap();
+    let again = stage.expect(2, &["export"]);
+    let is_refused = again.err.contains("FILE_EXISTS") && fs::read(&file).unwrap() == before;
+    assert!(is_refused, "{again:?}");
+    let row = stage.json(&["--json", "export", &run, "--output", "second"]);
+    assert!(before == fs::read(stage.path("second")).unwrap(), "the same bytes each time");
+    let shown = stage.command(&["export", "--output", "-"]).output().unwrap();
+    assert!(before == shown.stdout, "the same to standard output");
+    assert_eq!(row["bytes"], u64::try_from(before.len()).unwrap());
+    assert!(row["contents"].as_u64().unwrap() >= 1200, "{row}");
+    let (code, said) = verify(&file.display().to_string(), &["--head", &text(&row["head"])]);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains(&format!("run {run} of flow record, succeeded: ")), "{said}");
+    // Without Envoi.
+    let (folder, names) = unpacked(&stage, &file);
+    let sums = Command::new("sha256sum")
+        .args(["--check", "--quiet", "--strict", "SHA256SUMS"])
+        .current_dir(folder.join(&run))
+        .output()
+        .unwrap();
+    assert!(sums.status.success() && sums.stdout.is_empty(), "{sums:?}");
+    let read = |name: &str| fs::read_to_string(folder.join(&run).join(name)).unwrap();
+    assert_eq!(read("flow.yaml"), FLOW);
+    assert_eq!(
+        (read("logs/make.1.1/stderr").as_str(), read("logs/make.1.2/stdout").as_str()),
+        ("hidden\n", "made\n")
+    );
+    assert_eq!(
+        read("handoff/look.1.json"),
+        stage.read(&format!(".envoi/runs/{run}/record/handoff/look.1.json"))
+    );
+    let events = read("events.jsonl");
+    assert_eq!(events.lines().count(), stage.events(&run).len());
+    assert!(events.contains("as agreed"));
+    assert_eq!(chain_again(&folder, &run), text(&row["head"]), "the chain is as the page says");
+    // Packed again by another program, it is still whole.
+    let (folder, _) = unpacked(&stage, &file);
+    assert_eq!(verify(&packed(&stage, &folder, &names, &[]), &[]).0, 0);
+}
+
+/// A change of an unpacked bundle, and of what is packed of it.
+type Change<'c> = Box<dyn Fn(&Path, &mut Vec<String>) + 'c>;
+
+/// The change, and the sums as they are then.
+fn summed<'c>(change: Change<'c>) -> Change<'c> {
+    Box::new(move |folder, names| {
+        change(folder, names);
+        sum_again(folder, names);
+    })
+}
+
+#[test]
+fn no_change_of_a_bundle_passes() {
+    let (stage, run, file) = bundled();
+    let (_, names) = unpacked(&stage, &file);
+    let content = names.iter().find(|name| name.contains("/blobs/")).unwrap().clone();
+    let inside = |name: &str| format!("{run}/{name}");
+    let edit = |folder: &Path, name: &str, from: &str, to: &str| {
+        let place = folder.join(&run).join(name);
+        let text = fs::read_to_string(&place).unwrap();
+        assert!(text.contains(from), "{name} has {from}");
+        fs::write(place, text.replacen(from, to, 1)).unwrap();
+    };
+    let cases: Vec<(&str, Change<'_>, &str)> = vec![
+        ("a content", Box::new(|folder, _| fs::write(folder.join(&content), "x").unwrap()), "its sum is "),
+        (
+            "a content and its sum",
+            summed(Box::new(|folder, _| fs::write(folder.join(&content), "x").unwrap())),
+            "its name is not its sum",
+        ),
+        (
+            "an event",
+            summed(Box::new(|folder, _| edit(folder, "events.jsonl", "as agreed", "as agrees"))),
+            "CHAIN has another sum for it",
+        ),
+        (
+            "the end of the run, and all sums",
+            summed(Box::new(|folder, _| {
+                let place = folder.join(&run).join("events.jsonl");
+                let text = fs::read_to_string(&place).unwrap();
+                let lines: Vec<&str> = text.lines().collect();
+                fs::write(place, lines[..lines.len() - 1].join("\n") + "\n").unwrap();
+                chain_again(folder, &run);
+            })),
+            "MANIFEST.json: it says ",
+        ),
+        (
+            "an event that cannot be, and all sums",
+            summed(Box::new(|folder, _| {
+                edit(folder, "events.jsonl", "\"attempt\":\"look.1.1\"", "\"attempt\":\"look.1.7\"");
+                chain_again(folder, &run);
+            })),
+            "events.jsonl, line ",
+        ),
+        (
+            "a hand-off",
+            summed(Box::new(|folder, _| edit(folder, "handoff/look.1.json", "seen", "sewn"))),
+            "it is not what events.jsonl",
+        ),
+        (
+            "the flow",
+            summed(Box::new(|folder, _| {
+                edit(folder, "flow.yaml", "Publish it?", "Keep it?");
+                edit(folder, "flows.json", "Publish it?", "Keep it?");
+            })),
+            "flow.yaml` has the digest",
+        ),
+        (
+            "the flow for people",
+            summed(Box::new(|folder, _| edit(folder, "flow.yaml", "7", "8"))),
+            "flow.yaml: ",
+        ),
+        (
+            "what it says of itself",
+            summed(Box::new(|folder, _| edit(folder, "MANIFEST.json", "succeeded", "failed"))),
+            "MANIFEST.json: it says ",
+        ),
+        (
+            "what it says to people",
+            summed(Box::new(|folder, _| edit(folder, "README.txt", "checks all", "checks none"))),
+            "README.txt: ",
+        ),
+        (
+            "a content is gone",
+            summed(Box::new(|_, names| names.retain(|name| *name != content))),
+            "an event names it, and it is missing",
+        ),
+        (
+            "a content more",
+            summed(Box::new(|folder, names| {
+                let name = inside(&format!("blobs/sha256/{}", Digest::of(b"more").hex()));
+                fs::write(folder.join(&name), "more").unwrap();
+                names.insert(names.len() - 1, name);
+            })),
+            "no event names it",
+        ),
+        (
+            "an entry more",
+            summed(Box::new(|folder, names| {
+                fs::write(folder.join(inside("evil.sh")), "x").unwrap();
+                names.insert(1, inside("evil.sh"));
+            })),
+            "no bundle has such an entry",
+        ),
+        (
+            "an entry twice",
+            Box::new(|_, names| names.insert(1, inside("README.txt"))),
+            "it stands there twice",
+        ),
+        (
+            "a link",
+            Box::new(|folder, _| {
+                let place = folder.join(inside("flow.yaml"));
+                fs::remove_file(&place).unwrap();
+                symlink("/etc/passwd", place).unwrap();
+            }),
+            "it is no plain file",
+        ),
+        (
+            "the sums are gone",
+            Box::new(|_, names| names.truncate(names.len() - 1)),
+            "SHA256SUMS: it is missing",
+        ),
+        ("something after the sums", Box::new(|_, names| names.rotate_right(1)), "it comes after SHA256SUMS"),
+    ];
+    for (what, change, expected) in cases {
+        let (folder, mut names) = unpacked(&stage, &file);
+        change(&folder, &mut names);
+        let (code, said) = verify(&packed(&stage, &folder, &names, &[]), &[]);
+        assert!(
+            code == 1 && said.contains("is not whole") && said.contains(expected),
+            "{what}: {code} {said}"
+        );
+    }
+    let (folder, names) = unpacked(&stage, &file);
+    let elsewhere =
+        packed(&stage, &folder, &names, &["-P", "--transform", "s,[^/]*/README.txt,../README.txt,"]);
+    let (code, said) = verify(&elsewhere, &[]);
+    assert!(code == 1 && said.contains("its name leads elsewhere"), "{said}");
+    // An event that was changed with all sums is a life that could have been: only who has kept the head can tell.
+    let head = text(&stage.json(&["--json", "export", "-o", "third"])["head"]);
+    edit(&folder, "events.jsonl", "as agreed", "as agrees");
+    chain_again(&folder, &run);
+    sum_again(&folder, &names);
+    let forged = packed(&stage, &folder, &names, &[]);
+    assert_eq!(verify(&forged, &[]).0, 0);
+    let (code, said) = verify(&forged, &["--head", &head]);
+    assert!(code == 1 && said.contains("the events are others"), "{said}");
+}
+
+#[test]
+fn what_is_no_bundle_is_said_to_be_none() {
+    let (stage, _, file) = bundled();
+    let whole = fs::read(&file).unwrap();
+    let cut = &whole[..whole.len() / 2];
+    let mut bent = whole.clone();
+    let middle = bent.len() / 2;
+    bent[middle] ^= 1;
+    for (what, bytes) in [("empty", &[][..]), ("a text", b"flow: x\n"), ("cut", cut), ("one bit", &bent)] {
+        stage.write("wrong", bytes);
+        let (code, said) = verify(&stage.path("wrong").display().to_string(), &[]);
+        assert!(code == 1 && said.contains("is not whole"), "{what}: {said}");
+    }
+    for place in ["gone", "."] {
+        let (code, said) = verify(&stage.path(place).display().to_string(), &[]);
+        assert!(code == 2 && said.contains("FILE_UNREADABLE"), "{place}: {said}");
+    }
+    let (code, said) = verify(&file.display().to_string(), &["--head", "abc"]);
+    assert!(code == 2 && said.contains("REQUEST_INVALID"), "{said}");
+    let none = stage.envoi(&["export", "run_of_nobody"]);
+    assert_eq!(none.code, Some(2), "{none:?}");
+    let nowhere = stage.envoi(&["export", "--output", "no/such/folder/x"]);
+    assert!(nowhere.code == Some(8) && nowhere.err.contains("no/such/folder"), "{nowhere:?}");
+}
+
+#[test]
+fn a_run_at_work_a_fork_and_a_corrected_run_are_bundles_too() {
+    let stage = Stage::with_flow(
+        "flow: f\nsteps:\n  - { id: a, run: 'echo a' }\n  - { id: b, run: 'echo begun; exec tail -f /dev/null' }\n",
+    );
+    let engine = stage.start(&["run", "flow.yaml"]);
+    wait_until("output", || {
+        stage.attempt("b.1.1").is_some_and(|folder| {
+            fs::read_to_string(folder.join("stdout")).is_ok_and(|text| text == "begun\n")
+        })
+    });
+    let run = stage.run_id();
+    stage.expect(0, &["export", &run, "-o", "live"]);
+    let (code, said) = verify(&stage.path("live").display().to_string(), &[]);
+    assert!(code == 0 && said.contains("of flow f, running"), "{said}");
+    stage.envoi(&["cancel", &run]);
+    engine.done();
+    stage.write(
+        "fixed.yaml",
+        "flow: f\nsteps:\n  - { id: a, run: 'echo a' }\n  - { id: b, run: 'echo fixed' }\n",
+    );
+    stage.expect(0, &["resume", &run, "--flow", "fixed.yaml", "--yes"]);
+    stage.expect(0, &["export", &run, "-o", "corrected"]);
+    let (code, said) = verify(&stage.path("corrected").display().to_string(), &[]);
+    assert!(code == 0 && said.contains("of flow f, succeeded"), "{said}");
+    let fork = stage.expect(0, &["fork", &run, "--from", "b"]);
+    let fork = fork.out.split_whitespace().find(|word| word.starts_with("run_")).map(str::to_owned).unwrap();
+    stage.expect(0, &["export", &fork, "-o", "forked"]);
+    let (code, said) = verify(&stage.path("forked").display().to_string(), &[]);
+    assert!(code == 0 && said.contains(&fork), "{said}");
+}
+
+#[test]
+fn a_content_that_is_gone_is_left_out_and_said() {
+    let (stage, run, _) = bundled();
+    let artifacts: Vec<_> = fs::read_dir(stage.path(".envoi/artifacts/sha256")).unwrap().flatten().collect();
+    fs::remove_dir_all(artifacts[0].path()).unwrap();
+    let done = stage.expect(0, &["export", &run, "-o", "less"]);
+    assert!(done.err.contains("are not in the store"), "{done:?}");
+    let (code, said) = verify(&stage.path("less").display().to_string(), &[]);
+    assert!(code == 0 && said.contains("were not there when it was made"), "{said}");
+}
