@@ -185,6 +185,13 @@ pub enum End {
     Refused(String),
 }
 
+impl End {
+    /// The model waits for something, and no tool or further turn is given to it.
+    fn unfinished(member: &str, word: &str) -> Self {
+        Self::Refused(format!("the answer is not finished: `{member}` is `{word}`"))
+    }
+}
+
 /// What is wrong with a refused answer, as the model is told.
 const WRONG: &str = "This answer cannot be used: ";
 

@@ -61,6 +61,7 @@ pub(super) fn reply(body: &Value) -> Option<Reply> {
             End::Refused("a filter of the provider stopped the answer".to_owned())
         }
         (Some("length"), None) => End::Cut,
+        (Some(reason @ ("tool_calls" | "function_call")), None) => End::unfinished("finish_reason", reason),
         (_, None) => End::Whole,
     };
     Some(Reply {

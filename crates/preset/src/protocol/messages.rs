@@ -73,6 +73,7 @@ pub(super) fn reply(body: &Value) -> Option<Reply> {
     let end = match text(body, &["stop_reason"]) {
         Some("max_tokens" | "model_context_window_exceeded") => End::Cut,
         Some("refusal") => End::Refused("the model refuses to answer this".to_owned()),
+        Some(reason @ ("tool_use" | "pause_turn")) => End::unfinished("stop_reason", reason),
         _ => End::Whole,
     };
     // What was read from a cache, or written to it, is not among the first.

@@ -74,7 +74,7 @@ pub(super) fn reply(body: &Value) -> Option<Reply> {
             End::Refused("a filter of the provider stopped the answer".to_owned())
         }
         (None, Some("incomplete"), _) => End::Cut,
-        (None, Some("failed" | "cancelled"), _) => return None,
+        (None, Some("failed" | "cancelled" | "in_progress" | "queued"), _) => return None,
         (None, ..) => End::Whole,
     };
     Some(Reply {

@@ -103,6 +103,9 @@ fn a_reply_is_read_with_its_end_and_its_tokens() {
         )
     };
     let filtered = || End::Refused("a filter of the provider stopped the answer".to_owned());
+    let unfinished = |member: &str, word: &str| {
+        End::Refused(format!("the answer is not finished: `{member}` is `{word}`"))
+    };
     let empty = || End::Refused("the answer has no text".to_owned());
     let said = r#"{"type":"output_text","text":"hello"}"#;
     let rows = [
@@ -128,7 +131,14 @@ fn a_reply_is_read_with_its_end_and_its_tokens() {
             chat(r#"{"content":null,"tool_calls":[{"id":"t"}]}"#, "tool_calls"),
             "c1",
             "",
-            empty(),
+            unfinished("finish_reason", "tool_calls"),
+        ),
+        (
+            Protocol::Chat,
+            chat(r#"{"content":"hello","tool_calls":[{"id":"t"}]}"#, "tool_calls"),
+            "c1",
+            "hello",
+            unfinished("finish_reason", "tool_calls"),
         ),
         (Protocol::Chat, chat(r#"{"content":""}"#, "stop"), "c1", "", empty()),
         (Protocol::Responses, responses("completed", ""), "r1", "", empty()),
@@ -143,6 +153,8 @@ fn a_reply_is_read_with_its_end_and_its_tokens() {
         ),
         (Protocol::Messages, messages("end_turn"), "m1", "hello", End::Whole),
         (Protocol::Messages, messages("max_tokens"), "m1", "hello", End::Cut),
+        (Protocol::Messages, messages("tool_use"), "m1", "hello", unfinished("stop_reason", "tool_use")),
+        (Protocol::Messages, messages("pause_turn"), "m1", "hello", unfinished("stop_reason", "pause_turn")),
         (
             Protocol::Messages,
             messages("refusal"),
@@ -169,6 +181,8 @@ fn a_reply_is_read_with_its_end_and_its_tokens() {
             "[]",
             r#"{"choices":[]}"#,
             r#"{"status":"failed","output":[]}"#,
+            r#"{"status":"in_progress","output":[{"type":"message","content":[{"type":"output_text","text":"h"}]}]}"#,
+            r#"{"status":"queued","output":[]}"#,
             r#"{"content":"text"}"#,
             r#"{"error":{"message":"no"},"choices":[{"message":{"content":"x"}}],"output":[],"content":[]}"#,
         ] {
