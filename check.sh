@@ -4,7 +4,7 @@
 #   check.sh            all checks
 #   check.sh --heavy    all checks, then the random tests with another seed, the kernel's with twenty times as many cases
 #
-# Needs Rust, a C compiler, git, python3, Node 20 with npm, strace and a Chromium. The last two it installs where it may (root, apt-get).
+# Needs Rust, a C compiler, git, python3, Node 20 with npm, strace, ssh-keygen and a Chromium. The last three it installs where it may (root, apt-get).
 # What is missing otherwise is a failure that says what to install: nothing is left out. Ends with how long each step took.
 set -euo pipefail
 cd "$(dirname -- "${BASH_SOURCE[0]}")"
@@ -57,6 +57,7 @@ tools() {
         command -v "$name" >/dev/null || { echo "check.sh: $name is missing; install it and call again" >&2; return 1; }
     done
     command -v strace >/dev/null || install strace
+    command -v ssh-keygen >/dev/null || install openssh-client
     has_browser || install chromium
 }
 

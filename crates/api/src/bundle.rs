@@ -45,4 +45,8 @@ pub struct Verified {
     pub events: Option<u64>,
     /// The head of the chain over the events.
     pub head: Option<String>,
+    /// Whether it has a signature.
+    pub is_signed: Option<bool>,
+    /// Who has signed it, of those whom the caller has named; null if that was not asked.
+    pub signer: Option<String>,
 }

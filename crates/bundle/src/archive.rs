@@ -1,6 +1,6 @@
 //! The archive as it is written: entries with nothing of the machine in them, and their sums.
 
-use crate::manifest::SUMS;
+use crate::manifest::{SIGNATURE, SUMS};
 use envoi_contract::digest::Digest;
 use sha2::{Digest as _, Sha256};
 use std::io::{self, Read, Write};
@@ -9,6 +9,9 @@ use zstd::Encoder;
 
 /// Higher levels take ten times as long for a fifth less.
 const LEVEL: i32 = 3;
+
+/// What makes a signature of these bytes.
+pub type Sign<'s> = &'s dyn Fn(&[u8]) -> io::Result<Vec<u8>>;
 
 pub(crate) struct Archive<W: Write> {
     tar: Builder<Encoder<'static, W>>,
@@ -44,11 +47,14 @@ impl<W: Write> Archive<W> {
         Ok(digest)
     }
 
-    /// Adds the sums, and ends the archive.
-    pub(crate) fn finish(mut self) -> io::Result<W> {
+    /// Adds the sums and what `sign` makes of them, and ends the archive.
+    pub(crate) fn finish(mut self, sign: Option<Sign<'_>>) -> io::Result<W> {
         let sums = std::mem::take(&mut self.sums);
         let lines: String = sums.iter().map(|(name, hex)| format!("{hex}  {name}\n")).collect();
         self.add(SUMS, lines.as_bytes())?;
+        if let Some(sign) = sign {
+            self.add(SIGNATURE, &sign(lines.as_bytes())?)?;
+        }
         self.tar.into_inner()?.finish()
     }
 }

@@ -4,7 +4,7 @@
 //! comes too.
 
 use crate::{
-    archive::Archive,
+    archive::{Archive, Sign},
     chain::Chain,
     manifest::{
         BLOBS, CHAIN, EVENTS, FLOW, FLOWS, FORMAT, FlowText, HANDOFFS, LOGS, LeftOut, MANIFEST, Manifest,
@@ -55,7 +55,7 @@ struct Lived {
     contents: BTreeSet<Digest>,
 }
 
-/// Writes the bundle of a run. `made_by` is the version of the program.
+/// Writes the bundle of a run. `made_by` is the version of the program; `sign` makes a signature of the sums.
 ///
 /// # Errors
 /// [`ExportError`]; what was written until then is no bundle.
@@ -64,6 +64,7 @@ pub fn export<W: Write>(
     reader: &Reader,
     run: &RunId,
     made_by: &str,
+    sign: Option<Sign<'_>>,
     target: W,
 ) -> Result<(Manifest, W), ExportError> {
     let pinned = reader.pinned(run)?;
@@ -101,7 +102,7 @@ pub fn export<W: Write>(
     for digest in &there {
         add_content(&mut archive, reader, digest)?;
     }
-    Ok((manifest, archive.finish()?))
+    Ok((manifest, archive.finish(sign)?))
 }
 
 fn json(value: &impl serde::Serialize) -> Result<Vec<u8>, ExportError> {

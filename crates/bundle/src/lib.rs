@@ -17,6 +17,7 @@
 //! | `logs/ATTEMPT/stdout`, `stderr` | what attempts wrote, as far as it is there; no event vouches for it |
 //! | `blobs/sha256/HEX` | artifacts, texts, reports and data, by digest |
 //! | `SHA256SUMS` | the sums of all entries before it, for `sha256sum -c` |
+//! | `SHA256SUMS.sig` | a signature of them, if it was signed. Who made it is decided by the caller |
 //!
 //! Snapshots of the workspace are not in it.
 
@@ -27,7 +28,11 @@ mod manifest;
 mod named;
 mod verify;
 
+pub use archive::Sign;
 pub use chain::Chain;
 pub use export::{ExportError, export};
 pub use manifest::{FORMAT, LeftOut, Manifest};
+
+/// What a signature of the sums is for: the namespace of `ssh-keygen -Y`.
+pub const NAMESPACE: &str = "envoi-run";
 pub use verify::{Whole, Wrong, verify};

@@ -17,6 +17,7 @@ pub(crate) const HANDOFFS: &str = "handoff/";
 pub(crate) const LOGS: &str = "logs/";
 pub(crate) const BLOBS: &str = "blobs/sha256/";
 pub(crate) const SUMS: &str = "SHA256SUMS";
+pub(crate) const SIGNATURE: &str = "SHA256SUMS.sig";
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,6 +77,8 @@ pub(crate) fn readme(run: &str) -> String {
          a signature, the sums say only that the file is whole.\n\n\
          blobs/sha256/ has the contents that events name, each under its own SHA-256. logs/ has what\n\
          the attempts wrote: no event vouches for that.\n\n\
+         If there is a SHA256SUMS.sig, ssh-keygen made it; ALLOWED names who may sign (ssh-keygen(1)):\n\n    \
+         ssh-keygen -Y verify -f ALLOWED -I SIGNER -n envoi-run -s SHA256SUMS.sig < SHA256SUMS\n\n\
          Envoi checks all of it, and that the events follow from the flow: envoi verify FILE\n"
     )
 }

@@ -6,7 +6,7 @@ use crate::{
     chain::Chain,
     manifest::{
         BLOBS, CHAIN, EVENTS, FLOW, FLOWS, FORMAT, FlowText, HANDOFFS, LOGS, MANIFEST, Manifest, README,
-        SUMS, readme,
+        SIGNATURE, SUMS, readme,
     },
     named,
 };
@@ -36,6 +36,10 @@ pub struct Whole {
     pub content_bytes: u64,
     /// Entries of what attempts wrote. No event vouches for them.
     pub logs: u64,
+    /// The sums of all entries.
+    pub sums: Vec<u8>,
+    /// The signature of the sums, if it has one. Whose it is, was not looked at.
+    pub signature: Option<Vec<u8>>,
 }
 
 /// Where a bundle differs from what it should be, and how.
@@ -92,7 +96,13 @@ pub fn verify(source: impl Read) -> Result<Whole, Wrong> {
         ));
     }
     let logs = entries.below(LOGS).count();
-    Ok(Whole { manifest, content_bytes, logs: u64::try_from(logs).unwrap_or(u64::MAX) })
+    Ok(Whole {
+        content_bytes,
+        logs: u64::try_from(logs).unwrap_or(u64::MAX),
+        sums: entries.text(SUMS)?.to_vec(),
+        signature: entries.texts.get(SIGNATURE).cloned(),
+        manifest,
+    })
 }
 
 impl Entries {
@@ -136,7 +146,7 @@ fn read(source: impl Read) -> Result<Entries, Wrong> {
         } else if entries.folder != folder {
             return Err(wrong(&shown, "it is in another folder than the first entry"));
         }
-        if entries.texts.contains_key(SUMS) {
+        if entries.texts.contains_key(SIGNATURE) || (entries.texts.contains_key(SUMS) && name != SIGNATURE) {
             return Err(wrong(&shown, format!("it comes after {SUMS}")));
         }
         if entries.sums.len() == MAX_ENTRIES {
@@ -144,7 +154,7 @@ fn read(source: impl Read) -> Result<Entries, Wrong> {
         }
         let size = entry.size();
         let is_text = match name {
-            README | MANIFEST | FLOW | FLOWS | EVENTS | CHAIN | SUMS => true,
+            README | MANIFEST | FLOW | FLOWS | EVENTS | CHAIN | SUMS | SIGNATURE => true,
             name if name.starts_with(HANDOFFS) || lists.contains(name) => true,
             name if name.starts_with(LOGS) || name.starts_with(BLOBS) => false,
             _ => return Err(wrong(&shown, "no bundle has such an entry")),
@@ -218,7 +228,11 @@ fn check_sums(entries: &Entries) -> Result<(), Wrong> {
             return Err(wrong(SUMS, format!("it names `{name}` twice")));
         }
     }
-    match entries.sums.keys().find(|name| *name != SUMS && !named.contains(name.as_str())) {
+    match entries
+        .sums
+        .keys()
+        .find(|name| ![SUMS, SIGNATURE].contains(&name.as_str()) && !named.contains(name.as_str()))
+    {
         Some(name) => Err(wrong(name, format!("{SUMS} does not name it"))),
         None => Ok(()),
     }

@@ -116,8 +116,12 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
             let what = command::apply::what(ours, theirs, undo);
             command::apply::apply(&home, run.as_deref(), what, why)
         }
-        Command::Export { run, output } => command::export::export(&home, run.as_deref(), output.as_deref()),
-        Command::Verify { file, head } => command::verify::verify(&file, head.as_deref(), cli.json),
+        Command::Export { run, output, sign } => {
+            command::export::export(&home, run.as_deref(), output.as_deref(), sign.as_deref())
+        }
+        Command::Verify { file, head, signers } => {
+            command::verify::verify(&file, head.as_deref(), signers.as_deref(), cli.json)
+        }
         Command::Gc { dry_run, drop } => command::gc::gc(&home, dry_run, &drop),
         Command::Artifacts(command) => command::artifacts::artifacts(&home, &command),
         Command::Why { run, step, limit, all } => {

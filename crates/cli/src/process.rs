@@ -13,6 +13,7 @@ pub(crate) mod log;
 pub(crate) mod messages;
 pub(crate) mod output;
 pub(crate) mod pager;
+pub(crate) mod ssh_keygen;
 pub(crate) mod stderr;
 pub(crate) mod terminal;
 pub(crate) mod usage;

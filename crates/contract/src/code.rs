@@ -208,6 +208,7 @@ codes! {
     ServerNotUnderstood, "SERVER_NOT_UNDERSTOOD", Machine, 500;
     ServerOptionsInvalid, "SERVER_OPTIONS_INVALID", Input, 422;
     ServerUnreachable, "SERVER_UNREACHABLE", Machine, 500;
+    SigningFailed, "SIGNING_FAILED", Refused, 409;
     SkillError, "SKILL_ERROR", Step, 500;
     SkillException, "SKILL_EXCEPTION", Step, 500;
     SkillExit, "SKILL_EXIT", Step, 500;

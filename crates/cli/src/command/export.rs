@@ -1,15 +1,16 @@
 //! `envoi export`: a run as one file.
 
 use crate::{
-    process::{failure::Failure, messages, output},
+    process::{failure::Failure, messages, output, ssh_keygen},
     store::{home::Home, select},
 };
 use envoi_api::bundle::Exported;
-use envoi_bundle::{ExportError, Manifest};
+use envoi_bundle::{ExportError, Manifest, Sign};
 use envoi_contract::code::Code;
 use envoi_journal::{Layout, Reader};
 use envoi_kernel::ids::RunId;
 use std::{
+    cell::Cell,
     io::{self, BufWriter, Write as _},
     path::{Path, PathBuf},
 };
@@ -18,12 +19,17 @@ use tempfile::NamedTempFile;
 /// The end of the name of a file.
 const ENDING: &str = ".envoi.tar.zst";
 
-pub(crate) fn export(home: &Home, run: Option<&str>, file: Option<&Path>) -> Result<u8, Failure> {
+pub(crate) fn export(
+    home: &Home,
+    run: Option<&str>,
+    file: Option<&Path>,
+    key: Option<&Path>,
+) -> Result<u8, Failure> {
     let (store, reader) = home.reader()?;
     let id = select::run_or_newest(&reader, run)?;
     if file == Some(Path::new("-")) {
         let target = BufWriter::new(io::stdout().lock());
-        let (manifest, mut target) = written(store.layout(), &reader, &id, target)?;
+        let (manifest, mut target) = written(store.layout(), &reader, &id, key, target)?;
         target.flush().map_err(|error| Failure::machine("standard output", error))?;
         say_left_out(&manifest);
         return Ok(0);
@@ -40,7 +46,7 @@ pub(crate) fn export(home: &Home, run: Option<&str>, file: Option<&Path>) -> Res
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // It gets its name when all of it is there.
     let aside = NamedTempFile::with_prefix_in(".export-", folder).map_err(machine)?;
-    let (manifest, target) = written(store.layout(), &reader, &id, BufWriter::new(aside))?;
+    let (manifest, target) = written(store.layout(), &reader, &id, key, BufWriter::new(aside))?;
     let aside = target.into_inner().map_err(|error| machine(error.into_error()))?;
     aside.as_file().sync_all().map_err(machine)?;
     let kept = aside.persist_noclobber(&file).map_err(|error| match error.error.kind() {
@@ -76,12 +82,28 @@ fn written<W: io::Write>(
     layout: &Layout,
     reader: &Reader,
     id: &RunId,
+    key: Option<&Path>,
     target: W,
 ) -> Result<(Manifest, W), Failure> {
-    envoi_bundle::export(layout, reader, id, env!("CARGO_PKG_VERSION"), target).map_err(|error| match error {
-        ExportError::Store(error) => Failure::store(error),
-        ExportError::Run(reason) => Failure::new(Code::RunUnreadable, format!("run `{id}`: {reason}")),
-        ExportError::Io(error) => Failure::machine("the bundle", error),
+    let not_signed = Cell::new(None);
+    let signs = |key: &Path, sums: &[u8]| {
+        ssh_keygen::sign(key, envoi_bundle::NAMESPACE, sums).inspect_err(|error| {
+            let message = format!("the bundle cannot be signed with `{}`: {error}", key.display());
+            not_signed.set(Some(
+                Failure::new(Code::SigningFailed, message).hint("name a private key of SSH: `--sign KEY`"),
+            ));
+        })
+    };
+    let sign = key.map(|key| move |sums: &[u8]| signs(key, sums));
+    let sign: Option<Sign<'_>> = sign.as_ref().map(|sign| sign as Sign<'_>);
+    let made = envoi_bundle::export(layout, reader, id, env!("CARGO_PKG_VERSION"), sign, target);
+    made.map_err(|error| match (not_signed.take(), error) {
+        (Some(failure), _) => failure,
+        (None, ExportError::Store(error)) => Failure::store(error),
+        (None, ExportError::Run(reason)) => {
+            Failure::new(Code::RunUnreadable, format!("run `{id}`: {reason}"))
+        }
+        (None, ExportError::Io(error)) => Failure::machine("the bundle", error),
     })
 }
 

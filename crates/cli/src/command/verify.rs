@@ -1,12 +1,21 @@
 //! `envoi verify`: whether a file of `envoi export` is whole, and its events follow from its flow.
 
-use crate::process::{failure::Failure, output};
+use crate::process::{
+    failure::Failure,
+    output,
+    ssh_keygen::{self, Signer},
+};
 use envoi_api::bundle::Verified;
 use envoi_bundle::{Whole, Wrong};
 use envoi_contract::{code::Code, digest::Digest};
 use std::{fs::File, io::BufReader, path::Path};
 
-pub(crate) fn verify(file: &Path, head: Option<&str>, json: bool) -> Result<u8, Failure> {
+pub(crate) fn verify(
+    file: &Path,
+    head: Option<&str>,
+    signers: Option<&Path>,
+    json: bool,
+) -> Result<u8, Failure> {
     let wanted = head.map(|text| {
         Digest::parse(text).ok_or_else(|| {
             let message = format!("`{text}` is no head");
@@ -21,7 +30,18 @@ pub(crate) fn verify(file: &Path, head: Option<&str>, json: bool) -> Result<u8, 
     if opened.metadata().map_err(unreadable)?.is_dir() {
         return Err(Failure::new(Code::FileUnreadable, format!("{name}: it is a folder")));
     }
+    if let Some(signers) = signers {
+        File::open(signers)
+            .map_err(|error| Failure::new(Code::FileUnreadable, format!("{}: {error}", signers.display())))?;
+    }
     let found = envoi_bundle::verify(BufReader::new(opened)).and_then(|whole| has_head(whole, wanted));
+    let (found, signer) = match (found, signers) {
+        (Ok(whole), Some(signers)) => match signer(&whole, signers)? {
+            Ok(name) => (Ok(whole), Some(name)),
+            Err(wrong) => (Err(wrong), None),
+        },
+        (found, _) => (found, None),
+    };
     let (place, reason) = match &found {
         Ok(_) => (None, None),
         Err(wrong) => (Some(wrong.place.clone()), Some(wrong.reason.clone())),
@@ -38,10 +58,12 @@ pub(crate) fn verify(file: &Path, head: Option<&str>, json: bool) -> Result<u8, 
             status: whole.map(|whole| whole.manifest.status.clone()),
             events: whole.map(|whole| whole.manifest.events),
             head: whole.map(|whole| whole.manifest.head.to_string()),
+            is_signed: whole.map(|whole| whole.signature.is_some()),
+            signer,
         })?;
     } else {
         output::data(&match &found {
-            Ok(whole) => said(&name, whole, wanted.is_some()),
+            Ok(whole) => said(&name, whole, wanted.is_some(), signer.as_deref()),
             Err(wrong) => format!("{name} is not whole\n{wrong}\n"),
         })?;
     }
@@ -61,8 +83,22 @@ fn has_head(whole: Whole, wanted: Option<Digest>) -> Result<Whole, Wrong> {
     }
 }
 
-fn said(name: &str, whole: &Whole, has_witness: bool) -> String {
-    let Whole { manifest, content_bytes, logs } = whole;
+/// Who has signed it, of those whom the file names.
+fn signer(whole: &Whole, signers: &Path) -> Result<Result<String, Wrong>, Failure> {
+    let wrong = |reason: String| Wrong { place: "SHA256SUMS.sig".to_owned(), reason };
+    let Some(signature) = &whole.signature else {
+        return Ok(Err(wrong("it is missing: nobody has signed it".to_owned())));
+    };
+    Ok(match ssh_keygen::signer(signers, envoi_bundle::NAMESPACE, signature, &whole.sums)? {
+        Signer::Known(name) => Ok(name),
+        Signer::Unknown(said) => {
+            Err(wrong(format!("it is of nobody whom `{}` names: {said}", signers.display())))
+        }
+    })
+}
+
+fn said(name: &str, whole: &Whole, has_witness: bool, signer: Option<&str>) -> String {
+    let Whole { manifest, content_bytes, logs, signature, .. } = whole;
     let mut text = format!(
         "{name} is whole\nrun {} of flow {}, {}: {} events, {} contents ({content_bytes} bytes), {logs} files of output\nhead {}\n",
         manifest.run, manifest.flow, manifest.status, manifest.events, manifest.contents, manifest.head
@@ -73,7 +109,11 @@ fn said(name: &str, whole: &Whole, has_witness: bool) -> String {
             manifest.left_out.len()
         ));
     }
-    if !has_witness {
+    if let Some(signer) = signer {
+        text.push_str(&format!("signed by {signer}\n"));
+    } else if signature.is_some() {
+        text.push_str("it is signed; whose signature that is was not looked at (--signers)\n");
+    } else if !has_witness {
         text.push_str(
             "who made it is not known: compare the head with one that you have from elsewhere (--head)\n",
         );

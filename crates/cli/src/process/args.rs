@@ -214,6 +214,9 @@ pub(crate) enum Command {
         /// A new file; `-` for standard output [default: RUN.envoi.tar.zst]
         #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
         output: Option<PathBuf>,
+        /// Sign it with this key of SSH
+        #[arg(long, value_name = "KEY", value_hint = ValueHint::FilePath)]
+        sign: Option<PathBuf>,
     },
     /// Check a file of `envoi export`: that it is whole, and that its events follow from its flow
     ///
@@ -225,6 +228,9 @@ pub(crate) enum Command {
         /// The head that it must have, as it was known when the run ended
         #[arg(long, value_name = "DIGEST")]
         head: Option<String>,
+        /// It must be signed by one of those whom this file names (`allowed_signers` of ssh-keygen)
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        signers: Option<PathBuf>,
     },
     /// List, show and compare the artifacts of a run, in all their versions
     #[command(subcommand)]

@@ -296,6 +296,70 @@ fn no_change_of_a_bundle_passes() {
 }
 
 #[test]
+fn a_signature_says_who_made_a_bundle() {
+    let (stage, run, unsigned) = bundled();
+    let keygen = |arguments: &[&str]| {
+        let done = Command::new("ssh-keygen").args(arguments).current_dir(stage.path("")).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    };
+    for name in ["ada", "eve"] {
+        keygen(&["-q", "-t", "ed25519", "-N", "", "-C", name, "-f", name]);
+    }
+    let allowed = |name: &str, key: &str| stage.write(name, format!("ada@example.org {}", stage.read(key)));
+    allowed("signers", "ada.pub");
+    allowed("others", "eve.pub");
+    stage.expect(0, &["export", &run, "--sign", "ada", "-o", "signed"]);
+    let place = |name: &str| stage.path(name).display().to_string();
+    let (code, said) = verify(&place("signed"), &["--signers", &place("signers")]);
+    assert!(code == 0 && said.contains("signed by ada@example.org"), "{said}");
+    let (code, said) = verify(&place("signed"), &[]);
+    assert!(code == 0 && said.contains("was not looked at"), "{said}");
+    let (code, said) = verify(&place("signed"), &["--signers", &place("others")]);
+    assert!(code == 1 && said.contains("SHA256SUMS.sig: it is of nobody"), "{said}");
+    let (code, said) = verify(&unsigned.display().to_string(), &["--signers", &place("signers")]);
+    assert!(code == 1 && said.contains("SHA256SUMS.sig: it is missing"), "{said}");
+    let (code, said) = verify(&place("signed"), &["--signers", &place("gone")]);
+    assert!(code == 2 && said.contains("FILE_UNREADABLE"), "{said}");
+    // A signature of other sums.
+    let (folder, names) = unpacked(&stage, &stage.path("signed"));
+    fs::write(folder.join(&run).join("logs/make.1.1/stderr"), "nothing\n").unwrap();
+    let summed: Vec<String> = names[..names.len() - 1].to_vec();
+    sum_again(&folder, &summed);
+    let forged = packed(&stage, &folder, &names, &[]);
+    assert_eq!(verify(&forged, &[]).0, 0, "output is in no event");
+    let (code, said) = verify(&forged, &["--signers", &place("signers")]);
+    assert!(code == 1 && said.contains("SHA256SUMS.sig: "), "{said}");
+    // By hand.
+    let (folder, _) = unpacked(&stage, &stage.path("signed"));
+    let sums = fs::File::open(folder.join(&run).join("SHA256SUMS")).unwrap();
+    let by_hand = Command::new("ssh-keygen")
+        .args([
+            "-Y",
+            "verify",
+            "-f",
+            &place("signers"),
+            "-I",
+            "ada@example.org",
+            "-n",
+            "envoi-run",
+            "-s",
+            "SHA256SUMS.sig",
+        ])
+        .current_dir(folder.join(&run))
+        .stdin(sums)
+        .output()
+        .unwrap();
+    assert!(by_hand.status.success(), "{by_hand:?}");
+    let done = stage.expect(6, &["export", &run, "--sign", "gone", "-o", "never"]);
+    assert!(done.err.contains("SIGNING_FAILED") && !stage.path("never").exists(), "{done:?}");
+    let left = fs::read_dir(stage.path(""))
+        .unwrap()
+        .flatten()
+        .any(|entry| entry.file_name().to_string_lossy().starts_with(".export-"));
+    assert!(!left, "nothing half made is left");
+}
+
+#[test]
 fn what_is_no_bundle_is_said_to_be_none() {
     let (stage, _, file) = bundled();
     let whole = fs::read(&file).unwrap();

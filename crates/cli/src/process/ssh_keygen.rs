@@ -1,0 +1,77 @@
+//! Signatures by `ssh-keygen -Y`, with the keys that people have already.
+
+use crate::{process::failure::Failure, text::diff::printable};
+use envoi_contract::code::Code;
+use std::{
+    io::{self, Write as _},
+    path::Path,
+    process::{Command, Output, Stdio},
+};
+use tempfile::NamedTempFile;
+
+const PROGRAM: &str = "ssh-keygen";
+
+/// A signature of `bytes` for this namespace, with the private key in a file, or the public one whose private key an agent has.
+///
+/// # Errors
+/// The program is not there, or its own words.
+pub(crate) fn sign(key: &Path, namespace: &str, bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut command = Command::new(PROGRAM);
+    command.args(["-Y", "sign", "-q", "-n", namespace, "-f"]).arg(key);
+    let done = run(&mut command, bytes);
+    let done = done.map_err(|error| io::Error::new(error.kind(), format!("{PROGRAM}: {error}")))?;
+    if done.status.success() { Ok(done.stdout) } else { Err(io::Error::other(said(&done))) }
+}
+
+/// Whether a signature is of somebody.
+pub(crate) enum Signer {
+    /// Of this one.
+    Known(String),
+    /// Of nobody who is allowed, or of other bytes: the words of the program.
+    Unknown(String),
+}
+
+/// Whose signature it is, of those that the file `allowed` names.
+///
+/// # Errors
+/// The program cannot be started.
+pub(crate) fn signer(
+    allowed: &Path,
+    namespace: &str,
+    signature: &[u8],
+    bytes: &[u8],
+) -> Result<Signer, Failure> {
+    let machine = |error| Failure::machine(PROGRAM, error);
+    let mut file = NamedTempFile::with_prefix("envoi-signature-").map_err(machine)?;
+    file.write_all(signature).map_err(machine)?;
+    let not_there = |error| {
+        Failure::new(Code::SigningFailed, format!("{PROGRAM}: {error}")).hint("install OpenSSH 8.2 or newer")
+    };
+    let mut command = Command::new(PROGRAM);
+    command.args(["-Y", "find-principals", "-f"]).arg(allowed).arg("-s").arg(file.path());
+    let found = run(&mut command, &[]).map_err(not_there)?;
+    let names = String::from_utf8_lossy(&found.stdout).into_owned();
+    let Some(name) = names.lines().next().filter(|_| found.status.success()) else {
+        return Ok(Signer::Unknown(said(&found)));
+    };
+    let mut command = Command::new(PROGRAM);
+    command.args(["-Y", "verify", "-n", namespace, "-I", name, "-f"]).arg(allowed).arg("-s").arg(file.path());
+    let done = run(&mut command, bytes).map_err(not_there)?;
+    Ok(if done.status.success() { Signer::Known(printable(name)) } else { Signer::Unknown(said(&done)) })
+}
+
+/// It ends by itself. It asks at the terminal for the words that open a key.
+fn run(command: &mut Command, input: &[u8]) -> io::Result<Output> {
+    let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = piped.env("LC_ALL", "C").spawn()?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // Whoever ends early says why.
+        drop(stdin.write_all(input));
+    }
+    child.wait_with_output()
+}
+
+fn said(done: &Output) -> String {
+    let text = String::from_utf8_lossy(if done.stderr.is_empty() { &done.stdout } else { &done.stderr });
+    printable(text.lines().find(|line| !line.trim().is_empty()).unwrap_or("it gave no reason"))
+}
