@@ -36,14 +36,26 @@ def step(kind, base, home):
     return arguments, {"CODEX_HOME": str(home), "STUB_KEY": "stub"}
 
 
-def flow(kind, binary, base, home):
-    arguments, variables = step(kind, base, home)
-    variables["PATH"] = f"{binary.parent}:{os.environ['PATH']}"
+ACCOUNT = "stub"
+# What a store has as a file, and masks.
+KEYS = ("CLAUDE_CODE_OAUTH_TOKEN", "STUB_KEY")
+
+
+def config(kind, binary, base, home):
+    """The account with which the steps work: the program, and its variables."""
+    _, variables = step(kind, base, home)
     variables["HOME"] = str(home)
-    env = "".join(f"  {name}: {quoted(value)}\n" for name, value in variables.items())
+    env = "".join(f"      {name}: {quoted(value)}\n" for name, value in variables.items() if name not in KEYS)
+    secrets = "".join(f"      {name}: {{ file: {name} }}\n" for name in variables if name in KEYS)
+    return (f"accounts:\n  {ACCOUNT}:\n    use: {kind}\n    program: {quoted(str(binary))}\n    env:\n{env}    secrets:\n{secrets}",
+            {name: "key-of-the-account" for name in variables if name in KEYS})
+
+
+def flow(kind, base, home):
+    arguments, _ = step(kind, base, home)
     args = ", ".join(quoted(argument) for argument in arguments)
-    agent = f"use: {kind}, session: work, may: run, args: [{args}]"
-    return (f"flow: story\nenv:\n{env}steps:\n"
+    agent = f"use: {kind}, account: {ACCOUNT}, session: work, may: run, args: [{args}]"
+    return (f"flow: story\nsteps:\n"
             f"  - id: hello\n    agent: {{ {agent}, prompt: Say hello. }}\n    idle: {LONGEST_S}s\n    timeout: {LONGEST_S}s\n"
             f"  - id: again\n    agent: {{ {agent}, prompt: Say it again. }}\n    idle: {LONGEST_S}s\n    timeout: {LONGEST_S}s\n")
 
@@ -55,7 +67,14 @@ class Story:
         home = self.place / "home"
         home.mkdir()
         self.run_name = f"{kind}--limit-once"
-        (self.place / "flow.yaml").write_text(flow(kind, binary, f"http://127.0.0.1:{port}/{self.run_name}", home))
+        base = f"http://127.0.0.1:{port}/{self.run_name}"
+        (self.place / "flow.yaml").write_text(flow(kind, base, home))
+        store = self.place / ".envoi"
+        store.mkdir()
+        text, keys = config(kind, binary, base, home)
+        (store / "config.yaml").write_text(text)
+        for name, value in keys.items():
+            (store / name).write_text(value)
 
     def call(self, *arguments, expected=0):
         done = subprocess.run([self.envoi, *arguments], cwd=self.place, capture_output=True, text=True, timeout=2 * LONGEST_S)
@@ -85,7 +104,7 @@ class Story:
         engine.communicate()
         wait = row["waits_for"]
         stated = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(RESETS_AT))
-        assert wait["account"] == self.kind and (wait["resets_at"] or "").startswith(stated), f"{wait}, and not {stated}"
+        assert wait["account"] == f"{self.kind}/{ACCOUNT}" and (wait["resets_at"] or "").startswith(stated), f"{wait}, and not {stated}"
         assert stub.Stub.calls == {**stub.Stub.calls, self.run_name: 1}, "one call was refused, and none made after it"
         run = row["run"]
         assert self.json("show", run)["used"]["agent_hops"] == 0, "a refused attempt uses up nothing"
