@@ -128,7 +128,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
             let which = command::why::Which { step: step.as_deref(), limit, all };
             command::why::why(&home, run.as_deref(), &which)
         }
-        Command::Check { flows } => command::check::check(&flows, cli.json),
+        Command::Check { flows } => command::check::check(&home, &flows, cli.json),
         Command::Plan(args) => command::plan::show(&args, cli.json),
         Command::Import(args) => command::import::import(&args, cli.json),
         Command::Handoff { file, compact } => command::filter::handoff(file.as_deref(), compact),

@@ -4,6 +4,7 @@
 //! file configures nothing.
 
 pub mod accounts;
+mod missing;
 pub mod models;
 pub mod server;
 
@@ -20,6 +21,7 @@ use crate::{
 use accounts::Account;
 use envoi_contract::code::Code;
 use envoi_kernel::notify::Target;
+pub use missing::missing;
 use models::Models;
 use server::Server;
 use std::collections::BTreeMap;

@@ -68,7 +68,7 @@ mod syntax;
 mod values;
 
 pub use check::warnings::{NamedProgram, programs, warnings};
-pub use config::{accounts, models, server};
+pub use config::{accounts, missing, models, server};
 pub use editor::SCHEMA;
 pub use load::{Files, Loaded, load, load_as, load_bytes, load_with};
 pub use parse::outputs;

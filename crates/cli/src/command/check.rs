@@ -9,24 +9,26 @@ use crate::{
         failure::{BAD_INPUT, Failure},
         output,
     },
-    store::flow_files::FlowFolder,
+    store::{config, flow_files::FlowFolder, home::Home},
 };
 use envoi_api::mistake::Mistake;
+use envoi_flow::config::Config;
+use envoi_journal::Layout;
 use std::{
     io::IsTerminal as _,
     path::{Path, PathBuf},
 };
 
-pub(crate) fn check(flows: &[PathBuf], json: bool) -> Result<u8, Failure> {
+pub(crate) fn check(home: &Home, flows: &[PathBuf], json: bool) -> Result<u8, Failure> {
     let mut found = Vec::new();
     let mut bad = false;
     for path in flows {
         let (file, text) = read_flow(path)?;
         match envoi_flow::load_with(&path.to_string_lossy(), &text, &FlowFolder::of(&file)) {
             Ok(loaded) => {
-                for warning in
-                    envoi_flow::warnings(&loaded.flow).into_iter().chain(missing_programs(&loaded.flow))
-                {
+                let warnings = envoi_flow::warnings(&loaded.flow).into_iter();
+                let warnings = warnings.chain(missing_programs(&loaded.flow));
+                for warning in warnings.chain(not_configured(home, &loaded.flow)) {
                     stderr::line(format_args!("{}: warning: {warning}", path.display()));
                 }
                 let folder = file.parent().unwrap_or(Path::new("/"));
@@ -68,6 +70,18 @@ fn seen(flow: &envoi_kernel::Flow) -> Option<String> {
     let files = listed("the variables of `env_file`:", flow.env_files.iter().map(String::as_str).collect());
     let all: Vec<String> = [of_env, secrets, passed, files].into_iter().flatten().collect();
     (!all.is_empty()).then(|| all.join("; "))
+}
+
+/// Models and accounts that steps name and the configuration of the store here does not have. Without such steps it is not read.
+pub(super) fn not_configured(home: &Home, flow: &envoi_kernel::Flow) -> Vec<String> {
+    if envoi_flow::missing(&Config::default(), flow).is_empty() {
+        return Vec::new();
+    }
+    let Ok(folder) = home.dir() else { return Vec::new() };
+    match config::load(&Layout::new(folder)) {
+        Ok(configured) => envoi_flow::missing(&configured, flow),
+        Err(failure) => vec![failure.message],
+    }
 }
 
 /// Programs that commands would look up on the PATH of this process, and that are not there.

@@ -6,7 +6,7 @@ use crate::{
         args::{IsolationArgs, PartArgs, RunArgs},
         environment,
         failure::Failure,
-        files,
+        files, messages,
     },
     session::{
         background,
@@ -43,6 +43,9 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
     let flow_dir = path.parent().unwrap_or(Path::new("/")).to_owned();
     let selection = selection(&args.part)?;
     let store = home.open()?;
+    for warning in super::check::not_configured(home, &loaded.flow) {
+        messages::say(&format!("warning: {warning}; it fails then"));
+    }
     let with = args.with.as_deref().map(|run| named_run(&store, run)).transpose()?;
     let run = new_id()?;
     let request = Request::Start(Box::new(StartRequest {

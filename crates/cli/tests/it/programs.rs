@@ -455,8 +455,13 @@ fn an_account_that_cannot_be_used_is_said_before_anything_is_started() {
             "  - id: fix\n    agent: {{ use: claude, account: {account}, prompt: x }}\n    retry: {{ attempts: 3, backoff: 1ms..2ms }}\n"
         ));
         fs::remove_file(stage.path("spare.key")).unwrap();
+        let checked = stage.expect(0, &["check", "flow.yaml"]);
         let done = stage.expect(1, &["run", "flow.yaml"]);
         assert!(done.err.contains("TOOL_CANNOT_START") && done.err.contains(expected), "{done:?}");
+        // What can be known before is said before.
+        let is_known = account != "spare";
+        assert_eq!(checked.err.contains("warning: step `fix`: "), is_known, "{checked:?}");
+        assert_eq!(done.err.contains("warning: step `fix`: "), is_known, "{done:?}");
         assert!(!stage.path("started").exists() && !stage.path("logins").exists());
         let doctor = stage.json(&["--json", "doctor"]).to_string();
         assert!(doctor.contains("work (of claude); ") || doctor.contains("; work (of claude)"), "{doctor}");

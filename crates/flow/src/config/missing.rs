@@ -1,0 +1,115 @@
+//! What the steps of a flow name and the configuration does not have.
+//!
+//! A flow is read without the configuration, because it may run where another one holds. So these are warnings: a step that is done
+//! without what it names fails.
+
+use super::Config;
+use envoi_contract::suggestion::nearest;
+use envoi_kernel::flow::{AfterWait, Flow, OnThrottled, ProgramPlan, StepKind};
+
+/// A sentence for each model and each account that a step of the flow, or of those that it names, cannot have.
+#[must_use]
+pub fn missing(config: &Config, flow: &Flow) -> Vec<String> {
+    let parts = flow.flows.values().map(|part| (&**part, format!(" of flow `{}`", part.id)));
+    let mut found = Vec::new();
+    for (part, of) in core::iter::once((flow, String::new())).chain(parts) {
+        for step in &part.steps {
+            let wrong = match &step.kind {
+                StepKind::Agent(plan) => {
+                    let other = other(&plan.on_throttled);
+                    let own = Some((plan.program.as_str(), plan.account.as_str()));
+                    own.into_iter()
+                        .chain(other)
+                        .filter_map(|(program, account)| of_account(config, program, account))
+                        .collect()
+                }
+                StepKind::Model(plan) => {
+                    let other = other(&plan.on_throttled).map(|(model, _)| model);
+                    let own = Some(plan.model.as_str());
+                    own.into_iter().chain(other).filter_map(|model| of_model(config, model)).collect()
+                }
+                StepKind::Run(_) | StepKind::Ask(_) | StepKind::Flow(_) | StepKind::A2a(_) => Vec::new(),
+            };
+            found.extend(wrong.into_iter().map(|wrong: String| format!("step `{}`{of}: {wrong}", step.id)));
+        }
+    }
+    found
+}
+
+/// What goes on when the account of a step is closed: its program, or model, and its account.
+fn other(policy: &OnThrottled) -> Option<(&str, &str)> {
+    match &policy.then {
+        AfterWait::Use(other) => Some((&other.program, &other.account)),
+        AfterWait::Fail | AfterWait::Ask => None,
+    }
+}
+
+fn of_account(config: &Config, program: &str, account: &str) -> Option<String> {
+    let name = ProgramPlan::name_of(account)?;
+    match config.accounts.get(name) {
+        None => {
+            let known: Vec<&str> = config.accounts.keys().map(String::as_str).collect();
+            Some(format!("`accounts` of the configuration has no `{name}`{}", near(name, &known)))
+        }
+        Some(account) if account.preset.name() != program => Some(format!(
+            "account `{name}` is for `{}`, and the step uses `{program}`",
+            account.preset.name()
+        )),
+        Some(_) => None,
+    }
+}
+
+fn of_model(config: &Config, model: &str) -> Option<String> {
+    let known: Vec<&str> = config.models.offer.keys().map(String::as_str).collect();
+    let is_there = config.models.offer.contains_key(model);
+    (!is_there)
+        .then(|| format!("`models.offer` of the configuration has no `{model}`{}", near(model, &known)))
+}
+
+fn near(name: &str, known: &[&str]) -> String {
+    nearest(name, known, false).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{config, load};
+
+    const CONFIG: &str = "accounts: { work: { use: claude } }\nmodels:\n  providers: { lab: { url: 'http://127.0.0.1:1' } }\n  offer: { small: { provider: lab } }\n";
+
+    fn told(step: &str) -> Vec<String> {
+        let flow = load("flow.yaml", &format!("flow: f\nsteps:\n  - {{ id: a, {step} }}\n")).unwrap().flow;
+        missing(&config::load("config.yaml", CONFIG).unwrap(), &flow)
+    }
+
+    #[test]
+    fn what_the_configuration_does_not_have_is_named_with_what_was_meant() {
+        for (step, expected) in [
+            ("agent: { use: claude, prompt: p }", &[][..]),
+            ("agent: { use: claude, account: work, prompt: p }", &[]),
+            ("model: { use: small, prompt: p }", &[]),
+            ("run: x", &[]),
+            (
+                "agent: { use: claude, account: wrok, prompt: p }",
+                &["step `a`: `accounts` of the configuration has no `wrok`; did you mean `work`?"],
+            ),
+            (
+                "agent: { use: codex, account: work, prompt: p }",
+                &["step `a`: account `work` is for `claude`, and the step uses `codex`"],
+            ),
+            (
+                "agent: { use: claude, prompt: p }, on_throttled: { use: codex, account: spare }",
+                &["step `a`: `accounts` of the configuration has no `spare`"],
+            ),
+            (
+                "model: { use: smal, prompt: p }, on_throttled: { use: big }",
+                &[
+                    "step `a`: `models.offer` of the configuration has no `smal`; did you mean `small`?",
+                    "step `a`: `models.offer` of the configuration has no `big`",
+                ],
+            ),
+        ] {
+            assert_eq!(told(step), expected, "{step}");
+        }
+    }
+}
