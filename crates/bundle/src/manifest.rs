@@ -64,7 +64,8 @@ pub(crate) struct FlowText {
     pub(crate) parts: BTreeMap<String, String>,
 }
 
-/// What the file says to somebody who has never heard of it.
+/// The text of `README.txt`, for readers who do not know Envoi. It is a part of the format: `verify` accepts no other one. With another text
+/// [`FORMAT`] becomes another number.
 pub(crate) fn readme(run: &str) -> String {
     format!(
         "This is the record of one run of Envoi: {run}.\n\n\
@@ -72,7 +73,7 @@ pub(crate) fn readme(run: &str) -> String {
          sha256sum -c SHA256SUMS\n\n\
          Each line of events.jsonl is an event. CHAIN has a sum for each of them: the SHA-256 of the\n\
          sum before it (32 bytes; before the first event the SHA-256 of the id of the run) and of the\n\
-         line without its newline. The last one, the head, stands in MANIFEST.json. Whoever has kept\n\
+         line without its newline. The last one, the head, is in MANIFEST.json. Somebody who has kept\n\
          the head from the time of the run can tell that no event was changed since. Without that, or\n\
          a signature, the sums say only that the file is whole.\n\n\
          blobs/sha256/ has the contents that events name, each under its own SHA-256. logs/ has what\n\

@@ -1,6 +1,7 @@
 //! A bundle is checked: its sums, its names, its chain, that its events are a life of its flow, and that nothing which they name is missing.
 //!
-//! A bundle comes from somebody else. Nothing of it is written to the disk, texts have a bound, and only its own contents are believed.
+//! A bundle may come from anybody. This module writes nothing to the disk, bounds the size of the texts that it reads, and looks at nothing outside
+//! the bundle.
 
 use crate::{
     chain::Chain,
@@ -342,7 +343,8 @@ fn check_events(
     Ok(contents)
 }
 
-/// Each content has its name, and each that events name is there or is said to be left out.
+/// Checks the contents: the name of each is its digest, an event names it, and each content that an event names is there or is listed in
+/// `left_out`.
 fn check_contents(
     entries: &Entries,
     manifest: &Manifest,

@@ -87,12 +87,12 @@ fn has_head(whole: Whole, wanted: Option<Digest>) -> Result<Whole, Wrong> {
 fn signer(whole: &Whole, signers: &Path) -> Result<Result<String, Wrong>, Failure> {
     let wrong = |reason: String| Wrong { place: "SHA256SUMS.sig".to_owned(), reason };
     let Some(signature) = &whole.signature else {
-        return Ok(Err(wrong("it is missing: nobody has signed it".to_owned())));
+        return Ok(Err(wrong("it is missing: the bundle is not signed".to_owned())));
     };
     Ok(match ssh_keygen::signer(signers, envoi_bundle::NAMESPACE, signature, &whole.sums)? {
         Signer::Known(name) => Ok(name),
         Signer::Unknown(said) => {
-            Err(wrong(format!("it is of nobody whom `{}` names: {said}", signers.display())))
+            Err(wrong(format!("no signer of `{}` has made it: {said}", signers.display())))
         }
     })
 }

@@ -23,11 +23,11 @@ pub(crate) fn sign(key: &Path, namespace: &str, bytes: &[u8]) -> io::Result<Vec<
     if done.status.success() { Ok(done.stdout) } else { Err(io::Error::other(said(&done))) }
 }
 
-/// Whether a signature is of somebody.
+/// Who has made a signature.
 pub(crate) enum Signer {
-    /// Of this one.
+    /// This signer, as the file of allowed signers names it.
     Known(String),
-    /// Of nobody who is allowed, or of other bytes: the words of the program.
+    /// No allowed signer, or the signature is not of these bytes. The text is what `ssh-keygen` says.
     Unknown(String),
 }
 
