@@ -1,8 +1,14 @@
 //! Chores of this repository: `cargo xtask tidy`, `cargo xtask generate`.
 
-#[path = "../../crates/cli/src/process/args.rs"]
-#[expect(dead_code, reason = "the pages of the commands are made of its definitions; nothing is parsed here")]
-mod args;
+#[path = "../../crates/cli/src/process"]
+mod process {
+    #[expect(
+        dead_code,
+        unused_imports,
+        reason = "the pages of the commands are made of its definitions; nothing is parsed here"
+    )]
+    pub(crate) mod args;
+}
 mod generate;
 mod tidy;
 

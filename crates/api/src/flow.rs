@@ -1,5 +1,9 @@
 //! Flows that are registered, and the flow that a run is pinned to.
 
+pub mod mistake;
+pub mod plan;
+pub mod shape;
+
 use crate::{Time, scalar::digest};
 use envoi_contract::digest::Digest;
 use envoi_kernel::ids::FlowId;

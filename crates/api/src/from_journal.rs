@@ -5,7 +5,7 @@ use crate::{
     handoff::{HandoffRow, HandoffStatus},
     preview,
     question::{ChangedFile, Given, LastHandoff, Lead, Question, QuestionDetail, QuestionState, Vote},
-    run::{self, Activity, Limits, RunPart, RunStatus, SetAside, WaitsFor},
+    run::{self, Activity, RunPart, RunStatus, SetAside, WaitsFor},
     scalar::any,
 };
 use envoi_contract::{json::Value, time::Timestamp};

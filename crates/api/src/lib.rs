@@ -15,32 +15,25 @@
 //! ```
 
 pub mod bridge;
-pub mod bundle;
-pub mod comparison;
 pub mod event;
-pub mod file;
 pub mod flow;
 #[cfg(feature = "journal")]
 mod from_journal;
-pub mod handoff;
-pub mod headline;
-pub mod log;
-pub mod mistake;
-pub mod output;
-pub mod plan;
-pub mod preview;
 pub mod problem;
 pub mod question;
 pub mod request;
 pub mod run;
 mod scalar;
 pub mod schema;
-pub mod shape;
 pub mod step;
 pub mod store;
-pub mod token;
 pub mod words;
 
+pub use flow::{mistake, plan, shape};
 #[cfg(feature = "journal")]
 pub use from_journal::Asked;
+pub use question::preview;
+pub use run::{amounts, comparison, file, log};
 pub use scalar::{Time, any};
+pub use step::{handoff, headline};
+pub use store::{bundle, output, token};

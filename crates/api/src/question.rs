@@ -1,9 +1,11 @@
 //! Questions to people: at a glance, in pages, and with all that one needs to answer.
 
+pub mod preview;
+
 use crate::{
     Time,
+    amounts::{Amounts, Limits},
     handoff::HandoffStatus,
-    run::{Amounts, Limits},
     scalar::{maybe_digest, words},
 };
 use envoi_contract::digest::Digest;

@@ -1,16 +1,19 @@
 //! Runs: a run at a glance, a page of them, one with all that is known of it, and how a command left it.
 
+pub mod amounts;
+pub mod comparison;
+pub mod file;
+pub mod log;
+
 use crate::{
     Time,
+    amounts::{Amounts, Limits},
     handoff::HandoffRow,
     question::Question,
-    scalar::{digest, dollars, maybe_dollars, words},
+    scalar::{digest, words},
 };
 use envoi_contract::digest::Digest;
-use envoi_kernel::{
-    ids::{FlowId, RunId, StepId},
-    ledger::Ledger,
-};
+use envoi_kernel::ids::{FlowId, RunId, StepId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -303,77 +306,6 @@ pub struct OpenQuestion {
     pub evidence: Value,
     /// The commands that answer it.
     pub command: String,
-}
-
-/// What was used, reserved or added, by the keys of `limits`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Amounts {
-    /// Attempts.
-    pub agent_hops: u64,
-    /// Times that loops went back.
-    pub iterations: u64,
-    /// Rounds.
-    pub rounds: u64,
-    /// Calls of models.
-    pub llm_calls: u64,
-    /// Tokens that models were given.
-    pub tokens_in: u64,
-    /// Tokens that models gave.
-    pub tokens_out: u64,
-    /// Dollars.
-    #[schemars(schema_with = "dollars")]
-    pub cost_usd: String,
-    /// Time of work.
-    pub wall_time_ms: u64,
-}
-
-impl From<&Ledger> for Amounts {
-    fn from(used: &Ledger) -> Self {
-        Self {
-            agent_hops: used.agent_hops,
-            iterations: used.iterations,
-            rounds: used.rounds,
-            llm_calls: used.llm_calls,
-            tokens_in: used.tokens_in,
-            tokens_out: used.tokens_out,
-            cost_usd: used.cost.to_string(),
-            wall_time_ms: used.wall_time_ms,
-        }
-    }
-}
-
-/// The bounds of a run; null is unlimited.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Limits {
-    /// Attempts.
-    pub agent_hops: Option<u64>,
-    /// Times that loops go back.
-    pub iterations: Option<u64>,
-    /// Rounds.
-    pub rounds: Option<u64>,
-    /// Calls of models.
-    pub llm_calls: Option<u64>,
-    /// Dollars.
-    #[schemars(schema_with = "maybe_dollars")]
-    pub cost_usd: Option<String>,
-    /// Time of work.
-    pub wall_time_ms: Option<u64>,
-}
-
-impl Limits {
-    /// The bounds that hold for a run.
-    #[must_use]
-    pub fn of(run: &envoi_kernel::Run) -> Self {
-        let limits = run.limits();
-        Self {
-            agent_hops: limits.agent_hops,
-            iterations: limits.iterations,
-            rounds: run.max_rounds(),
-            llm_calls: limits.llm_calls,
-            cost_usd: limits.cost.map(|cost| cost.to_string()),
-            wall_time_ms: limits.wall_time_ms,
-        }
-    }
 }
 
 /// What a run has used of what it may use.

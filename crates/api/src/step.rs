@@ -2,6 +2,9 @@
 //!
 //! Owns the words for where a visit stands, for REST and for the terminal alike. [`StepRows`] makes the rows.
 
+pub mod handoff;
+pub mod headline;
+
 mod rows;
 
 pub use rows::StepRows;

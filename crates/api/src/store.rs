@@ -1,5 +1,9 @@
 //! A store: how it is, what a repair has found and mended, and how a copy becomes a store of its own.
 
+pub mod bundle;
+pub mod output;
+pub mod token;
+
 use crate::run::SetAside;
 use envoi_kernel::ids::RunId;
 use schemars::JsonSchema;

@@ -76,55 +76,61 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Init(args) => command::init::init(&home, &args),
         Command::Run(args) => command::run::run(&home, &args),
         Command::Resume(args) => command::resume::resume(&home, &args),
-        Command::Inbox { run, follow: true, .. } => command::inbox::follow(&home, run.as_deref()),
-        Command::Inbox { run, all, limit, .. } => command::inbox::inbox(&home, run.as_deref(), all, limit),
+        Command::Inbox(args::InboxArgs { run, follow: true, .. }) => {
+            command::inbox::follow(&home, run.as_deref())
+        }
+        Command::Inbox(args::InboxArgs { run, all, limit, .. }) => {
+            command::inbox::inbox(&home, run.as_deref(), all, limit)
+        }
         Command::Approve(args) => command::answer::approve(&home, &args),
         Command::Deny(args) => command::answer::deny(&home, &args),
         Command::Answer(args) => command::answer::answer(&home, &args),
         Command::Fork(args) => command::fork::fork(&home, &args),
         Command::Raise(args) => command::raise::raise(&home, &args),
-        Command::Runs { follow: true, .. } => command::runs::follow(&home),
-        Command::Runs { unfinished, limit, .. } => command::runs::runs(&home, unfinished, limit),
-        Command::Show { run, envelope, events, handoff, limit } => {
+        Command::Runs(args::RunsArgs { follow: true, .. }) => command::runs::follow(&home),
+        Command::Runs(args::RunsArgs { unfinished, limit, .. }) => {
+            command::runs::runs(&home, unfinished, limit)
+        }
+        Command::Show(args::ShowArgs { run, envelope, events, handoff, limit }) => {
             let view = command::show::View::of(envelope, events, handoff, limit);
             command::show::show(&home, run.as_deref(), &view)
         }
-        Command::Logs { run, step, stderr, raw, follow, limit } => {
+        Command::Logs(args::LogsArgs { run, step, stderr, raw, follow, limit }) => {
             let place = step.as_deref().map(location::Location::new);
             let view = command::logs::View { place, stderr, raw, json: home.json, limit };
             command::logs::logs(&home, run.as_deref(), &view, follow)
         }
         Command::Cancel { run } => command::cancel::cancel(&home, run.as_deref()),
-        Command::Diff { run, range, path, stat } => {
+        Command::Diff(args::DiffArgs { run, range, path, stat }) => {
             let view = command::diff::View { path: path.as_deref(), stat };
             command::diff::diff(&home, run.as_deref(), range.as_deref(), &view)
         }
-        Command::Restore { run, at, into: Some(into), .. } => {
+        Command::Restore(args::RestoreArgs { run, at, into: Some(into), .. }) => {
             command::restore::into(&home, run.as_deref(), at.as_deref().unwrap_or("end"), &into)
         }
-        Command::Restore { run, at, why, .. } => {
+        Command::Restore(args::RestoreArgs { run, at, why, .. }) => {
             command::restore::here(&home, run.as_deref(), at.as_deref(), why)
         }
-        Command::Apply { run, patch: Some(file), .. } => {
+        Command::Apply(args::ApplyArgs { run, patch: Some(file), .. }) => {
             command::patch::patch(&home, run.as_deref(), &command::patch::Form::Patch(&file), None)
         }
-        Command::Apply { run, branch: Some(name), why, .. } => {
+        Command::Apply(args::ApplyArgs { run, branch: Some(name), why, .. }) => {
             let form = command::patch::Form::Branch(&name);
             command::patch::patch(&home, run.as_deref(), &form, why.as_deref())
         }
-        Command::Apply { run, ours, theirs, undo, why, .. } => {
+        Command::Apply(args::ApplyArgs { run, ours, theirs, undo, why, .. }) => {
             let what = command::apply::what(ours, theirs, undo);
             command::apply::apply(&home, run.as_deref(), what, why)
         }
-        Command::Export { run, output, sign } => {
+        Command::Export(args::ExportArgs { run, output, sign }) => {
             command::export::export(&home, run.as_deref(), output.as_deref(), sign.as_deref())
         }
-        Command::Verify { file, head, signers } => {
+        Command::Verify(args::VerifyArgs { file, head, signers }) => {
             command::verify::verify(&file, head.as_deref(), signers.as_deref(), cli.json)
         }
-        Command::Gc { dry_run, drop } => command::gc::gc(&home, dry_run, &drop),
+        Command::Gc(args::GcArgs { dry_run, drop }) => command::gc::gc(&home, dry_run, &drop),
         Command::Artifacts(command) => command::artifacts::artifacts(&home, &command),
-        Command::Why { run, step, limit, all } => {
+        Command::Why(args::WhyArgs { run, step, limit, all }) => {
             let which = command::why::Which { step: step.as_deref(), limit, all };
             command::why::why(&home, run.as_deref(), &which)
         }

@@ -30,7 +30,7 @@ pub(crate) use address::{Address, Options};
 
 use crate::command::why::Which;
 use crate::process::{
-    args::{Command, Files},
+    args::{self, Command, EngineArgs, Files},
     failure::Failure,
     interrupts::{self, Mode},
 };
@@ -125,28 +125,32 @@ fn at_the_server(address: &Address, json: bool, command: Command) -> Result<u8, 
         Command::Deny(args) => answer::deny(remote, &args),
         Command::Answer(args) => answer::answer(remote, &args),
         Command::Cancel { run } => runs::cancel(&remote()?, run.as_deref()),
-        Command::Inbox { run, follow: true, .. } => inbox::follow(&remote()?, run.as_deref()),
-        Command::Inbox { run, all, limit, .. } => inbox::inbox(&remote()?, run.as_deref(), all, limit),
-        Command::Runs { follow: true, .. } => Err(not_here("runs --follow")),
-        Command::Runs { unfinished, limit, .. } => runs::list(&remote()?, unfinished, limit),
-        Command::Show { run, envelope, events, handoff, limit } => {
+        Command::Inbox(args::InboxArgs { run, follow: true, .. }) => {
+            inbox::follow(&remote()?, run.as_deref())
+        }
+        Command::Inbox(args::InboxArgs { run, all, limit, .. }) => {
+            inbox::inbox(&remote()?, run.as_deref(), all, limit)
+        }
+        Command::Runs(args::RunsArgs { follow: true, .. }) => Err(not_here("runs --follow")),
+        Command::Runs(args::RunsArgs { unfinished, limit, .. }) => runs::list(&remote()?, unfinished, limit),
+        Command::Show(args::ShowArgs { run, envelope, events, handoff, limit }) => {
             let view = crate::command::show::View::of(envelope, events, handoff, limit);
             look::show(&remote()?, run.as_deref(), &view)
         }
-        Command::Why { run, step, limit, all } => {
+        Command::Why(args::WhyArgs { run, step, limit, all }) => {
             look::why(&remote()?, run.as_deref(), &Which { step: step.as_deref(), limit, all })
         }
-        Command::Logs { raw: true, .. } => Err(not_here("logs --raw")),
-        Command::Logs { run, step, stderr, raw, follow, limit } => {
+        Command::Logs(args::LogsArgs { raw: true, .. }) => Err(not_here("logs --raw")),
+        Command::Logs(args::LogsArgs { run, step, stderr, raw, follow, limit }) => {
             let place = step.as_deref().map(crate::text::location::Location::new);
             let view = crate::command::logs::View { place, stderr, raw, json, limit };
             logs::logs(&remote()?, run.as_deref(), &view, follow)
         }
-        Command::Diff { .. } => Err(not_here("diff")),
-        Command::Apply { .. } => Err(not_here("apply")),
-        Command::Gc { .. } => Err(not_here("gc")),
-        Command::Export { .. } => Err(not_here("export")),
-        Command::Restore { .. } => Err(not_here("restore")),
+        Command::Diff(_) => Err(not_here("diff")),
+        Command::Apply(_) => Err(not_here("apply")),
+        Command::Gc(_) => Err(not_here("gc")),
+        Command::Export(_) => Err(not_here("export")),
+        Command::Restore(_) => Err(not_here("restore")),
         Command::Artifacts(_) => Err(not_here("artifacts")),
         Command::Init(_) => Err(not_here("init")),
         Command::Serve(_) => Err(not_here("serve")),
@@ -166,7 +170,7 @@ pub(crate) fn concerns(command: &Command) -> bool {
         command,
         Command::Check { .. }
             | Command::Plan(_)
-            | Command::Verify { .. }
+            | Command::Verify(_)
             | Command::Import(_)
             | Command::Handoff { .. }
             | Command::Route { .. }
@@ -188,7 +192,7 @@ fn not_here(command: &str) -> Failure {
 }
 
 /// The engine is the server's.
-fn not_an_engine(args: &crate::process::args::EngineArgs) -> Result<(), Failure> {
+fn not_an_engine(args: &EngineArgs) -> Result<(), Failure> {
     match (args.jobs, args.take_over) {
         (Some(_), _) => Err(not_here("--jobs")),
         (_, true) => Err(not_here("--take-over")),

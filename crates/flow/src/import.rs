@@ -6,6 +6,8 @@
 
 mod beside;
 mod command;
+mod control_flow;
+mod exits;
 mod finding;
 mod ids;
 mod order;
@@ -14,7 +16,6 @@ mod prompt;
 mod quote;
 mod routing;
 mod source;
-mod ways;
 mod write;
 
 pub use command::{Command, CommandError};
@@ -157,12 +158,12 @@ fn make(
         return None;
     }
     let source = source::read(&root, notes, problems)?;
-    let ways = ways::find(&source.steps, notes, problems)?;
-    let names = ids::Names::of(&source, &ways, notes);
-    let mut steps = routing::steps(&source, &ways, &names, command, notes, problems);
-    let forks = forks(&ways, &names);
+    let control_flow = control_flow::find(&source.steps, notes, problems)?;
+    let names = ids::Names::of(&source, &control_flow, notes);
+    let mut steps = routing::steps(&source, &control_flow, &names, command, notes, problems);
+    let forks = forks(&control_flow, &names);
     if source.continue_all {
-        let of_a_branch: Vec<&str> = ways
+        let of_a_branch: Vec<&str> = control_flow
             .forks
             .iter()
             .flat_map(|fork| &fork.targets)
@@ -178,12 +179,12 @@ fn make(
 }
 
 /// The forks that are reached, by the ids of their steps.
-fn forks(ways: &ways::Ways, names: &ids::Names) -> Vec<(Span, beside::Fork)> {
+fn forks(control_flow: &control_flow::ControlFlow, names: &ids::Names) -> Vec<(Span, beside::Fork)> {
     let ends = |place: usize| {
         let ids = names.all(place);
         Some((ids.first()?.clone(), ids.last()?.clone()))
     };
-    let reached = ways.forks.iter().filter_map(|fork| {
+    let reached = control_flow.forks.iter().filter_map(|fork| {
         let (_, from) = ends(fork.place)?;
         let branches = fork.targets.iter().map(|target| ends(*target)).collect::<Option<Vec<_>>>()?;
         Some((fork.span, beside::Fork { from, branches }))

@@ -9,22 +9,22 @@
 //! its report: `limits` bound it, and budgets as far as commands keep to them.
 
 mod bounds;
+mod control_flow;
 mod field;
 mod length;
 mod most;
 mod notes;
 mod part;
-mod past;
-mod ways;
-mod weigh;
+mod sensitivity;
+mod thresholds;
 mod whole;
 mod worst;
 
 pub use field::{is_flow, line_of};
 pub use most::Most;
 pub use part::plan_part;
-pub use past::{Maxima, Past};
-pub use weigh::{Dominant, Field};
+pub use sensitivity::{Dominant, Field};
+pub use thresholds::{Exceeded, Maxima};
 
 use bounds::hard;
 use envoi_kernel::{
@@ -221,10 +221,10 @@ pub fn plan(flow: &Flow) -> Plan {
         elapsed_ms: elapsed.map(Most::of),
         parallel,
         bites: bounds::bites(&whole, &figures, by_timeouts.zip(time), &used),
-        most_attempts: weigh::dominant(&whole, &figures, &lengths, &ones),
+        most_attempts: sensitivity::dominant(&whole, &figures, &lengths, &ones),
         most_time: time
             .filter(|_| time == by_timeouts)
-            .and_then(|_| weigh::dominant(&whole, &figures, &lengths, &timeouts)),
+            .and_then(|_| sensitivity::dominant(&whole, &figures, &lengths, &timeouts)),
         notes: notes::of(&whole, &steps, attempts, &used),
         by_limit: used.by_limit(),
         llm_calls: used.llm_calls(),
@@ -252,7 +252,7 @@ fn figures(flow: &Flow, whole: &Whole<'_>, lengths: &Lengths) -> Figures {
     let nothing = limits.llm_calls == Some(0) || limits.wall_time_ms == Some(0);
     let nothing = nothing || limits.cost == Some(Cost::default());
     let parts = whole.parts.iter().zip(lengths).map(|(part, lengths)| PartFigures {
-        times: part.ways.loops.iter().map(|back| u128::from(back.times)).collect(),
+        times: part.control_flow.loops.iter().map(|back| u128::from(back.times)).collect(),
         tries: part.flow.steps.iter().map(tries).collect(),
         doubt: part.flow.steps.iter().map(doubt).collect(),
         items: lengths.iter().map(|items| items.map_or(1, |items| u128::from(items.most))).collect(),
@@ -318,8 +318,8 @@ fn loop_plans(whole: &Whole<'_>, counts: &[Counts]) -> Vec<LoopPlan> {
     let mut plans = Vec::new();
     for (at, (part, counts)) in whole.parts.iter().zip(counts).enumerate() {
         let named = |place: usize| part.flow.steps.get(place).map(|step| step.id.clone());
-        let each = part.ways.loops.iter().zip(&counts.rounds);
-        let plan = |(back, of): (&ways::Back, &worst::Rounds)| {
+        let each = part.control_flow.loops.iter().zip(&counts.rounds);
+        let plan = |(back, of): (&control_flow::Back, &worst::Rounds)| {
             let plan = LoopPlan {
                 flow: other(whole, at),
                 step: named(back.end)?,

@@ -1,6 +1,6 @@
 //! The pages in `docs/commands/`: one for each command, and a list of them all, made of the definitions that `--help` is made of.
 
-use crate::args::Cli;
+use crate::process::args::Cli;
 use clap::{Arg, Command, CommandFactory as _};
 
 const MADE: &str = "<!-- Made by `cargo xtask generate` from crates/cli/src/process/args.rs. -->";

@@ -10,8 +10,8 @@ use super::{
 use crate::{
     command::{
         correct::{Agreed, agree, say_same, succeeded},
-        fork::step,
         resume::view,
+        run::from_step,
     },
     process::{args::ResumeArgs, environment, failure::Failure},
     session::{background, interactive::Conversation},
@@ -33,7 +33,7 @@ pub(crate) fn resume(remote: &Remote, args: &ResumeArgs, file: &Path) -> Result<
     let run = remote.run_or_meant(args.run.as_deref(), Verb::Correct)?;
     let mut flow = Object::new();
     named_or_brought(remote, file, &mut flow)?;
-    if let Some(from) = args.from.as_deref().map(step).transpose()? {
+    if let Some(from) = args.from.as_deref().map(from_step).transpose()? {
         flow.insert("from".to_owned(), Value::from(from.as_str()));
     }
     if !args.engine.detach {

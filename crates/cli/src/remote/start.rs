@@ -11,17 +11,17 @@ use super::{
     rows,
 };
 use crate::{
-    command::{
-        fork::step,
-        run::{given_inputs, load, read_flow, requester, selection, yes_to},
-    },
+    command::run::{from_step, given_inputs, requester, selection, yes_to},
     process::{
         args::{ForkArgs, RunArgs},
         environment,
         failure::Failure,
     },
     session::{background, interactive::Conversation},
-    store::select::Verb,
+    store::{
+        flow_files::{load, read_flow},
+        select::Verb,
+    },
     view::{live::Live, printer::Printer},
 };
 use envoi_api::flow::{Flow, Flows};
@@ -84,7 +84,7 @@ fn part(selection: &Selection, with: Option<&RunId>) -> Value {
 pub(crate) fn fork(remote: &Remote, args: &ForkArgs) -> Result<u8, Failure> {
     let from = remote.run_or_meant(args.run.as_deref(), Verb::Fork)?;
     let mut body = Object::new();
-    if let Some(step) = args.from.as_deref().map(step).transpose()? {
+    if let Some(step) = args.from.as_deref().map(from_step).transpose()? {
         body.insert("from".to_owned(), Value::from(step.as_str()));
     }
     if let Some(why) = &args.why {

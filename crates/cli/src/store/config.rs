@@ -1,10 +1,11 @@
 //! The configuration of a store, `config.yaml` in its folder, and what it makes of the engine.
 
-use crate::process::failure::Failure;
+use crate::{process::failure::Failure, store::home::Home};
 use envoi_contract::code::Code;
 use envoi_flow::config::{self, Config};
 pub(crate) use envoi_flow::server::{A2a, Limits, Server, Workspace};
 use envoi_journal::Layout;
+use envoi_kernel::Flow;
 use rustix::fs::OFlags;
 use std::{
     fs::OpenOptions,
@@ -35,6 +36,18 @@ pub(crate) fn load(layout: &Layout) -> Result<Config, Failure> {
         Failure::new(first.unwrap_or(Code::ConfigInvalid), message)
             .hint("correct it or rename it; attempts that are running are not touched")
     })
+}
+
+/// Models and accounts that steps name and the configuration of the store here does not have. Without such steps it is not read.
+pub(crate) fn not_configured(home: &Home, flow: &Flow) -> Vec<String> {
+    if envoi_flow::missing(&Config::default(), flow).is_empty() {
+        return Vec::new();
+    }
+    let Ok(folder) = home.dir() else { return Vec::new() };
+    match load(&Layout::new(folder)) {
+        Ok(configured) => envoi_flow::missing(&configured, flow),
+        Err(failure) => vec![failure.message],
+    }
 }
 
 /// The text, if there is one. What is no plain file is not opened for longer than it takes to see that: a pipe would hold

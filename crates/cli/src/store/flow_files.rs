@@ -1,10 +1,15 @@
-//! The files of the flows that a flow names.
+//! Flow files that a person names, and the files of the flows that these name.
 //!
-//! Owns that they are read from the folder of the flow. Which paths may be named is the language's.
+//! Owns that the latter are read from the folder of the former. Which paths may be named is the language's.
 
-use crate::process::files;
+use crate::process::{failure::Failure, files};
+use envoi_contract::code::Code;
+use envoi_engine::ParsedFlow;
 use envoi_flow::Files;
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 /// The files beside a flow file.
 pub(crate) struct FlowFolder {
@@ -22,4 +27,26 @@ impl Files for FlowFolder {
     fn text(&self, path: &str) -> Result<String, String> {
         files::read_text(&self.folder.join(path)).map_err(|error| error.to_string())
     }
+}
+
+/// The absolute path and the text of a flow file.
+pub(crate) fn read_flow(path: &Path) -> Result<(PathBuf, String), Failure> {
+    let unreadable = |error: std::io::Error| {
+        Failure::new(Code::FlowUnreadable, format!("{}: {error}", path.display()))
+            .hint("`envoi init` writes a flow file to start from")
+    };
+    let bytes = files::read(path).map_err(unreadable)?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let place = error.utf8_error().valid_up_to();
+        Failure::new(Code::FlowSyntax, format!("{}: byte {place} is not UTF-8", path.display()))
+    })?;
+    Ok((fs::canonicalize(path).map_err(unreadable)?, text))
+}
+
+/// The flow of a file, with those that it names, or everything that is wrong with them; `file` is where `path` leads.
+pub(crate) fn load(path: &Path, file: &Path, text: &str) -> Result<ParsedFlow, Failure> {
+    envoi_engine::flow_parsed_now(&path.to_string_lossy(), text, &FlowFolder::of(file)).map_err(|report| {
+        let mistakes = report.render(envoi_flow::Colour::Never);
+        Failure::new(Code::FlowInvalid, format!("{} cannot be run\n{}", path.display(), mistakes.trim_end()))
+    })
 }

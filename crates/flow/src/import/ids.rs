@@ -4,9 +4,9 @@
 //! one that is free. Every other name than the source's is noted.
 
 use super::{
+    control_flow::ControlFlow,
     finding::Notes,
     source::{Source, Step},
-    ways::Ways,
 };
 use envoi_kernel::ids::is_key;
 use std::collections::BTreeSet;
@@ -26,7 +26,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    pub(super) fn of(source: &Source<'_>, ways: &Ways, notes: &mut Notes) -> Self {
+    pub(super) fn of(source: &Source<'_>, control_flow: &ControlFlow, notes: &mut Notes) -> Self {
         let flow = free(&source.key.value, NO_FLOWS, |_| false);
         if flow != source.key.value {
             renamed(&source.key, &flow, "a flow's id", notes);
@@ -39,7 +39,7 @@ impl Names {
             source.steps.iter().filter(|step| own(step)).map(|step| step.id.value.clone()).collect();
         for (place, step) in source.steps.iter().enumerate() {
             let mut ids = Vec::new();
-            if ways.rank(place).is_some() {
+            if control_flow.rank(place).is_some() {
                 ids = ids_of(step, &kept, &mut taken, notes);
             }
             steps.push(ids);

@@ -3,25 +3,25 @@
 //! Owns that each step stands after all that go on to it, as the flow file wants it, and that a run begins where the source
 //! began. Steps that stand so already keep their order. A circle of `next` has no end, and is a mistake.
 
-use super::{finding::Notes, source::Step, ways::Way};
+use super::{exits::Exits, finding::Notes, source::Step};
 use crate::syntax::diagnostic::{Diagnostic, Problems};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn of(
     steps: &[Step<'_>],
-    ways: &[Way],
+    exits: &[Exits],
     reached: &[bool],
     notes: &mut Notes,
     problems: &mut Problems,
 ) -> Option<Vec<usize>> {
     let wanted: Vec<usize> = (0..steps.len()).filter(|place| reached.get(*place) == Some(&true)).collect();
-    let order = sorted(&wanted, ways);
+    let order = sorted(&wanted, exits);
     // What goes on to the first step has come from there: that is a circle too, whatever lies between.
-    let back = wanted.iter().find(|place| ways.get(**place).is_some_and(|way| way.next == Some(0)));
+    let back = wanted.iter().find(|place| exits.get(**place).is_some_and(|exits| exits.next == Some(0)));
     let back = back.copied().or_else(|| {
         let written: BTreeSet<usize> = order.iter().copied().collect();
         let leads_back =
-            |place: &usize| ways.get(*place).and_then(|way| way.next).is_some_and(|to| to <= *place);
+            |place: &usize| exits.get(*place).and_then(|exits| exits.next).is_some_and(|to| to <= *place);
         wanted.iter().copied().find(|place| !written.contains(place) && leads_back(place))
     });
     if let Some(step) = back.and_then(|place| steps.get(place)) {
@@ -43,8 +43,8 @@ pub(super) fn of(
 
 /// Each place after those whose `next` it is, the smaller of two first. Those of a circle, and what only they lead to, are
 /// not among them.
-fn sorted(wanted: &[usize], ways: &[Way]) -> Vec<usize> {
-    let next = |place: &usize| ways.get(*place).and_then(|way| way.next);
+fn sorted(wanted: &[usize], exits: &[Exits]) -> Vec<usize> {
+    let next = |place: &usize| exits.get(*place).and_then(|exits| exits.next);
     let mut awaited: BTreeMap<usize, usize> = BTreeMap::new();
     for to in wanted.iter().filter_map(next) {
         let count = awaited.entry(to).or_default();

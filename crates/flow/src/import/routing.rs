@@ -4,11 +4,12 @@
 
 use super::{
     Command, MadeStep,
+    control_flow::ControlFlow,
+    exits::Exits,
     finding::Notes,
     ids::Names,
     prompt::{self, Ending, STATUS},
     source::{self, Kind, Source, Step},
-    ways::{Way, Ways},
 };
 use crate::syntax::{
     diagnostic::{Diagnostic, Problems},
@@ -40,7 +41,7 @@ pub(super) struct Routing {
 /// All steps that are reached, in order.
 pub(super) fn steps(
     source: &Source<'_>,
-    ways: &Ways,
+    control_flow: &ControlFlow,
     names: &Names,
     command: &Command,
     notes: &mut Notes,
@@ -48,8 +49,10 @@ pub(super) fn steps(
 ) -> Vec<MadeStep> {
     let flow = source.title.as_deref().unwrap_or(&source.key.value);
     let mut made = Vec::new();
-    for (place, step) in ways.order.iter().filter_map(|place| Some((*place, source.steps.get(*place)?))) {
-        let (routing, ending) = Maker { ways, names, place, notes }.routing(step);
+    for (place, step) in
+        control_flow.order.iter().filter_map(|place| Some((*place, source.steps.get(*place)?)))
+    {
+        let (routing, ending) = Maker { control_flow, names, place, notes }.routing(step);
         if step.agents.is_empty() {
             let what = format!("`{}` without `agents`", step.id.value);
             notes.carried(step.id.span, what, "a step without a named agent", "nobody is named");
@@ -92,7 +95,7 @@ fn check(step: &Step<'_>, run: &[String], problems: &mut Problems) {
 }
 
 struct Maker<'m> {
-    ways: &'m Ways,
+    control_flow: &'m ControlFlow,
     names: &'m Names,
     place: usize,
     notes: &'m mut Notes,
@@ -100,12 +103,12 @@ struct Maker<'m> {
 
 impl Maker<'_> {
     fn routing(&mut self, step: &Step<'_>) -> (Routing, Ending) {
-        let way = self.ways.of(self.place);
-        let next = way.next.map_or("end", |next| self.names.entry(next)).to_owned();
+        let exits = self.control_flow.of(self.place);
+        let next = exits.next.map_or("end", |next| self.names.entry(next)).to_owned();
         match &step.routing {
-            Some(routing) if routing.kind == Kind::Microloop => self.microloop(&way, next, routing),
+            Some(routing) if routing.kind == Kind::Microloop => self.microloop(&exits, next, routing),
             Some(routing) if routing.kind == Kind::Branch && !routing.branches.is_empty() => {
-                self.branch(&way, next, routing)
+                self.branch(&exits, next, routing)
             }
             Some(routing) if routing.kind == Kind::Branch => {
                 let why = "without `branches` it goes on to `next` whatever happens";
@@ -116,7 +119,7 @@ impl Maker<'_> {
         }
     }
 
-    fn microloop(&mut self, way: &Way, next: String, routing: &source::Routing) -> (Routing, Ending) {
+    fn microloop(&mut self, exits: &Exits, next: String, routing: &source::Routing) -> (Routing, Ending) {
         let field = self.field(routing);
         let words = self.words(&field, routing);
         if routing.loop_target.is_none() {
@@ -141,7 +144,7 @@ impl Maker<'_> {
         let otherwise = NOT_DONE.into_iter().find(|word| !is_success(word)).unwrap_or("PENDING");
         let made = Routing {
             kind: Some("microloop"),
-            loop_to: way.back.map(|back| self.names.entry(back).to_owned()),
+            loop_to: exits.back.map(|back| self.names.entry(back).to_owned()),
             success_values,
             branches: Vec::new(),
             max_iterations: Some(self.bound(routing, "a loop without `max_iterations`")),
@@ -213,15 +216,15 @@ impl Maker<'_> {
         word
     }
 
-    fn branch(&mut self, way: &Way, next: String, routing: &source::Routing) -> (Routing, Ending) {
+    fn branch(&mut self, exits: &Exits, next: String, routing: &source::Routing) -> (Routing, Ending) {
         let field = self.field(routing);
         let why = "a branch follows a line of the step's text; the prompt asks for it";
         let carried = "lines `Go to step 'x'`, one a value";
         self.notes.carried(routing.span, format!("the values of `{field}` in `branches`"), carried, why);
         let values = routing.branches.iter().map(|(value, _)| value.value.clone());
-        let targets = way.branches.iter().map(|place| self.names.entry(*place).to_owned());
+        let targets = exits.branches.iter().map(|place| self.names.entry(*place).to_owned());
         let cases: Vec<(String, String)> = values.zip(targets).collect();
-        let otherwise = way.next.map(|_| next.clone());
+        let otherwise = exits.next.map(|_| next.clone());
         if otherwise.is_none() {
             let why = "there the flow ends; an end cannot be named by a text here";
             self.notes.carried(
@@ -237,7 +240,8 @@ impl Maker<'_> {
                 branches.push(id.clone());
             }
         }
-        let leads_back = way.branches.iter().any(|to| self.ways.rank(*to) <= self.ways.rank(self.place));
+        let leads_back =
+            exits.branches.iter().any(|to| self.control_flow.rank(*to) <= self.control_flow.rank(self.place));
         let max_iterations = match &routing.max_iterations {
             Some(max) => Some(max.value),
             None if leads_back => Some(self.bound(routing, "a branch that leads back")),

@@ -2,7 +2,7 @@
 
 use super::{
     Amount, Bite, Counts, Figures, Most, Whole,
-    ways::{Form, Ways},
+    control_flow::{ControlFlow, Form},
 };
 use envoi_kernel::{
     flow::{InDoubtPolicy, Join, Limits, OnReached, Step},
@@ -23,7 +23,7 @@ fn limits(whole: &Whole<'_>) -> Limits {
 
 /// Returns of all loops of the run.
 pub(super) fn returns(whole: &Whole<'_>, figures: &Figures, counts: &[Counts]) -> u128 {
-    let each = whole.parts.iter().zip(counts).map(|(part, counts)| part.ways.returns(&counts.rounds));
+    let each = whole.parts.iter().zip(counts).map(|(part, counts)| part.control_flow.returns(&counts.rounds));
     each.fold(0, u128::saturating_add).min(figures.iterations.unwrap_or(u128::MAX))
 }
 
@@ -46,7 +46,7 @@ fn live_at_once(whole: &Whole<'_>, figures: &Figures) -> u128 {
             own.saturating_mul(of.items(place).min(width)).max(hinted)
         });
         let weights: Vec<u128> = each.collect();
-        let most = side_by_side(part.flow.steps.as_slice(), &part.ways, &weights);
+        let most = side_by_side(part.flow.steps.as_slice(), &part.control_flow, &weights);
         if let Some(live) = live.get_mut(at) {
             *live = most;
         }
@@ -56,7 +56,7 @@ fn live_at_once(whole: &Whole<'_>, figures: &Figures) -> u128 {
 
 /// What steps that can be under way at one time weigh. In a graph these have no two of a chain: steps of which each waits
 /// for the one before it to be over. So no more than the heaviest of each chain, into however many the graph is laid out.
-fn side_by_side(steps: &[Step], ways: &Ways, weights: &[u128]) -> u128 {
+fn side_by_side(steps: &[Step], ways: &ControlFlow, weights: &[u128]) -> u128 {
     let Form::Graph(graph) = &ways.form else { return weights.iter().copied().max().unwrap_or(0) };
     // Of each chain its heaviest step; and of each step that ends one, which.
     let mut heaviest: Vec<u128> = Vec::new();

@@ -3,7 +3,7 @@
 //! A flow that several steps run is one part; what is counted of it is the sum over all its entries.
 
 use super::{
-    ways::Ways,
+    control_flow::ControlFlow,
     worst::{Gain, Measure, Rounds, added},
 };
 use envoi_kernel::{
@@ -24,7 +24,7 @@ pub(super) struct Whole<'f> {
 #[derive(Debug)]
 pub(super) struct Part<'f> {
     pub(super) flow: &'f Flow,
-    pub(super) ways: Ways,
+    pub(super) control_flow: ControlFlow,
     /// By the place of the step.
     pub(super) calls: Vec<Calls>,
 }
@@ -52,7 +52,7 @@ pub(super) struct Figures {
 /// See [`Figures`].
 #[derive(Debug, Clone, Default)]
 pub(super) struct PartFigures {
-    /// Of each loop, as in [`Ways::loops`].
+    /// Of each loop, as in [`ControlFlow::loops`].
     pub(super) times: Vec<u128>,
     /// Tries of one visit, of each step, or of one of its items.
     pub(super) tries: Vec<u128>,
@@ -120,7 +120,7 @@ impl<'f> Whole<'f> {
         };
         let part = |flow: &&'f Flow| Part {
             flow,
-            ways: Ways::of(flow),
+            control_flow: ControlFlow::of(flow),
             calls: flow.steps.iter().map(calls).collect(),
         };
         let parts = found.iter().map(part).collect();
@@ -163,8 +163,8 @@ impl<'f> Whole<'f> {
         let mut counts = Vec::with_capacity(self.parts.len());
         for (at, (part, of)) in self.parts.iter().zip(&figures.parts).enumerate() {
             let entries = entered.get(at).copied().unwrap_or(0);
-            let rounds = part.ways.rounds(&of.times, entries, figures.iterations);
-            let visits = part.ways.visits(&rounds, entries, figures.iterations);
+            let rounds = part.control_flow.rounds(&of.times, entries, figures.iterations);
+            let visits = part.control_flow.visits(&rounds, entries, figures.iterations);
             for (place, (calls, visits)) in part.calls.iter().zip(&visits).enumerate() {
                 let runs = calls.runs.map(|inner| (inner, visits.saturating_mul(of.items(place))));
                 let hints = calls.hints.iter().map(|inner| (*inner, *visits));
@@ -191,10 +191,10 @@ impl<'f> Whole<'f> {
         let counts = self.counts(figures);
         for (at, (part, counts)) in self.parts.iter().zip(&counts).enumerate().rev() {
             let weights = self.weights(at, figures, own, &bases, &|items, _| items);
-            gains.extend(part.ways.gains(&counts.rounds, &weights, Measure::Sum));
+            gains.extend(part.control_flow.gains(&counts.rounds, &weights, Measure::Sum));
             if let Some(base) = bases.get_mut(at) {
-                base.first = part.ways.base(&weights, Measure::Sum, false);
-                base.anywhere = part.ways.base(&weights, Measure::Sum, true);
+                base.first = part.control_flow.base(&weights, Measure::Sum, false);
+                base.anywhere = part.control_flow.base(&weights, Measure::Sum, true);
             }
         }
         let base = bases.first().map_or(0, |base| base.first);
@@ -223,8 +223,9 @@ impl<'f> Whole<'f> {
         let mut entries = vec![Entry::default(); self.parts.len()];
         for (at, (part, of)) in self.parts.iter().zip(&figures.parts).enumerate().rev() {
             let weights = self.weights(at, figures, own, &entries, spread);
-            let entry =
-                |anywhere| part.ways.entry(&of.times, figures.iterations, &weights, measure, anywhere);
+            let entry = |anywhere| {
+                part.control_flow.entry(&of.times, figures.iterations, &weights, measure, anywhere)
+            };
             let found = Entry { first: entry(false), anywhere: entry(true) };
             if let Some(entry) = entries.get_mut(at) {
                 *entry = found;

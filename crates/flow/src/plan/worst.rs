@@ -4,7 +4,7 @@
 //! loop goes back. In a graph all steps are visited once, and a return visits again what hangs on its target and cannot have
 //! waited for the step that closes the loop. [`super::ways`] knows which loops start over; nothing else adds a visit.
 
-use super::ways::{Back, Form, Graph, Ways};
+use super::control_flow::{Back, ControlFlow, Form, Graph};
 use envoi_kernel::flow::Places;
 
 /// How often each loop is entered and goes back.
@@ -32,7 +32,7 @@ pub(super) struct Gain {
     pub(super) counted: bool,
 }
 
-impl Ways {
+impl ControlFlow {
     /// Of each loop, where the flow is entered so often and `limits.iterations` is `most`.
     pub(super) fn rounds(&self, times: &[u128], entered: u128, most: Option<u128>) -> Vec<Rounds> {
         let most = most.unwrap_or(u128::MAX);

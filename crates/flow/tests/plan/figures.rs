@@ -1,7 +1,7 @@
 //! Time, waits, calls, cost, limits, what dominates, and what is past a maximum.
 
 use crate::counts::flow;
-use envoi_flow::plan::{Amount, Bite, Field, Maxima, Most, Past, Plan, line_of, plan};
+use envoi_flow::plan::{Amount, Bite, Exceeded, Field, Maxima, Most, Plan, line_of, plan};
 use envoi_kernel::ledger::Cost;
 
 fn planned(text: &str) -> Plan {
@@ -150,7 +150,11 @@ fn numbers_that_are_too_large_are_more_than_the_largest() {
     assert_eq!(plan.steps[0].visits.known(), None);
     for max in [Most::LARGEST, u64::MAX] {
         let maxima = Maxima { attempts: Some(max), ..Maxima::default() };
-        assert_eq!(plan.past(&maxima), [Past::Attempts(max, plan.attempts)], "how much more is not known");
+        assert_eq!(
+            plan.exceeded(&maxima),
+            [Exceeded::Attempts(max, plan.attempts)],
+            "how much more is not known"
+        );
     }
 }
 
@@ -159,18 +163,18 @@ fn past_is_what_is_over_a_maximum_or_not_bounded() {
     let plan = planned(&looped("limits: { cost_usd: \"5\" }\n", "    timeout: 1s\n", "    timeout: 1s\n"));
     assert_eq!((plan.attempts, plan.time_ms), (most(11), Some(most(11_000))));
     let exact = Maxima { attempts: Some(11), llm_calls: None, time_ms: Some(11_000), cost: Cost::parse("5") };
-    assert_eq!(plan.past(&exact), []);
+    assert_eq!(plan.exceeded(&exact), []);
     let less =
         Maxima { attempts: Some(10), llm_calls: Some(99), time_ms: Some(10_999), cost: Cost::parse("4.99") };
-    let past = plan.past(&less);
+    let past = plan.exceeded(&less);
     let cost = |text: &str| Cost::parse(text).unwrap();
     assert_eq!(
         past,
         [
-            Past::Attempts(10, most(11)),
-            Past::LlmCalls(99, None),
-            Past::Time(10_999, Some(most(11_000))),
-            Past::Cost(cost("4.99"), Some(cost("5"))),
+            Exceeded::Attempts(10, most(11)),
+            Exceeded::LlmCalls(99, None),
+            Exceeded::Time(10_999, Some(most(11_000))),
+            Exceeded::Cost(cost("4.99"), Some(cost("5"))),
         ]
     );
 }

@@ -1,0 +1,77 @@
+//! Amounts by the keys of `limits`: what a run has used, and how much it may use.
+
+use crate::scalar::{dollars, maybe_dollars};
+use envoi_kernel::ledger::Ledger;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What was used, reserved or added, by the keys of `limits`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Amounts {
+    /// Attempts.
+    pub agent_hops: u64,
+    /// Times that loops went back.
+    pub iterations: u64,
+    /// Rounds.
+    pub rounds: u64,
+    /// Calls of models.
+    pub llm_calls: u64,
+    /// Tokens that models were given.
+    pub tokens_in: u64,
+    /// Tokens that models gave.
+    pub tokens_out: u64,
+    /// Dollars.
+    #[schemars(schema_with = "dollars")]
+    pub cost_usd: String,
+    /// Time of work.
+    pub wall_time_ms: u64,
+}
+
+impl From<&Ledger> for Amounts {
+    fn from(used: &Ledger) -> Self {
+        Self {
+            agent_hops: used.agent_hops,
+            iterations: used.iterations,
+            rounds: used.rounds,
+            llm_calls: used.llm_calls,
+            tokens_in: used.tokens_in,
+            tokens_out: used.tokens_out,
+            cost_usd: used.cost.to_string(),
+            wall_time_ms: used.wall_time_ms,
+        }
+    }
+}
+
+/// The bounds of a run; null is unlimited.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Limits {
+    /// Attempts.
+    pub agent_hops: Option<u64>,
+    /// Times that loops go back.
+    pub iterations: Option<u64>,
+    /// Rounds.
+    pub rounds: Option<u64>,
+    /// Calls of models.
+    pub llm_calls: Option<u64>,
+    /// Dollars.
+    #[schemars(schema_with = "maybe_dollars")]
+    pub cost_usd: Option<String>,
+    /// Time of work.
+    pub wall_time_ms: Option<u64>,
+}
+
+impl Limits {
+    /// The bounds that hold for a run.
+    #[must_use]
+    pub fn of(run: &envoi_kernel::Run) -> Self {
+        let limits = run.limits();
+        Self {
+            agent_hops: limits.agent_hops,
+            iterations: limits.iterations,
+            rounds: run.max_rounds(),
+            llm_calls: limits.llm_calls,
+            cost_usd: limits.cost.map(|cost| cost.to_string()),
+            wall_time_ms: limits.wall_time_ms,
+        }
+    }
+}

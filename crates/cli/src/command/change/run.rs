@@ -1,0 +1,223 @@
+//! `envoi run`: start a run and follow it.
+
+use crate::command::web::Web;
+use crate::{
+    process::{
+        args::{IsolationArgs, PartArgs, RunArgs},
+        environment,
+        failure::Failure,
+        files, messages,
+    },
+    session::{
+        background,
+        engine_client::{self, Beside, Person},
+        interactive::Conversation,
+    },
+    store::{
+        config,
+        flow_files::{load, read_flow},
+        home::Home,
+        pinned_file, select,
+    },
+    view::{live::Live, printer::Printer},
+};
+use envoi_contract::{
+    code::Code,
+    json::{Object, Value},
+};
+use envoi_engine::{
+    ParsedFlow,
+    protocol::{Isolate, PartRequest, Request, StartRequest, WorkspaceUse},
+};
+use envoi_flow::inputs;
+use envoi_journal::Store;
+use envoi_kernel::{
+    ids::{RunId, StepId},
+    part::Selection,
+    requester::Requester,
+};
+use std::path::Path;
+
+pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
+    let (path, text) = read_flow(&args.flow)?;
+    let loaded = load(&args.flow, &path, &text)?;
+    let given = given_inputs(&loaded, args)?;
+    let flow_dir = path.parent().unwrap_or(Path::new("/")).to_owned();
+    let selection = selection(&args.part)?;
+    let store = home.open()?;
+    for warning in config::not_configured(home, &loaded.flow) {
+        messages::say(&format!("warning: {warning}; it fails then"));
+    }
+    let with = args.with.as_deref().map(|run| named_run(&store, run)).transpose()?;
+    let run = new_id()?;
+    let request = Request::Start(Box::new(StartRequest {
+        run: run.clone(),
+        flow_name: path.to_string_lossy().into_owned(),
+        flow_text: text,
+        flow_parts: loaded.parts.as_ref().clone(),
+        language: None,
+        inputs: given,
+        workspace: workspace_use(args.copy, args.share_workspace),
+        keep_files: args.keep_files,
+        isolate: isolate(&args.isolation)?,
+        yes_to: yes_to(&args.yes_to)?,
+        trace: environment::variable("TRACEPARENT"),
+        requester: requester(args)?,
+        part: (!selection.is_whole()).then_some(PartRequest { selection, with }),
+        by: environment::principal(),
+        caller: environment::caller(&loaded.flow, &flow_dir),
+    }));
+    if args.engine.detach {
+        let run = background::detach(&store, &request, args.engine.jobs)?;
+        return background::print_run(&run, home.json);
+    }
+    let mut conversation = Conversation::new(run.clone(), home.json);
+    let flow = loaded.flow;
+    let view = |run: &RunId| Live::of_run(run, flow.clone(), store.layout(), store.reader().ok());
+    let mut printer = Printer::new(run.clone(), home.json)
+        .reads(store.reader().ok())
+        .live(view)
+        .asks_in_place(conversation.is_possible())
+        .goes_on_by(pinned_file::to_go_on(&store));
+    let mut web = args.web.then(|| Web::new(&store, &run)).transpose()?;
+    let beside = web.as_mut().map(|web| web as &mut dyn Beside);
+    let person = Person { printer: &mut printer, conversation: &mut conversation };
+    let code = engine_client::ask_beside(&store, request, &args.engine, person, beside)?;
+    if let Some(web) = &web {
+        web.remark();
+    }
+    if !home.json {
+        pinned_file::remark(&store, &run, code);
+    }
+    Ok(code)
+}
+
+/// The run that is named by its id, or a unique part of it.
+fn named_run(store: &Store, name: &str) -> Result<RunId, Failure> {
+    select::run_or_newest(&store.reader().map_err(Failure::store)?, Some(name))
+}
+
+/// The inputs that the arguments give, which fit the flow; defaults are not filled in.
+pub(crate) fn given_inputs(loaded: &ParsedFlow, args: &RunArgs) -> Result<Object, Failure> {
+    let mut given = match &args.inputs_file {
+        Some(path) => inputs_file(path)?,
+        None => Object::default(),
+    };
+    for argument in &args.inputs {
+        let bad = |message: String| Failure::new(Code::InputInvalid, message);
+        let (name, text) = argument
+            .split_once('=')
+            .ok_or_else(|| bad(format!("`{argument}` is not of the form NAME=VALUE")))?;
+        let declared = loaded.flow.inputs.iter().find(|declared| declared.name == name);
+        let value = match declared {
+            Some(declared) => {
+                inputs::parse_argument(declared, text).map_err(|error| bad(error.to_string()))?
+            }
+            None => Value::from(text),
+        };
+        given.insert(name.to_owned(), value);
+    }
+    inputs::resolve(&loaded.flow, &given).map_err(|errors| {
+        Failure::new(Code::InputInvalid, errors.to_string())
+            .hint("inputs: -i NAME=VALUE or --inputs-file FILE")
+    })?;
+    Ok(given)
+}
+
+/// On whose behalf, as the arguments state it.
+pub(crate) fn requester(args: &RunArgs) -> Result<Requester, Failure> {
+    let bad = |message: String| Failure::new(Code::InputInvalid, message);
+    let mut metadata = Object::new();
+    for argument in &args.metadata {
+        let (name, text) = argument
+            .split_once('=')
+            .ok_or_else(|| bad(format!("--metadata: `{argument}` is not of the form NAME=VALUE")))?;
+        metadata.insert(name.to_owned(), Value::from(text));
+    }
+    let user_id = args.user.clone();
+    let session_id = args.session.clone();
+    let requester = Requester { user_id, session_id, metadata, raw_input: None };
+    requester.check().map_err(bad)?;
+    Ok(requester)
+}
+
+fn inputs_file(path: &Path) -> Result<Object, Failure> {
+    let bad = |message: String| Failure::new(Code::InputInvalid, format!("{}: {message}", path.display()));
+    let bytes = files::read(path).map_err(|error| bad(error.to_string()))?;
+    match Value::parse(&bytes).map_err(|error| bad(error.to_string()))? {
+        Value::Object(members) => Ok(members),
+        _ => Err(bad("a JSON object was expected".to_owned())),
+    }
+}
+
+/// Whether the flow has such steps, and whether they can be approved in advance, is checked by the engine.
+pub(crate) fn yes_to(names: &[String]) -> Result<Vec<StepId>, Failure> {
+    let named = names.iter().map(|name| StepId::new(name.as_str()));
+    named.collect::<Result<_, _>>().map_err(|error| {
+        Failure::new(Code::YesToInvalid, error.to_string())
+            .hint("`--yes-to` takes the id of a step that asks")
+    })
+}
+
+/// The steps that the arguments name. Whether the flow has them is checked by the engine.
+pub(crate) fn selection(args: &PartArgs) -> Result<Selection, Failure> {
+    let step = |option: &str, name: &str| {
+        StepId::new(name).map_err(|error| {
+            let inner = name.split_once('.').filter(|(step, _)| StepId::new(*step).is_ok());
+            let failure = Failure::new(Code::PartInvalid, format!("{option}: {error}"));
+            match inner {
+                Some((step, _)) => failure.hint(format!(
+                    "a part is made of steps of the flow itself: `{step}` stands for all that its flow does"
+                )),
+                None => failure.hint("`envoi plan FLOW` lists the steps"),
+            }
+        })
+    };
+    let all = |option: &str, names: &[String]| {
+        names.iter().map(|name| step(option, name)).collect::<Result<Vec<_>, _>>()
+    };
+    Ok(Selection {
+        only: all("--only", &args.only)?,
+        from: args.from.as_deref().map(|name| step("--from", name)).transpose()?,
+        until: args.until.as_deref().map(|name| step("--until", name)).transpose()?,
+        skip: all("--skip", &args.skip)?,
+    })
+}
+
+/// An id for a new run.
+pub(crate) fn new_id() -> Result<RunId, Failure> {
+    RunId::new(environment::random_id("run_")?).map_err(Failure::store)
+}
+
+pub(crate) fn workspace_use(copy: bool, share: bool) -> WorkspaceUse {
+    match (copy, share) {
+        (true, _) => WorkspaceUse::Copy,
+        (_, true) => WorkspaceUse::Shared,
+        _ => WorkspaceUse::Alone,
+    }
+}
+
+/// The tree of its own that the arguments want.
+pub(crate) fn isolate(args: &IsolationArgs) -> Result<Option<Isolate>, Failure> {
+    if !args.isolate {
+        return Ok(None);
+    }
+    let named = args.trees.as_deref().map(std::path::absolute).transpose().map_err(Failure::store)?;
+    let trees = named.or_else(environment::trees_folder).ok_or_else(|| {
+        let message = "there is no folder for trees: neither HOME nor XDG_STATE_HOME is set".to_owned();
+        Failure::new(Code::RequestInvalid, message).hint("`--trees DIR` names one")
+    })?;
+    Ok(Some(Isolate {
+        trees,
+        from_head: args.from_head,
+        bring: args.bring.clone(),
+        too_wide: environment::home_folder().into_iter().collect(),
+    }))
+}
+
+/// The step that `--from` names. Whether the flow has it is checked by the engine.
+pub(crate) fn from_step(name: &str) -> Result<StepId, Failure> {
+    StepId::new(name).map_err(|error| {
+        Failure::new(Code::RequestInvalid, error.to_string()).hint("`--from` takes the id of a step")
+    })
+}

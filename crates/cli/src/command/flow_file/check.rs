@@ -1,0 +1,110 @@
+//! `envoi check`: every mistake of a flow file at its place, and what is probably not meant.
+
+use crate::process::stderr;
+use crate::text::words::counted;
+use crate::{
+    process::{
+        environment,
+        failure::{BAD_INPUT, Failure},
+        output,
+    },
+    store::{
+        config::not_configured,
+        flow_files::{FlowFolder, read_flow},
+        home::Home,
+    },
+};
+use envoi_api::mistake::Mistake;
+use std::{
+    io::IsTerminal as _,
+    path::{Path, PathBuf},
+};
+
+pub(crate) fn check(home: &Home, flows: &[PathBuf], json: bool) -> Result<u8, Failure> {
+    let mut found = Vec::new();
+    let mut bad = false;
+    for path in flows {
+        let (file, text) = read_flow(path)?;
+        match envoi_flow::load_with(&path.to_string_lossy(), &text, &FlowFolder::of(&file)) {
+            Ok(loaded) => {
+                let warnings = envoi_flow::warnings(&loaded.flow).into_iter();
+                let warnings = warnings.chain(missing_programs(&loaded.flow));
+                for warning in warnings.chain(not_configured(home, &loaded.flow)) {
+                    stderr::line(format_args!("{}: warning: {warning}", path.display()));
+                }
+                let folder = file.parent().unwrap_or(Path::new("/"));
+                if let Err(problem) = environment::env_files(&loaded.flow, folder) {
+                    stderr::line(format_args!("{}: warning: {problem}", path.display()));
+                }
+                if !json {
+                    let steps = counted(loaded.flow.steps.len(), "step");
+                    stderr::line(format_args!("{}: ok, {steps}", path.display()));
+                    if let Some(seen) = seen(&loaded.flow) {
+                        stderr::line(format_args!("{}: commands also see {seen}", path.display()));
+                    }
+                }
+            }
+            Err(report) => {
+                bad = true;
+                if json {
+                    found.extend(mistakes(&report));
+                } else {
+                    stderr::text(format_args!("{}", report.render(colour())));
+                }
+            }
+        }
+    }
+    if json {
+        output::row(&found)?;
+    }
+    Ok(if bad { BAD_INPUT } else { 0 })
+}
+
+/// What commands see of the environment beside PATH, HOME and the like.
+fn seen(flow: &envoi_kernel::Flow) -> Option<String> {
+    let listed =
+        |what: &str, names: Vec<&str>| (!names.is_empty()).then(|| format!("{what} {}", names.join(", ")));
+    let of_env = listed("`env`:", flow.env.iter().map(|(name, _)| name.as_str()).collect());
+    let secrets = flow.secrets.iter().map(|secret| secret.name.as_str()).filter(|name| !name.contains('.'));
+    let secrets = listed("`secrets`:", secrets.collect());
+    let passed = listed("`pass_env`:", flow.pass_env.iter().map(String::as_str).collect());
+    let files = listed("the variables of `env_file`:", flow.env_files.iter().map(String::as_str).collect());
+    let all: Vec<String> = [of_env, secrets, passed, files].into_iter().flatten().collect();
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
+/// Programs that commands would look up on the PATH of this process, and that are not there.
+fn missing_programs(flow: &envoi_kernel::Flow) -> Vec<String> {
+    let Some(path) = std::env::var_os("PATH") else { return Vec::new() };
+    let is_there = |program: &str| std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    let missing = envoi_flow::programs(flow).into_iter().filter(|named| !is_there(&named.program));
+    missing.map(|named| format!("{}: `{}` is not on the PATH", named.place, named.program)).collect()
+}
+
+/// The mistakes of a file, as rows.
+pub(super) fn mistakes(report: &envoi_flow::Report) -> Vec<Mistake> {
+    let located = report.located();
+    let row = |at: envoi_flow::Located<'_>| Mistake {
+        code: at.diagnostic.code.as_str().to_owned(),
+        file: at.file.to_owned(),
+        line: number(at.start.line),
+        column: number(at.start.column),
+        end_line: number(at.end.line),
+        end_column: number(at.end.column),
+        message: at.diagnostic.message.clone(),
+        expected: at.diagnostic.expected.clone(),
+        hint: at.diagnostic.help.clone(),
+    };
+    located.into_iter().map(row).collect()
+}
+
+/// A line or a column of a file.
+pub(super) fn number(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
+}
+
+pub(super) fn colour() -> envoi_flow::Colour {
+    let wanted =
+        std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    if wanted { envoi_flow::Colour::Always } else { envoi_flow::Colour::Never }
+}

@@ -1,0 +1,367 @@
+//! `envoi show`: one run, its steps, what it waits for, what it has used.
+
+mod accounts;
+mod notices;
+mod unread;
+mod visits;
+
+use crate::{
+    process::{clock, environment, failure::Failure, invocation, output, terminal},
+    store::{home::Home, open_restore, select, standing::waiting_for},
+    text::{
+        columns::{Charset, clip},
+        diff,
+        duration::between,
+        location::Location,
+    },
+    view::{
+        describe::{self, form_of, how_to_answer, more_rounds},
+        last_words::last_words,
+        question,
+        questions::open,
+        reopening,
+    },
+};
+use envoi_api::{
+    amounts::Limits,
+    any,
+    handoff::HandoffRow,
+    question::Question,
+    run::{Corrected, OpenQuestion, Reopened, RunDetail},
+    words::{head, plain},
+};
+use envoi_contract::code::Code;
+use envoi_engine::load_run;
+use envoi_journal::{Activity, Aside, Doing, Found, Reader, RunRow, RunStatus};
+use envoi_kernel::{
+    Event, Record, Run, Status,
+    event::{Correction, InterruptRaised},
+    ids::{AttemptId, RunId, VisitId},
+};
+use std::{collections::BTreeSet, fmt::Write as _};
+
+/// Visits of a run that are shown if nothing else is wanted.
+const MOST_VISITS: usize = 200;
+
+/// What is to be shown.
+pub(crate) enum View {
+    Overview {
+        /// Most visits.
+        visits: usize,
+    },
+    Envelope,
+    Events {
+        /// The newest so many.
+        limit: Option<usize>,
+    },
+    Handoff(String),
+}
+
+impl View {
+    pub(crate) fn of(envelope: bool, events: bool, handoff: Option<String>, limit: Option<usize>) -> Self {
+        // A limit of 0 is none.
+        let limit = limit.map(|limit| if limit == 0 { usize::MAX } else { limit });
+        match (envelope, events, handoff) {
+            (_, _, Some(step)) => Self::Handoff(step),
+            (true, _, _) => Self::Envelope,
+            (_, true, _) => Self::Events { limit },
+            _ => Self::Overview { visits: limit.unwrap_or(MOST_VISITS) },
+        }
+    }
+}
+
+pub(crate) fn show(home: &Home, run: Option<&str>, view: &View) -> Result<u8, Failure> {
+    let (store, reader) = home.reader()?;
+    if let (View::Overview { .. }, Some(text)) = (view, run)
+        && let Found::Interrupt(interrupt, id) = select::found(&reader, text)?
+    {
+        return question::show(&reader, &id, &interrupt, (&environment::principal(), home.json));
+    }
+    let id = select::run_or_newest(&reader, run)?;
+    let row = envoi_engine::run_row(store.layout(), &reader, &id).map_err(Failure::store)?;
+    let held = envoi_engine::is_held(store.layout(), &reader, &row).map_err(Failure::store)?;
+    let is_running = |attempt: &AttemptId| held || envoi_engine::is_alive(store.layout(), &id, attempt);
+    print(&reader, &row, &is_running, view, home.json)
+}
+
+/// Prints what is to be shown of a run. `row` says what is done for it, and `is_running` of an attempt whether
+/// something works on it.
+pub(crate) fn print(
+    reader: &Reader,
+    row: &RunRow,
+    is_running: &dyn Fn(&AttemptId) -> bool,
+    view: &View,
+    json: bool,
+) -> Result<u8, Failure> {
+    let id = &row.run;
+    let text = match view {
+        View::Events { limit } => return unread::events(reader, row, *limit),
+        View::Handoff(step) => handoff(reader, id, step)?,
+        View::Envelope => load_run(reader, id)?.envelope().to_state_dict().pretty(),
+        View::Overview { visits } => match load_run(reader, id) {
+            Ok(run) if json => {
+                return output::row(&detail(reader, row, &run, is_running)?).map(|()| 0);
+            }
+            Ok(run) => overview(reader, row, (&run, *visits), is_running)?,
+            Err(refused) => {
+                unread::show(reader, row, &refused.message, json)?;
+                return Ok(unread::exit_code(row));
+            }
+        },
+    };
+    output::data(&text).map(|()| 0)
+}
+
+fn records(reader: &Reader, id: &RunId) -> Result<Vec<Record>, Failure> {
+    reader.records(id, 0, None).map_err(Failure::store)
+}
+
+/// What a record says of a flow that has taken over.
+fn corrected(record: &Record) -> Option<&Correction> {
+    match &record.event {
+        Event::FlowCorrected(correction) => Some(correction),
+        _ => None,
+    }
+}
+
+/// The newest hand-off there. A step stands for itself, not for its items, and one of the run's own flow before those of
+/// inner flows; of several places otherwise, one has to be named.
+fn handoff(reader: &Reader, id: &RunId, place: &str) -> Result<String, Failure> {
+    let hint = |failure: Failure| failure.hint("`envoi show` lists the visits");
+    let named = Location::new(place);
+    let rows = reader.handoffs(id).map_err(Failure::store)?;
+    let mut found: Vec<VisitId> =
+        rows.into_iter().map(|row| row.visit).filter(|visit| named.names(visit)).collect();
+    let all: BTreeSet<VisitId> = found.iter().cloned().collect();
+    found.retain(|visit| visit.item().is_none() || !all.contains(&visit.whole()));
+    if found.iter().any(|visit| visit.scope.is_empty()) {
+        found.retain(|visit| visit.scope.is_empty());
+    }
+    let places: BTreeSet<String> = found.iter().map(place_of).collect();
+    match found.pop() {
+        Some(_) if places.len() > 1 => {
+            let places = places.into_iter().collect::<Vec<_>>().join(", ");
+            let message = format!("`{place}` stands for several: {places}");
+            Err(hint(Failure::new(Code::AmbiguousId, message)))
+        }
+        Some(visit) => {
+            let bytes = reader.handoff_of(id, &visit).map_err(Failure::store)?;
+            String::from_utf8(bytes).map_err(Failure::store)
+        }
+        None => {
+            let message = format!("there is no hand-off of `{place}`");
+            Err(hint(Failure::new(Code::HandoffNotFound, message)))
+        }
+    }
+}
+
+/// Where a visit is, whichever time it is: the visits of inner flows are left out, the items are not.
+fn place_of(visit: &VisitId) -> String {
+    let mut place = String::new();
+    let mut segments = visit.scope.split('.').filter(|segment| !segment.is_empty());
+    while let Some(segment) = segments.next() {
+        place = place + segment + ".";
+        if segment.parse::<u64>().is_err() {
+            segments.next();
+        }
+    }
+    place + visit.step.as_str()
+}
+
+/// How the run stands, and what to do where it does not go on by itself.
+fn status_lines(row: &RunRow, status: &str, reason: &str) -> String {
+    let envoi = invocation::envoi();
+    let run = &row.run;
+    let mut text = match row.doing {
+        Some(Doing { activity: Activity::Stopped, since, step_works })
+            if row.status() == RunStatus::Running =>
+        {
+            let ago = between(since, envoi_engine::now());
+            let (left, next) = match step_works {
+                true => {
+                    ("its step still works, and no engine goes on with it", "waits for the step and goes on")
+                }
+                false => ("nothing works on it", "goes on"),
+            };
+            format!("status     stopped {ago} ago: {left}; {envoi} resume {run} {next}\n")
+        }
+        _ => format!("status     {status}{reason}\n"),
+    };
+    if let Some(Aside { since, code, reason, .. }) = &row.aside {
+        text.push_str(&format!("set aside  since {} ({code}): {reason}\n", clock::local(*since)));
+        text.push_str(&format!(
+            "           {envoi} repair {run} looks closer; {envoi} resume {run} tries again\n"
+        ));
+    }
+    text
+}
+
+/// Attempts that run, and those that were started and that nothing works on.
+fn open_attempts(run: &Run, is_running: &dyn Fn(&AttemptId) -> bool) -> (Vec<AttemptId>, Vec<AttemptId>) {
+    run.wants().attempts.into_iter().partition(is_running)
+}
+
+fn overview(
+    reader: &Reader,
+    row: &RunRow,
+    (run, most_visits): (&Run, usize),
+    is_running: &dyn Fn(&AttemptId) -> bool,
+) -> Result<String, Failure> {
+    let id = &row.run;
+    let mut text = String::new();
+    let title = run.flow().title.as_deref().map_or_else(String::new, |title| format!(": {title}"));
+    let started = run
+        .started()
+        .map(|started| (started.workspace.clone(), started.run_base.clone(), started.by.clone()));
+    let (workspace, run_base, by) = started.ok_or_else(|| Failure::store("the run has no events"))?;
+    let mut say = |line: std::fmt::Arguments<'_>| writeln!(text, "{line}").map_err(Failure::store);
+    say(format_args!("run        {id}"))?;
+    let flow = format!("flow       {}{title}", run.flow().id);
+    say(format_args!(
+        "{}",
+        terminal::columns_of_stdout().map_or(flow.clone(), |most| clip(&flow, most, Charset::Unicode))
+    ))?;
+    if let Some(sentence) = crate::store::pinned_file::changed(run) {
+        say(format_args!("           {sentence}"))?;
+    }
+    let status = status_lines(row, run.status().word(), &reason(run));
+    say(format_args!("{}", status.trim_end()))?;
+    if let Some(wanted) = run.restoring() {
+        say(format_args!("           {}", open_restore::describe(id, wanted)))?;
+    }
+    say(format_args!("started by {} ({})", diff::printable(&by.actor), by.tenant))?;
+    if let Some(part) = run.started().and_then(|started| started.part.as_deref()) {
+        say(format_args!("part       {}", describe::part(part)))?;
+        let passed = part.selection.questions_passed(run.flow());
+        if !passed.is_empty() {
+            let steps: Vec<&str> = passed.iter().map(|step| step.as_str()).collect();
+            say(format_args!(
+                "           nobody is asked at {}: left out by {}",
+                steps.join(", "),
+                by.actor
+            ))?;
+        }
+    }
+    if let Some(forked) = run.forked() {
+        say(format_args!("forked from {} at step {} by {}", forked.from, forked.step, forked.by.actor))?;
+    }
+    let records = records(reader, id)?;
+    for correction in records.iter().filter_map(corrected) {
+        let from = correction.from.as_ref().map_or_else(String::new, |step| format!(", from {step} on"));
+        say(format_args!("corrected  by {}{from}: {}", correction.by.actor, correction.source))?;
+    }
+    for reopening in reopening::all(&records) {
+        say(format_args!("reopened   {}", reopening.describe()))?;
+    }
+    say(format_args!("workspace  {}", diff::printable(&workspace)))?;
+    if let Some(isolated) = run.started().and_then(|started| started.isolated.as_deref()) {
+        let branch = isolated.branch.as_ref().map_or_else(String::new, |branch| format!(", branch {branch}"));
+        let of = diff::printable(&isolated.of);
+        say(format_args!("           a tree of its own, made from {of}{branch}"))?;
+    }
+    say(format_args!("files      {}", diff::printable(&run_base)))?;
+    let (running, left) = open_attempts(run, is_running);
+    for (word, attempts) in [("running  ", &running), ("left at  ", &left)] {
+        for (name, attempt) in [word].into_iter().chain(core::iter::repeat("         ")).zip(attempts) {
+            say(format_args!("{name}  {attempt}"))?;
+        }
+    }
+    let waits: Vec<_> = run.account_waits().collect();
+    for (name, (visit, wait, due)) in
+        ["waiting  "].into_iter().chain(core::iter::repeat("         ")).zip(waits)
+    {
+        say(format_args!("{name}  {visit}: {}", waiting_for(&wait.account, wait.resets_at, due)))?;
+    }
+    text.push('\n');
+    text.push_str(&accounts::tables(run));
+    text.push_str(&accounts::of_family(run));
+    text.push('\n');
+    text.push_str(&visits::table(run, &records, &running, most_visits));
+    for record in &records {
+        let Event::AttemptSettled(settled) = &record.event else { continue };
+        for warning in &settled.warnings {
+            writeln!(text, "\nwarning: {}: {warning}", settled.attempt).map_err(Failure::store)?;
+        }
+    }
+    let is_alone = run.interrupts().count() == 1;
+    for raised in open(run) {
+        let command = how_to_answer(id, raised, is_alone, form_of(run, raised));
+        let more = more_rounds(id, raised).map_or_else(String::new, |more| format!("  {more}\n"));
+        let written = last_words(run_base.as_ref(), raised).join("\n");
+        let written = if written.is_empty() { written } else { written + "\n" };
+        write!(text, "\n{}\n{written}  answer: {command}\n{more}", raised.question)
+            .map_err(Failure::store)?;
+        for (name, value) in raised.evidence.as_object().into_iter().flat_map(|members| members.iter()) {
+            let told = head(&plain(value));
+            if !matches!(told.as_str(), "" | "null" | "[]" | "0") {
+                writeln!(text, "  {name}: {told}").map_err(Failure::store)?;
+            }
+        }
+    }
+    for line in notices::lines(&reader.deliveries(id).map_err(Failure::store)?) {
+        write!(text, "\n{line}\n").map_err(Failure::store)?;
+    }
+    Ok(diff::lines(&text))
+}
+
+fn reason(run: &Run) -> String {
+    match run.status() {
+        Status::Ended(ended) => format!(" ({}): {}", ended.terminal_reason, ended.reason),
+        Status::Waiting { in_doubt: true } => " (in doubt)".to_owned(),
+        _ => String::new(),
+    }
+}
+
+fn detail(
+    reader: &Reader,
+    row: &RunRow,
+    run: &Run,
+    is_running: &dyn Fn(&AttemptId) -> bool,
+) -> Result<RunDetail, Failure> {
+    let id = &row.run;
+    let (running, left) = open_attempts(run, is_running);
+    let ids = |attempts: Vec<AttemptId>| attempts.iter().map(ToString::to_string).collect();
+    let is_alone = run.interrupts().count() == 1;
+    let now = envoi_engine::now();
+    let question = |raised: &InterruptRaised| {
+        let row = reader.question(id, &raised.interrupt).map_err(Failure::store)?;
+        let evidence = any(&raised.evidence);
+        let command = how_to_answer(id, raised, is_alone, form_of(run, raised));
+        Ok::<_, Failure>(OpenQuestion { question: Question::of(&row, now), evidence, command })
+    };
+    let records = records(reader, id)?;
+    let reopened = reopening::all(&records).map(|reopening| Reopened {
+        at: reopening.record.at.into(),
+        by: reopening.event.by.actor.clone(),
+        steps: reopening.steps,
+    });
+    let corrected = records.iter().filter_map(|record| {
+        let correction = corrected(record)?;
+        Some(Corrected {
+            at: record.at.into(),
+            by: correction.by.actor.clone(),
+            why: correction.why.clone(),
+            before_digest: correction.before,
+            after_digest: correction.after,
+            source: correction.source.clone(),
+            again_from: correction.from.clone(),
+        })
+    });
+    Ok(RunDetail {
+        corrected: corrected.collect(),
+        run: row.into(),
+        exit_code: run.status().exit_code(),
+        reopened: reopened.collect(),
+        handoffs: reader.handoffs(id).map_err(Failure::store)?.iter().map(HandoffRow::from).collect(),
+        running: ids(running),
+        left: ids(left),
+        notices: notices::rows(&reader.deliveries(id).map_err(Failure::store)?),
+        questions: open(run).into_iter().map(question).collect::<Result<_, _>>()?,
+        used: run.ledger().into(),
+        own_used: (&run.own_share().used).into(),
+        reserved: (&run.reserved()).into(),
+        limits: Limits::of(run),
+        raised: run.raised().into(),
+        by_step: run.ledger_by_step().iter().map(|(step, used)| (step.clone(), used.into())).collect(),
+    })
+}

@@ -1,0 +1,6 @@
+//! Commands about the server: its start, its page, its tokens.
+
+pub(crate) mod page;
+pub(crate) mod serve;
+pub(crate) mod token;
+pub(crate) mod web;

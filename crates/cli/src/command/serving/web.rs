@@ -1,0 +1,87 @@
+//! `envoi run --web`: the engine of the command answers on a loopback port too, so that the run can be seen and answered on the web
+//! page, until Ctrl-C.
+
+use super::{page, serve};
+use crate::{
+    process::{
+        failure::Failure,
+        interrupts::{self, Mode},
+        messages, stderr,
+    },
+    session::engine_client::Beside,
+    store::server_url::{self, Announced},
+};
+use envoi_contract::code::Code;
+use envoi_engine::Host;
+use envoi_journal::Store;
+use envoi_kernel::ids::RunId;
+use envoi_server::Server;
+use std::{
+    net::{Ipv4Addr, TcpListener},
+    sync::{
+        Arc,
+        mpsc::{self, RecvTimeoutError},
+    },
+};
+
+/// The page of one run.
+pub(crate) struct Web<'a> {
+    store: &'a Arc<Store>,
+    run: &'a RunId,
+    up: Option<(Server, Option<Announced>)>,
+    /// Whether the person at the terminal has a link.
+    is_said: bool,
+}
+
+impl<'a> Web<'a> {
+    /// If a server runs on this store, the link leads to it.
+    pub(crate) fn new(store: &'a Arc<Store>, run: &'a RunId) -> Result<Self, Failure> {
+        let mut web = Self { store, run, up: None, is_said: false };
+        if let Some(address) = server_url::running(store.layout()) {
+            web.say(&address)?;
+        }
+        Ok(web)
+    }
+
+    fn say(&mut self, address: &str) -> Result<(), Failure> {
+        let link = page::link_to(self.store, address, self.run)?;
+        stderr::line(format_args!("the run on a web page, by a link that is good once: {link}"));
+        self.is_said = true;
+        Ok(())
+    }
+
+    /// Says so if there is no page: another engine did the run.
+    pub(crate) fn remark(&self) {
+        if !self.is_said {
+            messages::say("no page: another engine, which is no server, holds the store and did the run");
+        }
+    }
+}
+
+impl Beside for Web<'_> {
+    fn begin(&mut self, host: &Host) -> Result<(), Failure> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|error| {
+            Failure::new(Code::AddressUnusable, format!("no port of 127.0.0.1 can be listened on: {error}"))
+        })?;
+        let server = serve::beside(self.store, listener, host.commands().clone())?;
+        let address = server.url();
+        self.up = Some((server, Announced::new(self.store.layout(), &address)));
+        self.say(&address)
+    }
+
+    fn stay(&mut self, host: &Host) -> Result<(), Failure> {
+        let (tell, told) = mpsc::channel();
+        interrupts::mean(Mode::Serving(Box::new(move || tell.send(()).unwrap_or_default())))?;
+        messages::say("the page stays until Ctrl-C; the run goes on when it is answered there");
+        while !host.is_over() && told.recv_timeout(serve::PAUSE) == Err(RecvTimeoutError::Timeout) {}
+        Ok(())
+    }
+
+    fn end(&mut self) {
+        let Some((server, announced)) = self.up.take() else { return };
+        if let Some(announced) = announced {
+            announced.end();
+        }
+        server.stop(serve::GRACE);
+    }
+}

@@ -1,0 +1,33 @@
+//! The arguments of `envoi apply`.
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// `envoi apply`.
+#[derive(Debug, Args)]
+pub(crate) struct ApplyArgs {
+    /// Id of the run, or a unique beginning or end of it [default: the newest]
+    pub(crate) run: Option<String>,
+    /// Where both sides changed the same lines, keep those of the folder
+    #[arg(long, conflicts_with_all = ["theirs", "undo"])]
+    pub(crate) ours: bool,
+    /// Where both sides changed the same lines, take those of the run
+    #[arg(long, conflicts_with = "undo")]
+    pub(crate) theirs: bool,
+    /// Take back what was brought last; files that were changed since stay
+    #[arg(long)]
+    pub(crate) undo: bool,
+    /// Write a patch for `git apply` into a new file (`-`: to standard output), and change nothing else
+    ///
+    /// It has what the run had changed when it ended. It can be made of any run whose files are kept.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["ours", "theirs", "undo", "why"])]
+    pub(crate) patch: Option<PathBuf>,
+    /// Make a branch with one commit of what the run has changed, and change nothing else
+    ///
+    /// It begins at the commit that the tree of the run was made from. It is not checked out, and nothing is pushed.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["ours", "theirs", "undo", "patch"])]
+    pub(crate) branch: Option<String>,
+    /// Why
+    #[arg(long)]
+    pub(crate) why: Option<String>,
+}
