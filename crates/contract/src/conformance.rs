@@ -92,6 +92,13 @@ pub(crate) enum Got {
 }
 
 impl Got {
+    fn of(result: Result<Value, Diagnostic>) -> Self {
+        match result {
+            Ok(value) => Got::Value(value),
+            Err(refusal) => Got::Refused { code: refusal.code, reason: refusal.to_string() },
+        }
+    }
+
     fn meets(&self, case: &Value) -> bool {
         match (self, case.get("expect_error")) {
             (Got::Refused { code, reason }, Some(refusal)) => {

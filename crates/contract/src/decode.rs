@@ -76,6 +76,24 @@ impl Fields {
         self.take(name).map_or(Ok(None), |value| null_or_string(self, name, value))
     }
 
+    /// A time that is passed on as it is; null and absent are the same.
+    pub(crate) fn time(&mut self, name: &str) -> Result<Option<String>, Diagnostic> {
+        let Some(text) = self.string(name)? else { return Ok(None) };
+        match crate::time::passed_on(&text) {
+            Some(kept) => Ok(Some(kept)),
+            None => Err(self.wrong(name, "an RFC 3339 time or null", &Value::from(text))),
+        }
+    }
+
+    /// An object; null is absent.
+    pub(crate) fn object_or_null(&mut self, name: &str) -> Result<Option<Object>, Diagnostic> {
+        match self.take(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Object(object)) => Ok(Some(object)),
+            Some(other) => Err(self.wrong(name, "an object or null", &other)),
+        }
+    }
+
     /// A string that is empty when absent.
     pub(crate) fn string_or_default(&mut self, name: &str) -> Result<String, Diagnostic> {
         match self.take(name) {

@@ -3,7 +3,7 @@
 //! Pure. A [`Pattern`] names a tool, and in brackets what the call is about. It is matched generously: a command is split at the
 //! operators of a shell, and each part is compared. It is no sandbox: a command that is spelt in another way is not found.
 
-use crate::reading::{at, text};
+use crate::member::{at, text};
 use envoi_contract::{
     digest::Digest,
     json::{Object, Value},

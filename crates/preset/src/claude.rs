@@ -7,7 +7,8 @@
 use crate::{
     ask::ToolCall,
     failure::{Class, Failure, of_status, of_wording},
-    reading::{Exit, Outcome, at, count, one_line, session_id, text, without_end},
+    member::{at, count, one_line, session_id, text},
+    outcome::{Exit, Outcome, without_end},
     usage::{Figures, Usage},
 };
 use envoi_contract::json::Value;

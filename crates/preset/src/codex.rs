@@ -6,7 +6,8 @@
 
 use crate::{
     failure::{Class, Failure, of_wording},
-    reading::{Exit, Outcome, at, count, one_line, session_id, text, without_end},
+    member::{at, count, one_line, session_id, text},
+    outcome::{Exit, Outcome, without_end},
     usage::{Figures, Usage},
 };
 use envoi_contract::json::Value;

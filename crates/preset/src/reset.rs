@@ -3,7 +3,7 @@
 //! Times of day are in UTC: the program is run so. A time of day is the next one, and a date without a year the next one too. What is
 //! not understood is no time: then the account is tried again after a while.
 
-use crate::reading::{at, count, text};
+use crate::member::{at, count, text};
 use envoi_contract::{json::Value, time::Timestamp};
 
 const MINUTE_MS: u64 = 60_000;

@@ -1,6 +1,5 @@
 //! Calls what a case names.
 
-use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use super::{Got, state};
@@ -27,12 +26,12 @@ pub(crate) const OPERATIONS: [&str; 9] = [
 /// Runs a case; `None` if it is not understood.
 pub(super) fn run(case: &Value) -> Option<Got> {
     match case.get("op")?.as_str()? {
-        "route.resolve" => Some(settle(resolve(&argument(case)?))),
+        "route.resolve" => Some(Got::of(resolve(&argument(case)?))),
         "route.convert" => convert(case.get("input")?),
-        "handoff.write" => Some(settle(write(&argument(case)?))),
+        "handoff.write" => Some(Got::of(write(&argument(case)?))),
         "handoff.read" => {
             let read = handoff::Handoff::decode(&argument(case)?);
-            Some(settle(read.map(|handoff| handoff.to_value())))
+            Some(Got::of(read.map(|handoff| handoff.to_value())))
         }
         "envelope.apply" => state::apply(case.get("input")?),
         "envelope.roundtrip" => Some(state::roundtrip(&argument(case)?, case.get("expect"))),
@@ -54,13 +53,6 @@ fn argument(case: &Value) -> Option<Vec<u8>> {
     }
 }
 
-pub(super) fn settle(result: Result<Value, Diagnostic>) -> Got {
-    match result {
-        Ok(value) => Got::Value(value),
-        Err(refusal) => Got::Refused { code: refusal.code, reason: refusal.to_string() },
-    }
-}
-
 fn resolve(bytes: &[u8]) -> Result<Value, Diagnostic> {
     let input = routing::decode_input(bytes)?;
     routing::resolve(&input).map(|resolution| resolution.signal.resolver())
@@ -75,7 +67,7 @@ fn convert(input: &Value) -> Option<Got> {
     };
     let converted = routing::Signal::decode(input.get("signal")?)
         .map(|signal| if orchestrator { signal.orchestrator(current_flow) } else { signal.resolver() });
-    Some(settle(converted))
+    Some(Got::of(converted))
 }
 
 fn write(bytes: &[u8]) -> Result<Value, Diagnostic> {
@@ -108,7 +100,7 @@ fn user_envelope_parse(input: &Value) -> Option<Got> {
     let top_level: Result<Vec<AttachmentRef>, Diagnostic> =
         top_level.iter().map(AttachmentRef::decode).collect();
     Some(match top_level.map(|top_level| parse(raw, enabled, &top_level)) {
-        Err(refusal) => settle(Err(refusal)),
+        Err(refusal) => Got::of(Err(refusal)),
         Ok(Err(refusal)) => Got::Refused { code: refusal.code(), reason: refusal.reason },
         Ok(Ok(answer)) => Got::Value(answer.to_value()),
     })

@@ -4,7 +4,6 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use super::Got;
-use super::run::settle;
 use crate::decode::Fields;
 use crate::envelope::{
     DEFAULT_MIN_PROGRESS_STAGES, ENVELOPE_INVALID, Envelope, FlowInterrupt, InterruptStatus, ProcessingRecord,
@@ -19,7 +18,7 @@ pub(super) fn apply(input: &Value) -> Option<Got> {
     for operation in input.get("operations")?.as_array()? {
         match step(&mut envelope, operation)? {
             Ok(observed) => observations.extend(observed),
-            Err(refusal) => return Some(settle(Err(refusal))),
+            Err(refusal) => return Some(Got::of(Err(refusal))),
         }
     }
     Some(Got::Members(Value::Object(Object::from([
@@ -119,7 +118,7 @@ fn observe_is_stuck(envelope: &Envelope, operation: &Value) -> Option<Value> {
 pub(super) fn roundtrip(bytes: &[u8], expected: Option<&Value>) -> Got {
     let trip = |bytes: &[u8]| Envelope::decode(bytes).map(|envelope| envelope.to_state_dict());
     let twice = trip(bytes).and_then(|once| trip(once.compact().as_bytes()).map(|twice| (once, twice)));
-    settle(twice.map(|(once, twice)| {
+    Got::of(twice.map(|(once, twice)| {
         let names = expected.and_then(|expected| expected.get("members")).and_then(Value::as_object);
         let text_of = |name: &str| {
             let texts = (once.get(name)?.compact(), twice.get(name)?.compact());

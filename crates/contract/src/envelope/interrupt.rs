@@ -4,7 +4,6 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::ENVELOPE_INVALID;
-use super::read::{object_or_null, time};
 use crate::decode::{Fields, with_unknown};
 use crate::error::Diagnostic;
 use crate::json::{Object, Value};
@@ -195,14 +194,11 @@ impl FlowInterrupt {
             fields.string("envelope_id")?,
         ];
         let [question, message] = [fields.string("question")?, fields.string("message")?];
-        let data = object_or_null(&mut fields, "data")?;
+        let data = fields.object_or_null("data")?;
         let response = read_response(&mut fields)?;
         let status = read_status(&mut fields)?;
-        let [created_at, expires_at, resolved_at] = [
-            time(&mut fields, "created_at")?,
-            time(&mut fields, "expires_at")?,
-            time(&mut fields, "resolved_at")?,
-        ];
+        let [created_at, expires_at, resolved_at] =
+            [fields.time("created_at")?, fields.time("expires_at")?, fields.time("resolved_at")?];
         let [trace_id, span_id] = [fields.string("trace_id")?, fields.string("span_id")?];
         let unknown = fields.rest();
         Ok(FlowInterrupt {
@@ -302,8 +298,8 @@ impl InterruptResponse {
             Some(other) => return Err(fields.wrong("approved", "true, false or null", &other)),
         };
         let decision = fields.string("decision")?;
-        let data = object_or_null(&mut fields, "data")?;
-        let received_at = time(&mut fields, "received_at")?;
+        let data = fields.object_or_null("data")?;
+        let received_at = fields.time("received_at")?;
         Ok(InterruptResponse { text, approved, decision, data, received_at, unknown: fields.rest() })
     }
 }

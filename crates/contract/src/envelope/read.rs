@@ -49,7 +49,7 @@ impl Envelope {
         self.user_id = fields.string_or_default("user_id")?;
         self.session_id = fields.string_or_default("session_id")?;
         self.raw_input = fields.string_or_default("raw_input")?;
-        self.received_at = time(fields, "received_at")?;
+        self.received_at = fields.time("received_at")?;
         self.outputs = fields.object("outputs")?;
         Ok(())
     }
@@ -103,8 +103,8 @@ impl Envelope {
         self.loop_feedback = fields.strings("loop_feedback")?;
         self.processing_history = each(fields, "processing_history", ProcessingRecord::read)?;
         self.errors = objects(fields, "errors")?;
-        self.created_at = time(fields, "created_at")?;
-        self.completed_at = time(fields, "completed_at")?;
+        self.created_at = fields.time("created_at")?;
+        self.completed_at = fields.time("completed_at")?;
         self.metadata = fields.object("metadata")?;
         Ok(())
     }
@@ -163,22 +163,4 @@ fn each<T>(
 
 fn objects(fields: &mut Fields, name: &str) -> Result<Vec<Object>, Diagnostic> {
     each(fields, name, |object| Ok(object.rest()))
-}
-
-/// An object; null and absent are the same.
-pub(super) fn object_or_null(fields: &mut Fields, name: &str) -> Result<Option<Object>, Diagnostic> {
-    match fields.take(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::Object(object)) => Ok(Some(object)),
-        Some(other) => Err(fields.wrong(name, "an object or null", &other)),
-    }
-}
-
-/// A time that is passed on as it is; null and absent are the same.
-pub(super) fn time(fields: &mut Fields, name: &str) -> Result<Option<String>, Diagnostic> {
-    let Some(text) = fields.string(name)? else { return Ok(None) };
-    match crate::time::passed_on(&text) {
-        Some(kept) => Ok(Some(kept)),
-        None => Err(fields.wrong(name, "an RFC 3339 time or null", &Value::from(text))),
-    }
 }

@@ -3,7 +3,6 @@
 use alloc::string::String;
 
 use super::ENVELOPE_INVALID;
-use super::read::time;
 use crate::decode::{Fields, with_unknown};
 use crate::error::Diagnostic;
 use crate::json::{Object, Value};
@@ -90,8 +89,7 @@ impl ProcessingRecord {
     pub(super) fn read(mut fields: Fields) -> Result<ProcessingRecord, Diagnostic> {
         let agent = fields.string_or_default("agent")?;
         let stage_order = fields.u53_or("stage_order", 0)?;
-        let [started_at, completed_at] =
-            [time(&mut fields, "started_at")?, time(&mut fields, "completed_at")?];
+        let [started_at, completed_at] = [fields.time("started_at")?, fields.time("completed_at")?];
         let duration_ms = fields.u53_or("duration_ms", 0)?;
         let status = match fields.take("status") {
             None => RecordStatus::Running,

@@ -1,7 +1,7 @@
 //! OpenAI chat completions, and the many servers that have them.
 
 use super::{End, Part, Question, Reply, is_strict, later_turns, message, object};
-use crate::reading::{at, count, text};
+use crate::member::{at, count, text};
 use envoi_contract::json::{Object, Value};
 
 /// The name of the schema, which the protocol wants.

@@ -1,7 +1,7 @@
 //! Anthropic messages.
 
 use super::{End, Part, Question, Reply, later_turns, message, object};
-use crate::reading::{count, text};
+use crate::member::{count, text};
 use envoi_contract::json::{Object, Value};
 
 /// The most tokens of an answer where a flow states none: the protocol wants a number, and every current model can give so many.

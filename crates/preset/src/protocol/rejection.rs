@@ -2,7 +2,7 @@
 
 use crate::{
     failure::{Class, Failure, of_status, of_wording},
-    reading::{one_line, text},
+    member::{one_line, text},
 };
 use envoi_contract::{json::Value, time::Timestamp};
 
@@ -67,7 +67,7 @@ pub fn reset<'h>(header: impl Fn(&str) -> Option<&'h str>, body: &[u8], now: Tim
         return Some(now.saturating_add_ms(after));
     }
     let stated =
-        Value::parse(body).ok().and_then(|body| crate::reading::count(&body, &["error", "resets_at"]));
+        Value::parse(body).ok().and_then(|body| crate::member::count(&body, &["error", "resets_at"]));
     let unified =
         header("anthropic-ratelimit-unified-reset").and_then(|value| value.trim().parse::<u64>().ok());
     if let Some(seconds) = stated.or(unified) {

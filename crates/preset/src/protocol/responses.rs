@@ -1,7 +1,7 @@
 //! OpenAI responses.
 
 use super::{End, Part, Question, Reply, is_strict, later_turns, message, object};
-use crate::reading::{count, text};
+use crate::member::{count, text};
 use envoi_contract::json::{Object, Value};
 
 /// The name of the schema, which the protocol wants.

@@ -1,0 +1,64 @@
+//! What a program came to.
+
+use crate::{
+    ask::ToolCall,
+    failure::{Class, Failure, of_wording},
+    member::one_line,
+    usage::Usage,
+};
+use envoi_contract::json::Value;
+
+/// How a program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// With this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+/// What a program came to.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Outcome {
+    /// The agent's last text.
+    pub text: String,
+    /// Its data, where it was to give some.
+    pub data: Option<Value>,
+    /// The id of its session, if it has reported one.
+    pub session: Option<String>,
+    /// The session that was to be resumed is not there.
+    pub lost: bool,
+    /// What it used.
+    pub usage: Usage,
+    /// Tools that were refused, with what they were to do.
+    pub denied: Vec<String>,
+    /// The call of a tool that it has put off: it goes on with it when it is resumed. That is a failure of the class
+    /// [`Class::Denied`], unless somebody is to be asked about the call.
+    pub deferred: Option<ToolCall>,
+    /// It was resumed without a prompt, for a call that was put off, and there is none.
+    pub nothing_waits: bool,
+    /// When the limit of the account is over, if that was stated: Unix time in seconds.
+    pub throttled_until: Option<u64>,
+    /// The version that the program states.
+    pub version: Option<String>,
+    /// Lines that could not be read.
+    pub unread: u64,
+    /// Why it failed; none: it succeeded.
+    pub failure: Option<Failure>,
+}
+
+/// A program that ended without its closing event.
+pub(crate) fn without_end(exit: Exit, stderr: &str) -> Failure {
+    let last = stderr.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let class = of_wording(last).unwrap_or(Class::Crashed);
+    let said = if last.is_empty() { String::new() } else { format!(": {}", one_line(last)) };
+    Failure::new(class, format!("the program {} without its closing event{said}", ended(exit)))
+}
+
+/// The exit, as a part of a sentence.
+pub(crate) fn ended(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("ended with exit code {code}"),
+        Exit::Signal(signal) => format!("was ended by signal {signal}"),
+    }
+}
