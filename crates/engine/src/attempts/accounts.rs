@@ -2,6 +2,10 @@
 
 use crate::model::secret_source::SourceError;
 use core::fmt;
+use envoi_kernel::{
+    event::{Command, ProgramCall},
+    flow::ProgramPlan,
+};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// A login of an agent program.
@@ -56,20 +60,21 @@ pub enum AccountError {
         /// Why.
         source: SourceError,
     },
-    /// As [`AccountError::Secret`], said again.
-    #[error("{0}")]
-    Unusable(String),
+    /// The error of the account, which every step that names it gets.
+    #[error(transparent)]
+    Unusable(Arc<AccountError>),
 }
 
 /// By the names that flows use: the account, or why it cannot be used. The default has none.
 #[derive(Debug, Clone, Default)]
-pub struct AgentAccounts(Arc<BTreeMap<String, Result<AgentAccount, AccountError>>>);
+pub struct AgentAccounts(Arc<BTreeMap<String, Result<AgentAccount, Arc<AccountError>>>>);
 
 impl AgentAccounts {
     /// These.
     #[must_use]
     pub fn new(accounts: BTreeMap<String, Result<AgentAccount, AccountError>>) -> Self {
-        Self(Arc::new(accounts))
+        let shared = accounts.into_iter().map(|(name, account)| (name, account.map_err(Arc::new)));
+        Self(Arc::new(shared.collect()))
     }
 
     /// The account of this name, for a step that uses this program.
@@ -79,7 +84,7 @@ impl AgentAccounts {
     pub(super) fn get(&self, name: &str, program: &str) -> Result<&AgentAccount, AccountError> {
         match self.0.get(name) {
             None => Err(AccountError::Unknown { name: name.to_owned() }),
-            Some(Err(error)) => Err(AccountError::Unusable(error.to_string())),
+            Some(Err(error)) => Err(AccountError::Unusable(Arc::clone(error))),
             Some(Ok(account)) if account.preset != program => Err(AccountError::OfAnother {
                 name: name.to_owned(),
                 preset: account.preset.clone(),
@@ -87,6 +92,24 @@ impl AgentAccounts {
             }),
             Some(Ok(account)) => Ok(account),
         }
+    }
+
+    /// The account that a call of an agent program works with; none: the program's own login.
+    ///
+    /// # Errors
+    /// As [`AgentAccounts::get`].
+    pub(super) fn of_call(&self, call: &ProgramCall) -> Result<Option<&AgentAccount>, AccountError> {
+        let name = call.account.as_deref().and_then(ProgramPlan::name_of);
+        name.map(|name| self.get(name, &call.program)).transpose()
+    }
+
+    /// The secrets of the account that a command works with.
+    pub(super) fn secrets_for(&self, command: &Command) -> impl Iterator<Item = &str> {
+        let account = match command {
+            Command::Agent(call) => self.of_call(call).ok().flatten(),
+            Command::Exec(_) | Command::Shell(_) | Command::A2a(_) | Command::Model(_) => None,
+        };
+        account.into_iter().flat_map(|account| account.secrets.iter().map(|(_, value)| value.as_str()))
     }
 }
 

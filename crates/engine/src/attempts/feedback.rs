@@ -2,10 +2,18 @@
 //! person sent the run back, a line `--- answer` and their words, or their words alone.
 
 use envoi_step::{AttemptDir, Spec, plain};
-use std::{io, path::Path};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 /// How much of the critic's stderr is handed on.
 const STDERR_BYTES: u64 = 64 * 1024;
+
+/// Where the feedback stands.
+pub(super) fn place_of_feedback(dir: &AttemptDir) -> PathBuf {
+    dir.path().join("feedback.txt")
+}
 
 /// Writes to `path` what the attempt in `critic` left, and the words of a `person`. A stream that is not there counts as empty.
 pub(super) fn write(critic: Option<&AttemptDir>, person: Option<&str>, path: &Path) -> io::Result<()> {

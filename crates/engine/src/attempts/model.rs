@@ -1,6 +1,6 @@
 //! An attempt that asks a model: this program itself, with its order in the attempt's folder.
 
-use super::{order::place_of_feedback, secrets::Known, shared::Shared};
+use super::{feedback::place_of_feedback, secrets::Known, shared::Shared};
 use crate::model::runner::Job;
 use envoi_contract::code::Code;
 use envoi_kernel::event::{Command, ModelCall};
@@ -36,14 +36,6 @@ pub(super) fn command(
     let numbered = known.values.into_iter().enumerate();
     variables.extend(numbered.map(|(number, value)| (format!("{SECRET_VARIABLES}{number}"), value)));
     Ok(vec![shared.launcher.exe.to_string_lossy().into_owned(), ARGUMENT.to_owned()])
-}
-
-/// The key that the attempt is given, if it asks a model whose provider needs one.
-pub(super) fn key<'s>(shared: &'s Shared, job: &Job) -> Option<&'s str> {
-    match &job.started.command {
-        Command::Model(call) => shared.models.key(&call.model),
-        Command::Exec(_) | Command::Shell(_) | Command::A2a(_) | Command::Agent(_) => None,
-    }
 }
 
 /// Why it is not known what became of a call of an attempt that is over, if that is so. An attempt that was cancelled, or ran out of its

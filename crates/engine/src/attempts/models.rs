@@ -1,6 +1,7 @@
 //! The models that steps may ask, as the composition root knows them.
 
 use core::fmt;
+use envoi_kernel::event::Command;
 use envoi_model::{Access, Problem};
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -42,6 +43,14 @@ impl CallableModels {
     /// The key that an attempt with this model is given.
     pub(super) fn key(&self, name: &str) -> Option<&str> {
         self.get(name)?.as_ref().ok()?.key.as_deref()
+    }
+
+    /// The key that a command is given, if it asks a model whose provider needs one.
+    pub(super) fn key_for(&self, command: &Command) -> Option<&str> {
+        match command {
+            Command::Model(call) => self.key(&call.model),
+            Command::Exec(_) | Command::Shell(_) | Command::A2a(_) | Command::Agent(_) => None,
+        }
     }
 }
 

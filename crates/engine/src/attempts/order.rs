@@ -69,7 +69,7 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir, start: &str) ->
         }
         Command::Agent(call) => {
             let account =
-                program::account(shared, call).map_err(|error| OrderError::Step(error.to_string()))?;
+                shared.accounts.of_call(call).map_err(|error| OrderError::Step(error.to_string()))?;
             let argv = program::command(shared, job, dir, call, account, &mut env);
             let argv = argv
                 .map_err(|error| OrderError::Machine(format!("the order for an agent program: {error}")))?;
@@ -156,11 +156,6 @@ fn own_variables(shared: &Shared, job: &Job, dir: &AttemptDir) -> std::io::Resul
     Ok(variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
-/// Where the feedback stands.
-pub(super) fn place_of_feedback(dir: &AttemptDir) -> PathBuf {
-    dir.path().join("feedback.txt")
-}
-
 /// The feedback for a step in a loop: of the critic, of the person who sent the run back, or of both.
 fn feedback(shared: &Shared, job: &Job, dir: &AttemptDir) -> std::io::Result<Option<PathBuf>> {
     let started = &job.started;
@@ -172,7 +167,7 @@ fn feedback(shared: &Shared, job: &Job, dir: &AttemptDir) -> std::io::Result<Opt
         Some(interrupt) => Some(words_of(&restored_answer(shared, job, interrupt)?)?),
         None => None,
     };
-    let path = place_of_feedback(dir);
+    let path = feedback::place_of_feedback(dir);
     feedback::write(critic.as_ref(), person.as_deref(), &path)?;
     Ok(Some(path))
 }

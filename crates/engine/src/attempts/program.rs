@@ -1,42 +1,13 @@
 //! An attempt that runs an agent program: this program itself, with its order in the attempt's folder.
 
-use super::{
-    accounts::{AccountError, AgentAccount},
-    order::place_of_feedback,
-    secrets::Known,
-    shared::Shared,
-};
+use super::{accounts::AgentAccount, feedback::place_of_feedback, secrets::Known, shared::Shared};
 use crate::model::runner::Job;
 use envoi_journal::Reader;
-use envoi_kernel::{
-    event::{Command, ProgramCall, SessionFigures},
-    flow::ProgramPlan,
-};
+use envoi_kernel::event::{ProgramCall, SessionFigures};
 use envoi_preset::Preset;
 use envoi_program::{ARGUMENT, Before, ORDER_VARIABLE, Order, SECRET_VARIABLES};
 use envoi_step::{AttemptDir, plain};
 use std::{io, path::PathBuf};
-
-/// The account of the configuration that the program works with; none: its own login.
-///
-/// # Errors
-/// The step cannot work with it.
-pub(super) fn account<'s>(
-    shared: &'s Shared,
-    call: &ProgramCall,
-) -> Result<Option<&'s AgentAccount>, AccountError> {
-    let name = call.account.as_deref().and_then(ProgramPlan::name_of);
-    name.map(|name| shared.accounts.get(name, &call.program)).transpose()
-}
-
-/// The secrets of the account of an attempt.
-pub(super) fn secrets<'s>(shared: &'s Shared, job: &Job) -> impl Iterator<Item = &'s str> {
-    let account = match &job.started.command {
-        Command::Agent(call) => account(shared, call).ok().flatten(),
-        Command::Exec(_) | Command::Shell(_) | Command::A2a(_) | Command::Model(_) => None,
-    };
-    account.into_iter().flat_map(|account| account.secrets.iter().map(|(_, value)| value.as_str()))
-}
 
 /// The command, after its order has been written, and the variables that it needs.
 ///

@@ -1,6 +1,6 @@
 //! The secrets of a flow, as the caller of a run has them: what commands are given, and what is masked.
 
-use super::{model, program, shared::Shared};
+use super::shared::Shared;
 use crate::model::{
     protocol::CallerWire,
     runner::{Caller, Job},
@@ -124,7 +124,8 @@ fn marks_of_start(dir: &AttemptDir) -> Option<Vec<SecretMark>> {
 /// What an attempt is given that is to be masked, besides the secrets of the flow.
 pub(super) fn of_attempt(shared: &Shared, job: &Job) -> impl Iterator<Item = String> {
     let of_commands = shared.per_attempt.secrets(&job.run, &job.started.attempt);
-    let of_programs = model::key(shared, job).into_iter().chain(program::secrets(shared, job));
+    let command = &job.started.command;
+    let of_programs = shared.models.key_for(command).into_iter().chain(shared.accounts.secrets_for(command));
     of_commands.into_iter().chain(of_programs.map(str::to_owned))
 }
 

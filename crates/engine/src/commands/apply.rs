@@ -7,7 +7,7 @@ use super::{
     adopt::{Adoption, check_places},
     handler::{Commands, send},
     names::Names,
-    restore::{Ended, late, not_kept, note, of, refused, remarks, tree},
+    restore::{Ended, isolated, late, not_kept, note, of, refused, remarks, tree},
 };
 use crate::{
     model::{
@@ -189,14 +189,6 @@ fn is_there(workspace: &Path, isolated: Option<&Isolated>) -> bool {
     });
     let has_something = || fs::read_dir(workspace).is_ok_and(|mut entries| entries.next().is_some());
     fs::symlink_metadata(plain).is_ok_and(|found| found.is_dir()) && is_checkout && has_something()
-}
-
-pub(super) fn isolated(run: &Run) -> Result<Isolated, Refused> {
-    let found = run.started().and_then(|started| started.isolated.as_deref());
-    found.cloned().ok_or_else(|| {
-        let message = "the run has no tree of its own: what it changed is where it worked".to_owned();
-        Refused::new(Code::NotIsolated, message, Some("`envoi run --isolate` gives a run one"))
-    })
 }
 
 fn rest(run: &Run, client: &Sender<Response>) {

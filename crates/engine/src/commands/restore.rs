@@ -6,7 +6,6 @@
 
 use super::{
     adopt::{Adoption, check_places},
-    apply::isolated,
     handler::{Commands, send},
     names::Names,
 };
@@ -24,7 +23,7 @@ use crate::{
 use envoi_contract::{code::Code, digest::Digest};
 use envoi_kernel::{
     Cut, Event, Flow, Input, Record, Run,
-    event::{About, Choice, FilesRestored, FilesRestoring, LateFile, Snapshot},
+    event::{About, Choice, FilesRestored, FilesRestoring, Isolated, LateFile, Snapshot},
     ids::{Principal, RunId},
 };
 use envoi_tree::{Late, NotKept, NotRestored, Order, Tree};
@@ -338,4 +337,13 @@ pub(super) fn refused(error: &NotRestored, names: &Names) -> Refused {
         }
     };
     names.refusal(refused)
+}
+
+/// The tree of its own that a run has.
+pub(super) fn isolated(run: &Run) -> Result<Isolated, Refused> {
+    let found = run.started().and_then(|started| started.isolated.as_deref());
+    found.cloned().ok_or_else(|| {
+        let message = "the run has no tree of its own: what it changed is where it worked".to_owned();
+        Refused::new(Code::NotIsolated, message, Some("`envoi run --isolate` gives a run one"))
+    })
 }

@@ -3,7 +3,7 @@
 //! Owns who may bring which flow: who may start runs names a flow that is registered; a text that nobody has registered may run any
 //! command, and needs what registering needs.
 
-use super::{flows, rows, runs::shown, start::check_questions};
+use super::{flows, rows, runs::shown};
 use crate::{
     auth::scope::Scope,
     commands::{
@@ -21,7 +21,7 @@ use envoi_engine::{
     load_run,
     protocol::{CallerWire, CorrectedFlow, Request, ResumeRequest},
 };
-use envoi_kernel::{Flow, Run, Status, event::EndStatus, ids::StepId};
+use envoi_kernel::{Flow, Run, Status, event::EndStatus, ids::StepId, part::Selection};
 use std::sync::Arc;
 
 /// `compareRun`.
@@ -137,4 +137,20 @@ pub(super) fn given(app: &App, request: &ApiRequest, members: &Object) -> Result
 pub(super) fn step(members: &Object) -> Result<Option<StepId>, Problem> {
     let bad = |_| Problem::bad_request("`from` is not the id of a step");
     text(members, "from")?.map(StepId::new).transpose().map_err(bad)
+}
+
+/// Leaving out a step that asks, and going past it, takes a right of its own: it is as good as an approval, which not every client may give.
+pub(super) fn check_questions(
+    request: &ApiRequest,
+    flow: &Flow,
+    selection: &Selection,
+) -> Result<(), Problem> {
+    let passed = selection.questions_passed(flow);
+    let Some(step) = passed.first().filter(|_| !request.bearer.scopes.allow(&[Scope::Admin])) else {
+        return Ok(());
+    };
+    let detail = format!(
+        "this part goes past step `{step}`, which asks a person; that needs a token with the scope admin"
+    );
+    Err(Problem::new(Code::ScopeTooSmall, detail).hint("take the step into the part"))
 }

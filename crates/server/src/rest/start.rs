@@ -2,11 +2,15 @@
 //!
 //! Owns that a request with a key starts one run, however often it comes and wherever the server is killed.
 
-use super::{correct, rows, runs::shown};
+use super::{
+    correct::{self, check_questions},
+    rows,
+    runs::shown,
+};
 use crate::{
     auth::scope::Scope,
     commands::{
-        start::{new_run, of_flow},
+        start::{new_run, of_flow, parsed},
         submit::{caller_of_run, submit},
     },
     http::problem::Problem,
@@ -21,7 +25,7 @@ use envoi_contract::{
     json::{Object, Value},
 };
 use envoi_engine::{
-    load_run, parsed_flow,
+    load_run,
     protocol::{ForkRequest, PartRequest, Request, StartRequest, WorkspaceUse},
 };
 use envoi_journal::{RegisteredFlow, StartKey};
@@ -69,24 +73,7 @@ pub(crate) fn start(app: &App, request: &ApiRequest) -> Result<Response, Problem
 
 /// Leaving out a step that asks, and going past it, takes a right of its own: it is as good as an approval, whoever may give one.
 fn may_go_past(request: &ApiRequest, flow: &RegisteredFlow, part: &PartRequest) -> Result<(), Problem> {
-    let parsed = parsed_flow(flow.language, &flow.file, &flow.text, &flow.parts)
-        .map_err(|report| Problem::internal(format!("a registered flow cannot be read: {report}")))?;
-    check_questions(request, &parsed.flow, &part.selection)
-}
-
-pub(super) fn check_questions(
-    request: &ApiRequest,
-    flow: &Flow,
-    selection: &Selection,
-) -> Result<(), Problem> {
-    let passed = selection.questions_passed(flow);
-    let Some(step) = passed.first().filter(|_| !request.bearer.scopes.allow(&[Scope::Admin])) else {
-        return Ok(());
-    };
-    let detail = format!(
-        "this part goes past step `{step}`, which asks a person; that needs a token with the scope admin"
-    );
-    Err(Problem::new(Code::ScopeTooSmall, detail).hint("take the step into the part"))
+    check_questions(request, &parsed(flow)?.flow, &part.selection)
 }
 
 /// `forkRun`.

@@ -1,11 +1,14 @@
 //! The steps of a run as rows, the shape of its flow, and its accounts: what views show.
 
 use super::rows;
-use crate::{http::problem::Problem, operation::MAX_STEPS, request::ApiRequest, state::app::App};
+use crate::{
+    commands::start::parsed, http::problem::Problem, operation::MAX_STEPS, request::ApiRequest,
+    state::app::App,
+};
 use axum::response::Response;
 use envoi_api::{run::RunLedger, shape::FlowShape};
 use envoi_contract::code::Code;
-use envoi_engine::{load_run, parsed_flow};
+use envoi_engine::load_run;
 use envoi_kernel::ids::AttemptId;
 
 /// Rows of a page by default.
@@ -58,7 +61,5 @@ pub(crate) fn of_flow(app: &App, request: &ApiRequest) -> Result<Response, Probl
         app.read(|reader| reader.registered_flow(&request.bearer.tenant, name).map_err(Problem::from))?;
     let none = || Problem::new(Code::FlowNotFound, format!("there is no flow `{name}`"));
     let flow = flow.ok_or_else(none)?;
-    let parsed = parsed_flow(flow.language, &flow.file, &flow.text, &flow.parts)
-        .map_err(|report| Problem::internal(format!("registered flow `{name}`: {report}")))?;
-    rows::answer(200, &FlowShape::from(parsed.flow.as_ref()))
+    rows::answer(200, &FlowShape::from(parsed(&flow)?.flow.as_ref()))
 }
