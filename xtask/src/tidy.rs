@@ -5,7 +5,9 @@
 
 mod arrows;
 mod bans;
+mod circles;
 mod codes;
+mod imports;
 mod layers;
 mod layout;
 mod lexer;
@@ -29,6 +31,7 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Problem>, String> {
         manifest::check(&crates),
         layout::check(&tree),
         layers::check(&sources),
+        circles::check(&sources),
         bans::check(&sources),
         codes::check(&tree, &sources),
         links::check(&tree),

@@ -1,6 +1,7 @@
 //! Rows of the journal as rows of this crate (feature `journal`).
 
 use crate::{
+    amounts::Limits,
     flow::{Flow, PinnedFlow},
     handoff::{HandoffRow, HandoffStatus},
     preview,

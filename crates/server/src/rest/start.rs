@@ -8,7 +8,6 @@ use super::{
     runs::shown,
 };
 use crate::{
-    auth::scope::Scope,
     commands::{
         start::{new_run, of_flow, parsed},
         submit::{caller_of_run, submit},
@@ -30,7 +29,6 @@ use envoi_engine::{
 };
 use envoi_journal::{RegisteredFlow, StartKey};
 use envoi_kernel::{
-    Flow,
     ids::{RunId, StepId},
     part::Selection,
     requester::Requester,

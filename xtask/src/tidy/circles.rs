@@ -1,0 +1,148 @@
+//! Files of one crate do not import each other in a circle.
+//!
+//! A module and the modules below it are one thing here: a file may name what is below it, and what is above it. Where a module passes on
+//! what is below it, an import counts as one of the file that has it.
+
+use super::{
+    bans::Source,
+    imports::{Import, imports},
+    problem::Problem,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Folders whose files may import each other in circles, because they are one set of rules.
+const ONE_SET_OF_RULES: &[&str] = &["crates/kernel/src/decide/"];
+
+pub(crate) fn check(sources: &[Source]) -> Vec<Problem> {
+    let mut crates: BTreeMap<&str, Crate<'_>> = BTreeMap::new();
+    for source in sources {
+        let Some((base, module)) = module(&source.path) else { continue };
+        crates.entry(base).or_default().files.insert(module, source);
+    }
+    crates.values().flat_map(Crate::check).collect()
+}
+
+/// Where the sources of the crate are, and the path of the module of this file.
+fn module(path: &str) -> Option<(&str, Vec<String>)> {
+    let end = path.find("/src/")?.saturating_add("/src/".len());
+    let (base, file) = path.split_at(end);
+    let file = file.strip_suffix(".rs")?;
+    let root = matches!(file, "lib" | "main");
+    Some((base, if root { Vec::new() } else { file.split('/').map(str::to_owned).collect() }))
+}
+
+#[derive(Default)]
+struct Crate<'s> {
+    files: BTreeMap<Vec<String>, &'s Source>,
+}
+
+impl Crate<'_> {
+    fn check(&self) -> Vec<Problem> {
+        let imports: BTreeMap<&[String], Vec<Import>> =
+            self.files.iter().map(|(file, source)| (file.as_slice(), imports(source, file))).collect();
+        let arrow = |file: &[String]| -> BTreeSet<&[String]> {
+            let named = imports.get(file).into_iter().flatten();
+            let targets = named.filter_map(|import| self.target(&imports, &import.path));
+            targets.filter(|target| !target.starts_with(file) && !file.starts_with(target)).collect()
+        };
+        let arrows: BTreeMap<&[String], BTreeSet<&[String]>> =
+            self.files.keys().map(|file| (file.as_slice(), arrow(file))).collect();
+        let in_circles = self.files.iter().filter(|(file, _)| reaches(&arrows, file));
+        let forbidden = in_circles
+            .filter(|(_, source)| !ONE_SET_OF_RULES.iter().any(|folder| source.path.starts_with(folder)));
+        forbidden
+            .map(|(_, source)| {
+                let message =
+                    "the file imports one that, through others, imports it; move what both need below both";
+                Problem::new(&source.path, 1, message)
+            })
+            .collect()
+    }
+
+    /// The file that a path leads into.
+    fn target<'f>(
+        &'f self,
+        imports: &BTreeMap<&[String], Vec<Import>>,
+        path: &[String],
+    ) -> Option<&'f [String]> {
+        let (file, rest) = (0..=path.len()).rev().find_map(|length| {
+            let (file, rest) = path.split_at_checked(length)?;
+            self.files.get_key_value(file).map(|(file, _)| (file.as_slice(), rest))
+        })?;
+        // What the module passes on stands below it.
+        let named = rest.first();
+        let passed = imports.get(file).into_iter().flatten().find(|import| {
+            import.is_below
+                && named.is_some()
+                && import.path.last() == named
+                && import.path.len() > path.len()
+        });
+        match passed {
+            Some(import) => self.target(imports, &import.path),
+            None => Some(file),
+        }
+    }
+}
+
+/// Whether the arrows lead from a file back to it.
+fn reaches(arrows: &BTreeMap<&[String], BTreeSet<&[String]>>, start: &[String]) -> bool {
+    let mut seen = BTreeSet::new();
+    let mut left: Vec<&[String]> = vec![start];
+    while let Some(file) = left.pop() {
+        for next in arrows.get(file).into_iter().flatten() {
+            if *next == start {
+                return true;
+            }
+            if seen.insert(*next) {
+                left.push(next);
+            }
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::{bans, tree::Tree};
+
+    fn in_circles(files: &[(&str, &str)]) -> Vec<String> {
+        let files: Vec<(String, &str)> =
+            files.iter().map(|(path, text)| (format!("crates/{path}"), *text)).collect();
+        let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+        let found = check(&bans::sources(&Tree::of(&files)));
+        found.iter().map(|problem| problem.path.trim_start_matches("crates/").to_owned()).collect()
+    }
+
+    #[test]
+    fn files_do_not_import_each_other_in_a_circle_in_whatever_way_they_are_named() {
+        let (a, b, c) = ("x/src/a.rs", "x/src/b.rs", "x/src/c.rs");
+        assert_eq!(
+            in_circles(&[
+                (a, "use crate::{b::X, d};"),
+                (b, "use super::c;"),
+                (c, "fn f() { crate::a::g() }")
+            ]),
+            [a, b, c]
+        );
+        assert!(in_circles(&[(a, "use crate::b;"), (b, "use crate::c;"), (c, "")]).is_empty());
+    }
+
+    #[test]
+    fn what_a_module_passes_on_counts_as_the_file_that_has_it() {
+        let (face, one, two) = ("x/src/m.rs", "x/src/m/one.rs", "x/src/m/two.rs");
+        let passes_on = "mod one;\nmod two;\npub(crate) use one::One;\npub(crate) use two::{Two, other};";
+        assert_eq!(
+            in_circles(&[(face, passes_on), (one, "use crate::m::Two;"), (two, "use super::One;")]),
+            [one, two]
+        );
+        assert!(in_circles(&[(face, passes_on), (one, "use crate::m::Two;"), (two, "")]).is_empty());
+    }
+
+    #[test]
+    fn a_module_and_those_below_it_may_name_each_other_and_so_may_decisions() {
+        assert!(in_circles(&[("x/src/a.rs", "use b::X;"), ("x/src/a/b.rs", "use super::Y;")]).is_empty());
+        let decisions = ["kernel/src/decide/a.rs", "kernel/src/decide/b.rs"];
+        assert!(in_circles(&[(decisions[0], "use super::b;"), (decisions[1], "use super::a;")]).is_empty());
+    }
+}
