@@ -16,6 +16,7 @@ const ALL: &[&str] = &[
     "envoi-journal",
     "envoi-api",
     "envoi-tree",
+    "envoi-zygote",
     "envoi-step",
     "envoi-http",
     "envoi-notify",
@@ -82,6 +83,7 @@ const BELOW_CLI: &[&str] = &[
     "envoi-journal",
     "envoi-api",
     "envoi-tree",
+    "envoi-zygote",
     "envoi-step",
     "envoi-http",
     "envoi-notify",
@@ -109,8 +111,10 @@ const TABLE: &[Row] = &[
     Row { name: "envoi-api", uses: &["envoi-contract", "envoi-kernel", "envoi-journal"], tests_use: &[] },
     // The files of a folder; it knows neither runs nor events.
     Row { name: "envoi-tree", uses: &["envoi-contract"], tests_use: &[] },
+    // Copies of a process; it does not know what they do.
+    Row { name: "envoi-zygote", uses: &[], tests_use: &[] },
     // The supervisor takes snapshots: it is there when the engine is not.
-    Row { name: "envoi-step", uses: &["envoi-contract", "envoi-tree"], tests_use: &[] },
+    Row { name: "envoi-step", uses: &["envoi-contract", "envoi-tree", "envoi-zygote"], tests_use: &[] },
     Row { name: "envoi-http", uses: &[], tests_use: &[] },
     Row { name: "envoi-notify", uses: &["envoi-contract", "envoi-http"], tests_use: &[] },
     // Read and written by a client, `agent`, and by a server.

@@ -146,8 +146,8 @@ const BANS: &[Ban] = &[
     },
 ];
 
-/// The one crate that lets C call it: a file system of SQLite's is a table of C functions.
-const UNSAFE_HOME: &[&str] = &["crates/testkit/"];
+/// A file system of SQLite's is a table of C functions (for tests); and to copy a process is unsafe.
+const UNSAFE_HOME: &[&str] = &["crates/testkit/", "crates/zygote/"];
 
 const UNSAFE: &str = "unsafe ";
 

@@ -71,7 +71,10 @@ fn read(package: &Value, root: &Path) -> Result<Crate, String> {
     Ok(read)
 }
 
-/// `envoi-testkit` has lints of its own: its fault disk needs what the others forbid.
+/// These have lints of their own: the fault disk, and the copies of a process, need what the others forbid.
+const OWN_LINTS: [&str; 2] = ["envoi-testkit", "envoi-zygote"];
+
+/// Each crate has the licence and the lints of the workspace.
 pub(crate) fn check(crates: &[Crate]) -> Vec<Problem> {
     let mut problems = Vec::new();
     for one in crates {
@@ -80,7 +83,7 @@ pub(crate) fn check(crates: &[Crate]) -> Vec<Problem> {
             problems.push(Problem::new(&one.path, 1, message));
         }
         let inherits = one.text.replace(' ', "").contains("[lints]\nworkspace=true");
-        let has_own = one.name == "envoi-testkit" && one.text.contains("[lints");
+        let has_own = OWN_LINTS.contains(&one.name.as_str()) && one.text.contains("[lints");
         if !inherits && !has_own {
             let message = "the workspace's lints do not hold here; add `[lints]` with `workspace = true`";
             problems.push(Problem::new(&one.path, 1, message));
