@@ -16,7 +16,7 @@ mod view;
 
 use crate::{
     process::{args, failure::Failure, log, output, usage},
-    session::{agent, background, model, program},
+    session::{agent, background, model, program, zygote},
     store::home,
     text::location,
 };
@@ -42,9 +42,12 @@ fn main() -> ExitCode {
         Some(Command::Model) => return model::run_attempt(),
         _ => {}
     }
+    zygote::begin(&cli);
     output::die_quietly_on_a_closed_pipe();
     let json = cli.json;
-    match dispatch(cli) {
+    let done = dispatch(cli);
+    zygote::end();
+    match done {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
             failure.say(json);

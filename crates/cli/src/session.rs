@@ -11,3 +11,4 @@ pub(crate) mod models;
 pub(crate) mod outcome;
 pub(crate) mod program;
 pub(crate) mod telemetry;
+pub(crate) mod zygote;

@@ -12,7 +12,7 @@ use crate::{
         interrupts::{self, Mode},
         messages,
     },
-    session::{accounts, interactive::Conversation, models, outcome::End, telemetry::Telemetry},
+    session::{accounts, interactive::Conversation, models, outcome::End, telemetry::Telemetry, zygote},
     store::config,
     view::{describe::how_to_answer, printer::Printer},
 };
@@ -423,7 +423,7 @@ pub(crate) fn start(
     let configured = config::load(store.layout())?;
     let settings = Settings {
         jobs: jobs.unwrap_or_else(environment::default_jobs),
-        launcher: Launcher::own([SUPERVISOR]),
+        launcher: Launcher::own([SUPERVISOR]).with_zygote(zygote::of_this_process()),
         socket_dirs: environment::socket_dirs(),
         reached: failpoint::reached,
         notices: notices(&configured),

@@ -68,3 +68,4 @@ mod terminal;
 mod upgrade;
 mod veil;
 mod workspace;
+mod zygote;

@@ -3,21 +3,28 @@
 //! Gives the lock away and forgets it. Does not wait for anything that the supervisor does with its order.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, PipeReader, PipeWriter, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use envoi_zygote::{Forked, Zygote};
 
 use crate::attempt::dir::{AttemptDir, LockFile};
 use crate::attempt::spec::{Order, Spec};
 use crate::disk::plain;
 
 /// How to start this program again as a supervisor.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Launcher {
     /// The program; it must call [`crate::run_supervisor`] when it gets `args`.
     pub exe: PathBuf,
     /// Its arguments.
     pub args: Vec<String>,
+    /// What makes a supervisor without starting a program. Its copies must call [`crate::run_supervisor`]. Without one, and when it is
+    /// gone, the program is started.
+    pub zygote: Option<Arc<Zygote>>,
 }
 
 impl Launcher {
@@ -28,7 +35,14 @@ impl Launcher {
         } else {
             std::env::current_exe().unwrap_or_default()
         };
-        Self { exe, args: args.into_iter().map(Into::into).collect() }
+        Self { exe, args: args.into_iter().map(Into::into).collect(), zygote: None }
+    }
+
+    /// Lets this zygote make the supervisors.
+    #[must_use]
+    pub fn with_zygote(mut self, zygote: Option<Arc<Zygote>>) -> Self {
+        self.zygote = zygote;
+        self
     }
 
     /// Starts a supervisor for `spec` in `dir`, which exists; returns once it has been sent the whole order.
@@ -43,21 +57,39 @@ impl Launcher {
     pub fn spawn(&self, dir: &AttemptDir, spec: &Spec, lock: LockFile) -> Result<Supervisor, SpawnError> {
         let order = order(dir, spec)?;
         let log = plain::append(&dir.supervisor_log()).map_err(|source| SpawnError::Log { source })?;
-        let mut child =
-            self.start(log, lock).map_err(|source| SpawnError::Start { exe: self.exe.clone(), source })?;
-        let sent = child.stdin.take().map_or(Ok(()), |mut pipe| pipe.write_all(&order));
-        match sent {
-            Ok(()) => Ok(Supervisor { child }),
-            Err(source) => Err(give_up(child, source)),
+        let (supervisor, mut pipe) = self
+            .start(&log, lock.into_file())
+            .map_err(|source| SpawnError::Start { exe: self.exe.clone(), source })?;
+        match pipe.write_all(&order) {
+            Ok(()) => Ok(supervisor),
+            Err(source) => {
+                drop(pipe);
+                Err(supervisor.give_up(source))
+            }
         }
     }
 
-    fn start(&self, log: File, lock: LockFile) -> io::Result<Child> {
+    /// A supervisor that waits for its order at the other end of the pipe.
+    fn start(&self, log: &File, lock: File) -> io::Result<(Supervisor, PipeWriter)> {
+        if let Some(zygote) = &self.zygote {
+            let (reader, writer) = io::pipe()?;
+            // If there is none, for whatever reason, the program is started: what keeps the system from it is told there. A copy
+            // that was made nevertheless has the same lock, reads an empty order when `writer` is closed here, and does nothing.
+            if let Ok(forked) = zygote.fork(OwnedFd::from(reader), lock.as_fd(), log.as_fd()) {
+                return Ok((Supervisor { process: Process::Forked(forked) }, writer));
+            }
+        }
+        let (reader, writer) = io::pipe()?;
+        let child = self.execute(reader, log.try_clone()?, lock)?;
+        Ok((Supervisor { process: Process::Child(child) }, writer))
+    }
+
+    fn execute(&self, order: PipeReader, log: File, lock: File) -> io::Result<Child> {
         // The command owns our copies of the lock and the log; it is dropped here, and they with it.
         Command::new(&self.exe)
             .args(&self.args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::from(lock.into_file()))
+            .stdin(Stdio::from(order))
+            .stdout(Stdio::from(lock))
             .stderr(Stdio::from(log))
             .spawn()
     }
@@ -68,32 +100,49 @@ fn order(dir: &AttemptDir, spec: &Spec) -> Result<Vec<u8>, SpawnError> {
     serde_json::to_vec(&Order { dir, spec: spec.clone() }).map_err(|source| SpawnError::Encode { source })
 }
 
-/// A supervisor that did not read its order to the end runs nothing; see that it is gone.
-fn give_up(mut child: Child, source: io::Error) -> SpawnError {
-    // Both fail only if it is gone already.
-    let _ = child.kill();
-    let _ = child.wait();
-    SpawnError::Send { source }
-}
-
-/// A running supervisor, child of this process. Dropping it neither ends nor reaps it.
+/// A running supervisor. Dropping it neither ends nor reaps it.
 #[derive(Debug)]
 pub struct Supervisor {
-    child: Child,
+    process: Process,
+}
+
+#[derive(Debug)]
+enum Process {
+    /// A child of this process.
+    Child(Child),
+    /// A child of the zygote.
+    Forked(Forked),
 }
 
 impl Supervisor {
     /// Its process id.
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        match &self.process {
+            Process::Child(child) => child.id(),
+            Process::Forked(forked) => forked.pid(),
+        }
     }
 
-    /// Blocks until the supervisor is over, and reaps it. What came out of it is for [`crate::probe`] to say.
+    /// Blocks until the supervisor is over, and reaps it if it is a child. What came out of it is for [`crate::probe`] to say.
     ///
     /// # Errors
     /// It is not, or no longer, a child of this process.
-    pub fn wait(mut self) -> io::Result<()> {
-        self.child.wait().map(drop)
+    pub fn wait(self) -> io::Result<()> {
+        match self.process {
+            Process::Child(mut child) => child.wait().map(drop),
+            Process::Forked(forked) => forked.wait(),
+        }
+    }
+
+    /// A supervisor that did not read its order to the end runs nothing; see that it is gone.
+    fn give_up(mut self, source: io::Error) -> SpawnError {
+        // Both fail only if it is gone already.
+        let _ = match &mut self.process {
+            Process::Child(child) => child.kill(),
+            Process::Forked(forked) => forked.kill(),
+        };
+        let _ = self.wait();
+        SpawnError::Send { source }
     }
 }
 

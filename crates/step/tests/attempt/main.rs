@@ -1,4 +1,5 @@
-//! Attempts with real processes. This program is also the supervisor: it is started again with `__attempt`.
+//! Attempts with real processes. This program is also the supervisor: it is started again with `__attempt`, or copied by a zygote.
+//! Where the two could differ, each test is run both ways.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -17,16 +18,43 @@ mod streams;
 mod table;
 
 use libtest_mimic::{Arguments, Trial};
+use stage::Making;
 use std::process::ExitCode;
 
-/// A test and its name.
 macro_rules! trials {
     ($($module:ident: $($name:ident),+ $(,)?;)+) => {
-        vec![$($(Trial::test(concat!(stringify!($module), "::", stringify!($name)), || {
-            $module::$name();
-            Ok(())
-        })),+),+]
+        vec![$($(Trials {
+            forked: concat!("forked::", stringify!($module), "::", stringify!($name)),
+            started: concat!("started::", stringify!($module), "::", stringify!($name)),
+            test: $module::$name,
+        }),+),+]
     };
+}
+
+/// One test, with its name for each way in which a supervisor is made.
+struct Trials {
+    forked: &'static str,
+    started: &'static str,
+    test: fn(),
+}
+
+/// What a supervisor does with files is the same, however it was made; these tests are many, or long.
+const ONE_WAY: [&str; 3] = ["started::files::", "started::secrets::", "started::table::"];
+
+impl Trials {
+    fn all(self) -> impl Iterator<Item = Trial> {
+        let both = !ONE_WAY.iter().any(|module| self.started.starts_with(module));
+        let started = both.then(|| trial(self.started, Making::Start, self.test));
+        [trial(self.forked, Making::Fork, self.test)].into_iter().chain(started)
+    }
+}
+
+fn trial(name: &str, making: Making, test: fn()) -> Trial {
+    Trial::test(name, move || {
+        stage::make_supervisors(making);
+        test();
+        Ok(())
+    })
 }
 
 fn main() -> ExitCode {
@@ -34,11 +62,16 @@ fn main() -> ExitCode {
     match words.get(1).map(String::as_str) {
         Some("__attempt") => envoi_step::run_supervisor(),
         Some("__engine") => stage::short_lived_engine(),
-        _ => libtest_mimic::run(&Arguments::from_args(), trials()).exit_code(),
+        _ => {
+            // Before there are threads.
+            stage::start_zygote();
+            libtest_mimic::run(&Arguments::from_args(), trials().into_iter().flat_map(Trials::all).collect())
+                .exit_code()
+        }
     }
 }
 
-fn trials() -> Vec<Trial> {
+fn trials() -> Vec<Trials> {
     trials! {
         outcome:
             a_command_settles_with_its_exit_code,

@@ -1,14 +1,17 @@
 //! A place for one attempt: a run's folder, a workspace, and the usual spec.
 
+use std::cell::Cell;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use envoi_step::{
     AttemptDir, Command, Exit, Given, Launcher, Probe, Spec, Start, Supervisor, boot_id, probe,
 };
+use envoi_zygote::{Program, Zygote};
 use tempfile::TempDir;
 
 pub(crate) const ATTEMPT: &str = "work.1.1";
@@ -133,8 +136,39 @@ pub(crate) fn exec(argv: &[&str]) -> Command {
     Command::Exec { argv: argv.iter().map(|word| (*word).to_owned()).collect() }
 }
 
+/// How the supervisors of a test are made.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Making {
+    /// This program is started again.
+    Start,
+    /// A zygote makes a copy of itself.
+    Fork,
+}
+
+/// The zygote of this program, which was started before its threads.
+static ZYGOTE: OnceLock<Arc<Zygote>> = OnceLock::new();
+
+thread_local! {
+    static MAKING: Cell<Making> = const { Cell::new(Making::Start) };
+}
+
+/// Its copies are supervisors.
+pub(crate) fn start_zygote() {
+    let supervise = || {
+        envoi_step::run_supervisor();
+    };
+    let program = Program { main: supervise, copy: &["t", "__attempt"], zygote: &["t", "__zygote"] };
+    assert!(ZYGOTE.set(Arc::new(Zygote::start(&program).unwrap())).is_ok());
+}
+
+/// To be called by the thread of a test.
+pub(crate) fn make_supervisors(making: Making) {
+    MAKING.set(making);
+}
+
 pub(crate) fn launcher() -> Launcher {
-    Launcher { exe: std::env::current_exe().unwrap(), args: vec!["__attempt".to_owned()] }
+    let zygote = (MAKING.get() == Making::Fork).then(|| Arc::clone(ZYGOTE.get().unwrap()));
+    Launcher { exe: std::env::current_exe().unwrap(), args: vec!["__attempt".to_owned()], zygote }
 }
 
 pub(crate) fn read(path: &Path) -> String {
@@ -175,7 +209,7 @@ pub(crate) fn kill(id: u32, signal: &str) {
     assert!(status.success());
 }
 
-/// Starts a supervisor as its own program would, and is killed at once: `__engine <attempt dir> <spec as JSON>`. A copy
+/// Starts a supervisor as its own program would, and is killed at once: `__engine <attempt dir> <spec as JSON> <fork|start>`. A copy
 /// of this program removes itself first.
 pub(crate) fn short_lived_engine() -> ExitCode {
     let words: Vec<String> = std::env::args().collect();
@@ -185,8 +219,12 @@ pub(crate) fn short_lived_engine() -> ExitCode {
     }
     let dir = AttemptDir::new(&words[2]);
     let spec: Spec = serde_json::from_str(&words[3]).unwrap();
+    if words[4] == "fork" {
+        start_zygote();
+    }
+    let launcher = Launcher::own(["__attempt"]).with_zygote(ZYGOTE.get().cloned());
     let lock = dir.try_lock().unwrap().unwrap();
-    let _supervisor = Launcher::own(["__attempt"]).spawn(&dir, &spec, lock).unwrap();
+    let _supervisor = launcher.spawn(&dir, &spec, lock).unwrap();
     kill(std::process::id(), "KILL");
     unreachable!("killed");
 }
@@ -197,6 +235,7 @@ pub(crate) fn start_by_an_engine_that_dies(program: &Path, stage: &Stage, spec: 
         .arg("__engine")
         .arg(stage.dir.path())
         .arg(serde_json::to_string(spec).unwrap())
+        .arg(if MAKING.get() == Making::Fork { "fork" } else { "start" })
         .status()
         .unwrap();
     assert_eq!(status.signal(), Some(9));
