@@ -42,7 +42,7 @@ impl Version {
         }
     }
 
-    /// Whether `asked` names this version. A third number is ignored.
+    /// Whether the text names this version. A third number is ignored.
     pub fn is(self, asked: &str) -> bool {
         match asked.strip_prefix(self.word()) {
             Some("") => true,

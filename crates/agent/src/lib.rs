@@ -11,7 +11,7 @@
 //!     "key": "run_1/ask.1", "url": "https://agent.example", "message": "Review the change.", "task": 0, "turn": 0,
 //!     "record": "talk.json", "report": "report.json", "output": "output", "waits": WAITS
 //! }"#;
-//! // A message in doubt is searched for at most a third of the step's time: a person can still be asked.
+//! // A message in doubt is searched for at most a third of the step's time: time is left for a question to a person.
 //! let timeouts = Timeouts::within(Some(90_000));
 //! assert_eq!((timeouts.reply_ms, timeouts.in_flight_ms), (90_000, 30_000));
 //! let order = order.replace("WAITS", &serde_json::to_string(&timeouts)?);

@@ -18,7 +18,7 @@ pub struct Event {
     pub at: Time,
     /// What happened.
     pub event: EventBody,
-    /// The event as the journal has it, if that was asked for.
+    /// The event as the journal has it, if the request wants that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", default)]
     pub stored: Option<String>,

@@ -144,7 +144,7 @@ impl Question {
     }
 }
 
-/// What is known of a question besides its row: what the run had done when it asked, and the answer.
+/// What is known of a question besides its row: what the run had done when it put the question, and the answer.
 #[derive(Debug, Default)]
 pub struct Asked<'a> {
     /// The event that raised it; none if it cannot be read.

@@ -118,7 +118,7 @@ pub struct QuestionDetail {
     pub leads: Option<Vec<Lead>>,
     /// What happens if no answer comes; null if the question does not lapse or is closed.
     pub silence: Option<String>,
-    /// Files that the run had changed when it asked.
+    /// Files that the run had changed when it put the question.
     pub files: Vec<ChangedFile>,
     /// The last hand-off before the question; null if there is none.
     pub last_handoff: Option<LastHandoff>,

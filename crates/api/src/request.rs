@@ -85,7 +85,7 @@ words! {
         AgentGenerated = "agent_generated",
         /// It lies elsewhere.
         ExternalLink = "external_link",
-        /// It is made when it is asked for.
+        /// It is made with the request.
         LiveGenerator = "live_generator",
     }
 }

@@ -89,7 +89,7 @@ pub struct StepRow {
     pub next_try_at: Option<Time>,
     /// The time of its last attempt; of a whole, from its beginning to its end. Null before its end.
     pub took_ms: Option<u64>,
-    /// What its attempts have cost; null if none has told of a cost.
+    /// What its attempts have cost; null if none has reported a cost.
     #[schemars(schema_with = "maybe_dollars")]
     pub cost_usd: Option<String>,
     /// Where it leads, such as `advance` or `loop`; null before its end.

@@ -2,7 +2,7 @@
 //!
 //! What all clients have in common is decided here:
 //!
-//! - No redirect is followed, because a token and a body must not go to an address that nobody has named.
+//! - No redirect is followed, because a token and a body must not go to an address that no flow and no configuration names.
 //! - No proxy of the environment is used, for the same reason.
 //! - Certificates are checked against those that the machine trusts, unless the caller names others.
 //! - A status is a part of the answer and no error, because its meaning differs from caller to caller.

@@ -2,7 +2,6 @@
 
 pub(crate) mod beneath;
 pub(crate) mod blobs;
-pub(crate) mod durable;
 pub(crate) mod layout;
 pub(crate) mod lease;
 pub(crate) mod plain;

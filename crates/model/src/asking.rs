@@ -253,7 +253,7 @@ fn answered(reply: &Reply, request: Option<&str>) -> String {
     )
 }
 
-/// What is asked: the prompt, and what was said of the last answer.
+/// The prompt of a call: that of the step, and what was wrong with the last answer.
 fn compose(prompt: &str, failure: Option<&str>, feedback: Option<&str>) -> String {
     let mut text = prompt.to_owned();
     if let Some(failure) = failure {

@@ -16,7 +16,7 @@ pub struct Order {
     /// Why it cannot be called.
     #[serde(default)]
     pub problem: Option<Problem>,
-    /// What it is asked.
+    /// The prompt.
     pub prompt: String,
     /// Its instructions.
     #[serde(default)]
@@ -36,7 +36,7 @@ pub struct Order {
     /// The most tokens of an answer.
     #[serde(default)]
     pub max_tokens: Option<u64>,
-    /// How often an answer that does not fit is asked for again.
+    /// How often the model gets another try after an answer that does not fit.
     #[serde(default)]
     pub repair: u32,
     /// The JSON Schema of its answer.

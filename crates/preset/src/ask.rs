@@ -12,7 +12,7 @@ use envoi_contract::{
 /// The tool by which an agent asks a question of its own.
 pub const OWN_QUESTION: &str = "AskUserQuestion";
 
-/// The tool by which an agent hands over its data; nobody is asked about that.
+/// The tool by which an agent hands over its data; it needs no decision of a person.
 const DATA: &str = "StructuredOutput";
 
 /// The member that says what a call of a tool is about, the first that it has.
@@ -66,7 +66,7 @@ impl Pattern {
         }
         let Some(pattern) = &self.subject else { return true };
         let Some(subject) = SUBJECTS.iter().find_map(|member| text(input, &[member])) else {
-            // What cannot be compared is asked.
+            // What cannot be compared goes to a person.
             return true;
         };
         let whole = words(subject);

@@ -26,7 +26,7 @@ const TELLING: [&str; 8] =
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     pub(crate) session: Option<String>,
-    /// The program itself has said which session it works in.
+    /// The program itself has reported which session it works in.
     is_begun: bool,
     pub(crate) version: Option<String>,
     /// Tokens that each call was given, by the id of its message.
@@ -57,7 +57,7 @@ impl Events {
             }
             Some("system") => self.system(event),
             Some("assistant") => {
-                // A new turn: what was said to be the end was none.
+                // A new turn: the earlier closing event was not the end.
                 self.result = None;
                 self.assistant(event)
             }

@@ -31,7 +31,7 @@ pub enum Class {
     Network,
     /// The model does not exist, or may not be used.
     Model,
-    /// The model or its provider refuses what is asked.
+    /// The model or its provider refuses the request.
     Refused,
     /// The program is not there.
     NotInstalled,

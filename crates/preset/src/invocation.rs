@@ -63,7 +63,7 @@ pub struct Invocation<'a> {
     pub schema: Option<(&'a str, &'a str)>,
     /// The most that it may cost in US dollars, where the program has such a bound.
     pub max_cost: Option<&'a str>,
-    /// What decides the calls of tools that a person is asked about; none: nobody is asked.
+    /// What decides the calls of tools that need a person; none: no call does.
     pub asks: Option<Asks<'a>>,
     /// Further arguments.
     pub args: &'a [String],
@@ -126,7 +126,7 @@ impl Invocation<'_> {
         if let Some(asks) = self.asks {
             all.extend(words(&["--settings", &asks.settings()]));
             if asks.own_questions {
-                // Without a host for prompts the program does not have the tool. The hook is asked first.
+                // Without a host for prompts the program does not have the tool. The hook comes first.
                 all.extend(words(&["--permission-prompt-tool", "stdio"]));
             }
         }

@@ -33,7 +33,7 @@ pub struct Outcome {
     /// Tools that were refused, with what they were to do.
     pub denied: Vec<String>,
     /// The call of a tool that it has put off: it goes on with it when it is resumed. That is a failure of the class
-    /// [`Class::Denied`], unless somebody is to be asked about the call.
+    /// [`Class::Denied`], unless a person is to decide about the call.
     pub deferred: Option<ToolCall>,
     /// It was resumed without a prompt, for a call that was put off, and there is none.
     pub nothing_waits: bool,

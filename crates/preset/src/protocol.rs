@@ -116,18 +116,18 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// What a model is asked.
+/// A request to a model.
 #[derive(Debug, Clone)]
 pub struct Question<'a> {
     /// As the provider calls it.
     pub model: &'a str,
     /// Its instructions.
     pub system: Option<&'a str>,
-    /// What is asked first.
+    /// The first prompt.
     pub prompt: &'a str,
     /// What is given to it with the prompt.
     pub parts: &'a [Part],
-    /// Answers that were refused, each with what is said about it.
+    /// Answers that were refused, each with its reply.
     pub repairs: &'a [(String, String)],
     /// How free it is.
     pub temperature: Option<&'a Number>,
@@ -192,7 +192,7 @@ impl End {
     }
 }
 
-/// What is wrong with a refused answer, as the model is told.
+/// What is wrong with a refused answer, in words for the model.
 const WRONG: &str = "This answer cannot be used: ";
 
 /// What follows after it.

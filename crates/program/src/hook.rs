@@ -5,13 +5,13 @@
 //! resumed, it comes back with exactly that call, and the answer is for no other one. An answer is used once: it is marked as used, on
 //! disk, before it is given. What cannot be decided is an error, and then the program makes no call.
 
-use crate::{Order, files};
+use crate::Order;
 use envoi_contract::json::{Object, Value};
 use envoi_kernel::event::CallAnswer;
 use envoi_preset::{OWN_QUESTION, Pattern, ToolCall};
 use serde::{Deserialize, Serialize};
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, OpenOptions},
     io::{self, Read, Write},
     path::{Path, PathBuf},
     process::ExitCode,
@@ -74,7 +74,7 @@ impl Policy {
             hides: order.hides,
         };
         let place = order.folder.join(POLICY);
-        files::write_durably(&place, &serde_json::to_vec(&policy)?)?;
+        envoi_durable::put(&place, &serde_json::to_vec(&policy)?)?;
         // This very program, which waits for the agent's: on Linux also if its file has been replaced meanwhile.
         let own = if cfg!(target_os = "linux") {
             PathBuf::from(format!("/proc/{}/exe", std::process::id()))
@@ -194,15 +194,7 @@ struct Notes {
 impl Notes {
     /// False: this was noted before. Several calls of one turn may be decided at the same time.
     fn note_once(&self, name: &str, text: &str) -> io::Result<bool> {
-        let mut file = match OpenOptions::new().write(true).create_new(true).open(self.folder.join(name)) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
-            Err(error) => return Err(error),
-        };
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        File::open(&self.folder)?.sync_all()?;
-        Ok(true)
+        envoi_durable::write_new(&self.folder.join(name), text.as_bytes())
     }
 
     fn refuse(&self, call: &ToolCall, reason: &str) -> io::Result<Value> {

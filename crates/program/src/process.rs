@@ -227,7 +227,7 @@ impl Work<'_> {
             if let Some(session) = reading.session().filter(|session| known.as_deref() != Some(*session)) {
                 // An id that has to be masked cannot be resumed.
                 if self.mask.text(session) == session {
-                    files::write_durably(&self.order.folder.join(SESSION_FILE), session.as_bytes())?;
+                    envoi_durable::put(&self.order.folder.join(SESSION_FILE), session.as_bytes())?;
                 }
                 known = Some(session.to_owned());
             }

@@ -19,7 +19,7 @@ const CUT_OFF: &str = "You have worked on this task before, and were cut off. It
 const THROTTLED: &str = "You have worked on this task before, and a limit of the account stopped you. Go on from there. The task is \
                          unchanged:\n\n";
 
-/// What came before, beside what failed and what was said of it.
+/// What came before, beside what failed and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Before {
     /// Nothing, or what the session knows itself.

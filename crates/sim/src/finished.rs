@@ -1,6 +1,6 @@
 //! Which steps of a run's own flow are finished, kept from the events alone: nothing that is finished begins again unasked.
 //!
-//! A step is asked for by the way that a visit leads, by a loop, by a graph whose step has failed, by a person who says from where
+//! A step is due by the way that a visit leads, by a loop, by a graph whose step has failed, by a person who says from where
 //! the run runs again, and by the end of a run at that step.
 
 use envoi_contract::handoff::Status;

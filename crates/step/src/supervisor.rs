@@ -21,7 +21,6 @@ use crate::attempt::spec::{Order, Spec};
 use crate::control::cancel;
 use crate::control::presence::Presence;
 use crate::control::probe::unix_ms;
-use crate::disk::durable;
 use crate::mask::Secrets;
 use crate::workspace::before::Before;
 
@@ -75,7 +74,7 @@ fn supervise() -> Result<ExitCode, SuperviseError> {
     stand_alone().doing("cannot leave the engine's session")?;
     let order = read_order()?;
     let secrets = Secrets::new(&order.spec.secrets);
-    // As long as this process lives, it is at work there, also if its engine is gone. If there can be no lock, the engine has said so.
+    // As long as this process lives, it is at work there, also if its engine is gone. If there can be no lock, the engine has warned of it.
     let _presence = Presence::join(&order.spec.workspace).ok();
     let attempt =
         Attempt { dir: AttemptDir::new(order.dir), spec: order.spec, secrets, most_files: MOST_FILES };
@@ -158,7 +157,7 @@ impl Attempt {
 
     fn publish(&self) -> Result<(), SuperviseError> {
         let started = serde_json::to_vec(&self.started()).map_err(io::Error::from).doing("cannot say so")?;
-        match durable::publish(&self.dir.started(), &started).doing("cannot publish `started.json`")? {
+        match envoi_durable::publish(&self.dir.started(), &started).doing("cannot publish `started.json`")? {
             true => Ok(()),
             false => Err(SuperviseError::StartedBefore),
         }

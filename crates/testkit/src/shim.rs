@@ -106,7 +106,7 @@ unsafe extern "C" fn open(
     };
     // SAFETY: SQLite made room for `szOsFile` bytes, which is ours and the machine's.
     let real = unsafe { file.byte_add(OURS_BYTES) };
-    // SAFETY: `real` has the room that the machine asked for, all zero as SQLite left it; the rest are SQLite's arguments.
+    // SAFETY: `real` has the room that the machine wants, all zero as SQLite left it; the rest are SQLite's arguments.
     let result = watched.open(|| unsafe { xopen(machine, name, real, flags, out) });
     let (methods, watched) = match result {
         SQLITE_OK => (&raw const METHODS, Box::into_raw(Box::new(watched))),

@@ -1,7 +1,7 @@
 //! A snapshot: the list of a folder and what the store does not have of its contents, durable.
 
 use crate::{
-    disk::{contents::Contents, durable, intake::Intake},
+    disk::{contents::Contents, intake::Intake, plain},
     look::{
         cache::{self, Cache, Seen},
         stat::{Kind, Stat},
@@ -225,9 +225,9 @@ impl Look<'_> {
     }
 }
 
-/// The content of a file, with what the system said of it before it was read. `None`: it has more than `most` bytes.
+/// The content of a file, with its metadata from before it was read. `None`: it has more than `most` bytes.
 fn read_file(place: &Path, most: u64) -> io::Result<Option<(Stat, Vec<u8>)>> {
-    let file = durable::open(place)?;
+    let file = plain::open(place)?;
     let found = file.metadata()?;
     let mut content = Vec::with_capacity(usize::try_from(found.len().min(most)).unwrap_or(0));
     file.take(most.saturating_add(1)).read_to_end(&mut content)?;

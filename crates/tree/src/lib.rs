@@ -9,6 +9,7 @@
 //! `keep` (a snapshot), `restore` (the way back).
 
 mod disk;
+pub mod git;
 mod keep;
 mod look;
 mod model;
@@ -19,7 +20,6 @@ pub use disk::{
     examine::damage,
 };
 pub use keep::{Kept, NotKept, Order, keep};
-pub use look::git::GIT_VARIABLES;
 pub use model::{
     bounds::Bounds,
     compare::{Difference, differences},

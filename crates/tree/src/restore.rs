@@ -74,7 +74,7 @@ pub struct Restored {
     pub late: Vec<Late>,
     /// Paths that are as they were, because the snapshot does not have their content or the file is too large to be kept.
     pub left: Vec<Vec<u8>>,
-    /// Paths that somebody has changed since they were looked at. They are as that person left them.
+    /// Paths that were changed since they were looked at. They are left as they are.
     pub newer: Vec<Vec<u8>>,
     /// How many files were written, and how many taken away.
     pub changed: (usize, usize),
@@ -152,7 +152,7 @@ pub fn without(order: &Order, stands: &Tree, from: &Tree, to: &Tree) -> Result<M
     Ok(Merged { digest, tree })
 }
 
-/// Files that somebody has written since a change from `from` to `to` began: they are as in neither of them.
+/// Files that were written since a change from `from` to `to` began: they are as in neither of them.
 #[must_use]
 pub fn written_since(stands: &Tree, from: &Tree, to: &Tree) -> Vec<Late> {
     let is_other = |entry: &&Entry| [from, to].iter().all(|tree| tree.get(&entry.path) != Some(entry));
@@ -175,7 +175,7 @@ pub fn write_into(folder: &Path, order: &Order, target: &Tree) -> Result<Restore
     lay(folder, order, target)
 }
 
-/// Writes the files of `target` into a folder in which none of them is: one that somebody is making. What is there is not overwritten.
+/// Writes the files of `target` into a folder in which none of them is: one that is being made. What is there is not overwritten.
 ///
 /// # Errors
 /// [`NotRestored::Content`], [`NotRestored::Incomplete`].

@@ -11,6 +11,7 @@ struct Row {
 
 const ALL: &[&str] = &[
     "envoi-contract",
+    "envoi-durable",
     "envoi-kernel",
     "envoi-flow",
     "envoi-journal",
@@ -34,6 +35,7 @@ const ALL: &[&str] = &[
 
 const BELOW_ENGINE: &[&str] = &[
     "envoi-contract",
+    "envoi-durable",
     "envoi-kernel",
     "envoi-flow",
     "envoi-journal",
@@ -49,6 +51,7 @@ const BELOW_ENGINE: &[&str] = &[
 ];
 const BELOW_SIM: &[&str] = &[
     "envoi-contract",
+    "envoi-durable",
     "envoi-kernel",
     "envoi-flow",
     "envoi-journal",
@@ -65,6 +68,7 @@ const BELOW_SIM: &[&str] = &[
 ];
 const BELOW_SERVER: &[&str] = &[
     "envoi-contract",
+    "envoi-durable",
     "envoi-kernel",
     "envoi-flow",
     "envoi-journal",
@@ -78,6 +82,7 @@ const BELOW_SERVER: &[&str] = &[
 ];
 const BELOW_CLI: &[&str] = &[
     "envoi-contract",
+    "envoi-durable",
     "envoi-kernel",
     "envoi-flow",
     "envoi-journal",
@@ -101,26 +106,40 @@ const BELOW_CLI: &[&str] = &[
 /// Left of the arrows first. `envoi-testkit` may stand in every `tests_use` and nowhere else.
 const TABLE: &[Row] = &[
     Row { name: "envoi-contract", uses: &[], tests_use: &[] },
+    // How files are written that must last; it knows nothing of what is in them.
+    Row { name: "envoi-durable", uses: &[], tests_use: &[] },
     // Tests of the kernel read better as flow files.
     Row { name: "envoi-kernel", uses: &["envoi-contract"], tests_use: &["envoi-flow"] },
     // What is known of agent programs; its costs are the kernel's.
     Row { name: "envoi-preset", uses: &["envoi-contract", "envoi-kernel"], tests_use: &[] },
     Row { name: "envoi-flow", uses: &["envoi-contract", "envoi-kernel", "envoi-preset"], tests_use: &[] },
-    Row { name: "envoi-journal", uses: &["envoi-contract", "envoi-kernel"], tests_use: &[] },
+    Row { name: "envoi-journal", uses: &["envoi-contract", "envoi-durable", "envoi-kernel"], tests_use: &[] },
     // Rows and bodies; the conversions from the journal's rows are a feature.
     Row { name: "envoi-api", uses: &["envoi-contract", "envoi-kernel", "envoi-journal"], tests_use: &[] },
     // The files of a folder; it knows neither runs nor events.
-    Row { name: "envoi-tree", uses: &["envoi-contract"], tests_use: &[] },
+    Row { name: "envoi-tree", uses: &["envoi-contract", "envoi-durable"], tests_use: &[] },
     // Copies of a process; it does not know what they do.
     Row { name: "envoi-zygote", uses: &[], tests_use: &[] },
     // The supervisor takes snapshots: it is there when the engine is not.
-    Row { name: "envoi-step", uses: &["envoi-contract", "envoi-tree", "envoi-zygote"], tests_use: &[] },
+    Row {
+        name: "envoi-step",
+        uses: &["envoi-contract", "envoi-durable", "envoi-tree", "envoi-zygote"],
+        tests_use: &[],
+    },
     Row { name: "envoi-http", uses: &[], tests_use: &[] },
     Row { name: "envoi-notify", uses: &["envoi-contract", "envoi-http"], tests_use: &[] },
     // Read and written by a client, `agent`, and by a server.
     Row { name: "envoi-a2a", uses: &["envoi-contract"], tests_use: &[] },
-    Row { name: "envoi-agent", uses: &["envoi-contract", "envoi-a2a", "envoi-http"], tests_use: &[] },
-    Row { name: "envoi-program", uses: &["envoi-contract", "envoi-kernel", "envoi-preset"], tests_use: &[] },
+    Row {
+        name: "envoi-agent",
+        uses: &["envoi-contract", "envoi-durable", "envoi-a2a", "envoi-http"],
+        tests_use: &[],
+    },
+    Row {
+        name: "envoi-program",
+        uses: &["envoi-contract", "envoi-durable", "envoi-kernel", "envoi-preset"],
+        tests_use: &[],
+    },
     Row {
         name: "envoi-model",
         uses: &["envoi-contract", "envoi-kernel", "envoi-http", "envoi-preset"],

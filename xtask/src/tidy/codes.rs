@@ -21,7 +21,7 @@ const WORDS_OF_OTHERS: &[&str] = &[
     "crates/a2a/src/v1/enums.rs",
     "crates/cli/src/process/git.rs",
     "crates/preset/src/preset.rs",
-    "crates/tree/src/look/git.rs",
+    "crates/tree/src/git.rs",
 ];
 
 /// Their members come with parts that are not built yet.

@@ -9,11 +9,7 @@ use crate::{
 };
 use envoi_contract::json::Value;
 use serde::{Deserialize, Serialize};
-use std::{
-    fs::{self, File},
-    io::{self, Write as _},
-    path::Path,
-};
+use std::{fs, io, path::Path};
 
 /// See the module. Messages are counted by their turn.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -71,16 +67,7 @@ impl Record {
 
     /// Replaces the file. The content and the name are durable when it returns.
     pub(crate) fn save(&self, path: &Path) -> io::Result<()> {
-        let folder = path.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(folder)?;
-        if let Some(above) = folder.parent() {
-            File::open(above)?.sync_all()?;
-        }
-        let temp = path.with_extension("tmp");
-        let mut file = File::create(&temp)?;
-        file.write_all(&serde_json::to_vec_pretty(self)?)?;
-        file.sync_all()?;
-        fs::rename(&temp, path)?;
-        File::open(folder)?.sync_all()
+        envoi_durable::create_folders(envoi_durable::parent(path))?;
+        envoi_durable::replace(path, &serde_json::to_vec_pretty(self)?)
     }
 }

@@ -114,7 +114,7 @@ const SEARCH_MS: u64 = 60_000;
 
 impl Timeouts {
     /// For a step with this time limit. The attempt may wait as long as the step, but a message in doubt is searched for at
-    /// most a third of it, so that a person can be asked before the time is over.
+    /// most a third of it, so that time is left for a question to a person.
     #[must_use]
     pub fn within(limit_ms: Option<u64>) -> Self {
         let at_most_a_third =

@@ -30,7 +30,7 @@ pub(crate) struct Question {
 pub(crate) enum Change {
     /// It is the same question, and the task has not moved on.
     Unchanged,
-    /// It is another question, or the same text asked again.
+    /// It is another question, or the same text once more.
     Changed,
     /// The text is the same, and the marks prove nothing, or not yet.
     Unclear,
@@ -63,7 +63,7 @@ impl Question {
             return Some(same_history);
         }
         let before = before?;
-        // Marks that differ from reply to reply prove nothing; marks that stay prove that the question was asked again.
+        // Marks that differ from reply to reply prove nothing; marks that stay prove that the agent has put the question again.
         let marks_differ = !is_kept(&before.id, &now.id) && !is_kept(&before.at, &now.at);
         let history_differs = before.messages_of_others(ours) != now.messages_of_others(ours);
         Some(marks_differ && (history_differs || same_history))

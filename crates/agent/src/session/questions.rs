@@ -1,4 +1,4 @@
-//! Questions of a task: when a person is asked, and whether an answer still fits.
+//! Questions of a task: when they go to a person, and whether an answer still fits.
 
 use super::{Accepted, Delivery, Session};
 use crate::{
@@ -14,7 +14,7 @@ use std::time::Duration;
 const VOID: &str =
     "Your answer was not sent: the agent does not ask any more what was answered. It asks now:";
 
-/// A question that a person is asked.
+/// A question for a person.
 pub(super) struct Prompt {
     /// Text before the words of the agent.
     pub(super) preface: Option<String>,

@@ -67,7 +67,7 @@ impl Session<'_> {
             Ok(Reply::Task(task)) => Ok(SendResult::Accepted(task)),
             Ok(Reply::Message(reply)) => Ok(SendResult::Finished(Outcome::Message(reply))),
             Err(CallError::TaskNotFound) => Err(Outcome::TaskLost(message.task.clone().unwrap_or_default())),
-            // The task that asked is over by now, whatever ended it.
+            // The task with the question is over by now, whatever ended it.
             Err(CallError::Unsupported(_)) if turn > 0 => self.poll(None).map(SendResult::Finished),
             // The record keeps the intent if the message may have been accepted. A refusal of this sending proves nothing of
             // an earlier one.

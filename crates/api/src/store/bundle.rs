@@ -47,6 +47,6 @@ pub struct Verified {
     pub head: Option<String>,
     /// Whether it has a signature.
     pub is_signed: Option<bool>,
-    /// Who has signed it, of those whom the caller has named; null if that was not asked.
+    /// Who has signed it, of those whom the caller has named; null if the caller has named none.
     pub signer: Option<String>,
 }

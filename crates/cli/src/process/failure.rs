@@ -150,7 +150,7 @@ impl Failure {
     }
 }
 
-/// What stands in back quotes was given by somebody, such as a name that there is not: a line break in it begins no line of ours.
+/// Text in back quotes comes from outside, such as a name that does not exist. A line break in it does not begin a line of ours.
 fn quoted_on_one_line(message: &str) -> String {
     let pieces = message.split('`').enumerate().map(|(place, piece)| match place % 2 {
         1 => piece.replace('\n', "\\n"),

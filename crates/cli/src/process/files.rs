@@ -2,11 +2,7 @@
 
 use crate::process::failure::Failure;
 use envoi_contract::code::Code;
-use std::{
-    fs,
-    io::{self, Write as _},
-    path::Path,
-};
+use std::{fs, io, path::Path};
 
 /// Names of the files that this process was given open, such as standard input or what a shell substitutes for `<(…)`.
 const GIVEN: [&str; 3] = ["/dev/stdin", "/dev/fd/", "/proc/self/fd/"];
@@ -30,17 +26,12 @@ pub(crate) fn read_text(path: &Path) -> io::Result<String> {
 
 /// Writes a new file, durably. What is there is not touched: `another` says how to name another place. Half a file does not stay.
 pub(crate) fn write_new(path: &Path, bytes: &[u8], another: &str) -> Result<(), Failure> {
-    let machine = |error| Failure::machine(format!("`{}`", path.display()), error);
-    let made = fs::File::options().write(true).create_new(true).open(path);
-    let mut file = made.map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => {
+    match envoi_durable::write_new(path, bytes) {
+        Ok(true) => Ok(()),
+        Ok(false) => {
             let message = format!("`{}` is there already; nothing was written", path.display());
-            Failure::new(Code::FileExists, message).hint(another)
+            Err(Failure::new(Code::FileExists, message).hint(another))
         }
-        _ => machine(error),
-    })?;
-    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(|error| {
-        fs::remove_file(path).ok();
-        machine(error)
-    })
+        Err(error) => Err(Failure::machine(format!("`{}`", path.display()), error)),
+    }
 }

@@ -3,11 +3,11 @@
 
 use crate::{process::failure::Failure, text::diff::printable};
 use envoi_contract::code::Code;
-use envoi_tree::GIT_VARIABLES;
+use envoi_tree::git;
 use std::{
     io,
     path::Path,
-    process::{Command, Output, Stdio},
+    process::{Command, Output},
 };
 
 /// The longest part of what git says that a message has.
@@ -22,8 +22,8 @@ pub(crate) struct At<'a> {
 
 impl At<'_> {
     /// What git prints, without the end of the line.
-    pub(crate) fn asked(self, arguments: &[&str]) -> Result<String, Failure> {
-        let mut command = git(self.folder);
+    pub(crate) fn run(self, arguments: &[&str]) -> Result<String, Failure> {
+        let mut command = git::command(self.folder);
         let done = output(command.env("GIT_INDEX_FILE", self.index).args(arguments))?;
         match done.status.success() {
             true => Ok(String::from_utf8_lossy(&done.stdout).trim_end_matches('\n').to_owned()),
@@ -34,7 +34,7 @@ impl At<'_> {
 
 /// The patch from one folder below `folder` to another one. The configuration of the user does not change its form.
 pub(crate) fn difference(folder: &Path, [before, after]: [&str; 2]) -> Result<Vec<u8>, Failure> {
-    let mut command = git(folder);
+    let mut command = git::command(folder);
     command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
     command.env("GIT_CEILING_DIRECTORIES", folder.parent().unwrap_or(folder));
     command.args(["diff", "--no-index", "--no-prefix", "--binary", "--full-index", "--no-renames"]);
@@ -44,16 +44,6 @@ pub(crate) fn difference(folder: &Path, [before, after]: [&str; 2]) -> Result<Ve
         Some(0 | 1) => Ok(done.stdout),
         _ => Err(failed("diff", &done)),
     }
-}
-
-fn git(folder: &Path) -> Command {
-    let mut command = Command::new("git");
-    command.args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]);
-    for name in GIT_VARIABLES {
-        command.env_remove(name);
-    }
-    command.env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0").current_dir(folder).stdin(Stdio::null());
-    command
 }
 
 fn output(command: &mut Command) -> Result<Output, Failure> {

@@ -65,7 +65,7 @@ fn run(command: &mut Command, input: &[u8]) -> io::Result<Output> {
     let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = piped.env("LC_ALL", "C").spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
-        // Whoever ends early says why.
+        // If it ends early, its stderr has the reason.
         drop(stdin.write_all(input));
     }
     child.wait_with_output()

@@ -1,4 +1,4 @@
-//! What is said of a command line that cannot be read, where the parser's own tip leads astray.
+//! Messages for command lines that cannot be read, where the parser's own tip misleads.
 
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use envoi_contract::suggestion::nearest;

@@ -26,7 +26,7 @@ use envoi_contract::{
 use envoi_kernel::{event::EndStatus, ids::RunId};
 use std::path::Path;
 
-/// How often a run that goes on meanwhile is compared again for somebody who has agreed to whatever it means.
+/// How often a run that goes on meanwhile is compared again, if the person has agreed in advance (`--yes`).
 const TRIES: u32 = 8;
 
 pub(crate) fn resume(remote: &Remote, args: &ResumeArgs, file: &Path) -> Result<u8, Failure> {

@@ -46,7 +46,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// What an engine of this process does beside the request of its command.
 pub(crate) trait Beside {
-    /// The engine is up, and nothing was asked of it yet.
+    /// The engine is up, and has no request yet.
     fn begin(&mut self, host: &Host) -> Result<(), Failure>;
     /// The request has come to its end. Returns when the engine may go.
     fn stay(&mut self, host: &Host) -> Result<(), Failure>;
@@ -77,7 +77,7 @@ pub(crate) fn ask_beside(
     let mut take_over = args.take_over;
     let mut until = Instant::now() + PATIENCE;
     let mut asked_before = false;
-    // What the engine said to the request, where it may have been done before: the run is followed then, if there is one.
+    // The engine's refusal of a request that may have been done before: the run is followed then, if there is one.
     let mut refusal: Option<Failure> = None;
     loop {
         let (lease, other) = lease(store.layout(), take_over)?;

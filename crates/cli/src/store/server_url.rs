@@ -1,6 +1,6 @@
 //! Where the server of a store is found: `.envoi/server.url`, which the server keeps locked for as long as it runs.
 //!
-//! A server that was killed leaves its file. The lock is gone with the process, so that nobody takes the file for a server.
+//! A server that was killed leaves its file. The lock is gone with the process, so that the file is not taken for a server.
 
 use envoi_journal::Layout;
 use std::{
@@ -10,7 +10,7 @@ use std::{
     path::PathBuf,
 };
 
-/// What a server has said of itself. It stands until [`Announced::end`], or until the process is gone.
+/// The announcement of a server. It stands until [`Announced::end`], or until the process is gone.
 pub(crate) struct Announced {
     file: File,
     path: PathBuf,
@@ -24,7 +24,7 @@ impl Announced {
         // A file of its own: the one of a server that is replaced stays that server's.
         fs::remove_file(&path).ok();
         let mut file = OpenOptions::new().write(true).create_new(true).open(&path).ok()?;
-        // Whoever looks whether a server runs holds it for a moment.
+        // A process that looks whether a server runs holds it for a moment.
         file.lock().ok()?;
         file.write_all(format!("{url}\n").as_bytes()).ok()?;
         Some(Self { file, path })

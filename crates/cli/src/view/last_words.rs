@@ -1,4 +1,4 @@
-//! The last lines that a step has written, below a question about it: who decides needs what the critic said, and what a command that
+//! The last lines that a step has written, below a question about it: the person who decides needs the critic's text, and what a command that
 //! failed complained of.
 //!
 //! Reads the files of the last attempt, which stay as they are. At a server they are not here; then there are no lines.

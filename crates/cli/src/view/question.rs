@@ -28,7 +28,7 @@ const MOST_LINES: usize = 400;
 /// Changed files that are named; the rest are counted.
 const MOST_FILES: usize = 200;
 
-/// A question that somebody looks at.
+/// A question as a person sees it.
 struct Question {
     asked: AskedQuestion,
     now: Timestamp,

@@ -83,7 +83,7 @@ fn programs(command: &Command) -> BTreeSet<&str> {
 pub(super) struct AlreadyNamed(Mutex<BTreeMap<RunId, BTreeSet<String>>>);
 
 impl AlreadyNamed {
-    /// Those of `names` that were not named yet; `earlier` reads what the run's events say, the first time that it is asked.
+    /// Those of `names` that were not named yet; `earlier` reads the names in the run's events, at the first call.
     pub(super) fn anew(
         &self,
         run: &RunId,

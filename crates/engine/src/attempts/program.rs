@@ -29,7 +29,7 @@ pub(super) fn command(
     let own = preset.map(Preset::variables).unwrap_or_default();
     // The flow's own variables come later, and win.
     variables.splice(0..0, own.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
-    // Whoever names an account means its login.
+    // An account stands for its login.
     if let Some(account) = account {
         variables.extend(account.env.iter().chain(&account.secrets).cloned());
     }

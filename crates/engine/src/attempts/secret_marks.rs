@@ -9,9 +9,8 @@
 use envoi_contract::digest::Digest;
 use envoi_step::SecretMark;
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, Read as _, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
+    fs::{self, File},
+    io::{self, Read as _},
     path::Path,
 };
 
@@ -39,7 +38,7 @@ impl SecretMarks {
         if let Some(key) = read(&path)?.filter(is_key) {
             return Ok(Self { key });
         }
-        make(folder, &path)?;
+        make(&path)?;
         match read(&path)?.filter(is_key) {
             Some(key) => Ok(Self { key }),
             None => Err(io::Error::other(format!(
@@ -71,25 +70,10 @@ fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// Makes the key. If another process makes one at the same time, the first one stays.
-fn make(folder: &Path, path: &Path) -> io::Result<()> {
+fn make(path: &Path) -> io::Result<()> {
     let mut key = [0; KEY_BYTES];
     File::open("/dev/urandom")?.read_exact(&mut key)?;
-    let made = folder.join(format!("{FILE}.{}", std::process::id()));
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&made)?;
-    file.write_all(&key)?;
-    file.sync_all()?;
-    // Not every file system has hard links; the engine alone makes the key, so that a rename does no harm there.
-    let named = match fs::hard_link(&made, path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(_) => fs::rename(&made, path),
-        Ok(()) => Ok(()),
-    };
-    match fs::remove_file(&made) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => named?,
-    }
-    File::open(folder)?.sync_all()
+    envoi_durable::make_secret(path, &key)
 }
 
 #[cfg(test)]

@@ -126,14 +126,14 @@ fn has_failed(job: &Job, outcome: &Outcome) -> bool {
     }
 }
 
-/// A command that has failed may miss what its user's own shell has. It is said once a run.
+/// A command that has failed may miss what its user's own shell has. The warning comes once a run.
 fn not_passed(shared: &Shared, job: &Job, result: &AttemptResult) -> Option<String> {
     if !has_failed(job, &result.outcome) {
         return None;
     }
     let printed = [result.text.as_str(), &result.stderr_tail];
     let missed = not_passed::missed(&job.caller.not_passed, &job.started.command, &printed);
-    // Without the journal it may be said twice.
+    // Without the journal the warning may come twice.
     let names = shared.named.anew(&job.run, missed, || earlier(shared, job).unwrap_or_default());
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     (!names.is_empty())

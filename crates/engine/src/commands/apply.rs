@@ -179,7 +179,7 @@ impl Commands {
     }
 }
 
-/// Whether the tree is there. An empty folder, a link, or in git a folder that is no checkout stands where the tree was: somebody has cleaned
+/// Whether the tree is there. An empty folder, a link, or in git a folder that is no checkout stands where the tree was: a person has cleaned
 /// up, and that is nothing that the run has done.
 fn is_there(workspace: &Path, isolated: Option<&Isolated>) -> bool {
     // A path with a slash at its end is looked at behind a link.
@@ -210,7 +210,7 @@ fn last_applied(records: &[Record]) -> Option<FilesRestoring> {
     last
 }
 
-/// Refuses where a path is not as it was looked at: somebody works there, or a file that git ignores is in the way.
+/// Refuses where a path is not as it was looked at: a person works there, or a file that git ignores is in the way.
 fn check_still(stands: &Tree, changes: &[Difference<'_>]) -> Result<(), Refused> {
     let other = changes.iter().find(|change| {
         let found = stands.get(change.path());

@@ -27,7 +27,7 @@ const MAX_TAKEN_BYTES: usize = 8 * 1024 * 1024;
 type HandOffs = BTreeMap<StepId, Result<TakenHandOff, String>>;
 
 impl Commands {
-    /// The part of `flow` that is asked for, with what it takes from an earlier run.
+    /// The requested part of `flow`, with what it takes from an earlier run.
     ///
     /// # Errors
     /// `PART_INVALID`, `PART_INCOMPLETE`; `RUN_NOT_FOUND`: there is no such run of this tenant.

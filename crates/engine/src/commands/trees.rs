@@ -1,6 +1,6 @@
 //! The trees of runs that are over: which of them can go, and their removal.
 //!
-//! A tree goes by rule if its run has succeeded, nobody works or may go on there, a snapshot has all of its files, and no history of git would
+//! A tree goes by rule if its run has succeeded, no run works or may go on there, a snapshot has all of its files, and no history of git would
 //! go with it: `diff` and `apply` need the tree no more. It is first given another name in one step, looked at once more, and then removed.
 //! A removal that was killed is found by that name and ended by the next one. Nothing is written to the journal. Files that git ignores
 //! are in no snapshot and go with the tree.
@@ -111,7 +111,7 @@ fn there(reader: &Reader, run: &RunId) -> Option<There> {
 /// Removes the tree. Says what is left of it, such as a branch with commits.
 ///
 /// # Errors
-/// Why it is still there, in a sentence: somebody has changed it since, or the machine's reason.
+/// Why it is still there, in a sentence: it was changed since, or the machine's reason.
 pub fn remove(
     tree: &OldTree,
     reader: &Reader,
@@ -121,7 +121,7 @@ pub fn remove(
     let aside = begun(&tree.place);
     if !tree.is_begun {
         fs::rename(&tree.place, &aside).map_err(|error| error.to_string())?;
-        // Whoever wrote there just before has not seen the new name.
+        // A process that wrote there just before has not seen the new name.
         let lost = || lost_with(reader, layout, too_wide, &tree.run, &tree.isolated, &aside);
         if let Some(why) = Some(()).filter(|()| !tree.is_dropped).and_then(|()| lost()) {
             fs::rename(&aside, &tree.place).map_err(|error| error.to_string())?;

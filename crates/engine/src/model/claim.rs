@@ -7,7 +7,7 @@
 //!
 //! - an engine goes on with it: it has begun, is neither at rest nor halted, and is not set aside. The loop knows that of its own runs, and
 //!   no other engine works on the store;
-//! - an attempt of it lives, whoever started it: the loop knows those that its runner is still at, and
+//! - an attempt of it lives, also one that an earlier engine started: the loop knows those that its runner is still at, and
 //!   `Commands::check_free` finds the others by their locks and processes.
 //!
 //! So a run that is set aside, stopped or in doubt leaves its workspace to others as soon as nothing of it lives. To go on it

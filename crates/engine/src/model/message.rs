@@ -224,7 +224,7 @@ pub enum EngineError {
         reason: String,
     },
     /// The journal could not be read for the last event of a run. Nothing was done.
-    #[error("the store cannot be asked about run `{run}`: {reason}")]
+    #[error("the store cannot be read for run `{run}`: {reason}")]
     Unread {
         /// Which.
         run: RunId,

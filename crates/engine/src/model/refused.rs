@@ -133,7 +133,7 @@ impl From<EngineError> for Refused {
     }
 }
 
-/// What to do about what a run does not accept, where that is not said by the message.
+/// What to do about what a run does not accept, where the message does not have it.
 fn hint_of(refusal: &Refusal) -> Option<&'static str> {
     match refusal {
         Refusal::PastBound { bound } if bound.starts_with("max_iterations") => Some(

@@ -57,7 +57,7 @@ pub fn why_unreadable(reader: &Reader, id: &RunId) -> Option<String> {
     load_with_weight(reader, id).err()?.trouble().map(|trouble| trouble.reason)
 }
 
-/// Refuses what would change a run while it is set aside, whatever else could be said of it.
+/// Refuses what would change a run while it is set aside, before any other refusal.
 ///
 /// # Errors
 /// `RUN_SET_ASIDE` with the reason; a failure of the store.

@@ -1,6 +1,6 @@
-//! `model` of a step: the model, and what it is asked.
+//! `model` of a step: the model and its prompt.
 //!
-//! Owns its keys, and which keys of a step have nothing to do beside it. Which models there are is said by the configuration of the
+//! Owns its keys, and which keys of a step have nothing to do beside it. Which models there are is a matter of the configuration of the
 //! store, which is not known here.
 
 use crate::{

@@ -22,7 +22,7 @@ use std::{
 pub(super) enum Order {
     /// None of its step has been written.
     Last,
-    /// There may be some: the journal is asked.
+    /// There may be some: read the journal.
     Unknown,
 }
 

@@ -26,7 +26,7 @@ pub fn project(
 }
 
 /// As [`project`], by who writes the files of each record of the run before those of the next one, and has made sure that
-/// nobody else has committed anything.
+/// no other process has committed anything.
 ///
 /// # Errors
 /// As [`project`].

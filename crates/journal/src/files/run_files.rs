@@ -4,7 +4,6 @@ use crate::{
     folder::{
         beneath::{self, PathBeneath},
         blobs,
-        durable::Temporary,
         layout::Layout,
         plain,
     },
@@ -12,6 +11,7 @@ use crate::{
     model::error::FileError,
 };
 use envoi_contract::digest::Digest;
+use envoi_durable::Temporary;
 use envoi_kernel::ids::RunId;
 use std::{
     ffi::OsStr,
@@ -56,7 +56,7 @@ impl RunFiles<'_> {
         fill()?.rename_by(beside).map_err(failed(target.with_file_name(shorter)))
     }
 
-    /// A new file that nobody may write, without a lasting name.
+    /// A new read-only file, without a lasting name.
     fn filled(&self, fill: impl FnOnce(&mut File) -> Result<(), Fill>) -> Result<Temporary, FileError> {
         let (temporary, mut file) = beneath::temporary_of(self.layout, 0o400)?;
         fill(&mut file).map_err(|fill| fill.of(temporary.path()))?;

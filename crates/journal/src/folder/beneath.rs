@@ -4,9 +4,10 @@
 //! it, and files are renamed and removed relative to the folder that is open.
 
 use crate::{
-    folder::{durable::Temporary, layout::Layout, plain},
+    folder::{layout::Layout, plain},
     model::error::{BlobError, FileError},
 };
+use envoi_durable::Temporary;
 use rustix::{
     fs::{AtFlags, CWD, Mode, OFlags, linkat, mkdirat, open, openat, renameat, unlinkat},
     io::Errno,

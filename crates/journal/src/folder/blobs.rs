@@ -6,13 +6,13 @@
 use crate::{
     folder::{
         beneath::{self, PathBeneath},
-        durable::{self, Temporary},
         layout::Layout,
         plain,
     },
     model::error::BlobError,
 };
 use envoi_contract::digest::Digest;
+use envoi_durable::Temporary;
 use sha2::{Digest as _, Sha256};
 use std::{
     collections::BTreeSet,
@@ -94,8 +94,9 @@ impl Blobs {
                 .map_err(|error| failed(temporary.path(), error))?;
             filled.push((temporary, digest));
         }
-        let sync =
-            |folder: PathBuf| durable::sync_file_system(&folder).map_err(|error| failed(&folder, error));
+        let sync = |folder: PathBuf| {
+            envoi_durable::sync_file_system(&folder).map_err(|error| failed(&folder, error))
+        };
         // The contents before the names: a name never stands for bytes that are not on disk.
         sync(self.layout.temporary())?;
         for (temporary, digest) in filled {
@@ -209,7 +210,7 @@ impl Blobs {
 
     /// Where content lies or will lie. The first call in a process makes its folder, if it is missing, and makes that durable.
     fn spot<'p>(&self, place: &'p Path) -> Result<PathBeneath<'p>, BlobError> {
-        let folder = durable::parent(place);
+        let folder = envoi_durable::parent(place);
         let known = || self.durable.lock().unwrap_or_else(PoisonError::into_inner);
         if known().contains(folder)
             && let Ok(spot) = PathBeneath::find(self.layout.root(), place)
@@ -217,7 +218,7 @@ impl Blobs {
             return Ok(spot);
         }
         let spot = PathBeneath::make(self.layout.root(), place)?;
-        durable::sync_folder(durable::parent(folder)).map_err(|error| failed(folder, error))?;
+        envoi_durable::sync_folder(envoi_durable::parent(folder)).map_err(|error| failed(folder, error))?;
         known().insert(folder.to_owned());
         Ok(spot)
     }
@@ -396,10 +397,14 @@ mod tests {
         let (place, layout, blobs) = blobs();
         let (old, new) = (blobs.put(&large()).unwrap(), &large()[4..]);
         let outside = place.path().join("outside");
-        let head = durable::parent(&layout.blob(&Digest::of(new))).to_owned();
+        let head = envoi_durable::parent(&layout.blob(&Digest::of(new))).to_owned();
         fs::create_dir_all(&head).unwrap();
-        let folders =
-            [head, durable::parent(&layout.blob(&old)).to_owned(), layout.artifacts(), layout.temporary()];
+        let folders = [
+            head,
+            envoi_durable::parent(&layout.blob(&old)).to_owned(),
+            layout.artifacts(),
+            layout.temporary(),
+        ];
         for folder in folders.into_iter().chain([layout.root().join("artifacts")]) {
             for is_link in [true, false] {
                 fs::rename(&folder, &outside).unwrap();
@@ -425,7 +430,7 @@ mod tests {
                     blobs.receive().and_then(|mut incoming| incoming.write(new).and(incoming.finish())).err(),
                 ];
                 let reads = [blobs.get(&old).map(drop).err(), blobs.size_bytes(&old).map(drop).err()];
-                if folder != durable::parent(&layout.blob(&old)) {
+                if folder != envoi_durable::parent(&layout.blob(&old)) {
                     assert!(puts.iter().flatten().count() == 4, "{}: {puts:?}", folder.display());
                 }
                 if layout.blob(&old).starts_with(&folder) {

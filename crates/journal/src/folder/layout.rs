@@ -3,7 +3,6 @@
 //! Owns the names of files and folders, and the making of the folder itself. Does not look for it: which folder is used
 //! is the caller's choice.
 
-use crate::folder::durable;
 use envoi_contract::digest::Digest;
 use envoi_kernel::{
     files::list_name,
@@ -35,14 +34,14 @@ impl Layout {
     /// Whatever the file system says.
     pub fn create(&self) -> io::Result<()> {
         for folder in [self.root.clone(), self.runs(), self.artifacts(), self.temporary()] {
-            durable::create_folders(&folder)?;
+            envoi_durable::create_folders(&folder)?;
         }
         let ignore = self.root.join(".gitignore");
         if !ignore.exists() {
             fs::write(&ignore, "*\n")?;
             fs::File::open(&ignore)?.sync_all()?;
         }
-        durable::sync_folder(&self.root)
+        envoi_durable::sync_folder(&self.root)
     }
 
     /// The folder itself.

@@ -3,11 +3,8 @@
 //! Owns taking, announcing, handing over and taking over. Does not fence the database: a new holder also takes an epoch
 //! ([`crate::Store::take_epoch`]), because one that was stopped and wakes up still holds the flock of the old file.
 
-use crate::folder::{
-    durable::{self, Temporary},
-    layout::Layout,
-    plain,
-};
+use crate::folder::{layout::Layout, plain};
+use envoi_durable::Temporary;
 use std::{
     fs::{self, File, TryLockError},
     io::{self, Read as _},
@@ -88,7 +85,7 @@ impl Lease {
     pub fn take_over(layout: &Layout) -> Result<Self, LeaseError> {
         let path = layout.engine_lock();
         let replace = || {
-            let (temporary, file) = Temporary::create(durable::parent(&path))?;
+            let (temporary, file) = Temporary::create(envoi_durable::parent(&path))?;
             file.lock()?;
             temporary.rename(&path)?;
             Ok(file)

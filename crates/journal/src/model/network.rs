@@ -89,7 +89,7 @@ pub struct PageSession {
     pub token: String,
     /// What it is good for, as [`TokenRow::scopes`]; never more than its token.
     pub scopes: String,
-    /// Digests of the cookie and of the key; `None` while it is a code that nobody has used.
+    /// Digests of the cookie and of the key; `None` while it is an unused code.
     pub halves: Option<(Digest, Digest)>,
     /// When it was made.
     pub created_at: Timestamp,
@@ -97,7 +97,7 @@ pub struct PageSession {
     pub seen_at: Timestamp,
     /// When it ends in any case.
     pub expires_at: Timestamp,
-    /// When somebody signed out.
+    /// When the person signed out.
     pub ended_at: Option<Timestamp>,
 }
 

@@ -1,7 +1,7 @@
 //! Which run a key stands for.
 //!
 //! The id of a run stands in three places: in its entry in the journal, in its row, and in its first event. As long as the
-//! first two agree, nobody looks further. If they do not, one of them is damaged, and the event decides. Owns that decision,
+//! first two agree, that is the answer. If they do not, one of them is damaged, and the event decides. Owns that decision,
 //! so that a run is found by its id and shown under it whichever of the two is wrong.
 
 use crate::tables::sql::RunKey;

@@ -3,22 +3,24 @@
 //! Owns the pragmas that durability rests on and the ordered, checksummed migrations. Knows nothing of what the tables mean.
 
 mod read_only;
+
 #[cfg(test)]
 mod upgrade_tests;
 
 use crate::{
     folder::{
-        durable::{self, Temporary},
         layout::Layout,
         lease::{Lease, Taken},
     },
     model::error::{Cause, OpenError},
 };
 use envoi_contract::digest::Digest;
+use envoi_durable::Temporary;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, TransactionBehavior, config::DbConfig};
 use std::{
     fs::File,
     io,
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     sync::Arc,
     thread,
@@ -67,7 +69,7 @@ pub(crate) fn open(layout: &Layout) -> Result<Connection, OpenError> {
     let path = &layout.db();
     let fresh = !path.exists();
     if fresh {
-        durable::make_private(path).map_err(|error| io_error(path, error))?;
+        make_private(path).map_err(|error| io_error(path, error))?;
     }
     let mut conn = connect(path).map_err(|error| open_error(path, error))?;
     set_wal(&conn, path)?;
@@ -78,7 +80,7 @@ pub(crate) fn open(layout: &Layout) -> Result<Connection, OpenError> {
     }
     migrated?;
     if fresh {
-        durable::sync_folder(durable::parent(path)).map_err(|error| io_error(path, error))?;
+        envoi_durable::sync_folder(envoi_durable::parent(path)).map_err(|error| io_error(path, error))?;
     }
     Ok(conn)
 }
@@ -141,7 +143,7 @@ fn set_wal(conn: &Connection, path: &Path) -> Result<(), OpenError> {
     if mode(conn).map_err(|error| open_error(path, error))? == "wal" {
         return Ok(());
     }
-    let folder = File::open(durable::parent(path)).map_err(|error| io_error(path, error))?;
+    let folder = File::open(envoi_durable::parent(path)).map_err(|error| io_error(path, error))?;
     folder.lock().map_err(|error| io_error(path, error))?;
     conn.pragma_update(None, "journal_mode", "WAL").map_err(|error| open_error(path, error))
 }
@@ -245,7 +247,7 @@ fn refusal(db: &Path) -> Option<(PathBuf, io::Error)> {
     let existing = [beside("-wal"), beside("-shm")].into_iter().filter(|path| path.exists());
     let found = std::iter::once(db.to_owned()).chain(existing).find_map(|path| opened(path, false));
     found.or_else(|| {
-        let folder = durable::parent(db);
+        let folder = envoi_durable::parent(db);
         Temporary::create(folder).err().map(|error| (folder.to_owned(), error))
     })
 }
@@ -253,6 +255,11 @@ fn refusal(db: &Path) -> Option<(PathBuf, io::Error)> {
 /// The error of the database as part of one of ours.
 pub(crate) fn cause(error: rusqlite::Error) -> Cause {
     Arc::new(error)
+}
+
+/// Makes an empty file, if there is none, that only its owner may read. SQLite gives the files beside it the same mode.
+fn make_private(path: &Path) -> io::Result<()> {
+    File::options().write(true).create(true).truncate(false).mode(0o600).open(path).map(drop)
 }
 
 #[cfg(test)]

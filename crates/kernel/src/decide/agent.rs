@@ -3,7 +3,7 @@
 //! An attempt talks to the agent until it has an end, or asks. A question of the agent's is put as one of the run's; its
 //! answer is what the next attempt of the same visit passes on. Owns what of that decides: which task and which message it
 //! is about, what an attempt's report tells of the agent, and what follows from a question and from a denial. How agents are
-//! talked to is not known here. An agent program asks in the same way, about a call of a tool; a denial is told to it, and it goes on.
+//! talked to is not known here. An agent program asks in the same way, about a call of a tool; it gets the denial and goes on.
 
 use crate::{
     decide::{

@@ -1,7 +1,7 @@
 //! The data that an attempt hands over.
 //!
 //! Owns where it may stand: in the report, in the file at `$ENVOI_DATA`, or in the step's text where the step says `data: json`. It stands
-//! in one place; two are a mistake, because nobody could say which one counts.
+//! in one place; two are a mistake, because it would not be known which one counts.
 
 use crate::model::{files::Blob, flow::Step, input::AttemptResult, size::RESERVED};
 use envoi_contract::{code::Code, json::Value, skill_report::SkillError};

@@ -99,7 +99,7 @@ fn take(
 }
 
 /// Where a step leads that would go back to one that is left out: its loop has no round left. What the flow says of that holds, but
-/// nobody is asked: the answer could only be to go past the loop.
+/// no question is put: the answer could only be to go past the loop.
 pub(crate) fn cut(at: &At<'_>, target: &StepId, mut decided: Decided) -> Decided {
     if at.step.routing.on_exhausted == OnExhausted::Proceed {
         decided.course = route::onward(at);

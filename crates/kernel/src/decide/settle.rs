@@ -340,7 +340,7 @@ fn try_again(draft: &mut Draft<'_>, step: &Step, settled: &AttemptSettled) -> Re
     let Some(open) = draft.control.open.get(visit) else { return Ok(false) };
     let shell = matches!(&step.kind, StepKind::Run(plan) if plan.through_shell());
     let spent = open.failures >= step.retry.attempts;
-    // A provider refuses what is asked, and would again. Another agent may refuse because it is busy.
+    // A provider refuses the request, and would again. Another agent may refuse because it is busy.
     let refusal_lasts = matches!(&step.kind, StepKind::Agent(_) | StepKind::Model(_));
     let is_refused_for_good = refusal_lasts && settled.has_failed_with(Code::AgentRefused);
     if spent || draft.control.winds_down() || is_refused_for_good || !retry::may_help(settled, shell) {

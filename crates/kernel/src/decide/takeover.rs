@@ -170,7 +170,7 @@ fn out_of_date(draft: &Draft<'_>, old: &Flow, new: &Flow) -> Vec<Arc<InterruptRa
     control.interrupts.values().filter(is_out_of_date).cloned().collect()
 }
 
-/// What a step asks, and a bound that holds up a start, are looked at anew and asked by themselves; other questions are put as they
+/// What a step asks, and a bound that holds up a start, are looked at anew and put by themselves; other questions are put as they
 /// were.
 fn put_again(draft: &mut Draft<'_>, raised: &InterruptRaised) -> Result<(), Refusal> {
     let InterruptRaised { about, visit, question, evidence, kind, expires_at, .. } = raised.clone();

@@ -224,7 +224,7 @@ fn obey(
     }
 }
 
-/// No attempt was made, or the program said nothing.
+/// No attempt was made, or the program reported nothing.
 fn closed(account: &str, resets_at: Option<Timestamp>, until: Timestamp) -> SkillError {
     let when = match resets_at {
         Some(at) => format!("until {at}"),

@@ -1,4 +1,4 @@
-//! A person has a closed account tried before its time: they know more than its provider has said, or use another login now.
+//! A person lets a closed account be tried before its time: they know more than its provider has reported, or use another login now.
 //!
 //! What waits for an account has its timers fire. A question whether to wait is answered with a try. A run that is over goes on as
 //! when it is reopened. The accounts are open from then on for all runs of the store, until one of them is refused again.

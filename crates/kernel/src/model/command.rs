@@ -45,7 +45,7 @@ pub struct ModelCall {
     /// The model goes on in place of the one that the step names, whose account is closed.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub instead: bool,
-    /// What it is asked.
+    /// The prompt.
     pub prompt: String,
     /// Its instructions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,7 +59,7 @@ pub struct ModelCall {
     /// The most tokens of an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
-    /// How often an answer that does not fit the schema is asked for again.
+    /// How often the model gets another try after an answer that does not fit the schema.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub repair: u32,
     /// Why the try before it failed.
@@ -129,7 +129,7 @@ pub struct ProgramCall {
 /// What a person has decided about one call of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallAnswer {
-    /// The question; `None`: it has lapsed, and nobody answered.
+    /// The question; `None`: it has expired without an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupt: Option<InterruptId>,
     /// Digest of the call that the question showed. The answer is for no other one.

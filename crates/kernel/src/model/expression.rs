@@ -269,7 +269,7 @@ impl Scope {
     }
 
     /// The source, in which each path ends at its first member that is not defined. So `default()` and `is defined` hold for all that is
-    /// below it: `steps.a.data.b` of an undefined `steps.a` would be an error before either is asked.
+    /// below it: `steps.a.data.b` of an undefined `steps.a` would be an error before either is evaluated.
     fn as_undefined<'s>(&self, source: &'s str) -> Cow<'s, str> {
         let cut_short = |found: &names::Found| match &found.kind {
             Kind::Path { members, call: Call::No } => {

@@ -314,7 +314,7 @@ impl Step {
         matches!(self.kind, StepKind::Run(_) | StepKind::A2a(_) | StepKind::Agent(_) | StepKind::Model(_))
     }
 
-    /// Whether its agent goes on with a refusal when nobody answers a question about a call of a tool in time.
+    /// Whether its agent goes on with a refusal when a question about a call of a tool expires.
     pub(crate) fn denies_when_expired(&self) -> bool {
         matches!(&self.kind, StepKind::Agent(plan) if plan.ask.denies_when_expired)
     }

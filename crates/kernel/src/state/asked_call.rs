@@ -10,7 +10,7 @@ use crate::model::{
 use envoi_contract::json::Value;
 use serde::{Deserialize, Serialize};
 
-/// The words for the agent where nobody has answered.
+/// The words for the agent if there is no answer.
 const SILENCE: &str = "Nobody answered in time.";
 
 /// See the module.

@@ -1,6 +1,6 @@
 //! What a part of a flow is: which steps are in it, whether it can be run, and what it lacks.
 //!
-//! Pure functions of the flow and of what was named. They are asked again for a corrected flow. A part is made of steps of the
+//! Pure functions of the flow and of what was named. They are called again for a corrected flow. A part is made of steps of the
 //! run's own flow: a step that runs another flow is in it with all of that flow, or not at all.
 
 use crate::{
@@ -107,7 +107,7 @@ impl Selection {
         flow.steps.iter().filter(later).any(|later| self.includes(flow, &later.id))
     }
 
-    /// The steps that ask, or whose flow does, that are left out and that the run goes past: nobody is asked there.
+    /// The steps that ask, or whose flow does, that are left out and that the run goes past without a question.
     #[must_use]
     pub fn questions_passed(&self, flow: &Flow) -> Vec<StepId> {
         let passed = |step: &&Step| {

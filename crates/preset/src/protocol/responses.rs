@@ -17,7 +17,7 @@ pub(super) fn body(question: &Question<'_>) -> Value {
         }
     });
     input.extend(later_turns(question).map(|(role, text)| message(role, text)));
-    // The provider need not keep the answer: what is asked again is sent whole.
+    // The provider need not keep the answer: a further try sends everything again.
     let mut body = Object::from([
         ("model", Value::from(question.model)),
         ("input", Value::Array(input)),

@@ -8,12 +8,7 @@ use super::random;
 use envoi_contract::digest::hex;
 use envoi_kernel::ids::{AttemptId, RunId};
 use ring::hmac;
-use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
-    path::Path,
-};
+use std::{fs, io, path::Path};
 
 /// How every token of an attempt begins.
 pub(crate) const PREFIX: &str = "eva_";
@@ -40,7 +35,7 @@ impl AttemptTokens {
         let key = match fs::read(&path) {
             Ok(key) => key,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                make(folder, &path)?;
+                envoi_durable::make_secret(&path, &random::bytes::<KEY_BYTES>()?)?;
                 fs::read(&path)?
             }
             Err(error) => return Err(error),
@@ -87,22 +82,6 @@ fn bytes(digits: &str) -> Option<Vec<u8>> {
             _ => None,
         })
         .collect()
-}
-
-/// Makes the key. If another process makes one at the same time, the first one stays.
-fn make(folder: &Path, path: &Path) -> io::Result<()> {
-    let key = random::bytes::<KEY_BYTES>()?;
-    let made = folder.join(format!("{FILE}.{}", std::process::id()));
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&made)?;
-    file.write_all(&key)?;
-    file.sync_all()?;
-    let linked = match fs::hard_link(&made, path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => Ok(()),
-    };
-    fs::remove_file(&made)?;
-    linked?;
-    File::open(folder)?.sync_all()
 }
 
 #[cfg(test)]

@@ -129,7 +129,7 @@ pub(crate) fn bearer(
     Ok(Some((bearer, due)))
 }
 
-/// Whether a session that was good still is; its token is asked elsewhere.
+/// Whether a session that was good still is; its token is checked elsewhere.
 pub(crate) fn still_good(reader: &Reader, id: &str, now: Timestamp) -> Result<bool, ReadError> {
     Ok(reader.page_session(id)?.is_some_and(|session| is_good(&session, now)))
 }
@@ -214,7 +214,7 @@ mod tests {
             let halves = Halves { cookie: cookie.to_owned(), key: key.to_owned() };
             assert_eq!(land.who(&halves, at(2)), None, "{cookie} {key}");
         }
-        // A code that nobody has used is no session: neither of its halves is anything.
+        // An unused code is no session: its halves are not there yet.
         let code = create_code(&land.store, &token, &Scopes::new([]), at(0)).unwrap();
         let halves = Halves { cookie: format!("{code}."), key: String::new() };
         assert_eq!(land.who(&halves, at(2)), None);

@@ -1,6 +1,6 @@
-//! A run goes on under a corrected flow: first it is said what that means, then it is done as it was looked at.
+//! A run goes on under a corrected flow: one request says what that means, a second one does it as it was compared.
 //!
-//! Owns who may bring which flow: who may start runs names a flow that is registered; a text that nobody has registered may run any
+//! Owns who may bring which flow: who may start runs names a flow that is registered; a text that is not registered may run any
 //! command, and needs what registering needs.
 
 use super::{flows, rows, runs::shown};
@@ -139,7 +139,7 @@ pub(super) fn step(members: &Object) -> Result<Option<StepId>, Problem> {
     text(members, "from")?.map(StepId::new).transpose().map_err(bad)
 }
 
-/// Leaving out a step that asks, and going past it, takes a right of its own: it is as good as an approval, which not every client may give.
+/// To leave out a step that asks, and go past it, takes a scope of its own: it equals an approval.
 pub(super) fn check_questions(
     request: &ApiRequest,
     flow: &Flow,

@@ -1,4 +1,4 @@
-//! Sessions of the web page: begun with a code or a token, ended by whoever has one.
+//! Sessions of the web page: begun with a code or a token, ended by their bearer.
 
 use super::rows;
 use crate::{

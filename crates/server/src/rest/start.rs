@@ -69,7 +69,7 @@ pub(crate) fn start(app: &App, request: &ApiRequest) -> Result<Response, Problem
     shown(app, begun.status(), begun.run())
 }
 
-/// Leaving out a step that asks, and going past it, takes a right of its own: it is as good as an approval, whoever may give one.
+/// To leave out a step that asks, and go past it, takes a scope of its own: it equals an approval.
 fn may_go_past(request: &ApiRequest, flow: &RegisteredFlow, part: &PartRequest) -> Result<(), Problem> {
     check_questions(request, &parsed(flow)?.flow, &part.selection)
 }

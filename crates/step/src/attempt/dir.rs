@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, OFlags, flock};
 
 use crate::attempt::obstacles::{Obstacle, no_folder};
-use crate::disk::{folders, plain};
+use crate::disk::plain;
 
 /// Something else stands in the place of a folder.
 #[derive(Debug, thiserror::Error)]
@@ -41,7 +41,7 @@ impl AttemptDir {
     pub fn create(&self) -> io::Result<()> {
         // Nothing is made where a command's link leads, so the look comes first; and again, for a link made meanwhile.
         self.refuse_others()?;
-        folders::create_dir_all(&self.path)?;
+        envoi_durable::create_folders(&self.path)?;
         self.refuse_others()
     }
 

@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// Whether the attempt in `dir` can still write anywhere. The commands of it have `run_base` as their `ENVOI_RUN_BASE`.
 ///
-/// After the record of its end, and without its supervisor, a lock that is held is somebody else's.
+/// After the record of its end, and without its supervisor, a lock that is held belongs to another process.
 #[must_use]
 pub fn is_at_work(dir: &AttemptDir, run_base: &Path) -> bool {
     let is_over = || fs::symlink_metadata(dir.exit()).is_ok() && !supervisor_lives(dir);

@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use crate::attempt::dir::{self, AttemptDir};
 use crate::attempt::processes::{self, Process, Sent};
 use crate::attempt::record::Started;
-use crate::disk::{folders, plain};
+use crate::disk::plain;
 
 /// Far more than `started.json` ever has.
 const LARGEST_STARTED_BYTES: u64 = 1024 * 1024;
@@ -49,7 +49,7 @@ pub fn cancel(dir: &AttemptDir) -> io::Result<Cancelled> {
     // The wish is that there is anything at all.
     if !is_wanted(dir) {
         plain::create(&dir.cancel())?.sync_all()?;
-        folders::sync_dir(dir.path())?;
+        envoi_durable::sync_folder(dir.path())?;
     }
     let started = match read_started(dir) {
         Ok(None) => return Ok(Cancelled::Noted),

@@ -2,7 +2,7 @@
 //!
 //! An engine holds it for each of its runs that is at work, and a supervisor as long as its attempt lives. Runs of one store know of
 //! each other by their journal; the lock is for runs of different stores in one folder. It is gone with the processes that hold it.
-//! Whoever enters tries to lock the file alone first, which succeeds only if no other process is there. Folders above and below are
+//! A process that enters tries to lock the file alone first, which succeeds only if no other process is there. Folders above and below are
 //! not looked at. The folder itself is not locked: a command may do that, and would wait for its own supervisor.
 
 use rustix::{
@@ -32,7 +32,7 @@ pub struct Presence {
 /// What was found in a workspace.
 #[derive(Debug)]
 pub enum Entrance {
-    /// Nobody, or processes of the same store alone.
+    /// No process, or processes of the same store alone.
     Entered(Presence),
     /// A process of another store.
     Occupied {
@@ -42,7 +42,7 @@ pub enum Entrance {
 }
 
 impl Presence {
-    /// Works in `workspace`, whoever else is there.
+    /// Works in `workspace`, whichever others are there.
     ///
     /// # Errors
     /// The folder cannot be opened or locked.

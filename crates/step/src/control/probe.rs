@@ -9,8 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::attempt::dir::{self, AttemptDir, LockFile};
 use crate::attempt::record::{Exit, FileChange, FileRef, LARGEST_RECORD_BYTES, Snapshot, VERSION};
 use crate::control::cancel::{read_started, supervisor_lives};
-use crate::disk::durable;
-use crate::disk::folders;
+use crate::disk::pieces;
 use crate::disk::plain;
 use crate::mask::Secrets;
 use crate::output::stream;
@@ -126,7 +125,7 @@ pub enum Given {
 
 /// Says what became of an attempt.
 ///
-/// Makes the folder if it is missing and nobody was given the attempt yet; moves one away that is of another start
+/// Makes the folder if it is missing and no supervisor has the attempt yet; moves one away that is of another start
 /// ([`REPLACED`]), once nothing of that lives. The lock is taken for the length of the call, and
 /// returned with [`Probe::NotStarted`]. What a lost attempt's command itself wrote to `report.json` and `output` is as the
 /// command wrote it: masking is part of settling.
@@ -168,7 +167,7 @@ fn move_away(dir: &AttemptDir) -> io::Result<()> {
     let outside = || io::Error::from(io::ErrorKind::InvalidInput);
     let (name, base) = dir.path().file_name().zip(dir.path().ancestors().nth(2)).ok_or_else(outside)?;
     let replaced = base.join(REPLACED);
-    folders::create_dir_all(&replaced)?;
+    envoi_durable::create_folders(&replaced)?;
     if !fs::symlink_metadata(&replaced)?.is_dir() {
         return Err(io::Error::from(io::ErrorKind::NotADirectory));
     }
@@ -181,7 +180,7 @@ fn move_away(dir: &AttemptDir) -> io::Result<()> {
         number = number.saturating_add(1);
     };
     fs::rename(dir.path(), target)?;
-    folders::sync_dir(&replaced)?;
+    envoi_durable::sync_folder(&replaced)?;
     dir.create()
 }
 
@@ -222,7 +221,7 @@ fn look(dir: &AttemptDir, given: Given, expected: Expected<'_>) -> io::Result<Pr
     let lock = match taken {
         Ok(Some(lock)) => lock,
         Ok(None) => return held(dir, expected),
-        // Without its lock nobody can say whether the attempt lives. It must not be made anew: that would say that it does not.
+        // Without its lock it is not known whether the attempt lives. It must not be made anew: that would say that it does not.
         Err(error) if given == Given::Maybe && !plain::is_of_machine(&error) => {
             return without_lock(dir, expected);
         }
@@ -270,7 +269,7 @@ fn without_lock(dir: &AttemptDir, expected: Expected<'_>) -> io::Result<Probe> {
     Ok(read_records(dir, expected)?.unwrap_or_else(|| Probe::Lost(evidence(dir, Doubt::FolderGone))))
 }
 
-/// What the folder says while nobody else may write there; none if nothing was started.
+/// What the folder says while no other process may write there; none if nothing was started.
 fn read_records(dir: &AttemptDir, expected: Expected<'_>) -> io::Result<Option<Probe>> {
     let doubt = match read_exit(dir, expected)? {
         Some(Ok(exit)) => return Ok(Some(Probe::Settled(Box::new(exit)))),
@@ -319,7 +318,7 @@ fn acceptable(dir: &AttemptDir, bytes: &[u8], expected: Expected<'_>) -> io::Res
 fn stands(dir: &AttemptDir, expected: &FileRef) -> io::Result<bool> {
     let measured = plain::open_below(dir.path(), expected.path.as_ref()).and_then(|mut file| {
         let same_length = file.metadata()?.len() == expected.bytes;
-        same_length.then(|| durable::read_through(&mut file, |_| Ok(()))).transpose()
+        same_length.then(|| pieces::read_through(&mut file, |_| Ok(()))).transpose()
     });
     match measured {
         Ok(found) => Ok(found.is_some_and(|found| found.sha256 == expected.sha256)),

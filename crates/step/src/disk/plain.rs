@@ -167,7 +167,7 @@ fn for_all() -> Mode {
 /// they are, secrets in them too.
 pub(crate) fn create_below(root: &Path, relative: &Path) -> io::Result<File> {
     let (folders, name) = split(relative)?;
-    crate::disk::folders::create_dir_all(root)?;
+    envoi_durable::create_folders(root)?;
     let mut at =
         File::from(open_raw(root, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::DIRECTORY, Mode::empty())?);
     for folder in folders {

@@ -3,7 +3,7 @@
 //! Which files those are is not decided here.
 
 use crate::{
-    disk::{durable, plain},
+    disk::{pieces, plain},
     mask::{Masker, Secrets},
 };
 use rustix::fs::OFlags;
@@ -36,11 +36,11 @@ pub(crate) fn mask_file(path: &Path, secrets: &Secrets, most_bytes: u64) -> io::
     let Some(file) = plain::open_if_there(path)? else { return Ok(Masked::default()) };
     let metadata = file.metadata()?;
     let is_cut = metadata.len() > most_bytes;
-    let temporary = durable::temp_beside(path);
+    let temporary = envoi_durable::temp_beside(path);
     let mut target = plain::create(&temporary)?;
     let mut masker = Masker::new(secrets);
     let mut masked = Vec::new();
-    let copied = durable::pieces(&mut file.take(most_bytes), |piece| {
+    let copied = pieces::pieces(&mut file.take(most_bytes), |piece| {
         masker.push(piece, &mut masked);
         target.write_all(&masked)?;
         masked.clear();
@@ -65,7 +65,7 @@ pub(crate) fn has_secret(path: &Path, secrets: &Secrets) -> io::Result<bool> {
     let Some(mut file) = plain::open_if_there(path)? else { return Ok(false) };
     let mut masker = Masker::new(secrets);
     let mut masked = Vec::new();
-    durable::pieces(&mut file, |piece| {
+    pieces::pieces(&mut file, |piece| {
         masker.push(piece, &mut masked);
         masked.clear();
         Ok(())
@@ -114,7 +114,7 @@ pub(crate) fn part(path: &Path) -> io::Result<()> {
         return Ok(());
     }
     let mut file = plain::open(path)?;
-    let temporary = durable::temp_beside(path);
+    let temporary = envoi_durable::temp_beside(path);
     let mut own = plain::create(&temporary)?;
     let copied = io::copy(&mut file, &mut own)
         .and_then(|_| own.set_permissions(fs::Permissions::from_mode(found.mode() & 0o7777)))

@@ -4,7 +4,7 @@
 //! of the end names these files, and the engine, which knows what it has put there, masks the others.
 
 use crate::{
-    disk::{closed_to_owner::Opened, durable, plain},
+    disk::{closed_to_owner::Opened, pieces, plain},
     mask::Secrets,
     output::{cleaning, strays},
 };
@@ -68,7 +68,7 @@ fn mask(
         Err(error) if plain::is_missing(&error) => return Ok(Done::Nothing),
         file => file?,
     };
-    let measure = durable::read_through(&mut file, |_| Ok(()))?;
+    let measure = pieces::read_through(&mut file, |_| Ok(()))?;
     if is_placed(relative, &measure.sha256) {
         return Ok(Done::Nothing);
     }
@@ -111,7 +111,7 @@ mod tests {
         }
         let names = ["flow/artifact", "keys/own", "gone"].map(str::to_owned);
         let secrets = ["hunter22".to_owned()];
-        let of_artifact = durable::measure(&folder.path().join(&names[0])).unwrap().sha256;
+        let of_artifact = pieces::measure(&folder.path().join(&names[0])).unwrap().sha256;
         let look = || mask_closed(folder.path(), &names, ALL(&secrets), |_, digest| digest == of_artifact);
         assert_eq!(look(), ["a secret in `$ENVOI_RUN_BASE/keys/own` was masked"]);
         assert_eq!(fs::read_to_string(folder.path().join("keys/own")).unwrap(), "keys/own ***");

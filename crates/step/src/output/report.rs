@@ -16,7 +16,7 @@ use crate::attempt::record::FileRef;
 use crate::attempt::spec::{Command, Spec};
 use crate::mask::{Masker, Secrets};
 use crate::{
-    disk::{durable, plain},
+    disk::{pieces, plain},
     output::text,
 };
 
@@ -44,7 +44,7 @@ pub(crate) fn stamp(spec: &Spec) -> Option<Stamp> {
     let sha256 = if metadata.len() > LARGEST_REPORT_BYTES {
         String::new()
     } else {
-        durable::measure(&path).map(|measure| measure.sha256).unwrap_or_default()
+        pieces::measure(&path).map(|measure| measure.sha256).unwrap_or_default()
     };
     Some(Stamp {
         sha256,
@@ -141,7 +141,7 @@ fn take_report(from: &Path, to: &Path, secrets: &Secrets) -> io::Result<Collecte
         source.take(CUT_AT_BYTES).read_to_end(&mut document)?;
         if (document.len() as u64) < CUT_AT_BYTES {
             let masked = secrets.mask_document(document);
-            durable::put(to, &masked.bytes)?;
+            envoi_durable::put(to, &masked.bytes)?;
             let file = file_ref(to)?;
             return Ok(Collected { file: Some(file), reshaped: masked.reshaped, ..Collected::default() });
         }
@@ -160,11 +160,11 @@ pub(crate) fn take_over(
 ) -> io::Result<Option<FileRef>> {
     let Some(source) = text::open_if_there(from)? else { return Ok(None) };
     let mut source = source.take(cut_at_bytes);
-    let temp = durable::temp_beside(to);
+    let temp = envoi_durable::temp_beside(to);
     let mut target = plain::create(&temp)?;
     let mut masker = Masker::new(secrets);
     let mut masked = Vec::new();
-    durable::pieces(&mut source, |piece| {
+    pieces::pieces(&mut source, |piece| {
         masker.push(piece, &mut masked);
         target.write_all(&masked)?;
         masked.clear();
@@ -182,7 +182,7 @@ pub(crate) fn take_over(
 
 /// Refers to a file that stands directly in the attempt's folder.
 pub(crate) fn file_ref(path: &Path) -> io::Result<FileRef> {
-    let measure = durable::measure(path)?;
+    let measure = pieces::measure(path)?;
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     Ok(FileRef { path: name, bytes: measure.bytes, sha256: measure.sha256 })
 }

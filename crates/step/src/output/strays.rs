@@ -13,7 +13,7 @@ use crate::{
     },
     disk::{
         closed_to_owner::open_to_owner,
-        durable::{self, Measure},
+        pieces::{self, Measure},
         plain,
     },
     mask::Secrets,
@@ -82,7 +82,7 @@ impl Written {
         let same_length =
             |written: &&Measure| fs::symlink_metadata(path).is_ok_and(|found| found.len() == written.bytes);
         let written = written.as_ref().filter(same_length);
-        written.is_some_and(|written| durable::measure(path).is_ok_and(|found| found == *written))
+        written.is_some_and(|written| pieces::measure(path).is_ok_and(|found| found == *written))
     }
 }
 
@@ -561,7 +561,7 @@ mod tests {
         // As if the masker of the stream had passed it: then nothing else finds it either.
         fs::write(dir.stdout(), "hunter22").unwrap();
         fs::write(dir.stderr(), "hunter22").unwrap();
-        let written = Some(durable::measure(&dir.stdout()).unwrap());
+        let written = Some(pieces::measure(&dir.stdout()).unwrap());
         let written = Written { stdout: written, ..Written::default() };
         assert_eq!(mask(&dir, &secrets(), Moment::Settling(&written)).len(), 1);
         assert_eq!(fs::read_to_string(dir.stdout()).unwrap(), "hunter22");

@@ -13,7 +13,7 @@ use envoi_contract::digest::hex;
 use rustix::fs::OFlags;
 use sha2::{Digest as _, Sha256};
 
-use crate::disk::durable::{self, Measure};
+use crate::disk::pieces::Measure;
 use crate::disk::plain;
 use crate::mask::{Masker, Secrets};
 
@@ -187,7 +187,7 @@ pub(crate) fn mask_ring(path: &Path, secrets: &Secrets, most_bytes: u64) -> io::
         return Ok(false);
     }
     read?;
-    let temporary = durable::temp_beside(path);
+    let temporary = envoi_durable::temp_beside(path);
     let mut file = plain::create(&temporary)?;
     file.write_all(&(masked.len() as u64).to_le_bytes())?;
     file.write_all(&masked)?;
@@ -314,7 +314,7 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "hunter22then");
         assert_ne!(
             kept.written,
-            Some(crate::disk::durable::measure(&path).unwrap()),
+            Some(crate::disk::pieces::measure(&path).unwrap()),
             "it is not what was written"
         );
     }

@@ -5,7 +5,7 @@
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use crate::disk::durable;
+use crate::disk::pieces;
 use crate::disk::plain;
 use crate::mask::{Masker, Secrets};
 use crate::output::ansi::Stripper;
@@ -41,7 +41,7 @@ impl<'a> TextTail<'a> {
         self.stripper.push(masked, &mut plain);
         self.after.push(&plain, &mut self.kept);
         // Cut seldom, so that each byte is moved about once.
-        if self.kept.len() > self.cap.saturating_mul(2).saturating_add(durable::CHUNK_BYTES) {
+        if self.kept.len() > self.cap.saturating_mul(2).saturating_add(pieces::CHUNK_BYTES) {
             self.cut_front();
         }
     }
@@ -90,7 +90,7 @@ pub(crate) fn of_file(
     let Some(mut file) = open_if_there(path)? else { return Ok(None) };
     file.seek(SeekFrom::Start(file.metadata()?.len().saturating_sub(most_bytes)))?;
     let mut tail = TextTail::new(secrets, cap_bytes);
-    durable::pieces(&mut file.take(most_bytes), |piece| {
+    pieces::pieces(&mut file.take(most_bytes), |piece| {
         tail.push(piece);
         Ok(())
     })?;
@@ -104,7 +104,7 @@ pub(crate) fn end_of_file(path: &Path, secrets: &Secrets, cap_bytes: u64) -> io:
     let window = cap_bytes.saturating_mul(16);
     file.seek(SeekFrom::Start(file.metadata()?.len().saturating_sub(window)))?;
     let mut tail = TextTail::new(secrets, cap_bytes);
-    durable::pieces(&mut file.take(window), |piece| {
+    pieces::pieces(&mut file.take(window), |piece| {
         tail.push(piece);
         Ok(())
     })?;

@@ -18,7 +18,7 @@ use crate::output::stream::Kept;
 use crate::workspace::artifacts::{self, Copied, NoCopy, Seen};
 use crate::workspace::before::Before;
 use crate::{
-    disk::{closed_to_owner::open_to_owner, durable},
+    disk::closed_to_owner::open_to_owner,
     output::{cleaning, report, text},
 };
 
@@ -47,7 +47,7 @@ impl Attempt {
         let exit = self.exit(ended, before.filter(|_| ended.ran))?;
         // Syncs the folder last of all, and with it the names of what was written before. Should the machine die just
         // here, the record's digests tell whether all of it has arrived.
-        durable::replace(&self.dir.exit(), &serde_json::to_vec(&exit)?)?;
+        envoi_durable::replace(&self.dir.exit(), &serde_json::to_vec(&exit)?)?;
         tidy::tidy(&self.dir, &self.spec, &exit);
         Ok(())
     }
@@ -111,7 +111,7 @@ impl Attempt {
         })
     }
 
-    /// Takes the snapshot after the command, if one is asked for. Notes why the one before it or this one is missing.
+    /// Takes the snapshot after the command, if the order wants one. Notes why the one before it or this one is missing.
     fn snapshot_after(&self, before: &Before, notes: &mut Vec<String>) -> Option<Snapshot> {
         let after = snapshot::take(&self.spec)?;
         let missing = [("before", before.no_snapshot.as_ref()), ("after", after.as_ref().err())];
@@ -128,7 +128,7 @@ impl Attempt {
         let (text, source) = match self.text_of(&output)? {
             Some(text) if is_larger(&output, MOST_OUTPUT_BYTES) => {
                 // A masked copy of all of it could fill the disk, and take long.
-                durable::put(&output, text.as_bytes())?;
+                envoi_durable::put(&output, text.as_bytes())?;
                 let most = MOST_OUTPUT_BYTES >> 20;
                 warnings.push(format!("`$ENVOI_OUTPUT` has more than {most} MiB: only its text is kept"));
                 (text, Some(report::file_ref(&output)?))
@@ -156,7 +156,7 @@ impl Attempt {
                 Ok(source)
             }
             None => {
-                durable::put(&own, text.as_bytes())?;
+                envoi_durable::put(&own, text.as_bytes())?;
                 report::file_ref(&own)
             }
         }
@@ -220,7 +220,7 @@ impl Attempt {
             file.before = before.kept.hand_over(&self.dir, &file.path, &before.files, &self.secrets);
         }
         let written = handed.files.iter().flat_map(|file| file.file.iter().chain(&file.before));
-        durable::sync_all(self.dir.path(), written.map(|file| Path::new(&file.path)))?;
+        envoi_durable::sync_files(self.dir.path(), written.map(|file| Path::new(&file.path)))?;
         Ok(handed)
     }
 

@@ -14,7 +14,7 @@ pub(super) fn tidy(dir: &AttemptDir, spec: &Spec, exit: &Exit) {
     let streams = empty.into_iter().filter(|(_, stream)| stream.file.bytes == 0).map(|(path, _)| path);
     let has_said_nothing = fs::symlink_metadata(dir.supervisor_log()).is_ok_and(|found| found.len() == 0);
     let log = has_said_nothing.then(|| dir.supervisor_log());
-    // The engine compares the marks also after the end: whoever cancels an agent's task masks with the values of then.
+    // The engine compares the marks also after the end: the process that cancels an agent's task masks with the values of then.
     let started = spec.secret_marks.is_empty().then(|| dir.started());
     for path in streams.chain(log).chain(started) {
         // What a command has put in the place of a file stays, if it is a folder.

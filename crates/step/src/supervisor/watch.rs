@@ -17,7 +17,7 @@ use super::Attempt;
 use super::signals::Signals;
 use crate::attempt::processes::{self, Marks, Process, Sent};
 use crate::attempt::record::Outcome;
-use crate::disk::durable;
+use crate::disk::pieces;
 use crate::output::stream::StreamFile;
 
 /// How long the end of the pipes is awaited when the command is over: something it left behind may hold them for ever.
@@ -114,7 +114,7 @@ impl<'w, 'a> Watch<'w, 'a> {
         ];
         let run_base = attempt.spec.variable("ENVOI_RUN_BASE").unwrap_or_default();
         let marks = Marks::new(&attempt.spec.attempt, run_base.as_ref());
-        let buffer = durable::chunk();
+        let buffer = pieces::chunk();
         Ok(Self {
             attempt,
             signals,
@@ -288,7 +288,7 @@ impl<'w, 'a> Watch<'w, 'a> {
         Ok(())
     }
 
-    /// What is left of the attempt. Where no child is left, no descendant is: then each process of the machine is asked for its
+    /// What is left of the attempt. Where no child is left, no descendant is: then each process of the machine is checked for its
     /// marks alone. A process that has joined another space of process ids may have lost its ancestors: it is still in the group.
     fn left(&self) -> io::Result<Vec<Process>> {
         match self.any_child || processes::has_members(self.leader) {

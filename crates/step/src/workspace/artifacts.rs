@@ -14,7 +14,7 @@ use walkdir::{DirEntry, WalkDir};
 
 use crate::attempt::dir::AttemptDir;
 use crate::attempt::record::{Change, FileRef};
-use crate::disk::durable::{self, Measure, Sparse};
+use crate::disk::pieces::{self, Measure, Sparse};
 use crate::disk::plain;
 use crate::mask::{Masker, Secrets};
 
@@ -116,7 +116,7 @@ impl<'a> Watched<'a> {
 
     /// Looks at all that matches now.
     pub(crate) fn look(&self) -> Seen {
-        self.look_with(|_, mut file| durable::read_through(&mut file, |_| Ok(())))
+        self.look_with(|_, mut file| pieces::read_through(&mut file, |_| Ok(())))
     }
 
     /// As [`Watched::look`]; `measure` is given each file, once, to read it.
@@ -347,7 +347,7 @@ pub(crate) fn changes(before: &Digests, after: &Seen, unchanged: bool) -> Vec<(S
     all
 }
 
-/// A copy of an artifact in the attempt's folder; on disk after [`durable::sync_all`].
+/// A copy of an artifact in the attempt's folder; on disk after [`envoi_durable::sync_files`].
 pub(crate) struct Copied {
     pub(crate) file: FileRef,
     /// Whether a secret stands in it.
@@ -384,7 +384,7 @@ pub(crate) fn copy(
     let mut masker = Masker::new(secrets);
     let mut ignored = Vec::new();
     let mut from = Source { file: from, failed: false };
-    let measure = durable::read_through(&mut from, |piece| {
+    let measure = pieces::read_through(&mut from, |piece| {
         masker.push(piece, &mut ignored);
         ignored.clear();
         to.push(piece)

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::attempt::dir::AttemptDir;
 use crate::attempt::record::{FileChange, LARGEST_RECORD_BYTES, Snapshot, VERSION};
 use crate::attempt::spec::Spec;
-use crate::disk::durable::{self, Measure};
+use crate::disk::pieces::{self, Measure};
 use crate::disk::plain;
 use crate::mask::Secrets;
 use crate::output::report::{self, Stamp};
@@ -107,7 +107,7 @@ impl Before {
     /// Needs no sync: after a crash of the machine there is no evidence to be had from a workspace anyway.
     pub(crate) fn write(&mut self, dir: &AttemptDir) -> io::Result<()> {
         let record = serde_json::to_vec(self)?;
-        self.written = Some(durable::read_through(&mut record.as_slice(), |_| Ok(()))?);
+        self.written = Some(pieces::read_through(&mut record.as_slice(), |_| Ok(()))?);
         plain::write(&dir.before(), &record)
     }
 

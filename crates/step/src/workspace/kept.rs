@@ -11,7 +11,7 @@ use std::path::Path;
 
 use crate::attempt::dir::AttemptDir;
 use crate::attempt::record::FileRef;
-use crate::disk::durable::{self, Measure};
+use crate::disk::pieces::{self, Measure};
 use crate::disk::plain;
 use crate::mask::Secrets;
 use crate::workspace::artifacts::Digests;
@@ -67,7 +67,7 @@ impl<'a> Keeper<'a> {
         let mut until_look: usize = 0;
         let dir = self.dir;
         let is_cancelled = || fs::symlink_metadata(dir.cancel()).is_ok();
-        let measure = durable::read_through(&mut file, |piece| {
+        let measure = pieces::read_through(&mut file, |piece| {
             until_look = match until_look.checked_sub(piece.len()) {
                 Some(left) => left,
                 None if is_cancelled() => return Err(io::Error::other("the attempt is cancelled")),
@@ -89,7 +89,7 @@ impl<'a> Keeper<'a> {
         if !self.content.is_empty() {
             let pack = match &mut self.pack {
                 Some(pack) => pack,
-                none => none.insert(BufWriter::with_capacity(durable::CHUNK_BYTES, nameless(self.dir)?)),
+                none => none.insert(BufWriter::with_capacity(pieces::CHUNK_BYTES, nameless(self.dir)?)),
             };
             pack.write_all(&self.content)?;
         }
@@ -118,7 +118,7 @@ fn nameless(dir: &AttemptDir) -> io::Result<File> {
 }
 
 impl Kept {
-    /// Hands over what `path` held, as a file (on disk after [`durable::sync_all`]) below `before/`: none if it was not kept, is not what `known` says
+    /// Hands over what `path` held, as a file (on disk after [`envoi_durable::sync_files`]) below `before/`: none if it was not kept, is not what `known` says
     /// it was, or has a secret in it.
     pub(crate) fn hand_over(
         &self,
@@ -128,7 +128,7 @@ impl Kept {
         secrets: &Secrets,
     ) -> Option<FileRef> {
         let content = self.content(path)?;
-        let measure = durable::read_through(&mut content.as_slice(), |_| Ok(())).ok()?;
+        let measure = pieces::read_through(&mut content.as_slice(), |_| Ok(())).ok()?;
         if known.get(path)?.as_ref() != Some(&measure.sha256) || secrets.stand_in(&content) {
             return None;
         }
@@ -174,7 +174,7 @@ mod tests {
             let path = folder.join("file");
             fs::write(&path, content).unwrap();
             let measure = keeper.measure(name, File::open(&path).unwrap()).unwrap();
-            assert_eq!(measure, durable::measure(&path).unwrap(), "{name}");
+            assert_eq!(measure, pieces::measure(&path).unwrap(), "{name}");
             known.insert((*name).to_owned(), Some(measure.sha256));
         }
         let kept = keeper.finish();
@@ -188,7 +188,7 @@ mod tests {
         let whole = |(file, content): (FileRef, &[u8])| {
             assert_eq!(fs::read(dir.path().join(&file.path)).unwrap(), content, "{}", file.path);
             assert_eq!(file.bytes, content.len() as u64);
-            assert_eq!(durable::measure(&dir.path().join(&file.path)).unwrap().sha256, file.sha256);
+            assert_eq!(pieces::measure(&dir.path().join(&file.path)).unwrap().sha256, file.sha256);
             file.path
         };
         handed.map(whole).collect()

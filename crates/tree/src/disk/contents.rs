@@ -1,6 +1,6 @@
 //! Contents by digest: single files, in the form in which the store keeps artifacts, and packs.
 
-use crate::disk::{durable, pack::Pack};
+use crate::disk::{pack::Pack, plain};
 use envoi_contract::digest::Digest;
 use serde::{Deserialize, Serialize};
 use std::{
@@ -130,9 +130,9 @@ impl Shelf {
     pub fn read(&self, digest: &Digest) -> Result<Vec<u8>, ContentError> {
         let file = self.contents.file(digest);
         let mut trouble = ContentError::Missing { digest: *digest };
-        let single = match durable::open(&file) {
+        let single = match plain::open(&file) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            _ => Some((file.as_path(), durable::read(&file, u64::MAX))),
+            _ => Some((file.as_path(), plain::read(&file, u64::MAX))),
         };
         let packed = self
             .packs

@@ -2,10 +2,10 @@
 
 use crate::disk::{
     contents::{Contents, Shelf},
-    durable::{self, Temporary},
     pack::PackWriter,
 };
 use envoi_contract::digest::Digest;
+use envoi_durable::Temporary;
 use std::{
     collections::BTreeSet,
     fs::{self, Permissions},
@@ -89,8 +89,8 @@ fn name_pack(contents: &Contents, temporary: Temporary) -> io::Result<()> {
     fs::set_permissions(temporary.path(), Permissions::from_mode(0o400))?;
     let mut random = [0; 16];
     io::Read::read_exact(&mut fs::File::open("/dev/urandom")?, &mut random)?;
-    temporary.name(&contents.packs.join(format!("{}.tar", envoi_contract::digest::hex(&random))))?;
-    durable::sync_folder(&contents.packs)
+    temporary.rename(&contents.packs.join(format!("{}.tar", envoi_contract::digest::hex(&random))))?;
+    envoi_durable::sync_folder(&contents.packs)
 }
 
 fn put_files(contents: &Contents, few: &[(Digest, Vec<u8>)]) -> io::Result<()> {
@@ -111,7 +111,7 @@ fn put_files(contents: &Contents, few: &[(Digest, Vec<u8>)]) -> io::Result<()> {
     }
     if !is_alone {
         // The contents before the names: a name never stands for bytes that are not on disk.
-        durable::sync_file_system(&contents.temporary)?;
+        envoi_durable::sync_file_system(&contents.temporary)?;
     }
     let mut folders = BTreeSet::new();
     for (temporary, place) in written {
@@ -120,7 +120,7 @@ fn put_files(contents: &Contents, few: &[(Digest, Vec<u8>)]) -> io::Result<()> {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
-        temporary.name(&place)?;
+        temporary.rename(&place)?;
         folders.insert(folder);
     }
     match is_alone {
@@ -128,8 +128,8 @@ fn put_files(contents: &Contents, few: &[(Digest, Vec<u8>)]) -> io::Result<()> {
             .iter()
             .map(AsRef::<Path>::as_ref)
             .chain([contents.files.as_path()])
-            .try_for_each(durable::sync_folder),
-        false => durable::sync_file_system(&contents.files),
+            .try_for_each(envoi_durable::sync_folder),
+        false => envoi_durable::sync_file_system(&contents.files),
     }
 }
 

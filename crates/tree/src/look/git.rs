@@ -1,5 +1,6 @@
 //! Asks git which files of a folder it does not ignore. Nothing else of git is used here.
 
+use crate::git;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
@@ -8,7 +9,7 @@ use std::{
     fs,
     io::{self, Read as _},
     path::Path,
-    process::{Command, Stdio},
+    process::Stdio,
     time::{Duration, Instant},
 };
 
@@ -22,27 +23,6 @@ const READ_BY_GIT: &[&str] =
     &[".git/HEAD", ".git/config", ".git/index", ".git/info/exclude", ".git/packed-refs", ".gitignore"];
 /// Git itself passes over files of rules that are longer, from version 2.45 on.
 const MOST_BYTES_OF_RULES: u64 = 100 << 20;
-
-/// Variables that would lead git elsewhere: those of `git rev-parse --local-env-vars`, and configuration.
-pub const GIT_VARIABLES: [&str; 17] = [
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_CEILING_DIRECTORIES",
-    "GIT_COMMON_DIR",
-    "GIT_CONFIG",
-    "GIT_CONFIG_COUNT",
-    "GIT_CONFIG_PARAMETERS",
-    "GIT_DIR",
-    "GIT_GRAFT_FILE",
-    "GIT_ICASE_PATHSPECS",
-    "GIT_IMPLICIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_INTERNAL_SUPER_PREFIX",
-    "GIT_NAMESPACE",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_PREFIX",
-    "GIT_REPLACE_REF_BASE",
-    "GIT_WORK_TREE",
-];
 
 /// What git knows in a folder and does not ignore, relative to it: files, and folders that are repositories of their own, some with
 /// a slash behind them. `None` where git does not answer: it is not installed, the folder is in no repository or is ignored as a whole, or
@@ -91,14 +71,9 @@ struct Answer {
 
 /// `None` where git cannot be started.
 fn asked(folder: &Path, arguments: &[&str]) -> io::Result<Option<Answer>> {
-    let mut command = Command::new("git");
-    // A monitor is a command of the repository's own.
-    command.args(["-c", "core.fsmonitor=false"]).args(arguments).current_dir(folder);
-    for name in GIT_VARIABLES {
-        command.env_remove(name);
-    }
-    command.env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");
-    let spawned = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let mut command = git::command(folder);
+    command.args(arguments);
+    let spawned = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
     let Ok(mut child) = spawned else { return Ok(None) };
     let read = match child.stdout.take() {
         Some(pipe) => read_for(LONGEST, pipe),

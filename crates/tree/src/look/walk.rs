@@ -1,10 +1,10 @@
 //! Which files a folder has: what git does not ignore, where git answers, else what `.gitignore` and `.envoiignore` do not name.
 //!
-//! A repository within the folder is asked by its own rules. No link is followed. `.git`, `.envoi` and the folders that the caller
+//! A repository within the folder has its own rules. No link is followed. `.git`, `.envoi` and the folders that the caller
 //! names are never entered.
 
 use crate::{
-    disk::durable,
+    disk::plain,
     look::{
         git,
         stat::{Kind, Stat},
@@ -236,7 +236,7 @@ impl Walk<'_> {
                 continue;
             }
             let path = place.join(name);
-            let text = match durable::read(&path, MOST_BYTES_OF_RULES) {
+            let text = match plain::read(&path, MOST_BYTES_OF_RULES) {
                 Ok(text) => text,
                 Err(source) if source.kind() == io::ErrorKind::FileTooLarge => {
                     return Err(WalkError::Io { path, source });

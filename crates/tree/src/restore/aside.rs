@@ -1,7 +1,7 @@
 //! Where displaced files lie until the next restore of the same folder, so that what was typed into them late is found.
 
 use crate::{
-    disk::{durable, intake::Intake},
+    disk::{intake::Intake, plain},
     keep::Order,
     model::list::ASIDE,
 };
@@ -18,7 +18,7 @@ pub(crate) const PATHS: &str = "paths";
 /// The end of the name of a folder whose contents are being written.
 pub(crate) const BEING_WRITTEN: &str = "new";
 
-/// A content that a displaced file had and that the store did not have: somebody wrote it while the restore went on.
+/// A content that a displaced file had and that the store did not have: it was written while the restore went on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Late {
     /// The path that it had in the folder.
@@ -112,9 +112,9 @@ fn look_at(
     } else if found.is_symlink() {
         keep(fs::read_link(at)?.as_os_str().as_bytes())
     } else if found.is_file() && found.len() <= most {
-        match durable::read(at, most) {
+        match plain::read(at, most) {
             Ok(content) => keep(&content),
-            // It grows while it is read: somebody writes to it now.
+            // It grows while it is read: a process writes to it now.
             Err(error)
                 if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::FileTooLarge) =>
             {

@@ -8,7 +8,7 @@ use super::{
     staged,
 };
 use crate::{
-    disk::{contents::Shelf, durable},
+    disk::contents::Shelf,
     look::walk,
     model::list::{Entry, Tree, What},
 };
@@ -51,7 +51,7 @@ pub(crate) fn carry_out(
     let stage = stage(place, shelf, plan)?;
     let moved = Moved { folder, stage: &stage };
     moved.all(plan)?;
-    durable::sync_file_system(folder).map_err(|source| incomplete(folder, source))?;
+    envoi_durable::sync_file_system(folder).map_err(|source| incomplete(folder, source))?;
     Ok(restored)
 }
 
@@ -79,7 +79,7 @@ fn stage(place: &Path, shelf: &Shelf, plan: &Plan<'_>) -> Result<PathBuf, NotRes
             let at = stage.join(format!("new-{nth}"));
             write(&at, entry, shelf, |source| staged(&at, source))?;
         }
-        durable::sync_file_system(&stage).map_err(|source| staged(&stage, source))?;
+        envoi_durable::sync_file_system(&stage).map_err(|source| staged(&stage, source))?;
         fs::rename(&stage, &numbered).map_err(|source| staged(&numbered, source))
     };
     written().inspect_err(|_| {

@@ -63,7 +63,7 @@ pub(crate) fn print(reader: &Reader, id: &RunId, which: &Which<'_>, json: bool) 
     if step.is_none() && limit.is_none() {
         let run = envoi_engine::load_run(reader, id).ok();
         let answer = run.as_ref().map(answer).unwrap_or_default();
-        // The first line has said why it failed, and the attempt and its step have.
+        // The first line, the attempt and its step already state why it failed.
         if let (Some(Status::Ended(ended)), Some(last)) = (run.as_ref().map(Run::status), texts.last_mut())
             && ended.status == EndStatus::Failed
             && *last == end(&ended, true)

@@ -1,4 +1,4 @@
-//! `envoi gc`: trees of runs that nobody needs any more are removed.
+//! `envoi gc`: removes trees of runs that are not needed any more.
 
 use crate::{
     process::{environment, failure::Failure, output, stderr},

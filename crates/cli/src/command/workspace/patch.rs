@@ -168,24 +168,24 @@ fn branch(
     };
     let at = At { folder: Path::new(of), index };
     let reference = format!("refs/heads/{name}");
-    if name.starts_with('-') || at.asked(&["check-ref-format", &reference]).is_err() {
+    if name.starts_with('-') || at.run(&["check-ref-format", &reference]).is_err() {
         return Err(Failure::new(Code::RequestInvalid, format!("`{name}` cannot be the name of a branch")));
     }
     let (top, prefix) =
-        (at.asked(&["rev-parse", "--show-toplevel"])?, at.asked(&["rev-parse", "--show-prefix"])?);
+        (at.run(&["rev-parse", "--show-toplevel"])?, at.run(&["rev-parse", "--show-prefix"])?);
     let at = At { folder: Path::new(&top), index };
     let is_there = ["rev-parse", "--verify", "--quiet", &reference];
-    if at.asked(&is_there).is_ok() {
+    if at.run(&is_there).is_ok() {
         return Err(exists(name));
     }
-    at.asked(&["read-tree", head])?;
+    at.run(&["read-tree", head])?;
     let (below, patch) = (format!("--directory={prefix}"), patch.display().to_string());
     let mut apply = vec!["apply", "--cached", "--whitespace=nowarn"];
     if !prefix.is_empty() {
         apply.push(&below);
     }
     apply.push(&patch);
-    at.asked(&apply).map_err(|failure| {
+    at.run(&apply).map_err(|failure| {
         let message = format!(
             "there is no branch: what the run has changed does not fit the commit {head}: {}",
             failure.message
@@ -193,13 +193,13 @@ fn branch(
         let hint = "if the run began with files that were not committed, `--patch FILE` writes a patch that fits those";
         Failure::new(Code::ApplyConflict, message).hint(hint)
     })?;
-    let tree = at.asked(&["write-tree"])?;
+    let tree = at.run(&["write-tree"])?;
     let why = why.map_or_else(String::new, |why| format!("\n\n{why}"));
     let words = format!("{}: {id}{why}\n\nEnvoi-Run: {id}\n", run.flow().id);
-    let commit = at.asked(&["commit-tree", &tree, "-p", head, "-m", &words])?;
+    let commit = at.run(&["commit-tree", &tree, "-p", head, "-m", &words])?;
     // Only if it is not there by now.
-    match at.asked(&["update-ref", &reference, &commit, ""]) {
-        Err(_) if at.asked(&is_there).is_ok() => Err(exists(name)),
+    match at.run(&["update-ref", &reference, &commit, ""]) {
+        Err(_) if at.run(&is_there).is_ok() => Err(exists(name)),
         done => done.map(|_| commit),
     }
 }

@@ -8,7 +8,6 @@ use std::{
     fs, io,
     os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
     thread,
     time::Duration,
 };
@@ -69,12 +68,12 @@ pub(super) fn repository(folder: &Path) -> Result<Option<Repository>, GitError> 
     if !folder.ancestors().any(|above| above.join(".git").symlink_metadata().is_ok()) {
         return Ok(None);
     }
-    check_version(&asked(folder, ["--version"])?)?;
-    let top = asked(folder, ["rev-parse", "--show-toplevel"])?;
-    if !folder.join(".git").exists() && asked(folder, ["check-ignore", "-q", "."]).is_ok() {
+    check_version(&run(folder, ["--version"])?)?;
+    let top = run(folder, ["rev-parse", "--show-toplevel"])?;
+    if !folder.join(".git").exists() && run(folder, ["check-ignore", "-q", "."]).is_ok() {
         return Ok(None);
     }
-    let head = asked(folder, ["rev-parse", "--quiet", "--verify", "HEAD^{commit}"]).ok();
+    let head = run(folder, ["rev-parse", "--quiet", "--verify", "HEAD^{commit}"]).ok();
     Ok(Some(Repository { top: PathBuf::from(top), head }))
 }
 
@@ -103,7 +102,7 @@ pub(super) fn add_worktree(
     }
     arguments.extend([place.as_os_str(), OsStr::new("HEAD")]);
     let mut tries = 1;
-    while let Err(error) = asked_once(&repository.top, &arguments) {
+    while let Err(error) = run_once(&repository.top, &arguments) {
         if !error.is_passing() || tries >= TRIES {
             return Err(error);
         }
@@ -111,11 +110,11 @@ pub(super) fn add_worktree(
         thread::sleep(TRY_AGAIN);
         // What it had made already: a branch without commits, and the folder.
         remove_worktree(&repository.top, place, branch).ok();
-        asked(&repository.top, ["branch", "--quiet", "-D", branch]).ok();
+        run(&repository.top, ["branch", "--quiet", "-D", branch]).ok();
         fs::DirBuilder::new().recursive(true).mode(0o700).create(place)?;
     }
     if !with_files {
-        asked(place, ["read-tree", "HEAD"])?;
+        run(place, ["read-tree", "HEAD"])?;
     }
     Ok(())
 }
@@ -123,20 +122,20 @@ pub(super) fn add_worktree(
 /// Tells git that the files of the worktree were written, so that its next look need not read them all.
 pub(super) fn refresh(place: &Path) {
     // It fails where a file differs, which is no failure.
-    asked(place, ["update-index", "-q", "--refresh"]).ok();
+    run(place, ["update-index", "-q", "--refresh"]).ok();
 }
 
 /// Takes away a worktree with its branch in which nothing was done yet.
 pub(super) fn remove_worktree(folder: &Path, place: &Path, branch: &str) -> Result<(), GitError> {
-    asked(folder, [OsStr::new("worktree"), OsStr::new("unlock"), place.as_os_str()]).ok();
+    run(folder, [OsStr::new("worktree"), OsStr::new("unlock"), place.as_os_str()]).ok();
     let remove = ["worktree", "remove", "--force"].map(OsStr::new);
-    asked(folder, remove.into_iter().chain([place.as_os_str()]))?;
-    asked(folder, ["branch", "--quiet", "-D", branch]).map(drop)
+    run(folder, remove.into_iter().chain([place.as_os_str()]))?;
+    run(folder, ["branch", "--quiet", "-D", branch]).map(drop)
 }
 
 /// Whether the commit that is checked out there is on a branch, a tag or another name: otherwise it goes with the worktree.
 pub(in crate::commands) fn is_on_a_branch(folder: &Path) -> bool {
-    let names = asked(folder, ["for-each-ref", "--count=1", "--contains", "HEAD"]);
+    let names = run(folder, ["for-each-ref", "--count=1", "--contains", "HEAD"]);
     names.is_ok_and(|names| !names.is_empty())
 }
 
@@ -147,16 +146,15 @@ pub(in crate::commands) fn forget_worktree(
     branch: &str,
     head: Option<&str>,
 ) -> Option<String> {
-    asked(folder, [OsStr::new("worktree"), OsStr::new("unlock"), place.as_os_str()]).ok();
+    run(folder, [OsStr::new("worktree"), OsStr::new("unlock"), place.as_os_str()]).ok();
     let remove = ["worktree", "remove", "--force"].map(OsStr::new);
-    let removed = asked(folder, remove.into_iter().chain([place.as_os_str()]));
+    let removed = run(folder, remove.into_iter().chain([place.as_os_str()]));
     let commit =
-        asked(folder, ["rev-parse", "--quiet", "--verify", &format!("refs/heads/{branch}^{{commit}}")])
-            .ok()?;
+        run(folder, ["rev-parse", "--quiet", "--verify", &format!("refs/heads/{branch}^{{commit}}")]).ok()?;
     if head != Some(commit.as_str()) {
         return Some(format!("branch `{branch}` has commits, and stays"));
     }
-    match removed.and_then(|_| asked(folder, ["branch", "--quiet", "-D", branch])) {
+    match removed.and_then(|_| run(folder, ["branch", "--quiet", "-D", branch])) {
         Ok(_) => None,
         Err(error) => Some(format!("branch `{branch}` stays: {error}")),
     }
@@ -169,17 +167,17 @@ pub(super) fn included(repository: &Repository) -> Result<Vec<String>, GitError>
         return Ok(Vec::new());
     }
     let from = format!("--exclude-from={LIST}");
-    let listed = asked(&repository.top, ["ls-files", "-z", "--others", "--ignored", from.as_str()])?;
+    let listed = run(&repository.top, ["ls-files", "-z", "--others", "--ignored", from.as_str()])?;
     Ok(listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect())
 }
 
 /// What git prints, without the end of the line. Tried again where another git was in the way.
-fn asked<A: AsRef<OsStr>>(folder: &Path, arguments: impl IntoIterator<Item = A>) -> Result<String, GitError> {
+fn run<A: AsRef<OsStr>>(folder: &Path, arguments: impl IntoIterator<Item = A>) -> Result<String, GitError> {
     let arguments: Vec<OsString> =
         arguments.into_iter().map(|argument| argument.as_ref().to_owned()).collect();
     let mut tries = 1;
     loop {
-        match asked_once(folder, &arguments) {
+        match run_once(folder, &arguments) {
             Err(error) if error.is_passing() && tries < TRIES => {
                 tries = tries.saturating_add(1);
                 thread::sleep(TRY_AGAIN);
@@ -189,14 +187,8 @@ fn asked<A: AsRef<OsStr>>(folder: &Path, arguments: impl IntoIterator<Item = A>)
     }
 }
 
-fn asked_once<A: AsRef<OsStr>>(folder: &Path, arguments: &[A]) -> Result<String, GitError> {
-    let mut command = Command::new("git");
-    // No program of the repository's own runs: neither a hook nor a monitor.
-    command.args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]);
-    for name in envoi_tree::GIT_VARIABLES {
-        command.env_remove(name);
-    }
-    command.env("LC_ALL", "C").current_dir(folder).stdin(Stdio::null());
+fn run_once<A: AsRef<OsStr>>(folder: &Path, arguments: &[A]) -> Result<String, GitError> {
+    let mut command = envoi_tree::git::command(folder);
     let mut words = Vec::new();
     for argument in arguments {
         words.push(argument.as_ref().to_string_lossy().into_owned());

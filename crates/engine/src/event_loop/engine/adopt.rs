@@ -178,7 +178,7 @@ impl Engine {
         within: &[CallingAttempt],
         agreed: impl Fn(bool) -> bool,
     ) -> Result<(), EngineError> {
-        // Most runs share their workspace, or may stay in it: then nobody has to be looked for.
+        // Most runs share their workspace, or may stay in it: then no other run has to be looked for.
         if agreed(true) && agreed(false) {
             return Ok(());
         }

@@ -31,7 +31,7 @@ impl Reader {
     }
 
     /// Deliveries of all runs that are due at `now`, those first that have been due the longest; of each tenant at most `each`, so
-    /// that one that has much leaves the others to be seen. One that cannot be read is left out, and takes nobody's place.
+    /// that one that has much leaves the others to be seen. One that cannot be read is left out, and takes no place in the page.
     ///
     /// # Errors
     /// The machine's.

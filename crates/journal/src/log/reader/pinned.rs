@@ -14,7 +14,7 @@ use envoi_kernel::event::{Event, Record};
 use rusqlite::{Connection, Row, params};
 
 impl Reader {
-    /// Runs that are pinned to a flow which they cannot have, or to none, oldest first. The first cannot be told of a run whose first
+    /// Runs that are pinned to a flow which they cannot have, or to none, oldest first. The first cannot be known of a run whose first
     /// event cannot be read.
     ///
     /// # Errors

@@ -154,7 +154,7 @@ impl Reader {
         Ok(run)
     }
 
-    /// The part of its flow that a run does, as its first event says. What cannot be read is said where the run is looked at itself.
+    /// The part of its flow that a run does, as its first event says. What cannot be read is reported where the run itself is shown.
     fn part(&self, key: RunKey) -> Option<Box<Part>> {
         /// Without the hand-offs that were taken: they may be many.
         #[derive(Deserialize)]

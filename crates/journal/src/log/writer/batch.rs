@@ -46,7 +46,7 @@ pub(crate) fn check_epoch(conn: &Connection, ours: Epoch) -> Result<(), CommitEr
     if current == ours.0 { Ok(()) } else { Err(CommitError::Fenced { ours: ours.0, current }) }
 }
 
-/// Nobody can tell which engine is the newest one: as if the disk had failed, for all runs alike.
+/// It is not known which engine is the newest one. All runs fail as if the disk had failed.
 fn no_epoch() -> CommitError {
     CommitError::Io { source: Arc::new(NoEpoch), unknown: false }
 }

@@ -22,7 +22,7 @@ pub struct FilesRestoring {
     /// The reason, if one was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// Contents that an earlier restore had laid aside and that nobody had seen yet.
+    /// Contents that an earlier restore had laid aside and that were not reported yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub found: Vec<LateFile>,
 }
@@ -47,7 +47,7 @@ pub struct FilesKeptAsTheyWere {
     pub reason: String,
 }
 
-/// A content that somebody wrote to a file which a restore had displaced.
+/// A content that was written to a file after a restore had displaced it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LateFile {
     /// The path that it had in the workspace. Bytes that are no UTF-8 are replaced.

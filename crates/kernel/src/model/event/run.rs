@@ -44,7 +44,7 @@ pub struct RunStarted {
     pub run_base: String,
     /// Who started it.
     pub by: Principal,
-    /// Steps whose questions are approved at once, because the starter of the run asked for it.
+    /// Steps whose questions are approved at once, as the request that started the run wants.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub yes_to: Vec<StepId>,
     /// The `traceparent` of the caller that started it. It only sets the ids of traces.

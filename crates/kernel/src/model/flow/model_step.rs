@@ -12,7 +12,7 @@ pub struct ModelPlan {
     pub model: String,
     /// What follows when its provider refuses it for a while.
     pub on_throttled: OnThrottled,
-    /// What it is asked.
+    /// The prompt.
     pub prompt: Template,
     /// Its instructions.
     pub system: Option<Template>,
@@ -22,7 +22,7 @@ pub struct ModelPlan {
     pub temperature: Option<String>,
     /// The most tokens of an answer; `None`: the provider's own.
     pub max_tokens: Option<u64>,
-    /// How often an answer that does not fit `outputs` is asked for again.
+    /// How often the model gets another try after an answer that does not fit `outputs`.
     pub repair: u32,
 }
 

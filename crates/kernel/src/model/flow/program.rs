@@ -55,11 +55,11 @@ impl ProgramPlan {
 /// Which calls of tools become questions of the run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AskCalls {
-    /// Patterns of calls, as the flow has them; none: nobody is asked.
+    /// Patterns of calls, as the flow has them; none: no call needs a person.
     pub calls: Vec<String>,
     /// Milliseconds until a question lapses; `None`: never.
     pub expires_in_ms: Option<u64>,
-    /// Then the agent is told no, and goes on; otherwise its step fails.
+    /// Then the agent gets a refusal and goes on; otherwise its step fails.
     pub denies_when_expired: bool,
 }
 

@@ -1,6 +1,6 @@
 //! What comes before what in a flow, and its loops: which step closes each one, where it goes back to, and what it spans.
 //!
-//! Computed once from a checked flow ([`Flow::structure`]) and asked by everything that has to know it: the state of a run, which
+//! Computed once from a checked flow ([`Flow::structure`]) and used by all that need it: the state of a run, which
 //! counts the returns of a loop; the worst case of a plan; the picture of a run. Steps are named by their places in the listed
 //! order, from 0. Says nothing about a run: when a loop starts over, and how often it has gone back, is the state's.
 //!
@@ -259,7 +259,7 @@ pub fn reached(ways: &[Vec<usize>], from: impl IntoIterator<Item = usize>) -> Pl
     found
 }
 
-/// Where a flow keeps its structure once it has been asked for. A copy of the flow computes its own: it may be changed before it
+/// Where a flow keeps its structure after the first use. A copy of the flow computes its own: it may be changed before it
 /// is used. Says nothing in a comparison, because it follows from the steps.
 #[derive(Debug, Default)]
 pub struct KnownStructure(OnceLock<Structure>);

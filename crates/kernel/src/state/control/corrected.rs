@@ -148,7 +148,7 @@ impl Control {
     }
 }
 
-/// Loops that the flow has no more have no count, and nobody is to say where a step leads that is gone.
+/// Loops that the flow has no more have no count, and no person is to decide where a step leads that is gone.
 fn forget_gone(flow: &Flow, state: &mut FlowState) {
     state.loops.retain(|closing, _| flow.step(closing).is_some());
     for (id, step) in &mut state.steps {

@@ -225,7 +225,7 @@ impl Fold {
         }
     }
 
-    /// A run in this state, with only the records `said` applied: enough to show the task, not to apply what follows.
+    /// A run in this state, with only these records applied: enough to show the task, not to apply what follows.
     ///
     /// `result` says where its last data is, if that is too large to stand in the journal.
     pub(crate) fn standing_as(run: Run, said: &[Record], files: Vec<FileVersion>, result: RunResult) -> Self {

@@ -41,9 +41,9 @@ pub(crate) fn follow(home: &Home) -> Result<u8, Failure> {
 struct Followed {
     next: Seq,
     printer: Printer,
-    /// Its next events cannot be read, and a line said so.
+    /// Its next events cannot be read, and a line was printed about that.
     is_unreadable: bool,
-    /// Since when it is set aside, by the line that said so.
+    /// Since when it is set aside, as the printed line has it.
     aside: Option<Timestamp>,
 }
 

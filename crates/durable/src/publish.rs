@@ -1,59 +1,52 @@
-//! Files that appear whole or not at all, and the digests of files.
-//!
-//! Knows nothing of what the files mean.
+//! Files that must be new: of many that write one, the first succeeds.
 
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use crate::{
+    sync_folder,
+    temporary::{create, temp_beside},
+};
+use rustix::fs::OFlags;
+use std::{
+    fs::{self, File},
+    io::{self, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::Path,
+};
 
-use envoi_contract::digest::hex;
-use sha2::{Digest, Sha256};
-
-use crate::disk::{folders::sync_dir, plain};
-
-/// Size of one read; large enough that a system call is cheap beside the work on its bytes.
-pub(crate) const CHUNK_BYTES: usize = 64 * 1024;
-
-/// A reading buffer.
-pub(crate) fn chunk() -> Vec<u8> {
-    vec![0; CHUNK_BYTES]
-}
-
-/// The most files that are synced one by one. More are synced with their whole file system: that costs as much as whatever
-/// else was written there lately, and two calls a file would cost more.
-const FEW: usize = 32;
-
-/// Makes these files of `root` durable, with their names.
-pub(crate) fn sync_all<'a>(root: &Path, files: impl Iterator<Item = &'a Path> + Clone) -> io::Result<()> {
-    if files.clone().nth(FEW).is_some() {
-        return Ok(rustix::fs::syncfs(File::open(root)?)?);
+/// Writes a new file, durable with its name when it returns. False: there is one, and it stays as it is. Half a file does not stay.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<bool> {
+    let mut file = match File::options().write(true).create_new(true).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    if let Err(error) = written {
+        fs::remove_file(path).ok();
+        return Err(error);
     }
-    let mut folders = std::collections::BTreeSet::new();
-    for file in files {
-        File::open(root.join(file))?.sync_all()?;
-        // Also the folders that were made for it.
-        folders.extend(file.ancestors().skip(1).map(|folder| root.join(folder)));
-    }
-    folders.iter().try_for_each(|folder| sync_dir(folder))
+    sync_folder(crate::parent(path))?;
+    Ok(true)
 }
 
-/// Replaces `path` by `bytes`: the old file or the new one is there at any moment. Durable when it returns.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    put(path, bytes)?;
-    path.parent().map_or(Ok(()), sync_dir)
-}
-
-/// As [`replace`], for a name that something later in the same folder makes durable.
-pub(crate) fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Makes a file that only its owner may read, such as a key. If another process makes it at the same time, the first one stays; what is there
+/// stays too. Durable when it returns.
+///
+/// # Errors
+/// It cannot be written.
+pub fn make_secret(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let temp = temp_beside(path);
-    let mut file = plain::create(&temp)?;
-    // An empty file has nothing but its name that could be lost.
-    if !bytes.is_empty() {
-        file.write_all(bytes)?;
-        file.sync_all()?;
+    match fs::remove_file(&temp) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
     }
-    fs::rename(&temp, path)
+    let mut file = File::options().write(true).create_new(true).mode(0o600).open(&temp)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    name_new(CLAIMS, &temp, path)?;
+    sync_folder(crate::parent(path))
 }
 
 /// A way to give a finished file a name that must be new: [`io::ErrorKind::AlreadyExists`] if it is not.
@@ -66,16 +59,24 @@ const CLAIMS: &[Claim] = &[|from, to| fs::hard_link(from, to), rename_to_new, co
 /// Puts `bytes` at `path` if nothing is there: false if something was. Of two that try at once, one succeeds. Not synced.
 /// Whole for every reader, where the file system knows hard links or a rename that replaces nothing; elsewhere a reader
 /// may see the beginning of it.
-pub(crate) fn publish(path: &Path, bytes: &[u8]) -> io::Result<bool> {
+///
+/// # Errors
+/// It cannot be written, or the file system knows no way.
+pub fn publish(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     publish_by(CLAIMS, path, bytes)
 }
 
 fn publish_by(claims: &[Claim], path: &Path, bytes: &[u8]) -> io::Result<bool> {
     let temp = temp_beside(path);
-    plain::create(&temp)?.write_all(bytes)?;
-    let claimed = claim(claims, &temp, path);
+    create(&temp)?.write_all(bytes)?;
+    name_new(claims, &temp, path)
+}
+
+/// Gives `temp` the name `path` if nothing has it: false if something has. `temp` is gone after it.
+fn name_new(claims: &[Claim], temp: &Path, path: &Path) -> io::Result<bool> {
+    let claimed = claim(claims, temp, path);
     // A rename has taken it away.
-    match fs::remove_file(&temp) {
+    match fs::remove_file(temp) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => claimed,
     }
@@ -117,86 +118,9 @@ fn rename_to_new(_: &Path, _: &Path) -> io::Result<()> {
 /// The name is claimed by its creation, before the content stands. A file that is there in part counts as there.
 fn copy_to_new(from: &Path, to: &Path) -> io::Result<()> {
     let mut target = File::options().write(true).create_new(true).open(to)?;
-    io::copy(&mut plain::open(from)?, &mut target).map(drop)
-}
-
-/// A name in the same folder that no other process uses.
-pub(crate) fn temp_beside(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
-    PathBuf::from(name)
-}
-
-/// A file that is written from its beginning. Whole pieces of zeros become holes, so that a sparse file of many gigabytes
-/// does not fill the disk when it is copied.
-pub(crate) struct Sparse {
-    file: File,
-    bytes: u64,
-}
-
-impl Sparse {
-    /// `file` is empty.
-    pub(crate) fn new(file: File) -> Self {
-        Self { file, bytes: 0 }
-    }
-
-    /// Adds a piece.
-    pub(crate) fn push(&mut self, piece: &[u8]) -> io::Result<()> {
-        let is_hole = piece.len() == CHUNK_BYTES && piece.iter().all(|byte| *byte == 0);
-        if !is_hole {
-            self.file.write_all_at(piece, self.bytes)?;
-        }
-        self.bytes = self.bytes.saturating_add(piece.len() as u64);
-        Ok(())
-    }
-
-    /// Gives the file its length. It is not synced.
-    pub(crate) fn finish(self) -> io::Result<()> {
-        self.file.set_len(self.bytes)
-    }
-}
-
-/// Length and SHA-256 of some bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Measure {
-    pub(crate) bytes: u64,
-    pub(crate) sha256: String,
-}
-
-/// Length and SHA-256 of what stands in `path`.
-pub(crate) fn measure(path: &Path) -> io::Result<Measure> {
-    let mut file = plain::open(path)?;
-    read_through(&mut file, |_| Ok(()))
-}
-
-/// Reads to the end, and gives each piece to `each`. Returns the length and the digest.
-pub(crate) fn read_through(
-    from: &mut impl Read,
-    mut each: impl FnMut(&[u8]) -> io::Result<()>,
-) -> io::Result<Measure> {
-    let mut hash = Sha256::new();
-    let mut bytes: u64 = 0;
-    pieces(from, |piece| {
-        hash.update(piece);
-        bytes = bytes.saturating_add(piece.len() as u64);
-        each(piece)
-    })?;
-    Ok(Measure { bytes, sha256: hex(&hash.finalize()) })
-}
-
-/// Reads to the end and gives each piece to `each`.
-pub(crate) fn pieces(from: &mut impl Read, mut each: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
-    let mut buffer = chunk();
-    loop {
-        let read = match from.read(&mut buffer) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            read => read?,
-        };
-        match buffer.get(..read) {
-            Some(piece) if !piece.is_empty() => each(piece)?,
-            _ => return Ok(()),
-        }
-    }
+    let mut from =
+        File::options().read(true).custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(from)?;
+    io::copy(&mut from, &mut target).map(drop)
 }
 
 #[cfg(test)]
@@ -258,5 +182,21 @@ mod tests {
             publish_by(&[full, copy_to_new], &folder.path().join("x"), b"").is_err(),
             "a full disk is no reason"
         );
+    }
+
+    #[test]
+    fn a_new_file_is_written_once_and_a_secret_is_for_its_owner_alone() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("note");
+        assert!(write_new(&path, b"first").unwrap());
+        assert!(!write_new(&path, b"second").unwrap());
+        assert_eq!(fs::read(&path).unwrap(), b"first");
+        let key = folder.path().join("key");
+        make_secret(&key, b"first").unwrap();
+        make_secret(&key, b"second").unwrap();
+        assert_eq!(fs::read(&key).unwrap(), b"first");
+        assert_eq!(fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
     }
 }

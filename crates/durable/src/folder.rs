@@ -1,0 +1,108 @@
+//! Names in folders, and what makes them durable.
+
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+    io,
+    path::Path,
+};
+
+/// The most files that are synced one by one. More are synced with their whole file system: that costs as much as whatever
+/// else was written there lately, and two calls a file would cost more.
+const FEW: usize = 32;
+
+/// Makes `folder` and its parents, and makes each new name durable in its parent.
+///
+/// # Errors
+/// A folder cannot be made, or a file has its name.
+pub fn create_folders(folder: &Path) -> io::Result<()> {
+    let missing: Vec<&Path> =
+        folder.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()).collect();
+    for folder in missing.into_iter().rev() {
+        match fs::create_dir(folder) {
+            // Another process was faster.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => {}
+            made => made?,
+        }
+        sync_folder(parent(folder))?;
+    }
+    Ok(())
+}
+
+/// Makes what was created, renamed or removed in `folder` durable.
+///
+/// # Errors
+/// It cannot be opened, or the disk fails.
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    File::open(folder)?.sync_all()
+}
+
+/// Makes all that was written to the file system of `folder` durable: one call for many files.
+///
+/// # Errors
+/// As [`sync_folder`].
+pub fn sync_file_system(folder: &Path) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    return Ok(rustix::fs::syncfs(File::open(folder)?)?);
+    #[cfg(not(target_os = "linux"))]
+    return {
+        File::open(folder)?.sync_all()?;
+        rustix::fs::sync();
+        Ok(())
+    };
+}
+
+/// Makes these files of `root` durable, with their names.
+///
+/// # Errors
+/// One of them is gone, or the disk fails.
+pub fn sync_files<'a>(root: &Path, files: impl Iterator<Item = &'a Path> + Clone) -> io::Result<()> {
+    if files.clone().nth(FEW).is_some() {
+        return sync_file_system(root);
+    }
+    let mut folders = BTreeSet::new();
+    for file in files {
+        File::open(root.join(file))?.sync_all()?;
+        // Also the folders that were made for it.
+        folders.extend(file.ancestors().skip(1).map(|folder| root.join(folder)));
+    }
+    folders.iter().try_for_each(|folder| sync_folder(folder))
+}
+
+/// The folder that `path` lies in.
+#[must_use]
+pub fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_made_with_those_above_them_and_a_file_in_the_way_is_an_error() {
+        let place = tempfile::tempdir().unwrap();
+        let deep = place.path().join("a/b/c");
+        create_folders(&deep).unwrap();
+        create_folders(&deep).unwrap();
+        assert!(deep.is_dir());
+        fs::write(place.path().join("file"), "").unwrap();
+        assert!(create_folders(&place.path().join("file")).is_err());
+        assert!(create_folders(&place.path().join("file/below")).is_err());
+    }
+
+    #[test]
+    fn few_files_and_many_are_synced_and_one_that_is_gone_is_an_error() {
+        let place = tempfile::tempdir().unwrap();
+        for count in [1, FEW, FEW + 1] {
+            let names: Vec<_> = (0..count).map(|nth| std::path::PathBuf::from(format!("f{nth}"))).collect();
+            names.iter().for_each(|name| fs::write(place.path().join(name), "x").unwrap());
+            sync_files(place.path(), names.iter().map(|name| name.as_path())).unwrap();
+        }
+        assert!(sync_files(place.path(), [Path::new("gone")].into_iter()).is_err());
+    }
+}

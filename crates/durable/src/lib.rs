@@ -1,0 +1,21 @@
+//! Files and folders that are there whole, and still there after a loss of power.
+//!
+//! Owns temporary names, renames, and the order of fsyncs. Knows nothing of what is written, and reads nothing.
+//!
+//! ```
+//! let folder = tempfile::tempdir()?;
+//! let path = folder.path().join("exit.json");
+//! envoi_durable::replace(&path, b"{}")?;
+//! envoi_durable::replace(&path, b"{\"code\":0}")?;
+//! assert_eq!(std::fs::read(&path)?, b"{\"code\":0}");
+//! assert!(!envoi_durable::write_new(&path, b"no")?, "what is there stays");
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+mod folder;
+mod publish;
+mod temporary;
+
+pub use folder::{create_folders, parent, sync_file_system, sync_files, sync_folder};
+pub use publish::{make_secret, publish, write_new};
+pub use temporary::{Temporary, put, replace, temp_beside};

@@ -1,0 +1,161 @@
+//! Files that get their lasting name when they are whole.
+
+use crate::sync_folder;
+use std::{
+    fs::{self, File},
+    io::{self, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+    process,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+/// Replaces `path` by `bytes`: the old file or the new one is there at any moment. Durable when it returns.
+///
+/// # Errors
+/// The file cannot be written; the old one is as it was.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    put(path, bytes)?;
+    path.parent().map_or(Ok(()), sync_folder)
+}
+
+/// As [`replace`], for a name that something later in the same folder makes durable.
+///
+/// # Errors
+/// As [`replace`].
+pub fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let temp = temp_beside(path);
+    let mut file = create(&temp)?;
+    // An empty file has nothing but its name that could be lost.
+    if !bytes.is_empty() {
+        file.write_all(bytes)?;
+        file.sync_all()?;
+    }
+    fs::rename(&temp, path)
+}
+
+/// A name in the same folder that no other process uses.
+#[must_use]
+pub fn temp_beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}.tmp", process::id()));
+    PathBuf::from(name)
+}
+
+/// A new, empty file in the place of whatever had the name. A link is replaced, not followed.
+pub(crate) fn create(path: &Path) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    File::options().read(true).write(true).create_new(true).open(path)
+}
+
+/// A file that has no lasting name yet. Removed when dropped before [`Temporary::rename`].
+#[derive(Debug)]
+pub struct Temporary {
+    path: Option<PathBuf>,
+}
+
+impl Temporary {
+    /// Makes an empty file with a name of its own in `folder`, which only its owner may read.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn create(folder: &Path) -> io::Result<(Self, File)> {
+        Self::create_with(folder, 0o600)
+    }
+
+    /// As [`Temporary::create`], with these permissions. The file that is open can be written in any case.
+    ///
+    /// # Errors
+    /// As [`Temporary::create`].
+    pub fn create_with(folder: &Path, mode: u32) -> io::Result<(Self, File)> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        loop {
+            let name = format!(".new-{}-{}", process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+            let path = folder.join(name);
+            match File::options().read(true).write(true).create_new(true).mode(mode).open(&path) {
+                Ok(file) => return Ok((Self { path: Some(path) }, file)),
+                // Of a process that was killed and had the same id.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Where it is now.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.path.as_deref().unwrap_or(Path::new(""))
+    }
+
+    /// Gives the file its lasting name, replacing what had it.
+    ///
+    /// # Errors
+    /// It cannot have that name. It is removed then.
+    pub fn rename(self, target: &Path) -> io::Result<()> {
+        self.rename_by(|path| fs::rename(path, target))
+    }
+
+    /// As [`Temporary::rename`], by a rename of the caller's.
+    ///
+    /// # Errors
+    /// As [`Temporary::rename`].
+    pub fn rename_by(mut self, rename: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+        if let Some(path) = &self.path {
+            rename(path)?;
+        }
+        self.path = None;
+        Ok(())
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if let Some(path) = &self.path {
+            // Nothing refers to it, and the next sweep of the folder finds it.
+            fs::remove_file(path).ok();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> usize {
+        fs::read_dir(folder).unwrap().count()
+    }
+
+    #[test]
+    fn a_file_without_a_lasting_name_is_gone_and_one_that_got_it_stays() {
+        let place = tempfile::tempdir().unwrap();
+        let (temporary, _) = Temporary::create(place.path()).unwrap();
+        assert!(temporary.path().is_file());
+        drop(temporary);
+        assert_eq!(names(place.path()), 0);
+        let (temporary, mut file) = Temporary::create(place.path()).unwrap();
+        file.write_all(b"x").unwrap();
+        temporary.rename(&place.path().join("named")).unwrap();
+        assert_eq!(fs::read(place.path().join("named")).unwrap(), b"x");
+        let (temporary, _) = Temporary::create(place.path()).unwrap();
+        assert!(temporary.rename(&place.path().join("no/such/folder")).is_err());
+        assert_eq!(names(place.path()), 1, "what could not be named is removed");
+    }
+
+    #[test]
+    fn a_link_at_the_temporary_name_is_replaced_and_not_followed() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("exit.json");
+        let victim = place.path().join("victim");
+        fs::write(&victim, "as it was").unwrap();
+        std::os::unix::fs::symlink(&victim, temp_beside(&path)).unwrap();
+        replace(&path, b"{}").unwrap();
+        assert_eq!(
+            (fs::read(&path).unwrap(), fs::read(&victim).unwrap()),
+            (b"{}".to_vec(), b"as it was".to_vec())
+        );
+        assert_eq!(names(place.path()), 2);
+    }
+}

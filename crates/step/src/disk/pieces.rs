@@ -1,0 +1,93 @@
+//! Files that are read and written piece by piece, and their digests.
+//!
+//! Knows nothing of what the files mean.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use envoi_contract::digest::hex;
+use sha2::{Digest, Sha256};
+
+use crate::disk::plain;
+
+/// Size of one read; large enough that a system call is cheap beside the work on its bytes.
+pub(crate) const CHUNK_BYTES: usize = 64 * 1024;
+
+/// A reading buffer.
+pub(crate) fn chunk() -> Vec<u8> {
+    vec![0; CHUNK_BYTES]
+}
+
+/// A file that is written from its beginning. Whole pieces of zeros become holes, so that a sparse file of many gigabytes
+/// does not fill the disk when it is copied.
+pub(crate) struct Sparse {
+    file: File,
+    bytes: u64,
+}
+
+impl Sparse {
+    /// `file` is empty.
+    pub(crate) fn new(file: File) -> Self {
+        Self { file, bytes: 0 }
+    }
+
+    /// Adds a piece.
+    pub(crate) fn push(&mut self, piece: &[u8]) -> io::Result<()> {
+        let is_hole = piece.len() == CHUNK_BYTES && piece.iter().all(|byte| *byte == 0);
+        if !is_hole {
+            self.file.write_all_at(piece, self.bytes)?;
+        }
+        self.bytes = self.bytes.saturating_add(piece.len() as u64);
+        Ok(())
+    }
+
+    /// Gives the file its length. It is not synced.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        self.file.set_len(self.bytes)
+    }
+}
+
+/// Length and SHA-256 of some bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Measure {
+    pub(crate) bytes: u64,
+    pub(crate) sha256: String,
+}
+
+/// Length and SHA-256 of what stands in `path`.
+pub(crate) fn measure(path: &Path) -> io::Result<Measure> {
+    let mut file = plain::open(path)?;
+    read_through(&mut file, |_| Ok(()))
+}
+
+/// Reads to the end, and gives each piece to `each`. Returns the length and the digest.
+pub(crate) fn read_through(
+    from: &mut impl Read,
+    mut each: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<Measure> {
+    let mut hash = Sha256::new();
+    let mut bytes: u64 = 0;
+    pieces(from, |piece| {
+        hash.update(piece);
+        bytes = bytes.saturating_add(piece.len() as u64);
+        each(piece)
+    })?;
+    Ok(Measure { bytes, sha256: hex(&hash.finalize()) })
+}
+
+/// Reads to the end and gives each piece to `each`.
+pub(crate) fn pieces(from: &mut impl Read, mut each: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    let mut buffer = chunk();
+    loop {
+        let read = match from.read(&mut buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            read => read?,
+        };
+        match buffer.get(..read) {
+            Some(piece) if !piece.is_empty() => each(piece)?,
+            _ => return Ok(()),
+        }
+    }
+}
