@@ -106,6 +106,7 @@ impl TreeReader<'_> {
         loop {
             match self.tokens.get(self.at) {
                 Some(token) if token.text == "{" => return self.braces(&path),
+                Some(token) if token.text == "*" => self.at = self.at.saturating_add(1),
                 Some(token) if token.is_word() => {
                     path.push(token.text.clone());
                     self.at = self.at.saturating_add(1);
