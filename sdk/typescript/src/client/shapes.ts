@@ -198,7 +198,7 @@ export interface Event {
   event: JsonObject;
   /** Its place in the run, from 0. */
   seq: number;
-  /** The event as the journal has it, if that was asked for. */
+  /** The event as the journal has it, if the request wants that. */
   stored?: string;
 }
 
@@ -534,7 +534,7 @@ export interface QuestionDetail {
   expires_at: string | null;
   /** The names of its fields, in the order of the flow file; members of `schema` have none. */
   fields: string[];
-  /** Files that the run had changed when it asked. */
+  /** Files that the run had changed when it put the question. */
   files: ChangedFile[];
   /** The id of the flow. */
   flow: string;
@@ -755,7 +755,7 @@ export interface Start {
 export interface StepRow {
   /** Attempts so far. 0: it has none of its own. */
   attempts: number;
-  /** What its attempts have cost; null if none has told of a cost. */
+  /** What its attempts have cost; null if none has reported a cost. */
   cost_usd: string | null;
   /** When its hand-off was written; null before. */
   ended_at: string | null;

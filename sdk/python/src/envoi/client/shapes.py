@@ -124,7 +124,7 @@ class _Event(TypedDict):
 
 class Event(_Event, total=False):
     stored: str
-    """The event as the journal has it, if that was asked for."""
+    """The event as the journal has it, if the request wants that."""
 
 
 class Events(TypedDict):
@@ -441,7 +441,7 @@ class QuestionDetail(TypedDict):
     fields: List[str]
     """The names of its fields, in the order of the flow file; members of `schema` have none."""
     files: List[ChangedFile]
-    """Files that the run had changed when it asked."""
+    """Files that the run had changed when it put the question."""
     flow: str
     """The id of the flow."""
     given: Optional[Given]
@@ -594,7 +594,7 @@ class StepRow(TypedDict):
     attempts: int
     """Attempts so far. 0: it has none of its own."""
     cost_usd: Optional[str]
-    """What its attempts have cost; null if none has told of a cost."""
+    """What its attempts have cost; null if none has reported a cost."""
     ended_at: Optional[str]
     """When its hand-off was written; null before."""
     item: Optional[int]
