@@ -1,6 +1,7 @@
 //! What must hold across the steps of a flow: targets exist, loops are bounded, expressions name what can have run.
 
 pub(crate) mod expression;
+pub(crate) mod files;
 pub(crate) mod goals;
 pub(crate) mod graph;
 mod quotes;

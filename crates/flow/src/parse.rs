@@ -7,6 +7,7 @@ pub(crate) mod ask;
 pub(crate) mod bounds;
 pub(crate) mod draft;
 pub(crate) mod file;
+pub(crate) mod files;
 pub(crate) mod for_each;
 pub(crate) mod goals;
 pub(crate) mod model;

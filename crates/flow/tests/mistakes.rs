@@ -336,6 +336,8 @@ fn mistakes_in_a_step_are_told() {
         (with_step("routing: { loop_target: a }"), 5, 16, INVALID, "did you mean `loop_to`?"),
         (with_step("cwd: ../x"), 5, 10, INVALID, "stays inside the workspace"),
         (with_step("cwd: /x"), 5, 10, INVALID, "relative to the workspace"),
+        (with_step("files: restored"), 5, 12, INVALID, "did you mean `restore`?"),
+        (with_step("files: [a.md]"), 5, 12, INVALID, "expected `keep` or `restore`"),
         (with_step("artifacts: out"), 5, 16, INVALID, "expected a list of strings, found the string `out`"),
         (with_step("artifacts: 5"), 5, 16, INVALID, "expected a list of strings, found the number `5`"),
         (with_step("artifacts: [5]"), 5, 17, INVALID, "expected a string"),
@@ -349,6 +351,33 @@ fn mistakes_in_a_step_are_told() {
         (with_step("artifacts: [\"${{ run.id }}\"]"), 5, 17, INVALID, "takes no expression"),
         (with_step("env: { B: \"${{ nope }}\" }"), 5, 20, INVALID, "unknown name `nope`"),
     ]);
+}
+
+#[test]
+fn files_are_set_back_only_where_no_other_step_is_at_work_in_them() {
+    let steps = |steps: &str| format!("flow: f\nsteps:\n{steps}");
+    let graph = "  - { id: a, run: [x], files: restore }\n  - { id: b, run: [x], needs: [a] }\n";
+    let items = "  - { id: a, run: [x], files: restore, for_each: [1, 2] }\n";
+    each_is_told(vec![
+        (steps(graph), 3, 11, INVALID, "put the loop into a flow whose steps are a list"),
+        (steps(items), 3, 11, INVALID, "`max_parallel: 1`"),
+        (
+            steps("  - { id: a, model: { use: m, prompt: p }, files: [x] }\n"),
+            3,
+            44,
+            INVALID,
+            "stand in `model: { use: …, files: … }`",
+        ),
+        (steps("  - { id: a, ask: Go on?, files: restore }\n"), 3, 27, INVALID, "`files`"),
+    ]);
+    let one = "  - { id: a, run: [x], files: restore, for_each: [1, 2], max_parallel: 1 }\n";
+    load("f.yaml", &steps(one)).unwrap();
+    let inner = steps("  - { id: a, run: [x], files: restore }\n").replace("flow: f", "flow: inner");
+    let files = std::collections::BTreeMap::from([("inner.yaml".to_owned(), inner)]);
+    let outer = |keys: &str| steps(&format!("  - {{ id: a, flow: ./inner.yaml{keys} }}\n"));
+    envoi_flow::load_with("f.yaml", &outer(""), &files).unwrap();
+    let report = envoi_flow::load_with("f.yaml", &outer(", for_each: [1, 2]"), &files).unwrap_err();
+    assert!(told(&report)[0].3.contains("flow `inner` has `files: restore`"), "{:?}", told(&report));
 }
 
 #[test]

@@ -12,6 +12,7 @@ pub(crate) mod control;
 pub(crate) mod corrected_inputs;
 pub(crate) mod doubt;
 pub(crate) mod envelope_size;
+pub(crate) mod files_at_entry;
 pub(crate) mod flow_state;
 pub(crate) mod for_each;
 pub(crate) mod goals;

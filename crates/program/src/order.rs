@@ -71,6 +71,9 @@ pub struct Order {
     /// An earlier attempt was cut off, and what it did last is not known.
     #[serde(default)]
     pub cut_off: bool,
+    /// The files were set back to what they were when the step began.
+    #[serde(default)]
+    pub set_back: bool,
     /// The folder of the attempt.
     pub folder: PathBuf,
     /// The file for the report.

@@ -5,6 +5,7 @@
 //! | always | the prompt of the flow, with its expressions filled in |
 //! | a limit of the account stopped it | before it: that this happened, and that it goes on |
 //! | an earlier attempt was cut off | before it: that this happened, and that the last action may have taken effect |
+//! | the files were set back (`files: restore`) | before it: that its changes of files are undone |
 //! | a try before it failed | after it: the error |
 //! | a critic or a person sent the run back | after it: their words |
 
@@ -19,6 +20,9 @@ const CUT_OFF: &str = "You have worked on this task before, and were cut off. It
 const THROTTLED: &str = "You have worked on this task before, and a limit of the account stopped you. Go on from there. The task is \
                          unchanged:\n\n";
 
+const SET_BACK: &str = "You have worked on this task before. The files are now as they were when you began: your changes of files are \
+                        undone. What you did elsewhere may have taken effect. The task is unchanged:\n\n";
+
 /// What came before, beside what failed and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Before {
@@ -28,14 +32,17 @@ pub(crate) enum Before {
     CutOff,
     /// A limit of the account stopped it.
     Throttled,
+    /// The files are those of the beginning again.
+    SetBack,
 }
 
 impl Before {
     pub(crate) fn of(order: &Order) -> Self {
-        match (order.cut_off, order.was_throttled) {
-            (true, _) => Self::CutOff,
-            (false, true) => Self::Throttled,
-            (false, false) => Self::Nothing,
+        match order {
+            Order { set_back: true, .. } => Self::SetBack,
+            Order { cut_off: true, .. } => Self::CutOff,
+            Order { was_throttled: true, .. } => Self::Throttled,
+            _ => Self::Nothing,
         }
     }
 }
@@ -45,6 +52,7 @@ pub(crate) fn compose(prompt: &str, before: Before, failure: Option<&str>, feedb
     let mut text = match before {
         Before::CutOff => CUT_OFF.to_owned(),
         Before::Throttled => THROTTLED.to_owned(),
+        Before::SetBack => SET_BACK.to_owned(),
         Before::Nothing => String::new(),
     };
     text.push_str(prompt.trim_end());
@@ -80,6 +88,7 @@ mod tests {
             "Do it.\n\nYour last try failed:\n\nAGENT_SCHEMA: text\n\nFeedback on your last result:\n\nUNVERIFIED: tests fail\n"
         ));
         assert_eq!(compose("Do it.", Before::Throttled, None, None), format!("{THROTTLED}Do it.\n"));
+        assert_eq!(compose("Do it.", Before::SetBack, None, None), format!("{SET_BACK}Do it.\n"));
         let long = "ü".repeat(MAX_FEEDBACK_BYTES);
         assert!(compose("p", Before::Nothing, None, Some(&long)).len() < MAX_FEEDBACK_BYTES + 100);
     }

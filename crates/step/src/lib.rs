@@ -32,7 +32,7 @@ mod workspace;
 pub use attempt::{
     dir::{AttemptDir, LockFile, wait_until_free},
     obstacles::{Obstacle, obstacles},
-    record::{Change, Exit, FileChange, FileRef, Outcome, Snapshot, Started, Stream},
+    record::{Change, Exit, FileChange, FileRef, LateFile, Outcome, SetBack, Snapshot, Started, Stream},
     spec::{Command, SecretMark, Spec},
     starts::{Named, Starts},
 };
@@ -43,7 +43,7 @@ pub use control::{
     leftovers::end_leftovers,
     lost::{MaskedLost, drop_unmasked, mask_lost},
     presence::{Entrance, Presence},
-    probe::{Doubt, Evidence, Given, Probe, ProbeError, Start, evidence, probe},
+    probe::{Doubt, Evidence, Given, Probe, ProbeError, Start, evidence, probe, set_back},
 };
 pub use disk::plain;
 pub use mask::{MIN_SECRET_BYTES, Secrets};

@@ -4,6 +4,7 @@
 //! output is the lock and is never written to, standard error is `supervisor.log`.
 
 mod run;
+mod set_back;
 mod settle;
 mod signals;
 mod snapshot;
@@ -130,9 +131,14 @@ impl Attempt {
 
     /// Records the workspace as it is; an error is a reason not to start.
     fn look_before(&self) -> Result<Before, String> {
-        let mut before = Before::take(&self.spec, &self.dir, &self.secrets)?;
         // Nothing starts any more, and a large workspace takes long.
         let wanted = !self.cancel_wanted();
+        let set_back = match wanted {
+            true => set_back::set_back(&self.spec, &self.dir, &self.secrets)?,
+            false => None,
+        };
+        let mut before = Before::take(&self.spec, &self.dir, &self.secrets)?;
+        before.set_back = set_back;
         match wanted.then(|| snapshot::take(&self.spec)).flatten() {
             None => {}
             Some(Ok(snapshot)) => before.snapshot = Some(snapshot),

@@ -2,12 +2,14 @@
 
 use crate::{
     process::invocation,
-    text::{duration::took, shell},
+    text::{diff::printable, duration::took, shell},
 };
 use envoi_contract::{envelope::InterruptKind, json::Value};
 use envoi_kernel::{
     Event, Run,
-    event::{About, CallOutcome, FannedOut, FlowEntered, InterruptRaised, ModelCallEnded, RunEnded},
+    event::{
+        About, CallOutcome, FannedOut, FlowEntered, InterruptRaised, LateFile, ModelCallEnded, RunEnded,
+    },
     ids::RunId,
     part::Part,
 };
@@ -96,7 +98,9 @@ pub(crate) fn remarks(event: &Event) -> Vec<String> {
     match event {
         Event::AttemptSettled(settled) => {
             let told = |warning| format!("  {:<18} warning: {warning}", settled.attempt.to_string());
-            settled.warnings.iter().map(told).collect()
+            let late = settled.set_back.iter().flat_map(|set_back| &set_back.late);
+            let late = late.map(|late| format!("  {:<18} {}", settled.attempt.to_string(), late_file(late)));
+            settled.warnings.iter().map(told).chain(late).collect()
         }
         Event::RunStarted(started) => {
             started.part.iter().map(|wanted| format!("part: {}", part(wanted))).collect()
@@ -129,6 +133,17 @@ pub(crate) fn remarks(event: &Event) -> Vec<String> {
             vec![format!("forked from {} at {} by {}", forked.from, forked.step, forked.by.actor)]
         }
         _ => Vec::new(),
+    }
+}
+
+/// What somebody wrote into a file that was being set back.
+fn late_file(late: &LateFile) -> String {
+    let path = printable(&late.path);
+    match late.digest {
+        Some(digest) => {
+            format!("`{path}` was written to while the files were set back; that content is kept: {digest}")
+        }
+        None => format!("`{path}` was written to while the files were set back, and is too large to be kept"),
     }
 }
 

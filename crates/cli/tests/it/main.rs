@@ -25,6 +25,7 @@ mod correct;
 mod crash;
 mod damage;
 mod data;
+mod done_again;
 mod doubt;
 mod envelope;
 mod environment;

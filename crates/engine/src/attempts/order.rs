@@ -93,6 +93,7 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir, start: &str) ->
         artifacts: step.map(|step| step.artifacts.clone()).unwrap_or_default(),
         never: vec![shared.layout.root().to_owned()],
         keep: job.keeps_files.then(|| snapshots::order(&shared.layout, shared.too_wide.clone())),
+        set_back: started.set_back.map(|digest| digest.to_string()),
         since: started.verifies.as_ref().map(|doubtful| shared.dir(&job.run, doubtful).path().to_owned()),
         timeout_ms: started.timeout_ms,
         grace_ms: Spec::GRACE_MS,

@@ -294,7 +294,7 @@ impl Shared {
                 }
                 // Nothing ran: that is certain, so it is no doubt.
                 Probe::NotStarted(_) if spawned == MAX_SPAWNS => {
-                    return Ok(settlement::cannot_start(job, never_starts(&dir)));
+                    return Ok(settlement::never_started(job, &dir, never_starts(&dir)));
                 }
                 Probe::NotStarted(lock) => {
                     spawned += 1;

@@ -114,6 +114,7 @@ fn order(job: &Job, dir: &AttemptDir, call: &ProgramCall, known: &Known) -> Orde
         feedback: has_feedback.then(|| place_of_feedback(dir)),
         failure: call.failure.clone(),
         cut_off: call.cut_off,
+        set_back: started.set_back.is_some(),
         idle_ms: call.idle_ms,
         max_calls: started.reserved.and_then(|budget| budget.llm_calls),
         max_cost: started.reserved.and_then(|budget| budget.cost).map(|cost| cost.to_string()),

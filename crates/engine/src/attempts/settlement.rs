@@ -13,8 +13,8 @@ use envoi_contract::{
 };
 use envoi_journal::{BlobError, Blobs, INLINE_MAX_BYTES, ReadError, Writer, files, manifest, with_causes};
 use envoi_kernel::{
-    CALLS, COPIED, Event, WORKSPACE_BEFORE, WORKSPACE_MOVING,
-    event::{Blob, Change, Command, FileChange, Outcome, Snapshot},
+    CALLS, COPIED, Event, SET_BACK, WORKSPACE_BEFORE, WORKSPACE_MOVING,
+    event::{Blob, Change, Command, FileChange, FilesSetBack, LateFile, Outcome, Snapshot},
     files::{Changed, MOST_FILES, Manifest, Many, are_listed},
     ids::Seq,
     input::{AttemptResult, ReportPlace},
@@ -101,6 +101,7 @@ pub(super) fn finished(
         excess: handed.excess,
         workspace_before: exit.snapshot_before.as_ref().and_then(snapshot),
         workspace_after: exit.snapshot_after.as_ref().and_then(snapshot),
+        set_back: exit.set_back.as_ref().and_then(set_back).map(Box::new),
     };
     let has_failed = has_failed(job, &result.outcome);
     result.warnings.extend(failed_command::sentence(dir).filter(|_| has_failed));
@@ -110,6 +111,20 @@ pub(super) fn finished(
 
 fn snapshot(taken: &envoi_step::Snapshot) -> Option<Snapshot> {
     Some(Snapshot { digest: Digest::parse(&taken.digest)?, moving: taken.moving })
+}
+
+fn set_back(found: &envoi_step::SetBack) -> Option<FilesSetBack> {
+    let late = |late: &envoi_step::LateFile| LateFile {
+        path: late.path.clone(),
+        digest: late.digest.as_deref().and_then(Digest::parse),
+        size: late.size,
+    };
+    Some(FilesSetBack {
+        from: Digest::parse(&found.from)?,
+        to: Digest::parse(&found.to)?,
+        late: found.late.iter().map(late).collect(),
+        left: found.left.clone(),
+    })
 }
 
 /// How the warning about variables begins.
@@ -221,8 +236,18 @@ fn mask_closed(
 
 /// An attempt that could not even be ordered; nothing of it ever ran.
 pub(super) fn cannot_start(job: &Job, reason: String) -> Settlement {
+    not_started(job, reason, None)
+}
+
+/// An attempt whose supervisors ended before they had started anything. They may have set files back.
+pub(super) fn never_started(job: &Job, dir: &AttemptDir, reason: String) -> Settlement {
+    not_started(job, reason, envoi_step::set_back(dir).as_ref().and_then(set_back))
+}
+
+fn not_started(job: &Job, reason: String, set_back: Option<FilesSetBack>) -> Settlement {
     let outcome = Outcome::CannotStart { reason };
-    let result = AttemptResult::empty(job.started.attempt.clone(), outcome, crate::model::clock::now());
+    let empty = AttemptResult::empty(job.started.attempt.clone(), outcome, crate::model::clock::now());
+    let result = AttemptResult { set_back: set_back.map(Box::new), ..empty };
     Settlement::Finished { result: Box::new(result), blobs: Vec::new() }
 }
 
@@ -272,6 +297,10 @@ pub(super) fn in_doubt(
     if let Some(before) = evidence.snapshot_before.as_ref().and_then(snapshot) {
         members.insert(WORKSPACE_BEFORE.to_owned(), Value::from(before.digest.to_string()));
         members.insert(WORKSPACE_MOVING.to_owned(), Value::from(before.moving));
+    }
+    if let Some(set_back) = evidence.set_back.as_ref().and_then(set_back) {
+        let text = serde_json::to_string(&set_back).unwrap_or_default();
+        members.insert(SET_BACK.to_owned(), Value::parse(text.as_bytes()).unwrap_or_default());
     }
     if let Some(calls) = model::calls(job, dir) {
         members.insert(CALLS.to_owned(), Value::from(calls));

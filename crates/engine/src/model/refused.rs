@@ -143,6 +143,9 @@ fn hint_of(refusal: &Refusal) -> Option<&'static str> {
         Refusal::PastBound { .. } => Some(
             "`envoi raise RUN` raises it, such as with `--iterations 5`; `--review proceed` goes on without another round",
         ),
+        Refusal::NotIsolated { .. } => {
+            Some("`envoi run --isolate` gives it one: nobody's own folder is set back by a loop")
+        }
         _ => None,
     }
 }
@@ -164,6 +167,7 @@ fn code_of(refusal: &Refusal) -> Code {
         Refusal::PastBound { .. } => Code::PastBound,
         Refusal::NotRaised { .. } => Code::NotRaised,
         Refusal::Restoring | Refusal::NotRestoring | Refusal::StillAtWork => Code::WorkspaceBusy,
+        Refusal::NotIsolated { .. } => Code::NotIsolated,
         Refusal::Cancelling => Code::Cancelling,
         Refusal::NoCallsLeft { .. } => Code::BudgetExhausted,
         Refusal::NotLive { .. } => Code::AttemptOver,

@@ -45,7 +45,12 @@ pub fn named<'r>(records: impl IntoIterator<Item = &'r Record>) -> BTreeSet<Dige
     let of = |record: &Record| match &record.event {
         Event::RunStarted(started) => vec![started.isolated.as_ref().map(|isolated| isolated.base)],
         Event::AttemptSettled(settled) => {
-            vec![settled.workspace_before.map(|before| before.digest), settled.workspace_digest]
+            let set_back = settled.set_back.as_deref();
+            vec![
+                settled.workspace_before.map(|before| before.digest),
+                settled.workspace_digest,
+                set_back.map(|set_back| set_back.from),
+            ]
         }
         Event::FilesRestoring(wanted) => vec![Some(wanted.from), Some(wanted.to)],
         _ => Vec::new(),

@@ -150,6 +150,7 @@ pub(crate) fn keys_beside(fields: &Fields<'_>, problems: &mut Problems) {
             "data" | "returns" => {
                 "what a model hands over is described by `outputs`, a JSON Schema; its answer is the text of the step"
             }
+            "files" => "files that are given to a model stand in `model: { use: …, files: … }`",
             "inputs" => "a model is given values by expressions such as `${{ inputs.NAME }}` in `prompt`",
             "idle" => {
                 "how long an answer may take is `timeout` of the step, or of the provider in the configuration"

@@ -8,7 +8,7 @@ use crate::{
     parse::{
         agent, ask, bounds,
         draft::{self, Draft, DraftStep, NamedFlows, Site, Targets, Usage, Waits},
-        for_each, goals, model, outputs, program, routing,
+        files, for_each, goals, model, outputs, program, routing,
         shell::{self, Shell},
         subflow, waits,
     },
@@ -198,6 +198,10 @@ impl Reader<'_> {
         if let Some(StepKind::A2a(plan)) = &mut kind {
             plan.resends = on_in_doubt == Some(InDoubtPolicy::Rerun);
         }
+        // Beside another action it does nothing, whatever its value; that is reported once.
+        let works_here = self.fields.get("model").is_none() && self.fields.get("a2a").is_none();
+        let files = self.fields.get("files").filter(|_| works_here);
+        let files = files.and_then(|node| files::read(node, self.problems));
         let envelope =
             self.fields.get("envelope").and_then(|node| read::boolean(node, "`envelope`", self.problems));
         let continue_on_error = self
@@ -220,6 +224,7 @@ impl Reader<'_> {
             budget: budget.unwrap_or_default(),
             data_is_text: data.unwrap_or(false),
             outputs,
+            files: files.unwrap_or_default(),
             ..Step::new(StepId::new(id?.value.as_str()).ok()?, kind?)
         })
     }

@@ -158,6 +158,7 @@ pub(crate) const STEP: Vocabulary = Vocabulary {
         "timeout",
         "retry",
         "artifacts",
+        "files",
         "routing",
         "on_in_doubt",
         "on_throttled",
@@ -226,10 +227,11 @@ pub(crate) const OF_AGENT: &[&str] = &["on_throttled", "idle"];
 pub(crate) const NOT_BESIDE_AGENT: &[&str] = &["inputs", "skill", "envelope", "data", "returns"];
 
 /// Keys of [`STEP`] that do nothing beside a model.
-pub(crate) const NOT_BESIDE_MODEL: &[&str] = &["inputs", "skill", "envelope", "data", "returns", "idle"];
+pub(crate) const NOT_BESIDE_MODEL: &[&str] =
+    &["inputs", "skill", "envelope", "data", "files", "returns", "idle"];
 
 /// Keys of [`STEP`] that say something of a command alone.
-pub(crate) const NOT_BESIDE_A2A: &[&str] = &["inputs", "skill", "envelope", "data", "returns"];
+pub(crate) const NOT_BESIDE_A2A: &[&str] = &["inputs", "skill", "envelope", "data", "files", "returns"];
 
 /// Keys of [`STEP`] that a step which asks may have.
 pub(crate) const BESIDE_ASK: &[&str] = &["id", "ask", "if", "routing", "needs", "join", "marks"];

@@ -4,7 +4,7 @@
 //! settled under the old one ([`crate::decide::takeover`]).
 
 use crate::{
-    decide::{advance::advance, draft::Draft, takeover},
+    decide::{advance::advance, draft::Draft, files, takeover},
     model::{
         event::{Correction, EndStatus, Event},
         input::{Correct, Refusal},
@@ -23,6 +23,10 @@ pub(crate) fn correct(mut draft: Draft<'_>, correct: Correct) -> Result<Draft<'_
     }
     let Correct { flow, language, source, from, by, why, request, elsewhere, seen } = correct;
     let new = takeover::version(&draft, &flow, language)?;
+    files::check_isolated(
+        new,
+        draft.control.phase.started().is_some_and(|started| started.isolated.is_some()),
+    )?;
     let found = || Outlook::of(draft.flow, new, &draft.control, from.as_ref()).digest;
     if seen.is_some_and(|seen| seen != found()) {
         return Err(Refusal::ComparisonChanged);

@@ -5,7 +5,7 @@
 //! has lived after the cut stays its own; what it has used there counts all the same ([`Share`]).
 
 use crate::{
-    decide::{advance::advance, conclude, draft::Draft, takeover},
+    decide::{advance::advance, conclude, draft::Draft, files, takeover},
     model::{
         event::{
             Correction, Course, Event, InterruptCancelled, InterruptRaised, Record, RunEnded, RunForked,
@@ -37,7 +37,7 @@ pub(crate) fn fork(mut draft: Draft<'_>, fork: Fork) -> Result<Draft<'_>, Refusa
         family,
         correct,
         isolated,
-        files,
+        files: set_back,
         ..
     } = fork;
     let kept = usize::try_from(cut.at).unwrap_or(usize::MAX).saturating_add(1);
@@ -71,9 +71,11 @@ pub(crate) fn fork(mut draft: Draft<'_>, fork: Fork) -> Result<Draft<'_>, Refusa
         begin_corrected(&mut draft, *correct)?;
     }
     put_again(&mut draft, &questions)?;
-    if let Some(files) = files {
-        draft.emit(Event::FilesRestoring(files))?;
+    if let Some(wanted) = set_back {
+        draft.emit(Event::FilesRestoring(wanted))?;
     }
+    let isolated = draft.control.phase.started().is_some_and(|started| started.isolated.is_some());
+    files::check_isolated(draft.flow, isolated)?;
     advance(draft)
 }
 

@@ -84,6 +84,7 @@ fn take(
         workspace_digest: None,
         workspace_moving: false,
         workspace_before: None,
+        set_back: None,
         agent: None,
         report_filled: Vec::new(),
         session: None,

@@ -6,7 +6,7 @@ use crate::state::visit;
 use crate::{
     decide::{
         draft::{At, Draft},
-        model_call, program, subflow,
+        files, model_call, program, subflow,
     },
     model::{
         command::{Call, Command},
@@ -289,6 +289,7 @@ pub(crate) fn attempt(
         }
     };
     check_command(&command, &env)?;
+    let set_back = if verifies.is_none() { files::set_back(draft, step, open)? } else { None };
     let told = open.and_then(|open| open.agent_session.answer());
     Ok(AttemptStarted {
         attempt: visit.attempt(open.map_or(0, |open| open.attempts).saturating_add(1)),
@@ -304,6 +305,7 @@ pub(crate) fn attempt(
         boot_id: draft.slot.as_ref().map(|slot| slot.boot_id.clone()).unwrap_or_default(),
         reserved: Some(budget).filter(|budget| *budget != Budget::default()),
         verifies,
+        set_back,
     })
 }
 

@@ -14,7 +14,7 @@ use crate::{
         program, retry, throttle, verify,
     },
     model::{
-        event::{About, AgentSaid, AttemptSettled, Event, Outcome, TimerSet},
+        event::{About, AgentSaid, AttemptSettled, Event, FilesSetBack, Outcome, TimerSet},
         files::{Change, Changed, FileChange, Manifest, Many, Snapshot},
         flow::{InDoubtPolicy, Step, StepKind},
         ids::{AttemptId, FlowId},
@@ -50,6 +50,9 @@ pub const WORKSPACE_BEFORE: &str = "workspace_before";
 
 /// The member that says `true` if another attempt was at work there then.
 pub const WORKSPACE_MOVING: &str = "workspace_moving";
+
+/// The member that says which files were set back before it.
+pub const SET_BACK: &str = "set_back";
 
 /// Input: an attempt is over.
 pub(crate) fn settled(mut draft: Draft<'_>, mut result: AttemptResult) -> Result<Draft<'_>, Refusal> {
@@ -147,6 +150,7 @@ pub(crate) fn in_doubt<'a>(
         workspace_digest: None,
         workspace_moving: false,
         workspace_before: workspace_before(&evidence),
+        set_back: set_back(&evidence),
         agent: None,
         report_filled: Vec::new(),
         session: program::left(draft.control.open.get(&attempt.visit), &evidence),
@@ -200,6 +204,11 @@ fn used(evidence: &Value) -> Object {
 fn workspace_before(evidence: &Value) -> Option<Snapshot> {
     let digest = Digest::parse(evidence.get(WORKSPACE_BEFORE)?.as_str()?)?;
     Some(Snapshot { digest, moving: evidence.get(WORKSPACE_MOVING) == Some(&Value::Bool(true)) })
+}
+
+/// How the files were set back before an attempt in doubt, as its evidence says it.
+fn set_back(evidence: &Value) -> Option<Box<FilesSetBack>> {
+    serde_json::from_str(&evidence.get(SET_BACK)?.compact()).ok()
 }
 
 /// Attempts of this visit that have been in doubt.
@@ -305,6 +314,7 @@ fn record(result: AttemptResult, verdict: &Verdict, data: GivenData, late: bool)
         workspace_digest: result.workspace_after.map(|after| after.digest),
         workspace_moving: result.workspace_after.is_some_and(|after| after.moving),
         workspace_before: result.workspace_before,
+        set_back: result.set_back,
         agent: None,
         report_filled: verdict.filled.clone(),
         session: None,

@@ -18,7 +18,7 @@ mod timer;
 pub use self::{
     attempt::{AgentSaid, AttemptSettled, AttemptStarted, Outcome, SessionSeen},
     correction::{Correction, CorrectionDropped},
-    files::{FilesKeptAsTheyWere, FilesRestored, FilesRestoring, LateFile},
+    files::{FilesKeptAsTheyWere, FilesRestored, FilesRestoring, FilesSetBack, LateFile},
     flow::{FannedOut, FlowEntered, FlowReturned, GoalsReached, GoalsSet, StepEntered, StepsGivenUp},
     model_call::{CallOutcome, ModelCallEnded, ModelCallStarted},
     question::{

@@ -111,6 +111,13 @@ impl Flow {
         })
     }
 
+    /// The first step, of this flow or of one that it runs, that sets files back. A run of such a flow has a tree of its own.
+    #[must_use]
+    pub fn sets_back(&self) -> Option<&Step> {
+        let steps = self.flows.values().flat_map(|flow| &flow.steps);
+        self.steps.iter().chain(steps).find(|step| step.files == FilesAgain::Restore)
+    }
+
     /// The step of this id.
     #[must_use]
     pub fn step(&self, id: &StepId) -> Option<&Step> {
@@ -237,6 +244,19 @@ pub struct Step {
     pub data_is_text: bool,
     /// A JSON Schema of its data (checked outside the kernel, before the kernel gets the attempt's result).
     pub outputs: Option<Value>,
+    /// Which files it begins with when it is done again.
+    pub files: FilesAgain,
+}
+
+/// `files`: which files of the workspace a step begins with when it is done again: by a further attempt, after doubt, or because a loop
+/// goes back to it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum FilesAgain {
+    /// Those that are there.
+    #[default]
+    Keep,
+    /// Those that it began with the first time. Only in a run with a tree of its own.
+    Restore,
 }
 
 /// When a step of a graph is entered.
@@ -305,6 +325,7 @@ impl Step {
             regardless: false,
             data_is_text: false,
             outputs: None,
+            files: FilesAgain::Keep,
         }
     }
 

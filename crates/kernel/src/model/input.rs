@@ -1,7 +1,7 @@
 //! What the world tells a run, and why it may be refused.
 
 use crate::model::{
-    event::{CallOutcome, Choice, FilesRestored, FilesRestoring, FoundFile, Isolated, Outcome},
+    event::{CallOutcome, Choice, FilesRestored, FilesRestoring, FilesSetBack, FoundFile, Isolated, Outcome},
     family::Share,
     files::{Blob, FileChange, Many, Snapshot},
     ids::{AttemptId, CallId, InterruptId, Principal, RunId, StepId, TimerId, VisitId},
@@ -294,6 +294,8 @@ pub struct AttemptResult {
     pub workspace_before: Option<Snapshot>,
     /// The one after it.
     pub workspace_after: Option<Snapshot>,
+    /// The files were set back before its command, or were to be.
+    pub set_back: Option<Box<FilesSetBack>>,
 }
 
 impl AttemptResult {
@@ -324,6 +326,7 @@ impl AttemptResult {
             excess: None,
             workspace_before: None,
             workspace_after: None,
+            set_back: None,
         }
     }
 }
@@ -502,6 +505,12 @@ pub enum Refusal {
     /// Its files are being set back, and something of that is not done yet.
     #[error("the files of the run are being set back")]
     Restoring,
+    /// A step sets files back, and the run works in a folder of the user.
+    #[error("step `{step}` has `files: restore`, and the run has no tree of its own")]
+    NotIsolated {
+        /// Which.
+        step: StepId,
+    },
     /// Nothing is being set back, or something else is.
     #[error("no such restore is under way")]
     NotRestoring,

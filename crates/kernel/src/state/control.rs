@@ -392,7 +392,7 @@ impl Control {
                 self.ledger.iterations = self.ledger.iterations.saturating_add(1);
                 // A step that was given up before its needs were over is entered when they are.
                 if !of.graph || graph::may_enter(of, self.flow_state(&scope), target) {
-                    self.open_anew(&scope, target);
+                    self.go_back(&scope, target);
                 }
             }
             Course::Round(first) => {
@@ -484,7 +484,7 @@ impl Control {
             flow_state.stopped_at = Some(id.step.clone());
         }
         let state = flow_state.step(&id.step);
-        (state.last, state.kept) = (Some(result), kept);
+        (state.last, state.kept, state.files) = (Some(result), kept, open.files);
         Ok(())
     }
 

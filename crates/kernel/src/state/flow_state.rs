@@ -9,7 +9,7 @@ use crate::{
         flow::Flow,
         ids::{AttemptId, FlowId, InterruptId, StepId, VisitId},
     },
-    state::{doubt::Doubt, for_each::ForEachItems},
+    state::{doubt::Doubt, files_at_entry::FilesAtEntry, for_each::ForEachItems},
 };
 use envoi_contract::json::Object;
 use serde::{Deserialize, Serialize};
@@ -69,6 +69,9 @@ pub(crate) struct StepState {
     /// What its last, failed visit had come to, for a visit that takes it up again.
     #[serde(default)]
     pub(crate) kept: Option<Kept>,
+    /// The files that its last visit began with.
+    #[serde(default, skip_serializing_if = "FilesAtEntry::is_nothing")]
+    pub(crate) files: FilesAtEntry,
 }
 
 /// How a step of a graph stands for those that need it.

@@ -12,6 +12,7 @@ use crate::{
         agent_session::AgentSession,
         asked_call::AskedCall,
         doubt::{self, Doubt, Said},
+        files_at_entry::FilesAtEntry,
         for_each::ForEachItems,
         throttle::Waited,
     },
@@ -51,6 +52,9 @@ pub(crate) struct OpenVisit {
     /// How long it has waited for the account of its agent program.
     #[serde(default, skip_serializing_if = "Waited::is_nothing")]
     pub(crate) waited: Waited,
+    /// The files that its step began with.
+    #[serde(default, skip_serializing_if = "FilesAtEntry::is_nothing")]
+    pub(crate) files: FilesAtEntry,
 }
 
 /// Where a visit stands.
@@ -113,6 +117,7 @@ impl OpenVisit {
         self.asked_call = AskedCall::after(event, is_program);
         if said.is_none() {
             self.waited.settled(event);
+            self.files.settle(event);
         }
     }
 }
@@ -131,6 +136,7 @@ impl OpenVisit {
             agent_session: AgentSession::default(),
             asked_call: AskedCall::None,
             waited: Waited::default(),
+            files: FilesAtEntry::default(),
         }
     }
 }

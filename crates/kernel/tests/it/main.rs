@@ -63,6 +63,7 @@ mod reopen;
 mod restoring;
 mod retry;
 mod review;
+mod set_back;
 mod snapshots;
 mod status;
 mod structure;

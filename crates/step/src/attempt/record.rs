@@ -115,6 +115,36 @@ pub struct Exit {
     /// The one after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot_after: Option<Snapshot>,
+    /// The files were set back before the command, or were to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set_back: Option<SetBack>,
+}
+
+/// The files of the workspace were set back before the command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetBack {
+    /// The digest of the snapshot of what stood there.
+    pub from: String,
+    /// The digest of the snapshot whose files were to stand there.
+    pub to: String,
+    /// What was written to displaced files meanwhile. It is in the store.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub late: Vec<LateFile>,
+    /// Files that are as they were, because their content is not kept, masked. Not all of many.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<String>,
+}
+
+/// A content that somebody wrote to a displaced file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LateFile {
+    /// Where it stood in the workspace, masked.
+    pub path: String,
+    /// Its digest, if the store has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// In bytes.
+    pub size: u64,
 }
 
 /// A snapshot of the workspace, in the store.

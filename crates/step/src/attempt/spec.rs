@@ -59,6 +59,9 @@ pub struct Spec {
     /// How snapshots of the workspace are taken, before and after the command. `None`: none are.
     #[serde(default)]
     pub keep: Option<envoi_tree::Order>,
+    /// The digest of the snapshot whose files the workspace gets before the command is started. `None`: it stays as it is.
+    #[serde(default)]
+    pub set_back: Option<String>,
     /// The folder of an earlier attempt: what has changed since before that one is handed over as changed by this one.
     #[serde(default)]
     pub since: Option<PathBuf>,

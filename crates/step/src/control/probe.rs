@@ -7,7 +7,7 @@ use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::attempt::dir::{self, AttemptDir, LockFile};
-use crate::attempt::record::{Exit, FileChange, FileRef, LARGEST_RECORD_BYTES, Snapshot, VERSION};
+use crate::attempt::record::{Exit, FileChange, FileRef, LARGEST_RECORD_BYTES, SetBack, Snapshot, VERSION};
 use crate::control::cancel::{read_started, supervisor_lives};
 use crate::disk::pieces;
 use crate::disk::plain;
@@ -50,6 +50,8 @@ pub struct Evidence {
     pub files_changed: Vec<FileChange>,
     /// The snapshot of the workspace before the command, if one was taken.
     pub snapshot_before: Option<Snapshot>,
+    /// The files were set back before that, or were to be.
+    pub set_back: Option<SetBack>,
 }
 
 impl Evidence {
@@ -64,6 +66,7 @@ impl Evidence {
             supervisor_said,
             files_changed: Vec::new(),
             snapshot_before: None,
+            set_back: None,
         }
     }
 }
@@ -343,7 +346,8 @@ pub fn evidence(dir: &AttemptDir, doubt: Doubt) -> Evidence {
     let ran_ms = started_at_ms.zip(last_output_ms(dir)).map(|(from, to)| to.saturating_sub(from));
     let before = Before::read(dir).ok();
     let files_changed = before.as_ref().and_then(|before| before.changes_since().ok()).unwrap_or_default();
-    let snapshot_before = before.and_then(|before| before.snapshot);
+    let (snapshot_before, set_back) =
+        before.map(|before| (before.snapshot, before.set_back)).unwrap_or_default();
     let supervisor_said = readable_end(&dir.supervisor_log()).unwrap_or_default();
     Evidence {
         doubt,
@@ -353,7 +357,13 @@ pub fn evidence(dir: &AttemptDir, doubt: Doubt) -> Evidence {
         supervisor_said,
         files_changed,
         snapshot_before,
+        set_back,
     }
+}
+
+/// How the files were set back before an attempt, as far as its folder says.
+pub fn set_back(dir: &AttemptDir) -> Option<SetBack> {
+    if dir.is_real() { Before::read(dir).ok()?.set_back } else { None }
 }
 
 fn output_tail(dir: &AttemptDir) -> String {

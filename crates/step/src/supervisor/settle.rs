@@ -8,7 +8,9 @@ use std::path::Path;
 
 use super::run::Ended;
 use super::{Attempt, snapshot, tidy};
-use crate::attempt::record::{Change, Exit, FileChange, FileRef, Outcome, Snapshot, Stream, VERSION};
+use crate::attempt::record::{
+    Change, Exit, FileChange, FileRef, Outcome, SetBack, Snapshot, Stream, VERSION,
+};
 use crate::attempt::spec::Spec;
 use crate::mask::MIN_SECRET_BYTES;
 use crate::output::report::Collected;
@@ -108,7 +110,16 @@ impl Attempt {
             closed_with_secret: closed,
             snapshot_before: before.and_then(|before| before.snapshot.clone()),
             snapshot_after,
+            set_back: self.set_back(before),
         })
+    }
+
+    /// How the files were set back; also where that failed, and the command was not started.
+    fn set_back(&self, before: Option<&Before>) -> Option<SetBack> {
+        match before {
+            Some(before) => before.set_back.clone(),
+            None => Before::read(&self.dir).ok()?.set_back,
+        }
     }
 
     /// Takes the snapshot after the command, if the order wants one. Notes why the one before it or this one is missing.

@@ -5,6 +5,8 @@
 use crate::attempt::record::Snapshot;
 use crate::attempt::spec::Spec;
 use crate::control::presence;
+use envoi_contract::digest::Digest;
+use envoi_tree::{Order, Tree};
 
 /// Takes a snapshot. `None`: the order asks for none.
 ///
@@ -18,4 +20,15 @@ pub(crate) fn take(spec: &Spec) -> Option<Result<Snapshot, String>> {
         digest: kept.digest.to_string(),
         moving: was_moving || presence::is_beside_others(&spec.workspace),
     }))
+}
+
+/// Reads a snapshot of the store.
+///
+/// # Errors
+/// Why it cannot be read, for a person.
+pub(super) fn read(order: &Order, digest: &str) -> Result<Tree, String> {
+    let digest = Digest::parse(digest).ok_or_else(|| "it has no digest".to_owned())?;
+    let shelf = order.contents.shelf().map_err(|error| error.to_string())?;
+    let list = shelf.read(&digest).map_err(|error| error.to_string())?;
+    Tree::parse(&list).map_err(|error| error.to_string())
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::attempt::dir::AttemptDir;
-use crate::attempt::record::{FileChange, LARGEST_RECORD_BYTES, Snapshot, VERSION};
+use crate::attempt::record::{FileChange, LARGEST_RECORD_BYTES, SetBack, Snapshot, VERSION};
 use crate::attempt::spec::Spec;
 use crate::disk::pieces::{self, Measure};
 use crate::disk::plain;
@@ -35,7 +35,10 @@ pub(crate) struct Before {
     /// The snapshot of the workspace, if it was to be taken and could be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) snapshot: Option<Snapshot>,
-    /// Why it could not.
+    /// The files were set back before that, or were to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) set_back: Option<SetBack>,
+    /// Why it could not be taken.
     #[serde(skip)]
     pub(crate) no_snapshot: Option<String>,
     /// There was an earlier attempt, and the state of the files before it is not known.
@@ -80,10 +83,31 @@ impl Before {
             files: earlier.flatten().map_or(files, |earlier| earlier.files),
             output_option: report::stamp(spec),
             snapshot: None,
+            set_back: None,
             no_snapshot: None,
             kept: keeper.finish(),
             written: None,
         })
+    }
+
+    /// Says, durably, that the files are about to be set back. Nothing is watched yet.
+    pub(crate) fn announce(spec: &Spec, dir: &AttemptDir, set_back: &SetBack) -> io::Result<()> {
+        let announced = Self {
+            version: VERSION,
+            workspace: spec.workspace.clone(),
+            artifacts: Vec::new(),
+            never: Vec::new(),
+            named: None,
+            files: Digests::default(),
+            output_option: None,
+            snapshot: None,
+            set_back: Some(set_back.clone()),
+            no_snapshot: None,
+            earlier_is_unknown: false,
+            kept: Kept::default(),
+            written: None,
+        };
+        envoi_durable::replace(&dir.before(), &serde_json::to_vec(&announced)?)
     }
 
     /// What there was before an earlier attempt that watched the same files.
@@ -101,14 +125,21 @@ impl Before {
 
     /// Whether it says anything that [`Before::read`] is asked for.
     pub(crate) fn is_of_use(&self) -> bool {
-        !self.artifacts.is_empty() || self.named.is_some() || self.snapshot.is_some()
+        !self.artifacts.is_empty()
+            || self.named.is_some()
+            || self.snapshot.is_some()
+            || self.set_back.is_some()
     }
 
     /// Needs no sync: after a crash of the machine there is no evidence to be had from a workspace anyway.
     pub(crate) fn write(&mut self, dir: &AttemptDir) -> io::Result<()> {
         let record = serde_json::to_vec(self)?;
         self.written = Some(pieces::read_through(&mut record.as_slice(), |_| Ok(()))?);
-        plain::write(&dir.before(), &record)
+        match self.set_back {
+            // What can be taken back must not be lost.
+            Some(_) => envoi_durable::replace(&dir.before(), &record),
+            None => plain::write(&dir.before(), &record),
+        }
     }
 
     pub(crate) fn read(dir: &AttemptDir) -> io::Result<Self> {

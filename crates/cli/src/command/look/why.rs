@@ -16,8 +16,8 @@ use envoi_journal::{EventFilter, Reader};
 use envoi_kernel::{
     Event, Record, Run, Status,
     event::{
-        CallOutcome, Correction, Course, Done, EndStatus, InterruptAnswered, Routed, RunEnded, StepsGivenUp,
-        TimerSet,
+        AttemptSettled, CallOutcome, Correction, Course, Done, EndStatus, InterruptAnswered, Routed,
+        RunEnded, StepsGivenUp, TimerSet,
     },
     ids::{RunId, Seq, StepId, VisitId},
 };
@@ -115,6 +115,14 @@ fn concerns(event: &Event, place: Option<&Location>) -> bool {
     }
 }
 
+/// That the files were set back before an attempt.
+fn set_back(settled: &AttemptSettled) -> String {
+    settled.set_back.as_ref().map_or_else(String::new, |set_back| {
+        let (from, to) = (set_back.from, set_back.to);
+        format!("{}  files set back\n    from: {from}\n    to:   {to}\n", settled.attempt)
+    })
+}
+
 /// One of `records` in lines.
 fn as_text(record: &Record, records: &[Record], all: bool) -> String {
     let at = clock::local(record.at);
@@ -131,8 +139,10 @@ fn as_text(record: &Record, records: &[Record], all: bool) -> String {
         Event::AttemptSettled(settled) if !settled.ok => {
             let error = settled.error.as_ref();
             let why = error.map_or_else(String::new, |error| format!("{}: {}", error.code, error.message));
-            format!("{}  failed\n    {}\n", settled.attempt, why.replace('\n', "\n    "))
+            let failed = format!("{}  failed\n    {}\n", settled.attempt, why.replace('\n', "\n    "));
+            set_back(settled) + &failed
         }
+        Event::AttemptSettled(settled) => set_back(settled),
         Event::ModelCallEnded(ended) if ended.outcome != CallOutcome::Ok => {
             let of = ended.attempt.as_ref().map_or_else(|| "the run".to_owned(), ToString::to_string);
             format!("{of}  {} ({})\n", model_call(ended), ended.call)

@@ -103,7 +103,7 @@ pub(crate) fn set_back(files: Files) -> Option<SetBack> {
     (files == Files::Then).then(|| SetBack { too_wide: environment::home_folder().into_iter().collect() })
 }
 
-/// What stood there before the last restore that was done.
+/// What stood there before the last restore that was done: by a person, or before an attempt.
 fn undone(records: &[Record]) -> Result<Digest, Failure> {
     let mut last = None;
     let mut begun = None;
@@ -112,6 +112,9 @@ fn undone(records: &[Record]) -> Result<Digest, Failure> {
             Event::FilesRestoring(wanted) => begun = Some(wanted.from).filter(|_| wanted.folder.is_none()),
             Event::FilesRestored(_) => last = begun.take().or(last),
             Event::FilesKeptAsTheyWere(_) => begun = None,
+            Event::AttemptSettled(settled) => {
+                last = settled.set_back.as_deref().map(|set_back| set_back.from).or(last);
+            }
             _ => {}
         }
     }

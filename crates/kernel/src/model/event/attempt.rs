@@ -2,6 +2,7 @@
 
 use crate::model::{
     command::{Command, SessionFigures},
+    event::files::FilesSetBack,
     files::{Blob, FileChange, Manifest, Snapshot},
     ids::{AttemptId, FlowId, InterruptId, VisitId},
     ledger::Budget,
@@ -51,6 +52,9 @@ pub struct AttemptStarted {
     /// The attempt in doubt of which it says whether it happened. `None`: it does the step's own work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verifies: Option<AttemptId>,
+    /// The snapshot whose files the workspace gets before the command is started. `None`: the files stay as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set_back: Option<Digest>,
 }
 
 /// See [`Event::AttemptSettled`](super::Event::AttemptSettled).
@@ -120,6 +124,9 @@ pub struct AttemptSettled {
     /// The provider of an agent program has refused it for a while.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled: Option<Throttled>,
+    /// The files of the workspace were set back before its command, or were to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set_back: Option<Box<FilesSetBack>>,
 }
 
 /// The session of an agent program, as it was when an attempt ended.

@@ -47,6 +47,23 @@ pub struct FilesKeptAsTheyWere {
     pub reason: String,
 }
 
+/// The files of the workspace were set back before the command of an attempt, as [`AttemptStarted::set_back`] says.
+///
+/// [`AttemptStarted::set_back`]: super::AttemptStarted::set_back
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilesSetBack {
+    /// The snapshot of what stood there, to go back to.
+    pub from: Digest,
+    /// The snapshot whose files were to stand there.
+    pub to: Digest,
+    /// What was written to displaced files meanwhile. It is in the store.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub late: Vec<LateFile>,
+    /// Files that are as they were, because their content is not kept. Not all of many.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<String>,
+}
+
 /// A content that was written to a file after a restore had displaced it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LateFile {

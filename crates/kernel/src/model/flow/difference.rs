@@ -144,6 +144,7 @@ fn differing_keys(before: &Step, after: &Step) -> Vec<String> {
         ("budget", before.budget == after.budget),
         ("marks", before.marks == after.marks),
         ("outputs", before.outputs == after.outputs),
+        ("files", before.files == after.files),
     ];
     let others = others.into_iter().filter(|(_, same)| !same).map(|(key, _)| key);
     let mut found: Vec<String> = kind.into_iter().chain(others).map(str::to_owned).collect();

@@ -56,13 +56,26 @@ impl Control {
             _ => None,
         };
         let error = doubt.as_ref().map(|doubt| crate::state::doubt::error(&doubt.attempt));
-        self.open.insert(id, OpenVisit { doubt, error, ..OpenVisit::new() });
+        // What is in doubt is run again from where it began.
+        let files = doubt.as_ref().map(|_| state.files.gone_back_to()).unwrap_or_default();
+        self.open.insert(id, OpenVisit { doubt, error, files, ..OpenVisit::new() });
     }
 
     /// Opens a visit that takes up nothing of the one before it.
     pub(super) fn open_anew(&mut self, scope: &str, step: &StepId) {
         self.forget(scope, step);
         self.open_visit(scope, step);
+    }
+
+    /// Opens a visit of the step to which a loop goes back: it knows the files that the step began with.
+    pub(super) fn go_back(&mut self, scope: &str, step: &StepId) {
+        self.open_anew(scope, step);
+        let state = self.flow_state_mut(scope).step(step);
+        let (visit, files) = (state.visits, state.files.gone_back_to());
+        let id = VisitId { scope: scope.to_owned(), step: step.clone(), visit };
+        if let Some(open) = self.open.get_mut(&id) {
+            open.files = files;
+        }
     }
 
     /// What a failed visit had come to is of no use any more.

@@ -1,0 +1,69 @@
+//! The files of the workspace are set back before the command, where the order asks for it.
+//!
+//! It happens before the start is claimed: a supervisor that is killed meanwhile has started nothing, and the next one does it again. What
+//! stood there first stands in `before.json` from before the first file changes. An attempt whose files cannot be set back is not started.
+
+use super::snapshot;
+use crate::attempt::dir::AttemptDir;
+use crate::attempt::record::{LateFile, SetBack};
+use crate::attempt::spec::Spec;
+use crate::control::presence;
+use crate::mask::Secrets;
+use crate::workspace::before::Before;
+use envoi_tree::{Late, Order, Tree};
+
+/// The most paths that a record names of those that stay as they are.
+const MOST_LEFT: usize = 100;
+
+/// Sets the files back. `None`: the order does not ask for it, or they are like that already.
+///
+/// # Errors
+/// Why the attempt must not start, for a person.
+pub(super) fn set_back(spec: &Spec, dir: &AttemptDir, secrets: &Secrets) -> Result<Option<SetBack>, String> {
+    let (Some(order), Some(to)) = (&spec.keep, &spec.set_back) else { return Ok(None) };
+    let refused = |why: String| format!("the files cannot be set back to what the step began with: {why}");
+    if presence::is_beside_others(&spec.workspace) {
+        return Err(refused("another attempt is at work in the same folder".to_owned()));
+    }
+    let target = tree(order, to).map_err(refused)?;
+    let begun = Before::read(dir).ok().and_then(|before| before.set_back).filter(|begun| begun.to == *to);
+    let stood = envoi_tree::stand(&spec.workspace, order, &target);
+    let stood = stood.map_err(|error| refused(secrets.mask_str(&error.to_string())))?;
+    let now = stood.kept.digest.to_string();
+    if begun.is_none() && now == *to {
+        return Ok(None);
+    }
+    // What an earlier supervisor had half set back is not what stood there.
+    let mut set_back =
+        begun.clone().unwrap_or(SetBack { from: now, to: to.clone(), late: Vec::new(), left: Vec::new() });
+    set_back.late.extend(late(&stood.found, secrets));
+    if begun.is_some() {
+        let from = tree(order, &set_back.from).map_err(refused)?;
+        let written = envoi_tree::written_since(&stood.kept.tree, &from, &target);
+        set_back.late.extend(late(&written, secrets));
+    }
+    Before::announce(spec, dir, &set_back).map_err(|error| refused(format!("`before.json`: {error}")))?;
+    let restored = envoi_tree::restore(&spec.workspace, order, &target);
+    let restored = restored.map_err(|error| refused(secrets.mask_str(&error.to_string())))?;
+    set_back.late.extend(late(&restored.late, secrets));
+    let left = restored.left.iter().take(MOST_LEFT);
+    set_back.left = left.map(|path| name(path, secrets)).collect();
+    Ok(Some(set_back))
+}
+
+fn tree(order: &Order, digest: &str) -> Result<Tree, String> {
+    snapshot::read(order, digest).map_err(|why| format!("the snapshot {digest} cannot be read: {why}"))
+}
+
+fn late(found: &[Late], secrets: &Secrets) -> Vec<LateFile> {
+    let of = |late: &Late| LateFile {
+        path: name(&late.path, secrets),
+        digest: late.digest.map(|digest| digest.to_string()),
+        size: late.size,
+    };
+    found.iter().map(of).collect()
+}
+
+fn name(path: &[u8], secrets: &Secrets) -> String {
+    secrets.mask_str(&String::from_utf8_lossy(path))
+}
