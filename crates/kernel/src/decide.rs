@@ -29,6 +29,7 @@ pub(crate) mod reopen;
 pub(crate) mod retry;
 pub(crate) mod rounds;
 pub(crate) mod route;
+pub(crate) mod set_back;
 pub(crate) mod settle;
 pub(crate) mod start;
 pub(crate) mod subflow;

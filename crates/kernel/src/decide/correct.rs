@@ -4,7 +4,7 @@
 //! settled under the old one ([`crate::decide::takeover`]).
 
 use crate::{
-    decide::{advance::advance, draft::Draft, files, takeover},
+    decide::{advance::advance, draft::Draft, set_back, takeover},
     model::{
         event::{Correction, EndStatus, Event},
         input::{Correct, Refusal},
@@ -23,7 +23,7 @@ pub(crate) fn correct(mut draft: Draft<'_>, correct: Correct) -> Result<Draft<'_
     }
     let Correct { flow, language, source, from, by, why, request, elsewhere, seen } = correct;
     let new = takeover::version(&draft, &flow, language)?;
-    files::check_isolated(
+    set_back::check_isolated(
         new,
         draft.control.phase.started().is_some_and(|started| started.isolated.is_some()),
     )?;

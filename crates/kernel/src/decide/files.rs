@@ -7,49 +7,9 @@ use crate::{
     decide::{advance::advance, draft::Draft},
     model::{
         event::{Event, FilesKeptAsTheyWere, FilesRestored, FilesRestoring},
-        files::Snapshot,
-        flow::{FilesAgain, Flow, Step},
         input::Refusal,
     },
-    state::{files_at_entry::Began, visit::OpenVisit},
 };
-use envoi_contract::{code::Code, digest::Digest, skill_report::SkillError};
-
-/// The snapshot that the workspace gets before the next attempt of a visit, if its step wants that and is done again.
-///
-/// # Errors
-/// There is none, or none of a state that the folder certainly had.
-pub(crate) fn set_back(
-    draft: &Draft<'_>,
-    step: &Step,
-    open: Option<&OpenVisit>,
-) -> Result<Option<Digest>, SkillError> {
-    let wanted = open.filter(|open| step.files == FilesAgain::Restore && open.files.is_done_again);
-    let Some(open) = wanted else { return Ok(None) };
-    let refuse = |code, why: &str| Err(SkillError::new(code, format!("`files: restore`: {why}")));
-    match open.files.state {
-        _ if !draft.control.phase.started().is_some_and(|started| started.isolated.is_some()) => {
-            refuse(Code::NotIsolated, "the run has no tree of its own")
-        }
-        Began::NotYet => Ok(None),
-        Began::Unknown => refuse(
-            Code::FilesNotKept,
-            "the files that the step began with were not kept; the warnings of its attempts say why",
-        ),
-        Began::With(Snapshot { moving: true, .. }) => {
-            refuse(Code::FilesMoving, "another attempt was at work there when the step began")
-        }
-        Began::With(Snapshot { digest, moving: false }) => Ok(Some(digest)),
-    }
-}
-
-/// A flow that sets files back by itself does so in a tree of the run alone.
-pub(crate) fn check_isolated(flow: &Flow, isolated: bool) -> Result<(), Refusal> {
-    match flow.sets_back() {
-        Some(step) if !isolated => Err(Refusal::NotIsolated { step: step.id.clone() }),
-        _ => Ok(()),
-    }
-}
 
 /// Input: the files are to be set back. What stands there is kept.
 pub(crate) fn restore(mut draft: Draft<'_>, wanted: FilesRestoring) -> Result<Draft<'_>, Refusal> {

@@ -5,7 +5,7 @@
 //! has lived after the cut stays its own; what it has used there counts all the same ([`Share`]).
 
 use crate::{
-    decide::{advance::advance, conclude, draft::Draft, files, takeover},
+    decide::{advance::advance, conclude, draft::Draft, set_back, takeover},
     model::{
         event::{
             Correction, Course, Event, InterruptCancelled, InterruptRaised, Record, RunEnded, RunForked,
@@ -75,7 +75,7 @@ pub(crate) fn fork(mut draft: Draft<'_>, fork: Fork) -> Result<Draft<'_>, Refusa
         draft.emit(Event::FilesRestoring(wanted))?;
     }
     let isolated = draft.control.phase.started().is_some_and(|started| started.isolated.is_some());
-    files::check_isolated(draft.flow, isolated)?;
+    set_back::check_isolated(draft.flow, isolated)?;
     advance(draft)
 }
 

@@ -6,7 +6,7 @@ use crate::state::visit;
 use crate::{
     decide::{
         draft::{At, Draft},
-        files, model_call, program, subflow,
+        model_call, program, set_back, subflow,
     },
     model::{
         command::{Call, Command},
@@ -289,7 +289,7 @@ pub(crate) fn attempt(
         }
     };
     check_command(&command, &env)?;
-    let set_back = if verifies.is_none() { files::set_back(draft, step, open)? } else { None };
+    let set_back = if verifies.is_none() { set_back::of_next(draft, step, open)? } else { None };
     let told = open.and_then(|open| open.agent_session.answer());
     Ok(AttemptStarted {
         attempt: visit.attempt(open.map_or(0, |open| open.attempts).saturating_add(1)),

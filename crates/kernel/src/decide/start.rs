@@ -1,7 +1,7 @@
 //! A run begins.
 
 use crate::{
-    decide::{advance::advance, draft::Draft, files},
+    decide::{advance::advance, draft::Draft, set_back},
     model::{
         event::{Event, RunStarted},
         input::{Refusal, Start},
@@ -14,7 +14,7 @@ pub(crate) fn start(mut draft: Draft<'_>, start: Start) -> Result<Draft<'_>, Ref
     if let Some(part) = &start.part {
         part.check(draft.flow, &BTreeMap::new())?;
     }
-    files::check_isolated(draft.flow, start.isolated.is_some())?;
+    set_back::check_isolated(draft.flow, start.isolated.is_some())?;
     draft.emit(Event::RunStarted(Box::new(RunStarted {
         run: start.run,
         flow: draft.flow.id.clone(),
