@@ -119,6 +119,7 @@ pub(crate) fn attempt(name: &str, nth: u32) -> Event {
         boot_id: "boot".to_owned(),
         reserved: None,
         verifies: None,
+        set_back: None,
     }))
 }
 
@@ -156,6 +157,7 @@ pub(crate) fn settled(name: &str, nth: u32, files: &[(&str, Option<&[u8]>)]) -> 
         session: None,
         taken: None,
         throttled: None,
+        set_back: None,
         report_filled: Vec::new(),
     }))
 }

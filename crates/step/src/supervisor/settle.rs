@@ -404,6 +404,7 @@ mod tests {
             artifacts: Vec::new(),
             never: Vec::new(),
             keep: None,
+            set_back: None,
             since: None,
             timeout_ms: None,
             grace_ms: 0,

@@ -59,6 +59,7 @@ impl Stage {
                 variable("ENVOI_OUTPUT", self.dir.output()),
             ],
             workspace: self.workspace(),
+            set_back: None,
             artifacts: Vec::new(),
             never: Vec::new(),
             keep: None,
