@@ -7,6 +7,13 @@
 /** A reference to a file (contract 5). */
 export type AttachmentRef = object;
 
+export type Amount = Most | string;
+
+export type Most = number | {
+  /** The largest number that they can: 2^53 − 1. */
+  more_than: number;
+};
+
 export interface Amounts {
   /** Attempts. */
   agent_hops: number;
@@ -110,7 +117,7 @@ export interface BridgeTurn {
 }
 
 export interface ChangedFile {
-  /** The digest of its content when the question was raised; null if it was deleted. */
+  /** The digest of its content when the question was raised, or of the last one that the run has left; null if it was deleted. */
   after: string | null;
   /** The digest of its content before the run; null if there was none, or if that is not known. */
   before: string | null;
@@ -118,6 +125,13 @@ export interface ChangedFile {
   created: boolean;
   /** Its path in the workspace. */
   path: string;
+}
+
+export interface ChangedFiles {
+  /** The files; at most 1,000. */
+  files: readonly ChangedFile[];
+  /** How many there are. */
+  total: number;
 }
 
 export interface Chat {
@@ -164,8 +178,8 @@ export interface ChatRefusal {
 export interface Compare {
   /** The texts of a flow that is not registered, and of all flows that it names, by their paths. They need a token with the scope `admin`. */
   files?: object | undefined;
-  /** The corrected flow: the digest of a registered one, or its id for the newest. With `files`: which of them it is. */
-  flow: string;
+  /** The corrected flow: the digest of a registered one, or its id for the newest. With `files`: which of them it is. By default the flow that the run is pinned to: what going on as it is means. */
+  flow?: string | null | undefined;
   /** The step from which on finished steps run again; by default none does. */
   from?: string | null | undefined;
 }
@@ -273,6 +287,43 @@ export interface FlowInput {
   required: boolean;
   /** The JSON Schema of its value. */
   schema: object;
+}
+
+export interface FlowPlan {
+  /** Attempts of all steps. */
+  attempts: Most;
+  /** Dollars that reports may tell of. */
+  cost_usd: string | null;
+  /** Time from the start to the end, if every attempt has a slot and every question an answer at once. */
+  elapsed_ms: Most | null;
+  /** The file, as it was named. */
+  file: string;
+  /** Its id. */
+  flow: string;
+  /** The limits that lower the worst case. */
+  limits: readonly PlannedLimit[];
+  /** Calls of models that reports may tell of. */
+  llm_calls: Most | null;
+  /** Times that loops go back. */
+  loop_backs: Most;
+  /** What sends the run back. */
+  loops: readonly PlannedLoop[];
+  /** What to lower for fewer attempts; null if nothing in the file can be lowered. */
+  most_attempts: MostAttempts | null;
+  /** What to lower for less time; null if nothing in the file can be lowered. */
+  most_time: MostTime | null;
+  /** What has to be known to read the figures. */
+  notes: readonly string[];
+  /** Rounds of its goals; null if it has none. */
+  rounds: number | null;
+  /** Its steps, and after them those of the flows that it runs. */
+  steps: readonly PlannedStep[];
+  /** Time in which attempts run, added up. */
+  time_ms: Most | null;
+  /** Visits of all steps. */
+  visits: Most;
+  /** Time of waiting before further tries, added up. */
+  waits_ms: Most;
 }
 
 export interface FlowShape {
@@ -525,6 +576,52 @@ export interface MessagesRefusal {
   type: "error";
 }
 
+export interface MostAttempts {
+  /** The file; null if the key does not stand in it. */
+  file: string | null;
+  /** The flow in whose file it stands. */
+  flow: string;
+  /** Its key, from the step or from the top of the file. */
+  key: string;
+  /** Whether the file says so; otherwise it is the most that any list may have. */
+  known: boolean;
+  /** The line, from 1. */
+  line: number | null;
+  /** What it is now. */
+  now: number;
+  /** The attempts that one less saves. */
+  one_less_saves: Most;
+  /** The steps that are repeated because of it. */
+  path: readonly string[];
+  /** The attempts of the steps in `path`. */
+  spent_there: Most;
+  /** The step; null if it is the flow's. */
+  step: string | null;
+}
+
+export interface MostTime {
+  /** The file; null if the key does not stand in it. */
+  file: string | null;
+  /** The flow in whose file it stands. */
+  flow: string;
+  /** Its key, from the step or from the top of the file. */
+  key: string;
+  /** Whether the file says so; otherwise it is the most that any list may have. */
+  known: boolean;
+  /** The line, from 1. */
+  line: number | null;
+  /** What it is now. */
+  now: number;
+  /** The time that one less saves. */
+  one_less_saves_ms: Most;
+  /** The steps that are repeated because of it. */
+  path: readonly string[];
+  /** The time of the steps in `path`. */
+  spent_there_ms: Most;
+  /** The step; null if it is the flow's. */
+  step: string | null;
+}
+
 export interface NewSession {
   /** The half that the page sends as `X-Envoi-Page`. It is shown once. */
   key: string;
@@ -549,6 +646,66 @@ export interface PinnedFlow {
   parts: object;
   /** Its text. */
   text: string;
+}
+
+export interface PlannedItems {
+  /** Whether the files say so; otherwise it is the most that any list may have. */
+  known: boolean;
+  /** At most. */
+  most: number;
+}
+
+export interface PlannedLimit {
+  /** Its key in `limits`. */
+  limit: string;
+  /** What it lowers that to. */
+  with: Amount;
+  /** What could be without it. */
+  without: Amount;
+}
+
+export interface PlannedLoop {
+  /** The earliest step that it goes back to. */
+  back_to: string;
+  /** Whether it goes back only where a person decides so. */
+  by_people: boolean;
+  /** Whether it is the rounds of the flow's goals. */
+  by_rounds: boolean;
+  /** How often it goes back each time that it is entered. */
+  each_entry: number;
+  /** How often it is entered. */
+  entries: Most;
+  /** The flow that it is in. */
+  flow: string;
+  /** How often it goes back in the run. */
+  returns: Most;
+  /** The step that closes it. */
+  step: string;
+}
+
+export interface PlannedStep {
+  /** Whether it asks a person and makes no attempt. */
+  asks: boolean;
+  /** Its attempts. */
+  attempts: Most;
+  /** Attempts of a visit, or of an item. */
+  attempts_each: Most;
+  /** How many of those are because an attempt was in doubt. */
+  doubt_each: number;
+  /** The flow that it is a step of. */
+  flow: string;
+  /** The flow that it runs; null if it runs none. */
+  inner_flow: string | null;
+  /** Items of a visit; null if it is done for no list. */
+  items: PlannedItems | null;
+  /** Its id. */
+  step: string;
+  /** Time of all its attempts; null if it is not bounded. */
+  time_ms: Most | null;
+  /** The time limit of an attempt; null if it has none. */
+  timeout_ms: number | null;
+  /** Its visits. */
+  visits: Most;
 }
 
 export interface Question {
@@ -860,6 +1017,8 @@ export interface StepRow {
   cost_usd: string | null;
   /** When its hand-off was written; null before. */
   ended_at: string | null;
+  /** The event with which it began. */
+  first_seq: number;
   /** Which item, from 0; null if it is none. */
   item: number | null;
   /** How many items it has; null if it is not done for a list. */

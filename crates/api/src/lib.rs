@@ -17,6 +17,8 @@
 pub mod bridge;
 pub mod event;
 pub mod flow;
+#[cfg(feature = "flow")]
+mod from_flow;
 #[cfg(feature = "journal")]
 mod from_journal;
 pub mod problem;
@@ -30,6 +32,8 @@ pub mod store;
 pub mod words;
 
 pub use flow::{mistake, plan, shape};
+#[cfg(feature = "flow")]
+pub use from_flow::PlannedTexts;
 #[cfg(feature = "journal")]
 pub use from_journal::Asked;
 pub use question::preview;

@@ -175,8 +175,17 @@ pub struct ChangedFile {
     pub created: bool,
     /// The digest of its content before the run; null if there was none, or if that is not known.
     pub before: Option<String>,
-    /// The digest of its content when the question was raised; null if it was deleted.
+    /// The digest of its content when the question was raised, or of the last one that the run has left; null if it was deleted.
     pub after: Option<String>,
+}
+
+/// The files that a run has changed so far, by their paths.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ChangedFiles {
+    /// The files; at most 1,000.
+    pub files: Vec<ChangedFile>,
+    /// How many there are.
+    pub total: u64,
 }
 
 /// An answer.

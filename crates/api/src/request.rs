@@ -223,8 +223,9 @@ pub struct More {
 #[serde(deny_unknown_fields)]
 #[schemars(extend("examples" = [{"flow": "publish"}]))]
 pub struct Compare {
-    /// The corrected flow: the digest of a registered one, or its id for the newest. With `files`: which of them it is.
-    pub flow: String,
+    /// The corrected flow: the digest of a registered one, or its id for the newest. With `files`: which of them it is. By default
+    /// the flow that the run is pinned to: what going on as it is means.
+    pub flow: Option<String>,
     /// The texts of a flow that is not registered, and of all flows that it names, by their paths. They need a token with the scope
     /// `admin`.
     #[schemars(with = "BTreeMap<String, String>", default)]

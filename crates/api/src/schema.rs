@@ -34,10 +34,12 @@ pub fn of_rest() -> Map<String, Value> {
     add::<flow::PinnedFlow>(&mut shown);
     add::<handoff::Handoffs>(&mut shown);
     add::<log::Logs>(&mut shown);
+    add::<plan::FlowPlan>(&mut shown);
     add::<problem::Forbidden>(&mut shown);
     add::<problem::Health>(&mut shown);
     add::<problem::Problem>(&mut shown);
     add::<problem::Refused>(&mut shown);
+    add::<question::ChangedFiles>(&mut shown);
     add::<question::QuestionDetail>(&mut shown);
     add::<question::Questions>(&mut shown);
     add::<run::Forked>(&mut shown);

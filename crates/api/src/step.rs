@@ -96,6 +96,8 @@ pub struct StepRow {
     pub leads_to: Option<String>,
     /// What it came to or why it failed, in a line. Of an open one with items: how far it has come.
     pub summary: String,
+    /// The event with which it began.
+    pub first_seq: u64,
     /// The newest event that changed the row.
     pub seq: u64,
 }

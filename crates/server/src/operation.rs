@@ -328,6 +328,13 @@ pub const ALL: &[Operation] = &[
         &[ok(Content::Json("FlowShape")), problem(404, "The tenant has no such flow")],
     ),
     get(
+        "getFlowPlan",
+        "/v1/flows/{flow}/plan",
+        "The worst case of a flow: what a run of it may come to at most",
+        &[path("flow", "Its digest, or its id for the newest")],
+        &[ok(Content::Json("FlowPlan")), problem(404, "The tenant has no such flow")],
+    ),
+    get(
         "listRuns",
         "/v1/runs",
         "Runs, newest first",
@@ -399,6 +406,13 @@ pub const ALL: &[Operation] = &[
         "What a run has used of what it may use",
         &[RUN_ID],
         &[ok(Content::Json("RunLedger")), NO_RUN],
+    ),
+    get(
+        "listChangedFiles",
+        "/v1/runs/{run}/files",
+        "The files that a run has changed so far: what each was before it, and what it was last",
+        &[RUN_ID],
+        &[ok(Content::Json("ChangedFiles")), NO_RUN],
     ),
     get(
         "getRunContent",
@@ -541,7 +555,7 @@ pub const ALL: &[Operation] = &[
         ..get(
             "compareRun",
             "/v1/runs/{run}/compare",
-            "What it would mean for a run that its flow is corrected; changes nothing",
+            "What it would mean for a run to go on, as it is or with its flow corrected; changes nothing",
             &[RUN_ID],
             &[
                 ok(Content::Json("Comparison")),
@@ -639,6 +653,7 @@ pub const ALL: &[Operation] = &[
         &[
             query("run", "string", "Only those of this run"),
             query("closed", "boolean", "Also those that are closed"),
+            query("newest", "boolean", "The newest first; by default the oldest"),
             LIMIT,
             CURSOR,
         ],

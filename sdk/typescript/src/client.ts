@@ -11,7 +11,7 @@ import { digestOf, uploadOf, type Content } from "./client/content.js";
 import { DigestMismatch } from "./client/errors.js";
 import { CLOCK, freshKey, type Clock, type Fetch, type Signal } from "./client/platform.js";
 import { row, rows, type QuestionEvent } from "./client/rows.js";
-import type { Answer, Compare, Comparison, Correct, Event, Flow, FlowShape, Fork, Forked, HandoffRow, Health, Log, PinnedFlow, Question, QuestionDetail, Raise, Resume, Run, RunLedger, Start, Steps, Token } from "./client/shapes.js";
+import type { Answer, ChangedFiles, Compare, Comparison, Correct, Event, Flow, FlowPlan, FlowShape, Fork, Forked, HandoffRow, Health, Log, PinnedFlow, Question, QuestionDetail, Raise, Resume, Run, RunLedger, Start, Steps, Token } from "./client/shapes.js";
 import { follow } from "./client/stream.js";
 import { Server, pathOf, type Reply, type Request } from "./client/wire.js";
 import { Envelope } from "./envelope/envelope.js";
@@ -26,7 +26,7 @@ export type { Content, Upload } from "./client/content.js";
 export { ApiError, DigestMismatch, Unreachable, type Refusal } from "./client/errors.js";
 export type { BlobLike, BodyReader, Clock, Fetch, FetchResponse, Signal } from "./client/platform.js";
 export type { QuestionEvent } from "./client/rows.js";
-export type { Answer, Compare, Comparison, Correct, Event, Flow, FlowShape, Fork, Forked, HandoffRow, Health, Log, PinnedFlow, Question, QuestionDetail, Raise, Resume, Run, RunLedger, Start, StepRow, Steps, Token } from "./client/shapes.js";
+export type { Answer, ChangedFiles, Compare, Comparison, Correct, Event, Flow, FlowPlan, FlowShape, Fork, Forked, HandoffRow, Health, Log, PinnedFlow, Question, QuestionDetail, Raise, Resume, Run, RunLedger, Start, StepRow, Steps, Token } from "./client/shapes.js";
 
 /** Rows of one request. */
 const PAGE = 100;
@@ -136,6 +136,11 @@ export class Client {
     return row((await this.get(call, ["flows", flow, "shape"])).object());
   }
 
+  /** The worst case of a flow, by its digest or its id: what a run of it may come to at most. */
+  async getFlowPlan(flow: string, call: Call = {}): Promise<FlowPlan> {
+    return row((await this.get(call, ["flows", flow, "plan"])).object());
+  }
+
   // Runs
 
   /**
@@ -193,6 +198,11 @@ export class Client {
       whole = { ...more, steps: [...whole.steps.filter(({ place }) => !known.has(place)), ...more.steps] };
     }
     return whole;
+  }
+
+  /** The files that a run has changed so far: what each was before it, and what it was last. */
+  async listChangedFiles(run: string, call: Call = {}): Promise<ChangedFiles> {
+    return row((await this.get(call, ["runs", run, "files"])).object());
   }
 
   /** What a run has used of what it may use. */
@@ -297,10 +307,10 @@ export class Client {
   }
 
   /**
-   * What it would mean for a run that its flow is corrected; changes nothing. A flow that is not registered is brought with
-   * `files`; that needs the scope `admin`.
+   * What it would mean for a run to go on; changes nothing. Without `flow`: as it is. A corrected flow that is not registered is
+   * brought with `files`; that needs the scope `admin`.
    */
-  async compareRun(run: string, compare: Compare, call: Call = {}): Promise<Comparison> {
+  async compareRun(run: string, compare: Compare = {}, call: Call = {}): Promise<Comparison> {
     const headers = { "content-type": "application/json" };
     const request: Request = { method: "POST", path: pathOf("runs", run, "compare"), headers, body: compact(toJson(compare)), signal: call.signal };
     return row((await this.caller.ask(request, 200)).object());
@@ -321,10 +331,10 @@ export class Client {
 
   // Questions
 
-  /** The questions that wait for a person, oldest first; with `closed`, also those that do not wait any more. */
-  async listQuestions({ run, closed, signal }: { run?: string; closed?: boolean } & Call = {}): Promise<QuestionList> {
+  /** The questions that wait for a person, oldest first or `newest` first; with `closed`, also those that do not wait any more. */
+  async listQuestions({ run, closed, newest, signal }: { run?: string; closed?: boolean; newest?: boolean } & Call = {}): Promise<QuestionList> {
     const read = async (cursor?: string): Promise<JsonObject> =>
-      (await this.get({ signal }, ["questions"], { run, closed, limit: PAGE, cursor })).object();
+      (await this.get({ signal }, ["questions"], { run, closed, newest, limit: PAGE, cursor })).object();
     const first = await read();
     return {
       last_event_id: asString(first.get("last_event_id")) ?? "",

@@ -69,6 +69,20 @@ fn shapes(document: &Value) -> Vec<Shape<'_>> {
         .collect()
 }
 
+/// Schemas that are one of several, by their names.
+fn unions(document: &Value) -> Vec<(&str, Vec<Kind<'_>>)> {
+    let schemas = document.pointer("/components/schemas").and_then(Value::as_object);
+    schemas
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| !BY_HAND.contains(&name.as_str()))
+        .filter_map(|(name, schema)| {
+            let each = schema.get("anyOf").and_then(Value::as_array)?;
+            Some((name.as_str(), each.iter().map(kind).collect()))
+        })
+        .collect()
+}
+
 /// The names of the schemas that `value` refers to.
 fn references<'d>(value: &'d Value, found: &mut BTreeSet<&'d str>) {
     match value {
@@ -142,8 +156,19 @@ pub(super) fn python(document: &Value) -> String {
     let mut out = String::from(
         "\"\"\"What the server's answers look like: dictionaries with these members.\n\n\
          Generated from `spec/openapi.json` by `cargo xtask generate`: change it there. A newer server may say more.\n\"\"\"\n\n\
-         from __future__ import annotations\n\nfrom typing import Any, Dict, List, Literal, Optional, TypedDict\n",
+         from __future__ import annotations\n\nfrom typing import Any, Dict, List, Literal, Optional, TypedDict",
     );
+    let unions = unions(document);
+    out.push_str(if unions.is_empty() { "\n" } else { ", Union\n" });
+    for (name, each) in &unions {
+        // It is looked at when the module is loaded, and may name one that stands below.
+        let quoted = |kind: &Kind<'_>| match kind {
+            Kind::Named(name) => format!("\"{name}\""),
+            kind => python_type(kind),
+        };
+        let each: Vec<_> = each.iter().map(quoted).collect();
+        let _ = write!(out, "\n{name} = Union[{}]\n", each.join(", "));
+    }
     for Shape { name, members, .. } in shapes(document).iter().filter(|shape| !shape.sent) {
         let (required, others): (Vec<_>, Vec<_>) = members.iter().partition(|member| member.required);
         let base = if others.is_empty() { (*name).to_owned() } else { format!("_{name}") };
@@ -189,6 +214,7 @@ pub(super) fn typescript(document: &Value) -> String {
          import type { JsonObject, JsonValue } from \"../json/value.js\";\n\
          import type { AttachmentRef } from \"../user-envelope/attachment.js\";\n",
     );
+    typescript_unions(&mut out, document);
     for Shape { name, members, sent } in shapes(document) {
         let _ = write!(out, "\nexport interface {name} {{\n");
         members.iter().for_each(|member| typescript_member(&mut out, member, sent, "  "));
@@ -207,6 +233,13 @@ pub(super) fn typescript(document: &Value) -> String {
     out
 }
 
+fn typescript_unions(out: &mut String, document: &Value) {
+    for (name, each) in unions(document) {
+        let each: Vec<_> = each.iter().map(|kind| typescript_type(kind, true, "")).collect();
+        let _ = write!(out, "\nexport type {name} = {};\n", each.join(" | "));
+    }
+}
+
 /// The module for the web page: plain JSON, with the members of all objects.
 pub(super) fn page(document: &Value) -> String {
     let mut out = String::from(
@@ -214,6 +247,7 @@ pub(super) fn page(document: &Value) -> String {
          * Generated from `spec/openapi.json` by `cargo xtask generate`: change it there.\n */\n\n\
          /** A reference to a file (contract 5). */\nexport type AttachmentRef = object;\n",
     );
+    typescript_unions(&mut out, document);
     for Shape { name, members, .. } in shapes(document) {
         let _ = write!(out, "\nexport interface {name} {{\n");
         members.iter().for_each(|member| typescript_member(&mut out, member, true, "  "));
@@ -282,6 +316,7 @@ mod tests {
             "paths": {"/x": {"post": {"requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Sent"}}}}}}},
             "components": {"schemas": {
                 "Empty": {"type": "object"},
+                "Either": {"anyOf": [{"$ref": "#/components/schemas/Row"}, {"type": "integer"}, {"type": "object", "required": ["most"], "properties": {"most": {"type": "integer"}}}]},
                 "Problem": {"properties": {"code": {"type": "string"}}},
                 "Sent": {"properties": {"inputs": {"type": "object"}, "more": {"type": "object", "properties": {"calls": {"type": "integer"}}}}},
                 "Row": {"required": ["name", "at"], "properties": {
@@ -299,6 +334,7 @@ mod tests {
             "\n\nclass _Row(TypedDict):\n    at: int\n    name: Optional[str]\n    \"\"\"Who.\"\"\"\n\n\n\
              class Row(_Row, total=False):\n    by: List[str]\n    shown: Any\n    state: Literal[\"open\", \"closed\"]\n"
         ), "{text}");
+        assert!(text.contains("TypedDict, Union\n\nEither = Union[\"Row\", int, Dict[str, Any]]\n"), "{text}");
         assert!(!text.contains("Sent") && !text.contains("Empty") && !text.contains("Problem"), "{text}");
     }
 
@@ -306,6 +342,7 @@ mod tests {
     fn typescript_has_what_is_read_and_what_is_sent_and_says_what_is_free() {
         let text = typescript(&document());
         for part in [
+            "\nexport type Either = Row | number | {\n  most: number;\n};\n",
             "export interface Row {\n  at: number;\n  by?: string[];\n  /** Who. */\n  name: string | null;\n  shown?: JsonValue;\n",
             "export interface Sent {\n  inputs?: object | undefined;\n  more?: {\n    calls?: number | undefined;\n  } | undefined;\n}\n",
             "new Set([\"shown\"]);\n",

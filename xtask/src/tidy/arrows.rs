@@ -114,8 +114,12 @@ const TABLE: &[Row] = &[
     Row { name: "envoi-preset", uses: &["envoi-contract", "envoi-kernel"], tests_use: &[] },
     Row { name: "envoi-flow", uses: &["envoi-contract", "envoi-kernel", "envoi-preset"], tests_use: &[] },
     Row { name: "envoi-journal", uses: &["envoi-contract", "envoi-durable", "envoi-kernel"], tests_use: &[] },
-    // Rows and bodies; the conversions from the journal's rows are a feature.
-    Row { name: "envoi-api", uses: &["envoi-contract", "envoi-kernel", "envoi-journal"], tests_use: &[] },
+    // Rows and bodies; the conversions from the journal's rows and from a flow's plan are features.
+    Row {
+        name: "envoi-api",
+        uses: &["envoi-contract", "envoi-kernel", "envoi-flow", "envoi-journal"],
+        tests_use: &[],
+    },
     // The files of a folder; it knows neither runs nor events.
     Row { name: "envoi-tree", uses: &["envoi-contract", "envoi-durable"], tests_use: &[] },
     // Copies of a process; it does not know what they do.

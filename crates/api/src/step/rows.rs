@@ -37,6 +37,8 @@ pub struct StepRows {
 struct Visit {
     /// How many visits began before it.
     order: usize,
+    /// The event with which it began.
+    first_seq: Seq,
     /// The newest event about it, or about what is part of it.
     seq: Seq,
     attempts: u32,
@@ -264,6 +266,7 @@ impl StepRows {
             cost_usd: visit.cost.map(|cost| cost.to_string()),
             leads_to: over.map(|over| over.leads_to.clone()),
             summary,
+            first_seq: visit.first_seq,
             seq: visit.seq,
         }
     }
@@ -273,6 +276,7 @@ impl Visit {
     fn new(order: usize, record: &Record) -> Self {
         Self {
             order,
+            first_seq: record.seq,
             seq: record.seq,
             attempts: 0,
             began: record.at,

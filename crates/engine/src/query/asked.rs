@@ -5,8 +5,9 @@ use crate::model::protocol::Refused;
 use envoi_contract::time::Timestamp;
 use envoi_journal::{InboxRow, Reader};
 use envoi_kernel::{
-    Event, Run,
+    Event, Record, Run,
     event::{AttemptSettled, Blob, Change, FileChange, HandoffWritten, InterruptAnswered, InterruptRaised},
+    ids::RunId,
 };
 use std::collections::BTreeMap;
 
@@ -60,11 +61,7 @@ pub fn asked_question(reader: &Reader, row: InboxRow) -> Result<AskedQuestion, R
             _ => None,
         });
     let newest_first = before("attempt_settled", seq, None)?.into_iter().rev();
-    let settled = newest_first.filter_map(|record| match record.event {
-        Event::AttemptSettled(settled) => Some(*settled),
-        _ => None,
-    });
-    let settled = settled.collect();
+    let settled = newest_first.filter_map(settlement).collect();
     let given = reader.answer(&row.run, &row).ok();
     Ok(AskedQuestion { row, run, raised, given, settled, last_handoff })
 }
@@ -85,31 +82,60 @@ impl AskedQuestion {
     /// What the run had changed when the question opened, by path.
     #[must_use]
     pub fn changed(&self, reader: &Reader) -> Vec<Changed> {
-        let mut all: BTreeMap<String, Changed> = BTreeMap::new();
-        for settled in &self.settled {
-            let files = reader.files_of(settled).unwrap_or_default();
-            let changed = |file: &&FileChange| !settled.late && file.change != Change::Unchanged;
-            for file in files.iter().filter(changed) {
-                let known = all.entry(file.path.clone()).or_insert_with(|| Changed {
-                    path: file.path.clone(),
-                    before: file.before.clone(),
-                    created: file.change == Change::Created,
-                    after: None,
-                });
-                known.after.clone_from(&file.blob);
-            }
-        }
+        let mut all = changed_by(reader, &self.settled);
         // The question is open again: it is about the files that lay in the workspace then.
         for found in self.raised.iter().flat_map(|raised| &raised.found) {
             if let Some(known) = all.get_mut(&found.path) {
                 known.after = found.digest.map(|digest| Blob { digest, size: 0 });
             }
         }
-        let real = |file: &Changed| match (&file.before, &file.after) {
-            (Some(before), Some(after)) => before.digest != after.digest,
-            (None, None) => !file.created,
-            _ => true,
-        };
-        all.into_values().filter(real).collect()
+        differing(all)
     }
+}
+
+/// What a run has changed so far, by path.
+///
+/// # Errors
+/// As [`load_run`].
+pub fn changed_files(reader: &Reader, run: &RunId) -> Result<Vec<Changed>, Refused> {
+    let next = load_run(reader, run)?.next_seq();
+    let newest_first = reader.records_before(run, &["attempt_settled"], next, None)?.into_iter().rev();
+    let settled: Vec<AttemptSettled> = newest_first.filter_map(settlement).collect();
+    Ok(differing(changed_by(reader, &settled)))
+}
+
+fn settlement(record: Record) -> Option<AttemptSettled> {
+    match record.event {
+        Event::AttemptSettled(settled) => Some(*settled),
+        _ => None,
+    }
+}
+
+/// What these attempts have changed, in order: what each file was before the first, and after the last.
+fn changed_by(reader: &Reader, settled: &[AttemptSettled]) -> BTreeMap<String, Changed> {
+    let mut all: BTreeMap<String, Changed> = BTreeMap::new();
+    for settled in settled {
+        let files = reader.files_of(settled).unwrap_or_default();
+        let changed = |file: &&FileChange| !settled.late && file.change != Change::Unchanged;
+        for file in files.iter().filter(changed) {
+            let known = all.entry(file.path.clone()).or_insert_with(|| Changed {
+                path: file.path.clone(),
+                before: file.before.clone(),
+                created: file.change == Change::Created,
+                after: None,
+            });
+            known.after.clone_from(&file.blob);
+        }
+    }
+    all
+}
+
+/// Those that are not as they were.
+fn differing(all: BTreeMap<String, Changed>) -> Vec<Changed> {
+    let real = |file: &Changed| match (&file.before, &file.after) {
+        (Some(before), Some(after)) => before.digest != after.digest,
+        (None, None) => !file.created,
+        _ => true,
+    };
+    all.into_values().filter(real).collect()
 }

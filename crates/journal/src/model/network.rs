@@ -122,7 +122,7 @@ pub struct RunPage {
     pub limit: u32,
 }
 
-/// Which questions of a tenant are wanted, oldest first.
+/// Which questions of a tenant are wanted, and in which order.
 #[derive(Debug, Clone, Default)]
 pub struct InboxPage {
     /// Whose.
@@ -131,6 +131,8 @@ pub struct InboxPage {
     pub run: Option<String>,
     /// Also those that are closed.
     pub closed: bool,
+    /// The newest first, not the oldest.
+    pub newest_first: bool,
     /// Only those after this one, which must be the tenant's.
     pub after: Option<String>,
     /// At most so many.

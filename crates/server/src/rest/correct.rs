@@ -29,10 +29,12 @@ pub(crate) fn compare(app: &App, request: &ApiRequest) -> Result<Response, Probl
     let members = request.members(&["flow", "files", "from"])?;
     let from = step(&members)?;
     let run = request.run(app)?;
-    let given = needed(given(app, request, &members)?)?;
+    let given = given(app, request, &members)?;
     let loaded = app.read(|reader| load_run(reader, &run).map_err(Problem::from))?;
-    let outlook = loaded.correction(&given.flow, from.as_ref());
-    let flows = (loaded.flow().as_ref(), given.flow.as_ref());
+    // Without another flow: what going on as it is means, from the step that is named or from where it stands.
+    let flow = given.map_or_else(|| Arc::clone(loaded.flow()), |given| given.flow);
+    let outlook = loaded.correction(&flow, from.as_ref());
+    let flows = (loaded.flow().as_ref(), flow.as_ref());
     let mut comparison = Comparison::of(&run, flows, from.as_ref(), &outlook);
     if matches!(loaded.status(), Status::Ended(ended) if ended.status == EndStatus::Succeeded) {
         comparison.refusals.insert(0, "the run has succeeded: there is nothing left to correct".to_owned());

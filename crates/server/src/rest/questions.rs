@@ -37,16 +37,13 @@ use envoi_kernel::{
 
 /// `listQuestions`.
 pub(crate) fn list(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
-    let closed = match request.query("closed") {
-        None | Some("false") => false,
-        Some("true") => true,
-        Some(_) => return Err(Problem::bad_request("`closed` is neither `true` nor `false`")),
-    };
+    let (closed, newest_first) = (truth(request, "closed")?, truth(request, "newest")?);
     let limit = request.limit()?;
     let page = InboxPage {
         tenant: request.bearer.tenant.clone(),
         run: request.query("run").map(str::to_owned),
         closed,
+        newest_first,
         after: request.query("cursor").map(str::to_owned),
         limit,
     };
@@ -65,6 +62,15 @@ pub(crate) fn list(app: &App, request: &ApiRequest) -> Result<Response, Problem>
     let questions = rows.iter().map(|row| Question::of(row, now)).collect();
     let last_event_id = newest.map_or_else(|| NOTHING_SEEN.to_owned(), |(run, seq)| format!("{run}:{seq}"));
     rows::answer(200, &Questions { questions, next, last_event_id })
+}
+
+/// A parameter of the query that is `true` or `false`; false by default.
+fn truth(request: &ApiRequest, name: &str) -> Result<bool, Problem> {
+    match request.query(name) {
+        None | Some("false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(_) => Err(Problem::bad_request(format!("`{name}` is neither `true` nor `false`"))),
+    }
 }
 
 /// `getQuestion`.
@@ -109,7 +115,7 @@ fn shown(app: &App, interrupt: &InterruptId, request: &ApiRequest) -> Result<Res
     rows::answer(200, &detail)
 }
 
-fn changed_file(Changed { path, before, created, after }: Changed) -> ChangedFile {
+pub(super) fn changed_file(Changed { path, before, created, after }: Changed) -> ChangedFile {
     let digest = |blob: Option<Blob>| blob.map(|blob| blob.digest.to_string());
     ChangedFile { path, created, before: digest(before), after: digest(after) }
 }

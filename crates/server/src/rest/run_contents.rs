@@ -1,16 +1,18 @@
-//! The flow that a run is pinned to, and the content of its files.
+//! The flow that a run is pinned to, the files that it has changed, and their content.
 //!
 //! With the events, a client has all that it needs to rebuild a run as the server has it.
 
-use super::{artifacts, rows};
+use super::{artifacts, questions, rows};
 use crate::{http::problem::Problem, request::ApiRequest, state::app::App};
 use axum::response::Response;
-use envoi_api::flow::PinnedFlow;
+use envoi_api::{flow::PinnedFlow, question::ChangedFiles};
 use envoi_contract::digest::Digest;
+use envoi_engine::changed_files;
 use envoi_journal::Reader;
 use envoi_kernel::{
     Event,
     event::Blob,
+    files::MOST_LISTED,
     ids::{RunId, Seq},
 };
 
@@ -22,6 +24,15 @@ pub(crate) fn flow(app: &App, request: &ApiRequest) -> Result<Response, Problem>
     let run = request.run(app)?;
     let pinned = app.read(|reader| reader.pinned(&run).map_err(Problem::from))?;
     rows::answer(200, &PinnedFlow::from(pinned))
+}
+
+/// `listChangedFiles`.
+pub(crate) fn changed(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
+    let run = request.run(app)?;
+    let all = app.read(|reader| changed_files(reader, &run).map_err(Problem::from))?;
+    let total = u64::try_from(all.len()).unwrap_or(u64::MAX);
+    let files = all.into_iter().take(MOST_LISTED).map(questions::changed_file).collect();
+    rows::answer(200, &ChangedFiles { files, total })
 }
 
 /// `getRunContent`. The content was compared with its digest before.

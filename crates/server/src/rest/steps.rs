@@ -1,4 +1,4 @@
-//! The steps of a run as rows, the shape of its flow, and its accounts: what views show.
+//! The steps of a run as rows, the shape of its flow and its worst case, and its accounts: what views show.
 
 use super::rows;
 use crate::{
@@ -6,9 +6,10 @@ use crate::{
     state::app::App,
 };
 use axum::response::Response;
-use envoi_api::{run::RunLedger, shape::FlowShape};
+use envoi_api::{PlannedTexts, plan::FlowPlan, run::RunLedger, shape::FlowShape};
 use envoi_contract::code::Code;
-use envoi_engine::load_run;
+use envoi_engine::{ParsedFlow, load_run};
+use envoi_journal::RegisteredFlow;
 use envoi_kernel::ids::AttemptId;
 
 /// Rows of a page by default.
@@ -56,10 +57,24 @@ pub(crate) fn of_run(app: &App, request: &ApiRequest) -> Result<Response, Proble
 
 /// `getFlowShape`.
 pub(crate) fn of_flow(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
+    let (_, parsed) = named(app, request)?;
+    rows::answer(200, &FlowShape::from(parsed.flow.as_ref()))
+}
+
+/// `getFlowPlan`.
+pub(crate) fn plan(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
+    let (found, parsed) = named(app, request)?;
+    let texts = PlannedTexts { file: &found.file, text: &found.text, parts: &found.parts };
+    rows::answer(200, &FlowPlan::of(&envoi_flow::plan::plan(&parsed.flow), &texts))
+}
+
+/// The registered flow in the path.
+fn named(app: &App, request: &ApiRequest) -> Result<(RegisteredFlow, ParsedFlow), Problem> {
     let name = request.param("flow");
     let flow =
         app.read(|reader| reader.registered_flow(&request.bearer.tenant, name).map_err(Problem::from))?;
     let none = || Problem::new(Code::FlowNotFound, format!("there is no flow `{name}`"));
     let flow = flow.ok_or_else(none)?;
-    rows::answer(200, &FlowShape::from(parsed(&flow)?.flow.as_ref()))
+    let parsed = parsed(&flow)?;
+    Ok((flow, parsed))
 }

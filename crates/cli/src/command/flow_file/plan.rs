@@ -9,8 +9,9 @@ use crate::{
     process::{args::PlanArgs, failure::Failure, output},
     store::flow_files::{load, read_flow},
 };
+use envoi_api::PlannedTexts;
 use envoi_contract::code::Code;
-use envoi_flow::plan::{Dominant, Exceeded, Maxima, Plan, is_flow, line_of, plan, plan_part};
+use envoi_flow::plan::{Dominant, Exceeded, Maxima, Plan, plan, plan_part};
 use envoi_kernel::{Refusal, part::Selection};
 use std::{collections::BTreeMap, path::Path};
 
@@ -75,13 +76,11 @@ impl Planned {
 
     /// The file in which what dominates stands, and the line.
     fn place(&self, dominant: &Dominant) -> Option<(String, usize)> {
-        let Dominant { field, flow, .. } = dominant;
-        if *flow == self.plan.flow {
-            return Some((self.file.clone(), line_of(&self.text, field)?));
-        }
-        let (path, text) = self.parts.iter().find(|(_, text)| is_flow(text, flow))?;
-        let folder = Path::new(&self.file).parent().unwrap_or(Path::new(""));
-        Some((folder.join(path).to_string_lossy().into_owned(), line_of(text, field)?))
+        self.texts().place(&self.plan.flow, dominant)
+    }
+
+    pub(super) fn texts(&self) -> PlannedTexts<'_> {
+        PlannedTexts { file: &self.file, text: &self.text, parts: &self.parts }
     }
 }
 

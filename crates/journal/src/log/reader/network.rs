@@ -127,11 +127,13 @@ impl Reader {
             at.ok_or_else(|| ReadError::Missing { what: "question", id: id.to_owned() })
         });
         let after = after.transpose()?;
+        let (beyond, order) = if page.newest_first { ("<", "DESC") } else { (">", "ASC") };
         let sql = format!(
             "SELECT inbox.*, {} AS run_id FROM inbox JOIN runs USING (run) \
              WHERE tenant = ?1 AND (runs.id = ?2 OR (?2 IS NULL AND NOT EXISTS (SELECT 1 FROM inbox AS asked WHERE \
              asked.interrupt = inbox.interrupt AND asked.run < inbox.run))) AND (?3 OR state = 'open') \
-             AND (?4 IS NULL OR (raised_at_ms, interrupt) > (?4, ?5)) ORDER BY raised_at_ms, interrupt LIMIT ?6",
+             AND (?4 IS NULL OR (raised_at_ms, interrupt) {beyond} (?4, ?5)) \
+             ORDER BY raised_at_ms {order}, interrupt {order} LIMIT ?6",
             name_of("inbox.run")
         );
         let values = params![page.tenant, page.run, page.closed, after, page.after, page.limit];

@@ -15,9 +15,11 @@ from .client import Client
 from .content import File
 from .errors import ApiError, DigestMismatch, Unreachable
 from .shapes import (
+    ChangedFiles,
     Comparison,
     Event,
     Flow,
+    FlowPlan,
     FlowShape,
     Forked,
     HandoffRow,
@@ -37,12 +39,14 @@ from .questions import Change, QuestionEvent, QuestionList
 __all__ = [
     "ApiError",
     "Change",
+    "ChangedFiles",
     "Client",
     "Comparison",
     "DigestMismatch",
     "Event",
     "File",
     "Flow",
+    "FlowPlan",
     "FlowShape",
     "Forked",
     "HandoffRow",

@@ -20,9 +20,11 @@ from .content import Bytes, Content, File, files_of
 from .errors import DigestMismatch
 from .questions import Change, QuestionEvent, QuestionList
 from .shapes import (
+    ChangedFiles,
     Comparison,
     Event,
     Flow,
+    FlowPlan,
     FlowShape,
     Forked,
     HandoffRow,
@@ -95,6 +97,10 @@ class Client:
     def get_flow_shape(self, flow: str) -> FlowShape:
         """The inputs and the steps of a flow, by its digest or its id, and what leads where."""
         return cast(FlowShape, self._get("flows", flow, "shape").object())
+
+    def get_flow_plan(self, flow: str) -> FlowPlan:
+        """The worst case of a flow, by its digest or its id: what a run of it may come to at most."""
+        return cast(FlowPlan, self._get("flows", flow, "plan").object())
 
     # Runs
 
@@ -182,6 +188,10 @@ class Client:
             rows = [row for row in whole["steps"] if row["place"] not in known]
             whole = {**page, "steps": rows + page["steps"]}
         return cast(Steps, whole)
+
+    def list_changed_files(self, run: str) -> ChangedFiles:
+        """The files that a run has changed so far: what each was before it, and what it was last."""
+        return cast(ChangedFiles, self._get("runs", run, "files").object())
 
     def get_run_ledger(self, run: str) -> RunLedger:
         """What a run has used of what it may use."""
@@ -313,12 +323,17 @@ class Client:
         return cast(Forked, self._post(body, idempotency_key, "runs", run, "fork"))
 
     def compare_run(
-        self, run: str, flow: str, step: Optional[str] = None, *, files: Optional[Mapping[str, str]] = None
+        self,
+        run: str,
+        flow: Optional[str] = None,
+        step: Optional[str] = None,
+        *,
+        files: Optional[Mapping[str, str]] = None,
     ) -> Comparison:
-        """What it would mean for a run that its flow is corrected; changes nothing.
+        """What it would mean for a run to go on, as it is or with its flow corrected; changes nothing.
 
-        `flow` is the digest of a registered flow, or its id for the newest. With `files`, the texts of flows by their
-        paths, it is the path of one that is not registered; that needs the scope `admin`. Finished steps from `step` on
+        `flow` is the digest of a registered flow, or its id for the newest; without one, the flow of the run. With `files`,
+        the texts of flows by their paths, it is the path of one that is not registered; that needs the scope `admin`. Finished steps from `step` on
         run again; without one, none does.
         """
         body = {"flow": flow, "files": None if files is None else dict(files), "from": step}
@@ -353,12 +368,15 @@ class Client:
 
     # Questions
 
-    def list_questions(self, *, run: Optional[str] = None, closed: bool = False) -> QuestionList:
-        """The questions that wait for a person, oldest first; with `closed`, also those that do not wait any more."""
+    def list_questions(
+        self, *, run: Optional[str] = None, closed: bool = False, newest: bool = False
+    ) -> QuestionList:
+        """The questions that wait for a person, oldest first or `newest` first; with `closed`, also those that do not wait any
+        more."""
         place = path_of("questions")
 
         def page(cursor: Optional[str]) -> Questions:
-            query = {"run": run, "closed": closed or None, "limit": PAGE, "cursor": cursor}
+            query = {"run": run, "closed": closed or None, "newest": newest or None, "limit": PAGE, "cursor": cursor}
             return cast(Questions, self._caller.ask(Request("GET", place, query), 200).object())
 
         return QuestionList(page)

@@ -5,7 +5,11 @@ Generated from `spec/openapi.json` by `cargo xtask generate`: change it there. A
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Literal, Optional, TypedDict
+from typing import Any, Dict, List, Literal, Optional, TypedDict, Union
+
+Amount = Union["Most", str]
+
+Most = Union[int, Dict[str, Any]]
 
 
 class Amounts(TypedDict):
@@ -54,13 +58,20 @@ class BridgeRefusal(_BridgeRefusal, total=False):
 
 class ChangedFile(TypedDict):
     after: Optional[str]
-    """The digest of its content when the question was raised; null if it was deleted."""
+    """The digest of its content when the question was raised, or of the last one that the run has left; null if it was deleted."""
     before: Optional[str]
     """The digest of its content before the run; null if there was none, or if that is not known."""
     created: bool
     """Whether the run made it."""
     path: str
     """Its path in the workspace."""
+
+
+class ChangedFiles(TypedDict):
+    files: List[ChangedFile]
+    """The files; at most 1,000."""
+    total: int
+    """How many there are."""
 
 
 class ChatModels(TypedDict):
@@ -158,6 +169,43 @@ class FlowInput(TypedDict):
     """Whether a run has to be given it."""
     schema: Dict[str, Any]
     """The JSON Schema of its value."""
+
+
+class FlowPlan(TypedDict):
+    attempts: Most
+    """Attempts of all steps."""
+    cost_usd: Optional[str]
+    """Dollars that reports may tell of."""
+    elapsed_ms: Optional[Most]
+    """Time from the start to the end, if every attempt has a slot and every question an answer at once."""
+    file: str
+    """The file, as it was named."""
+    flow: str
+    """Its id."""
+    limits: List[PlannedLimit]
+    """The limits that lower the worst case."""
+    llm_calls: Optional[Most]
+    """Calls of models that reports may tell of."""
+    loop_backs: Most
+    """Times that loops go back."""
+    loops: List[PlannedLoop]
+    """What sends the run back."""
+    most_attempts: Optional[MostAttempts]
+    """What to lower for fewer attempts; null if nothing in the file can be lowered."""
+    most_time: Optional[MostTime]
+    """What to lower for less time; null if nothing in the file can be lowered."""
+    notes: List[str]
+    """What has to be known to read the figures."""
+    rounds: Optional[int]
+    """Rounds of its goals; null if it has none."""
+    steps: List[PlannedStep]
+    """Its steps, and after them those of the flows that it runs."""
+    time_ms: Optional[Most]
+    """Time in which attempts run, added up."""
+    visits: Most
+    """Visits of all steps."""
+    waits_ms: Most
+    """Time of waiting before further tries, added up."""
 
 
 class FlowShape(TypedDict):
@@ -361,6 +409,52 @@ class MessagesRefusal(TypedDict):
     """What this is."""
 
 
+class MostAttempts(TypedDict):
+    file: Optional[str]
+    """The file; null if the key does not stand in it."""
+    flow: str
+    """The flow in whose file it stands."""
+    key: str
+    """Its key, from the step or from the top of the file."""
+    known: bool
+    """Whether the file says so; otherwise it is the most that any list may have."""
+    line: Optional[int]
+    """The line, from 1."""
+    now: int
+    """What it is now."""
+    one_less_saves: Most
+    """The attempts that one less saves."""
+    path: List[str]
+    """The steps that are repeated because of it."""
+    spent_there: Most
+    """The attempts of the steps in `path`."""
+    step: Optional[str]
+    """The step; null if it is the flow's."""
+
+
+class MostTime(TypedDict):
+    file: Optional[str]
+    """The file; null if the key does not stand in it."""
+    flow: str
+    """The flow in whose file it stands."""
+    key: str
+    """Its key, from the step or from the top of the file."""
+    known: bool
+    """Whether the file says so; otherwise it is the most that any list may have."""
+    line: Optional[int]
+    """The line, from 1."""
+    now: int
+    """What it is now."""
+    one_less_saves_ms: Most
+    """The time that one less saves."""
+    path: List[str]
+    """The steps that are repeated because of it."""
+    spent_there_ms: Most
+    """The time of the steps in `path`."""
+    step: Optional[str]
+    """The step; null if it is the flow's."""
+
+
 class NewSession(TypedDict):
     key: str
     """The half that the page sends as `X-Envoi-Page`. It is shown once."""
@@ -388,6 +482,66 @@ class _PinnedFlow(TypedDict):
 class PinnedFlow(_PinnedFlow, total=False):
     earlier: List[PinnedFlow]
     """The flows that it corrects, if the run has been corrected."""
+
+
+class PlannedItems(TypedDict):
+    known: bool
+    """Whether the files say so; otherwise it is the most that any list may have."""
+    most: int
+    """At most."""
+
+
+class PlannedLimit(TypedDict):
+    limit: str
+    """Its key in `limits`."""
+    with: Amount
+    """What it lowers that to."""
+    without: Amount
+    """What could be without it."""
+
+
+class PlannedLoop(TypedDict):
+    back_to: str
+    """The earliest step that it goes back to."""
+    by_people: bool
+    """Whether it goes back only where a person decides so."""
+    by_rounds: bool
+    """Whether it is the rounds of the flow's goals."""
+    each_entry: int
+    """How often it goes back each time that it is entered."""
+    entries: Most
+    """How often it is entered."""
+    flow: str
+    """The flow that it is in."""
+    returns: Most
+    """How often it goes back in the run."""
+    step: str
+    """The step that closes it."""
+
+
+class PlannedStep(TypedDict):
+    asks: bool
+    """Whether it asks a person and makes no attempt."""
+    attempts: Most
+    """Its attempts."""
+    attempts_each: Most
+    """Attempts of a visit, or of an item."""
+    doubt_each: int
+    """How many of those are because an attempt was in doubt."""
+    flow: str
+    """The flow that it is a step of."""
+    inner_flow: Optional[str]
+    """The flow that it runs; null if it runs none."""
+    items: Optional[PlannedItems]
+    """Items of a visit; null if it is done for no list."""
+    step: str
+    """Its id."""
+    time_ms: Optional[Most]
+    """Time of all its attempts; null if it is not bounded."""
+    timeout_ms: Optional[int]
+    """The time limit of an attempt; null if it has none."""
+    visits: Most
+    """Its visits."""
 
 
 class Question(TypedDict):
@@ -597,6 +751,8 @@ class StepRow(TypedDict):
     """What its attempts have cost; null if none has reported a cost."""
     ended_at: Optional[str]
     """When its hand-off was written; null before."""
+    first_seq: int
+    """The event with which it began."""
     item: Optional[int]
     """Which item, from 0; null if it is none."""
     items: Optional[int]

@@ -1,11 +1,8 @@
 //! A plan as rows of the API.
 
 use super::Planned;
-use envoi_api::plan::{
-    Amount, Difference, Dominant, FlowPlan, Most, MostAttempts, MostTime, PastMaximum, Plan, PlannedItems,
-    PlannedLimit, PlannedLoop, PlannedStep,
-};
-use envoi_flow::plan::{self, Exceeded, StepPlan};
+use envoi_api::plan::{Amount, Difference, FlowPlan, Most, PastMaximum, Plan, PlannedStep};
+use envoi_flow::plan::{self, Exceeded};
 use envoi_kernel::ids::{FlowId, StepId};
 
 /// A plan, what of it is past a maximum, and how it differs from another one.
@@ -17,107 +14,18 @@ pub(super) fn row(planned: &Planned, other: Option<&Planned>, past: &[Exceeded])
 }
 
 fn of_flow(planned: &Planned) -> FlowPlan {
-    let plan = &planned.plan;
-    FlowPlan {
-        flow: plan.flow.clone(),
-        file: planned.file.clone(),
-        attempts: most(plan.attempts),
-        visits: most(plan.visits),
-        loop_backs: most(plan.loop_backs),
-        rounds: plan.rounds,
-        time_ms: plan.time_ms.map(most),
-        waits_ms: most(plan.waits_ms),
-        elapsed_ms: plan.elapsed_ms.map(most),
-        llm_calls: plan.llm_calls.map(most),
-        cost_usd: plan.cost.map(|cost| cost.to_string()),
-        steps: plan.steps.iter().map(|step| planned_step(&plan.flow, step)).collect(),
-        loops: plan.loops.iter().map(|found| planned_loop(&plan.flow, found)).collect(),
-        limits: plan.bites.iter().map(planned_limit).collect(),
-        most_attempts: plan.most_attempts.as_ref().map(|found| MostAttempts {
-            figure: dominant(planned, found),
-            one_less_saves: most(found.saves),
-            spent_there: most(found.spent),
-        }),
-        most_time: plan.most_time.as_ref().map(|found| MostTime {
-            figure: dominant(planned, found),
-            one_less_saves_ms: most(found.saves),
-            spent_there_ms: most(found.spent),
-        }),
-        notes: plan.notes.clone(),
-    }
-}
-
-fn most(most: plan::Most) -> Most {
-    match most.known() {
-        Some(count) => Most::Known(count),
-        None => Most::Beyond { more_than: plan::Most::LARGEST },
-    }
-}
-
-fn amount(amount: plan::Amount) -> Amount {
-    match amount {
-        plan::Amount::Count(count) => Amount::Count(most(count)),
-        plan::Amount::Cost(cost) => Amount::Dollars(cost.to_string()),
-    }
-}
-
-fn planned_step(whole: &FlowId, step: &StepPlan) -> PlannedStep {
-    PlannedStep {
-        flow: step.flow.as_ref().unwrap_or(whole).clone(),
-        step: step.step.clone(),
-        asks: step.asks,
-        inner_flow: step.runs.clone(),
-        visits: most(step.visits),
-        items: step.items.map(|items| PlannedItems { most: items.most, known: items.known }),
-        attempts_each: most(step.attempts_each),
-        doubt_each: step.doubt_each,
-        attempts: most(step.attempts),
-        timeout_ms: step.timeout_ms,
-        time_ms: step.time_ms.map(most),
-    }
-}
-
-fn planned_loop(whole: &FlowId, found: &plan::LoopPlan) -> PlannedLoop {
-    PlannedLoop {
-        flow: found.flow.as_ref().unwrap_or(whole).clone(),
-        step: found.step.clone(),
-        back_to: found.back_to.clone(),
-        each_entry: found.each_entry,
-        entries: most(found.entries),
-        returns: most(found.returns),
-        by_people: found.by_people,
-        by_rounds: found.rounds,
-    }
-}
-
-fn planned_limit(bite: &plan::Bite) -> PlannedLimit {
-    PlannedLimit { limit: bite.limit.to_owned(), without: amount(bite.without), with: amount(bite.with) }
-}
-
-fn dominant(planned: &Planned, found: &plan::Dominant) -> Dominant {
-    let place = planned.place(found);
-    let line = place.as_ref().map(|(_, line)| u64::try_from(*line).unwrap_or(u64::MAX));
-    Dominant {
-        key: found.field.key().to_owned(),
-        flow: found.flow.clone(),
-        step: found.field.step().cloned(),
-        file: place.map(|(file, _)| file),
-        line,
-        now: found.now,
-        known: found.known,
-        path: found.path.clone(),
-    }
+    FlowPlan::of(&planned.plan, &planned.texts())
 }
 
 fn past_maximum(past: &Exceeded) -> PastMaximum {
-    let count = |most: plan::Most| amount(plan::Amount::Count(most));
+    let count = |most: plan::Most| Amount::from(plan::Amount::Count(most));
     let whole = |max: u64| Amount::Count(Most::Known(max));
     let (figure, allowed, planned) = match past {
         Exceeded::Attempts(max, planned) => ("attempts", whole(*max), Some(count(*planned))),
         Exceeded::LlmCalls(max, planned) => ("llm_calls", whole(*max), planned.map(count)),
         Exceeded::Time(max, planned) => ("time_ms", whole(*max), planned.map(count)),
         Exceeded::Cost(max, planned) => {
-            let dollars = |cost| amount(plan::Amount::Cost(cost));
+            let dollars = |cost| Amount::from(plan::Amount::Cost(cost));
             ("cost_usd", dollars(*max), planned.map(dollars))
         }
     };

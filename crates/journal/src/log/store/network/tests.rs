@@ -146,6 +146,9 @@ fn a_page_begins_where_the_last_one_ended_and_a_stranger_s_run_moves_none() {
     };
     assert_eq!(asked(&inbox(None)), ["int_qa", "int_qc"]);
     assert_eq!(asked(&inbox(Some("int_qc"))), ["int_qd"]);
+    let newest = |after: Option<&str>| InboxPage { newest_first: true, ..inbox(after) };
+    assert_eq!(asked(&newest(None)), ["int_qd", "int_qc"]);
+    assert_eq!(asked(&newest(Some("int_qc"))), ["int_qa"]);
     assert!(matches!(place.reader.inbox_page(&inbox(Some("int_qb"))), Err(ReadError::Missing { .. })));
     assert!(place.reader.question_of("north", &interrupt("qb")).is_err());
     assert_eq!(place.reader.question_of("south", &interrupt("qb")).unwrap().run, run("b"));
