@@ -125,9 +125,12 @@ function removed(folder) {
   }
 }
 
+/** Nothing is said about how fast a machine is: so long nothing takes that comes at all. */
+const PATIENCE_MS = 180_000;
+
 /** What `get` gives, once it gives something. */
 export async function eventually(what, get) {
-  for (const until = Date.now() + 60_000; Date.now() < until; ) {
+  for (const until = Date.now() + PATIENCE_MS; Date.now() < until; ) {
     const found = await get();
     if (found !== undefined && found !== false) return found;
     await new Promise((resolve) => setTimeout(resolve, 30));
@@ -167,7 +170,7 @@ export class Person {
 
   async tab(address) {
     const page = await this.context.newPage();
-    page.setDefaultTimeout(60_000);
+    page.setDefaultTimeout(PATIENCE_MS);
     page.on("console", (message) => this.allowed.some((allowed) => allowed.test(message.text())) || this.wrong.push(`console: ${message.text()}`));
     page.on("pageerror", (error) => this.wrong.push(`error: ${error.stack}`));
     page.on("request", (request) => {
