@@ -104,6 +104,13 @@ export class Stage {
     });
   }
 
+  /** Compares with a text that is kept; GOLDEN=write makes it anew. */
+  golden(name, text) {
+    const file = new URL(`golden/${name}`, import.meta.url);
+    if (process.env.GOLDEN === "write") writeFileSync(file, `${text}\n`);
+    assert.equal(`${text}\n`, readFileSync(file, "utf8"), `test/golden/${name}`);
+  }
+
   async close() {
     open.delete(this);
     if (this.child.exitCode === null && this.child.signalCode === null) await this.kill();

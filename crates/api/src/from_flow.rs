@@ -1,7 +1,8 @@
 //! The worst case of a flow, as [`envoi_flow::plan`] counts it, as the rows of this crate.
 
 use crate::plan::{
-    Amount, Dominant, FlowPlan, Most, MostAttempts, MostTime, PlannedItems, PlannedLimit, PlannedLoop, PlannedStep,
+    Amount, Dominant, FlowPlan, Most, MostAttempts, MostTime, PlannedItems, PlannedLimit, PlannedLoop,
+    PlannedStep,
 };
 use envoi_flow::plan::{self, Plan, StepPlan, is_flow, line_of};
 use envoi_kernel::ids::FlowId;

@@ -60,6 +60,12 @@ test("a run is started, followed, answered with files, and ends", NEEDS_SERVER, 
     assert.equal(shape.steps[0]?.step, "draft");
     assert.deepEqual(await client.getFlowShape(shape.digest), shape);
     assert.equal((await client.getRunLedger(run)).used.agent_hops, (await client.listLogs(run)).length);
+    const plan = await client.getFlowPlan(shape.digest);
+    assert.deepEqual(plan.steps.map(({ step }) => step), shape.steps.map(({ step }) => step));
+    const files = await client.listChangedFiles(run);
+    assert.equal(files.total, files.files.length);
+    assert.equal((await client.compareRun(run)).is_same, true);
+    assert.deepEqual((await all(await client.listQuestions({ closed: true, newest: true }))).map((each) => each.question), [question]);
     for await (const change of client.followTenant({ after: "0" })) {
       assert.deepEqual([change.run, change.newest, change.question], [run, events.length - 1, true]);
       break;

@@ -170,6 +170,10 @@ pub(super) fn python(document: &Value) -> String {
         let _ = write!(out, "\n{name} = Union[{}]\n", each.join(", "));
     }
     for Shape { name, members, .. } in shapes(document).iter().filter(|shape| !shape.sent) {
+        if members.iter().any(|member| RESERVED.contains(&member.name)) {
+            python_call(&mut out, name, members);
+            continue;
+        }
         let (required, others): (Vec<_>, Vec<_>) = members.iter().partition(|member| member.required);
         let base = if others.is_empty() { (*name).to_owned() } else { format!("_{name}") };
         let _ = write!(out, "\n\nclass {base}(TypedDict):\n");
@@ -180,6 +184,19 @@ pub(super) fn python(document: &Value) -> String {
         }
     }
     out
+}
+
+/// Words of Python that are also names of members.
+const RESERVED: &[&str] = &["from", "with", "for", "in", "is", "not", "and", "or", "if", "class", "pass"];
+
+/// A class whose members cannot be written as those of one, because a name is a word of the language.
+fn python_call(out: &mut String, name: &str, members: &[Member<'_>]) {
+    let each: Vec<_> = members
+        .iter()
+        .map(|member| format!("    \"{}\": \"{}\",\n", member.name, python_type(&kind(member.schema))))
+        .collect();
+    let total = if members.iter().all(|member| member.required) { "" } else { ", total=False" };
+    let _ = write!(out, "\n\n{name} = TypedDict(\"{name}\", {{\n{}}}{total})\n", each.concat());
 }
 
 fn python_member(out: &mut String, member: &Member<'_>) {
@@ -319,6 +336,7 @@ mod tests {
                 "Either": {"anyOf": [{"$ref": "#/components/schemas/Row"}, {"type": "integer"}, {"type": "object", "required": ["most"], "properties": {"most": {"type": "integer"}}}]},
                 "Problem": {"properties": {"code": {"type": "string"}}},
                 "Sent": {"properties": {"inputs": {"type": "object"}, "more": {"type": "object", "properties": {"calls": {"type": "integer"}}}}},
+                "Range": {"required": ["from", "to"], "properties": {"from": {"type": "integer"}, "to": {"$ref": "#/components/schemas/Row"}}},
                 "Row": {"required": ["name", "at"], "properties": {
                     "at": {"type": "integer"}, "name": {"type": ["string", "null"], "description": "Who"},
                     "state": {"enum": ["open", "closed"]}, "shown": {}, "by": {"type": "array", "items": {"type": "string"}},
@@ -334,7 +352,16 @@ mod tests {
             "\n\nclass _Row(TypedDict):\n    at: int\n    name: Optional[str]\n    \"\"\"Who.\"\"\"\n\n\n\
              class Row(_Row, total=False):\n    by: List[str]\n    shown: Any\n    state: Literal[\"open\", \"closed\"]\n"
         ), "{text}");
-        assert!(text.contains("TypedDict, Union\n\nEither = Union[\"Row\", int, Dict[str, Any]]\n"), "{text}");
+        assert!(
+            text.contains(
+                "\n\nRange = TypedDict(\"Range\", {\n    \"from\": \"int\",\n    \"to\": \"Row\",\n})\n"
+            ),
+            "{text}"
+        );
+        assert!(
+            text.contains("TypedDict, Union\n\nEither = Union[\"Row\", int, Dict[str, Any]]\n"),
+            "{text}"
+        );
         assert!(!text.contains("Sent") && !text.contains("Empty") && !text.contains("Problem"), "{text}");
     }
 

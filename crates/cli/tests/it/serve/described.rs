@@ -159,6 +159,8 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     ask("getFlow", &["nothing"], plain());
     assert_eq!(ask("getFlowShape", &["publish"], plain()).json()["steps"][1]["kind"], "ask");
     ask("getFlowShape", &["nothing"], plain());
+    assert_eq!(ask("getFlowPlan", &["publish"], plain()).json()["steps"][1]["asks"], true);
+    ask("getFlowPlan", &["nothing"], plain());
     assert_eq!(ask("getFlow", &["publish"], query("?file=other.yaml")).status, 404);
     let several = How { headers: &[("content-type", "application/json")], ..body("{}") };
     assert_eq!(ask("registerFlow", &[], several).status, 400);
@@ -206,6 +208,7 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
         ("getRunFlow", &[]),
         ("getRunShape", &[]),
         ("getRunLedger", &[]),
+        ("listChangedFiles", &[]),
         ("listSteps", &[]),
         ("getEnvelope", &[]),
         ("listEvents", &[]),
@@ -257,7 +260,12 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     let listed = ask("listQuestions", &[], query("?closed=true&limit=1")).json();
     let more = format!("?closed=true&cursor={}", text(&listed["next"]));
     assert_ne!(ask("listQuestions", &[], query(&more)).json()["questions"][0], listed["questions"][0]);
-    for wrong in ["?closed=maybe", "?cursor=int_0", "?limit=0"] {
+    let newest = ask("listQuestions", &[], query("?closed=true&newest=true")).json();
+    assert_eq!(
+        newest["questions"].as_array().unwrap().last(),
+        listed["questions"].as_array().unwrap().first()
+    );
+    for wrong in ["?closed=maybe", "?newest=maybe", "?cursor=int_0", "?limit=0"] {
         assert_eq!(ask("listQuestions", &[], query(wrong)).status, 400, "{wrong}");
     }
     ask("getQuestion", &[&question], plain());
@@ -395,7 +403,12 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     let raised = bounded.replace("'false'", "'true'");
     let compared = json!({"flow": "bounded.yaml", "files": {"bounded.yaml": raised}});
     let subject = ask("compareRun", &[&failed], body(&compared.to_string())).json()["subject"].clone();
-    ask("compareRun", &[&failed], body("{}"));
+    let as_it_is = ask("compareRun", &[&failed], body("{}")).json();
+    assert_eq!(
+        [&as_it_is["is_same"], &as_it_is["flow_digest"]],
+        [&json!(true), &as_it_is["corrected_digest"]]
+    );
+    ask("compareRun", &[&failed], body(r#"{"with": 7}"#));
     ask("compareRun", &[&failed], body(&large));
     assert_eq!(ask("compareRun", &[NO_RUN], body(r#"{"flow": "publish"}"#)).status, 404);
     assert_eq!(ask("compareRun", &[&failed], body(r#"{"flow": "nothing"}"#)).status, 404);

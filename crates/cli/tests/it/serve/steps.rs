@@ -123,3 +123,48 @@ fn pages_of_whatever_length_and_later_looks_come_to_the_same_rows() {
     let other = again.client(&token(&stage, &["other"]));
     assert_eq!(by_place(&[steps(&other, &run, "")]), now);
 }
+
+#[test]
+fn what_a_run_has_changed_and_what_going_on_would_do_is_known_for_flows_that_are_not_registered_too() {
+    let stage = Stage::new();
+    stage.write("kept.txt", "one\n");
+    let flow = "
+flow: changes
+steps:
+  - id: write
+    run: echo two > kept.txt; echo new > new.txt; echo gone > gone.txt
+    artifacts: [kept.txt, new.txt, gone.txt]
+  - id: tidy
+    run: rm gone.txt
+    artifacts: [gone.txt]
+  - id: use
+    run: test -e good
+";
+    stage.write("changes.yaml", flow);
+    let (_served, client) = served(&stage);
+    stage.expect(1, &["run", "changes.yaml"]);
+    let run = text(&stage.runs()[0]["run"]);
+    let all = client.json(&format!("/v1/runs/{run}/files"));
+    let paths: Vec<&Value> = all["files"].as_array().unwrap().iter().map(|file| &file["path"]).collect();
+    assert_eq!(paths, ["kept.txt", "new.txt"], "what is as it was before the run is none of them: {all:#}");
+    assert_eq!(all["total"], 2);
+    let [kept, new] = [&all["files"][0], &all["files"][1]];
+    assert_eq!([&kept["created"], &new["created"]], [false, true]);
+    assert_eq!([&kept["before"].is_null(), &new["before"].is_null()], [&false, &true], "{all:#}");
+    let content = client.get(&format!("/v1/runs/{run}/contents/{}", text(&kept["after"])));
+    assert_eq!(content.text(), "two\n");
+    let compared = |body: &str| client.post(&format!("/v1/runs/{run}/compare"), body).json();
+    let from_here = |compared: &Value| -> Vec<String> {
+        compared["steps"].as_array().unwrap().iter().map(|step| text(&step["from_here"])).collect()
+    };
+    assert_eq!(from_here(&compared("{}")), ["stays", "stays", "runs_again"]);
+    assert_eq!(from_here(&compared(r#"{"from": "tidy"}"#)), ["stays", "runs_again", "runs_again"]);
+    // The plan is that of the terminal.
+    let registered = client.post("/v1/flows", flow);
+    let digest = text(&registered.json()["digest"]);
+    let mut told = stage.json(&["--json", "plan", "changes.yaml"]);
+    for of_the_command in ["past", "compared_with", "differences"] {
+        told.as_object_mut().unwrap().remove(of_the_command);
+    }
+    assert_eq!(client.json(&format!("/v1/flows/{digest}/plan")), told);
+}

@@ -491,13 +491,11 @@ class PlannedItems(TypedDict):
     """At most."""
 
 
-class PlannedLimit(TypedDict):
-    limit: str
-    """Its key in `limits`."""
-    with: Amount
-    """What it lowers that to."""
-    without: Amount
-    """What could be without it."""
+PlannedLimit = TypedDict("PlannedLimit", {
+    "limit": "str",
+    "with": "Amount",
+    "without": "Amount",
+})
 
 
 class PlannedLoop(TypedDict):
