@@ -34,7 +34,11 @@ impl Layout {
     /// Whatever the file system says.
     pub fn create(&self) -> io::Result<()> {
         for folder in [self.root.clone(), self.runs(), self.artifacts(), self.temporary()] {
-            envoi_durable::create_folders(&folder)?;
+            match envoi_durable::create_folders(&folder) {
+                // What stands there in place of a folder is named, with the remedy, by what needs the folder.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => made?,
+            }
         }
         let ignore = self.root.join(".gitignore");
         if !ignore.exists() {
