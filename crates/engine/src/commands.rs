@@ -15,3 +15,4 @@ mod restore;
 mod resume;
 mod start;
 pub mod trees;
+pub(crate) mod under_way;

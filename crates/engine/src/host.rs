@@ -7,7 +7,7 @@ use crate::{
         accounts::AgentAccounts, models::CallableModels, presence::Presences, processes::Processes,
         variables::PerAttempt,
     },
-    commands::handler::Commands,
+    commands::{handler::Commands, under_way::UnderWay},
     delivery::{
         callers::Callers,
         dispatcher::{Dispatcher, DispatcherHandle},
@@ -138,6 +138,7 @@ impl Host {
         let followers = Followers::default();
         let callers = Callers::new(&settings.notices);
         let presences = Arc::new(Presences::new(store.layout().root(), settings.print_line));
+        let under_way = UnderWay::default();
         let commands = Commands {
             presences: Arc::clone(&presences),
             store: Arc::clone(store),
@@ -147,6 +148,7 @@ impl Host {
             callers: callers.clone(),
             families: Arc::default(),
             restores: Arc::default(),
+            under_way: under_way.clone(),
         };
         let socket = socket::Listener::bind(&settings.socket_dirs, &commands)?;
         lease.announce(&Holder { pid: std::process::id(), socket: socket.path().to_owned() })?;
@@ -163,7 +165,7 @@ impl Host {
             mailbox: mailbox.clone(),
             dispatcher: dispatcher.wake(),
         };
-        let seen = (followers, placing, presences);
+        let seen = (followers, placing, presences, under_way);
         let thread = start_loop(store, log, settings, boot_id, channels, seen)?;
         Ok(Parts { commands, mailbox, closing, thread, dispatcher, socket, stopping })
     }
@@ -177,6 +179,12 @@ impl Host {
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.thread.is_finished()
+    }
+
+    /// How many requests, of whichever command, are being worked on when it is called.
+    pub fn requests_under_way(&self) -> impl Fn() -> usize + Send + 'static {
+        let under_way = self.commands.under_way.clone();
+        move || under_way.count()
     }
 
     /// Where requests are made.
@@ -198,9 +206,9 @@ impl Host {
         }
     }
 
-    /// Ends when nothing is under way any more: live attempts of all runs are waited for, notices that are due are
-    /// tried for a moment unless the engine was stopped, then the writer finishes and the lock is given back. Returns why
-    /// the loop had stopped by itself, if it had.
+    /// Ends when nothing is under way any more: live attempts of all runs and the requests that were taken are waited for, notices
+    /// that are due are tried for a moment unless the engine was stopped, then the writer finishes and the lock is given back.
+    /// Returns why the loop had stopped by itself, if it had.
     #[must_use]
     pub fn close(self) -> Option<EngineError> {
         let Self { commands, mailbox, closing, thread, dispatcher, socket, stopping: _, lease } = self;
@@ -279,9 +287,10 @@ fn start_loop(
     settings: &Settings,
     boot_id: String,
     channels: Channels,
-    (followers, placing, presences): (Followers, Placing, Arc<Presences>),
+    (followers, placing, presences, under_way): (Followers, Placing, Arc<Presences>, UnderWay),
 ) -> Result<JoinHandle<Ending>, HostError> {
     let Channels { mailbox, inbox, closed } = channels;
+    let wake = mailbox.clone();
     let layout = store.layout().clone();
     let processes = Processes::new(Arc::clone(store), settings.launcher.clone(), boot_id.clone(), mailbox)
         .with_points(settings.reached)
@@ -310,7 +319,7 @@ fn start_loop(
             observer: Box::new(projector),
         };
         let engine = Engine::new(world, jobs).with_outbox(outbox).with_closed(accounts);
-        run_loop(engine, &inbox, &closed, (&followers, &placing))
+        run_loop(engine, (&inbox, &wake), &closed, (&followers, &placing, &under_way))
     })?;
     Ok(thread)
 }
@@ -321,9 +330,9 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 pub(crate) fn run_loop(
     mut engine: Engine,
-    inbox: &Receiver<Message>,
+    (inbox, mailbox): (&Receiver<Message>, &Sender<Message>),
     closed: &Receiver<()>,
-    (followers, placing): (&Followers, &Placing),
+    (followers, placing, under_way): (&Followers, &Placing, &UnderWay),
 ) -> Ending {
     let mut closing = false;
     while engine.stopped().is_none() {
@@ -332,11 +341,19 @@ pub(crate) fn run_loop(
             // A follower learns that a run is over when its files are in their places. A run whose files cannot be
             // placed is set aside before the loop ends, or it would pass for one that is whole.
             placing.wait_for_all();
-            match inbox.try_recv() {
-                Ok(message) => engine.handle(message),
-                Err(_) => break,
+            if let Ok(message) = inbox.try_recv() {
+                engine.handle(message);
+                continue;
             }
-            continue;
+            // What was taken is finished, and what comes later is the next engine's.
+            let wake = mailbox.clone();
+            if under_way.shut(move || wake.send(Message::Wake).unwrap_or_default()) {
+                match inbox.try_recv() {
+                    Ok(message) => engine.handle(message),
+                    Err(_) => break,
+                }
+                continue;
+            }
         }
         match inbox.recv_timeout(until_next(&engine)) {
             Ok(message) => engine.handle(message),

@@ -41,6 +41,8 @@ const COMING_UP: Duration = Duration::from_secs(8);
 pub(crate) const PING_PATIENCE: Duration = Duration::from_secs(2);
 /// What the collector of spans gets to take the last ones.
 pub(crate) const LAST_SPANS: Duration = Duration::from_secs(3);
+/// Said where the engine stays only for a request of somebody else.
+pub(crate) const FINISHING: &str = "finishing what another command has asked of this engine";
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -352,6 +354,9 @@ fn leave(
     printer: &mut Printer,
 ) -> Result<u8, Failure> {
     wait_for_others(setup.store, run, printer);
+    if host.requests_under_way()() > 0 {
+        printer.note(FINISHING);
+    }
     let stopped = host.close();
     telemetry.end(LAST_SPANS);
     note_undelivered(setup.store, run, printer);
@@ -390,10 +395,14 @@ fn converse(
         let desk = host.commands().clone();
         let asking =
             thread::Builder::new().name("desk".to_owned()).spawn(move || desk.serve(request, &client));
-        if let Err(error) = asking {
-            return Some(Err(Failure::machine("a thread", error)));
-        }
-        let end = heard.into_iter().find_map(|response| on_response(response, printer))?;
+        let asking = match asking {
+            Ok(asking) => asking,
+            Err(error) => return Some(Err(Failure::machine("a thread", error))),
+        };
+        let end = heard.into_iter().find_map(|response| on_response(response, printer));
+        // From here on only requests of others are under way. One that has panicked has said so.
+        asking.join().unwrap_or_default();
+        let end = end?;
         match conversation.after(store, &end, printer) {
             Ok(Some(next)) => request = next,
             Ok(None) => return Some(end.report(printer)),

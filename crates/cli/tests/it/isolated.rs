@@ -4,6 +4,7 @@ use crate::{
     files::{FORKED, stage, work},
     stage::{Dice, Process, Stage, text, wait_until},
 };
+use rustix::process::Signal;
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
 /// Runs git in `work`, as somebody whose configuration is empty.
@@ -205,6 +206,54 @@ exec /usr/bin/git "$@"
     assert_ne!(engine.done().code, Some(0));
     assert_eq!((trees(&stage), git(&stage, &["branch", "--list", "envoi/*"]).lines().count()), (1, 1));
     assert_eq!(stage.runs().len(), 2);
+}
+
+#[test]
+fn an_engine_that_is_to_end_finishes_what_another_command_has_asked_of_it() {
+    // Its own run has ended, or it was told to stop.
+    for signals in [&[][..], &[Signal::TERM], &[Signal::INT]] {
+        let stage = stage(APART);
+        in_git(&stage);
+        stage.write("other/a", "a");
+        stage.write(
+            "other.yaml",
+            "flow: other\nworkspace: other\nsteps: [{ id: w, run: 'while [ ! -e ../go ]; do sleep 0.02; done' }]\n",
+        );
+        let script = r#"#!/bin/sh
+case "$*" in
+  *'worktree add'*)
+    echo made >> $HOME/made
+    while [ ! -e $HOME/make ]; do sleep 0.02; done;;
+esac
+exec /usr/bin/git "$@"
+"#;
+        stage.write("bin/git", script);
+        fs::set_permissions(stage.path("bin/git"), fs::Permissions::from_mode(0o755)).unwrap();
+        let path = format!("{}:{}", stage.path("bin").display(), std::env::var("PATH").unwrap());
+        let start = |arguments: &[&str]| Process::spawn(stage.command(arguments).env("PATH", &path));
+        let engine = start(&["run", "other.yaml"]);
+        wait_until("the other run's step", || stage.supervisor("w.1.1").is_some());
+        let isolated = start(&["run", "flow.yaml", "--isolate"]);
+        wait_until("git to make the tree", || stage.path("made").exists());
+        for what in signals {
+            engine.signal(*what);
+            wait_until("the signal to be obeyed", || engine.said().contains("starting nothing new"));
+        }
+        stage.write("go", "");
+        if signals.is_empty() {
+            let waits = || engine.said().contains("finishing what another command has asked");
+            wait_until("the engine to have nothing else to do", waits);
+        } else {
+            wait_until("its step to end", || stage.supervisors().is_empty());
+        }
+        stage.write("make", "");
+        assert_eq!(isolated.done().code, Some(0), "{signals:?}");
+        let engine = engine.done();
+        assert!(matches!(engine.code, Some(0 | 5)), "{signals:?}: {engine:?}");
+        // One that was told to stop begins no run: the next engine has made the tree anew.
+        assert!(stage.lines("made").len() <= 1 + signals.len(), "{signals:?}: it was done once");
+        assert_eq!((stage.runs().len(), trees(&stage)), (2, 1), "{signals:?}");
+    }
 }
 
 #[test]

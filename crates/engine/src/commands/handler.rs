@@ -3,6 +3,7 @@
 //! Owns the checks that need more than one run (workspace, secrets, the pinned flow). Everything about one run is decided in
 //! the loop. Works on the thread of the requester, so that reading a flow or a journal never holds up the loop.
 
+use super::under_way::UnderWay;
 use crate::{
     attempts::{presence::Presences, secrets::secrets},
     delivery::callers::Callers,
@@ -35,12 +36,18 @@ pub struct Commands {
     pub(crate) families: Arc<Mutex<()>>,
     /// See [`Commands::restores`].
     pub(crate) restores: Arc<Mutex<()>>,
+    /// The requests that this engine works on.
+    pub(crate) under_way: UnderWay,
 }
 
 impl Commands {
     /// Does a request; every response goes to `client`, last of all a [`Response::Rest`], [`Response::Refused`] or
-    /// [`Response::Stopped`].
+    /// [`Response::Stopped`]. An engine that closes does not end before this has returned, and does nothing of a request that comes
+    /// too late.
     pub fn serve(&self, request: Request, client: &Sender<Response>) {
+        let Some(_taken) = self.under_way.take() else {
+            return send(client, Response::Stopped { reason: "it is closing".to_owned() });
+        };
         let done = match request {
             Request::Start(request) => self.start(*request, client),
             Request::Fork(request) => self.fork(*request, client),

@@ -3,7 +3,7 @@
 //! The folder of the socket is readable by its owner alone; secrets pass through it and are never written down.
 
 use crate::{
-    commands::handler::Commands,
+    commands::{handler::Commands, under_way::UnderWay},
     model::protocol::{Refused, Request, Response},
 };
 use envoi_contract::code::Code;
@@ -34,7 +34,12 @@ pub(super) struct Listener {
     path: PathBuf,
     closing: Arc<AtomicBool>,
     requested: mpsc::Receiver<()>,
+    /// The clients that have sent a request and not heard the last word.
+    clients: UnderWay,
 }
+
+/// How long an engine that goes waits for clients to take its last words. One that does not read loses them.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 impl Listener {
     /// Listens in a folder of this store's below `parent`. Only the holder of the lease does; what earlier holders left
@@ -57,6 +62,8 @@ impl Listener {
         let closing = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&closing);
         let commands = commands.clone();
+        let clients = UnderWay::default();
+        let served_clients = clients.clone();
         let (notify_request, requested) = mpsc::sync_channel(1);
         thread::Builder::new().name("envoi-socket".to_owned()).spawn(move || {
             for stream in listener.incoming() {
@@ -66,13 +73,16 @@ impl Listener {
                 let Ok(stream) = stream else { continue };
                 let commands = commands.clone();
                 let notify_request = notify_request.clone();
+                let clients = served_clients.clone();
                 let served = thread::Builder::new().name("client".to_owned()).spawn(move || {
-                    serve(&commands, &stream, &|| notify_request.try_send(()).unwrap_or_default());
+                    serve(&commands, &stream, &clients, &|| {
+                        notify_request.try_send(()).unwrap_or_default();
+                    });
                 });
                 drop(served);
             }
         })?;
-        Ok(Self { path, closing, requested })
+        Ok(Self { path, closing, requested, clients })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -84,7 +94,12 @@ impl Listener {
         self.requested.recv_timeout(longest).unwrap_or_default();
     }
 
+    /// The loop is over: nobody hears more than what was sent.
     pub(super) fn close(self) {
+        let (tell, told) = mpsc::channel();
+        if !self.clients.shut(move || tell.send(()).unwrap_or_default()) {
+            told.recv_timeout(LAST_WORDS).unwrap_or_default();
+        }
         self.closing.store(true, Ordering::SeqCst);
         // Wakes the thread that waits for a client.
         UnixStream::connect(&self.path).ok();
@@ -113,7 +128,7 @@ fn own_folder(parent: &Path, root: &Path) -> io::Result<PathBuf> {
     Ok(folder)
 }
 
-fn serve(commands: &Commands, stream: &UnixStream, on_request: &dyn Fn()) {
+fn serve(commands: &Commands, stream: &UnixStream, clients: &UnderWay, on_request: &dyn Fn()) {
     let mut line = String::new();
     let mut limited = BufReader::new(io::Read::take(stream, MAX_REQUEST_BYTES));
     if limited.read_line(&mut line).is_err() {
@@ -123,6 +138,8 @@ fn serve(commands: &Commands, stream: &UnixStream, on_request: &dyn Fn()) {
         Ok(request) => request,
         Err(error) => return answer(stream, &not_understood(&line, &error)),
     };
+    // One that comes as the socket closes hears that nobody is there.
+    let Some(_client) = clients.take() else { return };
     let (client, responses) = mpsc::channel();
     let handler = commands.clone();
     let served =

@@ -363,17 +363,27 @@ fn gone_on(reader: &Reader, desk: &Commands, row: &RunRow) -> Result<(), Refused
 }
 
 /// Ends the engine if nothing is under way; else leaves it as it is: the process ends with it, live steps go on, and
-/// what was acknowledged is durable.
+/// what was acknowledged is durable. A request that was taken is finished first.
 fn leave(host: Host) -> Result<u8, Failure> {
     host.drain()();
+    let under_way = host.requests_under_way();
     let (tell, told) = mpsc::channel();
     let closing = thread::Builder::new().name("closing".to_owned()).spawn(move || {
         tell.send(host.close()).unwrap_or_default();
     });
     closing.map_err(|error| Failure::machine("a thread", error))?;
-    match told.recv_timeout(LAST_COMMITS) {
-        Ok(Some(error)) => Err(engine_client::stopped_by(&error)),
-        Ok(None) | Err(_) => Ok(0),
+    let mut is_said = false;
+    loop {
+        match told.recv_timeout(LAST_COMMITS) {
+            Ok(Some(error)) => return Err(engine_client::stopped_by(&error)),
+            Err(RecvTimeoutError::Timeout) if under_way() > 0 => {
+                if !is_said {
+                    messages::say(engine_client::FINISHING);
+                }
+                is_said = true;
+            }
+            Ok(None) | Err(_) => return Ok(0),
+        }
     }
 }
 

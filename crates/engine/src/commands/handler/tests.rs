@@ -58,6 +58,7 @@ fn place(text: &str) -> Place {
         callers: Callers::default(),
         families: Arc::default(),
         restores: Arc::default(),
+        under_way: UnderWay::default(),
     };
     let loaded = envoi_flow::load("f.yaml", text).unwrap();
     let (flow, id) = (Arc::new(loaded.flow), RunId::new("run_a").unwrap());

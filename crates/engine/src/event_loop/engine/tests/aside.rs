@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::{
+    commands::under_way::UnderWay,
     host::run_loop,
     observe::{followers::Followers, placing::Placing},
 };
@@ -289,7 +290,8 @@ fn a_loop_that_is_closed_ends_when_a_run_whose_files_are_missing_is_set_aside() 
         waits.wait(&id("a")).unwrap_err();
         mailbox.send(aside_is_durable("a")).unwrap();
     });
-    run_loop(engine, &inbox, &closed, (&Followers::default(), &placing));
+    let wake = mpsc::channel().0;
+    run_loop(engine, (&inbox, &wake), &closed, (&Followers::default(), &placing, &UnderWay::default()));
     drop(disk.join());
     let expected =
         ["run_a is set aside: RUN_FILES_FAILED", "run_a is shown as set aside: RUN_FILES_FAILED: no room"];
