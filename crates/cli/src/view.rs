@@ -2,6 +2,7 @@
 
 pub(crate) mod amount;
 pub(crate) mod describe;
+pub(crate) mod file_work;
 pub(crate) mod form;
 pub(crate) mod keyboard;
 pub(crate) mod last_words;

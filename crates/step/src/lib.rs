@@ -53,7 +53,10 @@ pub use output::{
     stream::end_of,
 };
 pub use supervisor::run_supervisor;
-pub use workspace::artifacts::is_artifact;
+pub use workspace::{
+    artifacts::is_artifact,
+    slow::{Announced, Doing, FileWork, announce, file_work},
+};
 
 use std::io;
 

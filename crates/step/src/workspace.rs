@@ -3,3 +3,4 @@
 pub(crate) mod artifacts;
 pub(crate) mod before;
 pub(crate) mod kept;
+pub(crate) mod slow;

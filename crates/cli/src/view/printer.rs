@@ -13,6 +13,7 @@ use crate::{
         describe::{
             flow_of, form_of, goals, has_items, how_to_answer, model_call, more_rounds, remarks, stopping,
         },
+        file_work::FileWorkLines,
         last_words::last_words,
         live::Live,
     },
@@ -25,7 +26,7 @@ use envoi_api::{
 };
 use envoi_contract::{handoff::Status as HandoffStatus, time::Timestamp};
 use envoi_engine::{load_run, protocol::Standing};
-use envoi_journal::Reader;
+use envoi_journal::{Layout, Reader};
 use envoi_kernel::{
     Event, Record, Run,
     event::{
@@ -69,6 +70,8 @@ pub(crate) struct Printer {
     reader: Option<Reader>,
     /// Whether what happened before the first record is known.
     remembers: bool,
+    /// Says what supervisors do with many files.
+    file_work: Option<FileWorkLines>,
 }
 
 impl Printer {
@@ -89,6 +92,7 @@ impl Printer {
             go_on: None,
             reader: None,
             remembers: false,
+            file_work: None,
         }
     }
 
@@ -101,6 +105,13 @@ impl Printer {
     /// Looks into this journal for what the records do not say.
     pub(crate) fn reads(mut self, reader: Option<Reader>) -> Self {
         self.reader = reader;
+        self
+    }
+
+    /// Looks at what the supervisors of this store do with many files, where the picture does not show it.
+    pub(crate) fn watches(mut self, layout: &Layout) -> Self {
+        let prints = !self.json && !self.quiet && self.live.is_none();
+        self.file_work = prints.then(|| FileWorkLines::new(layout.clone(), self.run.clone()));
         self
     }
 
@@ -146,6 +157,9 @@ impl Printer {
         }
         self.name();
         self.lived = self.lived && !matches!(record.event, Event::RunForked(_));
+        if let Some(lines) = &mut self.file_work {
+            lines.record(record);
+        }
         if let Some(live) = &self.live {
             live.record(record, !self.lived);
         } else if self.json {

@@ -19,7 +19,7 @@ use envoi_kernel::{
     ids::Seq,
     input::{AttemptResult, ReportPlace},
 };
-use envoi_step::{AttemptDir, Doubt, Exit, FileRef, Secrets, Values, plain};
+use envoi_step::{AttemptDir, Doing, Doubt, Exit, FileRef, Secrets, Values, plain};
 use std::{
     collections::BTreeSet,
     fs::{self, File},
@@ -72,6 +72,9 @@ pub(super) fn finished(
     let report_blob = exit.report.as_ref().map(|file| carried.keep(file)).transpose()?;
     let data_blob = exit.data.as_ref().map(|file| carried.keep(file)).transpose()?;
     let writer = shared.large.as_ref().map(|large| large.writer.as_ref());
+    let bytes = exit.files.iter().filter_map(|file| file.file.as_ref()).map(|file| file.bytes);
+    let bytes = bytes.fold(0, u64::saturating_add);
+    let _work = envoi_step::announce(dir, Doing::Keeping, exit.files.len(), || bytes);
     let handed = carried.files(&exit.files, exit.too_many_files, writer)?;
     let mut warnings = holding_secrets(&exit.secret_in_files);
     warnings.extend(secrets::common_secrets(job));

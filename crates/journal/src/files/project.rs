@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{folder::layout::Layout, log::reader::Reader, model::error::FileError};
 use envoi_kernel::{
-    event::{Event, Record},
+    event::{AttemptSettled, Event, Record},
     ids::{FlowId, RunId},
 };
 
@@ -69,12 +69,20 @@ fn write(
     }
 }
 
-/// Whether the files of a record are many: they are to be written where no other run waits.
+/// Files of so many bytes together are written where no other run waits.
+const MANY_BYTES: u64 = 8 * 1024 * 1024;
+
+/// Whether the files of a record are many, or large: they are to be written where no other run waits.
 #[must_use]
 pub fn are_many(record: &Record) -> bool {
     match &record.event {
-        Event::AttemptSettled(settled) => settled.manifest.is_some() && !settled.late,
+        Event::AttemptSettled(settled) => !settled.late && (settled.manifest.is_some() || are_large(settled)),
         Event::HandoffWritten(written) => has_manifest(&written.handoff),
         _ => false,
     }
+}
+
+fn are_large(settled: &AttemptSettled) -> bool {
+    let sizes = settled.files.iter().filter_map(|file| file.blob.as_ref()).map(|blob| blob.size);
+    sizes.fold(0, u64::saturating_add) >= MANY_BYTES
 }

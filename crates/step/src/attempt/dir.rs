@@ -148,6 +148,11 @@ impl AttemptDir {
         self.path.join("before")
     }
 
+    /// [`crate::FileWork`], while the supervisor reads or copies so many files that it takes long. Nothing depends on it.
+    pub fn file_work(&self) -> PathBuf {
+        self.path.join("file-work.json")
+    }
+
     /// [`crate::Exit`]; written last.
     pub fn exit(&self) -> PathBuf {
         self.path.join("exit.json")

@@ -2,6 +2,7 @@
 //!
 //! `exit.json` comes last, when every file that it names is on disk.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -17,10 +18,14 @@ use crate::output::report::Collected;
 use crate::output::run_base::{self, Since};
 use crate::output::strays::{self, Moment, Written};
 use crate::output::stream::Kept;
-use crate::workspace::artifacts::{self, Copied, NoCopy, Seen};
+use crate::workspace::artifacts::{self, Copied, Found, NoCopy, Seen, Watched};
 use crate::workspace::before::Before;
+use crate::workspace::slow::{self, Doing};
 use crate::{
-    disk::closed_to_owner::open_to_owner,
+    disk::{
+        closed_to_owner::open_to_owner,
+        pieces::{self, Measure},
+    },
     output::{cleaning, report, text},
 };
 
@@ -205,14 +210,21 @@ impl Attempt {
     fn files(&self, before: Option<&Before>, succeeded: bool) -> io::Result<Handed> {
         let Some(before) = before else { return Ok(Handed::default()) };
         let watched = before.watched().map_err(io::Error::other)?.without(&self.secrets);
-        let seen = watched.look();
+        let found = watched.find();
+        let work = slow::announce(&self.dir, Doing::Keeping, found.names.len(), || watched.size_of(&found));
+        let mut copies = Copies::new();
+        let seen = if succeeded && self.may_list_all(&found, before) {
+            self.look_and_copy(&watched, found, &mut copies)?
+        } else {
+            watched.measured(found, |_, mut file| pieces::read_through(&mut file, |_| Ok(())))
+        };
         let changes = artifacts::changes(&before.files, &seen, succeeded);
         if self.are_too_many(&changes, before) {
             // Copies of them would fill the disk for nothing: none can be handed over.
             let too_many = Some(u64::try_from(changes.len()).unwrap_or(u64::MAX));
             return Ok(Handed { too_many, ..Handed::default() });
         }
-        let mut handed = self.hand_over(changes, &seen)?;
+        let mut handed = self.hand_over(changes, &seen, copies)?;
         if succeeded {
             let there = seen.digests.keys().chain(seen.left_out.keys());
             let paths = there.chain(handed.files.iter().map(|file| &file.path)).map(String::as_str);
@@ -232,7 +244,51 @@ impl Attempt {
         }
         let written = handed.files.iter().flat_map(|file| file.file.iter().chain(&file.before));
         envoi_durable::sync_files(self.dir.path(), written.map(|file| Path::new(&file.path)))?;
+        drop(work);
         Ok(handed)
+    }
+
+    /// Whether all that was found can be handed over, however much of it has changed.
+    fn may_list_all(&self, found: &Found, before: &Before) -> bool {
+        let gone = before.files.keys().filter(|path| !found.names.contains(*path));
+        let most = found.names.iter().chain(gone).map(|path| (path.clone(), Change::Modified));
+        !self.are_too_many(&most.collect::<Vec<_>>(), before)
+    }
+
+    /// Looks at what a successful step hands over in any case, and copies it on the way: each file is read once.
+    fn look_and_copy(&self, watched: &Watched<'_>, found: Found, copies: &mut Copies) -> io::Result<Seen> {
+        let mut failed = None;
+        let mut no_copy = Vec::new();
+        let mut seen = watched.measured(found, |path, file| {
+            if failed.is_some() {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            match artifacts::copy_open(&self.dir, file, path, &self.secrets) {
+                Ok(copied) => {
+                    let measure = Measure { bytes: copied.file.bytes, sha256: copied.file.sha256.clone() };
+                    copies.insert(path.to_owned(), copied);
+                    Ok(measure)
+                }
+                Err(NoCopy::Gone) => Err(io::ErrorKind::NotFound.into()),
+                Err(NoCopy::LeftOut(why)) => {
+                    no_copy.push((path.to_owned(), why.clone()));
+                    Err(io::Error::other(why))
+                }
+                Err(NoCopy::Machine(error)) => {
+                    failed = Some(error);
+                    Err(io::ErrorKind::Interrupted.into())
+                }
+            }
+        });
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        // The sentence of the copy, and not one about reading.
+        for (path, why) in no_copy {
+            let path = watched.readable(path.as_ref());
+            seen.left_out.entry(path).and_modify(|said| *said = why);
+        }
+        Ok(seen)
     }
 
     /// Whether the record could become larger than what is read of it.
@@ -246,7 +302,12 @@ impl Attempt {
     }
 
     /// Copies what is not deleted.
-    fn hand_over(&self, changes: Vec<(String, Change)>, seen: &Seen) -> io::Result<Handed> {
+    fn hand_over(
+        &self,
+        changes: Vec<(String, Change)>,
+        seen: &Seen,
+        mut copies: Copies,
+    ) -> io::Result<Handed> {
         let mut handed = Handed::default();
         for (path, why) in &seen.left_out {
             handed.leave_out(path, why);
@@ -254,9 +315,10 @@ impl Attempt {
         for (path, change) in changes {
             match change {
                 Change::Deleted => handed.deleted(path),
-                Change::Created | Change::Modified | Change::Unchanged => {
-                    self.copy(path, change, &mut handed)?
-                }
+                Change::Created | Change::Modified | Change::Unchanged => match copies.remove(&path) {
+                    Some(copied) => handed.copied(path, change, copied),
+                    None => self.copy(path, change, &mut handed)?,
+                },
             }
         }
         Ok(handed)
@@ -305,6 +367,9 @@ impl Attempt {
         all.iter().map(|warning| self.secrets.mask_str(warning)).collect()
     }
 }
+
+/// What was copied already, by path.
+type Copies = BTreeMap<String, Copied>;
 
 /// What is handed over of the workspace.
 #[derive(Default)]
@@ -488,7 +553,7 @@ mod tests {
         let mut seen = Seen::default();
         seen.digests.extend(names.into_iter().chain(["new"]).map(|name| digest(name, "after")));
         let changes = artifacts::changes(&before, &seen, false);
-        let handed = attempt(root.path()).hand_over(changes, &seen).unwrap();
+        let handed = attempt(root.path()).hand_over(changes, &seen, Copies::new()).unwrap();
         let found: Vec<_> = handed.files.iter().map(|file| (file.path.as_str(), file.change)).collect();
         assert_eq!(found, names.map(|name| (name, Change::Deleted)));
         assert_eq!(handed.left_out, Vec::<String>::new());

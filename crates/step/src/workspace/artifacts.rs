@@ -33,6 +33,13 @@ pub(crate) struct Seen {
     no_files: BTreeMap<String, &'static str>,
 }
 
+/// What matches, before any of it is read.
+#[derive(Default)]
+pub(crate) struct Found {
+    pub(crate) names: BTreeSet<String>,
+    seen: Seen,
+}
+
 impl Seen {
     /// Whether it is not known if this file is there.
     fn is_closed(&self, path: &str) -> bool {
@@ -120,19 +127,39 @@ impl<'a> Watched<'a> {
     }
 
     /// As [`Watched::look`]; `measure` is given each file, once, to read it.
-    pub(crate) fn look_with(&self, mut measure: impl FnMut(&str, File) -> io::Result<Measure>) -> Seen {
-        let mut seen = Seen::default();
+    pub(crate) fn look_with(&self, measure: impl FnMut(&str, File) -> io::Result<Measure>) -> Seen {
+        self.measured(self.find(), measure)
+    }
+
+    /// What matches now; no file is read.
+    pub(crate) fn find(&self) -> Found {
+        let mut found = Found::default();
         for (root, _) in self.roots.iter().filter(|(root, _)| self.reaches(root)) {
-            for path in self.below(root, &mut seen) {
+            for path in self.below(root, &mut found.seen) {
                 match self.name(&path) {
                     // Two patterns may have one root below the other's.
-                    Ok(name) if seen.digests.contains_key(name) => {}
-                    Ok(name) => self.measure(name, &mut seen, &mut measure),
-                    Err(why) => drop(seen.left_out.insert(self.readable(&path), why.to_owned())),
+                    Ok(name) => drop(found.names.insert(name.to_owned())),
+                    Err(why) => drop(found.seen.left_out.insert(self.readable(&path), why.to_owned())),
                 }
             }
         }
+        found
+    }
+
+    /// Reads what was found: `measure` is given each file, once.
+    pub(crate) fn measured(
+        &self,
+        Found { names, mut seen }: Found,
+        mut measure: impl FnMut(&str, File) -> io::Result<Measure>,
+    ) -> Seen {
+        names.iter().for_each(|name| self.measure(name, &mut seen, &mut measure));
         seen
+    }
+
+    /// The bytes of what was found, as far as that is known.
+    pub(crate) fn size_of(&self, found: &Found) -> u64 {
+        let sizes = found.names.iter().filter_map(|name| self.workspace.join(name).symlink_metadata().ok());
+        sizes.fold(0, |sum, file| sum.saturating_add(file.len()))
     }
 
     fn measure(
@@ -163,7 +190,7 @@ impl<'a> Watched<'a> {
 
     /// A path that may be anything, for a person: one line, and not a long one. Masked before it is shortened, as a part of
     /// a secret cannot be found.
-    fn readable(&self, path: &Path) -> String {
+    pub(crate) fn readable(&self, path: &Path) -> String {
         let text = path.to_string_lossy();
         readable(&self.secrets.map_or_else(|| text.clone().into_owned(), |secrets| secrets.mask_str(&text)))
     }
@@ -380,6 +407,16 @@ pub(crate) fn copy(
     let from = plain::open_below(workspace, Path::new(path)).map_err(|error| {
         if is_there(&workspace.join(path)) { NoCopy::LeftOut(unreadable(&error)) } else { NoCopy::Gone }
     })?;
+    copy_open(dir, from, path, secrets)
+}
+
+/// As [`copy`], of a file that is open.
+pub(crate) fn copy_open(
+    dir: &AttemptDir,
+    from: File,
+    path: &str,
+    secrets: &Secrets,
+) -> Result<Copied, NoCopy> {
     let mut to = Sparse::new(create(dir, path)?);
     let mut masker = Masker::new(secrets);
     let mut ignored = Vec::new();

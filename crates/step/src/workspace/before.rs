@@ -17,6 +17,7 @@ use crate::output::report::{self, Stamp};
 use crate::output::strays;
 use crate::workspace::artifacts::{self, Digests, PatternError, Watched};
 use crate::workspace::kept::{Keeper, Kept};
+use crate::workspace::slow::{self, Doing};
 
 /// The state of the workspace before the command, and how to look at it again.
 #[derive(Serialize, Deserialize)]
@@ -70,7 +71,10 @@ impl Before {
         let patterns = patterns(&spec.artifacts, named.as_deref());
         let watched = Watched::new(&spec.workspace, &patterns, &spec.never);
         let watched = watched.map_err(|error| error.to_string())?.without(secrets);
-        let files = watched.look_with(|path, file| keeper.measure(path, file)).digests;
+        let found = watched.find();
+        let work = slow::announce(dir, Doing::Reading, found.names.len(), || watched.size_of(&found));
+        let files = watched.measured(found, |path, file| keeper.measure(path, file)).digests;
+        drop(work);
         let is_watched = !patterns.is_empty();
         Ok(Self {
             version: VERSION,

@@ -129,6 +129,7 @@ fn give(home: &Home, reply: &Reply, said: &AnswerOptions<'_>) -> Result<u8, Fail
     let mut printer = Printer::new(id, home.json)
         .reads(store.reader().ok())
         .live(view)
+        .watches(store.layout())
         .asks_in_place(conversation.is_possible());
     engine_client::ask(&store, request, &reply.engine, &mut printer, &mut conversation)
 }

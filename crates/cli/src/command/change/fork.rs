@@ -59,6 +59,7 @@ pub(crate) fn fork(home: &Home, args: &ForkArgs) -> Result<u8, Failure> {
     let mut printer = Printer::new(id, home.json)
         .reads(store.reader().ok())
         .live(view)
+        .watches(store.layout())
         .asks_in_place(conversation.is_possible())
         .forks();
     engine_client::ask(&store, request, &args.engine, &mut printer, &mut conversation)

@@ -33,6 +33,7 @@ pub(crate) fn raise(home: &Home, args: &RaiseArgs) -> Result<u8, Failure> {
     let mut printer = Printer::new(run, home.json)
         .reads(store.reader().ok())
         .live(seen)
+        .watches(store.layout())
         .asks_in_place(conversation.is_possible());
     engine_client::ask(&store, request, &args.engine, &mut printer, &mut conversation)
 }

@@ -65,6 +65,7 @@ pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
     let mut printer = Printer::new(run, home.json)
         .reads(store.reader().ok())
         .live(view)
+        .watches(store.layout())
         .asks_in_place(conversation.is_possible())
         .goes_on_by(pinned_file::to_go_on(&store));
     engine_client::ask(&store, request, &args.engine, &mut printer, &mut conversation)

@@ -77,6 +77,7 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
     let mut printer = Printer::new(run.clone(), home.json)
         .reads(store.reader().ok())
         .live(view)
+        .watches(store.layout())
         .asks_in_place(conversation.is_possible())
         .goes_on_by(pinned_file::to_go_on(&store));
     let mut web = args.web.then(|| Web::new(&store, &run)).transpose()?;

@@ -61,7 +61,7 @@ impl RunView {
         self.tails.retain(|attempt, _| live.contains(attempt));
         for attempt in live {
             let dir = || Tail::new(self.layout.attempt(&self.run, &attempt));
-            let line = self.tails.entry(attempt.clone()).or_insert_with(dir).look().to_owned();
+            let line = self.tails.entry(attempt.clone()).or_insert_with(dir).look();
             self.model.output(&attempt, line);
         }
     }

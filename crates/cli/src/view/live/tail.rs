@@ -1,6 +1,9 @@
 //! The last line that a live attempt has written: read from the end of its files, which stay as they are.
 
-use crate::text::columns::{Charset, shown};
+use crate::{
+    text::columns::{Charset, shown},
+    view::file_work,
+};
 use envoi_step::{AttemptDir, end_of, without_escapes};
 use std::path::PathBuf;
 
@@ -20,8 +23,16 @@ impl Tail {
         Self { dir: AttemptDir::new(dir), seen: [Vec::new(), Vec::new()], line: String::new() }
     }
 
-    /// The last line with something in it, of the stream that was written to since the last look.
-    pub(crate) fn look(&mut self) -> &str {
+    /// What the supervisor does with many files, else the last line with something in it, of the stream that was written to since the last
+    /// look.
+    pub(crate) fn look(&mut self) -> String {
+        match envoi_step::file_work(&self.dir) {
+            Some(work) => file_work::words(work),
+            None => self.last_line().to_owned(),
+        }
+    }
+
+    fn last_line(&mut self) -> &str {
         // stdout last: if both have grown, its line is shown.
         for (seen, path) in self.seen.iter_mut().rev().zip([self.dir.stderr(), self.dir.stdout()]) {
             // What cannot be read now can be at the next look, or is the engine's to complain of.
@@ -65,6 +76,10 @@ mod tests {
         assert_eq!(tail.look(), "warning");
         write("stderr", "both\n");
         write("stdout", "have grown\n");
+        assert_eq!(tail.look(), "have grown");
+        write("file-work.json", r#"{"doing":"keeping","files":1,"bytes":268435456}"#);
+        assert_eq!(tail.look(), "keeping 1 file of 256 MiB as artifacts");
+        fs::remove_file(dir.path().join("file-work.json")).unwrap();
         assert_eq!(tail.look(), "have grown");
     }
 

@@ -1,0 +1,107 @@
+//! What the supervisors of live attempts do with many files: nothing else shows that they are at work.
+//!
+//! The picture has it in place of the last line of output ([`crate::view::live`]); where lines are printed, a thread of its own looks twice
+//! a second and says it once.
+
+use crate::process::messages;
+use envoi_journal::Layout;
+use envoi_kernel::{
+    Event, Record,
+    ids::{AttemptId, RunId},
+};
+use envoi_step::{AttemptDir, Doing, FileWork, file_work};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    thread,
+    time::Duration,
+};
+
+/// Between two looks.
+const TICK: Duration = Duration::from_millis(500);
+
+/// In words.
+pub(crate) fn words(work: FileWork) -> String {
+    let FileWork { doing, files, bytes } = work;
+    let files = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
+    let size = match bytes >> 20 {
+        0 => String::new(),
+        mib => format!(" of {mib} MiB"),
+    };
+    match doing {
+        Doing::Reading => format!("reading {files}{size} that may be artifacts, before the command begins"),
+        Doing::Keeping => format!("keeping {files}{size} as artifacts"),
+    }
+}
+
+/// The attempts of a run that are live, and what was said of each.
+type Live = Mutex<BTreeMap<AttemptId, (AttemptDir, Option<Doing>)>>;
+
+/// See the module.
+pub(crate) struct FileWorkLines {
+    layout: Layout,
+    run: RunId,
+    live: Arc<Live>,
+    looks: bool,
+}
+
+impl FileWorkLines {
+    /// Of this run.
+    pub(crate) fn new(layout: Layout, run: RunId) -> Self {
+        Self { layout, run, live: Arc::default(), looks: false }
+    }
+
+    /// Takes note of what begins and ends.
+    pub(crate) fn record(&mut self, record: &Record) {
+        match &record.event {
+            Event::AttemptStarted(started) => {
+                let dir = AttemptDir::new(self.layout.attempt(&self.run, &started.attempt));
+                lock(&self.live).insert(started.attempt.clone(), (dir, None));
+                self.look();
+            }
+            Event::AttemptSettled(settled) => drop(lock(&self.live).remove(&settled.attempt)),
+            _ => {}
+        }
+    }
+
+    fn look(&mut self) {
+        if !core::mem::replace(&mut self.looks, true) {
+            let live = Arc::downgrade(&self.live);
+            // Without the thread it is not said.
+            drop(thread::Builder::new().name("file work".to_owned()).spawn(move || tick(&live)));
+        }
+    }
+}
+
+fn tick(live: &Weak<Live>) {
+    while let Some(live) = live.upgrade() {
+        for (attempt, (dir, said)) in lock(&live).iter_mut() {
+            if let Some(work) = file_work(dir).filter(|work| *said != Some(work.doing)) {
+                *said = Some(work.doing);
+                messages::say(&format!("  {:<18} {}", attempt.to_string(), words(work)));
+            }
+        }
+        drop(live);
+        thread::park_timeout(TICK);
+    }
+}
+
+fn lock(live: &Live) -> MutexGuard<'_, BTreeMap<AttemptId, (AttemptDir, Option<Doing>)>> {
+    live.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_said_what_and_how_much() {
+        let words = |doing, files, bytes| words(FileWork { doing, files, bytes });
+        assert_eq!(words(Doing::Keeping, 1, 256 << 20), "keeping 1 file of 256 MiB as artifacts");
+        assert_eq!(words(Doing::Keeping, 100_000, 100_000), "keeping 100000 files as artifacts");
+        assert_eq!(
+            words(Doing::Reading, 3, 40 << 20),
+            "reading 3 files of 40 MiB that may be artifacts, before the command begins"
+        );
+    }
+}

@@ -1,0 +1,89 @@
+//! What a supervisor does with files while nothing else shows that it is at work: reading and copying many bytes takes long.
+//!
+//! A file in the attempt's folder says it, for the people who watch. Nothing is decided by it: a command can write anything there.
+
+use crate::attempt::dir::AttemptDir;
+use crate::disk::plain;
+use serde::{Deserialize, Serialize};
+use std::fs;
+
+/// Less is done before anybody wonders.
+const MANY_BYTES: u64 = 32 * 1024 * 1024;
+
+/// As [`MANY_BYTES`], of files.
+const MANY_FILES: usize = 5_000;
+
+/// No such file is larger.
+const LARGEST_BYTES: u64 = 1_024;
+
+/// What is done with the files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Doing {
+    /// They are read before the command begins, so that it can be said what it has changed.
+    Reading,
+    /// The command is over, and what it hands over is copied.
+    Keeping,
+}
+
+/// What a supervisor is doing with the files of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileWork {
+    /// What.
+    pub doing: Doing,
+    /// With how many of them.
+    pub files: u64,
+    /// How many bytes they have.
+    pub bytes: u64,
+}
+
+/// What the supervisor of an attempt does with its files now, if that takes long.
+#[must_use]
+pub fn file_work(dir: &AttemptDir) -> Option<FileWork> {
+    let bytes = plain::read(&dir.file_work(), LARGEST_BYTES).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+/// Says what is done until this is dropped.
+#[must_use]
+pub struct Announced<'a>(Option<&'a AttemptDir>);
+
+/// Says it, if it takes long. Where that cannot be written, it is done without a word.
+pub fn announce(dir: &AttemptDir, doing: Doing, files: usize, bytes: impl FnOnce() -> u64) -> Announced<'_> {
+    let bytes = if files == 0 { 0 } else { bytes() };
+    if bytes < MANY_BYTES && files < MANY_FILES {
+        return Announced(None);
+    }
+    let work = FileWork { doing, files: u64::try_from(files).unwrap_or(u64::MAX), bytes };
+    let written = serde_json::to_vec(&work).ok().and_then(|text| plain::write(&dir.file_work(), &text).ok());
+    Announced(written.map(|()| dir))
+}
+
+impl Drop for Announced<'_> {
+    fn drop(&mut self) {
+        if let Some(dir) = self.0 {
+            fs::remove_file(dir.file_work()).ok();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_said_while_it_is_done_if_it_takes_long() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = AttemptDir::new(folder.path().join("a.1.1"));
+        dir.create().unwrap();
+        let work = announce(&dir, Doing::Keeping, 2, || MANY_BYTES);
+        assert_eq!(file_work(&dir), Some(FileWork { doing: Doing::Keeping, files: 2, bytes: MANY_BYTES }));
+        drop(work);
+        let _small = announce(&dir, Doing::Keeping, 2, || MANY_BYTES - 1);
+        assert_eq!(file_work(&dir), None);
+        let _many = announce(&dir, Doing::Reading, MANY_FILES, || 1);
+        assert_eq!(file_work(&dir).map(|work| work.doing), Some(Doing::Reading));
+        std::fs::write(dir.file_work(), "{}").unwrap();
+        assert_eq!(file_work(&dir), None, "a command has written there");
+    }
+}
