@@ -355,6 +355,21 @@ fn a_call_whose_process_was_killed_is_in_doubt() {
 }
 
 #[test]
+fn an_attempt_that_is_killed_while_it_waits_for_a_limit_runs_again_without_a_question() {
+    let (stage, _stub) = stage("soon-once", "");
+    let engine = stage.start(&["run", "flow.yaml"]);
+    wait_until("the call", || asked(&stage).len() == 1);
+    let dir = stage.attempt("ask.1.1").unwrap();
+    let waits = || fs::read_to_string(dir.join("stdout")).is_ok_and(|out| out.contains("tried again in"));
+    wait_until("the wait", waits);
+    signal(stage.supervisor("ask.1.1").unwrap(), Signal::KILL);
+    let done = engine.done();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let used = &stage.json(&["--json", "show", &stage.run_id()])["used"];
+    assert_eq!((asked(&stage).len(), &used["llm_calls"], &used["agent_hops"]), (2, &json!(1), &json!(2)));
+}
+
+#[test]
 fn calls_in_doubt_count_for_the_limits_of_the_run() {
     let (stage, _stub) = stage("silent", "    on_in_doubt: rerun\n");
     let unlimited = std::fs::read_to_string(stage.path("flow.yaml")).unwrap();

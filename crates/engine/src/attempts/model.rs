@@ -8,7 +8,10 @@ use envoi_model::{
     ARGUMENT, CALLS_FILE, KEY_VARIABLE, ORDER_VARIABLE, Order, Problem, SECRET_VARIABLES, UNANSWERED_FILE,
 };
 use envoi_step::{AttemptDir, Exit, Outcome, plain};
-use std::{io, path::PathBuf};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 /// The longest sentence about a call without an answer.
 const MAX_REASON_BYTES: u64 = 4_096;
@@ -55,6 +58,21 @@ pub(super) fn calls(job: &Job, dir: &AttemptDir) -> Option<u64> {
     matches!(job.started.command, Command::Model(_)).then_some(())?;
     let text = plain::read(&dir.path().join(CALLS_FILE), MAX_COUNT_BYTES).ok()?;
     std::str::from_utf8(&text).ok()?.trim().parse().ok()
+}
+
+/// Whether an attempt that was lost has certainly sent no call that counts: it waited for a limit, or never came to a call. `boot_id` is
+/// that of now: what was written before the machine was started again may be lost.
+pub(super) fn has_sent_nothing(job: &Job, dir: &AttemptDir, boot_id: &str) -> bool {
+    let is_of_now = || envoi_step::started(dir).is_some_and(|started| started.boot_id == boot_id);
+    // The count comes first, so that a call which is not counted was not sent.
+    matches!(job.started.command, Command::Model(_))
+        && is_of_now()
+        && is_absent(&dir.path().join(UNANSWERED_FILE))
+        && (is_absent(&dir.path().join(CALLS_FILE)) || calls(job, dir) == Some(0))
+}
+
+fn is_absent(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
 fn order(shared: &Shared, job: &Job, dir: &AttemptDir, call: &ModelCall, known: &Known) -> Order {

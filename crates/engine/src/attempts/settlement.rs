@@ -13,7 +13,7 @@ use envoi_contract::{
 };
 use envoi_journal::{BlobError, Blobs, INLINE_MAX_BYTES, ReadError, Writer, files, manifest, with_causes};
 use envoi_kernel::{
-    CALLS, COPIED, Event, SET_BACK, WORKSPACE_BEFORE, WORKSPACE_MOVING,
+    CALLS, COPIED, Event, NOTHING_SENT, SET_BACK, WORKSPACE_BEFORE, WORKSPACE_MOVING,
     event::{Blob, Change, Command, FileChange, FilesSetBack, LateFile, Outcome, Snapshot},
     files::{Changed, MOST_FILES, Manifest, Many, are_listed},
     ids::Seq,
@@ -304,6 +304,10 @@ pub(super) fn in_doubt(
     if let Some(set_back) = evidence.set_back.as_ref().and_then(set_back) {
         let text = serde_json::to_string(&set_back).unwrap_or_default();
         members.insert(SET_BACK.to_owned(), Value::parse(text.as_bytes()).unwrap_or_default());
+    }
+    let is_gone = matches!(evidence.doubt, Doubt::SupervisorGone);
+    if is_gone && !is_of_original && model::has_sent_nothing(job, dir, &shared.boot_id) {
+        members.insert(NOTHING_SENT.to_owned(), Value::from(true));
     }
     if let Some(calls) = model::calls(job, dir) {
         members.insert(CALLS.to_owned(), Value::from(calls));

@@ -45,6 +45,10 @@ pub const COPIED: &str = "copied";
 /// The member of the evidence of doubt that has the calls of a model which the attempt has sent, as far as is known. They are charged.
 pub const CALLS: &str = "llm_calls";
 
+/// The member of the evidence of doubt that says `true` if the attempt asks a model and has certainly sent nothing that counts: then nothing
+/// was paid for, and it is run again without a question.
+pub const NOTHING_SENT: &str = "nothing_sent";
+
 /// The member of an attempt's evidence with the digest of the snapshot of the workspace before it.
 pub const WORKSPACE_BEFORE: &str = "workspace_before";
 
@@ -178,6 +182,9 @@ pub(crate) fn in_doubt<'a>(
     let is_of_copied = evidence.get(COPIED) == Some(&Value::Bool(true));
     match &step.on_in_doubt {
         _ if is_of_copied => conclude::raise(&mut draft, &attempt.visit, About::InDoubt, question, evidence)?,
+        InDoubtPolicy::Ask
+            if evidence.get(NOTHING_SENT) == Some(&Value::Bool(true))
+                && doubts(&draft, attempt) <= MAX_RERUNS => {}
         InDoubtPolicy::Ask => {
             conclude::raise(&mut draft, &attempt.visit, About::InDoubt, question, evidence)?
         }

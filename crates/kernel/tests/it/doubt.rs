@@ -155,6 +155,19 @@ fn a_rerun_by_policy_ends_with_a_person_after_three() {
 }
 
 #[test]
+fn an_attempt_that_has_sent_nothing_runs_again_without_a_question() {
+    let nothing = |attempt: u32| format!("a.1.{attempt} doubt nothing sent");
+    let doubts: Vec<String> = ["start".to_owned()].into_iter().chain((1..=4).map(nothing)).collect();
+    let doubts: Vec<&str> = doubts.iter().map(String::as_str).collect();
+    let asking = flow([step("a")]);
+    assert_eq!(ends(&asking, &doubts[..2]), "a.1.1 IN_DOUBT, a.1.2 begins = a.1.2 live");
+    assert_eq!(ends(&asking, &doubts), "a.1.4 IN_DOUBT, asks InDoubt of a.1 = question [waiting 5]");
+    // Who says that it fails then means that.
+    let failing = flow([step("a").in_doubt(InDoubtPolicy::Fail)]);
+    assert!(ends(&failing, &doubts[..2]).ends_with("[failed 1]"));
+}
+
+#[test]
 fn a_doubt_that_nobody_settled_is_asked_about_again_before_the_step_is_done_again() {
     let tight =
         crate::flows::bounded_graph(limits(&[("agent_hops", "2")]), [step("a"), step("b"), step("c")]);

@@ -5,7 +5,11 @@ use crate::{
     driver::{Driver, attempt, exited, person, reported, result, settled, slot},
     flows::limits,
 };
-use envoi_contract::{digest::Digest, json::Value, time::Timestamp};
+use envoi_contract::{
+    digest::Digest,
+    json::{Object, Value},
+    time::Timestamp,
+};
 use envoi_kernel::{
     Event, Flow, Input, Run, Status,
     event::{CallOutcome, Choice, Command, Course, FoundFile, Outcome, RunEnded},
@@ -147,6 +151,10 @@ fn attempt_input(id: &str, words: &str) -> Input {
     let (verb, rest) = words.split_once(' ').unwrap_or((words, ""));
     let plain = |outcome| result(id, outcome, "");
     let result = match verb {
+        "doubt" if rest == "nothing sent" => {
+            let evidence = Value::Object(Object::from([(envoi_kernel::NOTHING_SENT, Value::from(true))]));
+            return Input::InDoubt { attempt: attempt(id), evidence };
+        }
         "doubt" => return Input::InDoubt { attempt: attempt(id), evidence: Value::Null },
         "exit" => exited(id, rest.parse().unwrap()),
         "says" => result(id, Outcome::Exited { code: 0 }, rest),

@@ -51,6 +51,7 @@ OPENAI_ERRORS = {
     "too-long": (400, {"message": "Your input exceeds the context window of this model.", "type": "invalid_request_error", "code": "context_length_exceeded"}, {}),
     "limit": (429, {"type": "usage_limit_reached", "message": "The usage limit has been reached", "plan_type": "plus", "resets_at": RESET_AT}, CODEX_LIMIT_HEADERS),
     "busy": (429, {"message": "Rate limit reached", "type": "rate_limit_error", "code": "rate_limit_exceeded"}, {"retry-after": "1"}),
+    "soon": (429, {"message": "Rate limit reached", "type": "rate_limit_error", "code": "rate_limit_exceeded"}, {"retry-after": "18"}),
     "overloaded": (503, {"message": "Overloaded", "type": "server_error"}, {}),
 }
 
