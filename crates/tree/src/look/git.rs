@@ -9,7 +9,7 @@ use std::{
     fs,
     io::{self, Read as _},
     path::Path,
-    process::Stdio,
+    process::{Child, ChildStdout, Stdio},
     time::{Duration, Instant},
 };
 
@@ -21,8 +21,14 @@ const MOST_BYTES: usize = 256 << 20;
 /// What git reads of a repository before it lists its files.
 const READ_BY_GIT: &[&str] =
     &[".git/HEAD", ".git/config", ".git/index", ".git/info/exclude", ".git/packed-refs", ".gitignore"];
-/// Git itself passes over files of rules that are longer, from version 2.45 on.
-const MOST_BYTES_OF_RULES: u64 = 100 << 20;
+/// Git itself passes over files of rules that are longer, from version 2.45 on, after it has read them.
+pub(crate) const MOST_BYTES_OF_RULES: u64 = 100 << 20;
+/// When git has not answered for so long, what may stop it is looked for.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The most names that are looked at for that.
+const MOST_NAMES: usize = 1_000_000;
+/// The memory that git may use: it reads a file of rules whole. The list of a million files takes a tenth of it.
+const MOST_MEMORY: u64 = 1 << 30;
 
 /// What git knows in a folder and does not ignore, relative to it: files, and folders that are repositories of their own, some with
 /// a slash behind them. `None` where git does not answer: it is not installed, the folder is in no repository or is ignored as a whole, or
@@ -75,8 +81,9 @@ fn asked(folder: &Path, arguments: &[&str]) -> io::Result<Option<Answer>> {
     command.args(arguments);
     let spawned = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
     let Ok(mut child) = spawned else { return Ok(None) };
+    bound_memory(&child);
     let read = match child.stdout.take() {
-        Some(pipe) => read_for(LONGEST, pipe),
+        Some(pipe) => read_for(LONGEST, pipe, || refuse_pipes_of_rules(folder)),
         None => Err(io::Error::other("git has no output")),
     };
     if read.is_err() {
@@ -86,16 +93,67 @@ fn asked(folder: &Path, arguments: &[&str]) -> io::Result<Option<Answer>> {
     Ok(Some(Answer { code: status.code(), output: read? }))
 }
 
-fn read_for(longest: Duration, mut pipe: std::process::ChildStdout) -> io::Result<Vec<u8>> {
+/// Without the bound, git does what it does.
+#[cfg(target_os = "linux")]
+fn bound_memory(git: &Child) {
+    use rustix::process::{Pid, Resource, Rlimit, prlimit};
+    let Some(pid) = i32::try_from(git.id()).ok().and_then(Pid::from_raw) else { return };
+    let most = Rlimit { current: Some(MOST_MEMORY), maximum: Some(MOST_MEMORY) };
+    prlimit(Some(pid), Resource::Data, most).ok();
+}
+
+#[cfg(not(target_os = "linux"))]
+fn bound_memory(_: &Child) {}
+
+/// Git reads `.gitignore` of every folder that it enters, and waits for one that is a pipe.
+fn refuse_pipes_of_rules(top: &Path) -> io::Result<()> {
+    let mut folders = vec![top.to_owned()];
+    let mut names: usize = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            names = names.saturating_add(1);
+            if names > MOST_NAMES {
+                return Ok(());
+            }
+            let Ok(found) = entry.file_type() else { continue };
+            if entry.file_name() == ".gitignore" && !found.is_file() && !found.is_dir() && !found.is_symlink()
+            {
+                let place = entry.path();
+                let place = place.strip_prefix(top).unwrap_or(&place).display().to_string();
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    format!("`{place}` is not a regular file"),
+                ));
+            }
+            if found.is_dir() && entry.file_name() != ".git" {
+                folders.push(entry.path());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads to the end. While nothing comes, `look` says whether anything will.
+fn read_for(
+    longest: Duration,
+    mut pipe: ChildStdout,
+    look: impl FnOnce() -> io::Result<()>,
+) -> io::Result<Vec<u8>> {
     let began = Instant::now();
+    let mut look = Some(look);
     let mut output = Vec::new();
     let mut piece = vec![0; 64 * 1024];
     loop {
         let left = longest.saturating_sub(began.elapsed());
+        let left = if look.is_some() { left.min(PATIENCE) } else { left };
         let wait = Timespec { tv_sec: i64::try_from(left.as_secs()).unwrap_or(0), tv_nsec: 0 };
         match poll(&mut [PollFd::new(&pipe, PollFlags::IN)], Some(&wait)) {
             Err(Errno::INTR) => continue,
             Err(errno) => return Err(errno.into()),
+            Ok(0) if let Some(look) = look.take() => {
+                look()?;
+                continue;
+            }
             Ok(0) => return Err(io::Error::new(io::ErrorKind::TimedOut, "git has not answered in time")),
             Ok(_) => {}
         }

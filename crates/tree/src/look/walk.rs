@@ -124,9 +124,21 @@ impl Walk<'_> {
         }
         // Git does not list folders without files.
         for folder in around {
+            self.refuse_long_rules(&folder)?;
             self.find_empty(&folder)?;
         }
         Ok(())
+    }
+
+    /// Git passes over rules that are too long, and lists what they would leave out.
+    fn refuse_long_rules(&self, folder: &[u8]) -> Result<(), WalkError> {
+        let path = full(self.root, &below(folder, b".gitignore"));
+        match fs::symlink_metadata(&path) {
+            Ok(found) if found.is_file() && found.len() > git::MOST_BYTES_OF_RULES => {
+                Err(WalkError::Io { path, source: io::ErrorKind::FileTooLarge.into() })
+            }
+            _ => Ok(()),
+        }
     }
 
     fn take(&mut self, path: Vec<u8>, stat: Option<Stat>) -> Result<(), WalkError> {

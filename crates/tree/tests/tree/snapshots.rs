@@ -69,6 +69,23 @@ fn what_git_would_wait_for_is_refused_and_git_is_not_asked() {
 }
 
 #[test]
+fn rules_below_the_top_that_would_stop_git_or_fill_its_memory_are_refused() {
+    let place = Place::new();
+    place.git(".", &["init", "-q"]);
+    place.write("sub/file", "x");
+    place.pipe("sub/.gitignore");
+    let refused = place.try_keep().unwrap_err().to_string();
+    assert!(refused.ends_with("`sub/.gitignore` is not a regular file"), "{refused}");
+    // Git would pass over the one, and needs more memory for the other than it gets.
+    for (bytes, why) in [(101 << 20, "too large"), (3 << 30, "it has more than")] {
+        fs::remove_file(place.path("sub/.gitignore")).unwrap();
+        fs::File::create(place.path("sub/.gitignore")).unwrap().set_len(bytes).unwrap();
+        let refused = place.try_keep().unwrap_err().to_string();
+        assert!(refused.contains("sub/.gitignore") && refused.contains(why), "{bytes}: {refused}");
+    }
+}
+
+#[test]
 fn a_tracked_file_below_what_is_a_link_now_is_not_read_through_it() {
     let place = Place::new();
     let outside = tempfile::tempdir().unwrap();
