@@ -29,6 +29,9 @@ PAGES = ["quickstart.md", "cookbook.md", "filters.md", "part.md"]
 SECONDS = 300
 """After this time a block is given up: a page that waits for ever would hide its mistake."""
 
+SEEN = ["PATH", "HOME", "USER", "LANG", "LC_ALL", "TERM", "TMPDIR"]
+"""What the commands of a page have of the environment."""
+
 
 def blocks(page):
     """Yield (section, line, language, text) of each fenced block."""
@@ -74,7 +77,8 @@ def check(page, envoi, scratch):
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text + "\n", "utf-8")
         elif language == "sh":
-            environment = {key: value for key, value in os.environ.items() if not key.startswith("ENVOI")}
+            # Nothing that `envoi` names where a step fails: who reads the page may have set other things.
+            environment = {key: value for key, value in os.environ.items() if key in SEEN}
             environment["PATH"] = f"{envoi.parent}:{environment['PATH']}"
             try:
                 done = subprocess.run(

@@ -104,7 +104,6 @@ fn a_well_known_variable_that_commands_do_not_see_is_named_when_a_step_fails() {
     for (keys, script, told) in [
         ("", "echo No SSH_AUTH_SOCK. >&2; exit 3", true),
         ("", "git no-such-command || exit 3", true),
-        ("", "exit 3", false),
         ("", "echo SSH_AUTH_SOCK; exit 0", false),
         ("pass_env: [SSH_AUTH_SOCK]\n", "echo SSH_AUTH_SOCK; exit 3", false),
         ("env: { SSH_AUTH_SOCK: x }\n", "echo SSH_AUTH_SOCK; exit 3", false),
@@ -123,6 +122,26 @@ fn a_well_known_variable_that_commands_do_not_see_is_named_when_a_step_fails() {
         let shown = stage.expect(0, &["show", &stage.run_id()]).out;
         assert_eq!(shown.matches(words).count(), usize::from(told), "{keys}{script}\n{shown}");
         assert!(!events(&stage).contains("/tmp/agent"));
+    }
+}
+
+#[test]
+fn a_variable_that_nothing_shows_to_be_missed_is_named_once_a_run_all_the_same() {
+    let stage = Stage::with_flow(
+        "flow: f\nsteps:\n  - { id: a, run: exit 3, continue_on_error: true }\n  - { id: b, run: 'echo HTTPS_PROXY; exit 4' }\n",
+    );
+    run(&stage, &[("SSH_AUTH_SOCK", "/tmp/agent"), ("HTTPS_PROXY", "http://p"), ("EDITOR", "ed")], 1);
+    run_again(&stage);
+    let shown = stage.expect(0, &["show", &stage.run_id()]).out;
+    for (words, times) in [
+        (
+            "set outside and not seen by commands: `HTTPS_PROXY`, `SSH_AUTH_SOCK`; if the step needs one, `pass_env`",
+            1,
+        ),
+        ("set outside and not passed to commands: `HTTPS_PROXY`; `pass_env`", 1),
+        ("EDITOR", 0),
+    ] {
+        assert_eq!(shown.matches(words).count(), times, "{words}\n{shown}");
     }
 }
 

@@ -73,6 +73,7 @@ impl Processes {
             presences,
             readers: KeptReaders::default(),
             named: AlreadyNamed::default(),
+            named_besides: AlreadyNamed::default(),
         };
         Self { shared: Arc::new(shared) }
     }

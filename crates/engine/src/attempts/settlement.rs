@@ -1,7 +1,8 @@
 //! From an attempt's folder to what is committed: contents into the store, the record into the kernel's words.
 
 use super::{
-    failed_command, model, not_passed,
+    failed_command, model,
+    not_passed::{self, AlreadyNamed},
     secrets::{self, Known},
     shared::Shared,
 };
@@ -108,7 +109,8 @@ pub(super) fn finished(
     };
     let has_failed = has_failed(job, &result.outcome);
     result.warnings.extend(failed_command::sentence(dir).filter(|_| has_failed));
-    result.warnings.extend(not_passed(shared, job, &result));
+    let unseen = not_passed(shared, job, &result);
+    result.warnings.extend(unseen);
     Ok(Settlement::Finished { result: Box::new(result), blobs: carried.inline })
 }
 
@@ -130,8 +132,11 @@ fn set_back(found: &envoi_step::SetBack) -> Option<FilesSetBack> {
     })
 }
 
-/// How the warning about variables begins.
+/// How the warning about variables begins that the command probably misses.
 const NOT_PASSED: &str = "set outside and not passed to commands: ";
+
+/// And the one about the other well-known ones.
+const NOT_SEEN: &str = "set outside and not seen by commands: ";
 
 /// Whether the command has failed. An exit code that states something is no failure.
 fn has_failed(job: &Job, outcome: &Outcome) -> bool {
@@ -144,22 +149,32 @@ fn has_failed(job: &Job, outcome: &Outcome) -> bool {
     }
 }
 
-/// A command that has failed may miss what its user's own shell has. The warning comes once a run.
-fn not_passed(shared: &Shared, job: &Job, result: &AttemptResult) -> Option<String> {
+/// A command that has failed may miss what its user's own shell has: first what it probably misses, then the other well-known variables.
+/// Each comes once a run.
+fn not_passed(shared: &Shared, job: &Job, result: &AttemptResult) -> Vec<String> {
     if !has_failed(job, &result.outcome) {
-        return None;
+        return Vec::new();
     }
     let printed = [result.text.as_str(), &result.stderr_tail];
     let missed = not_passed::missed(&job.caller.not_passed, &job.started.command, &printed);
-    // Without the journal the warning may come twice.
-    let names = shared.named.anew(&job.run, missed, || earlier(shared, job).unwrap_or_default());
-    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-    (!names.is_empty())
-        .then(|| format!("{NOT_PASSED}{}; `pass_env` of the flow passes them", names.join(", ")))
+    // Without the journal a warning may come twice.
+    let anew = |named: &AlreadyNamed, names: &[String], before: &[&str]| {
+        named.anew(&job.run, names.to_vec(), || earlier(shared, job, before).unwrap_or_default())
+    };
+    let probable = anew(&shared.named, &missed, &[NOT_PASSED]);
+    let mut others = anew(&shared.named_besides, &job.caller.not_passed, &[NOT_PASSED, NOT_SEEN]);
+    others.retain(|name| !missed.contains(name));
+    let say = |names: Vec<String>, before: &str, after: &str| {
+        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        (!names.is_empty()).then(|| format!("{before}{}; {after}", names.join(", ")))
+    };
+    let probable = say(probable, NOT_PASSED, "`pass_env` of the flow passes them");
+    let others = say(others, NOT_SEEN, "if the step needs one, `pass_env` of the flow passes it");
+    probable.into_iter().chain(others).collect()
 }
 
-/// The variables that warnings of this run have named, also under an earlier engine.
-fn earlier(shared: &Shared, job: &Job) -> Result<BTreeSet<String>, String> {
+/// The variables that warnings of this run have named that begin so, also under an earlier engine.
+fn earlier(shared: &Shared, job: &Job, before: &[&str]) -> Result<BTreeSet<String>, String> {
     let settled = shared.readers.with(&shared.store, |reader| {
         let settled = reader.records_before(&job.run, &["attempt_settled"], Seq::MAX, None);
         settled.map_err(|error| error.to_string())
@@ -167,7 +182,8 @@ fn earlier(shared: &Shared, job: &Job) -> Result<BTreeSet<String>, String> {
     let mut named = BTreeSet::new();
     for record in &settled {
         let Event::AttemptSettled(settled) = &record.event else { continue };
-        for warning in settled.warnings.iter().filter_map(|warning| warning.strip_prefix(NOT_PASSED)) {
+        let begins = |warning: &&String| before.iter().any(|before| warning.starts_with(before));
+        for warning in settled.warnings.iter().filter(begins) {
             named.extend(warning.split('`').skip(1).step_by(2).map(str::to_owned));
         }
     }

@@ -36,6 +36,8 @@ pub(super) struct Shared {
     pub(super) presences: Arc<Presences>,
     pub(super) readers: KeptReaders,
     pub(super) named: AlreadyNamed,
+    /// As `named`, of variables that nothing shows to be missed.
+    pub(super) named_besides: AlreadyNamed,
 }
 
 /// Connections to the store that attempts have used: to open one costs more than what an attempt asks of it.
