@@ -16,7 +16,10 @@ use signal_hook::{
 };
 use std::{
     io, mem,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, atomic::AtomicBool},
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
 };
 
@@ -58,7 +61,7 @@ const STAYS_OPEN: &[u8] = b"\nthe question stays open: `envoi inbox` lists it\n"
 
 static MODE: Mutex<Mode> = Mutex::new(Mode::Idle);
 
-/// Set by the first signal; the second one then ends the process in its handler, so that two in quick succession are two.
+/// Set by a signal until it is obeyed; another one then ends the process in its handler, so that two in quick succession are two.
 static ONCE: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 /// From now on a signal means this.
@@ -95,8 +98,12 @@ fn install() -> std::io::Result<()> {
     }
     let mut signals = Signals::new(heeded)?;
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        let mut is_first = true;
         for _ in signals.forever() {
-            obey(&lock());
+            obey(&lock(), is_first);
+            is_first = false;
+            // The next one is obeyed here too, with its last words.
+            once.store(false, Ordering::SeqCst);
         }
     })?;
     Ok(())
@@ -131,19 +138,30 @@ fn leave(code: u8) {
     std::process::exit(i32::from(code));
 }
 
-fn obey(mode: &Mode) {
+/// The last lines about a run that is not at rest.
+pub(crate) fn how_to_go_on(run: &RunId) -> String {
+    let envoi = invocation::envoi();
+    format!("stopped: run {run} is not finished\nlook: {envoi} show {run}   go on: {envoi} resume {run}")
+}
+
+fn obey(mode: &Mode, is_first: bool) {
     match mode {
         Mode::Idle => leave(STOPPED),
+        Mode::Serving(_) if !is_first => leave(STOPPED),
+        Mode::Engine { run, .. } if !is_first => {
+            messages::say_last(&run.as_ref().map_or_else(|| "stopped".to_owned(), how_to_go_on));
+            leave(STOPPED);
+        }
         Mode::Following { engine, run } => {
             let run = run.as_ref().map_or("RUN", RunId::as_str);
-            messages::say(&format!(
+            messages::say_last(&format!(
                 "the run goes on in process {engine}; `envoi cancel {run}` ends it, `envoi resume {run}` follows it"
             ));
             leave(STOPPED);
         }
         Mode::Afar { server, run } => {
             let envoi = invocation::envoi();
-            messages::say(&format!(
+            messages::say_last(&format!(
                 "the run goes on at {server}; `{envoi} cancel {run}` ends it, `{envoi} resume {run}` follows it"
             ));
             leave(STOPPED);

@@ -2,12 +2,14 @@
 
 use crate::process::stderr;
 use crate::text::diff;
-use std::sync::{Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// A view that owns the terminal for now.
 pub(crate) trait MessageArea: Send + Sync {
     /// Prints `text` above the picture. `false` if the view draws nothing at present: then it is printed plainly.
     fn print_above(&self, text: &str) -> bool;
+    /// Draws the last picture. What is printed from now on stands below it.
+    fn close(&self);
 }
 
 /// The view that draws, if one does.
@@ -20,8 +22,19 @@ pub(crate) fn print_through(screen: Weak<dyn MessageArea>) {
 
 /// Prints a message on stderr: above the picture if there is one. `text` may have several lines.
 pub(crate) fn say(text: &str) {
-    let screen = SCREEN.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(Weak::upgrade);
-    if !screen.is_some_and(|screen| screen.print_above(text)) {
+    if !screen().is_some_and(|screen| screen.print_above(text)) {
         stderr::line(format_args!("{}", diff::lines(text)));
     }
+}
+
+/// Prints the last message of a command that ends now: below the picture.
+pub(crate) fn say_last(text: &str) {
+    if let Some(screen) = screen() {
+        screen.close();
+    }
+    stderr::line(format_args!("{}", diff::lines(text)));
+}
+
+fn screen() -> Option<Arc<dyn MessageArea>> {
+    SCREEN.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(Weak::upgrade)
 }

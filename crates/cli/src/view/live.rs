@@ -152,10 +152,7 @@ impl Live {
 
 impl Drop for Live {
     fn drop(&mut self) {
-        let mut painter = lock(&self.painter);
-        painter.draw(true);
-        painter.leave();
-        painter.closed = true;
+        lock(&self.painter).close();
     }
 }
 
@@ -167,6 +164,10 @@ impl MessageArea for Mutex<Painter> {
             painter.say(text);
         }
         is_drawn
+    }
+
+    fn close(&self) {
+        lock(self).close();
     }
 }
 
@@ -239,6 +240,15 @@ impl Painter {
 
     fn say(&mut self, text: &str) {
         self.canvas.say(text);
+    }
+
+    /// Draws the last picture, and nothing after it.
+    fn close(&mut self) {
+        self.draw(true);
+        if !self.aside && !self.closed {
+            self.leave();
+        }
+        self.closed = true;
     }
 
     fn leave(&mut self) {

@@ -3,7 +3,7 @@
 
 use crate::process::stderr;
 use crate::{
-    process::{clock, invocation, messages, output},
+    process::{clock, interrupts, invocation, messages, output},
     store::standing::waiting_for,
     text::{
         duration::{since, took},
@@ -248,9 +248,7 @@ impl Printer {
         }
         // The last picture stays as it is, above these lines.
         self.live = None;
-        let (envoi, run) = (invocation::envoi(), &self.run);
-        stderr::line(format_args!("stopped: run {run} is not finished"));
-        stderr::line(format_args!("look: {envoi} show {run}   go on: {envoi} resume {run}"));
+        stderr::line(format_args!("{}", interrupts::how_to_go_on(&self.run)));
     }
 
     /// A question in lines; where it is not the only one, the command names it.

@@ -404,6 +404,32 @@ fn runs_are_followed_in_lines_where_there_is_no_terminal() {
 }
 
 #[test]
+fn after_a_second_ctrl_c_how_to_go_on_stands_below_the_last_picture() {
+    let stage = Stage::with_flow(FLOW);
+    let engine = Terminal::start(&stage, &["run", "flow.yaml"], 200, &[]);
+    wait_until("the step", || engine.shows().contains("● work"));
+    let run = stage.run_id();
+    for (signals, said) in [(1, "starting nothing new"), (2, "go on: envoi resume")] {
+        signal(engine.child.id(), Signal::INT);
+        wait_until(said, || engine.shows().contains(said));
+        assert!(signals == 2 || engine.shows().contains("● work"));
+    }
+    // The step goes on under its supervisor, and has the terminal open as long.
+    assert!(!stage.supervisors().is_empty());
+    stage.write("go", "");
+    let (text, code, emulator) = engine.done();
+    assert_eq!(code, Some(7), "{text}");
+    let shows = emulator.shows();
+    let lines: Vec<&str> = shows.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let last = [
+        format!("stopped: run {run} is not finished"),
+        format!("look: envoi show {run}   go on: envoi resume {run}"),
+    ];
+    assert!(lines.ends_with(&[&last[0], &last[1]]), "{shows}");
+    assert!(lines.iter().any(|line| line.contains("● work")), "the picture is above: {shows}");
+}
+
+#[test]
 fn who_follows_sees_what_was_before_and_what_a_person_did_stands_above_the_picture() {
     let stage = Stage::with_flow(FLOW);
     let engine = Terminal::start(&stage, &["run", "flow.yaml"], 90, &[]);
@@ -419,7 +445,7 @@ fn who_follows_sees_what_was_before_and_what_a_person_did_stands_above_the_pictu
     let (text, code, emulator) = follower.done();
     assert_eq!(code, Some(7), "{text}");
     let shows = emulator.shows();
-    assert!(place(&shows, "the run goes on in process") < place(&shows, "✓ prepare"), "{shows}");
+    assert!(place(&shows, "✓ prepare") < place(&shows, "the run goes on in process"), "{shows}");
     signal(engine.child.id(), Signal::INT);
     wait_until("the note", || engine.shows().contains("starting nothing new"));
     assert!(
