@@ -56,4 +56,7 @@ if command -v systemd-analyze >/dev/null; then
     systemd-analyze verify "$scratch/envoi.service"
 fi
 zcat "$scratch/deb/usr/share/man/man1/envoi-run.1.gz" | grep -q '^\.TH'
+
+echo "-- Dockerfile"
+python3 -B "$here/dockerfile.py" "$root"
 echo "all packages work"
