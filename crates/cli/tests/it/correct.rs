@@ -170,6 +170,42 @@ fn a_repair_leaves_a_correction_that_waits_as_it_is() {
 }
 
 #[test]
+fn a_correction_that_the_running_attempt_leaves_no_way_for_is_dropped_and_the_run_says_so() {
+    let looping = |routing: &str| {
+        format!(
+            "flow: fix\nlimits: {{ iterations: 3 }}\nsteps:\n  - {{ id: a, run: 'echo a >> ledger' }}\n  - id: b\n    \
+             run: 'echo b >> ledger; until [ -e go ]; do sleep 0.02; done; cat verdict'\n{routing}"
+        )
+    };
+    const GOES_BACK: &str = "    routing: { kind: microloop, loop_to: a, success_values: [VERIFIED] }\n";
+    let stage = Stage::with_flow(&looping(GOES_BACK));
+    stage.write("verdict", "Status: UNVERIFIED\n");
+    stage.write("straight.yaml", looping(""));
+    let process = stage.start(&["run", "flow.yaml"]);
+    wait_until("the critic runs", || stage.lines("ledger").len() == 2);
+    let run = stage.run_id();
+    stage.expect(0, &["resume", &run, "--flow", "straight.yaml", "--yes", "--detach"]);
+    wait_until("the wish is recorded", || types(&stage, &run).contains(&"correction_requested".to_owned()));
+    stage.write("go", "");
+    let done = process.done();
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(done.err.contains("The corrected flow cannot take over"), "{done:?}");
+    assert_eq!(stage.lines("ledger"), ["a", "b"], "nothing has begun after it");
+    let dropped = stage.events(&run).into_iter().find(|event| event["type"] == "correction_dropped");
+    assert!(dropped.is_some_and(|event| !text(&event["reason"]).is_empty()));
+    for command in ["show", "why"] {
+        let told = stage.expect(0, &[command, &run]).out;
+        assert!(told.contains("cannot take over"), "{command}: {told}");
+    }
+    // Another correction, with the ends of the loop, is taken.
+    stage.write("verdict", "Status: VERIFIED\n");
+    stage.write("fixed.yaml", looping(GOES_BACK).replace("echo a", "echo better"));
+    stage.expect(0, &["resume", &run, "--flow", "fixed.yaml", "--yes"]);
+    assert_eq!(stage.lines("ledger"), ["a", "b", "better", "b"]);
+    stage.expect(0, &["doctor"]);
+}
+
+#[test]
 fn a_file_that_has_changed_since_is_named_with_the_command() {
     let (stage, run) = failed();
     let shown = || stage.expect(0, &["show", &run]).out;

@@ -380,8 +380,13 @@ steps:
   - id: say
     run: [python3, leak.py, say]
     routing: { kind: microloop, success_values: [VERIFIED] }
+  - id: given
+    run: [python3, leak.py, given]
+  - id: spoken
+    run: [python3, leak.py, spoken]
+    data: json
   - id: sure
-    ask: "Is ${{ steps.out.data.first }} right? ${{ steps.fail.summary }} ${{ steps.out.data.document }}"
+    ask: "Is ${{ steps.out.data.first }} right? ${{ steps.given.data.first }} ${{ steps.spoken.data.all[1] }} ${{ steps.fail.summary }} ${{ steps.out.data.document }}"
   - id: crash
     run: [python3, leak.py, crash]
 "#;

@@ -12,7 +12,7 @@ what = sys.argv[1]
 token, key = os.environ["TOKEN"], os.environ["KEY"]
 plain, encoded = (sum(pair, []) for pair in zip(forms.forms(token, 1), forms.forms(key, 2)))
 everything = "\n".join("[%s]" % form for form in plain + encoded)
-for stream in (sys.stdout, sys.stderr):
+for stream in (sys.stderr,) if what == "spoken" else (sys.stdout, sys.stderr):
     stream.write(everything)
     stream.flush()
 if what == "out":
@@ -28,6 +28,10 @@ elif what == "fail":
     reported(ok=False, error={"code": "LEAKED", "message": everything})
 elif what == "say":
     print(json.dumps({"summary": token, "status": "VERIFIED", "next": key}))
+elif what in ("given", "spoken"):
+    data = {"first": token, "all": [token, key] + plain[::3] + encoded[::30], token: {key: json.dumps([token, key])}}
+    document = json.dumps(data, ensure_ascii=what == "spoken").replace("/", "\\/")
+    print(document) if what == "spoken" else open(os.environ["ENVOI_DATA"], "w").write(document)
 elif what == "print":
     print(sys.argv[2:])
 elif what == "hang":
