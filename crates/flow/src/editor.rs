@@ -45,6 +45,7 @@ mod tests {
         }
         for (vocabulary, described) in [
             (&keys::FLOW, &schema),
+            (&keys::WORKSPACE, defs.get("workspace").unwrap()),
             (&keys::LIMITS, defs.get("limits").unwrap()),
             (&keys::SECRET, defs.get("secret").unwrap()),
             (&keys::NOTIFY, defs.get("notify").unwrap()),

@@ -21,3 +21,4 @@ pub(crate) mod shell;
 pub(crate) mod step;
 pub(crate) mod subflow;
 pub(crate) mod waits;
+pub(crate) mod workspace;

@@ -354,6 +354,59 @@ fn mistakes_in_a_step_are_told() {
 }
 
 #[test]
+fn mistakes_in_a_workspace_are_told() {
+    each_is_told(vec![
+        (with_top("workspace: { isolate: yes }"), 2, 23, INVALID, "expected `tree` or `none`"),
+        (with_top("workspace: { isolate: tree, bring: [../x] }"), 2, 37, INVALID, "`..` is refused"),
+        (with_top("workspace: { isolate: tree, bring: [.git/config] }"), 2, 37, INVALID, "cannot be brought"),
+        (with_top("workspace: { isolate: tree, bring: x }"), 2, 36, INVALID, "a list of paths"),
+        (with_top("workspace: { bring: [x] }"), 2, 14, INVALID, "does nothing without a tree"),
+        (
+            with_top("workspace: { setup: make, isolate: none }"),
+            2,
+            14,
+            INVALID,
+            "does nothing without a tree",
+        ),
+        (with_top("workspace: { isolate: tree, setup: 5 }"), 2, 36, INVALID, "expected a string or a list"),
+        (with_top("workspace: { folder: /x }"), 2, 22, INVALID, "relative to the flow file"),
+        (with_top("workspace: { foldr: x }"), 2, 14, INVALID, "did you mean `folder`?"),
+        (with_top("workspace: { keep: 1 }"), 2, 20, INVALID, "`keep`"),
+        (
+            "flow: f\nworkspace: { isolate: tree, setup: make }\nsteps:\n  - { id: setup, run: [x] }\n"
+                .to_owned(),
+            4,
+            11,
+            INVALID,
+            "two steps are called `setup`",
+        ),
+    ]);
+}
+
+#[test]
+fn setup_is_a_step_before_all_others() {
+    let flow = |steps: &str| {
+        let text = format!(
+            "flow: f\nworkspace: {{ isolate: tree, setup: [make, deps], bring: [.env] }}\nsteps:\n{steps}"
+        );
+        load("f.yaml", &text).unwrap().flow
+    };
+    let list = flow("  - { id: a, run: [x] }\n  - { id: b, run: \"echo ${{ steps.a.status }}\" }\n");
+    let ids: Vec<&str> = list.steps.iter().map(|step| step.id.as_str()).collect();
+    assert_eq!(ids, ["setup", "a", "b"]);
+    let isolation = list.isolation.as_ref().unwrap();
+    assert_eq!(
+        (isolation.setup.as_ref(), isolation.bring.as_slice()),
+        (Some(&list.steps[0].id), &[".env".to_owned()][..])
+    );
+    let graph =
+        flow("  - { id: a, run: [x] }\n  - { id: b, run: [x], needs: [a] }\n  - { id: c, run: [x] }\n");
+    let needs: Vec<String> =
+        graph.steps.iter().map(|step| step.needs.iter().map(|id| id.as_str()).collect()).collect();
+    assert_eq!(needs, ["", "setup", "a", "setup"]);
+}
+
+#[test]
 fn files_are_set_back_only_where_no_other_step_is_at_work_in_them() {
     let steps = |steps: &str| format!("flow: f\nsteps:\n{steps}");
     let graph = "  - { id: a, run: [x], files: restore }\n  - { id: b, run: [x], needs: [a] }\n";

@@ -827,3 +827,41 @@ fn of_two_removals_at_once_the_second_finds_what_the_first_has_left() {
     assert_eq!((rows.len(), trees(&stage)), (3, 0), "{rows:?}");
     assert!(rows.iter().all(|row| row["removed"] == true), "{rows:?}");
 }
+
+const BY_FLOW: &str = "
+flow: files
+workspace: { folder: work, isolate: tree, bring: [secret, built, none], setup: 'cp new.txt ready.txt; cat secret built/x >> ready.txt' }
+secrets: { TOKEN: { env: TOKEN } }
+steps:
+  - { id: change, run: 'cat ready.txt > made.txt' }
+  - { id: more, run: 'echo more >> made.txt' }
+";
+
+#[test]
+fn a_flow_gives_its_runs_a_tree_that_is_made_ready_first() {
+    let stage = stage(BY_FLOW);
+    in_git(&stage);
+    stage.write("work/secret", "the token is hush-hush-hush\n");
+    let before = untouched(&stage);
+    let run =
+        |arguments: &[&str]| Process::spawn(stage.command(arguments).env("TOKEN", "hush-hush-hush")).done();
+    let done = run(&["run", "flow.yaml"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.err.contains("`secret` holds the secret `TOKEN`") && !done.err.contains("hush"), "{done:?}");
+    assert!(done.err.contains("`none` is not there") && done.err.contains("setup.1 "), "{done:?}");
+    assert_eq!(untouched(&stage), before);
+    let made = stage.read(&format!("{}/made.txt", tree(&stage)));
+    assert_eq!(made, "new\nthe token is hush-hush-hush\nx\nmore\n");
+    for option in ["--copy", "--share-workspace"] {
+        let done = run(&["run", "flow.yaml", option]);
+        assert!(done.code == Some(6) && done.err.contains("NOT_ISOLATED"), "{done:?}");
+    }
+    // Also a part of the flow works in a tree that is ready.
+    let done = run(&["run", "flow.yaml", "--only", "change"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let newest = text(&stage.runs()[0]["run"]);
+    assert!(stage.read(&format!(".local/state/envoi/trees/{newest}/made.txt")).ends_with("\nx\n"));
+    let steps = stage.events(&newest).iter().filter(|event| event["type"] == "attempt_started").count();
+    assert_eq!(steps, 2, "`setup` and `change`");
+    assert_eq!(untouched(&stage), before);
+}

@@ -149,7 +149,7 @@ pub(super) fn common_secrets(job: &Job) -> impl Iterator<Item = String> {
 }
 
 /// Those secrets that can be had, by the name that commands see.
-pub(super) fn at_hand(declared: &[Secret], caller: &Caller) -> impl Iterator<Item = (String, String)> {
+pub(crate) fn at_hand(declared: &[Secret], caller: &Caller) -> impl Iterator<Item = (String, String)> {
     declared.iter().filter_map(|secret| Some((secret.name.clone(), value(secret, caller).ok()?)))
 }
 

@@ -140,6 +140,12 @@ impl Commands {
         let (inside, mut isolated) =
             self.tree_for(&found(named, &self.layout)?, &request.run, wanted, &names)?;
         note_tree(&isolated, client);
+        let setup = flow.isolation.as_ref().and_then(|isolation| isolation.setup.as_ref());
+        if let Some(setup) = setup.filter(|setup| request.step.as_ref() != Some(setup)) {
+            let text =
+                format!("note: `{setup}` is not done in the new tree; `--from {setup}` begins with it");
+            send(client, Response::Noted { text });
+        }
         match (of_source, then) {
             // What the source has changed in its tree comes back with what the fork does.
             (Some(of_source), _) => {

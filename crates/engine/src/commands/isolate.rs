@@ -11,12 +11,16 @@ use super::{
     restore::{not_kept, refused},
 };
 use crate::{
-    model::protocol::{Isolate, Refused},
+    attempts::secrets::at_hand,
+    model::{
+        protocol::{Isolate, Refused},
+        runner::Caller,
+    },
     query::snapshots,
 };
 use envoi_contract::code::Code;
-use envoi_kernel::{event::Isolated, ids::RunId};
-use envoi_step::plain;
+use envoi_kernel::{Flow, event::Isolated, ids::RunId};
+use envoi_step::{MIN_SECRET_BYTES, plain};
 use envoi_tree::Order;
 use git::{GitError, Repository};
 use std::{
@@ -24,6 +28,9 @@ use std::{
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Component, Path, PathBuf},
 };
+
+/// A brought file with more is not searched for secrets.
+const MOST_SEARCHED_BYTES: u64 = 1024 * 1024;
 
 /// What a tree is made from.
 struct Source<'s> {
@@ -127,7 +134,8 @@ impl Commands {
             bring(root, place, Path::new(&path)).map_err(|error| failed(&root.join(&path), &error))?;
         }
         let below = source.workspace.strip_prefix(root).unwrap_or(Path::new(""));
-        for path in &wanted.bring {
+        let is_there = |path: &&PathBuf| fs::symlink_metadata(source.workspace.join(path)).is_ok();
+        for path in wanted.bring.iter().chain(wanted.bring_if_there.iter().filter(is_there)) {
             check_below(path)?;
             bring(root, place, &below.join(path))
                 .map_err(|error| failed(&source.workspace.join(path), &error))?;
@@ -139,6 +147,33 @@ impl Commands {
     pub(super) fn remove_tree(isolated: &Isolated) {
         remove(Path::new(&isolated.of), Path::new(&isolated.place), isolated.branch.as_deref());
     }
+}
+
+/// What a person should know of the files that were brought into a tree: those that were not there, and those that hold a secret.
+pub(super) fn brought(
+    flow: &Flow,
+    caller: &Caller,
+    wanted: &Isolate,
+    from: &Path,
+    inside: &Path,
+) -> Vec<String> {
+    let missing = wanted.bring_if_there.iter().filter(|path| fs::symlink_metadata(from.join(path)).is_err());
+    let missing = missing.map(|path| format!("`{}` is not there, and not in the tree", path.display()));
+    let secrets: Vec<(String, String)> = at_hand(&flow.secrets, caller).collect();
+    let holds = |path: &PathBuf| {
+        let content = plain::read(&inside.join(path), MOST_SEARCHED_BYTES).ok()?;
+        let has = |value: &str| {
+            value.len() >= MIN_SECRET_BYTES
+                && content.windows(value.len()).any(|part| part == value.as_bytes())
+        };
+        let (name, _) = secrets.iter().find(|(_, value)| has(value))?;
+        Some(format!(
+            "warning: `{}` holds the secret `{name}`, and every step of the run can read it",
+            path.display()
+        ))
+    };
+    let holding = wanted.bring.iter().chain(&wanted.bring_if_there).filter_map(holds);
+    missing.chain(holding).collect()
 }
 
 /// What cannot be removed does no harm: its name has the id of the run.

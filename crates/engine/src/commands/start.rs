@@ -2,7 +2,9 @@
 
 use super::{
     handler::{Commands, check_secrets, send},
+    isolate::brought,
     names::Names,
+    restore::note,
 };
 use crate::model::{
     claim::{self, Claim},
@@ -64,12 +66,18 @@ impl Commands {
         };
         let named = request.caller.flow_dir.join(&flow.workspace);
         check_yes_to(&flow, &request.yes_to)?;
+        if flow.isolation.is_some() && request.isolate.is_none() {
+            let message = "the flow has `isolate: tree`, and the run was to work elsewhere".to_owned();
+            let hint = "leave `--copy`, `--share-workspace` or `workspace` of the request out";
+            return Err(Refused::new(Code::NotIsolated, message, Some(hint)));
+        }
         let (workspace, isolated) = match &request.isolate {
             Some(wanted) => {
                 let names = Names::of(&flow, &request.caller);
                 let (inside, isolated) =
                     self.tree_for(&found(&named, &self.layout)?, &request.run, wanted, &names)?;
                 note_tree(&isolated, client);
+                note(client, brought(&flow, &caller, wanted, &named, &inside));
                 (inside, Some(Box::new(isolated)))
             }
             None => {
@@ -90,7 +98,7 @@ impl Commands {
                     source: request.flow_name.clone(),
                     workspace: workspace.to_string_lossy().into_owned(),
                     shared: request.workspace == WorkspaceUse::Shared,
-                    keep_files: request.keep_files || isolated.is_some(),
+                    keep_files: request.keep_files || flow.keep_files || isolated.is_some(),
                     isolated,
                     run_base: self.layout.run(&request.run).to_string_lossy().into_owned(),
                     language: parsed.language,

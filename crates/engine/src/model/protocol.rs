@@ -187,6 +187,9 @@ pub struct Isolate {
     /// Ignored files and folders that it gets too, relative to the workspace.
     #[serde(default)]
     pub bring: Vec<PathBuf>,
+    /// The same, as far as they are there.
+    #[serde(default)]
+    pub bring_if_there: Vec<PathBuf>,
     /// Folders of which no snapshot is taken.
     #[serde(default)]
     pub too_wide: Vec<PathBuf>,

@@ -30,7 +30,16 @@ pub fn warnings(flow: &Flow) -> Vec<String> {
         let place = format!(" of flow `{}`", part.id);
         part.steps.iter().flat_map(|step| of_step(part, step, &place)).collect::<Vec<_>>()
     });
-    told.chain(own).chain(inner).collect()
+    told.chain(of_files(flow)).chain(own).chain(inner).collect()
+}
+
+/// A run without a tree of its own is refused then.
+fn of_files(flow: &Flow) -> Option<String> {
+    let step = flow.sets_back().filter(|_| flow.isolation.is_none())?;
+    Some(format!(
+        "step `{}` has `files: restore`: a run needs a tree of its own, by `workspace: {{ isolate: tree }}` or `--isolate`",
+        step.id
+    ))
 }
 
 /// A program that a step names without a path, so that it is looked up on the PATH.

@@ -16,6 +16,7 @@ const PARALLEL: &str = include_str!("../../../../docs/parallel.md");
 /// The heading under which the keys of a mapping are listed, and its definition in the schema; the first is the flow itself.
 const TABLES: &[(&str, Option<&str>)] = &[
     ("## Keys of a flow", None),
+    ("### `workspace`", Some("workspace")),
     ("### `limits`", Some("limits")),
     ("### `secrets`", Some("secret")),
     ("### `notify`", Some("notify")),

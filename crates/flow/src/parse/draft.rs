@@ -3,7 +3,10 @@
 //! Owns no rule. Reading fills a [`Draft`]; the checks across steps ([`crate::check::graph`], [`crate::check::expression`]) look at it;
 //! what it holds becomes the kernel's flow only if nothing was wrong.
 
-use crate::parse::shell::{ScriptKind, Shell};
+use crate::parse::{
+    shell::{ScriptKind, Shell},
+    workspace::Workspace,
+};
 use crate::syntax::{diagnostic::Span, read::Spanned};
 use core::fmt;
 use envoi_kernel::{
@@ -37,7 +40,7 @@ pub(crate) struct Draft {
     /// Names, or beginnings with a `*`, with their places.
     pub(crate) pass_env: Vec<Spanned<String>>,
     pub(crate) env_file: Option<String>,
-    pub(crate) workspace: Option<String>,
+    pub(crate) workspace: Workspace,
     pub(crate) env: Vec<(String, Template)>,
     pub(crate) notify: Vec<Target>,
     pub(crate) steps: Vec<DraftStep>,

@@ -10,7 +10,7 @@ use crate::{
         draft::Draft,
         goals, notify, schema, secret,
         shell::{self, Shell},
-        step, subflow,
+        step, subflow, workspace,
     },
     syntax::{
         diagnostic::{Diagnostic, Problems},
@@ -23,7 +23,7 @@ use crate::{
 };
 use envoi_kernel::{
     flow::{InputDecl, Secret},
-    ids::FlowId,
+    ids::{FlowId, StepId},
 };
 
 /// The most steps that a flow may have; checks look at pairs of steps.
@@ -58,10 +58,7 @@ pub(crate) fn read(root: &Node, language: u32, named: NamedFlows, problems: &mut
     if let Some(text) = fields.get("env_file").and_then(|node| path::fixed(node, "`env_file`", problems)) {
         draft.env_file = Some(text.to_owned());
     }
-    draft.workspace = match fields.get("workspace") {
-        Some(node) => path::workspace(node, problems),
-        None => Some(".".to_owned()),
-    };
+    draft.workspace = workspace::read(fields.get("workspace"), problems);
     if let Some(node) = fields.get("env") {
         draft.env = step::environment(node, None, &draft.secret_names, &mut draft.expressions, problems);
     }
@@ -176,11 +173,29 @@ fn steps(node: &Node, draft: &mut Draft, problems: &mut Problems) {
         return;
     }
     let mut names = Names::default();
-    for (place, item) in items.iter().enumerate() {
+    let setup = draft.workspace.setup.as_ref().map(|(_, step)| step.clone());
+    for (place, item) in setup.iter().chain(items).enumerate() {
         let read = step::read(item, place, draft, problems);
         if let Some(id) = &read.id {
             names.claim(id, problems);
         }
         draft.steps.push(read);
+    }
+    if setup.is_some() {
+        wait_for_setup(draft);
+    }
+}
+
+/// In a graph every step that waits for nothing waits for `setup`. In a list it is the first one anyway.
+fn wait_for_setup(draft: &mut Draft) {
+    if !draft.steps.iter().any(|step| step.waits.named) {
+        return;
+    }
+    let mut steps = draft.steps.iter_mut();
+    let Some(setup) = steps.next().and_then(|setup| setup.id.clone()) else { return };
+    for step in steps.filter(|step| step.waits.needs.is_empty() && !step.waits.unclear) {
+        step.waits.needs.push(Spanned { value: setup.value.clone(), span: setup.span });
+        let needs = step.step.as_mut().map(|step| &mut step.needs);
+        needs.into_iter().for_each(|needs| needs.extend(StepId::new(setup.value.as_str()).ok()));
     }
 }

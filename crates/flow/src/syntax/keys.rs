@@ -109,6 +109,9 @@ pub(crate) const FLOW: Vocabulary = Vocabulary {
     later: &[],
 };
 
+pub(crate) const WORKSPACE: Vocabulary =
+    Vocabulary { place: "`workspace`", keys: &["folder", "isolate", "bring", "setup", "keep"], later: &[] };
+
 pub(crate) const GOALS: Vocabulary =
     Vocabulary { place: "`goals`", keys: &["list", "from", "to", "max_rounds", "stuck_after"], later: &[] };
 

@@ -65,6 +65,10 @@ pub struct Flow {
     pub reads_text: bool,
     /// Folder in which commands run, relative to the flow file.
     pub workspace: String,
+    /// Each run gets a tree of its own. `None`: it works in that folder.
+    pub isolation: Option<Isolation>,
+    /// Whether the files of the workspace are kept before and after each attempt.
+    pub keep_files: bool,
     /// Environment for every step.
     pub env: Vec<(String, Template)>,
     /// The recipients of notices.
@@ -149,6 +153,15 @@ impl Flow {
             None => self.steps.get(self.position(id)?.checked_add(1)?),
         }
     }
+}
+
+/// The tree of its own that each run of a flow gets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Isolation {
+    /// Ignored files and folders that it gets too, relative to the workspace, as far as they are there.
+    pub bring: Vec<String>,
+    /// The step that makes the tree ready. Every run does it.
+    pub setup: Option<StepId>,
 }
 
 /// One declared input.

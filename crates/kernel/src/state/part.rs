@@ -19,6 +19,10 @@ impl Selection {
     /// Whether a run that does this part of the flow does this step of it.
     #[must_use]
     pub fn includes(&self, flow: &Flow, step: &StepId) -> bool {
+        // Nothing works in a tree that is not ready.
+        if flow.isolation.as_ref().is_some_and(|isolation| isolation.setup.as_ref() == Some(step)) {
+            return !self.skip.contains(step);
+        }
         if !self.only.is_empty() {
             return self.only.contains(step);
         }

@@ -43,6 +43,8 @@ pub(crate) fn bounded(limits: Limits, steps: impl IntoIterator<Item = Step>) -> 
         env_read: Vec::new(),
         reads_text: true,
         workspace: ".".to_owned(),
+        isolation: None,
+        keep_files: false,
         env: Vec::new(),
         notify: Vec::new(),
         steps: steps.into_iter().collect(),

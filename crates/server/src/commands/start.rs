@@ -11,7 +11,7 @@ use crate::{
 use envoi_contract::{code::Code, json::Object};
 use envoi_engine::{
     ParsedFlow, parsed_flow,
-    protocol::{StartRequest, WorkspaceUse},
+    protocol::{Isolate, StartRequest, WorkspaceUse},
 };
 use envoi_journal::RegisteredFlow;
 use envoi_kernel::{
@@ -67,7 +67,10 @@ pub(crate) fn of_flow(
         inputs: Object::new(),
         workspace: WorkspaceUse::Alone,
         keep_files: false,
-        isolate: None,
+        isolate: parsed.flow.isolation.as_ref().and_then(|isolation| {
+            let bring_if_there = isolation.bring.iter().map(PathBuf::from).collect();
+            Some(Isolate { bring_if_there, ..app.settings.trees.clone()? })
+        }),
         yes_to: Vec::new(),
         trace: None,
         requester: Requester::default(),

@@ -2,7 +2,7 @@
 //! stream. The composition root sets them.
 
 use crate::{auth::attempt_token::AttemptTokens, http::tls::Tls, models::catalog::Models};
-use envoi_engine::protocol::{CallerWire, WorkspaceUse};
+use envoi_engine::protocol::{CallerWire, Isolate, WorkspaceUse};
 use envoi_kernel::Flow;
 use envoi_notify::EgressPolicy;
 use std::{
@@ -25,6 +25,8 @@ pub struct Settings {
     pub a2a: A2a,
     /// The folder in which runs of the tenant `local` work.
     pub workspace: PathBuf,
+    /// Where the trees of runs lie whose flow wants one; `None`: such a run is refused.
+    pub trees: Option<Isolate>,
     /// Models that may be called through the bridge.
     pub models: Models,
     /// What tokens of attempts are made by; `None`: there are none.

@@ -40,7 +40,7 @@ pub(crate) fn fork(home: &Home, args: &ForkArgs) -> Result<u8, Failure> {
         caller,
         correct: corrected.map(|corrected| corrected.wanted),
         files: restore::set_back(args.files),
-        isolate: run::isolate(&args.isolation)?,
+        isolate: run::isolate(&args.isolation, None)?,
         from: from.clone(),
     }));
     if let Some(note) =

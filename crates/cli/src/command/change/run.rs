@@ -32,11 +32,12 @@ use envoi_engine::{
 use envoi_flow::inputs;
 use envoi_journal::Store;
 use envoi_kernel::{
+    Flow,
     ids::{RunId, StepId},
     part::Selection,
     requester::Requester,
 };
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
     let (path, text) = read_flow(&args.flow)?;
@@ -59,7 +60,10 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
         inputs: given,
         workspace: workspace_use(args.copy, args.share_workspace),
         keep_files: args.keep_files,
-        isolate: isolate(&args.isolation)?,
+        isolate: isolate(
+            &args.isolation,
+            Some(loaded.flow.as_ref()).filter(|_| !args.copy && !args.share_workspace),
+        )?,
         yes_to: yes_to(&args.yes_to)?,
         trace: environment::variable("TRACEPARENT"),
         requester: requester(args)?,
@@ -198,9 +202,10 @@ pub(crate) fn workspace_use(copy: bool, share: bool) -> WorkspaceUse {
     }
 }
 
-/// The tree of its own that the arguments want.
-pub(crate) fn isolate(args: &IsolationArgs) -> Result<Option<Isolate>, Failure> {
-    if !args.isolate {
+/// The tree of its own that the arguments or the flow of a new run want.
+pub(crate) fn isolate(args: &IsolationArgs, flow: Option<&Flow>) -> Result<Option<Isolate>, Failure> {
+    let by_flow = flow.and_then(|flow| flow.isolation.as_ref());
+    if !args.isolate && by_flow.is_none() {
         return Ok(None);
     }
     let named = args.trees.as_deref().map(std::path::absolute).transpose().map_err(Failure::store)?;
@@ -212,6 +217,7 @@ pub(crate) fn isolate(args: &IsolationArgs) -> Result<Option<Isolate>, Failure> 
         trees,
         from_head: args.from_head,
         bring: args.bring.clone(),
+        bring_if_there: by_flow.iter().flat_map(|isolation| &isolation.bring).map(PathBuf::from).collect(),
         too_wide: environment::home_folder().into_iter().collect(),
     }))
 }

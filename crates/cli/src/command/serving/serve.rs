@@ -20,7 +20,7 @@ use envoi_api::output::Listening;
 use envoi_contract::code::Code;
 use envoi_engine::{
     Commands, Host,
-    protocol::{Refused, Request, Response, ResumeRequest, WorkspaceUse},
+    protocol::{Isolate, Refused, Request, Response, ResumeRequest, WorkspaceUse},
 };
 use envoi_journal::{Aside, Holder, InboxFilter, Lease, Reader, RunFilter, RunRow, RunStatus, Store, Taken};
 use envoi_kernel::ids::Principal;
@@ -161,6 +161,13 @@ fn settings(store: &Store, configured: config::Server, tls: Option<Tls>, bridge:
         a2a: over_a2a(a2a),
         tls,
         workspace: workspace(store),
+        trees: environment::trees_folder().map(|trees| Isolate {
+            trees,
+            from_head: false,
+            bring: Vec::new(),
+            bring_if_there: Vec::new(),
+            too_wide: environment::home_folder().into_iter().collect(),
+        }),
         models: bridge.models,
         attempt_tokens: bridge.attempt_tokens,
         caller: environment::caller,

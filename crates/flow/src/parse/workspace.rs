@@ -1,0 +1,83 @@
+//! `workspace` of a flow: the folder in which commands run, and whether a run gets a tree of its own.
+//!
+//! Owns its forms. `setup` becomes a step, which is done before all others.
+
+use crate::syntax::{
+    diagnostic::{Diagnostic, Problems, Span},
+    keys, path,
+    read::{self, Fields, refuse},
+    yaml::{Key, Kind, Node, Scalar},
+};
+use envoi_kernel::{flow::Isolation, ids::StepId};
+
+/// The id of the step that `setup` becomes.
+const SETUP: &str = "setup";
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Workspace {
+    /// Absent if something is wrong with it.
+    pub(crate) folder: Option<String>,
+    pub(crate) isolation: Option<Isolation>,
+    /// Whether files are kept.
+    pub(crate) keep: bool,
+    /// The step that `setup` becomes, and where that stands.
+    pub(crate) setup: Option<(Span, Node)>,
+}
+
+/// Without the key, commands run in the folder of the file.
+pub(crate) fn read(node: Option<&Node>, problems: &mut Problems) -> Workspace {
+    let here = || Some(".".to_owned());
+    let Some(node) = node else { return Workspace { folder: here(), ..Workspace::default() } };
+    if !matches!(node.kind, Kind::Mapping(_)) {
+        return Workspace { folder: path::workspace(node, problems), ..Workspace::default() };
+    }
+    let Some(fields) = Fields::of(node, &keys::WORKSPACE, problems) else { return Workspace::default() };
+    let folder = match fields.get("folder") {
+        Some(node) => path::workspace(node, problems),
+        None => here(),
+    };
+    let modes = [("tree", true), ("none", false)];
+    let isolate = fields.get("isolate").and_then(|node| read::choice(node, "`isolate`", &modes, problems));
+    let keep = fields.get("keep").and_then(|node| read::boolean(node, "`keep`", problems));
+    let bring = fields.get("bring").map(|node| bring(node, problems)).unwrap_or_default();
+    let setup = fields.pair(SETUP).map(|(key, node)| (key.span, step(key, node)));
+    for key in fields.keys().filter(|key| ["bring", SETUP].contains(&key.text.as_str())) {
+        if isolate != Some(true) && !fields.misspelt("isolate", &keys::WORKSPACE) {
+            let message = format!("`{}` does nothing without a tree of its own", key.text);
+            let help = "`workspace: { isolate: tree, … }` gives each run one";
+            problems.add(Diagnostic::invalid(key.span, message).help(help));
+        }
+    }
+    let isolation = isolate
+        .filter(|isolate| *isolate)
+        .map(|_| Isolation { bring, setup: setup.as_ref().and_then(|_| StepId::new(SETUP).ok()) });
+    Workspace { folder, isolation, keep: keep.unwrap_or(false), setup }
+}
+
+/// Ignored files and folders that a new tree gets too.
+fn bring(node: &Node, problems: &mut Problems) -> Vec<String> {
+    let expected = "a list of paths such as `[.env, node_modules]`";
+    let mut paths = Vec::new();
+    for item in read::list(node, "`bring`", expected, problems).unwrap_or_default() {
+        let Some(text) = path::inside(item, "a path of `bring`", problems) else { continue };
+        let Some(text) = path::without_expression(item.span, text, "`bring`", problems) else { continue };
+        let first = text.split('/').find(|part| !part.is_empty() && *part != ".");
+        match first {
+            None | Some(".git" | ".envoi") => {
+                let message = format!("`{text}` cannot be brought into a tree");
+                let _: Option<()> = refuse(problems, Diagnostic::invalid(item.span, message));
+            }
+            Some(_) => paths.push(text.to_owned()),
+        }
+    }
+    paths
+}
+
+/// `setup` as the step that it becomes.
+fn step(key: &Key, command: &Node) -> Node {
+    let named = |text: &str| Key { span: key.span, text: text.to_owned() };
+    let id = Kind::Scalar(Scalar { text: SETUP.to_owned(), plain: true });
+    let members = vec![(named("id"), Node { span: key.span, kind: id }), (named("run"), command.clone())];
+    Node { span: key.span, kind: Kind::Mapping(members) }
+}
