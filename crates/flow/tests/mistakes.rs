@@ -952,6 +952,15 @@ fn names_that_an_expression_cannot_see_are_told_at_their_place() {
             "there is no filter `shout`",
         ),
         (
+            with_expression("${{ [1] | batch(1000000000, 0) }}"),
+            6,
+            column + 6,
+            INVALID,
+            "there is no filter `batch`",
+        ),
+        (with_expression("${{ inputs.package | uper }}"), 6, column + 17, INVALID, "did you mean `upper`?"),
+        (with_expression("${{ range(1000000000) }}"), 6, column, INVALID, "unknown name `range`"),
+        (
             with_expression("${{ inputs.package is nice }}"),
             6,
             column + 18,

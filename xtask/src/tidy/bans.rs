@@ -86,7 +86,7 @@ const PURE: &[&str] = &[
     "crates/preset/src/",
 ];
 
-/// What they make is the same on every machine. (`flow` asks minijinja for sets of names, and sorts them.)
+/// What they make is the same on every machine.
 const ORDERED: &[&str] = &["crates/contract/src/", "crates/kernel/src/"];
 
 const fn pure(name: &'static str, cure: &'static str) -> Ban {

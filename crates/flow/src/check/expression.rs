@@ -15,18 +15,17 @@ use crate::{
         draft::{Draft, Usage},
         shell::ScriptKind,
     },
-    syntax::diagnostic::{Diagnostic, Problems, Span},
+    syntax::{
+        diagnostic::{Diagnostic, Problems, Span},
+        suggestion::did_you_mean,
+    },
 };
 use envoi_kernel::expression::{
-    Segment, environment,
+    Segment, filter_names,
     names::{self as expression_names, Call, Found, Kind},
-    segments,
+    segments, test_names, variables as variables_of,
 };
-use minijinja::{Environment, ErrorKind, Value};
-use std::{
-    collections::{BTreeSet, HashSet},
-    ops::Range,
-};
+use std::{collections::BTreeSet, ops::Range};
 use verdict::Names;
 
 pub(crate) use reads::reads;
@@ -36,6 +35,9 @@ const CLOSE: &str = "}}";
 
 /// The longest expression. `---1` nests at every byte where it is compiled, and the stack of a thread is 2 MiB.
 const MAX_BYTES: usize = 1024;
+
+/// Functions that there were: a run that is pinned to a flow with one of them fails where it is evaluated.
+const FORMER: &[&str] = &["range", "dict", "debug", "namespace"];
 
 /// Checks every expression of the draft; `text` is the file's.
 pub(crate) fn check(draft: &Draft, graph: &Graph<'_>, text: &str, problems: &mut Problems) {
@@ -50,15 +52,11 @@ pub(crate) fn check(draft: &Draft, graph: &Graph<'_>, text: &str, problems: &mut
 
 /// Checks expressions that stand in `text` and see what there is in `draft`.
 fn check_all(usages: &[Usage], draft: &Draft, graph: &Graph<'_>, text: &str, problems: &mut Problems) {
-    let environment = environment();
-    let globals: BTreeSet<String> = environment.globals().map(|(name, _)| name.to_owned()).collect();
     for usage in usages {
         if problems.full() {
             return;
         }
-        let checker =
-            Checker { draft, graph, text, environment: &environment, globals: &globals, usage, problems };
-        checker.check();
+        Checker { draft, graph, text, usage, problems }.check();
     }
 }
 
@@ -130,8 +128,6 @@ struct Checker<'c> {
     draft: &'c Draft,
     graph: &'c Graph<'c>,
     text: &'c str,
-    environment: &'c Environment<'static>,
-    globals: &'c BTreeSet<String>,
     usage: &'c Usage,
     problems: &'c mut Problems,
 }
@@ -204,8 +200,8 @@ impl Checker<'_> {
             match &found.kind {
                 Kind::Filter | Kind::Test => self.callable(&found),
                 Kind::Path { members, call } => {
-                    let ours = expression_names::STATUS.contains(&found.name.as_str());
-                    if open.contains(&found.name) && (ours || !self.globals.contains(&found.name)) {
+                    let was_there = self.draft.pinned && FORMER.contains(&found.name.as_str());
+                    if open.contains(&found.name) && !was_there {
                         let before = self.problems.count();
                         told = self.path(&found, members, *call);
                         if self.problems.count() == before && !self.draft.pinned {
@@ -218,7 +214,7 @@ impl Checker<'_> {
     }
 
     /// The variables that an expression reads. `None`: it does not parse, and the problem is reported.
-    fn open_names(&mut self, start: usize, source: &str) -> Option<HashSet<String>> {
+    fn open_names(&mut self, start: usize, source: &str) -> Option<BTreeSet<String>> {
         if source.len() > MAX_BYTES {
             let span = self.span(start..start.saturating_add(source.len()));
             let message =
@@ -226,8 +222,8 @@ impl Checker<'_> {
             self.problems.add(Diagnostic::invalid(span, message));
             return None;
         }
-        match self.environment.compile_expression(source) {
-            Ok(parsed) => Some(parsed.undeclared_variables(false)),
+        match variables_of(source) {
+            Ok(variables) => Some(variables),
             Err(error) => {
                 let reason = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
                 let begin = start.saturating_add(source.len().saturating_sub(source.trim_start().len()));
@@ -261,22 +257,20 @@ impl Checker<'_> {
         verdict.covers
     }
 
+    /// A filter or a test that does not exist. A run that is pinned to such a flow fails where it is evaluated, if it ever is.
     fn callable(&mut self, found: &Found) {
-        let mut state = self.environment.empty_state();
-        let (unknown, what) = match found.kind {
-            Kind::Filter => {
-                let outcome = state.apply_filter(&found.name, &[Value::from("")]);
-                (outcome.is_err_and(|error| error.kind() == ErrorKind::UnknownFilter), "filter")
-            }
-            _ => {
-                let outcome = state.perform_test(&found.name, &[Value::from("")]);
-                (outcome.is_err_and(|error| error.kind() == ErrorKind::UnknownTest), "test")
-            }
+        let (known, what) = match found.kind {
+            Kind::Filter => (filter_names(), "filter"),
+            _ => (test_names(), "test"),
         };
-        if unknown {
-            let span = self.span(found.range.clone());
-            self.problems.add(Diagnostic::invalid(span, format!("there is no {what} `{}`", found.name)));
+        if self.draft.pinned || known.contains(&found.name.as_str()) {
+            return;
         }
+        let help = did_you_mean(&found.name, known.iter().copied())
+            .unwrap_or_else(|| format!("there are: {}", known.join(", ")));
+        let span = self.span(found.range.clone());
+        self.problems
+            .add(Diagnostic::invalid(span, format!("there is no {what} `{}`", found.name)).help(help));
     }
 
     /// Where a name stands in the file: the same occurrence of its text within the scalar. A text with escapes may not

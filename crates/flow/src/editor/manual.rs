@@ -210,3 +210,35 @@ fn every_expression_of_the_manual_has_the_value_that_it_says() {
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+#[test]
+fn the_manual_lists_every_filter_and_test_that_there_is() {
+    use envoi_kernel::expression::{
+        filter_names,
+        names::{Kind, names},
+        test_names,
+    };
+    let mut listed = (BTreeSet::new(), BTreeSet::new());
+    for (expression, _) in expressions(EXPRESSIONS) {
+        for found in names(&expression) {
+            match found.kind {
+                Kind::Filter => listed.0.insert(found.name),
+                Kind::Test => listed.1.insert(found.name),
+                Kind::Path { .. } => false,
+            };
+        }
+        // `select('odd')` names a test too.
+        let named = expression.match_indices("select('").map(|(at, before)| &expression[at + before.len()..]);
+        listed.1.extend(named.filter_map(|rest| rest.split('\'').next()).map(str::to_owned));
+    }
+    let all = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect::<BTreeSet<_>>();
+    assert_eq!(listed, (all(filter_names()), all(test_names())));
+}
+
+#[test]
+fn the_manual_names_the_kinds_of_steps_that_are_not_supported_yet() {
+    let section = MANUAL.split_once("\n## Not yet supported\n").unwrap().1;
+    let kinds = section.split_once(": ").unwrap().1.trim().trim_end_matches('.');
+    let named: Vec<&str> = kinds.split(", ").map(|kind| kind.trim_matches('`')).collect();
+    assert_eq!(named, crate::syntax::keys::STEP.later);
+}

@@ -57,8 +57,13 @@ fn a_word_that_can_never_be_is_a_mistake_with_the_nearest_word() {
 
 #[test]
 fn a_flow_that_a_run_is_pinned_to_loads_as_it_did() {
-    let text = conditional("steps.test.status == 'success'");
-    for language in 1..=envoi_flow::LANGUAGE {
-        assert!(load_as(language, "f.yaml", &text, &BTreeMap::new()).is_ok(), "{language}");
+    for condition in
+        ["steps.test.status == 'success'", "[1] | batch(2) | list", "range(3) | list", "1 is iterable"]
+    {
+        let text = conditional(condition);
+        for language in 1..=envoi_flow::LANGUAGE {
+            let loaded = load_as(language, "f.yaml", &text, &BTreeMap::new());
+            assert!(loaded.is_ok(), "{language} {condition}");
+        }
     }
 }

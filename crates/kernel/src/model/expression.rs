@@ -1,23 +1,30 @@
 //! Expressions: `${{ … }}` in strings and in `if`.
 //!
 //! Owns how they are written and what they evaluate to. A string goes in as it is; every other value as compact JSON with
-//! its own number token. Evaluation is bounded by fuel, reads nothing but the values it is given, and happens once: the
-//! result is stored in an event. Which names exist is checked by crate `flow` with the same [`environment`].
+//! its own number token. Evaluation is bounded in its steps by fuel and in what it makes by a meter, reads nothing but the values
+//! it is given, and happens once: the result is stored in an event. Crate `flow` checks before a run which names exist.
 
+#[cfg(test)]
+mod bounds;
+mod guard;
+mod language;
+mod meter;
 pub mod names;
+mod ordered;
+
+pub use guard::variables;
+pub use language::{filter_names, test_names};
 
 use crate::model::files;
 use envoi_contract::json::{Number, Object, Value};
+use meter::{MAX_MADE_BYTES, Meter};
 use minijinja::{
-    Environment, ErrorKind, UndefinedBehavior,
-    value::{Enumerator, Object as DynamicObject, ObjectRepr, ValueKind},
+    ErrorKind,
+    value::{Object as DynamicObject, ObjectRepr, ValueKind},
 };
 use names::{Call, Kind};
+use ordered::OrderedMap;
 use std::{borrow::Cow, fmt, sync::Arc};
-
-/// Instructions that one evaluation may take. A template of 100 KiB with a loop over a few thousand items fits; a
-/// runaway loop ends within milliseconds.
-const FUEL: u64 = 200_000;
 
 /// Longest source of one expression: the parser recurses, and a longer chain could overflow the stack.
 pub const MAX_EXPRESSION_BYTES: usize = 1024;
@@ -30,7 +37,7 @@ pub struct EvaluationError {
     pub expression: String,
     /// What was wrong, in minijinja's words.
     pub reason: String,
-    /// Whether it names artifacts that stand in a manifest: they are too many to be a value.
+    /// Whether it names artifacts that stand in a manifest (they are too many to be a value), or makes more than an expression may.
     pub too_large: bool,
 }
 
@@ -38,17 +45,6 @@ impl EvaluationError {
     fn new(expression: impl Into<String>, reason: impl Into<String>) -> Self {
         Self { expression: expression.into(), reason: reason.into(), too_large: false }
     }
-}
-
-/// The expression language: strict undefined values, fuel, no templates, no loaders.
-///
-/// The same for checking (crate `flow`) and for evaluating.
-#[must_use]
-pub fn environment() -> Environment<'static> {
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.set_fuel(Some(FUEL));
-    environment
 }
 
 /// A piece of a string with `${{ … }}` in it.
@@ -188,7 +184,7 @@ impl Scope {
         let value = self.value(source)?;
         match value.as_str() {
             Some(text) => out.push_str(text),
-            None => write_json(&value, &mut out).map_err(|error| failed(source, &error))?,
+            None => write_value(source, &value, &mut out)?,
         }
         Ok(out)
     }
@@ -204,15 +200,18 @@ impl Scope {
             );
             return Err(EvaluationError { too_large: true, ..EvaluationError::new(source.trim(), reason) });
         }
-        let mut environment = environment();
+        let meter = Meter::new();
+        let mut environment = language::environment(&meter);
         let failed_before = self.after_failure;
         environment.add_function("success", move || !failed_before);
         environment.add_function("failure", move || failed_before);
         environment.add_function("always", || true);
-        let value = environment
-            .compile_expression(&self.as_undefined(source))
-            .and_then(|compiled| compiled.eval(self.root.clone()))
-            .map_err(|error| failed(source, &error))?;
+        let value = guard::evaluate(&environment, &self.as_undefined(source), self.root.clone())
+            .and_then(|value| {
+                let value = value.unwrap_or(minijinja::Value::UNDEFINED);
+                meter::finite(&value).map(|()| value)
+            })
+            .map_err(|error| EvaluationError { too_large: meter.is_exceeded(), ..failed(source, &error) })?;
         if value.is_undefined() {
             let reason = self.what_is_missing(source).unwrap_or_else(|| "it is not defined".to_owned());
             return Err(EvaluationError::new(source.trim(), reason));
@@ -302,7 +301,7 @@ impl Scope {
             return Ok(literal);
         }
         let mut text = String::new();
-        write_json(&self.value(source)?, &mut text).map_err(|error| failed(source, &error))?;
+        write_value(source, &self.value(source)?, &mut text)?;
         Value::parse_str(&text)
             .map_err(|error| EvaluationError::new(source.trim(), format!("its value is no JSON: {error}")))
     }
@@ -362,21 +361,6 @@ impl DynamicObject for ExactNumber {
     }
 }
 
-/// A map in the order of its members; minijinja's own sorts them.
-#[derive(Debug)]
-struct OrderedMap(Vec<(String, minijinja::Value)>);
-
-impl DynamicObject for OrderedMap {
-    fn get_value(self: &Arc<Self>, key: &minijinja::Value) -> Option<minijinja::Value> {
-        let name = key.as_str()?;
-        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
-    }
-
-    fn enumerate(self: &Arc<Self>) -> Enumerator {
-        Enumerator::Values(self.0.iter().map(|(name, _)| minijinja::Value::from(name.as_str())).collect())
-    }
-}
-
 fn convert(value: &Value) -> minijinja::Value {
     match value {
         Value::Null => minijinja::Value::from(()),
@@ -401,7 +385,21 @@ fn convert_number(number: &Number) -> minijinja::Value {
     }
 }
 
+fn write_value(source: &str, value: &minijinja::Value, out: &mut String) -> Result<(), EvaluationError> {
+    write_json(value, out)
+        .map_err(|error| EvaluationError { too_large: is_full(out), ..failed(source, &error) })
+}
+
+/// Whether a text has more than what an expression may make.
+fn is_full(text: &str) -> bool {
+    meter::length(text) > MAX_MADE_BYTES
+}
+
 fn write_json(value: &minijinja::Value, out: &mut String) -> Result<(), minijinja::Error> {
+    if is_full(out) {
+        let message = format!("its value has more than {MAX_MADE_BYTES} bytes");
+        return Err(minijinja::Error::new(ErrorKind::InvalidOperation, message));
+    }
     match value.kind() {
         ValueKind::None | ValueKind::Undefined => out.push_str("null"),
         ValueKind::Bool => out.push_str(if value.is_true() { "true" } else { "false" }),
@@ -428,7 +426,10 @@ fn write_json(value: &minijinja::Value, out: &mut String) -> Result<(), minijinj
             }
             out.push('}');
         }
-        _ => out.push_str(&value.to_string()),
+        _ => {
+            meter::finite(value)?;
+            out.push_str(&value.to_string());
+        }
     }
     Ok(())
 }

@@ -1,0 +1,267 @@
+//! The operators, filters and tests of the expression language, each with what it costs.
+//!
+//! Owns which of them exist (`docs/expressions.md` lists the same) and that none makes a value before the [`Meter`] has let it.
+
+use super::meter::{ITEM_BYTES, Meter, length};
+use minijinja::{
+    Environment, Error, State, UndefinedBehavior, Value, filters, tests,
+    value::{Rest, ValueKind, ValueOrKwargs},
+};
+use std::collections::BTreeMap;
+
+/// Instructions that one evaluation may take. A template of 100 KiB with a loop over a few thousand items fits; a
+/// runaway loop ends within milliseconds.
+const FUEL: u64 = 200_000;
+
+/// What a filter or a test may make or look at, before it does.
+#[derive(Clone, Copy)]
+enum Cost {
+    /// It looks at one value, and takes it as it is.
+    Nothing,
+    /// The places of the list, but not what is in them.
+    Places,
+    /// All that is in its arguments.
+    Whole,
+    /// What stands behind the value: a comparison looks at no more of both.
+    Arguments,
+    /// As this says.
+    Of(fn(&Meter, &[Value]) -> Result<(), Error>),
+}
+
+impl Cost {
+    fn pay(self, meter: &Meter, arguments: &[Value]) -> Result<(), Error> {
+        let whole = |values: &[Value]| values.iter().try_for_each(|value| meter.take_whole(value).map(drop));
+        match self {
+            Self::Nothing => Ok(()),
+            Self::Places => arguments.first().map_or(Ok(()), |list| meter.take_places(list).map(drop)),
+            Self::Whole => whole(arguments),
+            Self::Arguments => whole(arguments.get(1..).unwrap_or_default()),
+            Self::Of(cost) => cost(meter, arguments),
+        }
+    }
+}
+
+type Row = (&'static str, Value, Cost);
+
+fn filters() -> Vec<Row> {
+    let of = Value::from_function::<fn(&Value) -> Result<usize, Error>, _, _>(filters::length);
+    vec![
+        ("abs", Value::from_function(filters::abs), Cost::Nothing),
+        ("bool", Value::from_function(filters::bool), Cost::Nothing),
+        ("capitalize", Value::from_function(filters::capitalize), Cost::Whole),
+        ("count", of.clone(), Cost::Places),
+        ("default", Value::from_function(filters::default), Cost::Nothing),
+        ("dictsort", Value::from_function(filters::dictsort), Cost::Whole),
+        ("first", Value::from_function(filters::first), Cost::Nothing),
+        ("float", Value::from_function(filters::float), Cost::Nothing),
+        ("int", Value::from_function(filters::int), Cost::Nothing),
+        ("items", Value::from_function(filters::items), Cost::Places),
+        ("join", Value::from_function(filters::join), Cost::Of(join)),
+        ("last", Value::from_function(filters::last), Cost::Places),
+        ("length", of, Cost::Places),
+        ("lines", Value::from_function(filters::lines), Cost::Of(lines)),
+        ("list", Value::from_function(filters::list), Cost::Of(list)),
+        ("lower", Value::from_function(filters::lower), Cost::Whole),
+        ("map", Value::from_function(filters::map), Cost::Places),
+        ("max", Value::from_function(filters::max), Cost::Whole),
+        ("min", Value::from_function(filters::min), Cost::Whole),
+        ("reject", Value::from_function(filters::reject), Cost::Places),
+        ("rejectattr", Value::from_function(filters::rejectattr), Cost::Places),
+        ("replace", Value::from_function(filters::replace), Cost::Of(replace)),
+        ("reverse", Value::from_function(filters::reverse), Cost::Places),
+        ("round", Value::from_function(filters::round), Cost::Nothing),
+        ("select", Value::from_function(filters::select), Cost::Places),
+        ("selectattr", Value::from_function(filters::selectattr), Cost::Places),
+        ("sort", Value::from_function(filters::sort), Cost::Whole),
+        ("split", Value::from_function(filters::split), Cost::Of(split)),
+        ("string", Value::from_function(filters::string), Cost::Whole),
+        ("sum", Value::from_function(filters::sum), Cost::Of(sum)),
+        ("title", Value::from_function(filters::title), Cost::Whole),
+        ("trim", Value::from_function(filters::trim), Cost::Of(trim)),
+        ("unique", Value::from_function(filters::unique), Cost::Whole),
+        ("upper", Value::from_function(filters::upper), Cost::Whole),
+    ]
+}
+
+fn tests() -> Vec<Row> {
+    vec![
+        ("boolean", Value::from_function(tests::is_boolean), Cost::Nothing),
+        ("defined", Value::from_function(tests::is_defined), Cost::Nothing),
+        ("divisibleby", Value::from_function(tests::is_divisibleby), Cost::Nothing),
+        ("endingwith", Value::from_function(tests::is_endingwith), Cost::Whole),
+        ("eq", Value::from_function(tests::is_eq), Cost::Arguments),
+        ("even", Value::from_function(tests::is_even), Cost::Nothing),
+        ("float", Value::from_function(tests::is_float), Cost::Nothing),
+        ("ge", Value::from_function(tests::is_ge), Cost::Arguments),
+        ("gt", Value::from_function(tests::is_gt), Cost::Arguments),
+        ("in", Value::from_function(tests::is_in), Cost::Arguments),
+        ("integer", Value::from_function(tests::is_integer), Cost::Nothing),
+        ("le", Value::from_function(tests::is_le), Cost::Arguments),
+        ("lt", Value::from_function(tests::is_lt), Cost::Arguments),
+        ("mapping", Value::from_function(tests::is_mapping), Cost::Nothing),
+        ("ne", Value::from_function(tests::is_ne), Cost::Arguments),
+        ("none", Value::from_function(tests::is_none), Cost::Nothing),
+        ("number", Value::from_function(tests::is_number), Cost::Nothing),
+        ("odd", Value::from_function(tests::is_odd), Cost::Nothing),
+        ("sequence", Value::from_function(tests::is_sequence), Cost::Nothing),
+        ("startingwith", Value::from_function(tests::is_startingwith), Cost::Whole),
+        ("string", Value::from_function(tests::is_string), Cost::Nothing),
+        ("undefined", Value::from_function(tests::is_undefined), Cost::Nothing),
+    ]
+}
+
+/// The names of all filters.
+#[must_use]
+pub fn filter_names() -> Vec<&'static str> {
+    filters().into_iter().map(|(name, ..)| name).collect()
+}
+
+/// The names of all tests.
+#[must_use]
+pub fn test_names() -> Vec<&'static str> {
+    tests().into_iter().map(|(name, ..)| name).collect()
+}
+
+/// All that there is, paid from `meter`: strict undefined values, fuel, no templates, no loaders, and no function.
+pub(super) fn environment(meter: &Meter) -> Environment<'static> {
+    let mut environment = Environment::empty();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_fuel(Some(FUEL));
+    for (name, function, cost) in filters() {
+        environment.add_filter(name, paid(meter, function, cost));
+    }
+    for (name, function, cost) in tests() {
+        environment.add_test(name, paid(meter, function, cost));
+    }
+    for (name, source, cost) in OPERATORS {
+        let meter = meter.clone();
+        environment.add_function(
+            *name,
+            move |state: &mut State<'_, '_>, Rest(operands): Rest<Value>| -> Result<Value, Error> {
+                cost(&meter, &operands)?;
+                let named: BTreeMap<&str, Value> = ["a", "b", "c", "d"].into_iter().zip(operands).collect();
+                state.env().compile_expression(source)?.eval(Value::from(named))
+            },
+        );
+    }
+    environment
+}
+
+fn paid(
+    meter: &Meter,
+    function: Value,
+    cost: Cost,
+) -> impl Fn(&mut State<'_, '_>, Rest<ValueOrKwargs>) -> Result<Value, Error> + use<> {
+    let meter = meter.clone();
+    move |state, arguments| {
+        let arguments = arguments.into_values();
+        cost.pay(&meter, &arguments)?;
+        function.call(state, &arguments)
+    }
+}
+
+/// An operator under the name of its function, which no source can name; as it is written; and what it costs.
+type Operator = (&'static str, &'static str, fn(&Meter, &[Value]) -> Result<(), Error>);
+
+const OPERATORS: &[Operator] = &[
+    (super::guard::PLUS, "a + b", whole),
+    (super::guard::TIMES, "a * b", times),
+    (super::guard::TILDE, "a ~ b", whole),
+    (super::guard::PART, "a[b:c:d]", whole),
+];
+
+fn whole(meter: &Meter, arguments: &[Value]) -> Result<(), Error> {
+    Cost::Whole.pay(meter, arguments)
+}
+
+/// A text or a list so many times.
+fn times(meter: &Meter, operands: &[Value]) -> Result<(), Error> {
+    let [left, right] = operands else { return Ok(()) };
+    let is_repeated =
+        |value: &Value| matches!(value.kind(), ValueKind::String | ValueKind::Seq | ValueKind::Iterable);
+    for (value, count) in [(left, right), (right, left)] {
+        if is_repeated(value) {
+            // What is in it is there again, and its own place is not.
+            let bytes = meter.take_whole(value)?.saturating_sub(ITEM_BYTES);
+            // What is no count is an error of the operator.
+            let count = u64::try_from(count.clone()).unwrap_or(0);
+            return meter.take(bytes.saturating_mul(count));
+        }
+    }
+    Ok(())
+}
+
+fn text(value: Option<&Value>) -> String {
+    match value {
+        Some(value) => value.as_str().map_or_else(|| value.to_string(), str::to_owned),
+        None => String::new(),
+    }
+}
+
+fn count(items: usize) -> u64 {
+    u64::try_from(items).unwrap_or(u64::MAX)
+}
+
+/// The word between two items as often as there are items.
+fn join(meter: &Meter, arguments: &[Value]) -> Result<(), Error> {
+    whole(meter, arguments)?;
+    let Some(list) = arguments.first() else { return Ok(()) };
+    // Beside the word there can be a named argument with it: then it is in there.
+    let words = arguments.iter().skip(1).map(|word| length(&text(Some(word)))).fold(0, u64::saturating_add);
+    let items = match list.kind() {
+        ValueKind::String => count(text(Some(list)).chars().count()),
+        _ => meter.take_places(list)?,
+    };
+    meter.take(words.saturating_mul(items))
+}
+
+/// What comes in the place of another, as often as that is there.
+fn replace(meter: &Meter, arguments: &[Value]) -> Result<(), Error> {
+    whole(meter, arguments)?;
+    let [value, from, to, ..] = arguments else { return Ok(()) };
+    let times = count(text(Some(value)).matches(&text(Some(from))).count());
+    meter.take(times.saturating_mul(length(&text(Some(to)))))
+}
+
+fn split(meter: &Meter, arguments: &[Value]) -> Result<(), Error> {
+    whole(meter, arguments)?;
+    let value = text(arguments.first());
+    let parts = match arguments.get(1).filter(|separator| !separator.is_none()) {
+        Some(separator) => value.matches(&text(Some(separator))).count().saturating_add(1),
+        None => value.split_whitespace().count(),
+    };
+    meter.take(count(parts).saturating_mul(ITEM_BYTES))
+}
+
+fn lines(meter: &Meter, arguments: &[Value]) -> Result<(), Error> {
+    whole(meter, arguments)?;
+    meter.take(count(text(arguments.first()).lines().count()).saturating_mul(ITEM_BYTES))
+}
+
+/// Each letter of a text is an item.
+fn list(meter: &Meter, arguments: &[Value]) -> Result<(), Error> {
+    match arguments.first().and_then(Value::as_str) {
+        Some(text) => meter.take(count(text.chars().count()).saturating_mul(ITEM_BYTES)),
+        None => Cost::Places.pay(meter, arguments),
+    }
+}
+
+/// Each letter is looked for among those that are trimmed.
+fn trim(meter: &Meter, arguments: &[Value]) -> Result<(), Error> {
+    whole(meter, arguments)?;
+    let letters = length(&text(arguments.get(1)));
+    meter.take(length(&text(arguments.first())).saturating_mul(letters))
+}
+
+/// With something else than a number to begin with, each sum is a value of its own.
+fn sum(meter: &Meter, arguments: &[Value]) -> Result<(), Error> {
+    whole(meter, arguments)?;
+    let Some(list) = arguments.first() else { return Ok(()) };
+    let begins_with_a_number = arguments.iter().skip(1).all(Value::is_number);
+    if arguments.len() > 1 && !begins_with_a_number {
+        let bytes = meter.take_whole(list)?;
+        let items = meter.take_places(list)?;
+        return meter.take(bytes.saturating_mul(items));
+    }
+    Ok(())
+}

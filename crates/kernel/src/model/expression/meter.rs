@@ -1,0 +1,129 @@
+//! How much one evaluation of an expression may make and look at.
+//!
+//! Owns the meter: each operator, filter and test that can make a value larger asks it before it begins. The fuel of the
+//! expression language counts instructions, and one instruction could ask for all memory of the machine.
+
+use super::ordered::OrderedMap;
+use minijinja::{Error, ErrorKind, Value, value::ValueKind};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering},
+};
+
+/// What one evaluation may make and look at, in bytes: eight times the largest list that a `for_each` can take. A value in a
+/// list or a mapping counts as [`ITEM_BYTES`] beside its text.
+pub(super) const MAX_MADE_BYTES: u64 = 32 * 1024 * 1024;
+
+/// A value in memory, and its place in a list.
+pub(super) const ITEM_BYTES: u64 = 32;
+
+/// One evaluation's.
+#[derive(Debug, Clone)]
+pub(super) struct Meter(Arc<Amounts>);
+
+#[derive(Debug)]
+struct Amounts {
+    left: AtomicU64,
+    is_exceeded: AtomicBool,
+}
+
+impl Meter {
+    pub(super) fn new() -> Self {
+        Self(Arc::new(Amounts { left: AtomicU64::new(MAX_MADE_BYTES), is_exceeded: AtomicBool::new(false) }))
+    }
+
+    /// Whether the evaluation ended because of it.
+    pub(super) fn is_exceeded(&self) -> bool {
+        self.0.is_exceeded.load(Ordering::Relaxed)
+    }
+
+    /// Takes what is about to be made.
+    pub(super) fn take(&self, bytes: u64) -> Result<(), Error> {
+        match self.left().checked_sub(bytes) {
+            Some(left) => {
+                self.0.left.store(left, Ordering::Relaxed);
+                Ok(())
+            }
+            None => Err(self.exceeded()),
+        }
+    }
+
+    /// Takes the size of a value with all that is in it.
+    pub(super) fn take_whole(&self, value: &Value) -> Result<u64, Error> {
+        let bytes = self.measure(value, 0)?;
+        self.take(bytes)?;
+        Ok(bytes)
+    }
+
+    /// Takes the places of a list or a mapping, and returns how many there are: what is in them stays where it is.
+    pub(super) fn take_places(&self, value: &Value) -> Result<u64, Error> {
+        let count = match value.kind() {
+            ValueKind::Seq | ValueKind::Iterable | ValueKind::Map => {
+                let most = self.left().checked_div(ITEM_BYTES).unwrap_or(0);
+                let most = usize::try_from(most).unwrap_or(usize::MAX);
+                let count = value.try_iter()?.take(most.saturating_add(1)).count();
+                u64::try_from(count).unwrap_or(u64::MAX)
+            }
+            _ => return self.take_whole(value).map(|_| 1),
+        };
+        self.take(count.saturating_mul(ITEM_BYTES))?;
+        Ok(count)
+    }
+
+    /// The size of a value; an error as soon as it and `before` are more than is left.
+    fn measure(&self, value: &Value, before: u64) -> Result<u64, Error> {
+        let mut bytes = before.saturating_add(ITEM_BYTES);
+        match value.kind() {
+            ValueKind::String => bytes = bytes.saturating_add(length(value.as_str().unwrap_or_default())),
+            ValueKind::Number => finite(value)?,
+            ValueKind::Seq | ValueKind::Iterable => {
+                for item in value.try_iter()? {
+                    bytes = self.measure(&item, bytes)?;
+                }
+            }
+            ValueKind::Map => match value.downcast_object_ref::<OrderedMap>() {
+                Some(map) => {
+                    for (name, member) in &map.0 {
+                        bytes = self.measure(member, bytes.saturating_add(length(name)))?;
+                    }
+                }
+                None => {
+                    for key in value.try_iter()? {
+                        bytes = self.measure(&key, bytes)?;
+                        bytes = self.measure(&value.get_item(&key)?, bytes)?;
+                    }
+                }
+            },
+            _ => {}
+        }
+        match bytes <= self.left() {
+            true => Ok(bytes),
+            false => Err(self.exceeded()),
+        }
+    }
+
+    fn left(&self) -> u64 {
+        self.0.left.load(Ordering::Relaxed)
+    }
+
+    fn exceeded(&self) -> Error {
+        self.0.is_exceeded.store(true, Ordering::Relaxed);
+        let message = format!("it makes or reads more than {MAX_MADE_BYTES} bytes of values");
+        Error::new(ErrorKind::InvalidOperation, message)
+    }
+}
+
+/// A number that JSON can write.
+pub(super) fn finite(value: &Value) -> Result<(), Error> {
+    let is_float = !value.is_integer() && value.is_number();
+    match is_float.then(|| f64::try_from(value.clone()).ok()).flatten() {
+        Some(float) if !float.is_finite() => {
+            Err(Error::new(ErrorKind::InvalidOperation, "a number in it is too large, or is none"))
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn length(text: &str) -> u64 {
+    u64::try_from(text.len()).unwrap_or(u64::MAX)
+}
