@@ -121,7 +121,16 @@ fn send(access: &Access, protocol: Protocol, key: Option<&str>, body: &str) -> R
         let resets_at = throttled.then(|| rejection::reset(header, &bytes, now())).flatten();
         return Ok(Called::Failed { failure, request, resets_at, counts: false });
     }
-    let reply = Value::parse(&bytes).ok().and_then(|body| protocol.reply(&body));
+    let body = Value::parse(&bytes).ok();
+    if let Some(failure) = body.as_ref().and_then(rejection::stated) {
+        // What has too much to do may have begun. All others did nothing.
+        let counts = failure.class == Class::Overloaded;
+        let throttled = failure.class == Class::Throttled;
+        let resets_at = throttled.then(|| rejection::reset(header, &bytes, now())).flatten();
+        let request = request.or_else(|| Some(body.as_ref()?.get("id")?.as_str()?.to_owned()));
+        return Ok(Called::Failed { failure, request, resets_at, counts });
+    }
+    let reply = body.and_then(|body| protocol.reply(&body));
     Ok(match reply {
         Some(reply) => {
             let request = request.or_else(|| reply.id.clone());

@@ -103,7 +103,7 @@ impl Protocol {
             Self::Messages => messages::reply(body),
         }?;
         // Such as a call of a tool, though none was offered.
-        if reply.end == End::Whole && reply.text.is_empty() {
+        if reply.end == End::Whole && reply.text.trim().is_empty() {
             reply.end = End::Refused("the answer has no text".to_owned());
         }
         Some(reply)

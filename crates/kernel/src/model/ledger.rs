@@ -49,7 +49,8 @@ pub struct Tokens {
 }
 
 impl TokenPrice {
-    /// What a call has cost, rounded up to a billionth of a dollar; sums saturate.
+    /// What a call has cost, rounded up to a billionth of a dollar; sums saturate. Of the tokens that were given no more can have
+    /// come from the cache, or gone to it, than there were.
     ///
     /// ```
     /// use envoi_kernel::ledger::{Cost, TokenPrice, Tokens};
@@ -59,14 +60,19 @@ impl TokenPrice {
     /// let price = TokenPrice { given, gotten, cache_read: dollars("0.50"), cache_write: dollars("6.25") };
     /// let tokens = Tokens { given: 1_000_000, cache_read: 800_000, cache_write: 100_000, gotten: 0 };
     /// assert_eq!(price.cost(tokens), dollars("1.525"));
+    /// let impossible = Tokens { given: 1_000_000, cache_read: 50_000_000, cache_write: 7, gotten: 0 };
+    /// assert_eq!(price.cost(impossible), dollars("0.50"));
     /// ```
     #[must_use]
     pub fn cost(&self, tokens: Tokens) -> Cost {
-        let fresh = tokens.given.saturating_sub(tokens.cache_read).saturating_sub(tokens.cache_write);
+        let cache_read = tokens.cache_read.min(tokens.given);
+        let others = tokens.given.saturating_sub(cache_read);
+        let cache_write = tokens.cache_write.min(others);
+        let fresh = others.saturating_sub(cache_write);
         let parts = [
             (fresh, self.given),
-            (tokens.cache_read, self.cache_read),
-            (tokens.cache_write, self.cache_write),
+            (cache_read, self.cache_read),
+            (cache_write, self.cache_write),
             (tokens.gotten, self.gotten),
         ];
         let millionths = parts.into_iter().fold(0_u128, |sum, (tokens, price)| {

@@ -49,7 +49,13 @@ pub(crate) fn not_counted(report: &SkillReport) -> Vec<String> {
     });
     let cost = given("cost_usd").filter(|_| Cost::of_metrics(metrics).is_none());
     let expected = "US dollars from 0 to 18 billion, as a number or a decimal string";
-    counts.chain(cost.map(|wrong| warning("metrics.cost_usd", wrong, expected))).collect()
+    let tokens_in = given("tokens_in").and_then(Value::as_u53);
+    let is_too_much =
+        |cached: &&Value| tokens_in.is_some_and(|all| cached.as_u53().is_none_or(|cached| cached > all));
+    let cached = given("tokens_cached").filter(is_too_much).map(|wrong| {
+        warning("metrics.tokens_cached", wrong, "no more than `tokens_in`, of which these tokens are")
+    });
+    counts.chain(cost.map(|wrong| warning("metrics.cost_usd", wrong, expected))).chain(cached).collect()
 }
 
 fn warning(member: &str, value: &Value, expected: &str) -> String {

@@ -194,7 +194,14 @@ fn a_figure_that_is_none_counts_nothing_changes_no_verdict_and_is_warned_of() {
     let all = warnings(&format!(r#""metrics":{{"cost_usd":-1,"llm_calls":{long},"other":-1}}"#));
     assert_eq!(all.len(), 2, "what the engine does not count may be anything: {all:?}");
     assert!(all[0].contains("9 … [100 bytes omitted]`"), "{all:?}");
+    let cached = warnings(r#""metrics":{"tokens_in":3,"tokens_cached":50}"#);
+    assert_eq!(
+        cached,
+        [not_counted("metrics.tokens_cached", "no more than `tokens_in`, of which these tokens are", "50")]
+    );
     for fine in [
+        r#""metrics":{"tokens_in":50,"tokens_cached":50}"#,
+        r#""metrics":{"tokens_cached":50}"#,
         r#""metrics":null"#,
         r#""metrics":{"cost_usd":null,"llm_calls":null}"#,
         r#""metrics":{"cost_usd":"12","llm_calls":1e2,"tokens_in":5.0,"tokens_out":0}"#,

@@ -25,7 +25,18 @@ const KINDS: &[(&str, Class)] = &[
     ("overloaded_error", Class::Overloaded),
 ];
 
-/// Why a reply with this status and body is no answer. The three protocols state errors in the same place.
+/// Types of errors that say what a status from 400 to 499 would say. Beside such a status the words can say more.
+const REFUSALS: &[&str] = &["invalid_request_error", "invalid_prompt"];
+
+/// The failure that a reply with status 200 states, if it states one.
+#[must_use]
+pub fn stated(body: &Value) -> Option<Failure> {
+    let is_error = body.get("error").is_some_and(|error| !error.is_null());
+    (is_error || text(body, &["type"]) == Some("error")).then(|| failure(200, body.compact().as_bytes()))
+}
+
+/// Why a reply with this status and body is no answer. The three protocols state errors in the same place, and some servers state
+/// them with the status of an answer.
 #[must_use]
 pub fn failure(status: u16, body: &[u8]) -> Failure {
     let parsed = Value::parse(body).ok();
@@ -37,13 +48,17 @@ pub fn failure(status: u16, body: &[u8]) -> Failure {
         .flatten()
         .find_map(|kind| KINDS.iter().find(|(word, _)| word == kind).map(|(_, class)| *class));
     // A status of 400 says little: the credit, or the length, is in the words.
-    let worded = || message.filter(|_| (400..500).contains(&status)).and_then(of_wording);
+    let worded = || message.filter(|_| status == 200 || (400..500).contains(&status)).and_then(of_wording);
     let by_status = of_status(u64::from(status));
     let class = match (stated, by_status) {
         (Some(class), _) => class,
         (None, Some(Class::Refused)) => worded().unwrap_or(Class::Refused),
         (None, Some(class)) => class,
-        (None, None) => Class::Overloaded,
+        (None, None) => match worded() {
+            Some(class) => class,
+            None if kinds.iter().flatten().any(|kind| REFUSALS.contains(kind)) => Class::Refused,
+            None => Class::Overloaded,
+        },
     };
     let said = match message {
         Some(message) => one_line(message),
@@ -176,6 +191,48 @@ mod tests {
         }
         let told = failure(400, br#"{"error":{"message":"unknown\nmember"}}"#).message;
         assert_eq!(told, "the provider answered with status 400: unknown member");
+    }
+
+    #[test]
+    fn an_error_with_the_status_of_an_answer_has_its_class_and_its_words() {
+        for (body, class, words) in [
+            (r#"{"error":{"message":"overloaded","type":"server_error"}}"#, Class::Overloaded, "overloaded"),
+            (
+                r#"{"error":{"message":"slow down","code":"rate_limit_exceeded"}}"#,
+                Class::Throttled,
+                "slow down",
+            ),
+            (r#"{"error":{"message":"boom"},"choices":[]}"#, Class::Overloaded, "boom"),
+            (r#"{"error":"rate limit reached"}"#, Class::Throttled, "rate limit reached"),
+            (
+                r#"{"status":"failed","error":{"code":"server_error","message":"boom"},"output":[]}"#,
+                Class::Overloaded,
+                "boom",
+            ),
+            (r#"{"status":"failed","error":{"code":"invalid_prompt","message":"no"}}"#, Class::Refused, "no"),
+            (
+                r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+                Class::Overloaded,
+                "Overloaded",
+            ),
+            (
+                r#"{"type":"error","error":{"type":"rate_limit_error","message":"later"}}"#,
+                Class::Throttled,
+                "later",
+            ),
+            (
+                r#"{"type":"error","error":{"type":"invalid_request_error","message":"credit balance is too low"}}"#,
+                Class::Billing,
+                "credit balance is too low",
+            ),
+        ] {
+            let found = stated(&Value::parse_str(body).unwrap());
+            let message = format!("the provider answered with status 200: {words}");
+            assert_eq!(found, Some(Failure::new(class, message)), "{body}");
+        }
+        for body in [r#"{"error":null,"output":[]}"#, r#"{"choices":[]}"#, "[]"] {
+            assert_eq!(stated(&Value::parse_str(body).unwrap()), None, "{body}");
+        }
     }
 
     #[test]

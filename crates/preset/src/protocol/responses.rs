@@ -75,7 +75,7 @@ pub(super) fn reply(body: &Value) -> Option<Reply> {
         }
         (None, Some("incomplete"), _) => End::Cut,
         (None, Some("failed" | "cancelled" | "in_progress" | "queued"), _) => return None,
-        (None, ..) => End::Whole,
+        (None, ..) => output.iter().find_map(unfinished).unwrap_or(End::Whole),
     };
     Some(Reply {
         id: text(body, &["id"]).map(str::to_owned),
@@ -86,4 +86,18 @@ pub(super) fn reply(body: &Value) -> Option<Reply> {
         tokens_written: None,
         tokens_out: count(body, &["usage", "output_tokens"]),
     })
+}
+
+/// How the answer ends if this item of it is no text that is whole: whatever calls something waits for what comes of it.
+fn unfinished(item: &Value) -> Option<End> {
+    let kind = text(item, &["type"])?;
+    match text(item, &["status"]) {
+        Some(status @ ("incomplete" | "in_progress")) if kind == "message" => {
+            Some(End::unfinished("output.status", status))
+        }
+        _ if kind.ends_with("_call") || kind == "mcp_approval_request" => {
+            Some(End::unfinished("output.type", kind))
+        }
+        _ => None,
+    }
 }

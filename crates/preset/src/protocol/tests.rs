@@ -142,6 +142,7 @@ fn a_reply_is_read_with_its_end_and_its_tokens() {
         ),
         (Protocol::Chat, chat(r#"{"content":""}"#, "stop"), "c1", "", empty()),
         (Protocol::Responses, responses("completed", ""), "r1", "", empty()),
+        (Protocol::Chat, chat(r#"{"content":" \n\t"}"#, "stop"), "c1", " \n\t", empty()),
         (Protocol::Responses, responses("completed", said), "r1", "hello", End::Whole),
         (Protocol::Responses, responses("incomplete", said), "r1", "hello", End::Cut),
         (
@@ -188,5 +189,29 @@ fn a_reply_is_read_with_its_end_and_its_tokens() {
         ] {
             assert_eq!(protocol.reply(&json(body)), None, "{protocol} {body}");
         }
+    }
+}
+
+#[test]
+fn an_answer_of_which_an_item_is_not_finished_is_none() {
+    let whole =
+        r#"{"type":"message","status":"completed","content":[{"type":"output_text","text":"hello"}]}"#;
+    let body = |items: &str| format!(r#"{{"status":"completed","output":[{items}]}}"#);
+    let unfinished = |member: &str, word: &str| {
+        End::Refused(format!("the answer is not finished: `{member}` is `{word}`"))
+    };
+    for (items, end) in [
+        (whole.to_owned(), End::Whole),
+        (format!(r#"{{"type":"reasoning","status":"incomplete"}},{whole}"#), End::Whole),
+        (
+            format!(r#"{whole},{{"type":"function_call","name":"x","arguments":"{{}}"}}"#),
+            unfinished("output.type", "function_call"),
+        ),
+        (format!(r#"{{"type":"computer_call"}},{whole}"#), unfinished("output.type", "computer_call")),
+        (whole.replace("completed", "incomplete"), unfinished("output.status", "incomplete")),
+        (whole.replace("completed", "in_progress"), unfinished("output.status", "in_progress")),
+    ] {
+        let reply = Protocol::Responses.reply(&json(&body(&items))).unwrap();
+        assert_eq!((reply.text.as_str(), reply.end), ("hello", end), "{items}");
     }
 }
