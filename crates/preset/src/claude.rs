@@ -7,11 +7,11 @@
 use crate::{
     ask::ToolCall,
     failure::{Class, Failure, of_status, of_wording},
-    member::{at, count, one_line, session_id, text},
+    member::{at, count, one_line, session_id, text, unusable_count},
     outcome::{Exit, Outcome, without_end},
     usage::{Figures, Usage},
 };
-use envoi_contract::json::Value;
+use envoi_contract::json::{Object, Value};
 use envoi_kernel::ledger::Cost;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,6 +36,8 @@ pub(crate) struct Events {
     error: Option<String>,
     reset_at: Option<u64>,
     result: Option<Value>,
+    /// The last closing event that states a cost: one that comes after it may state none.
+    priced: Option<Value>,
     /// Calls of tools that were refused on purpose, by their ids.
     pub(crate) excused: BTreeSet<String>,
 }
@@ -139,6 +141,9 @@ impl Events {
 
     fn result(&mut self, event: &Value) -> Vec<String> {
         self.result = Some(event.clone());
+        if cost_of(event).is_some_and(|cost| cost.is_ok()) {
+            self.priced = Some(event.clone());
+        }
         let turns = count(event, &["num_turns"]).unwrap_or(0);
         let reason = text(event, &["terminal_reason"]).or_else(|| text(event, &["subtype"]));
         vec![format!("end after {turns} turns: {}", reason.unwrap_or("unknown"))]
@@ -147,6 +152,7 @@ impl Events {
     /// See [`crate::Reading::finish`].
     pub(crate) fn finish(self, exit: Exit, stderr: &str, _wants_data: bool) -> Outcome {
         let usage = self.usage();
+        let unusable = self.unusable();
         let Some(result) = &self.result else {
             let failure = without_end(exit, stderr);
             let (session, text) = (self.session, self.last_text);
@@ -158,6 +164,7 @@ impl Events {
                 lost,
                 nothing_waits,
                 usage,
+                unusable,
                 version: self.version,
                 failure: Some(failure),
                 ..Outcome::default()
@@ -196,6 +203,7 @@ impl Events {
             failure,
             session: self.session,
             usage,
+            unusable,
             version: self.version,
             unread: 0,
         }
@@ -256,24 +264,46 @@ impl Events {
 
     fn usage(&self) -> Usage {
         let llm_calls = Some(self.calls());
+        let cost = self.priced.as_ref().and_then(cost_of).and_then(|cost| cost.ok());
+        let is_of_session =
+            self.priced.as_ref().is_some_and(|event| event.get("model_usage_since_last_result").is_some());
+        let session = Figures { cost: cost.filter(|_| is_of_session), ..Figures::default() };
+        let cost = cost.filter(|_| !is_of_session);
         let Some(result) = &self.result else {
-            // Of a process that was ended only what its calls were given is known.
+            // Of a process that was ended only what its calls were given is known, and what was said before.
             let given = self.calls.values().fold(0, |sum: u64, tokens| sum.saturating_add(*tokens));
-            let process = Figures { tokens_in: Some(given), ..Figures::default() };
-            return Usage { llm_calls, process, session: Figures::default() };
+            let process = Figures { tokens_in: Some(given), cost, ..Figures::default() };
+            return Usage { llm_calls, process, session };
         };
         let usage = at(result, &["usage"]).unwrap_or(&Value::Null);
-        let cost = at(result, &["total_cost_usd"]).and_then(Value::as_number);
-        let cost = cost.and_then(|number| Cost::of_number(number.as_str()));
-        let is_of_session = result.get("model_usage_since_last_result").is_some();
-        let process = Figures {
-            tokens_in: tokens_in(usage),
-            tokens_out: count(usage, &["output_tokens"]),
-            cost: cost.filter(|_| !is_of_session),
-        };
-        let session = Figures { cost: cost.filter(|_| is_of_session), ..Figures::default() };
+        let process =
+            Figures { tokens_in: tokens_in(usage), tokens_out: count(usage, &["output_tokens"]), cost };
         Usage { llm_calls, process, session }
     }
+
+    /// See [`Outcome::unusable`].
+    fn unusable(&self) -> Object {
+        let Some(result) = &self.result else { return Object::default() };
+        let cost = cost_of(result).and_then(|cost| cost.err()).filter(|_| self.priced.is_none());
+        let tokens = |name: &str| unusable_count(at(result, &["usage"])?, name);
+        let figures = [
+            ("cost_usd", cost),
+            ("tokens_in", tokens("input_tokens")),
+            ("tokens_out", tokens("output_tokens")),
+        ];
+        figures.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.clone()))).collect()
+    }
+}
+
+/// The cost that a closing event states, or what it states in its place; `None`: nothing.
+fn cost_of(event: &Value) -> Option<Result<Cost, &Value>> {
+    let stated = at(event, &["total_cost_usd"]).filter(|cost| !cost.is_null())?;
+    let cost = match stated {
+        Value::Number(number) => Cost::of_number(number.as_str()),
+        Value::String(text) => Cost::parse(text),
+        _ => None,
+    };
+    Some(cost.ok_or(stated))
 }
 
 /// All that a call was given, also what the provider had kept.

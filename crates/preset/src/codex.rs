@@ -6,11 +6,11 @@
 
 use crate::{
     failure::{Class, Failure, of_wording},
-    member::{at, count, one_line, session_id, text},
+    member::{at, count, one_line, session_id, text, unusable_count},
     outcome::{Exit, Outcome, without_end},
     usage::{Figures, Usage},
 };
-use envoi_contract::json::Value;
+use envoi_contract::json::{Object, Value};
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -86,6 +86,7 @@ impl Events {
             (None, Some(_)) => None,
             (None, None) => Some(without_end(exit, stderr)),
         };
+        let unusable = self.completed.as_ref().map(unusable).unwrap_or_default();
         let session = self.completed.as_ref().map(|usage| Figures {
             tokens_in: count(usage, &["input_tokens"]),
             tokens_out: count(usage, &["output_tokens"]),
@@ -97,11 +98,19 @@ impl Events {
             lost: self.session.is_none() && stderr.contains("no rollout found"),
             session: self.session,
             usage: Usage { session: session.unwrap_or_default(), ..Usage::default() },
+            unusable,
             denied: self.denied,
             failure,
             ..Outcome::default()
         }
     }
+}
+
+/// See [`Outcome::unusable`].
+fn unusable(usage: &Value) -> Object {
+    let figures = [("tokens_in", "input_tokens"), ("tokens_out", "output_tokens")];
+    let stated = figures.map(|(figure, name)| (figure, unusable_count(usage, name)));
+    stated.into_iter().filter_map(|(figure, value)| Some((figure.to_owned(), value?.clone()))).collect()
 }
 
 fn started(event: &Value) -> Option<String> {

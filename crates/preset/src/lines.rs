@@ -12,6 +12,8 @@ pub(crate) struct Lines {
     begun: Vec<u8>,
     /// The rest of the line is skipped.
     skips: bool,
+    /// Lines that were skipped.
+    pub(crate) skipped: u64,
 }
 
 impl Lines {
@@ -29,8 +31,9 @@ impl Lines {
     }
 
     fn add(&mut self, part: &[u8]) {
-        if self.begun.len().saturating_add(part.len()) > MAX_LINE_BYTES {
+        if !self.skips && self.begun.len().saturating_add(part.len()) > MAX_LINE_BYTES {
             self.skips = true;
+            self.skipped = self.skipped.saturating_add(1);
             self.begun = Vec::new();
         }
         if !self.skips {
@@ -61,7 +64,9 @@ mod tests {
 
         let long = vec![b'x'; MAX_LINE_BYTES + 1];
         assert_eq!(lines.push(&long), Vec::<String>::new());
+        assert_eq!(lines.push(&long), Vec::<String>::new());
         assert_eq!(lines.push(b"rest\nnext\n"), ["next"]);
+        assert_eq!(lines.skipped, 1);
     }
 
     #[test]

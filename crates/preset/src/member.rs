@@ -30,6 +30,17 @@ pub(crate) fn count(value: &Value, path: &[&str]) -> Option<u64> {
     at(value, path)?.as_u53()
 }
 
+/// What stands in a member that is to be a count and is none. Usage that is no object has no member.
+pub(crate) fn unusable_count<'v>(usage: &'v Value, name: &str) -> Option<&'v Value> {
+    match usage {
+        Value::Object(members) => {
+            members.get(name).filter(|value| !value.is_null() && value.as_u53().is_none())
+        }
+        Value::Null => None,
+        other => Some(other),
+    }
+}
+
 /// The value at a path of members.
 pub(crate) fn at<'v>(value: &'v Value, path: &[&str]) -> Option<&'v Value> {
     path.iter().try_fold(value, |value, name| value.get(name))

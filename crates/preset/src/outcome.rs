@@ -6,7 +6,7 @@ use crate::{
     member::one_line,
     usage::Usage,
 };
-use envoi_contract::json::Value;
+use envoi_contract::json::{Object, Value};
 
 /// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +30,9 @@ pub struct Outcome {
     pub lost: bool,
     /// What it used.
     pub usage: Usage,
+    /// Figures of its use that it states and that cannot be, as members of `metrics` (contract 4): they are not known, and the
+    /// step gets a warning.
+    pub unusable: Object,
     /// Tools that were refused, with what they were to do.
     pub denied: Vec<String>,
     /// The call of a tool that it has put off: it goes on with it when it is resumed. That is a failure of the class

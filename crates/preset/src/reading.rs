@@ -3,7 +3,7 @@
 use crate::{
     claude, codex,
     failure::{Class, Failure},
-    lines::Lines,
+    lines::{Lines, MAX_LINE_BYTES},
     member::one_line,
     outcome::{Exit, Outcome, ended},
     preset::Preset,
@@ -98,7 +98,16 @@ impl Reading {
             Events::Claude(events) => events.finish(exit, stderr, wants_data),
             Events::Codex(events) => events.finish(exit, stderr, wants_data),
         };
-        let mut outcome = Outcome { unread: self.unread, ..outcome };
+        let skipped = self.lines.skipped;
+        let mut outcome = Outcome { unread: self.unread.saturating_add(skipped), ..outcome };
+        if let Some(failure) = outcome.failure.as_mut().filter(|_| skipped > 0) {
+            let limit = MAX_LINE_BYTES >> 20;
+            let what = match skipped {
+                1 => "a line that it wrote has more than".to_owned(),
+                lines => format!("{lines} lines that it wrote have more than"),
+            };
+            failure.message = format!("{}; {what} {limit} MiB, which is not read", failure.message);
+        }
         if outcome.failure.is_none() {
             outcome.failure = unsuccessful(&outcome, exit, wants_data);
         }

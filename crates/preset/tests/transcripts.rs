@@ -294,3 +294,60 @@ fn what_looks_like_an_option_is_no_id_of_a_session() {
         assert_eq!(heard(Preset::Claude, &[&INIT.replace("s-1", id)]).session, None, "{id}");
     }
 }
+
+#[test]
+fn a_figure_that_cannot_be_is_handed_over_as_it_is_and_does_not_count() {
+    let cost = |text: &str| envoi_kernel::ledger::Cost::parse(text);
+    let end = |figures: &str| END.replace("\"result\":", &format!("{figures},\"result\":"));
+    for (figures, charged, unusable) in [
+        (r#""total_cost_usd":0.5"#, cost("0.5"), "{}"),
+        (r#""total_cost_usd":"0.5""#, cost("0.5"), "{}"),
+        (r#""total_cost_usd":null"#, None, "{}"),
+        (r#""total_cost_usd":-5"#, None, r#"{"cost_usd":-5}"#),
+        (r#""total_cost_usd":1e300"#, None, r#"{"cost_usd":1e300}"#),
+        (r#""total_cost_usd":[1]"#, None, r#"{"cost_usd":[1]}"#),
+        (r#""usage":{"input_tokens":-1,"output_tokens":"2"}"#, None, r#"{"tokens_in":-1,"tokens_out":"2"}"#),
+        (r#""usage":"no""#, None, r#"{"tokens_in":"no","tokens_out":"no"}"#),
+    ] {
+        let outcome = heard(Preset::Claude, &[INIT, &end(figures)]);
+        assert_eq!(outcome.usage.process.cost, charged, "{figures}");
+        assert_eq!(Value::Object(outcome.unusable).compact(), unusable, "{figures}");
+    }
+    let started = r#"{"type":"thread.started","thread_id":"t"}"#;
+    let done = r#"{"type":"turn.completed","usage":{"input_tokens":1.5,"output_tokens":2}}"#;
+    let outcome = heard(Preset::Codex, &[started, done]);
+    assert_eq!(Value::Object(outcome.unusable).compact(), r#"{"tokens_in":1.5}"#);
+}
+
+#[test]
+fn what_a_success_has_cost_is_charged_whatever_follows_it() {
+    let cost = |text: &str| envoi_kernel::ledger::Cost::parse(text);
+    let success = END.replace("\"result\":", "\"total_cost_usd\":0.01,\"result\":");
+    let error = END.replace("\"success\",\"is_error\":false", "\"error_during_execution\",\"is_error\":true");
+    let more = error.replace("\"result\":", "\"total_cost_usd\":0.03,\"result\":");
+    let turn = r#"{"type":"assistant","session_id":"s-1","message":{"id":"m","content":[]}}"#;
+    for (lines, charged) in [
+        (vec![INIT, &success, &error], cost("0.01")),
+        (vec![INIT, &success, &more], cost("0.03")),
+        (vec![INIT, &success, turn], cost("0.01")),
+        (vec![INIT, &error], None),
+    ] {
+        let outcome = heard(Preset::Claude, &lines);
+        assert!(outcome.failure.is_some(), "{lines:?}");
+        assert_eq!(outcome.usage.process.cost, charged, "{lines:?}");
+    }
+}
+
+#[test]
+fn a_line_that_is_too_long_to_be_read_is_named() {
+    let long = END.replace("done", &"y".repeat(17 * 1024 * 1024));
+    let outcome = heard(Preset::Claude, &[INIT, &long]);
+    let failure = outcome.failure.unwrap();
+    assert_eq!(
+        failure.message,
+        "the program ended with exit code 0 without its closing event; a line that it wrote has more than 16 MiB, which is \
+         not read"
+    );
+    assert_eq!(outcome.unread, 1);
+    assert_eq!(heard(Preset::Claude, &[INIT, &long, END]).failure, None, "the rest counts");
+}

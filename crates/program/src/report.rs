@@ -32,12 +32,17 @@ pub(crate) fn write(order: &Order, preset: Preset, finished: &Finished, mask: &d
     let before = if began_anew { Default::default() } else { order.before.figures() };
     let used = outcome.usage.since(&before);
     let cost = |cost: Option<envoi_kernel::ledger::Cost>| Value::from(cost.map(|cost| cost.to_string()));
-    let metrics = Object::from([
+    let mut metrics = Object::from([
         ("llm_calls", Value::from(outcome.usage.llm_calls)),
         ("tokens_in", Value::from(used.tokens_in)),
         ("tokens_out", Value::from(used.tokens_out)),
         ("cost_usd", cost(used.cost)),
     ]);
+    for (name, stated) in outcome.unusable.iter() {
+        if metrics.get(name).is_none_or(Value::is_null) {
+            metrics.insert(name, mask.value(stated));
+        }
+    }
     let mut agent = Object::from([("program", Value::from(preset.name()))]);
     if let Some(version) = &outcome.version {
         agent.insert("version", Value::from(version.as_str()));
