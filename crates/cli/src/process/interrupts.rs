@@ -33,6 +33,8 @@ pub(crate) enum Mode {
         engine: u32,
         /// The run.
         run: Option<RunId>,
+        /// It ends the run.
+        cancels: bool,
     },
     /// The engine is a server, elsewhere.
     Afar {
@@ -152,11 +154,17 @@ fn obey(mode: &Mode, is_first: bool) {
             messages::say_last(&run.as_ref().map_or_else(|| "stopped".to_owned(), how_to_go_on));
             leave(STOPPED);
         }
-        Mode::Following { engine, run } => {
+        Mode::Following { engine, run, cancels } => {
             let run = run.as_ref().map_or("RUN", RunId::as_str);
-            messages::say_last(&format!(
-                "the run goes on in process {engine}; `envoi cancel {run}` ends it, `envoi resume {run}` follows it"
-            ));
+            messages::say_last(&match cancels {
+                true => format!(
+                    "process {engine} goes on cancelling the run, which is over when its live steps have ended; \
+                     `envoi show {run}` names them"
+                ),
+                false => format!(
+                    "the run goes on in process {engine}; `envoi cancel {run}` ends it, `envoi resume {run}` follows it"
+                ),
+            });
             leave(STOPPED);
         }
         Mode::Afar { server, run } => {

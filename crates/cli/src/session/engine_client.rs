@@ -259,7 +259,8 @@ fn hand_over(holder: Option<&Holder>, request: &Request, printer: &mut Printer) 
         return Err(gone);
     }
     let Ok(client) = Client::connect(&holder.socket) else { return Err(gone) };
-    interrupts::mean(Mode::Following { engine: holder.pid, run: request.run().cloned() })
+    let cancels = matches!(request, Request::Cancel { .. });
+    interrupts::mean(Mode::Following { engine: holder.pid, run: request.run().cloned(), cancels })
         .map_err(HandOver::Failed)?;
     let mut accepted = false;
     let mut end = None;

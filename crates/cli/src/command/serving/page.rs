@@ -16,9 +16,12 @@ use envoi_kernel::ids::RunId;
 use envoi_server::{
     scope::{Scope, Scopes},
     session,
-    token::NewToken,
+    token::{NewToken, TokenError},
 };
-use std::net::{Ipv4Addr, SocketAddr};
+use std::{
+    fmt::Display,
+    net::{Ipv4Addr, SocketAddr},
+};
 
 pub(crate) fn page(home: &Home, args: &PageArgs) -> Result<u8, Failure> {
     let store = home.open()?;
@@ -60,7 +63,7 @@ fn code(
     };
     let scopes = allowed(&row, &wanted)?;
     let code = waiting::for_the_store(|| session::create_code(store, &row, &scopes, now))?
-        .map_err(|error| Failure::machine("the code", error))?;
+        .map_err(|error| not_written(store, error))?;
     Ok((row, scopes, code))
 }
 
@@ -70,6 +73,13 @@ pub(super) fn link_to(store: &Store, address: &str, run: &RunId) -> Result<Strin
     let args = PageArgs { name: None, scopes: Vec::new(), tenant, url: None };
     let (_, _, code) = code(store, &args, envoi_engine::now())?;
     Ok(format!("{address}/#/in/{code}/r/{run}"))
+}
+
+/// Nothing could be written to the store.
+fn not_written(store: &Store, error: impl Display) -> Failure {
+    let root = store.layout().root().display();
+    Failure::store(format!("the store `{root}`: {error}"))
+        .hint("`envoi doctor` looks closer; the store's folder has to be one that may be written")
 }
 
 /// Your own name as a token can have it.
@@ -106,8 +116,12 @@ fn made(store: &Store, args: &PageArgs, name: &str, wanted: &[Scope]) -> Result<
         scopes: Scopes::new(scopes),
         expires_at: None,
     };
-    waiting::for_the_store(|| envoi_server::token::create(store, &new, envoi_engine::now()))?
-        .map_err(token::failed)?;
+    waiting::for_the_store(|| envoi_server::token::create(store, &new, envoi_engine::now()))?.map_err(
+        |error| match error {
+            TokenError::Store(error) => not_written(store, error),
+            error => token::failed(error),
+        },
+    )?;
     known(store, &args.tenant, name)?.ok_or_else(|| Failure::store("the new token is not there"))
 }
 

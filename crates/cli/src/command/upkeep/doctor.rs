@@ -13,7 +13,11 @@ use envoi_api::store::{AgentProgram, Checkup};
 use envoi_journal::{
     DamagedRow, Layout, Lease, OpenError, ReadError, Reader, Standing, Store, Taken, Undelivered, with_causes,
 };
-use std::path::Path;
+use std::{
+    fs::File,
+    io::{self, Write},
+    path::Path,
+};
 
 struct Finding {
     what: &'static str,
@@ -160,6 +164,7 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
     let notices = finding("notices", notices);
     let mut findings = vec![
         finding("store", counted),
+        finding("room", room(store.layout().root())),
         place,
         finding("engine", engine),
         finding("configuration", config),
@@ -176,6 +181,28 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
     findings.extend(contents);
     findings.extend(snapshots::look(&store));
     Ok(findings)
+}
+
+/// What every command writes sooner or later: doctor tries whether the disk takes so much.
+const PROBE_BYTES: usize = 1024 * 1024;
+
+/// Whether the folder of the store takes a file.
+fn room(root: &Path) -> Result<String, String> {
+    let probe = root.join(format!("doctor-{}.tmp", std::process::id()));
+    let written = File::create(&probe).and_then(|mut file| fill(&mut file));
+    let removed = std::fs::remove_file(&probe);
+    match written.and(removed) {
+        Ok(()) => Ok("its folder takes files".to_owned()),
+        Err(error) => Err(format!(
+            "{} takes no files: {error}; nothing can be written to the store until that is mended",
+            root.display()
+        )),
+    }
+}
+
+fn fill(file: &mut impl Write) -> io::Result<()> {
+    file.write_all(&vec![0; PROBE_BYTES])?;
+    file.flush()
 }
 
 /// The trees of runs with `--isolate`, counted.
@@ -268,4 +295,21 @@ fn place(store: &Store) -> Result<String, String> {
 fn describe(counts: &Undelivered) -> String {
     let Undelivered { open, failing, given_up } = counts;
     format!("{open} not delivered yet ({failing} of them failed and are tried again), {given_up} given up")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "what is not as a test expects ends it")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_without_room_is_no_room() {
+        let mut full = File::options().write(true).open("/dev/full").unwrap();
+        assert_eq!(fill(&mut full).unwrap_err().kind(), io::ErrorKind::StorageFull);
+        let folder = std::env::temp_dir();
+        assert_eq!(room(&folder).as_deref(), Ok("its folder takes files"));
+        let nowhere = folder.join(format!("envoi-nowhere-{}", std::process::id()));
+        let told = room(&nowhere).unwrap_err();
+        assert!(told.starts_with(&format!("{} takes no files: ", nowhere.display())), "{told}");
+    }
 }
