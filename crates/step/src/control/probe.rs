@@ -21,6 +21,7 @@ const OUTPUT_TAIL_BYTES: u64 = 4 * 1024;
 
 /// The state of an attempt.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one at a time, on the way to its reader")]
 pub enum Probe {
     /// Its lock is held. Wait ([`crate::wait_until_free`]) and look again, more than once if need be: a process that an
     /// engine has just forked for something else can hold the lock for a moment too.
