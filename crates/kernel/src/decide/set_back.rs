@@ -27,7 +27,7 @@ pub(crate) fn of_next(
     let Some(open) = wanted else { return Ok(None) };
     let refuse = |code, why: &str| Err(SkillError::new(code, format!("`files: restore`: {why}")));
     match open.files.state {
-        _ if !draft.control.phase.started().is_some_and(|started| started.isolated.is_some()) => {
+        _ if draft.control.phase.started().is_none_or(|started| started.isolated.is_none()) => {
             refuse(Code::NotIsolated, "the run has no tree of its own")
         }
         Began::NotYet => Ok(None),
