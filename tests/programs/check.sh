@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # Stories with each real agent program (Claude Code, Codex) against the stub of their providers on the loopback: an attempt that a limit
 # refuses, the wait that the program's own files and events state, another try in the same session, a step that goes on with the session.
-# With Claude Code also calls of tools that a person decides, and a kill in the midst of one.
+# Then calls through the bridge: a budget, a limit of the run and one of the provider, each exact. With Claude Code also calls of tools that a
+# person decides, and a kill in the midst of one. At last the examples with agents.
 #
-#   tests/programs/check.sh [NAME ...]    NAME: claude, codex
+#   tests/programs/check.sh [NAME ...]           NAME: claude, codex, examples
+#   tests/programs/check.sh --kills N [SEED]     N kills at random moments with each program (kills.py)
 #
 # The programs are installed from npm, in these versions, into a folder that is kept: $ENVOI_PROGRAMS, or envoi/programs in the cache of
 # the user. No account is needed. What cannot be installed is a failure.

@@ -212,20 +212,134 @@ class Questions(Story):
         print(f"{self.kind}: six questions, one kill, each call made as it was decided; {time.monotonic() - began:.1f} s", flush=True)
 
 
+PROTOCOLS = {"claude": "messages", "codex": "responses"}
+
+
+class Bridged(Story):
+    """The program calls its models through the bridge of a server, which stops it exactly at its budget and at the limit of the run, and
+    knows when a limit of the provider is over."""
+
+    def __init__(self, envoi, kind, binary, port):
+        super().__init__(envoi, kind, binary, port)
+        self.endless, self.limited = f"{kind}-bridged--turns", f"{kind}-bridged--limit-once"
+        home, tools = self.place / "home", self.place / "tools"
+        tools.mkdir()
+        (tools / kind).symlink_to(binary)
+        version = "/v1" if kind == "claude" else ""
+        providers = "".join(
+            f'    {name}: {{ url: "http://127.0.0.1:{port}/{run}{version}", protocol: {PROTOCOLS[kind]} }}\n'
+            for name, run in (("endless", self.endless), ("limited", self.limited)))
+        (self.place / ".envoi/config.yaml").write_text(
+            f"models:\n  providers:\n{providers}  offer:\n"
+            f'    endless: {{ provider: endless, name: stub-model, price: {{ in: "1", out: "1" }} }}\n'
+            f'    limited: {{ provider: limited, name: stub-model }}\n')
+        variable = {"claude": "CLAUDE_CONFIG_DIR", "codex": "CODEX_HOME"}[kind]
+        variables = {"PATH": f"{tools}:{os.environ['PATH']}", "HOME": str(home), variable: str(home)}
+        env = "".join(f"  {name}: {quoted(value)}\n" for name, value in variables.items())
+        args = 'args: ["--disable", plugins], ' if kind == "codex" else ""
+        bounds = f"idle: {LONGEST_S}s\n    timeout: {LONGEST_S}s\n"
+
+        def agent(model):
+            return f"agent: {{ use: {kind}, bridge: true, model: {model}, {args}may: run, prompt: Go on. }}\n    {bounds}"
+        (self.place / "flow.yaml").write_text(
+            f"flow: bridged\nenv:\n{env}limits: {{ llm_calls: 5, on_reached: ask }}\nsteps:\n"
+            f"  - id: budget\n    {agent('endless')}    budget: {{ llm_calls: 3 }}\n    continue_on_error: true\n"
+            f"  - id: limits\n    {agent('endless')}")
+        (self.place / "limited.yaml").write_text(f"flow: limited\nenv:\n{env}steps:\n  - id: wait\n    {agent('limited')}")
+
+    def server(self):
+        server = subprocess.Popen([self.envoi, "serve", "--listen", "127.0.0.1:0"], cwd=self.place, stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL, text=True)
+        said = server.stdout.readline()
+        assert said.startswith("listening on"), said
+        return server
+
+    def tell(self):
+        began = time.monotonic()
+        server = self.server()
+        try:
+            self.tell_with_server(began)
+        finally:
+            server.terminate()
+            server.communicate()
+
+    def tell_with_server(self, began):
+        self.call("run", "flow.yaml", expected=WAITING)
+        run = self.json("runs")[0]["run"]
+        shown = self.json("show", run)
+        assert "llm_calls 5 of 5 is used up" in json.dumps(self.json("inbox")), self.json("inbox")
+        assert stub.Stub.calls[self.endless] == shown["used"]["llm_calls"] == 5, (stub.Stub.calls, shown["used"])
+        assert (shown["by_step"]["budget"]["llm_calls"], shown["by_step"]["limits"]["llm_calls"]) == (3, 2), shown["by_step"]
+        assert "AGENT_BUDGET" in self.call("why", run), self.call("why", run)
+        given = 120 if self.kind == "claude" else 100
+        used = shown["used"]
+        assert (used["tokens_in"], used["tokens_out"]) == (5 * given, 50), used
+        assert used["cost_usd"] == f"{5 * (given + 10) / 1_000_000:f}".rstrip("0"), used
+        self.call("raise", run, "--llm-calls", "2", expected=WAITING)
+        used = self.json("show", run)["used"]
+        assert stub.Stub.calls[self.endless] == used["llm_calls"] == 7, (stub.Stub.calls, used)
+        self.call("cancel", run)
+        # The provider's limit: the program does not say until when.
+        engine = subprocess.Popen([self.envoi, "run", "limited.yaml"], cwd=self.place, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True)
+        row = self.wait_for_limit(engine)
+        wait = row["waits_for"]
+        assert wait["account"] == "model limited" and wait["resets_at"], wait
+        self.call("resume", row["run"], "--now")
+        engine.communicate()
+        shown = self.json("show", row["run"])
+        assert shown["status"] == "succeeded" and shown["used"]["agent_hops"] == 1, shown
+        assert stub.Stub.calls[self.limited] == shown["used"]["llm_calls"] == 2, (stub.Stub.calls, shown["used"])
+        print(f"{self.kind}: through the bridge stopped after 3, 2 and 2 calls, a limit waited for until {wait['resets_at']}; "
+              f"{time.monotonic() - began:.1f} s", flush=True)
+
+
+def killed(envoi, binaries, rounds, seed, port):
+    """The kills, half of them with each program."""
+    import kills
+    for kind, binary in binaries.items():
+        told = {}
+        for number in range(rounds):
+            kill = kills.Kill(envoi, kind, binary, port, number, seed)
+            try:
+                victim = kill.tell()
+            finally:
+                shutil.rmtree(kill.place, ignore_errors=True)
+            told[victim] = told.get(victim, 0) + 1
+        print(f"{kind}: {rounds} kills ({', '.join(f'{count} of the {victim}' for victim, count in sorted(told.items()))}), seed {seed}",
+              flush=True)
+
+
+def run_examples(envoi, binaries, port):
+    """The examples with agents, with the real programs and what stands in for their models."""
+    import examples
+    for told in examples.ALL:
+        example = told(envoi, binaries, port)
+        try:
+            example.tell()
+        finally:
+            shutil.rmtree(example.place, ignore_errors=True)
+
+
 def main():
     envoi, folder, *wanted = sys.argv[1:]
     modules = pathlib.Path(folder) / "node_modules"
     binaries = {"claude": next(modules.glob("@anthropic-ai/claude-code-*/claude")),
                 "codex": next(modules.glob("@openai/codex/vendor/*/bin/codex"))}
     _, port = stub.start()
+    if wanted[:1] == ["--kills"]:
+        rounds, seed = int(wanted[1]), wanted[2] if len(wanted) > 2 else str(time.time_ns())
+        return killed(envoi, binaries, rounds, seed, port)
     for kind, binary in binaries.items():
         if not wanted or kind in wanted:
-            for told in (Story, Questions) if kind == "claude" else (Story,):
+            for told in (Story, Bridged, Questions) if kind == "claude" else (Story, Bridged):
                 story = told(envoi, kind, binary, port)
                 try:
                     story.tell()
                 finally:
                     shutil.rmtree(story.place, ignore_errors=True)
+    if not wanted or "examples" in wanted:
+        run_examples(envoi, binaries, port)
 
 
 if __name__ == "__main__":

@@ -452,6 +452,12 @@ impl Run {
         &self.control.ledger
     }
 
+    /// What calls of models have used that were metered for this attempt, until it is over.
+    #[must_use]
+    pub fn metered(&self, attempt: &AttemptId) -> Ledger {
+        self.control.accounts.of(attempt).1
+    }
+
     /// What people have added to the bounds.
     #[must_use]
     pub fn raised(&self) -> &Ledger {

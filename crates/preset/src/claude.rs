@@ -32,6 +32,10 @@ pub(crate) struct Events {
     /// Tokens that each call was given, by the id of its message.
     calls: BTreeMap<String, u64>,
     last_text: String,
+    /// The id of the last message that another session can begin with.
+    last: Option<String>,
+    /// The sum of what the closing events say to be new of the cost.
+    added_cost: Option<Cost>,
     /// The error that the last message of the program itself names.
     error: Option<String>,
     reset_at: Option<u64>,
@@ -104,6 +108,10 @@ impl Events {
             let usage = at(event, &["message", "usage"]).unwrap_or(&Value::Null);
             self.calls.insert(id.to_owned(), tokens_in(usage).unwrap_or(0));
         }
+        // What a helper says is not in the session, and what the program says itself is no message of the agent.
+        if !is_synthetic && at(event, &["parent_tool_use_id"]).is_none_or(Value::is_null) {
+            self.last = session_id(event, &["uuid"]).or(self.last.take());
+        }
         if let Some(error) = text(event, &["error"]) {
             self.error = Some(error.to_owned());
         }
@@ -144,6 +152,12 @@ impl Events {
         if cost_of(event).is_some_and(|cost| cost.is_ok()) {
             self.priced = Some(event.clone());
         }
+        if let Some(Value::Object(models)) = at(event, &["model_usage_since_last_result"]) {
+            let costs = models.iter().filter_map(|(_, used)| at(used, &["costUSD"])?.as_number());
+            for cost in costs.filter_map(|cost| Cost::of_number(cost.as_str())) {
+                self.added_cost = Some(self.added_cost.unwrap_or_default().saturating_add(cost));
+            }
+        }
         let turns = count(event, &["num_turns"]).unwrap_or(0);
         let reason = text(event, &["terminal_reason"]).or_else(|| text(event, &["subtype"]));
         vec![format!("end after {turns} turns: {}", reason.unwrap_or("unknown"))]
@@ -161,6 +175,7 @@ impl Events {
             return Outcome {
                 text,
                 session,
+                last: self.last,
                 lost,
                 nothing_waits,
                 usage,
@@ -202,6 +217,7 @@ impl Events {
             throttled_until: self.reset_at.filter(|_| is_throttled),
             failure,
             session: self.session,
+            last: self.last,
             usage,
             unusable,
             version: self.version,
@@ -262,7 +278,7 @@ impl Events {
         u64::try_from(self.calls.len()).unwrap_or(u64::MAX)
     }
 
-    fn usage(&self) -> Usage {
+    pub(crate) fn usage(&self) -> Usage {
         let llm_calls = Some(self.calls());
         let cost = self.priced.as_ref().and_then(cost_of).and_then(|cost| cost.ok());
         let is_of_session =
@@ -273,12 +289,12 @@ impl Events {
             // Of a process that was ended only what its calls were given is known, and what was said before.
             let given = self.calls.values().fold(0, |sum: u64, tokens| sum.saturating_add(*tokens));
             let process = Figures { tokens_in: Some(given), cost, ..Figures::default() };
-            return Usage { llm_calls, process, session };
+            return Usage { llm_calls, process, session, added_cost: self.added_cost };
         };
         let usage = at(result, &["usage"]).unwrap_or(&Value::Null);
         let process =
             Figures { tokens_in: tokens_in(usage), tokens_out: count(usage, &["output_tokens"]), cost };
-        Usage { llm_calls, process, session }
+        Usage { llm_calls, process, session, added_cost: self.added_cost }
     }
 
     /// See [`Outcome::unusable`].

@@ -78,6 +78,16 @@ impl Events {
         }
     }
 
+    /// See [`crate::Reading::usage`].
+    pub(crate) fn usage(&self) -> Usage {
+        let session = self.completed.as_ref().map(|usage| Figures {
+            tokens_in: count(usage, &["input_tokens"]),
+            tokens_out: count(usage, &["output_tokens"]),
+            cost: None,
+        });
+        Usage { session: session.unwrap_or_default(), ..Usage::default() }
+    }
+
     /// See [`crate::Reading::finish`].
     pub(crate) fn finish(self, exit: Exit, stderr: &str, wants_data: bool) -> Outcome {
         let data = Value::parse_str(self.last_text.trim()).ok().filter(|_| wants_data);
@@ -87,17 +97,13 @@ impl Events {
             (None, None) => Some(without_end(exit, stderr)),
         };
         let unusable = self.completed.as_ref().map(unusable).unwrap_or_default();
-        let session = self.completed.as_ref().map(|usage| Figures {
-            tokens_in: count(usage, &["input_tokens"]),
-            tokens_out: count(usage, &["output_tokens"]),
-            cost: None,
-        });
+        let usage = self.usage();
         Outcome {
             text: self.last_text,
             data,
             lost: self.session.is_none() && stderr.contains("no rollout found"),
             session: self.session,
-            usage: Usage { session: session.unwrap_or_default(), ..Usage::default() },
+            usage,
             unusable,
             denied: self.denied,
             failure,

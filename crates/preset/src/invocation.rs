@@ -3,8 +3,11 @@
 //! The prompt is not among them: the program reads it from its standard input, so that it may be long, may begin with any
 //! character, and is not in the list of processes.
 
-use crate::preset::Preset;
+use crate::preset::{BRIDGE_KEY, Preset};
 use envoi_contract::json::{Object, Value};
+
+/// How `codex` knows the bridge.
+const PROVIDER: &str = "envoi";
 
 /// What the agent does without asking: the program's own permission system. It is no sandbox.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -46,6 +49,15 @@ pub enum Resume<'a> {
     New(Option<&'a str>),
     /// An earlier one goes on.
     From(&'a str),
+    /// A new one begins with what an earlier one had come to with this message. The earlier one stays as it is.
+    Fork {
+        /// The id of the new one.
+        id: &'a str,
+        /// The earlier one.
+        of: &'a str,
+        /// The last message that both have.
+        last: &'a str,
+    },
 }
 
 /// One start of a program.
@@ -63,6 +75,8 @@ pub struct Invocation<'a> {
     pub schema: Option<(&'a str, &'a str)>,
     /// The most that it may cost in US dollars, where the program has such a bound.
     pub max_cost: Option<&'a str>,
+    /// The address of the bridge through which it calls its models; none: it calls them with its own login.
+    pub bridge: Option<&'a str>,
     /// What decides the calls of tools that need a person; none: no call does.
     pub asks: Option<Asks<'a>>,
     /// Further arguments.
@@ -91,6 +105,7 @@ impl Invocation<'_> {
     ///     turns: Some(8),
     ///     schema: None,
     ///     max_cost: None,
+    ///     bridge: None,
     ///     asks: None,
     ///     args: &[],
     /// };
@@ -111,6 +126,10 @@ impl Invocation<'_> {
             Resume::New(Some(id)) => all.extend(words(&["--session-id", id])),
             Resume::New(None) => {}
             Resume::From(id) => all.extend(words(&["--resume", id])),
+            Resume::Fork { id, of, last } => {
+                all.extend(words(&["--resume", of, "--resume-session-at", last]));
+                all.extend(words(&["--fork-session", "--session-id", id]));
+            }
         }
         // `bypassPermissions` is not used: the program refuses it as root, and it ignores rules that a person has set.
         all.extend(words(match self.may {
@@ -146,6 +165,14 @@ impl Invocation<'_> {
         all.extend(self.model.iter().flat_map(|model| words(&["-m", model])));
         all.extend(self.schema.iter().flat_map(|(_, file)| words(&["--output-schema", file])));
         all.extend_from_slice(self.args);
+        if let Some(url) = self.bridge {
+            // It reads an address from its configuration alone. The last one counts.
+            let provider = format!(
+                "model_providers.{PROVIDER}={{name=\"{PROVIDER}\",base_url={},env_key=\"{BRIDGE_KEY}\",wire_api=\"responses\"}}",
+                Value::from(url).compact()
+            );
+            all.extend(words(&["-c", &format!("model_provider=\"{PROVIDER}\""), "-c", &provider]));
+        }
         if let Resume::From(id) = self.session {
             all.extend(words(&["resume", id]));
         }
@@ -190,6 +217,7 @@ mod tests {
             turns: Some(3).filter(|_| preset.bounds_turns()),
             max_cost: Some("0.50"),
             schema: Some(("{}", "/f")),
+            bridge: None,
             asks: None,
             args: &args,
         };
@@ -212,6 +240,14 @@ mod tests {
                 May::Edit,
                 "-p --output-format stream-json --verbose --resume id --permission-mode acceptEdits --model m --max-turns 3 \
                  --max-budget-usd 0.50 --json-schema {} --extra",
+            ),
+            (
+                Preset::Claude,
+                Resume::Fork { id: "id", of: "old", last: "m7" },
+                May::Read,
+                "-p --output-format stream-json --verbose --resume old --resume-session-at m7 --fork-session --session-id id \
+                 --permission-mode dontAsk --allowedTools Read,Grep,Glob --model m --max-turns 3 --max-budget-usd 0.50 \
+                 --json-schema {} --extra",
             ),
             (
                 Preset::Codex,
@@ -242,6 +278,7 @@ mod tests {
             turns: None,
             max_cost: None,
             schema: None,
+            bridge: None,
             asks: Some(asks),
             args: &[],
         };
@@ -252,6 +289,29 @@ mod tests {
         assert_eq!(settings.get("disableAllHooks"), Some(&Value::Bool(false)));
         let hooks = settings.get("hooks").unwrap().get("PreToolUse").unwrap().compact();
         assert!(hooks.contains(r#""command":"'/bin/envoi' __hook 'a \"b\"' || exit 2""#), "{hooks}");
+    }
+
+    #[test]
+    fn the_address_of_the_bridge_stands_behind_what_the_flow_says() {
+        let args = ["-c".to_owned(), "model_provider=other".to_owned()];
+        let invocation = Invocation {
+            session: Resume::From("id"),
+            may: May::Run,
+            model: Some("small"),
+            turns: None,
+            max_cost: None,
+            schema: None,
+            bridge: Some("http://127.0.0.1:7/api/llm-bridge"),
+            asks: None,
+            args: &args,
+        };
+        let all = invocation.arguments(Preset::Codex).join(" ");
+        let expected = "-m small -c model_provider=other -c model_provider=\"envoi\" -c model_providers.envoi={name=\"envoi\",\
+                        base_url=\"http://127.0.0.1:7/api/llm-bridge\",env_key=\"ENVOI_BRIDGE_TOKEN\",wire_api=\"responses\"} \
+                        resume id -";
+        assert!(all.ends_with(expected), "{all}");
+        let all = invocation.arguments(Preset::Claude).join(" ");
+        assert!(!all.contains("llm-bridge"), "its address is a variable: {all}");
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub struct Outcome {
     pub data: Option<Value>,
     /// The id of its session, if it has reported one.
     pub session: Option<String>,
+    /// The id of the agent's last message in it, if another session can begin there.
+    pub last: Option<String>,
     /// The session that was to be resumed is not there.
     pub lost: bool,
     /// What it used.

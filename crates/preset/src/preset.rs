@@ -1,9 +1,13 @@
 //! The programs that are known: names, versions, and what each can do.
 
+use crate::protocol::Protocol;
 use core::fmt;
 
 /// The variable that keeps Claude Code from working in the background.
 pub const NO_BACKGROUND_WORK: &str = "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS";
+
+/// The variable with the token of the bridge, for a program that is told where its key is.
+pub(crate) const BRIDGE_KEY: &str = "ENVOI_BRIDGE_TOKEN";
 
 /// A program that works as an agent, and that this crate knows how to start and to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -80,6 +84,49 @@ impl Preset {
     #[must_use]
     pub const fn reports_cost(self) -> bool {
         matches!(self, Self::Claude)
+    }
+
+    /// The protocol in which it calls its models.
+    #[must_use]
+    pub const fn protocol(self) -> Protocol {
+        match self {
+            Self::Claude => Protocol::Messages,
+            Self::Codex => Protocol::Responses,
+        }
+    }
+
+    /// Variables with which it calls `model`, and no other one, at the bridge at this address with this token. They stand in place of
+    /// those of a login ([`Invocation::bridge`](crate::Invocation) has what goes with them).
+    ///
+    /// ```
+    /// use envoi_preset::Preset;
+    ///
+    /// let variables = Preset::Claude.bridge_variables("http://127.0.0.1:7007/api/llm-bridge", "t", "small");
+    /// assert!(variables.contains(&("ANTHROPIC_AUTH_TOKEN", "t".to_owned())));
+    /// ```
+    #[must_use]
+    pub fn bridge_variables(self, url: &str, token: &str, model: &str) -> Vec<(&'static str, String)> {
+        match self {
+            Self::Claude => {
+                let own = [("ANTHROPIC_BASE_URL", url), ("ANTHROPIC_AUTH_TOKEN", token)];
+                let logins = ["ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"].map(|name| (name, ""));
+                // It calls these for helpers and for small tasks.
+                let models = [
+                    "ANTHROPIC_DEFAULT_HAIKU_MODEL",
+                    "ANTHROPIC_DEFAULT_SONNET_MODEL",
+                    "ANTHROPIC_DEFAULT_OPUS_MODEL",
+                    "ANTHROPIC_SMALL_FAST_MODEL",
+                    "CLAUDE_CODE_SUBAGENT_MODEL",
+                ];
+                let models = models.map(|name| (name, model));
+                own.into_iter()
+                    .chain(logins)
+                    .chain(models)
+                    .map(|(name, value)| (name, value.to_owned()))
+                    .collect()
+            }
+            Self::Codex => vec![(BRIDGE_KEY, token.to_owned())],
+        }
     }
 
     /// Where files of the program state when a limit of its account is over, if they do: a folder that this variable names, or else

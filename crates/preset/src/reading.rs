@@ -7,6 +7,7 @@ use crate::{
     member::one_line,
     outcome::{Exit, Outcome, ended},
     preset::Preset,
+    usage::Usage,
 };
 use envoi_contract::json::Value;
 
@@ -70,6 +71,15 @@ impl Reading {
         match &self.events {
             Events::Claude(events) => Some(events.calls()),
             Events::Codex(_) => None,
+        }
+    }
+
+    /// What the program has told so far of what it uses.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        match &self.events {
+            Events::Claude(events) => events.usage(),
+            Events::Codex(events) => events.usage(),
         }
     }
 

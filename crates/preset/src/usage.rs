@@ -25,6 +25,8 @@ pub struct Usage {
     pub process: Figures,
     /// Of the whole session.
     pub session: Figures,
+    /// What the program says that this process has added to the cost of the session.
+    pub added_cost: Option<Cost>,
 }
 
 impl Usage {
@@ -46,6 +48,14 @@ impl Usage {
             tokens_out: count(self.process.tokens_out, self.session.tokens_out, before.tokens_out),
             cost: self.process.cost.or(cost),
         }
+    }
+
+    /// Of a session that begins with what another one had come to: what that one has cost before, and since, is in the sums, and was
+    /// charged there.
+    #[must_use]
+    pub fn of_fork(self) -> Self {
+        let cost = self.process.cost.or(self.added_cost);
+        Self { process: Figures { cost, ..self.process }, ..self }
     }
 
     /// The session's sums after this process; where it reports none, those from before.
@@ -70,6 +80,7 @@ mod tests {
             llm_calls: Some(1),
             process: Figures { tokens_in: Some(7), ..Figures::default() },
             session: Figures { tokens_out: Some(30), cost: cost("0.0012"), tokens_in: None },
+            added_cost: cost("0.0002"),
         };
         let before = Figures { tokens_out: Some(20), cost: cost("0.0005"), tokens_in: None };
         let used = usage.since(&before);
@@ -78,6 +89,11 @@ mod tests {
         let anew = Figures { tokens_out: Some(99), cost: cost("1"), tokens_in: None };
         assert_eq!(usage.since(&anew).cost, cost("0.0012"), "a session that began anew counts whole");
         assert_eq!(usage.since(&anew).tokens_out, Some(30));
+        assert_eq!(
+            usage.of_fork().since(&Figures::default()).cost,
+            cost("0.0002"),
+            "the rest was charged elsewhere"
+        );
         let nothing = Usage::default();
         assert_eq!(nothing.since(&before), Figures::default(), "what is not known is not zero");
         assert_eq!(nothing.after(&before), before);

@@ -13,6 +13,7 @@ mod order;
 mod process;
 mod prompt;
 mod report;
+mod used;
 
 pub use hook::decide_call;
 pub use order::{Before, Order};
@@ -34,6 +35,10 @@ pub const EVENTS_FILE: &str = "events.jsonl";
 
 /// The file with the id of the session, in the folder of an attempt. It is there as soon as the id is known.
 pub const SESSION_FILE: &str = "session";
+
+/// The file with what the program has used so far, in the folder of an attempt: the members of `metrics` of its report. What it has not
+/// told of is null.
+pub const USED_FILE: &str = "used.json";
 
 use envoi_contract::json::Value;
 use envoi_preset::Preset;

@@ -1,7 +1,10 @@
 //! The order of one attempt: the engine composes it and writes it as a file into the attempt's folder.
 
 use envoi_contract::json::Value;
-use envoi_kernel::{event::CallAnswer, ledger::Cost};
+use envoi_kernel::{
+    event::{CallAnswer, SessionFork},
+    ledger::Cost,
+};
 use envoi_preset::Figures;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -41,6 +44,9 @@ pub struct Order {
     /// The session has begun.
     #[serde(default)]
     pub resumes: bool,
+    /// Where the session begins in another one.
+    #[serde(default)]
+    pub fork_of: Option<SessionFork>,
     /// The sums of the session before this attempt.
     #[serde(default)]
     pub before: Before,
@@ -68,6 +74,9 @@ pub struct Order {
     /// The most that it may cost in US dollars, where the program tests that itself.
     #[serde(default)]
     pub max_cost: Option<String>,
+    /// The address of the bridge through which it calls its models.
+    #[serde(default)]
+    pub bridge: Option<String>,
     /// An earlier attempt was cut off, and what it did last is not known.
     #[serde(default)]
     pub cut_off: bool,

@@ -1,9 +1,10 @@
 //! The program as a process: started, read line by line, waited for.
 
 use crate::{
-    EVENTS_FILE, Mask, ORDER_VARIABLE, Order, SECRET_VARIABLES, SESSION_FILE, files,
+    EVENTS_FILE, Mask, ORDER_VARIABLE, Order, SECRET_VARIABLES, SESSION_FILE, USED_FILE, files,
     hook::{self, Policy},
     prompt,
+    used::{metrics, of_attempt},
 };
 use envoi_kernel::event::CallAnswer;
 use envoi_preset::{
@@ -88,7 +89,7 @@ impl Work<'_> {
         let id = order.session.as_deref();
         let session = match id {
             Some(id) if order.resumes => Resume::From(id),
-            id => Resume::New(id),
+            id => self.beginning(id),
         };
         let mut first = self.run(session, answer)?;
         if let (Finished::Ran { outcome, .. }, Resume::From(id)) = (&first, session)
@@ -104,16 +105,34 @@ impl Work<'_> {
             first = self.run(Resume::From(id), None)?;
         }
         let Finished::Ran { outcome, .. } = &first else { return Ok(first) };
-        if !(outcome.lost && order.resumes) {
-            return Ok(first);
-        }
-        self.show(&[format!("session {} is not there any more: a new one begins", id.unwrap_or_default())]);
+        let mut lost = match session {
+            Resume::From(id) | Resume::Fork { of: id, .. } if outcome.lost => id,
+            _ => return Ok(first),
+        };
         fs::write(order.folder.join("prompt.txt"), &prompt)?;
-        let again = self.run(Resume::New(id.filter(|_| self.preset.takes_session_id())), None)?;
+        let new = id.filter(|_| self.preset.takes_session_id());
+        if let (Resume::From(_), Resume::Fork { of, .. }) = (session, self.beginning(new)) {
+            // It was cut off before it had begun.
+            let again = self.run(self.beginning(new), None)?;
+            match &again {
+                Finished::Ran { outcome, .. } if outcome.lost => lost = of,
+                _ => return Ok(again),
+            }
+        }
+        self.show(&[format!("session {lost} is not there any more: a new one begins")]);
+        let again = self.run(Resume::New(new), None)?;
         Ok(match again {
             Finished::Ran { outcome, .. } => Finished::Ran { outcome, began_anew: true },
             not_started => not_started,
         })
+    }
+
+    /// A session with this id that has not begun.
+    fn beginning<'a>(&'a self, id: Option<&'a str>) -> Resume<'a> {
+        match (id, &self.order.fork_of) {
+            (Some(id), Some(fork)) => Resume::Fork { id, of: &fork.id, last: &fork.last },
+            (id, _) => Resume::New(id),
+        }
     }
 
     fn run(&self, session: Resume<'_>, answer: Option<&CallAnswer>) -> io::Result<Finished> {
@@ -160,6 +179,7 @@ impl Work<'_> {
             turns: order.turns,
             max_cost: order.max_cost.as_deref(),
             schema: schema.as_deref().map(|schema| (schema, schema_file.as_str())),
+            bridge: order.bridge.as_deref(),
             asks: hook.map(|hook| Asks { hook, own_questions: hook::has_own_questions(order) }),
             args: &order.args,
         };
@@ -192,6 +212,7 @@ impl Work<'_> {
         let mut events =
             OpenOptions::new().create(true).append(true).open(self.order.folder.join(EVENTS_FILE))?;
         let mut known = None;
+        let mut noted = None;
         let mut last = Instant::now();
         let mut ended: Option<Instant> = None;
         loop {
@@ -221,6 +242,13 @@ impl Work<'_> {
                 last = Instant::now();
             }
             self.keep(&mut events, &heard)?;
+            let used = reading.usage();
+            if noted != Some(used) {
+                let metrics = metrics(&of_attempt(used, self.order, false), &self.order.before.figures());
+                // For people, and for what becomes of an attempt whose end is not known: its report has the last word.
+                files::replace(&self.order.folder.join(USED_FILE), Value::Object(metrics).compact().as_bytes())?;
+                noted = Some(used);
+            }
             if let Some(failure) = self.cannot_ask(reading) {
                 return Ok(Some(failure));
             }

@@ -1,6 +1,10 @@
 //! The report of an attempt, and its text.
 
-use crate::{Mask, Order, limit, process::Finished};
+use crate::{
+    Mask, Order, limit,
+    process::Finished,
+    used::{cost, metrics, of_attempt},
+};
 use envoi_contract::{
     json::{Object, Value},
     skill_report::{SkillError, SkillReport},
@@ -30,14 +34,8 @@ pub(crate) fn write(order: &Order, preset: Preset, finished: &Finished, mask: &d
     fs::write(&order.output, mask.text(&outcome.text))?;
     let ok = error.is_none();
     let before = if began_anew { Default::default() } else { order.before.figures() };
-    let used = outcome.usage.since(&before);
-    let cost = |cost: Option<envoi_kernel::ledger::Cost>| Value::from(cost.map(|cost| cost.to_string()));
-    let mut metrics = Object::from([
-        ("llm_calls", Value::from(outcome.usage.llm_calls)),
-        ("tokens_in", Value::from(used.tokens_in)),
-        ("tokens_out", Value::from(used.tokens_out)),
-        ("cost_usd", cost(used.cost)),
-    ]);
+    let usage = of_attempt(outcome.usage, order, began_anew);
+    let mut metrics = metrics(&usage, &before);
     for (name, stated) in outcome.unusable.iter() {
         if metrics.get(name).is_none_or(Value::is_null) {
             metrics.insert(name, mask.value(stated));
@@ -48,11 +46,12 @@ pub(crate) fn write(order: &Order, preset: Preset, finished: &Finished, mask: &d
         agent.insert("version", Value::from(version.as_str()));
     }
     if let Some(id) = &outcome.session {
-        let after = outcome.usage.after(&before);
+        let after = usage.after(&before);
         let mut session = Object::from([("id", Value::from(id.as_str()))]);
         session.insert("tokens_in", Value::from(after.tokens_in));
         session.insert("tokens_out", Value::from(after.tokens_out));
         session.insert("cost_usd", cost(after.cost));
+        session.insert("last", Value::from(outcome.last.as_deref()));
         session.insert("began_anew", Value::from(began_anew));
         agent.insert("session", Value::Object(session));
     }

@@ -43,9 +43,12 @@ use axum::{
 use bytes::Bytes;
 use caller::{Account, Caller};
 use chat_request::ChatRequest;
-use envoi_contract::user_envelope;
+use envoi_contract::{time::Timestamp, user_envelope};
 use envoi_kernel::event::CallOutcome;
-use envoi_preset::protocol::Protocol;
+use envoi_preset::{
+    Class,
+    protocol::{Protocol, rejection},
+};
 use file_parts::FileParts;
 use message_request::MessageRequest;
 use meter::{Denied, Meter};
@@ -223,6 +226,7 @@ impl BridgeRequest {
             meter.used(usage::read(&serde_json::from_slice(&whole).unwrap_or_default()));
             let ok = answer.status.is_success();
             if !ok {
+                meter.refused(refused_until(&answer, &limits, &whole, self.app.now()));
                 whole = meter.chosen().provider.without_key(&whole);
             }
             meter.end(if ok { CallOutcome::Ok } else { CallOutcome::Failed }).await;
@@ -378,6 +382,22 @@ impl BridgeRequest {
             }
         }
     }
+}
+
+/// Until when the account of a provider is closed, if it refuses a call for that reason and says so.
+fn refused_until(
+    answer: &ProviderResponse,
+    limits: &[(HeaderName, HeaderValue)],
+    body: &[u8],
+    now: Timestamp,
+) -> Option<Timestamp> {
+    let is_limit = rejection::failure(answer.status.as_u16(), body).class == Class::Throttled;
+    let header = |name: &str| {
+        let of_limits = limits.iter().find(|(found, _)| found == name).map(|(_, value)| value);
+        let after = answer.retry_after.as_ref().filter(|_| name == header::RETRY_AFTER.as_str());
+        of_limits.or(after)?.to_str().ok()
+    };
+    is_limit.then(|| rejection::reset(header, body, now)).flatten()
 }
 
 type Read = fn(&Models, &[u8]) -> Result<ForProvider, Refusal>;

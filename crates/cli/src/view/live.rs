@@ -17,6 +17,7 @@ mod roster;
 mod rounds;
 mod run_view;
 mod screen;
+mod so_far;
 mod store;
 mod tail;
 mod tree;

@@ -18,6 +18,9 @@ as_named() {{
   if [ -s {root}/resets ]; then sed 's/"resetsAt":[0-9]*/"resetsAt":'"$(cat {root}/resets)"'/g'; else cat; fi | named
 }}
 named() {{
+  if [ -s {root}/last ]; then sed 's/"type":"assistant"/"uuid":"'"$(cat {root}/last)"'",&/'; else cat; fi | of_session
+}}
+of_session() {{
   if [ -n "$id" ]; then sed 's/\("session_id"\|"thread_id"\):"[^"]*"/\1:"'"$id"'"/'; else cat; fi
 }}
 echo "$@" >> {root}/started
@@ -97,19 +100,34 @@ fn an_agent_program_does_a_step_and_what_it_used_is_charged() {
 }
 
 #[test]
-fn a_fork_says_which_sessions_it_does_not_take_over() {
-    let stage = stage(&format!("{FIX}  - id: judge\n    run: test -e good\n"));
+fn a_fork_forks_the_session_where_the_run_is_cut_and_says_which_it_does_not_take_over() {
+    let polish = "  - id: polish\n    agent: { use: claude, prompt: Go on, session: fix }\n  - id: other\n    agent: { use: codex, prompt: p }\n";
+    let stage = stage(&format!("{FIX}{polish}  - id: judge\n    run: test -e good\n"));
+    stage.write("last", "11111111-0000-4000-8000-000000000000");
     stage.expect(1, &["run", "flow.yaml"]);
     let (run, id) = (stage.run_id(), session(&stage, "fix.1.1"));
     stage.write("good", "");
-    let done = stage.expect(0, &["fork", &run, "--from", "fix"]);
-    assert!(
-        done.err.contains("a fork begins new sessions of its agents: fix@claude is not taken over"),
-        "{done:?}"
-    );
+    let done = stage.expect(0, &["fork", &run, "--from", "polish"]);
+    let said = "a fork begins new sessions of its agents: fix@claude is forked where the original run is cut; other@codex is not taken over";
+    assert!(done.err.contains(said), "{done:?}");
     let started = stage.lines("started");
-    assert_eq!(started.len(), 2, "{started:?}");
-    assert!(started[1].contains("--session-id") && !started[1].contains(&id), "{started:?}");
+    assert_eq!(started.len(), 5, "{started:?}");
+    let fork = format!(
+        "--resume {id} --resume-session-at 11111111-0000-4000-8000-000000000000 --fork-session --session-id "
+    );
+    assert!(started[3].contains(&fork), "{started:?}");
+    assert!(!started[4].contains("resume"), "{started:?}");
+    // What it began with is gone: it begins anew, and says so.
+    stage.write("next", "lost\n");
+    let (fork, logs) = (stage.expect(0, &["fork", &run, "--from", "polish"]), stage.expect(0, &["logs"]));
+    assert!(
+        logs.out.contains(&format!("session {id} is not there any more: a new one begins")),
+        "{fork:?} {logs:?}"
+    );
+    assert!(stage.lines("started")[6].contains("--session-id"), "{:?}", stage.lines("started"));
+    // Where the session had not begun yet, a new one begins.
+    let done = stage.expect(0, &["fork", &run, "--from", "fix"]);
+    assert!(done.err.contains("fix@claude, other@codex are not taken over"), "{done:?}");
 }
 
 #[test]

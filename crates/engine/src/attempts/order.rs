@@ -70,7 +70,8 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir, start: &str) ->
         Command::Agent(call) => {
             let account =
                 shared.accounts.of_call(call).map_err(|error| OrderError::Step(error.to_string()))?;
-            let argv = program::command(shared, job, dir, call, account, &mut env);
+            let bridge = program::bridge(call, &env).map_err(|error| OrderError::Step(error.to_string()))?;
+            let argv = program::command(shared, job, dir, call, account, bridge, &mut env);
             let argv = argv
                 .map_err(|error| OrderError::Machine(format!("the order for an agent program: {error}")))?;
             envoi_step::Command::Exec { argv }

@@ -2,12 +2,42 @@
 
 use super::{accounts::AgentAccount, feedback::place_of_feedback, secrets::Known, shared::Shared};
 use crate::model::runner::Job;
+use envoi_contract::json::Value;
 use envoi_journal::Reader;
-use envoi_kernel::event::{ProgramCall, SessionFigures};
+use envoi_kernel::event::{Command, ProgramCall, SessionFigures};
 use envoi_preset::Preset;
-use envoi_program::{ARGUMENT, Before, ORDER_VARIABLE, Order, SECRET_VARIABLES};
+use envoi_program::{ARGUMENT, Before, ORDER_VARIABLE, Order, SECRET_VARIABLES, USED_FILE};
 use envoi_step::{AttemptDir, plain};
 use std::{io, path::PathBuf};
+
+/// How a program calls its models through the bridge.
+pub(super) struct Bridge {
+    url: String,
+    variables: Vec<(String, String)>,
+}
+
+/// The bridge of an attempt with these variables; none: its step calls models with a login.
+///
+/// # Errors
+/// The step needs the bridge, and there is none.
+pub(super) fn bridge(call: &ProgramCall, variables: &[(String, String)]) -> Result<Option<Bridge>, NoBridge> {
+    if !call.by_bridge {
+        return Ok(None);
+    }
+    let preset = Preset::named(&call.program).ok_or(NoBridge)?;
+    let (url, token) =
+        value(variables, "ENVOI_BRIDGE_URL").zip(value(variables, "ENVOI_BRIDGE_TOKEN")).ok_or(NoBridge)?;
+    let own = preset.bridge_variables(url, token, call.model.as_deref().unwrap_or_default());
+    let own = own.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    Ok(Some(Bridge { url: url.to_owned(), variables: own }))
+}
+
+/// This engine has no bridge.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "`bridge: true` needs `envoi serve`, and `models` in its config.yaml; start the server and run the flow again"
+)]
+pub(super) struct NoBridge;
 
 /// The command, after its order has been written, and the variables that it needs.
 ///
@@ -19,6 +49,7 @@ pub(super) fn command(
     dir: &AttemptDir,
     call: &ProgramCall,
     account: Option<&AgentAccount>,
+    bridge: Option<Bridge>,
     variables: &mut Vec<(String, String)>,
 ) -> io::Result<Vec<String>> {
     let place = dir.path().join("agent.json");
@@ -38,11 +69,17 @@ pub(super) fn command(
     if !job.started.env.iter().chain(account.iter().flat_map(|account| &account.env)).any(sets_zone) {
         variables.push((ZONE.to_owned(), "UTC".to_owned()));
     }
+    // Whoever says that all is metered means it.
+    let bridge = bridge.map(|bridge| {
+        variables.extend(bridge.variables);
+        bridge.url
+    });
     let program = account.and_then(|account| account.program.as_deref()).unwrap_or(&call.program);
     let order = Order {
         program: PathBuf::from(program),
         home: preset.and_then(|preset| home(preset, variables)),
         is_utc: value(variables, ZONE) == Some("UTC"),
+        bridge,
         ..order(job, dir, call, &known)
     };
     plain::write(&place, &serde_json::to_vec(&order)?)?;
@@ -51,6 +88,23 @@ pub(super) fn command(
     variables.extend(numbered.map(|(number, value)| (format!("{SECRET_VARIABLES}{number}"), value)));
     Ok(vec![shared.launcher.exe.to_string_lossy().into_owned(), ARGUMENT.to_owned()])
 }
+
+/// What the program of an attempt in doubt had told of its use: of the process alone, because the sums of its session are charged with the
+/// next attempt. None where the bridge has counted, or where the program tells of no calls.
+pub(super) fn used(job: &Job, dir: &AttemptDir) -> Option<Value> {
+    let Command::Agent(call) = &job.started.command else { return None };
+    let text = plain::read(&dir.path().join(USED_FILE), MAX_USED_BYTES).ok().filter(|_| !call.by_bridge)?;
+    let told = Value::parse(&text).ok()?;
+    told.get("llm_calls").and_then(Value::as_u53)?;
+    let members = ["llm_calls", "tokens_in", "tokens_out"];
+    let known = members
+        .into_iter()
+        .filter_map(|name| Some((name, told.get(name).filter(|value| !value.is_null())?.clone())));
+    Some(Value::Object(known.map(|(name, value)| (name.to_owned(), value)).collect()))
+}
+
+/// It is one line of a few numbers.
+const MAX_USED_BYTES: u64 = 4096;
 
 /// Whether the session belongs to the store that this one was copied from, which may go on with it too.
 fn is_session_of_original(shared: &Shared, job: &Job, call: &ProgramCall) -> io::Result<bool> {
@@ -64,6 +118,7 @@ fn is_session_of_original(shared: &Shared, job: &Job, call: &ProgramCall) -> io:
 fn without_session(call: &ProgramCall) -> ProgramCall {
     ProgramCall {
         session: None,
+        fork_of: None,
         resumes: false,
         answer: None,
         before: SessionFigures::default(),
@@ -106,6 +161,7 @@ fn order(job: &Job, dir: &AttemptDir, call: &ProgramCall, known: &Known) -> Orde
         schema: step.and_then(|step| step.outputs.clone()),
         session: call.session.clone(),
         resumes: call.resumes,
+        fork_of: call.fork_of.clone(),
         before: Before {
             tokens_in: call.before.tokens_in,
             tokens_out: call.before.tokens_out,
@@ -116,8 +172,14 @@ fn order(job: &Job, dir: &AttemptDir, call: &ProgramCall, known: &Known) -> Orde
         cut_off: call.cut_off,
         set_back: started.set_back.is_some(),
         idle_ms: call.idle_ms,
-        max_calls: started.reserved.and_then(|budget| budget.llm_calls),
-        max_cost: started.reserved.and_then(|budget| budget.cost).map(|cost| cost.to_string()),
+        // The bridge tests both before each call, and has the true prices.
+        max_calls: started.reserved.filter(|_| !call.by_bridge).and_then(|budget| budget.llm_calls),
+        max_cost: started
+            .reserved
+            .filter(|_| !call.by_bridge)
+            .and_then(|budget| budget.cost)
+            .map(|cost| cost.to_string()),
+        bridge: None,
         was_throttled: call.was_throttled,
         home: None,
         is_utc: false,

@@ -3,6 +3,7 @@
 use super::{
     failed_command, model,
     not_passed::{self, AlreadyNamed},
+    program,
     secrets::{self, Known},
     shared::Shared,
 };
@@ -14,7 +15,7 @@ use envoi_contract::{
 };
 use envoi_journal::{BlobError, Blobs, INLINE_MAX_BYTES, ReadError, Writer, files, manifest, with_causes};
 use envoi_kernel::{
-    CALLS, COPIED, Event, NOTHING_SENT, SET_BACK, WORKSPACE_BEFORE, WORKSPACE_MOVING,
+    CALLS, COPIED, Event, NOTHING_SENT, SET_BACK, USED, WORKSPACE_BEFORE, WORKSPACE_MOVING,
     event::{Blob, Change, Command, FileChange, FilesSetBack, LateFile, Outcome, Snapshot},
     files::{Changed, MOST_FILES, Manifest, Many, are_listed},
     ids::Seq,
@@ -327,6 +328,9 @@ pub(super) fn in_doubt(
     }
     if let Some(calls) = model::calls(job, dir) {
         members.insert(CALLS.to_owned(), Value::from(calls));
+    }
+    if let Some(used) = program::used(job, dir) {
+        members.insert(USED.to_owned(), used);
     }
     if let Some(id) = session(dir, job).filter(|_| secrets.missing.is_empty()) {
         members.insert("session".to_owned(), Value::Object(Object::from([("id", Value::from(id))])));

@@ -6,6 +6,7 @@
 use super::Config;
 use envoi_contract::suggestion::nearest;
 use envoi_kernel::flow::{AfterWait, Flow, OnThrottled, ProgramPlan, StepKind};
+use envoi_preset::Preset;
 
 /// A sentence for each model and each account that a step of the flow, or of those that it names, cannot have.
 #[must_use]
@@ -15,6 +16,17 @@ pub fn missing(config: &Config, flow: &Flow) -> Vec<String> {
     for (part, of) in core::iter::once((flow, String::new())).chain(parts) {
         for step in &part.steps {
             let wrong = match &step.kind {
+                StepKind::Agent(plan) if plan.by_bridge => {
+                    let other = match &plan.on_throttled.then {
+                        AfterWait::Use(other) => Some((&other.program, &other.model)),
+                        AfterWait::Fail | AfterWait::Ask => None,
+                    };
+                    let own = Some((&plan.program, &plan.model));
+                    own.into_iter()
+                        .chain(other)
+                        .filter_map(|(program, model)| of_bridge(config, program, &model.as_ref()?.0))
+                        .collect()
+                }
                 StepKind::Agent(plan) => {
                     let other = other(&plan.on_throttled);
                     let own = Some((plan.program.as_str(), plan.account.as_str()));
@@ -59,6 +71,20 @@ fn of_account(config: &Config, program: &str, account: &str) -> Option<String> {
     }
 }
 
+/// A program calls its models in one protocol, and the bridge translates nothing.
+fn of_bridge(config: &Config, program: &str, model: &str) -> Option<String> {
+    let Some(offer) = config.models.offer.get(model) else { return of_model(config, model) };
+    let provider = config.models.providers.get(&offer.provider)?;
+    let protocol = Preset::named(program)?.protocol();
+    (provider.protocol != protocol).then(|| {
+        format!(
+            "model `{model}` is called in the protocol `{}`, and `{program}` calls models in `{}`",
+            provider.protocol.word(),
+            protocol.word()
+        )
+    })
+}
+
 fn of_model(config: &Config, model: &str) -> Option<String> {
     let known: Vec<&str> = config.models.offer.keys().map(String::as_str).collect();
     let is_there = config.models.offer.contains_key(model);
@@ -75,7 +101,7 @@ mod tests {
     use super::*;
     use crate::{config, load};
 
-    const CONFIG: &str = "accounts: { work: { use: claude } }\nmodels:\n  providers: { lab: { url: 'http://127.0.0.1:1' } }\n  offer: { small: { provider: lab } }\n";
+    const CONFIG: &str = "accounts: { work: { use: claude } }\nmodels:\n  providers: { lab: { url: 'http://127.0.0.1:1' }, own: { url: 'http://127.0.0.1:1', protocol: responses } }\n  offer: { small: { provider: lab }, told: { provider: own } }\n";
 
     fn told(step: &str) -> Vec<String> {
         let flow = load("flow.yaml", &format!("flow: f\nsteps:\n  - {{ id: a, {step} }}\n")).unwrap().flow;
@@ -100,6 +126,14 @@ mod tests {
             (
                 "agent: { use: claude, prompt: p }, on_throttled: { use: codex, account: spare }",
                 &["step `a`: `accounts` of the configuration has no `spare`"],
+            ),
+            ("agent: { use: codex, bridge: true, model: told, prompt: p }", &[]),
+            (
+                "agent: { use: claude, bridge: true, model: small, prompt: p }, on_throttled: { use: codex, model: smal }",
+                &[
+                    "step `a`: model `small` is called in the protocol `chat`, and `claude` calls models in `messages`",
+                    "step `a`: `models.offer` of the configuration has no `smal`; did you mean `small`?",
+                ],
             ),
             (
                 "model: { use: smal, prompt: p }, on_throttled: { use: big }",

@@ -75,9 +75,12 @@ pub(crate) fn read(
     };
     let ask = asks(&fields, preset, session.is_none(), problems);
     let account = account(&fields, problems);
+    let by_bridge = by_bridge(&fields, problems);
+    let bridged = by_bridge.then(|| model.as_ref().map(|model| model.0.as_str())).flatten();
     let idle_ms = step.get("idle").and_then(|node| read::duration(node, "`idle`", problems));
     let on_throttled = step.get("on_throttled").and_then(|node| {
-        throttled(node, Own::Program(preset, account.as_deref()), place, expressions, problems)
+        let own = OwnProgram { preset, account: account.as_deref(), by_bridge, model: bridged };
+        throttled(node, Own::Program(own), place, expressions, problems)
     });
     if let (Some((key, _)), Some(AfterWait::Use(_))) =
         (fields.pair("ask"), on_throttled.as_ref().map(|policy| &policy.then))
@@ -92,7 +95,11 @@ pub(crate) fn read(
     let preset = preset?;
     Some(ProgramPlan {
         program: preset.name().to_owned(),
-        account: ProgramPlan::account_of(preset.name(), account.as_deref()),
+        account: bridged.map_or_else(
+            || ProgramPlan::account_of(preset.name(), account.as_deref()),
+            ModelPlan::account_of,
+        ),
+        by_bridge,
         on_throttled: on_throttled.unwrap_or_default(),
         prompt: prompt?,
         session,
@@ -114,6 +121,36 @@ fn account(fields: &Fields<'_>, problems: &mut Problems) -> Option<String> {
         return refuse(problems, names::bad_id(node.span, name, names::ID));
     }
     Some(name.to_owned())
+}
+
+/// `bridge`: whether the program calls its models through the bridge. Then `model` names one of the configuration, and there is no account.
+fn by_bridge(fields: &Fields<'_>, problems: &mut Problems) -> bool {
+    let Some((key, node)) = fields.pair("bridge") else { return false };
+    if read::boolean(node, "`bridge`", problems) != Some(true) {
+        return false;
+    }
+    if let Some((key, _)) = fields.pair("account") {
+        let message =
+            "`account` beside `bridge: true`: the models are called with the keys of the configuration";
+        problems.add(Diagnostic::invalid(key.span, message).help("remove one of them"));
+    }
+    let Some(model) = fields.get("model") else {
+        let message = "`bridge: true` without a `model`";
+        let help = "name a model that `models.offer` of the configuration has: `model: small`";
+        problems.add(Diagnostic::invalid(key.span, message).help(help));
+        return true;
+    };
+    model_of_bridge(model, problems);
+    true
+}
+
+/// The name of a model of the configuration.
+fn model_of_bridge(node: &Node, problems: &mut Problems) {
+    if read::as_token(node).is_some_and(|text| text.contains("${{")) {
+        let message =
+            "beside `bridge: true`, `model` names a model of the configuration, and nothing is filled in";
+        problems.add(Diagnostic::invalid(node.span, message));
+    }
 }
 
 /// `ask`, `expires_in` and `on_expire`: which calls of tools a person decides.
@@ -203,10 +240,22 @@ fn preset(node: &Node, problems: &mut Problems) -> Option<Preset> {
 /// What a step uses whose account may be closed.
 #[derive(Clone, Copy)]
 enum Own<'a> {
-    /// An agent program, if it is known, and the account that the configuration has under this name.
-    Program(Option<Preset>, Option<&'a str>),
+    /// An agent program.
+    Program(OwnProgram<'a>),
     /// A model, if its name can be one; and how the name of another one is read.
     Model(Option<&'a str>, ReadName),
+}
+
+/// The agent program of a step.
+#[derive(Clone, Copy)]
+struct OwnProgram<'a> {
+    /// If it is known.
+    preset: Option<Preset>,
+    /// The configuration has its account under this name.
+    account: Option<&'a str>,
+    by_bridge: bool,
+    /// Its model, if it calls it through the bridge.
+    model: Option<&'a str>,
 }
 
 /// Reads the name of a model.
@@ -319,14 +368,34 @@ fn other(
     problems: &mut Problems,
 ) -> Option<AfterWait> {
     let own = match own {
-        Own::Program(own, account) => (own, account),
+        Own::Program(own) => own,
         Own::Model(own, name) => return other_model(fields, own, name, problems),
     };
     let (key, node) = fields.pair("use")?;
     let preset = preset(node, problems)?;
     let before = problems.count();
     let account = account(fields, problems);
-    if problems.count() == before && own == (Some(preset), account.as_deref()) {
+    let model = fields.pair("model").and_then(|(_, node)| read::token(node, "`model`", problems));
+    if own.by_bridge {
+        match (fields.get("model"), fields.pair("account")) {
+            (Some(node), None) => model_of_bridge(node, problems),
+            (_, Some((key, _))) => {
+                let message =
+                    "`account` in a step with `bridge: true`: the other program goes through the bridge, too";
+                problems.add(Diagnostic::invalid(key.span, message).help("name its `model` alone"));
+            }
+            (None, None) => {
+                let message = "the other program goes through the bridge, too, and has no `model`";
+                problems.add(Diagnostic::invalid(key.span, message).help("add `model: large`"));
+            }
+        }
+    }
+    // Through the bridge the account is the model's, whatever program calls it.
+    let is_own = match own.by_bridge {
+        true => model.is_some() && model == own.model,
+        false => (own.preset, own.account) == (Some(preset), account.as_deref()),
+    };
+    if problems.count() == before && is_own {
         let message = format!("`use: {}` goes on with the account that is closed", preset.name());
         let help = "name another program or another `account`, or leave it out to wait";
         return refuse(problems, Diagnostic::invalid(key.span, message).help(help));
@@ -335,12 +404,15 @@ fn other(
         draft::note(expressions, node.span, text, Some(place));
         Template(text.to_owned())
     };
-    let model =
-        fields.get("model").and_then(|node| Some(template(node, read::token(node, "`model`", problems)?)));
+    let account = match model.filter(|_| own.by_bridge) {
+        Some(model) => ModelPlan::account_of(model),
+        None => ProgramPlan::account_of(preset.name(), account.as_deref()),
+    };
+    let model = fields.get("model").zip(model).map(|(node, text)| template(node, text));
     let args = fields.get("args").map(|node| arguments(node, problems)).unwrap_or_default();
     Some(AfterWait::Use(Box::new(OtherProgram {
         program: preset.name().to_owned(),
-        account: ProgramPlan::account_of(preset.name(), account.as_deref()),
+        account,
         model,
         args: args.into_iter().map(|(node, text)| template(node, text)).collect(),
         takes_session_id: preset.takes_session_id(),

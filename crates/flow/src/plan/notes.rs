@@ -83,7 +83,9 @@ fn of_agents(whole: &Whole<'_>) -> Vec<String> {
     let steps = || whole.parts.iter().flat_map(|part| &part.flow.steps);
     let named = |is: &dyn Fn(&Step, Preset) -> bool| -> Vec<String> {
         let with = |step: &&Step| match &step.kind {
-            StepKind::Agent(plan) => Preset::named(&plan.program).is_some_and(|preset| is(step, preset)),
+            StepKind::Agent(plan) if !plan.by_bridge => {
+                Preset::named(&plan.program).is_some_and(|preset| is(step, preset))
+            }
             _ => false,
         };
         steps().filter(with).map(|step| format!("`{}`", step.id)).collect()
@@ -106,13 +108,31 @@ fn of_agents(whole: &Whole<'_>) -> Vec<String> {
             "`budget.cost_usd` does not hold: the program does not say what it costs",
         ),
     ];
+    let bridged = |is: &dyn Fn(&Step) -> bool| -> Vec<String> {
+        let with = |step: &&Step| matches!(&step.kind, StepKind::Agent(plan) if plan.by_bridge) && is(step);
+        steps().filter(with).map(|step| format!("`{}`", step.id)).collect()
+    };
+    let by_bridge = [
+        (
+            bridged(&|step| step.budget.llm_calls.is_some()),
+            "the bridge refuses each call past `budget.llm_calls`: the agent is stopped exactly there",
+        ),
+        (
+            bridged(&|step| step.budget.cost.is_some()),
+            "the bridge tests `budget.cost_usd` before each call: those that are under way then may pass it",
+        ),
+    ];
     let asks = |step: &&Step| matches!(step.kind, StepKind::Model(_)) && step.budget.cost.is_some();
     let models = steps().filter(asks).map(|step| format!("`{}`", step.id)).collect();
     let of_models = (
         models,
         "`budget.cost_usd` is tested after each call of the model: the last call of an attempt may pass it",
     );
-    let told = rows.into_iter().chain([of_models]).filter_map(|(names, what)| Some((some(&names)?.0, what)));
+    let told = rows
+        .into_iter()
+        .chain(by_bridge)
+        .chain([of_models])
+        .filter_map(|(names, what)| Some((some(&names)?.0, what)));
     told.map(|(names, what)| format!("{names}: {what}")).collect()
 }
 

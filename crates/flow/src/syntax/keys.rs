@@ -195,6 +195,7 @@ pub(crate) const AGENT: Vocabulary = Vocabulary {
     keys: &[
         "use",
         "account",
+        "bridge",
         "prompt",
         "session",
         "may",

@@ -25,6 +25,7 @@ fn a_program_has_a_prompt_and_what_it_may_do() {
     let expected = ProgramPlan {
         program: "claude".to_owned(),
         account: "claude".to_owned(),
+        by_bridge: false,
         on_throttled: OnThrottled::default(),
         prompt: template("Fix it."),
         session: Some("b".to_owned()),

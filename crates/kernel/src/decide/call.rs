@@ -24,7 +24,7 @@ pub(crate) fn begin(mut draft: Draft<'_>, requested: ModelCall) -> Result<Draft<
         return Err(Refusal::Cancelling);
     }
     if let Some(bound) = bounds::for_a_call(&draft.flow.limits, &draft.control, attempt.as_ref()) {
-        return Err(Refusal::NoCallsLeft { bound });
+        return Err(Refusal::NoCallsLeft { bound: bound.reason() });
     }
     draft.emit(Event::ModelCallStarted(Box::new(ModelCallStarted { call, attempt, model, provider })))?;
     Ok(draft)
@@ -32,11 +32,12 @@ pub(crate) fn begin(mut draft: Draft<'_>, requested: ModelCall) -> Result<Draft<
 
 /// Input: a call is over.
 pub(crate) fn end(mut draft: Draft<'_>, ended: ModelCalled) -> Result<Draft<'_>, Refusal> {
-    let ModelCalled { call, outcome, tokens_in, tokens_out, cost, duration_ms } = ended;
+    let ModelCalled { call, outcome, tokens_in, tokens_out, cost, duration_ms, refused_until } = ended;
     let Some(attempt) = draft.control.accounts.call(&call).cloned() else {
         return Err(Refusal::NoCall { call });
     };
-    let ended = ModelCallEnded { call, attempt, outcome, tokens_in, tokens_out, cost, duration_ms };
+    let ended =
+        ModelCallEnded { call, attempt, outcome, tokens_in, tokens_out, cost, duration_ms, refused_until };
     draft.emit(Event::ModelCallEnded(Box::new(ended)))?;
     Ok(draft)
 }

@@ -12,14 +12,19 @@ use crate::{
         flow::{AfterWait, ProgramPlan, Step},
         ids::{VisitId, derived, is_session_id},
         input::AttemptResult,
-        ledger::Cost,
+        ledger::{Cost, Ledger},
     },
-    state::{program_session, visit::OpenVisit},
+    state::{
+        bounds::{self, NoCall},
+        program_session,
+        visit::OpenVisit,
+    },
 };
 use envoi_contract::{
+    code::Code,
     digest::Digest,
     json::Value,
-    skill_report::{SkillError, SkillReport},
+    skill_report::{SkillError, SkillReport, Verdict},
 };
 
 /// What the next attempt of `visit` starts; `instead`: the program that goes on in place of the one that the step names.
@@ -50,6 +55,8 @@ pub(crate) fn call(
             SessionFigures::default(),
         ),
     };
+    let takes_id = other.map_or(plan.takes_session_id, |other| other.takes_session_id);
+    let fork_of = key.as_deref().filter(|_| takes_id).and_then(|key| draft.control.sessions.fork_of(key));
     // Only the session that has put the call off can go on with it.
     let answer = open.and_then(|open| open.asked_call.decided()).filter(|_| resumes && !instead);
     // A limit of the account says nothing about the work.
@@ -64,6 +71,7 @@ pub(crate) fn call(
         account: Some(account.clone()),
         refusals: throttle::refusals(draft, account),
         instead,
+        by_bridge: plan.by_bridge,
         was_throttled: was_throttled && resumes,
         prompt: values.value(&plan.prompt)?,
         may: plan.may.clone(),
@@ -76,12 +84,44 @@ pub(crate) fn call(
         session_key: key,
         session,
         resumes,
+        fork_of: fork_of.cloned(),
         before,
         failure: failure.map(|error| format!("{}: {}", error.code, error.message)),
         cut_off: open.is_some_and(|open| open.doubts > 0),
     };
     Ok(Command::Agent(Box::new(call)))
 }
+
+/// What the bridge has to do with the end of an attempt whose program calls its models there.
+///
+/// What it metered is all that was used: the program's own figures are not counted beside it. A program that was refused a call, because
+/// the attempt or the run may make no more, says so in words of its own: it takes that for a limit of its account, or for one without
+/// credit. Then the error says what it is. Whether it goes on once a bound of the run is higher.
+pub(crate) fn stopped(draft: &Draft<'_>, open: &OpenVisit, verdict: &mut Verdict, metered: &Ledger) -> bool {
+    let Some(plan) = open.plan.as_ref() else { return false };
+    let Command::Agent(call) = &plan.command else { return false };
+    if !call.by_bridge {
+        return false;
+    }
+    if let Some(report) = verdict.report.as_mut().filter(|_| metered.llm_calls > 0) {
+        report.metrics = None;
+    }
+    let Some(error) =
+        verdict.error.as_mut().filter(|error| REFUSED.iter().any(|code| code.as_str() == error.code))
+    else {
+        return false;
+    };
+    let Some(bound) = bounds::for_a_call(&draft.flow.limits, &draft.control, Some(&plan.attempt)) else {
+        return false;
+    };
+    let is_of_the_run = matches!(bound, NoCall::ByTheRun(_));
+    *error =
+        SkillError::new(Code::AgentBudget, format!("no further model call may begin: {}", bound.reason()));
+    is_of_the_run
+}
+
+/// As what programs report a refusal of the bridge.
+const REFUSED: [Code; 3] = [Code::AgentThrottled, Code::AgentBilling, Code::AgentBudget];
 
 /// In the form of a UUID, which programs want.
 fn new_id(draft: &Draft<'_>) -> Option<String> {
@@ -104,7 +144,7 @@ pub(crate) fn reported(open: &OpenVisit, result: &AttemptResult) -> Option<Sessi
 pub(crate) fn named(open: &OpenVisit, result: &AttemptResult) -> Option<SessionSeen> {
     let Command::Agent(call) = &open.plan.as_ref()?.command else { return None };
     let id = result.session.as_ref().filter(|id| is_session_id(id))?;
-    Some(SessionSeen { id: id.clone(), figures: call.before.clone() })
+    Some(SessionSeen { id: id.clone(), figures: call.before.clone(), last: None })
 }
 
 /// The session that is known of an attempt whose end is not.
@@ -124,5 +164,6 @@ fn seen(session: &Value) -> Option<SessionSeen> {
         tokens_out: count("tokens_out"),
         cost: session.get("cost_usd").and_then(Value::as_str).and_then(Cost::parse),
     };
-    is_session_id(id).then(|| SessionSeen { id: id.to_owned(), figures })
+    let last = session.get("last").and_then(Value::as_str).filter(|last| is_session_id(last));
+    is_session_id(id).then(|| SessionSeen { id: id.to_owned(), figures, last: last.map(str::to_owned) })
 }

@@ -17,7 +17,7 @@ use crate::{
         event::{About, AgentSaid, AttemptSettled, Event, FilesSetBack, Outcome, TimerSet},
         files::{Change, Changed, FileChange, Manifest, Many, Snapshot},
         flow::{InDoubtPolicy, Step, StepKind},
-        ids::{AttemptId, FlowId},
+        ids::{AttemptId, FlowId, VisitId},
         input::{AttemptResult, Refusal},
         ledger::Budget,
         size,
@@ -49,6 +49,9 @@ pub const CALLS: &str = "llm_calls";
 /// was paid for, and it is run again without a question.
 pub const NOTHING_SENT: &str = "nothing_sent";
 
+/// The member of the evidence of doubt that has what an agent program had told of its use, as the metrics of a report. It is charged.
+pub const USED: &str = "used";
+
 /// The member of an attempt's evidence with the digest of the snapshot of the workspace before it.
 pub const WORKSPACE_BEFORE: &str = "workspace_before";
 
@@ -77,11 +80,13 @@ pub(crate) fn settled(mut draft: Draft<'_>, mut result: AttemptResult) -> Result
     let (verdict, data) = with_data(at.step, &result, judge(at.step, &result, said.is_none()));
     let verdict = verify::judged(said, verified.as_ref(), verdict);
     let (_, metered) = draft.control.accounts.of(&attempt);
+    let mut verdict = verdict;
+    let stopped = open.is_some_and(|open| program::stopped(&draft, open, &mut verdict, &metered));
     let mut verdict = budget::hold(verdict, reserved(&draft, &attempt), &metered);
     verdict.error = verdict.error.map(size::of_error);
     let throttled = open
         .filter(|_| said.is_none())
-        .and_then(|open| throttle::refused(at.step, open, &result, &verdict, draft.now));
+        .and_then(|open| throttle::refused(&draft, at.step, open, &result, &verdict));
     let heard = heard.filter(|heard| verdict.ok == matches!(heard, AgentSaid::Asks { .. }));
     let account = open.and_then(throttle::account).filter(|_| throttled.is_none()).map(str::to_owned);
     let stderr = result.stderr_tail.clone();
@@ -109,6 +114,10 @@ pub(crate) fn settled(mut draft: Draft<'_>, mut result: AttemptResult) -> Result
             throttle::follow(&mut draft, at.step, &settled, throttled, text)?;
         }
         _ if denied => agent::deny(&mut draft, &attempt.visit)?,
+        // It goes on once the bound is higher: the next start asks for that, or ends the run.
+        Some(_) if stopped && settled.has_failed_with(Code::AgentBudget) && !draft.control.winds_down() => {
+            again_at_once(&mut draft, &attempt.visit)?;
+        }
         error if heard.as_ref().is_some_and(|heard| !matches!(heard, AgentSaid::Over)) => {
             agent::follow(&mut draft, at.step, &settled, error)?;
         }
@@ -203,6 +212,9 @@ pub(crate) fn in_doubt<'a>(
 
 /// What is known of the use of an attempt in doubt, as its evidence says it.
 fn used(evidence: &Value) -> Object {
+    if let Some(used) = evidence.get(USED).and_then(Value::as_object) {
+        return used.clone();
+    }
     let calls = evidence.get(CALLS).and_then(Value::as_u53);
     calls.map(|calls| Object::from([("llm_calls", Value::from(calls))])).unwrap_or_default()
 }
@@ -349,6 +361,12 @@ fn handed_over(
 
 fn flow_beside_the_runs_own(at: &At<'_>) -> Option<FlowId> {
     (!at.scope.is_empty()).then(|| at.flow.id.clone())
+}
+
+/// Another attempt is due, whatever the step says about failures.
+fn again_at_once(draft: &mut Draft<'_>, visit: &VisitId) -> Result<(), Refusal> {
+    let (timer, due) = (draft.timer_id()?, draft.now);
+    draft.emit(Event::TimerSet(TimerSet { timer, due, visit: visit.clone(), account: None }))
 }
 
 /// Sets a timer for another try of a failed attempt, if its step allows one.

@@ -97,13 +97,14 @@ fn other<'p>(policy: &'p OnThrottled, open: Option<&OpenVisit>) -> Option<&'p Ot
 
 /// What the report of the live attempt of a visit tells of a limit, and what follows from it as far as the event says it.
 pub(crate) fn refused(
+    draft: &Draft<'_>,
     step: &Step,
     open: &OpenVisit,
     result: &AttemptResult,
     verdict: &Verdict,
-    now: Timestamp,
 ) -> Option<Throttled> {
     let (policy, _) = policy(step)?;
+    let now = draft.now;
     let (account, refusals) = open.plan.as_ref()?.command.account()?;
     if verdict.error.as_ref()?.code != Code::AgentThrottled.as_str() {
         return None;
@@ -111,7 +112,9 @@ pub(crate) fn refused(
     let report = SkillReport::decode(result.report.as_deref()?).ok();
     let told = report.as_ref().and_then(|report| report.unknown.get("agent").or(report.unknown.get("model")));
     let resets_at = told.and_then(|agent| agent.get("throttled_until")).and_then(Value::as_str);
-    let resets_at = resets_at.and_then(Timestamp::parse);
+    // The bridge has it from the provider itself.
+    let metered = draft.control.accounts.refused_until(&result.attempt);
+    let resets_at = metered.or_else(|| resets_at.and_then(Timestamp::parse));
     let mut throttled = Throttled::new(account.to_owned(), resets_at, refusals.saturating_add(1), now);
     if let Next::Use(other) = next(policy, &open.waited, throttled.until, throttled.resets_at, now) {
         throttled.instead = Some(other.program.clone());

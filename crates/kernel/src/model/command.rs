@@ -81,6 +81,9 @@ pub struct ProgramCall {
     /// The program goes on in place of the one that the step names, whose account is closed.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub instead: bool,
+    /// It calls its models through the bridge: all that it uses is metered.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub by_bridge: bool,
     /// The attempt before it was stopped by a limit of the account.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub was_throttled: bool,
@@ -115,6 +118,9 @@ pub struct ProgramCall {
     /// The session has begun.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub resumes: bool,
+    /// Where the session begins in the one of the run that this one was forked from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fork_of: Option<SessionFork>,
     /// The sums of the session before this attempt.
     #[serde(default, skip_serializing_if = "SessionFigures::is_empty")]
     pub before: SessionFigures,
@@ -147,6 +153,15 @@ pub struct CallAnswer {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
 fn is_zero(count: &u32) -> bool {
     *count == 0
+}
+
+/// A place in a session, at which another one begins. The session itself stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionFork {
+    /// The session.
+    pub id: String,
+    /// The last message that both have.
+    pub last: String,
 }
 
 /// Sums over all processes of a session. What is not known is `None`.

@@ -30,7 +30,7 @@ pub use self::{
 };
 use crate::model::ids::Seq;
 pub use crate::model::{
-    command::{Call, CallAnswer, Command, ModelCall, ProgramCall, SessionFigures},
+    command::{Call, CallAnswer, Command, ModelCall, ProgramCall, SessionFigures, SessionFork},
     files::{Blob, Change, FileChange, Snapshot},
 };
 use envoi_contract::time::Timestamp;

@@ -155,6 +155,8 @@ pub struct ModelCalled {
     pub cost: Option<Cost>,
     /// How long it took.
     pub duration_ms: u64,
+    /// When the limit of the provider's account is over that refused it, if it was one and that is stated.
+    pub refused_until: Option<Timestamp>,
 }
 
 impl ModelCalled {
@@ -162,7 +164,15 @@ impl ModelCalled {
     #[must_use]
     pub fn lost(call: CallId) -> Self {
         let outcome = CallOutcome::BrokenOff;
-        Self { call, outcome, tokens_in: None, tokens_out: None, cost: None, duration_ms: 0 }
+        Self {
+            call,
+            outcome,
+            tokens_in: None,
+            tokens_out: None,
+            cost: None,
+            duration_ms: 0,
+            refused_until: None,
+        }
     }
 }
 

@@ -8,12 +8,13 @@
 use crate::state::illegal_event::IllegalEvent;
 use crate::{
     model::{
-        event::{AttemptSettled, AttemptStarted, Event, ModelCallEnded, ModelCallStarted, Outcome},
+        event::{AttemptSettled, AttemptStarted, Command, Event, ModelCallEnded, ModelCallStarted, Outcome},
         ids::{AttemptId, CallId, VisitId},
         ledger::{Budget, Ledger},
     },
     state::budget,
 };
+use envoi_contract::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -35,6 +36,12 @@ struct Account {
     budget: Option<Budget>,
     /// Used by calls that were metered.
     metered: Ledger,
+    /// It uses nothing but what is metered.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    by_bridge: bool,
+    /// Until when the provider has refused its last call, if it did and said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    refused_until: Option<Timestamp>,
     /// What its end tells of, once it is over; its whole budget, where its end is in doubt.
     told: Option<Ledger>,
     /// Its result may still come.
@@ -55,8 +62,9 @@ impl Account {
 impl Accounts {
     /// An attempt begins: a hop, and its budget is set aside.
     pub(crate) fn attempt_started(&mut self, event: &AttemptStarted) -> Ledger {
-        if event.reserved.is_some() {
-            let account = Account { budget: event.reserved, ..Account::default() };
+        let by_bridge = matches!(&event.command, Command::Agent(call) if call.by_bridge);
+        if event.reserved.is_some() || by_bridge {
+            let account = Account { budget: event.reserved, by_bridge, ..Account::default() };
             self.attempts.insert(event.attempt.clone(), account);
         }
         Ledger { agent_hops: 1, ..Ledger::default() }
@@ -64,13 +72,14 @@ impl Accounts {
 
     /// An attempt is over: what was set aside is free again, and this is what it is charged with. One in doubt may have used
     /// all that it was given, and is charged with that, or with what is known of it where that is more; if its result comes after all, what it used beyond that is added,
-    /// and nothing is given back.
+    /// and nothing is given back. Of one that uses nothing but what is metered, that is known.
     pub(crate) fn attempt_settled(&mut self, event: &AttemptSettled) -> Ledger {
         let account = self.attempts.entry(event.attempt.clone()).or_default();
         let (before, budget) = (account.charged(), account.budget.take().unwrap_or_default());
         account.in_doubt = matches!(event.outcome, Outcome::InDoubt { .. });
         let reported = budget::reported(&event.metrics);
-        let used = if account.in_doubt { budget::whole(&budget).larger(&reported) } else { reported };
+        let may_have_used_all = account.in_doubt && !account.by_bridge;
+        let used = if may_have_used_all { budget::whole(&budget).larger(&reported) } else { reported };
         let told = Ledger { wall_time_ms: event.duration_ms, ..used };
         account.told = Some(told.larger(&account.told.take().unwrap_or_default()));
         let more = account.charged().beyond(&before);
@@ -100,6 +109,9 @@ impl Accounts {
             ..Ledger::default()
         };
         let more = self.meter(attempt.as_ref(), &used);
+        if let Some(account) = attempt.as_ref().and_then(|attempt| self.attempts.get_mut(attempt)) {
+            account.refused_until = event.refused_until;
+        }
         attempt.iter().for_each(|attempt| self.forget_if_over(attempt));
         Ok(more)
     }
@@ -142,6 +154,11 @@ impl Accounts {
     pub(crate) fn of(&self, attempt: &AttemptId) -> (Budget, Ledger) {
         let account = self.attempts.get(attempt).cloned().unwrap_or_default();
         (account.budget.unwrap_or_default(), account.metered)
+    }
+
+    /// Until when the provider of a model has refused the last call of an attempt, if it did and said so.
+    pub(crate) fn refused_until(&self, attempt: &AttemptId) -> Option<Timestamp> {
+        self.attempts.get(attempt)?.refused_until
     }
 
     /// Calls that are under way.

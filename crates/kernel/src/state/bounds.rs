@@ -62,9 +62,25 @@ pub(crate) fn room(limits: &Limits, control: &Control, budget: &Budget) -> Room 
     if not_yet { Room::NotYet } else { Room::Enough }
 }
 
-/// Why no further model call may begin, if none may: the attempt that asks has used its own budget, or the run what it may
-/// use together with what is set aside for others. What calls under way will cost is not known yet and does not count.
-pub(crate) fn for_a_call(limits: &Limits, control: &Control, attempt: Option<&AttemptId>) -> Option<String> {
+/// Why no further model call may begin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NoCall {
+    /// The attempt has used its own budget.
+    ByTheAttempt(String),
+    /// The run has used what it may use, together with what is set aside for others.
+    ByTheRun(String),
+}
+
+impl NoCall {
+    /// For people.
+    pub(crate) fn reason(self) -> String {
+        let (Self::ByTheAttempt(reason) | Self::ByTheRun(reason)) = self;
+        reason
+    }
+}
+
+/// Why no further model call may begin, if none may. What calls under way will cost is not known yet and does not count.
+pub(crate) fn for_a_call(limits: &Limits, control: &Control, attempt: Option<&AttemptId>) -> Option<NoCall> {
     let (budget, own) = attempt.map(|attempt| control.accounts.of(attempt)).unwrap_or_default();
     let others = control.accounts.reserved_beside(attempt);
     let (raised, used) = (&control.raised, &control.ledger);
@@ -74,7 +90,7 @@ pub(crate) fn for_a_call(limits: &Limits, control: &Control, attempt: Option<&At
     let budgets = [(Bound::LlmCalls, calls), (Bound::Cost, cost)];
     let of_the_attempt = budgets.into_iter().find_map(|(bound, (used, max))| {
         let tally = Tally::of(used, max, 0).filter(|tally| !tally.fits(0))?;
-        Some(format!("{} by the attempt", tally.in_words(bound)))
+        Some(NoCall::ByTheAttempt(format!("{} by the attempt", tally.in_words(bound))))
     });
     let calls = Tally::of(used.llm_calls, limits.llm_calls, raised.llm_calls);
     let cost = Tally::of(used.cost.nano_usd(), nanos(limits.cost), raised.cost.nano_usd());
@@ -82,7 +98,7 @@ pub(crate) fn for_a_call(limits: &Limits, control: &Control, attempt: Option<&At
     of_the_attempt.or_else(|| {
         limits.into_iter().find_map(|(bound, tally, reserved)| {
             let tally = Tally { reserved, ..tally? };
-            (!tally.fits(reserved)).then(|| tally.in_words(bound))
+            (!tally.fits(reserved)).then(|| NoCall::ByTheRun(tally.in_words(bound)))
         })
     })
 }

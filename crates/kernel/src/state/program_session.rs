@@ -1,12 +1,12 @@
 //! The sessions of agent programs: their ids, and what each has come to.
 //!
 //! A session is known by its label, the account of its program, and where the step stands: each item of a `for_each`, and each time that a flow
-//! is run by a step, has sessions of its own. A session is live in one attempt at a time. A fork of the run begins without any:
-//! the sessions belong to the run that it was forked from.
+//! is run by a step, has sessions of its own. A session is live in one attempt at a time. A fork of the run has none of them:
+//! they belong to the run that it was forked from. Where a program can, its sessions begin with what theirs had come to at the cut.
 
 use crate::{
     model::{
-        command::{Command, ProgramCall, SessionFigures},
+        command::{Command, ProgramCall, SessionFigures, SessionFork},
         event::{AttemptSettled, AttemptStarted},
         flow::{AfterWait, Step, StepKind},
         ids::VisitId,
@@ -30,6 +30,12 @@ struct ProgramSession {
     /// Sums over all its processes, as the program reported them last.
     #[serde(default)]
     figures: SessionFigures,
+    /// The agent's last message, as the program reported it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    last: Option<String>,
+    /// Where it begins, until the program has reported it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fork_of: Option<SessionFork>,
 }
 
 impl ProgramSessions {
@@ -51,6 +57,9 @@ impl ProgramSessions {
             let session = self.0.entry(key.clone()).or_default();
             session.id = Some(seen.id.clone());
             session.figures = seen.figures.clone();
+            if seen.last.is_some() {
+                (session.last, session.fork_of) = (seen.last.clone(), None);
+            }
         }
     }
 
@@ -60,9 +69,21 @@ impl ProgramSessions {
         Some((session.id.as_deref()?, &session.figures))
     }
 
-    /// The run was forked.
-    pub(crate) fn forget(&mut self) {
-        self.0.clear();
+    /// Where the session begins that this one goes on with, if it has not come beyond that yet.
+    pub(crate) fn fork_of(&self, key: &str) -> Option<&SessionFork> {
+        self.0.get(key)?.fork_of.as_ref()
+    }
+
+    /// The run was forked, here.
+    pub(crate) fn fork(&mut self) {
+        self.0 = core::mem::take(&mut self.0)
+            .into_iter()
+            .filter_map(|(key, session)| {
+                let begun = session.id.zip(session.last).map(|(id, last)| SessionFork { id, last });
+                let fork_of = begun.or(session.fork_of)?;
+                Some((key, ProgramSession { fork_of: Some(fork_of), ..ProgramSession::default() }))
+            })
+            .collect();
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -75,10 +96,12 @@ impl ProgramSessions {
 pub(crate) fn key(step: &Step, visit: &VisitId, other: bool) -> Option<String> {
     let StepKind::Agent(plan) = &step.kind else { return None };
     // Each account has sessions of its own. It begins with the name of the program.
-    let account = match &plan.on_throttled.then {
-        AfterWait::Use(instead) if other => &instead.account,
-        _ => &plan.account,
+    let (program, account) = match &plan.on_throttled.then {
+        AfterWait::Use(instead) if other => (&instead.program, &instead.account),
+        _ => (&plan.program, &plan.account),
     };
+    // Through the bridge there is no account of the program, and its model may change within a session.
+    let account = if plan.by_bridge { format!("{program} by bridge") } else { account.clone() };
     let label = plan.session.as_ref()?;
     let scope = visit.flow_scope();
     let scope = if scope.is_empty() { String::new() } else { format!("{scope}.") };

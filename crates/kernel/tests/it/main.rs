@@ -27,6 +27,7 @@ mod agents;
 mod ask;
 mod bounds;
 mod branch;
+mod bridged;
 mod budget;
 mod call_rules;
 mod calls;

@@ -22,6 +22,7 @@ pub(crate) fn program(name: &str, label: Option<&str>) -> Step {
     let plan = ProgramPlan {
         program: "claude".to_owned(),
         account: "claude".to_owned(),
+        by_bridge: false,
         on_throttled: OnThrottled::default(),
         prompt: Template("do it".to_owned()),
         session: label.map(str::to_owned),
@@ -209,6 +210,13 @@ fn a_fork_begins_with_no_session_of_the_old_run() {
     let mut old = Driver::started(&pinned);
     let (id, _) = session(&old, "a.1.1");
     old.exit("a.1.1", 0).exit("b.1.1", 1);
+    let new = forked(&pinned, &old, "a");
+    let (anew, resumes) = session(&new, "a.1.1");
+    assert!(!resumes && anew.is_some() && anew != id, "{anew:?}");
+}
+
+/// A fork of a run that is over.
+fn forked(pinned: &Arc<Flow>, old: &Driver, from: &str) -> Driver {
     let fork = Fork {
         run: RunId::new("run_0fork").unwrap(),
         run_base: "/fork".to_owned(),
@@ -217,17 +225,56 @@ fn a_fork_begins_with_no_session_of_the_old_run() {
         yes_to: Vec::new(),
         by: person("ada"),
         why: None,
-        from: Some(step_id("a")),
+        from: Some(step_id(from)),
         lived: old.records.clone(),
         family: old.run.known_share(),
         correct: None,
         isolated: None,
         files: None,
     };
-    let mut new = Driver::new(&pinned);
+    let mut new = Driver::new(pinned);
     new.feed(Input::Fork(Box::new(fork))).unwrap();
-    let (anew, resumes) = session(&new, "a.1.1");
-    assert!(!resumes && anew.is_some() && anew != id, "{anew:?}");
+    new
+}
+
+#[test]
+fn a_fork_begins_its_session_with_what_the_old_one_had_come_to_where_the_run_is_cut() {
+    let told = |id: &str, session: &str, last: &str| {
+        settled(reported(
+            id,
+            &format!(r#""agent":{{"session":{{"id":"{session}","last":"{last}","cost_usd":"0.5"}}}}"#),
+        ))
+    };
+    let pinned: Arc<Flow> =
+        flow([program("a", Some("work")), program("b", Some("work")).with(twice), step("c")]);
+    let mut old = Driver::started(&pinned);
+    let id = session(&old, "a.1.1").0.unwrap();
+    old.ok(told("a.1.1", &id, "m1")).ok(told("b.1.1", &id, "m2")).exit("c.1.1", 1);
+    let mut new = forked(&pinned, &old, "b");
+    let first = call(&new, "b.1.1").clone();
+    let own = first.session.clone().unwrap();
+    assert!(own != id && !first.resumes);
+    assert_eq!(
+        first.fork_of.as_ref().map(|fork| (fork.id.as_str(), fork.last.as_str())),
+        Some((id.as_str(), "m1"))
+    );
+    assert!(first.before.is_empty(), "what the old session has cost was charged there");
+    new.restart();
+    // One that was cut off may never have begun.
+    new.exit("b.1.1", 137).timer_due();
+    let second = call(&new, "b.1.2").clone();
+    assert_eq!((second.session.as_ref(), second.resumes), (Some(&own), true));
+    assert_eq!(second.fork_of, first.fork_of);
+    new.restart();
+    new.ok(told("b.1.2", &own, "m3")).exit("c.1.1", 1);
+    let newest = forked(&pinned, &new, "c");
+    assert!(newest.run.wants().attempts.len() == 1);
+    let again = forked(&pinned, &new, "b");
+    assert_eq!(
+        call(&again, "b.1.1").fork_of,
+        first.fork_of,
+        "of the first one, which the second one has not left there"
+    );
 }
 
 #[test]

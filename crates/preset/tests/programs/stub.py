@@ -56,9 +56,13 @@ OPENAI_ERRORS = {
 }
 
 
+# Calls of the scenario `work` in which the model wants a tool. The next one ends the turn.
+CALLS_OF_WORK = 4
+
+
 def command_of(scenario):
     """The command that the model asks for, of the scenarios with a tool."""
-    return {"tool": "echo made > out.txt", "denied": "python3 -c 'open(\"denied.txt\", \"w\")'", "slow": "tail -f /dev/null"}.get(scenario)
+    return {"work": "sleep 0.4", "tool": "echo made > out.txt", "denied": "python3 -c 'open(\"denied.txt\", \"w\")'", "slow": "tail -f /dev/null"}.get(scenario)
 
 
 def turn_of_asks(number):
@@ -71,6 +75,43 @@ def turn_of_asks(number):
     turns = {1: push("one", "two"), 2: push("two"), 3: [("AskUserQuestion", {"questions": [question]})], 4: push("three"),
              5: push("slow"), 7: push("slow")}
     return turns.get(number)
+
+
+# What stands in for a model in further scenarios: from the last prompt of a conversation, and the results of the commands since, to one turn,
+# `{"run": COMMAND}` or `{"say": TEXT}`. It knows nothing but the conversation, so one may serve many at once.
+MODELS = {}
+
+
+def text_of(content):
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
+    return "\n".join(part.get("text", "") for part in parts if part.get("type") in ("text", "input_text", "output_text"))
+
+
+def heard_in_messages(request):
+    """The last prompt of a conversation in Anthropic messages, and the results of the tools since."""
+    results = []
+    for message in reversed(request.get("messages", [])):
+        if message.get("role") != "user":
+            continue
+        content = message.get("content")
+        parts = content if isinstance(content, list) else []
+        found = [text_of(part.get("content")) for part in parts if part.get("type") == "tool_result"]
+        if not found:
+            return text_of(content), results
+        results = found + results
+    return "", results
+
+
+def heard_in_responses(request):
+    """The last prompt of a conversation in OpenAI responses, and the results of the tools since."""
+    results = []
+    for item in reversed(request.get("input", [])):
+        if item.get("type") == "function_call_output":
+            output = item.get("output")
+            results.insert(0, output if isinstance(output, str) else text_of(output))
+        elif item.get("type", "message") == "message" and item.get("role") == "user":
+            return text_of(item.get("content")), results
+    return "", results
 
 
 class Stub(http.server.BaseHTTPRequestHandler):
@@ -97,6 +138,9 @@ class Stub(http.server.BaseHTTPRequestHandler):
         place = "/".join(rest)
         if place.endswith("count_tokens"):
             return self.reply(200, {"input_tokens": 10})
+        # A provider takes a while: a process may be killed in the midst of a call.
+        if scenario == "work":
+            time.sleep(0.2)
         with Stub.lock:
             Stub.calls[run] = Stub.calls.get(run, 0) + 1
             number = Stub.calls[run]
@@ -182,6 +226,8 @@ class Stub(http.server.BaseHTTPRequestHandler):
             return time.sleep(3600)
         last = request.get("messages", [{}])[-1].get("content", "")
         answered = isinstance(last, list) and any(part.get("type") == "tool_result" for part in last)
+        if scenario == "work":
+            answered = number > CALLS_OF_WORK
         tools = {tool.get("name") for tool in request.get("tools", [])}
         block = {"type": "text", "text": "STATUS: VERIFIED\nDone." if answered else "Hello from the stub."}
         command = command_of(scenario)
@@ -197,6 +243,10 @@ class Stub(http.server.BaseHTTPRequestHandler):
             reason = {"length": "max_tokens", "filter": "refusal"}.get(scenario, "end_turn")
             return self.whole(scenario, number, {"id": f"msg_{number}", "type": "message", "role": "assistant", "content": [block],
                                                  "stop_reason": reason, "usage": usage})
+        if scenario in MODELS:
+            turn = MODELS[scenario](*heard_in_messages(request))
+            block = (self.tool(number, "Bash", {"command": turn["run"], "description": "work"}) if "run" in turn
+                     else {"type": "text", "text": turn["say"]})
         blocks = [block]
         if scenario == "asks":
             calls = turn_of_asks(number) or []
@@ -239,6 +289,8 @@ class Stub(http.server.BaseHTTPRequestHandler):
         if scenario == "silent":
             return time.sleep(3600)
         answered = request.get("input", [{}])[-1].get("type") == "function_call_output"
+        if scenario == "work":
+            answered = number > CALLS_OF_WORK
         text = "STATUS: VERIFIED\nDone." if answered else "Hello from the stub."
         if scenario == "data":
             text = '{"verdict": "good", "score": 7}'
@@ -246,6 +298,12 @@ class Stub(http.server.BaseHTTPRequestHandler):
                 "content": [{"type": "output_text", "text": text, "annotations": []}]}
         command = command_of(scenario)
         names = {tool.get("name") for tool in request.get("tools", [])}
+        if scenario in MODELS:
+            turn = MODELS[scenario](*heard_in_responses(request))
+            command, answered = turn.get("run"), "say" in turn
+            item["content"][0]["text"] = turn.get("say", "")
+        if scenario == "turns":
+            command, answered = "true", False
         if command and not answered:
             given = {"cmd": command} if "exec_command" in names else {"command": ["sh", "-c", command]}
             item = {"type": "function_call", "id": f"item_{number}", "call_id": f"call_{number}",

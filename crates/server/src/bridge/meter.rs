@@ -15,7 +15,7 @@ use crate::{
     },
     state::app::App,
 };
-use envoi_contract::code::Code;
+use envoi_contract::{code::Code, time::Timestamp};
 use envoi_engine::{
     protocol::Refused,
     trace::{Of, Trace, Traceparent, begun},
@@ -39,6 +39,8 @@ pub(crate) struct Meter {
     trace: Option<Traceparent>,
     began: Instant,
     usage: Option<Usage>,
+    /// When the limit of the provider's account is over that refused it.
+    refused_until: Option<Timestamp>,
     /// Events of a streamed answer with text: each is at least one token.
     pieces: u64,
     /// One of the calls that may be under way at once.
@@ -73,6 +75,7 @@ impl Meter {
             trace: None,
             began: Instant::now(),
             usage: None,
+            refused_until: None,
             pieces: 0,
             _permit: permit,
         };
@@ -106,6 +109,11 @@ impl Meter {
             (Some(so_far), Some(later)) => Some(so_far.and(later)),
             (so_far, later) => later.or(so_far),
         };
+    }
+
+    /// Notes that a limit of the provider's account refused it, and is over then, if that is stated.
+    pub(crate) fn refused(&mut self, until: Option<Timestamp>) {
+        self.refused_until = until;
     }
 
     /// Counts an event of a streamed answer with text.
@@ -154,6 +162,7 @@ impl Meter {
             tokens_out,
             cost,
             duration_ms: u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX),
+            refused_until: self.refused_until,
         };
         let app = Arc::clone(&self.app);
         Some(move || {

@@ -9,8 +9,12 @@ use crate::{
     view::printer::Printer,
 };
 use envoi_engine::protocol::{ForkRequest, Request};
-use envoi_kernel::{Cut, Event, Record, event::Command, ids::RunId};
-use std::collections::BTreeSet;
+use envoi_kernel::{
+    Cut, Event, Record,
+    event::Command,
+    ids::{AttemptId, RunId, Seq},
+};
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) fn fork(home: &Home, args: &ForkArgs) -> Result<u8, Failure> {
     let (store, reader) = home.store()?;
@@ -18,11 +22,11 @@ pub(crate) fn fork(home: &Home, args: &ForkArgs) -> Result<u8, Failure> {
     let original = envoi_engine::load_run(&reader, &from)?;
     let id = run::new_id()?;
     let at = args.from.as_deref().map(run::from_step).transpose()?;
-    let lived = reader.records(&from, 0, None).unwrap_or_default();
+    let lived = reader.records(&from, 0, None).map_err(Failure::store)?;
     // What the flow may see that holds where the run is cut; the engine says what is wrong with the place.
     let versions = original.versions();
-    let there =
-        Cut::of(versions, &lived, at.as_ref()).map_or(original.flow(), |cut| cut.flow(versions, &lived));
+    let cut = Cut::of(versions, &lived, at.as_ref()).ok();
+    let there = cut.as_ref().map_or(original.flow(), |cut| cut.flow(versions, &lived));
     let corrected = args.flow.as_deref().map(correct::of_file).transpose()?;
     let caller = match &corrected {
         Some(corrected) => corrected.caller(),
@@ -43,9 +47,7 @@ pub(crate) fn fork(home: &Home, args: &ForkArgs) -> Result<u8, Failure> {
         isolate: run::isolate(&args.isolation, None)?,
         from: from.clone(),
     }));
-    if let Some(note) =
-        sessions(&reader.records(&from, 0, None).map_err(Failure::store)?).filter(|_| !home.json)
-    {
+    if let Some(note) = sessions(&lived, cut.map(|cut| cut.at)).filter(|_| !home.json) {
         messages::say(&note);
     }
     drop(reader);
@@ -65,18 +67,33 @@ pub(crate) fn fork(home: &Home, args: &ForkArgs) -> Result<u8, Failure> {
     engine_client::ask(&store, request, &args.engine, &mut printer, &mut conversation)
 }
 
-/// The sessions of agent programs in the original run. The fork does not continue them.
-fn sessions(records: &[Record]) -> Option<String> {
-    let key = |record: &Record| match &record.event {
-        Event::AttemptStarted(started) => match &started.command {
-            Command::Agent(call) => call.session_key.clone(),
-            Command::Exec(_) | Command::Shell(_) | Command::A2a(_) | Command::Model(_) => None,
-        },
+/// What becomes of the sessions of agent programs in the original run. Where a program can, those of the fork begin with what its sessions
+/// had come to at the cut, and the others begin anew.
+fn sessions(records: &[Record], cut: Option<Seq>) -> Option<String> {
+    let begun: BTreeMap<AttemptId, String> = records.iter().filter_map(begun).collect();
+    let lived = records.iter().filter(|record| cut.is_some_and(|cut| record.seq <= cut));
+    let taken = lived.filter_map(|record| match &record.event {
+        Event::AttemptSettled(settled) if settled.session.as_ref()?.last.is_some() => {
+            begun.get(&settled.attempt).cloned()
+        }
         _ => None,
-    };
-    let keys: Vec<String> = records.iter().filter_map(key).collect::<BTreeSet<_>>().into_iter().collect();
-    let verb = if keys.len() == 1 { "is" } else { "are" };
-    let names = keys.join(", ");
-    (!keys.is_empty())
-        .then(|| format!("a fork begins new sessions of its agents: {names} {verb} not taken over"))
+    });
+    let forked: BTreeSet<String> = taken.collect();
+    let keys: BTreeSet<String> = begun.into_values().collect();
+    let named = |keys: &mut dyn Iterator<Item = &String>| keys.map(String::as_str).collect::<Vec<_>>();
+    let (forked, others) = (named(&mut forked.iter()), named(&mut keys.difference(&forked)));
+    let verb = |names: &[&str]| if names.len() == 1 { "is" } else { "are" };
+    let taken = (!forked.is_empty())
+        .then(|| format!("{} {} forked where the original run is cut", forked.join(", "), verb(&forked)));
+    let anew =
+        (!others.is_empty()).then(|| format!("{} {} not taken over", others.join(", "), verb(&others)));
+    let told: Vec<String> = taken.into_iter().chain(anew).collect();
+    (!told.is_empty()).then(|| format!("a fork begins new sessions of its agents: {}", told.join("; ")))
+}
+
+/// An attempt of an agent program, and the session that it shares with others.
+fn begun(record: &Record) -> Option<(AttemptId, String)> {
+    let Event::AttemptStarted(started) = &record.event else { return None };
+    let Command::Agent(call) = &started.command else { return None };
+    Some((started.attempt.clone(), call.session_key.clone()?))
 }

@@ -175,13 +175,18 @@ impl Fixture {
 
     pub(crate) fn writes(&mut self, line: &str) -> &mut Self {
         let attempt = self.attempt();
-        self.model.output(&attempt, line.to_owned());
+        self.model.output(&attempt, line.to_owned(), String::new());
         self
     }
 
     /// This attempt has written a line.
     pub(crate) fn wrote(&mut self, attempt: &str, line: &str) -> &mut Self {
-        self.model.output(&AttemptId::parse(attempt).unwrap(), line.to_owned());
+        self.has_used(attempt, line, "")
+    }
+
+    /// This attempt has written a line, and has used so much.
+    pub(crate) fn has_used(&mut self, attempt: &str, line: &str, used: &str) -> &mut Self {
+        self.model.output(&AttemptId::parse(attempt).unwrap(), line.to_owned(), used.to_owned());
         self
     }
 

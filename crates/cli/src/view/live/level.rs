@@ -45,6 +45,8 @@ pub(crate) struct StepView {
     pub(crate) value: Option<String>,
     /// The last line of output of a live attempt.
     pub(crate) output: String,
+    /// What a live attempt has used so far, in words.
+    pub(crate) used: String,
     /// The open question about it.
     pub(crate) question: Option<(InterruptId, String)>,
     /// A person let the run go on from it although a bound was used up, or a review was needed.
@@ -178,6 +180,7 @@ impl StepView {
             words: None,
             value: None,
             output: String::new(),
+            used: String::new(),
             question: None,
             passed_by_a_person: false,
             is_ending: false,
@@ -231,6 +234,7 @@ impl StepView {
             words: None,
             value,
             output: String::new(),
+            used: String::new(),
             question: None,
             passed_by_a_person: false,
             is_ending: false,

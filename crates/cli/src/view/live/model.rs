@@ -106,10 +106,10 @@ impl RunModel {
         questions::open(&self.run)
     }
 
-    /// `line` is what `attempt` wrote last.
-    pub(crate) fn output(&mut self, attempt: &AttemptId, line: String) {
+    /// `line` is what `attempt` wrote last, and `used` says what it has used so far.
+    pub(crate) fn output(&mut self, attempt: &AttemptId, line: String, used: String) {
         if let Some(step) = self.level.find(&attempt.visit) {
-            step.output = line;
+            (step.output, step.used) = (line, used);
         }
     }
 
@@ -217,6 +217,7 @@ impl RunModel {
         step.attempt = attempt.attempt;
         step.began = at;
         step.output.clear();
+        step.used.clear();
         if attempt.attempt == 1 {
             step.told.clear();
             step.words = None;
@@ -236,6 +237,7 @@ impl RunModel {
         step.took_ms = settled.duration_ms;
         step.words = words_of(&settled.data);
         step.output.clear();
+        step.used.clear();
         step.state = match settled.outcome {
             Outcome::InDoubt { .. } => State::InDoubt,
             _ if settled.ok => State::Done,

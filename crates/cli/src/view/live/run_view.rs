@@ -1,6 +1,6 @@
 //! One run that is being looked at: its model, and the ends of the outputs of what is live.
 
-use super::{model::RunModel, tail::Tail};
+use super::{model::RunModel, so_far::so_far, tail::Tail};
 use crate::view::describe::remarks;
 use envoi_journal::{Layout, Reader};
 use envoi_kernel::{
@@ -60,9 +60,10 @@ impl RunView {
         let live = self.model.live();
         self.tails.retain(|attempt, _| live.contains(attempt));
         for attempt in live {
-            let dir = || Tail::new(self.layout.attempt(&self.run, &attempt));
-            let line = self.tails.entry(attempt.clone()).or_insert_with(dir).look();
-            self.model.output(&attempt, line);
+            let folder = self.layout.attempt(&self.run, &attempt);
+            let used = so_far(&self.model.run().metered(&attempt), &folder);
+            let line = self.tails.entry(attempt.clone()).or_insert_with(|| Tail::new(folder)).look();
+            self.model.output(&attempt, line, used);
         }
     }
 }

@@ -137,6 +137,9 @@ pub struct SessionSeen {
     /// Its sums.
     #[serde(default, skip_serializing_if = "SessionFigures::is_empty")]
     pub figures: SessionFigures,
+    /// The id of the agent's last message in it, where another session can begin; none: no other one can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<String>,
 }
 
 impl AttemptSettled {

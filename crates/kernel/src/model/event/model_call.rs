@@ -4,6 +4,7 @@ use crate::model::{
     ids::{AttemptId, CallId},
     ledger::Cost,
 };
+use envoi_contract::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// See [`Event::ModelCallStarted`](super::Event::ModelCallStarted).
@@ -41,6 +42,9 @@ pub struct ModelCallEnded {
     pub cost: Option<Cost>,
     /// How long it took; 0 where that is not known.
     pub duration_ms: u64,
+    /// The provider refused it because of a limit of its account, and says that the limit is over then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused_until: Option<Timestamp>,
 }
 
 /// How a call of a model ended.

@@ -11,8 +11,10 @@ pub const DEFAULT_IDLE_MS: u64 = 15 * 60_000;
 pub struct ProgramPlan {
     /// The program, as the flow names it.
     pub program: String,
-    /// The account that it uses ([`ProgramPlan::account_of`]).
+    /// The account that it uses ([`ProgramPlan::account_of`]); through the bridge that of its model ([`super::ModelPlan::account_of`]).
     pub account: String,
+    /// It calls its models through the bridge, which counts each call before it is made. Then `model` is a name without expressions.
+    pub by_bridge: bool,
     /// What follows when its provider refuses it for a while.
     pub on_throttled: OnThrottled,
     /// What it is to do.

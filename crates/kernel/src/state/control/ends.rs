@@ -40,7 +40,7 @@ impl Control {
             }
         }
         self.accounts = Accounts::default();
-        self.sessions.forget();
+        self.sessions.fork();
         self.timers.clear();
         self.abandoned.clear();
         self.ending.clear();

@@ -62,6 +62,9 @@ pub(super) fn facts(step: &StepView, now: Timestamp, round: Option<String>) -> V
         let of = if step.attempt <= step.tries { format!(" of {}", step.tries) } else { String::new() };
         say(Role::Plain, format!("attempt {}{of}", step.attempt));
     }
+    if step.state == State::Running && !step.used.is_empty() {
+        say(Role::Plain, step.used.clone());
+    }
     if let Some(round) = round {
         say(Role::Plain, round);
     }

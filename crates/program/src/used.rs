@@ -1,0 +1,27 @@
+//! What an attempt has used, in the words of a report.
+
+use crate::Order;
+use envoi_contract::json::{Object, Value};
+use envoi_kernel::ledger::Cost;
+use envoi_preset::{Figures, Usage};
+
+/// What counts of what the program has told of: of a session that has just begun in another one, not what that one has used.
+pub(crate) fn of_attempt(usage: Usage, order: &Order, began_anew: bool) -> Usage {
+    if order.fork_of.is_some() && !began_anew { usage.of_fork() } else { usage }
+}
+
+/// The figures of an attempt: what is new of what the program has told of.
+pub(crate) fn metrics(usage: &Usage, before: &Figures) -> Object {
+    let used = usage.since(before);
+    Object::from([
+        ("llm_calls", Value::from(usage.llm_calls)),
+        ("tokens_in", Value::from(used.tokens_in)),
+        ("tokens_out", Value::from(used.tokens_out)),
+        ("cost_usd", cost(used.cost)),
+    ])
+}
+
+/// As a report has it.
+pub(crate) fn cost(cost: Option<Cost>) -> Value {
+    Value::from(cost.map(|cost| cost.to_string()))
+}

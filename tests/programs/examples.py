@@ -1,0 +1,107 @@
+"""The examples with agents, run with the real programs against the stub: the end that each README promises."""
+import importlib.util
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import time
+
+from story import HERE, LONGEST_S, WAITING, stub
+
+EXAMPLES = HERE.parents[1] / "examples"
+
+
+class Example:
+    """A copy of an example, in which the programs of `PATH` call the stub."""
+
+    name = ""
+
+    def __init__(self, envoi, binaries, port):
+        self.envoi, self.began = envoi, time.monotonic()
+        self.place = pathlib.Path(tempfile.mkdtemp(prefix=f"envoi-{self.name}-"))
+        self.work, tools, home = self.place / "work", self.place / "tools", self.place / "home"
+        shutil.copytree(EXAMPLES / self.name, self.work)
+        model = importlib.util.spec_from_file_location(f"model_of_{self.name}", EXAMPLES / self.name / "model.py")
+        module = importlib.util.module_from_spec(model)
+        model.loader.exec_module(module)
+        stub.MODELS[self.name] = module.turn
+        base = f"http://127.0.0.1:{port}/{{}}--{self.name}"
+        provider = (f'model_providers.stub={{name="stub",base_url="{base.format("codex")}",env_key="STUB_KEY",wire_api="responses"}}')
+        tools.mkdir()
+        home.mkdir()
+        # In the place of a login.
+        for kind, lines in {
+            "claude": (f"export ANTHROPIC_BASE_URL='{base.format('claude')}' CLAUDE_CODE_OAUTH_TOKEN=stub CLAUDE_CONFIG_DIR='{home}'\n"
+                       f"exec '{binaries['claude']}' \"$@\"\n"),
+            "codex": (f"export CODEX_HOME='{home}' STUB_KEY=stub\n"
+                      f"exec '{binaries['codex']}' --disable plugins -c model_provider=stub -c '{provider}' \"$@\"\n"),
+        }.items():
+            (tools / kind).write_text(f"#!/bin/sh\n{lines}")
+            (tools / kind).chmod(0o755)
+        self.environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "HOME": str(home)}
+        self.environment.pop("ENVOI_HOME", None)
+
+    def call(self, *arguments, expected=0):
+        done = subprocess.run([self.envoi, *arguments], cwd=self.work, env=self.environment, capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, timeout=4 * LONGEST_S)
+        if done.returncode != expected:
+            logs = subprocess.run([self.envoi, "logs"], cwd=self.work, env=self.environment, capture_output=True, text=True)
+            raise AssertionError(f"{self.name}: {arguments}: exit {done.returncode}\n{done.stdout}\n{done.stderr}\n{logs.stdout}")
+        return done.stdout
+
+    def json(self, *arguments):
+        return json.loads(self.call("--json", *arguments))
+
+    def visits(self, step):
+        run = self.json("runs")[0]["run"]
+        return [handoff for handoff in self.json("show", run)["handoffs"] if handoff["step"] == step]
+
+    def done(self, what):
+        print(f"example {self.name}: {what}; {time.monotonic() - self.began:.1f} s", flush=True)
+
+
+class AgentLoop(Example):
+    name = "agent-loop"
+
+    def tell(self):
+        self.call("run", "flow.yaml")
+        assert len(self.visits("fix")) == 2 and len(self.visits("test")) == 2, self.visits("fix")
+        assert "findall" in (self.work / "slugs/__init__.py").read_text()
+        self.done("green in the second round")
+
+
+class Overnight(Example):
+    name = "overnight"
+
+    def tell(self):
+        git = dict(cwd=self.work, env={**self.environment, "GIT_CONFIG_GLOBAL": os.devnull}, check=True, capture_output=True, text=True)
+        subprocess.run(["./packages.sh"], **git)
+        self.call("run", "flow.yaml", expected=WAITING)
+        questions = self.json("inbox")
+        assert len(questions) == 3, questions
+        named = {name: question["question"] for question in questions for name in ("alpha", "beta", "gamma")
+                 if f"packages/{name} push" in question["text"]}
+        assert len(named) == 3, questions
+        self.call("approve", named["alpha"], expected=WAITING)
+        self.call("deny", named["beta"], "--reason", "not this week", expected=WAITING)
+        self.call("approve", named["gamma"])
+        api = {name: subprocess.run(["git", "--git-dir", f"remotes/{name}.git", "show", "main:api"], **git).stdout.strip()
+               for name in named}
+        assert api == {"alpha": "2", "beta": "1", "gamma": "2"}, api
+        assert "It is not pushed." in self.call("logs"), "the agent is told the reason"
+        self.done("three questions in the morning, two pushes")
+
+
+class OtherMake(Example):
+    name = "other-make"
+
+    def tell(self):
+        self.call("run", "flow.yaml")
+        assert len(self.visits("write")) == 2 and len(self.visits("review")) == 2, self.visits("review")
+        assert "% 2" in (self.work / "median.py").read_text()
+        self.done("the reviewer was right, and then content")
+
+
+ALL = (AgentLoop, Overnight, OtherMake)
