@@ -36,7 +36,7 @@ class Example:
             "claude": (f"export ANTHROPIC_BASE_URL='{base.format('claude')}' CLAUDE_CODE_OAUTH_TOKEN=stub CLAUDE_CONFIG_DIR='{home}'\n"
                        f"exec '{binaries['claude']}' \"$@\"\n"),
             "codex": (f"export CODEX_HOME='{home}' STUB_KEY=stub\n"
-                      f"exec '{binaries['codex']}' --disable plugins -c model_provider=stub -c '{provider}' \"$@\"\n"),
+                      f"exec '{binaries['codex']}' --disable plugins -c model=stub-model -c model_provider=stub -c '{provider}' \"$@\"\n"),
         }.items():
             (tools / kind).write_text(f"#!/bin/sh\n{lines}")
             (tools / kind).chmod(0o755)

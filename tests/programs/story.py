@@ -212,6 +212,44 @@ class Questions(Story):
         print(f"{self.kind}: six questions, one kill, each call made as it was decided; {time.monotonic() - began:.1f} s", flush=True)
 
 
+class Expired(Questions):
+    """Nobody answers in time: the agent is refused each call, is told so, and goes on."""
+
+    def __init__(self, envoi, kind, binary, port):
+        super().__init__(envoi, kind, binary, port)
+        flow = (self.place / "flow.yaml").read_text().replace(f"{kind}--asks", f"{kind}-expires--asks")
+        ask = "ask: ['Bash(git push *)', AskUserQuestion]"
+        assert ask in flow
+        (self.place / "flow.yaml").write_text(flow.replace(ask, f"{ask}\n      expires_in: 1s\n      on_expire: deny"))
+
+    def tell(self):
+        began = time.monotonic()
+        stub.Stub.heard.clear()
+        server = start_server(self.envoi, self.place)
+        try:
+            self.call("run", "--detach", "flow.yaml")
+            until = time.monotonic() + 3 * LONGEST_S
+            while self.json("runs")[0]["status"] in ("created", "running", "waiting"):
+                assert time.monotonic() < until, f"{self.json('runs')}\n{self.call('logs')}"
+                time.sleep(0.1)
+        finally:
+            server.terminate()
+            server.communicate()
+        run = self.json("runs")[0]["run"]
+        assert self.json("show", run)["status"] == "succeeded", self.call("logs")
+        expired = self.call("show", run, "--events").count('"interrupt_expired"')
+        assert (expired, self.pushed()) == (5, []), (expired, self.pushed())
+        print(f"{self.kind}: five questions that nobody answered, no call made; {time.monotonic() - began:.1f} s", flush=True)
+
+
+def start_server(envoi, place):
+    server = subprocess.Popen([envoi, "serve", "--listen", "127.0.0.1:0"], cwd=place, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True)
+    said = server.stdout.readline()
+    assert said.startswith("listening on"), said
+    return server
+
+
 PROTOCOLS = {"claude": "messages", "codex": "responses"}
 
 
@@ -247,16 +285,9 @@ class Bridged(Story):
             f"  - id: limits\n    {agent('endless')}")
         (self.place / "limited.yaml").write_text(f"flow: limited\nenv:\n{env}steps:\n  - id: wait\n    {agent('limited')}")
 
-    def server(self):
-        server = subprocess.Popen([self.envoi, "serve", "--listen", "127.0.0.1:0"], cwd=self.place, stdout=subprocess.PIPE,
-                                  stderr=subprocess.DEVNULL, text=True)
-        said = server.stdout.readline()
-        assert said.startswith("listening on"), said
-        return server
-
     def tell(self):
         began = time.monotonic()
-        server = self.server()
+        server = start_server(self.envoi, self.place)
         try:
             self.tell_with_server(began)
         finally:
@@ -332,7 +363,7 @@ def main():
         return killed(envoi, binaries, rounds, seed, port)
     for kind, binary in binaries.items():
         if not wanted or kind in wanted:
-            for told in (Story, Bridged, Questions) if kind == "claude" else (Story, Bridged):
+            for told in (Story, Bridged, Questions, Expired) if kind == "claude" else (Story, Bridged):
                 story = told(envoi, kind, binary, port)
                 try:
                     story.tell()

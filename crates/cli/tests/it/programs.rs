@@ -131,6 +131,14 @@ fn a_fork_forks_the_session_where_the_run_is_cut_and_says_which_it_does_not_take
 }
 
 #[test]
+fn without_a_server_with_models_nothing_is_started_that_is_to_call_through_the_bridge() {
+    let stage = stage("  - id: fix\n    agent: { use: claude, bridge: true, model: small, prompt: p }\n");
+    let done = stage.expect(1, &["run", "flow.yaml"]);
+    assert!(done.err.contains("TOOL_CANNOT_START") && done.err.contains("needs `envoi serve`"), "{done:?}");
+    assert!(!stage.path("started").exists());
+}
+
+#[test]
 fn a_failure_has_its_class_and_is_tried_again_only_where_that_helps() {
     for (transcript, code, starts) in
         [("overloaded", "AGENT_OVERLOADED", 2), ("credit", "AGENT_BILLING", 1), ("denied", "AGENT_DENIED", 1)]

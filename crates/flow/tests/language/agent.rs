@@ -96,6 +96,46 @@ fn another_account_of_the_same_program_can_go_on() {
 }
 
 #[test]
+fn through_the_bridge_the_account_is_that_of_a_model_of_the_configuration() {
+    let flow = loaded(&agent("use: claude, bridge: true, model: small, prompt: p"));
+    let found = plan(step(&flow, "b"));
+    assert_eq!((found.by_bridge, found.account.as_str()), (true, "model small"));
+    let flow = loaded(&agent("use: claude, bridge: false, account: work, prompt: p"));
+    let found = plan(step(&flow, "b"));
+    assert_eq!((found.by_bridge, found.account.as_str()), (false, "claude/work"));
+    let then = |then: &str| {
+        steps(&[&format!(
+            "id: a, agent: {{ use: claude, bridge: true, model: small, prompt: p }}, on_throttled: {then}"
+        )])
+    };
+    let flow = loaded(&then("{ use: codex, model: large }"));
+    let then_used = &plan(step(&flow, "a")).on_throttled.then;
+    let is_large =
+        |other: &OtherProgram| (other.program.as_str(), other.account.as_str()) == ("codex", "model large");
+    assert!(matches!(then_used, AfterWait::Use(other) if is_large(other)), "{then_used:?}");
+    let closed = "goes on with the account that is closed";
+    each_is_told(vec![
+        (agent("use: claude, bridge: true, prompt: p"), 4, "bridge", "`bridge: true` without a `model`"),
+        (agent("use: claude, bridge: yes, model: m, prompt: p"), 4, "yes", "expected"),
+        (
+            agent("use: claude, bridge: true, model: m, account: work, prompt: p"),
+            4,
+            "account",
+            "with the keys of the configuration",
+        ),
+        (
+            agent("use: claude, bridge: true, model: '${{ run.id }}', prompt: p"),
+            4,
+            "'${{ run.id }}'",
+            "nothing is filled in",
+        ),
+        (then("{ use: codex, model: small }"), 3, "use", closed),
+        (then("{ use: codex }"), 3, "use", "has no `model`"),
+        (then("{ use: codex, model: large, account: work }"), 3, "account", "goes through the bridge, too"),
+    ]);
+}
+
+#[test]
 fn calls_of_tools_are_asked_as_the_file_says() {
     let asks =
         |keys: &str| plan(step(&loaded(&agent(&format!("use: claude, prompt: p{keys}"))), "b")).ask.clone();

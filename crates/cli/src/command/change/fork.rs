@@ -80,8 +80,8 @@ fn sessions(records: &[Record], cut: Option<Seq>) -> Option<String> {
     });
     let forked: BTreeSet<String> = taken.collect();
     let keys: BTreeSet<String> = begun.into_values().collect();
-    let named = |keys: &mut dyn Iterator<Item = &String>| keys.map(String::as_str).collect::<Vec<_>>();
-    let (forked, others) = (named(&mut forked.iter()), named(&mut keys.difference(&forked)));
+    let others: Vec<&str> = keys.difference(&forked).map(String::as_str).collect();
+    let forked: Vec<&str> = forked.iter().map(String::as_str).collect();
     let verb = |names: &[&str]| if names.len() == 1 { "is" } else { "are" };
     let taken = (!forked.is_empty())
         .then(|| format!("{} {} forked where the original run is cut", forked.join(", "), verb(&forked)));

@@ -47,6 +47,20 @@ fn a_run_with_a_loop_and_a_retry() {
 }
 
 #[test]
+fn what_a_live_attempt_has_used_so_far_stands_beside_it_until_it_is_over() {
+    let used = "41 calls, 1.2M tokens, $3.15";
+    let mut fixture = Fixture::of("flow: f\nsteps:\n  - { id: fix, run: x }\n  - { id: test, run: x }\n");
+    fixture.wait(2_000).has_used("fix.1.1", "> Edit web/index.html", used);
+    for (width, is_there) in [(80, true), (20, false)] {
+        let picture = fixture.picture(width, 10, Charset::Unicode);
+        assert_eq!(picture.contains(used), is_there, "{picture}");
+    }
+    fixture.ends(3_000, 0, "done\n", &[]);
+    let picture = fixture.picture(80, 10, Charset::Unicode);
+    assert!(!picture.contains(used), "{picture}");
+}
+
+#[test]
 fn a_run_that_waits_for_a_person() {
     let mut fixture = under_way();
     fixture.timer_is_due().wait(2_000);
