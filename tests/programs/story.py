@@ -212,6 +212,32 @@ class Questions(Story):
         print(f"{self.kind}: six questions, one kill, each call made as it was decided; {time.monotonic() - began:.1f} s", flush=True)
 
 
+class Forked(Story):
+    """A fork of the run: its session begins with what the session had come to where the run is cut, and with nothing that came after."""
+
+    def __init__(self, envoi, kind, binary, port):
+        super().__init__(envoi, kind, binary, port)
+        self.run_name = f"{kind}-forked--hello"
+        config = self.place / ".envoi/config.yaml"
+        config.write_text(config.read_text().replace(f"{kind}--limit-once", self.run_name))
+        with (self.place / "flow.yaml").open("a") as flow:
+            flow.write("  - id: judge\n    run: test -e good\n")
+
+    def tell(self):
+        began = time.monotonic()
+        self.call("run", "flow.yaml", expected=1)
+        run = self.json("runs")[0]["run"]
+        cost = float(self.json("show", run)["used"]["cost_usd"])
+        (self.place / "good").touch()
+        self.call("fork", run, "--from", "again")
+        forked = self.json("runs")[0]["run"]
+        heard = json.dumps(stub.Stub.latest[self.run_name])
+        assert (heard.count("Say hello."), heard.count("Say it again.")) == (1, 1), heard[-3000:]
+        own = float(self.json("show", forked)["own_used"]["cost_usd"])
+        assert forked != run and abs(own - cost / 2) < 1e-9, (own, cost)
+        print(f"{self.kind}: a fork goes on from the cut; {time.monotonic() - began:.1f} s", flush=True)
+
+
 class Expired(Questions):
     """Nobody answers in time: the agent is refused each call, is told so, and goes on."""
 
@@ -363,7 +389,7 @@ def main():
         return killed(envoi, binaries, rounds, seed, port)
     for kind, binary in binaries.items():
         if not wanted or kind in wanted:
-            for told in (Story, Bridged, Questions, Expired) if kind == "claude" else (Story, Bridged):
+            for told in (Story, Bridged, Forked, Questions, Expired) if kind == "claude" else (Story, Bridged):
                 story = told(envoi, kind, binary, port)
                 try:
                     story.tell()

@@ -119,6 +119,8 @@ class Stub(http.server.BaseHTTPRequestHandler):
     calls = {}
     # The messages of each call of the scenario `asks`.
     heard = []
+    # The last request of each run.
+    latest = {}
     lock = threading.Lock()
 
     def log_message(self, *_):
@@ -144,6 +146,7 @@ class Stub(http.server.BaseHTTPRequestHandler):
         with Stub.lock:
             Stub.calls[run] = Stub.calls.get(run, 0) + 1
             number = Stub.calls[run]
+            Stub.latest[run] = request
             if os.environ.get("STUB_LOG"):
                 with open(os.environ["STUB_LOG"], "a") as log:
                     headers = {name.lower(): value for name, value in self.headers.items()}
