@@ -119,7 +119,8 @@ fn a_fork_forks_the_session_where_the_run_is_cut_and_says_which_it_does_not_take
     assert!(!started[4].contains("resume"), "{started:?}");
     // What it began with is gone: it begins anew, and says so.
     stage.write("next", "lost\n");
-    let (fork, logs) = (stage.expect(0, &["fork", &run, "--from", "polish"]), stage.expect(0, &["logs"]));
+    let fork = stage.expect(0, &["fork", &run, "--from", "polish"]);
+    let logs = stage.expect(0, &["logs", &text(&stage.json(&["--json", "runs"])[0]["run"])]);
     assert!(
         logs.out.contains(&format!("session {id} is not there any more: a new one begins")),
         "{fork:?} {logs:?}"
