@@ -76,7 +76,7 @@ try {
     ["runs", page, "#/runs", (tab) => tab.getByRole("link", { name: /release/ }).first().waitFor()],
     ["run", page, `#/r/${runs.release}`, (tab) => tab.getByRole("treegrid").waitFor()],
     ["run-dark", page, `#/r/${runs.release}`, (tab) => tab.getByRole("treegrid").waitFor(), { dark: true }],
-    ["place", page, `#/r/${runs.release}/at/7.check.1`, (tab) => tab.getByText("is broken").first().waitFor()],
+    ["place", page, `#/r/${runs.release}/at/7.check.1`, (tab) => tab.locator(".output", { hasText: "is broken" }).waitFor()],
     ["why", page, `#/r/${runs.release}/why`, (tab) => tab.getByRole("region", { name: "the first failure" }).waitFor()],
     ["cost", page, `#/r/${runs.release}/cost`, (tab) => tab.getByRole("row").first().waitFor()],
     ["map", page, `#/r/${runs.release}/map`, (tab) => tab.locator(".stations li").first().waitFor()],

@@ -87,36 +87,6 @@ test("behind a proxy with a prefix all of it works, also when the stream is cut;
   await stage.close();
 });
 
-test("four times as large, in forced colours, and on paper", async () => {
-  const stage = await Stage.open();
-  const run = await stage.run(ASKS);
-  const { question } = await stage.question(run);
-  // 1280 pixels at 400 %.
-  const person = await Person.at(stage, { viewport: { width: 320, height: 256 } });
-  const page = await person.tab(stage.link());
-  for (const [address, seen] of [["inbox", "Publish the notes?"], [`q/${question}`, "Your answer"], ["runs", "asks"], [`r/${run}`, "Answer: ok.1"]]) {
-    await page.goto(`${stage.url}/#/${address}`);
-    await page.getByRole("main").getByText(seen).first().waitFor();
-    await person.accessible(page);
-  }
-  await page.goto(`${stage.url}/#/q/${question}`);
-  await page.getByRole("radio", { name: /Approve/ }).focus();
-  const [bar, focused] = await page.evaluate(() => [document.querySelector(".bar").getBoundingClientRect().bottom, document.activeElement.getBoundingClientRect().top]);
-  assert(focused >= bar, `what has the focus is not under the head: ${focused} ${bar}`);
-  await page.emulateMedia({ forcedColors: "active" });
-  await page.getByText("Approve", { exact: true }).click();
-  const outline = await page.locator(".choice.chosen").evaluate((each) => getComputedStyle(each).outlineStyle);
-  assert.equal(outline, "solid", "what is chosen is seen without colours");
-  await person.accessible(page);
-  await page.emulateMedia({ forcedColors: "none", media: "print" });
-  assert(!(await page.getByRole("navigation").isVisible()), "paper has no way to other screens");
-  assert(await page.getByText("Publish the notes?").first().isVisible());
-  assert(await page.getByText("Dates agree with the tags.").first().isVisible());
-  assert(!(await page.getByRole("button", { name: "Send: Approve" }).isVisible()));
-  await person.done();
-  await stage.close();
-});
-
 /** What changes from run to run. */
 const steady = (text) => text.replaceAll(/\d+ (ms|s|min|h)\b( \d+ (s|min|h))?/g, "TIME").replaceAll(/\d+\.\d s\b/g, "TIME").replaceAll(/\d{1,2}:\d\d(:\d\d)?( [AP]M)?/g, "CLOCK").replaceAll(/run_[0-9a-z]+/g, "RUN").replaceAll(/sha256(:|%3A)[0-9a-f]+/g, "DIGEST").replaceAll(/int_[0-9a-z]+/g, "INT");
 
