@@ -6,6 +6,7 @@ use crate::{
     prompt,
     used::{metrics, of_attempt},
 };
+use envoi_contract::json::Value;
 use envoi_kernel::event::CallAnswer;
 use envoi_preset::{
     Asks, Class, Exit, Failure, Heard, Invocation, May, NO_BACKGROUND_WORK, Outcome, Preset, Reading, Resume,
@@ -246,7 +247,10 @@ impl Work<'_> {
             if noted != Some(used) {
                 let metrics = metrics(&of_attempt(used, self.order, false), &self.order.before.figures());
                 // For people, and for what becomes of an attempt whose end is not known: its report has the last word.
-                files::replace(&self.order.folder.join(USED_FILE), Value::Object(metrics).compact().as_bytes())?;
+                files::replace(
+                    &self.order.folder.join(USED_FILE),
+                    Value::Object(metrics).compact().as_bytes(),
+                )?;
                 noted = Some(used);
             }
             if let Some(failure) = self.cannot_ask(reading) {

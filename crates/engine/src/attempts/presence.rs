@@ -3,7 +3,7 @@
 //! Owns which run holds the lock of its workspace, and since when. Whether two runs of one store may work in one folder is decided elsewhere
 //! ([`crate::model::claim`]).
 
-use crate::model::claim::Claim;
+use crate::model::{claim::Claim, runner::CallingAttempt};
 use envoi_kernel::ids::RunId;
 use envoi_step::{Entrance, Presence};
 use std::{
@@ -27,6 +27,13 @@ pub(crate) enum Manner {
     Alone,
     /// Beside whatever is there: it was started to share its workspace, it works for a run that is there, or it is inside already.
     Beside,
+}
+
+impl Manner {
+    /// How a run enters that shares its workspace, or that was called by these attempts.
+    pub(crate) fn of(shared: bool, within: &[CallingAttempt]) -> Self {
+        if shared || !within.is_empty() { Self::Beside } else { Self::Alone }
+    }
 }
 
 /// A run of another store is at work in the workspace.

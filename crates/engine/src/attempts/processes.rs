@@ -336,10 +336,7 @@ impl Shared {
             run_base: text(&job.run_base),
             shared: job.shares,
         };
-        let manner = match job.shares || !job.within.is_empty() {
-            true => Manner::Beside,
-            false => Manner::Alone,
-        };
+        let manner = Manner::of(job.shares, &job.within);
         let busy = |occupied: Occupied| {
             trouble::Trouble::new(TroubleKind::Outside(Code::WorkspaceBusy), occupied.to_string())
         };

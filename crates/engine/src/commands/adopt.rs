@@ -1,6 +1,6 @@
 //! A run is loaded from the journal and given to the loop.
 
-use super::{handler::Commands, start::manner};
+use super::handler::Commands;
 use crate::{
     attempts::{presence::Manner, secrets::caller_of},
     model::{
@@ -173,7 +173,7 @@ impl Commands {
             return self.enter_for_now(&claim, Manner::Beside);
         }
         self.check_free(&claim, &caller.within, |other| other)?;
-        self.enter_for_now(&claim, manner(false, &caller.within))
+        self.enter_for_now(&claim, Manner::of(false, &caller.within))
     }
 
     /// Whether the run can enter. It enters when something of it is started: it may rest before that.

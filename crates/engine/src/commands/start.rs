@@ -186,7 +186,7 @@ impl Commands {
             WorkspaceUse::Alone => {
                 let claim = self.claim(run, &found, false);
                 self.check_free(&claim, within, |_| false)?;
-                self.enter(&claim, manner(false, within)).map(|_| found)
+                self.enter(&claim, Manner::of(false, within)).map(|_| found)
             }
             WorkspaceUse::Copy => {
                 let copy = self.layout.workspace_copy(run);
@@ -280,11 +280,6 @@ pub(super) fn note_tree(isolated: &Isolated, client: &Sender<Response>) {
     let branch = isolated.branch.as_ref().map_or_else(String::new, |branch| format!(", branch `{branch}`"));
     let text = format!("the run works in a tree of its own: {}{branch}", isolated.place);
     send(client, Response::Noted { text });
-}
-
-/// How a run enters its workspace that was called by these.
-pub(super) fn manner(shared: bool, within: &[CallingAttempt]) -> Manner {
-    if shared || !within.is_empty() { Manner::Beside } else { Manner::Alone }
 }
 
 /// The variables that the flow's expressions name, as far as the caller has them.

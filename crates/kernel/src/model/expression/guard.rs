@@ -137,6 +137,7 @@ fn part<'s>(slice: &Spanned<Slice<'s>>) -> Expr<'s> {
 }
 
 fn unary<'s>(operator: &Spanned<UnaryOp<'s>>) -> Expr<'s> {
+    #[expect(clippy::needless_match, reason = "the kind cannot be copied in another way")]
     let op = match operator.op {
         UnaryOpKind::Not => UnaryOpKind::Not,
         UnaryOpKind::Neg => UnaryOpKind::Neg,
