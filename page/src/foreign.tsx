@@ -41,16 +41,13 @@ export function plain(text: string): (string | JSX.Element)[] {
   return parts;
 }
 
-/** What may have to be scrolled has to be reached with the keyboard. */
-const isLong = (text: string): boolean => text.length > 500 || text.split("\n").length > 12;
-
 /** A paragraph of a run's words, in a frame of their own. */
 export function Words({ text, from }: { text: string; from: string }): JSX.Element {
   const shown = text.length > MOST ? text.slice(0, MOST) : text;
   return (
     <figure class="words">
       <figcaption>{from}</figcaption>
-      <div class="text" dir="auto" {...(isLong(shown) ? { tabIndex: 0, role: "region", "aria-label": from } : {})}>{plain(shown)}</div>
+      <div class="text" dir="auto">{plain(shown)}</div>
       {shown.length < text.length && <p class="note">{`and ${text.length - shown.length} more characters`}</p>}
     </figure>
   );
@@ -70,46 +67,26 @@ const NAMES = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "wh
 /** What a terminal would be told: colours (SGR) are kept apart, all else is dropped. */
 const ESCAPES = /\u001b(?:\[([0-9;:]*)([@-~])?|\[[0-?]*[ -/]*[@-~]?|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[PX^_][^\u001b]*(?:\u001b\\)?|[ -/]*[0-~]?)/g;
 
-/** A line of an output: as it is shown, and its characters alone. */
-export interface OutputLine {
-  parts: (string | JSX.Element)[];
-  plain: string;
-}
-
-/** Longer lines are cut: the browser would lay them out for seconds. */
-const LONGEST = 20_000;
-
-/** Output of a command, in lines. */
-export function lined(text: string): OutputLine[] {
-  const lines: OutputLine[] = [{ parts: [], plain: "" }];
+/** Output of a command. */
+export function Output({ text }: { text: string }): JSX.Element {
+  const parts: (string | JSX.Element)[] = [];
   const style: Style = { fg: "", bg: "", more: new Set() };
-  const say = (piece: string): void => {
-    const names = [style.fg && `fg-${style.fg}`, style.bg && `bg-${style.bg}`, ...style.more].filter((name) => name !== "");
-    overwritten(piece).split("\n").forEach((words, nth) => {
-      if (nth > 0) lines.push({ parts: [], plain: "" });
-      const line = lines.at(-1);
-      if (line === undefined || words === "") return;
-      const left = LONGEST - line.plain.length;
-      line.plain += words;
-      if (left <= 0) return;
-      const shown = plain(words.slice(0, left));
-      line.parts.push(...(names.length === 0 ? shown : [<span class={names.join(" ")}>{shown}</span>]));
-    });
-  };
   let from = 0;
+  const say = (piece: string): void => {
+    if (piece === "") return;
+    const names = [style.fg && `fg-${style.fg}`, style.bg && `bg-${style.bg}`, ...style.more].filter((name) => name !== "");
+    const words = plain(overwritten(piece));
+    if (names.length === 0) parts.push(...words);
+    else parts.push(<span class={names.join(" ")}>{words}</span>);
+  };
   for (const found of text.matchAll(ESCAPES)) {
     say(text.slice(from, found.index));
     from = found.index + found[0].length;
     if (found[2] === "m") restyle(style, found[1] ?? "");
   }
   say(text.slice(from));
-  for (const line of lines) if (line.plain.length > LONGEST) line.parts.push(<span class="note">{` and ${line.plain.length - LONGEST} more characters`}</span>);
-  if (lines.length > 1 && lines.at(-1)?.plain === "") lines.pop();
-  return lines;
+  return <div class="output" dir="ltr">{parts}</div>;
 }
-
-/** A short output. */
-export const Output = ({ text }: { text: string }): JSX.Element => <div class="output" dir="ltr">{lined(text).map(({ parts }, nth) => <div class="ln" key={nth}><span class="tx">{parts}{"\n"}</span></div>)}</div>;
 
 /** A line that was written over shows what was written last. */
 const overwritten = (text: string): string => text.replace(/\r\n/g, "\n").replace(/[^\n]*\r(?=[^\n])/g, "").replace(/\r/g, "");

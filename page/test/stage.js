@@ -104,13 +104,6 @@ export class Stage {
     });
   }
 
-  /** Compares with a text that is kept; GOLDEN=write makes it anew. */
-  golden(name, text) {
-    const file = new URL(`golden/${name}`, import.meta.url);
-    if (process.env.GOLDEN === "write") writeFileSync(file, `${text}\n`);
-    assert.equal(`${text}\n`, readFileSync(file, "utf8"), `test/golden/${name}`);
-  }
-
   async close() {
     open.delete(this);
     if (this.child.exitCode === null && this.child.signalCode === null) await this.kill();
@@ -132,12 +125,9 @@ function removed(folder) {
   }
 }
 
-/** Nothing is said about how fast a machine is: so long nothing takes that comes at all. */
-const PATIENCE_MS = 180_000;
-
 /** What `get` gives, once it gives something. */
 export async function eventually(what, get) {
-  for (const until = Date.now() + PATIENCE_MS; Date.now() < until; ) {
+  for (const until = Date.now() + 60_000; Date.now() < until; ) {
     const found = await get();
     if (found !== undefined && found !== false) return found;
     await new Promise((resolve) => setTimeout(resolve, 30));
@@ -177,7 +167,7 @@ export class Person {
 
   async tab(address) {
     const page = await this.context.newPage();
-    page.setDefaultTimeout(PATIENCE_MS);
+    page.setDefaultTimeout(60_000);
     page.on("console", (message) => this.allowed.some((allowed) => allowed.test(message.text())) || this.wrong.push(`console: ${message.text()}`));
     page.on("pageerror", (error) => this.wrong.push(`error: ${error.stack}`));
     page.on("request", (request) => {
