@@ -959,7 +959,7 @@ fn names_that_an_expression_cannot_see_are_told_at_their_place() {
             "there is no filter `batch`",
         ),
         (with_expression("${{ inputs.package | uper }}"), 6, column + 17, INVALID, "did you mean `upper`?"),
-        (with_expression("${{ range(1000000000) }}"), 6, column, INVALID, "unknown name `range`"),
+        (with_expression("${{ dict(a=1) }}"), 6, column, INVALID, "unknown name `dict`"),
         (
             with_expression("${{ inputs.package is nice }}"),
             6,

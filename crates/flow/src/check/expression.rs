@@ -37,7 +37,7 @@ const CLOSE: &str = "}}";
 const MAX_BYTES: usize = 1024;
 
 /// Functions that there were: a run that is pinned to a flow with one of them fails where it is evaluated.
-const FORMER: &[&str] = &["range", "dict", "debug", "namespace"];
+const FORMER: &[&str] = &["dict", "debug", "namespace"];
 
 /// Checks every expression of the draft; `text` is the file's.
 pub(crate) fn check(draft: &Draft, graph: &Graph<'_>, text: &str, problems: &mut Problems) {
@@ -201,7 +201,8 @@ impl Checker<'_> {
                 Kind::Filter | Kind::Test => self.callable(&found),
                 Kind::Path { members, call } => {
                     let was_there = self.draft.pinned && FORMER.contains(&found.name.as_str());
-                    if open.contains(&found.name) && !was_there {
+                    let is_function = found.name == "range" && *call == Call::WithArguments;
+                    if open.contains(&found.name) && !was_there && !is_function {
                         let before = self.problems.count();
                         told = self.path(&found, members, *call);
                         if self.problems.count() == before && !self.draft.pinned {

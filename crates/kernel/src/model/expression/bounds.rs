@@ -44,7 +44,7 @@ const FILTERS: &[(&str, &str)] = &[
 ];
 
 /// They take one value, hand over one that is there, or make as much as a mapping has members.
-const MAKE_NOTHING: &[&str] = &["abs", "bool", "default", "first", "float", "int", "items", "round"];
+const MAKE_NOTHING: &[&str] = &["abs", "bool", "d", "default", "first", "float", "int", "items", "round"];
 
 #[test]
 fn each_filter_and_operator_is_refused_before_it_makes_too_much() {
@@ -121,6 +121,24 @@ fn a_number_that_json_cannot_write_is_an_error() {
         assert!(scope().render(&format!("${{{{ {source} }}}}")).is_err(), "{source}");
     }
     assert!(scope().holds("1e308 * 10").is_err());
+}
+
+#[test]
+fn a_range_is_bounded_before_it_is_made() {
+    for source in [
+        "range(1000000000)",
+        "range(0, 9223372036854775807)",
+        "range(-9223372036854775807, 9223372036854775807)",
+        "range(9223372036854775807, 0, -1)",
+        "range(0, 1, 0)",
+    ] {
+        assert!(scope().evaluate(source).is_err(), "{source}");
+    }
+    for (source, length) in
+        [("range(5, 2)", 0), ("range(2, 7, 2)", 3), ("range(7, 2, -2)", 3), ("range(3)", 3)]
+    {
+        assert!(scope().holds(&format!("({source} | length) == {length}")).unwrap(), "{source}");
+    }
 }
 
 #[test]

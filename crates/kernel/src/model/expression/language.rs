@@ -4,7 +4,7 @@
 
 use super::meter::{ITEM_BYTES, Meter, length};
 use minijinja::{
-    Environment, Error, State, UndefinedBehavior, Value, filters, tests,
+    Environment, Error, ErrorKind, State, UndefinedBehavior, Value, filters, tests,
     value::{Rest, ValueKind, ValueOrKwargs},
 };
 use std::collections::BTreeMap;
@@ -50,6 +50,7 @@ fn filters() -> Vec<Row> {
         ("bool", Value::from_function(filters::bool), Cost::Nothing),
         ("capitalize", Value::from_function(filters::capitalize), Cost::Whole),
         ("count", of.clone(), Cost::Places),
+        ("d", Value::from_function(filters::default), Cost::Nothing),
         ("default", Value::from_function(filters::default), Cost::Nothing),
         ("dictsort", Value::from_function(filters::dictsort), Cost::Whole),
         ("first", Value::from_function(filters::first), Cost::Nothing),
@@ -122,7 +123,22 @@ pub fn test_names() -> Vec<&'static str> {
     tests().into_iter().map(|(name, ..)| name).collect()
 }
 
-/// All that there is, paid from `meter`: strict undefined values, fuel, no templates, no loaders, and no function.
+/// The numbers from `lower` to `upper`, as the language's own function. Each is paid before the first is made.
+fn range(meter: &Meter, lower: i64, upper: Option<i64>, step: Option<i64>) -> Result<Vec<i64>, Error> {
+    let (lower, upper) = upper.map_or((0, lower), |upper| (lower, upper));
+    let step = step.unwrap_or(1);
+    let distance = if step > 0 { upper.checked_sub(lower) } else { lower.checked_sub(upper) };
+    let count = match (distance, step.unsigned_abs()) {
+        (_, 0) => return Err(Error::new(ErrorKind::InvalidOperation, "the step of `range` is 0")),
+        (None, _) => u64::MAX,
+        (Some(distance), by) => u64::try_from(distance).unwrap_or(0).div_ceil(by),
+    };
+    meter.take(count.saturating_mul(ITEM_BYTES))?;
+    let next = |number: &i64| number.checked_add(step);
+    Ok(std::iter::successors(Some(lower), next).take(usize::try_from(count).unwrap_or(0)).collect())
+}
+
+/// All that there is, paid from `meter`: strict undefined values, fuel, no templates, no loaders, and one function, `range`.
 pub(super) fn environment(meter: &Meter) -> Environment<'static> {
     let mut environment = Environment::empty();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -133,6 +149,10 @@ pub(super) fn environment(meter: &Meter) -> Environment<'static> {
     for (name, function, cost) in tests() {
         environment.add_test(name, paid(meter, function, cost));
     }
+    let paying = meter.clone();
+    environment.add_function("range", move |lower: i64, upper: Option<i64>, step: Option<i64>| {
+        range(&paying, lower, upper, step)
+    });
     for (name, source, cost) in OPERATORS {
         let meter = meter.clone();
         environment.add_function(
