@@ -62,8 +62,8 @@ test("a run is started, followed, answered with files, and ends", NEEDS_SERVER, 
     assert.equal((await client.getRunLedger(run)).used.agent_hops, (await client.listLogs(run)).length);
     const plan = await client.getFlowPlan(shape.digest);
     assert.deepEqual(plan.steps.map(({ step }) => step), shape.steps.map(({ step }) => step));
-    const files = await client.listChangedFiles(run);
-    assert.equal(files.total, files.files.length);
+    const changed = await client.listChangedFiles(run);
+    assert.equal(changed.total, changed.files.length);
     assert.equal((await client.compareRun(run)).is_same, true);
     assert.deepEqual((await all(await client.listQuestions({ closed: true, newest: true }))).map((each) => each.question), [question]);
     for await (const change of client.followTenant({ after: "0" })) {
