@@ -18,9 +18,9 @@ fn each_template_is_without_a_mistake_and_runs_as_it_is_written() {
     for name in names {
         let stage = Stage::new();
         // A folder in which everything of a person lies is too wide for a snapshot, so the home is another one than the project.
-        fs::create_dir(stage.path("home")).unwrap();
+        let home = tempfile::tempdir().unwrap();
         let expect = |code: i32, arguments: &[&str]| {
-            let done = Process::spawn(stage.command(arguments).env("HOME", stage.path("home"))).done();
+            let done = Process::spawn(stage.command(arguments).env("HOME", home.path())).done();
             assert_eq!(done.code, Some(code), "{name}: envoi {arguments:?}: {done:?}");
             done
         };
