@@ -3,7 +3,7 @@
 
 use crate::{
     disk::contents::{ContentError, Shelf},
-    model::list::Tree,
+    model::list::{Tree, What},
 };
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use std::{
@@ -33,10 +33,12 @@ impl Rules {
             let place = of_root(&entry.path);
             let is_rule =
                 place.file_name().is_some_and(|name| name == ".gitignore" || name == ".envoiignore");
-            let (Some((digest, _)), Some(folder), true) = (entry.content(), place.parent(), is_rule) else {
+            // A link is no file of rules, for git neither: its content is the name of another file.
+            let (What::File { digest, .. }, Some(folder), true) = (&entry.what, place.parent(), is_rule)
+            else {
                 continue;
             };
-            let content = shelf.read(&digest)?;
+            let content = shelf.read(digest)?;
             let mut builder = GitignoreBuilder::new(folder);
             for line in String::from_utf8_lossy(&content).lines() {
                 // A rule that cannot be read ignores nothing.

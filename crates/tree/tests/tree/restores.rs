@@ -254,6 +254,17 @@ fn a_folder_that_may_not_be_written_to_is_named_before_anything_is_touched() {
 }
 
 #[test]
+fn the_target_of_a_link_is_no_rule() {
+    let place = Place::new();
+    place.link("a", ".gitignore");
+    let then = place.keep();
+    place.write("a", "new");
+    restore(&place.root, &place.order, &then.tree).unwrap();
+    assert!(!place.path("a").exists(), "the snapshot does not have it, and no rule names it");
+    assert_eq!(place.keep().digest, then.digest);
+}
+
+#[test]
 fn a_snapshot_that_is_not_whole_is_not_begun_with() {
     let place = Place::new();
     place.write("a", "1");
