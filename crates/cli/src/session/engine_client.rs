@@ -41,7 +41,7 @@ const COMING_UP: Duration = Duration::from_secs(8);
 pub(crate) const PING_PATIENCE: Duration = Duration::from_secs(2);
 /// What the collector of spans gets to take the last ones.
 pub(crate) const LAST_SPANS: Duration = Duration::from_secs(3);
-/// Said where the engine stays only for a request of somebody else.
+/// The message while the engine stays only to finish the request of another command.
 pub(crate) const FINISHING: &str = "finishing what another command has asked of this engine";
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(20);

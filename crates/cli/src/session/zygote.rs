@@ -34,7 +34,7 @@ pub(crate) fn of_this_process() -> Option<Arc<Zygote>> {
     ZYGOTE.get().cloned()
 }
 
-/// Ends it before this process ends. Whoever waits for all processes of this one, such as the supervisor of an attempt that runs
+/// Ends it before this process ends. A process that waits for all processes of this one, such as the supervisor of an attempt that runs
 /// `envoi`, sees none that is left for a moment.
 pub(crate) fn end() {
     if let Some(zygote) = ZYGOTE.get() {

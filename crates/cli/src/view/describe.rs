@@ -136,7 +136,7 @@ pub(crate) fn remarks(event: &Event) -> Vec<String> {
     }
 }
 
-/// What somebody wrote into a file that was being set back.
+/// Content that was written into a file while it was being set back.
 fn late_file(late: &LateFile) -> String {
     let path = printable(&late.path);
     match late.digest {

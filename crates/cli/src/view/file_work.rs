@@ -34,7 +34,7 @@ pub(crate) fn words(work: FileWork) -> String {
     }
 }
 
-/// The attempts of a run that are live, and what was said of each.
+/// The live attempts of a run, and the last line about each.
 type Live = Mutex<BTreeMap<AttemptId, (AttemptDir, Option<Doing>)>>;
 
 /// See the module.

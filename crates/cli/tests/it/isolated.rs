@@ -210,7 +210,7 @@ exec /usr/bin/git "$@"
 
 #[test]
 fn an_engine_that_is_to_end_finishes_what_another_command_has_asked_of_it() {
-    // Its own run has ended, or it was told to stop.
+    // The run of the engine has ended, or the engine got a signal.
     for signals in [&[][..], &[Signal::TERM], &[Signal::INT]] {
         let stage = stage(APART);
         in_git(&stage);
@@ -250,7 +250,7 @@ exec /usr/bin/git "$@"
         assert_eq!(isolated.done().code, Some(0), "{signals:?}");
         let engine = engine.done();
         assert!(matches!(engine.code, Some(0 | 5)), "{signals:?}: {engine:?}");
-        // One that was told to stop begins no run: the next engine has made the tree anew.
+        // After a signal an engine begins no run: the next engine makes the tree again.
         assert!(stage.lines("made").len() <= 1 + signals.len(), "{signals:?}: it was done once");
         assert_eq!((stage.runs().len(), trees(&stage)), (2, 1), "{signals:?}");
     }

@@ -69,7 +69,7 @@ pub(super) fn command(
     if !job.started.env.iter().chain(account.iter().flat_map(|account| &account.env)).any(sets_zone) {
         variables.push((ZONE.to_owned(), "UTC".to_owned()));
     }
-    // Whoever says that all is metered means it.
+    // They come last: a step that asks for the bridge is metered, whatever its environment and its account say.
     let bridge = bridge.map(|bridge| {
         variables.extend(bridge.variables);
         bridge.url
