@@ -182,12 +182,13 @@ fn obey(mode: &Mode, is_first: bool) {
         }
         Mode::Serving(stop) => stop(),
         Mode::Engine { drain, run } => {
+            // First the order, then the words: what ends after a person has read them starts nothing.
+            drain();
             let run = run.as_ref().map_or_else(String::new, |run| format!(" {run}"));
             messages::say(&format!(
                 "starting nothing new, waiting for live steps; Ctrl-C again leaves them to their supervisors, and \
                  `envoi resume{run}` goes on"
             ));
-            drain();
         }
     }
 }

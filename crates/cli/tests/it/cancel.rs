@@ -66,6 +66,7 @@ fn ctrl_c_once_waits_for_the_live_step_and_the_run_goes_on_later() {
     let mut engine = stage.start(&["run", "flow.yaml"]);
     wait_until("the step", || !stage.lines("ledger").is_empty());
     engine.signal(Signal::INT);
+    wait_until("its obeying", || engine.said().contains("starting nothing new"));
     stage.write("go", "");
     wait_until("its end", || engine.is_over());
     assert_eq!(engine.done().code, Some(7));
@@ -211,6 +212,7 @@ fn ctrl_c_in_a_terminal_reaches_every_process_of_the_group_and_no_step() {
     let engine = Process::spawn(stage.command(&["run", "flow.yaml"]).process_group(0));
     wait_until("the step", || !stage.lines("ledger").is_empty());
     kill_process_group(Pid::from_raw(i32::try_from(engine.pid()).unwrap()).unwrap(), Signal::INT).unwrap();
+    wait_until("its obeying", || engine.said().contains("starting nothing new"));
     stage.write("go", "");
     let done = engine.done();
     assert_eq!(done.code, Some(7), "{done:?}");
@@ -228,6 +230,7 @@ fn cancelling_a_run_without_an_engine_starts_nothing_of_it() {
     let engine = stage.start(&["run", "flow.yaml"]);
     wait_until("the step", || !stage.lines("ledger").is_empty());
     engine.signal(Signal::INT);
+    wait_until("its obeying", || engine.said().contains("starting nothing new"));
     stage.write("go", "");
     assert_eq!(engine.done().code, Some(7));
     let run = stage.run_id();

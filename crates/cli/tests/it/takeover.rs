@@ -327,6 +327,7 @@ fn a_follower_that_became_the_engine_waits_for_its_live_step_at_ctrl_c() {
         has_thread(follower.pid(), "attempt-first")
     });
     follower.signal(Signal::INT);
+    wait_until("its obeying", || follower.said().contains("starting nothing new"));
     stage.write("go", "");
     let done = follower.done();
     assert_eq!(done.code, Some(7), "{done:?}");
