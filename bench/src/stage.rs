@@ -6,7 +6,7 @@ use crate::Outcome;
 use envoi_contract::{json::Object, time::Timestamp};
 use envoi_engine::{
     Begin, Caller, Clock, Engine, FileProjector, Followers, Job, Log, Message, Observer, Runner, Settlement,
-    Trouble, TroubleKind, World, protocol::Response,
+    ShowError, Trouble, TroubleKind, World, protocol::Response,
 };
 use envoi_journal::{Blobs, Commit, INLINE_MAX_BYTES, Layout, Note, PinnedFlow, Store, Writer};
 use envoi_kernel::{
@@ -284,7 +284,7 @@ struct Counting {
 }
 
 impl Observer for Counting {
-    fn committed(&mut self, run: &Run, records: &[Record]) -> Result<(), String> {
+    fn committed(&mut self, run: &Run, records: &[Record]) -> Result<(), ShowError> {
         for record in records {
             match &record.event {
                 Event::AttemptStarted(_) => self.seen.started.set(self.seen.started.get().saturating_add(1)),

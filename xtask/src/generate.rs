@@ -8,6 +8,7 @@ mod commands;
 mod shapes;
 mod vocabulary;
 
+use crate::Unusable;
 use crate::tidy::Problem;
 use envoi_contract::schema;
 use std::{collections::BTreeSet, fs, io, path::Path};
@@ -52,7 +53,7 @@ fn generated() -> Vec<Generated> {
 }
 
 /// Writes the files that differ below `root`, and says which.
-pub(crate) fn write(root: &Path) -> Result<Vec<String>, String> {
+pub(crate) fn write(root: &Path) -> Result<Vec<String>, Unusable> {
     let mut written = Vec::new();
     for Generated { path, text } in generated() {
         let place = root.join(&path);
@@ -65,7 +66,7 @@ pub(crate) fn write(root: &Path) -> Result<Vec<String>, String> {
 }
 
 /// Every file below `root` that is missing, differs, or is generated no more.
-pub(crate) fn check(root: &Path) -> Result<Vec<Problem>, String> {
+pub(crate) fn check(root: &Path) -> Result<Vec<Problem>, Unusable> {
     let mut problems = Vec::new();
     let mut known: BTreeSet<String> = BY_HAND.iter().map(|name| format!("{SCHEMAS}/{name}")).collect();
     for Generated { path, text } in generated() {
@@ -88,11 +89,11 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Problem>, String> {
 }
 
 /// The text of a file; `None` if there is none.
-fn read(path: &Path) -> Result<Option<String>, String> {
+fn read(path: &Path) -> Result<Option<String>, Unusable> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(format!("{}: {error}", path.display())),
+        Err(error) => Err(format!("{}: {error}", path.display()).into()),
     }
 }
 

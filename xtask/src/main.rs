@@ -12,7 +12,10 @@ mod process {
 mod generate;
 mod tidy;
 
-use std::{path::Path, process::ExitCode};
+use std::{error::Error, path::Path, process::ExitCode};
+
+/// Why the tree cannot be looked at.
+type Unusable = Box<dyn Error>;
 
 const USAGE: &str = "\
 usage: cargo xtask tidy                 holds the tree to ARCHITECTURE.md and CONTRIBUTING.md
@@ -34,7 +37,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn written(result: Result<Vec<String>, String>) -> ExitCode {
+fn written(result: Result<Vec<String>, Unusable>) -> ExitCode {
     match result {
         Ok(files) => {
             files.iter().for_each(|file| eprintln!("written: {file}"));
@@ -47,7 +50,7 @@ fn written(result: Result<Vec<String>, String>) -> ExitCode {
     }
 }
 
-fn report(chore: &str, result: Result<Vec<tidy::Problem>, String>) -> ExitCode {
+fn report(chore: &str, result: Result<Vec<tidy::Problem>, Unusable>) -> ExitCode {
     match result {
         Ok(problems) if problems.is_empty() => ExitCode::SUCCESS,
         Ok(problems) => {

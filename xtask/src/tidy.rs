@@ -18,11 +18,12 @@ mod problem;
 mod text;
 mod tree;
 
+use crate::Unusable;
 pub(crate) use problem::Problem;
 use std::path::Path;
 
 /// Everything that is wrong with the tree below `root`, in the order of its files.
-pub(crate) fn check(root: &Path) -> Result<Vec<Problem>, String> {
+pub(crate) fn check(root: &Path) -> Result<Vec<Problem>, Unusable> {
     let tree = tree::Tree::read(root)?;
     let crates = manifest::crates(root)?;
     let sources = bans::sources(&tree);

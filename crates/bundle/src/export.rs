@@ -168,7 +168,8 @@ fn live_again(reader: &Reader, run: &RunId, pinned: &PinnedFlow) -> Result<Lived
 
 /// Which contents are there, and which are not.
 fn look(reader: &Reader, contents: &BTreeSet<Digest>) -> Result<(Vec<Digest>, Vec<LeftOut>), ExportError> {
-    let (mut there, mut left_out) = (Vec::new(), Vec::new());
+    let mut there = Vec::new();
+    let mut left_out = Vec::new();
     for digest in contents {
         // All of it is read: a damaged one is found before the bundle says that it has it.
         match reader.write_blob(digest, &mut io::sink()) {

@@ -327,7 +327,8 @@ fn check_events(
         return Err(wrong(format!("{HANDOFFS}{name}"), "no event has it"));
     }
     let said = (manifest.events, manifest.head, manifest.status.as_str(), manifest.flow.as_str());
-    let (status, flow) = (lived.status(), lived.flow().id.to_string());
+    let status = lived.status();
+    let flow = lived.flow().id.to_string();
     if said != (lived.next_seq(), chain.head(), status.word(), flow.as_str()) {
         let reason = format!(
             "it says {} events, status {}, head {}; the events come to {}, {}, {}",
@@ -350,7 +351,8 @@ fn check_contents(
     manifest: &Manifest,
     named: &BTreeSet<Digest>,
 ) -> Result<(u64, u64), Wrong> {
-    let (mut contents, mut bytes) = (0_u64, 0_u64);
+    let mut contents = 0_u64;
+    let mut bytes = 0_u64;
     for hex in entries.below(BLOBS) {
         let name = format!("{BLOBS}{hex}");
         let digest = entries.sums.get(&name).copied();

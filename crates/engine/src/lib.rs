@@ -32,7 +32,7 @@ pub use model::{
     crash_point::Point,
     message::{Adopt, Begin, Corrected, EngineError, Message, Purpose, Reply},
     protocol,
-    runner::{Caller, CallingAttempt, Clock, Job, Log, Observer, Runner, Settlement, StoreGone},
+    runner::{Caller, CallingAttempt, Clock, Job, Log, Observer, Runner, Settlement, ShowError, StoreGone},
     secret_source::{SourceError, secret_value},
     trace,
     trouble::{Trouble, TroubleKind},

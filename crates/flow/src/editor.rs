@@ -38,7 +38,8 @@ mod tests {
 
     #[test]
     fn the_schema_has_the_keys_that_are_read_and_no_others() {
-        let (schema, config) = (schema(), config_schema());
+        let schema = schema();
+        let config = config_schema();
         let defs = schema.get("$defs").unwrap();
         for shared in ["notify", "webhook", "secret", "duration", "token"] {
             assert_eq!(config.get("$defs").unwrap().get(shared), defs.get(shared), "{shared}");
@@ -89,8 +90,8 @@ mod tests {
     struct Beside<'f>(&'f Path);
 
     impl crate::Files for Beside<'_> {
-        fn text(&self, path: &str) -> Result<String, String> {
-            fs::read_to_string(self.0.join(path)).map_err(|error| error.to_string())
+        fn text(&self, path: &str) -> Result<String, crate::FileError> {
+            Ok(fs::read_to_string(self.0.join(path))?)
         }
     }
 

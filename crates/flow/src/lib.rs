@@ -70,10 +70,10 @@ mod values;
 pub use check::warnings::{NamedProgram, programs, warnings};
 pub use config::{accounts, missing, models, server};
 pub use editor::SCHEMA;
-pub use load::{Files, Loaded, load, load_as, load_bytes, load_with};
+pub use load::{FileError, Files, Loaded, load, load_as, load_bytes, load_with};
 pub use parse::outputs;
 pub use syntax::{
-    diagnostic::{Colour, Diagnostic, Label, Located, Place, Report, Span},
+    diagnostic::{Colour, Diagnostic, Label, LineColumn, Located, Report, Span},
     document::MAX_BYTES,
     read::parse_duration,
 };

@@ -40,14 +40,25 @@ pub trait Files {
     /// `.` or `..`.
     ///
     /// # Errors
-    /// Why it cannot be read, in words that finish "cannot be read: …".
-    fn text(&self, path: &str) -> Result<String, String>;
+    /// It cannot be read.
+    fn text(&self, path: &str) -> Result<String, FileError>;
+}
+
+/// Why the text of a named flow cannot be had, in words that finish "cannot be read: …".
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// There is no file system, but a set of files, and this one is not in it.
+    #[error("it is not among the files that {0}")]
+    NotAmong(&'static str),
+    /// The machine's reason.
+    #[error(transparent)]
+    Machine(#[from] std::io::Error),
 }
 
 /// The files that a run is pinned to ([`crate::load::Loaded::parts`]).
 impl Files for BTreeMap<String, String> {
-    fn text(&self, path: &str) -> Result<String, String> {
-        self.get(path).cloned().ok_or_else(|| "it is not among the files that belong to the flow".to_owned())
+    fn text(&self, path: &str) -> Result<String, FileError> {
+        self.get(path).cloned().ok_or(FileError::NotAmong("belong to the flow"))
     }
 }
 
@@ -238,7 +249,8 @@ impl Loader<'_> {
         let (draft, flow) = reading(&root, self.edition, names, link.text, problems)?;
         let flow = self.joined((flow, &draft), &root, &paths, link.before.is_none(), problems)?;
         if link.before.is_some() {
-            let (text, value) = (link.text.to_owned(), tree::value(&root));
+            let text = link.text.to_owned();
+            let value = tree::value(&root);
             self.parts.insert(link.path.to_owned(), Part { text, value, names: paths });
         }
         Some((draft, flow))

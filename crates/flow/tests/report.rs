@@ -1,7 +1,7 @@
 //! What a person and a program see of mistakes.
 
 use envoi_contract::code::Code;
-use envoi_flow::{Colour, Located, Place, load};
+use envoi_flow::{Colour, LineColumn, Located, load};
 
 const BROKEN: &str = "\
 flow: shop
@@ -121,7 +121,10 @@ fn a_report_names_the_file_and_the_lines_and_columns_of_each_mistake() {
     let located = report.located();
     assert_eq!(located.len(), 5);
     let Located { file, start, end, diagnostic } = located[0];
-    assert_eq!((file, start, end), ("flow.yaml", Place { line: 2, column: 1 }, Place { line: 2, column: 6 }));
+    assert_eq!(
+        (file, start, end),
+        ("flow.yaml", LineColumn { line: 2, column: 1 }, LineColumn { line: 2, column: 6 })
+    );
     assert_eq!(
         (diagnostic.code, diagnostic.message.as_str(), diagnostic.help.as_deref()),
         (Code::FlowInvalid, "unknown key `stpes` in a flow", Some("did you mean `steps`?"))

@@ -13,7 +13,7 @@ use crate::{
         error::{BlobError, CommitError, ReadError},
     },
 };
-use std::{fmt, sync::mpsc};
+use std::{error::Error, fmt, sync::mpsc};
 
 pub use sample::{commit, ended, interrupted, run, started, timer_fired, timer_set};
 
@@ -22,8 +22,8 @@ pub trait Depot {
     /// A new holder, which fences every earlier one and finds what they committed.
     ///
     /// # Errors
-    /// In words; the suite fails with them.
-    fn take(&self) -> Result<Box<dyn Journal>, String>;
+    /// Whatever keeps the store from being opened; the suite fails with it.
+    fn take(&self) -> Result<Box<dyn Journal>, Box<dyn Error>>;
 
     /// Lets everything that was submitted come to its end. For stores whose time stands still unless moved.
     fn settle(&self) {}
@@ -66,7 +66,7 @@ macro_rules! broken_from {
         })*
     };
 }
-broken_from!(BlobError, CommitError, ReadError, String, envoi_kernel::ids::BadId);
+broken_from!(BlobError, CommitError, ReadError, Box<dyn Error>, envoi_kernel::ids::BadId);
 
 /// Fails the check unless both are the same.
 fn same<T: PartialEq + fmt::Debug>(what: &str, found: &T, expected: &T) -> Result<(), Broken> {

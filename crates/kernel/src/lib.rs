@@ -27,7 +27,7 @@ pub use model::{
     flow::Flow,
     input::{Fork, Input, Refusal, Wants},
 };
-pub use run::{Progress, ReplayError, Run, hand_offs};
+pub use run::{HasOtherFiles, Progress, ReplayError, Run, hand_offs};
 pub use state::{
     control::ApplyError,
     illegal_event::IllegalEvent,

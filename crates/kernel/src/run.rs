@@ -2,7 +2,7 @@
 
 mod hand_offs;
 
-pub use hand_offs::hand_offs;
+pub use hand_offs::{HasOtherFiles, hand_offs};
 
 use crate::state::bounds;
 use crate::{
@@ -426,7 +426,8 @@ impl Run {
     /// The bounds that hold: those of the flow, and what people have added.
     #[must_use]
     pub fn limits(&self) -> Limits {
-        let (limits, raised) = (&self.flow.limits, &self.control.raised);
+        let limits = &self.flow.limits;
+        let raised = &self.control.raised;
         let higher = |max: Option<u64>, more: u64| max.map(|max| max.saturating_add(more));
         Limits {
             agent_hops: higher(limits.agent_hops, raised.agent_hops),

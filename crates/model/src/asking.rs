@@ -1,7 +1,7 @@
 //! The calls of one attempt: the first one, and those that repair its answer.
 
 use crate::{
-    Access, Around, Order,
+    Access, Around, Misfit, Order,
     calling::{self, Called},
     material,
 };
@@ -227,7 +227,7 @@ fn examine(order: &Order, reply: &Reply, around: &dyn Around) -> Next {
         Err(error) => Next::Repair(format!("the answer is no JSON: {error}")),
         Ok(data) => match around.check(schema, &data) {
             Ok(()) => Next::Done(Some(data)),
-            Err(wrong) => Next::Repair(format!("the answer does not fit: {wrong}")),
+            Err(Misfit(wrong)) => Next::Repair(format!("the answer does not fit: {wrong}")),
         },
     }
 }

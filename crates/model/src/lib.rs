@@ -46,9 +46,13 @@ pub trait Around {
     /// Whether the data fits the schema.
     ///
     /// # Errors
-    /// What does not fit, in words.
-    fn check(&self, schema: &Value, data: &Value) -> Result<(), String>;
+    /// What does not fit.
+    fn check(&self, schema: &Value, data: &Value) -> Result<(), Misfit>;
 }
+
+/// What of some data does not fit its schema, in words for the model and for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Misfit(pub String);
 
 /// Runs the attempt to its end; it is the whole of its process. The report says what went wrong, the exit code only that
 /// something did.

@@ -186,7 +186,8 @@ mod tests {
         let (sender, requests) = mpsc::channel();
         thread::spawn(move || {
             for stream in listener.incoming() {
-                let (mut stream, mut head) = (stream.unwrap(), [0; 4096]);
+                let mut stream = stream.unwrap();
+                let mut head = [0; 4096];
                 let read = stream.read(&mut head).unwrap();
                 sender.send(String::from_utf8_lossy(&head[..read]).into_owned()).unwrap_or_default();
                 stream.write_all(b"HTTP/1.1 204 Done\r\nconnection: close\r\n\r\n").unwrap_or_default();

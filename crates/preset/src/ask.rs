@@ -159,7 +159,9 @@ impl ToolCall {
             }
             "Edit" => {
                 let part = |name: &str| text(&self.input, &[name]).unwrap_or_default();
-                let (path, old, new) = (part("file_path"), part("old_string"), part("new_string"));
+                let path = part("file_path");
+                let old = part("old_string");
+                let new = part("new_string");
                 let rest = self.others(&["file_path", "old_string", "new_string"]);
                 format!(
                     "The agent wants to change {path}:\n\n{}{}{rest}",

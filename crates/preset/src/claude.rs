@@ -84,7 +84,8 @@ impl Events {
                 vec![format!("claude {version}, model {model}, session {session}")]
             }
             Some("api_retry") => {
-                let (attempt, most) = (count(event, &["attempt"]), count(event, &["max_retries"]));
+                let attempt = count(event, &["attempt"]);
+                let most = count(event, &["max_retries"]);
                 let status = count(event, &["error_status"]).map(|status| format!(" ({status})"));
                 vec![format!(
                     "retry {} of {}: {}{}",
@@ -169,7 +170,8 @@ impl Events {
         let unusable = self.unusable();
         let Some(result) = &self.result else {
             let failure = without_end(exit, stderr);
-            let (session, text) = (self.session, self.last_text);
+            let session = self.session;
+            let text = self.last_text;
             let lost = is_lost(stderr);
             let nothing_waits = stderr.contains("No deferred tool marker found");
             return Outcome {

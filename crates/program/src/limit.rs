@@ -23,7 +23,8 @@ const MOST_DAYS: usize = 400;
 pub(crate) fn until(order: &Order, preset: Preset, outcome: &Outcome, now: Timestamp) -> Option<Timestamp> {
     let failure = outcome.failure.as_ref().filter(|failure| failure.class == Class::Throttled)?;
     let kept = || {
-        let (home, session) = (order.home.as_deref()?, outcome.session.as_deref()?);
+        let home = order.home.as_deref()?;
+        let session = outcome.session.as_deref()?;
         reset::of_rollout(&tail(&rollout(home, session)?).ok()?)
     };
     let stated = outcome.throttled_until.or_else(|| preset.limits_in().and_then(|_| kept()));

@@ -100,7 +100,8 @@ impl Work<'_> {
                 "the call that was decided is not in the session any more: the agent goes on, and asks again"
                     .to_owned(),
             ]);
-            let (before, feedback) = (prompt::Before::CutOff, feedback.as_deref());
+            let before = prompt::Before::CutOff;
+            let feedback = feedback.as_deref();
             let prompt = prompt::compose(&order.prompt, before, order.failure.as_deref(), feedback);
             fs::write(order.folder.join("prompt.txt"), prompt)?;
             first = self.run(Resume::From(id), None)?;

@@ -414,7 +414,8 @@ struct ForProvider {
 fn for_provider(protocol: Protocol, models: &Models, body: &[u8]) -> Result<ForProvider, Refusal> {
     let asked = ChatRequest::read(protocol, body)?;
     let chosen = models.choose(asked.model.as_deref(), protocol).map_err(Refusal::NoModel)?;
-    let (streams, wants_usage) = (asked.streams, asked.wants_usage);
+    let streams = asked.streams;
+    let wants_usage = asked.wants_usage;
     let request = asked.for_provider(&chosen.offer.name);
     Ok(ForProvider { chosen, streams, wants_usage, request })
 }

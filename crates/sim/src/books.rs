@@ -189,8 +189,8 @@ impl Books {
                 self.item(&started.attempt.visit)?;
             }
             Event::AttemptSettled(settled) if settled.taken.is_none() => {
-                let (live, ending) =
-                    (self.live.remove(&settled.attempt), self.ending.remove(&settled.attempt));
+                let live = self.live.remove(&settled.attempt);
+                let ending = self.ending.remove(&settled.attempt);
                 let agrees = (!settled.late, settled.given_up) == (live, ending);
                 holds(agrees, "a result is late unless its attempt is live", || settled.attempt.to_string())?;
             }

@@ -5,7 +5,9 @@
 
 use crate::store::SimJournal;
 use envoi_contract::time::Timestamp;
-use envoi_engine::{Clock, Engine, EngineError, Job, Log, Message, Observer, Reply, Runner, World};
+use envoi_engine::{
+    Clock, Engine, EngineError, Job, Log, Message, Observer, Reply, Runner, ShowError, World,
+};
 use envoi_journal::{Aside, Commit, CommitError, Note, Receipt};
 use envoi_kernel::{
     Record, Run,
@@ -14,6 +16,7 @@ use envoi_kernel::{
 use std::{
     cell::{Cell, RefCell},
     collections::{BTreeMap, BTreeSet, VecDeque},
+    io,
     rc::Rc,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -270,11 +273,13 @@ struct SimObserver {
 }
 
 impl Observer for SimObserver {
-    fn committed(&mut self, run: &Run, records: &[Record]) -> Result<(), String> {
+    fn committed(&mut self, run: &Run, records: &[Record]) -> Result<(), ShowError> {
         if self.cannot_show.get() {
-            return Err("the simulated disk is full".to_owned());
+            return Err(io::Error::other("the simulated disk is full").into());
         }
-        let Some(started) = run.started() else { return Err("a run without a start was shown".to_owned()) };
+        let Some(started) = run.started() else {
+            return Err(io::Error::other("a run without a start was shown").into());
+        };
         self.outbox.borrow_mut().push_back(Effect::Show(started.run.clone(), records.to_vec()));
         Ok(())
     }

@@ -23,7 +23,7 @@ use crate::control::cancel;
 use crate::control::presence::Presence;
 use crate::control::probe::unix_ms;
 use crate::mask::Secrets;
-use crate::workspace::before::Before;
+use crate::workspace::{artifacts::PatternError, before::Before};
 
 use self::run::Ended;
 use self::signals::Signals;
@@ -123,14 +123,14 @@ impl Attempt {
         let ended = match &before {
             // A request to cancel that was written before `started.json` existed came without a signal.
             _ if self.cancel_wanted() => Ended::without_start(Outcome::Cancelled),
-            Err(reason) => Ended::without_start(self.cannot_start(reason, false)),
+            Err(reason) => Ended::without_start(self.cannot_start(&reason.to_string(), false)),
             Ok(_) => self.run_command(signals).doing("cannot watch the command")?,
         };
         self.settle(&ended, before.as_ref().ok()).doing("cannot settle the attempt")
     }
 
     /// Records the workspace as it is; an error is a reason not to start.
-    fn look_before(&self) -> Result<Before, String> {
+    fn look_before(&self) -> Result<Before, NotReady> {
         // Nothing starts any more, and a large workspace takes long.
         let wanted = !self.cancel_wanted();
         let set_back = match wanted {
@@ -142,10 +142,10 @@ impl Attempt {
         match wanted.then(|| snapshot::take(&self.spec)).flatten() {
             None => {}
             Some(Ok(snapshot)) => before.snapshot = Some(snapshot),
-            Some(Err(why)) => before.no_snapshot = Some(why),
+            Some(Err(why)) => before.no_snapshot = Some(why.to_string()),
         }
         if before.is_of_use() {
-            before.write(&self.dir).map_err(|error| format!("cannot write `before.json`: {error}"))?;
+            before.write(&self.dir).map_err(NotReady::Record)?;
         }
         Ok(before)
     }
@@ -196,6 +196,17 @@ impl Attempt {
     fn log(&self, line: &str) {
         eprintln!("{}", self.secrets.mask_str(line));
     }
+}
+
+/// Why a command is not started.
+#[derive(Debug, thiserror::Error)]
+enum NotReady {
+    #[error(transparent)]
+    Patterns(#[from] PatternError),
+    #[error("cannot write `before.json`: {0}")]
+    Record(io::Error),
+    #[error("the files cannot be set back to what the step began with: {0}")]
+    SetBack(#[from] set_back::NotSetBack),
 }
 
 /// Unix time in milliseconds.

@@ -1,6 +1,7 @@
 //! What the manifests say, read through `cargo metadata`; and that each inherits the workspace's lints and licence.
 
 use super::problem::Problem;
+use crate::Unusable;
 use serde_json::Value;
 use std::{fs, path::Path, process::Command};
 
@@ -32,7 +33,7 @@ impl Crate {
 }
 
 /// All crates of the workspace at `root`.
-pub(crate) fn crates(root: &Path) -> Result<Vec<Crate>, String> {
+pub(crate) fn crates(root: &Path) -> Result<Vec<Crate>, Unusable> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let output = Command::new(cargo)
         .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
@@ -40,7 +41,9 @@ pub(crate) fn crates(root: &Path) -> Result<Vec<Crate>, String> {
         .output()
         .map_err(|error| format!("cannot run `cargo metadata`: {error}"))?;
     if !output.status.success() {
-        return Err(format!("`cargo metadata` failed: {}", String::from_utf8_lossy(&output.stderr).trim()));
+        return Err(
+            format!("`cargo metadata` failed: {}", String::from_utf8_lossy(&output.stderr).trim()).into()
+        );
     }
     let metadata: Value = serde_json::from_slice(&output.stdout)
         .map_err(|error| format!("`cargo metadata` is not JSON: {error}"))?;
@@ -49,7 +52,7 @@ pub(crate) fn crates(root: &Path) -> Result<Vec<Crate>, String> {
     packages.iter().map(|package| read(package, root)).collect()
 }
 
-fn read(package: &Value, root: &Path) -> Result<Crate, String> {
+fn read(package: &Value, root: &Path) -> Result<Crate, Unusable> {
     let text = |key: &str| package.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let manifest = text("manifest_path");
     let content =

@@ -1,5 +1,6 @@
 //! The files of the repository, as text. What builds and runs leave behind is not among them.
 
+use crate::Unusable;
 use std::{fs, path::Path};
 
 /// Folders that no rule looks into.
@@ -30,7 +31,7 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    pub(crate) fn read(root: &Path) -> Result<Self, String> {
+    pub(crate) fn read(root: &Path) -> Result<Self, Unusable> {
         let mut tree = Self::default();
         tree.walk(root, "").map_err(|error| format!("cannot read the tree: {error}"))?;
         tree.files.sort_by(|a, b| a.path.cmp(&b.path));

@@ -3,7 +3,7 @@
 //! Each event is handed over once, in order, whatever happens to the connection or the server. An event counts as arrived when it is
 //! whole.
 
-use super::call::{Ask, PATIENCE, Server, first_pause, longer, retry_after, whole};
+use super::call::{Ask, Broken, PATIENCE, Server, first_pause, longer, retry_after, whole};
 use crate::process::failure::Failure;
 use envoi_contract::code::Code;
 use std::{
@@ -68,7 +68,7 @@ pub(crate) fn follow(
                     return Err(reply.failure());
                 }
             },
-            Err(why) => why,
+            Err(broken) => broken.why,
         };
         if Instant::now() + wait > until {
             return Err(server.unreachable(&why));
@@ -78,9 +78,9 @@ pub(crate) fn follow(
     }
 }
 
-fn opened(server: &Server, path: &str, last: Option<&str>) -> Result<Response<Body>, String> {
+fn opened(server: &Server, path: &str, last: Option<&str>) -> Result<Response<Body>, Broken> {
     let headers: Vec<(&str, &str)> = last.map(|id| ("last-event-id", id)).into_iter().collect();
-    server.once(Ask { post: false, path, headers: &headers }, ()).map_err(|broken| broken.why)
+    server.once(Ask { post: false, path, headers: &headers }, ())
 }
 
 fn is_stream(response: &Response<Body>) -> bool {

@@ -2,7 +2,7 @@
 
 use crate::process::stderr;
 use envoi_contract::json::Value;
-use envoi_model::{Around, KEY_VARIABLE, Order, SECRET_VARIABLES};
+use envoi_model::{Around, KEY_VARIABLE, Misfit, Order, SECRET_VARIABLES};
 use envoi_step::Secrets;
 use std::{env, fs, process::ExitCode};
 
@@ -49,7 +49,7 @@ impl Around for Surroundings {
         self.0.as_ref().map_or(Value::Null, |secrets| secrets.mask_value(value))
     }
 
-    fn check(&self, schema: &Value, data: &Value) -> Result<(), String> {
-        envoi_flow::outputs::check(schema, data).map_err(|error| error.to_string())
+    fn check(&self, schema: &Value, data: &Value) -> Result<(), Misfit> {
+        envoi_flow::outputs::check(schema, data).map_err(|error| Misfit(error.to_string()))
     }
 }

@@ -5,7 +5,7 @@
 use crate::process::{failure::Failure, files};
 use envoi_contract::code::Code;
 use envoi_engine::ParsedFlow;
-use envoi_flow::Files;
+use envoi_flow::{FileError, Files};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -24,8 +24,8 @@ impl FlowFolder {
 }
 
 impl Files for FlowFolder {
-    fn text(&self, path: &str) -> Result<String, String> {
-        files::read_text(&self.folder.join(path)).map_err(|error| error.to_string())
+    fn text(&self, path: &str) -> Result<String, FileError> {
+        Ok(files::read_text(&self.folder.join(path))?)
     }
 }
 

@@ -11,7 +11,8 @@ use std::{fs, path::Path, sync::Arc};
 /// The sentence for a file that says something else; `None` if it says the same, or is not there.
 pub(crate) fn changed(run: &Run) -> Option<String> {
     let started = run.started()?;
-    let (id, shown) = (&started.run, shell::word(&started.source));
+    let id = &started.run;
+    let shown = shell::word(&started.source);
     match state(run)? {
         FileState::Same => None,
         FileState::Other => Some(format!(

@@ -120,7 +120,8 @@ pub(crate) fn meant(verb: Verb, unfinished: &[RunRow], newest: Option<&RunRow>) 
 
 /// The command for one of several runs: to resume one that waits for an answer only shows its question.
 fn ways_on(row: &RunRow, verb: Verb) -> String {
-    let (envoi, run) = (invocation::envoi(), &row.run);
+    let envoi = invocation::envoi();
+    let run = &row.run;
     match (verb, row.status()) {
         (Verb::Resume, RunStatus::Waiting) if row.in_doubt == 0 => {
             format!("{envoi} show {run}   (it waits for an answer)")

@@ -117,8 +117,8 @@ mod tests {
             ("build.2.1", "build.1", false, false),
             ("build.3", "build.2.compile.1", false, false),
         ] {
-            let (place, visit) =
-                (Location::new(text), AttemptId::parse(&format!("{visit}.1")).unwrap().visit);
+            let place = Location::new(text);
+            let visit = AttemptId::parse(&format!("{visit}.1")).unwrap().visit;
             assert_eq!((place.has_visit(&visit), place.names(&visit)), (has, names), "{text} {visit}");
         }
     }

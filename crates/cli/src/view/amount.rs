@@ -7,10 +7,22 @@ use envoi_kernel::{
     ledger::{Cost, Ledger},
 };
 
-/// `5`, `10m` or `2.50`, by what the bound counts; else what was expected.
-pub(crate) fn read_amount(raised: &InterruptRaised, more: &str) -> Result<Ledger, String> {
+/// Why a text is no amount for the bound of a question.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AmountError {
+    #[error("`{more}` is not {expected}, by which `{bound}` could be raised")]
+    Misfit { more: String, expected: &'static str, bound: String },
+    #[error("this question is not about a bound")]
+    NoBound,
+}
+
+/// `5`, `10m` or `2.50`, by what the bound counts.
+///
+/// # Errors
+/// The text is of another kind, or the question is not about a bound.
+pub(crate) fn read_amount(raised: &InterruptRaised, more: &str) -> Result<Ledger, AmountError> {
     let bound = raised.evidence.get("bound").and_then(Value::as_str).unwrap_or_default();
-    let bad = |expected: &str| format!("`{more}` is not {expected}, by which `{bound}` could be raised");
+    let bad = |expected| AmountError::Misfit { more: more.to_owned(), expected, bound: bound.to_owned() };
     let number = more.trim_start_matches('+');
     match bound {
         "cost_usd" => {
@@ -22,7 +34,7 @@ pub(crate) fn read_amount(raised: &InterruptRaised, more: &str) -> Result<Ledger
             let ms = envoi_flow::parse_duration(number).ok_or_else(|| bad("a duration such as 10m"))?;
             Ok(amount(raised, ms, Cost::default()))
         }
-        "" => Err("this question is not about a bound".to_owned()),
+        "" => Err(AmountError::NoBound),
         _ => {
             let count = number.parse().map_err(|_| bad("a whole number"))?;
             Ok(amount(raised, count, Cost::default()))

@@ -129,7 +129,8 @@ mod tests {
 
     #[test]
     fn a_variable_is_named_once_a_run() {
-        let (named, run) = (AlreadyNamed::default(), RunId::new("run_1").unwrap());
+        let named = AlreadyNamed::default();
+        let run = RunId::new("run_1").unwrap();
         let ask = |names: &[&str], earlier: &[&str]| {
             let earlier = earlier.iter().map(|name| (*name).to_owned()).collect();
             named.anew(&run, names.iter().map(|name| (*name).to_owned()).collect(), || earlier)

@@ -304,7 +304,7 @@ impl Shared {
                     self.large
                         .as_ref()
                         .map_or(Ok(()), |large| large.placing.wait(&job.run))
-                        .map_err(of_machine)?;
+                        .map_err(|error| of_machine(error.to_string()))?;
                     let spec = match order::spec(self, job, &dir, &start) {
                         Ok(spec) => spec,
                         Err(OrderError::Step(reason)) => return Ok(settlement::cannot_start(job, reason)),
@@ -364,9 +364,7 @@ impl Shared {
 
     /// Whether the attempt was announced before the files of the store were copied.
     fn is_of_original(&self, job: &Job) -> Result<bool, trouble::Trouble> {
-        let ask = |reader: &Reader| {
-            reader.is_of_original(&job.run, &job.started.attempt).map_err(|error| error.to_string())
-        };
-        self.readers.with(&self.store, ask).map_err(of_machine)
+        let ask = |reader: &Reader| reader.is_of_original(&job.run, &job.started.attempt);
+        self.readers.with(&self.store, ask).map_err(|error| of_machine(error.to_string()))
     }
 }

@@ -109,8 +109,7 @@ const MAX_USED_BYTES: u64 = 4096;
 /// Whether the session belongs to the store that this one was copied from, which may go on with it too.
 fn is_session_of_original(shared: &Shared, job: &Job, call: &ProgramCall) -> io::Result<bool> {
     let Some(session) = call.session.as_deref() else { return Ok(false) };
-    let ask =
-        |reader: &Reader| reader.is_named_by_original(&job.run, session).map_err(|error| error.to_string());
+    let ask = |reader: &Reader| reader.is_named_by_original(&job.run, session);
     shared.readers.with(&shared.store, ask).map_err(io::Error::other)
 }
 

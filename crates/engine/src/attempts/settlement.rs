@@ -175,10 +175,9 @@ fn not_passed(shared: &Shared, job: &Job, result: &AttemptResult) -> Vec<String>
 }
 
 /// The variables that warnings of this run have named that begin so, also under an earlier engine.
-fn earlier(shared: &Shared, job: &Job, before: &[&str]) -> Result<BTreeSet<String>, String> {
+fn earlier(shared: &Shared, job: &Job, before: &[&str]) -> Result<BTreeSet<String>, ReadError> {
     let settled = shared.readers.with(&shared.store, |reader| {
-        let settled = reader.records_before(&job.run, &["attempt_settled"], Seq::MAX, None);
-        settled.map_err(|error| error.to_string())
+        reader.records_before(&job.run, &["attempt_settled"], Seq::MAX, None)
     })?;
     let mut named = BTreeSet::new();
     for record in &settled {
@@ -698,7 +697,8 @@ mod tests {
         let blobs = store.blobs();
         let dir = AttemptDir::new(root.path().join("a.1.1"));
         let mut carried = Carried { blobs: &blobs, dir: &dir, inline: Vec::new(), known: BTreeSet::new() };
-        let (small, large) = (vec![b's'; INLINE_MAX_BYTES], vec![b'l'; INLINE_MAX_BYTES + 1]);
+        let small = vec![b's'; INLINE_MAX_BYTES];
+        let large = vec![b'l'; INLINE_MAX_BYTES + 1];
         let before = Some(file(&dir, "before/a", &small));
         let modified = envoi_step::FileChange {
             path: "a".to_owned(),

@@ -8,7 +8,7 @@ use crate::{
     model::{crash_point::Point, message::Message},
     observe::placing::Placing,
 };
-use envoi_journal::{Blobs, Layout, Reader, Store, Writer};
+use envoi_journal::{Blobs, Layout, ReadError, Reader, Store, Writer};
 use envoi_kernel::ids::{AttemptId, RunId};
 use envoi_step::{AttemptDir, Launcher, SecretMark};
 use std::{
@@ -51,14 +51,14 @@ impl KeptReaders {
     /// What `ask` says of the store.
     ///
     /// # Errors
-    /// A sentence: the store cannot be opened, or what `ask` returns. A connection that has failed is not used again.
-    pub(super) fn with<T>(
+    /// The store cannot be opened, or what `ask` returns. A connection that has failed is not used again.
+    pub(super) fn with<T, E: From<ReadError>>(
         &self,
         store: &Store,
-        ask: impl FnOnce(&Reader) -> Result<T, String>,
-    ) -> Result<T, String> {
+        ask: impl FnOnce(&Reader) -> Result<T, E>,
+    ) -> Result<T, E> {
         let kept = self.lock().pop();
-        let reader = kept.map_or_else(|| store.reader().map_err(|error| error.to_string()), Ok)?;
+        let reader = kept.map_or_else(|| store.reader(), Ok)?;
         let said = ask(&reader)?;
         let mut kept = self.lock();
         if kept.len() < MOST_KEPT {
@@ -111,10 +111,11 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let store = Store::open(Layout::new(place.path().join(".envoi"))).unwrap();
         let readers = KeptReaders::default();
-        let epoch = |reader: &Reader| reader.epoch().map_err(|error| error.to_string());
-        assert_eq!(readers.with(&store, epoch), readers.with(&store, epoch));
+        let epoch = |reader: &Reader| reader.epoch();
+        assert_eq!(readers.with(&store, epoch).unwrap(), readers.with(&store, epoch).unwrap());
         assert_eq!(readers.lock().len(), 1);
-        assert_eq!(readers.with(&store, |_| Err::<(), _>("no".to_owned())), Err("no".to_owned()));
+        let fails = |_: &Reader| Err::<(), _>(ReadError::Missing { what: "run", id: "no".to_owned() });
+        assert!(readers.with(&store, fails).is_err());
         assert_eq!(readers.lock().len(), 0);
         // So many ask at once: each within the one before it.
         fn nested(readers: &KeptReaders, store: &Store, depth: usize) {
@@ -122,7 +123,7 @@ mod tests {
                 if depth > 0 {
                     nested(readers, store, depth - 1);
                 }
-                Ok(())
+                Ok::<(), ReadError>(())
             };
             readers.with(store, within).unwrap();
         }

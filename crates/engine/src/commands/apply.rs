@@ -35,7 +35,8 @@ const MOST_NAMED: usize = 20;
 
 impl Commands {
     pub(super) fn apply(&self, request: ApplyRequest, client: &Sender<Response>) -> Result<(), Refused> {
-        let (id, caller) = (&request.run, &request.caller);
+        let id = &request.run;
+        let caller = &request.caller;
         self.check_waits_for_other(id, caller, "a step cannot apply the run that it belongs to")?;
         let _alone = self.restores();
         check_places(&self.store.reader()?, id)?;
@@ -91,7 +92,8 @@ impl Commands {
         let begun = ended.as_ref().filter(|ended| ended.wanted.folder.is_some() && !ended.wanted.undoes);
         let before = match begun.filter(|_| !undoes) {
             Some(Ended { wanted, .. }) => {
-                let (from, to) = (tree(&order, &wanted.from)?, tree(&order, &wanted.to)?);
+                let from = tree(&order, &wanted.from)?;
+                let to = tree(&order, &wanted.to)?;
                 envoi_tree::without(&order, &now.tree, &from, &to).map_err(|error| refused(&error, &names))?
             }
             None => Merged { digest: now.digest, tree: now.tree.clone() },
@@ -198,7 +200,8 @@ fn rest(run: &Run, client: &Sender<Response>) {
 
 /// The last change of the folder that was made.
 fn last_applied(records: &[Record]) -> Option<FilesRestoring> {
-    let (mut last, mut begun) = (None, None);
+    let mut last = None;
+    let mut begun = None;
     for record in records {
         match &record.event {
             Event::FilesRestoring(wanted) => begun = Some(wanted.as_ref().clone()),

@@ -236,7 +236,8 @@ fn check_below(path: &Path) -> Result<(), Refused> {
 
 /// Copies what lies there, unless something is there already. No link is followed.
 fn bring(from: &Path, to: &Path, path: &Path) -> io::Result<()> {
-    let (source, target) = (from.join(path), to.join(path));
+    let source = from.join(path);
+    let target = to.join(path);
     let found = fs::symlink_metadata(&source)?;
     if found.is_dir() {
         fs::create_dir_all(&target)?;

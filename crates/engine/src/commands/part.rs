@@ -9,13 +9,18 @@ use crate::model::{
     protocol::{PartRequest, Refused},
 };
 use crate::query::load::flow_versions;
-use envoi_contract::{code::Code, digest::Digest, json::Value};
-use envoi_journal::{ReadError, Reader};
+use envoi_contract::{
+    code::Code,
+    digest::Digest,
+    json::{Error as JsonError, Value},
+};
+use envoi_flow::outputs::DataErrors;
+use envoi_journal::{BlobError, ReadError, Reader};
 use envoi_kernel::{
-    Flow, Refusal,
+    Flow, HasOtherFiles, Refusal,
     flow::Step,
     hand_offs,
-    ids::{Principal, RunId, StepId},
+    ids::{Principal, RunId, StepId, VisitId},
     part::{Part, TakenHandOff},
 };
 use std::collections::BTreeMap;
@@ -23,8 +28,32 @@ use std::collections::BTreeMap;
 /// The most bytes that are taken over. They stand in the first event of the run, which is read again as a document of at most 16 MiB.
 const MAX_TAKEN_BYTES: usize = 8 * 1024 * 1024;
 
-/// What an earlier run has handed over, by its steps. In words: why a hand-off cannot be taken.
-type HandOffs = BTreeMap<StepId, Result<TakenHandOff, String>>;
+/// What an earlier run has handed over, by its steps, or why it cannot be taken.
+type HandOffs = BTreeMap<StepId, Result<TakenHandOff, HasOtherFiles>>;
+
+/// Why a hand-off of an earlier run does not stand for a step.
+#[derive(Debug, thiserror::Error)]
+enum NotFitting {
+    #[error("{run} has no visit of `{step}` that succeeded")]
+    None { run: RunId, step: StepId },
+    #[error("in {run} {source}")]
+    OtherFiles { run: RunId, source: HasOtherFiles },
+    #[error("of visit `{visit}` of {run} {source}")]
+    Misfit { visit: VisitId, run: RunId, source: DataErrors },
+    #[error("the data of visit `{visit}` cannot be read: {source}")]
+    Data { visit: VisitId, source: Box<DataUnreadable> },
+}
+
+/// Why the data of a hand-off cannot be read.
+#[derive(Debug, thiserror::Error)]
+enum DataUnreadable {
+    #[error("it names no content")]
+    NoContent,
+    #[error(transparent)]
+    Blob(#[from] BlobError),
+    #[error(transparent)]
+    Json(#[from] JsonError),
+}
 
 impl Commands {
     /// The requested part of `flow`, with what it takes from an earlier run.
@@ -58,7 +87,7 @@ impl Commands {
                 match fitting(&reader, with, step, &given) {
                     Ok(taken) => part.taken.push(taken),
                     Err(why) => {
-                        reasons.insert(step.id.clone(), why);
+                        reasons.insert(step.id.clone(), why.to_string());
                     }
                 }
             }
@@ -110,27 +139,30 @@ fn handed_over(reader: &Reader, run: &RunId, flow: &Flow, by: &Principal) -> Res
 }
 
 /// What the run has handed over for this step, if that is what the step hands over now.
-fn fitting(reader: &Reader, run: &RunId, step: &Step, given: &HandOffs) -> Result<TakenHandOff, String> {
-    let none = || format!("{run} has no visit of `{}` that succeeded", step.id);
-    let taken = given.get(&step.id).cloned().ok_or_else(none)?.map_err(|why| format!("in {run} {why}"))?;
+fn fitting(reader: &Reader, run: &RunId, step: &Step, given: &HandOffs) -> Result<TakenHandOff, NotFitting> {
+    let none = || NotFitting::None { run: run.clone(), step: step.id.clone() };
+    let found = given.get(&step.id).cloned().ok_or_else(none)?;
+    let taken = found.map_err(|source| NotFitting::OtherFiles { run: run.clone(), source })?;
     if let Some(schema) = &step.outputs {
-        let data = whole_data(reader, &taken)?;
-        let misfit =
-            |error: envoi_flow::outputs::DataErrors| format!("of visit `{}` of {run} {error}", taken.visit);
-        envoi_flow::outputs::check(schema, &data).map_err(misfit)?;
+        let visit = || taken.visit.clone();
+        let data = whole_data(reader, &taken)
+            .map_err(|source| NotFitting::Data { visit: visit(), source: Box::new(source) })?;
+        envoi_flow::outputs::check(schema, &data).map_err(|source| NotFitting::Misfit {
+            visit: visit(),
+            run: run.clone(),
+            source,
+        })?;
     }
     Ok(taken)
 }
 
 /// The data of a hand-off; an event has only a reference to data that is large.
-fn whole_data(reader: &Reader, taken: &TakenHandOff) -> Result<Value, String> {
+fn whole_data(reader: &Reader, taken: &TakenHandOff) -> Result<Value, DataUnreadable> {
     let Some(digest) = taken.data.get("$artifact").and_then(Value::as_str) else {
         return Ok(taken.data.clone());
     };
-    let unreadable = |error: String| format!("the data of visit `{}` cannot be read: {error}", taken.visit);
-    let digest: Digest = Digest::parse(digest).ok_or_else(|| unreadable("it names no content".to_owned()))?;
-    let bytes = reader.blob(&digest).map_err(|error| unreadable(error.to_string()))?;
-    let value = Value::parse(&bytes).map_err(|error| unreadable(error.to_string()))?;
+    let digest: Digest = Digest::parse(digest).ok_or(DataUnreadable::NoContent)?;
+    let value = Value::parse(&reader.blob(&digest)?)?;
     let is_report = taken.report.as_ref().is_some_and(|report| report.digest == digest);
     Ok(if is_report { value.get("data").cloned().unwrap_or_default() } else { value })
 }

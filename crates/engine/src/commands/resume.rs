@@ -166,7 +166,8 @@ fn inputs(
 ) -> Result<Vec<Input>, Refused> {
     let by = &request.by;
     if let (Some(wanted), Some(corrected)) = (&request.correct, corrected) {
-        let (now, then) = (run.flow(), &corrected.flow);
+        let now = run.flow();
+        let then = &corrected.flow;
         let is_same = (now.digest, now.language) == (then.digest, then.language);
         let holds = is_same && run.requested_correction().is_none();
         if !holds || wanted.from.is_some() {

@@ -56,7 +56,10 @@ impl Commands {
         let inputs = envoi_flow::inputs::resolve(&flow, &request.inputs).map_err(|errors| {
             Refused::new(Code::InputInvalid, errors.to_string(), Some("see `inputs` of the flow"))
         })?;
-        request.requester.check().map_err(|wrong| Refused::new(Code::InputInvalid, wrong, None))?;
+        request
+            .requester
+            .check()
+            .map_err(|error| Refused::new(Code::InputInvalid, error.to_string(), None))?;
         let caller = caller_of(&flow, &request.caller);
         check_secrets(&flow, &caller)?;
         self.check_tokens(&flow)?;

@@ -66,7 +66,8 @@ pub fn old_trees(reader: &Reader, layout: &Layout, too_wide: &[PathBuf]) -> Resu
         };
         let (files, bytes) = weight(if is_begun { begun(&place) } else { place.clone() });
         let isolated = origin(reader, &row.run).unwrap_or_else(|| isolated.clone());
-        let (run, is_dropped) = (row.run.clone(), false);
+        let run = row.run.clone();
+        let is_dropped = false;
         found.push(OldTree { run, place, files, bytes, stays, is_at_work, is_dropped, isolated, is_begun });
     }
     Ok(found)
@@ -108,24 +109,43 @@ fn there(reader: &Reader, run: &RunId) -> Option<There> {
     (is_begun || place.is_dir()).then_some(There { started, isolated, place, is_begun })
 }
 
+/// Why a tree is still there.
+#[derive(Debug, thiserror::Error)]
+pub enum NotRemoved {
+    /// What would be lost with it now, in a sentence.
+    #[error("{0}")]
+    Needed(String),
+    /// It cannot be renamed.
+    #[error(transparent)]
+    Machine(#[from] io::Error),
+    /// A part of it is left.
+    #[error("`{}`: {source}", aside.display())]
+    Left {
+        /// Where.
+        aside: PathBuf,
+        /// The machine's reason.
+        source: io::Error,
+    },
+}
+
 /// Removes the tree. Says what is left of it, such as a branch with commits.
 ///
 /// # Errors
-/// Why it is still there, in a sentence: it was changed since, or the machine's reason.
+/// It is still there: something would be lost with it now, or the machine failed.
 pub fn remove(
     tree: &OldTree,
     reader: &Reader,
     layout: &Layout,
     too_wide: &[PathBuf],
-) -> Result<Option<String>, String> {
+) -> Result<Option<String>, NotRemoved> {
     let aside = begun(&tree.place);
     if !tree.is_begun {
-        fs::rename(&tree.place, &aside).map_err(|error| error.to_string())?;
+        fs::rename(&tree.place, &aside)?;
         // A process that wrote there just before has not seen the new name.
         let lost = || lost_with(reader, layout, too_wide, &tree.run, &tree.isolated, &aside);
         if let Some(why) = Some(()).filter(|()| !tree.is_dropped).and_then(|()| lost()) {
-            fs::rename(&aside, &tree.place).map_err(|error| error.to_string())?;
-            return Err(why);
+            fs::rename(&aside, &tree.place)?;
+            return Err(NotRemoved::Needed(why));
         }
     }
     let of = Path::new(&tree.isolated.of);
@@ -135,7 +155,7 @@ pub fn remove(
         }
         _ => None,
     };
-    remove_all(&aside).map_err(|error| format!("`{}`: {error}", aside.display()))?;
+    remove_all(&aside).map_err(|source| NotRemoved::Left { aside, source })?;
     Ok(left)
 }
 
@@ -257,7 +277,8 @@ fn begun(place: &Path) -> PathBuf {
 
 /// Regular files below a folder, and their bytes on the disk. What cannot be read counts as nothing.
 fn weight(folder: PathBuf) -> (u64, u64) {
-    let (mut files, mut bytes) = (0_u64, 0_u64);
+    let mut files = 0_u64;
+    let mut bytes = 0_u64;
     let mut folders = vec![folder];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {

@@ -3,6 +3,7 @@
 use crate::model::{trace::Traceparent, trouble::Trouble};
 use envoi_contract::digest::Digest;
 use envoi_contract::json::Value;
+use envoi_journal::{CommitError, FileError, ReadError, with_causes};
 use envoi_kernel::{
     event::AttemptStarted,
     flow::Flow,
@@ -10,7 +11,7 @@ use envoi_kernel::{
     input::AttemptResult,
 };
 use serde::{Deserialize, Serialize};
-use std::{path::PathBuf, sync::Arc};
+use std::{io, path::PathBuf, sync::Arc};
 
 /// One attempt that is to be running, or to be found settled.
 #[derive(Debug, Clone)]
@@ -169,13 +170,78 @@ pub struct StoreGone {
     pub db: std::path::PathBuf,
 }
 
+/// Why a commit cannot be shown. All that wait for the files of a run get the same error, so it can be cloned.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ShowError {
+    /// An engine that was overtaken must not put its old files over newer ones.
+    #[error("another engine has gone on with run `{run}`")]
+    Overtaken {
+        /// The run.
+        run: RunId,
+    },
+    /// The journal cannot be read.
+    #[error(transparent)]
+    Read(Arc<ReadError>),
+    /// It is not known whether the engine still holds the newest epoch.
+    #[error(transparent)]
+    Epoch(Arc<CommitError>),
+    /// A file cannot be written.
+    #[error("{}", with_causes(.0.as_ref()))]
+    File(Arc<FileError>),
+    /// The machine failed otherwise.
+    #[error(transparent)]
+    Machine(Arc<io::Error>),
+    /// No thread could be had.
+    #[error("no thread can be started to place the artifacts of run `{run}`: {source}")]
+    NoThread {
+        /// The run.
+        run: RunId,
+        /// The machine's reason.
+        source: Arc<io::Error>,
+    },
+    /// A defect of ours.
+    #[error("{reason}")]
+    Panicked {
+        /// What the panic said, in a sentence.
+        reason: String,
+    },
+}
+
+impl From<ReadError> for ShowError {
+    fn from(error: ReadError) -> Self {
+        Self::Read(Arc::new(error))
+    }
+}
+
+impl From<CommitError> for ShowError {
+    fn from(error: CommitError) -> Self {
+        Self::Epoch(Arc::new(error))
+    }
+}
+
+impl From<FileError> for ShowError {
+    fn from(error: FileError) -> Self {
+        Self::File(Arc::new(error))
+    }
+}
+
+impl From<io::Error> for ShowError {
+    fn from(error: io::Error) -> Self {
+        Self::Machine(Arc::new(error))
+    }
+}
+
 /// Learns of what has been committed, before anything that follows from it is started.
 pub trait Observer {
     /// `run` is the state after `records`. Writes the files that show it, and notifies followers.
     ///
     /// # Errors
-    /// A sentence. The commit stands all the same; the run is set aside.
-    fn committed(&mut self, run: &envoi_kernel::Run, records: &[envoi_kernel::Record]) -> Result<(), String>;
+    /// The commit stands all the same; the run is set aside.
+    fn committed(
+        &mut self,
+        run: &envoi_kernel::Run,
+        records: &[envoi_kernel::Record],
+    ) -> Result<(), ShowError>;
 
     /// It is durable that a run is set aside. Notifies followers.
     fn set_aside(&mut self, _run: &RunId, _why: &envoi_journal::Aside) {}

@@ -1,8 +1,11 @@
 //! The files that show a run: they are written after each commit, before anything that follows from it is started.
 
 use super::{followers::Followers, placing::Placing, run_log};
-use crate::model::{crash_point::Point, runner::Observer};
-use envoi_journal::{Aside, Epoch, FileError, Layout, Reader, files, with_causes};
+use crate::model::{
+    crash_point::Point,
+    runner::{Observer, ShowError},
+};
+use envoi_journal::{Aside, Epoch, FileError, Layout, Reader, files};
 use envoi_kernel::{
     Event, Record, Run, Status,
     ids::{FlowId, RunId},
@@ -42,7 +45,7 @@ impl FileProjector {
 
     /// How the files of these records are to be written. Another engine takes an epoch before it commits anything: with the newest
     /// one, nothing later than these records can be there.
-    fn way(&self, run: &RunId, records: &[Record]) -> Result<Project, String> {
+    fn way(&self, run: &RunId, records: &[Record]) -> Result<Project, ShowError> {
         match self.reader.check_epoch(self.epoch) {
             Ok(()) => Ok(files::project_next),
             Err(_) => self.check_newest(run, records).map(|()| files::project as Project),
@@ -50,19 +53,17 @@ impl FileProjector {
     }
 
     /// An engine that was stopped after its commit, and overtaken, must not put its old files over newer ones.
-    fn check_newest(&self, run: &RunId, records: &[Record]) -> Result<(), String> {
-        let next = self.reader.next_seq(run).map_err(|error| error.to_string())?;
+    fn check_newest(&self, run: &RunId, records: &[Record]) -> Result<(), ShowError> {
+        let next = self.reader.next_seq(run)?;
         match records.last() {
-            Some(last) if next > last.seq.saturating_add(1) => {
-                Err(format!("another engine has gone on with run `{run}`"))
-            }
+            Some(last) if next > last.seq.saturating_add(1) => Err(ShowError::Overtaken { run: run.clone() }),
             _ => Ok(()),
         }
     }
 }
 
 impl Observer for FileProjector {
-    fn committed(&mut self, run: &Run, records: &[Record]) -> Result<(), String> {
+    fn committed(&mut self, run: &Run, records: &[Record]) -> Result<(), ShowError> {
         let Some(started) = run.started() else { return Ok(()) };
         if records.iter().any(|record| matches!(record.event, Event::HandoffWritten(_))) {
             (self.reached)(Point::BeforeShow);
@@ -113,10 +114,9 @@ struct Shown {
 
 impl Shown {
     /// The files first, then the followers.
-    fn show(&self, reader: &Reader, records: &[Record], project: Project) -> Result<(), String> {
+    fn show(&self, reader: &Reader, records: &[Record], project: Project) -> Result<(), ShowError> {
         for record in records {
-            project(&self.layout, reader, &self.run, &self.flow, record)
-                .map_err(|error| with_causes(&error))?;
+            project(&self.layout, reader, &self.run, &self.flow, record)?;
         }
         run_log::log(&self.run, records);
         self.followers.notify(&self.run, records);
@@ -236,7 +236,7 @@ steps:
         }
         assert_ne!(read("a.json"), read("a.1.json"));
         let refused = projector.committed(&run, first).unwrap_err();
-        assert_eq!(refused, "another engine has gone on with run `run_1`");
+        assert_eq!(refused.to_string(), "another engine has gone on with run `run_1`");
         assert_eq!(read("a.json"), read("a.2.json"));
     }
 }

@@ -11,6 +11,7 @@
 
 use crate::model::{
     message::Message,
+    runner::ShowError,
     trouble::{Trouble, TroubleKind, guarded},
 };
 use envoi_journal::{Epoch, Reader, Store};
@@ -21,8 +22,8 @@ use std::{
     thread,
 };
 
-/// What is to be shown: its errors are sentences.
-pub(crate) type Task = Box<dyn FnOnce(&Reader) -> Result<(), String> + Send>;
+/// What is to be shown.
+pub(crate) type Task = Box<dyn FnOnce(&Reader) -> Result<(), ShowError> + Send>;
 
 /// See the module. Cheap to clone.
 #[derive(Clone)]
@@ -44,7 +45,7 @@ struct Runs {
     /// What a run has left to be shown; an entry is there while its thread lives.
     left: BTreeMap<RunId, VecDeque<Task>>,
     /// Why the last thread of a run gave up, until the run is taken up again.
-    failed: BTreeMap<RunId, String>,
+    failed: BTreeMap<RunId, ShowError>,
 }
 
 impl Placing {
@@ -70,8 +71,8 @@ impl Placing {
     /// Has `task` done after those that the run has left, and returns at once.
     ///
     /// # Errors
-    /// A sentence: no thread could be started, or an earlier task of the run has failed.
-    pub(crate) fn push(&self, run: &RunId, task: Task) -> Result<(), String> {
+    /// No thread could be started, or an earlier task of the run has failed.
+    pub(crate) fn push(&self, run: &RunId, task: Task) -> Result<(), ShowError> {
         let mut runs = self.lock();
         if let Some(reason) = runs.failed.get(run) {
             return Err(reason.clone());
@@ -87,7 +88,7 @@ impl Placing {
             thread::Builder::new().name("envoi-placing".to_owned()).spawn(move || placing.work(&of));
         spawned.map(drop).map_err(|error| {
             runs.left.remove(run);
-            format!("no thread can be started to place the artifacts of run `{run}`: {error}")
+            ShowError::NoThread { run: run.clone(), source: Arc::new(error) }
         })
     }
 
@@ -95,7 +96,7 @@ impl Placing {
     ///
     /// # Errors
     /// Why its files could not be placed; the same for each caller, until [`Placing::forget_failure`].
-    pub(crate) fn wait(&self, run: &RunId) -> Result<(), String> {
+    pub(crate) fn wait(&self, run: &RunId) -> Result<(), ShowError> {
         let mut runs = self.lock();
         while runs.left.contains_key(run) {
             runs = self.shared.changed.wait(runs).unwrap_or_else(PoisonError::into_inner);
@@ -116,11 +117,13 @@ impl Placing {
         // Nothing is tried again here: the run's files are made good when it is taken up again. A panic is a failure like
         // any other, because others wait for this thread.
         let shown = guarded("placing the files of a run", || self.show_all(run));
-        if let Err(reason) = shown.unwrap_or_else(|trouble| Err(trouble.reason)) {
+        let panicked = |trouble: Trouble| Err(ShowError::Panicked { reason: trouble.reason });
+        if let Err(error) = shown.unwrap_or_else(panicked) {
             tracing::error!(run = run.as_str(), "the artifacts of a run cannot be placed");
             let mut runs = self.lock();
             let left = runs.left.remove(run);
-            runs.failed.insert(run.clone(), reason.clone());
+            let reason = error.to_string();
+            runs.failed.insert(run.clone(), error);
             // Sent under the lock: so the loop reads this before anything that follows from the failure, above all before
             // an attempt's word that it could not begin. A loop that is gone has no use for it.
             let trouble = Trouble::new(TroubleKind::Files, reason);
@@ -131,15 +134,14 @@ impl Placing {
         }
     }
 
-    fn show_all(&self, run: &RunId) -> Result<(), String> {
-        let reader = self.shared.store.reader().map_err(|error| error.to_string())?;
+    fn show_all(&self, run: &RunId) -> Result<(), ShowError> {
+        let reader = self.shared.store.reader()?;
         while let Some(task) = self.next(run) {
             // An engine that was overtaken must not put its old files over newer ones.
-            match self.shared.store.is_current(self.shared.epoch) {
-                Ok(true) => task(&reader)?,
-                Ok(false) => return Err(format!("another engine has gone on with run `{run}`")),
-                Err(error) => return Err(error.to_string()),
+            if !self.shared.store.is_current(self.shared.epoch)? {
+                return Err(ShowError::Overtaken { run: run.clone() });
             }
+            task(&reader)?;
         }
         Ok(())
     }
@@ -190,11 +192,15 @@ mod tests {
         let ((go, gate), (said, heard)) = (mpsc::channel::<()>(), mpsc::channel());
         let first = said.clone();
         let slow = Box::new(move |_: &Reader| {
-            gate.recv().map_err(|error| error.to_string())?;
-            first.send("first").map_err(|error| error.to_string())
+            gate.recv().unwrap();
+            first.send("first").unwrap();
+            Ok(())
         });
         placing.push(&one, slow).unwrap();
-        let second = Box::new(move |_: &Reader| said.send("second").map_err(|error| error.to_string()));
+        let second = Box::new(move |_: &Reader| {
+            said.send("second").unwrap();
+            Ok(())
+        });
         placing.push(&one, second).unwrap();
         assert!(placing.is_behind(&one) && !placing.is_behind(&other));
         placing.wait(&other).unwrap();
@@ -210,22 +216,24 @@ mod tests {
         let run = RunId::new("run_1").unwrap();
         let (go, gate) = mpsc::channel::<()>();
         let fails = Box::new(move |_: &Reader| {
-            gate.recv().map_err(|error| error.to_string())?;
-            Err("no room".to_owned())
+            gate.recv().unwrap();
+            Err(std::io::Error::other("no room").into())
         });
         placing.push(&run, fails).unwrap();
         placing.push(&run, Box::new(|_| panic!("it is not done"))).unwrap();
         go.send(()).unwrap();
         placing.wait_for_all();
         let no_room = || Err("no room".to_owned());
+        let wait = || placing.wait(&run).map_err(|error| error.to_string());
+        let push = |task: Task| placing.push(&run, task).map_err(|error| error.to_string());
         assert_eq!(troubles(&inbox), [(run.clone(), Trouble::new(TroubleKind::Files, "no room"))]);
-        assert_eq!([placing.wait(&run), placing.wait(&run)], [no_room(), no_room()]);
+        assert_eq!([wait(), wait()], [no_room(), no_room()]);
         assert!(placing.is_behind(&run));
-        assert_eq!(placing.push(&run, Box::new(|_| panic!("it is not done"))), no_room());
+        assert_eq!(push(Box::new(|_| panic!("it is not done"))), no_room());
         placing.forget_failure(&run);
-        assert_eq!(placing.wait(&run), Ok(()));
+        assert_eq!(wait(), Ok(()));
         placing.push(&run, Box::new(|_| Ok(()))).unwrap();
-        assert_eq!(placing.wait(&run), Ok(()));
+        assert_eq!(wait(), Ok(()));
         assert!(troubles(&inbox).is_empty());
     }
 
@@ -235,7 +243,7 @@ mod tests {
         let run = RunId::new("run_1").unwrap();
         placing.push(&run, Box::new(|_| panic!("a defect"))).unwrap();
         placing.wait_for_all();
-        assert!(placing.wait(&run).unwrap_err().contains("panicked"));
+        assert!(placing.wait(&run).unwrap_err().to_string().contains("panicked"));
         assert_eq!(troubles(&inbox).len(), 1);
     }
 
@@ -245,6 +253,6 @@ mod tests {
         let run = RunId::new("run_1").unwrap();
         placing.shared.store.take_epoch().unwrap();
         placing.push(&run, Box::new(|_| panic!("it is not done"))).unwrap();
-        assert!(placing.wait(&run).unwrap_err().contains("another engine"));
+        assert!(placing.wait(&run).unwrap_err().to_string().contains("another engine"));
     }
 }

@@ -38,11 +38,13 @@ fn log_record(run: &RunId, record: &Record) {
             info!(run, seq, event, from = forked.from.as_str(), step = forked.step.as_str());
         }
         Event::CorrectionRequested(correction) | Event::FlowCorrected(correction) => {
-            let (before, after) = (correction.before.to_string(), correction.after.to_string());
+            let before = correction.before.to_string();
+            let after = correction.after.to_string();
             info!(run, seq, event, before, after, actor = correction.by.actor);
         }
         Event::FilesRestoring(wanted) => {
-            let (from, to) = (wanted.from.to_string(), wanted.to.to_string());
+            let from = wanted.from.to_string();
+            let to = wanted.to.to_string();
             info!(run, seq, event, from, to, actor = wanted.by.actor);
         }
         Event::RunReopened(reopened) => {

@@ -279,7 +279,9 @@ impl<'d> Graph<'d> {
     }
 
     fn two_ways(&self, before: &DraftStep, step: &DraftStep, way: &SideWay) -> Diagnostic {
-        let (from, to, what) = (before.name(), step.name(), way.what);
+        let from = before.name();
+        let to = step.name();
+        let what = way.what;
         let asks = self.steps.get(way.from).map_or("", DraftStep::name);
         let message = if asks == from {
             format!("`{to}` follows `{from}`, so that a yes leads there as {what} does")

@@ -207,9 +207,11 @@ fn price(node: &Node, problems: &mut Problems) -> Option<TokenPrice> {
         None if fields.misspelt(name, &PRICE) => None,
         None => refuse(problems, Diagnostic::invalid(node.span, format!("`price` without `{name}`"))),
     };
-    let (given, gotten) = (part("in", None), part("out", None));
+    let given = part("in", None);
+    let gotten = part("out", None);
     let of_cache = given.or(Some(Cost::default()));
-    let (cache_read, cache_write) = (part("cache_read", of_cache), part("cache_write", of_cache));
+    let cache_read = part("cache_read", of_cache);
+    let cache_write = part("cache_write", of_cache);
     Some(TokenPrice { given: given?, cache_read: cache_read?, cache_write: cache_write?, gotten: gotten? })
 }
 
@@ -249,7 +251,8 @@ mod tests {
         );
         assert_eq!((models.providers["own"].timeout_ms, &models.providers["own"].key), (TIMEOUT_MS, &None));
         assert_eq!(models.providers["own"].protocol, Protocol::Messages);
-        let (given, gotten) = (cost("0.15"), cost("0.60"));
+        let given = cost("0.15");
+        let gotten = cost("0.60");
         let price = Some(TokenPrice { given, cache_read: cost("0.015"), cache_write: given, gotten });
         let small = Offer { provider: "lab".to_owned(), name: "lab-small-2".to_owned(), price };
         assert_eq!(models.offer["small"], small);
@@ -308,7 +311,8 @@ mod tests {
             value.get("properties").and_then(|all| all.get(name)).unwrap().clone()
         };
         let each = |name: &str| of(models, name).get("additionalProperties").unwrap().clone();
-        let (provider, offer) = (each("providers"), each("offer"));
+        let provider = each("providers");
+        let offer = each("offer");
         let price = of(&offer, "price");
         for (vocabulary, described) in
             [(&MODELS, models), (&PROVIDER, &provider), (&OFFER, &offer), (&PRICE, &price)]

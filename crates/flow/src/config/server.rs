@@ -194,7 +194,8 @@ fn is_host(text: &str) -> bool {
 
 /// Nothing may stand in the bits that do not count: it would be another range than the one that was meant.
 fn range(network: &str, bits: &str) -> Option<(IpAddr, u8)> {
-    let (network, bits) = (network.parse::<IpAddr>().ok()?, bits.parse::<u8>().ok()?);
+    let network = network.parse::<IpAddr>().ok()?;
+    let bits = bits.parse::<u8>().ok()?;
     let left = |width: u32| width.checked_sub(u32::from(bits));
     let is_plain = match network {
         IpAddr::V4(network) => network.to_bits().trailing_zeros() >= left(32)?,
@@ -256,7 +257,8 @@ fn tls(node: &Node, problems: &mut Problems) -> Option<(String, String)> {
         None if fields.misspelt(name, &TLS) => None,
         None => refuse(problems, Diagnostic::invalid(node.span, format!("`tls` without a `{name}`"))),
     };
-    let (certificate, key) = (file("certificate"), file("key"));
+    let certificate = file("certificate");
+    let key = file("key");
     Some((certificate?, key?))
 }
 

@@ -110,7 +110,8 @@ fn every_key_has_a_default_and_an_example_that_fits() {
 
 /// The fenced examples of a page: those that begin with `# PATH` are files of others.
 fn examples(page: &str) -> (Vec<String>, BTreeMap<String, String>) {
-    let (mut flows, mut files) = (Vec::new(), BTreeMap::new());
+    let mut flows = Vec::new();
+    let mut files = BTreeMap::new();
     for block in page.split("```yaml\n").skip(1) {
         let text = block.split_once("\n```").unwrap().0;
         match text.strip_prefix("# ").and_then(|named| named.split_once('\n')) {

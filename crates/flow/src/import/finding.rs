@@ -2,13 +2,13 @@
 //!
 //! Owns the list and its order. It does not know what any key means.
 
-use crate::{Place, Span};
+use crate::{LineColumn, Span};
 
 /// One thing of the source that the flow file does not have as it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// Where it stands in the source.
-    pub place: Place,
+    pub place: LineColumn,
     /// What it is: a key, an id, a value.
     pub what: String,
     /// What became of it.
@@ -72,7 +72,7 @@ impl Notes {
         let found = self.found.into_iter();
         found
             .map(|(span, what, carried, why)| Finding {
-                place: Place::of(text, span.start),
+                place: LineColumn::of(text, span.start),
                 what,
                 carried,
                 why,

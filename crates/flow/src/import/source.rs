@@ -135,7 +135,10 @@ struct Reader<'r> {
 
 impl Reader<'_> {
     fn flow<'n>(&mut self, members: &'n [(Key, Node)]) -> Option<Source<'n>> {
-        let (mut name, mut title, mut told, mut steps) = (None, None, Vec::new(), Vec::new());
+        let mut name = None;
+        let mut title = None;
+        let mut told = Vec::new();
+        let mut steps = Vec::new();
         for (key, node) in members {
             match key.text.as_str() {
                 "key" => name = self.name(node, "`key`"),
@@ -197,7 +200,10 @@ impl Reader<'_> {
 
     fn step<'n>(&mut self, node: &'n Node) -> Option<Step<'n>> {
         let members = read::mapping(node, "a step", self.problems)?;
-        let (mut id, mut agents, mut told, mut routing) = (None, Vec::new(), Vec::new(), None);
+        let mut id = None;
+        let mut agents = Vec::new();
+        let mut told = Vec::new();
+        let mut routing = None;
         if !members.iter().any(|(key, _)| key.text == "id") {
             self.problems.add(Diagnostic::invalid(first(members, node), "a step without an `id`"));
         }

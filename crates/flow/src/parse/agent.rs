@@ -18,7 +18,7 @@ use crate::{
 use envoi_kernel::flow::{AGENT_TOKEN_PREFIX, AgentPlan, InnerInput, Secret, Template};
 
 /// Where a step stands, for its expressions and the name of its token.
-pub(crate) struct Place<'p> {
+pub(crate) struct StepContext<'p> {
     pub(crate) flow: Option<&'p str>,
     pub(crate) step: Option<&'p Spanned<String>>,
     pub(crate) place: usize,
@@ -28,7 +28,7 @@ pub(crate) struct Place<'p> {
 pub(crate) fn read(
     key: &Key,
     node: &Node,
-    at: &Place<'_>,
+    at: &StepContext<'_>,
     expressions: &mut Vec<Usage>,
     problems: &mut Problems,
 ) -> Option<(AgentPlan, Option<Secret>)> {
@@ -53,7 +53,8 @@ pub(crate) fn read(
         draft::note(expressions, node.span, text, Some(at.place));
         Template(text.to_owned())
     };
-    let (url, message) = (url.map(&mut template), message.map(&mut template));
+    let url = url.map(&mut template);
+    let message = message.map(&mut template);
     let interface = interface.map(|interface| interface.map(&mut template));
     let tenant = fields.get("tenant").map(|node| Some((node, read::text(node, "`tenant`", problems)?)));
     let tenant = tenant.map(|tenant| tenant.map(&mut template));
@@ -64,8 +65,8 @@ pub(crate) fn read(
         Some(Secret { name, source })
     });
     // A wrong value is reported already.
-    let (token, tenant) =
-        (token.map_or(Some(None), |token| token.map(Some))?, tenant.map_or(Some(None), |t| t.map(Some))?);
+    let token = token.map_or(Some(None), |token| token.map(Some))?;
+    let tenant = tenant.map_or(Some(None), |t| t.map(Some))?;
     let interface = interface.map_or(Some(None), |interface| interface.map(Some))?;
     let plan = AgentPlan {
         url: url?,

@@ -19,7 +19,9 @@ const MAX_INTEGER: u64 = (1 << 53) - 1;
 pub(crate) fn limits(node: &Node, problems: &mut Problems) -> Limits {
     let Some(fields) = Fields::of(node, &keys::LIMITS, problems) else { return Limits::default() };
     let mut count = |key: &str| count(&fields, key, problems);
-    let (agent_hops, iterations, llm_calls) = (count("agent_hops"), count("iterations"), count("llm_calls"));
+    let agent_hops = count("agent_hops");
+    let iterations = count("iterations");
+    let llm_calls = count("llm_calls");
     let wall_time_ms = fields.get("wall_time").and_then(|node| read::duration(node, "`wall_time`", problems));
     let cost = cost(&fields, problems);
     let words = [("fail", OnReached::Fail), ("ask", OnReached::Ask)];

@@ -188,7 +188,8 @@ impl DraftGoals {
     /// The first and the last step of a round, if they exist.
     pub(crate) fn rounds(&self, steps: &[DraftStep]) -> Option<Rounds> {
         let place = |target: &Spanned<String>| steps.iter().position(|step| step.name() == target.value);
-        let (from, to) = (self.from.as_ref()?, self.to.as_ref()?);
+        let from = self.from.as_ref()?;
+        let to = self.to.as_ref()?;
         Some(Rounds { first: place(from)?, last: place(to)?, to: to.span })
     }
 }

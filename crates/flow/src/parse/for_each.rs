@@ -1,7 +1,7 @@
 //! `for_each` and `max_parallel` of a step.
 //!
 //! Owns their forms, and which steps can be done several times at once. What holds for every written list is in `syntax/list.rs`. The
-//! kernel judges a list that an expression gives (`decide/for_each.rs`).
+//! kernel judges a list that an expression gives (`decide/step/for_each.rs`).
 
 use crate::{
     parse::draft::{Site, Usage},

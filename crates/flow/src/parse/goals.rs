@@ -46,12 +46,14 @@ pub(crate) fn read(
         let value = read::text(node, &format!("`{name}`"), problems)?.to_owned();
         Some(Spanned { value, span: node.span })
     };
-    let (from, to) = (target("from"), target("to"));
+    let from = target("from");
+    let to = target("to");
     let mut count = |name: &str, default: u64| match fields.get(name) {
         Some(node) => read::integer(node, &format!("`{name}`"), 1..=MAX_ROUNDS, problems).unwrap_or(default),
         None => default,
     };
-    let (max_rounds, stuck_after) = (count("max_rounds", ROUNDS), count("stuck_after", STUCK_AFTER));
+    let max_rounds = count("max_rounds", ROUNDS);
+    let stuck_after = count("stuck_after", STUCK_AFTER);
     let list = fields.get("list").map(|node| (node, list::read(node, "`list`", problems)));
     let mut goals = DraftGoals { known: None, list: None, from, to, max_rounds, stuck_after, place };
     let Some((node, Some(list))) = list else { return Some(goals) };
@@ -60,8 +62,10 @@ pub(crate) fn read(
         List::Items(items) => goals.known = texts(items, problems),
         List::Expression(source) => {
             if let Some(Rounds { first, .. }) = goals.rounds(&draft.steps) {
-                let (span, source) = (node.span, source.to_owned());
-                let (step, site) = (Some(first), Site::Goals);
+                let span = node.span;
+                let source = source.to_owned();
+                let step = Some(first);
+                let site = Site::Goals;
                 draft.expressions.push(Usage { span, source, bare: true, script: None, step, site });
             }
         }

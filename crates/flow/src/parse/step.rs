@@ -31,7 +31,8 @@ const MAX_ATTEMPTS: u64 = 100;
 pub(crate) fn read(node: &Node, place: usize, draft: &mut Draft, problems: &mut Problems) -> DraftStep {
     let before = problems.count();
     let Some(fields) = Fields::of(node, &keys::STEP, problems) else {
-        let (targets, waits) = (Targets::default(), Waits::default());
+        let targets = Targets::default();
+        let waits = Waits::default();
         let marks = Vec::new();
         return DraftStep { id: None, place: node.span, targets, waits, each: false, marks, step: None };
     };
@@ -232,7 +233,7 @@ impl Reader<'_> {
     /// What a step tells another agent.
     fn talking(&mut self, key: &Key, node: &Node, id: Option<&Spanned<String>>) -> Option<StepKind> {
         agent::keys_beside(&self.fields, self.problems);
-        let at = agent::Place { flow: self.flow, step: id, place: self.place };
+        let at = agent::StepContext { flow: self.flow, step: id, place: self.place };
         let (plan, token) = agent::read(key, node, &at, self.expressions, self.problems)?;
         self.tokens.extend(token);
         Some(StepKind::A2a(Box::new(plan)))

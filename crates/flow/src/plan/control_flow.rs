@@ -75,7 +75,8 @@ impl ControlFlow {
 
 fn listed(flow: &Flow, place_of: &impl Fn(&StepId) -> Option<usize>) -> ControlFlow {
     let last_resorts = side_ways(flow, place_of);
-    let (mut onward, mut loops) = (Vec::new(), Vec::new());
+    let mut onward = Vec::new();
+    let mut loops = Vec::new();
     loops.extend(rounds(flow, place_of));
     for (place, step) in flow.steps.iter().enumerate() {
         let next = match &step.routing.next {
@@ -142,14 +143,16 @@ fn repeated_by(
 /// The rounds of `goals`, as a loop.
 fn rounds(flow: &Flow, place_of: &impl Fn(&StepId) -> Option<usize>) -> Option<Back> {
     let goals = flow.goals.as_ref()?;
-    let (start, end) = (place_of(&goals.from)?, place_of(&goals.to)?);
+    let start = place_of(&goals.from)?;
+    let end = place_of(&goals.to)?;
     let times = goals.max_rounds.saturating_sub(1);
     Some(Back { rounds: true, ..Back::new(end, vec![start], times, false)? })
 }
 
 fn graph(flow: &Flow) -> ControlFlow {
     let structure = flow.structure();
-    let (needs, dependents) = (structure.needs(), structure.dependents());
+    let needs = structure.needs();
+    let dependents = structure.dependents();
     let order = in_order(needs, dependents);
     let mut rank = vec![0_usize; needs.len()];
     for (nth, place) in order.iter().enumerate() {
@@ -246,7 +249,8 @@ impl Back {
         let start = targets.iter().copied().min()?;
         targets.sort_unstable();
         targets.dedup();
-        let (repeats, restarted_by) = (Places::default(), Places::default());
+        let repeats = Places::default();
+        let restarted_by = Places::default();
         Some(Self { end, targets, start, times, by_people, rounds: false, repeats, restarted_by })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Field;
 use crate::syntax::{
-    diagnostic::{Place, Problems},
+    diagnostic::{LineColumn, Problems},
     yaml::{self, Key, Kind, Node},
 };
 use envoi_kernel::ids::FlowId;
@@ -27,7 +27,7 @@ pub fn line_of(text: &str, field: &Field) -> Option<usize> {
         let Some((found, value)) = member(node, key) else { break };
         (at, node) = (Some(found), value);
     }
-    at.map(|key| Place::of(text, key.span.start).line)
+    at.map(|key| LineColumn::of(text, key.span.start).line)
 }
 
 /// Whether `text` is the file of a flow of this id.

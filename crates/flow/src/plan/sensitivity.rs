@@ -141,16 +141,17 @@ pub(super) fn dominant(
         }
     }
     let ((_, saved), lever) = best?;
-    let told = told(whole, lever, lengths, &whole_weights)?;
-    let (part, path) = (told.part, told.path);
+    let lever_field = field_of(whole, lever, lengths, &whole_weights)?;
+    let part = lever_field.part;
+    let path = lever_field.path;
     let on_path = path.iter().filter_map(|place| spent.get(part)?.get(*place));
     let on_path =
         if path.is_empty() { total } else { on_path.fold(0, |sum, of| u128::saturating_add(sum, *of)) };
     let flow = whole.flow(part)?;
     Some(Dominant {
-        field: told.field,
+        field: lever_field.field,
         flow: flow.id.clone(),
-        now: told.now,
+        now: lever_field.now,
         known: !lever.is_open(),
         saves: Most::of(saved),
         path: path.iter().filter_map(|place| Some(flow.steps.get(*place)?.id.clone())).collect(),
@@ -224,8 +225,8 @@ fn likeliness(lever: Lever, whole: &Whole<'_>, spent: &Weights) -> u128 {
     }
 }
 
-/// What a lever is called.
-struct Told {
+/// The figure of the flow file that a lever stands for.
+struct LeverField {
     part: usize,
     field: Field,
     now: u64,
@@ -233,7 +234,7 @@ struct Told {
     path: Vec<usize>,
 }
 
-fn told(whole: &Whole<'_>, lever: Lever, lengths: &Lengths, weights: &Weights) -> Option<Told> {
+fn field_of(whole: &Whole<'_>, lever: Lever, lengths: &Lengths, weights: &Weights) -> Option<LeverField> {
     let step = |part: usize, place: usize| whole.flow(part)?.steps.get(place);
     Some(match lever {
         Lever::Loop(part, place) => {
@@ -241,28 +242,28 @@ fn told(whole: &Whole<'_>, lever: Lever, lengths: &Lengths, weights: &Weights) -
             let back = of.control_flow.loops.get(place)?;
             let path = of.control_flow.round_of(back, weights.get(part)?);
             if back.rounds {
-                Told { part, field: Field::MaxRounds, now: of.flow.goals.as_ref()?.max_rounds, path }
+                LeverField { part, field: Field::MaxRounds, now: of.flow.goals.as_ref()?.max_rounds, path }
             } else {
                 let field = Field::MaxIterations(step(part, back.end)?.id.clone());
-                Told { part, field, now: back.times, path }
+                LeverField { part, field, now: back.times, path }
             }
         }
         Lever::Retry(part, place) => {
             let step = step(part, place)?;
             let now = u64::from(step.retry.attempts);
-            Told { part, field: Field::RetryAttempts(step.id.clone()), now, path: vec![place] }
+            LeverField { part, field: Field::RetryAttempts(step.id.clone()), now, path: vec![place] }
         }
         Lever::Items(part, place, _) => {
             let now = lengths.get(part)?.get(place).copied().flatten()?.most;
-            Told { part, field: Field::ForEach(step(part, place)?.id.clone()), now, path: vec![place] }
+            LeverField { part, field: Field::ForEach(step(part, place)?.id.clone()), now, path: vec![place] }
         }
         Lever::Iterations => {
             let now = whole.flow(0)?.limits.iterations?;
-            Told { part: 0, field: Field::Iterations, now, path: Vec::new() }
+            LeverField { part: 0, field: Field::Iterations, now, path: Vec::new() }
         }
         Lever::Hops => {
             let now = whole.flow(0)?.limits.agent_hops?;
-            Told { part: 0, field: Field::AgentHops, now, path: Vec::new() }
+            LeverField { part: 0, field: Field::AgentHops, now, path: Vec::new() }
         }
     })
 }

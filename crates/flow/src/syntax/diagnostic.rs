@@ -8,7 +8,7 @@ mod render;
 mod span;
 
 pub use located::Located;
-pub use span::{Place, Span};
+pub use span::{LineColumn, Span};
 
 use envoi_contract::code::Code;
 
@@ -112,7 +112,8 @@ impl Problems {
     pub(crate) fn into_report(self, file: &str, text: &str) -> Report {
         let mut diagnostics = self.found;
         diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.span.end));
-        let (file, text) = (file.to_owned(), text.to_owned());
+        let file = file.to_owned();
+        let text = text.to_owned();
         let wanted = "a flow that can run";
         Report { file, text, wanted, diagnostics, beyond: self.beyond, others: Vec::new() }
     }
@@ -165,7 +166,7 @@ impl Report {
 
     /// Where a diagnostic begins.
     #[must_use]
-    pub fn place(&self, diagnostic: &Diagnostic) -> Place {
-        Place::of(&self.text, diagnostic.span.start)
+    pub fn place(&self, diagnostic: &Diagnostic) -> LineColumn {
+        LineColumn::of(&self.text, diagnostic.span.start)
     }
 }

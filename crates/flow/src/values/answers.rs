@@ -217,8 +217,8 @@ impl Field {
     /// they say as JSON.
     ///
     /// # Errors
-    /// In a sentence, what was expected.
-    pub fn parse(&self, text: &str) -> Result<Value, String> {
+    /// What the field takes, or what is wrong with the value.
+    pub fn parse(&self, text: &str) -> Result<Value, NotAValue> {
         let trimmed = text.trim();
         let chosen = self.choices.iter().find(|choice| spoken(choice).eq_ignore_ascii_case(trimmed));
         let meant = match chosen {
@@ -235,11 +235,22 @@ impl Field {
         let takes_text = words.is_empty() || words.contains(&"text");
         match (read, meant.first().filter(|_| takes_text)) {
             (Some(value), _) | (None, Some(value)) => {
-                check(value).map_err(|errors| errors.to_string()).map(|()| value.clone())
+                check(value).map_err(NotAValue::Misfit).map(|()| value.clone())
             }
-            (None, None) => Err(format!("expected {}", self.expects())),
+            (None, None) => Err(NotAValue::Expected(self.expects())),
         }
     }
+}
+
+/// Why words are no value of a field.
+#[derive(Debug, thiserror::Error)]
+pub enum NotAValue {
+    /// They are of another kind than the field takes.
+    #[error("expected {0}")]
+    Expected(String),
+    /// They are a value that the schema of the field refuses.
+    #[error(transparent)]
+    Misfit(FormErrors),
 }
 
 /// What a schema says that it takes, for people, each kind once. Empty where it does not say.
@@ -309,10 +320,11 @@ pub fn read_members<'t>(
     given: impl IntoIterator<Item = (&'t str, &'t str)>,
 ) -> Result<Object, (String, String)> {
     let fields = fields(schema);
-    let (mut members, mut others) = (Object::default(), Vec::new());
+    let mut members = Object::default();
+    let mut others = Vec::new();
     for (name, text) in given {
         let value = match fields.iter().find(|field| field.name == name) {
-            Some(field) => field.parse(text).map_err(|why| (name.to_owned(), why))?,
+            Some(field) => field.parse(text).map_err(|why| (name.to_owned(), why.to_string()))?,
             None => {
                 others.push((name, text));
                 Value::from(text)
@@ -401,7 +413,8 @@ mod tests {
             let schema = parsed(&format!(
                 r##"{{"type": "object", "$defs": {{"count": {{"type": "integer"}}}}, "properties": {{"n": {schema}}}}}"##
             ));
-            fields(&schema)[0].parse(text).map(|value| value.compact())
+            let parsed = fields(&schema)[0].parse(text).map(|value| value.compact());
+            parsed.map_err(|error| error.to_string())
         };
         let either = r#"{"anyOf": [{"type": "integer", "minimum": 1}, {"type": "boolean"}]}"#;
         let one = r#"{"oneOf": [{"const": 3}, {"type": "array"}]}"#;

@@ -11,7 +11,36 @@ pub struct LineError {
     /// From 1.
     pub line: usize,
     /// What is wrong, without the value.
-    pub reason: String,
+    pub reason: NotAssigned,
+}
+
+/// Why a line is no assignment. The value is not in it: it may be a secret.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotAssigned {
+    /// There is no `=`.
+    #[error("expected `NAME=value`")]
+    NoEqualsSign,
+    /// No variable can have the name.
+    #[error("what stands before `=` cannot name a variable")]
+    NoName,
+    /// Only Envoi sets it.
+    #[error("`{name}` begins `ENVOI_`; such variables are set by Envoi")]
+    Reserved {
+        /// The name.
+        name: String,
+    },
+    /// No variable can have the value.
+    #[error("the value of `{name}` has a NUL character")]
+    Nul {
+        /// The name.
+        name: String,
+    },
+    /// Only a comment may follow the value.
+    #[error("something stands behind the closing quote")]
+    BehindTheQuote,
+    /// A value is one line.
+    #[error("a quote is not closed in its line")]
+    OpenQuote,
 }
 
 impl fmt::Display for LineError {
@@ -42,17 +71,17 @@ pub fn parse(text: &str) -> Result<Vec<(String, String)>, LineError> {
     Ok(variables)
 }
 
-fn assignment(line: &str) -> Result<(String, String), String> {
+fn assignment(line: &str) -> Result<(String, String), NotAssigned> {
     let line = line.strip_prefix("export ").map_or(line, str::trim_start);
     let Some((name, value)) = line.split_once('=') else {
-        return Err("expected `NAME=value`".to_owned());
+        return Err(NotAssigned::NoEqualsSign);
     };
     let name = name.trim_end();
     if !is_variable(name) {
-        return Err("what stands before `=` cannot name a variable".to_owned());
+        return Err(NotAssigned::NoName);
     }
     if name.starts_with("ENVOI_") {
-        return Err(format!("`{name}` begins `ENVOI_`; such variables are set by Envoi"));
+        return Err(NotAssigned::Reserved { name: name.to_owned() });
     }
     let value = value.trim_start();
     let value = match value.chars().next() {
@@ -60,13 +89,13 @@ fn assignment(line: &str) -> Result<(String, String), String> {
         _ => value.split_once(" #").map_or(value, |(value, _)| value).trim_end().to_owned(),
     };
     if value.contains('\0') {
-        return Err(format!("the value of `{name}` has a NUL character"));
+        return Err(NotAssigned::Nul { name: name.to_owned() });
     }
     Ok((name.to_owned(), value))
 }
 
 /// What stands before the closing quote; nothing but a comment may follow it.
-fn quoted(text: &str, quote: char) -> Result<String, String> {
+fn quoted(text: &str, quote: char) -> Result<String, NotAssigned> {
     let mut value = String::new();
     let mut letters = text.chars();
     while let Some(letter) = letters.next() {
@@ -75,7 +104,7 @@ fn quoted(text: &str, quote: char) -> Result<String, String> {
                 let rest = letters.as_str().trim_start();
                 return match rest.is_empty() || rest.starts_with('#') {
                     true => Ok(value),
-                    false => Err("something stands behind the closing quote".to_owned()),
+                    false => Err(NotAssigned::BehindTheQuote),
                 };
             }
             '\\' if quote == '"' => match letters.next() {
@@ -83,12 +112,12 @@ fn quoted(text: &str, quote: char) -> Result<String, String> {
                 Some('t') => value.push('\t'),
                 Some(known @ ('"' | '\\' | '$')) => value.push(known),
                 Some(other) => value.extend(['\\', other]),
-                None => return Err("a quote is not closed in its line".to_owned()),
+                None => return Err(NotAssigned::OpenQuote),
             },
             other => value.push(other),
         }
     }
-    Err("a quote is not closed in its line".to_owned())
+    Err(NotAssigned::OpenQuote)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::syntax::suggestion::did_you_mean;
 use crate::values::json_schema::{Mismatch, Schema, shown};
 use core::fmt;
 use envoi_contract::json::{Object, Value};
-use envoi_kernel::flow::{Flow, InputDecl};
+use envoi_kernel::flow::{Flow, InputDecl, InputMisfit};
 
 /// The most bytes that the inputs of a run have together, as compact JSON.
 pub const MAX_INPUT_BYTES: usize = 1024 * 1024;
@@ -75,10 +75,10 @@ impl fmt::Display for InputErrors {
 impl std::error::Error for InputErrors {}
 
 /// Whether these are inputs that the flow can be run with, in one sentence if not.
-pub(crate) fn check_all(flow: &Flow, given: &Object) -> Result<(), String> {
+pub(crate) fn check_all(flow: &Flow, given: &Object) -> Result<(), InputMisfit> {
     resolve(flow, given).map(drop).map_err(|errors| {
-        let told: Vec<String> = errors.0.iter().map(InputError::to_string).collect();
-        format!("flow `{}`: {}", flow.id, told.join("; "))
+        let lines: Vec<String> = errors.0.iter().map(InputError::to_string).collect();
+        InputMisfit(format!("flow `{}`: {}", flow.id, lines.join("; ")))
     })
 }
 

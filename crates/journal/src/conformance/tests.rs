@@ -27,7 +27,7 @@ impl Folder {
 }
 
 impl Depot for Folder {
-    fn take(&self) -> Result<Box<dyn Journal>, String> {
+    fn take(&self) -> Result<Box<dyn Journal>, Box<dyn std::error::Error>> {
         Ok(Box::new(self.journal()?))
     }
 }
@@ -67,7 +67,7 @@ struct FaultyJournal {
 }
 
 impl Depot for Faulty {
-    fn take(&self) -> Result<Box<dyn Journal>, String> {
+    fn take(&self) -> Result<Box<dyn Journal>, Box<dyn std::error::Error>> {
         Ok(Box::new(FaultyJournal { inner: self.inner.journal()?, fault: self.fault }))
     }
 }

@@ -342,7 +342,8 @@ fn an_artifact_that_has_no_place_does_not_stop_its_run() {
     let (place, writer, _) = lived();
     let run = run("a");
     let blobs = vec![(Digest::of(b"x"), b"x".to_vec())];
-    let (long, none) = ("n/".repeat(3_000) + "n", Some(&b"x"[..]));
+    let long = "n/".repeat(3_000) + "n";
+    let none = Some(&b"x"[..]);
     let strange = [
         ("back\\slash", none),
         ("handoff/repair.2.json", none),
@@ -435,7 +436,8 @@ fn a_folder_among_the_leftovers_stays_and_hinders_nothing() {
 #[test]
 fn leftovers_behind_a_link_are_not_the_store_s() {
     let (place, ..) = lived();
-    let (temporary, outside) = (place.store.layout().temporary(), tempfile::tempdir().unwrap());
+    let temporary = place.store.layout().temporary();
+    let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("theirs"), "").unwrap();
     fs::remove_dir(&temporary).unwrap();
     std::os::unix::fs::symlink(outside.path(), &temporary).unwrap();
@@ -447,7 +449,8 @@ fn leftovers_behind_a_link_are_not_the_store_s() {
 fn an_artifact_behind_a_link_has_no_place() {
     let (place, writer, records) = lived();
     project_all(&place.store, &place.reader, &records);
-    let (layout, run) = (place.store.layout(), run("a"));
+    let layout = place.store.layout();
+    let run = run("a");
     let base = layout.flow(&run, &flow());
     let outside = tempfile::tempdir().unwrap();
     let moved = outside.path().join("moved");
@@ -467,7 +470,8 @@ fn an_artifact_behind_a_link_has_no_place() {
 #[test]
 fn a_copy_behind_a_link_is_not_moved_into_place() {
     let (place, _writer, _) = lived();
-    let (layout, run) = (place.store.layout(), run("a"));
+    let layout = place.store.layout();
+    let run = run("a");
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("x"), "x").unwrap();
     let copies = layout.run(&run).join("attempts/repair.1.1/files");

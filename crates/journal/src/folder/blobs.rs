@@ -375,7 +375,8 @@ mod tests {
         use rustix::fs::{CWD, FileType, Mode, mknodat};
         let (place, layout, blobs) = blobs();
         let digest = blobs.put(&large()).unwrap();
-        let (stored, elsewhere) = (layout.blob(&digest), place.path().join("elsewhere"));
+        let stored = layout.blob(&digest);
+        let elsewhere = place.path().join("elsewhere");
         fs::rename(&stored, &elsewhere).unwrap();
         let pipe = |at: &Path| mknodat(CWD, at, FileType::Fifo, Mode::RWXU, 0).unwrap();
         let link = |at: &Path| std::os::unix::fs::symlink(&elsewhere, at).unwrap();
@@ -395,7 +396,8 @@ mod tests {
     #[test]
     fn content_is_neither_read_nor_stored_through_a_link() {
         let (place, layout, blobs) = blobs();
-        let (old, new) = (blobs.put(&large()).unwrap(), &large()[4..]);
+        let old = blobs.put(&large()).unwrap();
+        let new = &large()[4..];
         let outside = place.path().join("outside");
         let head = envoi_durable::parent(&layout.blob(&Digest::of(new))).to_owned();
         fs::create_dir_all(&head).unwrap();

@@ -198,7 +198,8 @@ mod tests {
     #[test]
     fn paths_are_those_of_the_design() {
         let layout = Layout::new("/w/.envoi");
-        let (run, flow) = (RunId::new("run_1").unwrap(), FlowId::new("fix").unwrap());
+        let run = RunId::new("run_1").unwrap();
+        let flow = FlowId::new("fix").unwrap();
         let step = StepId::new("critic").unwrap();
         let digest = Digest::of(b"");
         let rows = [
@@ -224,7 +225,8 @@ mod tests {
 
     #[test]
     fn no_flow_has_the_name_of_a_folder_of_ours() {
-        let (layout, run) = (Layout::new("/w/.envoi"), RunId::new("run_1").unwrap());
+        let layout = Layout::new("/w/.envoi");
+        let run = RunId::new("run_1").unwrap();
         for folder in [layout.workspace_copy(&run), layout.agent_record(&run, &visit(""), 0)] {
             let name = folder.strip_prefix(layout.run(&run)).unwrap().iter().next().unwrap();
             assert!(FlowId::new(name.to_str().unwrap()).is_err(), "{name:?}");

@@ -311,7 +311,8 @@ mod tests {
         let path = layout.engine_lock();
         fs::write(&path, "").unwrap();
         let opened_too_early = || File::open(&path).unwrap();
-        let (free, held) = (opened_too_early(), opened_too_early());
+        let free = opened_too_early();
+        let held = opened_too_early();
         let old = take(&layout);
         let new = Lease::take_over(&layout).unwrap();
         assert!(lock(&path, held).unwrap().is_none(), "who holds the old file does not matter");

@@ -314,7 +314,8 @@ mod tests {
     fn a_file_that_gets_its_name_while_it_would_be_swept_is_none_of_ours() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(Layout::new(folder.path().join(".envoi"))).unwrap();
-        let (from, to) = (store.layout().temporary(), store.layout().runs());
+        let from = store.layout().temporary();
+        let to = store.layout().runs();
         let over = AtomicBool::new(false);
         let results: Vec<_> = thread::scope(|scope| {
             // Another engine, which makes many files and names them.

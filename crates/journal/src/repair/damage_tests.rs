@@ -331,7 +331,8 @@ fn whatever_is_damaged_is_named_and_mended_or_set_aside_and_the_others_go_on() {
     let template = tempfile::tempdir().unwrap();
     lived(template.path());
     let all = damages(&schema::connect(&Layout::new(template.path()).db()).unwrap());
-    let (threads, total) = (4, all.len());
+    let threads = 4;
+    let total = all.len();
     let outcomes: Vec<(String, Vec<String>)> = thread::scope(|scope| {
         let work = |nth: usize| {
             let mine: Vec<&Damage> = all.iter().skip(nth).step_by(threads).collect();

@@ -89,14 +89,15 @@ fn look_at_events(
 fn look_now(reader: &Reader, run: &RunId, mut visit: impl FnMut(&Record)) -> Result<Examination, ReadError> {
     let failed = |error| Reader::failed(error, "a row");
     let mut found = Examination::default();
-    let (mut next, mut clock) = (0, Clock::default());
+    let mut next = 0;
+    let mut clock = Clock::default();
     let end = Some(reader.run(run)?.next_seq).filter(|next| *next <= MOST_EVENTS).unwrap_or(0).max(1);
     let Some(key) = reader.known_key(run)? else {
         found.has_no_entry = true;
         return Ok(found);
     };
     let mut expected = reader.scratch().and_then(|memory| Expected::of(key, memory));
-    reader.each_event(run, |seq, record: Result<Record, String>| {
+    reader.each_event(run, |seq, record| {
         note_gap(&mut found.gaps, next, seq);
         next = seq.saturating_add(1);
         found.events = found.events.saturating_add(1);
@@ -105,7 +106,7 @@ fn look_now(reader: &Reader, run: &RunId, mut visit: impl FnMut(&Record)) -> Res
                 if let Err(error) = clock.see(&record)
                     && found.unreadable.len() < MOST_NAMED
                 {
-                    found.unreadable.push((seq, error));
+                    found.unreadable.push((seq, error.to_string()));
                 }
                 visit(&record);
                 if let Ok(rows) = &mut expected
@@ -114,7 +115,9 @@ fn look_now(reader: &Reader, run: &RunId, mut visit: impl FnMut(&Record)) -> Res
                     expected = Err(error);
                 }
             }
-            Err(error) if found.unreadable.len() < MOST_NAMED => found.unreadable.push((seq, error)),
+            Err(error) if found.unreadable.len() < MOST_NAMED => {
+                found.unreadable.push((seq, error.to_string()))
+            }
             Err(_) => {}
         }
     })?;

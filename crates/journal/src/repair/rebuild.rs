@@ -361,15 +361,21 @@ impl Clock {
     /// Whether the next event can be the next one.
     ///
     /// # Errors
-    /// A sentence.
-    pub(super) fn see(&mut self, record: &Record) -> Result<(), String> {
+    /// Its time is before that of the event before it.
+    pub(super) fn see(&mut self, record: &Record) -> Result<(), WentBack> {
         match self.0.replace(record.at) {
-            Some(before) if record.at < before => {
-                Err(format!("its time is {}, and that of the event before it is {before}", record.at))
-            }
+            Some(before) if record.at < before => Err(WentBack { at: record.at, before }),
             _ => Ok(()),
         }
     }
+}
+
+/// The time of an event is before that of the event before it.
+#[derive(Debug, thiserror::Error)]
+#[error("its time is {at}, and that of the event before it is {before}")]
+pub(super) struct WentBack {
+    at: Timestamp,
+    before: Timestamp,
 }
 
 /// A run that lacks events does not go on by itself as if it had never had them.

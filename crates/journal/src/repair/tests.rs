@@ -24,7 +24,8 @@ fn lived() -> TestStore {
     let large = vec![b'x'; 20_000];
     place.store.blobs().put(&large).unwrap();
     let files = [("a.py", Some(&b"small"[..])), ("big", Some(&large))];
-    let (a, b) = (run("a"), run("b"));
+    let a = run("a");
+    let b = run("b");
     let over = [
         started(&a),
         attempt("repair", 1),
@@ -287,7 +288,8 @@ fn bob() -> Principal {
 
 #[test]
 fn a_flow_that_does_not_hold_yet_or_any_more_is_no_wrong_one() {
-    let (old, new) = (testing::pinned(), version("flow: fix # 2\n"));
+    let old = testing::pinned();
+    let new = version("flow: fix # 2\n");
     let place = lived();
     let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
     // The first waits for its correction, the second has dropped it, the third was cut from such a run before it came to that.

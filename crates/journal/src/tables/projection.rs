@@ -395,14 +395,23 @@ pub(crate) fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
     if place < 0 {
         return Err(damaged(EventDamage { seq, reason: format!("its place is {place}") }.into()));
     }
-    let event = event(row).map_err(|reason| damaged(EventDamage { seq, reason }.into()))?;
+    let event = event(row).map_err(|error| damaged(EventDamage { seq, reason: error.to_string() }.into()))?;
     Ok(Record { seq, at: Timestamp::from_millis(row.get("at_ms")?), event })
 }
 
-fn event(row: &Row<'_>) -> Result<Event, String> {
-    let body = row.get_ref("body").map_err(|error| error.to_string())?;
-    let body = body.as_str().map_err(|error| error.to_string())?;
-    serde_json::from_str(body).map_err(|error| error.to_string())
+fn event(row: &Row<'_>) -> Result<Event, BodyError> {
+    Ok(serde_json::from_str(row.get_ref("body")?.as_str()?)?)
+}
+
+/// Why the body of an event cannot be read.
+#[derive(Debug, thiserror::Error)]
+enum BodyError {
+    #[error(transparent)]
+    Row(#[from] rusqlite::Error),
+    #[error(transparent)]
+    Column(#[from] rusqlite::types::FromSqlError),
+    #[error(transparent)]
+    Event(#[from] serde_json::Error),
 }
 
 #[cfg(test)]

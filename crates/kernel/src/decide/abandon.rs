@@ -5,7 +5,7 @@
 
 use crate::{
     decide::{
-        conclude::{self, Told},
+        conclude::{self, VisitResult},
         draft::{At, Draft},
         ending,
         route::Decided,
@@ -32,7 +32,8 @@ pub(crate) fn steps(draft: &mut Draft<'_>, at: &At<'_>, steps: Vec<StepId>) -> R
     if steps.is_empty() {
         return Ok(());
     }
-    let (scope, by) = (at.scope.clone(), at.id().clone());
+    let scope = at.scope.clone();
+    let by = at.id().clone();
     draft.emit(Event::StepsGivenUp(StepsGivenUp { scope, by, steps: steps.clone() }))?;
     let reason = format!("Given up: step `{}` goes on without it", at.id());
     withdraw(draft, &at.scope, &reason, |step, _| steps.contains(step))
@@ -113,10 +114,11 @@ fn close(draft: &mut Draft<'_>, visit: VisitId, reason: &str) -> Result<(), Refu
         None => Course::Stop,
     };
     let decided = Decided::new(Signal::new(Decision::Advance, reason, "1.0"), course, Value::from(AUDIT));
-    let told = Told { status: Status::Skipped, text: String::new(), error: None };
-    let handoff = conclude::write_handoff(draft, &visit, told, &decided)?;
+    let visit_result = VisitResult { status: Status::Skipped, text: String::new(), error: None };
+    let handoff = conclude::write_handoff(draft, &visit, visit_result, &decided)?;
     let Decided { signal, course, audit, .. } = decided;
-    let (answer, end) = (None, None);
+    let answer = None;
+    let end = None;
     let routed = Routed { visit: visit.clone(), signal, course, audit, answer, end };
     draft.emit(Event::Routed(Box::new(routed)))?;
     draft.emit(Event::HandoffWritten(Box::new(HandoffWritten { visit, handoff, text: None })))

@@ -114,7 +114,8 @@ fn is_open(draft: &Draft<'_>, scope: &str, step: &StepId) -> bool {
 
 fn due(draft: &Draft<'_>) -> Option<(String, StepId)> {
     graphs(draft).find_map(|scope| {
-        let (flow, flow_state) = (draft.control.flow(draft.flow, scope), draft.control.flow_state(scope));
+        let flow = draft.control.flow(draft.flow, scope);
+        let flow_state = draft.control.flow_state(scope);
         let due = graph::due(flow, flow_state, |step| is_open(draft, scope, step))?;
         Some((scope.to_owned(), due.id.clone()))
     })
@@ -123,7 +124,8 @@ fn due(draft: &Draft<'_>) -> Option<(String, StepId)> {
 /// Enters a step of a graph; what only it still waited for is given up.
 fn enter(draft: &mut Draft<'_>, scope: String, step: StepId) -> Result<(), Refusal> {
     draft.emit(Event::StepEntered(StepEntered { scope: scope.clone(), step: step.clone() }))?;
-    let (flow, flow_state) = (draft.control.flow(draft.flow, &scope), draft.control.flow_state(&scope));
+    let flow = draft.control.flow(draft.flow, &scope);
+    let flow_state = draft.control.flow_state(&scope);
     let Some(step) = flow.step(&step) else { return Ok(()) };
     let losers: Vec<StepId> = match step.join {
         // It is not done itself, so it gives nothing up.
@@ -236,7 +238,8 @@ fn doubt(draft: &Draft<'_>, visit: &VisitId, step: &Step) -> Option<Arc<Doubt>> 
 
 /// Why a step is not done, if it is not.
 fn entered<'a>(draft: &Draft<'_>, at: &At<'_>) -> Option<Entry<'a>> {
-    let (step, flow_state) = (at.step, draft.flow_state(at));
+    let step = at.step;
+    let flow_state = draft.flow_state(at);
     if flow_state.passed_by.contains(at.id()) {
         return Some(Entry::Skip("Another branch was taken"));
     }
@@ -280,8 +283,8 @@ fn start(draft: &mut Draft<'_>, visit: &VisitId, at: &At<'_>) -> Result<bool, Re
             match limits.on_reached {
                 OnReached::Fail => exhausted(draft, visit, &reached)?,
                 OnReached::Ask => {
-                    let (question, evidence) =
-                        (limit_question::question(&reached), limit_question::evidence(&reached, None));
+                    let question = limit_question::question(&reached);
+                    let evidence = limit_question::evidence(&reached, None);
                     conclude::raise(draft, visit, About::Limit, question, evidence)?;
                 }
             }

@@ -50,13 +50,13 @@ pub(crate) enum Conclusion {
 }
 
 /// What a hand-off tells of a visit.
-pub(crate) struct Told {
+pub(crate) struct VisitResult {
     pub(crate) status: Status,
     pub(crate) text: String,
     pub(crate) error: Option<String>,
 }
 
-impl Told {
+impl VisitResult {
     fn of(conclusion: &Conclusion) -> Self {
         match conclusion {
             Conclusion::Skipped(_) => Self { status: Status::Skipped, text: String::new(), error: None },
@@ -94,20 +94,20 @@ pub(crate) fn conclude(
         Conclusion::Ended(error, end) => failed_within(at, error, end.clone()),
         Conclusion::Succeeded(text) => route::decide(draft, visit, at, text)?,
     };
-    leave(draft, visit, Told::of(&conclusion), decided)
+    leave(draft, visit, VisitResult::of(&conclusion), decided)
 }
 
-/// Writes the hand-off of `told` and carries out the decision.
+/// Writes the hand-off of `visit_result` and carries out the decision.
 pub(crate) fn leave(
     draft: &mut Draft<'_>,
     visit: &VisitId,
-    told: Told,
+    visit_result: VisitResult,
     decided: Decided,
 ) -> Result<(), Refusal> {
-    rounds::mark(draft, visit, told.status, &decided)?;
+    rounds::mark(draft, visit, visit_result.status, &decided)?;
     let decided = within_the_run(draft, &draft.at(visit)?, decided).naming_next();
-    let text = told.text.trim_ascii().to_owned();
-    let handoff = write_handoff(draft, visit, told, &decided)?;
+    let text = visit_result.text.trim_ascii().to_owned();
+    let handoff = write_handoff(draft, visit, visit_result, &decided)?;
     let is_a_part = handoff.summary != text || size::is_shortened(&handoff.summary);
     let is_kept = draft.flow.reads_text && is_a_part && text.len() <= size::MAX_VALUE_BYTES;
     close(draft, visit, decided, Some(Written { handoff, text: Some(text).filter(|_| is_kept) }))
@@ -292,7 +292,7 @@ fn answered_files(draft: &Draft<'_>, visit: &VisitId) -> Members<String> {
 pub(crate) fn write_handoff(
     draft: &Draft<'_>,
     visit: &VisitId,
-    told: Told,
+    visit_result: VisitResult,
     decided: &Decided,
 ) -> Result<Handoff, Refusal> {
     let settled = draft.control.open.get(visit).and_then(|open| match &open.state {
@@ -317,10 +317,10 @@ pub(crate) fn write_handoff(
             run_id: draft.run()?.to_string(),
         }),
         routing_signal: Some(decided.signal.clone()),
-        output: Some(told.text),
+        output: Some(visit_result.text),
         artifacts: handoff::Artifacts::Paths(paths),
-        status: Some(told.status),
-        error: told.error,
+        status: Some(visit_result.status),
+        error: visit_result.error,
         duration_ms: settled.as_deref().map_or(0, |settled: &AttemptSettled| settled.duration_ms),
         timestamp: Some(draft.now.to_string()),
         file_changes: files::file_changes(files, manifest),
@@ -335,7 +335,8 @@ pub(crate) fn write_handoff(
 /// All of them by name, a later one for an earlier one of the same name. Where items have left more than a hand-off lists, or one
 /// of them has a manifest, so has their step: it is made when it is placed.
 fn gathered(all: impl Iterator<Item = (String, String)>, flow_key: &str, visit: &VisitId) -> Members<String> {
-    let (mut by_name, mut bytes) = (BTreeMap::new(), 0_usize);
+    let mut by_name = BTreeMap::new();
+    let mut bytes = 0_usize;
     let mut order = Vec::new();
     for (name, path) in all {
         let is_a_manifest = files::is_manifest([(name.as_str(), path.as_str())]);

@@ -5,7 +5,7 @@
 
 use crate::{
     decide::{
-        conclude::{self, Told},
+        conclude::{self, VisitResult},
         draft::{At, Draft},
         route::Decided,
         subflow, takeover,
@@ -140,9 +140,11 @@ fn leave_as_failed(draft: &mut Draft<'_>, visit: VisitId, error: &SkillError) ->
     if at.item.is_some() {
         decided.course = Course::Gathered;
     }
-    let handoff = conclude::write_handoff(draft, &visit, Told::failed(String::new(), error), &decided)?;
+    let handoff =
+        conclude::write_handoff(draft, &visit, VisitResult::failed(String::new(), error), &decided)?;
     let Decided { signal, course, audit, .. } = decided;
-    let (answer, end) = (None, None);
+    let answer = None;
+    let end = None;
     let routed = Routed { visit: visit.clone(), signal, course, audit, answer, end };
     draft.emit(Event::Routed(Box::new(routed)))?;
     draft.emit(Event::HandoffWritten(Box::new(HandoffWritten { visit, handoff, text: None })))

@@ -5,7 +5,7 @@
 
 use crate::{
     decide::{
-        conclude::{self, Conclusion, Told},
+        conclude::{self, Conclusion, VisitResult},
         draft::{At, Draft},
         route::{self, Decided},
     },
@@ -96,7 +96,7 @@ fn take(
         course => course,
     };
     let decided = Decided::new(Signal::new(Decision::Advance, reason, "1.0"), course, audit);
-    conclude::leave(draft, visit, Told::succeeded(summary), decided)
+    conclude::leave(draft, visit, VisitResult::succeeded(summary), decided)
 }
 
 /// Where a step leads that would go back to one that is left out: its loop has no round left. What the flow says of that holds, but

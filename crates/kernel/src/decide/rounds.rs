@@ -162,7 +162,8 @@ fn at_the_bound(
         );
     }
     decided.course = Course::Hold;
-    let (about, question) = (About::Limit, limit_question::question(&reached));
+    let about = About::Limit;
+    let question = limit_question::question(&reached);
     decided.hold =
         Some(Hold { about, question, evidence: limit_question::evidence(&reached, Some(&plan.from)) });
     decided
@@ -187,12 +188,17 @@ fn stuck(goals: &Goals, plan: &GoalsPlan, at: &At<'_>, mut decided: Decided) -> 
     decided
 }
 
-/// Whether another round is within the bound; names it if not.
-pub(crate) fn may_go_again(draft: &Draft<'_>) -> Result<(), String> {
+/// Whether another round is within the bound.
+///
+/// # Errors
+/// [`Refusal::PastBound`] names the bound.
+pub(crate) fn may_go_again(draft: &Draft<'_>) -> Result<(), Refusal> {
     if draft.control.part().is_some_and(|part| !part.selection.has_rounds(draft.flow)) {
-        return Err("the first or last step of the rounds is left out of the part that is run".to_owned());
+        let bound = "the first or last step of the rounds is left out of the part that is run".to_owned();
+        return Err(Refusal::PastBound { bound });
     }
-    bounds::for_a_round(draft.flow, &draft.control).map_or(Ok(()), |reached| Err(reached.reason))
+    let reached = bounds::for_a_round(draft.flow, &draft.control);
+    reached.map_or(Ok(()), |reached| Err(Refusal::PastBound { bound: reached.reason }))
 }
 
 /// Where the next round begins.

@@ -283,7 +283,8 @@ pub(crate) fn go_back(draft: &Draft<'_>, at: &At<'_>, target: &StepId, mut decid
     match loop_bound(draft) {
         Some(reached) if draft.flow.limits.on_reached == OnReached::Ask => {
             decided.course = Course::Hold;
-            let (about, question) = (About::Limit, limit_question::question(&reached));
+            let about = About::Limit;
+            let question = limit_question::question(&reached);
             decided.hold =
                 Some(Hold { about, question, evidence: limit_question::evidence(&reached, Some(target)) });
             decided
@@ -298,17 +299,21 @@ pub(crate) fn go_back(draft: &Draft<'_>, at: &At<'_>, target: &StepId, mut decid
     }
 }
 
-/// Whether another round of `step` is within its bounds; names the bound if not.
-pub(crate) fn may_go_again(draft: &Draft<'_>, at: &At<'_>) -> Result<(), String> {
+/// Whether another round of `step` is within its bounds.
+///
+/// # Errors
+/// [`Refusal::PastBound`] names the bound.
+pub(crate) fn may_go_again(draft: &Draft<'_>, at: &At<'_>) -> Result<(), Refusal> {
+    let past = |bound: String| Refusal::PastBound { bound };
     let target = loops::back_target(at.step);
     if draft.control.leaves_out(at.flow, &at.scope, target) {
-        return Err(format!("step `{target}` is left out of the part that is run"));
+        return Err(past(format!("step `{target}` is left out of the part that is run")));
     }
     let max = at.step.routing.max_iterations;
     if iteration(draft, at) >= max {
-        return Err(format!("max_iterations {max} of step `{}`", at.id()));
+        return Err(past(format!("max_iterations {max} of step `{}`", at.id())));
     }
-    loop_bound(draft).map_or(Ok(()), |reached| Err(reached.reason))
+    loop_bound(draft).map_or(Ok(()), |reached| Err(past(reached.reason)))
 }
 
 pub(crate) fn loop_bound(draft: &Draft<'_>) -> Option<bounds::Reached> {

@@ -102,7 +102,8 @@ pub(crate) fn take_over(
     correction: Correction,
     elsewhere: Share,
 ) -> Result<(), Refusal> {
-    let (old, new) = (draft.flow, version(draft, &correction.after, correction.language)?);
+    let old = draft.flow;
+    let new = version(draft, &correction.after, correction.language)?;
     let ended = draft.control.phase.ended().cloned();
     let from = correction.from.clone();
     match &from {
@@ -123,7 +124,8 @@ pub(crate) fn take_over(
         let interrupt = raised.interrupt.clone();
         draft.emit(Event::InterruptCancelled(InterruptCancelled { interrupt, changed: true }))?;
     }
-    let (by, why) = (correction.by.clone(), correction.why.clone());
+    let by = correction.by.clone();
+    let why = correction.why.clone();
     draft.emit(Event::FlowCorrected(Box::new(correction)))?;
     for raised in &questions {
         put_again(draft, raised)?;

@@ -27,7 +27,7 @@ pub use places::Places;
 pub use program::{AfterWait, AskCalls, DEFAULT_IDLE_MS, OnThrottled, OtherProgram, ProgramPlan};
 pub use step_read::StepRead;
 pub use structure::{KnownStructure, Loop, Span, Structure, reached};
-pub use subflow::{InnerInput, InnerPlan, InputCheck};
+pub use subflow::{InnerInput, InnerPlan, InputCheck, InputMisfit};
 pub use versions::Versions;
 
 use crate::model::{

@@ -36,6 +36,37 @@ pub struct Requester {
     pub raw_input: Option<String>,
 }
 
+/// What of a requester is not within its bounds.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RequesterError {
+    /// An id is empty or too long.
+    #[error("`{name}` has {bytes} bytes; expected 1 to {}", MAX_ID_BYTES)]
+    Id {
+        /// Its member.
+        name: &'static str,
+        /// Its length.
+        bytes: usize,
+    },
+    /// The engine writes this member itself.
+    #[error("`metadata.{name}` is written by Envoi; choose another name")]
+    Reserved {
+        /// The member.
+        name: &'static str,
+    },
+    /// The metadata is too large.
+    #[error("`metadata` has {bytes} bytes; at most {} are kept", MAX_METADATA_BYTES)]
+    Metadata {
+        /// Its length as compact JSON.
+        bytes: usize,
+    },
+    /// The raw input is too large.
+    #[error("`raw_input` has {bytes} bytes; at most {} are kept", MAX_RAW_INPUT_BYTES)]
+    RawInput {
+        /// Its length.
+        bytes: usize,
+    },
+}
+
 impl Requester {
     /// Whether the caller has stated nothing.
     #[must_use]
@@ -43,28 +74,26 @@ impl Requester {
         *self == Self::default()
     }
 
-    /// What is wrong with it, in a sentence.
+    /// Whether it is within its bounds.
     ///
     /// # Errors
     /// An empty or overlong id, metadata or a raw input past their bounds, or metadata under a name that the engine uses.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), RequesterError> {
         for (name, id) in [("user_id", &self.user_id), ("session_id", &self.session_id)] {
             if let Some(id) = id.as_ref().filter(|id| id.is_empty() || id.len() > MAX_ID_BYTES) {
-                return Err(format!("`{name}` has {} bytes; expected 1 to {MAX_ID_BYTES}", id.len()));
+                return Err(RequesterError::Id { name, bytes: id.len() });
             }
         }
-        if let Some(name) = RESERVED.iter().find(|name| self.metadata.contains_key(name)) {
-            return Err(format!("`metadata.{name}` is written by Envoi; choose another name"));
+        if let Some(name) = RESERVED.iter().copied().find(|name| self.metadata.contains_key(name)) {
+            return Err(RequesterError::Reserved { name });
         }
-        let size =
+        let bytes =
             if self.metadata.is_empty() { 0 } else { Value::Object(self.metadata.clone()).compact().len() };
-        if size > MAX_METADATA_BYTES {
-            return Err(format!("`metadata` has {size} bytes; at most {MAX_METADATA_BYTES} are kept"));
+        if bytes > MAX_METADATA_BYTES {
+            return Err(RequesterError::Metadata { bytes });
         }
         match self.raw_input.as_ref().map(String::len) {
-            Some(size) if size > MAX_RAW_INPUT_BYTES => {
-                Err(format!("`raw_input` has {size} bytes; at most {MAX_RAW_INPUT_BYTES} are kept"))
-            }
+            Some(bytes) if bytes > MAX_RAW_INPUT_BYTES => Err(RequesterError::RawInput { bytes }),
             _ => Ok(()),
         }
     }
@@ -99,7 +128,9 @@ mod tests {
         ] {
             let found = requester.check().err();
             assert_eq!(found.is_some(), wrong.is_some(), "{found:?}");
-            assert!(found.unwrap_or_default().contains(wrong.unwrap_or_default()));
+            assert!(
+                found.map(|error| error.to_string()).unwrap_or_default().contains(wrong.unwrap_or_default())
+            );
         }
         let both = Object::from([("run_id", Value::from("r")), ("team", Value::from("t"))]);
         assert_eq!(Requester::without_reserved(&both), Object::from([("team", Value::from("t"))]));

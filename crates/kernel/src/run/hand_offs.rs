@@ -11,15 +11,22 @@ use crate::model::{
 use envoi_contract::handoff::Status;
 use std::collections::BTreeMap;
 
-/// The hand-off of the last visit that succeeded, of each step of the run's own flow that has one. In words: why that hand-off cannot
-/// stand in another run.
+/// Why a hand-off cannot stand in another run: files of it were attached by a person, or are those of many items.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("visit `{visit}` has files that cannot be taken over: attachments, or those of many items")]
+pub struct HasOtherFiles {
+    /// The visit that has handed over.
+    pub visit: VisitId,
+}
+
+/// The hand-off of the last visit that succeeded, of each step of the run's own flow that has one, or why it cannot stand in another run.
 ///
 /// # Errors
 /// As [`Run::replay`].
 pub fn hand_offs(
     versions: impl Into<Versions>,
     records: &[Record],
-) -> Result<BTreeMap<StepId, Result<TakenHandOff, String>>, ReplayError> {
+) -> Result<BTreeMap<StepId, Result<TakenHandOff, HasOtherFiles>>, ReplayError> {
     let mut run = Run::new(versions);
     let mut settled: BTreeMap<VisitId, Vec<&AttemptSettled>> = BTreeMap::new();
     let mut found = BTreeMap::new();
@@ -44,7 +51,11 @@ fn is_of_a_step(event: &HandoffWritten) -> bool {
     event.visit.scope.is_empty() && event.handoff.status == Status::Succeeded
 }
 
-fn taken(run: &Run, event: &HandoffWritten, attempts: &[&AttemptSettled]) -> Result<TakenHandOff, String> {
+fn taken(
+    run: &Run,
+    event: &HandoffWritten,
+    attempts: &[&AttemptSettled],
+) -> Result<TakenHandOff, HasOtherFiles> {
     let state = run.control.top.steps.get(&event.visit.step);
     let data = state.and_then(|state| state.last.as_ref()).map(|last| last.data.clone());
     let last = attempts.last().filter(|last| last.attempt.visit == event.visit && last.ok);
@@ -62,10 +73,7 @@ fn taken(run: &Run, event: &HandoffWritten, attempts: &[&AttemptSettled]) -> Res
         |path: &str| path.strip_prefix(&format!("{}/", run.flow.id)).and_then(|path| by_path.get(path));
     let is_many = is_manifest(artifacts().map(|(name, path)| (name, path.as_str())));
     if manifest.is_none() && (is_many || artifacts().any(|(_, path)| named(path).is_none())) {
-        return Err(format!(
-            "visit `{}` has files that cannot be taken over: attachments, or those of many items",
-            event.visit
-        ));
+        return Err(HasOtherFiles { visit: event.visit.clone() });
     }
     Ok(TakenHandOff {
         visit: event.visit.clone(),

@@ -193,7 +193,8 @@ mod tests {
 
     #[test]
     fn the_bytes_of_all_outputs_are_known_after_each_of_them() {
-        let (mut envelope, mut bytes) = (Envelope::default(), 0);
+        let mut envelope = Envelope::default();
+        let mut bytes = 0;
         let rows = [
             ("a", 10, None),
             ("b", 1_000_000, None),

@@ -97,7 +97,8 @@ impl Selection {
     /// Whether some step of the rounds is in the part: then the run has goals.
     fn touches_goals(&self, flow: &Flow) -> bool {
         let Some(plan) = &flow.goals else { return false };
-        let (first, last) = (flow.position(&plan.from), flow.position(&plan.to));
+        let first = flow.position(&plan.from);
+        let last = flow.position(&plan.to);
         let within = |(place, step): (usize, &Step)| {
             Some(place) >= first && Some(place) <= last && self.includes(flow, &step.id)
         };

@@ -121,7 +121,8 @@ fn begin(envelope: &mut Envelope, flow: &Flow, control: &Control, at: Timestamp)
 
 /// What the flow sets and people have added.
 fn bounds(envelope: &mut Envelope, flow: &Flow, control: &Control) {
-    let (limits, raised) = (&flow.limits, &control.raised);
+    let limits = &flow.limits;
+    let raised = &control.raised;
     let bound =
         |max: Option<u64>, more: u64| max.map_or(UNLIMITED, |max| max.saturating_add(more).min(UNLIMITED));
     envelope.max_stages = bound(flow.goals.as_ref().map(|goals| goals.max_rounds), raised.rounds);
@@ -235,13 +236,15 @@ fn routed(envelope: &mut Envelope, flow: &Flow, control: &Control, event: &Route
             }
         }
         Course::LoopBack(target) => {
-            let (from, to) = (of.position(target).unwrap_or(0), of.position(&event.visit.step).unwrap_or(0));
+            let from = of.position(target).unwrap_or(0);
+            let to = of.position(&event.visit.step).unwrap_or(0);
             for step in of.steps.iter().skip(from).take(to.saturating_sub(from).saturating_add(1)) {
                 revisit(envelope, &named(&step.id));
             }
         }
         Course::Round(first) => {
-            let (from, to) = (of.position(first).unwrap_or(0), of.position(&event.visit.step).unwrap_or(0));
+            let from = of.position(first).unwrap_or(0);
+            let to = of.position(&event.visit.step).unwrap_or(0);
             for step in of.steps.iter().skip(from).take(to.saturating_sub(from).saturating_add(1)) {
                 revisit(envelope, &named(&step.id));
             }
@@ -330,8 +333,10 @@ fn handoff_written(
     control: &Control,
     event: &HandoffWritten,
 ) {
-    let (visit, handoff) = (&event.visit, &event.handoff);
-    let (stage, last) = (stage(control, visit), last(control, visit));
+    let visit = &event.visit;
+    let handoff = &event.handoff;
+    let stage = stage(control, visit);
+    let last = last(control, visit);
     let mut output = Object::default();
     output.insert("summary".to_owned(), Value::from(handoff.summary.as_str()));
     output.insert("data".to_owned(), last.map(|last| last.data.clone()).unwrap_or_default());
@@ -364,7 +369,8 @@ fn report_of(control: &Control, name: &str) -> Option<Blob> {
 
 /// Whether a loop has gone back to this step, or to one before it, in the same commit.
 fn is_to_be_revisited(flow: &Flow, control: &Control, visit: &VisitId) -> bool {
-    let (of, flow_state) = (control.flow(flow, visit.flow_scope()), control.flow_state(visit.flow_scope()));
+    let of = control.flow(flow, visit.flow_scope());
+    let flow_state = control.flow_state(visit.flow_scope());
     if of.graph {
         return flow_state.steps.get(&visit.step).is_none_or(|state| state.standing.is_none() && !state.held);
     }

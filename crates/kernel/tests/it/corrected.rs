@@ -250,7 +250,14 @@ fn what_cannot_be_carried_over_is_refused_and_nothing_changes() {
             with(&|flow| flow.workspace = "w".to_owned()),
             "`workspace` cannot become `w`: the run works where it began",
         ),
-        (with(&|flow| flow.input_check = envoi_kernel::flow::InputCheck(|_, _| Err("no".to_owned()))), "no"),
+        (
+            with(&|flow| {
+                flow.input_check = envoi_kernel::flow::InputCheck(|_, _| {
+                    Err(envoi_kernel::flow::InputMisfit("no".to_owned()))
+                })
+            }),
+            "no",
+        ),
     ];
     for (to, expected) in rows {
         let mut driver = after(&first, &["a.1.1 exit 1"]);

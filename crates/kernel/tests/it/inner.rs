@@ -284,7 +284,9 @@ fn a_bound_that_is_reached_inside_stops_the_run_at_the_step_of_its_own_flow() {
 #[test]
 fn inputs_that_do_not_fit_fail_the_step() {
     let build = named("build", flow([step("c")]));
-    let refuses = envoi_kernel::flow::InputCheck(|flow, _| Err(format!("flow `{}` wants another", flow.id)));
+    let refuses = envoi_kernel::flow::InputCheck(|flow, _| {
+        Err(envoi_kernel::flow::InputMisfit(format!("flow `{}` wants another", flow.id)))
+    });
     let build = Arc::new(Flow { input_check: refuses, ..Flow::clone(&build) });
     let driver = Driver::started(&with(flow([runs("b", "build")]), [build]));
     let error = driver.handoff("b.1").error.clone().unwrap();

@@ -29,7 +29,8 @@ fn a_question_has_the_form_of_its_protocol() {
     let schema = json(r#"{"type":"object","required":["a"],"properties":{"a":{"type":"integer"}}}"#);
     let closed = r#"{"type":"object","required":["a"],"properties":{"a":{"type":"integer"}},"additionalProperties":false}"#;
     let repairs = [("{}".to_owned(), "`a` is missing.".to_owned())];
-    let (plain, strict) = (schema.compact(), json(closed));
+    let plain = schema.compact();
+    let strict = json(closed);
     let again = "This answer cannot be used: `a` is missing.\\nAnswer again, with the corrected JSON alone.";
     let turns = format!(
         r#"{{"role":"user","content":"Sum up."}},{{"role":"assistant","content":"{{}}"}},{{"role":"user","content":"{again}"}}"#

@@ -214,7 +214,8 @@ mod tests {
         let names = |card: &Value| card.as_object().unwrap().keys().map(str::to_owned).collect::<Vec<_>>();
         let older =
             ["url", "preferredTransport", "protocolVersion", "supportsAuthenticatedExtendedCard", "security"];
-        let (new, both) = (public(ABOUT, Version::V10), public(ABOUT, Version::V03));
+        let new = public(ABOUT, Version::V10);
+        let both = public(ABOUT, Version::V03);
         let mut left = names(&both);
         left.retain(|name| !older.contains(&name.as_str()));
         assert_eq!(names(&new), left);
@@ -303,8 +304,10 @@ mod tests {
         let other = ServedCard::new(&public(Agent { push: false, ..ABOUT }, Version::V03), since);
         assert_ne!(served.etag, other.etag);
 
-        let (tag, date) = (served.etag.as_str(), served.last_modified.as_str());
-        let (weak, several) = (format!("W/{tag}"), format!("\"x\", {tag}"));
+        let tag = served.etag.as_str();
+        let date = served.last_modified.as_str();
+        let weak = format!("W/{tag}");
+        let several = format!("\"x\", {tag}");
         let rows = [
             (None, None, false),
             (Some(tag), None, true),

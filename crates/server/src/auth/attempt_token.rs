@@ -96,10 +96,8 @@ mod tests {
     #[test]
     fn a_token_is_of_one_attempt_and_the_same_after_a_restart() {
         let folder = tempfile::tempdir().unwrap();
-        let (seal, after) = (
-            AttemptTokens::of_store(folder.path()).unwrap(),
-            AttemptTokens::of_store(folder.path()).unwrap(),
-        );
+        let seal = AttemptTokens::of_store(folder.path()).unwrap();
+        let after = AttemptTokens::of_store(folder.path()).unwrap();
         for (run, attempt) in [("run_a", "draft.1.1"), ("run_b", "3.build.2.compile.1.2")] {
             let (run, attempt) = ids(run, attempt);
             let token = seal.token(&run, &attempt);

@@ -81,7 +81,8 @@ pub fn create_code(
 
 /// Begins the session of a code. `None`: there is no such code, or it was used, or its time is over.
 pub(crate) fn of_code(store: &Store, code: &str, now: Timestamp) -> Result<Option<Halves>, SessionError> {
-    let (secret, key) = (hex(&random::bytes::<HALF_BYTES>()?), hex(&random::bytes::<HALF_BYTES>()?));
+    let secret = hex(&random::bytes::<HALF_BYTES>()?);
+    let key = hex(&random::bytes::<HALF_BYTES>()?);
     let halves = (&Digest::of(secret.as_bytes()), &Digest::of(key.as_bytes()));
     let until = now.saturating_add_ms(MAX_MS);
     let id = store.use_page_code(&Digest::of(code.as_bytes()), halves, now, until)?;
@@ -90,7 +91,8 @@ pub(crate) fn of_code(store: &Store, code: &str, now: Timestamp) -> Result<Optio
 
 /// Begins a session in the name of the owner of a token.
 pub(crate) fn of_bearer(store: &Store, bearer: &Bearer, now: Timestamp) -> Result<Halves, SessionError> {
-    let (secret, key) = (hex(&random::bytes::<HALF_BYTES>()?), hex(&random::bytes::<HALF_BYTES>()?));
+    let secret = hex(&random::bytes::<HALF_BYTES>()?);
+    let key = hex(&random::bytes::<HALF_BYTES>()?);
     let session = PageSession {
         id: hex(&random::bytes::<ID_BYTES>()?),
         token: bearer.id.clone(),
@@ -197,7 +199,8 @@ mod tests {
             let code = create_code(&land.store, &token, &Scopes::new([]), at(0)).unwrap();
             of_code(&land.store, &code, at(1)).unwrap().unwrap()
         };
-        let (one, other) = (begin(), begin());
+        let one = begin();
+        let other = begin();
         assert!(land.who(&one, at(2)).is_some());
         let (id, secret) = one.cookie.split_once('.').unwrap();
         for (cookie, key) in [

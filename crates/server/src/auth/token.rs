@@ -178,7 +178,8 @@ mod tests {
         assert_eq!((found.name.as_str(), found.tenant.as_str()), ("ci", "north"));
         assert!(found.scopes.allow(&[Scope::Run]) && !found.scopes.allow(&[Scope::Admin]));
         assert_eq!(who(&token, 100), None, "at its hour it has ended");
-        let (head, secret) = (&token[..21], &other[21..]);
+        let head = &token[..21];
+        let secret = &other[21..];
         let changed = if token.ends_with('0') { "1" } else { "0" };
         for wrong in [
             String::new(),

@@ -67,11 +67,9 @@ mod tests {
     #[test]
     fn who_has_much_work_is_passed_by_who_has_little() {
         let semaphore = FairSemaphore::new(2, 1);
-        let (mut first, mut second, mut third) = (
-            pin!(semaphore.acquire("north")),
-            pin!(semaphore.acquire("north")),
-            pin!(semaphore.acquire("north")),
-        );
+        let mut first = pin!(semaphore.acquire("north"));
+        let mut second = pin!(semaphore.acquire("north"));
+        let mut third = pin!(semaphore.acquire("north"));
         let mut south = pin!(semaphore.acquire("south"));
         let at_work = poll(&mut first).unwrap();
         assert!(poll(&mut second).is_none() && poll(&mut third).is_none(), "one of north's at a time");

@@ -104,7 +104,8 @@ mod tests {
 
     #[test]
     fn readings_are_kept_for_their_configuration_and_no_more_than_so_many() {
-        let (mut kept, at) = (SourceCache::default(), Timestamp::from_millis);
+        let mut kept = SourceCache::default();
+        let at = Timestamp::from_millis;
         let key = |name: usize| (RunId::new(format!("run_{name}")).unwrap(), "p".to_owned());
         for name in 0..=MOST_KEPT {
             kept.put(key(name), at(1), Box::new(Nothing));

@@ -47,7 +47,8 @@ mod tests {
                 })
                 .collect();
             assert!(waits.iter().all(|wait| (least..=most).contains(wait)), "{tries}: {waits:?}");
-            let (early, late) = (waits.iter().min().unwrap(), waits.iter().max().unwrap());
+            let early = waits.iter().min().unwrap();
+            let late = waits.iter().max().unwrap();
             assert!(late - early > (most - least) / 2, "{tries}: they are spread");
         }
     }

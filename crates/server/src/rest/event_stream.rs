@@ -188,7 +188,8 @@ impl FeedSource {
     async fn page(&self) -> Result<Page, Problem> {
         let app = Arc::clone(&self.app);
         let feed = self.feed.clone();
-        let (token, session) = (self.token.clone(), self.session.clone());
+        let token = self.token.clone();
+        let session = self.session.clone();
         let next = self.next;
         blocking(move || {
             let now = app.now();

@@ -12,7 +12,7 @@ use envoi_contract::{
     code::Code,
     json::{Object, Value},
 };
-use envoi_flow::Files;
+use envoi_flow::{FileError, Files};
 use envoi_journal::RegisteredFlow;
 use std::collections::BTreeMap;
 
@@ -138,8 +138,8 @@ impl SubmittedFlow {
 }
 
 impl Files for SubmittedFlow {
-    fn text(&self, path: &str) -> Result<String, String> {
+    fn text(&self, path: &str) -> Result<String, FileError> {
         let found = self.files.get(&format!("{}{path}", self.folder));
-        found.cloned().ok_or_else(|| "it is not among the files that were given".to_owned())
+        found.cloned().ok_or(FileError::NotAmong("were given"))
     }
 }

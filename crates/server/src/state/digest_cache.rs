@@ -89,7 +89,8 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("content");
         fs::write(&path, "words").unwrap();
-        let (cache, compared) = (DigestCache::default(), Cell::new(0));
+        let cache = DigestCache::default();
+        let compared = Cell::new(0);
         let look = |digest: &[u8; 32]| {
             let file = File::open(&path).unwrap();
             cache.check_once::<io::Error>(digest, &file, |_| {
@@ -120,7 +121,8 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("content");
         fs::write(&path, "words").unwrap();
-        let (cache, file) = (DigestCache::default(), File::open(&path).unwrap());
+        let cache = DigestCache::default();
+        let file = File::open(&path).unwrap();
         let damaged = || io::Error::other("damaged");
         assert!(cache.check_once(&DIGEST, &file, |_| Err(damaged())).is_err());
         cache.check_once::<io::Error>(&DIGEST, &file, |_| fs::write(&path, "longer words")).unwrap();

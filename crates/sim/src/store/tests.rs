@@ -5,7 +5,7 @@ use envoi_journal::conformance::{Depot, check_journal, commit, run, started, tim
 use std::sync::mpsc;
 
 impl Depot for SimStore {
-    fn take(&self) -> Result<Box<dyn Journal>, String> {
+    fn take(&self) -> Result<Box<dyn Journal>, Box<dyn std::error::Error>> {
         Ok(Box::new(SimStore::take(self)))
     }
 
@@ -27,7 +27,8 @@ fn the_simulated_store_keeps_every_promise() {
 #[test]
 fn a_crash_loses_what_was_not_durable_and_nothing_else() {
     let store = SimStore::default();
-    let (first, a) = (store.take(), run("a").unwrap());
+    let first = store.take();
+    let a = run("a").unwrap();
     let submit = |journal: &SimJournal, commit| {
         let (sender, receiver) = mpsc::channel();
         journal.submit(commit, Box::new(move |outcome| drop(sender.send(outcome))));
@@ -46,7 +47,8 @@ fn a_crash_loses_what_was_not_durable_and_nothing_else() {
 fn a_failed_commit_is_there_only_where_the_machine_cannot_know() {
     for (fate, length) in [(Fate::Full, 0), (Fate::LostUnknown, 0), (Fate::KeptUnknown, 1)] {
         let store = SimStore::default();
-        let (journal, a) = (store.take(), run("a").unwrap());
+        let journal = store.take();
+        let a = run("a").unwrap();
         let (sender, receiver) = mpsc::channel();
         let done: Done = Box::new(move |outcome| drop(sender.send(outcome)));
         journal.submit(commit(&a, 0, [started(&a).unwrap()]), done);

@@ -131,7 +131,7 @@ impl Pattern {
         let mut units = std::iter::once(first).chain(units).peekable();
         while let Some(unit) = units.next() {
             scratch.next.clear();
-            let place = Place { wraps: letters >= LETTERS_BEFORE_GAP, inside: units.peek().is_some() };
+            let place = UnitPosition { wraps: letters >= LETTERS_BEFORE_GAP, inside: units.peek().is_some() };
             for at in &scratch.now {
                 undecided |= unit.ends(bytes, *at, place, &mut scratch.next).is_err();
             }
@@ -277,7 +277,7 @@ impl Unit {
     }
 
     /// Adds to `ends` every place at which this ends if it begins at `at`.
-    fn ends(self, bytes: &[u8], at: usize, place: Place, ends: &mut Vec<usize>) -> Result<(), TooFew> {
+    fn ends(self, bytes: &[u8], at: usize, place: UnitPosition, ends: &mut Vec<usize>) -> Result<(), TooFew> {
         match self.step(bytes, at, place.wraps) {
             Step::To(end) => ends.push(end),
             Step::Nowhere => {}
@@ -327,7 +327,7 @@ impl Unit {
 
 /// Where in its pattern a unit stands.
 #[derive(Clone, Copy)]
-struct Place {
+struct UnitPosition {
     /// A line end may stand before it.
     wraps: bool,
     /// Another unit follows.

@@ -10,25 +10,46 @@ use crate::attempt::spec::Spec;
 use crate::control::presence;
 use crate::mask::Secrets;
 use crate::workspace::before::Before;
+use core::fmt::Display;
 use envoi_tree::{Late, Order, Tree};
+use std::io;
 
 /// The most paths that a record names of those that stay as they are.
 const MOST_LEFT: usize = 100;
 
+/// Why files are not set back.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotSetBack {
+    /// It could not be said whose changes would be undone.
+    #[error("another attempt is at work in the same folder")]
+    Beside,
+    #[error("the snapshot {digest} cannot be read: {source}")]
+    Snapshot { digest: String, source: snapshot::Unreadable },
+    /// In words without secrets: they name files.
+    #[error("{0}")]
+    Files(String),
+    #[error("`before.json`: {0}")]
+    Announced(io::Error),
+}
+
 /// Sets the files back. `None`: the order does not ask for it, or they are like that already.
 ///
 /// # Errors
-/// Why the attempt must not start, for a person.
-pub(super) fn set_back(spec: &Spec, dir: &AttemptDir, secrets: &Secrets) -> Result<Option<SetBack>, String> {
+/// See [`NotSetBack`]: the attempt must not start.
+pub(super) fn set_back(
+    spec: &Spec,
+    dir: &AttemptDir,
+    secrets: &Secrets,
+) -> Result<Option<SetBack>, NotSetBack> {
     let (Some(order), Some(to)) = (&spec.keep, &spec.set_back) else { return Ok(None) };
-    let refused = |why: String| format!("the files cannot be set back to what the step began with: {why}");
+    let masked = |error: &dyn Display| NotSetBack::Files(secrets.mask_str(&error.to_string()));
     if presence::is_beside_others(&spec.workspace) {
-        return Err(refused("another attempt is at work in the same folder".to_owned()));
+        return Err(NotSetBack::Beside);
     }
-    let target = tree(order, to).map_err(refused)?;
+    let target = tree(order, to)?;
     let begun = Before::read(dir).ok().and_then(|before| before.set_back).filter(|begun| begun.to == *to);
     let stood = envoi_tree::stand(&spec.workspace, order, &target);
-    let stood = stood.map_err(|error| refused(secrets.mask_str(&error.to_string())))?;
+    let stood = stood.map_err(|error| masked(&error))?;
     let now = stood.kept.digest.to_string();
     if begun.is_none() && now == *to {
         return Ok(None);
@@ -38,21 +59,21 @@ pub(super) fn set_back(spec: &Spec, dir: &AttemptDir, secrets: &Secrets) -> Resu
         begun.clone().unwrap_or(SetBack { from: now, to: to.clone(), late: Vec::new(), left: Vec::new() });
     set_back.late.extend(late(&stood.found, secrets));
     if begun.is_some() {
-        let from = tree(order, &set_back.from).map_err(refused)?;
+        let from = tree(order, &set_back.from)?;
         let written = envoi_tree::written_since(&stood.kept.tree, &from, &target);
         set_back.late.extend(late(&written, secrets));
     }
-    Before::announce(spec, dir, &set_back).map_err(|error| refused(format!("`before.json`: {error}")))?;
+    Before::announce(spec, dir, &set_back).map_err(NotSetBack::Announced)?;
     let restored = envoi_tree::restore(&spec.workspace, order, &target);
-    let restored = restored.map_err(|error| refused(secrets.mask_str(&error.to_string())))?;
+    let restored = restored.map_err(|error| masked(&error))?;
     set_back.late.extend(late(&restored.late, secrets));
     let left = restored.left.iter().take(MOST_LEFT);
     set_back.left = left.map(|path| name(path, secrets)).collect();
     Ok(Some(set_back))
 }
 
-fn tree(order: &Order, digest: &str) -> Result<Tree, String> {
-    snapshot::read(order, digest).map_err(|why| format!("the snapshot {digest} cannot be read: {why}"))
+fn tree(order: &Order, digest: &str) -> Result<Tree, NotSetBack> {
+    snapshot::read(order, digest).map_err(|source| NotSetBack::Snapshot { digest: digest.to_owned(), source })
 }
 
 fn late(found: &[Late], secrets: &Secrets) -> Vec<LateFile> {

@@ -130,10 +130,11 @@ impl Attempt {
     /// Takes the snapshot after the command, if the order wants one. Notes why the one before it or this one is missing.
     fn snapshot_after(&self, before: &Before, notes: &mut Vec<String>) -> Option<Snapshot> {
         let after = snapshot::take(&self.spec)?;
-        let missing = [("before", before.no_snapshot.as_ref()), ("after", after.as_ref().err())];
-        for (when, why) in missing {
-            notes.extend(why.map(|why| format!("the files {when} the attempt are not kept: {why}")));
-        }
+        let note = |when: &str, why: &dyn core::fmt::Display| {
+            format!("the files {when} the attempt are not kept: {why}")
+        };
+        notes.extend(before.no_snapshot.as_ref().map(|why| note("before", why)));
+        notes.extend(after.as_ref().err().map(|why| note("after", why)));
         after.ok()
     }
 

@@ -6,29 +6,41 @@ use crate::attempt::record::Snapshot;
 use crate::attempt::spec::Spec;
 use crate::control::presence;
 use envoi_contract::digest::Digest;
-use envoi_tree::{Order, Tree};
+use envoi_tree::{ContentError, ListError, NotKept, Order, Tree};
+use std::io;
 
 /// Takes a snapshot. `None`: the order asks for none.
 ///
 /// # Errors
-/// Why there is none, for a person.
-pub(crate) fn take(spec: &Spec) -> Option<Result<Snapshot, String>> {
+/// It cannot be taken.
+pub(crate) fn take(spec: &Spec) -> Option<Result<Snapshot, NotKept>> {
     let order = spec.keep.as_ref()?;
     let was_moving = presence::is_beside_others(&spec.workspace);
-    let kept = envoi_tree::keep(&spec.workspace, order).map_err(|error| error.to_string());
-    Some(kept.map(|kept| Snapshot {
+    Some(envoi_tree::keep(&spec.workspace, order).map(|kept| Snapshot {
         digest: kept.digest.to_string(),
         moving: was_moving || presence::is_beside_others(&spec.workspace),
     }))
 }
 
+/// Why a snapshot of the store cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unreadable {
+    #[error("it has no digest")]
+    NoDigest,
+    #[error(transparent)]
+    Packs(#[from] io::Error),
+    #[error(transparent)]
+    Content(#[from] ContentError),
+    #[error(transparent)]
+    List(#[from] ListError),
+}
+
 /// Reads a snapshot of the store.
 ///
 /// # Errors
-/// Why it cannot be read, for a person.
-pub(super) fn read(order: &Order, digest: &str) -> Result<Tree, String> {
-    let digest = Digest::parse(digest).ok_or_else(|| "it has no digest".to_owned())?;
-    let shelf = order.contents.shelf().map_err(|error| error.to_string())?;
-    let list = shelf.read(&digest).map_err(|error| error.to_string())?;
-    Tree::parse(&list).map_err(|error| error.to_string())
+/// See [`Unreadable`].
+pub(super) fn read(order: &Order, digest: &str) -> Result<Tree, Unreadable> {
+    let digest = Digest::parse(digest).ok_or(Unreadable::NoDigest)?;
+    let list = order.contents.shelf()?.read(&digest)?;
+    Ok(Tree::parse(&list)?)
 }

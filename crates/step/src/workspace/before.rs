@@ -59,8 +59,11 @@ impl Before {
         strays::is_form_of::<Self>(bytes)
     }
 
-    /// Looks at the workspace, and keeps what it can. An error is a reason not to start, for a person.
-    pub(crate) fn take(spec: &Spec, dir: &AttemptDir, secrets: &Secrets) -> Result<Self, String> {
+    /// Looks at the workspace, and keeps what it can.
+    ///
+    /// # Errors
+    /// The patterns of artifacts cannot be used: a reason not to start.
+    pub(crate) fn take(spec: &Spec, dir: &AttemptDir, secrets: &Secrets) -> Result<Self, PatternError> {
         let earlier = spec.since.as_ref().map(|folder| Self::of_earlier(spec, folder));
         // A verification hands over what the command that it verifies has left.
         let named = match &earlier {
@@ -70,7 +73,7 @@ impl Before {
         let mut keeper = Keeper::new(dir);
         let patterns = patterns(&spec.artifacts, named.as_deref());
         let watched = Watched::new(&spec.workspace, &patterns, &spec.never);
-        let watched = watched.map_err(|error| error.to_string())?.without(secrets);
+        let watched = watched?.without(secrets);
         let found = watched.find();
         let work = slow::announce(dir, Doing::Reading, found.names.len(), || watched.size_of(&found));
         let files = watched.measured(found, |path, file| keeper.measure(path, file)).digests;

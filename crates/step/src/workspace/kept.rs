@@ -31,11 +31,11 @@ const LOOK_BYTES: usize = 16 * 1024 * 1024;
 pub(crate) struct Kept {
     /// Made for the first file that has a byte.
     pack: Option<File>,
-    places: BTreeMap<String, Place>,
+    places: BTreeMap<String, PackRange>,
 }
 
 /// Where a content lies in the pack.
-struct Place {
+struct PackRange {
     from: u64,
     bytes: usize,
 }
@@ -44,7 +44,7 @@ struct Place {
 pub(crate) struct Keeper<'a> {
     dir: &'a AttemptDir,
     pack: Option<BufWriter<File>>,
-    places: BTreeMap<String, Place>,
+    places: BTreeMap<String, PackRange>,
     packed_bytes: u64,
     /// The file that is being read, as far as it can be kept.
     content: Vec<u8>,
@@ -93,7 +93,7 @@ impl<'a> Keeper<'a> {
             };
             pack.write_all(&self.content)?;
         }
-        let place = Place { from: self.packed_bytes, bytes: self.content.len() };
+        let place = PackRange { from: self.packed_bytes, bytes: self.content.len() };
         self.places.insert(path.to_owned(), place);
         self.packed_bytes = self.packed_bytes.saturating_add(bytes);
         Ok(())

@@ -135,7 +135,8 @@ impl Pack {
     /// Where a content stands, and its length.
     pub(crate) fn find(&self, digest: &Digest) -> Option<(u64, u64)> {
         let rows = self.index.chunks_exact(ROW);
-        let (mut low, mut high) = (0, rows.len());
+        let mut low = 0;
+        let mut high = rows.len();
         while low < high {
             let middle = low.midpoint(high);
             let row = self.index.get(middle.checked_mul(ROW)?..)?.get(..ROW)?;

@@ -121,7 +121,9 @@ impl Entry {
         let (head, path) = line.split_at_checked(tab)?;
         let path = path.get(1..)?.to_vec();
         let mut words = core::str::from_utf8(head).ok()?.split(' ');
-        let (mode, content, size) = (words.next()?, words.next()?, words.next()?.parse().ok()?);
+        let mode = words.next()?;
+        let content = words.next()?;
+        let size = words.next()?.parse().ok()?;
         let (kind, bits) = mode.split_at_checked(3)?;
         let mode = u32::from_str_radix(bits, 8).ok()?;
         let what = match (kind, content) {

@@ -28,7 +28,8 @@ pub(crate) fn merged(base: &[u8], ours: &[u8], theirs: &[u8], prefer: Option<Sid
         return None;
     }
     let [base, ours, theirs] = [base, ours, theirs].map(lines);
-    let (mut left, mut right) = (hunks(&base, &ours), hunks(&base, &theirs));
+    let mut left = hunks(&base, &ours);
+    let mut right = hunks(&base, &theirs);
     let mut text = Vec::new();
     let mut at = 0;
     loop {
@@ -36,7 +37,8 @@ pub(crate) fn merged(base: &[u8], ours: &[u8], theirs: &[u8], prefer: Option<Sid
         let Some(start) = next else { break };
         push(&mut text, base.get(at..start)?);
         // What touches is one change.
-        let (mut end, mut taken) = (start, (0, 0));
+        let mut end = start;
+        let mut taken = (0, 0);
         loop {
             let of = |hunks: &[Hunk], taken: usize| {
                 hunks.get(taken).filter(|(lines, _)| lines.start <= end).map(|hunk| hunk.0.end)
@@ -128,7 +130,9 @@ mod tests {
 
     #[test]
     fn one_side_decides_only_where_both_changed_the_same_lines() {
-        let (base, ours, theirs) = ("a\nb\nc\nd\n", "A\nX\nc\nd\n", "a\nY\nc\nD\n");
+        let base = "a\nb\nc\nd\n";
+        let ours = "A\nX\nc\nd\n";
+        let theirs = "a\nY\nc\nD\n";
         assert_eq!(merge(base, ours, theirs, None), None);
         assert_eq!(merge(base, ours, theirs, Some(Side::Ours)).as_deref(), Some("A\nX\nc\nD\n"));
         assert_eq!(merge(base, ours, theirs, Some(Side::Theirs)).as_deref(), Some("a\nY\nc\nD\n"));

@@ -192,7 +192,8 @@ mod tests {
 
     #[test]
     fn a_change_that_stopped_between_a_folder_and_its_file_is_done_again() {
-        let (without, with) = (tree(&["a"]), tree(&["a", "n/1/f"]));
+        let without = tree(&["a"]);
+        let with = tree(&["a", "n/1/f"]);
         for (stands, from, to, expected) in [
             (&["a", "n/1/"][..], &without, &with, &with),
             (&["a", "n/"], &without, &with, &with),

@@ -161,8 +161,11 @@ pub(crate) fn composed(
     // Of one that is closed, the engine says what has become of it.
     if let Some(raised) = raised {
         answer.choice = said.choice.map_or_else(|| presumed(asked.run, raised), Ok)?;
-        answer.raise =
-            said.raise.map(|more| amount::read_amount(raised, more)).transpose().map_err(misfit)?;
+        answer.raise = said
+            .raise
+            .map(|more| amount::read_amount(raised, more))
+            .transpose()
+            .map_err(|error| misfit(error.to_string()))?;
         answer.data = filled(asked, raised, answer.choice, (said.form, by))?;
     }
     for path in &reply.files {

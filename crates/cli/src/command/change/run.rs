@@ -142,7 +142,7 @@ pub(crate) fn requester(args: &RunArgs) -> Result<Requester, Failure> {
     let user_id = args.user.clone();
     let session_id = args.session.clone();
     let requester = Requester { user_id, session_id, metadata, raw_input: None };
-    requester.check().map_err(bad)?;
+    requester.check().map_err(|error| bad(error.to_string()))?;
     Ok(requester)
 }
 

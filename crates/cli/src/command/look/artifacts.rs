@@ -63,7 +63,9 @@ fn versions(reader: &Reader, run: &RunId) -> Result<Vec<Version>, Failure> {
         {
             let digest = blob.as_ref().map(|blob| blob.digest);
             if last.insert(path.clone(), digest) != Some(digest) {
-                let (path, blob, before) = (path.clone(), blob.clone(), before.clone());
+                let path = path.clone();
+                let blob = blob.clone();
+                let before = before.clone();
                 all.push(Version { path, visit: settled.attempt.visit.clone(), blob, before });
             }
         }
@@ -181,7 +183,8 @@ fn compare(reader: &Reader, run: &RunId, path: &str, range: Option<&str>) -> Res
         }
     };
     let bytes = |blob: Option<Blob>| blob.map(|blob| read(reader, &blob.digest)).transpose();
-    let (before, after) = (bytes(before)?, bytes(after)?);
+    let before = bytes(before)?;
+    let after = bytes(after)?;
     let text = diff::unified(&diff::printable(path), before.as_deref(), after.as_deref(), usize::MAX);
     output::data(&diff::lines(&text)).map(|()| 0)
 }

@@ -183,7 +183,9 @@ fn as_text(record: &Record, records: &[Record], all: bool) -> String {
             format!("correction of the flow requested by {} at {}{}\n", wanted.by.actor, at, because(wanted))
         }
         Event::FlowCorrected(correction) => {
-            let (by, before, after) = (&correction.by.actor, correction.before, correction.after);
+            let by = &correction.by.actor;
+            let before = correction.before;
+            let after = correction.after;
             let from = correction.from.as_ref().map_or_else(String::new, |step| format!(", from {step} on"));
             let why = because(correction);
             format!("flow corrected by {by} at {at}{from}{why}\n    before: {before}\n    after:  {after}\n")

@@ -74,25 +74,26 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     let (host, telemetry) = engine_client::start(&store, lease, other.as_ref(), args.jobs, per_attempt)?;
     let (tell, told) = mpsc::channel();
     let stop = tell.clone();
-    interrupts::mean(Mode::Serving(Box::new(move || stop.send(Told::ToStop).unwrap_or_default())))?;
+    interrupts::mean(Mode::Serving(Box::new(move || stop.send(ServerSignal::Stop).unwrap_or_default())))?;
     let first = first_token(&store)?;
     let settings = settings(&store, configured.server, tls, bridge);
     let server = Server::start(listener, settings, Arc::clone(&store), host.commands().clone())
         .map_err(|ServeError(error)| Failure::machine("the server", error))?;
     let announced = Announced::new(store.layout(), &found);
-    let (reading, desk) = (Arc::clone(&store), host.commands().clone());
+    let reading = Arc::clone(&store);
+    let desk = host.commands().clone();
     let going_on = thread::Builder::new().name("going on".to_owned()).spawn(move || {
         go_on(&reading, &desk);
-        tell.send(Told::OfRuns).unwrap_or_default();
+        tell.send(ServerSignal::RunsTakenUp).unwrap_or_default();
     });
     going_on.map_err(|error| Failure::machine("a thread", error))?;
-    let mut is_to_stop = told.recv_timeout(PATIENCE) == Ok(Told::ToStop);
+    let mut is_to_stop = told.recv_timeout(PATIENCE) == Ok(ServerSignal::Stop);
     warning(bound, encrypted).iter().for_each(|text| messages::say(text));
     said(&server.url(), first.as_deref(), home.json)?;
     while !is_to_stop && !host.is_over() {
         is_to_stop = match told.recv_timeout(PAUSE) {
-            Ok(Told::OfRuns) | Err(RecvTimeoutError::Timeout) => false,
-            Ok(Told::ToStop) | Err(RecvTimeoutError::Disconnected) => true,
+            Ok(ServerSignal::RunsTakenUp) | Err(RecvTimeoutError::Timeout) => false,
+            Ok(ServerSignal::Stop) | Err(RecvTimeoutError::Disconnected) => true,
         };
     }
     if let Some(announced) = announced {
@@ -104,13 +105,13 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     left
 }
 
-/// What the server is told while it waits.
+/// What the server waits for.
 #[derive(PartialEq, Eq)]
-enum Told {
+enum ServerSignal {
     /// The runs that were under way have been looked at.
-    OfRuns,
+    RunsTakenUp,
     /// It is to end.
-    ToStop,
+    Stop,
 }
 
 /// A server for the engine of another command, on this listener: what the configuration says of addresses is not for it.
@@ -310,7 +311,8 @@ fn go_on(store: &Arc<Store>, desk: &Commands) {
 fn take_up_beside(store: &Arc<Store>, desk: &Commands, row: RunRow) {
     let run = row.run.clone();
     let (tell, told) = mpsc::channel();
-    let (store, desk) = (Arc::clone(store), desk.clone());
+    let store = Arc::clone(store);
+    let desk = desk.clone();
     let taking_up = thread::Builder::new().name("taking up".to_owned()).spawn(move || {
         take_up(&store, &desk, &row);
         // The other side may have stopped waiting.

@@ -9,14 +9,16 @@ use crate::{
     session::accounts,
     store::{config, home::Home},
 };
+use core::{convert::Infallible, fmt::Display};
 use envoi_api::store::{AgentProgram, Checkup};
+use envoi_engine::protocol::Refused;
 use envoi_journal::{
     DamagedRow, Layout, Lease, OpenError, ReadError, Reader, Standing, Store, Taken, Undelivered, with_causes,
 };
 use std::{
     fs::File,
     io::{self, Write},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 struct Finding {
@@ -74,15 +76,15 @@ pub(crate) fn left(store: &Store) -> Result<Vec<String>, ReadError> {
     Ok(bad.map(|finding| format!("{}: {}", finding.what, finding.detail)).collect())
 }
 
-fn finding(what: &'static str, result: Result<String, String>) -> Finding {
+fn finding<E: Display>(what: &'static str, result: Result<String, E>) -> Finding {
     match result {
         Ok(detail) => Finding { what, ok: true, detail, agent: None },
-        Err(detail) => Finding { what, ok: false, detail, agent: None },
+        Err(error) => Finding { what, ok: false, detail: error.to_string(), agent: None },
     }
 }
 
 fn boot() -> Finding {
-    finding("identity of the boot", envoi_step::boot_id().map_err(|error| error.to_string()))
+    finding("identity of the boot", envoi_step::boot_id())
 }
 
 fn supervisor() -> Finding {
@@ -91,7 +93,7 @@ fn supervisor() -> Finding {
     } else {
         Ok("not Linux: a daemon that leaves its session may outlive its step".to_owned())
     };
-    finding("supervision", found)
+    finding::<Infallible>("supervision", found)
 }
 
 fn socket() -> Finding {
@@ -100,17 +102,16 @@ fn socket() -> Finding {
     finding("folder of the socket", made.ok_or_else(|| format!("none of {dirs:?} can be written to")))
 }
 
-fn tempfile_in(dir: &std::path::Path) -> Result<(), String> {
+fn tempfile_in(dir: &Path) -> io::Result<()> {
     let probe = dir.join(format!("envoi-doctor-{}", std::process::id()));
-    std::fs::create_dir(&probe)
-        .and_then(|()| std::fs::remove_dir(&probe))
-        .map_err(|error| format!("{}: {error}", dir.display()))
+    std::fs::create_dir(&probe)?;
+    std::fs::remove_dir(&probe)
 }
 
 fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
     let dir = home.dir()?;
     if !dir.join("envoi.db").is_file() {
-        return Ok(vec![finding("store", Ok(format!("none yet at {}", dir.display())))]);
+        return Ok(vec![finding::<Infallible>("store", Ok(format!("none yet at {}", dir.display())))]);
     }
     // A copy may be looked at. What cannot be written may be readable.
     let store = match Store::open_any(Layout::new(&dir)) {
@@ -145,13 +146,16 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
             )
         });
         // A flow that names no account needs none of them.
-        finding("accounts of agents", Ok(told.collect::<Vec<_>>().join("; ")))
+        finding::<Infallible>("accounts of agents", Ok(told.collect::<Vec<_>>().join("; ")))
     });
     let config = configured.map(|config| match config.notify.len() {
         0 => "no target for every run".to_owned(),
         count => format!("{count} targets for every run"),
     });
-    let trees = store.reader().map_err(|error| with_causes(&error)).and_then(|reader| trees_there(&reader));
+    let trees = store
+        .reader()
+        .map_err(|error| Refused::failure(with_causes(&error)))
+        .and_then(|reader| trees_there(&reader));
     let engine = match Lease::try_take(store.layout()) {
         Ok(Taken::Lease(lease)) => {
             lease.release();
@@ -169,7 +173,7 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
         finding("engine", engine),
         finding("configuration", config),
         notices,
-        finding("trees", trees),
+        finding("trees", trees.map_err(|refused| refused.message)),
     ];
     findings.extend(accounts);
     findings.extend(folders(store.layout()));
@@ -187,17 +191,21 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
 const PROBE_BYTES: usize = 1024 * 1024;
 
 /// Whether the folder of the store takes a file.
-fn room(root: &Path) -> Result<String, String> {
+fn room(root: &Path) -> Result<String, NoRoom> {
     let probe = root.join(format!("doctor-{}.tmp", std::process::id()));
     let written = File::create(&probe).and_then(|mut file| fill(&mut file));
     let removed = std::fs::remove_file(&probe);
-    match written.and(removed) {
-        Ok(()) => Ok("its folder takes files".to_owned()),
-        Err(error) => Err(format!(
-            "{} takes no files: {error}; nothing can be written to the store until that is mended",
-            root.display()
-        )),
-    }
+    let done = written.and(removed);
+    done.map_err(|source| NoRoom { root: root.to_owned(), source })?;
+    Ok("its folder takes files".to_owned())
+}
+
+/// A file cannot be written to the store.
+#[derive(Debug, thiserror::Error)]
+#[error("{} takes no files: {source}; nothing can be written to the store until that is mended", root.display())]
+struct NoRoom {
+    root: PathBuf,
+    source: io::Error,
 }
 
 fn fill(file: &mut impl Write) -> io::Result<()> {
@@ -206,8 +214,8 @@ fn fill(file: &mut impl Write) -> io::Result<()> {
 }
 
 /// The trees of runs with `--isolate`, counted.
-fn trees_there(reader: &Reader) -> Result<String, String> {
-    let (count, bytes) = envoi_engine::trees::count(reader).map_err(|refused| refused.message)?;
+fn trees_there(reader: &Reader) -> Result<String, Refused> {
+    let (count, bytes) = envoi_engine::trees::count(reader)?;
     Ok(match count {
         0 => "none".to_owned(),
         1 => format!("1, {} MiB: `{} gc` removes it if nobody needs it", bytes >> 20, invocation::envoi()),
@@ -276,9 +284,8 @@ fn why_closed(dir: &Path, error: &OpenError) -> String {
 }
 
 /// Whether the store lies where it did.
-fn place(store: &Store) -> Result<String, String> {
-    let standing = store.standing().map_err(|error| error.to_string())?;
-    Ok(match standing {
+fn place(store: &Store) -> Result<String, OpenError> {
+    Ok(match store.standing()? {
         Standing::Home => "where it was last".to_owned(),
         Standing::Moved { from: Some(from), .. } if from != store.layout().root() => {
             format!("moved from {}: the next command that uses it takes note", from.display())
@@ -307,9 +314,9 @@ mod tests {
         let mut full = File::options().write(true).open("/dev/full").unwrap();
         assert_eq!(fill(&mut full).unwrap_err().kind(), io::ErrorKind::StorageFull);
         let folder = std::env::temp_dir();
-        assert_eq!(room(&folder).as_deref(), Ok("its folder takes files"));
+        assert_eq!(room(&folder).unwrap(), "its folder takes files");
         let nowhere = folder.join(format!("envoi-nowhere-{}", std::process::id()));
-        let told = room(&nowhere).unwrap_err();
+        let told = room(&nowhere).unwrap_err().to_string();
         assert!(told.starts_with(&format!("{} takes no files: ", nowhere.display())), "{told}");
     }
 }

@@ -49,7 +49,8 @@ pub(crate) fn diff(
         (Point::Kept { snapshot, .. }, _) => tree_of(&shelf, &snapshot.digest),
         (Point::Now, now) => Ok(now.clone().unwrap_or_default()),
     };
-    let (before, after) = (tree(from)?, tree(to)?);
+    let before = tree(from)?;
+    let after = tree(to)?;
     let mut found = differences(&before, &after);
     found.retain(|difference| view.path.is_none_or(|path| is_within(difference.path(), path)));
     if home.json || view.stat {
@@ -101,7 +102,8 @@ fn authors(
         Point::Kept { place, .. } => place,
         Point::Now => otherwise,
     };
-    let (first, last) = (place(from, usize::MAX), place(to, usize::MAX));
+    let first = place(from, usize::MAX);
+    let last = place(to, usize::MAX);
     let mut states: Vec<(String, bool, Digest)> = Vec::new();
     for (nth, it) in taken.iter().enumerate() {
         let place = nth.saturating_mul(2);
@@ -147,7 +149,8 @@ fn print_rows(
 ) -> Result<u8, Failure> {
     let mut rows = Vec::new();
     for difference in found {
-        let (before, after) = (text_of(difference.before, shelf)?, text_of(difference.after, shelf)?);
+        let before = text_of(difference.before, shelf)?;
+        let after = text_of(difference.after, shelf)?;
         let (added, removed) = diff::stat(before.as_deref(), after.as_deref());
         let count = |lines: usize| u64::try_from(lines).unwrap_or(u64::MAX);
         rows.push(FileDifference {
@@ -215,7 +218,8 @@ fn shown(difference: &Difference<'_>, shelf: &Shelf) -> Result<String, Failure> 
         }
         _ => {}
     }
-    let (before, after) = (text_of(difference.before, shelf)?, text_of(difference.after, shelf)?);
+    let before = text_of(difference.before, shelf)?;
+    let after = text_of(difference.after, shelf)?;
     text.push_str(&diff::unified(&path, before.as_deref(), after.as_deref(), usize::MAX));
     if !text.ends_with('\n') {
         text.push('\n');

@@ -46,7 +46,7 @@ pub(crate) fn gc(home: &Home, dry_run: bool, drop: &[String]) -> Result<u8, Fail
         if row.removed && !dry_run {
             match trees::remove(tree, &reader, store.layout(), &too_wide) {
                 Ok(left) => row.left = left,
-                Err(why) => (row.removed, row.stays) = (false, Some(why)),
+                Err(why) => (row.removed, row.stays) = (false, Some(why.to_string())),
             }
         }
         rows.push(row);

@@ -49,7 +49,8 @@ pub(crate) fn patch(
     let order = snapshots::order(store.layout(), environment::home_folder().into_iter().collect());
     let (before, after) = states(&reader, &loaded, &order)?;
     // Git knows no empty folder.
-    let (before, after) = (without_folders(&before)?, without_folders(&after)?);
+    let before = without_folders(&before)?;
+    let after = without_folders(&after)?;
     let found = differences(&before, &after);
     let scratch = scratch()?;
     let mut left = lay(&scratch.path().join("a"), &order, found.iter().filter_map(|found| found.before))?;
@@ -171,15 +172,16 @@ fn branch(
     if name.starts_with('-') || at.run(&["check-ref-format", &reference]).is_err() {
         return Err(Failure::new(Code::RequestInvalid, format!("`{name}` cannot be the name of a branch")));
     }
-    let (top, prefix) =
-        (at.run(&["rev-parse", "--show-toplevel"])?, at.run(&["rev-parse", "--show-prefix"])?);
+    let top = at.run(&["rev-parse", "--show-toplevel"])?;
+    let prefix = at.run(&["rev-parse", "--show-prefix"])?;
     let at = At { folder: Path::new(&top), index };
     let is_there = ["rev-parse", "--verify", "--quiet", &reference];
     if at.run(&is_there).is_ok() {
         return Err(exists(name));
     }
     at.run(&["read-tree", head])?;
-    let (below, patch) = (format!("--directory={prefix}"), patch.display().to_string());
+    let below = format!("--directory={prefix}");
+    let patch = patch.display().to_string();
     let mut apply = vec!["apply", "--cached", "--whitespace=nowarn"];
     if !prefix.is_empty() {
         apply.push(&below);

@@ -17,6 +17,7 @@ use opentelemetry_sdk::{
     trace::{SpanData, SpanExporter as _, SpanLinks},
 };
 use std::{
+    error::Error,
     future::{Future, ready},
     pin::{Pin, pin},
     task::{Context, Poll, Waker},
@@ -44,19 +45,15 @@ impl Collector {
     /// `None` if no variable names one, or `OTEL_SDK_DISABLED` or `OTEL_TRACES_EXPORTER` says that there is none.
     ///
     /// # Errors
-    /// In words: what is named cannot be one.
-    pub(super) fn of_environment() -> Result<Option<Self>, String> {
+    /// What is named cannot be one.
+    pub(super) fn of_environment() -> Result<Option<Self>, Box<dyn Error>> {
         let is_off = is("OTEL_SDK_DISABLED", "true") || is("OTEL_TRACES_EXPORTER", "none");
         if is_off || first(ENDPOINTS).is_none() {
             return Ok(None);
         }
         let timeout = first(TIMEOUTS).and_then(|text| text.trim().parse().ok());
         let client = Client::new(timeout.map_or(USUAL_TIMEOUT, Duration::from_millis));
-        let mut exporter = SpanExporter::builder()
-            .with_http()
-            .with_http_client(client)
-            .build()
-            .map_err(|error| error.to_string())?;
+        let mut exporter = SpanExporter::builder().with_http().with_http_client(client).build()?;
         exporter.set_resource(&resource());
         let scope = InstrumentationScope::builder(SERVICE).with_version(env!("CARGO_PKG_VERSION")).build();
         Ok(Some(Self { exporter, scope }))
@@ -65,14 +62,14 @@ impl Collector {
     /// Sends these spans, once or, while the collector asks for that, again for as long as it may take.
     ///
     /// # Errors
-    /// In words.
-    pub(super) fn take(&self, spans: &[Span]) -> Result<(), String> {
+    /// They were not taken.
+    pub(super) fn take(&self, spans: &[Span]) -> Result<(), Box<dyn Error>> {
         let batch = spans.iter().map(|span| self.data(span)).collect();
         // The client below blocks, and so does the exporter between two tries: nothing could wake it.
         let mut export = pin!(self.exporter.export(batch));
         match export.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(done) => done.map_err(|error| error.to_string()),
-            Poll::Pending => Err("the exporter waits for something else than its client".to_owned()),
+            Poll::Ready(done) => Ok(done?),
+            Poll::Pending => Err("the exporter waits for something else than its client".into()),
         }
     }
 

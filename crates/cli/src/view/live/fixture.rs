@@ -195,7 +195,8 @@ impl Fixture {
         let flow = Arc::new(envoi_flow::load("flow.yaml", flow).unwrap().flow);
         self.run.learn(Arc::clone(&flow));
         self.model.learn(Arc::clone(&flow));
-        let (language, source) = (flow.language, "/w/flow.yaml".to_owned());
+        let language = flow.language;
+        let source = "/w/flow.yaml".to_owned();
         let correct = Correct {
             flow: flow.digest,
             language,

@@ -61,7 +61,8 @@ fn place(text: &str) -> Place {
         under_way: UnderWay::default(),
     };
     let loaded = envoi_flow::load("f.yaml", text).unwrap();
-    let (flow, id) = (Arc::new(loaded.flow), RunId::new("run_a").unwrap());
+    let flow = Arc::new(loaded.flow);
+    let id = RunId::new("run_a").unwrap();
     let start = Start {
         run: id.clone(),
         inputs: envoi_contract::json::Object::new(),
@@ -102,7 +103,8 @@ fn slot() -> Option<Slot> {
 impl Place {
     fn commit(&self, expected: u64, records: Vec<envoi_kernel::Record>, pinned: Option<PinnedFlow>) {
         let run = self.id.clone();
-        let (blobs, deliveries) = (Vec::new(), Vec::new());
+        let blobs = Vec::new();
+        let deliveries = Vec::new();
         let commit = Commit { run, expected, records, pinned, blobs, deliveries, snapshot: None };
         self.writer.commit(commit).unwrap();
     }
@@ -189,7 +191,8 @@ fn a_correction_that_is_sent_again_because_no_reply_came_is_not_made_again() {
 fn whoever_cancels_what_is_cancelled_hears_that_it_was_taken() {
     let place = place(BOUNDED);
     place.decides(Input::Cancel { by: by() }, None);
-    let (run, caller) = (place.id.clone(), CallerWire::default());
+    let run = place.id.clone();
+    let caller = CallerWire::default();
     let (heard, served) = place.serves(Request::Cancel { run, by: by(), caller: Box::new(caller) });
     (place.adopted().reply)(Ok(()));
     served.join().unwrap();
@@ -207,7 +210,8 @@ fn an_answer_that_the_same_request_gave_meanwhile_is_taken() {
     let interrupt = run.interrupts().next().unwrap().interrupt.clone();
     let request = Some("req_1".to_owned());
     let answer = Answer { request, ..Answer::new(interrupt.clone(), Choice::Approve, by()) };
-    let (run, caller) = (place.id.clone(), CallerWire::default());
+    let run = place.id.clone();
+    let caller = CallerWire::default();
     let asked = AnswerRequest { run, answer: answer.clone(), follow: false, caller };
     let (heard, served) = place.serves(Request::Answer(Box::new(asked)));
     let adopted = place.adopted();
@@ -274,7 +278,8 @@ fn an_answer_of_a_step_to_its_own_run_is_taken_only_if_the_step_does_not_wait_fo
 #[test]
 fn a_step_may_cancel_its_own_run() {
     let place = place(PLAIN);
-    let (run, caller) = (place.id.clone(), within(&place, "a.1.1"));
+    let run = place.id.clone();
+    let caller = within(&place, "a.1.1");
     let (heard, served) = place.serves(Request::Cancel { run, by: by(), caller: Box::new(caller) });
     (place.adopted().reply)(Ok(()));
     served.join().unwrap();
@@ -286,7 +291,8 @@ fn a_run_whose_row_is_ahead_of_its_events_is_set_aside() {
     let place = place(PLAIN);
     let follow = ResumeRequest::follow(place.id.clone(), by(), CallerWire::default());
     let (heard, served) = place.serves(Request::Resume(Box::new(follow)));
-    let (run, mut adopted) = (place.id.clone(), 0);
+    let run = place.id.clone();
+    let mut adopted = 0;
     let trouble = loop {
         match place.told.recv().unwrap() {
             Message::Adopt(adopt) => {
@@ -295,7 +301,8 @@ fn a_run_whose_row_is_ahead_of_its_events_is_set_aside() {
                 (adopt.reply)(Err(EngineError::Stale { run: run.clone() }));
             }
             Message::Unloadable { trouble, reply, .. } => {
-                let (code, reason) = (trouble.kind.code().as_str().to_owned(), trouble.reason.clone());
+                let code = trouble.kind.code().as_str().to_owned();
+                let reason = trouble.reason.clone();
                 reply(Err(EngineError::SetAside { run: run.clone(), code, reason }));
                 break trouble;
             }

@@ -91,7 +91,7 @@ impl Engine {
         withdrawn.for_each(|job| self.world.runner.withdraw(job));
         let shown = guarded("showing a run", || self.world.observer.committed(&active.run, records))?;
         self.arm(id);
-        shown.map_err(|reason| Trouble::new(TroubleKind::Files, reason))
+        shown.map_err(|error| Trouble::new(TroubleKind::Files, error.to_string()))
     }
 
     /// An ended run is not kept in memory; a request that reopens it adopts it again.

@@ -7,7 +7,7 @@ mod snapshots;
 mod workspace;
 
 use super::*;
-use crate::model::runner::{Caller, Clock, Job, Log, Observer, Runner};
+use crate::model::runner::{Caller, Clock, Job, Log, Observer, Runner, ShowError};
 use crate::model::{
     message::{Adopt, Begin, Reply},
     runner::Settlement,
@@ -111,10 +111,10 @@ impl Runner for Doings {
 }
 
 impl Observer for Doings {
-    fn committed(&mut self, run: &Run, _: &[Record]) -> Result<(), String> {
+    fn committed(&mut self, run: &Run, _: &[Record]) -> Result<(), ShowError> {
         let id = &run.started().unwrap().run;
         match self.unshown.borrow().contains(id) {
-            true => Err("the disk is full".to_owned()),
+            true => Err(std::io::Error::other("the disk is full").into()),
             false => Ok(()),
         }
     }
@@ -161,7 +161,8 @@ fn begin_of(name: &str, text: &str) -> Message {
     let loaded = envoi_flow::load("flow.yaml", text).unwrap();
     let flow = Arc::new(loaded.flow);
     let language = loaded.language;
-    let (digest, text) = (flow.digest, text.to_owned());
+    let digest = flow.digest;
+    let text = text.to_owned();
     Message::Begin(Box::new(Begin {
         run: Run::new(flow),
         start: Start {

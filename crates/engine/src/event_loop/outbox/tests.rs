@@ -121,7 +121,8 @@ fn what_a_fork_has_lived_as_another_run_is_not_told_again() {
 
 /// These events after a start and an end, in the same commit; the first flow is corrected by the second one.
 fn corrected(first: &str, second: &str, later: Vec<Event>) -> Vec<Delivery> {
-    let (first, second) = (flow(first), flow(second));
+    let first = flow(first);
+    let second = flow(second);
     let (mut run, mut records) = records(&first);
     run.learn(Arc::clone(&second));
     let by = Principal { tenant: "local".to_owned(), actor: "bob".to_owned() };

@@ -108,7 +108,8 @@ impl Graph<'_> {
             let Some(target) = self.place(&branch.value) else { continue };
             let waits = needs.get(target).is_some_and(|needs| needs.contains(&place));
             if target != place && !waits && !self.leads_back(place, target) {
-                let (from, to) = (step.name(), &branch.value);
+                let from = step.name();
+                let to = &branch.value;
                 let message = format!("`{to}` does not wait for `{from}`, nor `{from}` for `{to}`");
                 let help = format!(
                     "a branch leads on to a step that needs this one (add `{from}` to the `needs` of `{to}`), or back to \
@@ -126,7 +127,8 @@ impl Graph<'_> {
             let message = format!("`loop_to: {}` leads to the question itself", back.value);
             problems.add(wrong(message).expecting("a step that this one waits for"));
         } else if target != place && !self.leads_back(place, target) {
-            let (from, to) = (step.name(), &back.value);
+            let from = step.name();
+            let to = &back.value;
             let message = format!("`loop_to: {to}` does not lead back: `{from}` does not wait for `{to}`");
             let help = "a loop goes back to a step that this one waits for, directly or not";
             problems.add(wrong(message).help(help));

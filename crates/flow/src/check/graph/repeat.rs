@@ -50,7 +50,8 @@ impl Graph<'_> {
     /// The step at `place` is entered at once when the loop goes back to `target`: it can do with what is `outside`.
     fn tell_early(&self, target: &Spanned<String>, place: usize, outside: &[usize], problems: &mut Problems) {
         let name = |place: usize| self.steps.get(place).map_or("", DraftStep::name);
-        let (to, early) = (&target.value, name(place));
+        let to = &target.value;
+        let early = name(place);
         let others: Vec<String> = outside.iter().map(|place| format!("`{}`", name(*place))).collect();
         let others = others.join(", ");
         let message = format!(

@@ -69,11 +69,13 @@ impl Script {
                 Segment::Expression(_) | Segment::Unclosed(_) => "$V",
             })
             .collect();
-        let (mut open, mut expanded) = (String::new(), String::new());
+        let mut open = String::new();
+        let mut expanded = String::new();
         let mut quotes = Quotes::default();
         for line in without_documents(&text) {
             for letter in line.chars().chain(['\n']) {
-                let (before, was_escaped) = (quotes.state, quotes.escaped);
+                let before = quotes.state;
+                let was_escaped = quotes.escaped;
                 quotes.read(letter);
                 if was_escaped && letter == '\n' && before == State::Open {
                     // The command goes on in the next line.

@@ -1,6 +1,6 @@
 //! Diagnostics with their places, for callers that show them in a form of their own.
 
-use super::{Diagnostic, Place, Report};
+use super::{Diagnostic, LineColumn, Report};
 
 /// A mistake, the file that it is in, and where it stands there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -8,9 +8,9 @@ pub struct Located<'r> {
     /// The file, as it was named.
     pub file: &'r str,
     /// Where it begins.
-    pub start: Place,
+    pub start: LineColumn,
     /// Where the part of it on its first line ends; exclusive.
-    pub end: Place,
+    pub end: LineColumn,
     /// The mistake.
     pub diagnostic: &'r Diagnostic,
 }
@@ -23,8 +23,8 @@ impl Report {
             let span = diagnostic.span.shown(&self.text);
             Located {
                 file: &self.file,
-                start: Place::of(&self.text, span.start),
-                end: Place::of(&self.text, span.end),
+                start: LineColumn::of(&self.text, span.start),
+                end: LineColumn::of(&self.text, span.end),
                 diagnostic,
             }
         });

@@ -1,6 +1,6 @@
 //! Diagnostics as text for people.
 
-use super::{Colour, Diagnostic, Label, Place, Report, Span, count};
+use super::{Colour, Diagnostic, Label, LineColumn, Report, Span, count};
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
 /// Bytes of lines that are shown for one diagnostic; of a longer line, only the place is shown.
@@ -41,7 +41,7 @@ fn group<'a>(report: &'a Report, diagnostic: &'a Diagnostic) -> Group<'a> {
     let group = if window.text.len() <= LONGEST_SNIPPET {
         title.element(snippet(report, diagnostic, &window))
     } else {
-        let Place { line, column } = report.place(diagnostic);
+        let LineColumn { line, column } = report.place(diagnostic);
         title.element(Origin::path(report.file.as_str()).line(line).char_column(column))
     };
     match &diagnostic.help {
@@ -95,7 +95,7 @@ impl<'a> Window<'a> {
             .and_then(|after| after.find('\n'))
             .map_or(whole.len(), |at| last.saturating_add(at));
         let text = whole.get(start..end).unwrap_or_default();
-        Self { whole, text, start, first_line: Place::of(whole, start).line }
+        Self { whole, text, start, first_line: LineColumn::of(whole, start).line }
     }
 
     fn annotation(&self, kind: AnnotationKind, span: Span, text: Option<String>) -> Annotation<'a> {

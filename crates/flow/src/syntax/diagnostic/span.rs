@@ -37,14 +37,14 @@ fn floor(text: &str, offset: usize) -> usize {
 
 /// A line and a column, both from 1; columns count Unicode scalar values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct LineColumn {
     /// From 1.
     pub line: usize,
     /// From 1.
     pub column: usize,
 }
 
-impl Place {
+impl LineColumn {
     /// The place of a byte of `text`.
     #[must_use]
     pub fn of(text: &str, offset: usize) -> Self {
@@ -67,7 +67,7 @@ mod tests {
         for (offset, line, column) in
             [(0, 1, 1), (1, 1, 2), (2, 1, 2), (3, 1, 3), (4, 2, 1), (5, 2, 2), (99, 2, 2)]
         {
-            assert_eq!(Place::of(text, offset), Place { line, column }, "{offset}");
+            assert_eq!(LineColumn::of(text, offset), LineColumn { line, column }, "{offset}");
         }
     }
 

@@ -105,7 +105,8 @@ fn a_question_is_that_of_the_run_that_asked_first_and_stands_in_the_inbox_of_eac
 #[test]
 fn what_a_fork_takes_over_lies_in_its_own_folder_and_is_made_good() {
     let place = family();
-    let (layout, reader) = (place.store.layout(), &place.reader);
+    let layout = place.store.layout();
+    let reader = &place.reader;
     let folder = |name: &str| match attempt("a", 1) {
         Event::AttemptStarted(started) => layout.attempt(&run(name), &started.attempt),
         _ => panic!("it is one"),

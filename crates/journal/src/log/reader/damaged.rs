@@ -205,7 +205,8 @@ fn delivery(row: &Row<'_>) -> rusqlite::Result<()> {
     has_run(row)?;
     let found = deliveries::row(row)?;
     let event: Option<String> = row.get("event")?;
-    let (seq, kind) = (found.delivery.seq, found.delivery.kind);
+    let seq = found.delivery.seq;
+    let kind = found.delivery.kind;
     let about = match kind {
         Moment::Question => "interrupt_raised",
         Moment::Expiry => "interrupt_expired",

@@ -17,7 +17,7 @@ use envoi_kernel::{
     ids::{RunId, Seq},
 };
 use rusqlite::{Row, params};
-use std::sync::Arc;
+use std::{error::Error, sync::Arc};
 
 /// All that is needed to have a run again.
 #[derive(Debug, Clone, PartialEq)]
@@ -107,7 +107,7 @@ impl Reader {
     pub fn each_event(
         &self,
         run: &RunId,
-        mut visit: impl FnMut(Seq, Result<Record, String>),
+        mut visit: impl FnMut(Seq, Result<Record, Box<dyn Error + Send + Sync>>),
     ) -> Result<(), ReadError> {
         let key = self.key(run)?;
         let mut read = || {
@@ -115,10 +115,7 @@ impl Reader {
             let mut statement = self.conn.prepare_cached(sql)?;
             let mut rows = statement.query([key])?;
             while let Some(row) = rows.next()? {
-                visit(
-                    unsigned(row.get("seq")?),
-                    projection::record(row).map_err(|error| reason(error).to_string()),
-                );
+                visit(unsigned(row.get("seq")?), projection::record(row).map_err(reason));
             }
             Ok(())
         };

@@ -201,7 +201,8 @@ fn a_corrected_run_is_one_of_each_digest_that_its_flow_has_had() {
         };
         place.reader.task_page(&page).unwrap().0.len()
     };
-    let (first, second) = (pinned().digest.to_string(), second.digest.to_string());
+    let first = pinned().digest.to_string();
+    let second = second.digest.to_string();
     for (flow, of_corrected, of_other, listed) in [
         ("fix", true, true, 3),
         (&first, true, true, 3),

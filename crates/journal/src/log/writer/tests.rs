@@ -28,8 +28,9 @@ fn an_answer_comes_after_its_commit_is_visible() {
     let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
     let (sender, receiver) = mpsc::channel();
     for number in 0..20 {
-        let (run, reader, sender) =
-            (run(&format!("a{number}")), place.store.reader().unwrap(), sender.clone());
+        let run = run(&format!("a{number}"));
+        let reader = place.store.reader().unwrap();
+        let sender = sender.clone();
         let commit = commit(&run, 0, [started(&run)]);
         writer.submit(
             commit,
@@ -46,7 +47,8 @@ fn many_threads_may_commit_through_one_writer() {
     let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
     thread::scope(|scope| {
         for number in 0..8 {
-            let (writer, run) = (&writer, run(&format!("a{number}")));
+            let writer = &writer;
+            let run = run(&format!("a{number}"));
             scope.spawn(move || {
                 writer.commit(commit(&run, 0, [started(&run)])).unwrap();
                 for seq in 1..10 {

@@ -75,7 +75,8 @@ fn a_tenant_that_has_much_leaves_the_others_to_be_seen() {
         let rows = place.reader.due_deliveries(at(2_000), each).unwrap();
         rows.into_iter().map(|row| (row.tenant, row.run)).collect::<Vec<_>>()
     };
-    let (local, north) = (|name| ("local".to_owned(), run(name)), ("north".to_owned(), run("c")));
+    let local = |name| ("local".to_owned(), run(name));
+    let north = ("north".to_owned(), run("c"));
     assert_eq!(seen(1), [local("a"), north.clone()]);
     assert_eq!(seen(2), [local("a"), local("b"), north.clone(), north]);
     assert_eq!(seen(9).len(), 9);

@@ -63,7 +63,8 @@ fn a_runs_row_follows_its_events() {
     ];
     for (events, expected) in rows {
         let names: Vec<_> = events.iter().map(Event::name).collect();
-        let (next_seq, place) = (u64::try_from(events.len()).unwrap() + 1, lived(events));
+        let next_seq = u64::try_from(events.len()).unwrap() + 1;
+        let place = lived(events);
         let row = place.reader.run(&run("a")).unwrap();
         assert_eq!(shown(&row), expected, "{names:?}");
         assert_eq!(row.next_seq, next_seq);

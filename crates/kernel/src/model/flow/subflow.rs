@@ -20,7 +20,12 @@ pub struct InnerPlan {
 /// Checks the inputs of a flow against its declarations. The kernel knows no JSON Schema; who builds the flow gives it this. It
 /// has to be pure.
 #[derive(Debug, Clone, Copy)]
-pub struct InputCheck(pub fn(&Flow, &Object) -> Result<(), String>);
+pub struct InputCheck(pub fn(&Flow, &Object) -> Result<(), InputMisfit>);
+
+/// What of the inputs does not fit the declarations of the flow, in a sentence.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct InputMisfit(pub String);
 
 impl Default for InputCheck {
     fn default() -> Self {

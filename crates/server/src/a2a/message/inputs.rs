@@ -113,8 +113,9 @@ mod tests {
 
     #[test]
     fn inputs_come_of_data_then_of_the_words() {
-        let (none, words, number) =
-            ("{}", "{message: {type: string}}", "{count: {type: integer, default: 1}}");
+        let none = "{}";
+        let words = "{message: {type: string}}";
+        let number = "{count: {type: integer, default: 1}}";
         let both = "{message: {type: string, default: ''}, count: {type: integer, default: 1}}";
         for (inputs, parts, expected) in [
             (none, vec![Part::text("hello")], "{}"),

@@ -47,7 +47,8 @@ impl EventSources for Events {
     fn open(&self, push: &PushRow) -> Result<Box<dyn EventSource>, SourceError> {
         let reader = self.0.reader()?;
         reader.run(&push.run)?;
-        let (run, from) = (push.run.clone(), push.next_seq);
+        let run = push.run.clone();
+        let from = push.next_seq;
         Ok(Box::new(Reading { reader, run, next: 0, from, waiting: VecDeque::new(), is_over: false }))
     }
 }
@@ -203,7 +204,8 @@ fn stop(dispatcher: Dispatcher) {
 
 #[test]
 fn what_happens_is_told_in_order_once_and_with_what_the_receiver_wants_to_see() {
-    let (stage, receiver) = (Stage::new(), Receiver::new(&[OK]));
+    let stage = Stage::new();
+    let receiver = Receiver::new(&[OK]);
     stage.begun("a");
     stage.push("a", &receiver.url);
     let (dispatcher, scheduler) = stage.dispatcher();
@@ -327,7 +329,8 @@ fn a_configuration_counts_for_the_tenant_of_its_run_and_for_its_receiver() {
 
 #[test]
 fn what_was_kept_for_a_run_that_has_not_begun_waits_for_the_message_that_begins_it() {
-    let (stage, receiver) = (Stage::new(), Receiver::new(&[OK]));
+    let stage = Stage::new();
+    let receiver = Receiver::new(&[OK]);
     let kept = stage.push("0", &receiver.url);
     stage.begun("a");
     stage.push("a", &receiver.url);
@@ -345,7 +348,8 @@ fn what_was_kept_for_a_run_that_has_not_begun_waits_for_the_message_that_begins_
 #[test]
 fn a_receiver_that_hangs_holds_up_nobody_else() {
     let stage = Stage::new();
-    let (slow, fast) = (Receiver::new(&[Answer::Hangs]), Receiver::new(&[OK]));
+    let slow = Receiver::new(&[Answer::Hangs]);
+    let fast = Receiver::new(&[OK]);
     for name in 0..2 * MOST_TURNS {
         let name = format!("slow{name}");
         stage.begun(&name);
@@ -368,7 +372,8 @@ fn a_receiver_that_hangs_holds_up_nobody_else() {
 
 #[test]
 fn a_redirect_is_a_failure_and_nobody_else_hears_of_it() {
-    let (stage, elsewhere) = (Stage::new(), Receiver::new(&[OK]));
+    let stage = Stage::new();
+    let elsewhere = Receiver::new(&[OK]);
     let location = format!("location: {}\r\n", elsewhere.url).leak();
     let receiver = Receiver::new(&[Answer::Says("307 There", location)]);
     stage.begun("a");
@@ -384,7 +389,8 @@ fn a_redirect_is_a_failure_and_nobody_else_hears_of_it() {
 
 #[test]
 fn an_address_inside_that_is_not_allowed_is_never_asked() {
-    let (stage, receiver) = (Stage::new(), Receiver::new(&[OK]));
+    let stage = Stage::new();
+    let receiver = Receiver::new(&[OK]);
     stage.begun("a");
     stage.begun("b");
     stage.push("a", &receiver.url);
@@ -400,7 +406,8 @@ fn an_address_inside_that_is_not_allowed_is_never_asked() {
 
 #[test]
 fn a_receiver_that_is_gone_is_given_up_and_so_is_one_that_never_answers_well() {
-    let (stage, gone) = (Stage::new(), Receiver::new(&[Answer::Says("410 Gone", "")]));
+    let stage = Stage::new();
+    let gone = Receiver::new(&[Answer::Says("410 Gone", "")]);
     let failing = Receiver::new(&[Answer::Says("500 Oops", "")]);
     stage.begun("gone");
     stage.begun("late");
@@ -423,7 +430,8 @@ fn a_receiver_that_is_gone_is_given_up_and_so_is_one_that_never_answers_well() {
 
 #[test]
 fn nothing_is_told_for_a_token_that_is_good_no_more() {
-    let (stage, receiver) = (Stage::new(), Receiver::new(&[OK]));
+    let stage = Stage::new();
+    let receiver = Receiver::new(&[OK]);
     stage.begun("a");
     stage.push("a", &receiver.url);
     let (dispatcher, scheduler) = stage.dispatcher();
@@ -441,7 +449,8 @@ fn nothing_is_told_for_a_token_that_is_good_no_more() {
 #[test]
 fn one_that_was_deleted_or_made_anew_is_told_no_more_as_it_was() {
     let stage = Stage::new();
-    let (old, new) = (Receiver::new(&[OK]), Receiver::new(&[OK]));
+    let old = Receiver::new(&[OK]);
+    let new = Receiver::new(&[OK]);
     stage.begun("a");
     stage.begun("b");
     stage.push("a", &old.url);
@@ -472,7 +481,8 @@ fn one_that_was_deleted_or_made_anew_is_told_no_more_as_it_was() {
 
 #[test]
 fn a_run_that_cannot_be_read_is_tried_again_later() {
-    let (stage, receiver) = (Stage::new(), Receiver::new(&[OK]));
+    let stage = Stage::new();
+    let receiver = Receiver::new(&[OK]);
     let (dispatcher, scheduler) = stage.dispatcher();
     let row = stage.push("nobody", &receiver.url);
     scheduler.add((row.run.clone(), row.id.clone()), owner_of(None, &egress(), &row), row.due_at);

@@ -53,7 +53,7 @@ fn of(preset: Preset) -> Finding {
                     agent.support = Some(word.to_owned());
                     format!("version {version}, {words} ({})", range(first, last))
                 }
-                Err(reason) => reason,
+                Err(error) => error.to_string(),
             };
             format!("{}: {found}", path.display())
         }
@@ -78,17 +78,30 @@ fn range(first: Version, last: Version) -> String {
     if first == last { first.to_string() } else { format!("{first} to {last}") }
 }
 
-/// The version that the program prints, or a sentence that says why it is not known.
-fn version(preset: Preset, path: &Path) -> Result<Version, String> {
-    let command = || format!("`{} --version`", preset.program());
-    let mut child = start(preset, path).map_err(|error| format!("it cannot be started: {error}"))?;
+/// Why the version of a program is not known.
+#[derive(Debug, thiserror::Error)]
+enum VersionError {
+    #[error("it cannot be started: {0}")]
+    NotStarted(io::Error),
+    #[error("what it prints cannot be read: {0}")]
+    Unreadable(io::Error),
+    #[error("`{program} --version` has not ended after {} seconds: it cannot be used", PATIENCE.as_secs())]
+    Endless { program: &'static str },
+    #[error("its end cannot be seen: {0}")]
+    EndUnseen(io::Error),
+    #[error("`{program} --version` prints no version: is it another program?")]
+    NoVersion { program: &'static str },
+}
+
+/// The version that the program prints.
+fn version(preset: Preset, path: &Path) -> Result<Version, VersionError> {
+    let program = preset.program();
+    let mut child = start(preset, path).map_err(VersionError::NotStarted)?;
     let printed = printed(&mut child);
     let ended = end(&mut child);
-    let text = printed?.ok_or_else(|| {
-        format!("{} has not ended after {} seconds: it cannot be used", command(), PATIENCE.as_secs())
-    })?;
-    ended.map_err(|error| format!("its end cannot be seen: {error}"))?;
-    Version::find(&text).ok_or_else(|| format!("{} prints no version: is it another program?", command()))
+    let text = printed.map_err(VersionError::Unreadable)?.ok_or(VersionError::Endless { program })?;
+    ended.map_err(VersionError::EndUnseen)?;
+    Version::find(&text).ok_or(VersionError::NoVersion { program })
 }
 
 fn start(preset: Preset, path: &Path) -> io::Result<Child> {
@@ -104,7 +117,7 @@ fn start(preset: Preset, path: &Path) -> io::Result<Child> {
 }
 
 /// What it prints, at most [`MAX_BYTES`]; `None`: it goes on for too long.
-fn printed(child: &mut Child) -> Result<Option<String>, String> {
+fn printed(child: &mut Child) -> io::Result<Option<String>> {
     let Some(stdout) = child.stdout.take() else { return Ok(Some(String::new())) };
     let (sender, receiver) = mpsc::channel();
     // The thread may outlive this: a process outside the group can hold the pipe open.
@@ -113,10 +126,10 @@ fn printed(child: &mut Child) -> Result<Option<String>, String> {
         let read = stdout.take(MAX_BYTES).read_to_end(&mut bytes);
         let _gone = sender.send(read.map(|_| String::from_utf8_lossy(&bytes).into_owned()));
     });
-    reader.map_err(|error| format!("what it prints cannot be read: {error}"))?;
+    reader?;
     match receiver.recv_timeout(PATIENCE) {
         Ok(Ok(text)) => Ok(Some(text)),
-        Ok(Err(error)) => Err(format!("what it prints cannot be read: {error}")),
+        Ok(Err(error)) => Err(error),
         Err(_too_long) => Ok(None),
     }
 }

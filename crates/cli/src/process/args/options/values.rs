@@ -1,6 +1,7 @@
 //! Values of options that several commands take.
 
 use clap::ValueEnum;
+use core::fmt;
 use envoi_kernel::ledger::Cost;
 
 /// `--files` of `fork` and `resume`: the files of the workspace.
@@ -12,12 +13,24 @@ pub(crate) enum Files {
     Then,
 }
 
+/// What the value of an option has to look like.
+#[derive(Debug)]
+pub(crate) struct Expected(&'static str);
+
+impl fmt::Display for Expected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected {}", self.0)
+    }
+}
+
+impl std::error::Error for Expected {}
+
 /// Dollars, such as `0.50`.
-pub(crate) fn dollars(text: &str) -> Result<Cost, String> {
-    Cost::parse(text).ok_or_else(|| "expected dollars such as 5 or 0.50".to_owned())
+pub(crate) fn dollars(text: &str) -> Result<Cost, Expected> {
+    Cost::parse(text).ok_or(Expected("dollars such as 5 or 0.50"))
 }
 
 /// Milliseconds of a duration such as `30m`.
-pub(crate) fn duration(text: &str) -> Result<u64, String> {
-    envoi_flow::parse_duration(text).ok_or_else(|| "expected a duration such as 90s, 30m or 2h".to_owned())
+pub(crate) fn duration(text: &str) -> Result<u64, Expected> {
+    envoi_flow::parse_duration(text).ok_or(Expected("a duration such as 90s, 30m or 2h"))
 }

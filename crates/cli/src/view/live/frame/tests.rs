@@ -155,7 +155,9 @@ fn what_came_out_is_said_at_the_end() {
 fn no_line_is_wider_than_the_terminal_and_there_are_no_more_lines_than_it_has() {
     let mut running = under_way();
     running.timer_is_due().wait(12_345).writes("日本語日本語\u{301}👨‍👩‍👧❤\u{fe0f} ".repeat(30).as_str());
-    let (retry, mut doubt, beside) = (under_way(), under_way(), beside());
+    let retry = under_way();
+    let mut doubt = under_way();
+    let beside = beside();
     doubt.timer_is_due().doubt("{}");
     for (charset, _) in CHARSETS {
         for width in 1..=200 {

@@ -38,7 +38,8 @@ fn taken_up(name: &str) -> Message {
 }
 
 fn unknown(name: &str) -> Message {
-    let (attempt, reason) = (AttemptId::parse("only.1.1").unwrap(), "its folder cannot be read".to_owned());
+    let attempt = AttemptId::parse("only.1.1").unwrap();
+    let reason = "its folder cannot be read".to_owned();
     Message::Settled {
         run: id(name),
         attempt,
@@ -48,7 +49,8 @@ fn unknown(name: &str) -> Message {
 
 fn adopt(run: &Run, again: bool) -> (Heard, Message) {
     let (heard, reply) = reply();
-    let (purpose, caller) = (crate::model::message::Purpose::GoOn, Arc::new(Caller::default()));
+    let purpose = crate::model::message::Purpose::GoOn;
+    let caller = Arc::new(Caller::default());
     let adopt = Adopt {
         corrected: None,
         run: run.clone(),
@@ -278,8 +280,8 @@ fn a_loop_that_is_closed_ends_when_a_run_whose_files_are_missing_is_set_aside() 
     // The files of its last step; the loop is closed before they prove to have no place.
     let (go, gate) = mpsc::channel::<()>();
     let fails = Box::new(move |_: &Reader| {
-        gate.recv().map_err(|error| error.to_string())?;
-        Err("no room".to_owned())
+        gate.recv().unwrap();
+        Err(std::io::Error::other("no room").into())
     });
     placing.push(&id("a"), fails).unwrap();
     let (close, closed) = mpsc::channel();

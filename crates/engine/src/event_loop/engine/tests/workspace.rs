@@ -36,7 +36,9 @@ fn begin_alone(name: &str, text: &str) -> (Heard, Message) {
 
 fn resume(run: &Run, again: bool, is_inside: bool) -> (Heard, Message) {
     let (heard, reply) = heard();
-    let (run, purpose, caller) = (run.clone(), Purpose::GoOn, Arc::new(Caller::default()));
+    let run = run.clone();
+    let purpose = Purpose::GoOn;
+    let caller = Arc::new(Caller::default());
     let adopt = Adopt {
         corrected: None,
         run,
@@ -148,8 +150,11 @@ fn a_run_whose_requests_alone_are_decided_keeps_nobody_out() {
     let (mut after, doings) = engine(2);
     doings.next.borrow_mut().insert(id("a"), stopped.next_seq());
     let (heard, reply) = heard();
-    let (inputs, caller) = (vec![Input::Cancel { by: by() }], Arc::new(Caller::default()));
-    let (purpose, again, is_inside) = (Purpose::Decide, false, false);
+    let inputs = vec![Input::Cancel { by: by() }];
+    let caller = Arc::new(Caller::default());
+    let purpose = Purpose::Decide;
+    let again = false;
+    let is_inside = false;
     let adopt = Adopt {
         corrected: None,
         run: stopped,

@@ -208,7 +208,8 @@ impl Lived {
         let name = |id: &SpanId| names.get(id).cloned().unwrap_or_else(|| format!("? {id}"));
         let line = |span: &Span| {
             assert_eq!(span.trace, trace.id);
-            let (start, end) = (span.start.as_millis() - 1_000, span.end.as_millis() - 1_000);
+            let start = span.start.as_millis() - 1_000;
+            let end = span.end.as_millis() - 1_000;
             let parent = span.parent.as_ref().map_or("top".to_owned(), name);
             let link = span.link.as_ref().map(|id| format!(" after {}", name(id))).unwrap_or_default();
             let error = span.error.as_ref().map(|code| format!(" ({code})")).unwrap_or_default();

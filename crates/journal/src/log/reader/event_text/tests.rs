@@ -86,7 +86,8 @@ fn what_decides_is_all_but_what_went_as_it_was_to_go() {
 #[test]
 fn attempts_are_found_by_the_events_that_started_them() {
     let (place, _) = lived();
-    let (first, second) = (AttemptId::parse("a.1.1").unwrap(), AttemptId::parse("b.1.1").unwrap());
+    let first = AttemptId::parse("a.1.1").unwrap();
+    let second = AttemptId::parse("b.1.1").unwrap();
     let listed = |from, limit| place.reader.attempts_started(&run("a"), from, limit).unwrap();
     assert_eq!(listed(0, 9), [(1, first.clone()), (6, second.clone())]);
     assert_eq!(listed(0, 1), [(1, first.clone())]);

@@ -56,7 +56,8 @@ fn asked(place: &TestStore, name: &str, tenant: &str) {
 #[test]
 fn a_message_is_known_by_its_token_context_task_id_and_content() {
     let place = place();
-    let (first, again) = (task("a", "ann", "c"), task("b", "ann", "c"));
+    let first = task("a", "ann", "c");
+    let again = task("b", "ann", "c");
     assert_eq!(place.store.keep_task(&first, &message(&first, "0", "hello")).unwrap().run, run("a"));
     assert_eq!(place.store.keep_task(&again, &message(&again, "0", "hello")).unwrap().run, run("a"));
     assert_eq!(place.reader.task(&run("b")).unwrap(), None, "nothing was kept for the repetition");
@@ -279,7 +280,8 @@ fn what_is_replaced_leaves_what_it_had_to_tell_to_the_new_one() {
 #[test]
 fn a_push_configuration_of_another_client_is_replaced_only_when_it_tells_nothing_more() {
     let place = place();
-    let (mine, other) = (push(), PushRow { client: "tok_bob".to_owned(), next_seq: 4, ..push() });
+    let mine = push();
+    let other = PushRow { client: "tok_bob".to_owned(), next_seq: 4, ..push() };
     assert_eq!(place.store.keep_push(&mine).unwrap(), KeptPush::Kept(None));
     assert_eq!(place.store.keep_push(&other).unwrap(), KeptPush::Anothers);
     assert_eq!(place.reader.pushes(&run("a")).unwrap(), std::slice::from_ref(&mine));

@@ -225,7 +225,8 @@ fn a_corrected_run_keeps_every_flow_that_it_was_pinned_to() {
     let (place, transactions) = fresh();
     transactions.write(&[first("a"), first("b")]);
     let version = |text: &str| PinnedFlow { text: text.to_owned(), ..testing::pinned() };
-    let (second, third) = (version("flow: fix # 2\n"), version("flow: fix # 3\n"));
+    let second = version("flow: fix # 2\n");
+    let third = version("flow: fix # 3\n");
     let started = place.reader.load(&run("a")).unwrap().records;
     let next = started.last().unwrap().seq + 1;
     let commit = |seq: u64, pinned: &PinnedFlow| Commit {

@@ -49,7 +49,8 @@ struct Life {
 impl Life {
     fn begun(text: &str) -> Self {
         let flow = Arc::new(envoi_flow::load("flow.yaml", text).unwrap().flow);
-        let (run, content) = (Run::new(flow), Shelved::default());
+        let run = Run::new(flow);
+        let content = Shelved::default();
         let mut life = Self { run, records: Vec::new(), content, now: 1_795_219_200_000 };
         life.feed(Input::Start(Box::new(Start {
             run: RunId::new("run_1").unwrap(),
@@ -255,7 +256,8 @@ impl Life {
             assert_eq!(at_once, in_two, "broken off at {end}");
             let applied = self.applied(self.task(&fold), &after);
             assert_eq!(applied.artifacts, last.artifacts, "from {end}");
-            let (status, expected) = (&applied.status, &last.status);
+            let status = &applied.status;
+            let expected = &last.status;
             assert_eq!((status.state, &status.message), (expected.state, &expected.message), "from {end}");
         }
     }
@@ -571,13 +573,15 @@ steps:
     run: 'true'
     artifacts: ['*']
 ";
-    let (mut ended, mut waited) = (0, 0);
+    let mut ended = 0;
+    let mut waited = 0;
     for seed in 1..=150_u64 {
         let mut life = Life::begun(text);
         let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         for turn in 0..40 {
             let wants = life.run.wants();
-            let (attempts, questions) = (wants.attempts.clone(), wants.interrupts.clone());
+            let attempts = wants.attempts.clone();
+            let questions = wants.interrupts.clone();
             let kinds = attempts.len() + questions.len();
             if !wants.ready.is_empty() && (kinds == 0 || dice.below(2) == 0) {
                 life.feed(Input::SlotFree);

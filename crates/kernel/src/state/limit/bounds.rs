@@ -34,7 +34,8 @@ pub(crate) enum Room {
 
 /// Whether a further attempt may start, which sets `budget` aside.
 pub(crate) fn room(limits: &Limits, control: &Control, budget: &Budget) -> Room {
-    let (raised, used) = (&control.raised, &control.ledger);
+    let raised = &control.raised;
+    let used = &control.ledger;
     let reserved = control.accounts.reserved();
     let hops = Tally::of(used.agent_hops, limits.agent_hops, raised.agent_hops);
     let time = Tally::of(used.wall_time_ms, limits.wall_time_ms, raised.wall_time_ms);
@@ -83,7 +84,8 @@ impl NoCall {
 pub(crate) fn for_a_call(limits: &Limits, control: &Control, attempt: Option<&AttemptId>) -> Option<NoCall> {
     let (budget, own) = attempt.map(|attempt| control.accounts.of(attempt)).unwrap_or_default();
     let others = control.accounts.reserved_beside(attempt);
-    let (raised, used) = (&control.raised, &control.ledger);
+    let raised = &control.raised;
+    let used = &control.ledger;
     let nanos = |cost: Option<Cost>| cost.map(Cost::nano_usd);
     let calls = (own.llm_calls, budget.llm_calls);
     let cost = (own.cost.nano_usd(), nanos(budget.cost));
@@ -111,7 +113,8 @@ pub(crate) fn ready<'c>(flow: &'c Flow, control: &'c Control) -> impl Iterator<I
 /// Whether `visit` waits for what others have set aside. They are live, and when they settle it is looked at again.
 pub(crate) fn is_held_up(flow: &Flow, control: &Control, visit: &VisitId) -> bool {
     // Most runs have no budgets and no sessions, and everything that is ready is looked at often.
-    let (has_budgets, has_sessions) = (!control.accounts.is_free(), !control.sessions.is_empty());
+    let has_budgets = !control.accounts.is_free();
+    let has_sessions = !control.sessions.is_empty();
     (has_budgets || has_sessions)
         && control.flow(flow, visit.flow_scope()).step(&visit.step).is_some_and(|step| {
             let budget = visit::budget_of_next(control.open.get(visit), step);

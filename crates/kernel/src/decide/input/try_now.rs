@@ -33,7 +33,8 @@ fn of_ended(mut draft: Draft<'_>, who: Reopen) -> Result<Draft<'_>, Refusal> {
         let closed = |account: &String| slot.accounts.get(account).is_some_and(|at| at.until > draft.now);
         accounts.retain(closed);
     }
-    let (by, why) = (who.by.clone(), who.why.clone());
+    let by = who.by.clone();
+    let why = who.why.clone();
     who.emit(&mut draft)?;
     if !accounts.is_empty() {
         open(&mut draft, accounts, AccountsTried { accounts: Vec::new(), by, why })?;

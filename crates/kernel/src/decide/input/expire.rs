@@ -6,7 +6,7 @@
 use crate::{
     decide::{
         advance::advance,
-        conclude::{self, Conclusion, Told},
+        conclude::{self, Conclusion, VisitResult},
         draft::{At, Draft},
         on_deny,
         route::{self, Decided},
@@ -51,26 +51,26 @@ pub(crate) fn expire(mut draft: Draft<'_>, interrupt: InterruptId) -> Result<Dra
         return advance(draft);
     }
     let overdue = at.step.asks().map(|plan| plan.on_expire.clone()).unwrap_or_default();
-    let (told, decided) = match overdue {
+    let (visit_result, decided) = match overdue {
         Overdue::Deny => verdict::denied(&draft, at, SILENCE.to_owned()),
         Overdue::Go(target) if on_deny::may_lead(&draft, at, &target) => elsewhere(&draft, at, &target),
         Overdue::Fail | Overdue::Go(_) => failed(&draft, at),
     };
-    conclude::leave(&mut draft, &raised.visit, told, decided)?;
+    conclude::leave(&mut draft, &raised.visit, visit_result, decided)?;
     advance(draft)
 }
 
-fn failed(draft: &Draft<'_>, at: &At<'_>) -> (Told, Decided) {
+fn failed(draft: &Draft<'_>, at: &At<'_>) -> (VisitResult, Decided) {
     let message = format!("nobody answered step `{}` in time", at.id());
     let error = SkillError::new(Code::QuestionExpired, message);
     let mut decided = conclude::failed(at, &error);
     decided.audit = Value::from("expired");
     decided.end = on_deny::end(&draft.flow_state(at).diverted);
-    (Told::failed(SILENCE.to_owned(), &error), decided)
+    (VisitResult::failed(SILENCE.to_owned(), &error), decided)
 }
 
-fn elsewhere(draft: &Draft<'_>, at: &At<'_>, target: &StepId) -> (Told, Decided) {
+fn elsewhere(draft: &Draft<'_>, at: &At<'_>, target: &StepId) -> (VisitResult, Decided) {
     let signal = route::signal_to(target, "Expired");
     let decided = Decided::new(signal, Course::Stop, Value::from("expired"));
-    (Told::succeeded(SILENCE.to_owned()), route::go(draft, at, target, decided))
+    (VisitResult::succeeded(SILENCE.to_owned()), route::go(draft, at, target, decided))
 }

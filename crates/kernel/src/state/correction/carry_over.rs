@@ -38,7 +38,8 @@ pub(crate) fn refusals(control: &Control, old: &Flow, new: &Flow, from: Option<&
             found.push(format!("flow `{}` is under way, and the file does not have it any more", before.id));
             continue;
         };
-        let place = Place { control, scope, state, before, after, from: from.filter(|_| scope.is_empty()) };
+        let place =
+            FlowVersions { control, scope, state, before, after, from: from.filter(|_| scope.is_empty()) };
         found.extend(place.refusals());
     }
     for attempt in &control.abandoned {
@@ -63,7 +64,7 @@ pub(crate) fn refusals(control: &Control, old: &Flow, new: &Flow, from: Option<&
 }
 
 /// One flow of the run, before and after.
-struct Place<'a> {
+struct FlowVersions<'a> {
     control: &'a Control,
     scope: &'a str,
     state: &'a FlowState,
@@ -72,9 +73,10 @@ struct Place<'a> {
     from: Option<&'a StepId>,
 }
 
-impl Place<'_> {
+impl FlowVersions<'_> {
     fn refusals(&self) -> Vec<String> {
-        let (before, after) = (self.before, self.after);
+        let before = self.before;
+        let after = self.after;
         if before.graph != after.graph {
             let was = |graph: bool| if graph { "a graph (`needs`)" } else { "a list" };
             return vec![format!(
@@ -86,7 +88,7 @@ impl Place<'_> {
         }
         let mut found = Vec::new();
         let given = corrected_inputs(before, after, &self.state.inputs);
-        found.extend((after.input_check.0)(after, &given).err());
+        found.extend((after.input_check.0)(after, &given).err().map(|misfit| misfit.to_string()));
         for (visit, open) in &self.control.open {
             if visit.flow_scope() == self.scope {
                 found.extend(self.open(visit, open));
@@ -254,6 +256,6 @@ fn may_begin_again(control: &Control, old: &Flow, new: &Flow, from: &StepId) -> 
 
 /// Whether the step at which the run stands is gone: the one in its place may then follow what has been done.
 fn is_lost(control: &Control, old: &Flow, new: &Flow) -> bool {
-    let top = Place { control, scope: "", state: &control.top, before: old, after: new, from: None };
+    let top = FlowVersions { control, scope: "", state: &control.top, before: old, after: new, from: None };
     top.stands_at().into_iter().any(|step| new.step(step).is_none())
 }

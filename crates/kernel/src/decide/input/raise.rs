@@ -32,7 +32,8 @@ pub(crate) fn raise(
     if let Some(bound) = named.iter().find(|bound| !bound.is_limited(draft.flow)) {
         return Err(Refusal::NotRaised { reason: format!("`{}` has no limit in this flow", bound.name()) });
     }
-    let (by, why) = (&reopen.by, &reopen.why);
+    let by = &reopen.by;
+    let why = &reopen.why;
     let mut rest = Ledger::default();
     let mut answers = Vec::new();
     for bound in &named {

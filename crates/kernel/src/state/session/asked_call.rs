@@ -53,7 +53,8 @@ impl AskedCall {
 
     /// Nobody has.
     pub(crate) fn expired(raised: &InterruptRaised) -> Self {
-        let (call, text) = (call_of(raised), SILENCE.to_owned());
+        let call = call_of(raised);
+        let text = SILENCE.to_owned();
         Self::Decided(Box::new(CallAnswer { interrupt: None, call, allows: false, text, data: None }))
     }
 

@@ -126,8 +126,8 @@ pub(crate) fn inputs(
     for (name, input) in &plan.inputs {
         inputs.insert(name.clone(), values.input(input)?);
     }
-    let misfit = |message: String| SkillError::new(Code::InputInvalid, message);
-    (flow.input_check.0)(flow, &inputs).map_err(misfit)?;
+    (flow.input_check.0)(flow, &inputs)
+        .map_err(|misfit| SkillError::new(Code::InputInvalid, misfit.to_string()))?;
     Ok(inputs)
 }
 
@@ -269,7 +269,8 @@ pub(crate) fn attempt(
     other: bool,
 ) -> Result<AttemptStarted, SkillError> {
     let values = Values::of(draft, visit);
-    let (step, flow_state) = (at.step, draft.flow_state(at));
+    let step = at.step;
+    let flow_state = draft.flow_state(at);
     let loops = &flow_state.loops;
     let open = draft.control.open.get(visit);
     let (verifies, plan) = open.and_then(|open| visit::next(open, step)).unzip();
@@ -401,7 +402,8 @@ fn call(values: &Values<'_>, plan: &AgentPlan, open: Option<&OpenVisit>) -> Resu
     if let Some(data) = &data {
         check_size(&data.compact())?;
     }
-    let (url, message) = (value(values, &plan.url)?, value(values, &plan.message)?);
+    let url = value(values, &plan.url)?;
+    let message = value(values, &plan.message)?;
     let tenant = plan.tenant.as_ref().map(|tenant| value(values, tenant)).transpose()?;
     let interface = plan.interface.as_ref().map(|interface| value(values, interface)).transpose()?;
     let session = open.map(|open| open.agent_session.clone()).unwrap_or_default();

@@ -65,7 +65,8 @@ const JITTER_PART: u64 = 10;
 
 /// How long to wait after the `failures`th failure (from 1) of a visit; the last attempt decides where in the range.
 pub(crate) fn wait_ms(retry: &Retry, failures: u32, attempt: &AttemptId) -> u64 {
-    let (shortest, longest) = (retry.shortest_wait_ms(failures), retry.longest_wait_ms(failures));
+    let shortest = retry.shortest_wait_ms(failures);
+    let longest = retry.longest_wait_ms(failures);
     let span = longest.saturating_sub(shortest);
     let hash: [u8; 32] = Sha256::digest(attempt.to_string().as_bytes()).into();
     let jitter = hash.iter().take(8).fold(0_u64, |sum, byte| (sum << 8) | u64::from(*byte));

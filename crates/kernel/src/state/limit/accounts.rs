@@ -75,7 +75,8 @@ impl Accounts {
     /// and nothing is given back. Of one that uses nothing but what is metered, that is known.
     pub(crate) fn attempt_settled(&mut self, event: &AttemptSettled) -> Ledger {
         let account = self.attempts.entry(event.attempt.clone()).or_default();
-        let (before, budget) = (account.charged(), account.budget.take().unwrap_or_default());
+        let before = account.charged();
+        let budget = account.budget.take().unwrap_or_default();
         account.in_doubt = matches!(event.outcome, Outcome::InDoubt { .. });
         let reported = budget::reported(&event.metrics);
         let may_have_used_all = account.in_doubt && !account.by_bridge;

@@ -152,12 +152,12 @@ fn check_choice(
 ) -> Result<(), Refusal> {
     let accepted = accepts(at.step, raised);
     if choice == Choice::Again && raised.about == About::Stuck {
-        return rounds::may_go_again(draft).map_err(|bound| Refusal::PastBound { bound });
+        return rounds::may_go_again(draft);
     }
     let of_a_loop = matches!(raised.about, About::Exhausted | About::Blocked | About::Review | About::Ask);
     let closes_one = raised.about != About::Ask || at.step.routing.loop_to.is_some();
     if choice == Choice::Again && of_a_loop && closes_one {
-        return route::may_go_again(draft, at).map_err(|bound| Refusal::PastBound { bound });
+        return route::may_go_again(draft, at);
     }
     if accepted.contains(&choice) {
         return Ok(());

@@ -2,7 +2,7 @@
 
 use crate::{
     decide::{
-        conclude::{self, Told},
+        conclude::{self, VisitResult},
         draft::{At, Draft},
         on_deny,
         route::{self, Decided},
@@ -28,37 +28,37 @@ pub(crate) fn conclude(
 ) -> Result<(), Refusal> {
     let said = answered.text.clone();
     let at = &draft.at(&raised.visit)?;
-    let (told, mut decided) = match answered.choice {
+    let (visit_result, mut decided) = match answered.choice {
         Choice::Deny => denied(draft, at, said),
         Choice::Again => {
             let target = loops::back_target(at.step);
             let signal = Signal::new(Decision::Loop, "Answered: again", "1.0");
             let decided = Decided::new(signal, Course::Stop, Value::Null);
-            (Told::succeeded(said), route::go_back(draft, at, target, decided))
+            (VisitResult::succeeded(said), route::go_back(draft, at, target, decided))
         }
         _ => {
             let signal = Signal::new(Decision::Advance, "Answered", "1.0");
-            (Told::succeeded(said), Decided::new(signal, route::onward(at), Value::Null))
+            (VisitResult::succeeded(said), Decided::new(signal, route::onward(at), Value::Null))
         }
     };
     decided.audit = audit(answered);
     decided.answer = Some(answered.interrupt.clone());
-    conclude::leave(draft, &raised.visit, told, decided)
+    conclude::leave(draft, &raised.visit, visit_result, decided)
 }
 
 /// A denial is a path of its own: to the step that the flow names, else the run fails.
-pub(crate) fn denied(draft: &Draft<'_>, at: &At<'_>, said: String) -> (Told, Decided) {
+pub(crate) fn denied(draft: &Draft<'_>, at: &At<'_>, said: String) -> (VisitResult, Decided) {
     let on_deny = at.step.asks().and_then(|plan| plan.on_deny.as_ref());
     if let Some(target) = on_deny.filter(|target| on_deny::may_lead(draft, at, target)) {
         let signal = route::signal_to(target, "Denied");
         let decided = Decided::new(signal, Course::Stop, Value::from("denied"));
-        return (Told::succeeded(said), route::go(draft, at, target, decided));
+        return (VisitResult::succeeded(said), route::go(draft, at, target, decided));
     }
     let error = SkillError::new(Code::Denied, said.clone());
     let signal = Signal::new(Decision::Terminate, "Denied", "1.0");
     let mut decided = Decided::new(signal, Course::Stop, Value::from("denied"));
     decided.end = on_deny::end(&draft.flow_state(at).diverted);
-    (Told::failed(said, &error), decided)
+    (VisitResult::failed(said, &error), decided)
 }
 
 /// Who decided what, and how.
@@ -69,6 +69,6 @@ pub(crate) fn audit(answered: &InterruptAnswered) -> Value {
         ("channel", answered.channel.as_str()),
         ("interrupt", answered.interrupt.as_str()),
     ];
-    let told = members.into_iter().filter(|(_, text)| !text.is_empty());
-    Value::Object(told.map(|(name, text)| (name.to_owned(), Value::from(text))).collect::<Object>())
+    let visit_result = members.into_iter().filter(|(_, text)| !text.is_empty());
+    Value::Object(visit_result.map(|(name, text)| (name.to_owned(), Value::from(text))).collect::<Object>())
 }

@@ -114,7 +114,8 @@ fn limits(old: &Flow, new: &Flow) -> Vec<String> {
     let number = |value: Option<u64>| value.map_or("none".to_owned(), |value| value.to_string());
     let cost = |flow: &Flow| flow.limits.cost.map_or("none".to_owned(), |cost| cost.to_string());
     let rounds = |flow: &Flow| number(flow.goals.as_ref().map(|plan| plan.max_rounds));
-    let (before, after) = (&old.limits, &new.limits);
+    let before = &old.limits;
+    let after = &new.limits;
     let all = [
         ("agent_hops", number(before.agent_hops), number(after.agent_hops)),
         ("iterations", number(before.iterations), number(after.iterations)),

@@ -4,7 +4,11 @@
 //! in one place; two are a mistake, because it would not be known which one counts.
 
 use crate::model::{files::Blob, flow::Step, input::AttemptResult, size::RESERVED};
-use envoi_contract::{code::Code, json::Value, skill_report::SkillError};
+use envoi_contract::{
+    code::Code,
+    json::{Error as JsonError, Value},
+    skill_report::SkillError,
+};
 
 /// See the module.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -15,11 +19,25 @@ pub struct GivenData {
     pub blob: Option<Blob>,
 }
 
+/// Why data that was handed over cannot be read.
+#[derive(Debug, thiserror::Error)]
+enum Unreadable {
+    /// It is no JSON.
+    #[error(transparent)]
+    Json(#[from] JsonError),
+    /// The supervisor found something else than a file.
+    #[error("there is {0}")]
+    NoFile(String),
+    /// The supervisor could not read the text.
+    #[error("{0}")]
+    Text(String),
+}
+
 /// A place in which data was found.
 struct Source {
     /// "in its report (`data`)"
     place: &'static str,
-    value: Result<Value, String>,
+    value: Result<Value, Unreadable>,
     blob: Option<Blob>,
 }
 
@@ -64,8 +82,8 @@ fn report(result: &AttemptResult) -> Option<Source> {
 
 fn file(result: &AttemptResult) -> Option<Source> {
     let value = match (&result.data, &result.data_unreadable) {
-        (Some(bytes), _) => Value::parse(bytes).map_err(|error| error.to_string()),
-        (None, Some(what)) => Err(format!("there is {what}")),
+        (Some(bytes), _) => Value::parse(bytes).map_err(Unreadable::from),
+        (None, Some(what)) => Err(Unreadable::NoFile(what.clone())),
         (None, None) => return None,
     };
     Some(Source { place: "at `$ENVOI_DATA`", value, blob: result.data_blob.clone() })
@@ -77,8 +95,8 @@ fn text(step: &Step, result: &AttemptResult) -> Option<Source> {
         return None;
     }
     let value = match &result.text_unreadable {
-        Some(why) => Err(why.clone()),
-        None => Value::parse_str(text).map_err(|error| error.to_string()),
+        Some(why) => Err(Unreadable::Text(why.clone())),
+        None => Value::parse_str(text).map_err(Unreadable::from),
     };
     Some(Source { place: "in its text (`data: json`)", value, blob: result.text_blob.clone() })
 }

@@ -86,7 +86,8 @@ pub(crate) fn returned(draft: &mut Draft<'_>, scope: &str) -> Result<(), Refusal
         return conclude::close(draft, &visit, decided, None);
     }
     let outputs = at.step.inner().map(|plan| plan.outputs.as_slice()).unwrap_or_default();
-    let (data, text) = (render::outputs(draft, scope, outputs), last_summary(draft, scope));
+    let data = render::outputs(draft, scope, outputs);
+    let text = last_summary(draft, scope);
     match data {
         Ok(data) if data.compact().len() <= MAX_DATA_BYTES => {
             draft.emit(Event::FlowReturned(Box::new(FlowReturned { visit: visit.clone(), data })))?;

@@ -1,0 +1,15 @@
+//! What a visit of a step does, by its kind, and what becomes of its attempts.
+
+pub(crate) mod agent;
+pub(crate) mod ask;
+pub(crate) mod data;
+pub(crate) mod for_each;
+pub(crate) mod model_call;
+pub(crate) mod program;
+pub(crate) mod render;
+pub(crate) mod retry;
+pub(crate) mod subflow;
+pub(crate) mod subject;
+pub(crate) mod throttle;
+pub(crate) mod verdict;
+pub(crate) mod verify;
