@@ -5,8 +5,7 @@
 /// The first slot is allowed while one is free. A further one is allowed if at least as many stay free as the client then holds.
 /// A client that is alone gets half of the slots, and the next one half of the rest. As slots become free and are taken again,
 /// the shares become equal.
-#[must_use]
-pub fn may_take(own: usize, taken: usize, slots: usize) -> bool {
+pub(crate) fn may_take(own: usize, taken: usize, slots: usize) -> bool {
     let free = slots.saturating_sub(taken);
     free > 0 && (own == 0 || free.saturating_sub(1) > own)
 }

@@ -2,7 +2,8 @@
 //! of the server has named.
 //!
 //! Owns what is sent ([`CloudEvent`]), how a try is made ([`Webhook`], [`Command`], [`HttpPost`]), what its outcome means
-//! ([`Outcome`]), when the next try is due ([`retry`]), and which of a client's addresses are allowed ([`EgressPolicy`]). It
+//! ([`Outcome`]), when the next try is due ([`retry`]), how many are under way at the same time
+//! ([`turns`]), and which of a client's addresses are allowed ([`EgressPolicy`]). It
 //! keeps no state, and reads no environment and no clock of the day. The engine decides which
 //! recipients get a notice; the journal keeps each notice until it is delivered.
 //!
@@ -19,11 +20,12 @@ mod client;
 mod command;
 mod egress_policy;
 mod event;
-pub mod fair_share;
+mod fair_share;
 mod http_post;
 mod ip_ranges;
 mod outcome;
 pub mod retry;
+pub mod turns;
 mod webhook;
 
 pub use command::Command;

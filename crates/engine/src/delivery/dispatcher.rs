@@ -9,7 +9,10 @@ use crate::model::clock::SteadyClock;
 use envoi_contract::time::Timestamp;
 use envoi_journal::{CommitError, DeliveryKey, DeliveryRow, Fate, Mark, Reader, Store, Writer};
 use envoi_kernel::ids::RunId;
-use envoi_notify::{Outcome, fair_share, retry};
+use envoi_notify::{
+    Outcome, retry,
+    turns::{Owner, Turns},
+};
 use std::{
     collections::BTreeMap,
     io,
@@ -95,7 +98,8 @@ impl Dispatcher {
             notices,
             callers,
             signals: signals.clone(),
-            in_flight: BTreeMap::new(),
+            // A target of notices is a command as often as a webhook: none has a bound of its own.
+            in_flight: Turns::new(MAX_IN_FLIGHT, MAX_IN_FLIGHT),
             under_way: BTreeMap::new(),
             stop: Arc::default(),
             clock,
@@ -131,8 +135,8 @@ struct DispatchLoop {
     notices: Notices,
     callers: Callers,
     signals: Sender<Signal>,
-    /// Tries under way, and those whose outcome is not durable yet, each with its tenant.
-    in_flight: BTreeMap<DeliveryKey, String>,
+    /// Tries under way, and those whose outcome is not durable yet.
+    in_flight: Turns<DeliveryKey>,
     /// Those of them whose outcome is not known yet.
     under_way: BTreeMap<DeliveryKey, Try>,
     stop: Arc<AtomicBool>,
@@ -178,14 +182,13 @@ impl DispatchLoop {
     /// Starts tries of what is due, as many as may be at the same time and of each tenant no more than leaves room for others;
     /// returns how long nothing else will be due.
     fn send_due(&mut self, now: Timestamp) -> Option<Duration> {
-        if self.in_flight.len() < MAX_IN_FLIGHT {
+        if !self.in_flight.is_full() {
             // Those that fly are still due by their rows.
             let each = u32::try_from(MAX_IN_FLIGHT.saturating_add(self.in_flight.len())).unwrap_or(u32::MAX);
             for row in self.reader.due_deliveries(now, each).ok()? {
-                let own = self.in_flight.values().filter(|tenant| **tenant == row.tenant).count();
-                let has_share = fair_share::may_take(own, self.in_flight.len(), MAX_IN_FLIGHT);
-                if has_share && !self.in_flight.contains_key(&row.key) {
-                    self.send(row);
+                let owner = Owner { tenant: row.tenant.clone(), receiver: None };
+                if self.in_flight.may_begin(&row.key, &owner) {
+                    self.send(row, owner);
                 }
             }
         }
@@ -193,8 +196,8 @@ impl DispatchLoop {
     }
 
     /// Sends one notice, on a thread of its own.
-    fn send(&mut self, row: DeliveryRow) {
-        self.in_flight.insert(row.key, row.tenant.clone());
+    fn send(&mut self, row: DeliveryRow, owner: Owner) {
+        self.in_flight.begin(row.key, owner);
         let called = self.callers.of(&row.run);
         let caller = called.as_deref().map(|called| &called.caller);
         let prepared = notice::compose(&self.reader, &row, self.notices.how_to_answer)
@@ -224,7 +227,7 @@ impl DispatchLoop {
             // The store takes nothing, or is another engine's: further tries would send the notice again and again.
             Signal::Marked { key, result } => {
                 result?;
-                self.in_flight.remove(&key);
+                self.in_flight.end(&key);
             }
             Signal::New | Signal::Hurry | Signal::Close { .. } => {}
         }
@@ -275,7 +278,7 @@ impl DispatchLoop {
                     self.tried(*row, outcome);
                 }
                 Ok(Signal::Marked { key, .. }) => {
-                    self.in_flight.remove(&key);
+                    self.in_flight.end(&key);
                 }
                 Ok(_) => {}
                 Err(_) => return,

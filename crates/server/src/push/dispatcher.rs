@@ -8,7 +8,7 @@
 use super::{
     event_source::{EventSource, EventSources, Notification, SourceCache},
     retry::{self, policy},
-    scheduler::{Key, MOST_TURNS, Owner, Scheduler, TurnResult},
+    scheduler::{Key, MOST_TURNS, Scheduler, TurnResult},
 };
 use crate::auth::token;
 use envoi_contract::time::Timestamp;
@@ -18,6 +18,7 @@ use envoi_kernel::ids::Seq;
 use envoi_notify::{
     EgressPolicy, HttpPost, Outcome,
     retry::{Next, UNREADABLE, after},
+    turns::Owner,
 };
 use std::{
     io,
@@ -103,7 +104,7 @@ pub(crate) fn owner_of(tenant: Option<String>, egress: &EgressPolicy, row: &Push
     let receiver =
         egress.check_url(&row.url).map_or_else(|_| row.url.clone(), |target| target.receiver().to_owned());
     let tenant = tenant.unwrap_or_else(|| row.run.to_string());
-    Owner { tenant, receiver }
+    Owner { tenant, receiver: Some(receiver) }
 }
 
 struct Worker {

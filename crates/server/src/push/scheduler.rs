@@ -1,13 +1,16 @@
 //! Which push configurations may have something to send, and when each has its next turn.
 //!
-//! Owns the order and the bounds. A configuration has one turn at a time, and a receiver few, so that one that hangs
-//! holds up no other. A tenant has no more turns than it leaves to the others, however many of its receivers hang. The
+//! Owns the order; the bounds are kept by `notify`'s `turns`. A configuration has one turn at a time, and a receiver few, so that one
+//! that hangs holds up no other. A tenant has no more turns than it leaves to the others, however many of its receivers hang. The
 //! scheduler knows no content and no store: it only learns that there may be something new. It holds a few words for
 //! each active configuration.
 
 use envoi_contract::time::Timestamp;
 use envoi_kernel::ids::RunId;
-use envoi_notify::{fair_share, retry::until};
+use envoi_notify::{
+    retry::until,
+    turns::{Owner, Turns},
+};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
@@ -22,15 +25,6 @@ const MOST_A_RECEIVER: usize = 2;
 
 /// A configuration: the task and the id.
 pub(crate) type Key = (RunId, String);
-
-/// Owner a configuration is, and where it leads.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Owner {
-    /// The tenant of the task.
-    pub(crate) tenant: String,
-    /// Host and port.
-    pub(crate) receiver: String,
-}
 
 /// How a turn has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,16 +46,23 @@ pub(crate) struct Scheduler {
     bell: Condvar,
 }
 
-#[derive(Default)]
 struct State {
     entries: BTreeMap<Key, Entry>,
     /// Configurations that wait for their turn, by the time when they are due.
     due: BTreeSet<(Timestamp, Key)>,
-    /// Turns under way, each with whose it was when the turn began.
-    turns: BTreeMap<Key, Owner>,
-    /// Turns under way for each receiver.
-    busy: BTreeMap<String, usize>,
+    turns: Turns<Key>,
     closed: bool,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            entries: BTreeMap::new(),
+            due: BTreeSet::new(),
+            turns: Turns::new(MOST_TURNS, MOST_A_RECEIVER),
+            closed: false,
+        }
+    }
 }
 
 struct Entry {
@@ -118,7 +119,7 @@ impl Scheduler {
         }
     }
 
-    /// Owner turn it is; waits for it. `None` once it is closed.
+    /// Whose turn it is; waits for it. `None` once it is closed.
     pub(crate) fn take(&self, now: impl Fn() -> Timestamp) -> Option<Key> {
         let mut state = self.lock();
         loop {
@@ -137,7 +138,7 @@ impl Scheduler {
     /// A turn is over.
     pub(crate) fn give_back(&self, key: &Key, after: TurnResult, now: Timestamp) {
         let mut state = self.lock();
-        state.end_turn(key);
+        state.turns.end(key);
         let (news, renewed) = match state.entries.get(key).map(|entry| entry.place) {
             Some(EntryState::Turn { news, renewed }) => (news, renewed),
             _ => (false, false),
@@ -208,21 +209,12 @@ impl State {
         let entry = self.entries.get_mut(&key)?;
         entry.place = EntryState::Turn { news: false, renewed: false };
         let whose = entry.whose.clone();
-        let busy = self.busy.entry(whose.receiver.clone()).or_default();
-        *busy = busy.saturating_add(1);
-        self.turns.insert(key.clone(), whose);
+        self.turns.begin(key.clone(), whose);
         Some(key)
     }
 
     fn has_room(&self, key: &Key) -> bool {
-        let Some(Entry { whose, .. }) = self.entries.get(key) else { return false };
-        self.busy.get(&whose.receiver).is_none_or(|busy| *busy < MOST_A_RECEIVER)
-            && self.has_share(&whose.tenant)
-    }
-
-    fn has_share(&self, tenant: &str) -> bool {
-        let own = self.turns.values().filter(|whose| whose.tenant == tenant).count();
-        fair_share::may_take(own, self.turns.len(), MOST_TURNS)
+        self.entries.get(key).is_some_and(|entry| self.turns.may_begin(key, &entry.whose))
     }
 
     /// The time until the next one is due. Those that are due already wait for the end of a turn, which rings the bell.
@@ -235,14 +227,6 @@ impl State {
             let queued = (entry.at, key.clone());
             self.due.remove(&queued);
         }
-    }
-
-    fn end_turn(&mut self, key: &Key) {
-        let Some(Owner { receiver, .. }) = self.turns.remove(key) else { return };
-        match self.busy.get(&receiver).map_or(0, |busy| busy.saturating_sub(1)) {
-            0 => self.busy.remove(&receiver),
-            left => self.busy.insert(receiver, left),
-        };
     }
 }
 
@@ -264,7 +248,12 @@ mod tests {
     }
 
     fn of(tenant: &str, receiver: &str) -> Owner {
-        Owner { tenant: tenant.to_owned(), receiver: receiver.to_owned() }
+        Owner { tenant: tenant.to_owned(), receiver: Some(receiver.to_owned()) }
+    }
+
+    /// Whether a turn is under way to this receiver.
+    fn is_busy(scheduler: &Scheduler, receiver: &str) -> bool {
+        scheduler.lock().turns.under_way().any(|(_, owner)| owner.receiver.as_deref() == Some(receiver))
     }
 
     /// How many turns are given until none is left.
@@ -272,7 +261,7 @@ mod tests {
         std::iter::from_fn(|| take(scheduler, now)).count()
     }
 
-    /// Owner turn it is, without waiting.
+    /// Whose turn it is, without waiting.
     fn take(scheduler: &Scheduler, now: i64) -> Option<Key> {
         scheduler.lock().next(at(now))
     }
@@ -293,7 +282,7 @@ mod tests {
         scheduler.give_back(&key("run_1", "a"), TurnResult::Gone, at(9));
         assert_eq!(take(&scheduler, 99), None);
         assert_eq!(scheduler.lock().entries.len(), 1);
-        assert!(scheduler.lock().busy.is_empty());
+        assert!(scheduler.lock().turns.is_empty());
     }
 
     #[test]
@@ -370,9 +359,9 @@ mod tests {
             scheduler.add(taken.clone(), to("new:443"), at(1));
             assert_eq!(take(&scheduler, 1), None, "not twice at once");
             scheduler.give_back(&taken, after, at(2));
-            assert!(scheduler.lock().busy.is_empty(), "{after:?}");
+            assert!(scheduler.lock().turns.is_empty(), "{after:?}");
             assert_eq!(take(&scheduler, 2), Some(taken), "{after:?}");
-            assert!(scheduler.lock().busy.contains_key("new:443"), "{after:?}");
+            assert!(is_busy(&scheduler, "new:443"), "{after:?}");
         }
     }
 
@@ -382,7 +371,7 @@ mod tests {
         scheduler.add(key("run_1", "a"), to("old:443"), at(500));
         scheduler.add(key("run_1", "a"), to("new:443"), at(1));
         assert_eq!(take(&scheduler, 1), Some(key("run_1", "a")));
-        assert!(scheduler.lock().busy.contains_key("new:443"));
+        assert!(is_busy(&scheduler, "new:443"));
         scheduler.give_back(&key("run_1", "a"), TurnResult::Idle, at(1));
         assert_eq!(take(&scheduler, 999), None);
     }

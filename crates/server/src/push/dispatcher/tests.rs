@@ -322,7 +322,7 @@ fn a_configuration_counts_for_the_tenant_of_its_run_and_for_its_receiver() {
         let row = stage.push(run, url);
         owner_of(stage.tenant_of(&row), &egress(), &row)
     };
-    let of = |tenant: &str, receiver: &str| Owner { tenant: tenant.into(), receiver: receiver.into() };
+    let of = |tenant: &str, receiver: &str| Owner { tenant: tenant.into(), receiver: Some(receiver.into()) };
     assert_eq!(owner("a", "https://Hooks.example/a"), of("local", "hooks.example:443"));
     assert_eq!(owner("lost", "http://10.0.0.1/"), of("run_lost", "http://10.0.0.1/"));
 }

@@ -1,0 +1,142 @@
+//! The deliveries that are under way, and whether one more may begin.
+//!
+//! Owns the bounds that notices and push notifications share: so many together, each delivery once, of each tenant no more than leaves room
+//! for the others, and to one receiver no more than it can take. The dispatchers of `engine` and `server` ask before they begin anything.
+//! When something is due, and what is sent, is theirs.
+
+use crate::fair_share;
+use std::collections::BTreeMap;
+
+/// Whose a delivery is, and where it goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    /// The tenant.
+    pub tenant: String,
+    /// The receiver, by host and port; `None`: one that has no bound of its own.
+    pub receiver: Option<String>,
+}
+
+/// See the module.
+///
+/// ```
+/// use envoi_notify::turns::{Owner, Turns};
+///
+/// let owner = |tenant: &str| Owner { tenant: tenant.to_owned(), receiver: Some("hooks:443".to_owned()) };
+/// let mut turns = Turns::new(16, 2);
+/// turns.begin(1, owner("north"));
+/// assert!(!turns.may_begin(&1, &owner("north")), "it is under way");
+/// assert!(turns.may_begin(&2, &owner("north")));
+/// turns.begin(2, owner("north"));
+/// assert!(!turns.may_begin(&3, &owner("south")), "the receiver has two");
+/// turns.end(&1);
+/// assert!(turns.may_begin(&3, &owner("south")));
+/// ```
+#[derive(Debug)]
+pub struct Turns<K> {
+    most: usize,
+    most_a_receiver: usize,
+    /// Each with its owner as it was at the beginning.
+    under_way: BTreeMap<K, Owner>,
+}
+
+impl<K: Ord> Turns<K> {
+    /// At most `most` together, of which a tenant that is alone has half; at most `most_a_receiver` to one receiver.
+    #[must_use]
+    pub const fn new(most: usize, most_a_receiver: usize) -> Self {
+        Self { most, most_a_receiver, under_way: BTreeMap::new() }
+    }
+
+    /// Whether this delivery may begin now.
+    #[must_use]
+    pub fn may_begin(&self, key: &K, owner: &Owner) -> bool {
+        let of_tenant = self.count(|other| other.tenant == owner.tenant);
+        let to_receiver = self.count(|other| other.receiver.is_some() && other.receiver == owner.receiver);
+        fair_share::may_take(of_tenant, self.under_way.len(), self.most)
+            && to_receiver < self.most_a_receiver
+            && !self.under_way.contains_key(key)
+    }
+
+    /// Notes that it is under way.
+    pub fn begin(&mut self, key: K, owner: Owner) {
+        self.under_way.insert(key, owner);
+    }
+
+    /// Notes that it is over.
+    pub fn end(&mut self, key: &K) {
+        self.under_way.remove(key);
+    }
+
+    /// How many are under way.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.under_way.len()
+    }
+
+    /// Whether none is under way.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.under_way.is_empty()
+    }
+
+    /// Whether none may begin, whosever it is.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.under_way.len() >= self.most
+    }
+
+    /// Those under way, each with its owner.
+    pub fn under_way(&self) -> impl Iterator<Item = (&K, &Owner)> {
+        self.under_way.iter()
+    }
+
+    fn count(&self, of: impl Fn(&Owner) -> bool) -> usize {
+        self.under_way.values().filter(|owner| of(owner)).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owner(tenant: &str, receiver: Option<&str>) -> Owner {
+        Owner { tenant: tenant.to_owned(), receiver: receiver.map(str::to_owned) }
+    }
+
+    /// How many of this owner begin until one may not.
+    fn begin_all(turns: &mut Turns<usize>, owner: &Owner) -> usize {
+        let before = turns.len();
+        while turns.may_begin(&turns.len(), owner) {
+            turns.begin(turns.len(), owner.clone());
+        }
+        turns.len() - before
+    }
+
+    #[test]
+    fn a_tenant_leaves_room_for_every_other_one() {
+        let mut turns = Turns::new(16, 16);
+        for (tenant, expected) in [("a", 8), ("b", 4), ("c", 2), ("d", 1), ("e", 1), ("f", 0)] {
+            assert_eq!(begin_all(&mut turns, &owner(tenant, None)), expected, "{tenant}");
+        }
+        assert!(turns.is_full());
+    }
+
+    #[test]
+    fn a_receiver_has_a_bound_of_its_own_whosever_it_is_and_one_without_a_name_has_none() {
+        let mut turns = Turns::new(16, 2);
+        assert_eq!(begin_all(&mut turns, &owner("a", Some("slow:443"))), 2);
+        assert_eq!(begin_all(&mut turns, &owner("b", Some("slow:443"))), 0);
+        assert_eq!(begin_all(&mut turns, &owner("b", Some("fast:443"))), 2);
+        assert_eq!(begin_all(&mut turns, &owner("c", None)), 6, "half of what is left");
+        turns.end(&0);
+        assert!(turns.may_begin(&0, &owner("b", Some("slow:443"))));
+    }
+
+    #[test]
+    fn one_that_is_under_way_does_not_begin_again() {
+        let mut turns = Turns::new(16, 2);
+        turns.begin(7, owner("a", None));
+        assert!(!turns.may_begin(&7, &owner("a", None)));
+        turns.end(&7);
+        assert!(turns.is_empty() && turns.may_begin(&7, &owner("a", None)));
+    }
+}
