@@ -11,16 +11,40 @@ use std::{
     fs::OpenOptions,
     io::{self, Read as _},
     os::unix::fs::OpenOptionsExt as _,
-    path::Path,
+    path::{Path, PathBuf},
+    sync::OnceLock,
 };
 
-/// The configuration, which need not be there.
+/// The configuration that this process works with.
+static OF_PROCESS: ReadOnce = ReadOnce(OnceLock::new());
+
+/// A configuration and the file that it was read from. What a command warns of is what its engine comes up with, also if the file is
+/// written meanwhile.
+struct ReadOnce(OnceLock<(PathBuf, Config)>);
+
+impl ReadOnce {
+    fn load(&self, path: PathBuf) -> Result<Config, Failure> {
+        if let Some((_, config)) = self.0.get().filter(|(read, _)| *read == path) {
+            return Ok(config.clone());
+        }
+        // A mistake is not kept: it is a warning here and ends the command there.
+        let config = parsed(&path)?;
+        // The first one stays: a process that looks at a further store reads the configuration of that one each time.
+        self.0.set((path, config.clone())).unwrap_or_default();
+        Ok(config)
+    }
+}
+
+/// The configuration, which need not be there. It is read once.
 ///
 /// # Errors
 /// Everything that is wrong with it. Nothing that runs is touched by that.
 pub(crate) fn load(layout: &Layout) -> Result<Config, Failure> {
-    let path = layout.root().join(config::FILE);
-    let text = match read(&path) {
+    OF_PROCESS.load(layout.root().join(config::FILE))
+}
+
+fn parsed(path: &Path) -> Result<Config, Failure> {
+    let text = match read(path) {
         Ok(Some(text)) => text,
         Ok(None) => return Ok(Config::default()),
         Err(error) => {
@@ -65,4 +89,35 @@ fn read(path: &Path) -> io::Result<Option<String>> {
     let mut text = String::new();
     file.read_to_string(&mut text)?;
     Ok(Some(text))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "what is not as a test expects ends it")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_works_with_the_configuration_that_it_read_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path
+        };
+        let bytes = |read: &ReadOnce, path: &Path| {
+            read.load(path.to_owned())
+                .map(|config| config.output.stream_bytes)
+                .map_err(|failure| failure.message)
+        };
+        let read = ReadOnce(OnceLock::new());
+        let here = config("here.yaml", "output: { stream: x }");
+        assert!(bytes(&read, &here).unwrap_err().contains("cannot be used"));
+        config("here.yaml", "output: { stream: 8192 }");
+        assert_eq!(bytes(&read, &here), Ok(Some(8192)), "a mistake that was corrected is over");
+        config("here.yaml", "output: { stream: 16384 }");
+        assert_eq!(bytes(&read, &here), Ok(Some(8192)));
+        let elsewhere = config("elsewhere.yaml", "output: { stream: 32768 }");
+        assert_eq!(bytes(&read, &elsewhere), Ok(Some(32768)), "another store has its own");
+        assert_eq!(bytes(&read, &here), Ok(Some(8192)));
+    }
 }
