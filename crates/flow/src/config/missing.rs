@@ -18,7 +18,7 @@ pub fn missing(config: &Config, flow: &Flow) -> Vec<String> {
             let wrong = match &step.kind {
                 StepKind::Agent(plan) if plan.by_bridge => {
                     let other = match &plan.on_throttled.then {
-                        AfterWait::Use(other) => Some((&other.program, &other.model)),
+                        AfterWait::Use(other) => Some((&other.name, &other.model)),
                         AfterWait::Fail | AfterWait::Ask => None,
                     };
                     let own = Some((&plan.program, &plan.model));
@@ -51,7 +51,7 @@ pub fn missing(config: &Config, flow: &Flow) -> Vec<String> {
 /// What goes on when the account of a step is closed: its program, or model, and its account.
 fn other(policy: &OnThrottled) -> Option<(&str, &str)> {
     match &policy.then {
-        AfterWait::Use(other) => Some((&other.program, &other.account)),
+        AfterWait::Use(other) => Some((&other.name, &other.account)),
         AfterWait::Fail | AfterWait::Ask => None,
     }
 }

@@ -14,9 +14,7 @@ use crate::{
     },
 };
 use envoi_kernel::{
-    flow::{
-        AfterWait, AskCalls, DEFAULT_IDLE_MS, ModelPlan, OnThrottled, OtherProgram, ProgramPlan, Template,
-    },
+    flow::{AfterWait, AskCalls, DEFAULT_IDLE_MS, Fallback, ModelPlan, OnThrottled, ProgramPlan, Template},
     ids::is_key,
 };
 use envoi_preset::{May, Pattern, Preset};
@@ -321,7 +319,7 @@ pub(crate) fn throttled_model(
     let before = problems.count();
     let read = throttled(node, Own::Model(own, name), 0, &mut Vec::new(), problems);
     let other = match read.as_ref().map(|read| &read.then) {
-        Some(AfterWait::Use(other)) => Preset::named(&other.program),
+        Some(AfterWait::Use(other)) => Preset::named(&other.name),
         _ => None,
     };
     if problems.count() == before && other.is_some() {
@@ -350,9 +348,9 @@ fn other_model(
         let message = format!("`{}` is for an agent program, and this step asks a model", key.text);
         return refuse(problems, Diagnostic::invalid(key.span, message).help("`use` names the other model"));
     }
-    Some(AfterWait::Use(Box::new(OtherProgram {
+    Some(AfterWait::Use(Box::new(Fallback {
         account: ModelPlan::account_of(&model),
-        program: model,
+        name: model,
         model: None,
         args: Vec::new(),
         takes_session_id: false,
@@ -410,8 +408,8 @@ fn other(
     };
     let model = fields.get("model").zip(model).map(|(node, text)| template(node, text));
     let args = fields.get("args").map(|node| arguments(node, problems)).unwrap_or_default();
-    Some(AfterWait::Use(Box::new(OtherProgram {
-        program: preset.name().to_owned(),
+    Some(AfterWait::Use(Box::new(Fallback {
+        name: preset.name().to_owned(),
         account,
         model,
         args: args.into_iter().map(|(node, text)| template(node, text)).collect(),

@@ -2,7 +2,7 @@
 
 use crate::told::{each_is_told, loaded, step, steps};
 use envoi_kernel::flow::{
-    AfterWait, AskCalls, CommandPlan, InDoubtPolicy, OnThrottled, OtherProgram, ProgramPlan, Step, StepKind,
+    AfterWait, AskCalls, CommandPlan, Fallback, InDoubtPolicy, OnThrottled, ProgramPlan, Step, StepKind,
     Template,
 };
 
@@ -111,7 +111,7 @@ fn through_the_bridge_the_account_is_that_of_a_model_of_the_configuration() {
     let flow = loaded(&then("{ use: codex, model: large }"));
     let then_used = &plan(step(&flow, "a")).on_throttled.then;
     let is_large =
-        |other: &OtherProgram| (other.program.as_str(), other.account.as_str()) == ("codex", "model large");
+        |other: &Fallback| (other.name.as_str(), other.account.as_str()) == ("codex", "model large");
     assert!(matches!(then_used, AfterWait::Use(other) if is_large(other)), "{then_used:?}");
     let closed = "goes on with the account that is closed";
     each_is_told(vec![
@@ -195,8 +195,8 @@ fn a_limit_is_waited_for_a_day_unless_the_file_says_otherwise() {
     };
     let hour = 3_600_000;
     let other = |model: Option<&str>| {
-        AfterWait::Use(Box::new(OtherProgram {
-            program: "codex".to_owned(),
+        AfterWait::Use(Box::new(Fallback {
+            name: "codex".to_owned(),
             account: "codex".to_owned(),
             model: model.map(|model| Template(model.to_owned())),
             args: Vec::new(),

@@ -2,7 +2,7 @@
 
 use crate::told::{each_is_told, loaded, step, steps};
 use envoi_kernel::flow::{
-    AfterWait, Expression, InDoubtPolicy, InnerInput, ModelPlan, OnThrottled, OtherProgram, Step, StepKind,
+    AfterWait, Expression, Fallback, InDoubtPolicy, InnerInput, ModelPlan, OnThrottled, Step, StepKind,
     Template,
 };
 
@@ -66,8 +66,8 @@ fn another_model_can_go_on_where_the_first_one_is_at_its_limit() {
         let flow = loaded(&model("use: small, prompt: p", &format!(", on_throttled: {keys}")));
         let OnThrottled { wait_ms: read, then } = &plan(step(&flow, "b")).on_throttled;
         let AfterWait::Use(other) = then else { panic!("{keys}: {then:?}") };
-        let OtherProgram { program, account, model, args, .. } = other.as_ref();
-        assert_eq!((*read, program.as_str(), account.as_str()), (wait_ms, "large", "model large"));
+        let Fallback { name, account, model, args, .. } = other.as_ref();
+        assert_eq!((*read, name.as_str(), account.as_str()), (wait_ms, "large", "model large"));
         assert!(model.is_none() && args.is_empty(), "{keys}");
     }
 }

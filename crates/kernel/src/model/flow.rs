@@ -24,7 +24,7 @@ pub use difference::{Change, change, compare};
 pub use goals::GoalsPlan;
 pub use model_step::ModelPlan;
 pub use places::Places;
-pub use program::{AfterWait, AskCalls, DEFAULT_IDLE_MS, OnThrottled, OtherProgram, ProgramPlan};
+pub use program::{AfterWait, AskCalls, DEFAULT_IDLE_MS, Fallback, OnThrottled, ProgramPlan};
 pub use step_read::StepRead;
 pub use structure::{KnownStructure, Loop, Span, Structure, reached};
 pub use subflow::{InnerInput, InnerPlan, InputCheck, InputMisfit};

@@ -9,7 +9,7 @@ use envoi_contract::time::Timestamp;
 use envoi_kernel::{
     Input, Record, Refusal,
     event::{About, Choice, Event},
-    flow::{AfterWait, Expression, ForEach, OnThrottled, OtherProgram, ProgramPlan, Step, StepKind},
+    flow::{AfterWait, Expression, Fallback, ForEach, OnThrottled, ProgramPlan, Step, StepKind},
     input::{AttemptResult, Slot},
     throttle::{FIRST_PROBE_MS, MARGIN_MS, Standing, Standings, Throttled},
 };
@@ -30,8 +30,8 @@ fn bounded(name: &str, wait_ms: u64, then: AfterWait) -> Step {
 }
 
 fn codex() -> AfterWait {
-    AfterWait::Use(Box::new(OtherProgram {
-        program: "codex".to_owned(),
+    AfterWait::Use(Box::new(Fallback {
+        name: "codex".to_owned(),
         account: "codex".to_owned(),
         model: None,
         args: Vec::new(),
@@ -212,8 +212,7 @@ fn the_other_program_has_a_session_of_its_own_keeps_the_step_and_waits_a_day_at_
 fn another_account_of_the_same_program_has_sessions_of_its_own_and_is_not_closed() {
     let mut spare = codex();
     if let AfterWait::Use(other) = &mut spare {
-        (other.program, other.account) =
-            ("claude".to_owned(), ProgramPlan::account_of("claude", Some("spare")));
+        (other.name, other.account) = ("claude".to_owned(), ProgramPlan::account_of("claude", Some("spare")));
         other.takes_session_id = true;
     }
     let mut driver = Driver::started(&flow([bounded("a", 0, spare)]));

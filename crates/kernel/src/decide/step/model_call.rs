@@ -43,7 +43,7 @@ pub(crate) fn call(
         return Err(SkillError::new(Code::ValueTooLarge, message));
     }
     let call = ModelCall {
-        model: other.map_or(&plan.model, |other| &other.program).clone(),
+        model: other.map_or(&plan.model, |other| &other.name).clone(),
         instead: other.is_some(),
         refusals: throttle::refusals(draft, &account),
         account,

@@ -67,7 +67,7 @@ pub(crate) fn call(
     let model = if let Some(other) = other { &other.model } else { &plan.model };
     let args = other.map_or(&plan.args, |other| &other.args);
     let call = ProgramCall {
-        program: other.map_or(&plan.program, |other| &other.program).clone(),
+        program: other.map_or(&plan.program, |other| &other.name).clone(),
         account: Some(account.clone()),
         refusals: throttle::refusals(draft, account),
         instead,

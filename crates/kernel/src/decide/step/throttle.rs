@@ -11,7 +11,7 @@ use crate::{
     },
     model::{
         event::{About, AttemptSettled, Event, TimerSet},
-        flow::{AfterWait, OnThrottled, OtherProgram, Step, StepKind},
+        flow::{AfterWait, Fallback, OnThrottled, Step, StepKind},
         ids::VisitId,
         input::{AttemptResult, Refusal},
         throttle::{AccountWait, DEFAULT_WAIT_MS, Standing, Throttled},
@@ -34,7 +34,7 @@ enum Next<'p> {
     /// It waits until then.
     Wait(Timestamp),
     /// This program goes on.
-    Use(&'p OtherProgram),
+    Use(&'p Fallback),
     Ask,
     Fail,
 }
@@ -88,7 +88,7 @@ pub(crate) fn accounts(step: &Step) -> impl Iterator<Item = String> {
 }
 
 /// The program, and the account, that the next attempt of a visit uses in place of its own.
-fn other<'p>(policy: &'p OnThrottled, open: Option<&OpenVisit>) -> Option<&'p OtherProgram> {
+fn other<'p>(policy: &'p OnThrottled, open: Option<&OpenVisit>) -> Option<&'p Fallback> {
     match &policy.then {
         AfterWait::Use(other) if open.is_some_and(|open| open.waited.other) => Some(other),
         _ => None,
@@ -117,7 +117,7 @@ pub(crate) fn refused(
     let resets_at = metered.or_else(|| resets_at.and_then(Timestamp::parse));
     let mut throttled = Throttled::new(account.to_owned(), resets_at, refusals.saturating_add(1), now);
     if let Next::Use(other) = next(policy, &open.waited, throttled.until, throttled.resets_at, now) {
-        throttled.instead = Some(other.program.clone());
+        throttled.instead = Some(other.name.clone());
     }
     Some(throttled)
 }

@@ -87,15 +87,16 @@ pub enum AfterWait {
     Fail,
     /// A person decides whether it waits on.
     Ask,
-    /// Another agent program goes on; for a step with a model another model, which has neither arguments nor sessions.
-    Use(Box<OtherProgram>),
+    /// The fallback goes on.
+    Use(Box<Fallback>),
 }
 
-/// The agent program, or the model, that goes on in place of the one that a step names.
+/// The agent program that goes on in place of the one that a step names; for a step with a model another model, which has neither
+/// arguments nor sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OtherProgram {
+pub struct Fallback {
     /// The program, or the model as the configuration names it.
-    pub program: String,
+    pub name: String,
     /// Its account.
     pub account: String,
     /// The model of a program; `None`: its own.

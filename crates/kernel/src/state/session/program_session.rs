@@ -97,7 +97,7 @@ pub(crate) fn key(step: &Step, visit: &VisitId, other: bool) -> Option<String> {
     let StepKind::Agent(plan) = &step.kind else { return None };
     // Each account has sessions of its own. It begins with the name of the program.
     let (program, account) = match &plan.on_throttled.then {
-        AfterWait::Use(instead) if other => (&instead.program, &instead.account),
+        AfterWait::Use(instead) if other => (&instead.name, &instead.account),
         _ => (&plan.program, &plan.account),
     };
     // Through the bridge there is no account of the program, and its model may change within a session.
