@@ -13,7 +13,7 @@ use envoi_contract::{
 };
 use envoi_kernel::ledger::{TokenPrice, Tokens};
 use envoi_preset::{
-    Class,
+    Class, end_of_feedback,
     protocol::{End, Protocol, Question, Reply},
 };
 use std::{fs, io, path::Path, thread, time::Duration};
@@ -23,9 +23,6 @@ const SHORT_WAIT: Duration = Duration::from_secs(20);
 
 /// How often in a row it is.
 const SHORT_WAITS: u32 = 2;
-
-/// The most of the feedback that is given to the model: its end.
-const MAX_FEEDBACK_BYTES: usize = 64 * 1024;
 
 /// What the attempt came to.
 #[derive(Debug, Default)]
@@ -259,17 +256,10 @@ fn compose(prompt: &str, failure: Option<&str>, feedback: Option<&str>) -> Strin
     if let Some(failure) = failure {
         text.push_str(&format!("\n\nYour last answer could not be used:\n\n{}", failure.trim()));
     }
-    if let Some(feedback) = feedback.map(end_of).filter(|feedback| !feedback.is_empty()) {
+    if let Some(feedback) = feedback.map(end_of_feedback).filter(|feedback| !feedback.is_empty()) {
         text.push_str(&format!("\n\nFeedback on your last answer:\n\n{feedback}"));
     }
     text
-}
-
-fn end_of(feedback: &str) -> &str {
-    let feedback = feedback.trim();
-    let from = feedback.len().saturating_sub(MAX_FEEDBACK_BYTES);
-    let from = (from..=feedback.len()).find(|at| feedback.is_char_boundary(*at)).unwrap_or(0);
-    feedback.get(from..).unwrap_or_default()
 }
 
 /// The text of a file, with bytes that are no UTF-8 replaced.
@@ -282,6 +272,7 @@ fn text(path: &Path) -> io::Result<String> {
 pub(crate) mod tests {
     use super::*;
     use crate::Price;
+    use envoi_preset::MAX_FEEDBACK_BYTES;
 
     /// An order that asks nothing.
     pub(crate) fn order(folder: &Path) -> Order {

@@ -24,6 +24,7 @@ mod ask;
 mod claude;
 mod codex;
 mod failure;
+mod feedback;
 mod invocation;
 mod lines;
 mod member;
@@ -36,6 +37,7 @@ mod usage;
 
 pub use ask::{OWN_QUESTION, Pattern, ToolCall};
 pub use failure::{Class, Failure};
+pub use feedback::{MAX_FEEDBACK_BYTES, end_of_feedback};
 pub use invocation::{Asks, Invocation, May, Resume};
 pub use outcome::{Exit, Outcome};
 pub use preset::{NO_BACKGROUND_WORK, Preset, Support, Version};

@@ -10,9 +10,7 @@
 //! | a critic or a person sent the run back | after it: their words |
 
 use crate::Order;
-
-/// The longest text of a critic that is passed on; its end counts.
-const MAX_FEEDBACK_BYTES: usize = 64 * 1024;
+use envoi_preset::end_of_feedback;
 
 const CUT_OFF: &str = "You have worked on this task before, and were cut off. It is not known whether your last action took effect: \
                        look before you rely on it or do it again. The task is unchanged:\n\n";
@@ -60,22 +58,16 @@ pub(crate) fn compose(prompt: &str, before: Before, failure: Option<&str>, feedb
     if let Some(failure) = failure {
         text.push_str(&format!("\nYour last try failed:\n\n{}\n", failure.trim()));
     }
-    if let Some(feedback) = feedback.map(end_of).filter(|feedback| !feedback.is_empty()) {
+    if let Some(feedback) = feedback.map(end_of_feedback).filter(|feedback| !feedback.is_empty()) {
         text.push_str(&format!("\nFeedback on your last result:\n\n{feedback}\n"));
     }
     text
 }
 
-fn end_of(feedback: &str) -> &str {
-    let feedback = feedback.trim();
-    let from = feedback.len().saturating_sub(MAX_FEEDBACK_BYTES);
-    let from = (from..=feedback.len()).find(|at| feedback.is_char_boundary(*at)).unwrap_or(0);
-    feedback.get(from..).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use envoi_preset::MAX_FEEDBACK_BYTES;
 
     #[test]
     fn what_came_before_stands_in_the_prompt() {

@@ -7,7 +7,7 @@ use super::{
     adopt::{Adoption, check_places},
     handler::{Commands, send},
     names::Names,
-    restore::{Ended, isolated, late, not_kept, note, of, refused, remarks, tree},
+    restore::{Ended, at_rest, isolated, late, not_kept, note, of, refused, remarks, tree},
 };
 use crate::{
     model::{
@@ -133,16 +133,7 @@ impl Commands {
 
     /// What the run has come to: its tree as it is, or the last state that is kept if the tree is gone ([`is_there`]).
     fn result(&self, run: &Run, id: &RunId, order: &Order, names: &Names) -> Result<Tree, Refused> {
-        let Some(started) = run.started() else { return Err(Refused::failure("the run has not started")) };
-        let wants = run.wants();
-        if let Some(attempt) = wants.attempts.iter().chain(&wants.ending).next() {
-            let message = format!("attempt `{attempt}` of the run works in `{}`", started.workspace);
-            return Err(Refused::new(
-                Code::WorkspaceBusy,
-                message,
-                Some("wait for it, or `envoi cancel` ends the run"),
-            ));
-        }
+        let started = at_rest(run)?;
         let workspace = Path::new(&started.workspace);
         if is_there(workspace, started.isolated.as_deref()) {
             return Ok(envoi_tree::keep(workspace, order).map_err(|error| not_kept(&error, names))?.tree);

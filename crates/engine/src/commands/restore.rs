@@ -23,7 +23,7 @@ use crate::{
 use envoi_contract::{code::Code, digest::Digest};
 use envoi_kernel::{
     Cut, Event, Flow, Input, Record, Run,
-    event::{About, Choice, FilesRestored, FilesRestoring, Isolated, LateFile, Snapshot},
+    event::{About, Choice, FilesRestored, FilesRestoring, Isolated, LateFile, RunStarted, Snapshot},
     ids::{Principal, RunId},
 };
 use envoi_tree::{Late, NotKept, NotRestored, Order, Tree};
@@ -200,16 +200,7 @@ impl Commands {
 
     /// The workspace, in which nothing is at work.
     fn check_rest(&self, run: &Run, caller: &CallerWire) -> Result<PathBuf, Refused> {
-        let Some(started) = run.started() else { return Err(Refused::failure("the run has not started")) };
-        let wants = run.wants();
-        if let Some(attempt) = wants.attempts.iter().chain(&wants.ending).next() {
-            let message = format!("attempt `{attempt}` of the run works in `{}`", started.workspace);
-            return Err(Refused::new(
-                Code::WorkspaceBusy,
-                message,
-                Some("wait for it, or `envoi cancel` ends the run"),
-            ));
-        }
+        let started = at_rest(run)?;
         self.check_free(&Claim::of(started), &caller.within, |_| false)?;
         self.check_entry(run, caller)?;
         Ok(PathBuf::from(&started.workspace))
@@ -221,6 +212,20 @@ pub(super) struct Ended {
     pub(super) wanted: FilesRestoring,
     /// What a person should know.
     pub(super) remarks: Vec<String>,
+}
+
+/// How the run began, if nothing of it is at work in its workspace.
+pub(super) fn at_rest(run: &Run) -> Result<&RunStarted, Refused> {
+    let Some(started) = run.started() else { return Err(Refused::failure("the run has not started")) };
+    let wants = run.wants();
+    match wants.attempts.iter().chain(&wants.ending).next() {
+        None => Ok(started),
+        Some(attempt) => {
+            let message = format!("attempt `{attempt}` of the run works in `{}`", started.workspace);
+            let hint = "wait for it, or `envoi cancel` ends the run";
+            Err(Refused::new(Code::WorkspaceBusy, message, Some(hint)))
+        }
+    }
 }
 
 /// What a restore is to do, and for whom.

@@ -11,7 +11,7 @@ use crate::{
         route::Decided,
     },
     model::{
-        event::{Course, Done, Event, HandoffWritten, InterruptCancelled, Routed, StepsGivenUp, TimerFired},
+        event::{Course, Done, Event, InterruptCancelled, StepsGivenUp, TimerFired},
         ids::{StepId, VisitId},
         input::Refusal,
     },
@@ -115,11 +115,5 @@ fn close(draft: &mut Draft<'_>, visit: VisitId, reason: &str) -> Result<(), Refu
     };
     let decided = Decided::new(Signal::new(Decision::Advance, reason, "1.0"), course, Value::from(AUDIT));
     let visit_result = VisitResult { status: Status::Skipped, text: String::new(), error: None };
-    let handoff = conclude::write_handoff(draft, &visit, visit_result, &decided)?;
-    let Decided { signal, course, audit, .. } = decided;
-    let answer = None;
-    let end = None;
-    let routed = Routed { visit: visit.clone(), signal, course, audit, answer, end };
-    draft.emit(Event::Routed(Box::new(routed)))?;
-    draft.emit(Event::HandoffWritten(Box::new(HandoffWritten { visit, handoff, text: None })))
+    conclude::close_at_once(draft, visit, visit_result, decided)
 }

@@ -289,6 +289,20 @@ fn answered_files(draft: &Draft<'_>, visit: &VisitId) -> Members<String> {
     answered.files().into_iter().map(|(name, _)| place(name)).collect()
 }
 
+/// Closes a visit that led nowhere by itself: its decision and its hand-off, and nothing that follows from them.
+pub(crate) fn close_at_once(
+    draft: &mut Draft<'_>,
+    visit: VisitId,
+    visit_result: VisitResult,
+    decided: Decided,
+) -> Result<(), Refusal> {
+    let handoff = write_handoff(draft, &visit, visit_result, &decided)?;
+    let Decided { signal, course, audit, .. } = decided;
+    let routed = Routed { visit: visit.clone(), signal, course, audit, answer: None, end: None };
+    draft.emit(Event::Routed(Box::new(routed)))?;
+    draft.emit(Event::HandoffWritten(Box::new(HandoffWritten { visit, handoff, text: None })))
+}
+
 pub(crate) fn write_handoff(
     draft: &Draft<'_>,
     visit: &VisitId,

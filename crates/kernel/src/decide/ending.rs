@@ -11,7 +11,7 @@ use crate::{
         subflow, takeover,
     },
     model::{
-        event::{Course, Done, EndStatus, Event, HandoffWritten, InterruptCancelled, Routed, RunEnded},
+        event::{Course, Done, EndStatus, Event, InterruptCancelled, RunEnded},
         flow::Step,
         ids::{StepId, VisitId},
         input::Refusal,
@@ -140,14 +140,7 @@ fn leave_as_failed(draft: &mut Draft<'_>, visit: VisitId, error: &SkillError) ->
     if at.item.is_some() {
         decided.course = Course::Gathered;
     }
-    let handoff =
-        conclude::write_handoff(draft, &visit, VisitResult::failed(String::new(), error), &decided)?;
-    let Decided { signal, course, audit, .. } = decided;
-    let answer = None;
-    let end = None;
-    let routed = Routed { visit: visit.clone(), signal, course, audit, answer, end };
-    draft.emit(Event::Routed(Box::new(routed)))?;
-    draft.emit(Event::HandoffWritten(Box::new(HandoffWritten { visit, handoff, text: None })))
+    conclude::close_at_once(draft, visit, VisitResult::failed(String::new(), error), decided)
 }
 
 /// The step of the run's own flow that holds this visit, at whatever depth.

@@ -167,13 +167,17 @@ impl Level {
 
 impl StepView {
     fn of(step: &Step, scope: &str) -> Self {
+        Self::waiting(scope.to_owned(), step.id.clone(), step.retry.attempts)
+    }
+
+    fn waiting(scope: String, id: StepId, tries: u32) -> Self {
         Self {
-            scope: scope.to_owned(),
-            id: step.id.clone(),
+            scope,
+            id,
             state: State::Waiting,
             visit: 0,
             attempt: 0,
-            tries: step.retry.attempts,
+            tries,
             began: Timestamp::from_millis(0),
             took_ms: 0,
             told: String::new(),
@@ -221,24 +225,9 @@ impl StepView {
         let of = self.visit_id().nth(item);
         let Parts::Items { values, begun } = &mut self.parts else { return None };
         let value = usize::try_from(item).ok().and_then(|item| values.get(item)).cloned();
-        let new = || Self {
-            scope: of.scope,
-            id: of.step,
-            state: State::Waiting,
-            visit: of.visit,
-            attempt: 0,
-            tries: self.tries,
-            began: self.began,
-            took_ms: 0,
-            told: String::new(),
-            words: None,
-            value,
-            output: String::new(),
-            used: String::new(),
-            question: None,
-            passed_by_a_person: false,
-            is_ending: false,
-            parts: Parts::None,
+        let new = || {
+            let step = Self::waiting(of.scope, of.step, self.tries);
+            Self { visit: of.visit, began: self.began, value, ..step }
         };
         Some(begun.entry(item).or_insert_with(new))
     }
