@@ -1,6 +1,7 @@
 //! What a person sees of runs and questions, and the lines that a person types.
 
 pub(crate) mod amount;
+pub(crate) mod cancelling;
 pub(crate) mod describe;
 pub(crate) mod file_work;
 pub(crate) mod form;

@@ -38,7 +38,7 @@ pub use attempt::{
 };
 pub use control::{
     at_work::is_at_work,
-    cancel::{Cancelled, cancel, started},
+    cancel::{Cancelled, cancel, remind, started},
     launch::{Launcher, SpawnError, Supervisor},
     leftovers::end_leftovers,
     lost::{MaskedLost, drop_unmasked, mask_lost},

@@ -1,6 +1,6 @@
 //! Ending a run on purpose, stopping an engine on purpose, and runs beside each other.
 
-use crate::stage::{Process, Stage, lives, text, wait_until};
+use crate::stage::{Process, Stage, lives, signal, text, wait_until};
 use rustix::process::Signal;
 use std::process::{Command, Stdio};
 
@@ -46,6 +46,28 @@ fn a_run_without_an_engine_can_be_cancelled() {
     stage.expect(0, &["cancel", &run]);
     cancelled(&stage, &run);
     stage.expect(0, &["repair"]);
+}
+
+#[test]
+fn a_run_whose_supervisor_is_stopped_ends_and_it_is_said_what_is_waited_for() {
+    // The command is not ended by SIGTERM, so that the supervisor waits before it kills it.
+    let stage = Stage::with_flow(&HANGING.replace("while [", "trap '' TERM; while ["));
+    let engine = stage.start(&["run", "flow.yaml"]);
+    wait_until("the step", || !stage.lines("ledger").is_empty());
+    let supervisor = stage.supervisor("work.1.1").unwrap();
+    signal(supervisor, Signal::STOP);
+    let cancel = stage.start(&["cancel"]);
+    let line =
+        format!("waiting for attempt `work.1.1` (process {supervisor}) to end; the cancellation stands");
+    // It is stopped again whenever it is continued.
+    wait_until("the line", || {
+        signal(supervisor, Signal::STOP);
+        cancel.said().contains(&line)
+    });
+    let done = cancel.done();
+    assert_eq!((done.code, done.err.matches(&line).count()), (Some(0), 1), "{done:?}");
+    assert_eq!(engine.done().code, Some(130));
+    cancelled(&stage, &stage.run_id());
 }
 
 #[test]

@@ -36,6 +36,7 @@ use std::{
     path::PathBuf,
     sync::{Arc, Mutex, mpsc::Sender},
     thread,
+    time::Duration,
 };
 
 /// Stack of the thread that waits for an attempt: it only waits and copies.
@@ -183,7 +184,12 @@ impl Runner for Processes {
         let spawned =
             thread::Builder::new().name("cancel".to_owned()).stack_size(STACK_BYTES).spawn(move || {
                 match envoi_step::cancel(&dir) {
-                    Ok(Cancelled::Signalled | Cancelled::Noted | Cancelled::AlreadyOver) => {}
+                    Ok(Cancelled::Signalled) => {
+                        while envoi_step::remind(&dir) {
+                            thread::park_timeout(REMINDER);
+                        }
+                    }
+                    Ok(Cancelled::Noted | Cancelled::AlreadyOver) => {}
                     // The supervisor cannot be reached: what lives of the attempt is ended directly.
                     // The thread that waits for it finds out how it ended.
                     Ok(Cancelled::Lost) | Err(_) => {
@@ -199,6 +205,9 @@ impl Runner for Processes {
 
 /// A supervisor that ended before it could publish that it started (killed at once, full disk) is tried again so often.
 const MAX_SPAWNS: u32 = 3;
+
+/// Between two signals to a supervisor that is to end its command, and that somebody may stop meanwhile.
+const REMINDER: Duration = Duration::from_secs(1);
 
 /// How much of `supervisor.log` becomes a reason.
 const LOG_TAIL_BYTES: u64 = 4 * 1024;

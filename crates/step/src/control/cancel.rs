@@ -1,7 +1,8 @@
 //! Asking a running attempt to end.
 //!
 //! The wish is a file; the signal only makes the supervisor look at it. A supervisor looks by itself just after it has
-//! published `started.json`, so that a wish written before that is never missed.
+//! published `started.json`, so that a wish written before that is never missed. One that is stopped (SIGSTOP) looks at
+//! nothing, so it is continued.
 
 use std::fs;
 use std::io;
@@ -63,6 +64,12 @@ pub fn cancel(dir: &AttemptDir) -> io::Result<Cancelled> {
     Ok(if is_there(&dir.exit()) { Cancelled::AlreadyOver } else { Cancelled::Lost })
 }
 
+/// Signals the supervisor of a cancelled attempt once more, because it may have been stopped since. Returns whether it still lives.
+#[must_use]
+pub fn remind(dir: &AttemptDir) -> bool {
+    is_wanted(dir) && started(dir).is_some_and(|started| signal_supervisor(dir, &started).unwrap_or(false))
+}
+
 /// Whether a cancel was requested.
 pub(crate) fn is_wanted(dir: &AttemptDir) -> bool {
     is_there(&dir.cancel())
@@ -98,7 +105,11 @@ fn signal_supervisor(dir: &AttemptDir, started: &Started) -> io::Result<bool> {
         return Ok(false);
     }
     match processes::signal(&supervisor, Signal::TERM)? {
-        Sent::Delivered => Ok(true),
+        Sent::Delivered => {
+            // Nothing to a process that is not stopped.
+            processes::signal(&supervisor, Signal::CONT)?;
+            Ok(true)
+        }
         Sent::Gone => Ok(false),
         Sent::Refused => Err(io::Error::from(io::ErrorKind::PermissionDenied)),
     }

@@ -2,7 +2,7 @@
 
 use std::os::unix::process::ExitStatusExt;
 
-use envoi_step::{Cancelled, Outcome, cancel};
+use envoi_step::{Cancelled, Outcome, cancel, remind};
 
 use crate::stage::{ATTEMPT, Stage, assert_gone, exec, kill, lives, wait_for};
 
@@ -81,6 +81,20 @@ pub(crate) fn a_cancel_ends_a_running_command() {
     assert_eq!(stage.settled().outcome, Outcome::Cancelled);
     assert_gone(&leader);
     assert_gone(&child);
+}
+
+pub(crate) fn a_cancel_ends_a_command_whose_supervisor_is_stopped() {
+    let stage = Stage::new();
+    let supervisor = stage.spawn(&stage.shell("trap '' TERM; echo $$ > leader; while :; do sleep 0.1; done"));
+    let leader = stage.told("leader");
+    kill(supervisor.pid(), "STOP");
+    assert_eq!(cancel(&stage.dir).unwrap(), Cancelled::Signalled);
+    // Stopped again while the command has its grace: it is continued again as long as it lives.
+    kill(supervisor.pid(), "STOP");
+    wait_for("the end", || (!remind(&stage.dir)).then_some(()));
+    supervisor.wait().unwrap();
+    assert_eq!(stage.settled().outcome, Outcome::Cancelled);
+    assert_gone(&leader);
 }
 
 pub(crate) fn a_cancel_before_the_start_runs_nothing() {

@@ -87,6 +87,7 @@ fn trials() -> Vec<Trials> {
             a_process_is_known_by_its_environment_wherever_it_came_from,
             a_grandchild_that_holds_the_pipes_does_not_hold_the_attempt,
             a_cancel_ends_a_running_command,
+            a_cancel_ends_a_command_whose_supervisor_is_stopped,
             a_cancel_before_the_start_runs_nothing,
             a_cancel_may_come_before_the_folder,
             a_cancel_after_the_end_comes_too_late,

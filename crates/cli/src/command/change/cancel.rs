@@ -8,7 +8,7 @@ use crate::{
     },
     session::{caller::caller_or_none, engine_client, interactive::Conversation},
     store::{home::Home, select},
-    view::printer::Printer,
+    view::{cancelling::CancelLines, printer::Printer},
 };
 use envoi_engine::protocol::Request;
 
@@ -23,6 +23,7 @@ pub(crate) fn cancel(home: &Home, run: Option<&str>) -> Result<u8, Failure> {
     drop(reader);
     let args = EngineArgs { jobs: None, detach: false, take_over: false };
     let mut conversation = Conversation::none(run.clone());
+    let _lines = CancelLines::begin(&store, &run);
     let mut printer = Printer::new(run, home.json).quiet();
     // The run is cancelled, so the command succeeded. The run's own exit code is for commands that follow it.
     match engine_client::ask(&store, request, &args, &mut printer, &mut conversation)? {
