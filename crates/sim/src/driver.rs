@@ -367,6 +367,7 @@ impl<'p> Driver<'p> {
         let begin = Begin {
             run: planned.fresh(),
             start: planned.start(),
+            made: false,
             pinned: planned.pinned.clone(),
             caller: Arc::new(Caller::default()),
             reply: instance.reply(run, Errand::Begin),

@@ -128,13 +128,13 @@ pub(crate) fn ask_beside(
                 until = Instant::now() + PATIENCE;
             }
             // The time in which it worked on the request is none in which it did not answer.
-            Err(HandOver::Gone { accepted: false, worked })
+            Err(HandOver::Gone { accepted: false, worked, stopping })
                 if Instant::now() > until + worked + extra(holder.as_ref()) =>
             {
-                return Err(unreachable(holder.as_ref()));
+                return Err(unreachable(holder.as_ref(), stopping.as_deref()));
             }
             // It may have gone between its commit and its answer: the next engine finds that the run has begun, and goes on.
-            Err(HandOver::Gone { accepted: false, worked }) => {
+            Err(HandOver::Gone { accepted: false, worked, .. }) => {
                 until += worked;
                 asked_before = true;
                 thread::sleep(PAUSE);
@@ -160,17 +160,22 @@ fn lease(layout: &Layout, take_over: bool) -> Result<(Option<Lease>, Option<Hold
     }
 }
 
-fn unreachable(holder: Option<&Holder>) -> Failure {
+fn unreachable(holder: Option<&Holder>, stopping: Option<&str>) -> Failure {
     let failure = |message| Failure::new(Code::EngineUnreachable, message);
-    match holder.filter(|holder| !holder.socket.as_os_str().is_empty()) {
-        Some(holder) => failure(format!(
+    match (holder.filter(|holder| !holder.socket.as_os_str().is_empty()), stopping) {
+        (Some(holder), Some(reason)) => {
+            failure(format!("another engine (process {}) holds the store: {reason}", holder.pid)).hint(
+                "try again when its live steps have ended; --take-over replaces it at once, and running steps go on",
+            )
+        }
+        (Some(holder), None) => failure(format!(
             "another engine (process {}) holds the store and does not answer",
             holder.pid
         ))
         .hint(
             "--take-over replaces it: it can then neither commit nor start anything, and running steps go on",
         ),
-        None => {
+        (None, _) => {
             let who =
                 holder.map_or_else(|| "a process".to_owned(), |holder| format!("process {}", holder.pid));
             failure(format!(
@@ -243,6 +248,8 @@ enum HandOver {
         accepted: bool,
         /// How long an engine that had answered had the request.
         worked: Duration,
+        /// Why it does not take the request, if it said that it is about to end.
+        stopping: Option<String>,
     },
     Failed(Failure),
     /// The person at the terminal has answered; the request is now another one.
@@ -250,7 +257,7 @@ enum HandOver {
 }
 
 fn hand_over(holder: Option<&Holder>, request: &Request, printer: &mut Printer) -> Result<End, HandOver> {
-    let gone = HandOver::Gone { accepted: false, worked: Duration::ZERO };
+    let gone = HandOver::Gone { accepted: false, worked: Duration::ZERO, stopping: None };
     let Some(holder) = holder.filter(|holder| !holder.socket.as_os_str().is_empty()) else {
         return Err(gone);
     };
@@ -264,15 +271,19 @@ fn hand_over(holder: Option<&Holder>, request: &Request, printer: &mut Printer) 
         .map_err(HandOver::Failed)?;
     let mut accepted = false;
     let mut end = None;
+    let mut stopping = None;
     let began = Instant::now();
     let asked = client.ask(request, |response| {
         accepted = accepted || matches!(response, Response::Accepted { .. } | Response::Record { .. });
+        if let Response::Stopped { reason } = &response {
+            stopping = Some(reason.clone());
+        }
         end = on_response(response, printer);
         true
     });
     match (asked, end) {
         (Ok(()), Some(End::Stopped)) | (Err(ClientError::Gone), _) => {
-            Err(HandOver::Gone { accepted, worked: began.elapsed() })
+            Err(HandOver::Gone { accepted, worked: began.elapsed(), stopping })
         }
         (Ok(()), Some(end)) => Ok(end),
         (Ok(()), None) => Ok(End::Silence),

@@ -53,6 +53,10 @@ impl Commands {
         check_yes_to(flow, &request.yes_to)?;
         let named = source.started().map(|started| started.workspace.clone()).unwrap_or_default();
         let then = then(&request, &lived, &cut)?;
+        let makes = request.isolate.is_some() || request.workspace == WorkspaceUse::Copy;
+        if makes {
+            self.may_begin(&request.caller.within)?;
+        }
         let (workspace, isolated) =
             self.place_for(&request, (&source, flow), Path::new(&named), then, client)?;
         let made = isolated.clone().filter(|_| request.isolate.is_some());
@@ -104,6 +108,7 @@ impl Commands {
                     isolated,
                     files: files.map(Box::new),
                 },
+                made: makes,
                 pinned,
                 caller,
                 reply,

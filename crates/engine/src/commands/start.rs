@@ -74,6 +74,10 @@ impl Commands {
             let hint = "leave `--copy`, `--share-workspace` or `workspace` of the request out";
             return Err(Refused::new(Code::NotIsolated, message, Some(hint)));
         }
+        let makes = request.isolate.is_some() || request.workspace == WorkspaceUse::Copy;
+        if makes {
+            self.may_begin(&request.caller.within)?;
+        }
         let (workspace, isolated) = match &request.isolate {
             Some(wanted) => {
                 let names = Names::of(&flow, &request.caller);
@@ -116,6 +120,7 @@ impl Commands {
                     requester: request.requester.clone(),
                     part,
                 },
+                made: makes,
                 pinned: PinnedFlow {
                     digest: flow.digest,
                     language: parsed.language,
@@ -131,6 +136,12 @@ impl Commands {
         self.exchange(begin).map_err(|error| self.not_begun(&request.run, error, made.as_deref()))?;
         send(client, Response::Accepted { run: request.run.clone() });
         Ok(())
+    }
+
+    /// Before something is made for a new run: see [`Message::MayBegin`].
+    pub(super) fn may_begin(&self, within: &[CallingAttempt]) -> Result<(), Refused> {
+        let within = within.to_vec();
+        Ok(self.exchange(|reply| Message::MayBegin { within, reply })?)
     }
 
     /// What an expression reads of the environment is stored, and a token is stored nowhere.
@@ -199,7 +210,12 @@ impl Commands {
                     let within = "it is the folder of the store, in which the copy would lie";
                     return Err(missing(named, &io::Error::new(io::ErrorKind::InvalidInput, within)));
                 }
-                copy_tree(&found, &copy, &store).map_err(|error| {
+                // By an engine that went away in the middle of this request: the run has not begun.
+                let emptied = match fs::remove_dir_all(&copy) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+                    _ => Ok(()),
+                };
+                emptied.and_then(|()| copy_tree(&found, &copy, &store)).map_err(|error| {
                     // Half a copy is of no use. A rest that cannot be removed does no harm.
                     fs::remove_dir_all(&copy).unwrap_or_default();
                     Refused::failure(format!("the workspace `{}` cannot be copied: {error}", found.display()))

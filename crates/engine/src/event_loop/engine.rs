@@ -137,6 +137,7 @@ impl Engine {
             Message::Begin(begin) => self.begin(*begin),
             Message::Fork(branch) => self.fork(*branch),
             Message::Adopt(adopt) => self.adopt(*adopt),
+            Message::MayBegin { within, reply } => reply(self.may_begin(&within)),
             Message::Input { run, input, reply } => self.input(run, input, reply),
             Message::IsLive { run, attempt, reply } => {
                 reply(self.runs.get(&run).map(|active| active.run.is_live(&attempt)));
@@ -241,7 +242,9 @@ fn refuse(message: Message, error: EngineError) {
         Message::Begin(begin) => (begin.reply)(Err(error)),
         Message::Fork(branch) => (branch.reply)(Err(error)),
         Message::Adopt(adopt) => (adopt.reply)(Err(error)),
-        Message::Input { reply, .. } | Message::Unloadable { reply, .. } => reply(Err(error)),
+        Message::MayBegin { reply, .. }
+        | Message::Input { reply, .. }
+        | Message::Unloadable { reply, .. } => reply(Err(error)),
         Message::IsLive { reply, .. } => reply(None),
         Message::Committed { .. }
         | Message::Settled { .. }

@@ -1,7 +1,7 @@
 //! What reaches the engine's loop, and what it answers.
 
 use crate::model::{
-    runner::{Caller, Settlement},
+    runner::{Caller, CallingAttempt, Settlement},
     trouble::Trouble,
 };
 use envoi_journal::{CommitError, Note, PinnedFlow, Receipt};
@@ -20,6 +20,14 @@ pub enum Message {
     Fork(Box<Branch>),
     /// A run from the journal; the engine goes on with it.
     Adopt(Box<Adopt>),
+    /// A folder is to be made for a new run: may it begin afterwards? If so, its [`Begin`] is not refused because the engine has
+    /// been asked to end meanwhile. Otherwise the next engine would make the folder again.
+    MayBegin {
+        /// The attempts that it was called by.
+        within: Vec<CallingAttempt>,
+        /// Answered at once.
+        reply: Reply,
+    },
     /// A client's request to a run.
     Input {
         /// Which run; it must have been begun or adopted.
@@ -89,6 +97,8 @@ pub struct Begin {
     pub run: Run,
     /// What it starts with.
     pub start: Start,
+    /// A folder was made for it after [`Message::MayBegin`].
+    pub made: bool,
     /// The flow, as it is stored.
     pub pinned: PinnedFlow,
     /// What commands may see.
@@ -103,6 +113,8 @@ pub struct Branch {
     pub run: Run,
     /// What it begins with.
     pub fork: Fork,
+    /// As in [`Begin`].
+    pub made: bool,
     /// The flow, as it is stored.
     pub pinned: PinnedFlow,
     /// What commands may see.

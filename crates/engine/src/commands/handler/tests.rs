@@ -4,7 +4,7 @@ use super::*;
 use crate::attempts::presence::Presences;
 use crate::model::{
     message::Adopt,
-    protocol::{AnswerRequest, CallerWire, CorrectedFlow, ResumeRequest},
+    protocol::{AnswerRequest, CallerWire, CorrectedFlow, ResumeRequest, WorkspaceUse},
     runner::CallingAttempt,
 };
 use envoi_contract::code::Code;
@@ -313,4 +313,17 @@ fn a_run_whose_row_is_ahead_of_its_events_is_set_aside() {
     assert_eq!(trouble.kind.code(), Code::RunInconsistent, "{}", trouble.reason);
     let Ok(Response::Refused(refused)) = heard.try_recv() else { panic!("nothing was done") };
     assert_eq!((refused.code.as_str(), refused.exit_code()), ("RUN_SET_ASIDE", 8));
+}
+
+#[test]
+fn a_copy_of_an_engine_that_went_away_is_made_again() {
+    let place = place(PLAIN);
+    let workspace = tempfile::tempdir().unwrap();
+    let (file, run) = (workspace.path().join("a"), RunId::new("run_b").unwrap());
+    let copied = |content: &str| {
+        std::fs::write(&file, content).unwrap();
+        let copy = place.commands.workspace(workspace.path(), WorkspaceUse::Copy, &run, &[]).unwrap();
+        std::fs::read_to_string(copy.join("a")).unwrap()
+    };
+    assert_eq!((copied("before"), copied("now")), ("before".to_owned(), "now".to_owned()));
 }

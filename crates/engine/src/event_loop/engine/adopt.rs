@@ -20,21 +20,34 @@ use std::{collections::BTreeSet, sync::Arc};
 
 impl Engine {
     pub(super) fn begin(&mut self, begin: Begin) {
-        let Begin { run, start, pinned, caller, reply } = begin;
+        let Begin { run, start, made, pinned, caller, reply } = begin;
         let active = Active::new(run, Claim::of_start(&start), caller, &start.by.tenant).pinned_to(pinned);
         let free = self.check_workspace(&active.claim, &active.within, |_| start.shared);
         let id = start.run.clone();
         let request = Request { reply: Some(reply), ..Request::of(Input::Start(Box::new(start))) };
+        let free = if made { free } else { self.may_begin(&active.within).and(free) };
         self.open(id, free, active, request);
     }
 
     pub(super) fn fork(&mut self, branch: Branch) {
-        let Branch { run, fork, pinned, caller, reply } = branch;
+        let Branch { run, fork, made, pinned, caller, reply } = branch;
         let active = Active::new(run, Claim::of_fork(&fork), caller, &fork.by.tenant).pinned_to(pinned);
         let free = self.check_workspace(&active.claim, &active.within, |_| fork.shared);
         let id = fork.run.clone();
         let request = Request { reply: Some(reply), ..Request::of(Input::Fork(Box::new(fork))) };
+        let free = if made { free } else { self.may_begin(&active.within).and(free) };
         self.open(id, free, active, request);
+    }
+
+    /// An engine that is to end begins only runs that its live steps wait for.
+    ///
+    /// # Errors
+    /// The next engine is to be asked.
+    pub(super) fn may_begin(&self, within: &[CallingAttempt]) -> Result<(), EngineError> {
+        if self.draining && !self.is_called(within) {
+            return Err(EngineError::Stopping { reason: "it was asked to start nothing new".to_owned() });
+        }
+        Ok(())
     }
 
     /// A new run, by the request that begins it, if its workspace is `free`.
@@ -52,10 +65,6 @@ impl Engine {
         };
         if self.runs.contains_key(&id) {
             return refused(request, Refusal::AlreadyStarted.into());
-        }
-        if self.draining && !self.is_called(&active.within) {
-            let reason = "it was asked to start nothing new".to_owned();
-            return refused(request, EngineError::Stopping { reason });
         }
         if let Err(busy) = free {
             return refused(request, busy);

@@ -182,6 +182,7 @@ fn begin_of(name: &str, text: &str) -> Message {
             requester: Requester::default(),
             part: None,
         },
+        made: false,
         pinned: PinnedFlow {
             digest,
             language,
@@ -275,6 +276,29 @@ fn a_run_that_was_read_before_its_end_is_not_brought_back() {
     let answer = answer.lock().unwrap().take();
     assert!(matches!(answer, Some(Err(EngineError::Stale { .. }))), "{answer:?}");
     assert!(doings.take().is_empty() && engine.is_idle(), "nothing starts again");
+}
+
+#[test]
+fn an_engine_that_is_to_end_begins_a_run_for_which_something_was_made_and_no_other() {
+    let (mut engine, doings) = engine(1);
+    let said = Arc::new(Mutex::new(Vec::new()));
+    let ask = |what: &'static str| -> Reply {
+        let said = Arc::clone(&said);
+        Box::new(move |result: Result<(), EngineError>| said.lock().unwrap().push((what, result.is_ok())))
+    };
+    let may_begin = |what| Message::MayBegin { within: Vec::new(), reply: ask(what) };
+    engine.handle(may_begin("before"));
+    engine.handle(Message::Drain);
+    engine.handle(may_begin("after"));
+    for (name, made) in [("a", true), ("b", false)] {
+        let Message::Begin(mut begin) = begin(name) else { panic!("it begins") };
+        (begin.made, begin.reply) = (made, ask(name));
+        engine.handle(Message::Begin(begin));
+    }
+    engine.handle(durable("a"));
+    assert_eq!(*said.lock().unwrap(), [("before", true), ("after", false), ("b", false), ("a", true)]);
+    assert_eq!(doings.take(), ["run_a commits run_started"], "nothing of it starts");
+    assert!(engine.is_idle());
 }
 
 /// Begins these runs, each named for its tenant with a number, and has each attempt end as soon as it runs; the order in which runs are served.
