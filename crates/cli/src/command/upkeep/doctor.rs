@@ -8,12 +8,15 @@ use crate::{
     process::{failure::Failure, invocation, output},
     session::accounts,
     store::{config, home::Home},
+    text::duration::{between, since},
 };
 use core::{convert::Infallible, fmt::Display};
 use envoi_api::store::{AgentProgram, Checkup};
+use envoi_contract::time::Timestamp;
 use envoi_engine::protocol::Refused;
 use envoi_journal::{
-    DamagedRow, Layout, Lease, OpenError, ReadError, Reader, Standing, Store, Taken, Undelivered, with_causes,
+    DamagedRow, Layout, Lease, OpenError, ReadError, Reader, RunFilter, Standing, Store, Taken, Undelivered,
+    with_causes,
 };
 use std::{
     fs::File,
@@ -119,6 +122,11 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
         Err(error) => return Ok(vec![finding("store", Err(why_closed(&dir, &error)))]),
     };
     let place = finding("place", place(&store));
+    let clock = store.reader().and_then(|reader| reader.runs(RunFilter::default()));
+    let clock = clock.map_err(ClockError::Unread).and_then(|rows| {
+        let newest = rows.iter().map(|row| row.updated_at).max();
+        clock_beside(newest, envoi_engine::now())
+    });
     let runs = store.reader().and_then(|reader| runs::look(&reader));
     let (counted, damaged) = match runs {
         Ok(runs::Seen { unfinished, events, findings }) => {
@@ -170,6 +178,7 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
         finding("store", counted),
         finding("room", room(store.layout().root())),
         place,
+        finding("clock", clock),
         finding("engine", engine),
         finding("configuration", config),
         notices,
@@ -185,6 +194,31 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
     findings.extend(contents);
     findings.extend(snapshots::look(&store));
     Ok(findings)
+}
+
+/// Clocks of machines that share a store by turns differ by less.
+const CLOCK_SLACK_MS: u64 = 60_000;
+
+/// What is wrong with the clock.
+#[derive(Debug, thiserror::Error)]
+enum ClockError {
+    /// It cannot be compared.
+    #[error("{}", with_causes(.0))]
+    Unread(ReadError),
+    /// It was set back by so much.
+    #[error(
+        "it is {0} behind the newest event of the store, so it was set back: retries and questions that expire may wait that much longer; set \
+         the clock right"
+    )]
+    Behind(String),
+}
+
+/// Whether the clock is behind the newest event of the store: what is due at a time comes later after a clock was set back.
+fn clock_beside(newest: Option<Timestamp>, now: Timestamp) -> Result<String, ClockError> {
+    match newest.filter(|newest| since(now, *newest) > CLOCK_SLACK_MS) {
+        None => Ok("not behind the events of the store".to_owned()),
+        Some(newest) => Err(ClockError::Behind(between(now, newest))),
+    }
 }
 
 /// What every command writes sooner or later: doctor tries whether the disk takes so much.
@@ -308,6 +342,16 @@ fn describe(counts: &Undelivered) -> String {
 #[allow(clippy::unwrap_used, reason = "what is not as a test expects ends it")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clock_that_was_set_back_is_said() {
+        let at = |minutes: i64| Timestamp::from_millis(1_764_000_000_000 + minutes * 60_000);
+        for newest in [None, Some(at(-600)), Some(at(1))] {
+            assert!(clock_beside(newest, at(0)).is_ok(), "{newest:?}");
+        }
+        let said = clock_beside(Some(at(61)), at(0)).unwrap_err().to_string();
+        assert!(said.starts_with("it is 1h 1m behind the newest event of the store"), "{said}");
+    }
 
     #[test]
     fn a_disk_without_room_is_no_room() {
