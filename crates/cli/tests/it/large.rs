@@ -7,8 +7,12 @@ use std::{fs, path::Path};
 const MANY: usize = 2500;
 
 fn flow() -> String {
+    flow_of(MANY)
+}
+
+fn flow_of(files: usize) -> String {
     let make = format!(
-        "import os\\nos.makedirs('out', exist_ok=True)\\nfor n in range({MANY}):\\n    open(f'out/{{n:04}}', 'w').write(f'content {{n}}')\\n"
+        "import os\\nos.makedirs('out', exist_ok=True)\\nfor n in range({files}):\\n    open(f'out/{{n:04}}', 'w').write(f'content {{n}}')\\n"
     );
     format!(
         "flow: big\nsteps:\n  - id: make\n    run: [\"python3\", \"-c\", \"{make}\"]\n    artifacts: [\"out/**\", \"dist/*\"]\n  \
@@ -65,6 +69,38 @@ fn an_engine_that_dies_while_a_large_set_is_settled_or_placed_is_made_up_for() {
         assert!(stage.expect(0, &["repair"]).out.contains("everything was as it should be"), "{placed}");
         assert_eq!(fs::read_to_string(base.join("big/out/1234")).unwrap(), "content 1234");
     }
+}
+
+/// So many files that the steps of another run begin and end while they are kept. `ENVOI_MANY_FILES` says another number.
+fn very_many() -> usize {
+    std::env::var("ENVOI_MANY_FILES").map_or(10_000, |number| number.parse().unwrap())
+}
+
+#[test]
+fn the_steps_of_another_run_go_on_while_a_large_set_is_kept_and_placed() {
+    let files = very_many();
+    let stage = Stage::with_flow(&flow_of(files));
+    let large = stage.start(&["run", "flow.yaml"]);
+    let run = wait_for("the run", || stage.runs_made().into_iter().next());
+    let base = format!(".envoi/runs/{run}");
+    // Each visit looks what is done with the many files at that moment.
+    let tick = format!(
+        "now=working; [ -e {base}/attempts/make.1.1/exit.json ] && now=storing; [ -e {base}/big/out ] && now=placing; \
+         [ -e {base}/big/handoff/make.json ] && now=placed; echo $now >> ticks; \
+         [ $now = placed ] && echo \"Status: DONE\" || echo \"Status: UNVERIFIED\""
+    );
+    let routing = "{ kind: microloop, success_values: [DONE], max_iterations: 10000 }";
+    let other = format!("flow: other\nsteps:\n  - id: tick\n    run: '{tick}'\n    routing: {routing}\n");
+    stage.write("other.yaml", other);
+    stage.expect(0, &["run", "other.yaml", "--share-workspace"]);
+    // The second of such visits was begun by the loop while its engine was at work with the files.
+    let ticks = stage.lines("ticks");
+    for moment in ["storing", "placing"] {
+        assert!(ticks.iter().filter(|now| *now == moment).count() >= 2, "{moment}: {ticks:?}");
+    }
+    assert_eq!(large.done().code, Some(0));
+    assert_eq!(list(&stage, &format!("{base}/big/make.files.json")), files);
+    assert_eq!(count(&stage.path(&format!("{base}/big/out"))), files);
 }
 
 /// One step makes many files, and puts a file where they belong; what follows it, if anything, comes behind it.
