@@ -1,7 +1,7 @@
 //! A bundle is checked: its sums, its names, its chain, that its events are a life of its flow, and that nothing which they name is missing.
 //!
-//! A bundle may come from anybody. This module writes nothing to the disk, bounds the size of the texts that it reads, and looks at nothing outside
-//! the bundle.
+//! A bundle may come from anybody, and a small file may unpack to any size. This module writes nothing to the disk, keeps of the archive no more in
+//! memory than a bound, and looks at nothing outside the bundle.
 
 use crate::{
     chain::Chain,
@@ -18,15 +18,19 @@ use envoi_kernel::{Event, Record, Run, ids::RunId};
 use sha2::{Digest as _, Sha256};
 use std::{
     collections::{BTreeMap, BTreeSet},
+    ffi::OsString,
     io::{self, Read},
-    path::Component,
+    path::{Component, PathBuf},
 };
 
-/// The most bytes of an entry that is read as a text.
-const MAX_TEXT_BYTES: u64 = 1 << 30;
+/// The most bytes of all texts and names together: these are kept in memory.
+const MAX_KEPT_BYTES: u64 = 1 << 30;
 
 /// The most entries.
 const MAX_ENTRIES: usize = 2_000_000;
+
+/// The most bytes of an entry that has the name of the next one.
+const MAX_NAME_BYTES: u64 = 64 * 1024;
 
 /// What a bundle that is whole has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +58,23 @@ pub struct Wrong {
 }
 
 fn wrong(place: impl Into<String>, reason: impl Into<String>) -> Wrong {
-    Wrong { place: place.into(), reason: reason.into() }
+    Wrong { place: readable(&place.into()), reason: readable(&reason.into()) }
+}
+
+/// The most characters of a place or a reason.
+const MAX_WORDS: usize = 500;
+
+/// What may quote the archive, for a terminal: one line, and not a long one.
+fn readable(text: &str) -> String {
+    let escaped = |letter: char| match letter.is_control() {
+        true => letter.escape_default().collect(),
+        false => letter.to_string(),
+    };
+    let mut said: String = text.chars().take(MAX_WORDS).map(escaped).collect();
+    if text.chars().nth(MAX_WORDS).is_some() {
+        said.push('…');
+    }
+    said
 }
 
 /// All entries of a bundle: the sums of all, and the bytes of those that are texts.
@@ -71,7 +91,7 @@ struct Entries {
 /// # Errors
 /// The first thing that is wrong with it.
 pub fn verify(source: impl Read) -> Result<Whole, Wrong> {
-    let entries = read(source)?;
+    let entries = read(source, MAX_KEPT_BYTES)?;
     check_sums(&entries)?;
     let manifest: Manifest = entries.json(MANIFEST)?;
     if manifest.format != FORMAT {
@@ -121,17 +141,39 @@ impl Entries {
     }
 }
 
-/// Reads the archive once, from its beginning to its end.
-fn read(source: impl Read) -> Result<Entries, Wrong> {
-    let of_archive = |error: io::Error| wrong("the archive", error.to_string());
+fn of_archive(error: io::Error) -> Wrong {
+    wrong("the archive", error.to_string())
+}
+
+/// Reads the archive once, from its beginning to its end, and keeps at most so many bytes of it.
+fn read(source: impl Read, most_bytes: u64) -> Result<Entries, Wrong> {
     let decoder = zstd::Decoder::new(source).map_err(of_archive)?;
     let mut archive = tar::Archive::new(decoder);
     let mut entries = Entries::default();
     // Lists of artifacts name contents; which contents are lists is known from the events, which come before them.
     let mut lists: BTreeSet<String> = BTreeSet::new();
-    for entry in archive.entries().map_err(of_archive)? {
+    let mut left_bytes = most_bytes;
+    let mut keep = |bytes: u64| -> Result<(), Wrong> {
+        let left = left_bytes.checked_sub(bytes);
+        left_bytes = left.ok_or_else(|| {
+            wrong("the archive", format!("its texts and names have more than {most_bytes} bytes"))
+        })?;
+        Ok(())
+    };
+    let mut long_name = None;
+    // Raw, because the names of entries would else be read whatever their length.
+    for entry in archive.entries().map_err(of_archive)?.raw(true) {
         let mut entry = entry.map_err(of_archive)?;
-        let path = entry.path().map_err(of_archive)?.into_owned();
+        let kind = entry.header().entry_type();
+        if kind.is_gnu_longname() || kind.is_pax_local_extensions() {
+            long_name = name_in(&mut entry)?.or(long_name);
+            continue;
+        }
+        let path = match long_name.take() {
+            Some(path) => path,
+            None => entry.path().map_err(of_archive)?.into_owned(),
+        };
+        keep(u64::try_from(path.as_os_str().len()).unwrap_or(u64::MAX))?;
         let shown = path.display().to_string();
         let full = path.to_str().ok_or_else(|| wrong(&shown, "its name is no text"))?;
         let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
@@ -161,12 +203,7 @@ fn read(source: impl Read) -> Result<Entries, Wrong> {
             _ => return Err(wrong(&shown, "no bundle has such an entry")),
         };
         let digest = if is_text {
-            if size > MAX_TEXT_BYTES {
-                return Err(wrong(
-                    &shown,
-                    format!("it has {size} bytes, and at most {MAX_TEXT_BYTES} are read"),
-                ));
-            }
+            keep(size)?;
             let mut bytes = Vec::new();
             entry.read_to_end(&mut bytes).map_err(of_archive)?;
             let digest = Digest::of(&bytes);
@@ -186,6 +223,34 @@ fn read(source: impl Read) -> Result<Entries, Wrong> {
         }
     }
     Ok(entries)
+}
+
+/// The name of the next entry, which is too long for a header, as GNU's tar or POSIX has it.
+fn name_in(entry: &mut tar::Entry<'_, impl Read>) -> Result<Option<PathBuf>, Wrong> {
+    use std::os::unix::ffi::OsStringExt as _;
+    if entry.size() > MAX_NAME_BYTES {
+        let reason =
+            format!("the name of an entry has {} bytes, and at most {MAX_NAME_BYTES} are read", entry.size());
+        return Err(wrong("the archive", reason));
+    }
+    let mut bytes = Vec::new();
+    entry.read_to_end(&mut bytes).map_err(of_archive)?;
+    let path = |bytes: Vec<u8>| PathBuf::from(OsString::from_vec(bytes));
+    if entry.header().entry_type().is_gnu_longname() {
+        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+        bytes.truncate(end);
+        return Ok(Some(path(bytes)));
+    }
+    let mut name = None;
+    for extension in tar::PaxExtensions::new(&bytes) {
+        let extension = extension.map_err(of_archive)?;
+        match extension.key_bytes() {
+            b"path" => name = Some(path(extension.value_bytes().to_vec())),
+            b"size" => return Err(wrong("the archive", "the size of an entry does not stand in its header")),
+            _ => {}
+        }
+    }
+    Ok(name)
 }
 
 struct Sum(Sha256);
@@ -365,9 +430,10 @@ fn check_contents(
         contents = contents.saturating_add(1);
         bytes = bytes.saturating_add(entries.sizes.get(&name).copied().unwrap_or_default());
     }
+    let left_out: BTreeSet<Digest> = manifest.left_out.iter().map(|left| left.digest).collect();
     for digest in named {
         let is_there = entries.sums.contains_key(&format!("{BLOBS}{}", digest.hex()));
-        let is_left_out = manifest.left_out.iter().any(|left| left.digest == *digest);
+        let is_left_out = left_out.contains(digest);
         if is_there == is_left_out {
             let reason = if is_there {
                 "it is there, and the manifest says that it is not"
@@ -378,4 +444,79 @@ fn check_contents(
         }
     }
     Ok((contents, bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::iter;
+    use tar::{Builder, EntryType, Header};
+
+    /// An archive of entries: their kind, name, and content.
+    fn archive(entries: &[(EntryType, &str, &[u8])]) -> Vec<u8> {
+        let mut tar = Builder::new(Vec::new());
+        for (kind, name, content) in entries {
+            let mut header = Header::new_gnu();
+            header.set_entry_type(*kind);
+            header.set_path(name).unwrap();
+            header.set_size(content.len() as u64);
+            header.set_cksum();
+            tar.append(&header, *content).unwrap();
+        }
+        zstd::encode_all(tar.into_inner().unwrap().as_slice(), 1).unwrap()
+    }
+
+    fn refused(entries: &[(EntryType, &str, &[u8])]) -> String {
+        read(archive(entries).as_slice(), 10_000).err().unwrap().to_string()
+    }
+
+    #[test]
+    fn no_more_of_an_archive_is_kept_than_a_bound() {
+        let text = vec![b'x'; 4_000];
+        let regular = EntryType::Regular;
+        let names = ["run_a/handoff/a.1.json", "run_a/handoff/a.2.json", "run_a/handoff/a.3.json"];
+        let texts = names.map(|name| (regular, name, text.as_slice()));
+        assert!(read(archive(&texts[..2]).as_slice(), 10_000).is_ok());
+        let more = "the archive: its texts and names have more than 10000 bytes";
+        assert_eq!(refused(&texts), more);
+        let logs: Vec<String> = (0..500).map(|nth| format!("run_a/logs/a.{nth:03}.1/stdout")).collect();
+        let logs: Vec<_> = logs.iter().map(|name| (regular, name.as_str(), &b""[..])).collect();
+        assert_eq!(refused(&logs), more, "names count");
+    }
+
+    #[test]
+    fn a_name_in_an_entry_of_its_own_is_read_up_to_a_bound() {
+        let long = format!("run_a/logs/{}/stdout", "a".repeat(200));
+        let pax = |text: &str| {
+            let body = format!(" path={text}\n");
+            let length =
+                (body.len()..).find(|length| length.to_string().len() + body.len() == *length).unwrap();
+            format!("{length}{body}")
+        };
+        let (gnu, posix) = (format!("{long}\0"), pax(&long));
+        for (kind, name) in [(EntryType::GNULongName, &gnu), (EntryType::XHeader, &posix)] {
+            let entries =
+                [(kind, "name", name.as_bytes()), (EntryType::Regular, "run_a/logs/x", &b"text"[..])];
+            let found = read(archive(&entries).as_slice(), 10_000).unwrap();
+            assert_eq!(
+                found.sums.keys().collect::<Vec<_>>(),
+                [long.strip_prefix("run_a/").unwrap()],
+                "{kind:?}"
+            );
+            let huge: Vec<u8> = iter::repeat_n(b'a', 65_537).collect();
+            let said = refused(&[(kind, "name", &huge)]);
+            assert_eq!(said, "the archive: the name of an entry has 65537 bytes, and at most 65536 are read");
+        }
+        let (escape, line) =
+            ("run_a/\u{1b}]0;title\u{7}\nrun_a is whole", "run_a/".to_owned() + &"x".repeat(1_000));
+        for (name, shown) in
+            [(escape, "run_a/\\u{1b}]0;title\\u{7}\\nrun_a is whole: no bundle"), (&line, "xxx…: no bundle")]
+        {
+            let said =
+                refused(&[(EntryType::GNULongName, "name", name.as_bytes()), (EntryType::Regular, "x", b"")]);
+            assert!(said.contains(shown) && said.len() < 600, "{said:?}");
+        }
+        let size = [(EntryType::XHeader, "name", &b"10 size=1\n"[..])];
+        assert_eq!(refused(&size), "the archive: the size of an entry does not stand in its header");
+    }
 }
