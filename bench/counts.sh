@@ -8,6 +8,8 @@
 # $BENCH and $ENVOI are the programs; without them, those that cargo has built for debugging. Both builds make the same calls. Each
 # count is the difference between a longer and a shorter run, by the step: the start of the program and of the run are not in it.
 #
+# Rows of `with-artifacts` are by the file, not by the step.
+#
 # Counted are the calls that work on files, and programs and threads that are started. Not counted, because their number depends on
 # the machine, on the user or on other load: memory, locks between threads, waiting, reads of pipes, the loading of programs, and
 # what is read below /proc and /sys.
@@ -90,6 +92,27 @@ with_command() {
     left_behind "$folder/.envoi"
 }
 
+# One run of a step that leaves so many small files, more than a hand-off lists.
+with_artifacts() {
+    local folder=$place/artifacts-$1
+    mkdir -p "$folder"
+    cat >"$folder/flow.yaml" <<EOF
+flow: counted
+steps:
+  - id: make
+    run: 'mkdir out && seq -f "out/%05.0f" $1 | while read -r name; do echo "\$name" >"\$name"; done'
+    artifacts: ["out/*"]
+EOF
+    if ! (cd "$folder" && env -i HOME="$place" PATH=/usr/bin:/bin \
+        strace -f -y -qq -o "$place/trace" "$ENVOI" run flow.yaml --home .envoi) >"$place/said" 2>&1; then
+        cat "$place/said" >&2
+        echo "counts.sh: the run did not succeed" >&2
+        exit 2
+    fi
+    system_calls "$place/trace" 0
+    left_behind "$folder/.envoi"
+}
+
 # `name count` a step: how much more $3 steps have than $2.
 a_step() {
     local what=$1 few=$2 many=$3
@@ -101,9 +124,10 @@ a_step() {
 }
 
 measure() {
-    rm -rf -- "$place"/command-*
+    rm -rf -- "$place"/command-* "$place"/artifacts-*
     a_step no_op 20 60
     a_step with_command 2 12
+    a_step with_artifacts 1200 2200
 }
 
 # The table; fails if a count is off.
