@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import type { ComponentChildren, JSX } from "preact";
 
-import type { ComparedStep, Comparison, Flow, FlowShape, Flows, Forked, Run, RunLedger, StepRow } from "./api.js";
+import type { Compare, ComparedStep, Comparison, Flow, FlowShape, Flows, Forked, Run, RunLedger, StepRow } from "./api.js";
 import { BOUNDS, raised } from "./bounds.js";
 import { Line } from "./foreign.js";
 import { useLoaded } from "./load.js";
@@ -13,7 +13,7 @@ import { at, go } from "./router.js";
 import { useSending, type Sending } from "./send.js";
 import { may } from "./session.js";
 import { duration, moment, plural, short } from "./words.js";
-import { Refused, json } from "./wire.js";
+import { json } from "./wire.js";
 
 interface Props {
   run: Run;
@@ -23,9 +23,9 @@ interface Props {
   again: () => void;
 }
 
-type What = "cancel" | "resume" | "correct" | "raise" | "fork";
+type What = "cancel" | "resume" | "now" | "correct" | "raise" | "fork";
 
-const NAMES: Readonly<Record<What, string>> = { cancel: "Cancel", resume: "Go on", correct: "Go on with a corrected flow", raise: "Raise a limit", fork: "Fork" };
+const NAMES: Readonly<Record<What, string>> = { cancel: "Cancel", resume: "Go on", now: "Try now", correct: "Go on with a corrected flow", raise: "Raise a limit", fork: "Fork" };
 
 /** Those that make sense where the run stands. The server has the last word. */
 function possible({ run, ledger }: Props): What[] {
@@ -34,6 +34,7 @@ function possible({ run, ledger }: Props): What[] {
   const all: [What, boolean][] = [
     ["cancel", !isOver],
     ["resume", run.set_aside !== null || hasFailed || run.activity === "stopped"],
+    ["now", run.waits_for !== null],
     ["correct", run.status !== "succeeded"],
     ["raise", run.status !== "succeeded" && boundsOf(ledger).length > 0],
     ["fork", isOver],
@@ -49,12 +50,13 @@ export function Actions(props: Props): JSX.Element | null {
   const done = (): void => (close(), props.again());
   const common = { ...props, sending, done };
   return (
-    <div class="actions">
+    <div class="actions" id="actions" tabIndex={-1} role="group" aria-label="what can be done">
       {asked === undefined && possible(props).map((what) => <button key={what} disabled={deafSince.value !== undefined} onClick={() => setAsked(what)}>{`${NAMES[what]} …`}</button>)}
       {asked !== undefined && (
         <div class="sure" role="group" aria-label={NAMES[asked]}>
           {asked === "cancel" && <Cancel {...common} />}
           {asked === "resume" && <Resume {...common} />}
+          {asked === "now" && <TryNow {...common} />}
           {asked === "correct" && <Correct {...common} />}
           {asked === "raise" && <RaiseBound {...common} />}
           {asked === "fork" && <ForkRun {...common} />}
@@ -99,16 +101,25 @@ function Cancel({ run, sending, done }: Asked): JSX.Element {
   );
 }
 
-function Resume({ run, rows, sending, done }: Asked): JSX.Element {
+function TryNow({ run, sending, done }: Asked): JSX.Element {
   const [why, setWhy] = useState("");
-  // What the server says of a correction that changes nothing is what happens without one. It knows registered flows only.
-  const loaded = useLoaded<Comparison | null>((signal) => compared(run, { flow: run.flow_digest }, signal), [run.run], () => false);
-  const failed = [...rows.values()].filter((row) => ["failed", "left", "in_doubt"].includes(row.state) && row.items === null);
+  return (
+    <>
+      <p>The step is tried at once, before the account <code>{run.waits_for?.account}</code> is said to be open. If it is still at its limit, the step waits again; that uses up no attempt.</p>
+      <Why value={why} change={setWhy} />
+      <Do sending={sending} act={async () => void ((await sending.send(pathOf(run, "resume"), { now: true, ...reason(why) })) !== undefined && done())}>Try it now</Do>
+    </>
+  );
+}
+
+function Resume({ run, sending, done }: Asked): JSX.Element {
+  const [why, setWhy] = useState("");
+  const loaded = useLoaded<Comparison>((signal) => compared(run, {}, signal), [run.run], () => false);
   return (
     <>
       <p>Steps that are done stay done. What failed, or was under way, is done again: what it did outside is done twice.</p>
       <Shown of={loaded}>
-        {(found) => found !== null ? <Steps steps={found.steps} goesOn={found.goes_on_at} /> : failed.length > 0 && <p>Not done, or failed: {failed.slice(0, 12).map(({ place }) => <code key={place}><Line text={place} /> </code>)}</p>}
+        {(found) => <Steps steps={found.steps} goesOn={found.goes_on_at} />}
       </Shown>
       <Why value={why} change={setWhy} />
       <Do sending={sending} act={async () => void ((await sending.send(pathOf(run, "resume"), reason(why))) !== undefined && done())}>Go on with this run</Do>
@@ -116,14 +127,7 @@ function Resume({ run, rows, sending, done }: Asked): JSX.Element {
   );
 }
 
-async function compared(run: Run, body: { flow: string; from?: string }, signal: AbortSignal): Promise<Comparison | null> {
-  try {
-    return await json<Comparison>(pathOf(run, "compare"), { method: "POST", body, signal });
-  } catch (error) {
-    if (error instanceof Refused && error.status === 404) return null;
-    throw error;
-  }
-}
+const compared = (run: Run, body: Compare, signal: AbortSignal): Promise<Comparison> => json<Comparison>(pathOf(run, "compare"), { method: "POST", body, signal });
 
 const FROM_HERE: Readonly<Record<ComparedStep["from_here"], string>> = { stays: "stays", runs: "runs", runs_again: "runs again", does_not_run: "does not run" };
 
@@ -277,6 +281,12 @@ export function WorkspaceUse({ value, change }: { value: Use; change: (use: Use)
   );
 }
 
+/** What is done again in a fork from there: as if the run itself began again at the step. */
+function Again({ run, from }: { run: Run; from: string }): JSX.Element {
+  const loaded = useLoaded<Comparison>((signal) => compared(run, { from }, signal), [run.run, from], () => false);
+  return <Shown of={loaded}>{({ steps }) => <Steps steps={steps} goesOn={from} />}</Shown>;
+}
+
 function ForkRun({ run, shape, rows, sending }: Asked): JSX.Element {
   const stopped = run.status === "succeeded" ? "" : (run.step ?? "");
   const begun = shape.steps.map(({ step }) => step).filter((step) => [...rows.values()].some((row) => row.step === step && row.scope === ""));
@@ -302,7 +312,7 @@ function ForkRun({ run, shape, rows, sending }: Asked): JSX.Element {
     <>
       <p>
         A new run begins with what this one had done when <code>{from === "" ? "…" : from}</code> was entered last. From there on everything is done in the new run. This run stays as it is. Files lie
-        as they are now: they are not set back. Both share their limits.
+        as they are now: they are not set back. Both share their limits, and only one of them goes on at a time.
       </p>
       <div class="field">
         <label for="from">From step</label>
@@ -311,6 +321,7 @@ function ForkRun({ run, shape, rows, sending }: Asked): JSX.Element {
           {begun.map((step) => <option key={step} value={step}>{step}{step === stopped ? " (stopped the run)" : ""}</option>)}
         </select>
       </div>
+      {from !== "" && <Again run={run} from={from} />}
       <WorkspaceUse value={use} change={setUse} />
       <Why value={why} change={setWhy} />
       <Do sending={sending} act={act} off={from === ""}>{from === "" ? "Choose a step" : `Begin a new run at ${from}`}</Do>

@@ -33,7 +33,7 @@ export function Cost({ ledger }: { ledger: RunLedger }): JSX.Element {
       {unknown.length > 0 && <p class="trouble">Not known: {unknown.join(", and ")}.</p>}
       <div class="across" tabIndex={0} role="region" aria-label="what was used">
         <table>
-          <thead><tr><th scope="col">what</th><th scope="col">used</th>{isFamily && <th scope="col">of that by this run</th>}<th scope="col">set aside</th><th scope="col">limit</th></tr></thead>
+          <thead><tr><th scope="col">what</th><th scope="col">used</th>{isFamily && <th scope="col">of that by this run</th>}<th scope="col">reserved</th><th scope="col">limit</th></tr></thead>
           <tbody>
             {ROWS.map(([member, name]) => {
               const limit = limits[member];

@@ -3,13 +3,14 @@
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 
-import type { ChangedFile } from "./api.js";
+import type { ChangedFile, ChangedFiles } from "./api.js";
 import { counted, diff, type Change } from "./diff.js";
 import { Line, named, plain } from "./foreign.js";
-import { Trouble } from "./parts.js";
+import { useLoaded } from "./load.js";
+import { Shown, Trouble } from "./parts.js";
 import { Markdown, Picture, Values, kindOf } from "./rendered.js";
-import { plural, size } from "./words.js";
-import { Offline, Refused, ask } from "./wire.js";
+import { plural, short, size } from "./words.js";
+import { Offline, Refused, ask, json } from "./wire.js";
 
 /** Larger files are only offered as they are. */
 const MOST_BYTES = 2 * 1024 * 1024;
@@ -56,6 +57,24 @@ async function download(run: string, digest: string, path: string): Promise<void
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
+/** All files that a run has changed so far. */
+export function ChangedFilesView({ run }: { run: string }): JSX.Element {
+  const loaded = useLoaded<ChangedFiles>((signal) => json(`runs/${encodeURIComponent(run)}/files`, { signal }), [run], (change) => change.run === run);
+  return (
+    <section aria-label="files">
+      <p class="note">What the run has changed in its workspace so far, as its steps have declared it or as it was seen. Each against what it was before the run.</p>
+      <Shown of={loaded}>
+        {({ files, total }) => (
+          <>
+            <Files run={run} files={files} />
+            {total > files.length && <p class="note">{`and ${plural(total - files.length, "more file")}`}</p>}
+          </>
+        )}
+      </Shown>
+    </section>
+  );
+}
+
 export function Files({ run, files }: { run: string; files: readonly ChangedFile[] }): JSX.Element {
   if (files.length === 0) return <p class="note">No file has been changed.</p>;
   return <ul class="files">{files.map((file) => <File key={file.path} run={run} file={file} isAlone={files.length === 1} />)}</ul>;
@@ -89,7 +108,7 @@ function File({ run, file, isAlone }: { run: string; file: ChangedFile; isAlone:
       {open && (look === undefined ? <p class="note" role="status">Asking the server …</p> : look instanceof Error ? <Trouble error={look} /> : <Looked {...{ look, isKnown, run, file }} />)}
       {open && file.after !== null && (
         <p class="note digest">
-          <button class="link" onClick={() => void download(run, file.after ?? "", file.path)}>download</button> {file.after}
+          <button class="link" onClick={() => void download(run, file.after ?? "", file.path)}>download</button> <span title={file.after}>{short(file.after)}</span>
         </p>
       )}
     </li>

@@ -12,6 +12,7 @@ import { Line } from "./foreign.js";
 import { useLoaded } from "./load.js";
 import { deafSince } from "./live.js";
 import { Shown, Trouble, titled } from "./parts.js";
+import { PlanInShort, PlanView } from "./plan.js";
 import { at, go } from "./router.js";
 import { useSending } from "./send.js";
 import { may } from "./session.js";
@@ -90,6 +91,8 @@ function Whole({ shape, flow }: Look): JSX.Element {
       <h2>{plural(shape.steps.length, "step")}, {shape.graph ? "as far as possible at the same time" : "one after the other"}</h2>
       <Drawing shape={shape} />
       {shape.inputs.length > 0 && <><h2>Inputs</h2><Inputs inputs={shape.inputs} /></>}
+      <h2>At most</h2>
+      <PlanView flow={shape.digest} />
       <h2>Text</h2>
       {(flow?.files ?? [""]).map((file, nth) => <FlowText key={file} digest={shape.digest} file={nth === 0 ? undefined : file} name={file} />)}
     </>
@@ -184,6 +187,7 @@ function Start({ shape }: { shape: FlowShape }): JSX.Element {
       </p>
       {fields.length === 0 ? <p class="note">It takes no inputs.</p> : <Form fields={fields} values={values} wrong={wrong} disabled={sending.busy} change={change} />}
       <WorkspaceUse value={use} change={setUse} />
+      <PlanInShort flow={shape.digest} />
       {sending.error !== undefined && <Trouble error={sending.error}><p>No run was seen to begin. What you typed is still here; sent again, it begins once.</p></Trouble>}
       <p class="send"><button class="main" type="submit" disabled={sending.busy || deafSince.value !== undefined}>{sending.busy ? "Sending …" : `Start ${shape.flow}`}</button></p>
     </form>

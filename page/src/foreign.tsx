@@ -41,13 +41,16 @@ export function plain(text: string): (string | JSX.Element)[] {
   return parts;
 }
 
+/** What may have to be scrolled has to be reached with the keyboard. */
+const isLong = (text: string): boolean => text.length > 500 || text.split("\n").length > 12;
+
 /** A paragraph of a run's words, in a frame of their own. */
 export function Words({ text, from }: { text: string; from: string }): JSX.Element {
   const shown = text.length > MOST ? text.slice(0, MOST) : text;
   return (
     <figure class="words">
       <figcaption>{from}</figcaption>
-      <div class="text" dir="auto">{plain(shown)}</div>
+      <div class="text" dir="auto" {...(isLong(shown) ? { tabIndex: 0, role: "region", "aria-label": from } : {})}>{plain(shown)}</div>
       {shown.length < text.length && <p class="note">{`and ${text.length - shown.length} more characters`}</p>}
     </figure>
   );
@@ -67,29 +70,54 @@ const NAMES = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "wh
 /** What a terminal would be told: colours (SGR) are kept apart, all else is dropped. */
 const ESCAPES = /\u001b(?:\[([0-9;:]*)([@-~])?|\[[0-?]*[ -/]*[@-~]?|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[PX^_][^\u001b]*(?:\u001b\\)?|[ -/]*[0-~]?)/g;
 
-/** Output of a command. */
-export function Output({ text }: { text: string }): JSX.Element {
-  const parts: (string | JSX.Element)[] = [];
+/** A line of an output: as it is shown, and its characters alone. */
+export interface OutputLine {
+  parts: (string | JSX.Element)[];
+  plain: string;
+}
+
+/** Longer lines are cut: the browser would lay them out for seconds. */
+const LONGEST = 20_000;
+
+/** Output of a command, in lines. A line that was written over shows what was written last. */
+export function lined(text: string): OutputLine[] {
+  const lines: OutputLine[] = [{ parts: [], plain: "" }];
   const style: Style = { fg: "", bg: "", more: new Set() };
-  let from = 0;
+  // After a carriage return: what comes next is written over the line.
+  let isOver = false;
   const say = (piece: string): void => {
-    if (piece === "") return;
     const names = [style.fg && `fg-${style.fg}`, style.bg && `bg-${style.bg}`, ...style.more].filter((name) => name !== "");
-    const words = plain(overwritten(piece));
-    if (names.length === 0) parts.push(...words);
-    else parts.push(<span class={names.join(" ")}>{words}</span>);
+    piece.split("\n").forEach((written, nth) => {
+      if (nth > 0) lines.push({ parts: [], plain: "" }), (isOver = false);
+      const line = lines.at(-1);
+      if (line === undefined || written === "") return;
+      const tries = written.split("\r");
+      const last = tries.findLastIndex((each) => each !== "");
+      if (last > 0 || (last === 0 && isOver)) [line.parts, line.plain] = [[], ""];
+      isOver = last < tries.length - 1;
+      const words = tries[last] ?? "";
+      if (words === "") return;
+      const left = LONGEST - line.plain.length;
+      line.plain += words;
+      if (left <= 0) return;
+      const shown = plain(words.slice(0, left));
+      line.parts.push(...(names.length === 0 ? shown : [<span class={names.join(" ")}>{shown}</span>]));
+    });
   };
+  let from = 0;
   for (const found of text.matchAll(ESCAPES)) {
     say(text.slice(from, found.index));
     from = found.index + found[0].length;
     if (found[2] === "m") restyle(style, found[1] ?? "");
   }
   say(text.slice(from));
-  return <div class="output" dir="ltr">{parts}</div>;
+  for (const line of lines) if (line.plain.length > LONGEST) line.parts.push(<span class="note">{` and ${line.plain.length - LONGEST} more characters`}</span>);
+  if (lines.length > 1 && lines.at(-1)?.plain === "") lines.pop();
+  return lines;
 }
 
-/** A line that was written over shows what was written last. */
-const overwritten = (text: string): string => text.replace(/\r\n/g, "\n").replace(/[^\n]*\r(?=[^\n])/g, "").replace(/\r/g, "");
+/** A short output. */
+export const Output = ({ text }: { text: string }): JSX.Element => <div class="output" dir="ltr">{lined(text).map(({ parts }, nth) => <div class="ln" key={nth}><span class="tx">{parts}{"\n"}</span></div>)}</div>;
 
 function restyle(style: Style, codes: string): void {
   const all = codes === "" ? [0] : codes.split(/[;:]/).map(Number);

@@ -2,20 +2,23 @@
 
 import type { JSX } from "preact";
 
-import type { Question, Questions } from "./api.js";
+import type { Question, QuestionDetail, Questions } from "./api.js";
 import { Line } from "./foreign.js";
 import { useLoaded } from "./load.js";
 import { Shown, State, now, titled } from "./parts.js";
-import { about } from "./question.js";
+import { about, nameOf } from "./question.js";
 import { at } from "./router.js";
-import { head, moment, since, until } from "./words.js";
+import { head, moment, plural, since, until } from "./words.js";
 import { json } from "./wire.js";
 
 /** Most questions that are shown at once. */
 const MOST = 200;
 
+/** Of so many the whole question is asked for: what changed, and what it cost. */
+const DETAILED = 8;
+
 export function InboxScreen({ closed }: { closed: boolean }): JSX.Element {
-  const loaded = useLoaded<Questions>((signal) => json(`questions?limit=${MOST}${closed ? "&closed=true" : ""}`, { signal }), [closed], (change) => change.question);
+  const loaded = useLoaded<Questions>((signal) => json(`questions?limit=${MOST}${closed ? "&closed=true&newest=true" : ""}`, { signal }), [closed], (change) => change.question);
   const { value } = loaded;
   const open = value?.questions.filter(({ state }) => state === "open" || state === "lapsed") ?? [];
   if (!closed) titled(value === undefined ? "Questions" : open.length > 0 ? `(${open.length}${value.next === null ? "" : "+"}) Questions` : "Questions");
@@ -34,36 +37,58 @@ export function InboxScreen({ closed }: { closed: boolean }): JSX.Element {
 
 function List({ page, closed }: { page: Questions; closed: boolean }): JSX.Element {
   const isOpen = ({ state }: Question): boolean => state === "open" || state === "lapsed";
-  const all = closed ? page.questions.filter((each) => !isOpen(each)).reverse() : page.questions;
+  const all = closed ? page.questions.filter((each) => !isOpen(each)) : page.questions;
   const [doubts, others] = [all.filter((each) => each.about === "in_doubt"), all.filter((each) => each.about !== "in_doubt")];
-  if (all.length === 0) return <p class="empty">{closed ? "No question has been closed." : "Nothing waits for you."}</p>;
+  if (all.length === 0) return closed ? <p class="empty">No question has been closed.</p> : <Empty />;
   return (
     <>
-      <ul class="cards">{others.map((question) => <Card key={question.question} question={question} />)}</ul>
+      <ul class="cards">{others.map((question, nth) => <Card key={question.question} question={question} isDetailed={!closed && nth < DETAILED} />)}</ul>
       {doubts.length > 0 && (
         <>
           <h2>In doubt</h2>
           <p class="note">It is not known how these attempts ended. Somebody has to look, and decide.</p>
-          <ul class="cards">{doubts.map((question) => <Card key={question.question} question={question} />)}</ul>
+          <ul class="cards">{doubts.map((question, nth) => <Card key={question.question} question={question} isDetailed={!closed && nth < DETAILED} />)}</ul>
         </>
       )}
-      {page.next !== null && <p class="note">{`These are the oldest ${MOST}. There are more.`}</p>}
+      {page.next !== null && <p class="note">{`These are the ${closed ? "newest" : "oldest"} ${MOST}. There are more.`}</p>}
     </>
   );
 }
 
-function Card({ question }: { question: Question }): JSX.Element {
+/** Nothing waits; that something did is good to know. */
+function Empty(): JSX.Element {
+  const loaded = useLoaded<Questions>((signal) => json("questions?limit=1&closed=true&newest=true", { signal }), [], (change) => change.question);
+  const last = loaded.value?.questions[0];
+  return (
+    <div class="empty">
+      <p>Nothing waits for you.</p>
+      {last !== undefined && last.closed_at !== null && (
+        <p>The last question was closed {moment(last.closed_at)}{last.answered_by !== null && <> by <Line text={last.answered_by} /></>}: <a href={at("q", last.question)}><Line text={head(last.text)} /></a></p>
+      )}
+    </div>
+  );
+}
+
+function Card({ question, isDetailed }: { question: Question; isDetailed: boolean }): JSX.Element {
   const isOpen = question.state === "open";
+  const loaded = useLoaded<QuestionDetail | undefined>(async (signal) => (isDetailed ? json<QuestionDetail>(`questions/${encodeURIComponent(question.question)}`, { signal }) : undefined), [question.question, isDetailed], () => false);
+  const detail = loaded.value;
+  const isPlain = question.about === "ask";
   return (
     <li>
       <a class="card" href={at("q", question.question)}>
+        {detail !== undefined && <span class="note"><Line text={detail.title ?? detail.flow} /></span>}
         <b class="first"><Line text={head(question.text)} /></b>
         <span class="facts">
           {!isOpen && <State of={question.state} />}
-          <span>{about(question.about)} · <Line text={question.step} /></span>
+          {question.answer !== null && <span>{nameOf(question.answer)}{question.answered_by !== null && <> by <Line text={question.answered_by} /></>}</span>}
           {isOpen ? <span>waits {since(question.raised_at, now.value)}</span> : question.closed_at !== null && <span>{moment(question.closed_at)}</span>}
-          {isOpen && question.expires_at !== null && <span>lapses in {until(question.expires_at, now.value)}</span>}
-          {question.answer !== null && <span>{question.answer}{question.answered_by !== null && <> by <Line text={question.answered_by} /></>}</span>}
+          {isOpen && question.expires_at !== null && <span class="warn">lapses in {until(question.expires_at, now.value)}</span>}
+          {!isPlain && <span>{about(question.about)}</span>}
+          <span>step <Line text={question.step} /></span>
+          {detail !== undefined && detail.files.length > 0 && <span>{plural(detail.files.length, "file")} changed</span>}
+          {detail !== undefined && detail.used.cost_usd !== "0.00" && <span>used ${detail.used.cost_usd}</span>}
+          {detail?.barred != null && <span>not for you</span>}
         </span>
       </a>
     </li>

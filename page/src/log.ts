@@ -2,8 +2,8 @@
 
 import { Refused, ask } from "./wire.js";
 
-/** So much of the end is asked for. */
-const TAIL_BYTES = 64 * 1024;
+/** So much of the end is asked for at first. */
+export const TAIL_BYTES = 64 * 1024;
 
 export type Stream = "stdout" | "stderr";
 
@@ -14,10 +14,10 @@ export interface Tail {
   whole: number;
 }
 
-export async function tail(run: string, attempt: string, stream: Stream, signal: AbortSignal): Promise<Tail> {
+export async function tail(run: string, attempt: string, stream: Stream, signal: AbortSignal, most = TAIL_BYTES): Promise<Tail> {
   try {
     const path = `runs/${encodeURIComponent(run)}/logs/${encodeURIComponent(attempt)}/${stream}`;
-    const response = await ask(path, { headers: { range: `bytes=-${TAIL_BYTES}` }, signal });
+    const response = await ask(path, { headers: { range: `bytes=-${most}` }, signal });
     const bytes = new Uint8Array(await response.arrayBuffer());
     const [, from = "0", whole = String(bytes.length)] = /bytes (\d+)-\d+\/(\d+)/.exec(response.headers.get("content-range") ?? "") ?? [];
     return { text: new TextDecoder().decode(bytes), from: Number(from), whole: Number(whole) };

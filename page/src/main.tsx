@@ -6,14 +6,17 @@ import type { JSX } from "preact";
 
 import { FlowScreen, FlowsScreen, StartScreen } from "./flows.js";
 import { InboxScreen } from "./inbox.js";
+import { KeysScreen } from "./keys.js";
 import { deafSince, watch } from "./live.js";
 import { titled } from "./parts.js";
 import { QuestionScreen } from "./question.js";
 import { at, go, place, replace } from "./router.js";
-import { RunScreen } from "./run.js";
+import { PARTS, RunScreen } from "./run.js";
 import { RunsScreen } from "./runs.js";
 import { recall, signIn, signOut, who, why } from "./session.js";
+import { settings } from "./settings.js";
 import { moment } from "./words.js";
+import { isOther } from "./version.js";
 import { Offline, Refused, key } from "./wire.js";
 
 /** Where one wanted to go before one had to sign in. */
@@ -81,34 +84,11 @@ function Screen(): JSX.Element {
   if (first === "inbox") return <InboxScreen closed={query.has("closed")} />;
   if (first === "q" && second !== undefined) return <QuestionScreen id={second} />;
   if (first === "runs") return <RunsScreen />;
-  if (first === "r" && second !== undefined) return <RunScreen id={second} part={third === "why" || third === "cost" || third === "map" ? third : "steps"} chosen={third === "at" ? fourth : undefined} />;
+  if (first === "r" && second !== undefined) return <RunScreen id={second} part={PARTS.find((part) => part === third) ?? "steps"} chosen={third === "at" ? fourth : undefined} />;
   if (first === "flows") return second === undefined ? <FlowsScreen /> : <FlowScreen key={second} name={second} />;
   if (first === "start" && second !== undefined) return <StartScreen key={second} name={second} />;
   if (first === "keys") return <KeysScreen />;
   return <section class="page"><h1>There is nothing here</h1><p><a href="#/inbox">Questions</a> · <a href="#/runs">Runs</a> · <a href="#/flows">Flows</a></p></section>;
-}
-
-const KEYS: readonly [keys: string, does: string][] = [
-  ["g i, g r, g f", "go to the questions, the runs, the flows"],
-  ["/", "go to the filter"],
-  ["j k, arrows", "next and previous row"],
-  ["→ ←, space", "unfold and fold"],
-  ["Enter", "open the place"],
-  ["e E", "next and previous failure"],
-  ["w s c m", "of a run: why, its steps, what it cost, its map"],
-  ["Ctrl+Enter", "send the answer that is chosen, or start the run"],
-  ["?", "this list"],
-];
-
-function KeysScreen(): JSX.Element {
-  titled("Keys");
-  return (
-    <section class="page">
-      <h1>Keys</h1>
-      <table><thead><tr><th scope="col">key</th><th scope="col">does</th></tr></thead><tbody>{KEYS.map(([keys, does]) => <tr key={keys}><th scope="row"><kbd>{keys}</kbd></th><td>{does}</td></tr>)}</tbody></table>
-      <p>No single key answers a question, or changes anything.</p>
-    </section>
-  );
 }
 
 function Bar(): JSX.Element {
@@ -120,6 +100,7 @@ function Bar(): JSX.Element {
       <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), document.getElementById("main")?.focus())}>To the content</a>
       <nav aria-label="screens">{link("#/inbox", "Questions", ["inbox", "q"])}{link("#/runs", "Runs", ["runs", "r"])}{link("#/flows", "Flows", ["flows", "start"])}</nav>
       <span class="who">{who.value?.name}{who.value?.tenant === "local" ? "" : ` · ${who.value?.tenant}`}</span>
+      <a class="help" href="#/keys" aria-label="Help" aria-current={first === "keys" ? "page" : undefined}>?</a>
       <button class="link" onClick={() => void signOut().catch(() => setError(true))}>Sign out</button>
       {error && <span role="alert">no answer</span>}
     </header>
@@ -128,8 +109,28 @@ function Bar(): JSX.Element {
 
 function NotLive(): JSX.Element | null {
   const since = deafSince.value;
+  if (since === undefined && isOther.value) return <p class="notlive" role="status">The server has another version of this page by now. <button class="small" onClick={() => location.reload()}>Reload</button></p>;
   if (since === undefined) return null;
   return <p class="notlive" role="status">Not live since {moment(since)}: there is no answer from the server. Trying again. Actions are off.</p>;
+}
+
+/** Whether letters are typed there, and so are no keys. */
+const takesLetters = (target: HTMLElement): boolean => /^(TEXTAREA|SELECT)$/.test(target.tagName) || (target instanceof HTMLInputElement && !/^(radio|checkbox|button|file)$/.test(target.type));
+
+const OF_A_RUN: Readonly<Record<string, string[]>> = { w: ["why"], s: [], d: ["files"], c: ["cost"], m: ["map"] };
+
+/** Clicks or focuses what stands there. */
+function reach(id: string, how: "click" | "focus"): boolean {
+  const element = document.getElementById(id);
+  element?.scrollIntoView({ block: "nearest" });
+  element?.[how]();
+  return element !== null;
+}
+
+function back(): void {
+  const { parts } = place.value;
+  if (parts[2] === "at") go(at("r", parts[1] ?? ""));
+  else if (parts.length > 1) go(`#/${{ q: "inbox", r: "runs", start: "flows" }[parts[0] ?? ""] ?? parts[0]}`);
 }
 
 /** Keys that go somewhere. They do nothing in fields, and none changes anything. */
@@ -138,18 +139,24 @@ function useKeys(): void {
     let before = "";
     const hear = (event: KeyboardEvent): void => {
       const target = event.target as HTMLElement;
-      if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) return;
+      if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+      if (event.key === "Escape") return takesLetters(target) ? target.blur() : back();
+      if (takesLetters(target) || !settings.value.letters) return;
       const pressed = before + event.key;
       before = event.key === "g" ? "g" : "";
+      const { parts } = place.value;
+      const isRun = parts[0] === "r" && parts[1] !== undefined;
+      const own = OF_A_RUN[event.key];
       if (pressed === "gi") go("#/inbox");
       else if (pressed === "gr") go("#/runs");
       else if (pressed === "gf") go("#/flows");
       else if (event.key === "?") go("#/keys");
-      else if (place.value.parts[0] === "r" && "wscm".includes(event.key)) go(at("r", place.value.parts[1] ?? "", ...({ w: ["why"], c: ["cost"], m: ["map"] }[event.key] ?? [])));
-      else if (event.key === "/") {
-        const filter = document.getElementById("filter");
-        if (filter !== null) event.preventDefault(), filter.focus();
-      }
+      else if (isRun && own !== undefined) go(at("r", parts[1] ?? "", ...own));
+      else if (isRun && event.key === "l") reach("output", "focus");
+      else if (isRun && event.key === "[") reach("before", "click");
+      else if (isRun && event.key === "]") reach("after", "click");
+      else if (event.key === "." && reach("actions", "focus")) event.preventDefault();
+      else if (event.key === "/" && (reach("find", "focus") || reach("filter", "focus"))) event.preventDefault();
     };
     addEventListener("keydown", hear);
     return () => removeEventListener("keydown", hear);

@@ -14,6 +14,7 @@ setInterval(() => document.visibilityState === "visible" && (now.value = Date.no
 /** A state has a sign, a word and a colour. */
 const SIGNS: Readonly<Record<string, [sign: string, tone: string, word?: string]>> = {
   running: ["●", "busy"],
+  held: ["◷", "warn", "running"],
   waiting: ["?", "ask"],
   succeeded: ["✓", "good"],
   failed: ["✗", "bad"],
@@ -32,8 +33,12 @@ const SIGNS: Readonly<Record<string, [sign: string, tone: string, word?: string]
   answered: ["✓", "good"],
   expired: ["–", "warn"],
   changed: ["↻", "warn"],
+  sent_back: ["↺", "warn", "sent back"],
   "not begun": ["·", "dim"],
 };
+
+/** The sign of a state alone. */
+export const signOf = (state: string): string => SIGNS[state]?.[0] ?? "·";
 
 export function State({ of }: { of: string }): JSX.Element {
   const [sign, tone, word] = SIGNS[of] ?? ["·", "dim"];

@@ -3,23 +3,27 @@
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 
-import type { ChangedFile, StepRow } from "./api.js";
+import type { ChangedFile, Event, StepRow } from "./api.js";
 import { Compare } from "./compare.js";
 import { Rules, signalled } from "./decision.js";
+import { EventRow, aboutOf, eventsOf } from "./events.js";
 import { Files } from "./files.js";
-import { Line, Output, Words } from "./foreign.js";
+import { Line, Words } from "./foreign.js";
 import { useLoaded } from "./load.js";
-import { tail, type Stream, type Tail } from "./log.js";
-import { Shown, State } from "./parts.js";
-import { at } from "./router.js";
-import { duration, moment, plural, size } from "./words.js";
-import { json } from "./wire.js";
+import type { Stream } from "./log.js";
+import { Log } from "./output.js";
+import { Shown, State, now } from "./parts.js";
+import { at, place as here } from "./router.js";
+import { rawMember } from "./raw.js";
+import { duration, moment, plural, since, until, when } from "./words.js";
+import { ask } from "./wire.js";
 
 interface Handoff {
   status?: string;
   summary?: string;
   error?: string | null;
-  data?: unknown;
+  /** As it was written. */
+  data?: string;
   routing_signal?: unknown;
   routing_audit?: unknown;
   file_changes?: { files?: readonly FileChange[]; total?: number };
@@ -44,34 +48,82 @@ interface Props {
 export function PlaceView({ run, place, rows, forkedFrom }: Props): JSX.Element {
   const row = rows.get(place);
   if (row === undefined) return <aside class="place"><p>There is no step at <code>{place}</code> in this run. <a href={at("r", run)}>The run</a></p></aside>;
+  const parts = [...rows.values()].filter((each) => each.part_of === place);
   return (
     <aside class="place" aria-label={place}>
-      <p class="facts"><a href={at("r", run)}>✕ close</a></p>
+      <Neighbours run={run} row={row} rows={rows} />
       <h2><Line text={place} /></h2>
       <p class="facts">
         <State of={row.state} />
         {row.value !== null && <span>item <Line text={row.value} /></span>}
         <span>began {moment(row.started_at)}</span>
         {row.took_ms !== null && <span>took {duration(row.took_ms)}</span>}
+        {row.state === "running" && <span>for {since(row.started_at, now.value)}</span>}
+        {row.attempts > 1 && <span>{plural(row.attempts, "attempt")}</span>}
         {row.cost_usd !== null && <span>${row.cost_usd}</span>}
         {row.leads_to !== null && <span>leads to: {row.leads_to}</span>}
-        {row.question !== null && <a href={at("q", row.question)}>its question</a>}
       </p>
-      {row.ended_at !== null ? <HandedOver run={run} row={row} /> : row.summary !== "" && <Words text={row.summary} from="so far" />}
-      {row.attempts > 0 && <Attempts {...{ run, row, rows, forkedFrom }} />}
+      {row.question !== null && <p><a class="button" href={at("q", row.question)}>{row.state === "in_doubt" ? "Decide" : "Answer the question"}</a></p>}
+      {row.next_try_at !== null && <p class="warn">It is tried again {when(row.next_try_at)}, in {until(row.next_try_at, now.value)}.</p>}
+      {row.ended_at !== null ? <HandedOver run={run} row={row} rows={rows} forkedFrom={forkedFrom} /> : (
+        <>
+          {row.summary !== "" && <Words text={row.summary} from={row.state === "retries" ? "why the last attempt failed" : "so far"} />}
+          {row.attempts > 0 && <Attempts {...{ run, row, rows, forkedFrom }} />}
+        </>
+      )}
+      {parts.length > 0 && <p class="facts"><span>Its parts:</span>{parts.slice(0, 20).map((each) => <a key={each.place} href={at("r", run, "at", each.place)}><Line text={each.place} /></a>)}{parts.length > 20 && <span>and {parts.length - 20} more</span>}</p>}
+      <Inside run={run} row={row} />
     </aside>
   );
 }
 
-function HandedOver({ run, row }: { run: string; row: StepRow }): JSX.Element {
-  const loaded = useLoaded<Handoff>((signal) => json(`runs/${encodeURIComponent(run)}/handoffs/${encodeURIComponent(row.place)}`, { signal }), [row.place, row.seq], () => false);
+/** The visits before and after it, of the same step. Keys `[` and `]` go there. */
+function Neighbours({ run, row, rows }: { run: string; row: StepRow; rows: ReadonlyMap<string, StepRow> }): JSX.Element {
+  const same = [...rows.values()].filter((each) => each.step === row.step && each.scope === row.scope).sort((a, b) => a.visit - b.visit);
+  const nth = same.findIndex((each) => each.place === row.place);
+  const link = (to: StepRow | undefined, id: string, label: string): JSX.Element | null => (to === undefined ? null : <a id={id} href={at("r", run, "at", to.place)}>{label}</a>);
+  return (
+    <p class="facts">
+      <a id="close" href={at("r", run)}>✕ close</a>
+      {link(same[nth - 1], "before", "← the visit before")}
+      {link(same[nth + 1], "after", "the next visit →")}
+    </p>
+  );
+}
+
+async function handoffOf(run: string, place: string, signal: AbortSignal): Promise<Handoff> {
+  const text = await (await ask(`runs/${encodeURIComponent(run)}/handoffs/${encodeURIComponent(place)}`, { signal })).text();
+  const found = JSON.parse(text) as Handoff;
+  const data = rawMember(text, "data");
+  return data === undefined ? found : { ...found, data };
+}
+
+/** Longer data is offered as a file only. */
+const MOST_DATA = 262_144;
+
+function HandedOver({ run, row, rows, forkedFrom }: { run: string; row: StepRow } & Pick<Props, "rows" | "forkedFrom">): JSX.Element {
+  const loaded = useLoaded<Handoff>((signal) => handoffOf(run, row.place, signal), [row.place, row.seq], () => false);
   return (
     <Shown of={loaded}>
       {({ summary = "", error, data, routing_signal: signal, routing_audit: audit, file_changes: changes }) => (
         <>
           {typeof error === "string" && <Words text={error} from="why it failed" />}
+          {typeof error === "string" && row.attempts > 0 && <Attempts {...{ run, row, rows, forkedFrom }} />}
           {summary.trim() !== "" && <Words text={summary} from="its hand-off" />}
-          {data !== undefined && data !== null && JSON.stringify(data) !== "{}" && <details><summary>data</summary><Words text={JSON.stringify(data, null, 2).slice(0, 262_144)} from="JSON" /></details>}
+          {data !== undefined && data !== "null" && data !== "{}" && (
+            <details>
+              <summary>data</summary>
+              <Words text={data.length > MOST_DATA ? data.slice(0, MOST_DATA) : data} from={data.length > MOST_DATA ? "the beginning of its data, as it was written" : "its data, as it was written"} />
+            </details>
+          )}
+          {changes?.files !== undefined && changes.files.some(({ change }) => change !== "unchanged") && (
+            <>
+              <h3 id="files" tabIndex={-1}>Files</h3>
+              <Files run={run} files={changes.files.filter(({ change }) => change !== "unchanged").map(asChanged)} />
+              {changes.total !== undefined && changes.total > changes.files.length && <p class="note">{`and ${plural(changes.total - changes.files.length, "more file")}`}</p>}
+            </>
+          )}
+          {typeof error !== "string" && row.attempts > 0 && <Attempts {...{ run, row, rows, forkedFrom }} />}
           {signal != null && (
             <details class="why-here" open={row.state === "failed" || row.leads_to === "loop"}>
               <summary>why it went on as it did</summary>
@@ -80,64 +132,82 @@ function HandedOver({ run, row }: { run: string; row: StepRow }): JSX.Element {
               <p class="note">Read was the text above, as the step wrote it. <a href={at("r", run, "why")}>All decisions of the run</a></p>
             </details>
           )}
-          {changes?.files !== undefined && changes.files.length > 0 && (
-            <>
-              <h3>Files</h3>
-              <Files run={run} files={changes.files.filter(({ change }) => change !== "unchanged").map(asChanged)} />
-              {changes.total !== undefined && changes.total > changes.files.length && <p class="note">{`and ${plural(changes.total - changes.files.length, "more file")}`}</p>}
-            </>
-          )}
         </>
       )}
     </Shown>
   );
 }
 
-function Attempts({ run, row, rows, forkedFrom }: { run: string; row: StepRow } & Pick<Props, "rows" | "forkedFrom">): JSX.Element {
-  const [attempt, setAttempt] = useState(row.attempts);
-  const [stream, setStream] = useState<Stream>(row.state === "failed" ? "stderr" : "stdout");
-  useEffect(() => setAttempt(row.attempts), [row.attempts]);
+/** Most events that are looked through for those of a visit. */
+const MOST_EVENTS = 2_000;
+
+/** How it was started, and all that the journal says of it. */
+function Inside({ run, row }: { run: string; row: StepRow }): JSX.Element {
+  const [open, setOpen] = useState(false);
+  const last = Math.min(row.seq, row.first_seq + MOST_EVENTS);
+  const loaded = useLoaded<Event[]>(
+    async (signal) => (open ? (await eventsOf(run, row.first_seq, last, signal)).filter(({ event }) => isOf(row.place, aboutOf(event as unknown as Record<string, unknown>))) : []),
+    [run, row.place, row.seq, open],
+    () => false,
+  );
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>how it was started, and its events</summary>
+      {open && (
+        <Shown of={loaded}>
+          {(events) => (
+            <>
+              {events.flatMap(({ seq, event }) => (event.type === "attempt_started" ? [<Started key={seq} event={event as unknown as StartedEvent} />] : []))}
+              <ol class="events">{events.map((event) => <EventRow key={event.seq} event={event} />)}</ol>
+              {last < row.seq && <p class="note">These are the first ones. All are among <a href={at("r", run, "events")}>the events of the run</a>.</p>}
+            </>
+          )}
+        </Shown>
+      )}
+    </details>
+  );
+}
+
+/** Whether an event is about this visit, or an attempt of it. */
+const isOf = (place: string, about: string): boolean => about === place || (about.startsWith(`${place}.`) && /^\d+$/.test(about.slice(place.length + 1)));
+
+interface StartedEvent {
+  attempt: string;
+  command: unknown;
+  env: readonly (readonly [string, string])[];
+  cwd: string;
+  timeout_ms: number | null;
+}
+
+/** What was started, with the variables that the flow gives it. Secrets are never among them. */
+function Started({ event: { attempt, command, env, cwd, timeout_ms: timeout } }: { event: StartedEvent }): JSX.Element {
+  const { exec } = (command ?? {}) as { exec?: readonly string[] };
+  const script = exec?.[0] === "sh" && exec.length === 4 ? exec[3] : undefined;
   return (
     <>
-      <p class="facts" role="group" aria-label="output">
-        {(["stdout", "stderr"] as const).map((each) => <button key={each} class={each === stream ? "chosen" : ""} aria-pressed={each === stream} onClick={() => setStream(each)}>{each}</button>)}
+      <Words text={script ?? (exec === undefined ? JSON.stringify(command, null, 2) : exec.join(" "))} from={`attempt ${attempt}${script === undefined ? "" : ", with sh -e -c"}${cwd === "." ? "" : `, in ${cwd}`}${timeout === null ? "" : `, for at most ${duration(timeout)}`}`} />
+      {env.length > 0 && <dl class="evidence">{env.map(([name, value]) => <div key={name}><dt><code>{name}</code></dt><dd class="text"><Line text={value.slice(0, 2_000)} /></dd></div>)}</dl>}
+    </>
+  );
+}
+
+function Attempts({ run, row, rows, forkedFrom }: { run: string; row: StepRow } & Pick<Props, "rows" | "forkedFrom">): JSX.Element {
+  const linked = here.value.query.get("log");
+  const [attempt, setAttempt] = useState(row.attempts);
+  const [stream, setStream] = useState<Stream>(linked === "stdout" || linked === "stderr" ? linked : row.state === "failed" || row.state === "retries" ? "stderr" : "stdout");
+  useEffect(() => setAttempt(row.attempts), [row.attempts]);
+  return (
+    <section aria-label="output" id="output" tabIndex={-1}>
+      <p class="facts" role="group" aria-label="which output">
+        {(["stdout", "stderr"] as const).map((each) => <button key={each} class={`small ${each === stream ? "chosen" : ""}`} aria-pressed={each === stream} onClick={() => setStream(each)}>{each}</button>)}
         {row.attempts > 1 && (
           <label>attempt <select value={attempt} onChange={(event) => setAttempt(Number(event.currentTarget.value))}>
             {Array.from({ length: row.attempts }, (_, nth) => <option key={nth} value={nth + 1}>{nth + 1}</option>)}
           </select></label>
         )}
       </p>
-      <Log run={run} attempt={`${row.place}.${attempt}`} stream={stream} isLive={row.state === "running"} />
+      <Log key={`${row.place}.${attempt} ${stream}`} run={run} attempt={`${row.place}.${attempt}`} stream={stream} isLive={row.state === "running"} />
       {row.state !== "running" && <Compare {...{ run, row, rows, forkedFrom, attempt, stream }} />}
-    </>
-  );
-}
-
-const EVERY_MS = 1000;
-
-function Log({ run, attempt, stream, isLive }: { run: string; attempt: string; stream: Stream; isLive: boolean }): JSX.Element {
-  const [tick, setTick] = useState(0);
-  useEffect(() => {
-    if (!isLive) return setTick((tick) => tick + 1);
-    const timer = setInterval(() => document.visibilityState === "visible" && setTick((tick) => tick + 1), EVERY_MS);
-    return () => clearInterval(timer);
-  }, [isLive]);
-  const [known, setKnown] = useState<[key: string, tail: Tail]>();
-  const key = `${attempt} ${stream}`;
-  const loaded = useLoaded<Tail>((signal) => tail(run, attempt, stream, signal), [key, tick], () => false);
-  useEffect(() => {
-    if (loaded.value !== undefined) setKnown([key, loaded.value]);
-  }, [loaded.value]);
-  // The last look stays until there is a newer one.
-  const shown = loaded.value ?? (known?.[0] === key ? known[1] : undefined);
-  return (
-    <Shown of={{ ...loaded, value: shown }}>
-      {({ text, from, whole }) => (
-        <>
-          {from > 0 && <p class="note">{`the last ${size(whole - from)} of ${size(whole)}`}</p>}
-          {text === "" ? <p class="note">Nothing was written.</p> : <div class="scroll" tabIndex={0} role="region" aria-label={stream}><Output text={text} /></div>}
-        </>
-      )}
-    </Shown>
+    </section>
   );
 }

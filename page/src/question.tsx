@@ -7,7 +7,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
 
-import type { Answer, QuestionDetail, Questions } from "./api.js";
+import type { Answer, AttachmentRef, QuestionDetail, Questions } from "./api.js";
 import { BOUNDS, raised } from "./bounds.js";
 import { Files } from "./files.js";
 import { Form, fieldsOf, read, type Values } from "./form.js";
@@ -16,8 +16,8 @@ import { useLoaded } from "./load.js";
 import { deafSince } from "./live.js";
 import { Shown, State, Trouble, now, titled } from "./parts.js";
 import { at } from "./router.js";
-import { moment, plural, since, until } from "./words.js";
-import { Offline, Refused, freshKey, json, patiently } from "./wire.js";
+import { duration, moment, plural, since, size, until } from "./words.js";
+import { Offline, Refused, ask, freshKey, json, patiently } from "./wire.js";
 
 /** What a choice is called on a button. */
 const NAMES: Readonly<Record<string, string>> = {
@@ -42,6 +42,9 @@ const KINDS: Readonly<Record<string, string>> = {
   limit: "A limit is used up",
   in_doubt: "It is not known how an attempt ended",
 };
+
+/** What a choice is called. */
+export const nameOf = (choice: string): string => NAMES[choice] ?? choice;
 
 export const about = (word: string): string => KINDS[word] ?? "A question";
 
@@ -83,12 +86,31 @@ function Question({ question, again }: { question: QuestionDetail; again: () => 
         </div>
       )}
       <Evidence question={shown} />
-      <h2>What changed</h2>
-      <Files run={shown.run} files={shown.files} />
+      {shown.files.length > 0 ? <h2>What changed</h2> : <p class="note">The run has changed no file so far.</p>}
+      {shown.files.length > 0 && <Files run={shown.run} files={shown.files} />}
       <LastHandoff question={shown} />
+      {isOpen && recorded === undefined && shown.given === null && <ToAnswer />}
       {recorded !== undefined || shown.given !== null || !isOpen ? <Closed question={recorded ?? shown} /> : <AnswerForm question={shown} isOther={isOther} again={again} done={setRecorded} />}
     </>
   );
+}
+
+/** On small screens, while the answers are out of sight: the way to them, in reach of a thumb. */
+function ToAnswer(): JSX.Element | null {
+  const [isSeen, setSeen] = useState(true);
+  useEffect(() => {
+    const form = document.getElementById("answer");
+    if (form === null) return;
+    const observer = new IntersectionObserver(([entry]) => setSeen(entry?.isIntersecting ?? true));
+    observer.observe(form);
+    return () => observer.disconnect();
+  }, []);
+  const go = (): void => {
+    const form = document.getElementById("answer");
+    form?.scrollIntoView();
+    form?.focus({ preventScroll: true });
+  };
+  return isSeen ? null : <p class="to-answer"><button class="main" onClick={go}>To the answer ↓</button></p>;
 }
 
 function Head({ question }: { question: QuestionDetail }): JSX.Element {
@@ -108,17 +130,32 @@ function Head({ question }: { question: QuestionDetail }): JSX.Element {
 
 const said = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value, null, 1));
 
+/** What is known, in the order in which one wants to know it, and as people say it. What has no words of its own keeps its name. */
+const EVIDENCE: Readonly<Record<string, [label: string, shown?: (value: unknown) => string]>> = {
+  why: ["why"],
+  ran_ms: ["it ran for", (value) => duration(Number(value))],
+  processes_ended: ["processes of it that were ended", (value) => String(value)],
+  output_tail: ["the end of its output"],
+  bound: ["the limit", (value) => BOUNDS[String(value)]?.[1].replace("More ", "") ?? String(value)],
+};
+
 function Evidence({ question }: { question: QuestionDetail }): JSX.Element | null {
   const { evidence } = question;
   if (typeof evidence !== "object" || evidence === null) return null;
-  const known = Object.entries(evidence).filter(([, value]) => !["", "null", "[]", "0", "{}"].includes(said(value)));
+  const order = Object.keys(EVIDENCE);
+  const place = (name: string): number => (order.includes(name) ? order.indexOf(name) : order.length);
+  const known = Object.entries(evidence).filter(([, value]) => !["", "null", "[]", "0", "{}"].includes(said(value))).sort(([a], [b]) => place(a) - place(b));
   if (known.length === 0) return null;
   return (
-    <dl class="evidence">
-      {known.map(([name, value]) => (
-        <div key={name}><dt>{name.replaceAll("_", " ")}</dt><dd class="text">{plain(said(value).slice(0, 20_000))}</dd></div>
-      ))}
-    </dl>
+    <>
+      <h2>What is known</h2>
+      <dl class="evidence">
+        {known.map(([name, value]) => {
+          const [label = name.replaceAll("_", " "), shown = said] = EVIDENCE[name] ?? [];
+          return <div key={name}><dt>{label}</dt><dd class="text" tabIndex={shown(value).length > 200 ? 0 : undefined}>{plain(shown(value).slice(0, 20_000))}</dd></div>;
+        })}
+      </dl>
+    </>
   );
 }
 
@@ -153,7 +190,7 @@ function Closed({ question }: { question: QuestionDetail }): JSX.Element {
         {given === null ? (
           <>This question is closed{question.closed_at !== null && ` since ${moment(question.closed_at)}`}.</>
         ) : (
-          <><b>{NAMES[given.choice] ?? given.choice}</b>, by <Line text={given.by} /> at {moment(given.at)} ({given.channel}).</>
+          <><b>{nameOf(given.choice)}</b>, by <Line text={given.by} /> at {moment(given.at)} ({given.channel}).</>
         )}
       </p>
       {given !== null && given.text !== "" && <Words text={given.text} from={`in the words of ${given.by}`} />}
@@ -224,6 +261,7 @@ function AnswerForm({ question, isOther, again, done }: { question: QuestionDeta
   const lead = (choice: string): string => question.leads?.find((each) => each.choice === choice)?.leads_to ?? "";
   const isImpossible = (choice: string): boolean => lead(choice).startsWith("not possible");
   const hasForm = TAKES_FORM.has(draft.choice) && question.schema !== null;
+  const [files, setFiles] = useState<readonly Uploaded[]>([]);
 
   const send = async (): Promise<void> => {
     if (busy || draft.choice === "" || isOther) return;
@@ -231,6 +269,7 @@ function AnswerForm({ question, isOther, again, done }: { question: QuestionDeta
     const found: Record<string, string> = {};
     if (draft.words.trim() !== "") body.text = draft.words;
     if (question.subject !== null) body.seen = question.subject;
+    if (files.length > 0) body.attachments = files.map(({ reference }) => reference);
     if (hasForm && fields !== undefined) {
       const result = read(fields, draft.values);
       if ("wrong" in result) Object.assign(found, result.wrong);
@@ -277,7 +316,7 @@ function AnswerForm({ question, isOther, again, done }: { question: QuestionDeta
   };
   const isOff = busy || deafSince.value !== undefined || question.barred !== null;
   return (
-    <form class="answer" onKeyDown={key} onSubmit={(event) => (event.preventDefault(), void send())} noValidate>
+    <form class="answer" id="answer" tabIndex={-1} onKeyDown={key} onSubmit={(event) => (event.preventDefault(), void send())} noValidate>
       <h2>Your answer</h2>
       {question.barred !== null && <p class="trouble" role="status">You cannot answer: <Line text={question.barred} />.</p>}
       {question.quorum > 1 && <p class="note">{`${question.quorum} people have to approve. So far: ${question.votes.length === 0 ? "nobody" : question.votes.map((vote) => vote.by).join(", ")}.`}</p>}
@@ -286,7 +325,7 @@ function AnswerForm({ question, isOther, again, done }: { question: QuestionDeta
         {question.choices.map((choice) => (
           <label key={choice} class={`choice ${draft.choice === choice ? "chosen" : ""}`}>
             <input type="radio" name="choice" value={choice} checked={draft.choice === choice} disabled={isOff || isImpossible(choice)} onChange={() => change({ choice })} />
-            <b>{NAMES[choice] ?? choice}</b>
+            <b>{nameOf(choice)}</b>
             <span class="leads"><Line text={lead(choice)} /></span>
           </label>
         ))}
@@ -316,14 +355,58 @@ function AnswerForm({ question, isOther, again, done }: { question: QuestionDeta
           {wrong["words"] !== undefined && <p class="wrong" id="words-wrong">{wrong["words"]}</p>}
         </div>
       )}
+      {draft.choice !== "" && draft.choice !== "raise" && <Attachments files={files} change={setFiles} disabled={busy} />}
       {error !== undefined && <NotRecorded error={error} />}
       <p class="send">
         <button class="main" type="submit" disabled={isOff || draft.choice === "" || isOther}>
-          {busy ? "Sending …" : draft.choice === "" ? "Choose first" : `Send: ${NAMES[draft.choice] ?? draft.choice}`}
+          {busy ? "Sending …" : draft.choice === "" ? "Choose first" : `Send: ${nameOf(draft.choice)}`}
         </button>
         <span class="note">used ${question.used.cost_usd}{question.limits.cost_usd !== null && ` of $${question.limits.cost_usd}`} · {plural(question.used.agent_hops, "attempt")}</span>
       </p>
     </form>
+  );
+}
+
+interface Uploaded {
+  name: string;
+  bytes: number;
+  reference: AttachmentRef;
+}
+
+/** Files that come with the answer. Each is at the server before the answer is sent. */
+function Attachments({ files, change, disabled }: { files: readonly Uploaded[]; change: (files: readonly Uploaded[]) => void; disabled: boolean }): JSX.Element {
+  const [error, setError] = useState<Refused | Offline>();
+  const [busy, setBusy] = useState(false);
+  const add = async (chosen: FileList | null): Promise<void> => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      let all = files;
+      for (const file of chosen ?? []) {
+        const response = await ask("artifacts", { method: "POST", raw: file, headers: { "content-type": file.type || "application/octet-stream" } });
+        const reference = { ...((await response.json()) as object), filename: file.name };
+        all = [...all, { name: file.name, bytes: file.size, reference }];
+        change(all);
+      }
+    } catch (error) {
+      if (!(error instanceof Refused || error instanceof Offline)) throw error;
+      setError(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <div class="field">
+      <label for="attached">Files<span class="note"> (may be left out)</span></label>
+      {files.length > 0 && (
+        <ul class="plain">
+          {files.map((file, nth) => <li key={nth}><Line text={file.name} /> <span class="note">{size(file.bytes)}</span> <button type="button" class="link" disabled={disabled} onClick={() => change(files.filter((_, at) => at !== nth))}>remove</button></li>)}
+        </ul>
+      )}
+      <input id="attached" type="file" multiple disabled={disabled || busy} onChange={(event) => void add(event.currentTarget.files).finally(() => (event.target as HTMLInputElement).value = "")} />
+      {busy && <p class="note" role="status">Sending the file …</p>}
+      {error !== undefined && <Trouble error={error}><p>The file was not taken.</p></Trouble>}
+    </div>
   );
 }
 

@@ -8,23 +8,21 @@ import { Line } from "./foreign.js";
 import { useLoaded } from "./load.js";
 import { Shown, State, now, titled } from "./parts.js";
 import { at, place, replace } from "./router.js";
-import { duration, moment, short } from "./words.js";
+import { may } from "./session.js";
+import { inShort, stateOf } from "./standing.js";
+import { duration, moment, plural, short } from "./words.js";
 import { json } from "./wire.js";
 
 const PAGE = 50;
-const STATES = ["running", "waiting", "failed", "exhausted", "cancelled", "succeeded"] as const;
+/** Runs that began at most so long ago. */
+const AGES: Readonly<Record<string, [label: string, ms: number]>> = { hour: ["an hour", 3_600_000], day: ["a day", 86_400_000], week: ["a week", 7 * 86_400_000] };
 
-/** The state of a run in a word: what keeps it from going on comes first. */
-export const stateOf = (run: Run): string => {
-  if (run.set_aside !== null) return "set_aside";
-  if (run.status === "running" && run.activity === "stopped") return "stopped";
-  return run.in_doubt ? "in_doubt" : run.status;
-};
+const STATES = ["running", "waiting", "failed", "exhausted", "cancelled", "succeeded"] as const;
 
 export function RunsScreen(): JSX.Element {
   const { query } = place.value;
   const [pages, setPages] = useState(1);
-  const asked = ["status", "flow", "q"].map((name) => [name, query.get(name) ?? ""] as const).filter(([, value]) => value !== "");
+  const asked = ["status", "flow", "q", "since"].map((name) => [name, query.get(name) ?? ""] as const).filter(([, value]) => value !== "");
   const key = JSON.stringify(asked);
   useEffect(() => setPages(1), [key]);
   const loaded = useLoaded<Runs>(
@@ -32,7 +30,7 @@ export function RunsScreen(): JSX.Element {
       const all: Run[] = [];
       let next: string | null = null;
       for (let page = 0; page < pages; page += 1) {
-        const params = new URLSearchParams([...asked.map(([name, value]) => [name, value]), ["limit", String(PAGE)], ...(next === null ? [] : [["cursor", next]])]);
+        const params = new URLSearchParams([...asked.map(([name, value]) => [name, name === "since" ? new Date(Date.now() - (AGES[value]?.[1] ?? 0)).toISOString() : value]), ["limit", String(PAGE)], ...(next === null ? [] : [["cursor", next]])]);
         const found: Runs = await json(`runs?${params}`, { signal });
         all.push(...found.runs);
         next = found.next;
@@ -58,16 +56,21 @@ export function RunsScreen(): JSX.Element {
           <option value="">all</option>
           {STATES.map((state) => <option key={state}>{state}</option>)}
         </select></label>
+        <label>Began within <select value={query.get("since") ?? ""} onChange={(event) => set("since", event.currentTarget.value)}>
+          <option value="">any time</option>
+          {Object.entries(AGES).map(([name, [label]]) => <option key={name} value={name}>{label}</option>)}
+        </select></label>
         <label>Words <input id="filter" type="search" value={query.get("q") ?? ""} onChange={(event) => set("q", event.currentTarget.value)} placeholder="flow, step, person, reason" /></label>
-        {query.get("flow") !== null && <button class="link" onClick={() => set("flow", "")}>flow {query.get("flow")} ✕</button>}
+        {query.get("flow") !== null && <button type="button" class="link" onClick={() => set("flow", "")}>flow <Line text={query.get("flow") ?? ""} /> ✕</button>}
+        <button type="button" class={`small ${query.get("status") === "failed" ? "chosen" : ""}`} aria-pressed={query.get("status") === "failed"} onClick={() => set("status", query.get("status") === "failed" ? "" : "failed")}>only failed</button>
       </form>
       <Shown of={loaded}>
         {(found) =>
           found.runs.length === 0 ? (
-            <p class="empty">{asked.length === 0 ? <>There is no run yet. <code>envoi run FLOW</code> starts one.</> : <>No run is like that. <a href="#/runs">Show all</a></>}</p>
+            <p class="empty">{asked.length === 0 ? <>There is no run yet. <code>envoi run FLOW</code> starts one{may("run") && <>, or <a href="#/flows">choose a flow</a></>}.</> : <>No run is like that: {asked.map(([name, value]) => `${{ status: "state", flow: "flow", q: "words", since: "began within a" }[name]} ${value}`).join(", ")}. <a href="#/runs">Show all</a></>}</p>
           ) : (
             <>
-              <ul class="rows">{found.runs.map((run) => <Row key={run.run} run={run} />)}</ul>
+              <ul class="rows runs">{families(found.runs).map(({ run, forks }) => <Family key={run.run} run={run} forks={forks} />)}</ul>
               {found.next !== null && <button onClick={() => setPages(pages + 1)}>Show more</button>}
             </>
           )
@@ -77,21 +80,39 @@ export function RunsScreen(): JSX.Element {
   );
 }
 
+/** Forks stand under the run that they come from, if that is shown too. */
+function families(runs: readonly Run[]): { run: Run; forks: Run[] }[] {
+  const shown = new Set(runs.map(({ run }) => run));
+  const isUnder = ({ root, run }: Run): boolean => root !== null && root !== run && shown.has(root);
+  return runs.filter((run) => !isUnder(run)).map((run) => ({ run, forks: runs.filter((each) => isUnder(each) && each.root === run.run) }));
+}
+
+function Family({ run, forks }: { run: Run; forks: readonly Run[] }): JSX.Element {
+  return (
+    <li>
+      <Row run={run} />
+      {forks.length > 0 && (
+        <details class="older" open={forks.some((fork) => fork.terminal_reason === null)}>
+          <summary class="note">{plural(forks.length, "fork")} of it, the newest {forks[0]?.status}</summary>
+          <ul class="rows runs">{forks.map((fork) => <li key={fork.run}><Row run={fork} /></li>)}</ul>
+        </details>
+      )}
+    </li>
+  );
+}
+
 function Row({ run }: { run: Run }): JSX.Element {
   const isOver = run.terminal_reason !== null;
   const took = Date.parse(isOver ? run.updated_at : new Date(now.value).toISOString()) - Date.parse(run.started_at);
   return (
-    <li>
-      <a class="row" href={at("r", run.run)}>
-        <State of={stateOf(run)} />
-        <b><Line text={run.flow} /></b>
-        <span class="why"><Line text={run.set_aside?.reason ?? run.reason ?? (run.step === null ? "" : `at ${run.step}`)} /></span>
-        {run.open_questions > 0 && <span class="ask">{run.open_questions === 1 ? "asks" : `${run.open_questions} questions`}</span>}
-        {run.forked_from !== null && <span class="note">fork</span>}
-        <span class="note">{moment(run.started_at)}</span>
-        <span class="note">{duration(Math.max(0, took))}</span>
-        <code class="note">{short(run.run)}</code>
-      </a>
-    </li>
+    <a class="row" href={at("r", run.run)}>
+      <State of={stateOf(run)} />
+      <b><Line text={run.flow} /></b>
+      <span class="why"><Line text={inShort(run)} /></span>
+      <span class="ask">{run.open_questions > 0 && (run.open_questions === 1 ? "asks" : `${run.open_questions} questions`)}{run.forked_from !== null && <span class="note"> fork</span>}</span>
+      <span class="note when">{moment(run.started_at)}</span>
+      <span class="note took">{duration(Math.max(0, took))}</span>
+      <code class="note">{short(run.run)}</code>
+    </a>
   );
 }

@@ -10,7 +10,7 @@ import { useLoaded } from "./load.js";
 import { tail } from "./log.js";
 import { Shown, State } from "./parts.js";
 import { at } from "./router.js";
-import { moment } from "./words.js";
+import { moment, when } from "./words.js";
 import { json } from "./wire.js";
 
 /** The failure that came first, of a visit that is no whole of others. */
@@ -121,7 +121,7 @@ function course(found: unknown): string {
   return `${kind} ${text(value)}`;
 }
 
-function Decision({ event: { event, at: when }, run, rows }: { event: Event; run: string; rows: ReadonlyMap<string, StepRow> }): JSX.Element | null {
+function Decision({ event: { event, at: happened }, run, rows }: { event: Event; run: string; rows: ReadonlyMap<string, StepRow> }): JSX.Element | null {
   const [open, setOpen] = useState(false);
   const found = event as unknown as Members;
   const { type } = event;
@@ -145,7 +145,7 @@ function Decision({ event: { event, at: when }, run, rows }: { event: Event; run
   }
   const by = text(members(found["by"])["actor"]);
   const why = text(found["why"]) || text(found["reason"]) || text(found["question"]);
-  return <li>{link} {type.replaceAll("_", " ")}{by !== "" && <> by <Line text={by} /></>}{type === "timer_set" && <>: tried again at {moment(text(found["due"]))}</>}{why !== "" && <>: <Line text={why} /></>} <span class="note">{moment(when)}</span></li>;
+  return <li>{link} {type.replaceAll("_", " ")}{by !== "" && <> by <Line text={by} /></>}{type === "timer_set" && <>: tried again {when(text(found["due"]))}</>}{why !== "" && <>: <Line text={why} /></>} <span class="note">{moment(happened)}</span></li>;
 }
 
 /** The text that was read: what the visit said. */

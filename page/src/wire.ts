@@ -37,6 +37,8 @@ export const key = {
 export interface Ask {
   method?: "GET" | "POST";
   body?: unknown;
+  /** A body that is no JSON. */
+  raw?: Blob;
   /** The request is done once under it, however often it is sent. */
   once?: string;
   headers?: Record<string, string>;
@@ -44,7 +46,7 @@ export interface Ask {
 }
 
 /** The answer of the server, whatever its body. */
-export async function ask(path: string, { method = "GET", body, once, headers = {}, signal }: Ask = {}): Promise<Response> {
+export async function ask(path: string, { method = "GET", body, raw, once, headers = {}, signal }: Ask = {}): Promise<Response> {
   const own = key.get();
   const all: Record<string, string> = { ...headers };
   if (own !== undefined) all["x-envoi-page"] = own;
@@ -58,7 +60,7 @@ export async function ask(path: string, { method = "GET", body, once, headers = 
       credentials: "same-origin",
       cache: "no-store",
       redirect: "error",
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(raw !== undefined ? { body: raw } : body === undefined ? {} : { body: JSON.stringify(body) }),
       ...(signal === undefined ? {} : { signal }),
     });
   } catch (error) {

@@ -4,10 +4,15 @@ const plural = (count: number, one: string, many = `${one}s`): string => `${coun
 
 export { plural };
 
-/** `12 s`, `3 min`, `3 h 48 min`, `2 d 4 h`: two units at most. */
+/** `12 ms`, `1.2 s`, `12 s`, `3 h 48 min`, `2 d 4 h`: two units at most. */
 export function duration(ms: number): string {
-  if (ms < 1000) return `${(ms / 1000).toFixed(1)} s`;
+  if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 10_000) return `${(ms / 1000).toFixed(1)} s`;
+  return passing(ms);
+}
+
+/** What is going on, or still to come: in whole seconds. */
+function passing(ms: number): string {
   const s = Math.floor(ms / 1000);
   if (s < 60) return `${s} s`;
   const [m, h, d] = [Math.floor(s / 60), Math.floor(s / 3600), Math.floor(s / 86_400)];
@@ -16,24 +21,36 @@ export function duration(ms: number): string {
   return h % 24 > 0 ? `${d} d ${h % 24} h` : `${d} d`;
 }
 
-export const since = (at: string, now: number): string => duration(Math.max(0, now - Date.parse(at)));
-export const until = (at: string, now: number): string => duration(Math.max(0, Date.parse(at) - now));
+export const since = (at: string, now: number): string => passing(Math.max(0, now - Date.parse(at)));
+export const until = (at: string, now: number): string => passing(Math.max(0, Date.parse(at) - now));
+
+const DAY_MS = 86_400_000;
 
 /** In the zone of the person; today without the date. */
-export function moment(at: string | Date): string {
-  const time = new Date(at);
-  const today = time.toDateString() === new Date().toDateString();
-  const clock = time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-  return today ? clock : `${time.toLocaleDateString()} ${clock}`;
+export const moment = (at: string | number | Date): string => dated(new Date(at), "");
+
+/** The same in a sentence: `at 14:02`, `tomorrow at 14:02`. */
+export const when = (at: string): string => dated(new Date(at), "at ");
+
+function dated(time: Date, at: "" | "at "): string {
+  const clock = at + time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  const day = (of: Date): number => Math.round(Date.UTC(of.getFullYear(), of.getMonth(), of.getDate()) / DAY_MS);
+  const days = day(time) - day(new Date());
+  if (Math.abs(days) <= 1) return `${["yesterday ", "", "tomorrow "][days + 1] ?? ""}${clock}`;
+  const year = time.getFullYear() === new Date().getFullYear() ? {} : { year: "numeric" as const };
+  return `${time.toLocaleDateString([], { month: "short", day: "numeric", ...year })} ${clock}`;
 }
+
+/** The time of the day to the second. */
+export const clock = (at: number): string => new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 
 export function size(bytes: number): string {
   if (bytes < 1024) return plural(bytes, "byte");
   return bytes < 1024 * 1024 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
 }
 
-/** The beginning and the end of an id. */
-export const short = (id: string): string => (id.length <= 16 ? id : `${id.slice(0, 8)}…${id.slice(-6)}`);
+/** The beginning and the end of an id; the beginning of a digest. */
+export const short = (id: string): string => (id.startsWith("sha256:") ? id.slice(0, 19) : id.length <= 16 ? id : `${id.slice(0, 8)}…${id.slice(-6)}`);
 
 /** The first line with something in it. */
 export const head = (text: string): string => text.split("\n").find((line) => line.trim() !== "")?.trim() ?? "";

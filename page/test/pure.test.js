@@ -13,7 +13,10 @@ async function module(name) {
 
 const { diff, counted } = await module("diff.ts");
 const { fieldsOf, read } = await module("form.tsx");
-const { treeOf, flat, every } = await module("tree.ts");
+const { treeOf, flat, every, above } = await module("tree.ts");
+const { axisOf } = await module("axis.ts");
+const { rawMember } = await module("raw.ts");
+const { lined } = await module("foreign.tsx");
 const { linesOf, inWords } = await module("map.ts");
 const { blocks, inlines, values } = await module("markdown.ts");
 
@@ -77,6 +80,91 @@ test("the tree has what has begun and what has not, each at its place", () => {
   assert.deepEqual(flat(nodes, () => true).map(({ name, level }) => `${level} ${name}`), ["1 a", "1 a", "1 b", "2 x", "2 y", "1 c", "2 0 api", "2 1 web", "1 d"]);
   assert.deepEqual(every(nodes).filter((node) => node.row === undefined).map(({ name }) => name), ["y", "d"]);
   assert.deepEqual(treeOf(new Map(), undefined), []);
+});
+
+test("visits of a loop are its rounds: past ones say why they were sent back, the newest one what is to come", () => {
+  const step = (id, more = {}) => ({ step: id, kind: "run", needs: [], runs_flow: null, for_each: false, loop_to: null, max_iterations: null, condition: null, ...more });
+  const row = (place, seq, more = {}) => {
+    const parts = place.split(".");
+    return [place, { place, part_of: null, step: parts.at(-2), scope: "", visit: Number(parts.at(-1)), item: null, value: null, items: null, state: "succeeded", ended_at: "x", leads_to: "advance", summary: "", first_seq: seq, seq: seq + 3, ...more }];
+  };
+  const shape = { graph: false, flows: {}, steps: [step("a"), step("draft"), step("critic", { loop_to: "draft", max_iterations: 4 }), step("end")] };
+  const rows = [row("a.1", 0), row("draft.1", 4), row("critic.1", 8, { leads_to: "loop", summary: "two dates are wrong" }), row("draft.2", 12, { state: "running", ended_at: null })];
+  const nodes = treeOf(new Map(rows), shape);
+  const told = (all) => flat(all, () => true).map(({ level, name, group, row }) => `${level} ${name}${group ? ` [${group.state}${group.kind === "loop" ? ` ${group.count}/${group.most}` : ""}]` : row ? "" : " (to come)"}`);
+  assert.deepEqual(told(nodes), ["1 a", "1 draft … critic [running 2/5]", "2 round 1 [sent_back]", "3 draft", "3 critic", "2 round 2 [running]", "3 draft", "3 critic (to come)", "1 end (to come)"]);
+  assert.equal(every(nodes).find(({ name }) => name === "round 1").group.words, "two dates are wrong");
+  assert.deepEqual(above(nodes, "draft.2"), ["loop of .draft … critic", "round 2 of .draft … critic"]);
+  // Once is no loop yet; and each visit stands once, whatever the order of the rows.
+  assert.deepEqual(told(treeOf(new Map(rows.slice(0, 2)), shape)), ["1 a", "1 draft", "1 critic (to come)", "1 end (to come)"]);
+  const shuffled = treeOf(new Map([...rows].reverse()), shape);
+  assert.deepEqual(told(shuffled), told(nodes));
+  // A step that repeats itself needs no rounds.
+  const alone = { graph: false, flows: {}, steps: [step("poll", { loop_to: "poll", max_iterations: 9 })] };
+  assert.deepEqual(told(treeOf(new Map([row("poll.1", 0, { leads_to: "loop" }), row("poll.2", 4)]), alone)), ["1 poll [succeeded 2/10]", "2 poll", "2 poll"]);
+  // Loops that cross are one.
+  const crossing = { graph: false, flows: {}, steps: [step("a"), step("b", { loop_to: "a", max_iterations: 1 }), step("c", { loop_to: "b", max_iterations: 1 })] };
+  const crossed = [row("a.1", 0), row("b.1", 4, { leads_to: "loop" }), row("a.2", 8), row("b.2", 12), row("c.1", 16, { leads_to: "loop" }), row("b.3", 20), row("c.2", 24)];
+  assert.deepEqual(told(treeOf(new Map(crossed), crossing)), ["1 a … c [succeeded 3/undefined]", "2 round 1 [sent_back]", "3 a", "3 b", "2 round 2 [sent_back]", "3 a", "3 b", "3 c", "2 round 3 [succeeded]", "3 b", "3 c"]);
+  // In a graph, what lies on the ways between goes round, and nothing beside it.
+  const graph = { graph: true, flows: {}, steps: [step("a"), step("b", { needs: ["a"] }), step("side"), step("c", { needs: ["b"], loop_to: "a", max_iterations: 3 })] };
+  const parallel = [row("a.1", 0), row("side.1", 1), row("b.1", 4), row("c.1", 8, { leads_to: "loop" }), row("a.2", 12), row("b.2", 16), row("c.2", 20)];
+  assert.deepEqual(told(treeOf(new Map(parallel), graph)), ["1 a … c [succeeded 2/4]", "2 round 1 [sent_back]", "3 a", "3 b", "3 c", "2 round 2 [succeeded]", "3 a", "3 b", "3 c", "1 side"]);
+});
+
+test("steps of inner flows are seen before they run; of items, those that failed come first", () => {
+  const step = (id, more = {}) => ({ step: id, kind: "run", needs: [], runs_flow: null, for_each: false, loop_to: null, ...more });
+  const shape = { graph: false, flows: { inner: { graph: false, steps: [step("x"), step("y", { runs_flow: "inner" })] } }, steps: [step("a"), step("b", { runs_flow: "inner" })] };
+  assert.deepEqual(flat(treeOf(new Map(), shape), () => true).map(({ level, name }) => `${level} ${name}`), ["1 a", "1 b", "2 x", "2 y"], "a flow in itself ends somewhere");
+  const item = (nth, state) => [`${nth}.c.1`, { place: `${nth}.c.1`, part_of: "c.1", step: "c", scope: String(nth), visit: 1, item: nth, value: String(nth), items: null, state, ended_at: "x", first_seq: nth, seq: nth }];
+  const whole = ["c.1", { place: "c.1", part_of: null, step: "c", scope: "", visit: 1, item: null, value: null, items: 5, state: "failed", ended_at: "x", first_seq: 0, seq: 9 }];
+  const [node] = treeOf(new Map([whole, item(0, "succeeded"), item(1, "running"), item(2, "failed"), item(3, "asks"), item(4, "succeeded")]), { graph: false, flows: {}, steps: [step("c", { for_each: true })] });
+  assert.deepEqual(node.parts.map(({ name }) => name), ["2", "3", "1", "0", "4"]);
+  assert.deepEqual(node.items.strip, ["succeeded", "running", "failed", "asks", "succeeded"]);
+  assert.deepEqual([...node.items.counts], [["failed", 1], ["asks", 1], ["running", 1], ["succeeded", 2]]);
+});
+
+test("the axis leaves out what is long and idle, and keeps the order of times", () => {
+  const work = (from, to, isWork = true) => ({ from, to, isWork });
+  const plain = axisOf([work(0, 50), work(50, 100)]);
+  assert.deepEqual([plain.at(0), plain.at(25), plain.at(100), plain.breaks], [0, 0.25, 1, []]);
+  // An hour of waiting between two seconds of work.
+  const waits = axisOf([work(0, 1000), work(1000, 3_601_000, false), work(3_601_000, 3_602_000)]);
+  assert.equal(waits.breaks.length, 1);
+  assert.equal(waits.breaks[0].ms, 3_600_000);
+  assert(waits.at(1000) > 0.45 && waits.at(3_601_000) < 0.55, `${waits.at(1000)} ${waits.at(3_601_000)}`);
+  const times = [0, 500, 1000, 2000, 1_800_000, 3_601_000, 3_601_500, 3_602_000].map(waits.at);
+  assert.deepEqual([...times].sort((a, b) => a - b), times);
+  assert.deepEqual([axisOf([]).at(5), axisOf([work(7, 7)]).at(7)], [0, 0]);
+});
+
+test("a member of a document is shown as it stands there", () => {
+  const text = '{ "a": "}\\"{", "data" : {"price": 1.00, "big": 123456789012345678901234567890, "x": [1, {"data": 2}]} , "z":null}';
+  assert.equal(rawMember(text, "data"), '{"price": 1.00, "big": 123456789012345678901234567890, "x": [1, {"data": 2}]}');
+  assert.equal(rawMember(text, "a"), '"}\\"{"');
+  assert.equal(rawMember(text, "z"), "null");
+  assert.equal(rawMember(text, "price"), undefined);
+  assert.equal(rawMember("{}", "a"), undefined);
+  assert.equal(rawMember(`{"data": ${"[".repeat(100_000)}${"]".repeat(100_000)}}`, "data").length, 200_000, "however deep it is");
+});
+
+test("an output is cut into lines, and colours go on over them", () => {
+  const lines = lined("a\u001b[31mb\nc\u001b[0md\r\n\nlast");
+  assert.deepEqual(lines.map(({ plain }) => plain), ["ab", "cd", "", "last"]);
+  assert.equal(lines[1].parts[0].props.class, "fg-red");
+  assert.deepEqual(lined("x\n").length, 1);
+  const long = lined(`${"y".repeat(50_000)}\n`);
+  assert.equal(long[0].plain.length, 50_000);
+  assert.match(long[0].parts.at(-1).props.children, /30000 more characters/);
+});
+
+test("a line that was written over shows what was written last, and a long one is read once", () => {
+  const plain = (text) => lined(text).map((line) => line.plain);
+  assert.deepEqual(plain("10 %\r20 %\r\u001b[K\u001b[32m100 %\u001b[0m\ndone\r\n"), ["100 %", "done"]);
+  assert.deepEqual(plain("kept\r\r\nkept\r"), ["kept", "kept"], "a return with nothing after it takes nothing away");
+  assert.deepEqual(plain("\r\r\na\r\nb"), ["", "a", "b"]);
+  // Read more than once from each of its characters, this would never end.
+  assert.deepEqual(plain(`${"z".repeat(4_000_000)}\n${"\r".repeat(1_000_000)}x`).map(({ length }) => length), [4_000_000, 1]);
 });
 
 test("the map's lines never share a lane where they meet, and lead where the flow says", () => {

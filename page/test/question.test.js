@@ -87,7 +87,7 @@ test("a form: what is wrong is said at its field, and what was typed stays", asy
   await page.getByText("Answer", { exact: true }).click();
   await send.waitFor();
   const labels = await page.locator(".field > label:not(.option), .field > legend").allInnerTexts();
-  assert.deepEqual(labels.map((label) => label.split(" (")[0]), ["Your name", "count", "level", "day", "sure", "tags", "more", "In words"], "in the order of the flow file");
+  assert.deepEqual(labels.map((label) => label.split(" (")[0]), ["Your name", "count", "level", "day", "sure", "tags", "more", "In words", "Files"], "in the order of the flow file");
   await person.accessible(page);
   await person.shot(page, "form-desk");
   await send.click();

@@ -117,7 +117,7 @@ test("the first screen needs few requests, one stream, and no other host", async
   await page.getByText("Nothing waits for you.").waitFor();
   const asked = person.asked.map((url) => url.replace(stage.url, ""));
   assert.equal(asked.filter((path) => path.startsWith("/v1/stream")).length, 1, asked.join(" "));
-  assert(asked.length <= 8, asked.join(" "));
+  assert(asked.length <= 9, asked.join(" "));
   await page.goto(`${stage.url}/#/nothing`);
   await page.getByRole("heading", { name: "There is nothing here" }).waitFor();
   for (const [address, heading] of [["q/int_00000000000000000000000000", "No such question"], ["r/run_00000000000000000000000000", "No such run"]]) {

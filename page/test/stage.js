@@ -17,6 +17,8 @@ const AXE = readFileSync(new URL("../node_modules/axe-core/axe.min.js", import.m
 
 /** A screen of a phone. */
 export const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
+/** A screen of 1280 points that shows everything four times as large (WCAG 1.4.10). */
+export const NARROW = { viewport: { width: 320, height: 256 } };
 export const DESK = { viewport: { width: 1280, height: 800 } };
 
 /** Those whose server runs. */
@@ -104,6 +106,13 @@ export class Stage {
     });
   }
 
+  /** Compares with a text that is kept; GOLDEN=write makes it anew. */
+  golden(name, text) {
+    const file = new URL(`golden/${name}`, import.meta.url);
+    if (process.env.GOLDEN === "write") writeFileSync(file, `${text}\n`);
+    assert.equal(`${text}\n`, readFileSync(file, "utf8"), `test/golden/${name}`);
+  }
+
   async close() {
     open.delete(this);
     if (this.child.exitCode === null && this.child.signalCode === null) await this.kill();
@@ -125,9 +134,12 @@ function removed(folder) {
   }
 }
 
+/** Nothing is said about how fast a machine is: so long nothing takes that comes at all. */
+const PATIENCE_MS = 180_000;
+
 /** What `get` gives, once it gives something. */
 export async function eventually(what, get) {
-  for (const until = Date.now() + 60_000; Date.now() < until; ) {
+  for (const until = Date.now() + PATIENCE_MS; Date.now() < until; ) {
     const found = await get();
     if (found !== undefined && found !== false) return found;
     await new Promise((resolve) => setTimeout(resolve, 30));
@@ -167,7 +179,7 @@ export class Person {
 
   async tab(address) {
     const page = await this.context.newPage();
-    page.setDefaultTimeout(60_000);
+    page.setDefaultTimeout(PATIENCE_MS);
     page.on("console", (message) => this.allowed.some((allowed) => allowed.test(message.text())) || this.wrong.push(`console: ${message.text()}`));
     page.on("pageerror", (error) => this.wrong.push(`error: ${error.stack}`));
     page.on("request", (request) => {

@@ -1,0 +1,101 @@
+// Makes the pictures of docs/page.md: real runs on a real store, in the states that are hard to come by.
+//
+// Needs what check.sh needs: ENVOI=…/envoi CHROMIUM=…/chromium SHOTS=../docs/page node gallery.js [NAME …]
+
+import { LATER, NASTY, RELEASE, throttled } from "./test/flows.js";
+import { DESK, PHONE, Person, Stage, ended, eventually } from "./test/stage.js";
+
+const BUILD = `
+flow: build
+steps:
+  - id: compile
+    run: echo compiled
+  - id: test
+    run: echo '41 tests passed'
+`;
+
+const PUBLISH = `
+flow: publish
+title: Notes of the release
+limits: { cost_usd: 5 }
+steps:
+  - id: draft
+    run: printf '# Notes of 0.9\\n\\n- Pages open **faster**.\\n- Dates agree with the tags.\\n' > notes.md; echo 'Two changes. VERIFIED by the critic.'
+    artifacts: [notes.md]
+  - id: ok
+    ask:
+      message: 'Publish the notes of 0.9?'
+      expires_in: 4h
+  - id: send
+    run: echo sent
+`;
+
+const DOUBT = `
+flow: deploy
+title: Deployment
+steps:
+  - id: migrate
+    run: echo 'ALTER TABLE users ADD COLUMN seen'; touch begun; kill -9 $PPID; sleep 600
+    on_in_doubt: ask
+  - id: deploy
+    run: echo deployed
+`;
+
+const wanted = process.argv.slice(2);
+const isWanted = (name) => wanted.length === 0 || wanted.includes(name);
+
+const stage = await Stage.open();
+try {
+  const { digest } = await stage.ask("POST", "flows", { flow: "release.yaml", files: { "release.yaml": RELEASE, "build.yaml": BUILD } });
+  const runs = {};
+  runs.release = (await stage.ask("POST", "runs", { flow: digest, workspace: "shared" })).run;
+  await stage.until(runs.release, "failed");
+  runs.publish = await stage.run(PUBLISH);
+  await stage.question(runs.publish);
+  runs.later = await stage.run(LATER);
+  runs.doubt = await stage.run(DOUBT);
+  runs.throttle = await stage.run(throttled(stage));
+  runs.aside = await stage.run(NASTY);
+  await eventually("a throttle", async () => (await stage.ask("GET", `runs/${runs.throttle}`)).waits_for !== null);
+  await eventually("one set aside", async () => (await stage.ask("GET", `runs/${runs.aside}`)).set_aside !== null);
+  await eventually("a try later", async () => (await stage.ask("GET", `runs/${runs.later}/steps`)).steps.some((row) => row.next_try_at !== null));
+  const { question: doubt } = await stage.question(runs.doubt);
+  const { question: publish } = await stage.question(runs.publish);
+
+  const desk = await Person.at(stage, DESK);
+  const page = await desk.tab(stage.link());
+  const phone = await Person.at(stage, PHONE);
+  const small = await phone.tab(stage.link("--for", "ann", "--scope", "answer"));
+  await small.getByRole("link", { name: /Publish the notes/ }).waitFor();
+
+  const scenes = [
+    ["inbox-phone", small, "#/inbox", (tab) => tab.getByRole("link", { name: /Publish the notes/ }).waitFor()],
+    ["question", small, `#/q/${publish}`, (tab) => tab.getByText("Pages open").waitFor()],
+    ["question-dark", small, `#/q/${publish}`, (tab) => tab.getByText("Pages open").waitFor(), { dark: true }],
+    ["run-phone", small, `#/r/${runs.release}`, (tab) => tab.getByRole("treegrid").waitFor()],
+    ["runs", page, "#/runs", (tab) => tab.getByRole("link", { name: /release/ }).first().waitFor()],
+    ["run", page, `#/r/${runs.release}`, (tab) => tab.getByRole("treegrid").waitFor()],
+    ["run-dark", page, `#/r/${runs.release}`, (tab) => tab.getByRole("treegrid").waitFor(), { dark: true }],
+    ["place", page, `#/r/${runs.release}/at/7.check.1`, (tab) => tab.locator(".output", { hasText: "is broken" }).waitFor()],
+    ["why", page, `#/r/${runs.release}/why`, (tab) => tab.getByRole("region", { name: "the first failure" }).waitFor()],
+    ["cost", page, `#/r/${runs.release}/cost`, (tab) => tab.getByRole("row").first().waitFor()],
+    ["map", page, `#/r/${runs.release}/map`, (tab) => tab.locator(".stations li").first().waitFor()],
+    ["waits", page, `#/r/${runs.later}`, (tab) => tab.getByRole("treegrid").waitFor()],
+    ["doubt", page, `#/q/${doubt}`, (tab) => tab.getByRole("radio").first().waitFor()],
+    ["doubt-run", page, `#/r/${runs.doubt}`, (tab) => tab.getByRole("treegrid").waitFor()],
+    ["throttle", page, `#/r/${runs.throttle}`, (tab) => tab.getByRole("treegrid").waitFor()],
+    ["aside", page, `#/r/${runs.aside}`, (tab) => tab.getByRole("treegrid").waitFor()],
+    ["flow", page, `#/flows/${digest}`, (tab) => tab.locator(".stations li").first().waitFor()],
+    ["start", page, `#/start/${digest}`, (tab) => tab.getByRole("button", { name: /^Start / }).waitFor()],
+  ];
+  for (const [name, tab, address, seen, { dark = false } = {}] of scenes) {
+    if (!isWanted(name)) continue;
+    await tab.emulateMedia({ colorScheme: dark ? "dark" : "light" });
+    await tab.goto(`${stage.url}/${address}`);
+    await seen(tab);
+    await tab.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+    await desk.shot(tab, name);
+  }
+} finally {
+  await ended();
+}

@@ -1,0 +1,132 @@
+/** What an attempt has written, line by line: found by words, linked by numbers, followed while it grows. */
+
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { JSX } from "preact";
+
+import { lined } from "./foreign.js";
+import { useLoaded } from "./load.js";
+import { TAIL_BYTES, tail, type Stream, type Tail } from "./log.js";
+import { Shown } from "./parts.js";
+import { place, replace } from "./router.js";
+import { plural, size } from "./words.js";
+
+const EVERY_MS = 1000;
+
+/** Lines of a block, which the browser lays out only when it is seen; and most lines that are shown at once. */
+const BLOCK = 200;
+const MOST = 2_000;
+
+/** Most bytes that are shown; the rest is for `envoi logs`. */
+const MOST_BYTES = 4 * 1024 * 1024;
+
+/** Lines of the address, as `120` or `120-130`. */
+function linesIn(text: string | null): [first: number, last: number] | undefined {
+  const found = /^(\d{1,9})(?:-(\d{1,9}))?$/.exec(text ?? "");
+  if (found === null) return undefined;
+  const first = Number(found[1]);
+  return [first, Math.max(first, Number(found[2] ?? first))];
+}
+
+interface Props {
+  run: string;
+  attempt: string;
+  stream: Stream;
+  isLive: boolean;
+}
+
+export function Log({ run, attempt, stream, isLive }: Props): JSX.Element {
+  const wanted = place.value.query.get("log") === stream ? linesIn(place.value.query.get("line")) : undefined;
+  const [tick, setTick] = useState(0);
+  // A line is counted from the beginning, so that all of it is needed.
+  const [bytes, setBytes] = useState(wanted === undefined ? TAIL_BYTES : MOST_BYTES);
+  useEffect(() => {
+    if (!isLive) return setTick((tick) => tick + 1);
+    const timer = setInterval(() => document.visibilityState === "visible" && setTick((tick) => tick + 1), EVERY_MS);
+    return () => clearInterval(timer);
+  }, [isLive]);
+  const [known, setKnown] = useState<[key: string, tail: Tail]>();
+  const key = `${attempt} ${stream} ${bytes}`;
+  const loaded = useLoaded<Tail>((signal) => tail(run, attempt, stream, signal, bytes), [key, tick], () => false);
+  useEffect(() => {
+    if (loaded.value !== undefined) setKnown([key, loaded.value]);
+  }, [loaded.value]);
+  // The last look stays until there is a newer one.
+  const shown = loaded.value ?? (known?.[0] === key ? known[1] : undefined);
+  return (
+    <Shown of={{ ...loaded, value: shown }}>
+      {(found) => (
+        <>
+          {found.from > 0 && (
+            <p class="note">
+              {`the last ${size(found.whole - found.from)} of ${size(found.whole)} `}
+              {bytes < MOST_BYTES ? <button class="small" onClick={() => setBytes(Math.min(MOST_BYTES, bytes * 8))}>Show earlier lines</button> : <>all of it: <code>{`envoi logs ${run} --step ${attempt.replace(/\.\d+\.\d+$/, "")}`}</code></>}
+            </p>
+          )}
+          {found.text === "" ? <p class="note">{isLive ? "Nothing was written so far." : "Nothing was written."}</p> : <Text of={found} stream={stream} wanted={wanted} isLive={isLive} />}
+        </>
+      )}
+    </Shown>
+  );
+}
+
+function Text({ of: { text, from }, stream, wanted, isLive }: { of: Tail; stream: Stream; wanted: [number, number] | undefined; isLive: boolean }): JSX.Element {
+  const [query, setQuery] = useState("");
+  const [nth, setNth] = useState(0);
+  const [more, setMore] = useState(1);
+  const box = useRef<HTMLDivElement>(null);
+  const isAtEnd = useRef(true);
+  const lines = useMemo(() => lined(text), [text]);
+  const plainLines = useMemo(() => (query === "" ? [] : lines.map((line) => line.plain.toLowerCase())), [lines, query]);
+  const found = useMemo(() => (query === "" ? [] : plainLines.flatMap((line, at) => (line.includes(query.toLowerCase()) ? [at] : []))), [plainLines, query]);
+  const current = found[Math.min(nth, found.length - 1)];
+  const first = Math.max(0, Math.min(lines.length - MOST * more, current ?? lines.length, wanted === undefined || from > 0 ? lines.length : wanted[0] - 1));
+  const hasNumbers = from === 0;
+  // It stays at the end while it grows, if it was there; what is being read never moves.
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (element !== null && isAtEnd.current && wanted === undefined && query === "") element.scrollTop = element.scrollHeight;
+  }, [text]);
+  useEffect(() => {
+    const element = box.current?.querySelector(".found.current") ?? (query === "" ? box.current?.querySelector(".marked") : undefined);
+    element?.scrollIntoView({ block: "nearest" });
+  }, [current, query, wanted?.[0], first]);
+  const go = (by: 1 | -1): void => setNth((Math.min(nth, found.length - 1) + by + found.length) % found.length);
+  const mark = (event: MouseEvent): void => {
+    const number = Number((event.target as HTMLElement).dataset["n"] ?? "");
+    if (!hasNumbers || number === 0) return;
+    const [a, b] = event.shiftKey && wanted !== undefined ? [Math.min(wanted[0], number), Math.max(wanted[0], number)] : [number, number];
+    replace(`${location.hash.split("?")[0]}?log=${stream}&line=${a === b ? a : `${a}-${b}`}`);
+  };
+  const blocks: JSX.Element[] = [];
+  // Few lines are always laid out.
+  const isLong = lines.length - first > BLOCK;
+  for (let begin = first; begin < lines.length; begin += BLOCK) {
+    blocks.push(
+      <div class={isLong ? "block" : ""} key={begin}>
+        {lines.slice(begin, begin + BLOCK).map((line, at) => {
+          const number = begin + at + 1;
+          const isMarked = hasNumbers && wanted !== undefined && number >= wanted[0] && number <= wanted[1];
+          const isFound = query !== "" && plainLines[number - 1]?.includes(query.toLowerCase());
+          return <div key={number} class={`ln ${isMarked ? "marked" : ""} ${isFound ? "found" : ""} ${current === number - 1 ? "current" : ""}`}>{hasNumbers && <span class="no" data-n={number} aria-hidden="true" />}<span class="tx">{line.parts}{"\n"}</span></div>;
+        })}
+      </div>,
+    );
+  }
+  return (
+    <>
+      {lines.length > 10 && (
+        <p class="facts search" role="search">
+          <label class="hidden" for="find">Find in {stream}</label>
+          <input id="find" type="search" placeholder={`find in ${stream}`} value={query} onInput={(event) => (setQuery(event.currentTarget.value), setNth(0))} onKeyDown={(event) => event.key === "Enter" && found.length > 0 && (event.preventDefault(), go(event.shiftKey ? -1 : 1))} />
+          {query !== "" && <span role="status">{found.length === 0 ? `no such line${from > 0 ? " in what is shown" : ""}` : `${Math.min(nth, found.length - 1) + 1} of ${plural(found.length, "line")}`}</span>}
+          {found.length > 1 && <><button class="small" onClick={() => go(-1)}>previous</button><button class="small" onClick={() => go(1)}>next</button></>}
+        </p>
+      )}
+      {first > 0 && <p class="note">{`${plural(first, "earlier line")} not shown `}<button class="small" onClick={() => setMore(more * 4)}>Show them</button></p>}
+      <div ref={box} class={`output ${hasNumbers ? "numbers" : ""}`} dir="ltr" tabIndex={0} role="region" aria-label={stream} onClick={mark} onScroll={(event) => (isAtEnd.current = event.currentTarget.scrollTop + event.currentTarget.clientHeight >= event.currentTarget.scrollHeight - 4)}>
+        {blocks}
+        {isLive && <div class="note">…</div>}
+      </div>
+    </>
+  );
+}

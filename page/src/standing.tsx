@@ -1,0 +1,90 @@
+/** What a run is at, or waits for, in sentences: the first thing that one wants to know of it. */
+
+import type { JSX } from "preact";
+
+import type { Run, StepRow } from "./api.js";
+import { Line, Words } from "./foreign.js";
+import { now } from "./parts.js";
+import { at } from "./router.js";
+import { moment, plural, since, until, when } from "./words.js";
+import { firstFailure } from "./why.js";
+
+/** The state of a run in a word: what keeps it from going on comes first. */
+export function stateOf(run: Run): string {
+  if (run.set_aside !== null) return "set_aside";
+  if (run.status === "running" && run.activity === "stopped") return "stopped";
+  if (run.in_doubt) return "in_doubt";
+  return run.status === "running" && run.waits_for !== null ? "held" : run.status;
+}
+
+/** The account that it waits for, in the words of the terminal. */
+export function waitsFor({ waits_for: wait }: Run): string | undefined {
+  if (wait === null) return undefined;
+  return wait.resets_at === null ? `waiting for ${wait.account}, next try ${when(wait.next_try)}` : `waiting for ${wait.account} until ${moment(wait.resets_at)}`;
+}
+
+/** Of the list of runs: why it ended, or what it is at. */
+export function inShort(run: Run): string {
+  const at = run.step === null ? "" : `at ${run.step}`;
+  return run.set_aside?.reason ?? run.reason ?? [at, waitsFor(run) ?? (run.step_works ? "the step goes on, and no engine waits for it" : "")].filter((each) => each !== "").join(", ");
+}
+
+/** Rows of one kind that are named one by one. */
+const MOST = 4;
+
+interface Props {
+  run: Run;
+  rows: ReadonlyMap<string, StepRow>;
+}
+
+export function Standing({ run, rows }: Props): JSX.Element {
+  const all = [...rows.values()];
+  const failed = run.status === "failed" || run.status === "exhausted" ? firstFailure(rows) : undefined;
+  const asks = all.filter((row) => row.question !== null);
+  const retries = run.waits_for === null ? all.filter((row) => row.next_try_at !== null) : [];
+  const running = all.filter((row) => row.state === "running" && row.attempts > 0);
+  const wait = waitsFor(run);
+  return (
+    <div class="standing">
+      {run.set_aside !== null && (
+        <div class="trouble">
+          <p>Set aside, so that other runs are not held up: <Line text={run.set_aside.reason} /></p>
+          {run.set_aside.evidence !== "" && run.set_aside.evidence !== run.set_aside.reason && <p class="note"><Line text={run.set_aside.evidence} /></p>}
+          <p class="note">Mend the cause, then “Go on …”. What the code means: <code>envoi explain {run.set_aside.code}</code></p>
+        </div>
+      )}
+      {run.reason !== null && <Words text={run.reason} from={`it ended: ${run.terminal_reason ?? run.status}`} />}
+      {failed !== undefined && (
+        <p>
+          The first failure: <a href={at("r", run.run, "at", failed.place)}><Line text={failed.place} /></a> <Line text={failed.summary} />{" "}
+          <a class="button small" href={at("r", run.run, "why")}>why</a>
+        </p>
+      )}
+      {run.activity === "stopped" && run.set_aside === null && <p class="warn">No engine works on it{run.step_works && ": the step goes on under its supervisor, and its end is not lost"}. “Go on …” takes it up.</p>}
+      {asks.length > 0 && (
+        <ul class="plain">
+          {asks.slice(0, MOST).map((row) => <li key={row.place}><a class="button" href={at("q", row.question ?? "")}>{row.state === "in_doubt" ? "Decide" : "Answer"}: <Line text={row.place} /></a></li>)}
+          {asks.length > MOST && <li><a href="#/inbox">{plural(asks.length, "question")}</a></li>}
+        </ul>
+      )}
+      {wait !== undefined && run.waits_for !== null && (
+        <p class="warn">
+          It is <Line text={wait} />{run.waits_for.resets_at !== null && <> (in {until(run.waits_for.resets_at, now.value)})</>}. The account is at its limit; the next try begins by itself {when(run.waits_for.next_try)}, and
+          no process waits meanwhile.
+        </p>
+      )}
+      {retries.slice(0, MOST).map((row) => (
+        <p key={row.place} class="warn">
+          <a href={at("r", run.run, "at", row.place)}><Line text={row.place} /></a> is tried again {when(row.next_try_at ?? "")}, in {until(row.next_try_at ?? "", now.value)}. Attempt {row.attempts}: <Line text={row.summary} />
+        </p>
+      ))}
+      {retries.length > MOST && <p class="warn">{plural(retries.length - MOST, "more step")} will be tried again.</p>}
+      {running.length > 0 && (
+        <p>
+          Now: {running.slice(0, MOST).map((row, nth) => <span key={row.place}>{nth > 0 && ", "}<a href={at("r", run.run, "at", row.place)}><Line text={row.place} /></a> for {since(row.started_at, now.value)}</span>)}
+          {running.length > MOST && ` and ${running.length - MOST} more`}
+        </p>
+      )}
+    </div>
+  );
+}

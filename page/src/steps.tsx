@@ -1,0 +1,245 @@
+/** The steps of a run: a tree of rows with a bar for each. Only the rows in view are in the document. */
+
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { JSX } from "preact";
+
+import type { StepRow } from "./api.js";
+import { axisOf, type Axis, type Work } from "./axis.js";
+import { Line } from "./foreign.js";
+import { State, now, signOf } from "./parts.js";
+import { at, go } from "./router.js";
+import { above, every, flat, isBad, opens, type Items, type Node } from "./tree.js";
+import { clock, duration, moment, plural, since } from "./words.js";
+
+/** Pixels of a row, and rows beyond the edge that are in the document too. */
+const HEIGHT = 28;
+const BEYOND = 12;
+
+type Filter = "all" | "failed" | "open";
+
+interface Props {
+  nodes: Node[];
+  run: string;
+  chosen: string | undefined;
+}
+
+export function Tree({ nodes, run, chosen }: Props): JSX.Element {
+  const [folds, setFolds] = useState<ReadonlyMap<string, boolean>>(new Map());
+  const [filter, setFilter] = useState<Filter>("all");
+  const [scroll, setScroll] = useState({ top: 0, height: 600 });
+  const [active, setActive] = useState<string>();
+  const box = useRef<HTMLDivElement>(null);
+  const isOpen = (node: Node): boolean => folds.get(node.place) ?? opens(node);
+  const all = useMemo(() => every(nodes), [nodes]);
+  const visits = all.filter((node) => node.group === undefined);
+  const failed = all.filter(isBad);
+  const open = all.filter((node) => node.row !== undefined && node.row.ended_at === null);
+  const rows = useMemo(() => (filter === "all" ? flat(nodes, isOpen) : filter === "failed" ? failed : open), [nodes, filter, folds]);
+  const at0 = Math.max(0, rows.findIndex((node) => node.place === (active ?? chosen)));
+  useEffect(() => {
+    const element = box.current;
+    if (element === null) return;
+    const measure = (): void => setScroll({ top: element.scrollTop, height: element.clientHeight });
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    element.addEventListener("scroll", measure, { passive: true });
+    return () => (observer.disconnect(), element.removeEventListener("scroll", measure));
+  }, []);
+  const show = (top: number): void => {
+    const element = box.current;
+    if (element === null) return;
+    if (top < element.scrollTop) element.scrollTop = top;
+    else if (top + HEIGHT > element.scrollTop + element.clientHeight) element.scrollTop = top + HEIGHT - element.clientHeight;
+  };
+  /** Unfolds all that is above a place, and goes there. */
+  const reach = (place: string): void => {
+    const opened = new Map(folds);
+    for (const each of above(nodes, place) ?? []) opened.set(each, true);
+    setFolds(opened);
+    setActive(place);
+    const nth = flat(nodes, (node) => opened.get(node.place) ?? opens(node)).findIndex((node) => node.place === place);
+    // The box has its new height after this.
+    if (nth >= 0) requestAnimationFrame(() => show(nth * HEIGHT));
+  };
+  useEffect(() => {
+    if (chosen !== undefined) reach(chosen);
+  }, [chosen]);
+  const fold = (node: Node, to: boolean): void => setFolds(new Map(folds).set(node.place, to));
+  const move = (to: number): void => {
+    const node = rows[Math.max(0, Math.min(rows.length - 1, to))];
+    if (node === undefined) return;
+    setActive(node.place);
+    show(rows.indexOf(node) * HEIGHT);
+  };
+  const choose = (node: Node): void => {
+    if (node.row !== undefined) go(at("r", run, "at", node.place));
+    else if (node.parts.length > 0) fold(node, !isOpen(node));
+  };
+  /** To the next failure, also to one that is folded away. */
+  const jump = (by: 1 | -1): void => {
+    const place = rows[at0]?.place;
+    const here = all.findIndex((node) => node.place === place);
+    const found = by === 1 ? all.find((node, nth) => nth > here && isBad(node)) : all.findLast((node, nth) => nth < here && isBad(node));
+    const target = found ?? (isBad(rows[at0] ?? ({} as Node)) ? undefined : failed[0]);
+    if (target === undefined) return;
+    if (filter === "all") reach(target.place);
+    else move(rows.indexOf(target));
+  };
+  const key = (event: KeyboardEvent): void => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const node = rows[at0];
+    const keys: Record<string, () => unknown> = {
+      ArrowDown: () => move(at0 + 1),
+      j: () => move(at0 + 1),
+      ArrowUp: () => move(at0 - 1),
+      k: () => move(at0 - 1),
+      Home: () => move(0),
+      End: () => move(rows.length - 1),
+      PageDown: () => move(at0 + Math.floor(scroll.height / HEIGHT)),
+      PageUp: () => move(at0 - Math.floor(scroll.height / HEIGHT)),
+      ArrowRight: () => node !== undefined && node.parts.length > 0 && fold(node, true),
+      ArrowLeft: () => node !== undefined && (isOpen(node) && node.parts.length > 0 ? fold(node, false) : move(rows.findLastIndex((each, nth) => nth < at0 && each.level < node.level))),
+      " ": () => node !== undefined && node.parts.length > 0 && fold(node, !isOpen(node)),
+      Enter: () => node !== undefined && choose(node),
+      e: () => jump(1),
+      E: () => jump(-1),
+      f: () => {
+        const newest = all.filter((each) => each.row !== undefined && each.row.items === null).reduce<Node | undefined>((best, each) => ((each.row?.seq ?? -1) >= (best?.row?.seq ?? -1) ? each : best), undefined);
+        if (newest !== undefined) setFilter("all"), reach(newest.place);
+      },
+    };
+    const found = keys[event.key];
+    if (found !== undefined) event.preventDefault(), found();
+  };
+  const first = Math.max(0, Math.floor(scroll.top / HEIGHT) - BEYOND);
+  const last = Math.min(rows.length, Math.ceil((scroll.top + scroll.height) / HEIGHT) + BEYOND);
+  // The axis is that of the rows in view: in a whole run of a day each bar would be a point.
+  const axis = axisOf(rows.slice(Math.floor(scroll.top / HEIGHT), Math.ceil((scroll.top + scroll.height) / HEIGHT)).flatMap((node) => workOf(node, isOpen(node))));
+  const choice = (which: Filter, label: string): JSX.Element => <button class={`small ${filter === which ? "chosen" : ""}`} aria-pressed={filter === which} onClick={() => setFilter(which)}>{label}</button>;
+  return (
+    <div class="tree">
+      <p class="facts" role="group" aria-label="which steps are shown">
+        {choice("all", plural(visits.length, "row"))}
+        {choice("failed", `${failed.length} failed${failed.some((node) => node.row?.state !== "failed") ? " or in doubt" : ""}`)}
+        {choice("open", `${open.length} not over`)}
+      </p>
+      {rows.length > 0 && <Head axis={axis} />}
+      <div ref={box} class="rowbox" role="treegrid" aria-label="steps" aria-rowcount={rows.length} tabIndex={0} onKeyDown={key} aria-activedescendant={rows[at0] && at0 >= first && at0 < last ? `row-${at0}` : undefined}>
+        <div class="spacer" role="presentation" style={{ height: `${rows.length * HEIGHT}px` }}>
+          {rows.slice(first, last).map((node, nth) => (
+            <StepLine key={node.place} {...{ node, isOpen: isOpen(node), axis, depth: filter === "all" ? node.level : 1, isWhole: filter !== "all" }} nth={first + nth} isChosen={node.place === chosen} isActive={first + nth === at0} fold={(to) => fold(node, to)} choose={() => (setActive(node.place), choose(node))} />
+          ))}
+        </div>
+      </div>
+      {rows.length === 0 && <p class="empty">{filter === "failed" ? "Nothing has failed." : filter === "open" ? "All that has begun is over." : "There is no step."}</p>}
+    </div>
+  );
+}
+
+/** What the bars stand for. For the eye: each row says it in words. */
+function Head({ axis }: { axis: Axis }): JSX.Element {
+  return (
+    <div class="line headline" aria-hidden="true">
+      <span>step</span><span class="note" /><span class="summary">what it came to</span>
+      <span class="bar-cell">
+        {clock(axis.from)}
+        {axis.breaks.map(({ at, ms }) => <span key={at} class="break" style={{ left: `${at * 100}%` }} title={`${duration(ms)} in which nothing was done`}>//</span>)}
+      </span>
+      <span class="took">{axis.breaks.length > 0 ? `// ${duration(axis.breaks.reduce((sum, { ms }) => sum + ms, 0))} idle` : clock(axis.to)}</span>
+    </div>
+  );
+}
+
+/** The end of what is not over is now. */
+const endOf = (row: StepRow): number => (row.ended_at === null ? now.value : Date.parse(row.ended_at));
+
+const rowsIn = (node: Node): StepRow[] => (node.row !== undefined ? [node.row] : node.parts.flatMap(rowsIn));
+
+/** From when to when; undefined: it has not begun. */
+function spanOf(node: Node): [from: number, to: number] | undefined {
+  const rows = rowsIn(node);
+  if (rows.length === 0) return undefined;
+  return [Math.min(...rows.map((row) => Date.parse(row.started_at))), Math.max(...rows.map(endOf))];
+}
+
+/** For the axis. What waits for a person or for its next try does nothing; what is unfolded has rows that say when they worked. */
+function workOf(node: Node, isOpen: boolean): Work[] {
+  const span = spanOf(node);
+  if (span === undefined) return [];
+  const [from, to] = span;
+  const { row, shape } = node;
+  const waits = row !== undefined && (shape?.kind === "ask" || ["asks", "retries", "in_doubt", "left"].includes(row.state));
+  return [{ from, to, isWork: !waits && !(isOpen && node.parts.length > 0) }];
+}
+
+/** When a visit was, among those in view. */
+function Bar({ node, axis }: { node: Node; axis: Axis }): JSX.Element | null {
+  const span = spanOf(node);
+  if (span === undefined) return null;
+  const [left, right] = [axis.at(span[0]) * 100, axis.at(span[1]) * 100];
+  const isWhole = node.row === undefined || node.row.items !== null;
+  return <span class={`bar-of ${node.row?.state ?? node.group?.state ?? ""} ${isWhole ? "whole" : ""}`} style={{ left: `${left}%`, width: `${right - left}%` }} />;
+}
+
+/** The colour of a state in a strip. */
+const COLOURS: Readonly<Partial<Record<StepRow["state"], string>>> = { succeeded: "good", failed: "bad", running: "busy", asks: "ask", retries: "warn", in_doubt: "warn", left: "warn" };
+
+/** The states of many items, in their order: one picture, whatever their number. */
+function Strip({ items: { strip } }: { items: Items }): JSX.Element {
+  const stops = strip.map((state, nth) => `var(--${COLOURS[state] ?? "edge"}) ${(nth / strip.length) * 100}% ${((nth + 1) / strip.length) * 100}%`);
+  return <span class="strip" aria-hidden="true" style={{ background: `linear-gradient(to right, ${stops.join(", ")})` }} />;
+}
+
+function countsIn({ counts }: Items): string {
+  return [...counts].map(([state, count]) => `${count} ${signOf(state)}`).join(" · ");
+}
+
+interface LineProps {
+  node: Node;
+  axis: Axis;
+  nth: number;
+  depth: number;
+  isOpen: boolean;
+  isWhole: boolean;
+  isChosen: boolean;
+  isActive: boolean;
+  fold: (to: boolean) => void;
+  choose: () => void;
+}
+
+/** What is to be known of a row beside its name. */
+function factsOf({ row, shape, group, items }: Node): string {
+  const facts = [
+    group?.kind === "loop" && `${plural(group.count, "round")}${group.most === undefined ? "" : ` of at most ${group.most}`}`,
+    items !== undefined && items.strip.length > 0 && countsIn(items),
+    row !== undefined && row.visit > 1 && `visit ${row.visit}`,
+    row !== undefined && row.attempts > 1 && `attempt ${row.attempts}`,
+    row?.next_try_at != null && `next try ${moment(row.next_try_at)}`,
+    row === undefined && shape?.for_each && "for each of a list",
+    row === undefined && shape?.loop_to != null && `loops to ${shape.loop_to}`,
+    row === undefined && shape?.condition != null && "only if",
+  ];
+  return facts.filter(Boolean).join(" · ");
+}
+
+function StepLine({ node, axis, nth, depth, isOpen, isWhole, isChosen, isActive, fold, choose }: LineProps): JSX.Element {
+  const { row, group, parts, items } = node;
+  const span = group === undefined ? undefined : spanOf(node);
+  const took = span !== undefined ? duration(span[1] - span[0]) : row === undefined ? "" : row.took_ms !== null ? duration(row.took_ms) : row.ended_at === null && row.state === "running" ? since(row.started_at, now.value) : "";
+  const begun = row === undefined ? (span === undefined ? "not begun" : `began ${moment(span[0])}`) : `began ${moment(row.started_at)}`;
+  return (
+    <div id={`row-${nth}`} role="row" aria-level={depth} aria-rowindex={nth + 1} aria-expanded={parts.length > 0 && !isWhole ? isOpen : undefined} aria-selected={isChosen} class={`line ${isChosen ? "chosen" : ""} ${isActive ? "active" : ""}`} style={{ top: `${nth * HEIGHT}px` }} onClick={choose}>
+      <span role="gridcell" class="name" style={{ paddingLeft: `${(depth - 1) * 16 + 4}px` }}>
+        {parts.length > 0 && !isWhole ? (
+          <span class="twist" aria-hidden="true" onClick={(event) => (event.stopPropagation(), fold(!isOpen))}>{isOpen ? "▾" : "▸"}</span>
+        ) : <span class="twist" aria-hidden="true" />}
+        {group?.kind === "loop" && <span class="loop" aria-hidden="true">↺ </span>}
+        <State of={row?.state ?? group?.state ?? "not begun"} /> <b>{group?.kind === "loop" && <span class="hidden">loop </span>}<Line text={isWhole ? node.place : node.name} /></b>
+      </span>
+      <span role="gridcell" class="note">{factsOf(node)}</span>
+      <span role="gridcell" class="summary">{items !== undefined && items.strip.length > 1 && <Strip items={items} />}<Line text={row?.summary ?? group?.words ?? ""} /></span>
+      <span role="gridcell" class="bar-cell" aria-label={begun}><Bar node={node} axis={axis} /></span>
+      <span role="gridcell" class="note took">{row?.cost_usd != null && `$${row.cost_usd} `}{took}</span>
+    </div>
+  );
+}

@@ -1,0 +1,71 @@
+// Flows that several tests and the pictures of docs/page.md have in common.
+
+import { chmodSync, mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** A loop of three rounds, an inner flow, 40 items of which three fail, a question that is never reached. It needs `build.yaml`. */
+export const RELEASE = `
+flow: release
+title: Release notes
+limits: { agent_hops: 60, cost_usd: 5 }
+inputs:
+  version: { type: string, default: "0.9" }
+steps:
+  - id: prepare
+    run: echo "Prepared 3 files"
+  - id: draft
+    run: |
+      n=$(cat .n 2>/dev/null || echo 0); n=$((n+1)); echo $n > .n
+      printf '# Notes of 0.9\\n\\n- Pages open **faster**.\\n- Dates agree with the tags (draft %s).\\n' $n > notes.md
+      echo "Draft $n"
+    artifacts: [notes.md]
+  - id: critic
+    run: |
+      if [ $(cat .n) -lt 3 ]; then echo 'Two dates are wrong. Status: NEEDS_WORK'; else echo 'Dates agree with the tags. Status: VERIFIED'; fi
+    routing: { kind: microloop, loop_to: draft, max_iterations: 4, success_values: [VERIFIED] }
+  - id: build
+    flow: build.yaml
+  - id: check
+    for_each: \${{ range(40) | list }}
+    run: |
+      echo "page \${{ item }}"
+      case \${{ item }} in 7|23|38) printf '\\033[31merror\\033[0m: link to /old/%s is broken\\n' \${{ item }} >&2; exit 2;; esac
+  - id: ok
+    ask: 'Publish the notes of 0.9?'
+  - id: send
+    run: echo sent
+`;
+
+/** It fails, and is tried again after hours. */
+export const LATER = `
+flow: nightly
+title: Nightly mirror
+steps:
+  - id: fetch
+    run: 'echo "mirror.example.org answered 503: maintenance until 04:00" >&2; exit 75'
+    retry: { attempts: 5, backoff: 2h..8h }
+  - id: report
+    run: echo done
+`;
+
+/** Its hand-offs cannot be written. */
+export const NASTY = `
+flow: nasty
+steps:
+  - id: first
+    run: 'rm -rf "$ENVOI_RUN_BASE/nasty"; touch "$ENVOI_RUN_BASE/nasty"; echo first'
+  - id: second
+    run: echo second
+`;
+
+/** A claude whose account is at its limit for three hours, as the real program says it. */
+export function throttled(stage) {
+  const transcript = readFileSync(new URL("../../crates/preset/tests/transcripts/claude/limit.jsonl", import.meta.url), "utf8");
+  const resets = String(Math.floor(Date.now() / 1000) + 3 * 3600);
+  const lines = transcript.split("\n").filter((line) => line !== "" && !line.startsWith("# ")).map((line) => line.replaceAll(/"resetsAt":\d*/g, `"resetsAt":${resets}`));
+  mkdirSync(join(stage.folder, "bin"), { recursive: true });
+  stage.write("lines.jsonl", `${lines.join("\n")}\n`);
+  stage.write("bin/claude", `#!/bin/sh\nid=$(echo "$*" | sed -n 's/.*\\(--session-id\\|resume\\) \\([^ ]*\\).*/\\2/p')\ncat > /dev/null\nsed 's/"session_id":"[^"]*"/"session_id":"'"$id"'"/' ${stage.folder}/lines.jsonl\nexit 1\n`);
+  chmodSync(join(stage.folder, "bin/claude"), 0o755);
+  return `flow: fixes\ntitle: Fix the tests\nenv: { PATH: '${stage.folder}/bin:/usr/bin:/bin' }\nsteps:\n  - id: fix\n    agent: { use: claude, prompt: 'Make the tests pass.', may: run }\n  - id: report\n    run: echo done\n`;
+}

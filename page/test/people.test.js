@@ -1,0 +1,204 @@
+// People who decide: with a thumb, with a keyboard, several of them, those who may not, and where nobody knows what happened.
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+
+import { DESK, PHONE, Person, Stage, ended } from "./stage.js";
+
+after(ended);
+
+const ASKS = `
+flow: asks
+title: Notes of the release
+steps:
+  - id: draft
+    run: echo one > notes.md; echo 'Dates agree with the tags.'
+    artifacts: [notes.md]
+  - id: ok
+    ask: 'Publish the notes?'
+  - id: send
+    run: echo sent >> did.txt
+`;
+
+test("an approval is three taps from the link, whatever stands above the answers", async () => {
+  const stage = await Stage.open();
+  stage.write("long.txt", "");
+  const run = await stage.run(ASKS.replace("echo one", "seq 1 200"));
+  await stage.question(run);
+  const person = await Person.at(stage, PHONE);
+  const page = await person.tab(stage.link("--for", "ann", "--scope", "answer"));
+  let taps = 0;
+  const tap = async (locator) => {
+    await locator.waitFor();
+    // What has to be scrolled to by hand is no tap, but the way there is one if it is taken by the button.
+    taps += 1;
+    await locator.tap();
+  };
+  const card = page.getByRole("link", { name: /Publish the notes/ });
+  await card.getByText("1 file changed").waitFor();
+  assert.match(await card.innerText(), /Notes of the release/, "of which flow, for people who know nothing of flows");
+  await tap(card);
+  await tap(page.getByText("Approve", { exact: true }));
+  await tap(page.getByRole("button", { name: "Send: Approve" }));
+  await page.getByText(/by ann at/).waitFor();
+  assert.equal(taps, 3);
+  await stage.until(run, "succeeded");
+  await page.goto(`${stage.url}/#/inbox`);
+  await page.getByText(/The last question was closed .* by ann/).waitFor();
+  await person.accessible(page);
+  await page.getByRole("link", { name: "closed" }).tap();
+  await page.getByText("Approve by ann").waitFor();
+  await person.accessible(page);
+  await person.done();
+  await stage.close();
+});
+
+test("on a phone the way to the answer is in reach until the answers are seen", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run(ASKS.replace("echo one", "seq 1 200"));
+  const { question } = await stage.question(run);
+  const person = await Person.at(stage, PHONE);
+  const page = await person.tab(stage.link());
+  await page.goto(`${stage.url}/#/q/${question}`);
+  await page.getByRole("button", { name: "To the answer" }).tap();
+  await page.getByRole("button", { name: "To the answer" }).waitFor({ state: "detached" });
+  const box = await page.getByText("Approve", { exact: true }).boundingBox();
+  assert(box.y >= 0 && box.y < PHONE.viewport.height, JSON.stringify(box));
+  await person.done();
+  await stage.close();
+});
+
+test("with the keyboard alone, from the link to the answer", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run(ASKS);
+  await stage.question(run);
+  const person = await Person.at(stage, DESK);
+  const page = await person.tab(stage.link());
+  const focused = () => page.evaluate(() => document.activeElement?.textContent?.trim() ?? "");
+  const until = async (wanted, key = "Tab") => {
+    for (let presses = 0; presses < 60; presses += 1) {
+      await page.keyboard.press(key);
+      if (wanted.test(await focused())) return;
+    }
+    assert.fail(`${wanted} cannot be reached with ${key}`);
+  };
+  await page.getByRole("link", { name: /Publish the notes/ }).waitFor();
+  await page.keyboard.press("Tab");
+  assert.equal(await focused(), "To the content", "the first stop leaves out what is on every screen");
+  await page.keyboard.press("Enter");
+  await until(/Publish the notes/);
+  await page.keyboard.press("Enter");
+  await page.getByRole("radio").first().waitFor();
+  const radio = page.getByRole("radio", { name: /Approve/ });
+  for (let presses = 0; presses < 60 && !(await radio.evaluate((each) => each === document.activeElement)); presses += 1) await page.keyboard.press("Tab");
+  await page.keyboard.press("Space");
+  assert(await radio.isChecked());
+  // Letters are keys outside of fields only, and none of them answers.
+  await page.keyboard.press("a");
+  assert.equal((await stage.ask("GET", `runs/${run}`)).status, "waiting");
+  await page.keyboard.press("Control+Enter");
+  await page.getByText(/Approve, by/).waitFor();
+  await stage.until(run, "succeeded");
+  await page.keyboard.press("g");
+  await page.keyboard.press("r");
+  await page.getByRole("heading", { name: "Runs" }).waitFor();
+  // Who speaks to the machine, or types with a slip, can switch letters off.
+  await page.keyboard.press("?");
+  await page.getByRole("heading", { name: "Help" }).waitFor();
+  await page.getByLabel("Single letters are keys").uncheck();
+  await page.getByRole("radio", { name: "dark", exact: true }).check();
+  await page.reload();
+  await page.getByRole("heading", { name: "Help" }).waitFor();
+  assert.equal(await page.evaluate(() => getComputedStyle(document.documentElement).colorScheme), "dark");
+  await page.getByRole("heading", { name: "Help" }).click();
+  await page.keyboard.press("g");
+  await page.keyboard.press("i");
+  assert.equal(new URL(page.url()).hash, "#/keys");
+  await person.accessible(page);
+  await person.done();
+  await stage.close();
+});
+
+test("two have to approve: the first one is told so, and the second one sees the first", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run(ASKS.replace("ask: 'Publish the notes?'", "ask: { message: 'Publish the notes?', quorum: 2 }"));
+  const { question } = await stage.question(run);
+  for (const [name, seen, then] of [["ann", "So far: nobody.", /1 person of 2 approved/], ["bob", "So far: ann.", /Approve, by bob/]]) {
+    const person = await Person.at(stage, PHONE);
+    const page = await person.tab(stage.link("--for", name, "--scope", "answer"));
+    await page.getByRole("link", { name: /Publish the notes/ }).waitFor();
+    await page.goto(`${stage.url}/#/q/${question}`);
+    await page.getByText(seen, { exact: false }).waitFor();
+    await page.getByText("Approve", { exact: true }).tap();
+    await page.getByRole("button", { name: "Send: Approve" }).tap();
+    await page.getByText(then).waitFor();
+    await person.accessible(page);
+    await person.done();
+  }
+  await stage.until(run, "succeeded");
+  await stage.close();
+});
+
+test("where nobody knows how an attempt ended, what is known is said, and a person decides", async () => {
+  const stage = await Stage.open();
+  // Its supervisor is ended once it has kept what the command has written.
+  const run = await stage.run("flow: deploys\ntitle: Deployment\nsteps:\n  - id: migrate\n    run: |\n      if [ -e begun ]; then echo again; exit 0; fi\n      touch begun; echo ALTER \"TABLE\" users\n      while ! grep -rq 'ALTER TABLE[ ]users' .envoi/runs; do sleep 0.05; done\n      kill -9 $PPID; sleep 600\n    on_in_doubt: ask\n");
+  const { question } = await stage.question(run);
+  const person = await Person.at(stage, DESK);
+  const page = await person.tab(stage.link());
+  await page.getByRole("heading", { name: "In doubt" }).waitFor();
+  await page.goto(`${stage.url}/#/r/${run}`);
+  await page.getByRole("link", { name: "Decide: migrate.1" }).click();
+  await page.getByText("the end of its output").waitFor();
+  await page.getByText("ALTER TABLE users").waitFor();
+  assert.equal(new URL(page.url()).hash, `#/q/${question}`);
+  await person.accessible(page);
+  await page.getByText("Run it again", { exact: true }).click();
+  await page.getByRole("button", { name: "Send: Run it again" }).click();
+  await page.getByText(/Run it again, by/).waitFor();
+  await stage.until(run, "succeeded");
+  await person.done();
+  await stage.close();
+});
+
+test("a file comes with the answer", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run(ASKS);
+  const { question } = await stage.question(run);
+  const person = await Person.at(stage, DESK);
+  const page = await person.tab(stage.link());
+  await page.goto(`${stage.url}/#/q/${question}`);
+  await page.getByText("Approve", { exact: true }).click();
+  await page.getByLabel("Files").setInputFiles([{ name: "tags <b>.txt", mimeType: "text/plain", buffer: Buffer.from("0.9\n") }, { name: "more.txt", mimeType: "text/plain", buffer: Buffer.from("x") }]);
+  await page.getByText("more.txt").waitFor();
+  await page.getByRole("button", { name: "remove" }).last().click();
+  await person.accessible(page);
+  await page.getByRole("button", { name: "Send: Approve" }).click();
+  await page.getByText(/Approve, by/).waitFor();
+  const { given } = await stage.ask("GET", `questions/${question}`);
+  assert.deepEqual(given.attachments.map(({ filename, size }) => [filename, size]), [["tags <b>.txt", 4]]);
+  await person.done();
+  await stage.close();
+});
+
+test("what is another tenant's is not there", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run(ASKS);
+  const { question } = await stage.question(run);
+  const made = stage.envoi("token", "create", "eve", "--scope", "admin", "--tenant", "north", "--json");
+  const { token } = JSON.parse(made.out);
+  const person = await Person.at(stage, DESK);
+  person.allowed.push(/status of 404/);
+  const page = await person.tab(`${stage.url}/`);
+  await page.getByLabel("Token").fill(token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByText("Nothing waits for you.").waitFor();
+  for (const [address, heading] of [[`q/${question}`, "No such question"], [`r/${run}`, "No such run"], [`r/${run}/at/draft.1`, "No such run"], ["flows/asks", "No such flow"]]) {
+    await page.goto(`${stage.url}/#/${address}`);
+    await page.getByRole("heading", { name: heading }).waitFor();
+  }
+  await page.goto(`${stage.url}/#/runs`);
+  await page.getByText("There is no run yet.", { exact: false }).waitFor();
+  await person.done();
+  await stage.close();
+});

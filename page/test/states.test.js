@@ -1,0 +1,221 @@
+// A run in the states that are hard to come by: each is shown as what it is, and says what to do.
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+
+import { DESK, NARROW, PHONE, Person, Stage, ended, eventually } from "./stage.js";
+import { LATER, NASTY, RELEASE, throttled } from "./flows.js";
+
+after(ended);
+
+test("a run that waits for an account says so, until when, and can be tried before", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run(throttled(stage));
+  await eventually("the limit", async () => (await stage.ask("GET", `runs/${run}`)).waits_for !== null);
+  const person = await Person.at(stage, DESK);
+  const page = await person.tab(stage.link());
+  await page.goto(`${stage.url}/#/runs`);
+  await page.getByRole("link", { name: /running.*at fix, waiting for claude until/ }).click();
+  await page.getByText(/It is waiting for claude until .* The account is at its limit/).waitFor();
+  await page.getByRole("row", { name: /retries fix/ }).waitFor();
+  await person.accessible(page);
+  await page.getByRole("button", { name: "Try now …" }).click();
+  await page.getByText("before the account claude is said to be open", { exact: false }).waitFor();
+  await person.accessible(page);
+  const tries = async () => (await stage.ask("GET", `runs/${run}/logs`)).logs.length;
+  assert.equal(await tries(), 1);
+  await page.getByRole("button", { name: "Try it now" }).click();
+  await eventually("another try", async () => (await tries()) === 2);
+  await person.done();
+  await stage.close();
+});
+
+test("a long wait for the next try is said with its time and the reason", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run(LATER);
+  await eventually("the wait", async () => (await stage.ask("GET", `runs/${run}/steps`)).steps.some((row) => row.next_try_at !== null));
+  const person = await Person.at(stage, PHONE);
+  const page = await person.tab(stage.link());
+  await page.goto(`${stage.url}/#/r/${run}`);
+  await page.getByText(/fetch\.1 is tried again .*, in \d+ h.* maintenance until/).waitFor();
+  await person.accessible(page);
+  await page.goto(`${stage.url}/#/r/${run}/at/fetch.1`);
+  await page.getByText(/It is tried again .*, in \d+ h/).waitFor();
+  await page.locator(".output", { hasText: "maintenance until 04:00" }).waitFor();
+  await person.accessible(page);
+  await person.done();
+  await stage.close();
+});
+
+test("a run that is set aside says why, and what to do", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run(NASTY);
+  await eventually("it to be set aside", async () => (await stage.ask("GET", `runs/${run}`)).set_aside !== null);
+  const person = await Person.at(stage, DESK);
+  const page = await person.tab(stage.link());
+  await page.goto(`${stage.url}/#/runs`);
+  await page.getByRole("link", { name: /set aside nasty/ }).click();
+  await page.getByText("envoi explain RUN_FILES_FAILED").waitFor();
+  await page.getByRole("button", { name: "Go on …" }).waitFor();
+  await person.accessible(page);
+  await person.done();
+  await stage.close();
+});
+
+const BUILD = "flow: build\nsteps:\n  - id: compile\n    run: echo compiled\n  - id: test\n    run: echo '41 tests passed'\n";
+
+const release = async (stage, text = RELEASE) => {
+  const { digest } = await stage.ask("POST", "flows", { flow: "release.yaml", files: { "release.yaml": text, "build.yaml": BUILD } });
+  return (await stage.ask("POST", "runs", { flow: digest, workspace: "shared" })).run;
+};
+
+test("loops are rounds, and 400 items are one row with counts", async () => {
+  const stage = await Stage.open();
+  const run = await release(stage);
+  const person = await Person.at(stage, DESK);
+  const page = await person.tab(stage.link());
+  // 400 commands would take minutes on a machine that is busy: ten rows stand for each item.
+  await page.route(/\/steps\?/, async (route) => {
+    const found = await (await route.fetch()).json();
+    const items = found.steps.filter(({ part_of: of }) => of === "check.1");
+    const many = items.flatMap((row) => Array.from({ length: 10 }, (_, more) => (more === 0 ? row : { ...row, place: `${row.item + 40 * more}.check.1`, item: row.item + 40 * more, value: String(row.item + 40 * more), state: "succeeded", summary: "" })));
+    await route.fulfill({ json: { ...found, steps: [...found.steps.filter((row) => !items.includes(row)), ...many] } });
+  });
+  await page.goto(`${stage.url}/#/r/${run}`);
+  const grid = page.getByRole("treegrid");
+  await grid.waitFor();
+  await page.getByRole("row", { name: /build/ }).first().waitFor();
+  await stage.until(run, "failed");
+  await page.getByRole("row", { name: /succeeded loop draft … critic 3 rounds of at most 5/ }).waitFor();
+  await page.getByRole("row", { name: /sent back round 1 .*Two dates are wrong/ }).waitFor();
+  await page.getByRole("row", { name: /failed check 3 ✗ · 397 ✓/ }).waitFor();
+  await person.accessible(page);
+  const elements = await page.evaluate(() => document.querySelectorAll("*").length);
+  assert(elements <= 1500, `${elements} elements`);
+  await person.done();
+  await stage.close();
+});
+
+test("steps of an inner flow that has not begun are there, folded", async () => {
+  const stage = await Stage.open();
+  const run = await release(stage, RELEASE.replace('run: echo "Prepared 3 files"', "run: while [ ! -e go ]; do sleep 0.05; done"));
+  const person = await Person.at(stage, DESK);
+  const page = await person.tab(stage.link());
+  await page.goto(`${stage.url}/#/r/${run}`);
+  const row = page.getByRole("row", { name: /not begun build/ });
+  await row.waitFor();
+  await page.getByText(/Now: prepare\.1 for/).waitFor();
+  await row.click();
+  await page.getByRole("row", { name: /not begun compile/ }).waitFor();
+  stage.write("go", "");
+  await stage.until(run, "failed");
+  await person.done();
+  await stage.close();
+});
+
+test("an output is searched", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run("flow: talks\nsteps:\n  - id: short\n    run: for i in $(seq 1 300); do echo \"line $i\"; done; echo needle\n  - id: long\n    run: seq 1 60000; echo 'the end'\n");
+  await stage.until(run, "succeeded");
+  const person = await Person.at(stage, DESK);
+  // An output with nothing in it has no end that could be asked for.
+  person.allowed.push(/status of 416/);
+  const page = await person.tab(stage.link());
+  await page.goto(`${stage.url}/#/r/${run}/at/short.1`);
+  const output = page.getByRole("region", { name: "stdout" });
+  await output.getByText("needle").waitFor();
+  await page.keyboard.press("l");
+  await page.keyboard.press("/");
+  await page.keyboard.type("line 29");
+  await page.getByText("1 of 11 lines").waitFor();
+  await page.keyboard.press("Enter");
+  await page.getByText("2 of 11 lines").waitFor();
+  await person.done();
+  await stage.close();
+});
+
+test("what a run has changed, its events, and how a step was started", async () => {
+  const stage = await Stage.open();
+  stage.write("old.txt", "one\ntwo\n");
+  const run = await stage.run("flow: changes\nsteps:\n  - id: write\n    run: printf 'one\\nthree\\n' > old.txt; echo new > new.txt; echo '{\"price\":1.00}' > \"$ENVOI_DATA\" || true\n    env: { COLOUR: \"<b>red</b>\" }\n    artifacts: [old.txt, new.txt]\n");
+  await stage.until(run, "succeeded");
+  const person = await Person.at(stage, DESK);
+  person.allowed.push(/status of 416/);
+  const page = await person.tab(stage.link());
+  await page.goto(`${stage.url}/#/r/${run}`);
+  await page.getByRole("treegrid").waitFor();
+  await page.keyboard.press("d");
+  const files = page.getByRole("region", { name: "files", exact: true });
+  await files.getByRole("button", { name: /new\.txt new/ }).waitFor();
+  await files.getByRole("button", { name: /old\.txt/ }).click();
+  await files.getByText("three").first().waitFor();
+  await person.accessible(page);
+  await page.getByRole("link", { name: "events" }).click();
+  const events = page.getByRole("region", { name: "events" });
+  await events.getByText("handoff written").waitFor();
+  await events.getByText("attempt started").click();
+  await events.locator(".words").waitFor();
+  await person.accessible(page);
+  await page.goto(`${stage.url}/#/r/${run}/at/write.1`);
+  await page.getByText("how it was started, and its events").click();
+  await page.getByText("attempt write.1.1, with sh -e -c").waitFor();
+  await page.getByText("<b>red</b>").waitFor();
+  await person.accessible(page);
+  await person.done();
+  await stage.close();
+});
+
+test("what is not known of the cost is said, and not added up", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run("flow: one\nsteps:\n  - id: a\n    run: echo a\n");
+  await stage.until(run, "succeeded");
+  const person = await Person.at(stage, DESK);
+  const page = await person.tab(stage.link());
+  await page.route(/\/ledger$/, async (route) => route.fulfill({ json: { ...(await (await route.fetch()).json()), unpriced_calls: 2, attempts_in_doubt: 1 } }));
+  await page.goto(`${stage.url}/#/r/${run}`);
+  await page.getByText("≥ $0.00 · 3 unknown").waitFor();
+  await page.keyboard.press("c");
+  await page.getByText("Not known: the cost of 2 model calls, and what 1 attempt in doubt used", { exact: false }).waitFor();
+  await page.getByRole("row", { name: /dollars ≥ \$0\.00/ }).waitFor();
+  await person.done();
+  await stage.close();
+});
+
+test("no screen has a violation that axe finds, light and dark, also 320 pixels wide", async () => {
+  const stage = await Stage.open();
+  const run = await release(stage);
+  await stage.until(run, "failed");
+  const asks = await stage.run("flow: asks\nsteps:\n  - id: ok\n    ask: 'Publish the notes, although three links of them are broken?'\n");
+  const { question } = await stage.question(asks);
+  const { flow_digest: digest } = await stage.ask("GET", `runs/${run}`);
+  for (const screen of [DESK, NARROW]) {
+    const person = await Person.at(stage, screen);
+    person.allowed.push(/status of 416/);
+    const page = await person.tab(stage.link());
+    for (const [address, seen] of [
+      ["inbox", "Publish the notes"],
+      ["inbox?closed", "No question has been closed."],
+      [`q/${question}`, "Your answer"],
+      ["runs", "release"],
+      ["runs?q=nothing-like-it", "No run is like that"],
+      [`r/${run}`, "The first failure"],
+      [`r/${run}/why`, "What decided"],
+      [`r/${run}/files`, "What the run has changed"],
+      [`r/${run}/cost`, "By step, the dearest first"],
+      [`r/${run}/map`, "back to draft"],
+      [`r/${run}/events`, "attempt started"],
+      [`r/${run}/at/7.check.1`, "is broken"],
+      ["flows", "release"],
+      [`flows/${encodeURIComponent(digest)}`, "back to draft"],
+      [`start/${encodeURIComponent(digest)}`, "begins with prepare"],
+      ["keys", "Single letters are keys"],
+    ]) {
+      await page.goto(`${stage.url}/#/${address}`);
+      await page.getByRole("main").getByText(seen, { exact: false }).first().waitFor();
+      await person.accessible(page).catch((error) => assert.fail(`${address}, ${screen.viewport.width} pixels: ${error.message}`));
+      await person.shot(page, `axe-${address.replaceAll(/[^a-z]+/g, "-")}-${screen.viewport.width}`);
+    }
+    await person.done();
+  }
+  await stage.close();
+});

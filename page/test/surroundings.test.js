@@ -1,0 +1,144 @@
+// What is around the page: a proxy with a prefix, a stream that is cut, another version of the server, magnified text, forced colours, paper.
+
+import assert from "node:assert/strict";
+import { createServer, request } from "node:http";
+import { after, test } from "node:test";
+
+import { DESK, Person, Stage, ended, eventually } from "./stage.js";
+
+after(ended);
+
+const ASKS = `
+flow: asks
+title: Notes of the release
+steps:
+  - id: draft
+    run: printf 'one\\ntwo\\n' > notes.md; echo 'Dates agree with the tags.'
+    artifacts: [notes.md]
+  - id: ok
+    ask: 'Publish the notes?'
+`;
+
+const PREFIX = "/team/envoi/";
+
+/** A proxy that has the server below a prefix. It can cut what is open, and change the page as another version would. */
+async function behind(stage) {
+  const proxy = { streams: [], last: [], version: undefined };
+  const upstream = new URL(stage.url);
+  const server = createServer((asked, answer) => {
+    if (!asked.url.startsWith(PREFIX)) return answer.writeHead(404).end();
+    const path = asked.url.slice(PREFIX.length - 1);
+    if (path === "/v1/stream") proxy.last.push(asked.headers["last-event-id"]);
+    const headers = { ...asked.headers, host: upstream.host, "accept-encoding": "identity" };
+    if (headers.origin !== undefined) headers.origin = upstream.origin;
+    const sent = request({ host: upstream.hostname, port: upstream.port, method: asked.method, path, headers }, (got) => {
+      if (path === "/v1/stream") proxy.streams.push(asked.socket);
+      if (path !== "/" || proxy.version === undefined) {
+        answer.writeHead(got.statusCode, got.headers);
+        return got.pipe(answer);
+      }
+      let text = "";
+      got.on("data", (piece) => (text += piece));
+      got.on("end", () => answer.writeHead(200, { "content-type": "text/html" }).end(text.replace(/app\.js\?v=[0-9a-f]+/, `app.js?v=${proxy.version}`)));
+    });
+    sent.on("error", () => asked.socket.destroy());
+    asked.pipe(sent);
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  proxy.url = `http://127.0.0.1:${server.address().port}`;
+  proxy.cut = () => proxy.streams.splice(0).forEach((socket) => socket.destroy());
+  proxy.close = () => new Promise((resolve) => (server.close(resolve), server.closeAllConnections()));
+  return proxy;
+}
+
+test("behind a proxy with a prefix all of it works, also when the stream is cut; another version is said", async () => {
+  const stage = await Stage.open();
+  const proxy = await behind(stage);
+  const person = await Person.at({ ...stage, url: proxy.url }, DESK);
+  person.allowed.push(/Failed to load resource|ERR_/);
+  const link = stage.link();
+  const page = await person.tab(`${proxy.url}${PREFIX}${new URL(link).hash}`);
+  await page.getByText("Nothing waits for you.").waitFor();
+  const run = await stage.run(ASKS);
+  await page.getByRole("link", { name: /Publish the notes/ }).waitFor();
+  // What happened while nothing was heard is not missed: the stream goes on after the last hint.
+  const before = proxy.last.length;
+  proxy.cut();
+  const other = await stage.run(ASKS.replace("Publish the notes?", "And these?"));
+  await page.getByRole("link", { name: /And these/ }).waitFor();
+  await eventually("another stream", () => proxy.last.length > before);
+  assert(proxy.last.at(-1) !== undefined, "it goes on after the last event");
+  await page.getByRole("link", { name: /Publish the notes/ }).click();
+  await page.getByText("Approve", { exact: true }).click();
+  await page.getByRole("button", { name: "Send: Approve" }).click();
+  await page.getByText(/Approve, by/).waitFor();
+  await stage.until(run, "succeeded");
+  assert.deepEqual(person.asked.filter((url) => !url.startsWith(`${proxy.url}${PREFIX}`) && !url.startsWith("blob:")), [], "nothing is asked outside of the prefix");
+  // The server goes away and comes back as another version.
+  proxy.version = "0123456789abcdef";
+  await stage.kill();
+  await page.getByText("Not live since", { exact: false }).waitFor();
+  await stage.restart();
+  await page.getByText("The server has another version of this page by now.").waitFor();
+  await person.accessible(page);
+  assert.equal((await stage.ask("GET", `runs/${other}`)).status, "waiting");
+  await person.done();
+  await proxy.close();
+  await stage.close();
+});
+
+/** What changes from run to run. */
+const steady = (text) => text.replaceAll(/\d+ (ms|s|min|h)\b( \d+ (s|min|h))?/g, "TIME").replaceAll(/\d+\.\d s\b/g, "TIME").replaceAll(/\d{1,2}:\d\d(:\d\d)?( [AP]M)?/g, "CLOCK").replaceAll(/run_[0-9a-z]+/g, "RUN").replaceAll(/sha256(:|%3A)[0-9a-f]+/g, "DIGEST").replaceAll(/int_[0-9a-z]+/g, "INT");
+
+test("a question and a run are told to who does not see them as they were told before", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run(ASKS);
+  const { question } = await stage.question(run);
+  const person = await Person.at(stage, DESK);
+  const page = await person.tab(stage.link());
+  for (const [name, address, seen] of [["question", `q/${question}`, "two"], ["run", `r/${run}`, "Answer: ok.1"]]) {
+    await page.goto(`${stage.url}/#/${address}`);
+    await page.getByRole("main").getByText(seen).first().waitFor();
+    const told = steady(await page.getByRole("main").ariaSnapshot());
+    stage.golden(`${name}.txt`, told);
+  }
+  await person.done();
+  await stage.close();
+});
+
+test("on paper a question is whole: what is asked, what it is about, each answer, and nothing to press", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run(ASKS.replace("printf 'one\\\\ntwo\\\\n'", "seq 1 300"));
+  const { question } = await stage.question(run);
+  const person = await Person.at(stage, DESK);
+  const page = await person.tab(stage.link());
+  await page.goto(`${stage.url}/#/q/${question}`);
+  await page.getByRole("button", { name: "as text" }).click();
+  await page.getByText("Approve", { exact: true }).click();
+  await page.getByLabel("In words").fill("three links are broken");
+  await page.emulateMedia({ media: "print" });
+  for (const text of ["Publish the notes?", "Dates agree with the tags.", "Approve", "Deny"]) assert(await page.getByText(text, { exact: true }).first().isVisible(), text);
+  assert(await page.getByText("sha256:", { exact: false }).first().isVisible(), "the content that was read has a name");
+  assert(await page.getByLabel("In words").isVisible());
+  for (const button of await page.getByRole("button").all()) assert(!(await button.isVisible()) || (await button.getAttribute("aria-expanded")) !== null, await button.innerText());
+  assert.equal(await page.getByRole("navigation").count(), 0, "not the head of the page");
+  // Paper has no scroll bars: nothing is cut.
+  const cut = await page.evaluate(() => [...document.querySelectorAll("main *")].filter((each) => each.scrollHeight > each.clientHeight + 1 && ["auto", "scroll", "hidden"].includes(getComputedStyle(each).overflowY) && !each.matches(".hidden, textarea, input")).map((each) => each.className));
+  assert.deepEqual(cut, []);
+  await person.done();
+  await stage.close();
+});
+
+test("with forced colours, what is chosen is seen", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run(ASKS);
+  const { question } = await stage.question(run);
+  const person = await Person.at(stage, DESK, { forcedColors: "active" });
+  const page = await person.tab(stage.link());
+  await page.goto(`${stage.url}/#/q/${question}`);
+  await page.getByText("Approve", { exact: true }).click();
+  const outline = await page.locator("label.choice.chosen").evaluate((each) => getComputedStyle(each).outlineStyle);
+  assert.equal(outline, "solid");
+  await person.done();
+  await stage.close();
+});
