@@ -80,6 +80,8 @@ random_tests() {
     echo "PROPTEST_RNG_SEED=$PROPTEST_RNG_SEED"
     ENVOI_SOAK=20 cargo test --locked -p envoi-kernel --test it properties::
     cargo test --locked --no-fail-fast -p envoi-contract -p envoi-flow -p envoi-step
+    # Collections beside a working engine, for some ten minutes.
+    ENVOI_HEAVY=1 cargo test --locked -p envoi --test it while_a_collection_goes_on_in_a_loop
 }
 
 step "tools" tools

@@ -40,4 +40,4 @@ pub use question::preview;
 pub use run::{amounts, comparison, file, log};
 pub use scalar::{Time, any};
 pub use step::{handoff, headline};
-pub use store::{bundle, output, token};
+pub use store::{bundle, output, retention, token};

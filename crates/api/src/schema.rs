@@ -5,7 +5,7 @@
 
 use crate::{
     bridge, bundle, comparison, event, file, flow, handoff, log, mistake, output, plan, problem, question,
-    request, run, shape, step, store, token,
+    request, retention, run, shape, step, store, token,
 };
 use schemars::{
     JsonSchema, SchemaGenerator,
@@ -75,7 +75,6 @@ pub fn of_commands() -> Map<String, Value> {
     add::<bundle::Exported>(&mut shown);
     add::<bundle::Verified>(&mut shown);
     add::<file::ArtifactVersion>(&mut shown);
-    add::<file::OldTree>(&mut shown);
     add::<file::FileDifference>(&mut shown);
     add::<log::LogLine>(&mut shown);
     add::<mistake::ImportFinding>(&mut shown);
@@ -92,6 +91,7 @@ pub fn of_commands() -> Map<String, Value> {
     add::<output::Titled>(&mut shown);
     add::<plan::Plan>(&mut shown);
     add::<problem::Failure>(&mut shown);
+    add::<retention::Collection>(&mut shown);
     add::<run::Accepted>(&mut shown);
     add::<run::RunDetail>(&mut shown);
     add::<run::Ended>(&mut shown);

@@ -2,6 +2,7 @@
 
 pub mod bundle;
 pub mod output;
+pub mod retention;
 pub mod token;
 
 use crate::run::SetAside;

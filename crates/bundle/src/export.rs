@@ -5,7 +5,6 @@
 
 use crate::{
     archive::{Archive, Sign},
-    chain::Chain,
     manifest::{
         BLOBS, CHAIN, EVENTS, FLOW, FLOWS, FORMAT, FlowText, HANDOFFS, LOGS, LeftOut, MANIFEST, Manifest,
         README, readme,
@@ -14,7 +13,9 @@ use crate::{
 };
 use envoi_contract::digest::Digest;
 use envoi_engine::flow_versions;
-use envoi_journal::{BlobError, EventFilter, Layout, PinnedFlow, ReadError, Reader, handoff_bytes};
+use envoi_journal::{
+    BlobError, Chain, EventFilter, Layout, PinnedFlow, ReadError, Reader, digests, handoff_bytes,
+};
 use envoi_kernel::{
     Event, Record, Run,
     ids::{AttemptId, RunId, VisitId},
@@ -103,6 +104,29 @@ pub fn export<W: Write>(
         add_content(&mut archive, reader, digest)?;
     }
     Ok((manifest, archive.finish(sign)?))
+}
+
+/// A content that the events of a run name, that the store has, and that a bundle of the run would not have, such as a snapshot of its
+/// workspace. `None`: there is none.
+///
+/// # Errors
+/// [`ExportError`]
+pub fn not_in_bundle(layout: &Layout, reader: &Reader, run: &RunId) -> Result<Option<Digest>, ExportError> {
+    let lived = live_again(reader, run, &reader.pinned(run)?)?;
+    let mut named = BTreeSet::new();
+    digests(&lived.lines, &mut named);
+    let shelf = envoi_engine::snapshots::contents(layout).whole_shelf()?;
+    let is_in_store = |digest: &Digest| match reader.blob_size_bytes(digest) {
+        Err(BlobError::Missing { .. }) => Ok(shelf.has(digest)),
+        Err(error) => Err(ExportError::Io(io::Error::other(error.to_string()))),
+        Ok(_) => Ok(true),
+    };
+    for digest in named.difference(&lived.contents) {
+        if is_in_store(digest)? {
+            return Ok(Some(*digest));
+        }
+    }
+    Ok(None)
 }
 
 fn json(value: &impl serde::Serialize) -> Result<Vec<u8>, ExportError> {

@@ -22,15 +22,14 @@
 //! Snapshots of the workspace are not in it.
 
 mod archive;
-mod chain;
 mod export;
 mod manifest;
 mod named;
 mod verify;
 
 pub use archive::Sign;
-pub use chain::Chain;
-pub use export::{ExportError, export};
+pub use envoi_journal::Chain;
+pub use export::{ExportError, export, not_in_bundle};
 pub use manifest::{FORMAT, LeftOut, Manifest};
 
 /// What a signature of the sums is for: the namespace of `ssh-keygen -Y`.

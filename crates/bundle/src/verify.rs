@@ -4,7 +4,6 @@
 //! memory than a bound, and looks at nothing outside the bundle.
 
 use crate::{
-    chain::Chain,
     manifest::{
         BLOBS, CHAIN, EVENTS, FLOW, FLOWS, FORMAT, FlowText, HANDOFFS, LOGS, MANIFEST, Manifest, README,
         SIGNATURE, SUMS, readme,
@@ -13,7 +12,7 @@ use crate::{
 };
 use envoi_contract::digest::Digest;
 use envoi_engine::flow_versions;
-use envoi_journal::{PinnedFlow, handoff_bytes};
+use envoi_journal::{Chain, PinnedFlow, handoff_bytes};
 use envoi_kernel::{Event, Record, Run, ids::RunId};
 use sha2::{Digest as _, Sha256};
 use std::{

@@ -131,7 +131,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Verify(args::VerifyArgs { file, head, signers }) => {
             command::verify::verify(&file, head.as_deref(), signers.as_deref(), cli.json)
         }
-        Command::Gc(args::GcArgs { dry_run, drop }) => command::gc::gc(&home, dry_run, &drop),
+        Command::Gc(args) => command::gc::gc(&home, &args),
         Command::Artifacts(command) => command::artifacts::artifacts(&home, &command),
         Command::Why(args::WhyArgs { run, step, limit, all }) => {
             let which = command::why::Which { step: step.as_deref(), limit, all };

@@ -139,6 +139,7 @@ impl Host {
         let callers = Callers::new(&settings.notices);
         let presences = Arc::new(Presences::new(store.layout().root(), settings.print_line));
         let under_way = UnderWay::default();
+        let writer = Arc::new(store.patient_writer(epoch, patience)?);
         let commands = Commands {
             presences: Arc::clone(&presences),
             store: Arc::clone(store),
@@ -149,11 +150,14 @@ impl Host {
             families: Arc::default(),
             restores: Arc::default(),
             under_way: under_way.clone(),
+            collections: Arc::default(),
+            requests: Arc::default(),
+            writer: Arc::downgrade(&writer),
+            reached: settings.reached,
         };
         let socket = socket::Listener::bind(&settings.socket_dirs, &commands)?;
         lease.announce(&Holder { pid: std::process::id(), socket: socket.path().to_owned() })?;
         let channels = Channels { mailbox: mailbox.clone(), inbox, closed };
-        let writer = Arc::new(store.patient_writer(epoch, patience)?);
         let dispatcher = Dispatcher::start(store, Arc::clone(&writer), settings.notices.clone(), callers)?;
         let reader = store.reader().map_err(|error| io::Error::other(error.to_string()))?;
         let placing = Placing::new(Arc::clone(store), epoch, mailbox.clone());

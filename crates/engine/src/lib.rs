@@ -22,7 +22,7 @@ pub use attempts::{
     processes::Processes,
     variables::{PerAttempt, Variable, is_allowed},
 };
-pub use commands::{handler::Commands, names::Names, trees};
+pub use commands::{collect::collectable, handler::Commands, names::Names, trees};
 pub use delivery::settings::Notices;
 pub use envoi_step::plain;
 pub use event_loop::engine::{Engine, World};
@@ -31,7 +31,7 @@ pub use model::{
     clock::{SteadyClock, now},
     crash_point::Point,
     message::{Adopt, Begin, Corrected, EngineError, Message, Purpose, Reply},
-    protocol,
+    protocol, retention,
     runner::{Caller, CallingAttempt, Clock, Job, Log, Observer, Runner, Settlement, ShowError, StoreGone},
     secret_source::{SourceError, secret_value},
     trace,

@@ -6,6 +6,7 @@ pub(crate) mod crash_point;
 pub(crate) mod message;
 pub mod protocol;
 pub(crate) mod refused;
+pub mod retention;
 pub(crate) mod runner;
 pub(crate) mod secret_source;
 pub mod trace;

@@ -6,6 +6,7 @@
 pub mod accounts;
 mod missing;
 pub mod models;
+pub mod retention;
 pub mod server;
 
 use crate::{
@@ -23,6 +24,7 @@ use envoi_contract::code::Code;
 use envoi_kernel::notify::Target;
 pub use missing::missing;
 use models::Models;
+use retention::Retention;
 use server::Server;
 use std::collections::BTreeMap;
 
@@ -45,6 +47,8 @@ pub struct Config {
     pub accounts: BTreeMap<String, Account>,
     /// What is kept of the output of commands.
     pub output: Output,
+    /// How long runs that are over are kept.
+    pub retention: Retention,
 }
 
 /// See [`Config::output`]; `None` is the engine's own choice.
@@ -80,6 +84,7 @@ fn read(text: &str, problems: &mut Problems) -> Config {
         models: fields.get("models").map(|node| models::read(node, problems)).unwrap_or_default(),
         accounts: fields.get("accounts").map(|node| accounts::read(node, problems)).unwrap_or_default(),
         output: fields.get("output").map(|node| output(node, problems)).unwrap_or_default(),
+        retention: fields.get("retention").map(|node| retention::read(node, problems)).unwrap_or_default(),
     }
 }
 

@@ -53,6 +53,11 @@ mod tests {
             (&keys::WEBHOOK, defs.get("webhook").unwrap()),
             (&keys::CONFIG, &config),
             (&keys::OUTPUT, config.get("$defs").unwrap().get("output").unwrap()),
+            (&crate::config::retention::RETENTION, config.get("$defs").unwrap().get("retention").unwrap()),
+            (
+                &crate::config::retention::OF_TENANT,
+                config.get("$defs").unwrap().get("retentionOfTenant").unwrap(),
+            ),
             (&keys::STEP, defs.get("step").unwrap()),
             (&keys::ASK, defs.get("ask").unwrap()),
             (&keys::RETRY, defs.get("retry").unwrap()),

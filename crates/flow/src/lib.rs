@@ -68,7 +68,11 @@ mod syntax;
 mod values;
 
 pub use check::warnings::{NamedProgram, programs, warnings};
-pub use config::{accounts, missing, models, server};
+pub use config::{
+    accounts, missing, models,
+    retention::{self, parse_size},
+    server,
+};
 pub use editor::SCHEMA;
 pub use load::{FileError, Files, Loaded, load, load_as, load_bytes, load_with};
 pub use parse::outputs;

@@ -4,4 +4,5 @@ pub(crate) mod beneath;
 pub(crate) mod blobs;
 pub(crate) mod layout;
 pub(crate) mod lease;
+pub(crate) mod old_contents;
 pub(crate) mod plain;

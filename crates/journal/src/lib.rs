@@ -38,11 +38,12 @@ pub use folder::{
     blobs::{Blobs, INLINE_MAX_BYTES, Incoming},
     layout::Layout,
     lease::{Holder, Lease, LeaseError, Seen, Taken},
+    old_contents::ContentFile,
 };
 pub use log::{
     journal::{DiskJournal, Journal},
     reader::{
-        Loaded, Reader,
+        Loaded, Reader, digests,
         event_text::{EventFilter, EventText},
         handoff_bytes,
     },
@@ -51,6 +52,7 @@ pub use log::{
 };
 pub use model::{
     a2a::{KeptPush, MessageRow, PushRow, PushState, TaskPage, TaskRow},
+    chain::Chain,
     commit::{Commit, Done, Epoch, Patience, PinnedFlow, Receipt, Snapshot},
     damage::{DamagedRow, Gap},
     delivery::{Delivery, DeliveryKey, DeliveryRow, Fate, Mark, Undelivered},
@@ -61,6 +63,7 @@ pub use model::{
         TokenRow, Upload,
     },
     note::{Aside, HeldBy, Note},
+    retention::{Removal, SmallContents, Tombstone, Waiting},
     rows::{
         Activity, ArtifactRow, Closed, ClosedAccount, Doing, Ended, Found, HandoffRow, InboxFilter, InboxRow,
         InterruptState, ManifestRow, Match, RunFilter, RunRow, RunStatus, WaitsFor,

@@ -1,6 +1,7 @@
 //! Errors, and the values that the store takes and returns. No SQL, no files.
 
 pub(crate) mod a2a;
+pub(crate) mod chain;
 pub(crate) mod commit;
 pub(crate) mod damage;
 pub(crate) mod delivery;
@@ -8,4 +9,5 @@ pub(crate) mod error;
 pub mod manifest;
 pub(crate) mod network;
 pub(crate) mod note;
+pub(crate) mod retention;
 pub(crate) mod rows;

@@ -7,6 +7,7 @@ pub(crate) mod identity;
 pub(crate) mod names;
 pub(crate) mod notes;
 pub(crate) mod projection;
+pub(crate) mod retention;
 pub(crate) mod run_paths;
 pub(crate) mod schema;
 pub(crate) mod sql;

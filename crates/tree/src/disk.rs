@@ -5,3 +5,4 @@ pub(crate) mod examine;
 pub(crate) mod intake;
 pub(crate) mod pack;
 pub(crate) mod plain;
+pub(crate) mod sweep;

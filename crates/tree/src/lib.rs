@@ -18,6 +18,7 @@ mod restore;
 pub use disk::{
     contents::{ContentError, Contents, Shelf},
     examine::damage,
+    sweep::SweptPacks,
 };
 pub use keep::{Kept, NotKept, Order, keep};
 pub use model::{

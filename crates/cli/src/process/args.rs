@@ -134,6 +134,9 @@ pub(crate) enum Command {
     ///
     /// A tree goes if its run has succeeded, nobody works there, and a snapshot has all of its files: `envoi diff` and `envoi apply` work without
     /// it. Files that git ignores go with it. The other trees are listed with the reason why they stay.
+    ///
+    /// Copies of artifacts that attempts of a run have left go when the run is over. Runs are deleted only by a rule: an option here, or `retention`
+    /// of config.yaml. Rules given here stand in place of those.
     Gc(GcArgs),
     /// Write a run into one file that can be handed over and checked
     ///

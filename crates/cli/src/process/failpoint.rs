@@ -15,6 +15,9 @@ pub(crate) fn reached(point: Point) {
         Point::BeforeProbe => "before-probe:stop",
         Point::BeforeSpawn => "before-spawn:stop",
         Point::BeforeShow => "before-show:stop",
+        Point::RunDeleted => "run-deleted:stop",
+        Point::RunFolderRenamed => "run-folder-renamed:stop",
+        Point::ContentsSwept => "contents-swept:stop",
     };
     let wanted = std::env::var_os("ENVOI_FAILPOINT").is_some_and(|wanted| wanted == named);
     if wanted && !DONE.swap(true, Ordering::SeqCst) {

@@ -38,7 +38,12 @@ pub(crate) fn post(request: &Request) -> Result<Option<Post>, Failure> {
             // What is being ended already is ended once.
             again: Again::Yes,
         },
-        Request::Start(_) | Request::Fork(_) | Request::Restore(_) | Request::Apply(_) | Request::Ping => {
+        Request::Start(_)
+        | Request::Fork(_)
+        | Request::Restore(_)
+        | Request::Apply(_)
+        | Request::Collect(_)
+        | Request::Ping => {
             return Ok(None);
         }
     }))

@@ -21,6 +21,7 @@ use envoi_engine::Notices;
 use envoi_engine::{
     Client, ClientError, Host, HostError, PerAttempt, Settings,
     protocol::{Request, Response, ResumeRequest, Standing},
+    retention::{CollectRequest, Collected},
 };
 use envoi_flow::config::Config;
 use envoi_journal::{CommitError, Holder, Layout, Lease, RunFilter, Store, Taken};
@@ -194,9 +195,11 @@ fn go_on_with(request: Request) -> Request {
         Request::Resume(resume) => (resume.run, resume.by, resume.caller),
         Request::Answer(answer) => (answer.run, answer.answer.by, answer.caller),
         // Done again, it ends what was begun.
-        other @ (Request::Restore(_) | Request::Apply(_) | Request::Cancel { .. } | Request::Ping) => {
-            return other;
-        }
+        other @ (Request::Restore(_)
+        | Request::Apply(_)
+        | Request::Cancel { .. }
+        | Request::Collect(_)
+        | Request::Ping) => return other,
     };
     Request::Resume(Box::new(ResumeRequest::follow(run, by, caller)))
 }
@@ -234,6 +237,7 @@ fn was_done(request: &Request) -> bool {
         | Request::Restore(_)
         | Request::Apply(_)
         | Request::Cancel { .. }
+        | Request::Collect(_)
         | Request::Ping => true,
     }
 }
@@ -301,7 +305,7 @@ fn on_response(response: Response, printer: &mut Printer) -> Option<End> {
         Response::Rest { standing } => return Some(End::Rest(standing)),
         Response::Refused(refused) => return Some(End::Refused(refused.into())),
         Response::Stopped { .. } => return Some(End::Stopped),
-        Response::Pong => return Some(End::Silence),
+        Response::Pong | Response::Collected { .. } => return Some(End::Silence),
     }
     None
 }
@@ -420,6 +424,67 @@ fn converse(
             Ok(None) => return Some(end.report(printer)),
             Err(failure) => return Some(Err(failure)),
         }
+    }
+}
+
+/// Has the engine delete what nobody needs: the one that is at work, or this process. It may be killed at any time.
+pub(crate) fn collect(store: &Arc<Store>, request: &CollectRequest) -> Result<Collected, Failure> {
+    let until = Instant::now() + PATIENCE + COMING_UP;
+    let request = Request::Collect(Box::new(request.clone()));
+    loop {
+        let (lease, holder) = lease(store.layout(), false)?;
+        let Some(lease) = lease else {
+            let gone = match collected_by(holder.as_ref(), &request) {
+                Ok(collected) => return collected,
+                Err(NotThere) => Instant::now() > until,
+            };
+            if gone {
+                return Err(unreachable(holder.as_ref()));
+            }
+            thread::sleep(PAUSE);
+            continue;
+        };
+        let (host, telemetry) = start(store, lease, None, None, PerAttempt::default())?;
+        let (client, heard) = mpsc::channel();
+        host.commands().serve(request, &client);
+        drop(client);
+        let collected = heard.into_iter().find_map(collected);
+        let stopped = host.close();
+        telemetry.end(LAST_SPANS);
+        return match (collected, stopped) {
+            (Some(collected), _) => collected,
+            (None, Some(error)) => Err(stopped_by(&error)),
+            (None, None) => Err(Failure::new(Code::EngineStopping, "the engine was stopped".to_owned())),
+        };
+    }
+}
+
+/// No engine takes requests there.
+struct NotThere;
+
+fn collected_by(holder: Option<&Holder>, request: &Request) -> Result<Result<Collected, Failure>, NotThere> {
+    let holder = holder.filter(|holder| !holder.socket.as_os_str().is_empty()).ok_or(NotThere)?;
+    if !Client::answers(&holder.socket, PING_PATIENCE) {
+        return Err(NotThere);
+    }
+    let client = Client::connect(&holder.socket).map_err(|_| NotThere)?;
+    let mut found = None;
+    let asked = client.ask(request, |response| {
+        found = collected(response);
+        found.is_none()
+    });
+    match (asked, found) {
+        (_, Some(found)) => Ok(found),
+        (Err(error @ ClientError::Foreign { .. }), None) => Ok(Err(Failure::store(error))),
+        (_, None) => Err(NotThere),
+    }
+}
+
+fn collected(response: Response) -> Option<Result<Collected, Failure>> {
+    match response {
+        Response::Collected { report } => Some(Ok(*report)),
+        Response::Refused(refused) => Some(Err(refused.into())),
+        _ => None,
     }
 }
 

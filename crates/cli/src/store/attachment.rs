@@ -30,15 +30,18 @@ pub(crate) fn attach(store: &Store, by: &Principal, path: &Path) -> Result<Attac
         return Err(bad("it is not a file".to_owned()));
     }
     let digest = files::digest_of(&whole).ok_or_else(|| bad("it cannot be read".to_owned()))?;
-    store.blobs().put_file(&whole, digest, found.len()).map_err(|error| match &error {
-        BlobError::Mismatch { .. } => bad(error.to_string()),
-        BlobError::Io { path, source } if *path == whole => bad(source.to_string()),
-        BlobError::Io { path, source } => {
-            Failure::store(format!("{} cannot be written: {source}", path.display()))
-                .hint("nothing was answered")
-        }
-        _ => Failure::store(&error),
-    })?;
+    let put = || {
+        store.blobs().put_file(&whole, digest, found.len()).map_err(|error| match &error {
+            BlobError::Mismatch { .. } => bad(error.to_string()),
+            BlobError::Io { path, source } if *path == whole => bad(source.to_string()),
+            BlobError::Io { path, source } => {
+                Failure::store(format!("{} cannot be written: {source}", path.display()))
+                    .hint("nothing was answered")
+            }
+            _ => Failure::store(&error),
+        })
+    };
+    put()?;
     let reference = reference(path, digest, found.len());
     let upload = Upload {
         digest,
@@ -48,6 +51,8 @@ pub(crate) fn attach(store: &Store, by: &Principal, path: &Path) -> Result<Attac
         uploaded_by: by.actor.clone(),
     };
     store.keep_upload(&by.tenant, &upload).map_err(Failure::store)?;
+    // An `envoi gc` that looked before it was named may have removed it meanwhile.
+    put()?;
     Ok(reference)
 }
 

@@ -185,9 +185,23 @@ pub(crate) fn run(reader: &Reader, text: &str) -> Result<RunId, Failure> {
 pub(crate) fn found(reader: &Reader, text: &str) -> Result<Found, Failure> {
     match reader.find(text).map_err(Failure::store)? {
         Match::One(found) => Ok(found),
-        Match::None => Err(no_such(text)),
+        Match::None => Err(was_deleted(reader, text)?.unwrap_or_else(|| no_such(text))),
         Match::Many(found) => Err(several(text, &found)),
     }
+}
+
+/// A run of this id that was deleted.
+fn was_deleted(reader: &Reader, text: &str) -> Result<Option<Failure>, Failure> {
+    let Ok(id) = RunId::new(text) else { return Ok(None) };
+    let left = reader.tombstone(&id).map_err(Failure::store)?;
+    Ok(left.map(|left| {
+        let message = format!("run `{id}` was deleted at {}: {}", left.deleted_at, left.why);
+        let hint = match left.archive {
+            Some(folder) => format!("its bundle was written to `{folder}`"),
+            None => "`envoi runs` lists those that are there".to_owned(),
+        };
+        Failure::new(Code::RunNotFound, message).hint(&hint)
+    }))
 }
 
 /// Nothing is named so.

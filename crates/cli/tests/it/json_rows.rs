@@ -266,7 +266,8 @@ fn trees_of_runs_have_their_row() {
         (Stage::with_flow("flow: t\nworkspace: w\nsteps:\n  - { id: a, run: 'true' }\n"), Schemas::new());
     stage.write("w/a", "a");
     stage.expect(0, &["run", "flow.yaml", "--isolate"]);
-    let trees = stage.json(&["--json", "gc", "--dry-run"]);
-    assert_eq!(list(&trees).len(), 1, "{trees:#}");
-    schemas.hold_each("OldTree", list(&trees));
+    let found = stage.json(&["--json", "gc", "--dry-run", "--keep-last", "0"]);
+    assert_eq!((list(&found["trees"]).len(), list(&found["runs"]).len()), (1, 1), "{found:#}");
+    schemas.hold("Collection", &found);
+    schemas.hold("Collection", &stage.json(&["--json", "gc", "--compact"]));
 }

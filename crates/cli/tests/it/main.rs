@@ -57,6 +57,7 @@ mod programs;
 mod remote;
 mod repair;
 mod reports;
+mod retention;
 mod rows;
 mod secrets;
 mod serve;

@@ -3,11 +3,12 @@
 //! Owns the checks that need more than one run (workspace, secrets, the pinned flow). Everything about one run is decided in
 //! the loop. Works on the thread of the requester, so that reading a flow or a journal never holds up the loop.
 
-use super::under_way::UnderWay;
+use super::{requests::Requests, under_way::UnderWay};
 use crate::{
     attempts::{presence::Presences, secrets::secrets},
     delivery::callers::Callers,
     model::{
+        crash_point::Point,
         message::{EngineError, Message, Reply},
         protocol::{Refused, Request, Response},
         runner::Caller,
@@ -15,10 +16,10 @@ use crate::{
     observe::followers::{Followers, Watcher},
 };
 use envoi_contract::code::Code;
-use envoi_journal::{Layout, Store};
+use envoi_journal::{Layout, Store, Writer};
 use envoi_kernel::Flow;
 use std::sync::{
-    Arc, Mutex,
+    Arc, Mutex, Weak,
     mpsc::{self, Sender},
 };
 
@@ -38,6 +39,13 @@ pub struct Commands {
     pub(crate) restores: Arc<Mutex<()>>,
     /// The requests that this engine works on.
     pub(crate) under_way: UnderWay,
+    /// Held while the store is collected.
+    pub(crate) collections: Arc<Mutex<()>>,
+    pub(crate) requests: Arc<Requests>,
+    /// The writer of this engine, until that closes.
+    pub(crate) writer: Weak<Writer>,
+    /// Called at each [`Point`].
+    pub(crate) reached: fn(Point),
 }
 
 impl Commands {
@@ -48,7 +56,12 @@ impl Commands {
         let Some(_taken) = self.under_way.take() else {
             return send(client, Response::Stopped { reason: "it is closing".to_owned() });
         };
+        let _in_progress = match &request {
+            Request::Collect(_) | Request::Ping => None,
+            _ => Some(self.requests.begin()),
+        };
         let done = match request {
+            Request::Collect(request) => self.collect(&request, client),
             Request::Start(request) => self.start(*request, client),
             Request::Fork(request) => self.fork(*request, client),
             Request::Resume(request) => self.resume(*request, client),
@@ -68,6 +81,12 @@ impl Commands {
             Err(refused) => send(client, Response::Refused(refused)),
             Ok(()) => {}
         }
+    }
+
+    /// Until what is returned is dropped, no content is removed that is in its place now: somebody is about to name it.
+    #[must_use]
+    pub fn hold_contents(&self) -> impl Drop + '_ {
+        self.requests.begin()
     }
 
     /// From now on `watcher` is called with every commit.

@@ -180,6 +180,10 @@ impl Commands {
 
     pub(super) fn has_begun(&self, run: &RunId) -> Result<bool, Refused> {
         let reader = self.store.reader()?;
+        if let Some(left) = reader.tombstone(run)? {
+            let message = format!("run `{run}` was deleted at {}: {}", left.deleted_at, left.why);
+            return Err(Refused::new(Code::RunNotFound, message, Some("a new run needs a new key")));
+        }
         reader.has_run(run).map_err(|error| Refused::from(&error))
     }
 

@@ -86,6 +86,19 @@ pub fn count(reader: &Reader) -> Result<(u64, u64), Refused> {
     }))
 }
 
+/// Whether anything is where the tree of a run is made, or what a removal has left of it. What cannot be looked at may be there.
+pub(super) fn may_be_there(isolated: &Isolated) -> bool {
+    let place = PathBuf::from(&isolated.place);
+    [begun(&place), place].iter().any(|place| may_be(place))
+}
+
+/// Whether something may be there.
+pub(super) fn may_be(place: &Path) -> bool {
+    let is_missing =
+        |error: &io::Error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+    fs::symlink_metadata(place).map_or_else(|error| !is_missing(&error), |_| true)
+}
+
 /// The tree of a run, if it is there.
 struct There {
     started: Box<RunStarted>,
@@ -296,7 +309,7 @@ fn weight(folder: PathBuf) -> (u64, u64) {
 }
 
 /// Also folders that may not be written to, as some package managers leave them.
-fn remove_all(folder: &Path) -> io::Result<()> {
+pub(super) fn remove_all(folder: &Path) -> io::Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             open_folders(folder)?;

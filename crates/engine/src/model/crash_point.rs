@@ -9,4 +9,10 @@ pub enum Point {
     BeforeSpawn,
     /// A hand-off is committed, and its file not written.
     BeforeShow,
+    /// Runs that go are gone from the database, and their folders are there.
+    RunDeleted,
+    /// The folder of a deleted run has another name, and is there.
+    RunFolderRenamed,
+    /// Contents that nothing names were laid aside, and removed.
+    ContentsSwept,
 }

@@ -1,7 +1,10 @@
 //! Requests of commands to the engine, and its responses: JSON, one line each, the same in one process and over the socket.
 
 pub use super::refused::Refused;
-use super::runner::CallingAttempt;
+use super::{
+    retention::{CollectRequest, Collected},
+    runner::CallingAttempt,
+};
 use envoi_contract::{digest::Digest, json::Object};
 use envoi_journal::Aside;
 use envoi_kernel::{
@@ -44,6 +47,8 @@ pub enum Request {
         /// For the case that an attempt has to be waited for.
         caller: Box<CallerWire>,
     },
+    /// Delete what nobody needs any more.
+    Collect(Box<CollectRequest>),
     /// Checks that an engine answers.
     Ping,
 }
@@ -60,6 +65,7 @@ impl Request {
             Self::Restore(_) => "restore",
             Self::Apply(_) => "apply",
             Self::Cancel { .. } => "cancel",
+            Self::Collect(_) => "collect",
             Self::Ping => "ping",
         }
     }
@@ -75,7 +81,7 @@ impl Request {
             Self::Restore(restore) => Some(&restore.run),
             Self::Apply(apply) => Some(&apply.run),
             Self::Cancel { run, .. } => Some(run),
-            Self::Ping => None,
+            Self::Collect(_) | Self::Ping => None,
         }
     }
 
@@ -89,7 +95,7 @@ impl Request {
             Self::Restore(restore) => Some(&mut restore.caller),
             Self::Apply(apply) => Some(&mut apply.caller),
             Self::Cancel { caller, .. } => Some(caller),
-            Self::Ping => None,
+            Self::Collect(_) | Self::Ping => None,
         }
     }
 }
@@ -409,6 +415,11 @@ pub enum Response {
     Stopped {
         /// Why.
         reason: String,
+    },
+    /// To [`Request::Collect`]: what went.
+    Collected {
+        /// The list.
+        report: Box<Collected>,
     },
     /// To [`Request::Ping`].
     Pong,

@@ -127,7 +127,7 @@ pub(crate) const BUDGET: Vocabulary =
 /// The configuration of a store.
 pub(crate) const CONFIG: Vocabulary = Vocabulary {
     place: "a configuration",
-    keys: &["notify", "server", "models", "accounts", "output"],
+    keys: &["notify", "server", "models", "accounts", "output", "retention"],
     later: &[],
 };
 

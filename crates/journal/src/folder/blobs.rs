@@ -43,6 +43,10 @@ impl Blobs {
         Self { layout, durable: Arc::default() }
     }
 
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
     /// Stores bytes. Returns after they and their name are durable; writes nothing that is already there.
     ///
     /// # Errors
@@ -85,7 +89,7 @@ impl Blobs {
         let mut filled = Vec::new();
         for (source, path, digest, size_bytes) in files {
             self.spot(&self.layout.blob(&digest))?;
-            if self.write_to(&digest, &mut io::sink()).is_ok() {
+            if self.is_in_place(&digest) {
                 continue;
             }
             let (temporary, mut file) = beneath::temporary(&self.layout)?;
@@ -131,7 +135,18 @@ impl Blobs {
     /// # Errors
     /// [`BlobError::Missing`], [`BlobError::NotRegular`], [`BlobError::Io`].
     pub fn open(&self, digest: &Digest) -> Result<File, BlobError> {
-        let place = self.layout.blob(digest);
+        match self.open_at(digest, self.layout.blob(digest)) {
+            Err(BlobError::Missing { .. }) => {}
+            opened => return opened,
+        }
+        match self.open_at(digest, self.layout.old_blob(digest)) {
+            // It may be brought back meanwhile.
+            Err(BlobError::Missing { .. }) => self.open_at(digest, self.layout.blob(digest)),
+            opened => opened,
+        }
+    }
+
+    fn open_at(&self, digest: &Digest, place: PathBuf) -> Result<File, BlobError> {
         let opened = match PathBeneath::find(self.layout.root(), &place) {
             Ok(spot) => spot.open(),
             Err(blocked) if blocked.source.kind() == io::ErrorKind::NotFound => Err(blocked.source),
@@ -188,13 +203,19 @@ impl Blobs {
     ) -> Result<(), BlobError> {
         let place = self.layout.blob(&digest);
         let spot = self.spot(&place)?;
-        if self.write_to(&digest, &mut io::sink()).is_ok() {
+        if self.is_in_place(&digest) {
             // The process that put it may have been killed before its name was durable.
             return spot.sync().map_err(|error| failed(&place, error));
         }
         let (temporary, mut file) = beneath::temporary(&self.layout)?;
         fill(&mut file, temporary.path())?;
         self.settle(temporary, &file, digest)
+    }
+
+    /// Whether the content need not be written. One that was laid aside is about to go, and is written again.
+    fn is_in_place(&self, digest: &Digest) -> bool {
+        let there = self.open_at(digest, self.layout.blob(digest));
+        there.is_ok_and(|file| self.verify(digest, &file).is_ok())
     }
 
     /// Makes a whole file lasting under its digest.

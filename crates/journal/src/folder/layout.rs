@@ -172,6 +172,24 @@ impl Layout {
         self.root.join("artifacts").join("packs")
     }
 
+    /// Files that nothing named when they were looked for, by their digits. They are read from here until they are removed.
+    #[must_use]
+    pub fn old_contents(&self) -> PathBuf {
+        self.root.join("artifacts").join("old").join("sha256")
+    }
+
+    /// As [`Layout::old_contents`], for packs.
+    #[must_use]
+    pub fn old_packs(&self) -> PathBuf {
+        self.root.join("artifacts").join("old").join("packs")
+    }
+
+    /// Folders of runs that were deleted, until they are gone.
+    #[must_use]
+    pub fn trash(&self) -> PathBuf {
+        self.root.join("trash")
+    }
+
     /// The folder of what only saves time when a snapshot is taken.
     #[must_use]
     pub fn file_caches(&self) -> PathBuf {

@@ -17,10 +17,12 @@ pub(crate) mod lost;
 mod network;
 pub(crate) mod pinned;
 mod questions;
+mod retention;
 mod runs;
 
 pub use events::Loaded;
 pub use handoffs::handoff_bytes;
+pub use retention::digests;
 pub(crate) use runs::is_row_whole;
 
 use crate::{

@@ -221,6 +221,28 @@ impl Store {
         write(&conn).map_err(writer::commit_error)
     }
 
+    /// Writes the database anew, without its free pages, and has deletions give their pages back from now on. Returns its bytes before and after.
+    /// To be called by the holder of the lease, when nothing else uses the store.
+    ///
+    /// # Errors
+    /// There is no room for a copy of it, or the machine's. It is as before then.
+    pub fn compact(&self) -> io::Result<(u64, u64)> {
+        let db = self.layout.db();
+        let before = db.metadata()?.len();
+        let room = rustix::fs::statvfs(self.layout.root())?;
+        let free = room.f_bavail.saturating_mul(room.f_frsize);
+        // The copy, and the log through which it is written.
+        let needed = before.saturating_mul(2);
+        if free < needed {
+            let reason = format!("{needed} bytes are needed to compact it, and {free} are free");
+            return Err(io::Error::new(io::ErrorKind::StorageFull, reason));
+        }
+        let sql = "PRAGMA wal_checkpoint(TRUNCATE); PRAGMA auto_vacuum = INCREMENTAL; VACUUM; PRAGMA wal_checkpoint(TRUNCATE)";
+        self.with_conn(|conn| conn.execute_batch(sql))
+            .map_err(|error| io::Error::other(crate::with_causes(&error)))?;
+        Ok((before, db.metadata()?.len()))
+    }
+
     /// Whether no later holder has taken over since `epoch` was taken.
     ///
     /// # Errors

@@ -10,9 +10,11 @@ use crate::model::{
     delivery::Mark,
     error::CommitError,
     note::Note,
+    retention::{Removal, SmallContents},
 };
 use batch::{Transactions, Work};
-use envoi_contract::digest::Digest;
+use envoi_contract::{digest::Digest, time::Timestamp};
+use envoi_kernel::ids::RunId;
 use rusqlite::Connection;
 use std::{
     fmt, io,
@@ -99,10 +101,55 @@ impl Writer {
         if portion.is_empty() { Ok(()) } else { self.put_portion(portion) }
     }
 
+    /// Deletes runs and returns after fsync. All of them are gone, or none.
+    ///
+    /// # Errors
+    /// [`CommitError::Malformed`] names a run that must not be deleted, and why.
+    pub fn remove(&self, removal: Removal) -> Result<(), CommitError> {
+        self.do_now(Work::Remove(removal))
+    }
+
+    /// Notes that nobody wants the result of a run; durable when it returns.
+    ///
+    /// # Errors
+    /// [`CommitError`]
+    pub fn drop_result(&self, run: RunId, at: Timestamp) -> Result<(), CommitError> {
+        self.do_now(Work::Drop(run, at))
+    }
+
+    /// Gives free pages of the database back to the file system, as far as the database was made so, a little at a time.
+    ///
+    /// # Errors
+    /// [`CommitError`]
+    pub fn shrink(&self, free_pages: u64) -> Result<(), CommitError> {
+        (0..free_pages.div_ceil(2_000)).try_for_each(|_| self.do_now(Work::Shrink))
+    }
+
+    /// Brings small contents back, removes or lays them aside, a little at a time: other commits are written in between. Those that are laid
+    /// aside have waited since `now` says so after their commit.
+    ///
+    /// # Errors
+    /// [`CommitError`]; what was done before stays done.
+    pub fn sweep(&self, wanted: &SmallContents, now: impl Fn() -> Timestamp) -> Result<(), CommitError> {
+        let each = |digests: &[Digest], of: fn(Vec<Digest>) -> SmallContents| {
+            digests.chunks(PORTION).try_for_each(|some| {
+                self.do_now(Work::Sweep(SmallContents { at: Some(now()), ..of(some.to_vec()) }))
+            })
+        };
+        each(&wanted.back, |back| SmallContents { back, ..SmallContents::default() })?;
+        each(&wanted.gone, |gone| SmallContents { gone, ..SmallContents::default() })?;
+        each(&wanted.aside, |aside| SmallContents { aside, ..SmallContents::default() })?;
+        self.do_now(Work::Sweep(SmallContents { at: Some(now()), ..SmallContents::default() }))
+    }
+
     fn put_portion(&self, blobs: Vec<(Digest, Vec<u8>)>) -> Result<(), CommitError> {
+        self.do_now(Work::Contents(blobs))
+    }
+
+    fn do_now(&self, work: Work) -> Result<(), CommitError> {
         let (sender, receiver) = mpsc::channel();
         let done: Done = Box::new(move |outcome| drop(sender.send(outcome)));
-        self.hand_over(Request { work: Work::Contents(blobs), done });
+        self.hand_over(Request { work, done });
         receiver.recv().unwrap_or(Err(CommitError::Closed)).map(drop)
     }
 

@@ -62,6 +62,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { sql: include_str!("../../migrations/0011_corrections.sql") },
     Migration { sql: include_str!("../../migrations/0012_page_sessions.sql") },
     Migration { sql: include_str!("../../migrations/0013_accounts.sql") },
+    Migration { sql: include_str!("../../migrations/0014_retention.sql") },
 ];
 
 /// Opens the database of a writer, makes it if there is none, and brings its schema up to date.
@@ -145,6 +146,8 @@ fn set_wal(conn: &Connection, path: &Path) -> Result<(), OpenError> {
     }
     let folder = File::open(envoi_durable::parent(path)).map_err(|error| io_error(path, error))?;
     folder.lock().map_err(|error| io_error(path, error))?;
+    // What is deleted gives its pages back. It is chosen before anything is written; an older database is given it by `compact`.
+    conn.pragma_update(None, "auto_vacuum", "INCREMENTAL").map_err(|error| open_error(path, error))?;
     conn.pragma_update(None, "journal_mode", "WAL").map_err(|error| open_error(path, error))
 }
 

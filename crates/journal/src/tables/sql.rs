@@ -17,6 +17,11 @@ pub(crate) fn unsigned(column: i64) -> u64 {
     u64::try_from(column).unwrap_or(0)
 }
 
+/// An event as a line of JSON, for callers that pass it on: it is not decoded.
+pub(crate) fn line(seq: u64, at_ms: i64, body: &str) -> String {
+    format!("{{\"seq\":{seq},\"at\":{at_ms},\"event\":{body}}}")
+}
+
 /// The word of a closed vocabulary, as in events.
 pub(crate) fn word(value: &impl Serialize) -> String {
     match serde_json::to_value(value) {

@@ -33,7 +33,7 @@ fn reply(heard: &mpsc::Receiver<Response>) -> Result<Vec<String>, Problem> {
             Ok(Response::Record { .. } | Response::Rest { .. }) => {}
             Ok(Response::Refused(refused)) => return Err(refused.into()),
             Ok(Response::Stopped { .. }) | Err(_) => return Err(Problem::stopping()),
-            Ok(Response::Accepted { .. } | Response::Pong) => return Ok(notes),
+            Ok(Response::Accepted { .. } | Response::Pong | Response::Collected { .. }) => return Ok(notes),
         }
     }
 }

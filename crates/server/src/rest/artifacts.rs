@@ -75,6 +75,7 @@ fn patience(longest: Duration, bytes: u64, waited: Duration) -> Duration {
 }
 
 fn kept(app: &App, request: &ApiRequest, incoming: Incoming) -> Result<Response, Problem> {
+    let _held = app.desk.hold_contents();
     let (digest, size_bytes) = incoming.finish()?;
     let mime =
         request.header(&header::CONTENT_TYPE).filter(|mime| !mime.is_empty() && mime.len() <= MAX_MIME);

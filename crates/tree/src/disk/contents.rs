@@ -1,9 +1,13 @@
 //! Contents by digest: single files, in the form in which the store keeps artifacts, and packs.
 
-use crate::disk::{pack::Pack, plain};
+use crate::disk::{
+    pack::{Pack, pack_paths},
+    plain,
+};
 use envoi_contract::digest::Digest;
 use serde::{Deserialize, Serialize};
 use std::{
+    collections::BTreeSet,
     fs, io,
     path::{Path, PathBuf},
 };
@@ -71,7 +75,27 @@ impl Contents {
     /// # Errors
     /// The folder of packs cannot be read.
     pub fn shelf(&self) -> io::Result<Shelf> {
-        self.shelf_of(self.pack_paths()?)
+        let open = |path: PathBuf| Pack::open(&path).ok().map(|pack| (path, pack));
+        // One that is laid aside or brought back meanwhile is found in one of three looks.
+        let first: BTreeSet<_> = self.pack_paths()?.into_iter().collect();
+        let mut packs: Vec<_> = first.iter().cloned().filter_map(open).collect();
+        let old_packs = pack_paths(&self.old_packs())?.into_iter().filter_map(open).collect();
+        packs.extend(self.pack_paths()?.into_iter().filter(|path| !first.contains(path)).filter_map(open));
+        Ok(Shelf { contents: self.clone(), packs, old_packs })
+    }
+
+    /// As [`Contents::shelf`], but with every pack that is there: what one has that cannot be read is not known.
+    ///
+    /// # Errors
+    /// A pack cannot be read.
+    pub fn whole_shelf(&self) -> io::Result<Shelf> {
+        let open = |path: PathBuf| match Pack::open(&path) {
+            Err(error) => Err(io::Error::new(error.kind(), format!("`{}`: {error}", path.display()))),
+            Ok(pack) => Ok((path, pack)),
+        };
+        let all = |paths: Vec<PathBuf>| paths.into_iter().map(open).collect::<io::Result<Vec<_>>>();
+        let (packs, old_packs) = (all(self.pack_paths()?)?, all(pack_paths(&self.old_packs())?)?);
+        Ok(Shelf { contents: self.clone(), packs, old_packs })
     }
 
     /// Packs that cannot be read, each with the reason.
@@ -80,25 +104,23 @@ impl Contents {
         Ok(self.pack_paths()?.into_iter().filter_map(broken).collect())
     }
 
-    fn pack_paths(&self) -> io::Result<Vec<PathBuf>> {
-        let entries = match fs::read_dir(&self.packs) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries?,
-        };
-        let mut paths = Vec::new();
-        for entry in entries {
-            let path = entry?.path();
-            if path.extension().is_some_and(|extension| extension == "tar") {
-                paths.push(path);
-            }
-        }
-        paths.sort();
-        Ok(paths)
+    /// Packs that were laid aside.
+    pub(crate) fn old_packs(&self) -> PathBuf {
+        self.old().join("packs")
     }
 
-    fn shelf_of(&self, paths: Vec<PathBuf>) -> io::Result<Shelf> {
-        let open = |path: PathBuf| Pack::open(&path).ok().map(|pack| (path, pack));
-        Ok(Shelf { contents: self.clone(), packs: paths.into_iter().filter_map(open).collect() })
+    /// The file of a content that was laid aside.
+    pub(crate) fn old_file(&self, digest: &Digest) -> PathBuf {
+        self.old().join("sha256").join(digest.hex())
+    }
+
+    fn old(&self) -> PathBuf {
+        self.packs.with_file_name("old")
+    }
+
+    /// Packs that are not laid aside.
+    pub(crate) fn pack_paths(&self) -> io::Result<Vec<PathBuf>> {
+        pack_paths(&self.packs)
     }
 }
 
@@ -107,6 +129,8 @@ impl Contents {
 pub struct Shelf {
     contents: Contents,
     packs: Vec<(PathBuf, Pack)>,
+    /// They are read, and nothing relies on them that puts a content.
+    old_packs: Vec<(PathBuf, Pack)>,
 }
 
 impl Shelf {
@@ -128,18 +152,21 @@ impl Shelf {
     /// # Errors
     /// See [`ContentError`].
     pub fn read(&self, digest: &Digest) -> Result<Vec<u8>, ContentError> {
-        let file = self.contents.file(digest);
         let mut trouble = ContentError::Missing { digest: *digest };
-        let single = match plain::open(&file) {
+        let single = |file: PathBuf| match plain::open(&file) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            _ => Some((file.as_path(), plain::read(&file, u64::MAX))),
+            _ => Some((plain::read(&file, u64::MAX), file)),
         };
         let packed = self
             .packs
             .iter()
-            .filter_map(|(path, pack)| pack.find(digest).map(|place| (path.as_path(), pack.read(place))));
-        for (place, read) in single.into_iter().chain(packed) {
-            match check(digest, place, read) {
+            .chain(&self.old_packs)
+            .filter_map(|(path, pack)| pack.find(digest).map(|place| (pack.read(place), path.clone())));
+        // It may be laid aside or brought back meanwhile.
+        let place = self.contents.file(digest);
+        let places = [place.clone(), self.contents.old_file(digest), place];
+        for (read, place) in places.into_iter().filter_map(single).chain(packed) {
+            match check(digest, &place, read) {
                 Ok(bytes) => return Ok(bytes),
                 Err(error) => trouble = error,
             }

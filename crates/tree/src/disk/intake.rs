@@ -85,7 +85,7 @@ impl<'s> Intake<'s> {
     }
 }
 
-fn name_pack(contents: &Contents, temporary: Temporary) -> io::Result<()> {
+pub(crate) fn name_pack(contents: &Contents, temporary: Temporary) -> io::Result<()> {
     fs::set_permissions(temporary.path(), Permissions::from_mode(0o400))?;
     let mut random = [0; 16];
     io::Read::read_exact(&mut fs::File::open("/dev/urandom")?, &mut random)?;

@@ -6,10 +6,10 @@
 use crate::disk::plain;
 use envoi_contract::digest::Digest;
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, BufWriter, Write},
     os::unix::fs::FileExt as _,
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 const BLOCK: usize = 512;
@@ -156,6 +156,21 @@ impl Pack {
         None
     }
 
+    /// Each content, with where it stands and its length.
+    pub(crate) fn rows(&self) -> Vec<(Digest, u64, u64)> {
+        let number = |bytes: &[u8]| bytes.try_into().map(u64::from_be_bytes).ok();
+        let row = |row: &[u8]| {
+            let digest = row.get(..32)?.try_into().ok().map(Digest::from_bytes)?;
+            Some((digest, number(row.get(32..40)?)?, number(row.get(40..ROW)?)?))
+        };
+        self.index.chunks_exact(ROW).filter_map(row).collect()
+    }
+
+    /// The digests of its contents.
+    pub(crate) fn digests(&self) -> Vec<Digest> {
+        self.rows().into_iter().map(|(digest, ..)| digest).collect()
+    }
+
     /// The bytes of a content, not verified.
     pub(crate) fn read(&self, (offset, length): (u64, u64)) -> io::Result<Vec<u8>> {
         let broken = |_| io::Error::new(io::ErrorKind::InvalidData, "the pack is broken");
@@ -166,6 +181,23 @@ impl Pack {
         self.file.read_exact_at(&mut bytes, offset)?;
         Ok(bytes)
     }
+}
+
+/// The packs in a folder, in the order of their names.
+pub(crate) fn pack_paths(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut paths = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "tar") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::folder::{Place, odd};
 use envoi_tree::{Bounds, NotKept, Tree, What, differences};
 use std::{
     fs::{self, File},
-    os::unix::{ffi::OsStrExt, net::UnixListener},
+    os::unix::{ffi::OsStrExt, fs::MetadataExt, net::UnixListener},
     time::{Duration, SystemTime},
 };
 
@@ -248,4 +248,31 @@ fn many_files_become_one_pack() {
     assert_eq!(fs::read_dir(&place.order.contents.packs).unwrap().count(), 1);
     assert_eq!(place.content(&again.tree, b"d3/f3"), b"other");
     assert_eq!(place.content(&kept.tree, b"d3/f3"), b"content 3");
+}
+
+/// Files of a workspace may hold secrets that only their owner may read.
+#[test]
+fn what_a_store_has_of_a_folder_is_for_its_owner_alone() {
+    for count in [3, 100] {
+        let place = Place::new();
+        for nth in 0..count {
+            place.write(format!("f{nth}"), format!("content {nth}"));
+            place.mode(&format!("f{nth}"), 0o666);
+        }
+        place.keep();
+        let (mut folders, mut looked_at) = (vec![place.path(".envoi")], 0);
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let (path, found) = entry.map(|entry| (entry.path(), entry.metadata().unwrap())).unwrap();
+                if found.is_dir() {
+                    folders.push(path);
+                } else {
+                    looked_at += 1;
+                    assert_eq!(found.mode() & 0o177, 0, "{}: {:o}", path.display(), found.mode());
+                }
+            }
+        }
+        // Contents, or their pack, and the cache.
+        assert!(looked_at >= 2);
+    }
 }

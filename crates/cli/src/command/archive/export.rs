@@ -17,7 +17,7 @@ use std::{
 use tempfile::NamedTempFile;
 
 /// The end of the name of a file.
-const ENDING: &str = ".envoi.tar.zst";
+pub(crate) const ENDING: &str = ".envoi.tar.zst";
 
 pub(crate) fn export(
     home: &Home,

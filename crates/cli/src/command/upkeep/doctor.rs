@@ -2,6 +2,7 @@
 
 mod programs;
 mod runs;
+mod size;
 mod snapshots;
 
 use crate::{
@@ -30,13 +31,15 @@ struct Finding {
     detail: String,
     /// The agent program that was looked for.
     agent: Option<AgentProgram>,
+    /// Something to be looked after, and no fault.
+    is_warning: bool,
 }
 
 impl Finding {
     /// The first column for people. A program that cannot be used is no fault, and it is not well either.
     fn mark(&self) -> &'static str {
         let is_unusable = self.agent.as_ref().is_some_and(|agent| agent.version.is_none());
-        match (self.ok, is_unusable) {
+        match (self.ok, is_unusable || self.is_warning) {
             (false, _) => "BAD",
             (true, true) => "-",
             (true, false) => "ok",
@@ -81,8 +84,8 @@ pub(crate) fn left(store: &Store) -> Result<Vec<String>, ReadError> {
 
 fn finding<E: Display>(what: &'static str, result: Result<String, E>) -> Finding {
     match result {
-        Ok(detail) => Finding { what, ok: true, detail, agent: None },
-        Err(error) => Finding { what, ok: false, detail: error.to_string(), agent: None },
+        Ok(detail) => Finding { what, ok: true, detail, agent: None, is_warning: false },
+        Err(error) => Finding { what, ok: false, detail: error.to_string(), agent: None, is_warning: false },
     }
 }
 
@@ -183,6 +186,7 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
         finding("configuration", config),
         notices,
         finding("trees", trees.map_err(|refused| refused.message)),
+        size::look(&store),
     ];
     findings.extend(accounts);
     findings.extend(folders(store.layout()));

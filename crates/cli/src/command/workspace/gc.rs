@@ -1,28 +1,111 @@
-//! `envoi gc`: removes trees of runs that are not needed any more.
+//! `envoi gc`: what nobody needs any more is removed: trees of runs, copies, runs that a rule names, contents that nothing names.
+
+mod archive;
+mod print;
 
 use crate::{
-    process::{environment, failure::Failure, output, stderr},
-    store::{home::Home, select},
-    text::diff::printable,
+    process::{args::GcArgs, environment, failure::Failure, messages},
+    session::engine_client,
+    store::{config, home::Home, select},
 };
-use envoi_api::file::OldTree;
+use envoi_api::{
+    file::OldTree,
+    retention::{Collection, Compacted},
+};
 use envoi_contract::code::Code;
-use envoi_engine::trees;
-use envoi_journal::Layout;
-use std::fs::File;
+use envoi_engine::{
+    collectable,
+    retention::{Archived, CollectRequest, Rule, Rules, Stage},
+    trees,
+};
+use envoi_flow::retention::Retention;
+use envoi_journal::{Layout, Lease, Reader, Store, Taken};
+use envoi_kernel::{event::Event, ids::RunId};
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+};
 
-pub(crate) fn gc(home: &Home, dry_run: bool, drop: &[String]) -> Result<u8, Failure> {
+/// How long contents that nothing names stay out of the way: longer than any process takes from putting one to naming it.
+const TRASH_MS: u64 = 3_600_000;
+
+pub(crate) fn gc(home: &Home, wanted: &GcArgs) -> Result<u8, Failure> {
     let (store, reader) = home.store()?;
-    let too_wide: Vec<_> = environment::home_folder().into_iter().collect();
+    let configured = config::load(store.layout())?.retention;
     // Another one of this store ends first: it would remove what this one counts.
-    let _alone = if dry_run { None } else { Some(alone(store.layout())?) };
-    let drop = drop.iter().map(|run| select::run(&reader, run)).collect::<Result<Vec<_>, _>>()?;
-    let mut found = trees::old_trees(&reader, store.layout(), &too_wide).map_err(Failure::from)?;
-    for run in &drop {
-        let tree = found.iter_mut().find(|tree| tree.run == *run).ok_or_else(|| {
-            let message = format!("run `{run}` has no tree of its own that is there");
-            Failure::new(Code::NotIsolated, message).hint("`envoi gc --dry-run` lists all trees")
-        })?;
+    let _alone = if wanted.dry_run { None } else { Some(alone(store.layout())?) };
+    let drop = wanted.drop.iter().map(|run| select::run(&reader, run)).collect::<Result<Vec<_>, _>>()?;
+    let trees = old_trees(&store, &reader, &drop, wanted.dry_run)?;
+    let archive = configured.archive.as_ref().map(|folder| store.layout().root().join(folder));
+    let mut request = CollectRequest {
+        rules: rules(wanted, &configured),
+        drop,
+        archived: None,
+        trash_ms: wanted.trash.or(configured.trash_ms).unwrap_or(TRASH_MS),
+    };
+    let removed = trees.iter().filter(|(_, row)| row.removed);
+    let treeless: BTreeSet<RunId> = removed.map(|(run, _)| run.clone()).collect();
+    if let Some(folder) = &archive {
+        let mut runs = Vec::new();
+        let planned = collectable(&reader, store.layout(), &request, &treeless).map_err(Failure::from)?.runs;
+        for run in planned.into_iter().filter(|run| run.stage == Stage::Delete && run.stays.is_none()) {
+            let is_dropped = request.drop.contains(&run.run) || is_dropped(&reader, &run.run)?;
+            let of = archive::Of { layout: store.layout(), reader: &reader, run: &run.run, is_dropped };
+            match if wanted.dry_run { of.can_be_kept(folder) } else { of.keep(folder) } {
+                Ok(next_seq) => runs.push((run.run, next_seq)),
+                Err(why) => messages::say(&format!("run `{}` is not archived: {why}", run.run)),
+            }
+        }
+        request.archived = Some(Archived { folder: folder.to_string_lossy().into_owned(), runs });
+    }
+    let collected = match wanted.dry_run {
+        true => collectable(&reader, store.layout(), &request, &treeless).map_err(Failure::from)?,
+        false => engine_client::collect(&store, &request)?,
+    };
+    let trees = trees.into_iter().map(|(_, row)| row).collect();
+    let archive = request.archived.map(|archived| archived.folder);
+    let compacted = match wanted.compact && !wanted.dry_run {
+        true => Some(compact(&store)?),
+        false => None,
+    };
+    let collection = Collection { trees, compacted, ..print::of(collected, archive) };
+    print::print(&collection, wanted.dry_run, home.json)
+}
+
+/// Whether an earlier `gc --drop` has said that nobody wants the result of a run.
+fn is_dropped(reader: &Reader, run: &RunId) -> Result<bool, Failure> {
+    let now = envoi_engine::now();
+    Ok(reader.waiting_for(run, now).map_err(Failure::store)?.is_dropped)
+}
+
+/// Those of the command line, in place of those of the configuration.
+fn rules(wanted: &GcArgs, configured: &Retention) -> Rules {
+    let only = wanted.tenant.clone();
+    let is_given = wanted.older.is_some() || wanted.keep_last.is_some() || wanted.max_size.is_some();
+    if is_given {
+        let all = Rule { older_ms: wanted.older, keep_last: wanted.keep_last };
+        return Rules { all, only, max_bytes: wanted.max_size, ..Rules::default() };
+    }
+    let rule =
+        |rule: &envoi_flow::retention::Rule| Rule { older_ms: rule.older_ms, keep_last: rule.keep_last };
+    let of_tenants = configured.tenants.iter().map(|(tenant, of)| (tenant.clone(), rule(of)));
+    Rules { all: rule(&configured.all), tenants: of_tenants.collect(), only, max_bytes: configured.max_bytes }
+}
+
+/// Removes the trees that can go, and lists all.
+fn old_trees(
+    store: &Store,
+    reader: &Reader,
+    drop: &[RunId],
+    dry_run: bool,
+) -> Result<Vec<(RunId, OldTree)>, Failure> {
+    let too_wide: Vec<_> = environment::home_folder().into_iter().collect();
+    let mut found = trees::old_trees(reader, store.layout(), &too_wide).map_err(Failure::from)?;
+    for run in drop {
+        let Some(tree) = found.iter_mut().find(|tree| tree.run == *run) else {
+            check_has_result(store.layout(), reader, run)?;
+            continue;
+        };
         // Under a run that goes on, nothing is removed.
         if tree.is_at_work {
             let message =
@@ -44,33 +127,46 @@ pub(crate) fn gc(home: &Home, dry_run: bool, drop: &[String]) -> Result<u8, Fail
             left: None,
         };
         if row.removed && !dry_run {
-            match trees::remove(tree, &reader, store.layout(), &too_wide) {
+            match trees::remove(tree, reader, store.layout(), &too_wide) {
                 Ok(left) => row.left = left,
                 Err(why) => (row.removed, row.stays) = (false, Some(why.to_string())),
             }
         }
-        rows.push(row);
+        rows.push((tree.run.clone(), row));
     }
-    if home.json {
-        return output::row(&rows).map(|()| 0);
+    Ok(rows)
+}
+
+/// A run that worked in a folder of its own has a result to be dropped, also when its tree is gone.
+fn check_has_result(layout: &Layout, reader: &Reader, run: &RunId) -> Result<(), Failure> {
+    let first = reader.records(run, 0, Some(1)).map_err(Failure::store)?.into_iter().next();
+    let is_isolated = first.is_some_and(
+        |record| matches!(record.event, Event::RunStarted(started) if started.isolated.is_some()),
+    );
+    if is_isolated || fs::symlink_metadata(layout.workspace_copy(run)).is_ok() {
+        return Ok(());
     }
-    if rows.is_empty() {
-        stderr::line(format_args!("no run has a tree of its own that is there"));
-        return Ok(0);
-    }
-    let header = ["RUN", "FILES", "MIB", "TREE", ""].map(str::to_owned).to_vec();
-    let cells = |row: &OldTree| {
-        let what = match (&row.stays, &row.left, dry_run) {
-            (Some(why), ..) => format!("stays: {why}"),
-            (None, _, true) => "would be removed".to_owned(),
-            (None, Some(left), false) => format!("removed; {left}"),
-            (None, None, false) => "removed".to_owned(),
-        };
-        let mib = format!("{}.{}", row.bytes >> 20, (row.bytes >> 10) % 1024 * 10 / 1024);
-        vec![row.run.clone(), row.files.to_string(), mib, printable(&row.place), printable(&what)]
+    let message = format!("run `{run}` worked in no folder of its own: there is no result to be dropped");
+    Err(Failure::new(Code::NotIsolated, message).hint("`envoi gc --dry-run` lists all trees"))
+}
+
+/// Gives the free pages of the database back to the file system. Nothing else may use the store meanwhile.
+fn compact(store: &Store) -> Result<Compacted, Failure> {
+    let lease = match Lease::try_take(store.layout()).map_err(Failure::store)? {
+        Taken::Lease(lease) => lease,
+        Taken::Held(holder) => {
+            let who =
+                holder.map_or_else(|| "a process".to_owned(), |holder| format!("process {}", holder.pid));
+            let message = format!("the database is not compacted: {who} holds the store");
+            return Err(
+                Failure::new(Code::EngineBusy, message).hint("`envoi gc --compact` when no run goes on")
+            );
+        }
     };
-    let table: Vec<_> = std::iter::once(header).chain(rows.iter().map(cells)).collect();
-    output::data(&output::table(&table)).map(|()| 0)
+    let compacted = store.compact();
+    lease.release();
+    let (before, after) = compacted.map_err(|error| Failure::machine("the database", error))?;
+    Ok(Compacted { before, after })
 }
 
 /// The lock of a `gc` that removes. It is gone with the process.

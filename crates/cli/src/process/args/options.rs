@@ -10,4 +10,4 @@ pub(crate) use engine::EngineArgs;
 pub(crate) use isolation::IsolationArgs;
 pub(crate) use part::PartArgs;
 pub(crate) use reply::{Form, Reply};
-pub(crate) use values::{Files, dollars, duration};
+pub(crate) use values::{Files, dollars, duration, size};

@@ -59,6 +59,10 @@ fn place(text: &str) -> Place {
         families: Arc::default(),
         restores: Arc::default(),
         under_way: UnderWay::default(),
+        collections: Arc::default(),
+        requests: Arc::default(),
+        writer: std::sync::Weak::new(),
+        reached: |_| {},
     };
     let loaded = envoi_flow::load("f.yaml", text).unwrap();
     let flow = Arc::new(loaded.flow);

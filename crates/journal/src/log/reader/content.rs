@@ -44,6 +44,17 @@ impl Reader {
         }
     }
 
+    /// The file of a content that lies in one, not yet verified. `None`: there is none.
+    ///
+    /// # Errors
+    /// As [`crate::Blobs::open`], but [`BlobError::Missing`]. Whether it is there is not known then.
+    pub fn content_file(&self, digest: &Digest) -> Result<Option<std::fs::File>, BlobError> {
+        match self.blobs.open(digest) {
+            Err(BlobError::Missing { .. }) => Ok(None),
+            opened => opened.map(Some),
+        }
+    }
+
     /// The digests of all content in the database.
     pub(crate) fn inline_digests(&self) -> Result<Vec<Digest>, ReadError> {
         self.readable("SELECT digest FROM blobs", [], |row| row.get(0).map(Digest::from_bytes), "content")
@@ -51,7 +62,10 @@ impl Reader {
 
     pub(super) fn inline(&self, digest: &Digest) -> Result<Option<Vec<u8>>, BlobError> {
         let read = || {
-            let mut statement = self.conn.prepare_cached("SELECT bytes FROM blobs WHERE digest = ?1")?;
+            let mut statement = self.conn.prepare_cached(
+                "SELECT bytes FROM blobs WHERE digest = ?1 UNION ALL \
+                 SELECT bytes FROM old_blobs WHERE digest = ?1 LIMIT 1",
+            )?;
             statement.query_row([digest.as_bytes()], |row| row.get::<_, Vec<u8>>(0)).optional()
         };
         let bytes = read().map_err(|error| BlobError::Store { source: cause(error) })?;

@@ -6,7 +6,7 @@
 use super::{Reader, read_error};
 use crate::{
     model::error::ReadError,
-    tables::sql::{damaged, signed, unsigned},
+    tables::sql::{damaged, line, signed, unsigned},
 };
 use envoi_kernel::ids::{AttemptId, RunId, Seq};
 use rusqlite::{Row, params};
@@ -131,7 +131,7 @@ fn event(row: &Row<'_>) -> rusqlite::Result<EventText> {
     // It is written first; reading all of it for its name would cost more than the rest.
     let name = body.strip_prefix("{\"type\":\"").and_then(|rest| rest.split('"').next());
     let name = name.ok_or_else(|| damaged("an event does not begin with its type".into()))?.to_owned();
-    Ok(EventText { seq, name, json: format!("{{\"seq\":{seq},\"at\":{at},\"event\":{body}}}") })
+    Ok(EventText { seq, name, json: line(seq, at, body) })
 }
 
 #[cfg(test)]

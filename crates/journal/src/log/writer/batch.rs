@@ -10,15 +10,17 @@ use crate::{
         delivery::Mark,
         error::CommitError,
         note::Note,
+        retention::{Removal, SmallContents},
     },
     tables::{
         deliveries, epoch, notes,
         projection::{self, Progress},
+        retention,
         schema::cause,
         sql::{RunKey, signed, unsigned},
     },
 };
-use envoi_contract::digest::Digest;
+use envoi_contract::{digest::Digest, time::Timestamp};
 use envoi_kernel::{
     event::{Event, Record},
     ids::{RunId, Seq},
@@ -71,6 +73,14 @@ pub(super) enum Work {
     Note(Note),
     /// Small contents, before the commit that names them.
     Contents(Vec<(Digest, Vec<u8>)>),
+    /// Runs that are deleted.
+    Remove(Removal),
+    /// Nobody wants the result of this run.
+    Drop(RunId, Timestamp),
+    /// Small contents that nothing names, or that something names again.
+    Sweep(SmallContents),
+    /// Some pages that deletions have left go back to the file system.
+    Shrink,
 }
 
 impl Part for Commit {
@@ -87,7 +97,12 @@ impl Part for Work {
     fn check(&self) -> Result<(), CommitError> {
         match self {
             Self::Commit(commit) => commit.check(),
-            Self::Mark(_) | Self::Note(_) => Ok(()),
+            Self::Mark(_)
+            | Self::Note(_)
+            | Self::Remove(_)
+            | Self::Drop(..)
+            | Self::Sweep(_)
+            | Self::Shrink => Ok(()),
             Self::Contents(blobs) => small_and_whole(blobs),
         }
     }
@@ -105,6 +120,23 @@ impl Part for Work {
             }
             Self::Contents(blobs) => {
                 insert_blobs(conn, blobs).map_err(commit_error)?;
+                Ok(Receipt { events_bytes: 0 })
+            }
+            Self::Remove(removal) => {
+                removal.runs.iter().for_each(|(run, _)| drop(runs.take(run)));
+                retention::remove(conn, removal).map_err(commit_error)?;
+                Ok(Receipt { events_bytes: 0 })
+            }
+            Self::Drop(run, at) => {
+                retention::drop_result(conn, run, *at).map_err(commit_error)?;
+                Ok(Receipt { events_bytes: 0 })
+            }
+            Self::Shrink => {
+                retention::shrink(conn).map_err(commit_error)?;
+                Ok(Receipt { events_bytes: 0 })
+            }
+            Self::Sweep(wanted) => {
+                retention::sweep(conn, wanted).map_err(commit_error)?;
                 Ok(Receipt { events_bytes: 0 })
             }
         }
@@ -413,7 +445,7 @@ fn pin(conn: &Connection, run: Option<RunKey>, commit: &Commit) -> rusqlite::Res
 /// A key that no row of any run has. Where the entry of a run in the journal is lost, its events keep the key. Each table has an
 /// index that begins with the key. Numbers that no run is given are damage.
 fn free_key(conn: &Connection) -> rusqlite::Result<RunKey> {
-    const TABLES: [&str; 12] = [
+    const TABLES: [&str; 13] = [
         "journals",
         "runs",
         "events",
@@ -426,6 +458,8 @@ fn free_key(conn: &Connection) -> rusqlite::Result<RunKey> {
         "places",
         "inbox",
         "earlier_flows",
+        // A key that a deleted run had is not given again.
+        "tombstones",
     ];
     let greatest = TABLES.map(|table| format!("SELECT max(run) AS run FROM {table} WHERE run < 1 << 60"));
     let sql = format!(

@@ -190,6 +190,7 @@ fn attached_files<'m>(
 
 /// Stores the files of a message as content of the tenant.
 fn keep_uploads(app: &App, client: &Client, files: &[AttachedFile<'_>]) -> Result<(), Fault> {
+    let _held = app.desk.hold_contents();
     for AttachedFile { upload, bytes, .. } in files {
         app.store.blobs().put(bytes).map_err(|error| internal_fault(app, error))?;
         app.store.keep_upload(&client.bearer.tenant, upload).map_err(|error| internal_fault(app, error))?;

@@ -62,7 +62,7 @@ fn of(preset: Preset) -> Finding {
         Preset::Claude => "agent program claude",
         Preset::Codex => "agent program codex",
     };
-    Finding { what, ok: true, detail, agent: Some(agent) }
+    Finding { what, ok: true, detail, agent: Some(agent), is_warning: false }
 }
 
 /// The word for programs and the words for people.

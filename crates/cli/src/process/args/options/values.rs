@@ -30,6 +30,11 @@ pub(crate) fn dollars(text: &str) -> Result<Cost, Expected> {
     Cost::parse(text).ok_or(Expected("dollars such as 5 or 0.50"))
 }
 
+/// Bytes of a size such as `5GiB`.
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    envoi_flow::parse_size(text).ok_or_else(|| "expected a size such as 500MiB or 5GiB".to_owned())
+}
+
 /// Milliseconds of a duration such as `30m`.
 pub(crate) fn duration(text: &str) -> Result<u64, Expected> {
     envoi_flow::parse_duration(text).ok_or(Expected("a duration such as 90s, 30m or 2h"))

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 /// the newline. Who has kept the last sum, the *head*, can tell later whether a bundle has the same events.
 ///
 /// ```
-/// use envoi_bundle::Chain;
+/// use envoi_journal::Chain;
 /// use envoi_kernel::ids::RunId;
 ///
 /// let run = RunId::new("run_a")?;

@@ -1,0 +1,59 @@
+//! How large the store is, what of it is about to go, and how much room the disk has.
+
+use super::Finding;
+use crate::process::invocation;
+use envoi_journal::Store;
+use std::{fs, io, path::PathBuf};
+
+/// From here on somebody should look after it.
+const LARGE_BYTES: u64 = 5 << 30;
+
+/// Less than so many hundredths of the disk free is little.
+const LITTLE_FREE: u64 = 10;
+
+pub(super) fn look(store: &Store) -> Finding {
+    let finding = |ok, is_warning, detail| Finding { what: "size", ok, detail, agent: None, is_warning };
+    let layout = store.layout();
+    let bytes = below(vec![layout.root().to_owned()]);
+    let old = below(vec![layout.old_contents(), layout.old_packs(), layout.trash()]);
+    let deleted = store.reader().and_then(|reader| reader.tombstones()).map_or(0, |left| left.len());
+    let room = match rustix::fs::statvfs(layout.root()) {
+        Ok(room) => room,
+        Err(error) => {
+            return finding(false, false, format!("{}: {}", layout.root().display(), io::Error::from(error)));
+        }
+    };
+    let (free, all) =
+        (room.f_bavail.saturating_mul(room.f_frsize), room.f_blocks.saturating_mul(room.f_frsize));
+    let percent = free.saturating_mul(100).checked_div(all).unwrap_or(100);
+    let mut detail = format!("the store has {} MiB, the disk {percent} % free", bytes >> 20);
+    if old > 0 {
+        detail.push_str(&format!("; {} MiB are about to go", old >> 20));
+    }
+    if deleted > 0 {
+        detail.push_str(&format!("; {deleted} runs were deleted"));
+    }
+    let envoi = invocation::envoi();
+    let is_large = bytes > LARGE_BYTES;
+    if is_large {
+        detail.push_str(&format!("; more than 5 GiB: `{envoi} gc --dry-run` says what can go"));
+    } else if percent < LITTLE_FREE {
+        detail.push_str(&format!("; little room: `{envoi} gc --dry-run` says what can go"));
+    }
+    finding(true, is_large || percent < LITTLE_FREE, detail)
+}
+
+/// The bytes of regular files below these folders. No link is followed.
+fn below(mut folders: Vec<PathBuf>) -> u64 {
+    let mut bytes = 0_u64;
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            match entry.metadata() {
+                Ok(found) if found.is_dir() => folders.push(entry.path()),
+                Ok(found) if found.is_file() => bytes = bytes.saturating_add(found.len()),
+                _ => {}
+            }
+        }
+    }
+    bytes
+}

@@ -1,0 +1,532 @@
+//! `envoi gc`: what is deleted, what no rule deletes, and that nothing is lost when it is killed or works beside an engine.
+
+use crate::{
+    serve::client::Served,
+    stage::{Process, Stage, state, text, wait_until},
+};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::{fs, os::unix::fs::symlink, path::Path, process::Stdio};
+
+/// Each run has an artifact of its own, of more than fits into the database, and one that all have.
+const TWO_FILES: &str = "flow: two\nsteps:\n  - id: make\n    artifacts: [own.txt, same.txt]\n    run: |\n      \
+                         (echo $ENVOI_RUN_ID; seq 9000) > own.txt; seq 9001 > same.txt; seq 40 > small.txt\n  \
+                         - { id: last, run: 'seq 9002' }\n";
+
+fn gc(stage: &Stage, arguments: &[&str]) -> Value {
+    stage.json(&[&["--json", "gc"][..], arguments].concat())
+}
+
+/// After a dry run, which says the same.
+fn gc_as_planned(stage: &Stage, arguments: &[&str]) -> Value {
+    let planned = gc(stage, &[arguments, &["--dry-run"]].concat());
+    let done = gc(stage, arguments);
+    let trees = |found: &Value| {
+        let row = |tree: &Value| json!([tree["run"], tree["removed"], tree["stays"]]);
+        found["trees"].as_array().unwrap().iter().map(row).collect::<Vec<_>>()
+    };
+    assert_eq!(done["runs"], planned["runs"], "{planned:#}");
+    assert_eq!(done["contents"], planned["contents"], "{planned:#} {done:#}");
+    assert_eq!(trees(&done), trees(&planned));
+    done
+}
+
+fn ids(stage: &Stage) -> Vec<String> {
+    stage.runs().iter().map(|run| text(&run["run"])).collect()
+}
+
+/// The runs that are deleted, or would be, each with the reason if it stays.
+fn deleted(found: &Value) -> Vec<(String, String)> {
+    let runs = found["runs"].as_array().unwrap().iter().filter(|run| run["stage"] == "delete");
+    runs.map(|run| (text(&run["run"]), run["stays"].as_str().unwrap_or_default().to_owned())).collect()
+}
+
+fn files(folder: &Path) -> usize {
+    fs::read_dir(folder).map_or(0, |entries| {
+        let count = |path: &Path| if path.is_dir() { files(path) } else { 1 };
+        entries.map(|entry| count(&entry.unwrap().path())).sum()
+    })
+}
+
+/// All artifacts of a run can be read, and the store is well.
+fn is_whole(stage: &Stage, run: &str) {
+    stage.expect(0, &["artifacts", "cat", run, "same.txt"]);
+    let own = stage.expect(0, &["artifacts", "cat", run, "own.txt"]).out;
+    assert!(own.starts_with(run), "{own}");
+    assert!(stage.expect(0, &["logs", run]).out.contains("9002"));
+    stage.expect(0, &["doctor"]);
+}
+
+#[test]
+fn runs_go_by_a_rule_and_what_others_name_stays() {
+    let stage = Stage::with_flow(TWO_FILES);
+    for _ in 0..3 {
+        stage.expect(0, &["run", "flow.yaml"]);
+    }
+    let ids: Vec<_> = stage.runs().iter().map(|run| text(&run["run"])).collect();
+    let contents = stage.path(".envoi/artifacts/sha256");
+    assert_eq!(files(&contents), 5);
+    // Without a rule no run goes.
+    assert!(deleted(&gc(&stage, &[])).is_empty());
+    assert_eq!(stage.runs().len(), 3);
+    let arguments = ["--keep-last", "1", "--trash", "0s"];
+    gc(&stage, &[&arguments[..], &["--dry-run"]].concat());
+    assert_eq!(stage.runs().len(), 3);
+    let done = gc_as_planned(&stage, &arguments);
+    let gone: Vec<_> = ids[1..].iter().rev().map(|id| (id.clone(), String::new())).collect();
+    assert_eq!(deleted(&done), gone);
+    let bytes = done["runs"][0]["bytes"].as_u64().unwrap();
+    assert!(bytes > 1_000, "{done:#}");
+    assert_eq!((stage.runs().len(), files(&contents)), (1, 4));
+    assert!(!stage.path(&format!(".envoi/runs/{}", ids[1])).exists());
+    assert_eq!(files(&stage.path(".envoi/trash")), 0);
+    is_whole(&stage, &ids[0]);
+    let refused = stage.expect(2, &["show", &ids[1]]);
+    assert!(refused.err.contains("RUN_NOT_FOUND") && refused.err.contains("deleted"), "{refused:?}");
+    // What is there is found, and the numbers of events go on.
+    stage.expect(0, &["run", "flow.yaml"]);
+    is_whole(&stage, &text(&stage.runs()[0]["run"]));
+    stage.expect(0, &["repair"]);
+}
+
+#[test]
+fn what_waits_is_deleted_by_no_rule() {
+    let stage =
+        Stage::with_flow("flow: f\nworkspace: work\nsteps:\n  - { id: make, run: 'echo made > made.txt' }\n");
+    stage.write("work/a.txt", "a\n");
+    stage.write("ask.yaml", "flow: q\nsteps:\n  - { id: q, ask: Go on? }\n");
+    stage.expect(3, &["run", "ask.yaml"]);
+    let asks = stage.run_id();
+    stage.expect(0, &["run", "flow.yaml", "--isolate"]);
+    let isolated = text(&stage.runs()[0]["run"]);
+    stage.expect(0, &["run", "flow.yaml", "--copy"]);
+    let copied = text(&stage.runs()[0]["run"]);
+    stage.write("other.yaml", "flow: other\nsteps:\n  - { id: a, run: 'true' }\n");
+    stage.expect(0, &["run", "other.yaml"]);
+    let newest = text(&stage.runs()[0]["run"]);
+    let rule = ["--older", "0s", "--trash", "0s"];
+    let kept = |found: &Value, expected: &[(&str, &str)]| {
+        let expected: Vec<_> =
+            expected.iter().map(|(id, why)| ((*id).to_owned(), (*why).to_owned())).collect();
+        assert_eq!(deleted(found), expected);
+    };
+    let result = "its result was neither applied nor dropped";
+    let folder = "the copy that it worked in is there";
+    let found = gc_as_planned(&stage, &rule);
+    // The tree of the run goes, because a snapshot has all of it; its result is in the store alone then.
+    kept(
+        &found,
+        &[
+            (&asks, "it is not over"),
+            (&isolated, result),
+            (&copied, folder),
+            (&newest, "it has the newest event of the store"),
+        ],
+    );
+    assert_eq!(stage.runs().len(), 4);
+    stage.expect(0, &["apply", &isolated]);
+    assert_eq!(stage.read("work/made.txt"), "made\n");
+    // It has the newest event now.
+    let found = gc_as_planned(&stage, &rule);
+    kept(
+        &found,
+        &[
+            (&asks, "it is not over"),
+            (&isolated, "it has the newest event of the store"),
+            (&copied, folder),
+            (&newest, ""),
+        ],
+    );
+    let found = gc_as_planned(&stage, &[&rule[..], &["--drop", &copied]].concat());
+    kept(
+        &found,
+        &[(&asks, "it is not over"), (&isolated, "it has the newest event of the store"), (&copied, "")],
+    );
+    stage.expect(0, &["approve", &asks]);
+    kept(&gc_as_planned(&stage, &rule), &[(&asks, "it has the newest event of the store"), (&isolated, "")]);
+    stage.expect(0, &["doctor"]);
+}
+
+#[test]
+fn a_family_goes_together_or_not_at_all() {
+    let stage = Stage::with_flow("flow: f\nsteps:\n  - { id: a, run: 'true' }\n  - { id: q, ask: Well? }\n");
+    stage.expect(3, &["run", "flow.yaml"]);
+    let root = stage.run_id();
+    stage.expect(0, &["approve", &root]);
+    stage.expect(3, &["fork", &root, "--from", "q"]);
+    stage.write("other.yaml", "flow: other\nsteps:\n  - { id: a, run: 'true' }\n");
+    stage.expect(0, &["run", "other.yaml"]);
+    let fork = text(&stage.runs()[1]["run"]);
+    let why = format!("run `{fork}`: it is not over");
+    let rule = ["--keep-last", "0"];
+    let found = deleted(&gc(&stage, &rule));
+    assert_eq!(found[..2], [(root.clone(), why.clone()), (fork.clone(), why)]);
+    stage.expect(0, &["approve", &fork]);
+    stage.expect(0, &["run", "other.yaml"]);
+    let found = deleted(&gc_as_planned(&stage, &rule));
+    assert_eq!(found[..2], [(root, String::new()), (fork, String::new())]);
+}
+
+#[test]
+fn a_collection_that_was_killed_is_ended_by_the_next_one() {
+    for point in ["run-deleted", "run-folder-renamed", "contents-swept"] {
+        let stage = Stage::with_flow(TWO_FILES);
+        for _ in 0..3 {
+            stage.expect(0, &["run", "flow.yaml"]);
+        }
+        let ids: Vec<_> = stage.runs().iter().map(|run| text(&run["run"])).collect();
+        let arguments = ["gc", "--keep-last", "1", "--trash", "0s"];
+        let mut command = stage.command(&arguments);
+        let killed = Process::spawn(command.env("ENVOI_FAILPOINT", format!("{point}:stop")));
+        wait_until("the collection", || state(killed.pid()) == Some('T'));
+        killed.signal(Signal::KILL);
+        killed.done();
+        is_whole(&stage, &ids[0]);
+        gc(&stage, &arguments[1..]);
+        gc(&stage, &arguments[1..]);
+        assert_eq!(stage.runs_made(), [ids[0].clone()], "{point}");
+        let left = [files(&stage.path(".envoi/trash")), files(&stage.path(".envoi/artifacts"))];
+        // The one that is left names what it has found, too.
+        assert_eq!(left, [0, 4], "{point}");
+        is_whole(&stage, &ids[0]);
+    }
+}
+
+#[test]
+fn copies_that_attempts_have_left_go_and_artifacts_stay() {
+    let stage = Stage::with_flow(TWO_FILES);
+    stage.expect(0, &["run", "flow.yaml"]);
+    let run = stage.run_id();
+    let copies = stage.path(&format!(".envoi/runs/{run}/attempts/make.1.1/files"));
+    assert_eq!(files(&copies), 2);
+    let found = gc(&stage, &[]);
+    assert_eq!((&found["runs"][0]["stage"], &found["runs"][0]["files"]), (&"trim".into(), &2.into()));
+    assert!(!copies.exists());
+    is_whole(&stage, &run);
+    assert!(gc(&stage, &[])["runs"].as_array().unwrap().is_empty());
+    stage.expect(0, &["fork", &run, "--from", "last"]);
+    stage.expect(
+        0,
+        &["verify", &{
+            stage.expect(0, &["export", &run, "-o", "b"]);
+            "b".to_owned()
+        }],
+    );
+}
+
+#[test]
+fn what_was_deleted_was_archived_before() {
+    let stage = Stage::with_flow(TWO_FILES);
+    stage.write(".envoi/config.yaml", "retention: { keep_last: 1, archive: ../old }\n");
+    for _ in 0..2 {
+        stage.expect(0, &["run", "flow.yaml"]);
+    }
+    let ids: Vec<_> = stage.runs().iter().map(|run| text(&run["run"])).collect();
+    let bundle = format!("old/{}.envoi.tar.zst", ids[1]);
+    // Something else has its name: the run stays.
+    stage.write(&bundle, "no bundle");
+    let found = gc_as_planned(&stage, &[]);
+    assert_eq!(deleted(&found), [(ids[1].clone(), "it is not archived".to_owned())]);
+    assert_eq!(stage.read(&bundle), "no bundle");
+    fs::remove_file(stage.path(&bundle)).unwrap();
+    let found = gc_as_planned(&stage, &[]);
+    assert_eq!(deleted(&found), [(ids[1].clone(), String::new())]);
+    let verified = stage.json(&["--json", "verify", &bundle]);
+    assert_eq!((&verified["ok"], &verified["run"]), (&true.into(), &ids[1].as_str().into()));
+    assert_eq!(stage.runs_made(), [ids[0].clone()]);
+}
+
+#[test]
+fn an_engine_at_work_deletes_what_a_command_asks_for() {
+    let stage = Stage::with_flow(TWO_FILES);
+    for _ in 0..2 {
+        stage.expect(0, &["run", "flow.yaml"]);
+    }
+    let ids: Vec<_> = stage.runs().iter().map(|run| text(&run["run"])).collect();
+    stage.write(
+        "slow.yaml",
+        "flow: slow\nsteps:\n  - { id: a, run: 'until test -e go; do sleep 0.01; done' }\n",
+    );
+    let engine = stage.start(&["run", "slow.yaml"]);
+    wait_until("the step", || stage.attempt("a.1.1").is_some_and(|dir| dir.join("started.json").exists()));
+    let found = gc(&stage, &["--keep-last", "0", "--trash", "0s"]);
+    let of = |id: &str| deleted(&found).into_iter().find(|(run, _)| run == id).map(|(_, why)| why);
+    assert_eq!((of(&ids[0]), of(&ids[1])), (Some(String::new()), Some(String::new())), "{found:#}");
+    // Its attempt could have seen these contents before they were laid aside.
+    assert_eq!(
+        (files(&stage.path(".envoi/artifacts/sha256")), &found["contents"]["removed"]["count"]),
+        (0, &0.into())
+    );
+    assert_ne!(found["contents"]["aside"]["count"], 0);
+    stage.write("go", "");
+    assert_eq!(engine.done().code, Some(0));
+    let found = gc(&stage, &["--trash", "0s"]);
+    assert_ne!(found["contents"]["removed"]["count"], 0);
+    assert_eq!(files(&stage.path(".envoi/artifacts")), 0);
+    stage.expect(0, &["doctor"]);
+}
+
+/// Runs that put the same contents again and again, while those of the run before are removed.
+#[test]
+fn every_content_that_is_named_can_be_read_while_a_collection_goes_on_in_a_loop() {
+    let rounds = if std::env::var_os("ENVOI_HEAVY").is_some() { 150 } else { 4 };
+    let stage = Stage::with_flow(
+        "flow: loop\nworkspace: work\nsteps:\n  - id: make\n    artifacts: ['*.txt']\n    run: |\n      \
+         seq 9001 > same.txt; seq 40 > small.txt; rm -f many-*; for n in $(seq 70); do seq $n 700 > many-$n; done\n  \
+         - { id: last, run: 'echo $ENVOI_VISIT > other.txt' }\n",
+    );
+    stage.write("work/a", "a");
+    stage.write("other.yaml", "flow: other\nsteps:\n  - { id: a, run: 'true' }\n");
+    // The engine of all; it has attempts only while a run works.
+    let server = Served::start(&stage);
+    let arguments = ["--older", "0s", "--trash", "0s"];
+    let mut removed = 0;
+    for round in 0..rounds {
+        let mut one = stage.start(&["run", "flow.yaml", "--keep-files"]);
+        while !one.is_over() {
+            removed += gc(&stage, &arguments)["contents"]["removed"]["count"].as_u64().unwrap();
+        }
+        let done = one.done();
+        assert_eq!(done.code, Some(0), "{done:?}");
+        gc(&stage, &arguments);
+        // The others are gone; this one has the newest event.
+        let newest = stage.run_id();
+        stage.expect(0, &["artifacts", "cat", &newest, "same.txt"]);
+        let all = stage.path(&format!("all-{round}"));
+        stage.expect(0, &["restore", &newest, "--at", "end", "--into", all.to_str().unwrap()]);
+        assert_eq!(files(&all), 74, "a, same, small, other and the many");
+        stage.expect(0, &["doctor"]);
+        stage.expect(0, &["run", "other.yaml"]);
+    }
+    // The contents of each were removed before, or while the next one put them again.
+    assert!(removed > 0);
+    drop(server);
+    gc(&stage, &arguments);
+    stage.expect(0, &["doctor"]);
+    stage.expect(0, &["repair"]);
+}
+
+#[test]
+fn a_bound_on_the_store_takes_no_more_runs_than_it_must() {
+    // 1 MiB of its own each, and 2 MiB that all have, which goes with none of them.
+    let stage = Stage::with_flow(
+        "flow: big\nsteps:\n  - id: make\n    artifacts: [own, same]\n    run: |\n      \
+         (echo $ENVOI_RUN_ID; head -c 1048576 /dev/zero) > own; head -c 2097152 /dev/zero > same\n",
+    );
+    for _ in 0..4 {
+        stage.expect(0, &["run", "flow.yaml"]);
+    }
+    stage.write("other.yaml", "flow: other\nsteps:\n  - { id: a, run: 'true' }\n");
+    stage.expect(0, &["run", "other.yaml"]);
+    let before = ids(&stage);
+    // Copies in the folders of attempts go without a rule, and count for nothing: 6 MiB of contents are there, and the database.
+    let going = |most: &str| deleted(&gc(&stage, &["--max-size", most, "--dry-run"]));
+    // Each run has its artifacts in its folder, too: 12 MiB.
+    assert!(going("24MiB").is_empty());
+    assert_eq!(going("16MiB"), [(before[4].clone(), String::new())]);
+    assert_eq!(going("11MiB").len(), 2);
+    let found = gc_as_planned(&stage, &["--max-size", "11MiB", "--trash", "0s"]);
+    assert_eq!(deleted(&found), [(before[4].clone(), String::new()), (before[3].clone(), String::new())]);
+    // The store is as small as was asked for, and nothing more goes.
+    assert!(deleted(&gc(&stage, &["--max-size", "11MiB", "--trash", "0s"])).is_empty());
+    assert_eq!(ids(&stage), before[..3]);
+    stage.expect(0, &["doctor"]);
+}
+
+#[test]
+fn what_another_run_has_taken_over_stays() {
+    let stage = Stage::with_flow(
+        "flow: part\nsteps:\n  - id: build\n    artifacts: [big.txt]\n    run: 'seq 9000 > big.txt; seq 9001'\n  \
+         - { id: publish, run: 'true', env: { TEXT: '${{ steps.build.summary }}' } }\n",
+    );
+    stage.expect(0, &["run", "flow.yaml"]);
+    let earlier = stage.run_id();
+    stage.expect(0, &["run", "flow.yaml", "--only", "publish", "--with", &earlier]);
+    let taken = text(&stage.runs()[0]["run"]);
+    gc_as_planned(&stage, &["--keep-last", "1", "--trash", "0s"]);
+    assert_eq!(ids(&stage), [taken.as_str()]);
+    stage.expect(0, &["run", "flow.yaml", "--only", "publish", "--with", &taken]);
+    assert_eq!(files(&stage.path(".envoi/artifacts/sha256")), 2, "the artifact and the output");
+    stage.expect(0, &["doctor"]);
+    stage.expect(0, &["repair"]);
+}
+
+/// A request that comes again after its run was deleted starts nothing.
+#[test]
+fn a_request_whose_run_was_deleted_starts_no_other() {
+    let stage = Stage::new();
+    let server = Served::start(&stage);
+    let client = server.client(server.first.as_deref().unwrap());
+    let flow = "flow: once\nsteps:\n  - { id: a, run: 'echo once >> ledger' }\n";
+    let digest = client.post("/v1/flows", flow).json()["digest"].clone();
+    let body = json!({"flow": digest, "workspace": "shared"}).to_string();
+    let ask = || client.call("POST", "/v1/runs", &[("idempotency-key", "k")], body.as_bytes());
+    let run = text(&ask().json()["run"]);
+    client.wait_until_run_is(&run, "succeeded");
+    assert_eq!((ask().status, text(&ask().json()["run"])), (200, run.clone()));
+    client.wait_until_run_is(&client.run("flow: other\nsteps:\n  - { id: a, run: 'true' }\n"), "succeeded");
+    assert_eq!(deleted(&gc(&stage, &["--older", "0s"]))[0], (run.clone(), String::new()));
+    let again = ask();
+    assert_eq!((again.status, again.text().contains("was deleted")), (404, true), "{}", again.text());
+    assert_eq!((stage.lines("ledger").len(), stage.runs().len()), (1, 1));
+    stage.expect(0, &["doctor"]);
+}
+
+#[test]
+fn nothing_is_removed_through_a_link() {
+    let stage = Stage::with_flow(TWO_FILES);
+    for _ in 0..2 {
+        stage.expect(0, &["run", "flow.yaml"]);
+    }
+    let ids = ids(&stage);
+    // As a step could leave them: what a link leads to has the names, and even the contents, of what would go.
+    let attempts = |id: &str| stage.path(&format!(".envoi/runs/{id}/attempts"));
+    let (moved, trash, old) = (stage.path("moved"), stage.path("trash"), stage.path("old"));
+    fs::rename(attempts(&ids[0]), &moved).unwrap();
+    symlink(&moved, attempts(&ids[0])).unwrap();
+    fs::create_dir_all(trash.join(&ids[1])).unwrap();
+    fs::write(trash.join(&ids[1]).join("a"), "a").unwrap();
+    symlink(&trash, stage.path(".envoi/trash")).unwrap();
+    let before = files(&moved);
+    let refused = stage.expect(8, &["gc", "--keep-last", "1", "--trash", "0s"]);
+    assert!(refused.err.contains("it is no folder of the store"), "{refused:?}");
+    assert_eq!((files(&moved), files(&trash)), (before, 1));
+    fs::remove_file(stage.path(".envoi/trash")).unwrap();
+    // The same with the folders of contents.
+    fs::create_dir_all(old.join("sha256")).unwrap();
+    fs::write(old.join("sha256").join("0".repeat(64)), "kept").unwrap();
+    symlink(&old, stage.path(".envoi/artifacts/old")).unwrap();
+    stage.expect(8, &["gc", "--trash", "0s"]);
+    assert_eq!(files(&old), 1);
+    fs::remove_file(stage.path(".envoi/artifacts/old")).unwrap();
+    gc(&stage, &["--keep-last", "1", "--trash", "0s"]);
+    assert_eq!((files(&moved), stage.runs().len()), (before, 1));
+    let contents = stage.path(".envoi/artifacts/sha256");
+    fs::rename(&contents, stage.path("contents")).unwrap();
+    symlink(stage.path("contents"), &contents).unwrap();
+    let before = files(&stage.path("contents"));
+    stage.envoi(&["gc", "--trash", "0s"]);
+    assert_eq!(files(&stage.path("contents")), before);
+}
+
+#[test]
+fn a_run_whose_bundle_would_lack_something_is_not_archived_away() {
+    let stage = Stage::with_flow(
+        "flow: f\nworkspace: work\nsteps:\n  - { id: make, run: 'echo $ENVOI_RUN_ID > made' }\n",
+    );
+    stage.write("work/a", "a");
+    stage.write(".envoi/config.yaml", "retention: { keep_last: 0, archive: ../old }\n");
+    stage.expect(0, &["run", "flow.yaml", "--keep-files"]);
+    stage.expect(0, &["run", "flow.yaml"]);
+    stage.expect(0, &["run", "flow.yaml"]);
+    let ids = ids(&stage);
+    let done = stage.expect(0, &["gc"]);
+    assert!(done.err.contains("a bundle does not have"), "{done:?}");
+    let found = gc_as_planned(&stage, &[]);
+    assert_eq!(
+        deleted(&found),
+        [
+            (ids[2].clone(), "it is not archived".to_owned()),
+            (ids[0].clone(), "it has the newest event of the store".to_owned())
+        ]
+    );
+    assert!(stage.path(&format!("old/{}.envoi.tar.zst", ids[1])).exists());
+    assert!(!stage.path(&format!("old/{}.envoi.tar.zst", ids[2])).exists());
+    stage.expect(0, &["diff", &ids[2]]);
+}
+
+/// A tree that somebody has edited is not removed by a rule, however old its run is, and neither is the run.
+#[test]
+fn an_edited_tree_keeps_its_run() {
+    let stage =
+        Stage::with_flow("flow: f\nworkspace: work\nsteps:\n  - { id: make, run: 'echo made > made.txt' }\n");
+    stage.write("work/a", "a");
+    stage.expect(0, &["run", "flow.yaml", "--isolate"]);
+    let isolated = stage.run_id();
+    stage.expect(0, &["apply", &isolated]);
+    let tree = text(&gc(&stage, &["--dry-run"])["trees"][0]["place"]);
+    fs::write(Path::new(&tree).join("made.txt"), "by a person").unwrap();
+    stage.expect(0, &["run", "flow.yaml"]);
+    let rule = ["--older", "0s", "--trash", "0s"];
+    let of = |found: &Value| deleted(found).into_iter().find(|(run, _)| *run == isolated).map(|(_, why)| why);
+    let found = gc_as_planned(&stage, &rule);
+    assert_eq!(of(&found).as_deref(), Some("the tree that it worked in is there"));
+    assert_eq!(fs::read_to_string(Path::new(&tree).join("made.txt")).unwrap(), "by a person");
+    let found = gc_as_planned(&stage, &[&rule[..], &["--drop", &isolated]].concat());
+    assert_eq!((of(&found).as_deref(), Path::new(&tree).exists()), (Some(""), false));
+    stage.expect(0, &["doctor"]);
+}
+
+#[test]
+fn on_a_full_disk_nothing_is_lost_and_it_goes_on_when_there_is_room() {
+    let stage = Stage::new();
+    fs::create_dir(stage.path("small")).unwrap();
+    stage.write("flow.yaml", TWO_FILES);
+    let mount = "mount -t tmpfs -o size=6m small small";
+    let mut tried = std::process::Command::new("unshare");
+    tried.args(["-rm", "sh", "-c", mount]).current_dir(stage.path("")).stderr(Stdio::null());
+    let is_mounted = tried.status().is_ok_and(|done| done.success());
+    let (mount, limit) = match is_mounted {
+        true => (mount, "cat /dev/zero > filler 2>/dev/null; truncate -s -${left}K filler"),
+        // No file may grow beyond that.
+        false => ("true", "trap '' XFSZ; ulimit -S -f $left"),
+    };
+    let rule = "gc --keep-last 1 --trash 0s";
+    let script = format!(
+        "{mount}; cd small; cp ../flow.yaml .; for n in 1 2 3; do \"$0\" run flow.yaml || exit 1; done; \
+         for left in 0 64 128 192 256 384 512; do \
+           ({limit}; \"$0\" {rule} > ../first.$left 2>&1 || echo failed >> ../first.$left); rm -f filler; \
+           \"$0\" doctor > ../doctor || exit 2; \
+         done; \"$0\" {rule} || exit 3; \"$0\" {rule} || exit 4; \
+         \"$0\" --json runs > ../after; find .envoi/artifacts -type f | wc -l > ../contents; \
+         \"$0\" artifacts cat $(grep -o 'run_[0-9a-z]*' ../after | head -n 1) same.txt > ../same || exit 5; \"$0\" doctor > ../doctor || exit 6"
+    );
+    let envoi = stage.command(&[]);
+    let mut command = std::process::Command::new(if is_mounted { "unshare" } else { "sh" });
+    command
+        .args(if is_mounted { &["-rm", "sh"][..] } else { &[] })
+        .arg("-c")
+        .arg(script)
+        .arg(envoi.get_program());
+    command.current_dir(stage.path("")).env_clear();
+    command.envs(envoi.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let done = command.stdin(Stdio::null()).stdout(Stdio::null()).status().unwrap();
+    let said = [0, 64, 128, 192, 256, 384, 512].map(|left| stage.read(&format!("first.{left}")));
+    assert!(done.success(), "{done}: {said:?}");
+    let after: Value = serde_json::from_str(&stage.read("after")).unwrap();
+    assert_eq!(after.as_array().unwrap().len(), 1, "{said:?}");
+    assert_eq!(stage.read("contents").trim(), "4");
+    // It says why when it cannot.
+    let failed = said.iter().filter(|said| said.ends_with("failed\n"));
+    assert!(failed.clone().count() > 0, "{said:?}");
+    let causes = ["disk full", "disk I/O error", "No space left", "File too large"];
+    assert!(failed.clone().all(|said| causes.iter().any(|cause| said.contains(cause))), "{said:?}");
+}
+
+#[test]
+fn a_database_that_is_compacted_is_smaller_and_whole() {
+    let stage = Stage::with_flow(
+        "flow: f\nsteps:\n  - { id: a, run: 'seq 3000; seq 900 > small' , artifacts: [small] }\n",
+    );
+    for _ in 0..12 {
+        stage.expect(0, &["run", "flow.yaml"]);
+    }
+    let before = fs::metadata(stage.path(".envoi/envoi.db")).unwrap().len();
+    let found = gc(&stage, &["--keep-last", "1", "--compact"]);
+    let after = found["compacted"]["after"].as_u64().unwrap();
+    assert!(after <= before, "{found:#}");
+    assert_eq!(stage.runs().len(), 1);
+    stage.expect(0, &["doctor"]);
+    let engine = {
+        stage.write(
+            "slow.yaml",
+            "flow: slow\nsteps:\n  - { id: a, run: 'until test -e go; do sleep 0.01; done' }\n",
+        );
+        stage.start(&["run", "slow.yaml"])
+    };
+    wait_until("the step", || stage.attempt("a.1.1").is_some() && stage.runs().len() == 2);
+    let refused = stage.expect(6, &["gc", "--compact"]);
+    assert!(refused.err.contains("ENGINE_BUSY"), "{refused:?}");
+    stage.write("go", "");
+    assert_eq!(engine.done().code, Some(0));
+}
