@@ -257,6 +257,25 @@ exec /usr/bin/git "$@"
 }
 
 #[test]
+fn what_is_named_and_cannot_be_brought_is_said() {
+    let stage =
+        stage(&APART.replace("work\n", "{ folder: work, isolate: tree, bring: [pipe, link, none] }\n"));
+    ["a.txt", "b.txt"].iter().for_each(|name| stage.write(&format!("work/{name}"), "x"));
+    let pipe = stage.path("work/pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    std::os::unix::fs::symlink("pipe", stage.path("work/link")).unwrap();
+    let done = stage.expect(0, &["run", "flow.yaml"]);
+    let said: Vec<&str> = done.err.lines().filter(|line| line.contains("not in the tree")).collect();
+    assert_eq!(
+        said,
+        [
+            "`none` is not there, and not in the tree",
+            "`pipe` is no file, folder or link, and not in the tree"
+        ]
+    );
+}
+
+#[test]
 fn an_engine_that_was_asked_to_end_makes_nothing_for_a_new_run() {
     let stage = stage(APART);
     in_git(&stage);

@@ -149,7 +149,7 @@ impl Commands {
     }
 }
 
-/// What a person should know of the files that were brought into a tree: those that were not there, and those that hold a secret.
+/// What a person should know of the files that were to be brought into a tree: which are not in it, and which hold a secret.
 pub(super) fn brought(
     flow: &Flow,
     caller: &Caller,
@@ -159,6 +159,15 @@ pub(super) fn brought(
 ) -> Vec<String> {
     let missing = wanted.bring_if_there.iter().filter(|path| fs::symlink_metadata(from.join(path)).is_err());
     let missing = missing.map(|path| format!("`{}` is not there, and not in the tree", path.display()));
+    let named = || wanted.bring.iter().chain(&wanted.bring_if_there);
+    // A pipe cannot be copied, and what is behind a device is no file of the project.
+    let is_other = |path: &&PathBuf| {
+        let found = fs::symlink_metadata(from.join(path));
+        found.is_ok_and(|found| !(found.is_dir() || found.is_file() || found.is_symlink()))
+    };
+    let others = named().filter(is_other);
+    let others =
+        others.map(|path| format!("`{}` is no file, folder or link, and not in the tree", path.display()));
     let secrets: Vec<(String, String)> = at_hand(&flow.secrets, caller).collect();
     let holds = |path: &PathBuf| {
         let content = plain::read(&inside.join(path), MOST_SEARCHED_BYTES).ok()?;
@@ -172,8 +181,7 @@ pub(super) fn brought(
             path.display()
         ))
     };
-    let holding = wanted.bring.iter().chain(&wanted.bring_if_there).filter_map(holds);
-    missing.chain(holding).collect()
+    missing.chain(others).chain(named().filter_map(holds)).collect()
 }
 
 /// What cannot be removed does no harm: its name has the id of the run.
