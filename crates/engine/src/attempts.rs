@@ -2,10 +2,10 @@
 
 pub(crate) mod accounts;
 mod agent;
+pub(crate) mod callable_models;
 mod failed_command;
 mod feedback;
 mod model;
-pub(crate) mod models;
 mod not_passed;
 mod order;
 pub(crate) mod presence;

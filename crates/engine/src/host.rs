@@ -4,7 +4,7 @@ mod socket;
 
 use crate::{
     attempts::{
-        accounts::AgentAccounts, models::CallableModels, presence::Presences, processes::Processes,
+        accounts::AgentAccounts, callable_models::CallableModels, presence::Presences, processes::Processes,
         variables::PerAttempt,
     },
     commands::{handler::Commands, under_way::UnderWay},

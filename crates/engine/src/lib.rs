@@ -18,7 +18,7 @@ mod query;
 
 pub use attempts::{
     accounts::{AccountError, AgentAccount, AgentAccounts},
-    models::{Callable, CallableModel, CallableModels},
+    callable_models::{Callable, CallableModel, CallableModels},
     processes::Processes,
     variables::{PerAttempt, Variable, is_allowed},
 };

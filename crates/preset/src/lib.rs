@@ -21,8 +21,7 @@
 //! ```
 
 mod ask;
-mod claude;
-mod codex;
+mod events;
 mod failure;
 mod feedback;
 mod invocation;

@@ -1,7 +1,7 @@
 //! From what a program writes to what it came to.
 
 use crate::{
-    claude, codex,
+    events::{claude, codex},
     failure::{Class, Failure},
     lines::{Lines, MAX_LINE_BYTES},
     member::one_line,

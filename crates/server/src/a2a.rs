@@ -5,8 +5,8 @@
 //! a question; [`tasks`] and [`push_configs`] look things up and change them; [`wait`] and [`stream`] follow a run, and
 //! [`push_events`] is what receivers of notifications get. [`task`] is a run as A2A clients see it.
 
-mod agent_card;
 pub(crate) mod card;
+mod card_requests;
 mod client;
 pub(crate) mod handler;
 mod message;

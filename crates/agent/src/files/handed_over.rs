@@ -6,7 +6,7 @@ use envoi_a2a::model::{Artifact, Content};
 use std::{collections::BTreeSet, fs, io, path::Path};
 
 /// Longest name of a file, before its extension and a number. File systems allow 255 bytes, and a temporary name adds some.
-const MAX_NAME_BYTES: usize = 200;
+const MAX_FILE_NAME_BYTES: usize = 200;
 
 /// Longest text behind a dot that counts as an extension, such as `markdown`.
 const MAX_EXTENSION_BYTES: usize = 10;
@@ -78,7 +78,7 @@ fn file_name(name: &str, extension: Option<&str>) -> String {
     let mut bytes = 0_usize;
     let fits = |c: &char| {
         bytes = bytes.saturating_add(c.len_utf8());
-        bytes <= MAX_NAME_BYTES
+        bytes <= MAX_FILE_NAME_BYTES
     };
     let text: String = last.chars().map(replaced).take_while(fits).collect();
     let text = text.trim_matches(|c: char| c == '.' || c == ' ');

@@ -12,7 +12,9 @@ use crate::{
         interrupts::{self, Mode},
         messages,
     },
-    session::{accounts, interactive::Conversation, models, outcome::End, telemetry::Telemetry, zygote},
+    session::{
+        accounts, configured_models, interactive::Conversation, outcome::End, telemetry::Telemetry, zygote,
+    },
     store::config,
     view::{describe::how_to_answer, printer::Printer},
 };
@@ -514,7 +516,7 @@ pub(crate) fn start(
         reached: failpoint::reached,
         notices: notices(&configured),
         per_attempt,
-        models: models::callable(&configured.models, store.layout().root()),
+        models: configured_models::callable(&configured.models, store.layout().root()),
         accounts: accounts::usable(&configured.accounts, store.layout().root()),
         print_line: messages::say,
         stream_cap_bytes: configured.output.stream_bytes,
@@ -539,7 +541,7 @@ pub(crate) fn start(
 /// How notices are sent: the targets of the configuration, and their variables of this environment.
 fn notices(configured: &Config) -> Notices {
     Notices {
-        keys: models::key_variables(&configured.models)
+        keys: configured_models::key_variables(&configured.models)
             .into_iter()
             .chain(accounts::variables(&configured.accounts))
             .collect(),

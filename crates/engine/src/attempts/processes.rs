@@ -5,8 +5,9 @@
 
 use super::{
     accounts::AgentAccounts,
-    agent, model,
-    models::CallableModels,
+    agent,
+    callable_models::CallableModels,
+    model,
     not_passed::AlreadyNamed,
     order::{self, OrderError},
     presence::{Manner, Occupied, Presences},

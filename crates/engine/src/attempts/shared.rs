@@ -1,7 +1,7 @@
 //! What all attempts of an engine use.
 
 use super::{
-    accounts::AgentAccounts, models::CallableModels, not_passed::AlreadyNamed, presence::Presences,
+    accounts::AgentAccounts, callable_models::CallableModels, not_passed::AlreadyNamed, presence::Presences,
     secret_marks::SecretMarks, variables::PerAttempt,
 };
 use crate::{

@@ -39,7 +39,7 @@ const TIMEOUT_MS: u64 = 600_000;
 const MAX_TIMEOUT_MS: u64 = 86_400_000;
 
 /// Longest name of a model or a provider.
-const MAX_NAME: usize = 200;
+const MAX_MODEL_NAME: usize = 200;
 
 /// Which models there are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -127,7 +127,7 @@ fn named<'n, T>(
 }
 
 fn is_name(text: &str) -> bool {
-    (1..=MAX_NAME).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
+    (1..=MAX_MODEL_NAME).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 fn provider(node: &Node, name: &Key, problems: &mut Problems) -> Option<Provider> {

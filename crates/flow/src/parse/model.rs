@@ -25,7 +25,7 @@ const MAX_TOKENS: u64 = 10_000_000;
 const MAX_REPAIRS: u64 = 10;
 
 /// The longest name of a model, as in the configuration.
-const MAX_NAME: usize = 200;
+const MAX_MODEL_NAME: usize = 200;
 
 /// The plan of a step.
 pub(crate) fn read(
@@ -93,7 +93,7 @@ fn name(node: &Node, problems: &mut Problems) -> Option<String> {
         let message = "`use` names a model of the configuration, and nothing is filled in";
         return refuse(problems, Diagnostic::invalid(node.span, message));
     }
-    if text.len() > MAX_NAME || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+    if text.len() > MAX_MODEL_NAME || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
         let message = format!("`use`: `{text}` cannot be the name of a model");
         let problem = Diagnostic::invalid(node.span, message);
         return refuse(problems, problem.expecting("up to 200 printable characters without spaces"));

@@ -7,7 +7,7 @@ use envoi_contract::user_envelope::AttachmentRef;
 use std::collections::BTreeSet;
 
 /// The longest name, in bytes; file systems take 255.
-const MAX_NAME_BYTES: usize = 120;
+const MAX_ATTACHED_NAME_BYTES: usize = 120;
 
 /// Each attachment with its name.
 pub(crate) fn named(attachments: &[AttachmentRef]) -> Vec<(String, &AttachmentRef)> {
@@ -31,7 +31,7 @@ fn plain(name: &str) -> String {
         .map(|c| if c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | '+' | ' ') { c } else { '_' })
         .collect();
     let kept = kept.trim().trim_start_matches(['.', '-']).trim();
-    let mut end = kept.len().min(MAX_NAME_BYTES);
+    let mut end = kept.len().min(MAX_ATTACHED_NAME_BYTES);
     while !kept.is_char_boundary(end) {
         end = end.saturating_sub(1);
     }
@@ -88,6 +88,6 @@ mod tests {
     fn a_long_name_is_cut_between_characters() {
         let names = [file(&"é".repeat(300))];
         let name = named(&names).remove(0).0;
-        assert!(name.len() <= MAX_NAME_BYTES && name.chars().all(|c| c == 'é'), "{name}");
+        assert!(name.len() <= MAX_ATTACHED_NAME_BYTES && name.chars().all(|c| c == 'é'), "{name}");
     }
 }

@@ -4,7 +4,7 @@
 //! those about the token or the limits of the server, so that clients that look only at the status see them.
 
 use super::{
-    agent_card,
+    card_requests,
     client::Client,
     message::send,
     push_configs, refusal,
@@ -76,7 +76,7 @@ pub(crate) async fn answer(app: Arc<App>, mut request: HttpRequest) -> Response 
 /// The public card; it needs no token.
 pub(crate) async fn card(app: Arc<App>, request: HttpRequest) -> Response {
     let (parts, _) = request.into_parts();
-    let found = admission::check_host(&app, &parts).and_then(|()| agent_card::public(&app, &parts));
+    let found = admission::check_host(&app, &parts).and_then(|()| card_requests::public(&app, &parts));
     found.unwrap_or_else(|problem| refusal::of(&parts, problem))
 }
 
@@ -247,7 +247,7 @@ fn client(app: &App, request: &ApiRequest, version: Version, flow: Option<String
         extensions: extensions(request),
         flow,
         trace: request.traceparent().map(str::to_owned),
-        base: agent_card::base(app, request.header(&header::HOST).unwrap_or_default()),
+        base: card_requests::base(app, request.header(&header::HOST).unwrap_or_default()),
     }
 }
 
@@ -370,7 +370,7 @@ fn at_once(app: &App, client: &Client, params: Params) -> Result<Reply, Fault> {
             push_configs::list(app, client, &task_id, page_size, page_token.as_deref())
         }
         Params::PushDelete { task_id, id } => push_configs::delete(app, client, &task_id, &id),
-        Params::ExtendedCard => agent_card::extended(app, client).map(Reply::Card),
+        Params::ExtendedCard => card_requests::extended(app, client).map(Reply::Card),
         Params::Send(_) | Params::Stream(_) | Params::Subscribe { .. } | Params::Cancel { .. } => {
             Err(Fault::new(Kind::MethodNotFound))
         }

@@ -21,7 +21,7 @@ const ID_BYTES: usize = 8;
 const SECRET_BYTES: usize = 32;
 
 /// Longest name and tenant.
-const MAX_NAME: usize = 64;
+const MAX_TOKEN_NAME: usize = 64;
 
 /// A token could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -94,7 +94,7 @@ fn check(what: &'static str, text: &str) -> Result<(), TokenError> {
     let mut bytes = text.bytes();
     let begins = bytes.next().is_some_and(|byte| byte.is_ascii_alphanumeric());
     let goes_on = bytes.all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
-    if begins && goes_on && text.len() <= MAX_NAME {
+    if begins && goes_on && text.len() <= MAX_TOKEN_NAME {
         return Ok(());
     }
     Err(TokenError::Spelling { what, text: text.to_owned() })

@@ -5,7 +5,7 @@
 use super::{serve, token};
 use crate::{
     process::{args::PageArgs, environment, failure::Failure, output, stderr},
-    session::models,
+    session::configured_models,
     store::{config, home::Home, server_url, waiting},
     text::duration,
 };
@@ -158,5 +158,5 @@ fn place(store: &Store, named: Option<&str>) -> Result<String, Failure> {
     let server = config::load(store.layout())?.server;
     let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, serve::PORT));
     let address = server.listen.unwrap_or(usual);
-    Ok(models::place(server.public_url.as_deref(), address, server.tls.is_some()))
+    Ok(configured_models::place(server.public_url.as_deref(), address, server.tls.is_some()))
 }

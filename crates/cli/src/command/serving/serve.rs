@@ -13,7 +13,7 @@ use crate::{
         interrupts::{self, Mode},
         messages, output,
     },
-    session::{caller, engine_client, models},
+    session::{caller, configured_models, engine_client},
     store::{config, home::Home, server_url::Announced},
 };
 use envoi_api::output::Listening;
@@ -68,8 +68,8 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     let bridge = Bridge::of(&store, configured.models)?;
     let bound = listener.local_addr().map_err(|error| Failure::machine("the address", error))?;
     let encrypted = configured.server.tls.is_some();
-    let found = models::place(configured.server.public_url.as_deref(), bound, encrypted);
-    let per_attempt = models::per_attempt(bridge.attempt_tokens.as_ref(), &found);
+    let found = configured_models::place(configured.server.public_url.as_deref(), bound, encrypted);
+    let per_attempt = configured_models::per_attempt(bridge.attempt_tokens.as_ref(), &found);
     let (lease, other) = lease(&store, args.take_over)?;
     let (host, telemetry) = engine_client::start(&store, lease, other.as_ref(), args.jobs, per_attempt)?;
     let (tell, told) = mpsc::channel();
@@ -117,7 +117,7 @@ enum ServerSignal {
 /// A server for the engine of another command, on this listener: what the configuration says of addresses is not for it.
 pub(super) fn beside(store: &Arc<Store>, listener: TcpListener, desk: Commands) -> Result<Server, Failure> {
     let configured = config::load(store.layout())?;
-    let models = models::offered(configured.models, store.layout().root());
+    let models = configured_models::offered(configured.models, store.layout().root());
     let server = config::Server { public_url: None, ..configured.server };
     let settings = settings(store, server, None, Bridge { models, attempt_tokens: None });
     Server::start(listener, settings, Arc::clone(store), desk)
@@ -133,8 +133,8 @@ struct Bridge {
 impl Bridge {
     fn of(store: &Store, configured: envoi_flow::models::Models) -> Result<Self, Failure> {
         let root = store.layout().root();
-        let models = models::offered(configured, root);
-        let attempt_tokens = models::attempt_tokens(&models, root)?;
+        let models = configured_models::offered(configured, root);
+        let attempt_tokens = configured_models::attempt_tokens(&models, root)?;
         Ok(Self { models, attempt_tokens })
     }
 }
