@@ -216,6 +216,7 @@ impl Stage {
                 isolated: None,
                 part: None,
             },
+            made: false,
             pinned: PinnedFlow {
                 parts: Default::default(),
                 digest: self.flow.digest,
