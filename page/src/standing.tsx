@@ -26,7 +26,8 @@ export function waitsFor({ waits_for: wait }: Run): string | undefined {
 /** Of the list of runs: why it ended, or what it is at. */
 export function inShort(run: Run): string {
   const at = run.step === null ? "" : `at ${run.step}`;
-  return run.set_aside?.reason ?? run.reason ?? [at, waitsFor(run) ?? (run.step_works ? "the step goes on, and no engine waits for it" : "")].filter((each) => each !== "").join(", ");
+  if (run.set_aside !== null) return `${run.set_aside.code}: ${run.set_aside.reason}`;
+  return run.reason ?? [at, waitsFor(run) ?? (run.step_works ? "the step goes on, and no engine waits for it" : "")].filter((each) => each !== "").join(", ");
 }
 
 /** Rows of one kind that are named one by one. */

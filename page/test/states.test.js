@@ -54,7 +54,7 @@ test("a run that is set aside says why, and what to do", async () => {
   const person = await Person.at(stage, DESK);
   const page = await person.tab(stage.link());
   await page.goto(`${stage.url}/#/runs`);
-  await page.getByRole("link", { name: /set aside nasty/ }).click();
+  await page.getByRole("link", { name: /set aside nasty RUN_FILES_FAILED: / }).click();
   await page.getByText("envoi explain RUN_FILES_FAILED").waitFor();
   await page.getByRole("button", { name: "Go on …" }).waitFor();
   await person.accessible(page);
@@ -212,6 +212,8 @@ test("no screen has a violation that axe finds, light and dark, also 320 pixels 
     ]) {
       await page.goto(`${stage.url}/#/${address}`);
       await page.getByRole("main").getByText(seen, { exact: false }).first().waitFor();
+      const head = await page.getByRole("banner").boundingBox();
+      assert(head.height <= 64, `${address}, ${screen.viewport.width} pixels: the head has one line`);
       await person.accessible(page).catch((error) => assert.fail(`${address}, ${screen.viewport.width} pixels: ${error.message}`));
       await person.shot(page, `axe-${address.replaceAll(/[^a-z]+/g, "-")}-${screen.viewport.width}`);
     }
