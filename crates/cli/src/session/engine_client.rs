@@ -441,7 +441,7 @@ pub(crate) fn collect(store: &Arc<Store>, request: &CollectRequest) -> Result<Co
                 Err(NotThere) => Instant::now() > until,
             };
             if gone {
-                return Err(unreachable(holder.as_ref()));
+                return Err(unreachable(holder.as_ref(), None));
             }
             thread::sleep(PAUSE);
             continue;
