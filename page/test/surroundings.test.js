@@ -116,7 +116,8 @@ test("on paper a question is whole: what is asked, what it is about, each answer
   await page.getByRole("button", { name: "as text" }).click();
   await page.getByText("Approve", { exact: true }).click();
   await page.getByLabel("In words").fill("three links are broken");
-  await page.emulateMedia({ media: "print" });
+  await page.emulateMedia({ media: "print", colorScheme: "dark" });
+  assert.deepEqual(await page.evaluate(() => [getComputedStyle(document.documentElement).colorScheme, getComputedStyle(document.body).color]), ["light", "rgb(27, 30, 36)"], "dark on white, whatever was chosen");
   for (const text of ["Publish the notes?", "Dates agree with the tags.", "Approve", "Deny"]) assert(await page.getByText(text, { exact: true }).first().isVisible(), text);
   assert(await page.getByText("sha256:", { exact: false }).first().isVisible(), "the content that was read has a name");
   assert(await page.getByLabel("In words").isVisible());
