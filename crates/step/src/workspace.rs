@@ -1,5 +1,6 @@
 //! The workspace of an attempt: which files it has changed, and copies of them.
 
+pub(crate) mod artifact_copy;
 pub(crate) mod artifacts;
 pub(crate) mod before;
 pub(crate) mod kept;

@@ -18,7 +18,8 @@ use crate::output::report::Collected;
 use crate::output::run_base::{self, Since};
 use crate::output::strays::{self, Moment, Written};
 use crate::output::stream::Kept;
-use crate::workspace::artifacts::{self, Copied, Found, NoCopy, Seen, Watched};
+use crate::workspace::artifact_copy::{self, Copied, NoCopy};
+use crate::workspace::artifacts::{self, Found, Seen, Watched};
 use crate::workspace::before::Before;
 use crate::workspace::slow::{self, Doing};
 use crate::{
@@ -264,7 +265,7 @@ impl Attempt {
             if failed.is_some() {
                 return Err(io::ErrorKind::Interrupted.into());
             }
-            match artifacts::copy_open(&self.dir, file, path, &self.secrets) {
+            match artifact_copy::copy_open(&self.dir, file, path, &self.secrets) {
                 Ok(copied) => {
                     let measure = Measure { bytes: copied.file.bytes, sha256: copied.file.sha256.clone() };
                     copies.insert(path.to_owned(), copied);
@@ -326,7 +327,7 @@ impl Attempt {
     }
 
     fn copy(&self, path: String, change: Change, handed: &mut Handed) -> io::Result<()> {
-        match artifacts::copy(&self.dir, &self.spec.workspace, &path, &self.secrets) {
+        match artifact_copy::copy(&self.dir, &self.spec.workspace, &path, &self.secrets) {
             Ok(copied) => handed.copied(path, change, copied),
             Err(NoCopy::Gone) if change == Change::Created => {}
             Err(NoCopy::Gone) => handed.deleted(path),

@@ -2,7 +2,7 @@
 //!
 //! Regular files only: a link is neither followed nor an artifact, so that nothing outside the workspace is handed
 //! over. A file whose path could not stand in a hand-off is no artifact either; it is left out with a warning. How many
-//! there may be: `attempt/record.rs`.
+//! there may be: `attempt/record.rs`; how they are copied: `artifact_copy.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -12,11 +12,10 @@ use std::path::{Component, Path, PathBuf};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use walkdir::{DirEntry, WalkDir};
 
-use crate::attempt::dir::AttemptDir;
-use crate::attempt::record::{Change, FileRef};
-use crate::disk::pieces::{self, Measure, Sparse};
+use crate::attempt::record::Change;
+use crate::disk::pieces::{self, Measure};
 use crate::disk::plain;
-use crate::mask::{Masker, Secrets};
+use crate::mask::Secrets;
 
 /// Digest by path; none for a file that is there and cannot be read.
 pub(crate) type Digests = BTreeMap<String, Option<String>>;
@@ -354,7 +353,7 @@ fn fixed_part(pattern: &str) -> PathBuf {
     pattern.split('/').take_while(|part| !part.contains(['*', '?', '[', ']', '{', '}', '\\', '!'])).collect()
 }
 
-fn unreadable(error: &io::Error) -> String {
+pub(super) fn unreadable(error: &io::Error) -> String {
     format!("it cannot be read: {error}")
 }
 
@@ -374,97 +373,15 @@ pub(crate) fn changes(before: &Digests, after: &Seen, unchanged: bool) -> Vec<(S
     all
 }
 
-/// A copy of an artifact in the attempt's folder; on disk after [`envoi_durable::sync_files`].
-pub(crate) struct Copied {
-    pub(crate) file: FileRef,
-    /// Whether a secret stands in it.
-    pub(crate) has_secret: bool,
-}
-
 /// Whether there is a regular file: nothing else is an artifact.
-fn is_there(path: &Path) -> bool {
+pub(super) fn is_there(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
-}
-
-/// Why there is no copy of an artifact.
-#[derive(Debug)]
-pub(crate) enum NoCopy {
-    /// It is gone, by a run that shares the workspace.
-    Gone,
-    /// It cannot be handed over, and why not.
-    LeftOut(String),
-    /// The attempt's folder cannot take it.
-    Machine(io::Error),
-}
-
-/// Copies `path` of the workspace below `files/`, as it is.
-pub(crate) fn copy(
-    dir: &AttemptDir,
-    workspace: &Path,
-    path: &str,
-    secrets: &Secrets,
-) -> Result<Copied, NoCopy> {
-    let from = plain::open_below(workspace, Path::new(path)).map_err(|error| {
-        if is_there(&workspace.join(path)) { NoCopy::LeftOut(unreadable(&error)) } else { NoCopy::Gone }
-    })?;
-    copy_open(dir, from, path, secrets)
-}
-
-/// As [`copy`], of a file that is open.
-pub(crate) fn copy_open(
-    dir: &AttemptDir,
-    from: File,
-    path: &str,
-    secrets: &Secrets,
-) -> Result<Copied, NoCopy> {
-    let mut to = Sparse::new(create(dir, path)?);
-    let mut masker = Masker::new(secrets);
-    let mut ignored = Vec::new();
-    let mut from = Source { file: from, failed: false };
-    let measure = pieces::read_through(&mut from, |piece| {
-        masker.push(piece, &mut ignored);
-        ignored.clear();
-        to.push(piece)
-    });
-    let measure = measure.map_err(|error| match from.failed {
-        true => NoCopy::LeftOut(unreadable(&error)),
-        false => NoCopy::Machine(error),
-    })?;
-    masker.finish(&mut ignored);
-    to.finish().map_err(NoCopy::Machine)?;
-    let file = FileRef { path: format!("files/{path}"), bytes: measure.bytes, sha256: measure.sha256 };
-    Ok(Copied { file, has_secret: masker.hits() > 0 })
-}
-
-fn create(dir: &AttemptDir, path: &str) -> Result<File, NoCopy> {
-    plain::create_below(dir.path(), &Path::new("files").join(path)).map_err(|error| match error.kind() {
-        // The attempt's folder may have a longer name than the workspace.
-        io::ErrorKind::InvalidFilename => NoCopy::LeftOut(format!("its path is too long: {error}")),
-        _ => NoCopy::Machine(error),
-    })
-}
-
-/// Remembers that it was the reading that failed.
-struct Source {
-    file: File,
-    failed: bool,
-}
-
-impl io::Read for Source {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read(buffer);
-        self.failed = read.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::Interrupted);
-        read
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{NoCopy, Seen, Watched, changes, copy, is_artifact};
-    use crate::{
-        attempt::{dir::AttemptDir, record::Change},
-        mask::Secrets,
-    };
+    use super::{Seen, Watched, changes, is_artifact};
+    use crate::attempt::record::Change;
     use rustix::{fs::Mode, process::Uid};
     use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
@@ -651,19 +568,6 @@ mod tests {
         let seen = Watched::new(workspace, std::slice::from_ref(&name), &[]).unwrap().look();
         assert_eq!(seen.digests.get(&name), Some(&None));
         assert!(seen.left_out[&name].starts_with("it cannot be read: "), "{:?}", seen.left_out);
-        let folder = tempfile::tempdir().unwrap();
-        let dir = AttemptDir::new(folder.path());
-        let copied = copy(&dir, workspace, &name, &Secrets::new(&[]));
-        assert!(matches!(copied, Err(NoCopy::LeftOut(why)) if why.starts_with("it cannot be read: ")));
-    }
-
-    #[test]
-    fn an_attempt_whose_folder_cannot_take_them_is_not_settled_without_its_artifacts() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("a"), "x").unwrap();
-        fs::create_dir_all(folder.path().join("files/a")).unwrap();
-        let copied = copy(&AttemptDir::new(folder.path()), folder.path(), "a", &Secrets::new(&[]));
-        assert!(matches!(copied, Err(NoCopy::Machine(_))));
     }
 
     #[test]

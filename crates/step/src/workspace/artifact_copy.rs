@@ -1,0 +1,117 @@
+//! Copies of artifacts in the attempt's folder, which the engine takes into the store.
+
+use super::artifacts::{is_there, unreadable};
+use crate::{
+    attempt::{dir::AttemptDir, record::FileRef},
+    disk::{
+        pieces::{self, Sparse},
+        plain,
+    },
+    mask::{Masker, Secrets},
+};
+use std::{fs::File, io, path::Path};
+
+/// A copy of an artifact in the attempt's folder; on disk after [`envoi_durable::sync_files`].
+pub(crate) struct Copied {
+    pub(crate) file: FileRef,
+    /// Whether a secret stands in it.
+    pub(crate) has_secret: bool,
+}
+
+/// Why there is no copy of an artifact.
+#[derive(Debug)]
+pub(crate) enum NoCopy {
+    /// It is gone, by a run that shares the workspace.
+    Gone,
+    /// It cannot be handed over, and why not.
+    LeftOut(String),
+    /// The attempt's folder cannot take it.
+    Machine(io::Error),
+}
+
+/// Copies `path` of the workspace below `files/`, as it is.
+pub(crate) fn copy(
+    dir: &AttemptDir,
+    workspace: &Path,
+    path: &str,
+    secrets: &Secrets,
+) -> Result<Copied, NoCopy> {
+    let from = plain::open_below(workspace, Path::new(path)).map_err(|error| {
+        if is_there(&workspace.join(path)) { NoCopy::LeftOut(unreadable(&error)) } else { NoCopy::Gone }
+    })?;
+    copy_open(dir, from, path, secrets)
+}
+
+/// As [`copy`], of a file that is open.
+pub(crate) fn copy_open(
+    dir: &AttemptDir,
+    from: File,
+    path: &str,
+    secrets: &Secrets,
+) -> Result<Copied, NoCopy> {
+    let mut to = Sparse::new(create(dir, path)?);
+    let mut masker = Masker::new(secrets);
+    let mut ignored = Vec::new();
+    let mut from = Source { file: from, failed: false };
+    let measure = pieces::read_through(&mut from, |piece| {
+        masker.push(piece, &mut ignored);
+        ignored.clear();
+        to.push(piece)
+    });
+    let measure = measure.map_err(|error| match from.failed {
+        true => NoCopy::LeftOut(unreadable(&error)),
+        false => NoCopy::Machine(error),
+    })?;
+    masker.finish(&mut ignored);
+    to.finish().map_err(NoCopy::Machine)?;
+    let file = FileRef { path: format!("files/{path}"), bytes: measure.bytes, sha256: measure.sha256 };
+    Ok(Copied { file, has_secret: masker.hits() > 0 })
+}
+
+fn create(dir: &AttemptDir, path: &str) -> Result<File, NoCopy> {
+    plain::create_below(dir.path(), &Path::new("files").join(path)).map_err(|error| match error.kind() {
+        // The attempt's folder may have a longer name than the workspace.
+        io::ErrorKind::InvalidFilename => NoCopy::LeftOut(format!("its path is too long: {error}")),
+        _ => NoCopy::Machine(error),
+    })
+}
+
+/// Remembers that it was the reading that failed.
+struct Source {
+    file: File,
+    failed: bool,
+}
+
+impl io::Read for Source {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer);
+        self.failed = read.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::Interrupted);
+        read
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    /// Not even root can read the first page of a process.
+    const UNREADABLE: (&str, &str) = ("/proc/self", "mem");
+
+    #[test]
+    fn a_file_that_cannot_be_read_has_no_copy_and_that_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = AttemptDir::new(folder.path());
+        let copied = copy(&dir, Path::new(UNREADABLE.0), UNREADABLE.1, &Secrets::new(&[]));
+        assert!(matches!(copied, Err(NoCopy::LeftOut(why)) if why.starts_with("it cannot be read: ")));
+    }
+
+    #[test]
+    fn an_attempt_whose_folder_cannot_take_them_is_not_settled_without_its_artifacts() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a"), "x").unwrap();
+        fs::create_dir_all(folder.path().join("files/a")).unwrap();
+        let copied = copy(&AttemptDir::new(folder.path()), folder.path(), "a", &Secrets::new(&[]));
+        assert!(matches!(copied, Err(NoCopy::Machine(_))));
+    }
+}
