@@ -1023,7 +1023,7 @@ export interface StepRow {
   item: number | null;
   /** How many items it has; null if it is not done for a list. */
   items: number | null;
-  /** Where it leads, such as `advance` or `loop`; null before its end. */
+  /** Where it leads, such as `advance` or `loop`; `exhausted` if its loop has had its last round without success. Null before its end. */
   leads_to: string | null;
   /** When its next attempt begins, if it waits for that. */
   next_try_at: string | null;

@@ -92,7 +92,7 @@ pub struct StepRow {
     /// What its attempts have cost; null if none has reported a cost.
     #[schemars(schema_with = "maybe_dollars")]
     pub cost_usd: Option<String>,
-    /// Where it leads, such as `advance` or `loop`; null before its end.
+    /// Where it leads, such as `advance` or `loop`; `exhausted` if its loop has had its last round without success. Null before its end.
     pub leads_to: Option<String>,
     /// What it came to or why it failed, in a line. Of an open one with items: how far it has come.
     pub summary: String,

@@ -11,7 +11,7 @@ use crate::{
 use envoi_contract::{handoff::Status as HandoffStatus, time::Timestamp};
 use envoi_kernel::{
     Event, Progress, Record, Run,
-    event::{About, AttemptSettled, HandoffWritten, ModelCallEnded, Outcome},
+    event::{About, AttemptSettled, HandoffWritten, ModelCallEnded, Outcome, is_exhausted},
     ids::{AttemptId, InterruptId, Seq, VisitId},
     ledger::Cost,
 };
@@ -189,7 +189,10 @@ impl StepRows {
                 HandoffStatus::Skipped => StepState::Skipped,
             },
             attempt_ms: handoff.duration_ms,
-            leads_to: handoff.routing_signal.decision.orchestrator_word().to_owned(),
+            leads_to: match is_exhausted(&handoff.routing_signal, &handoff.routing_audit) {
+                true => "exhausted".to_owned(),
+                false => handoff.routing_signal.decision.orchestrator_word().to_owned(),
+            },
             summary,
         });
         self.open.remove(&written.visit);

@@ -31,6 +31,7 @@ use envoi_kernel::{
     Event, Record, Run,
     event::{
         AttemptSettled, CallOutcome, Course, HandoffWritten, InterruptRaised, Outcome, Routed, TimerSet,
+        is_exhausted,
     },
     ids::{InterruptId, RunId, VisitId},
 };
@@ -396,6 +397,11 @@ fn leads(routed: &Routed) -> Option<String> {
         Course::Round(step) => Some(format!("another round from {step}: {}", routed.signal.reason)),
         Course::Enter(step) if routed.signal.route.is_some() => {
             Some(format!("on to {step}: {}", routed.signal.reason))
+        }
+        Course::Enter(_) | Course::Done(_) | Course::Complete
+            if is_exhausted(&routed.signal, &routed.audit) =>
+        {
+            Some(format!("goes on without success: {}", routed.signal.reason))
         }
         _ => None,
     }

@@ -91,6 +91,23 @@ fn a_step_is_shown_with_its_headline_and_hands_over_all_that_it_said() {
 }
 
 #[test]
+fn a_loop_that_goes_on_without_success_is_not_shown_as_one_that_succeeded() {
+    let stage = Stage::with_flow(
+        "flow: f\nsteps:\n  - id: test\n    run: echo no; exit 1\n    routing: { kind: microloop, success_values: [VERIFIED], \
+         status_from_exit: { 0: VERIFIED, 1: UNVERIFIED }, max_iterations: 1, on_exhausted: proceed }\n  - { id: ship, run: \"true\" }\n",
+    );
+    let done = stage.expect(0, &["run", "flow.yaml"]);
+    let line = done.err.lines().find(|line| line.contains("test.2 ")).unwrap();
+    assert!(line.contains("goes on without success: Max iterations (1) exhausted"), "{line}");
+    let shown = printed(&stage, &["show"]);
+    let leads = |visit: &str| {
+        let row = shown.lines().find(|line| line.contains(visit)).unwrap();
+        row.split_whitespace().nth(4).unwrap().to_owned()
+    };
+    assert_eq!((leads("test.1 "), leads("test.2 ")), ("loop".to_owned(), "exhausted".to_owned()), "{shown}");
+}
+
+#[test]
 fn lists_fit_a_terminal_of_eighty_columns_and_their_short_ids_name_the_run() {
     let stage = Stage::new();
     stage.write(

@@ -10,7 +10,7 @@ use crate::{
         left_out,
     },
     model::{
-        event::{About, Course, Done, EndStatus, Outcome, RunEnded},
+        event::{About, Course, Done, EXHAUSTED, EndStatus, Outcome, RunEnded},
         flow::{OnBlocked, OnExhausted, OnReached, RoutingPlan},
         ids::{FlowId, InterruptId, StepId, VisitId},
         input::Refusal,
@@ -22,9 +22,6 @@ use envoi_contract::{
     json::{Object, Value},
     routing::{self, Decision, Route, Signal},
 };
-
-/// The row of the decision table that fires when a loop has had its last round.
-const EXHAUSTED: &str = "4";
 
 /// What is to be recorded and done after a visit.
 pub(crate) struct Decided {

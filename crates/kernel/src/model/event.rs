@@ -15,6 +15,7 @@ mod route;
 mod run;
 mod timer;
 
+pub(crate) use self::route::EXHAUSTED;
 pub use self::{
     attempt::{AgentSaid, AttemptSettled, AttemptStarted, Outcome, SessionSeen},
     correction::{Correction, CorrectionDropped},
@@ -24,7 +25,7 @@ pub use self::{
     question::{
         About, Choice, FoundFile, InterruptAnswered, InterruptCancelled, InterruptExpired, InterruptRaised,
     },
-    route::{Course, Done, HandoffWritten, Routed},
+    route::{Course, Done, HandoffWritten, Routed, is_exhausted},
     run::{CancelRequested, EndStatus, Isolated, LimitsRaised, RunEnded, RunForked, RunReopened, RunStarted},
     timer::{AccountsTried, TimerFired, TimerSet},
 };

@@ -146,7 +146,7 @@ impl Layout<'_> {
     fn step_rows(&self, row: &TreeRow<'_>, step: &StepView, round: Option<String>) -> Vec<Row> {
         let charset = self.look.charset;
         let stands = step.stands();
-        let (sign, role) = mark(stands, charset);
+        let (sign, role) = mark(step, charset);
         let before = width(&row.branch).saturating_add(2);
         let room = self.name.saturating_sub(before).max(MIN_NAME);
         let name_role = if stands == State::Waiting { Role::Faint } else { Role::Plain };

@@ -51,6 +51,8 @@ pub(crate) struct StepView {
     pub(crate) question: Option<(InterruptId, String)>,
     /// A person let the run go on from it although a bound was used up, or a review was needed.
     pub(crate) passed_by_a_person: bool,
+    /// Its loop had its last round without success, and the run has gone on.
+    pub(crate) is_exhausted: bool,
     /// It was given up, and something of it is still being ended.
     pub(crate) is_ending: bool,
     pub(crate) parts: Parts,
@@ -187,6 +189,7 @@ impl StepView {
             used: String::new(),
             question: None,
             passed_by_a_person: false,
+            is_exhausted: false,
             is_ending: false,
             parts: Parts::None,
         }
@@ -218,6 +221,7 @@ impl StepView {
         self.state = State::Waiting;
         self.question = None;
         self.passed_by_a_person = false;
+        self.is_exhausted = false;
         self.parts = Parts::None;
     }
 

@@ -19,7 +19,7 @@ use envoi_kernel::{
     Event, Flow, Record, Run, Status,
     event::{
         About, AttemptSettled, Change, Choice, Course, Done, FlowEntered, HandoffWritten, InterruptRaised,
-        Outcome, Routed, StepsGivenUp,
+        Outcome, Routed, StepsGivenUp, is_exhausted,
     },
     files::list_name,
     flow::Versions,
@@ -213,6 +213,7 @@ impl RunModel {
         }
         let Some(step) = self.level.find(&attempt.visit) else { return };
         step.state = State::Running;
+        step.is_exhausted = false;
         step.visit = attempt.visit.visit;
         step.attempt = attempt.attempt;
         step.began = at;
@@ -250,6 +251,10 @@ impl RunModel {
 
     fn routed(&mut self, routed: &Routed) {
         self.failed_by_hint(routed);
+        let goes_on = matches!(routed.course, Course::Enter(_) | Course::Done(_) | Course::Complete);
+        if let Some(step) = self.level.find(&routed.visit) {
+            step.is_exhausted = goes_on && is_exhausted(&routed.signal, &routed.audit);
+        }
         let Some(level) = self.level.within(routed.visit.flow_scope()) else { return };
         let from = level.flow.position(&routed.visit.step);
         let (to, back) = match &routed.course {

@@ -4,8 +4,21 @@ use crate::model::{
     event::run::RunEnded,
     ids::{InterruptId, StepId, VisitId},
 };
-use envoi_contract::{handoff::Handoff, json::Value, routing::Signal};
+use envoi_contract::{
+    handoff::Handoff,
+    json::Value,
+    routing::{Decision, Signal},
+};
 use serde::{Deserialize, Serialize};
+
+/// The row of the decision table (CONTRACTS §1.4) that fires when a loop has had its last round.
+pub(crate) const EXHAUSTED: &str = "4";
+
+/// Whether a loop has had its last round without a value of success: its signal is still `loop`, and it does not go back.
+#[must_use]
+pub fn is_exhausted(signal: &Signal, audit: &Value) -> bool {
+    signal.decision == Decision::Loop && audit.get("row").and_then(Value::as_str) == Some(EXHAUSTED)
+}
 
 /// See [`Event::Routed`](super::Event::Routed).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

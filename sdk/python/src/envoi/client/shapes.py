@@ -756,7 +756,7 @@ class StepRow(TypedDict):
     items: Optional[int]
     """How many items it has; null if it is not done for a list."""
     leads_to: Optional[str]
-    """Where it leads, such as `advance` or `loop`; null before its end."""
+    """Where it leads, such as `advance` or `loop`; `exhausted` if its loop has had its last round without success. Null before its end."""
     next_try_at: Optional[str]
     """When its next attempt begins, if it waits for that."""
     part_of: Optional[str]

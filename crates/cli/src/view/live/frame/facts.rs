@@ -14,8 +14,9 @@ use envoi_contract::time::Timestamp;
 use envoi_kernel::Progress;
 
 /// The sign before a step.
-pub(super) fn mark(state: State, charset: Charset) -> (&'static str, Role) {
-    let (unicode, ascii, role) = match state {
+pub(super) fn mark(step: &StepView, charset: Charset) -> (&'static str, Role) {
+    let (unicode, ascii, role) = match step.stands() {
+        State::Done if step.is_exhausted => ("!", "!", Role::Warn),
         State::Waiting => ("·", ".", Role::Faint),
         State::Ready => ("○", "o", Role::Plain),
         State::Running => ("●", "*", Role::Busy),
@@ -49,6 +50,9 @@ pub(super) fn facts(step: &StepView, now: Timestamp, round: Option<String>) -> V
         State::Ready => say(Role::Plain, "ready".to_owned()),
         State::Skipped => say(Role::Faint, "skipped".to_owned()),
         State::Waiting | State::Running | State::Done | State::Failed => {}
+    }
+    if step.is_exhausted {
+        say(Role::Warn, "went on without success".to_owned());
     }
     if step.passed_by_a_person {
         say(Role::Warn, "passed by a person".to_owned());

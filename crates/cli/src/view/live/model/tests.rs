@@ -1,7 +1,7 @@
 //! What a model says of a run after each thing that can happen to it.
 
 use super::*;
-use crate::view::live::fixture::Fixture;
+use crate::{text::columns::Charset, view::live::fixture::Fixture};
 use envoi_kernel::event::Choice;
 
 fn states(model: &RunModel) -> Vec<(&str, State, u32, u32)> {
@@ -47,6 +47,19 @@ fn going_back_begins_the_steps_of_the_loop_anew() {
     assert!(play.model.level.steps[2].passed_by_a_person, "its loop did not come to its end by itself");
     assert_eq!(states(&play.model)[2], ("c", State::Done, 2, 1));
     assert_eq!(play.model.status(), "succeeded");
+}
+
+#[test]
+fn a_loop_that_goes_on_without_success_has_a_sign_and_words_of_its_own() {
+    let flow = "flow: f\nsteps:\n  - id: test\n    run: x\n    routing: { kind: microloop, status_from_exit: { 0: OK, 1: NO }, \
+                success_values: [OK], max_iterations: 1, on_exhausted: proceed }\n  - { id: ship, run: x }\n";
+    let mut play = Fixture::of(flow);
+    play.ends(1, 1, "no", &[]);
+    assert!(!play.model.level.steps[0].is_exhausted, "it has a round left");
+    play.ends(1, 1, "no", &[]);
+    assert_eq!(states(&play.model)[1], ("ship", State::Running, 1, 1));
+    let shown = play.picture(80, 20, Charset::Unicode);
+    assert!(shown.contains("! test") && shown.contains("went on without success"), "{shown}");
 }
 
 #[test]
