@@ -15,7 +15,7 @@ use crate::{
     },
     process::{args::ResumeArgs, environment, failure::Failure},
     session::{background, interactive::Conversation},
-    store::select::Verb,
+    store::flow_files::{load, read_flow},
     view::printer::Printer,
 };
 use envoi_api::comparison::Comparison;
@@ -30,7 +30,8 @@ use std::path::Path;
 const TRIES: u32 = 8;
 
 pub(crate) fn resume(remote: &Remote, args: &ResumeArgs, file: &Path) -> Result<u8, Failure> {
-    let run = remote.run_or_meant(args.run.as_deref(), Verb::Correct)?;
+    let (place, text) = read_flow(file)?;
+    let run = remote.run_to_correct(args.run.as_deref(), &load(file, &place, &text)?.flow.id)?;
     let mut flow = Object::new();
     named_or_brought(remote, file, &mut flow)?;
     if let Some(from) = args.from.as_deref().map(from_step).transpose()? {

@@ -14,7 +14,7 @@ use crate::{
 };
 use envoi_contract::code::Code;
 use envoi_journal::{Found, InboxRow, RunRow};
-use envoi_kernel::ids::{InterruptId, RunId};
+use envoi_kernel::ids::{FlowId, InterruptId, RunId};
 
 /// Rows of a page: as many as the server gives.
 const PAGE: u32 = 200;
@@ -40,6 +40,20 @@ impl Remote {
         let Some(text) = text else {
             let (newest, _) = rows::runs(&self.server.get("/v1/runs?limit=1")?)?;
             return select::meant(verb, &self.unfinished(usize::MAX)?, newest.first());
+        };
+        self.run_named(text)
+    }
+
+    /// The run that `text` stands for; without a text the one that a corrected flow is for.
+    pub(crate) fn run_to_correct(&self, text: Option<&str>, flow: &FlowId) -> Result<RunId, Failure> {
+        let Some(text) = text else {
+            let newest = |query: &str| {
+                let (rows, _) = rows::runs(&self.server.get(&format!("/v1/runs?limit=1{query}"))?)?;
+                Ok::<_, Failure>(rows.into_iter().next())
+            };
+            let of_flow = newest(&format!("&flow={}", segment(flow.as_str())))?;
+            let newest = of_flow.map_or_else(|| newest(""), |row| Ok(Some(row)))?;
+            return select::to_correct(self.unfinished(usize::MAX)?, newest, flow);
         };
         self.run_named(text)
     }

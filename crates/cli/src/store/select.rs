@@ -7,7 +7,7 @@ use envoi_engine::check_not_aside;
 use envoi_journal::{Found, InboxFilter, InboxRow, Layout, Match, Reader, RunFilter, RunRow, RunStatus};
 use envoi_kernel::{
     event::EndStatus,
-    ids::{InterruptId, RunId},
+    ids::{FlowId, InterruptId, RunId},
 };
 
 /// The run that `text` stands for, or the newest one.
@@ -37,6 +37,39 @@ pub(crate) fn run_or_meant(
         return meant(verb, &unfinished, reader.runs(newest).map_err(Failure::store)?.first());
     };
     run(reader, text)
+}
+
+/// The run that a corrected flow is for, if none is named: of the runs of that flow the one that is not over, or the newest if it has
+/// not succeeded. Without a run of that flow it is chosen among all, and the comparison says what does not fit.
+pub(crate) fn run_to_correct(
+    layout: &Layout,
+    reader: &Reader,
+    text: Option<&str>,
+    flow: &FlowId,
+) -> Result<RunId, Failure> {
+    if let Some(text) = text {
+        return run(reader, text);
+    }
+    let mut rows = reader.runs(RunFilter::default()).map_err(Failure::store)?;
+    let newest = rows.iter().find(|row| row.flow == *flow).or(rows.first()).cloned();
+    rows.retain(|row| row.ended.is_none());
+    envoi_engine::look_at(layout, reader, &mut rows).map_err(Failure::store)?;
+    to_correct(rows, newest, flow)
+}
+
+/// See [`run_to_correct`]; `newest` is the newest run of that flow, if there is one.
+pub(crate) fn to_correct(
+    mut unfinished: Vec<RunRow>,
+    newest: Option<RunRow>,
+    flow: &FlowId,
+) -> Result<RunId, Failure> {
+    if let Some(newest) = newest.as_ref().filter(|newest| newest.flow == *flow) {
+        unfinished.retain(|row| row.flow == *flow);
+        if newest.ended.is_some() && newest.status() != RunStatus::Ended(EndStatus::Succeeded) {
+            unfinished.insert(0, newest.clone());
+        }
+    }
+    meant(Verb::Correct, &unfinished, newest.as_ref())
 }
 
 /// What a command does with a run that it may choose itself.
@@ -111,6 +144,7 @@ pub(crate) fn meant(verb: Verb, unfinished: &[RunRow], newest: Option<&RunRow>) 
             let message = format!("several runs are unfinished:{}{more}", rows.concat());
             let hint = match verb {
                 Verb::Resume => format!("name one, such as `{envoi} resume {}`", first.run),
+                Verb::Correct => format!("name one: `{envoi} resume {} --flow FILE`", first.run),
                 _ => format!("name one: `{envoi} {} {}`", verb.word(), first.run),
             };
             Err(Failure::new(Code::AmbiguousId, message).hint(hint))
@@ -126,6 +160,7 @@ fn ways_on(row: &RunRow, verb: Verb) -> String {
         (Verb::Resume, RunStatus::Waiting) if row.in_doubt == 0 => {
             format!("{envoi} show {run}   (it waits for an answer)")
         }
+        (Verb::Correct, _) => format!("{envoi} resume {run} --flow FILE"),
         (verb, _) => format!("{envoi} {} {run}", verb.word()),
     }
 }
@@ -294,6 +329,33 @@ mod tests {
                 (Ok(run), Ok(end)) => assert!(run.as_str().ends_with(end), "{verb:?}: {run}"),
                 (Err(failure), Err(text)) => assert!(failure.message.contains(text), "{verb:?}: {failure:?}"),
                 _ => panic!("{verb:?} of {} unfinished: {chosen:?}", unfinished.len()),
+            }
+        }
+    }
+
+    #[test]
+    fn a_corrected_flow_is_for_a_run_of_its_own() {
+        use EndStatus::{Failed, Succeeded};
+        let of =
+            |flow: &str, end: &str, ended| RunRow { flow: FlowId::new(flow).unwrap(), ..row(end, ended) };
+        let (waits, failed) = (of("other", "1", None), of("w", "2", Some(Failed)));
+        let (open, over) = (of("w", "4", None), of("w", "5", Some(Succeeded)));
+        let flow = FlowId::new("w").unwrap();
+        type Case = (Vec<RunRow>, Option<RunRow>, Result<&'static str, &'static str>);
+        let cases: [Case; 6] = [
+            (vec![waits.clone()], Some(failed.clone()), Ok("2")),
+            (vec![waits.clone(), open.clone()], Some(open.clone()), Ok("4")),
+            (vec![open.clone()], Some(failed), Err(" --flow FILE")),
+            (vec![waits.clone()], Some(over), Err("no run is unfinished; the newest is run_")),
+            // No run is of that flow.
+            (vec![waits.clone()], Some(waits), Ok("1")),
+            (Vec::new(), None, Err("there are no runs")),
+        ];
+        for (number, (unfinished, newest, expected)) in cases.into_iter().enumerate() {
+            match (to_correct(unfinished, newest, &flow), expected) {
+                (Ok(run), Ok(end)) => assert!(run.as_str().ends_with(end), "{number}: {run}"),
+                (Err(failure), Err(text)) => assert!(failure.message.contains(text), "{number}: {failure:?}"),
+                (chosen, _) => panic!("{number}: {chosen:?}"),
             }
         }
     }

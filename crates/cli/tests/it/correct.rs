@@ -27,6 +27,19 @@ fn failed() -> (Stage, String) {
 }
 
 #[test]
+fn without_a_run_the_file_is_for_a_run_of_its_own_flow() {
+    let (stage, run) = failed();
+    stage.write("other.yaml", "flow: other\nsteps:\n  - id: ok\n    ask: OK?\n");
+    stage.expect(3, &["run", "other.yaml"]);
+    stage.write("fixed.yaml", flow(RIGHT));
+    let done = stage.expect(0, &["resume", "--flow", "fixed.yaml", "--yes"]);
+    assert!(done.out.contains(&run), "{done:?}");
+    assert_eq!(stage.lines("ledger"), ["made", "used", "last"]);
+    let refused = stage.expect(2, &["resume", "--flow", "fixed.yaml", "--yes"]);
+    assert!(refused.err.contains("no run is unfinished; the newest is run_"), "{refused:?}");
+}
+
+#[test]
 fn a_corrected_file_lets_a_failed_run_go_on_without_doing_anything_twice() {
     let (stage, run) = failed();
     stage.write("fixed.yaml", flow(RIGHT));

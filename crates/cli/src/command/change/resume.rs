@@ -23,8 +23,13 @@ use std::{path::Path, sync::Arc};
 
 pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
     let (store, reader) = home.store()?;
-    let verb = if args.flow.is_some() { select::Verb::Correct } else { select::Verb::Resume };
-    let run = select::run_or_meant(store.layout(), &reader, args.run.as_deref(), verb)?;
+    let named = args.run.as_deref();
+    let run = match &args.flow {
+        Some(file) => {
+            select::run_to_correct(store.layout(), &reader, named, &correct::of_file(file)?.flow().id)?
+        }
+        None => select::run_or_meant(store.layout(), &reader, named, select::Verb::Resume)?,
+    };
     let choice = choice(args);
     if args.files == Files::Then && choice != Some(Choice::Rerun) {
         let message = "`--files then` is for an attempt that runs again".to_owned();

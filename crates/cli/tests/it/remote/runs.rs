@@ -377,7 +377,11 @@ fn a_flow_is_corrected_from_afar_by_those_who_may() {
         assert!(asked.err.contains(row), "{row}: {asked:?}");
     }
     assert_eq!(stage.lines("did.txt"), ["made"]);
-    let done = admin.expect(0, &["resume", &run, "--flow", "fixed.yaml", "--yes", "--why", "a typo"]);
+    // The run is the one of that flow, whatever else waits.
+    stage.write("other.yaml", "flow: other\nsteps:\n  - id: ok\n    ask: OK?\n");
+    let other = admin.expect(0, &["run", "other.yaml", "--detach"]);
+    let done = admin.expect(0, &["resume", "--flow", "fixed.yaml", "--yes", "--why", "a typo"]);
+    admin.expect(0, &["cancel", other.out.trim()]);
     assert!(done.err.contains("flow corrected by first"), "{done:?}");
     assert_eq!(done.out, format!("{run} succeeded\n"));
     assert_eq!(stage.lines("did.txt"), ["made", "used", "last"]);
