@@ -173,7 +173,6 @@ impl Commands {
             contents.add(sweep.sweep()?);
             (self.reached)(Point::ContentsSwept);
         }
-        writer.shrink(reader.free_pages()?).map_err(failed)?;
         send(client, Response::Collected { report: Box::new(Collected { runs, contents }) });
         Ok(())
     }

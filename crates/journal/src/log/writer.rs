@@ -117,14 +117,6 @@ impl Writer {
         self.do_now(Work::Drop(run, at))
     }
 
-    /// Gives free pages of the database back to the file system, as far as the database was made so, a little at a time.
-    ///
-    /// # Errors
-    /// [`CommitError`]
-    pub fn shrink(&self, free_pages: u64) -> Result<(), CommitError> {
-        (0..free_pages.div_ceil(2_000)).try_for_each(|_| self.do_now(Work::Shrink))
-    }
-
     /// Brings small contents back, removes or lays them aside, a little at a time: other commits are written in between. Those that are laid
     /// aside have waited since `now` says so after their commit.
     ///

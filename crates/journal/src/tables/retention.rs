@@ -191,15 +191,6 @@ pub(crate) fn drop_result(conn: &Connection, run: &RunId, at: Timestamp) -> rusq
     conn.prepare_cached(sql)?.execute(params![run.as_str(), at.as_millis()]).map(|_| ())
 }
 
-/// Gives some free pages of the database back to the file system, if it was made so.
-pub(crate) fn shrink(conn: &Connection) -> rusqlite::Result<()> {
-    let mut statement = conn.prepare("PRAGMA incremental_vacuum(2000)")?;
-    let mut rows = statement.query([])?;
-    // Each page is a row.
-    while rows.next()?.is_some() {}
-    Ok(())
-}
-
 /// Lays small contents aside, brings them back, or removes them.
 pub(crate) fn sweep(conn: &Connection, wanted: &SmallContents) -> rusqlite::Result<()> {
     // They have waited since they were durable here, which the call after that one knows.

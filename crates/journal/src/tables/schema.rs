@@ -146,8 +146,6 @@ fn set_wal(conn: &Connection, path: &Path) -> Result<(), OpenError> {
     }
     let folder = File::open(envoi_durable::parent(path)).map_err(|error| io_error(path, error))?;
     folder.lock().map_err(|error| io_error(path, error))?;
-    // What is deleted gives its pages back. It is chosen before anything is written; an older database is given it by `compact`.
-    conn.pragma_update(None, "auto_vacuum", "INCREMENTAL").map_err(|error| open_error(path, error))?;
     conn.pragma_update(None, "journal_mode", "WAL").map_err(|error| open_error(path, error))
 }
 

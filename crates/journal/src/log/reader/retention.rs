@@ -191,7 +191,7 @@ impl Reader {
     ///
     /// # Errors
     /// The machine's.
-    pub fn free_pages(&self) -> Result<u64, ReadError> {
+    fn free_pages(&self) -> Result<u64, ReadError> {
         self.pragma("freelist_count")
     }
 

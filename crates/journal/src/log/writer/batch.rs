@@ -79,8 +79,6 @@ pub(super) enum Work {
     Drop(RunId, Timestamp),
     /// Small contents that nothing names, or that something names again.
     Sweep(SmallContents),
-    /// Some pages that deletions have left go back to the file system.
-    Shrink,
 }
 
 impl Part for Commit {
@@ -97,12 +95,7 @@ impl Part for Work {
     fn check(&self) -> Result<(), CommitError> {
         match self {
             Self::Commit(commit) => commit.check(),
-            Self::Mark(_)
-            | Self::Note(_)
-            | Self::Remove(_)
-            | Self::Drop(..)
-            | Self::Sweep(_)
-            | Self::Shrink => Ok(()),
+            Self::Mark(_) | Self::Note(_) | Self::Remove(_) | Self::Drop(..) | Self::Sweep(_) => Ok(()),
             Self::Contents(blobs) => small_and_whole(blobs),
         }
     }
@@ -129,10 +122,6 @@ impl Part for Work {
             }
             Self::Drop(run, at) => {
                 retention::drop_result(conn, run, *at).map_err(commit_error)?;
-                Ok(Receipt { events_bytes: 0 })
-            }
-            Self::Shrink => {
-                retention::shrink(conn).map_err(commit_error)?;
                 Ok(Receipt { events_bytes: 0 })
             }
             Self::Sweep(wanted) => {
