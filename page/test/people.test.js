@@ -60,8 +60,12 @@ test("on a phone the way to the answer is in reach until the answers are seen", 
   const person = await Person.at(stage, PHONE);
   const page = await person.tab(stage.link());
   await page.goto(`${stage.url}/#/q/${question}`);
+  const height = () => page.evaluate(() => document.documentElement.scrollHeight);
+  await page.getByRole("button", { name: "To the answer" }).waitFor();
+  const before = await height();
   await page.getByRole("button", { name: "To the answer" }).tap();
   await page.getByRole("button", { name: "To the answer" }).waitFor({ state: "detached" });
+  assert.equal(await height(), before, "nothing moves below a finger when the way is not needed any more");
   const box = await page.getByText("Approve", { exact: true }).boundingBox();
   assert(box.y >= 0 && box.y < PHONE.viewport.height, JSON.stringify(box));
   await person.done();
