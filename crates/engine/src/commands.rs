@@ -3,6 +3,7 @@
 mod adopt;
 mod answer;
 mod apply;
+pub(crate) mod beginnings;
 mod call;
 mod cancel;
 pub(crate) mod collect;

@@ -150,6 +150,7 @@ impl Host {
             families: Arc::default(),
             restores: Arc::default(),
             under_way: under_way.clone(),
+            beginnings: Arc::default(),
             collections: Arc::default(),
             requests: Arc::default(),
             writer: Arc::downgrade(&writer),

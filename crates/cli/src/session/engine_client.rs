@@ -429,7 +429,7 @@ fn converse(
     }
 }
 
-/// Has the engine delete what nobody needs: the one that is at work, or this process. It may be killed at any time.
+/// Has the engine collect the store: the engine that is at work, or this process. It may be killed at any time.
 pub(crate) fn collect(store: &Arc<Store>, request: &CollectRequest) -> Result<Collected, Failure> {
     let until = Instant::now() + PATIENCE + COMING_UP;
     let request = Request::Collect(Box::new(request.clone()));

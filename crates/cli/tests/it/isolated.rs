@@ -647,7 +647,7 @@ fn a_tree_that_somebody_may_need_stays_until_it_is_dropped() {
     assert!(!of(&edited).1 && of(&edited).2.contains("no snapshot has all"), "{rows:?}");
     assert!(of(&with_commit).1 && of(&with_commit).3.contains("has commits, and stays"), "{rows:?}");
     assert_eq!(stage.read(&format!("{tree}/made.txt")), "by a person\n");
-    // Its tree is gone; nobody wants what the store has of it.
+    // Its tree is gone; its result in the store is given up.
     stage.expect(0, &["gc", "--drop", &with_commit]);
     let rows = gc(&stage, &["--drop", &edited]);
     assert_eq!((rows.iter().filter(|row| row.1).count(), trees(&stage)), (1, 1), "{rows:?}");

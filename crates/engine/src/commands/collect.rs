@@ -1,4 +1,4 @@
-//! What nobody needs any more of a store is deleted: copies that attempts have left, runs that a rule names, contents that nothing names.
+//! Deletes what a store does not need: copies that attempts have left, runs that a rule names, contents that nothing names.
 //!
 //! Owns the order. A run is first gone from the database, in one commit that leaves a tombstone; then its folder is renamed, and then
 //! removed. A folder whose run has a tombstone is what a collection that was killed has left: the next one removes it. What no rule deletes is
@@ -153,7 +153,7 @@ impl Commands {
         for (rows, family) in families {
             let stays = match why_family_stays(&family, request) {
                 Some(why) => Some(why),
-                None => self.delete(&family, &look, request, &writer)?.err(),
+                None => self.delete(&family, &look, request, &writer)?,
             };
             runs.extend(rows.into_iter().map(|row| OldRun { stays: stays.clone(), ..row }));
         }
@@ -177,14 +177,14 @@ impl Commands {
         Ok(())
     }
 
-    /// Deletes a family, or says why it stays after all.
+    /// Deletes a family. Returns why it stays after all, if it does.
     fn delete(
         &self,
         family: &Family,
         look: &Look<'_>,
         request: &CollectRequest,
         writer: &envoi_journal::Writer,
-    ) -> Result<Result<(), String>, Refused> {
+    ) -> Result<Option<String>, Refused> {
         // No run that is over goes on, and no files are set back or applied meanwhile.
         let (_families, _restores) = (self.families(), self.restores());
         let all = look.reader.runs(RunFilter::default())?;
@@ -192,10 +192,10 @@ impl Commands {
         for row in &family.rows {
             let row = look.reader.run(&row.run)?;
             if let Some(why) = why_it_stays(&look.facts(&row, &all)) {
-                return Ok(Err(why.to_owned()));
+                return Ok(Some(why.to_owned()));
             }
             if !is_archived(request, &row) {
-                return Ok(Err(NOT_ARCHIVED.to_owned()));
+                return Ok(Some(NOT_ARCHIVED.to_owned()));
             }
             runs.push((row.run, row.next_seq));
         }
@@ -204,7 +204,7 @@ impl Commands {
         if let Some(root) = root
             && look.reader.family(&root)?.len() != runs.len()
         {
-            return Ok(Err("it was forked meanwhile".to_owned()));
+            return Ok(Some("it was forked meanwhile".to_owned()));
         }
         let removal = Removal {
             runs,
@@ -214,12 +214,12 @@ impl Commands {
         };
         if let Err(error) = writer.remove(removal) {
             return match error {
-                envoi_journal::CommitError::Malformed { reason } => Ok(Err(reason)),
+                envoi_journal::CommitError::Malformed { reason } => Ok(Some(reason)),
                 error => Err(Refused::failure(with_causes(&error))),
             };
         }
         (self.reached)(Point::RunDeleted);
-        Ok(Ok(()))
+        Ok(None)
     }
 
     /// Removes the folders of runs that are deleted.

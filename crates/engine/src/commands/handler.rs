@@ -3,7 +3,7 @@
 //! Owns the checks that need more than one run (workspace, secrets, the pinned flow). Everything about one run is decided in
 //! the loop. Works on the thread of the requester, so that reading a flow or a journal never holds up the loop.
 
-use super::{requests::Requests, under_way::UnderWay};
+use super::{beginnings::Beginnings, requests::Requests, under_way::UnderWay};
 use crate::{
     attempts::{presence::Presences, secrets::secrets},
     delivery::callers::Callers,
@@ -39,6 +39,8 @@ pub struct Commands {
     pub(crate) restores: Arc<Mutex<()>>,
     /// The requests that this engine works on.
     pub(crate) under_way: UnderWay,
+    /// The runs that requests begin now.
+    pub(crate) beginnings: Arc<Beginnings>,
     /// Held while the store is collected.
     pub(crate) collections: Arc<Mutex<()>>,
     pub(crate) requests: Arc<Requests>,

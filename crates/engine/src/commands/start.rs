@@ -42,8 +42,10 @@ use std::{
 
 impl Commands {
     pub(super) fn start(&self, request: StartRequest, client: &Sender<Response>) -> Result<(), Refused> {
+        let beginning = self.beginnings.enter(&request.run);
         if self.has_begun(&request.run)? {
-            // The engine that began it ended before it could respond.
+            drop(beginning);
+            // The engine that began it ended before it could respond, or the connection was lost.
             let StartRequest { run, by, caller, .. } = request;
             return self.resume(ResumeRequest::follow(run, by, caller), client);
         }

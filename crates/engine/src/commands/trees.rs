@@ -64,7 +64,7 @@ pub fn old_trees(reader: &Reader, layout: &Layout, too_wide: &[PathBuf]) -> Resu
             None if !is_begun => stays(reader, layout, too_wide, row, &rows, (isolated, &started.workspace)),
             at_work => at_work,
         };
-        let (files, bytes) = weight(if is_begun { begun(&place) } else { place.clone() });
+        let (files, bytes) = weight(if is_begun { begun(&place) } else { place.clone() }, on_disk);
         let isolated = origin(reader, &row.run).unwrap_or_else(|| isolated.clone());
         let run = row.run.clone();
         let is_dropped = false;
@@ -81,7 +81,7 @@ pub fn count(reader: &Reader) -> Result<(u64, u64), Refused> {
     let rows = reader.runs(RunFilter::default())?;
     let found = rows.iter().filter_map(|row| there(reader, &row.run));
     Ok(found.fold((0, 0), |(trees, bytes), There { place, is_begun, .. }| {
-        let (_, more) = weight(if is_begun { begun(&place) } else { place });
+        let (_, more) = weight(if is_begun { begun(&place) } else { place }, on_disk);
         (trees.saturating_add(1), bytes.saturating_add(more))
     }))
 }
@@ -288,8 +288,8 @@ fn begun(place: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Regular files below a folder, and their bytes on the disk. What cannot be read counts as nothing.
-fn weight(folder: PathBuf) -> (u64, u64) {
+/// Regular files below a folder, and their bytes, of each as `bytes_of` says. No link is followed; what cannot be read counts as nothing.
+pub(super) fn weight(folder: PathBuf, bytes_of: impl Fn(&fs::Metadata) -> u64) -> (u64, u64) {
     let mut files = 0_u64;
     let mut bytes = 0_u64;
     let mut folders = vec![folder];
@@ -299,13 +299,18 @@ fn weight(folder: PathBuf) -> (u64, u64) {
                 Ok(found) if found.is_dir() => folders.push(entry.path()),
                 Ok(found) if found.is_file() => {
                     files = files.saturating_add(1);
-                    bytes = bytes.saturating_add(found.blocks().saturating_mul(512));
+                    bytes = bytes.saturating_add(bytes_of(&found));
                 }
                 _ => {}
             }
         }
     }
     (files, bytes)
+}
+
+/// The bytes that a file takes of the disk.
+fn on_disk(file: &fs::Metadata) -> u64 {
+    file.blocks().saturating_mul(512)
 }
 
 /// Also folders that may not be written to, as some package managers leave them.

@@ -91,7 +91,7 @@ pub struct Facts {
     pub is_newest: bool,
     /// Its result.
     pub result: ResultAt,
-    /// Nobody wants its result.
+    /// Its result is given up.
     pub is_dropped: bool,
 }
 
@@ -269,7 +269,7 @@ fn in_words(ms: u64) -> String {
 pub struct CollectRequest {
     /// The rules.
     pub rules: Rules,
-    /// Runs whose result nobody wants. That is remembered.
+    /// Runs whose result is given up. That is remembered.
     #[serde(default)]
     pub drop: Vec<RunId>,
     /// If runs are archived before they go: those that were. Others stay.

@@ -109,7 +109,7 @@ impl Writer {
         self.do_now(Work::Remove(removal))
     }
 
-    /// Notes that nobody wants the result of a run; durable when it returns.
+    /// Notes that the result of a run is given up; durable when it returns.
     ///
     /// # Errors
     /// [`CommitError`]

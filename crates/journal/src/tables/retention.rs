@@ -185,7 +185,7 @@ pub(crate) fn waiting(
     })
 }
 
-/// Notes that nobody wants the result of a run. One that is not in the store changes nothing.
+/// Notes that the result of a run is given up. One that is not in the store changes nothing.
 pub(crate) fn drop_result(conn: &Connection, run: &RunId, at: Timestamp) -> rusqlite::Result<()> {
     let sql = "INSERT OR IGNORE INTO dropped (run, at_ms) SELECT run, ?2 FROM journals WHERE id = ?1";
     conn.prepare_cached(sql)?.execute(params![run.as_str(), at.as_millis()]).map(|_| ())

@@ -1,4 +1,4 @@
-//! `envoi gc`: what nobody needs any more is removed: trees of runs, copies, runs that a rule names, contents that nothing names.
+//! `envoi gc` removes trees of runs, copies of artifacts, runs that a rule names, and contents that nothing names.
 
 mod archive;
 mod print;
@@ -72,7 +72,7 @@ pub(crate) fn gc(home: &Home, wanted: &GcArgs) -> Result<u8, Failure> {
     print::print(&collection, wanted.dry_run, home.json)
 }
 
-/// Whether an earlier `gc --drop` has said that nobody wants the result of a run.
+/// Whether an earlier `gc --drop` has named the run: its result is not needed.
 fn is_dropped(reader: &Reader, run: &RunId) -> Result<bool, Failure> {
     let now = envoi_engine::now();
     Ok(reader.waiting_for(run, now).map_err(Failure::store)?.is_dropped)

@@ -9,7 +9,7 @@ pub(crate) struct GcArgs {
     /// List what would be removed, with the reason and the bytes, and remove nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Nobody wants the result of this run: remove its tree whatever is in it; may be given more than once
+    /// Give up the result of this run: remove its tree whatever is in it; may be given more than once
     #[arg(long, value_name = "RUN")]
     pub(crate) drop: Vec<String>,
     /// Delete runs that have been over for so long, such as 30d

@@ -250,20 +250,7 @@ fn is_applied(records: &[Record]) -> bool {
     applied
 }
 
-/// Regular files below a folder, and their bytes. No link is followed.
-pub(super) fn below(folder: PathBuf) -> (u64, u64) {
-    let mut all = (0_u64, 0_u64);
-    let mut folders = vec![folder];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            match entry.metadata() {
-                Ok(found) if found.is_dir() => folders.push(entry.path()),
-                Ok(found) if found.is_file() => {
-                    all = (all.0.saturating_add(1), all.1.saturating_add(found.len()));
-                }
-                _ => {}
-            }
-        }
-    }
-    all
+/// Regular files below a folder, and their bytes.
+fn below(folder: PathBuf) -> (u64, u64) {
+    trees::weight(folder, fs::Metadata::len)
 }

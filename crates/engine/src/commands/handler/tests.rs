@@ -59,6 +59,7 @@ fn place(text: &str) -> Place {
         families: Arc::default(),
         restores: Arc::default(),
         under_way: UnderWay::default(),
+        beginnings: Arc::default(),
         collections: Arc::default(),
         requests: Arc::default(),
         writer: std::sync::Weak::new(),

@@ -75,7 +75,7 @@ pub(super) enum Work {
     Contents(Vec<(Digest, Vec<u8>)>),
     /// Runs that are deleted.
     Remove(Removal),
-    /// Nobody wants the result of this run.
+    /// The result of this run is given up.
     Drop(RunId, Timestamp),
     /// Small contents that nothing names, or that something names again.
     Sweep(SmallContents),

@@ -5,7 +5,7 @@ use crate::process::invocation;
 use envoi_journal::Store;
 use std::{fs, io, path::PathBuf};
 
-/// From here on somebody should look after it.
+/// A store of this size, or larger, is a warning.
 const LARGE_BYTES: u64 = 5 << 30;
 
 /// Less than so many hundredths of the disk free is little.

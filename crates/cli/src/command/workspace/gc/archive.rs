@@ -1,7 +1,9 @@
-//! The bundle of a run that is about to go.
+//! The bundle of a run that is about to be deleted.
 
 use crate::command::archive::export::ENDING;
-use envoi_journal::{Layout, Reader};
+use envoi_bundle::{ExportError, Whole, Wrong};
+use envoi_contract::digest::Digest;
+use envoi_journal::{Layout, ReadError, Reader};
 use envoi_kernel::ids::{RunId, Seq};
 use std::{
     fs::{self, File},
@@ -10,12 +12,35 @@ use std::{
 };
 use tempfile::NamedTempFile;
 
-/// A run that is about to go.
+/// Why a run is not archived.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotArchived {
+    /// A bundle would not have all that the run names.
+    #[error("a bundle does not have `{0}`, such as a snapshot of its workspace")]
+    Lacks(Digest),
+    /// Another bundle stands where this one would.
+    #[error("`{}` is of other events", .0.display())]
+    OfOtherEvents(PathBuf),
+    /// What is there is no whole bundle.
+    #[error("`{}`: {wrong}", place.display())]
+    Wrong { place: PathBuf, wrong: Wrong },
+    /// What was read again differs from what was written.
+    #[error("what was written is not what is read")]
+    Changed,
+    #[error("`{}`: {error}", place.display())]
+    Machine { place: PathBuf, error: io::Error },
+    #[error(transparent)]
+    Export(#[from] ExportError),
+    #[error(transparent)]
+    Store(#[from] ReadError),
+}
+
+/// A run that is about to be deleted.
 pub(super) struct Of<'o> {
     pub(super) layout: &'o Layout,
     pub(super) reader: &'o Reader,
     pub(super) run: &'o RunId,
-    /// Nobody wants its result, so that its bundle need not have it.
+    /// `gc --drop` has named the run: its bundle need not have its result.
     pub(super) is_dropped: bool,
 }
 
@@ -23,24 +48,23 @@ impl Of<'_> {
     /// Writes the bundle of the run into a folder and checks it, unless it is there. Returns the place of the run's next event.
     ///
     /// # Errors
-    /// Why there is none, in a sentence.
-    pub(super) fn keep(&self, folder: &Path) -> Result<Seq, String> {
-        let machine = |error: io::Error| format!("`{}`: {error}", folder.display());
+    /// [`NotArchived`]
+    pub(super) fn keep(&self, folder: &Path) -> Result<Seq, NotArchived> {
+        let machine = |error: io::Error| NotArchived::Machine { place: folder.to_owned(), error };
+        self.check_nothing_lacks()?;
         let place = self.place(folder);
-        if let Some(events) = self.is_kept(&place)? {
+        if let Some(events) = self.found_at(&place)? {
             return Ok(events);
         }
         fs::create_dir_all(folder).map_err(machine)?;
         let aside = NamedTempFile::with_prefix_in(".archive-", folder).map_err(machine)?;
         let version = env!("CARGO_PKG_VERSION");
-        let made =
-            envoi_bundle::export(self.layout, self.reader, self.run, version, None, BufWriter::new(aside));
-        let (manifest, target) = made.map_err(|error| error.to_string())?;
+        let (manifest, target) =
+            envoi_bundle::export(self.layout, self.reader, self.run, version, None, BufWriter::new(aside))?;
         let aside = target.into_inner().map_err(|error| machine(error.into_error()))?;
         aside.as_file().sync_all().map_err(machine)?;
-        let whole = verified(aside.path())?;
-        if whole.manifest != manifest {
-            return Err("what was written is not what is read".to_owned());
+        if verified(aside.path())?.manifest != manifest {
+            return Err(NotArchived::Changed);
         }
         aside.persist_noclobber(&place).map_err(|error| machine(error.error))?;
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(machine)?;
@@ -51,10 +75,11 @@ impl Of<'_> {
     ///
     /// # Errors
     /// As [`Of::keep`], as far as that can be known.
-    pub(super) fn can_be_kept(&self, folder: &Path) -> Result<Seq, String> {
-        match self.is_kept(&self.place(folder))? {
+    pub(super) fn can_be_kept(&self, folder: &Path) -> Result<Seq, NotArchived> {
+        self.check_nothing_lacks()?;
+        match self.found_at(&self.place(folder))? {
             Some(events) => Ok(events),
-            None => Ok(self.reader.run(self.run).map_err(|error| error.to_string())?.next_seq),
+            None => Ok(self.reader.run(self.run)?.next_seq),
         }
     }
 
@@ -62,27 +87,31 @@ impl Of<'_> {
         folder.join(format!("{}{ENDING}", self.run))
     }
 
-    /// The events of the bundle that is there already; `None`: there is none.
-    fn is_kept(&self, place: &Path) -> Result<Option<Seq>, String> {
-        let lacks = envoi_bundle::not_in_bundle(self.layout, self.reader, self.run);
-        if let Some(digest) = lacks.map_err(|error| error.to_string())?.filter(|_| !self.is_dropped) {
-            return Err(format!("a bundle does not have `{digest}`, such as a snapshot of its workspace"));
+    /// A bundle has all that the run names, or its result was given up.
+    fn check_nothing_lacks(&self) -> Result<(), NotArchived> {
+        match envoi_bundle::not_in_bundle(self.layout, self.reader, self.run)? {
+            Some(digest) if !self.is_dropped => Err(NotArchived::Lacks(digest)),
+            _ => Ok(()),
         }
+    }
+
+    /// How many events the bundle has that is there already; `None`: there is none.
+    fn found_at(&self, place: &Path) -> Result<Option<Seq>, NotArchived> {
         match fs::symlink_metadata(place) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(format!("`{}`: {error}", place.display())),
+            Err(error) => return Err(NotArchived::Machine { place: place.to_owned(), error }),
             Ok(_) => {}
         }
         let whole = verified(place)?;
-        let head = self.reader.head(self.run).map_err(|error| error.to_string())?;
-        match whole.manifest.head == head {
+        match whole.manifest.head == self.reader.head(self.run)? {
             true => Ok(Some(whole.manifest.events)),
-            false => Err(format!("`{}` is of other events", place.display())),
+            false => Err(NotArchived::OfOtherEvents(place.to_owned())),
         }
     }
 }
 
-fn verified(place: &Path) -> Result<envoi_bundle::Whole, String> {
-    let file = File::open(place).map_err(|error| format!("`{}`: {error}", place.display()))?;
-    envoi_bundle::verify(BufReader::new(file)).map_err(|wrong| format!("`{}`: {wrong}", place.display()))
+fn verified(place: &Path) -> Result<Whole, NotArchived> {
+    let file = File::open(place).map_err(|error| NotArchived::Machine { place: place.to_owned(), error })?;
+    envoi_bundle::verify(BufReader::new(file))
+        .map_err(|wrong| NotArchived::Wrong { place: place.to_owned(), wrong })
 }
