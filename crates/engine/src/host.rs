@@ -8,11 +8,7 @@ use crate::{
         variables::PerAttempt,
     },
     commands::{handler::Commands, under_way::UnderWay},
-    delivery::{
-        callers::Callers,
-        dispatcher::{Dispatcher, DispatcherHandle},
-        settings::Notices,
-    },
+    delivery::{callers::Callers, dispatcher, settings::Notices},
     event_loop::{
         engine::{Engine, World},
         outbox::Outbox,
@@ -31,6 +27,7 @@ use envoi_journal::{
     with_causes,
 };
 use envoi_kernel::ids::{RunId, Seq};
+use envoi_notify::delivery_loop::{DeliveryLoop, Waker};
 use envoi_step::Launcher;
 use std::{
     io,
@@ -82,7 +79,7 @@ pub struct Host {
     mailbox: Sender<Message>,
     closing: Sender<()>,
     thread: JoinHandle<Ending>,
-    dispatcher: Dispatcher,
+    dispatcher: DeliveryLoop,
     socket: socket::Listener,
     stopping: Arc<AtomicBool>,
     lease: Lease,
@@ -159,7 +156,7 @@ impl Host {
         let socket = socket::Listener::bind(&settings.socket_dirs, &commands)?;
         lease.announce(&Holder { pid: std::process::id(), socket: socket.path().to_owned() })?;
         let channels = Channels { mailbox: mailbox.clone(), inbox, closed };
-        let dispatcher = Dispatcher::start(store, Arc::clone(&writer), settings.notices.clone(), callers)?;
+        let dispatcher = dispatcher::start(store, Arc::clone(&writer), settings.notices.clone(), callers)?;
         let reader = store.reader().map_err(|error| io::Error::other(error.to_string()))?;
         let placing = Placing::new(Arc::clone(store), epoch, mailbox.clone());
         let log = WriterLog {
@@ -168,7 +165,7 @@ impl Host {
             db: store.layout().db(),
             reader,
             mailbox: mailbox.clone(),
-            dispatcher: dispatcher.wake(),
+            dispatcher: dispatcher.waker(),
         };
         let seen = (followers, placing, presences, under_way);
         let thread = start_loop(store, log, settings, boot_id, channels, seen)?;
@@ -201,7 +198,7 @@ impl Host {
     /// A function for another thread. It stops new starts ([`Message::Drain`]), and the wait for notices.
     pub fn drain(&self) -> impl Fn() + Send + 'static {
         let mailbox = self.mailbox.clone();
-        let dispatcher = self.dispatcher.wake();
+        let dispatcher = self.dispatcher.waker();
         let stopping = Arc::clone(&self.stopping);
         move || {
             stopping.store(true, Ordering::Relaxed);
@@ -273,7 +270,7 @@ struct Parts {
     mailbox: Sender<Message>,
     closing: Sender<()>,
     thread: JoinHandle<Ending>,
-    dispatcher: Dispatcher,
+    dispatcher: DeliveryLoop,
     socket: socket::Listener,
     /// The engine was stopped: a store that is locked by others is not waited for any more.
     stopping: Arc<AtomicBool>,
@@ -384,7 +381,7 @@ struct WriterLog {
     db: PathBuf,
     reader: Reader,
     mailbox: Sender<Message>,
-    dispatcher: DispatcherHandle,
+    dispatcher: Waker,
 }
 
 impl Log for WriterLog {

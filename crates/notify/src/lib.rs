@@ -3,8 +3,8 @@
 //!
 //! Owns what is sent ([`CloudEvent`]), how a try is made ([`Webhook`], [`Command`], [`HttpPost`]), what its outcome means
 //! ([`Outcome`]), when the next try is due ([`retry`]), how many are under way at the same time
-//! ([`turns`]), and which of a client's addresses are allowed ([`EgressPolicy`]). It
-//! keeps no state, and reads no environment and no clock of the day. The engine decides which
+//! ([`turns`]), the loop that has them tried ([`delivery_loop`]), and which of a client's addresses are allowed ([`EgressPolicy`]). It
+//! keeps nothing that lasts, and reads no environment and no clock of the day. The engine decides which
 //! recipients get a notice; the journal keeps each notice until it is delivered.
 //!
 //! ```
@@ -18,6 +18,7 @@
 
 mod client;
 mod command;
+pub mod delivery_loop;
 mod egress_policy;
 mod event;
 mod fair_share;

@@ -1,8 +1,7 @@
 //! The deliveries that are under way, and whether one more may begin.
 //!
 //! Owns the bounds that notices and push notifications share: so many together, each delivery once, of each tenant no more than leaves room
-//! for the others, and to one receiver no more than it can take. The dispatchers of `engine` and `server` ask before they begin anything.
-//! When something is due, and what is sent, is theirs.
+//! for the others, and to one receiver no more than it can take. Whoever takes what is due asks here first; the loop notes the end.
 
 use crate::fair_share;
 use std::collections::BTreeMap;
@@ -23,13 +22,12 @@ pub struct Owner {
 ///
 /// let owner = |tenant: &str| Owner { tenant: tenant.to_owned(), receiver: Some("hooks:443".to_owned()) };
 /// let mut turns = Turns::new(16, 2);
-/// turns.begin(1, owner("north"));
-/// assert!(!turns.may_begin(&1, &owner("north")), "it is under way");
-/// assert!(turns.may_begin(&2, &owner("north")));
-/// turns.begin(2, owner("north"));
-/// assert!(!turns.may_begin(&3, &owner("south")), "the receiver has two");
+/// assert!(turns.try_begin(1, &owner("north")));
+/// assert!(!turns.try_begin(1, &owner("north")), "it is under way");
+/// assert!(turns.try_begin(2, &owner("north")));
+/// assert!(!turns.try_begin(3, &owner("south")), "the receiver has two");
 /// turns.end(&1);
-/// assert!(turns.may_begin(&3, &owner("south")));
+/// assert!(turns.try_begin(3, &owner("south")));
 /// ```
 #[derive(Debug)]
 pub struct Turns<K> {
@@ -46,19 +44,22 @@ impl<K: Ord> Turns<K> {
         Self { most, most_a_receiver, under_way: BTreeMap::new() }
     }
 
-    /// Whether this delivery may begin now.
+    /// Whether this delivery may begin now; if so, it is under way.
     #[must_use]
-    pub fn may_begin(&self, key: &K, owner: &Owner) -> bool {
+    pub fn try_begin(&mut self, key: K, owner: &Owner) -> bool {
+        let may = self.may_begin(&key, owner);
+        if may {
+            self.under_way.insert(key, owner.clone());
+        }
+        may
+    }
+
+    fn may_begin(&self, key: &K, owner: &Owner) -> bool {
         let of_tenant = self.count(|other| other.tenant == owner.tenant);
         let to_receiver = self.count(|other| other.receiver.is_some() && other.receiver == owner.receiver);
         fair_share::may_take(of_tenant, self.under_way.len(), self.most)
             && to_receiver < self.most_a_receiver
             && !self.under_way.contains_key(key)
-    }
-
-    /// Notes that it is under way.
-    pub fn begin(&mut self, key: K, owner: Owner) {
-        self.under_way.insert(key, owner);
     }
 
     /// Notes that it is over.
@@ -105,9 +106,7 @@ mod tests {
     /// How many of this owner begin until one may not.
     fn begin_all(turns: &mut Turns<usize>, owner: &Owner) -> usize {
         let before = turns.len();
-        while turns.may_begin(&turns.len(), owner) {
-            turns.begin(turns.len(), owner.clone());
-        }
+        while turns.try_begin(turns.len(), owner) {}
         turns.len() - before
     }
 
@@ -128,15 +127,15 @@ mod tests {
         assert_eq!(begin_all(&mut turns, &owner("b", Some("fast:443"))), 2);
         assert_eq!(begin_all(&mut turns, &owner("c", None)), 6, "half of what is left");
         turns.end(&0);
-        assert!(turns.may_begin(&0, &owner("b", Some("slow:443"))));
+        assert!(turns.try_begin(0, &owner("b", Some("slow:443"))));
     }
 
     #[test]
     fn one_that_is_under_way_does_not_begin_again() {
         let mut turns = Turns::new(16, 2);
-        turns.begin(7, owner("a", None));
-        assert!(!turns.may_begin(&7, &owner("a", None)));
+        assert!(turns.try_begin(7, &owner("a", None)));
+        assert!(!turns.try_begin(7, &owner("a", None)));
         turns.end(&7);
-        assert!(turns.is_empty() && turns.may_begin(&7, &owner("a", None)));
+        assert!(turns.is_empty() && turns.try_begin(7, &owner("a", None)));
     }
 }

@@ -1,14 +1,14 @@
 //! The dispatcher: sends notifications to receivers, at least once and in order, and marks how far each receiver has
 //! come.
 //!
-//! Owns the threads and what one turn does. [`super::event_source`] reads the notifications, [`super::scheduler`] picks
-//! whose turn it is, and crate `notify` posts. A mark is made after the receiver has acknowledged a notification: one
+//! Owns what one turn does. [`super::event_source`] reads the notifications, [`super::scheduler`] picks
+//! whose turn it is, and crate `notify` has the loop, which notices share, and posts. A mark is made after the receiver has acknowledged a notification: one
 //! that was sent and not marked, because the server ended in between, is sent again by the next server.
 
 use super::{
     event_source::{EventSource, EventSources, Notification, SourceCache},
     retry::{self, policy},
-    scheduler::{Key, MOST_TURNS, Scheduler, TurnResult},
+    scheduler::{Key, MOST_A_RECEIVER, MOST_TURNS, Scheduler, TurnResult},
 };
 use crate::auth::token;
 use envoi_contract::time::Timestamp;
@@ -17,13 +17,13 @@ use envoi_journal::{CommitError, PushRow, PushState, ReadError, Reader, Store};
 use envoi_kernel::ids::Seq;
 use envoi_notify::{
     EgressPolicy, HttpPost, Outcome,
+    delivery_loop::{Bounds, Deliveries, DeliveryLoop, Recorded, Try, Unfinished, Unreadable},
     retry::{Next, UNREADABLE, after},
-    turns::Owner,
+    turns::{Owner, Turns},
 };
 use std::{
     io,
-    sync::{Arc, Mutex, PoisonError},
-    thread,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -33,8 +33,14 @@ const MOST_A_TURN: usize = 16;
 /// Longest duration of a post.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Stack of a thread.
-const STACK_BYTES: usize = 2 * 1024 * 1024;
+/// A turn reads events of a run, and needs a stack for it.
+const BOUNDS: Bounds = Bounds {
+    name: "a2a-push",
+    try_name: "a2a-push-turn",
+    stack_bytes: 2 * 1024 * 1024,
+    most: MOST_TURNS,
+    most_a_receiver: MOST_A_RECEIVER,
+};
 
 /// The header in which receivers of A2A 1.0 and 0.3 expect their own token.
 const TOKEN_HEADER: &str = "x-a2a-notification-token";
@@ -54,6 +60,7 @@ pub(crate) struct Parts {
 /// See the module.
 pub(crate) struct Dispatcher {
     scheduler: Arc<Scheduler>,
+    delivering: DeliveryLoop,
 }
 
 impl Dispatcher {
@@ -75,15 +82,10 @@ impl Dispatcher {
             let whose = owner_of(tenant, &parts.egress, &row);
             scheduler.add((row.run, row.id), whose, row.due_at.min(latest));
         }
-        let worker = Arc::new(Worker { parts, kept: Mutex::default() });
-        for _ in 0..MOST_TURNS {
-            let worker = Arc::clone(&worker);
-            thread::Builder::new()
-                .name("a2a-push".to_owned())
-                .stack_size(STACK_BYTES)
-                .spawn(move || worker.go())?;
-        }
-        Ok(Self { scheduler })
+        let worker = Worker { parts, kept: Mutex::default(), readers: Mutex::new(vec![reader]) };
+        let delivering = DeliveryLoop::start(DueTurns(Arc::new(worker)), BOUNDS)?;
+        scheduler.wake_from_now_on(delivering.waker());
+        Ok(Self { scheduler, delivering })
     }
 
     /// Begins nothing more.
@@ -94,7 +96,7 @@ impl Dispatcher {
     /// Waits for turns under way, until then. A notification that is still under way is sent again by the next server,
     /// whether or not it arrives.
     pub(crate) fn wait(self, until: Instant) {
-        self.scheduler.wait_until_still(until);
+        self.delivering.close(until.saturating_duration_since(Instant::now()));
     }
 }
 
@@ -107,38 +109,87 @@ pub(crate) fn owner_of(tenant: Option<String>, egress: &EgressPolicy, row: &Push
     Owner { tenant, receiver: Some(receiver) }
 }
 
+/// The configurations whose turn it is, for the loop.
+struct DueTurns(Arc<Worker>);
+
+impl Deliveries for DueTurns {
+    type Key = Key;
+    type Item = Key;
+    type Outcome = Result<TurnResult, TurnError>;
+
+    fn key(key: &Key) -> Key {
+        key.clone()
+    }
+
+    fn now(&self) -> Timestamp {
+        self.0.parts.clock.now()
+    }
+
+    fn take_due(&mut self, now: Timestamp, turns: &mut Turns<Key>) -> Result<Vec<Key>, Unreadable> {
+        Ok(self.0.parts.scheduler.take_due(now, turns))
+    }
+
+    fn next_after(&mut self, now: Timestamp) -> Result<Option<Timestamp>, Unreadable> {
+        Ok(self.0.parts.scheduler.next_after(now))
+    }
+
+    /// A post under way when the server ends is left alone: it may or may not have arrived, and is made again.
+    fn prepare(&mut self, key: &Key) -> Result<Try<Self::Outcome>, Self::Outcome> {
+        let (worker, key) = (Arc::clone(&self.0), key.clone());
+        Ok(Try { run: Box::new(move |_| worker.turn(&key)), heeds_flag: false })
+    }
+
+    fn unfinished(&mut self, _: &Key, why: Unfinished) -> Self::Outcome {
+        match why {
+            Unfinished::NoThread(error) => Err(TurnError::Thread(error)),
+            Unfinished::CutShort => Ok(TurnResult::Idle),
+        }
+    }
+
+    /// A turn has stored for itself how far its receiver has come.
+    fn record(&mut self, key: Key, outcome: Self::Outcome, recorded: Recorded) {
+        let Worker { parts, .. } = self.0.as_ref();
+        let after = outcome.unwrap_or_else(|trouble| {
+            (parts.log)(&format!("push notifications of task {} have to wait: {trouble}", key.0));
+            TurnResult::Later(self.0.later(UNREADABLE))
+        });
+        parts.scheduler.give_back(&key, after, parts.clock.now());
+        recorded(Ok(()));
+    }
+}
+
 struct Worker {
     parts: Parts,
     kept: Mutex<SourceCache>,
+    /// Readers that no turn uses.
+    readers: Mutex<Vec<Reader>>,
 }
 
-/// Why a turn fails: a fault of the store, never of the receiver.
+/// Why a turn fails: a fault of the store or the machine, never of the receiver.
 #[derive(Debug, thiserror::Error)]
 enum TurnError {
     #[error(transparent)]
     Read(#[from] ReadError),
     #[error(transparent)]
     Mark(#[from] CommitError),
+    #[error("no thread can be started: {0}")]
+    Thread(#[source] io::Error),
 }
 
 impl Worker {
-    fn go(&self) {
-        let mut reader = None;
-        while let Some(key) = self.parts.scheduler.take(|| self.parts.clock.now()) {
-            let after = self.turn(&mut reader, &key).unwrap_or_else(|trouble| {
-                (self.parts.log)(&format!("push notifications of task {} have to wait: {trouble}", key.0));
-                TurnResult::Later(self.later(UNREADABLE))
-            });
-            self.parts.scheduler.give_back(&key, after, self.parts.clock.now());
-        }
+    fn turn(&self, key: &Key) -> Result<TurnResult, TurnError> {
+        let idle = self.lock_readers().pop();
+        let reader = match idle {
+            Some(reader) => reader,
+            None => self.parts.store.reader()?,
+        };
+        let result = self.send_some(&reader, key);
+        self.lock_readers().push(reader);
+        result
     }
 
     /// Sends the notifications of one configuration, as many as one turn allows.
-    fn turn(&self, reader: &mut Option<Reader>, key: &Key) -> Result<TurnResult, TurnError> {
-        let reader = match reader {
-            Some(reader) => reader,
-            None => reader.insert(self.parts.store.reader()?),
-        };
+    fn send_some(&self, reader: &Reader, key: &Key) -> Result<TurnResult, TurnError> {
         let active = reader.push(&key.0, &key.1)?.filter(|row| row.state == PushState::Active);
         let Some(mut row) = active else { return Ok(TurnResult::Gone) };
         // A token that is good no more gets nothing more.
@@ -236,7 +287,11 @@ impl Worker {
         after(self.parts.clock.now(), wait)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, SourceCache> {
+    fn lock_readers(&self) -> MutexGuard<'_, Vec<Reader>> {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, SourceCache> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

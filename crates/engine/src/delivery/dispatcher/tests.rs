@@ -10,7 +10,17 @@ use envoi_kernel::{
     Event, event,
     notify::{Address, Moment, Webhook},
 };
-use std::{fs, net::TcpListener, path::Path, sync::atomic::AtomicI64};
+use std::{
+    fs,
+    net::TcpListener,
+    path::Path,
+    sync::{
+        atomic::{AtomicI64, Ordering},
+        mpsc,
+    },
+    thread,
+    time::{Duration, Instant},
+};
 
 struct Stage {
     folder: tempfile::TempDir,
@@ -26,18 +36,17 @@ impl Stage {
         Self { folder, store, writer }
     }
 
-    fn dispatcher(&self) -> Dispatcher {
-        Dispatcher::start(&self.store, Arc::clone(&self.writer), notices(), Callers::default()).unwrap()
+    fn dispatcher(&self) -> DeliveryLoop {
+        start(&self.store, Arc::clone(&self.writer), notices(), Callers::default()).unwrap()
     }
 
     /// A dispatcher whose wall clock shows what `wall` does.
-    fn dispatcher_by(&self, wall: &Arc<AtomicI64>) -> Dispatcher {
+    fn dispatcher_by(&self, wall: &Arc<AtomicI64>) -> DeliveryLoop {
         let shown = Arc::clone(wall);
         let wall = move || Timestamp::from_millis(shown.load(Ordering::Relaxed));
         let clock = SteadyClock::over(wall, Timestamp::default());
         let reader = self.store.reader().unwrap();
-        Dispatcher::start_with(reader, Arc::clone(&self.writer), notices(), Callers::default(), clock)
-            .unwrap()
+        start_with(reader, Arc::clone(&self.writer), notices(), Callers::default(), clock).unwrap()
     }
 
     /// A run that is over, and these commands to be told of it.
@@ -126,7 +135,7 @@ fn what_was_due_before_it_came_up_and_what_it_is_nudged_about_is_told() {
     let dispatcher = stage.dispatcher();
     wait_until("the first", || !stage.rows("a")[0].is_open());
     stage.over("b", &["echo $ENVOI_NOTICE_ID >> told", "exit 3"]);
-    dispatcher.wake().wake();
+    dispatcher.waker().wake();
     wait_until("the second", || !stage.rows("b")[0].is_open() && stage.rows("b")[1].tries > 0);
     dispatcher.close(AMPLE);
     assert_eq!(stage.read("told"), "evt_a_1\nevt_b_1\n");
@@ -179,10 +188,10 @@ fn nobody_is_told_twice_while_a_try_is_under_way() {
     let dispatcher = stage.dispatcher();
     wait_until("the try", || !stage.read("told").is_empty());
     for _ in 0..100 {
-        dispatcher.wake().wake();
+        dispatcher.waker().wake();
     }
     stage.over("b", &["touch other"]);
-    dispatcher.wake().wake();
+    dispatcher.waker().wake();
     wait_until("the other one", || !stage.rows("b")[0].is_open());
     fs::write(stage.folder.path().join("go"), "").unwrap();
     dispatcher.close(AMPLE);
@@ -201,7 +210,7 @@ fn a_tenant_whose_targets_all_hang_holds_up_no_other() {
     let dispatcher = stage.dispatcher();
     wait_until("as many as it may have", || stage.read("told").lines().count() == MAX_IN_FLIGHT / 2);
     stage.over_of("north", "b", &["touch other"]);
-    dispatcher.wake().wake();
+    dispatcher.waker().wake();
     wait_until("the other tenant's", || !stage.rows("b")[0].is_open());
     assert!(stage.rows("a").iter().all(|row| row.tries == 0), "none of them is over");
     assert_eq!(stage.read("told").lines().count(), MAX_IN_FLIGHT / 2);
@@ -287,7 +296,7 @@ fn who_wants_to_go_cuts_the_wait_of_a_courier_that_is_being_closed() {
     let stage = Stage::new();
     stage.over("a", &["touch began; sleep 600"]);
     let dispatcher = stage.dispatcher();
-    let nudge = dispatcher.wake();
+    let nudge = dispatcher.waker();
     wait_until("the command", || stage.folder.path().join("began").exists());
     let closing = thread::spawn(move || dispatcher.close(Duration::from_secs(600)));
     nudge.hurry();
@@ -302,7 +311,7 @@ fn a_courier_that_was_overtaken_tells_nothing_further() {
     stage.over("b", &["echo $ENVOI_NOTICE_ID >> told"]);
     let later = stage.store.take_epoch().unwrap();
     let dispatcher = stage.dispatcher();
-    wait_until("its end", || dispatcher.thread.is_finished());
+    wait_until("its end", || dispatcher.has_ended());
     let before = stage.read("told");
     dispatcher.close(AMPLE);
     assert!(before.lines().count() <= 2, "{before}");

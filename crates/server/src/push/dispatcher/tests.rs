@@ -21,6 +21,7 @@ use receiver::{Answer, OK, Receiver, Request};
 use std::{
     collections::VecDeque,
     sync::atomic::{AtomicI64, Ordering},
+    thread,
 };
 
 /// Longer than anything takes here.
@@ -284,10 +285,10 @@ fn a_courier_that_comes_up_after_the_clock_was_set_back_waits_no_longer_than_any
         .mark_push(&PushRow { tries: 1, due_at: after(now, Duration::from_secs(3_600)), ..row })
         .unwrap();
     let wall = Arc::new(AtomicI64::new(now.as_millis()));
-    let (dispatcher, scheduler) = stage.dispatcher_by(egress(), clock_of(&wall));
+    let (dispatcher, _) = stage.dispatcher_by(egress(), clock_of(&wall));
     // The longest wait, less than an hour later.
     wall.store(after(now, retry::LONGEST).as_millis(), Ordering::Relaxed);
-    scheduler.ring();
+    dispatcher.delivering.waker().wake();
     assert_eq!(bodies(&receiver, 1), ["run_started"]);
     stop(dispatcher);
 }
