@@ -10,8 +10,11 @@
 set -euo pipefail
 cd "$(dirname -- "${BASH_SOURCE[0]}")"
 export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-never}
-ENVOI=${CARGO_TARGET_DIR:-$PWD/target}/debug/envoi
+target=${CARGO_TARGET_DIR:-$PWD/target}
+ENVOI=$target/debug/envoi
 export ENVOI
+# Nothing is built twice there, and what the compiler keeps for the next time is a third of the folder.
+if [ -n "${CI:-}" ]; then export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0}; fi
 
 heavy=false
 case "$#:${1:-}" in
@@ -51,9 +54,25 @@ has_browser() {
     return 1
 }
 
+# What the target folder and all that the checks install there take after a whole run, in GiB.
+ROOM=12
+
+# A full disk after half an hour says nothing of the checks.
+has_room() {
+    local there=0 free
+    mkdir -p "$target"
+    there=$(du -sm "$target" | cut -f1)
+    free=$(df -Pm "$target" | awk 'NR == 2 { print $4 }')
+    if ((there + free < ROOM * 1024)); then
+        echo "check.sh: $target needs up to $ROOM GiB; $((free / 1024)) GiB are free there. Make room, or set CARGO_TARGET_DIR" >&2
+        return 1
+    fi
+}
+
 # Before the work of minutes: what is missing is a failure, nothing is left out.
 tools() {
     local name
+    has_room
     for name in cargo cc git python3 node npm; do
         command -v "$name" >/dev/null || { echo "check.sh: $name is missing; install it and call again" >&2; return 1; }
     done
