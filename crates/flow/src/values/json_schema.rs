@@ -1,16 +1,23 @@
 //! JSON Schema over the contracts' values.
 //!
 //! Owns the conversion to the validator's own values and the text of a mismatch. Nothing is fetched: a
-//! schema can only refer to itself.
+//! schema can only refer to itself. The work of a check has a bound ([`work`]).
 
+mod work;
+
+use self::work::Work;
 use crate::syntax::yaml::shortened;
 use envoi_contract::json::{Number, Value};
 use jsonschema::Validator;
+
+/// Whoever corrects a value reads no more of them at once.
+const MOST_MISMATCHES: usize = 1_000;
 
 /// A schema that is ready to check values.
 #[derive(Debug)]
 pub(crate) struct Schema {
     validator: Validator,
+    work: Work,
 }
 
 /// A place in a value (or in a schema) and what is wrong there.
@@ -44,8 +51,18 @@ fn reason(text: &str) -> String {
 impl Schema {
     /// Compiles a schema (draft 2020-12 unless it names another one).
     pub(crate) fn new(schema: &Value) -> Result<Self, Mismatch> {
-        match jsonschema::validator_for(&convert(schema)) {
-            Ok(validator) => Ok(Self { validator }),
+        let schema = convert(schema);
+        let work = Work::of(&schema);
+        if !work.can_be_bounded() {
+            let reason = format!(
+                "checking any value by it can take more than {} steps: let fewer of its parts, or references, apply to the same place",
+                work::MOST
+            );
+            return Err(Mismatch { path: Vec::new(), reason });
+        }
+        let patterns = jsonschema::PatternOptions::fancy_regex().backtrack_limit(work::MOST_STEPS_BACK);
+        match jsonschema::options().with_pattern_options(patterns).build(&schema) {
+            Ok(validator) => Ok(Self { validator, work }),
             Err(error) => Err(Mismatch::of(&error)),
         }
     }
@@ -61,10 +78,19 @@ impl Schema {
         if all.is_empty() { vec![first] } else { all }
     }
 
-    /// Everything that is wrong with a value; empty if nothing is.
+    /// Everything that is wrong with a value, at most [`MOST_MISMATCHES`]; empty if nothing is. Where the check may take too much work it is
+    /// not made, and that is the only mismatch, at the top of the value.
     pub(crate) fn check(&self, value: &Value) -> Vec<Mismatch> {
         let value = convert(value);
-        self.validator.iter_errors(&value).map(|error| Mismatch::of(&error)).collect()
+        if !self.work.is_bounded(&value) {
+            let reason = format!(
+                "checking it by its schema can take more than {} steps, so it is not checked: let fewer parts of the schema, or references, \
+                 apply to the same place, or hand over less",
+                work::MOST
+            );
+            return vec![Mismatch { path: Vec::new(), reason }];
+        }
+        self.validator.iter_errors(&value).take(MOST_MISMATCHES).map(|error| Mismatch::of(&error)).collect()
     }
 }
 
