@@ -7,12 +7,12 @@ use crate::{
     archive::{Archive, Sign},
     manifest::{
         BLOBS, CHAIN, EVENTS, FLOW, FLOWS, FORMAT, FlowText, HANDOFFS, LOGS, LeftOut, MANIFEST, Manifest,
-        README, readme,
+        README, TREES, WITHOUT_SNAPSHOTS, readme,
     },
     named,
 };
 use envoi_contract::digest::Digest;
-use envoi_engine::flow_versions;
+use envoi_engine::{flow_versions, snapshots};
 use envoi_journal::{
     BlobError, Chain, EventFilter, Layout, PinnedFlow, ReadError, Reader, digests, handoff_bytes,
 };
@@ -20,6 +20,7 @@ use envoi_kernel::{
     Event, Record, Run,
     ids::{AttemptId, RunId, VisitId},
 };
+use envoi_tree::{ContentError, Shelf};
 use std::{
     collections::BTreeSet,
     fs::File,
@@ -54,9 +55,24 @@ struct Lived {
     handoffs: Vec<(VisitId, Vec<u8>)>,
     attempts: Vec<AttemptId>,
     contents: BTreeSet<Digest>,
+    /// Lists of snapshots.
+    snapshots: BTreeSet<Digest>,
+    /// Contents that were written while files were set back.
+    late: BTreeSet<Digest>,
 }
 
-/// Writes the bundle of a run. `made_by` is the version of the program; `sign` makes a signature of the sums.
+/// What a bundle is to have, and who makes it.
+#[derive(Clone, Copy, Default)]
+pub struct Wanted<'w> {
+    /// The version of the program.
+    pub made_by: &'w str,
+    /// What makes a signature of the sums. `None`: it is not signed.
+    pub sign: Option<Sign<'w>>,
+    /// Whether the snapshots of the workspace are left out.
+    pub without_files: bool,
+}
+
+/// Writes the bundle of a run.
 ///
 /// # Errors
 /// [`ExportError`]; what was written until then is no bundle.
@@ -64,26 +80,27 @@ pub fn export<W: Write>(
     layout: &Layout,
     reader: &Reader,
     run: &RunId,
-    made_by: &str,
-    sign: Option<Sign<'_>>,
+    wanted: Wanted<'_>,
     target: W,
 ) -> Result<(Manifest, W), ExportError> {
     let pinned = reader.pinned(run)?;
     let lived = live_again(reader, run, &pinned)?;
-    let (there, left_out) = look(reader, &lived.contents)?;
+    let shelf = snapshots::contents(layout).shelf()?;
+    let source = Source { reader, shelf: &shelf };
+    let Collected { lists, contents, left_out } = source.collect(&lived, wanted.without_files)?;
     let manifest = Manifest {
-        format: FORMAT,
+        format: lived.format(),
         run: run.to_string(),
         flow: lived.run.flow().id.to_string(),
         status: lived.run.status().word().to_owned(),
         events: lived.events,
         head: lived.chain.head(),
-        contents: u64::try_from(there.len()).unwrap_or(u64::MAX),
+        contents: u64::try_from(contents.len()).unwrap_or(u64::MAX),
         left_out,
-        made_by: made_by.to_owned(),
+        made_by: wanted.made_by.to_owned(),
     };
     let mut archive = Archive::new(target, run.as_str())?;
-    archive.add(README, readme(run.as_str()).as_bytes())?;
+    archive.add(README, readme(run.as_str(), manifest.format).as_bytes())?;
     archive.add(MANIFEST, &json(&manifest)?)?;
     archive.add(FLOW, pinned.text.as_bytes())?;
     archive.add(FLOWS, &json(&flow_texts(&pinned))?)?;
@@ -100,33 +117,55 @@ pub fn export<W: Write>(
             }
         }
     }
-    for digest in &there {
-        add_content(&mut archive, reader, digest)?;
+    for (folder, digests) in [(TREES, &lists), (BLOBS, &contents)] {
+        for digest in digests {
+            source.add(&mut archive, folder, digest)?;
+        }
     }
-    Ok((manifest, archive.finish(sign)?))
+    Ok((manifest, archive.finish(wanted.sign)?))
 }
 
-/// A content that the events of a run name, that the store has, and that a bundle of the run would not have, such as a snapshot of its
-/// workspace. `None`: there is none.
+/// A content that the events of a run name, that the store has, and that a bundle of the run does not have: this one, or one that is made
+/// now. `None`: there is none.
 ///
 /// # Errors
 /// [`ExportError`]
-pub fn not_in_bundle(layout: &Layout, reader: &Reader, run: &RunId) -> Result<Option<Digest>, ExportError> {
+pub fn not_in_bundle(
+    layout: &Layout,
+    reader: &Reader,
+    run: &RunId,
+    bundle: Option<&Manifest>,
+) -> Result<Option<Digest>, ExportError> {
     let lived = live_again(reader, run, &reader.pinned(run)?)?;
-    let mut named = BTreeSet::new();
-    digests(&lived.lines, &mut named);
-    let shelf = envoi_engine::snapshots::contents(layout).whole_shelf()?;
+    let mut lacked = BTreeSet::new();
+    digests(&lived.lines, &mut lacked);
+    lacked.retain(|digest| !lived.contents.contains(digest));
+    if bundle.is_none_or(|bundle| bundle.format != WITHOUT_SNAPSHOTS) {
+        lacked.retain(|digest| !lived.snapshots.contains(digest) && !lived.late.contains(digest));
+    }
+    let left_out = bundle.into_iter().flat_map(|bundle| &bundle.left_out);
+    lacked.extend(left_out.filter(|left| left.why != LeftOut::DAMAGED).map(|left| left.digest));
+    let shelf = snapshots::contents(layout).whole_shelf()?;
     let is_in_store = |digest: &Digest| match reader.blob_size_bytes(digest) {
         Err(BlobError::Missing { .. }) => Ok(shelf.has(digest)),
         Err(error) => Err(ExportError::Io(io::Error::other(error.to_string()))),
         Ok(_) => Ok(true),
     };
-    for digest in named.difference(&lived.contents) {
-        if is_in_store(digest)? {
-            return Ok(Some(*digest));
+    for digest in lacked {
+        if is_in_store(&digest)? {
+            return Ok(Some(digest));
         }
     }
     Ok(None)
+}
+
+impl Lived {
+    fn format(&self) -> u32 {
+        match self.snapshots.is_empty() && self.late.is_empty() {
+            true => WITHOUT_SNAPSHOTS,
+            false => FORMAT,
+        }
+    }
 }
 
 fn json(value: &impl serde::Serialize) -> Result<Vec<u8>, ExportError> {
@@ -157,6 +196,8 @@ fn live_again(reader: &Reader, run: &RunId, pinned: &PinnedFlow) -> Result<Lived
         handoffs: Vec::new(),
         attempts: Vec::new(),
         contents: BTreeSet::new(),
+        snapshots: BTreeSet::new(),
+        late: BTreeSet::new(),
     };
     loop {
         let page = reader.event_texts(run, lived.events, PAGE.0, PAGE.1, EventFilter::All)?;
@@ -173,6 +214,9 @@ fn live_again(reader: &Reader, run: &RunId, pinned: &PinnedFlow) -> Result<Lived
             lived.lines.extend_from_slice(line);
             lived.lines.push(b'\n');
             lived.events = text.seq.saturating_add(1);
+            let workspace = named::workspace(&record);
+            lived.snapshots.extend(workspace.snapshots);
+            lived.late.extend(workspace.late);
             let (contents, list) = named::contents(&record.event);
             lived.contents.extend(contents);
             // One that cannot be read is left out, and with it what it names.
@@ -190,41 +234,107 @@ fn live_again(reader: &Reader, run: &RunId, pinned: &PinnedFlow) -> Result<Lived
     }
 }
 
-/// Which contents are there, and which are not.
-fn look(reader: &Reader, contents: &BTreeSet<Digest>) -> Result<(Vec<Digest>, Vec<LeftOut>), ExportError> {
-    let mut there = Vec::new();
-    let mut left_out = Vec::new();
-    for digest in contents {
-        // All of it is read: a damaged one is found before the bundle says that it has it.
-        match reader.write_blob(digest, &mut io::sink()) {
-            Ok(()) => there.push(*digest),
-            Err(BlobError::Missing { .. }) => {
-                left_out.push(LeftOut { digest: *digest, why: "missing".to_owned() })
-            }
-            Err(BlobError::Damaged { .. }) => {
-                left_out.push(LeftOut { digest: *digest, why: "damaged".to_owned() })
-            }
-            Err(error) => return Err(io::Error::other(error.to_string()).into()),
-        }
-    }
-    Ok((there, left_out))
+/// Contents of a store, wherever they lie.
+struct Source<'s> {
+    reader: &'s Reader,
+    shelf: &'s Shelf,
 }
 
-/// Adds a content; it is laid aside first, because its size comes before it.
-fn add_content<W: Write>(
-    archive: &mut Archive<W>,
-    reader: &Reader,
-    digest: &Digest,
-) -> Result<(), ExportError> {
-    let mut aside = tempfile::spooled_tempfile(1 << 20);
-    reader.write_blob(digest, &mut aside).map_err(|error| io::Error::other(error.to_string()))?;
-    let size = aside.stream_position()?;
-    aside.rewind()?;
-    let found = archive.add_from(&format!("{BLOBS}{}", digest.hex()), size, aside)?;
-    if found != *digest {
-        return Err(io::Error::other(format!("content `{digest}` changed while it was read")).into());
+/// What a bundle has of the store, and what it does not have.
+struct Collected {
+    lists: Vec<Digest>,
+    contents: Vec<Digest>,
+    left_out: Vec<LeftOut>,
+}
+
+impl Source<'_> {
+    fn collect(&self, lived: &Lived, without_files: bool) -> Result<Collected, ExportError> {
+        let mut left_out = Vec::new();
+        let mut leave = |digest: Digest, why: &str| left_out.push(LeftOut { digest, why: why.to_owned() });
+        let mut lists = Vec::new();
+        let mut wanted = lived.contents.clone();
+        if !without_files {
+            wanted.extend(&lived.late);
+        }
+        for digest in &lived.snapshots {
+            if without_files {
+                leave(*digest, LeftOut::NOT_WANTED);
+                continue;
+            }
+            match self.list(digest)? {
+                Ok(named) => {
+                    wanted.extend(named);
+                    lists.push(*digest);
+                }
+                Err(why) => leave(*digest, why),
+            }
+        }
+        let mut contents = Vec::new();
+        for digest in wanted {
+            // All of it is read: a damaged one is found before the bundle says that it has it.
+            match self.write(&digest, &mut io::sink())? {
+                Ok(()) => contents.push(digest),
+                Err(why) => leave(digest, why),
+            }
+        }
+        for digest in lived.late.iter().filter(|digest| without_files && !lived.contents.contains(digest)) {
+            leave(*digest, LeftOut::NOT_WANTED);
+        }
+        Ok(Collected { lists, contents, left_out })
     }
-    Ok(())
+
+    /// The contents that the list of a snapshot names, or why the list is not in a bundle.
+    fn list(&self, digest: &Digest) -> Result<Result<BTreeSet<Digest>, &'static str>, ExportError> {
+        let mut bytes = Vec::new();
+        if let Err(why) = self.write(digest, &mut bytes)? {
+            return Ok(Err(why));
+        }
+        if u64::try_from(bytes.len()).is_ok_and(|size| size > named::MAX_LIST_BYTES) {
+            return Ok(Err(LeftOut::TOO_LARGE));
+        }
+        Ok(named::in_snapshot(&bytes).ok_or(LeftOut::DAMAGED))
+    }
+
+    /// Writes a content, or says why it is not there.
+    fn write(
+        &self,
+        digest: &Digest,
+        target: &mut dyn Write,
+    ) -> Result<Result<(), &'static str>, ExportError> {
+        match self.reader.write_blob(digest, target) {
+            Ok(()) => return Ok(Ok(())),
+            Err(BlobError::Damaged { .. }) => return Ok(Err(LeftOut::DAMAGED)),
+            // It may be in a pack.
+            Err(BlobError::Missing { .. }) => {}
+            Err(error) => return Err(io::Error::other(error.to_string()).into()),
+        }
+        match self.shelf.read(digest) {
+            Ok(bytes) => Ok(Ok(target.write_all(&bytes)?)),
+            Err(ContentError::Missing { .. }) => Ok(Err(LeftOut::MISSING)),
+            Err(ContentError::Damaged { .. }) => Ok(Err(LeftOut::DAMAGED)),
+            Err(error) => Err(io::Error::other(error.to_string()).into()),
+        }
+    }
+
+    /// Adds a content; it is laid aside first, because its size comes before it.
+    fn add<W: Write>(
+        &self,
+        archive: &mut Archive<W>,
+        folder: &str,
+        digest: &Digest,
+    ) -> Result<(), ExportError> {
+        let mut aside = tempfile::spooled_tempfile(1 << 20);
+        if let Err(why) = self.write(digest, &mut aside)? {
+            return Err(io::Error::other(format!("content `{digest}` became {why}")).into());
+        }
+        let size = aside.stream_position()?;
+        aside.rewind()?;
+        let found = archive.add_from(&format!("{folder}{}", digest.hex()), size, aside)?;
+        if found != *digest {
+            return Err(io::Error::other(format!("content `{digest}` changed while it was read")).into());
+        }
+        Ok(())
+    }
 }
 
 /// A file and its size now, if it is a plain one.

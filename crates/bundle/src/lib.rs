@@ -15,11 +15,12 @@
 //! | `CHAIN` | a line for each event: its place, and the SHA-256 of the sum before it and of the line ([`Chain`]) |
 //! | `handoff/VISIT.json` | the hand-offs; they are in the events too |
 //! | `logs/ATTEMPT/stdout`, `stderr` | what attempts wrote, as far as it is there; no event vouches for it |
-//! | `blobs/sha256/HEX` | artifacts, texts, reports and data, by digest |
+//! | `trees/HEX` | lists of snapshots of the workspace, by digest |
+//! | `blobs/sha256/HEX` | artifacts, texts, reports, data, and the files of snapshots, by digest |
 //! | `SHA256SUMS` | the sums of all entries before it, for `sha256sum -c` |
 //! | `SHA256SUMS.sig` | a signature of them, if it was signed. Who made it is decided by the caller |
 //!
-//! Snapshots of the workspace are not in it.
+//! The format of a run that names no snapshot is 1, as it was before bundles had them; else it is 2.
 
 mod archive;
 mod export;
@@ -29,7 +30,7 @@ mod verify;
 
 pub use archive::Sign;
 pub use envoi_journal::Chain;
-pub use export::{ExportError, export, not_in_bundle};
+pub use export::{ExportError, Wanted, export, not_in_bundle};
 pub use manifest::{FORMAT, LeftOut, Manifest};
 
 /// What a signature of the sums is for: the namespace of `ssh-keygen -Y`.

@@ -4,8 +4,11 @@ use envoi_contract::digest::Digest;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The version of the form.
-pub const FORMAT: u32 = 1;
+/// The version of the form of a run that names snapshots.
+pub const FORMAT: u32 = 2;
+
+/// The version of the form of any other run: it is as it was before bundles had snapshots. One of a run that names some, of that time, has none.
+pub(crate) const WITHOUT_SNAPSHOTS: u32 = 1;
 
 pub(crate) const README: &str = "README.txt";
 pub(crate) const MANIFEST: &str = "MANIFEST.json";
@@ -15,6 +18,8 @@ pub(crate) const EVENTS: &str = "events.jsonl";
 pub(crate) const CHAIN: &str = "CHAIN";
 pub(crate) const HANDOFFS: &str = "handoff/";
 pub(crate) const LOGS: &str = "logs/";
+/// Lists of snapshots, by their digits. The contents that they name are in [`BLOBS`].
+pub(crate) const TREES: &str = "trees/";
 pub(crate) const BLOBS: &str = "blobs/sha256/";
 pub(crate) const SUMS: &str = "SHA256SUMS";
 pub(crate) const SIGNATURE: &str = "SHA256SUMS.sig";
@@ -23,7 +28,7 @@ pub(crate) const SIGNATURE: &str = "SHA256SUMS.sig";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
-    /// [`FORMAT`].
+    /// [`FORMAT`], or 1: without snapshots.
     pub format: u32,
     /// The run.
     pub run: String,
@@ -37,7 +42,7 @@ pub struct Manifest {
     pub head: Digest,
     /// Number of contents.
     pub contents: u64,
-    /// Contents that events name and that are not there.
+    /// Contents and lists of snapshots that events name and that are not there, or that such a list names.
     pub left_out: Vec<LeftOut>,
     /// The version of the program that made it.
     pub made_by: String,
@@ -53,6 +58,17 @@ pub struct LeftOut {
     pub why: String,
 }
 
+impl LeftOut {
+    /// It was not in the store.
+    pub const MISSING: &str = "missing";
+    /// It was in the store, with other bytes.
+    pub const DAMAGED: &str = "damaged";
+    /// The snapshots were not wanted in the bundle.
+    pub const NOT_WANTED: &str = "not wanted";
+    /// The list of a snapshot has more bytes than a bundle takes.
+    pub const TOO_LARGE: &str = "too large";
+}
+
 /// A version of the flow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -66,7 +82,14 @@ pub(crate) struct FlowText {
 
 /// The text of `README.txt`, for readers who do not know Envoi. It is a part of the format: `verify` accepts no other one. With another text
 /// [`FORMAT`] becomes another number.
-pub(crate) fn readme(run: &str) -> String {
+pub(crate) fn readme(run: &str, format: u32) -> String {
+    let snapshots = match format {
+        WITHOUT_SNAPSHOTS => "",
+        _ => {
+            "trees/ has the lists of snapshots of the workspace, each under its own SHA-256: mode, digest,\n\
+             size and path of each file, and a NUL. The files themselves are in blobs/sha256/.\n\n"
+        }
+    };
     format!(
         "This is the record of one run of Envoi: {run}.\n\n\
          Check by hand, in this folder:\n\n    \
@@ -78,6 +101,7 @@ pub(crate) fn readme(run: &str) -> String {
          a signature, the sums say only that the file is whole.\n\n\
          blobs/sha256/ has the contents that events name, each under its own SHA-256. logs/ has what\n\
          the attempts wrote: no event vouches for that.\n\n\
+         {snapshots}\
          If there is a SHA256SUMS.sig, ssh-keygen made it; ALLOWED names who may sign (ssh-keygen(1)):\n\n    \
          ssh-keygen -Y verify -f ALLOWED -I SIGNER -n envoi-run -s SHA256SUMS.sig < SHA256SUMS\n\n\
          Envoi checks all of it, and that the events follow from the flow: envoi verify FILE\n"

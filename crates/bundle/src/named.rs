@@ -1,8 +1,14 @@
 //! The contents that an event names.
 
 use envoi_contract::digest::Digest;
+use envoi_engine::snapshots;
 use envoi_journal::manifest;
-use envoi_kernel::event::{Event, FileChange};
+use envoi_kernel::{
+    Record,
+    event::{Event, FileChange, LateFile},
+};
+use envoi_tree::Tree;
+use std::collections::BTreeSet;
 
 /// Contents that stand in the event itself, and the list of artifacts, whose content names more.
 pub(crate) fn contents(event: &Event) -> (Vec<Digest>, Option<Digest>) {
@@ -16,6 +22,37 @@ pub(crate) fn contents(event: &Event) -> (Vec<Digest>, Option<Digest>) {
 /// Contents that a list of artifacts names; none if it is no list.
 pub(crate) fn in_list(bytes: &[u8]) -> Option<Vec<Digest>> {
     manifest::read(bytes).ok().map(|files| of_files(&files).collect())
+}
+
+/// What an event names of the files of the workspace.
+pub(crate) struct Workspace {
+    /// The lists of snapshots.
+    pub(crate) snapshots: BTreeSet<Digest>,
+    /// What was written while files were set back.
+    pub(crate) late: Vec<Digest>,
+}
+
+/// See [`Workspace`].
+pub(crate) fn workspace(record: &Record) -> Workspace {
+    let late: &[LateFile] = match &record.event {
+        Event::AttemptSettled(settled) => settled.set_back.as_deref().map_or(&[], |back| &back.late),
+        Event::FilesRestoring(wanted) => &wanted.found,
+        Event::FilesRestored(done) => &done.late,
+        _ => &[],
+    };
+    Workspace {
+        snapshots: snapshots::named([record]),
+        late: late.iter().filter_map(|file| file.digest).collect(),
+    }
+}
+
+/// The most bytes of the list of a snapshot: about 500,000 files. What is read of it is several times as large in memory.
+pub(crate) const MAX_LIST_BYTES: u64 = 64 << 20;
+
+/// Contents that the list of a snapshot names; none if it is no list.
+pub(crate) fn in_snapshot(bytes: &[u8]) -> Option<BTreeSet<Digest>> {
+    let tree = Tree::parse(bytes).ok()?;
+    Some(tree.entries().iter().filter_map(|entry| entry.content().map(|(digest, _)| digest)).collect())
 }
 
 fn of_files(files: &[FileChange]) -> impl Iterator<Item = Digest> {

@@ -6,7 +6,7 @@
 use crate::{
     manifest::{
         BLOBS, CHAIN, EVENTS, FLOW, FLOWS, FORMAT, FlowText, HANDOFFS, LOGS, MANIFEST, Manifest, README,
-        SIGNATURE, SUMS, readme,
+        SIGNATURE, SUMS, TREES, WITHOUT_SNAPSHOTS, readme,
     },
     named,
 };
@@ -31,6 +31,9 @@ const MAX_ENTRIES: usize = 2_000_000;
 /// The most bytes of an entry that has the name of the next one.
 const MAX_NAME_BYTES: u64 = 64 * 1024;
 
+/// What a digest takes that is kept.
+const DIGEST_BYTES: u64 = 64;
+
 /// What a bundle that is whole has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Whole {
@@ -38,6 +41,8 @@ pub struct Whole {
     pub manifest: Manifest,
     /// Bytes of its contents.
     pub content_bytes: u64,
+    /// Snapshots of the workspace.
+    pub snapshots: u64,
     /// Entries of what attempts wrote. No event vouches for them.
     pub logs: u64,
     /// The sums of all entries.
@@ -83,6 +88,8 @@ struct Entries {
     sums: BTreeMap<String, Digest>,
     sizes: BTreeMap<String, u64>,
     texts: BTreeMap<String, Vec<u8>>,
+    /// The contents that the lists of snapshots name. The lists themselves are not kept.
+    listed: BTreeSet<Digest>,
 }
 
 /// Checks a bundle.
@@ -93,22 +100,20 @@ pub fn verify(source: impl Read) -> Result<Whole, Wrong> {
     let entries = read(source, MAX_KEPT_BYTES)?;
     check_sums(&entries)?;
     let manifest: Manifest = entries.json(MANIFEST)?;
-    if manifest.format != FORMAT {
-        return Err(wrong(
-            MANIFEST,
-            format!("it has format {}, and this program knows {FORMAT}", manifest.format),
-        ));
+    if ![WITHOUT_SNAPSHOTS, FORMAT].contains(&manifest.format) {
+        let reason = format!("it has format {}, and this program knows up to {FORMAT}", manifest.format);
+        return Err(wrong(MANIFEST, reason));
     }
     let run = RunId::new(manifest.run.as_str())
         .ok()
         .filter(|run| run.as_str() == entries.folder)
         .ok_or_else(|| wrong(MANIFEST, "`run` is not the name of the folder"))?;
-    if entries.text(README)? != readme(run.as_str()).as_bytes() {
+    if entries.text(README)? != readme(run.as_str(), manifest.format).as_bytes() {
         return Err(wrong(README, "it is not the text of this format"));
     }
     let pinned = pinned(&entries)?;
-    let named = check_events(&entries, &manifest, &run, &pinned)?;
-    let (contents, content_bytes) = check_contents(&entries, &manifest, &named)?;
+    let lived = check_events(&entries, &manifest, &run, &pinned)?;
+    let (contents, content_bytes) = check_contents(&entries, &manifest, &lived)?;
     if contents != manifest.contents {
         return Err(wrong(
             MANIFEST,
@@ -118,6 +123,7 @@ pub fn verify(source: impl Read) -> Result<Whole, Wrong> {
     let logs = entries.below(LOGS).count();
     Ok(Whole {
         content_bytes,
+        snapshots: u64::try_from(entries.below(TREES).count()).unwrap_or(u64::MAX),
         logs: u64::try_from(logs).unwrap_or(u64::MAX),
         sums: entries.text(SUMS)?.to_vec(),
         signature: entries.texts.get(SIGNATURE).cloned(),
@@ -198,10 +204,25 @@ fn read(source: impl Read, most_bytes: u64) -> Result<Entries, Wrong> {
         let is_text = match name {
             README | MANIFEST | FLOW | FLOWS | EVENTS | CHAIN | SUMS | SIGNATURE => true,
             name if name.starts_with(HANDOFFS) || lists.contains(name) => true,
-            name if name.starts_with(LOGS) || name.starts_with(BLOBS) => false,
+            name if [LOGS, TREES, BLOBS].iter().any(|folder| name.starts_with(folder)) => false,
             _ => return Err(wrong(&shown, "no bundle has such an entry")),
         };
-        let digest = if is_text {
+        let digest = if name.starts_with(TREES) {
+            if size > named::MAX_LIST_BYTES {
+                let most = named::MAX_LIST_BYTES;
+                return Err(wrong(&shown, format!("it has {size} bytes, and at most {most} are read")));
+            }
+            let mut bytes = Vec::new();
+            entry.read_to_end(&mut bytes).map_err(of_archive)?;
+            let listed =
+                named::in_snapshot(&bytes).ok_or_else(|| wrong(&shown, "it is no list of a snapshot"))?;
+            for content in listed {
+                if entries.listed.insert(content) {
+                    keep(DIGEST_BYTES)?;
+                }
+            }
+            Digest::of(&bytes)
+        } else if is_text {
             keep(size)?;
             let mut bytes = Vec::new();
             entry.read_to_end(&mut bytes).map_err(of_archive)?;
@@ -322,13 +343,13 @@ fn pinned(entries: &Entries) -> Result<PinnedFlow, Wrong> {
     Ok(pinned)
 }
 
-/// The events follow from the flow, one after the other, to the state that the manifest says. Returns the contents that they name.
+/// The events follow from the flow, one after the other, to the state that the manifest says.
 fn check_events(
     entries: &Entries,
     manifest: &Manifest,
     run: &RunId,
     pinned: &PinnedFlow,
-) -> Result<BTreeSet<Digest>, Wrong> {
+) -> Result<Named, Wrong> {
     for flow in std::iter::once(pinned).chain(&pinned.earlier) {
         let alone = PinnedFlow { earlier: Vec::new(), ..flow.clone() };
         let parsed = flow_versions(&alone).map_err(|report| wrong(FLOWS, report.to_string()))?;
@@ -347,7 +368,8 @@ fn check_events(
     let mut chain = Chain::of(run);
     let mut sums = lines(entries.text(CHAIN)?);
     let mut handoffs: BTreeSet<String> = entries.below(HANDOFFS).map(str::to_owned).collect();
-    let mut contents = BTreeSet::new();
+    let mut contents = entries.listed.clone();
+    let mut snapshots = BTreeSet::new();
     let events = entries.text(EVENTS)?;
     if !events.ends_with(b"\n") {
         return Err(wrong(EVENTS, "it does not end with a newline"));
@@ -371,6 +393,11 @@ fn check_events(
         lived.apply(&record).map_err(|error| wrong(&place, error.to_string()))?;
         let (named, list) = named::contents(&record.event);
         contents.extend(named);
+        if manifest.format != WITHOUT_SNAPSHOTS {
+            let workspace = named::workspace(&record);
+            contents.extend(workspace.late);
+            snapshots.extend(workspace.snapshots);
+        }
         if let Some(bytes) = list.and_then(|list| entries.texts.get(&format!("{BLOBS}{}", list.hex()))) {
             let listed =
                 named::in_list(bytes).ok_or_else(|| wrong(&place, "its list of artifacts cannot be read"))?;
@@ -405,20 +432,38 @@ fn check_events(
         );
         return Err(wrong(MANIFEST, reason));
     }
-    Ok(contents)
+    Ok(Named { contents, snapshots })
 }
 
-/// Checks the contents: the name of each is its digest, an event names it, and each content that an event names is there or is listed in
-/// `left_out`.
-fn check_contents(
+/// What the events name.
+struct Named {
+    /// Contents, with those that the snapshots name.
+    contents: BTreeSet<Digest>,
+    /// The lists of snapshots.
+    snapshots: BTreeSet<Digest>,
+}
+
+/// Checks the contents and the lists of snapshots: the name of each is its digest, an event names it, and each one that an event names is there or is
+/// listed in `left_out`. Returns the number and the bytes of the contents.
+fn check_contents(entries: &Entries, manifest: &Manifest, named: &Named) -> Result<(u64, u64), Wrong> {
+    let left_out: BTreeSet<Digest> = manifest.left_out.iter().map(|left| left.digest).collect();
+    check_folder(entries, TREES, &named.snapshots, &left_out, &BTreeSet::new())?;
+    // A list may be left out that is there as the content of something else.
+    check_folder(entries, BLOBS, &named.contents, &left_out, &named.snapshots)
+}
+
+/// Returns how many there are, and their bytes. What is left out and named `elsewhere` too may be there.
+fn check_folder(
     entries: &Entries,
-    manifest: &Manifest,
+    folder: &str,
     named: &BTreeSet<Digest>,
+    left_out: &BTreeSet<Digest>,
+    elsewhere: &BTreeSet<Digest>,
 ) -> Result<(u64, u64), Wrong> {
     let mut contents = 0_u64;
     let mut bytes = 0_u64;
-    for hex in entries.below(BLOBS) {
-        let name = format!("{BLOBS}{hex}");
+    for hex in entries.below(folder) {
+        let name = format!("{folder}{hex}");
         let digest = entries.sums.get(&name).copied();
         if digest.is_none_or(|digest| digest.hex() != hex) {
             return Err(wrong(name, "its name is not its sum"));
@@ -429,17 +474,16 @@ fn check_contents(
         contents = contents.saturating_add(1);
         bytes = bytes.saturating_add(entries.sizes.get(&name).copied().unwrap_or_default());
     }
-    let left_out: BTreeSet<Digest> = manifest.left_out.iter().map(|left| left.digest).collect();
     for digest in named {
-        let is_there = entries.sums.contains_key(&format!("{BLOBS}{}", digest.hex()));
+        let is_there = entries.sums.contains_key(&format!("{folder}{}", digest.hex()));
         let is_left_out = left_out.contains(digest);
-        if is_there == is_left_out {
+        if is_there == is_left_out && !(is_there && elsewhere.contains(digest)) {
             let reason = if is_there {
                 "it is there, and the manifest says that it is not"
             } else {
                 "an event names it, and it is missing"
             };
-            return Err(wrong(format!("{BLOBS}{}", digest.hex()), reason));
+            return Err(wrong(format!("{folder}{}", digest.hex()), reason));
         }
     }
     Ok((contents, bytes))

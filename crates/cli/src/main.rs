@@ -125,9 +125,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
             let what = command::apply::what(ours, theirs, undo);
             command::apply::apply(&home, run.as_deref(), what, why)
         }
-        Command::Export(args::ExportArgs { run, output, sign }) => {
-            command::export::export(&home, run.as_deref(), output.as_deref(), sign.as_deref())
-        }
+        Command::Export(args) => command::export::export(&home, &args),
         Command::Verify(args::VerifyArgs { file, head, signers }) => {
             command::verify::verify(&file, head.as_deref(), signers.as_deref(), cli.json)
         }

@@ -153,7 +153,7 @@ const TABLE: &[Row] = &[
     // A run as one file; the engine knows how a run is loaded.
     Row {
         name: "envoi-bundle",
-        uses: &["envoi-contract", "envoi-kernel", "envoi-journal", "envoi-engine"],
+        uses: &["envoi-contract", "envoi-kernel", "envoi-journal", "envoi-tree", "envoi-engine"],
         tests_use: &[],
     },
     // Another way in; it and the simulation do not know each other.

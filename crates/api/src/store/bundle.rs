@@ -18,7 +18,7 @@ pub struct Exported {
     pub events: u64,
     /// Number of contents.
     pub contents: u64,
-    /// Number of contents that events name and that are not in the store.
+    /// Number of contents that the run names and that are not in the bundle, but for those that were not wanted.
     pub left_out: u64,
     /// The head of the chain over the events: `sha256:` and 64 digits.
     pub head: String,

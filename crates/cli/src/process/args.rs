@@ -140,8 +140,8 @@ pub(crate) enum Command {
     Gc(GcArgs),
     /// Write a run into one file that can be handed over and checked
     ///
-    /// The file has the events, the flow, the hand-offs, the output of attempts and all contents that events name. Artifacts, output and paths go
-    /// out as they are.
+    /// The file has the events, the flow, the hand-offs, the output of attempts, all contents that events name, and the snapshots of the
+    /// workspace. Artifacts, files, output and paths go out as they are.
     Export(ExportArgs),
     /// Check a file of `envoi export`: that it is whole, and that its events follow from its flow
     ///

@@ -416,13 +416,160 @@ fn a_run_at_work_a_fork_and_a_corrected_run_are_bundles_too() {
     assert!(code == 0 && said.contains(&fork), "{said}");
 }
 
+/// A run with two snapshots, and its bundle as `b`.
+fn with_snapshots() -> (Stage, String) {
+    let stage = Stage::with_flow(
+        "flow: f\nworkspace: work\nsteps:\n  - { id: make, run: 'for n in $(seq 100); do seq $n 300 > many-$n; done; ln -sf a.txt link; rm -f a.txt; mkdir -p empty' }\n",
+    );
+    stage.write("work/a.txt", "a\n");
+    stage.expect(0, &["run", "flow.yaml", "--keep-files"]);
+    let run = stage.run_id();
+    stage.expect(0, &["export", "-o", "b"]);
+    (stage, run)
+}
+
+#[test]
+fn a_bundle_has_the_snapshots_of_its_run() {
+    let (stage, run) = with_snapshots();
+    let bundle = stage.path("b").display().to_string();
+    let (code, said) = verify(&bundle, &[]);
+    assert!(code == 0 && said.contains("\n2 snapshots of the workspace, with their files\n"), "{said}");
+    let (folder, names) = unpacked(&stage, &stage.path("b"));
+    let lists: Vec<_> = names.iter().filter(|name| name.contains("/trees/")).collect();
+    assert_eq!(lists.len(), 2, "{names:?}");
+    // By hand: each file of each list is there.
+    let sums = Command::new("sha256sum")
+        .args(["--check", "--quiet", "--strict", "SHA256SUMS"])
+        .current_dir(folder.join(&run))
+        .output()
+        .unwrap();
+    assert!(sums.status.success(), "{sums:?}");
+    let mut files = 0;
+    for list in &lists {
+        let list = fs::read_to_string(folder.join(list)).unwrap();
+        for line in list.strip_prefix("envoi-tree 1\n").unwrap().split_terminator('\0') {
+            if let Some(hex) = line.split(' ').nth(1).and_then(|digest| digest.strip_prefix("sha256:")) {
+                assert!(folder.join(&run).join("blobs/sha256").join(hex).exists(), "{line}");
+                files += 1;
+            }
+        }
+    }
+    assert_eq!(files, 102, "one before; a hundred and the link after");
+    assert_eq!(verify(&packed(&stage, &folder, &names, &[]), &[]).0, 0);
+    let list = lists[0].clone();
+    let blob = {
+        let text = fs::read_to_string(folder.join(&list)).unwrap();
+        let hex = text.split("sha256:").nth(1).unwrap()[..64].to_owned();
+        format!("{run}/blobs/sha256/{hex}")
+    };
+    let cases: Vec<(&str, Change<'_>, &str)> = vec![
+        (
+            "a list with a byte more",
+            summed(Box::new(|folder, _| {
+                let bytes = fs::read(folder.join(&list)).unwrap();
+                fs::write(folder.join(&list), [bytes.as_slice(), b"x"].concat()).unwrap();
+            })),
+            "it is no list of a snapshot",
+        ),
+        (
+            "another list",
+            summed(Box::new(|folder, _| fs::write(folder.join(&list), "envoi-tree 1\n").unwrap())),
+            "its name is not its sum",
+        ),
+        (
+            "no list",
+            summed(Box::new(|_, names| names.retain(|name| *name != list))),
+            "an event names it, and it is missing",
+        ),
+        (
+            "no file",
+            summed(Box::new(|_, names| names.retain(|name| *name != blob))),
+            "an event names it, and it is missing",
+        ),
+        (
+            "a list more",
+            summed(Box::new(|folder, names| {
+                let name = format!("{run}/trees/{}", Digest::of(b"envoi-tree 1\n").hex());
+                fs::write(folder.join(&name), "envoi-tree 1\n").unwrap();
+                names.insert(names.len() - 1, name);
+            })),
+            "no event names it",
+        ),
+    ];
+    for (what, change, expected) in cases {
+        let (folder, mut names) = unpacked(&stage, &stage.path("b"));
+        change(&folder, &mut names);
+        let (code, said) = verify(&packed(&stage, &folder, &names, &[]), &[]);
+        assert!(code == 1 && said.contains(expected), "{what}: {code} {said}");
+    }
+}
+
+#[test]
+fn a_bundle_can_be_made_without_files() {
+    let (stage, run) = with_snapshots();
+    let done = stage.expect(0, &["export", &run, "--without-files", "-o", "less"]);
+    assert!(!done.err.contains("note"), "{done:?}");
+    let (_, names) = unpacked(&stage, &stage.path("less"));
+    assert!(!names.iter().any(|name| name.contains("/trees/")), "{names:?}");
+    assert!(fs::metadata(stage.path("less")).unwrap().len() < fs::metadata(stage.path("b")).unwrap().len());
+    let (code, said) = verify(&stage.path("less").display().to_string(), &[]);
+    assert!(code == 0 && said.contains("the snapshots of the workspace were left out"), "{said}");
+    // In the place of an archive it does not stand for the run.
+    stage.write(".envoi/config.yaml", "retention: { keep_last: 1, archive: ../old }\n");
+    stage.expect(0, &["run", "flow.yaml"]);
+    fs::create_dir(stage.path("old")).unwrap();
+    let place = stage.path(&format!("old/{run}.envoi.tar.zst"));
+    fs::copy(stage.path("less"), &place).unwrap();
+    let done = stage.expect(0, &["gc"]);
+    assert!(done.err.contains("is not archived: the bundle does not have"), "{done:?}");
+    stage.expect(0, &["show", &run]);
+    fs::copy(stage.path("b"), &place).unwrap();
+    stage.expect(0, &["gc"]);
+    stage.expect(2, &["show", &run]);
+}
+
+#[test]
+fn a_bundle_that_is_older_than_snapshots_in_bundles_is_checked_as_before() {
+    let (stage, run) = with_snapshots();
+    let (folder, mut names) = unpacked(&stage, &stage.path("b"));
+    let events = fs::read_to_string(folder.join(&run).join("events.jsonl")).unwrap();
+    let is_named = |name: &String| events.contains(name.split_once("/blobs/sha256/").unwrap().1);
+    names.retain(|name| !name.contains("/trees/") && (!name.contains("/blobs/") || is_named(name)));
+    let contents = names.iter().filter(|name| name.contains("/blobs/")).count();
+    let place = folder.join(&run).join("README.txt");
+    let readme = fs::read_to_string(&place).unwrap();
+    let (begin, end) = (readme.find("trees/ has").unwrap(), readme.find("If there is a SHA256SUMS").unwrap());
+    fs::write(&place, readme[..begin].to_owned() + &readme[end..]).unwrap();
+    let place = folder.join(&run).join("MANIFEST.json");
+    let mut manifest: serde_json::Value = serde_json::from_slice(&fs::read(&place).unwrap()).unwrap();
+    manifest["format"] = 1.into();
+    manifest["contents"] = contents.into();
+    fs::write(&place, serde_json::to_vec_pretty(&manifest).unwrap()).unwrap();
+    sum_again(&folder, &names);
+    let old = packed(&stage, &folder, &names, &[]);
+    let (code, said) = verify(&old, &[]);
+    assert!(code == 0 && !said.contains("snapshots"), "{said}");
+    // It does not stand for a run whose snapshots are there.
+    stage.write(".envoi/config.yaml", "retention: { keep_last: 1, archive: ../old }\n");
+    stage.expect(0, &["run", "flow.yaml"]);
+    fs::create_dir(stage.path("old")).unwrap();
+    fs::copy(&old, stage.path(&format!("old/{run}.envoi.tar.zst"))).unwrap();
+    let done = stage.expect(0, &["gc"]);
+    assert!(done.err.contains("is not archived: the bundle does not have"), "{done:?}");
+    // What is made of a run without snapshots is of that form still.
+    let (bundle, run, file) = bundled();
+    let (folder, _) = unpacked(&bundle, &file);
+    let manifest = fs::read_to_string(folder.join(&run).join("MANIFEST.json")).unwrap();
+    assert!(manifest.contains("\"format\": 1,"), "{manifest}");
+}
+
 #[test]
 fn a_content_that_is_gone_is_left_out_and_said() {
     let (stage, run, _) = bundled();
     let artifacts: Vec<_> = fs::read_dir(stage.path(".envoi/artifacts/sha256")).unwrap().flatten().collect();
     fs::remove_dir_all(artifacts[0].path()).unwrap();
     let done = stage.expect(0, &["export", &run, "-o", "less"]);
-    assert!(done.err.contains("are not in the store"), "{done:?}");
+    assert!(done.err.contains("are not in the bundle"), "{done:?}");
     let (code, said) = verify(&stage.path("less").display().to_string(), &[]);
     assert!(code == 0 && said.contains("were not there when it was made"), "{said}");
 }

@@ -1,11 +1,11 @@
 //! `envoi export`: a run as one file.
 
 use crate::{
-    process::{failure::Failure, messages, output, ssh_keygen},
+    process::{args::ExportArgs, failure::Failure, messages, output, ssh_keygen},
     store::{home::Home, select},
 };
 use envoi_api::bundle::Exported;
-use envoi_bundle::{ExportError, Manifest, Sign};
+use envoi_bundle::{ExportError, LeftOut, Manifest, Sign, Wanted};
 use envoi_contract::code::Code;
 use envoi_journal::{Layout, Reader};
 use envoi_kernel::ids::RunId;
@@ -19,17 +19,13 @@ use tempfile::NamedTempFile;
 /// The end of the name of a file.
 pub(crate) const ENDING: &str = ".envoi.tar.zst";
 
-pub(crate) fn export(
-    home: &Home,
-    run: Option<&str>,
-    file: Option<&Path>,
-    key: Option<&Path>,
-) -> Result<u8, Failure> {
+pub(crate) fn export(home: &Home, args: &ExportArgs) -> Result<u8, Failure> {
+    let file = args.output.as_deref();
     let (store, reader) = home.reader()?;
-    let id = select::run_or_newest(&reader, run)?;
+    let id = select::run_or_newest(&reader, args.run.as_deref())?;
     if file == Some(Path::new("-")) {
         let target = BufWriter::new(io::stdout().lock());
-        let (manifest, mut target) = written(store.layout(), &reader, &id, key, target)?;
+        let (manifest, mut target) = written(store.layout(), &reader, &id, args, target)?;
         target.flush().map_err(|error| Failure::machine("standard output", error))?;
         say_left_out(&manifest);
         return Ok(0);
@@ -46,7 +42,7 @@ pub(crate) fn export(
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // It gets its name when all of it is there.
     let aside = NamedTempFile::with_prefix_in(".export-", folder).map_err(machine)?;
-    let (manifest, target) = written(store.layout(), &reader, &id, key, BufWriter::new(aside))?;
+    let (manifest, target) = written(store.layout(), &reader, &id, args, BufWriter::new(aside))?;
     let aside = target.into_inner().map_err(|error| machine(error.into_error()))?;
     aside.as_file().sync_all().map_err(machine)?;
     let kept = aside.persist_noclobber(&file).map_err(|error| match error.error.kind() {
@@ -56,6 +52,7 @@ pub(crate) fn export(
     let bytes = kept.metadata().map_err(machine)?.len();
     say_left_out(&manifest);
     if home.json {
+        let left_out = u64::try_from(lacked(&manifest).count()).unwrap_or(u64::MAX);
         let row = Exported {
             file: file.display().to_string(),
             bytes,
@@ -63,7 +60,7 @@ pub(crate) fn export(
             status: manifest.status,
             events: manifest.events,
             contents: manifest.contents,
-            left_out: u64::try_from(manifest.left_out.len()).unwrap_or(u64::MAX),
+            left_out,
             head: manifest.head.to_string(),
         };
         return output::row(&row).map(|()| 0);
@@ -82,7 +79,7 @@ fn written<W: io::Write>(
     layout: &Layout,
     reader: &Reader,
     id: &RunId,
-    key: Option<&Path>,
+    args: &ExportArgs,
     target: W,
 ) -> Result<(Manifest, W), Failure> {
     let not_signed = Cell::new(None);
@@ -94,9 +91,10 @@ fn written<W: io::Write>(
             ));
         })
     };
-    let sign = key.map(|key| move |sums: &[u8]| signs(key, sums));
+    let sign = args.sign.as_deref().map(|key| move |sums: &[u8]| signs(key, sums));
     let sign: Option<Sign<'_>> = sign.as_ref().map(|sign| sign as Sign<'_>);
-    let made = envoi_bundle::export(layout, reader, id, env!("CARGO_PKG_VERSION"), sign, target);
+    let wanted = Wanted { made_by: env!("CARGO_PKG_VERSION"), sign, without_files: args.without_files };
+    let made = envoi_bundle::export(layout, reader, id, wanted, target);
     made.map_err(|error| match (not_signed.take(), error) {
         (Some(failure), _) => failure,
         (None, ExportError::Store(error)) => Failure::store(error),
@@ -107,11 +105,17 @@ fn written<W: io::Write>(
     })
 }
 
+/// What the bundle does not have although it was to have it.
+fn lacked(manifest: &Manifest) -> impl Iterator<Item = &LeftOut> {
+    manifest.left_out.iter().filter(|left| left.why != LeftOut::NOT_WANTED)
+}
+
 fn say_left_out(manifest: &Manifest) {
-    if let Some(first) = manifest.left_out.first() {
-        let count = manifest.left_out.len();
+    let lacked: Vec<&LeftOut> = lacked(manifest).collect();
+    if let Some(first) = lacked.first() {
+        let count = lacked.len();
         messages::say(&format!(
-            "note: {count} contents that events name are not in the store, the first is {} ({})",
+            "note: {count} contents that the run names are not in the bundle, the first is {} ({})",
             first.digest, first.why
         ));
     }

@@ -6,7 +6,7 @@ use crate::process::{
     ssh_keygen::{self, Signer},
 };
 use envoi_api::bundle::Verified;
-use envoi_bundle::{Whole, Wrong};
+use envoi_bundle::{LeftOut, Whole, Wrong};
 use envoi_contract::{code::Code, digest::Digest};
 use std::{fs::File, io::BufReader, path::Path};
 
@@ -98,16 +98,22 @@ fn signer(whole: &Whole, signers: &Path) -> Result<Result<String, Wrong>, Failur
 }
 
 fn said(name: &str, whole: &Whole, has_witness: bool, signer: Option<&str>) -> String {
-    let Whole { manifest, content_bytes, logs, signature, .. } = whole;
+    let Whole { manifest, content_bytes, snapshots, logs, signature, .. } = whole;
     let mut text = format!(
         "{name} is whole\nrun {} of flow {}, {}: {} events, {} contents ({content_bytes} bytes), {logs} files of output\nhead {}\n",
         manifest.run, manifest.flow, manifest.status, manifest.events, manifest.contents, manifest.head
     );
-    if !manifest.left_out.is_empty() {
-        text.push_str(&format!(
-            "{} contents that events name were not there when it was made\n",
-            manifest.left_out.len()
-        ));
+    if *snapshots > 0 {
+        text.push_str(&format!("{snapshots} snapshots of the workspace, with their files\n"));
+    }
+    let (unwanted, lacked): (Vec<_>, Vec<_>) =
+        manifest.left_out.iter().partition(|left| left.why == LeftOut::NOT_WANTED);
+    if !unwanted.is_empty() {
+        text.push_str("the snapshots of the workspace were left out when it was made\n");
+    }
+    if !lacked.is_empty() {
+        let count = lacked.len();
+        text.push_str(&format!("{count} contents that the run names were not there when it was made\n"));
     }
     if let Some(signer) = signer {
         text.push_str(&format!("signed by {signer}\n"));

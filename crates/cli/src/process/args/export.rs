@@ -11,6 +11,9 @@ pub(crate) struct ExportArgs {
     /// A new file; `-` for standard output [default: RUN.envoi.tar.zst]
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
+    /// Leave the snapshots of the workspace out
+    #[arg(long)]
+    pub(crate) without_files: bool,
     /// Sign it with this key of SSH
     #[arg(long, value_name = "KEY", value_hint = ValueHint::FilePath)]
     pub(crate) sign: Option<PathBuf>,

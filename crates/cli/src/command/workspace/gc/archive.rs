@@ -1,7 +1,7 @@
 //! The bundle of a run that is about to be deleted.
 
 use crate::command::archive::export::ENDING;
-use envoi_bundle::{ExportError, Whole, Wrong};
+use envoi_bundle::{ExportError, Manifest, Wanted, Whole, Wrong};
 use envoi_contract::digest::Digest;
 use envoi_journal::{Layout, ReadError, Reader};
 use envoi_kernel::ids::{RunId, Seq};
@@ -16,7 +16,7 @@ use tempfile::NamedTempFile;
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NotArchived {
     /// A bundle would not have all that the run names.
-    #[error("a bundle does not have `{0}`, such as a snapshot of its workspace")]
+    #[error("the bundle does not have `{0}`, which the run names and the store has")]
     Lacks(Digest),
     /// Another bundle stands where this one would.
     #[error("`{}` is of other events", .0.display())]
@@ -51,7 +51,7 @@ impl Of<'_> {
     /// [`NotArchived`]
     pub(super) fn keep(&self, folder: &Path) -> Result<Seq, NotArchived> {
         let machine = |error: io::Error| NotArchived::Machine { place: folder.to_owned(), error };
-        self.check_nothing_lacks()?;
+        self.check_nothing_lacks(None)?;
         let place = self.place(folder);
         if let Some(events) = self.found_at(&place)? {
             return Ok(events);
@@ -59,13 +59,15 @@ impl Of<'_> {
         fs::create_dir_all(folder).map_err(machine)?;
         let aside = NamedTempFile::with_prefix_in(".archive-", folder).map_err(machine)?;
         let version = env!("CARGO_PKG_VERSION");
+        let wanted = Wanted { made_by: version, ..Wanted::default() };
         let (manifest, target) =
-            envoi_bundle::export(self.layout, self.reader, self.run, version, None, BufWriter::new(aside))?;
+            envoi_bundle::export(self.layout, self.reader, self.run, wanted, BufWriter::new(aside))?;
         let aside = target.into_inner().map_err(|error| machine(error.into_error()))?;
         aside.as_file().sync_all().map_err(machine)?;
         if verified(aside.path())?.manifest != manifest {
             return Err(NotArchived::Changed);
         }
+        self.check_nothing_lacks(Some(&manifest))?;
         aside.persist_noclobber(&place).map_err(|error| machine(error.error))?;
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(machine)?;
         Ok(manifest.events)
@@ -76,7 +78,7 @@ impl Of<'_> {
     /// # Errors
     /// As [`Of::keep`], as far as that can be known.
     pub(super) fn can_be_kept(&self, folder: &Path) -> Result<Seq, NotArchived> {
-        self.check_nothing_lacks()?;
+        self.check_nothing_lacks(None)?;
         match self.found_at(&self.place(folder))? {
             Some(events) => Ok(events),
             None => Ok(self.reader.run(self.run)?.next_seq),
@@ -87,9 +89,9 @@ impl Of<'_> {
         folder.join(format!("{}{ENDING}", self.run))
     }
 
-    /// A bundle has all that the run names, or its result was given up.
-    fn check_nothing_lacks(&self) -> Result<(), NotArchived> {
-        match envoi_bundle::not_in_bundle(self.layout, self.reader, self.run)? {
+    /// A bundle, this one or one that is made now, has all that the run names, or the result of the run was given up.
+    fn check_nothing_lacks(&self, bundle: Option<&Manifest>) -> Result<(), NotArchived> {
+        match envoi_bundle::not_in_bundle(self.layout, self.reader, self.run, bundle)? {
             Some(digest) if !self.is_dropped => Err(NotArchived::Lacks(digest)),
             _ => Ok(()),
         }
@@ -103,10 +105,11 @@ impl Of<'_> {
             Ok(_) => {}
         }
         let whole = verified(place)?;
-        match whole.manifest.head == self.reader.head(self.run)? {
-            true => Ok(Some(whole.manifest.events)),
-            false => Err(NotArchived::OfOtherEvents(place.to_owned())),
+        if whole.manifest.head != self.reader.head(self.run)? {
+            return Err(NotArchived::OfOtherEvents(place.to_owned()));
         }
+        self.check_nothing_lacks(Some(&whole.manifest))?;
+        Ok(Some(whole.manifest.events))
     }
 }
 
