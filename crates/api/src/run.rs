@@ -216,6 +216,10 @@ pub struct RunDetail {
     pub run: Run,
     /// The exit code of a command that follows it; null while it runs.
     pub exit_code: Option<u8>,
+    /// The head of the chain over its events, as `export` has it; null unless it is over, and for a run of a server.
+    pub head: Option<String>,
+    /// How it came, if it came with a bundle; else null, as for a run of a server.
+    pub imported: Option<ImportedFrom>,
     /// How often it was reopened, oldest first.
     pub reopened: Vec<Reopened>,
     /// How often its flow was corrected, oldest first.
@@ -242,6 +246,19 @@ pub struct RunDetail {
     pub raised: Amounts,
     /// What each step has used.
     pub by_step: BTreeMap<String, Amounts>,
+}
+
+/// How a run came that came with a bundle.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ImportedFrom {
+    /// The file of its bundle, as it was named.
+    pub file: String,
+    /// When.
+    pub at: Time,
+    /// Who brought it.
+    pub by: String,
+    /// Who has signed the bundle, of those whom the importer has named; null if none was named.
+    pub signer: Option<String>,
 }
 
 /// One time that a run was reopened.

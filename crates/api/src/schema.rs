@@ -73,6 +73,7 @@ pub fn of_rest() -> Map<String, Value> {
 pub fn of_commands() -> Map<String, Value> {
     let mut shown = generator(Contract::Serialize);
     add::<bundle::Exported>(&mut shown);
+    add::<bundle::ImportedRun>(&mut shown);
     add::<bundle::Verified>(&mut shown);
     add::<file::ArtifactVersion>(&mut shown);
     add::<file::FileDifference>(&mut shown);

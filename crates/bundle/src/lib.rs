@@ -1,6 +1,6 @@
 //! A run as one file: what happened, the flow, the contents that its events name, and the output of its attempts.
 //!
-//! Owns the form of a bundle, how one is made of a store, and how one is checked without a store. A bundle is a tar archive,
+//! Owns the form of a bundle, how one is made of a store, how one is checked without a store, and how one comes into a store. A bundle is a tar archive,
 //! compressed with zstd. It is made of the same bytes each time, unless the run has gone on. All of it can be checked with `tar`,
 //! `sha256sum` and a few lines of any language (docs/bundle.md).
 //!
@@ -24,6 +24,7 @@
 
 mod archive;
 mod export;
+mod import;
 mod manifest;
 mod named;
 mod verify;
@@ -31,8 +32,9 @@ mod verify;
 pub use archive::Sign;
 pub use envoi_journal::Chain;
 pub use export::{ExportError, Wanted, export, not_in_bundle};
+pub use import::{ImportError, import};
 pub use manifest::{FORMAT, LeftOut, Manifest};
 
 /// What a signature of the sums is for: the namespace of `ssh-keygen -Y`.
 pub const NAMESPACE: &str = "envoi-run";
-pub use verify::{Whole, Wrong, verify};
+pub use verify::{Opened, Whole, Wrong, open, verify};

@@ -13,7 +13,7 @@ use crate::{
 use envoi_contract::digest::Digest;
 use envoi_engine::flow_versions;
 use envoi_journal::{Chain, PinnedFlow, handoff_bytes};
-use envoi_kernel::{Event, Record, Run, ids::RunId};
+use envoi_kernel::{Event, Record, Run, Status, ids::RunId};
 use sha2::{Digest as _, Sha256};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -97,6 +97,29 @@ struct Entries {
 /// # Errors
 /// The first thing that is wrong with it.
 pub fn verify(source: impl Read) -> Result<Whole, Wrong> {
+    open(source).map(|opened| opened.whole)
+}
+
+/// A bundle that is whole, with the life of its run.
+#[derive(Debug, Clone)]
+pub struct Opened {
+    /// What it has.
+    pub whole: Whole,
+    /// The run.
+    pub run: RunId,
+    /// Its events, each with its line.
+    pub events: Vec<(Record, String)>,
+    /// Its flow, with those before its corrections.
+    pub pinned: PinnedFlow,
+    /// Whether the run was over, and nothing was left to be done for it.
+    pub is_over: bool,
+}
+
+/// As [`verify`], for one who wants more of it.
+///
+/// # Errors
+/// As [`verify`].
+pub fn open(source: impl Read) -> Result<Opened, Wrong> {
     let entries = read(source, MAX_KEPT_BYTES)?;
     check_sums(&entries)?;
     let manifest: Manifest = entries.json(MANIFEST)?;
@@ -121,14 +144,15 @@ pub fn verify(source: impl Read) -> Result<Whole, Wrong> {
         ));
     }
     let logs = entries.below(LOGS).count();
-    Ok(Whole {
+    let whole = Whole {
         content_bytes,
         snapshots: u64::try_from(entries.below(TREES).count()).unwrap_or(u64::MAX),
         logs: u64::try_from(logs).unwrap_or(u64::MAX),
         sums: entries.text(SUMS)?.to_vec(),
         signature: entries.texts.get(SIGNATURE).cloned(),
         manifest,
-    })
+    };
+    Ok(Opened { whole, run, events: lived.events, pinned, is_over: lived.is_over })
 }
 
 impl Entries {
@@ -273,6 +297,24 @@ fn name_in(entry: &mut tar::Entry<'_, impl Read>) -> Result<Option<PathBuf>, Wro
     Ok(name)
 }
 
+/// Calls `take` with each entry below the folder of the run: its name there, its size, and what it has. For a bundle that was verified: names are
+/// not looked at again.
+pub(crate) fn entries<E: From<io::Error>>(
+    source: impl Read,
+    mut take: impl FnMut(&str, u64, &mut dyn Read) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut archive = tar::Archive::new(zstd::Decoder::new(source)?);
+    for entry in archive.entries()? {
+        let mut entry = entry?;
+        let path = entry.path()?.into_owned();
+        if let Some((_, name)) = path.to_str().and_then(|path| path.split_once('/')) {
+            let size = entry.size();
+            take(name, size, &mut entry)?;
+        }
+    }
+    Ok(())
+}
+
 struct Sum(Sha256);
 
 impl io::Write for Sum {
@@ -349,7 +391,7 @@ fn check_events(
     manifest: &Manifest,
     run: &RunId,
     pinned: &PinnedFlow,
-) -> Result<Named, Wrong> {
+) -> Result<Life, Wrong> {
     for flow in std::iter::once(pinned).chain(&pinned.earlier) {
         let alone = PinnedFlow { earlier: Vec::new(), ..flow.clone() };
         let parsed = flow_versions(&alone).map_err(|report| wrong(FLOWS, report.to_string()))?;
@@ -369,7 +411,7 @@ fn check_events(
     let mut sums = lines(entries.text(CHAIN)?);
     let mut handoffs: BTreeSet<String> = entries.below(HANDOFFS).map(str::to_owned).collect();
     let mut contents = entries.listed.clone();
-    let mut snapshots = BTreeSet::new();
+    let (mut snapshots, mut records) = (BTreeSet::new(), Vec::new());
     let events = entries.text(EVENTS)?;
     if !events.ends_with(b"\n") {
         return Err(wrong(EVENTS, "it does not end with a newline"));
@@ -410,6 +452,8 @@ fn check_events(
             }
             handoffs.remove(&name);
         }
+        let line = core::str::from_utf8(line).map_err(|error| wrong(&place, error.to_string()))?;
+        records.push((record, line.to_owned()));
     }
     if sums.next().is_some() {
         return Err(wrong(CHAIN, "it has more lines than there are events"));
@@ -432,11 +476,17 @@ fn check_events(
         );
         return Err(wrong(MANIFEST, reason));
     }
-    Ok(Named { contents, snapshots })
+    // A run that was reopened in between, or whose files are half set back, goes on.
+    let is_over = matches!(status, Status::Ended(_))
+        && lived.restoring().is_none()
+        && lived.interrupts().next().is_none();
+    Ok(Life { events: records, contents, snapshots, is_over })
 }
 
-/// What the events name.
-struct Named {
+/// What the events have come to, and what they name.
+struct Life {
+    events: Vec<(Record, String)>,
+    is_over: bool,
     /// Contents, with those that the snapshots name.
     contents: BTreeSet<Digest>,
     /// The lists of snapshots.
@@ -445,7 +495,7 @@ struct Named {
 
 /// Checks the contents and the lists of snapshots: the name of each is its digest, an event names it, and each one that an event names is there or is
 /// listed in `left_out`. Returns the number and the bytes of the contents.
-fn check_contents(entries: &Entries, manifest: &Manifest, named: &Named) -> Result<(u64, u64), Wrong> {
+fn check_contents(entries: &Entries, manifest: &Manifest, named: &Life) -> Result<(u64, u64), Wrong> {
     let left_out: BTreeSet<Digest> = manifest.left_out.iter().map(|left| left.digest).collect();
     check_folder(entries, TREES, &named.snapshots, &left_out, &BTreeSet::new())?;
     // A list may be left out that is there as the content of something else.

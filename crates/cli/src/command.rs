@@ -10,7 +10,7 @@ mod serving;
 mod upkeep;
 mod workspace;
 
-pub(crate) use archive::{export, verify};
+pub(crate) use archive::{bring, export, verify};
 pub(crate) use change::{answer, cancel, correct, fork, raise, resume, run};
 pub(crate) use contract::{conformance, filter};
 pub(crate) use flow_file::{check, import, init, next, plan};

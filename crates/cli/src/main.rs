@@ -137,7 +137,10 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         }
         Command::Check { flows } => command::check::check(&home, &flows, cli.json),
         Command::Plan(args) => command::plan::show(&args, cli.json),
-        Command::Import(args) => command::import::import(&args, cli.json),
+        Command::Import(args) => match command::bring::bundle(&args.files) {
+            Some(file) => command::bring::bring(&home, file, &args),
+            None => command::import::import(&args, cli.json),
+        },
         Command::Handoff { file, compact } => command::filter::handoff(file.as_deref(), compact),
         Command::Route { file, compact } => command::filter::route(file.as_deref(), compact),
         Command::Serve(args) => command::serve::serve(&home, &args),

@@ -120,6 +120,7 @@ codes! {
     BodyTooLarge, "BODY_TOO_LARGE", Input, 413;
     BudgetExhausted, "BUDGET_EXHAUSTED", Refused, 429;
     BudgetOverrun, "BUDGET_OVERRUN", Step, 500;
+    BundleDamaged, "BUNDLE_DAMAGED", Input, 422;
     CallOver, "CALL_OVER", Refused, 409;
     Cancelling, "CANCELLING", Refused, 409;
     CommandInvalid, "COMMAND_INVALID", Input, 422;
@@ -196,7 +197,9 @@ codes! {
     RequestTimedOut, "REQUEST_TIMED_OUT", Machine, 503;
     RoutingInvalid, "ROUTING_INVALID", Input, 422;
     RoutingSignalInvalid, "ROUTING_SIGNAL_INVALID", Input, 422;
+    RunExists, "RUN_EXISTS", Refused, 409;
     RunFilesFailed, "RUN_FILES_FAILED", Machine, 409;
+    RunForeign, "RUN_FOREIGN", Refused, 409;
     RunInconsistent, "RUN_INCONSISTENT", Machine, 409;
     RunNotFound, "RUN_NOT_FOUND", Input, 404;
     RunOver, "RUN_OVER", Refused, 409;

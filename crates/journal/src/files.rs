@@ -15,7 +15,7 @@ mod tests;
 
 pub use artifacts::is_plain;
 pub use project::{are_many, project, project_next};
-pub use restore::{is_placed, restore_answer, restore_run, restore_visit};
+pub use restore::{is_placed, place_stream, restore_answer, restore_run, restore_visit};
 pub use run_files::digest_of;
 
 pub(crate) use restore::restore;

@@ -57,6 +57,7 @@ pub use model::{
     damage::{DamagedRow, Gap},
     delivery::{Delivery, DeliveryKey, DeliveryRow, Fate, Mark, Undelivered},
     error::{BlobError, Cause, Class, CommitError, FileError, OpenError, ReadError, with_causes},
+    import::{Import, Imported},
     manifest,
     network::{
         Counts, InboxPage, NewsItem, PageSession, RegisteredFlow, RunChange, RunPage, StartKey, TOKEN_SCOPES,

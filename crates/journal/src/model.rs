@@ -6,6 +6,7 @@ pub(crate) mod commit;
 pub(crate) mod damage;
 pub(crate) mod delivery;
 pub(crate) mod error;
+pub(crate) mod import;
 pub mod manifest;
 pub(crate) mod network;
 pub(crate) mod note;

@@ -1,4 +1,4 @@
-//! What `export` and `verify` say of a bundle.
+//! What `export`, `verify` and `import` say of a bundle.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,27 @@ pub struct Exported {
     pub left_out: u64,
     /// The head of the chain over the events: `sha256:` and 64 digits.
     pub head: String,
+}
+
+/// The row of `import`, of a bundle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ImportedRun {
+    /// The file, as it was named.
+    pub file: String,
+    /// The run.
+    pub run: String,
+    /// The id of its flow.
+    pub flow: String,
+    /// How it ended.
+    pub status: String,
+    /// Number of events.
+    pub events: u64,
+    /// The head of the chain over the events.
+    pub head: String,
+    /// Whether it came now. The store may have had it.
+    pub is_new: bool,
+    /// Who has signed it, of those whom the caller has named; null if the caller has named none.
+    pub signer: Option<String>,
 }
 
 /// The row of `verify`.

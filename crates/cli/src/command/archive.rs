@@ -1,4 +1,5 @@
-//! Commands that write a run into one file, and check such a file.
+//! Commands that write a run into one file, check such a file, and bring it into a store.
 
+pub(crate) mod bring;
 pub(crate) mod export;
 pub(crate) mod verify;

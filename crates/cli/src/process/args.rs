@@ -165,7 +165,9 @@ pub(crate) enum Command {
     },
     /// Show the worst case of a flow: attempts, loops, time, calls and cost, and what dominates it
     Plan(PlanArgs),
-    /// Convert files of the swarm dialect to flow files, and list what is lost
+    /// Bring a run from a file of `envoi export` into the store; or convert files of the swarm dialect to flow files, and list what is lost
+    ///
+    /// A file of `envoi export` is verified first. Its run is over in this store: it can be looked at and forked, and never goes on.
     Import(ImportArgs),
     /// Make a hand-off (contract 2) of a step's result; a filter
     Handoff {

@@ -3,7 +3,7 @@
 use super::Remote;
 use crate::{
     command::{
-        show::{self, View},
+        show::{self, Own, View},
         why as decisions,
     },
     process::failure::Failure,
@@ -26,7 +26,7 @@ pub(crate) fn show(remote: &Remote, run: Option<&str>, view: &View) -> Result<u8
     let reader = remote.pull(&run)?;
     let row = remote.row(&run)?;
     let works = row.doing.is_some_and(|doing| doing.activity == Activity::Working || doing.step_works);
-    show::print(&reader, &row, &|_| works, view, remote.json)
+    show::print(&reader, &row, (&|_| works, &Own::default()), view, remote.json)
 }
 
 pub(crate) fn why(remote: &Remote, run: Option<&str>, which: &decisions::Which<'_>) -> Result<u8, Failure> {

@@ -573,3 +573,256 @@ fn a_content_that_is_gone_is_left_out_and_said() {
     let (code, said) = verify(&stage.path("less").display().to_string(), &[]);
     assert!(code == 0 && said.contains("were not there when it was made"), "{said}");
 }
+
+/// Everything of a run that `show` has, but for how it came.
+fn shown(stage: &Stage, run: &str) -> serde_json::Value {
+    let mut detail = stage.json(&["--json", "show", run]);
+    // The workspace that lay beside the store lies beside this one.
+    for name in ["imported", "workspace"] {
+        detail.as_object_mut().unwrap().remove(name);
+    }
+    detail
+}
+
+/// The names of the content files of a store.
+fn contents(stage: &Stage) -> usize {
+    let folders = fs::read_dir(stage.path(".envoi/artifacts/sha256")).into_iter().flatten().flatten();
+    folders.map(|folder| fs::read_dir(folder.path()).map_or(0, Iterator::count)).sum()
+}
+
+#[test]
+fn a_bundle_comes_into_another_store_and_is_the_same_run() {
+    let (stage, run, file) = bundled();
+    let file = file.display().to_string();
+    let other = Stage::new();
+    let row = other.json(&["--json", "import", &file]);
+    assert_eq!((text(&row["run"]), &row["is_new"]), (run.clone(), &true.into()));
+    // Who has kept the head that was shown there knows it again.
+    let head = text(&stage.json(&["--json", "show", &run])["head"]);
+    assert_eq!(text(&row["head"]), head);
+    assert!(stage.expect(0, &["show", &run]).out.contains(&format!("head       {head}\n")));
+    assert_eq!(verify(&file, &["--head", &head]).0, 0);
+    assert_eq!(shown(&other, &run), shown(&stage, &run));
+    assert_eq!(other.events(&run), stage.events(&run));
+    for arguments in [
+        &["logs", &run][..],
+        &["logs", &run, "--stderr"],
+        &["why", &run],
+        &["show", &run, "--handoff", "look"],
+        &["artifacts", "list", &run],
+        &["artifacts", "cat", &run, "out/700"],
+    ] {
+        assert_eq!(other.expect(0, arguments).out, stage.expect(0, arguments).out, "{arguments:?}");
+    }
+    let imported = &other.json(&["--json", "show", &run])["imported"];
+    assert_eq!((text(&imported["file"]), &imported["signer"]), (file.clone(), &serde_json::Value::Null));
+    assert!(other.expect(0, &["show", &run]).out.contains("it never goes on here"));
+    assert_eq!(stage.json(&["--json", "show", &run])["imported"], serde_json::Value::Null);
+    other.expect(0, &["doctor"]);
+    other.expect(0, &["repair"]);
+    // It is made again from there, byte for byte.
+    other.expect(0, &["export", &run, "-o", "again"]);
+    assert!(fs::read(other.path("again")).unwrap() == fs::read(&file).unwrap());
+    // The same once more is nothing, also where it was lived.
+    let (events, files) = (other.events(&run), contents(&other));
+    for stage in [&other, &stage] {
+        assert_eq!(stage.json(&["--json", "import", &file])["is_new"], false);
+        assert!(stage.expect(0, &["import", &file]).out.contains("there is nothing to do"));
+    }
+    assert_eq!((other.runs().len(), other.events(&run), contents(&other)), (1, events, files));
+    assert_eq!(stage.json(&["--json", "show", &run])["imported"], serde_json::Value::Null);
+    // It never goes on, and it can be forked.
+    for arguments in
+        [&["resume", &run][..], &["cancel", &run], &["restore", &run, "--undo"], &["apply", &run]]
+    {
+        let refused = other.envoi(arguments);
+        assert!([2, 6].contains(&refused.code.unwrap()), "{refused:?}");
+    }
+    assert!(other.expect(6, &["resume", &run]).err.contains("RUN_FOREIGN"));
+    assert_eq!(shown(&other, &run), shown(&stage, &run));
+    other.expect(3, &["fork", &run, "--from", "sure"]);
+    assert_eq!(other.runs().len(), 2);
+}
+
+#[test]
+fn a_signature_and_a_head_are_asked_for_before_a_bundle_comes_in() {
+    let (stage, run, _) = bundled();
+    let place = |name: &str| stage.path(name).display().to_string();
+    for name in ["ada", "eve"] {
+        let arguments = ["-q", "-t", "ed25519", "-N", "", "-C", name, "-f", name];
+        let done = Command::new("ssh-keygen").args(arguments).current_dir(stage.path("")).output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+        stage
+            .write(&format!("{name}s"), format!("{name}@example.org {}", stage.read(&format!("{name}.pub"))));
+    }
+    let head = text(&stage.json(&["--json", "export", &run, "--sign", "ada", "-o", "signed"])["head"]);
+    let other = Stage::new();
+    let elsewhere = Digest::of(b"elsewhere").to_string();
+    for arguments in [["--signers", &place("eves")], ["--head", &elsewhere]] {
+        let refused = other.expect(2, &[&["import", &place("signed")][..], &arguments].concat());
+        assert!(refused.err.contains("BUNDLE_DAMAGED") && !other.store().exists(), "{refused:?}");
+    }
+    let arguments = ["--json", "import", &place("signed"), "--signers", &place("adas"), "--head", &head];
+    assert_eq!(text(&other.json(&arguments)["signer"]), "ada@example.org");
+    assert!(
+        other.expect(0, &["show", &run]).out.contains(", signed by ada@example.org; it never goes on here")
+    );
+    for arguments in [["--strict", ""], ["--output", "x"]] {
+        let arguments: Vec<_> = arguments.into_iter().filter(|word| !word.is_empty()).collect();
+        let refused = other.expect(2, &[&["import", &place("signed")][..], &arguments].concat());
+        assert!(refused.err.contains("REQUEST_INVALID"), "{refused:?}");
+    }
+    stage.write("flow.txt", "agents: []\n");
+    let refused = other.expect(2, &["import", &place("flow.txt"), "--head", &head]);
+    assert!(refused.err.contains("REQUEST_INVALID"), "{refused:?}");
+}
+
+#[test]
+fn a_bundle_with_other_events_or_a_part_of_them_does_not_come_in() {
+    let (stage, run, file) = bundled();
+    let file = file.display().to_string();
+    let has_it = Stage::new();
+    has_it.expect(0, &["import", &file]);
+    let (folder, names) = unpacked(&stage, Path::new(&file));
+    let events = folder.join(&run).join("events.jsonl");
+    let changed = fs::read_to_string(&events).unwrap().replacen("as agreed", "as wanted", 1);
+    fs::write(&events, changed).unwrap();
+    chain_again(&folder, &run);
+    sum_again(&folder, &names);
+    let forged = packed(&stage, &folder, &names, &[]);
+    assert_eq!(verify(&forged, &[]).0, 0);
+    let before = has_it.events(&run);
+    let refused = has_it.expect(6, &["import", &forged]);
+    assert!(refused.err.contains("RUN_EXISTS") && has_it.events(&run) == before, "{refused:?}");
+    // Cut, or with a byte changed, it is no bundle; nothing is left of it.
+    let bytes = fs::read(&file).unwrap();
+    stage.write("cut", &bytes[..bytes.len() / 2]);
+    let mut bent = bytes.clone();
+    let middle = bent.len() / 2;
+    bent[middle] ^= 1;
+    stage.write("bent", &bent);
+    stage.write("no.envoi.tar.zst", "");
+    let other = Stage::new();
+    for name in ["cut", "bent", "no.envoi.tar.zst"] {
+        let refused = other.expect(2, &["import", &stage.path(name).display().to_string()]);
+        assert!(refused.err.contains("BUNDLE_DAMAGED") && !other.store().exists(), "{refused:?}");
+    }
+    // Of a run that is not over there is no end.
+    let waits = Stage::with_flow("flow: f\nsteps:\n  - { id: q, ask: Well? }\n");
+    waits.expect(3, &["run", "flow.yaml"]);
+    waits.expect(0, &["export", "-o", "open"]);
+    assert!(waits.json(&["--json", "show", &waits.run_id()])["head"].is_null());
+    let refused = other.expect(2, &["import", &waits.path("open").display().to_string()]);
+    assert!(refused.err.contains("was not over when the bundle was made, but waiting"), "{refused:?}");
+    assert!(other.runs().is_empty());
+    // Where an engine is at work, nothing comes in.
+    other
+        .write("slow.yaml", "flow: s\nsteps:\n  - { id: a, run: 'until test -e go; do sleep 0.01; done' }\n");
+    let engine = other.start(&["run", "slow.yaml"]);
+    wait_until("the step", || other.attempt("a.1.1").is_some_and(|dir| dir.join("started.json").exists()));
+    let refused = other.expect(6, &["import", &file]);
+    assert!(refused.err.contains("ENGINE_BUSY"), "{refused:?}");
+    other.write("go", "");
+    engine.done();
+    other.expect(0, &["import", &file]);
+}
+
+/// Killed at whatever moment, there is no run, or all of it; and a further import makes it whole.
+#[test]
+fn an_import_that_is_killed_has_left_no_run_or_all_of_it() {
+    let (stage, run, file) = bundled();
+    let file = file.display().to_string();
+    for wanted in [1, 300, 900] {
+        let other = Stage::new();
+        let mut child = other.command(&["import", &file]).spawn().unwrap();
+        wait_until("contents, or the end", || {
+            contents(&other) >= wanted || child.try_wait().unwrap().is_some()
+        });
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let shown = other.envoi(&["show", &run]);
+        assert!([Some(0), Some(2)].contains(&shown.code), "{shown:?}");
+        if shown.code == Some(0) {
+            assert_eq!(other.events(&run), stage.events(&run));
+        }
+        other.expect(0, &["import", &file]);
+        assert_eq!(other.expect(0, &["logs", &run]).out, stage.expect(0, &["logs", &run]).out);
+        assert_eq!(other.expect(0, &["artifacts", "cat", &run, "out/700"]).out, "700\n");
+        other.expect(0, &["doctor"]);
+        other.expect(0, &["export", &run, "-o", "again"]);
+        assert!(fs::read(other.path("again")).unwrap() == fs::read(&file).unwrap());
+        // What is made of the run is made again.
+        let place = other.path(&format!(".envoi/runs/{run}/record/handoff/look.1.json"));
+        fs::remove_file(&place).unwrap();
+        other.expect(0, &["import", &file]);
+        assert!(place.exists());
+    }
+}
+
+#[test]
+fn the_snapshots_of_a_run_come_with_its_bundle() {
+    let (stage, run) = with_snapshots();
+    let other = Stage::new();
+    other.expect(0, &["import", &stage.path("b").display().to_string()]);
+    let of = |stage: &Stage| stage.json(&["--json", "diff", &run]);
+    assert_eq!(of(&other), of(&stage));
+    other.expect(0, &["restore", &run, "--at", "start", "--into", "began"]);
+    assert_eq!(other.read("began/a.txt"), "a\n");
+    other.expect(0, &["doctor"]);
+    other.expect(0, &["gc", "--trash", "0s"]);
+    other.expect(0, &["restore", &run, "--at", "end", "--into", "ended"]);
+    assert!(!other.path("ended/a.txt").exists() && other.path("ended/many-7").exists());
+}
+
+#[test]
+fn a_run_that_was_archived_and_deleted_comes_back() {
+    let stage = Stage::with_flow("flow: f\nsteps:\n  - { id: a, run: 'seq 9000 > out', artifacts: [out] }\n");
+    stage.write(".envoi/config.yaml", "retention: { keep_last: 1, archive: ../old }\n");
+    stage.expect(0, &["run", "flow.yaml"]);
+    let run = stage.run_id();
+    let before = shown(&stage, &run);
+    stage.expect(0, &["run", "flow.yaml"]);
+    stage.expect(0, &["gc", "--trash", "0s"]);
+    stage.expect(2, &["show", &run]);
+    let bundle = format!("old/{run}.envoi.tar.zst");
+    // Another one of its id does not come in its place.
+    let (folder, names) = unpacked(&stage, &stage.path(&bundle));
+    let events = folder.join(&run).join("events.jsonl");
+    let changed =
+        fs::read_to_string(&events).unwrap().replacen("\"actor\":\"tester\"", "\"actor\":\"taster\"", 1);
+    fs::write(&events, changed).unwrap();
+    chain_again(&folder, &run);
+    sum_again(&folder, &names);
+    let forged = packed(&stage, &folder, &names, &[]);
+    assert!(stage.expect(6, &["import", &forged]).err.contains("RUN_EXISTS"));
+    stage.expect(0, &["import", &bundle]);
+    assert_eq!(shown(&stage, &run), before);
+    assert!(stage.expect(0, &["artifacts", "cat", &run, "out"]).out.ends_with("9000\n"));
+    stage.expect(0, &["doctor"]);
+    stage.expect(0, &["gc", "--keep-last", "2", "--trash", "0s"]);
+    assert!(stage.expect(0, &["artifacts", "cat", &run, "out"]).out.ends_with("9000\n"));
+    // The rule takes it again.
+    stage.expect(0, &["run", "flow.yaml"]);
+    stage.expect(0, &["gc", "--trash", "0s"]);
+    stage.expect(2, &["show", &run]);
+    stage.expect(0, &["import", &bundle]);
+    stage.expect(0, &["show", &run]);
+}
+
+/// Where a run of elsewhere had its tree, there may be anything.
+#[test]
+fn the_tree_that_an_imported_run_names_is_not_removed() {
+    let stage =
+        Stage::with_flow("flow: f\nworkspace: work\nsteps:\n  - { id: make, run: 'echo made > made.txt' }\n");
+    stage.write("work/a", "a");
+    stage.expect(0, &["run", "flow.yaml", "--isolate"]);
+    let run = stage.run_id();
+    stage.expect(0, &["apply", &run]);
+    stage.expect(0, &["export", "-o", "b"]);
+    let tree = text(&stage.json(&["--json", "gc", "--dry-run"])["trees"][0]["place"]);
+    let other = Stage::new();
+    other.expect(0, &["import", &stage.path("b").display().to_string()]);
+    let done = other.json(&["--json", "gc", "--trash", "0s"]);
+    assert_eq!(done["trees"], serde_json::json!([]));
+    assert!(Path::new(&tree).join("made.txt").exists());
+}

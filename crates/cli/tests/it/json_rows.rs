@@ -253,6 +253,13 @@ fn bundles_have_their_rows() {
     stage.expect(0, &["run", "flow.yaml"]);
     schemas.hold("Exported", &stage.json(&["--json", "export", "-o", "b"]));
     schemas.hold("Verified", &stage.json(&["--json", "verify", "b"]));
+    let other = Stage::new();
+    let bundle = stage.path("b").display().to_string();
+    let row = other.json(&["--json", "import", &bundle]);
+    schemas.hold("ImportedRun", &row);
+    schemas.hold("ImportedRun", &other.json(&["--json", "import", &bundle]));
+    let run = crate::stage::text(&row["run"]);
+    schemas.hold("RunDetail", &other.json(&["--json", "show", &run]));
     stage.write("c", "no bundle");
     let wrong = stage.expect(1, &["--json", "verify", "c"]);
     let wrong: serde_json::Value = serde_json::from_str(&wrong.out).unwrap();

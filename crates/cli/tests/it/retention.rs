@@ -429,10 +429,7 @@ fn a_run_with_snapshots_is_archived_with_them_and_one_whose_contents_cannot_be_r
     fs::remove_file(stage.path(".envoi/artifacts/packs/broken.tar")).unwrap();
     stage.expect(0, &["diff", &ids[2]]);
     let found = gc_as_planned(&stage, &[]);
-    assert_eq!(
-        deleted(&found),
-        [(ids[2].clone(), String::new()), (ids[1].clone(), String::new()), newest]
-    );
+    assert_eq!(deleted(&found), [(ids[2].clone(), String::new()), (ids[1].clone(), String::new()), newest]);
     let bundle = format!("old/{}.envoi.tar.zst", ids[2]);
     assert!(stage.expect(0, &["verify", &bundle]).out.contains("2 snapshots of the workspace"));
 }

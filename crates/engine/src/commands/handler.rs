@@ -58,6 +58,9 @@ impl Commands {
         let Some(_taken) = self.under_way.take() else {
             return send(client, Response::Stopped { reason: "it is closing".to_owned() });
         };
+        if let Err(refused) = self.check_own(&request) {
+            return send(client, Response::Refused(refused));
+        }
         let _in_progress = match &request {
             Request::Collect(_) | Request::Ping => None,
             _ => Some(self.requests.begin()),
@@ -83,6 +86,24 @@ impl Commands {
             Err(refused) => send(client, Response::Refused(refused)),
             Ok(()) => {}
         }
+    }
+
+    /// A run that came with a bundle never goes on here. Its paths may be those of another machine.
+    fn check_own(&self, request: &Request) -> Result<(), Refused> {
+        let run = match request {
+            Request::Resume(resume) => &resume.run,
+            Request::Answer(answer) => &answer.run,
+            Request::Restore(restore) => &restore.run,
+            Request::Apply(apply) => &apply.run,
+            Request::Cancel { run, .. } => run,
+            Request::Start(_) | Request::Fork(_) | Request::Collect(_) | Request::Ping => return Ok(()),
+        };
+        if self.store.reader()?.imported(run)?.is_none() {
+            return Ok(());
+        }
+        let message = format!("run `{run}` came with a bundle: it is over here, and never goes on");
+        let hint = format!("`envoi fork {run} --from STEP` starts a new run with what it has lived");
+        Err(Refused::new(Code::RunForeign, message, Some(&hint)))
     }
 
     /// Until what is returned is dropped, no content is removed that is in its place now: somebody is about to name it.

@@ -109,6 +109,10 @@ struct There {
 }
 
 fn there(reader: &Reader, run: &RunId) -> Option<There> {
+    // Where a run was lived that came with a bundle, there may be anything.
+    if reader.imported(run).map_or(true, |origin| origin.is_some()) {
+        return None;
+    }
     // A run that cannot be read keeps what it has.
     let first = reader.records(run, 0, Some(1)).ok()?.into_iter().next()?;
     let Event::RunStarted(started) = first.event else { return None };

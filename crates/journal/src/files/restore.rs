@@ -16,9 +16,9 @@ use crate::{
 use envoi_contract::digest::Digest;
 use envoi_kernel::{
     Event,
-    ids::{InterruptId, RunId, VisitId},
+    ids::{AttemptId, InterruptId, RunId, VisitId},
 };
-use std::{collections::BTreeSet, path::PathBuf};
+use std::{collections::BTreeSet, io, path::PathBuf};
 
 /// Writes again whatever file of a run is missing or differs, and says which. For when a run is loaded.
 ///
@@ -26,6 +26,21 @@ use std::{collections::BTreeSet, path::PathBuf};
 /// [`FileError`] of the first file that cannot be had again.
 pub fn restore_run(layout: &Layout, reader: &Reader, run: &RunId) -> Result<Vec<PathBuf>, FileError> {
     Ok(restore(layout, reader, run)?.written)
+}
+
+/// Writes what an attempt of a run that was lived elsewhere wrote to a stream: `stdout` or `stderr`.
+///
+/// # Errors
+/// [`FileError`]
+pub fn place_stream(
+    layout: &Layout,
+    reader: &Reader,
+    (run, attempt, stream): (&RunId, &AttemptId, &str),
+    source: &mut dyn io::Read,
+) -> Result<(), FileError> {
+    let place = layout.attempt(run, attempt).join(stream);
+    let files = RunFiles { layout, reader, run };
+    files.replace(&place, |file| Ok(io::copy(source, file).map(drop)?))
 }
 
 /// As [`restore_run`], and says what was passed over.

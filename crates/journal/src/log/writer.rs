@@ -9,6 +9,7 @@ use crate::model::{
     commit::{Commit, Done, Epoch, Patience, Receipt},
     delivery::Mark,
     error::CommitError,
+    import::Import,
     note::Note,
     retention::{Removal, SmallContents},
 };
@@ -99,6 +100,14 @@ impl Writer {
             }
         }
         if portion.is_empty() { Ok(()) } else { self.put_portion(portion) }
+    }
+
+    /// Commits all events of a run that was lived elsewhere, and returns after fsync. No notice is sent of any of them.
+    ///
+    /// # Errors
+    /// [`CommitError`]; nothing of the run is there.
+    pub fn import(&self, import: Import) -> Result<(), CommitError> {
+        self.do_now(Work::Import(Box::new(import)))
     }
 
     /// Deletes runs and returns after fsync. All of them are gone, or none.

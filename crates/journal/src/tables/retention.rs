@@ -7,6 +7,7 @@
 use crate::{
     model::{
         chain::Chain,
+        import::{Import, Imported},
         retention::{Removal, SmallContents, Tombstone, Waiting},
     },
     tables::sql::{RunKey, damaged, line, read, signed, unsigned},
@@ -17,7 +18,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use std::collections::BTreeSet;
 
 /// Tables with a column `run` that is the key of a run. All rows of a deleted run go, but its tombstone.
-pub(crate) const BY_KEY: [&str; 15] = [
+pub(crate) const BY_KEY: [&str; 16] = [
     "runs",
     "handoffs",
     "manifests",
@@ -31,6 +32,7 @@ pub(crate) const BY_KEY: [&str; 15] = [
     "holders",
     "earlier_flows",
     "dropped",
+    "imported",
     "events",
     "journals",
 ];
@@ -132,6 +134,33 @@ fn keep(conn: &Connection, key: RunKey, left: &Tombstone) -> rusqlite::Result<()
     conn.prepare_cached(sql)?.execute(values).map(|_| ())
 }
 
+/// Notes that a run came with a bundle, and that its events are those of the bundle. What a deletion has left of it goes: the same events are
+/// there again.
+pub(crate) fn note_import(conn: &Connection, import: &Import) -> rusqlite::Result<()> {
+    let run = &import.run;
+    let key: RunKey = conn
+        .prepare_cached("SELECT run FROM journals WHERE id = ?1")?
+        .query_row([run.as_str()], |row| row.get(0))?;
+    let found = head(conn, run, key)?;
+    if found != import.head {
+        return Err(damaged(format!("the head over its events is {found}, not {}", import.head).into()));
+    }
+    conn.prepare_cached("DELETE FROM tombstones WHERE id = ?1")?.execute([run.as_str()])?;
+    let sql = "INSERT INTO imported (run, file, signer, at_ms, by_actor) VALUES (?1, ?2, ?3, ?4, ?5)";
+    let Imported { file, signer, at, by } = &import.origin;
+    conn.prepare_cached(sql)?.execute(params![key, file, signer, at.as_millis(), by]).map(|_| ())
+}
+
+/// From a row of `imported`.
+pub(crate) fn imported(row: &Row<'_>) -> rusqlite::Result<Imported> {
+    Ok(Imported {
+        file: row.get("file")?,
+        signer: row.get("signer")?,
+        at: Timestamp::from_millis(row.get("at_ms")?),
+        by: row.get("by_actor")?,
+    })
+}
+
 /// From a row of `tombstones`.
 pub(crate) fn tombstone(row: &Row<'_>) -> rusqlite::Result<Tombstone> {
     let head: String = row.get("head")?;
@@ -149,10 +178,20 @@ pub(crate) fn tombstone(row: &Row<'_>) -> rusqlite::Result<Tombstone> {
 
 /// The head of the chain over the events of a run.
 pub(crate) fn head(conn: &Connection, run: &RunId, key: RunKey) -> rusqlite::Result<Digest> {
+    head_before(conn, run, key, i64::MAX)
+}
+
+/// The head of the chain over the events of a run before this one.
+pub(crate) fn head_before(
+    conn: &Connection,
+    run: &RunId,
+    key: RunKey,
+    until: i64,
+) -> rusqlite::Result<Digest> {
     let mut chain = Chain::of(run);
-    let sql = "SELECT seq, at_ms, body FROM events WHERE run = ?1 ORDER BY seq";
+    let sql = "SELECT seq, at_ms, body FROM events WHERE run = ?1 AND seq < ?2 ORDER BY seq";
     let mut statement = conn.prepare_cached(sql)?;
-    let mut rows = statement.query([key])?;
+    let mut rows = statement.query(params![key, until])?;
     while let Some(row) = rows.next()? {
         let line = line(unsigned(row.get("seq")?), row.get("at_ms")?, row.get_ref("body")?.as_str()?);
         chain.add(line.as_bytes());

@@ -63,6 +63,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { sql: include_str!("../../migrations/0012_page_sessions.sql") },
     Migration { sql: include_str!("../../migrations/0013_accounts.sql") },
     Migration { sql: include_str!("../../migrations/0014_retention.sql") },
+    Migration { sql: include_str!("../../migrations/0015_imported.sql") },
 ];
 
 /// Opens the database of a writer, makes it if there is none, and brings its schema up to date.

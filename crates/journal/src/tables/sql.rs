@@ -22,6 +22,11 @@ pub(crate) fn line(seq: u64, at_ms: i64, body: &str) -> String {
     format!("{{\"seq\":{seq},\"at\":{at_ms},\"event\":{body}}}")
 }
 
+/// The body of an event in its [`line`], or nothing if that is no line of this place and time.
+pub(crate) fn body(line: &str, seq: u64, at_ms: i64) -> Option<&str> {
+    line.strip_prefix(&format!("{{\"seq\":{seq},\"at\":{at_ms},\"event\":"))?.strip_suffix('}')
+}
+
 /// The word of a closed vocabulary, as in events.
 pub(crate) fn word(value: &impl Serialize) -> String {
     match serde_json::to_value(value) {

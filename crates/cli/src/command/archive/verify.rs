@@ -16,23 +16,12 @@ pub(crate) fn verify(
     signers: Option<&Path>,
     json: bool,
 ) -> Result<u8, Failure> {
-    let wanted = head.map(|text| {
-        Digest::parse(text).ok_or_else(|| {
-            let message = format!("`{text}` is no head");
-            Failure::new(Code::RequestInvalid, message)
-                .hint("`sha256:` and 64 digits, as `envoi export` prints it")
-        })
-    });
-    let wanted = wanted.transpose()?;
+    let wanted = head.map(digest).transpose()?;
     let name = file.display().to_string();
     let unreadable = |error| Failure::new(Code::FileUnreadable, format!("{name}: {error}"));
     let opened = File::open(file).map_err(unreadable)?;
     if opened.metadata().map_err(unreadable)?.is_dir() {
         return Err(Failure::new(Code::FileUnreadable, format!("{name}: it is a folder")));
-    }
-    if let Some(signers) = signers {
-        File::open(signers)
-            .map_err(|error| Failure::new(Code::FileUnreadable, format!("{}: {error}", signers.display())))?;
     }
     let found = envoi_bundle::verify(BufReader::new(opened)).and_then(|whole| has_head(whole, wanted));
     let (found, signer) = match (found, signers) {
@@ -70,7 +59,16 @@ pub(crate) fn verify(
     Ok(u8::from(found.is_err()))
 }
 
-fn has_head(whole: Whole, wanted: Option<Digest>) -> Result<Whole, Wrong> {
+/// The head that a caller has named.
+pub(super) fn digest(text: &str) -> Result<Digest, Failure> {
+    Digest::parse(text).ok_or_else(|| {
+        let message = format!("`{text}` is no head");
+        Failure::new(Code::RequestInvalid, message)
+            .hint("`sha256:` and 64 digits, as `envoi export` prints it")
+    })
+}
+
+pub(super) fn has_head(whole: Whole, wanted: Option<Digest>) -> Result<Whole, Wrong> {
     match wanted {
         Some(wanted) if wanted != whole.manifest.head => Err(Wrong {
             place: "the head".to_owned(),
@@ -84,7 +82,9 @@ fn has_head(whole: Whole, wanted: Option<Digest>) -> Result<Whole, Wrong> {
 }
 
 /// Who has signed it, of those whom the file names.
-fn signer(whole: &Whole, signers: &Path) -> Result<Result<String, Wrong>, Failure> {
+pub(super) fn signer(whole: &Whole, signers: &Path) -> Result<Result<String, Wrong>, Failure> {
+    File::open(signers)
+        .map_err(|error| Failure::new(Code::FileUnreadable, format!("{}: {error}", signers.display())))?;
     let wrong = |reason: String| Wrong { place: "SHA256SUMS.sig".to_owned(), reason };
     let Some(signature) = &whole.signature else {
         return Ok(Err(wrong("it is missing: the bundle is not signed".to_owned())));

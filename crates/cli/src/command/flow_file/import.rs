@@ -30,6 +30,12 @@ struct Made {
 }
 
 pub(crate) fn import(args: &ImportArgs, json: bool) -> Result<u8, Failure> {
+    if args.head.is_some() || args.signers.is_some() {
+        let message = "`--head` and `--signers` are for a file of `envoi export`, and this is none";
+        return Err(
+            Failure::new(Code::RequestInvalid, message).hint("`envoi import FILE` converts other files")
+        );
+    }
     let command = command(&args.command)?;
     if args.files.len() > 1 && args.output.is_none() {
         let message = "several files cannot all go to stdout, and nothing was written";

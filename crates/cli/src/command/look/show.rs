@@ -27,12 +27,12 @@ use envoi_api::{
     any,
     handoff::HandoffRow,
     question::Question,
-    run::{Corrected, OpenQuestion, Reopened, RunDetail},
+    run::{Corrected, ImportedFrom, OpenQuestion, Reopened, RunDetail},
     words::{head, plain},
 };
-use envoi_contract::code::Code;
+use envoi_contract::{code::Code, digest::Digest};
 use envoi_engine::load_run;
-use envoi_journal::{Activity, Aside, Doing, Found, Reader, RunRow, RunStatus};
+use envoi_journal::{Activity, Aside, Doing, Found, Imported, Reader, RunRow, RunStatus};
 use envoi_kernel::{
     Event, Record, Run, Status,
     event::{Correction, InterruptRaised},
@@ -81,7 +81,17 @@ pub(crate) fn show(home: &Home, run: Option<&str>, view: &View) -> Result<u8, Fa
     let row = envoi_engine::run_row(store.layout(), &reader, &id).map_err(Failure::store)?;
     let held = envoi_engine::is_held(store.layout(), &reader, &row).map_err(Failure::store)?;
     let is_running = |attempt: &AttemptId| held || envoi_engine::is_alive(store.layout(), &id, attempt);
-    print(&reader, &row, &is_running, view, home.json)
+    let head = row.ended.as_ref().map(|_| reader.head(&id)).transpose().map_err(Failure::store)?;
+    let own = Own { head, imported: reader.imported(&id).map_err(Failure::store)? };
+    print(&reader, &row, (&is_running, &own), view, home.json)
+}
+
+/// What the store itself has of a run, beside its events.
+#[derive(Default)]
+pub(crate) struct Own {
+    /// The head of the chain over the events of a run that is over.
+    head: Option<Digest>,
+    imported: Option<Imported>,
 }
 
 /// Prints what is to be shown of a run. `row` says what is done for it, and `is_running` of an attempt whether
@@ -89,7 +99,7 @@ pub(crate) fn show(home: &Home, run: Option<&str>, view: &View) -> Result<u8, Fa
 pub(crate) fn print(
     reader: &Reader,
     row: &RunRow,
-    is_running: &dyn Fn(&AttemptId) -> bool,
+    (is_running, own): (&dyn Fn(&AttemptId) -> bool, &Own),
     view: &View,
     json: bool,
 ) -> Result<u8, Failure> {
@@ -100,9 +110,9 @@ pub(crate) fn print(
         View::Envelope => load_run(reader, id)?.envelope().to_state_dict().pretty(),
         View::Overview { visits } => match load_run(reader, id) {
             Ok(run) if json => {
-                return output::row(&detail(reader, row, &run, is_running)?).map(|()| 0);
+                return output::row(&detail(reader, row, &run, (is_running, own))?).map(|()| 0);
             }
-            Ok(run) => overview(reader, row, (&run, *visits), is_running)?,
+            Ok(run) => overview(reader, row, (&run, *visits), (is_running, own))?,
             Err(refused) => {
                 unread::show(reader, row, &refused.message, json)?;
                 return Ok(unread::exit_code(row));
@@ -205,7 +215,7 @@ fn overview(
     reader: &Reader,
     row: &RunRow,
     (run, most_visits): (&Run, usize),
-    is_running: &dyn Fn(&AttemptId) -> bool,
+    (is_running, own): (&dyn Fn(&AttemptId) -> bool, &Own),
 ) -> Result<String, Failure> {
     let id = &row.run;
     let mut text = String::new();
@@ -230,6 +240,12 @@ fn overview(
         say(format_args!("           {}", open_restore::describe(id, wanted)))?;
     }
     say(format_args!("started by {} ({})", diff::printable(&by.actor), by.tenant))?;
+    if let Some(Imported { file, at, signer, .. }) = &own.imported {
+        let signer = signer.as_deref().map_or_else(String::new, |signer| format!(", signed by {signer}"));
+        let (file, signer) = (diff::printable(file), diff::printable(&signer));
+        let at = clock::local(*at);
+        say(format_args!("imported   from {file} at {at}{signer}; it never goes on here"))?;
+    }
     if let Some(part) = run.started().and_then(|started| started.part.as_deref()) {
         say(format_args!("part       {}", describe::part(part)))?;
         let passed = part.selection.questions_passed(run.flow());
@@ -260,6 +276,9 @@ fn overview(
         say(format_args!("           a tree of its own, made from {of}{branch}"))?;
     }
     say(format_args!("files      {}", diff::printable(&run_base)))?;
+    if let Some(head) = own.head {
+        say(format_args!("head       {head}"))?;
+    }
     let (running, left) = open_attempts(run, is_running);
     for (word, attempts) in [("running  ", &running), ("left at  ", &left)] {
         for (name, attempt) in [word].into_iter().chain(core::iter::repeat("         ")).zip(attempts) {
@@ -316,7 +335,7 @@ fn detail(
     reader: &Reader,
     row: &RunRow,
     run: &Run,
-    is_running: &dyn Fn(&AttemptId) -> bool,
+    (is_running, own): (&dyn Fn(&AttemptId) -> bool, &Own),
 ) -> Result<RunDetail, Failure> {
     let id = &row.run;
     let (running, left) = open_attempts(run, is_running);
@@ -347,7 +366,15 @@ fn detail(
             again_from: correction.from.clone(),
         })
     });
+    let imported = own.imported.as_ref().map(|imported| ImportedFrom {
+        file: imported.file.clone(),
+        at: imported.at.into(),
+        by: imported.by.clone(),
+        signer: imported.signer.clone(),
+    });
     Ok(RunDetail {
+        head: own.head.map(|head| head.to_string()),
+        imported,
         corrected: corrected.collect(),
         run: row.into(),
         exit_code: run.status().exit_code(),

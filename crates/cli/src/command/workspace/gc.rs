@@ -169,8 +169,8 @@ fn compact(store: &Store) -> Result<Compacted, Failure> {
     Ok(Compacted { before, after })
 }
 
-/// The lock of a `gc` that removes. It is gone with the process.
-fn alone(layout: &Layout) -> Result<File, Failure> {
+/// The lock of a `gc` that removes, and of an import, whose folders it would take for left ones. It is gone with the process.
+pub(crate) fn alone(layout: &Layout) -> Result<File, Failure> {
     let folder = layout.runs();
     let file = File::open(&folder).and_then(|file| file.lock().map(|()| file));
     file.map_err(|error| Failure::machine(folder.display(), error))

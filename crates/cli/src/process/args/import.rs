@@ -6,9 +6,15 @@ use std::path::PathBuf;
 /// `envoi import`.
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// Files of the swarm dialect
+    /// A file of `envoi export`, or files of the swarm dialect
     #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
+    /// Of a file of `envoi export`: the head that it must have, as it was known when the run ended
+    #[arg(long, value_name = "DIGEST", conflicts_with_all = ["output", "force", "strict"])]
+    pub(crate) head: Option<String>,
+    /// Of a file of `envoi export`: it must be signed by one of those whom this file names (`allowed_signers` of ssh-keygen)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["output", "force", "strict"])]
+    pub(crate) signers: Option<PathBuf>,
     /// Write DIR/<flow>.yaml for each file [default: the flow of one file goes to stdout]
     #[arg(long, short, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) output: Option<PathBuf>,

@@ -4,16 +4,17 @@ use super::{Reader, read_error};
 use crate::{
     model::{
         error::ReadError,
+        import::Imported,
         retention::{Tombstone, Waiting},
         rows::RunFilter,
     },
     tables::{
         retention,
-        sql::{RunKey, unsigned},
+        sql::{RunKey, signed, unsigned},
     },
 };
 use envoi_contract::{digest::Digest, time::Timestamp};
-use envoi_kernel::ids::{AttemptId, RunId};
+use envoi_kernel::ids::{AttemptId, RunId, Seq};
 use rusqlite::types::ValueRef;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -58,6 +59,25 @@ impl Reader {
     pub fn head(&self, run: &RunId) -> Result<Digest, ReadError> {
         let key = self.key(run)?;
         retention::head(&self.conn, run, key).map_err(|error| read_error(error, "an event"))
+    }
+
+    /// The head of the chain over the events of a run up to this one.
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when there is no such run.
+    pub fn head_at(&self, run: &RunId, last: Seq) -> Result<Digest, ReadError> {
+        let key = self.key(run)?;
+        let until = signed(last.saturating_add(1));
+        retention::head_before(&self.conn, run, key, until).map_err(|error| read_error(error, "an event"))
+    }
+
+    /// How a run came that was lived elsewhere; `None`: it was lived here, or there is no such run.
+    ///
+    /// # Errors
+    /// The machine's.
+    pub fn imported(&self, run: &RunId) -> Result<Option<Imported>, ReadError> {
+        let sql = "SELECT imported.* FROM imported JOIN journals USING (run) WHERE id = ?1";
+        self.one(sql, [run.as_str()], retention::imported)
     }
 
     /// When the first attempt was announced that is not settled; `None` if there is none. An event that cannot be read could be of one that

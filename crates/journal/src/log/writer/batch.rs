@@ -9,6 +9,7 @@ use crate::{
         commit::{Commit, Epoch, Patience, PinnedFlow, Receipt, Snapshot},
         delivery::Mark,
         error::CommitError,
+        import::Import,
         note::Note,
         retention::{Removal, SmallContents},
     },
@@ -17,7 +18,7 @@ use crate::{
         projection::{self, Progress},
         retention,
         schema::cause,
-        sql::{RunKey, signed, unsigned},
+        sql::{self, RunKey, signed, unsigned},
     },
 };
 use envoi_contract::{digest::Digest, time::Timestamp};
@@ -73,6 +74,8 @@ pub(super) enum Work {
     Note(Note),
     /// Small contents, before the commit that names them.
     Contents(Vec<(Digest, Vec<u8>)>),
+    /// A run that was lived elsewhere.
+    Import(Box<Import>),
     /// Runs that are deleted.
     Remove(Removal),
     /// The result of this run is given up.
@@ -87,7 +90,7 @@ impl Part for Commit {
     }
 
     fn insert(&self, conn: &Connection, epoch: Epoch, runs: &KnownRuns) -> Outcome {
-        insert(conn, epoch, runs, self)
+        insert(conn, epoch, runs, self, &bodies(&self.records)?)
     }
 }
 
@@ -95,6 +98,7 @@ impl Part for Work {
     fn check(&self) -> Result<(), CommitError> {
         match self {
             Self::Commit(commit) => commit.check(),
+            Self::Import(import) => bodies_of(import).map(drop),
             Self::Mark(_) | Self::Note(_) | Self::Remove(_) | Self::Drop(..) | Self::Sweep(_) => Ok(()),
             Self::Contents(blobs) => small_and_whole(blobs),
         }
@@ -103,6 +107,13 @@ impl Part for Work {
     fn insert(&self, conn: &Connection, epoch: Epoch, runs: &KnownRuns) -> Outcome {
         match self {
             Self::Commit(commit) => commit.insert(conn, epoch, runs),
+            Self::Import(import) => {
+                let commit = commit_of(import);
+                well_formed(&commit)?;
+                let receipt = insert(conn, epoch, runs, &commit, &bodies_of(import)?)?;
+                let noted = retention::note_import(conn, import).map_err(commit_error);
+                noted.map(|()| receipt).inspect_err(|_| drop(runs.take(&import.run)))
+            }
             Self::Note(note) => {
                 notes::insert(conn, epoch, note).map_err(commit_error)?;
                 Ok(Receipt { events_bytes: 0 })
@@ -328,7 +339,7 @@ fn small_and_whole(blobs: &[(Digest, Vec<u8>)]) -> Result<(), CommitError> {
     Err(CommitError::Malformed { reason })
 }
 
-fn insert(conn: &Connection, epoch: Epoch, runs: &KnownRuns, commit: &Commit) -> Outcome {
+fn insert(conn: &Connection, epoch: Epoch, runs: &KnownRuns, commit: &Commit, bodies: &[String]) -> Outcome {
     let known = match runs.take(&commit.run) {
         Some(known) => Some(known),
         None => read_run(conn, &commit.run).map_err(commit_error)?,
@@ -337,8 +348,7 @@ fn insert(conn: &Connection, epoch: Epoch, runs: &KnownRuns, commit: &Commit) ->
     if next != commit.expected {
         return Err(CommitError::Conflict { expected: commit.expected, found: next });
     }
-    let bodies = bodies(&commit.records)?;
-    let known = insert_rows(conn, known, commit, &bodies).map_err(commit_error)?;
+    let known = insert_rows(conn, known, commit, bodies).map_err(commit_error)?;
     if let Some(first) = commit.records.first().filter(|first| first.seq == 0) {
         notes::begin(conn, epoch, known.key, first.at).map_err(commit_error)?;
     }
@@ -368,6 +378,31 @@ fn bodies(records: &[Record]) -> Result<Vec<String>, CommitError> {
         reason: format!("event {} (`{}`) could not be read again: {error}", record.seq, record.event.name()),
     };
     records.iter().map(|record| body(record).map_err(|error| refused(record, error))).collect()
+}
+
+/// The events of an import as they stand in its lines. They are not written anew: another version may have written them otherwise.
+fn bodies_of(import: &Import) -> Result<Vec<String>, CommitError> {
+    let body = |(record, line): &(Record, String)| {
+        let body = sql::body(line, record.seq, record.at.as_millis());
+        // The last look, as for other events.
+        let found =
+            body.filter(|body| serde_json::from_str::<Event>(body).is_ok_and(|it| it == record.event));
+        let reason = || format!("event {} is not written as in a journal", record.seq);
+        found.map(str::to_owned).ok_or_else(|| CommitError::Malformed { reason: reason() })
+    };
+    import.events.iter().map(body).collect()
+}
+
+fn commit_of(import: &Import) -> Commit {
+    Commit {
+        run: import.run.clone(),
+        expected: 0,
+        records: import.events.iter().map(|(record, _)| record.clone()).collect(),
+        pinned: Some(import.pinned.clone()),
+        blobs: Vec::new(),
+        deliveries: Vec::new(),
+        snapshot: None,
+    }
 }
 
 fn key(conn: &Connection, run: &RunId) -> rusqlite::Result<Option<RunKey>> {
