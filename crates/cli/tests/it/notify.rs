@@ -64,8 +64,11 @@ fn an_end_is_told_once_with_its_event_and_its_variables() {
         (&"succeeded".into(), &"told".into(), &"end".into())
     );
     assert_eq!(data["terminal_reason"], "completed");
+    let shown = stage.json(&["--json", "show", &run]);
+    assert!(data["head"].is_string() && data["head"] == shown["head"], "{shown:#}");
     let seen = stage.read("seen");
     for line in [
+        &format!("ENVOI_HEAD={}", text(&data["head"])),
         &format!("ENVOI_NOTICE_ID={id}"),
         "ENVOI_NOTICE=end",
         &format!("ENVOI_RUN_ID={run}"),

@@ -41,6 +41,8 @@ struct Content<'a> {
     status: &'static str,
     terminal_reason: Option<&'a str>,
     reason: Option<&'a str>,
+    /// Of an end: the head of the chain over the events up to it. Who keeps it can tell later that none was changed.
+    head: Option<String>,
 }
 
 /// The notice of this delivery.
@@ -67,7 +69,9 @@ pub(super) fn compose(
         }
         Event::RunEnded(ended) => {
             let trace = of_run(reader, row)?;
-            Ok(notice(row, &flow, &record, &of_end(ended), trace))
+            let head = reader.head_at(&row.run, record.seq)?;
+            let content = Content { head: Some(head.to_string()), ..of_end(ended) };
+            Ok(notice(row, &flow, &record, &content, trace))
         }
         Event::InterruptExpired(expired) => {
             let earlier = reader.records(&row.run, 0, None)?;
@@ -155,6 +159,7 @@ fn notice(
         ("status", text(content.status)),
         ("terminal_reason", content.terminal_reason.map(Value::from)),
         ("reason", content.reason.map(Value::from)),
+        ("head", content.head.as_deref().map(Value::from)),
     ];
     let data: Object = members.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
     let event = CloudEvent {
@@ -190,6 +195,7 @@ fn variables(row: &DeliveryRow, flow: &FlowId, content: &Content<'_>) -> Vec<(St
         ("ENVOI_INTERRUPT", content.interrupt.map(InterruptId::as_str).unwrap_or_default()),
         ("ENVOI_QUESTION", content.question.unwrap_or_default()),
         ("ENVOI_STATUS", content.status),
+        ("ENVOI_HEAD", content.head.as_deref().unwrap_or_default()),
     ]
     .map(|(name, value)| {
         (name.to_owned(), value.chars().filter(|letter| *letter != '\0').take(VARIABLE_CHARS).collect())

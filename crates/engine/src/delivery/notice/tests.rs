@@ -3,7 +3,7 @@
 use super::*;
 use envoi_contract::time::Timestamp;
 use envoi_journal::{
-    Commit, Delivery, Layout, Store,
+    Chain, Commit, Delivery, EventFilter, Layout, Store,
     conformance::{commit, ended, interrupted, run, started, timer_set},
 };
 use envoi_kernel::event::InterruptExpired;
@@ -14,6 +14,11 @@ fn told() -> Vec<Result<Notice, NotPrepared>> {
 }
 
 fn told_of(question: Event) -> Vec<Result<Notice, NotPrepared>> {
+    told_with_lines(question).0
+}
+
+/// The notices, and the lines of the events.
+fn told_with_lines(question: Event) -> (Vec<Result<Notice, NotPrepared>>, Vec<String>) {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(Layout::new(folder.path())).unwrap();
     let writer = store.writer(store.take_epoch().unwrap()).unwrap();
@@ -28,7 +33,9 @@ fn told_of(question: Event) -> Vec<Result<Notice, NotPrepared>> {
     let rows = reader.due_deliveries(Timestamp::from_millis(9_000), 9).unwrap();
     let how: fn(&RunId, &InterruptRaised) -> String =
         |run, raised| format!("answer {run} {}", raised.interrupt);
-    rows.iter().map(|row| compose(&reader, row, how)).collect()
+    let lines = reader.event_texts(&run, 0, 99, usize::MAX, EventFilter::All).unwrap();
+    let told = rows.iter().map(|row| compose(&reader, row, how)).collect();
+    (told, lines.into_iter().map(|text| text.json).collect())
 }
 
 /// One that lapses.
@@ -60,6 +67,7 @@ fn a_question_says_what_is_asked_and_how_to_answer() {
         ("ENVOI_INTERRUPT", "int_q"),
         ("ENVOI_QUESTION", "go on?"),
         ("ENVOI_STATUS", "waiting"),
+        ("ENVOI_HEAD", ""),
     ];
     assert_eq!(notice.variables, variables.map(|(name, value)| (name.to_owned(), value.to_owned())));
 }
@@ -77,14 +85,21 @@ fn a_question_that_nobody_answered_in_time_is_told_with_what_was_asked() {
 }
 
 #[test]
-fn an_end_says_how_and_why() {
-    let notice = told().remove(2).unwrap();
+fn an_end_says_how_and_why_and_by_what_its_events_are_known() {
+    let (mut told, lines) = told_with_lines(question());
+    let notice = told.remove(2).unwrap();
+    // One event follows the end.
+    let mut chain = Chain::of(&run("1").unwrap());
+    lines.iter().take(4).for_each(|line| chain.add(line.as_bytes()));
+    let head = chain.head().to_string();
+    assert!(notice.variables.contains(&("ENVOI_HEAD".to_owned(), head.clone())));
     assert_eq!(
-        notice.event.to_json(),
+        notice.event.to_json().replace(&head, "HEAD"),
         "{\"specversion\":\"1.0\",\"id\":\"evt_1_3\",\"source\":\"/envoi/runs/run_1\",\"type\":\"dev.envoi.run.ended\",\
          \"subject\":\"run_1\",\"time\":\"1970-01-01T00:00:03.000Z\",\"datacontenttype\":\"application/json\",\
          \"data\":{\"kind\":\"end\",\"run\":\"run_1\",\"flow\":\"sample\",\"status\":\"succeeded\",\
-         \"terminal_reason\":\"completed\",\"reason\":\"every step is done\"}}"
+         \"terminal_reason\":\"completed\",\"reason\":\"every step is done\",\
+         \"head\":\"HEAD\"}}"
     );
 }
 
