@@ -298,5 +298,11 @@ pub(crate) fn cancelled(name: &str) -> Event {
 }
 
 pub(crate) fn reopened(name: &str) -> Event {
-    Event::RunReopened(RunReopened { by: ada(), why: None, step: step(name), elsewhere: Default::default() })
+    Event::RunReopened(RunReopened {
+        by: ada(),
+        why: None,
+        step: step(name),
+        decides: None,
+        elsewhere: Default::default(),
+    })
 }

@@ -5,6 +5,7 @@
 
 pub(crate) mod abandon;
 pub(crate) mod advance;
+pub(crate) mod after_bound;
 pub(crate) mod conclude;
 pub(crate) mod draft;
 pub(crate) mod ending;

@@ -23,5 +23,5 @@ pub(crate) mod step_result;
 pub(crate) mod visit;
 
 pub(crate) use correction::{carry_over, corrected_inputs, outlook};
-pub(crate) use limit::{accounts, bounds, budget, limit_question, limits};
+pub(crate) use limit::{accounts, bounds, budget, limit_question, limits, way_back};
 pub(crate) use session::{agent_session, asked_call, program_session, throttle};

@@ -66,6 +66,9 @@ impl Finished {
                     }
                     self.done.remove(&reopened.step);
                 }
+                if reopened.decides.is_some() {
+                    self.done.insert(reopened.step.clone(), true);
+                }
             }
             _ => {}
         }

@@ -4,7 +4,7 @@
 
 use envoi_kernel::{
     Event, Record,
-    event::{RunReopened, StepEntered},
+    event::{Course, RunReopened, StepEntered},
     ids::Seq,
 };
 
@@ -52,7 +52,17 @@ fn steps(record: &Record, event: &RunReopened, after: &[Record]) -> Vec<String> 
         _ => None,
     });
     let (mut top, inner): (Vec<_>, Vec<_>) = entered.partition(|entered| entered.scope.is_empty());
-    let named = StepEntered { scope: String::new(), step: event.step.clone() };
+    // Where a decision that was made anew leads.
+    let leads_to = event.decides.as_ref().and_then(|visit| {
+        after.iter().take_while(same).find_map(|next| match &next.event {
+            Event::Routed(routed) if routed.visit == *visit => match &routed.course {
+                Course::LoopBack(to) | Course::Round(to) => Some(to),
+                _ => None,
+            },
+            _ => None,
+        })
+    });
+    let named = StepEntered { scope: String::new(), step: leads_to.unwrap_or(&event.step).clone() };
     if top.is_empty() {
         // Steps in listed order are not entered: the event opens the one that it names.
         top.push(&named);

@@ -30,7 +30,7 @@ use crate::{
 use envoi_contract::code::Code;
 use envoi_contract::envelope::TerminalReason;
 use envoi_contract::skill_report::SkillError;
-use std::sync::Arc;
+use std::{cmp::Ordering, sync::Arc};
 
 /// Input: a slot is free.
 pub(crate) fn slot_free(draft: Draft<'_>) -> Result<Draft<'_>, Refusal> {
@@ -162,7 +162,9 @@ fn gathered(draft: &Draft<'_>) -> Option<VisitId> {
 
 /// Moves the first visit that can be moved; false when all of them wait.
 fn go_on(draft: &mut Draft<'_>) -> Result<bool, Refusal> {
-    let movable: Vec<VisitId> = draft.control.movable().cloned().collect();
+    let mut movable: Vec<VisitId> = draft.control.movable().cloned().collect();
+    // Items start in the order of their list, and their numbers stand in their scope.
+    movable.sort_by(|a, b| by_number(&a.scope, &b.scope));
     // Once a step has to wait for a slot, others like it need not be looked at: there may be a thousand items.
     let mut no_slot = false;
     for visit in movable {
@@ -194,6 +196,18 @@ fn go_on(draft: &mut Draft<'_>) -> Result<bool, Refusal> {
         return Ok(true);
     }
     Ok(false)
+}
+
+/// The order of two scopes in which `2` is before `10`.
+fn by_number(a: &str, b: &str) -> Ordering {
+    let segment = |(a, b): (&str, &str)| {
+        let numbers = [a, b].iter().all(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+        // Numbers have no zeros before them.
+        let length = if numbers { a.len().cmp(&b.len()) } else { Ordering::Equal };
+        length.then_with(|| a.cmp(b))
+    };
+    let differing = a.split('.').zip(b.split('.')).map(segment).find(|order| order.is_ne());
+    differing.unwrap_or_else(|| a.len().cmp(&b.len()))
 }
 
 /// A command that sets nothing aside: whether it may start depends on nothing of its own.

@@ -164,6 +164,15 @@ pub(crate) fn close(
     }
 }
 
+/// Decides anew where a visit leads whose hand-off stands and that waits for a person: what is still held is asked anew.
+pub(crate) fn close_anew(draft: &mut Draft<'_>, visit: &VisitId, decided: Decided) -> Result<(), Refusal> {
+    let decided = within_the_run(draft, &draft.at(visit)?, decided);
+    match decided.hold {
+        Some(hold) => raise(draft, visit, hold.about, hold.question, hold.evidence),
+        None => close(draft, visit, decided, None),
+    }
+}
+
 /// What a decision comes to as things stand: on the way of a denial, after a failure, at the end of a round. Safe to repeat.
 fn within_the_run(draft: &Draft<'_>, at: &At<'_>, decided: Decided) -> Decided {
     let decided = on_deny::end_of(draft, at, within_cancel(draft, decided));

@@ -83,7 +83,7 @@ impl Decided {
         self
     }
 
-    fn holding(mut self, about: About, question: String) -> Self {
+    pub(crate) fn holding(mut self, about: About, question: String) -> Self {
         let evidence = Value::from(self.signal.reason.as_str());
         self.course = Course::Hold;
         self.hold = Some(Hold { about, question, evidence });

@@ -2,16 +2,17 @@
 
 use crate::{
     decide::{
-        abandon,
+        abandon, after_bound,
         conclude::{self, Asked},
         draft::{At, Draft},
         ending,
+        reopen::Reopen,
         route::{self, Decided},
     },
     model::{
         event::{
             About, Correction, CorrectionDropped, Course, EndStatus, Event, InterruptCancelled,
-            InterruptRaised, RunEnded, RunReopened,
+            InterruptRaised, RunEnded,
         },
         family::Share,
         flow::{Change, Flow, change_within},
@@ -106,6 +107,7 @@ pub(crate) fn take_over(
     let new = version(draft, &correction.after, correction.language)?;
     let ended = draft.control.phase.ended().cloned();
     let from = correction.from.clone();
+    let again = from.is_some();
     match &from {
         Some(from) => {
             let reason = format!("Given up: the corrected flow goes on from `{from}`");
@@ -137,7 +139,11 @@ pub(crate) fn take_over(
         let step = step.filter(|step| new.step(step).is_some()).or_else(|| first_to_do(draft, new));
         let step =
             step.ok_or_else(|| Refusal::Inconsistent { reason: "the flow has no steps".to_owned() })?;
-        draft.emit(Event::RunReopened(RunReopened { by, why, step, elsewhere }))?;
+        let reopen = Reopen { by, why, elsewhere };
+        match again {
+            true => draft.emit(reopen.at(step))?,
+            false => reopen.go_on(draft, old, step)?,
+        }
     }
     Ok(())
 }
@@ -167,14 +173,23 @@ fn out_of_date(draft: &Draft<'_>, old: &Flow, new: &Flow) -> Vec<Arc<InterruptRa
         let scope = raised.visit.flow_scope();
         let Some(after) = control.counterpart(new, scope) else { return false };
         let changed = change_within((old, new), (control.flow(old, scope), after), &raised.visit.step);
-        changed != Change::Kept || (raised.about == About::Limit && old.limits != new.limits)
+        let of_bounds = match raised.about {
+            About::Limit => old.limits != new.limits || old.goals != new.goals,
+            About::Exhausted => old.limits != new.limits,
+            About::Stuck => old.goals != new.goals,
+            _ => false,
+        };
+        changed != Change::Kept || of_bounds
     };
     control.interrupts.values().filter(is_out_of_date).cloned().collect()
 }
 
-/// What a step asks, and a bound that holds up a start, are looked at anew and put by themselves; other questions are put as they
-/// were.
+/// What a step asks, and a bound that holds up a start, are looked at anew and put by themselves. Where a bound kept a loop or a round
+/// from going back, that is decided by the bounds of the corrected flow. Other questions are put as they were.
 fn put_again(draft: &mut Draft<'_>, raised: &InterruptRaised) -> Result<(), Refusal> {
+    if after_bound::decide(draft, raised)? {
+        return Ok(());
+    }
     let InterruptRaised { about, visit, question, evidence, kind, expires_at, .. } = raised.clone();
     let by_itself = match about {
         About::Ask => true,

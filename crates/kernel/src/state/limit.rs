@@ -5,3 +5,4 @@ pub(crate) mod bounds;
 pub(crate) mod budget;
 pub(crate) mod limit_question;
 pub(crate) mod limits;
+pub(crate) mod way_back;

@@ -10,7 +10,10 @@ use envoi_kernel::{
     Event, Flow, Input, Refusal, Run,
     event::Choice,
     family::Share,
-    flow::{Change, ForEach, GoalsPlan, InnerPlan, InputDecl, Join, Step, StepKind, Template, compare},
+    flow::{
+        Change, ForEach, GoalsPlan, InnerPlan, InputDecl, Join, OnExhausted, Step, StepKind, Template,
+        compare,
+    },
     ids::FlowId,
     input::Correct,
 };
@@ -511,6 +514,64 @@ fn a_live_or_doubtful_step_stays() {
 }
 
 #[test]
+fn an_attempt_in_doubt_that_a_correction_waited_for_is_asked_about_once() {
+    let old = flow([step("a"), step("b"), step("c")]);
+    let fixed = corrected([step("a"), step("b").tries(2), step("c")]);
+    let mut driver = after(&old, &["a.1.1 exit 0"]);
+    assert_eq!(correct(&mut driver, &fixed), "correction waits = b.1.1 live");
+    assert_eq!(
+        feed(&mut driver, "b.1.1 doubt"),
+        "b.1.1 IN_DOUBT, flow corrected, asks InDoubt of b.1 = question [waiting 5]"
+    );
+    driver.restart();
+    assert!(feed(&mut driver, "answer rerun").ends_with("b.1.2 begins = b.1.2 live"));
+}
+
+#[test]
+fn what_has_begun_does_no_other_kind_of_work_and_what_is_over_may() {
+    let old = flow([step("a").tries(2), step("b")]);
+    let other = || corrected([ask("a"), step("b")]);
+    let refused = correct(&mut after(&old, &["a.1.1 exit 1"]), &other());
+    assert!(
+        refused.starts_with(
+            "step `a` is under way, and is of another kind in the file: finish or cancel it first"
+        ),
+        "its next attempt is due: {refused}"
+    );
+    let mut live = after(&old, &[]);
+    assert!(correct(&mut live, &other()).starts_with("step `a` is under way, and is of another kind"));
+    let mut failed = after(&old, &["a.1.1 exit 1", "due", "a.1.2 exit 1"]);
+    assert_eq!(
+        correct(&mut failed, &other()),
+        "flow corrected, reopened at a, asks Ask of a.2 = question [waiting 3]"
+    );
+}
+
+#[test]
+fn a_step_whose_doubt_is_decided_may_go_and_its_late_result_changes_nothing() {
+    let old = flow([step("a"), step("b"), step("c")]);
+    let lived = ["a.1.1 exit 0", "b.1.1 doubt", "answer fail"];
+    for (steps, from, expected) in [
+        (
+            vec![step("a"), step("d"), step("c")],
+            "d",
+            "flow corrected from d, reopened at d, d.1.1 begins = d.1.1 live",
+        ),
+        (vec![step("a"), step("c")], "c", "flow corrected from c, reopened at c, c.1.1 begins = c.1.1 live"),
+    ] {
+        let mut driver = after(&old, &lived);
+        assert_eq!(correct_from(&mut driver, &corrected(steps), Some(from)), expected);
+        let stands = stand(&driver.run);
+        assert_eq!(feed(&mut driver, "b.1.1 exit 0"), format!("b.1.1 late {stands}"));
+        assert_eq!(
+            feed(&mut driver, "b.1.1 exit 0"),
+            format!("refused: attempt `b.1.1` is not live {stands}")
+        );
+        driver.restart();
+    }
+}
+
+#[test]
 fn a_loop_that_has_gone_back_keeps_its_ends_and_its_count() {
     let inputs = ["a.1.1 exit 0", "b.1.1 exit 0", "c.1.1 exit 1", "a.2.1 exit 1"];
     let old = flow([step("a"), step("b"), critic("c", "a", 3)]);
@@ -555,6 +616,162 @@ fn bounds_of_the_new_file_hold_and_what_is_used_stays_used() {
         correct(&mut driver, &asks("5", "more")),
         "question out of date, flow corrected, b.1.1 begins = b.1.1 live"
     );
+}
+
+/// A loop of `a` and `c` that goes back as often as this; what follows when it may not any more; the bound of all loops, if there is one.
+fn looping(rounds: u64, then: OnExhausted, bounds: &[(&str, &str)], name: &str) -> Arc<Flow> {
+    let closing = critic("c", "a", rounds).exhausted(then);
+    version(name, &bounded(limits(bounds), [step("a"), closing, step("z")]))
+}
+
+/// What the comparison says of each step, and where the run goes on.
+fn shown(driver: &Driver, to: &Flow) -> (String, Option<String>) {
+    let outlook = driver.run.correction(to, None);
+    let runs = outlook.steps.iter().filter(|row| row.to_run).map(|row| row.step.as_str());
+    (runs.collect::<Vec<_>>().join(" "), outlook.goes_on_at.map(|step| step.to_string()))
+}
+
+#[test]
+fn a_loop_that_a_bound_stopped_goes_on_under_a_higher_one_and_no_visit_that_is_over_runs_again() {
+    use OnExhausted::{Ask, Fail, Proceed};
+    let one_round = ["a.1.1 exit 0", "c.1.1 exit 1", "a.2.1 exit 0", "c.2.1 exit 1"];
+    let all = |count, asks: bool| {
+        let mut bounds = vec![("iterations", count)];
+        bounds.extend(asks.then_some(("on_reached", "ask")));
+        bounds
+    };
+    type Row<'r> = (&'r str, Arc<Flow>, Arc<Flow>, (&'r str, Option<&'r str>), &'r str);
+    let back = "a.3.1 begins (round 2) = a.3.1 live";
+    let rows: [Row<'_>; 10] = [
+        (
+            "a question about the loop",
+            looping(1, Ask, &[], "demo"),
+            looping(2, Ask, &[], "more"),
+            ("a c z", Some("a")),
+            "question out of date, flow corrected, c.2 back to a, ",
+        ),
+        (
+            "a loop that ended the run",
+            looping(1, Fail, &[], "demo"),
+            looping(2, Fail, &[], "more"),
+            ("a c z", Some("a")),
+            "flow corrected, reopened behind c.2, c.2 back to a, ",
+        ),
+        (
+            "the bound of all loops, asked about",
+            looping(9, Ask, &all("1", true), "demo"),
+            looping(9, Ask, &all("2", true), "more"),
+            ("a c z", Some("a")),
+            "question out of date, flow corrected, c.2 back to a, ",
+        ),
+        (
+            "the bound of all loops ended the run",
+            looping(9, Ask, &all("1", false), "demo"),
+            looping(9, Ask, &all("2", false), "more"),
+            ("a c z", Some("a")),
+            "flow corrected, reopened behind c.2, c.2 back to a, ",
+        ),
+        (
+            "no round more, and asked anew",
+            looping(1, Ask, &[], "demo"),
+            looping(0, Ask, &[], "less"),
+            ("z", None),
+            "question out of date, flow corrected, asks Exhausted of c.2 = question [waiting 3]",
+        ),
+        (
+            "no round more, and the flow goes on",
+            looping(1, Ask, &[], "demo"),
+            looping(1, Proceed, &[], "on"),
+            ("z", None),
+            "question out of date, flow corrected, c.2 -> z, z.1.1 begins = z.1.1 live",
+        ),
+        (
+            "no round more, and the flow ends",
+            looping(1, Ask, &[], "demo"),
+            looping(1, Fail, &[], "end"),
+            ("z", None),
+            "question out of date, flow corrected, c.2 stops, over: max_loop_exceeded at c = nothing [exhausted 4]",
+        ),
+        (
+            "a round of the loop, and none of all loops",
+            looping(1, Ask, &[], "demo"),
+            looping(2, Ask, &all("1", true), "all"),
+            ("z", None),
+            "question out of date, flow corrected, asks Limit of c.2 = question [waiting 3]",
+        ),
+        (
+            "the step is another one: it decides anew",
+            looping(1, Fail, &[], "demo"),
+            version(
+                "other",
+                &flow([step("a"), critic("c", "a", 2).exhausted(Fail).exec(&["right"]), step("z")]),
+            ),
+            ("c z", Some("c")),
+            "flow corrected, reopened at c, c.3.1 begins (round 1) = c.3.1 live",
+        ),
+        (
+            "no round more: it decides anew",
+            looping(1, Fail, &[], "demo"),
+            version("same", &flow([step("a").tries(2), critic("c", "a", 1).exhausted(Fail), step("z")])),
+            ("c z", Some("c")),
+            "flow corrected, reopened at c, c.3.1 begins (round 1) = c.3.1 live",
+        ),
+    ];
+    for (what, old, new, said, expected) in rows {
+        let mut driver = after(&old, &one_round);
+        let said = (said.0.to_owned(), said.1.map(str::to_owned));
+        assert_eq!(shown(&driver, &new), said, "{what}");
+        let back = if expected.ends_with(", ") { back } else { "" };
+        assert_eq!(correct(&mut driver, &new), format!("{expected}{back}"), "{what}");
+        if !back.is_empty() {
+            assert_eq!(
+                driver.begun("a.3.1").feedback.as_ref().map(ToString::to_string).as_deref(),
+                Some("c.2.1")
+            );
+            feed(&mut driver, "a.3.1 exit 0");
+            assert!(feed(&mut driver, "c.3.1 exit 0").contains("z.1.1 begins"), "{what}");
+        }
+    }
+    let mut driver = after(&looping(1, Ask, &[], "demo"), &one_round);
+    correct(&mut driver, &looping(0, Ask, &[], "less"));
+    assert_eq!(
+        driver.question().question,
+        "The loop of step `c` has had its last round: max_iterations 1 of 0 is used up. Proceed, or stop?"
+    );
+    assert!(feed(&mut driver, "answer proceed").starts_with("answered proceed, c.2 -> z"));
+}
+
+#[test]
+fn in_a_graph_a_loop_goes_on_under_a_higher_bound_too() {
+    let with = |rounds, then, name: &str| {
+        let closing = needing(critic("c", "a", rounds).exhausted(then), &["a"]);
+        version(name, &graph([step("a"), closing, needing(step("z"), &["c"]), step("b")]))
+    };
+    let lived = ["slot", "a.1.1 exit 0", "b.1.1 exit 0", "c.1.1 exit 1", "a.2.1 exit 0", "c.2.1 exit 1"];
+    for (then, expected) in [
+        (OnExhausted::Ask, "question out of date, flow corrected, c.2 back to a, "),
+        (OnExhausted::Fail, "flow corrected, reopened behind c.2, c.2 back to a, "),
+    ] {
+        let mut driver = after(&with(1, then, "demo"), &lived);
+        let more = with(2, then, "more");
+        assert_eq!(shown(&driver, &more), ("a c z".to_owned(), None));
+        let said = correct(&mut driver, &more);
+        assert_eq!(said, format!("{expected}a.3.1 begins (round 2) = a.3.1 live"));
+        feed(&mut driver, "a.3.1 exit 0");
+        feed(&mut driver, "c.3.1 exit 0");
+        let last = driver.run.wants().attempts[0].to_string();
+        assert!(last.starts_with("z."), "{last}");
+        let end = feed(&mut driver, &format!("{last} exit 0"));
+        assert_eq!(end.rsplit(", ").next(), Some("over: completed = nothing [succeeded 0]"));
+    }
+    let mut driver = after(&with(1, OnExhausted::Ask, "demo"), &lived);
+    let less = with(0, OnExhausted::Ask, "less");
+    assert_eq!(
+        shown(&driver, &less),
+        ("z".to_owned(), None),
+        "where `c` leads is asked; it is not done again"
+    );
+    assert!(correct(&mut driver, &less).ends_with("asks Exhausted of c.2 = question [waiting 3]"));
 }
 
 fn needing(step: Step, needs: &[&str]) -> Step {

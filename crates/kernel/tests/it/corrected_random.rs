@@ -124,7 +124,9 @@ fn opened(flow: &Flow, records: &[Record]) -> Vec<StepId> {
     let opened = records.iter().filter_map(|record| match &record.event {
         Event::StepEntered(entered) if entered.scope.is_empty() => Some(entered.step.clone()),
         // In a graph that is only a name: steps are entered when they are due.
-        Event::RunReopened(reopened) if !flow.graph => Some(reopened.step.clone()),
+        Event::RunReopened(reopened) if !flow.graph && reopened.decides.is_none() => {
+            Some(reopened.step.clone())
+        }
         _ => None,
     });
     opened.collect()

@@ -44,6 +44,20 @@ fn every_item_is_a_visit_and_the_step_goes_on_when_all_are_done() {
 }
 
 #[test]
+fn items_start_in_the_order_of_their_list() {
+    let many = each(step("work"), "range(12)", None);
+    let mut driver = Driver::started(&flow([many]));
+    for _ in 1..12 {
+        feed(&mut driver, "slot");
+    }
+    let begun = driver.records.iter().filter_map(|record| match &record.event {
+        envoi_kernel::Event::AttemptStarted(started) => started.attempt.visit.item(),
+        _ => None,
+    });
+    assert_eq!(begun.collect::<Vec<_>>(), (0..12).collect::<Vec<_>>());
+}
+
+#[test]
 fn the_data_of_the_step_is_that_of_its_items_in_their_order() {
     let work = each(step("work"), "[1, 2]", None).skill();
     let z = step("z").variable("SEEN", "${{ steps.work.data }}");

@@ -1,9 +1,10 @@
 //! Goals, and rounds until they are reached.
 
 use crate::{
-    driver::Driver,
+    corrected::{correction, version},
+    driver::{Driver, slot},
     flows::{With as _, bounded, critic, limits, step, step_id},
-    story::{ends, feed, plays},
+    story::{ends, event, feed, plays},
 };
 use envoi_contract::json::Value;
 use envoi_kernel::{
@@ -91,9 +92,11 @@ fn a_round_over_the_bound_ends_the_run_and_more_rounds_let_it_go_on() {
     assert_eq!(feed(&mut driver, "reopen"), "reopened at b, b.4.1 begins = b.4.1 live");
     let over = feed(&mut driver, "b.4.1 exit 0");
     assert!(over.ends_with("over: max_stages_exceeded at b = nothing [exhausted 4]"), "{over}");
-    assert_eq!(feed(&mut driver, "more rounds 1"), "limits raised, reopened at b, b.5.1 begins = b.5.1 live");
-    let went = feed(&mut driver, "b.5.1 exit 0");
-    assert_eq!(went, "b.5.1 ok, b.5 next round at a, b.5 succeeded, a.4.1 begins = a.4.1 live");
+    let went = feed(&mut driver, "more rounds 1");
+    assert_eq!(
+        went, "limits raised, reopened behind b.4, b.4 next round at a, a.4.1 begins = a.4.1 live",
+        "what the last step has come to stands"
+    );
 }
 
 #[test]
@@ -133,6 +136,39 @@ fn the_bound_of_rounds_may_be_asked_about() {
     assert!(asked.ends_with("asks Limit of b.3 = question [waiting 3]"), "{asked}");
     let went = feed(&mut driver, "raise rounds 2");
     assert_eq!(went, "answered raise, b.3 next round at a, a.4.1 begins = a.4.1 live");
+}
+
+#[test]
+fn more_rounds_in_a_corrected_flow_answer_what_was_asked_about_them() {
+    let with = |max_rounds, stuck_after, name: &str, marked: &[&str]| {
+        let steps = [step("a"), marks(step("b"), marked)];
+        let flow = within(limits(&[("on_reached", "ask")]), "['x', 'y']", steps);
+        let plan = GoalsPlan { max_rounds, stuck_after, ..flow.goals.clone().unwrap() };
+        version(name, &Arc::new(Flow { goals: Some(plan), ..Flow::clone(&flow) }))
+    };
+    let round = ["a.1.1 exit 0", "b.1.1 exit 0"];
+    let rows = [
+        (
+            with(1, 9, "demo", &["x"]),
+            with(2, 9, "more", &["x"]),
+            Some("a"),
+            "b.1 next round at a, a.2.1 begins",
+        ),
+        (with(1, 9, "demo", &["x"]), with(1, 8, "same", &["x"]), None, "asks Limit of b.1"),
+        (with(9, 1, "demo", &[]), with(9, 2, "more", &[]), Some("a"), "b.1 next round at a, a.2.1 begins"),
+        (with(9, 1, "demo", &[]), with(8, 1, "same", &[]), None, "asks Stuck of b.1"),
+    ];
+    for (old, new, goes_on_at, expected) in rows {
+        let mut driver = Driver::started(&old);
+        round.iter().for_each(|words| drop(feed(&mut driver, words)));
+        driver.run.learn(Arc::clone(&new));
+        let outlook = driver.run.correction(&new, None);
+        assert_eq!(outlook.goes_on_at.as_ref().map(|step| step.as_str()), goes_on_at, "{expected}");
+        let records = driver.feed_with(correction(&new, None), slot()).unwrap();
+        let went: Vec<String> = records.iter().map(|record| event(&record.event)).collect();
+        assert_eq!(went.join(", "), format!("question out of date, flow corrected, {expected}"));
+        driver.restart();
+    }
 }
 
 #[test]

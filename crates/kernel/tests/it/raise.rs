@@ -52,6 +52,22 @@ fn a_bound_is_raised_before_it_is_reached() {
 }
 
 #[test]
+fn a_loop_that_the_bound_of_all_loops_ended_goes_back_and_its_last_visit_does_not_run_again() {
+    let flow = bounded(limits(&[("iterations", "1")]), [step("a"), critic("critic", "a", 9)]);
+    let round = ["start", "a.1.1 exit 0", "critic.1.1 exit 1", "a.2.1 exit 0", "critic.2.1 exit 1"];
+    let with = |last: &'static str| [round.as_slice(), &[last]].concat();
+    assert_eq!(
+        ends(&flow, &with("more iterations 1")),
+        "limits raised, reopened behind critic.2, critic.2 back to a, a.3.1 begins (round 2) = a.3.1 live"
+    );
+    // Whoever resumes it without more room wants another verdict.
+    assert_eq!(
+        ends(&flow, &with("reopen")),
+        "reopened at critic, critic.3.1 begins (round 1) = critic.3.1 live"
+    );
+}
+
+#[test]
 fn what_has_no_limit_is_not_raised_and_nothing_changes() {
     let flow = bounded(limits(&[("agent_hops", "5")]), [step("a")]);
     let rows = [

@@ -297,7 +297,10 @@ pub(crate) fn event(event: &Event) -> String {
         Event::AccountsTried(event) => format!("{} tried by {}", event.accounts.join(", "), event.by.actor),
         Event::LimitsRaised(_) => "limits raised".to_owned(),
         Event::CancelRequested(event) => format!("cancel by {}", event.by.actor),
-        Event::RunReopened(event) => format!("reopened at {}", event.step),
+        Event::RunReopened(event) => match &event.decides {
+            Some(visit) => format!("reopened behind {visit}"),
+            None => format!("reopened at {}", event.step),
+        },
         Event::RunForked(event) => format!("forked from {} at {}", event.from, event.step),
         Event::CorrectionRequested(_) => "correction waits".to_owned(),
         Event::FlowCorrected(event) => {

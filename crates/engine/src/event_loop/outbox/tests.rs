@@ -148,6 +148,7 @@ fn reopened() -> Event {
         by: Principal { tenant: "local".to_owned(), actor: "bob".to_owned() },
         why: None,
         step: envoi_kernel::ids::StepId::new("a").unwrap(),
+        decides: None,
         elsewhere: envoi_kernel::family::Share::default(),
     })
 }

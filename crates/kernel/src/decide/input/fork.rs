@@ -191,7 +191,7 @@ fn ended(lived: &[Record]) -> Option<&RunEnded> {
 fn opens<'e>(flow: &'e Flow, event: &'e Event) -> Option<&'e StepId> {
     match event {
         Event::RunStarted(_) if !flow.graph => flow.steps.first().map(|step| &step.id),
-        Event::RunReopened(reopened) if !flow.graph => Some(&reopened.step),
+        Event::RunReopened(reopened) if !flow.graph && reopened.decides.is_none() => Some(&reopened.step),
         Event::StepEntered(entered) if entered.scope.is_empty() => Some(&entered.step),
         Event::Routed(routed) if routed.visit.scope.is_empty() => match &routed.course {
             Course::Enter(step) | Course::LoopBack(step) | Course::Round(step) => Some(step),

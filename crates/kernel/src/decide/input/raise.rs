@@ -61,7 +61,8 @@ pub(crate) fn raise(
         answer::take(&mut draft, given)?;
     }
     if let Some(step) = ended_by(&draft, &named) {
-        draft.emit(reopen.at(step))?;
+        let flow = draft.flow;
+        reopen.go_on(&mut draft, flow, step)?;
     }
     advance(draft)
 }

@@ -1,14 +1,15 @@
 //! An ended run goes on: the step that stopped it gets a new visit, all hand-offs stand.
 
 use crate::{
-    decide::{advance::advance, draft::Draft},
+    decide::{advance::advance, after_bound, draft::Draft},
     model::{
         event::{EndStatus, Event, RunReopened},
         family::Share,
+        flow::Flow,
         ids::{Principal, StepId},
         input::Refusal,
     },
-    state::status::Status,
+    state::{status::Status, way_back},
 };
 
 /// Who has an ended run go on, and what others of its family have used meanwhile.
@@ -21,7 +22,18 @@ pub(crate) struct Reopen {
 impl Reopen {
     pub(crate) fn at(self, step: StepId) -> Event {
         let Self { by, why, elsewhere } = self;
-        Event::RunReopened(RunReopened { by, why, step, elsewhere })
+        Event::RunReopened(RunReopened { by, why, step, decides: None, elsewhere })
+    }
+
+    /// The run goes on at this step, which is done again; or where its last visit leads, if only a bound was in its way under `before`
+    /// and is not any more.
+    pub(crate) fn go_on(self, draft: &mut Draft<'_>, before: &Flow, step: StepId) -> Result<(), Refusal> {
+        let way = way_back::of_end(&draft.control, before, draft.flow).filter(|way| way.visit.step == step);
+        let Some(way) = way else { return draft.emit(self.at(step)) };
+        let Self { by, why, elsewhere } = self;
+        let decides = Some(way.visit.clone());
+        draft.emit(Event::RunReopened(RunReopened { by, why, step, decides, elsewhere }))?;
+        after_bound::go_back(draft, &way)
     }
 
     /// The run goes on, up to what follows from that.

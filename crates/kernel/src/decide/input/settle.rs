@@ -11,7 +11,7 @@ use crate::{
         conclude::{self, Conclusion},
         data::GivenData,
         draft::{At, Draft},
-        program, retry, throttle, verify,
+        program, retry, takeover, throttle, verify,
     },
     model::{
         event::{About, AgentSaid, AttemptSettled, Event, FilesSetBack, Outcome, TimerSet},
@@ -65,7 +65,17 @@ pub const SET_BACK: &str = "set_back";
 pub(crate) fn settled(mut draft: Draft<'_>, mut result: AttemptResult) -> Result<Draft<'_>, Refusal> {
     let attempt = result.attempt.clone();
     let late = !is_live(&draft, &attempt)?;
-    let at = draft.at(&attempt.visit)?;
+    let at = match draft.at(&attempt.visit) {
+        // A corrected flow has no such step any more: nothing says what its report would have to be.
+        Err(_) if late => {
+            let ok = matches!(result.outcome, Outcome::Exited { code: 0 });
+            let verdict = Verdict { ok, error: None, report: None, filled: Vec::new() };
+            let settled = record(result, &verdict, GivenData::default(), late);
+            draft.emit(Event::AttemptSettled(Box::new(settled)))?;
+            return advance(draft);
+        }
+        at => at?,
+    };
     let open = draft.control.open.get(&attempt.visit).filter(|_| !late);
     let verified = open.and_then(visit::verified).cloned();
     let said = open.and_then(|open| visit::said(open, &result.outcome));
@@ -190,24 +200,38 @@ pub(crate) fn in_doubt<'a>(
     // What a policy does by itself, a rerun or a verification, could act where the attempt still runs.
     let is_of_copied = evidence.get(COPIED) == Some(&Value::Bool(true));
     match &step.on_in_doubt {
-        _ if is_of_copied => conclude::raise(&mut draft, &attempt.visit, About::InDoubt, question, evidence)?,
+        _ if is_of_copied => ask_about(&mut draft, attempt, question, evidence)?,
         InDoubtPolicy::Ask
             if evidence.get(NOTHING_SENT) == Some(&Value::Bool(true))
                 && doubts(&draft, attempt) <= MAX_RERUNS => {}
-        InDoubtPolicy::Ask => {
-            conclude::raise(&mut draft, &attempt.visit, About::InDoubt, question, evidence)?
-        }
+        InDoubtPolicy::Ask => ask_about(&mut draft, attempt, question, evidence)?,
         // The next attempt is the verification.
         InDoubtPolicy::Verify(_) => {}
         InDoubtPolicy::Rerun if doubts(&draft, attempt) <= MAX_RERUNS => {}
         InDoubtPolicy::Rerun => {
             let question =
                 format!("{question} It has been run again {MAX_RERUNS} times, and was in doubt each time.");
-            conclude::raise(&mut draft, &attempt.visit, About::InDoubt, question, evidence)?;
+            ask_about(&mut draft, attempt, question, evidence)?;
         }
         InDoubtPolicy::Fail => conclude::conclude(&mut draft, &attempt.visit, Conclusion::Failed(error))?,
     }
     advance(draft)
+}
+
+/// Asks what is to become of an attempt in doubt. A correction that waited for it takes over first: one question is enough.
+fn ask_about(
+    draft: &mut Draft<'_>,
+    attempt: &AttemptId,
+    question: String,
+    evidence: Value,
+) -> Result<(), Refusal> {
+    if takeover::is_due(draft) {
+        takeover::take_over_now(draft)?;
+        if draft.control.phase.ended().is_some() || !draft.control.open.contains_key(&attempt.visit) {
+            return Ok(());
+        }
+    }
+    conclude::raise(draft, &attempt.visit, About::InDoubt, question, evidence)
 }
 
 /// What is known of the use of an attempt in doubt, as its evidence says it.

@@ -2,7 +2,7 @@
 
 use crate::model::{
     family::Share,
-    ids::{FlowId, Principal, RunId, Seq, StepId},
+    ids::{FlowId, Principal, RunId, Seq, StepId, VisitId},
     ledger::Ledger,
     part::Part,
     requester::Requester,
@@ -127,8 +127,12 @@ pub struct RunReopened {
     pub by: Principal,
     /// The reason, if one was given.
     pub why: Option<String>,
-    /// The step that gets a new visit.
+    /// The step that gets a new visit, or whose decision is made anew.
     pub step: StepId,
+    /// Its last visit, which a bound alone kept from going back: there is room now, and the run goes back without doing it again.
+    /// `None`: the step gets a new visit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decides: Option<VisitId>,
     /// What others of its family have used and been given since it knew of it last.
     #[serde(default, skip_serializing_if = "Share::is_nothing")]
     pub elsewhere: Share,

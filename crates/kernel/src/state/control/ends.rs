@@ -23,8 +23,12 @@ impl Control {
         self.top.diverted.retain(|diverted| diverted.step != event.step);
         if flow.graph {
             graph::take_up_failed(flow, &mut self.top);
-        } else {
-            self.open_visit("", &event.step);
+        }
+        match &event.decides {
+            // Where it leads is about to be said.
+            Some(visit) => self.top.step(&visit.step).held = true,
+            None if flow.graph => {}
+            None => self.open_visit("", &event.step),
         }
         Ok(())
     }

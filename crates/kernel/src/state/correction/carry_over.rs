@@ -42,12 +42,13 @@ pub(crate) fn refusals(control: &Control, old: &Flow, new: &Flow, from: Option<&
             FlowVersions { control, scope, state, before, after, from: from.filter(|_| scope.is_empty()) };
         found.extend(place.refusals());
     }
-    for attempt in &control.abandoned {
+    // One whose end is not known, and that a person has decided about, holds up nothing: what it may still report is recorded.
+    for attempt in control.abandoned.iter().filter(|attempt| control.ending.contains_key(attempt)) {
         let visit = &attempt.visit;
         let after = control.counterpart(new, visit.flow_scope());
         if after.and_then(|flow| flow.step(&visit.step)).is_none() {
             found.push(format!(
-                "step `{}` is gone, and attempt `{attempt}` of it may still report its result",
+                "step `{}` is gone, and attempt `{attempt}` of it is being ended: correct the flow again when that is done",
                 visit.step
             ));
         }

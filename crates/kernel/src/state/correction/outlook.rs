@@ -9,7 +9,7 @@ use crate::{
         carry_over,
         control::Control,
         flow_state::{Standing, StepState},
-        graph,
+        graph, way_back,
     },
 };
 use envoi_contract::{digest::Digest, handoff::Status};
@@ -47,8 +47,11 @@ pub struct StepOutlook {
 
 impl Outlook {
     pub(crate) fn of(old: &Flow, new: &Flow, control: &Control, from: Option<&StepId>) -> Self {
-        let goes_on_at = from.cloned().or_else(|| standpoint(control, new));
-        let ahead = ahead(old, new, control, from, goes_on_at.as_ref());
+        let stands = match from {
+            Some(from) => Stands::At(from.clone()),
+            None => standpoint(old, new, control),
+        };
+        let ahead = ahead(old, new, control, from, &stands);
         let outlook = |(step, change): (StepId, Change)| {
             let state = control.top.steps.get(&step);
             let done = state.and_then(|state| state.last.as_ref()).map(|last| last.status);
@@ -58,7 +61,7 @@ impl Outlook {
         };
         let outlook = Self {
             steps: compare(old, new).into_iter().map(outlook).collect(),
-            goes_on_at: goes_on_at.filter(|_| !new.graph),
+            goes_on_at: stands.goes_on_at().filter(|_| !new.graph),
             limits: limits(old, new),
             refusals: carry_over::refusals(control, old, new, from),
             waits: control.has_live(),
@@ -70,14 +73,51 @@ impl Outlook {
     }
 }
 
-/// The step of the run's own flow at which it stands.
-fn standpoint(control: &Control, new: &Flow) -> Option<StepId> {
+/// Where the run's own flow stands.
+enum Stands {
+    /// Nowhere that is known.
+    Nowhere,
+    /// At this step, which is done next.
+    At(StepId),
+    /// A loop, or a round, goes back to this step: a bound was in its way, and is not any more.
+    GoesBackTo(StepId),
+    /// Behind this step, which is over: a person is asked where it leads.
+    Behind(StepId),
+}
+
+impl Stands {
+    fn goes_on_at(&self) -> Option<StepId> {
+        match self {
+            Self::At(step) | Self::GoesBackTo(step) => Some(step.clone()),
+            Self::Nowhere | Self::Behind(_) => None,
+        }
+    }
+}
+
+fn standpoint(old: &Flow, new: &Flow, control: &Control) -> Stands {
+    let is_there = |step: &StepId| new.step(step).is_some();
+    let at = |step: StepId| if is_there(&step) { Stands::At(step) } else { Stands::Nowhere };
     let open = control.open.keys().filter_map(|visit| control.holder(visit, "")).map(|visit| visit.step);
-    let asked = control.interrupts.values().filter_map(|raised| control.holder(&raised.visit, ""));
+    if let Some(open) = open.into_iter().next() {
+        return at(open);
+    }
+    for raised in control.interrupts.values() {
+        let about = (raised.about, &raised.visit);
+        let target = match raised.visit.scope.is_empty() {
+            true => way_back::of_question(control, new, about, &raised.evidence),
+            false => None,
+        };
+        let behind = || control.holder(&raised.visit, "").map(|visit| visit.step).filter(is_there);
+        if let Some(stands) = target.map(Stands::GoesBackTo).or_else(|| behind().map(Stands::Behind)) {
+            return stands;
+        }
+    }
+    if let Some(way) = way_back::of_end(control, old, new) {
+        return Stands::GoesBackTo(way.target);
+    }
     let stopped = control.phase.ended().and_then(|end| end.stopped_by.clone());
     let last = || control.last_handoff.as_ref().and_then(|visit| control.holder(visit, ""));
-    let at = open.chain(asked.map(|visit| visit.step)).chain(stopped).next();
-    at.or_else(|| last().map(|visit| visit.step)).filter(|step| new.step(step).is_some())
+    stopped.or_else(|| last().map(|visit| visit.step)).map_or(Stands::Nowhere, at)
 }
 
 /// The steps that the run still comes to.
@@ -86,25 +126,35 @@ fn ahead(
     new: &Flow,
     control: &Control,
     from: Option<&StepId>,
-    goes_on_at: Option<&StepId>,
+    stands: &Stands,
 ) -> BTreeSet<StepId> {
     if !new.graph {
-        let place = goes_on_at.and_then(|step| new.position(step)).unwrap_or(usize::MAX);
-        return new.steps.iter().skip(place).map(|step| step.id.clone()).collect();
+        let place = |step: &StepId| new.position(step);
+        let first = match stands {
+            Stands::At(step) | Stands::GoesBackTo(step) => place(step),
+            Stands::Behind(step) => place(step).map(|place| place.saturating_add(1)),
+            Stands::Nowhere => None,
+        };
+        return new.steps.iter().skip(first.unwrap_or(usize::MAX)).map(|step| step.id.clone()).collect();
     }
     let mut top = control.top.clone();
     if control.phase.ended().is_some() {
         graph::take_up_failed(old, &mut top);
         graph::take_up_failed(new, &mut top);
     }
-    if let Some(from) = from {
-        top.reset(&graph::descendants(new, from));
+    let goes_back_to = match stands {
+        Stands::GoesBackTo(step) => Some(step),
+        Stands::Nowhere | Stands::At(_) | Stands::Behind(_) => None,
+    };
+    if let Some(again) = from.or(goes_back_to) {
+        top.reset(&graph::descendants(new, again));
     }
     if let Some(part) = control.part() {
         top.reset(&part.selection.taken_in(old, new));
     }
+    // Of a step that is held only where it leads is open.
     let is_over = |state: &StepState| {
-        matches!(state.standing, Some(Standing::Passed | Standing::Skipped | Standing::Taken))
+        state.held || matches!(state.standing, Some(Standing::Passed | Standing::Skipped | Standing::Taken))
     };
     let steps = new.steps.iter().filter(|step| !top.steps.get(&step.id).is_some_and(is_over));
     steps.map(|step| step.id.clone()).collect()
