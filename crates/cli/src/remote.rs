@@ -112,6 +112,7 @@ fn at_the_server(address: &Address, json: bool, command: Command) -> Result<u8, 
             if args.files == Files::Then {
                 return Err(not_here("--files then"));
             }
+            crate::command::resume::check_from(&args)?;
             match &args.flow {
                 Some(file) => correct::resume(&remote()?, &args, file),
                 None => runs::resume(&remote()?, &args),

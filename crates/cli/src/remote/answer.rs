@@ -35,7 +35,7 @@ pub(crate) fn answer(
 }
 
 fn give(remote: &Remote, reply: &Reply, said: &AnswerOptions<'_>) -> Result<u8, Failure> {
-    let (interrupt, id) = remote.question_named(reply.question.as_deref())?;
+    let (interrupt, id) = remote.question_named(reply.question.as_deref(), said.command)?;
     remote.check_not_aside(&id)?;
     let (reader, run) = remote.loaded(&id)?;
     remote.bring_what_is_shown(&reader, &id, &interrupt)?;

@@ -33,7 +33,7 @@ pub(crate) fn resume(remote: &Remote, args: &ResumeArgs, file: &Path) -> Result<
     let (place, text) = read_flow(file)?;
     let run = remote.run_to_correct(args.run.as_deref(), &load(file, &place, &text)?.flow.id)?;
     let mut flow = Object::new();
-    named_or_brought(remote, file, &mut flow)?;
+    let brought = named_or_brought(remote, file, &mut flow)?;
     if let Some(from) = args.from.as_deref().map(from_step).transpose()? {
         flow.insert("from".to_owned(), Value::from(from.as_str()));
     }
@@ -42,7 +42,7 @@ pub(crate) fn resume(remote: &Remote, args: &ResumeArgs, file: &Path) -> Result<
     }
     let mut tries = 1;
     let mut attended = loop {
-        let comparison = compared(remote, &run, &flow)?;
+        let comparison = compared(remote, &run, (&flow, brought))?;
         if comparison.is_same {
             say_same(file);
             return runs::resume_run(remote, &run, args);
@@ -50,7 +50,7 @@ pub(crate) fn resume(remote: &Remote, args: &ResumeArgs, file: &Path) -> Result<
         if remote.row(&run)?.ended.is_some_and(|ended| ended.status == EndStatus::Succeeded) {
             return Err(succeeded(&run, file));
         }
-        let agreed = agree(&comparison, file, args)?;
+        let agreed = agree(&comparison, &[], file, args)?;
         // Before the request, so that nothing that follows from it is missed.
         let attended = match args.engine.detach {
             true => None,
@@ -80,12 +80,12 @@ pub(crate) fn resume(remote: &Remote, args: &ResumeArgs, file: &Path) -> Result<
     attended.follow(&mut printer, &mut conversation)
 }
 
-fn compared(remote: &Remote, run: &RunId, flow: &Object) -> Result<Comparison, Failure> {
+fn compared(remote: &Remote, run: &RunId, (flow, brought): (&Object, bool)) -> Result<Comparison, Failure> {
     let path = format!("/v1/runs/{}/compare", segment(run.as_str()));
     let body = Value::Object(flow.clone()).compact();
     let reply = remote.server.post(&path, &[("content-type", "application/json")], &body, Again::Yes)?;
     if reply.status == 403 {
-        return Err(may_not_bring(&reply));
+        return Err(may_not_bring(&reply, brought));
     }
     read(&good(reply)?)
 }

@@ -38,8 +38,8 @@ impl Remote {
     /// The run that `text` stands for; without a text the one that `verb` means.
     pub(crate) fn run_or_meant(&self, text: Option<&str>, verb: Verb) -> Result<RunId, Failure> {
         let Some(text) = text else {
-            let (newest, _) = rows::runs(&self.server.get("/v1/runs?limit=1")?)?;
-            return select::meant(verb, &self.unfinished(usize::MAX)?, newest.first());
+            let (newest, _) = rows::runs(&self.server.get(&format!("/v1/runs?limit={}", select::RECENT))?)?;
+            return select::meant(verb, &self.unfinished(usize::MAX)?, &newest);
         };
         self.run_named(text)
     }
@@ -59,7 +59,12 @@ impl Remote {
     }
 
     /// The question that `text` stands for: its id, or that of a run that asks only one; without a text the only open one.
-    pub(crate) fn question_named(&self, text: Option<&str>) -> Result<(InterruptId, RunId), Failure> {
+    /// `answer` is the command that answers one, for a choice of several.
+    pub(crate) fn question_named(
+        &self,
+        text: Option<&str>,
+        answer: &str,
+    ) -> Result<(InterruptId, RunId), Failure> {
         let run = match text {
             None => None,
             Some(text) => match self.found(text)? {
@@ -71,7 +76,7 @@ impl Remote {
             },
         };
         let (rows, _) = self.questions(run.as_ref(), false)?;
-        select::the_open(&rows.into_iter().map(|listed| listed.row).collect::<Vec<InboxRow>>())
+        select::the_open(&rows.into_iter().map(|listed| listed.row).collect::<Vec<InboxRow>>(), answer)
     }
 
     /// The run whose id is `text`, or begins or ends with it.

@@ -11,7 +11,7 @@ use super::{
     rows,
 };
 use crate::{
-    command::run::{from_step, given_inputs, requester, selection, yes_to},
+    command::run::{from_step, given_inputs, requester, say_what_is_not_asked, selection, yes_to},
     process::{
         args::{ForkArgs, RunArgs},
         environment,
@@ -52,13 +52,14 @@ pub(crate) fn run(remote: &Remote, args: &RunArgs) -> Result<u8, Failure> {
     }
     let selection = selection(&args.part)?;
     if !selection.is_whole() {
+        say_what_is_not_asked(&loaded.flow, &selection);
         let with = args.with.as_deref().map(|run| remote.run_or_meant(Some(run), Verb::Fork)).transpose()?;
         body.insert("part".to_owned(), part(&selection, with.as_ref()));
     }
     if !metadata.is_empty() {
         body.insert("metadata".to_owned(), Value::Object(metadata));
     }
-    let run = begun(remote, "/v1/runs", body)?;
+    let run = begun(remote, "/v1/runs", (body, false))?;
     match args.engine.detach {
         true => background::print_run(&run.run, remote.json),
         false => attend(remote, &run, |printer| printer),
@@ -90,11 +91,12 @@ pub(crate) fn fork(remote: &Remote, args: &ForkArgs) -> Result<u8, Failure> {
     if let Some(why) = &args.why {
         body.insert("why".to_owned(), Value::from(why.as_str()));
     }
-    if let Some(file) = &args.flow {
-        named_or_brought(remote, file, &mut body)?;
-    }
+    let brought = match &args.flow {
+        Some(file) => named_or_brought(remote, file, &mut body)?,
+        None => false,
+    };
     how(&mut body, (args.copy, args.share_workspace), &args.yes_to)?;
-    let run = begun(remote, &format!("/v1/runs/{}/fork", segment(from.as_str())), body)?;
+    let run = begun(remote, &format!("/v1/runs/{}/fork", segment(from.as_str())), (body, brought))?;
     match args.engine.detach {
         true => {
             run.notes.iter().for_each(|note| crate::process::messages::say(note));
@@ -163,26 +165,26 @@ fn listed(remote: &Remote, is_wanted: impl Fn(&Flow) -> bool) -> Result<Option<F
 }
 
 /// The flow of a file, and how a body names it: by its digest if it is registered, else with its texts, which not every token may
-/// bring.
-pub(super) fn named_or_brought(remote: &Remote, file: &Path, body: &mut Object) -> Result<(), Failure> {
+/// bring. Whether it is brought.
+pub(super) fn named_or_brought(remote: &Remote, file: &Path, body: &mut Object) -> Result<bool, Failure> {
     let (path, text) = read_flow(file)?;
     let loaded = load(file, &path, &text)?;
     let known = |row: &Flow| (row.digest, row.language) == (loaded.flow.digest, loaded.language);
     if listed(remote, known)?.is_some() {
         body.insert("flow".to_owned(), Value::from(loaded.flow.digest.to_string()));
-        return Ok(());
+        return Ok(false);
     }
     for (name, value) in files(&loaded, &path, text).iter() {
         body.insert(name.to_owned(), value.clone());
     }
-    Ok(())
+    Ok(true)
 }
 
-/// What a person can do whose token may not bring a flow.
-pub(super) fn may_not_bring(reply: &Reply) -> Failure {
+/// What a person can do whose token may not do that: bring a flow, if one is `brought`.
+pub(super) fn may_not_bring(reply: &Reply, brought: bool) -> Failure {
     let failure = reply.failure();
     match reply.status {
-        403 => failure.hint(
+        403 if brought => failure.hint(
             "the flow is not registered there, and this token may not bring one; a token with the scope admin may, or may register it",
         ),
         _ => failure,
@@ -251,7 +253,7 @@ struct Notes {
     notes: Vec<String>,
 }
 
-fn begun(remote: &Remote, path: &str, body: Object) -> Result<Begun, Failure> {
+fn begun(remote: &Remote, path: &str, (body, brought): (Object, bool)) -> Result<Begun, Failure> {
     let key = environment::random_id("start_")?;
     // One that is none would make a header that cannot be sent.
     let trace = environment::variable("TRACEPARENT")
@@ -260,7 +262,7 @@ fn begun(remote: &Remote, path: &str, body: Object) -> Result<Begun, Failure> {
     headers.extend(trace.as_deref().map(|trace| ("traceparent", trace)));
     let reply = remote.server.post(path, &headers, &Value::Object(body).compact(), Again::Yes)?;
     if reply.status == 403 {
-        return Err(may_not_bring(&reply));
+        return Err(may_not_bring(&reply, brought));
     }
     let body = good(reply)?;
     let Notes { notes } = read(&body)?;

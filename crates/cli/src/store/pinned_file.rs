@@ -4,20 +4,33 @@
 
 use super::flow_files::FlowFolder;
 use crate::{process::messages::say, text::shell};
-use envoi_journal::Store;
+use envoi_journal::{Reader, Store};
 use envoi_kernel::{Run, ids::RunId};
-use std::{fs, path::Path, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 /// The sentence for a file that says something else; `None` if it says the same, or is not there.
-pub(crate) fn changed(run: &Run) -> Option<String> {
+pub(crate) fn changed(reader: &Reader, run: &Run) -> Option<String> {
     let started = run.started()?;
     let id = &started.run;
     let shown = shell::word(&started.source);
-    match state(run)? {
+    match state(reader, run)? {
         FileState::Same => None,
-        FileState::Other => Some(format!(
-            "{shown} has changed since; the run keeps the flow that it has. To go on with the file: envoi resume {id} --flow {shown}"
-        )),
+        FileState::Other(changed) => {
+            let files: Vec<_> = changed.iter().map(|file| shell::word(&file.to_string_lossy())).collect();
+            let (files, have) = match files.len() {
+                0 => (shown.to_string(), "has"),
+                1 => (files.concat(), "has"),
+                _ => (files.join(", "), "have"),
+            };
+            Some(format!(
+                "{files} {have} changed since; the run keeps the flow that it has. To go on with the file: envoi resume {id} --flow {shown}"
+            ))
+        }
         FileState::Unusable => Some(format!(
             "{shown} has changed since, and cannot be run; the run keeps the flow that it has. `envoi check {shown}` says what is wrong"
         )),
@@ -28,9 +41,10 @@ pub(crate) fn changed(run: &Run) -> Option<String> {
 pub(crate) fn to_go_on(store: &Arc<Store>) -> impl Fn(&RunId) -> Option<String> + 'static {
     let store = Arc::clone(store);
     move |id| {
-        let run = envoi_engine::load_run(&store.reader().ok()?, id).ok()?;
+        let reader = store.reader().ok()?;
+        let run = envoi_engine::load_run(&reader, id).ok()?;
         let source = shell::word(&run.started()?.source);
-        matches!(state(&run)?, FileState::Other).then(|| format!("resume {id} --flow {source}"))
+        matches!(state(&reader, &run)?, FileState::Other(_)).then(|| format!("resume {id} --flow {source}"))
     }
 }
 
@@ -38,20 +52,20 @@ pub(crate) fn to_go_on(store: &Arc<Store>) -> impl Fn(&RunId) -> Option<String> 
 enum FileState {
     /// What the run is pinned to.
     Same,
-    /// Another flow.
-    Other,
+    /// Another flow, because these files differ. None of them: they say the same in another version of the language.
+    Other(Vec<PathBuf>),
     /// Nothing that could be run.
     Unusable,
 }
 
 /// `None` if the file is not there.
-fn state(run: &Run) -> Option<FileState> {
+fn state(reader: &Reader, run: &Run) -> Option<FileState> {
     let source = Path::new(&run.started()?.source);
     let text = fs::read_to_string(source).ok()?;
     let name = source.file_name()?.to_string_lossy();
     Some(match envoi_flow::load_as(run.flow().language, &name, &text, &FlowFolder::of(source)) {
         Ok(loaded) if loaded.flow.digest == run.flow().digest => FileState::Same,
-        Ok(_) => FileState::Other,
+        Ok(loaded) => FileState::Other(differing(reader, run, (source, &text), &loaded.parts)),
         Err(_) => FileState::Unusable,
     })
 }
@@ -60,8 +74,28 @@ fn state(run: &Run) -> Option<FileState> {
 pub(crate) fn remark(store: &Store, run: &RunId, exit_code: u8) {
     let failed = matches!(exit_code, 1 | 4);
     let reader = store.reader().ok().filter(|_| failed);
-    let run = reader.and_then(|reader| envoi_engine::load_run(&reader, run).ok());
-    if let Some(sentence) = run.and_then(|run| changed(&run)) {
+    let sentence = reader.and_then(|reader| changed(&reader, &envoi_engine::load_run(&reader, run).ok()?));
+    if let Some(sentence) = sentence {
         say(&sentence);
     }
+}
+
+/// The files of a flow whose texts are not those of the flow that the run is pinned to: its own, and those of flows that it names.
+fn differing(
+    reader: &Reader,
+    run: &Run,
+    (source, text): (&Path, &str),
+    parts: &BTreeMap<String, String>,
+) -> Vec<PathBuf> {
+    let Some(pinned) = run.started().and_then(|started| reader.pinned(&started.run).ok()) else {
+        return Vec::new();
+    };
+    let folder = source.parent().unwrap_or(Path::new("/"));
+    let own = (pinned.text != text).then(|| source.to_owned());
+    let all: BTreeSet<&String> = parts.keys().chain(pinned.parts.keys()).collect();
+    // One that is named no more differs because of the file that named it.
+    let others = all.into_iter().filter(|path| {
+        parts.get(*path).is_some_and(|text| pinned.parts.get(*path).is_none_or(|pinned| pinned != text))
+    });
+    own.into_iter().chain(others.map(|path| folder.join(path))).collect()
 }

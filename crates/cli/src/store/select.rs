@@ -31,10 +31,10 @@ pub(crate) fn run_or_meant(
 ) -> Result<RunId, Failure> {
     let Some(text) = text else {
         let unfinished = RunFilter { unfinished: true, ..RunFilter::default() };
-        let newest = RunFilter { limit: Some(1), ..RunFilter::default() };
+        let newest = RunFilter { limit: Some(RECENT), ..RunFilter::default() };
         let mut unfinished = reader.runs(unfinished).map_err(Failure::store)?;
         envoi_engine::look_at(layout, reader, &mut unfinished).map_err(Failure::store)?;
-        return meant(verb, &unfinished, reader.runs(newest).map_err(Failure::store)?.first());
+        return meant(verb, &unfinished, &reader.runs(newest).map_err(Failure::store)?);
     };
     run(reader, text)
 }
@@ -69,7 +69,7 @@ pub(crate) fn to_correct(
             unfinished.insert(0, newest.clone());
         }
     }
-    meant(Verb::Correct, &unfinished, newest.as_ref())
+    meant(Verb::Correct, &unfinished, newest.as_slice())
 }
 
 /// What a command does with a run that it may choose itself.
@@ -98,9 +98,13 @@ impl Verb {
     }
 }
 
-/// The run that a command means that names none. `unfinished` are the runs that are not over, newest first.
-pub(crate) fn meant(verb: Verb, unfinished: &[RunRow], newest: Option<&RunRow>) -> Result<RunId, Failure> {
-    let newest = newest.ok_or_else(no_runs)?;
+/// Of how many runs those are looked at that are over: a choice lists few.
+pub(crate) const RECENT: u32 = 20;
+
+/// The run that a command means that names none. `unfinished` are the runs that are not over, `recent` the newest of all runs, both
+/// newest first.
+pub(crate) fn meant(verb: Verb, unfinished: &[RunRow], recent: &[RunRow]) -> Result<RunId, Failure> {
+    let newest = recent.first().ok_or_else(no_runs)?;
     let ended_by_a_limit = newest.status() == RunStatus::Ended(EndStatus::Exhausted);
     let candidates = match verb {
         Verb::Resume | Verb::Cancel => unfinished,
@@ -118,6 +122,7 @@ pub(crate) fn meant(verb: Verb, unfinished: &[RunRow], newest: Option<&RunRow>) 
     let envoi = invocation::envoi();
     match candidates {
         [row] => Ok(row.run.clone()),
+        [] if verb == Verb::Resume && stopped(recent).nth(1).is_some() => Err(choice_of_stopped(recent)),
         [] => {
             let found = format!("the newest is {}", described(newest));
             let message = match verb {
@@ -152,6 +157,24 @@ pub(crate) fn meant(verb: Verb, unfinished: &[RunRow], newest: Option<&RunRow>) 
     }
 }
 
+/// The runs that are over and have not succeeded.
+fn stopped(recent: &[RunRow]) -> impl Iterator<Item = &RunRow> {
+    let is_stopped =
+        |row: &&RunRow| row.ended.is_some() && row.status() != RunStatus::Ended(EndStatus::Succeeded);
+    recent.iter().filter(is_stopped)
+}
+
+/// None is unfinished, and several have stopped: a person says which one runs again.
+fn choice_of_stopped(recent: &[RunRow]) -> Failure {
+    let envoi = invocation::envoi();
+    let line = |row: &RunRow| format!("\n  {}\n    {envoi} resume {}", described(row), row.run);
+    let lines: Vec<String> = stopped(recent).take(MOST_LISTED).map(line).collect();
+    let message = format!("no run is unfinished; these have not succeeded:{}", lines.concat());
+    Failure::new(Code::RunNotFound, message).hint(
+        "name one: it runs again from the step that stopped it; `--flow FILE` gives it a corrected flow",
+    )
+}
+
 /// The command for one of several runs: to resume one that waits for an answer only shows its question.
 fn ways_on(row: &RunRow, verb: Verb) -> String {
     let envoi = invocation::envoi();
@@ -180,7 +203,12 @@ fn described(row: &RunRow) -> String {
 }
 
 /// The question that `text` stands for: its id, or that of a run that asks only one; without a text the only open one.
-pub(crate) fn question(reader: &Reader, text: Option<&str>) -> Result<(InterruptId, RunId), Failure> {
+/// `answer` is the command that answers one, for a choice of several.
+pub(crate) fn question(
+    reader: &Reader,
+    text: Option<&str>,
+    answer: &str,
+) -> Result<(InterruptId, RunId), Failure> {
     let filter = match text {
         None => InboxFilter::default(),
         Some(text) => match found(reader, text)? {
@@ -192,19 +220,26 @@ pub(crate) fn question(reader: &Reader, text: Option<&str>) -> Result<(Interrupt
             }
         },
     };
-    the_open(&reader.inbox(&filter).map_err(Failure::store)?)
+    the_open(&reader.inbox(&filter).map_err(Failure::store)?, answer)
 }
 
-/// The only one of the questions that are open.
-pub(crate) fn the_open(rows: &[InboxRow]) -> Result<(InterruptId, RunId), Failure> {
+/// The only one of the questions that are open; `answer` is the command that answers one.
+pub(crate) fn the_open(rows: &[InboxRow], answer: &str) -> Result<(InterruptId, RunId), Failure> {
     match rows {
         [] => Err(Failure::new(Code::QuestionClosed, "nothing waits for a person there")
             .hint("`envoi inbox --all`")),
         [row] => Ok((row.interrupt.clone(), row.run.clone())),
         many => {
-            let ids = many.iter().map(|row| format!("{} ({} of {})", row.interrupt, row.visit, row.run));
-            let message = format!("several questions are open: {}", ids.collect::<Vec<_>>().join(", "));
-            Err(Failure::new(Code::AmbiguousId, message).hint("name one"))
+            let envoi = invocation::envoi();
+            let line = |row: &InboxRow| {
+                let first = row.question.lines().next().unwrap_or_default();
+                format!("\n  {} of {}: {first}\n    {envoi} {answer} {}", row.visit, row.run, row.interrupt)
+            };
+            let lines: Vec<String> = many.iter().take(MOST_LISTED).map(line).collect();
+            let more = many.len().saturating_sub(MOST_LISTED);
+            let more = if more == 0 { String::new() } else { format!("\n  and {more} more") };
+            let message = format!("several questions are open:{}{more}", lines.concat());
+            Err(Failure::new(Code::AmbiguousId, message).hint("name one, as above"))
         }
     }
 }
@@ -324,7 +359,7 @@ mod tests {
             (Verb::Fork, &alone, Some(open.clone()), Err("the newest run is not over")),
         ];
         for (verb, unfinished, newest, expected) in cases {
-            let chosen = meant(verb, unfinished, newest.as_ref());
+            let chosen = meant(verb, unfinished, newest.as_slice());
             match (&chosen, expected) {
                 (Ok(run), Ok(end)) => assert!(run.as_str().ends_with(end), "{verb:?}: {run}"),
                 (Err(failure), Err(text)) => assert!(failure.message.contains(text), "{verb:?}: {failure:?}"),
@@ -363,7 +398,7 @@ mod tests {
     #[test]
     fn a_failed_run_is_named_with_the_command_that_continues_it() {
         let newest = row("3", Some(EndStatus::Failed));
-        let refused = meant(Verb::Resume, &[], Some(&newest)).unwrap_err();
+        let refused = meant(Verb::Resume, &[], core::slice::from_ref(&newest)).unwrap_err();
         let hint = format!(
             "`envoi resume {}` runs again from the step that stopped it; `--flow FILE` gives it a corrected flow",
             newest.run
@@ -373,9 +408,52 @@ mod tests {
     }
 
     #[test]
+    fn of_several_runs_that_have_stopped_each_is_listed_with_its_command() {
+        use EndStatus::{Cancelled, Failed, Succeeded};
+        let recent = [row("9", Some(Succeeded)), row("3", Some(Failed)), row("2", Some(Cancelled))];
+        let refused = meant(Verb::Resume, &[], &recent).unwrap_err();
+        assert_eq!((refused.code.known(), refused.exit_code), (Some(Code::RunNotFound), 2));
+        for run in &recent[1..] {
+            let command = format!("\n    envoi resume {}", run.run);
+            assert!(refused.message.contains(&command), "{}", refused.message);
+        }
+        assert!(!refused.message.contains(recent[0].run.as_str()), "{}", refused.message);
+        let one = meant(Verb::Cancel, &[], &recent).unwrap_err();
+        assert!(one.message.starts_with("no run is unfinished; the newest is "), "{}", one.message);
+    }
+
+    #[test]
+    fn of_several_questions_each_is_listed_with_its_command() {
+        let asked = |id: &str| InboxRow {
+            interrupt: InterruptId::new(format!("int_{id:0>26}")).unwrap(),
+            run: RunId::new(format!("run_{id:0>26}")).unwrap(),
+            about: envoi_kernel::event::About::Ask,
+            visit: envoi_kernel::ids::VisitId {
+                scope: String::new(),
+                step: StepId::new("ok").unwrap(),
+                visit: 1,
+            },
+            question: "Publish it?\nIt is large.".to_owned(),
+            raised_at: Timestamp::from_millis(0),
+            kind: envoi_contract::envelope::InterruptKind::Confirmation,
+            expires_at: None,
+            state: envoi_journal::InterruptState::Open,
+            closed: None,
+        };
+        let rows = [asked("1"), asked("2")];
+        let refused = the_open(&rows, "approve").unwrap_err();
+        for row in &rows {
+            let lines = format!("\n  ok.1 of {}: Publish it?\n    envoi approve {}", row.run, row.interrupt);
+            assert!(refused.message.contains(&lines), "{}", refused.message);
+        }
+        let rows = [asked("1")];
+        assert_eq!(the_open(&rows, "deny").unwrap().0, rows[0].interrupt);
+    }
+
+    #[test]
     fn of_many_runs_ten_are_listed() {
         let many: Vec<_> = (0..12).map(|number| row(&number.to_string(), None)).collect();
-        let refused = meant(Verb::Cancel, &many, many.first()).unwrap_err();
+        let refused = meant(Verb::Cancel, &many, &many).unwrap_err();
         assert_eq!((refused.code.known(), refused.exit_code), (Some(Code::AmbiguousId), 6));
         assert_eq!(refused.message.lines().count(), 22, "{}", refused.message);
         let command = format!("\n    envoi cancel {}", many[0].run);

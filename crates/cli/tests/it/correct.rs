@@ -88,7 +88,7 @@ fn what_cannot_take_over_is_refused_with_its_reasons() {
         (
             "an input is missing",
             format!("inputs: {{ x: {{ type: string }} }}\n{}", flow(RIGHT)),
-            "input `x` is missing",
+            "input `x` has no value, and no `default` in the file",
         ),
     ] {
         stage.write("fixed.yaml", &file);
@@ -357,6 +357,9 @@ fn a_changed_inner_flow_is_shown_and_what_it_has_finished_stays() {
     stage.expect(1, &["run", "flow.yaml"]);
     let run = stage.run_id();
     stage.write("inner.yaml", inner("echo two >> ledger"));
+    let shown = stage.expect(0, &["show", &run]).out;
+    assert!(shown.contains("/inner.yaml has changed since"), "{shown}");
+    assert!(!shown.contains("/flow.yaml has changed"), "{shown}");
     let ended = stage.expect(2, &["resume", &run, "--flow", "flow.yaml"]);
     for row in ["a     kept", "sub   changed: flow inner (two)", "z     kept", "goes on at `sub`"] {
         assert!(ended.err.contains(row), "{row}: {ended:?}");
@@ -370,4 +373,95 @@ fn a_changed_inner_flow_is_shown_and_what_it_has_finished_stays() {
     stage.write("inner.yaml", inner("echo two").replace("id: two", "id: other"));
     let refused = stage.expect(6, &["resume", &run, "--flow", "flow.yaml", "--yes"]);
     assert!(refused.err.contains("step `two` of flow `inner` is gone"), "{refused:?}");
+}
+
+/// A loop of `make` and `check`, which says no; `check` has run as often as the file has lines.
+fn looping(rounds: u32, then: &str) -> String {
+    format!(
+        "flow: fix\nsteps:\n  - id: make\n    run: echo made >> ledger\n  - id: check\n    run: echo checked >> ledger; exit 1\n    \
+         routing: {{ kind: microloop, loop_to: make, status_from_exit: {{ 0: YES, 1: NO }}, success_values: [YES], \
+         max_iterations: {rounds}, on_exhausted: {then} }}\n"
+    )
+}
+
+#[test]
+fn a_loop_without_a_round_left_goes_back_under_a_higher_bound_and_its_critic_does_not_run_again() {
+    for (then, code) in [("ask", 3), ("fail", 4)] {
+        let stage = Stage::with_flow(&looping(0, then));
+        stage.expect(code, &["run", "flow.yaml"]);
+        let run = stage.run_id();
+        assert_eq!(stage.lines("ledger"), ["made", "checked"]);
+        stage.write("flow.yaml", looping(1, then));
+        let asked = stage.expect(2, &["resume", &run, "--flow", "flow.yaml"]);
+        assert!(asked.err.contains("the run goes on at `make`"), "{then}: {asked:?}");
+        stage.expect(code, &["resume", &run, "--flow", "flow.yaml", "--yes"]);
+        assert_eq!(stage.lines("ledger"), ["made", "checked", "made", "checked"], "{then}");
+    }
+    // Without room the true number is asked about, and the step stays as it is.
+    let stage = Stage::with_flow(&looping(1, "ask"));
+    stage.expect(3, &["run", "flow.yaml"]);
+    let run = stage.run_id();
+    stage.write("flow.yaml", looping(0, "ask"));
+    let asked = stage.expect(2, &["resume", &run, "--flow", "flow.yaml"]);
+    assert!(asked.err.contains("stays") && !asked.err.contains("runs again"), "{asked:?}");
+    assert!(!asked.err.contains("goes on at"), "{asked:?}");
+    stage.expect(3, &["resume", &run, "--flow", "flow.yaml", "--yes"]);
+    let inbox: Value = serde_json::from_str(&stage.expect(0, &["--json", "inbox"]).out).unwrap();
+    let texts: Vec<String> = inbox.as_array().unwrap().iter().map(|row| text(&row["text"])).collect();
+    assert_eq!(texts.len(), 1, "{inbox}");
+    assert!(texts[0].contains("max_iterations 1 of 0 is used up"), "{inbox}");
+    assert_eq!(stage.lines("ledger").len(), 4);
+}
+
+#[test]
+fn an_attempt_without_a_supervisor_is_not_said_to_run_and_is_asked_about_once() {
+    let work = |script: &str| format!("flow: fix\nsteps:\n  - id: work\n    run: {script}\n");
+    let stage = Stage::with_flow(&work("echo began >> ledger; test -e go || sleep 600"));
+    let engine = stage.start(&["run", "flow.yaml"]);
+    wait_until("the step", || !stage.lines("ledger").is_empty());
+    let supervisor = stage.supervisor("work.1.1").unwrap();
+    engine.kill();
+    crate::stage::signal(supervisor, rustix::process::Signal::KILL);
+    wait_until("the supervisor's end", || !crate::stage::lives(supervisor));
+    stage.write("go", "");
+    let run = stage.run_id();
+    stage.write("flow.yaml", work("echo again >> ledger"));
+    let shown = stage.expect(2, &["resume", &run, "--flow", "flow.yaml"]);
+    assert!(shown.err.contains("nothing supervises `work.1.1` any more"), "{shown:?}");
+    assert!(!shown.err.contains("is running"), "{shown:?}");
+    let asked = stage.expect(5, &["resume", &run, "--flow", "flow.yaml", "--yes"]);
+    assert_eq!(asked.err.matches("nobody knows whether it finished").count(), 1, "{asked:?}");
+    stage.expect(0, &["resume", &run, "--in-doubt", "rerun"]);
+    assert_eq!(stage.lines("ledger"), ["began", "again"]);
+}
+
+#[test]
+fn from_without_a_file_says_what_to_do() {
+    let (stage, run) = failed();
+    let refused = stage.expect(2, &["resume", &run, "--from", "make"]);
+    let way = format!("`envoi resume {run} --flow FILE --from make`");
+    assert!(refused.err.contains(&way) && refused.err.contains("envoi fork"), "{refused:?}");
+    assert_eq!(stage.lines("ledger"), ["made"]);
+    // The file may be as it was.
+    stage.expect(1, &["resume", &run, "--flow", "flow.yaml", "--from", "make", "--yes"]);
+    assert_eq!(stage.lines("ledger"), ["made", "made"]);
+}
+
+#[test]
+fn a_run_that_is_set_aside_says_so_before_the_comparison() {
+    let (stage, run) = failed();
+    let folder = stage.store().join("runs").join(&run);
+    let kept = stage.path("kept");
+    std::fs::rename(&folder, &kept).unwrap();
+    std::os::unix::fs::symlink("/nonexistent", &folder).unwrap();
+    stage.write("flow.yaml", flow(RIGHT));
+    stage.expect(8, &["resume", &run]);
+    let refused = stage.expect(8, &["resume", &run, "--flow", "flow.yaml", "--yes"]);
+    let place = |words: &str| refused.err.find(words).unwrap_or_else(|| panic!("{words}: {refused:?}"));
+    assert!(place("is set aside (RUN_FILES_FAILED)") < place("FROM HERE"), "{refused:?}");
+    assert!(refused.err.contains("this tries again"), "{refused:?}");
+    std::fs::remove_file(&folder).unwrap();
+    std::fs::rename(&kept, &folder).unwrap();
+    stage.expect(0, &["resume", &run, "--flow", "flow.yaml", "--yes"]);
+    assert_eq!(stage.lines("ledger"), ["made", "used", "last"]);
 }

@@ -71,9 +71,14 @@ fn a_file_of_variables_that_cannot_be_used_starts_nothing() {
     assert!(wrong.err.contains("line 2") && !wrong.err.contains("nonsense-value"), "{wrong:?}");
     stage.write(".env", "NAME=x\n");
     let read = run(&stage, &[], 2);
-    assert!(read.err.contains("`env.NAME` in an expression reads a variable of `env_file`"), "{read:?}");
+    let words = "`env.NAME` in an expression reads a variable of `env_file`";
+    assert!(read.err.contains(words), "{read:?}");
+    let checked = stage.expect(2, &["check", "flow.yaml"]);
+    assert!(checked.err.contains(words) && checked.err.contains("flow.yaml:5"), "{checked:?}");
+    let rows = stage.envoi(&["--json", "check", "flow.yaml"]);
+    let rows: serde_json::Value = serde_json::from_str(&rows.out).unwrap();
+    assert_eq!((&rows[0]["code"], &rows[0]["line"]), (&"FLOW_INVALID".into(), &5.into()), "{rows}");
     assert!(stage.runs().is_empty());
-    assert!(stage.expect(0, &["check", "flow.yaml"]).err.contains("warning: `env.NAME` in an expression"));
 }
 
 #[test]

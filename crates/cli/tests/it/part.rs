@@ -51,6 +51,7 @@ fn a_part_takes_what_it_needs_from_an_earlier_run_and_nothing_else_runs() {
         done.err.contains(&format!("part: --only publish (taken from {earlier}: build, sign)")),
         "{done:?}"
     );
+    assert!(done.err.contains("nobody is asked at sign: it is left out of the part"), "{done:?}");
     assert_eq!(stage.lines("ledger"), ["published 1.4", "binary", "\"sign\","]);
     let run = newest(&stage);
     let shown = stage.expect(0, &["show", &run]).out;

@@ -36,6 +36,8 @@ use std::{
 
 /// What a command says, before the question is known.
 pub(crate) struct AnswerOptions<'a> {
+    /// The command that says it.
+    pub(crate) command: &'static str,
     choice: Option<Choice>,
     text: Option<String>,
     raise: Option<&'a str>,
@@ -48,14 +50,14 @@ impl<'a> AnswerOptions<'a> {
     pub(crate) fn approve(args: &'a ApproveArgs) -> Self {
         let choice = Some(Choice::Approve);
         let text = args.note.clone();
-        Self { choice, text, raise: None, envelope: None, form: Some(&args.form) }
+        Self { command: "approve", choice, text, raise: None, envelope: None, form: Some(&args.form) }
     }
 
     /// No.
     pub(crate) fn deny(args: &DenyArgs) -> Self {
         let choice = Some(Choice::Deny);
         let text = args.reason.clone();
-        Self { choice, text, raise: None, envelope: None, form: None }
+        Self { command: "deny", choice, text, raise: None, envelope: None, form: None }
     }
 
     /// Anything; reads stdin for words that stand there.
@@ -66,7 +68,8 @@ impl<'a> AnswerOptions<'a> {
         };
         let raise = args.raise.as_deref();
         let choice = args.choice.map(chosen).or(raise.map(|_| Choice::Raise));
-        Ok(Self { choice, text, raise, envelope: args.envelope.as_deref(), form: Some(&args.form) })
+        let (envelope, form) = (args.envelope.as_deref(), Some(&args.form));
+        Ok(Self { command: "answer", choice, text, raise, envelope, form })
     }
 }
 
@@ -97,7 +100,7 @@ fn chosen(decision: Decision) -> Choice {
 
 fn give(home: &Home, reply: &Reply, said: &AnswerOptions<'_>) -> Result<u8, Failure> {
     let (store, reader) = home.store()?;
-    let (interrupt, id) = select::question(&reader, reply.question.as_deref())?;
+    let (interrupt, id) = select::question(&reader, reply.question.as_deref(), said.command)?;
     // Before a person fills in a form that cannot be taken.
     envoi_engine::check_not_aside(&reader, &id)?;
     let run = envoi_engine::load_run(&reader, &id)?;

@@ -13,8 +13,12 @@ use envoi_api::{
 };
 use envoi_contract::code::Code;
 use envoi_engine::protocol::{CallerWire, CorrectedFlow};
-use envoi_journal::Reader;
-use envoi_kernel::{Flow, Status as RunStatus, event::EndStatus, ids::RunId};
+use envoi_journal::{Layout, Reader};
+use envoi_kernel::{
+    Flow, Run, Status as RunStatus,
+    event::EndStatus,
+    ids::{AttemptId, RunId},
+};
 use std::{
     io::{self, BufRead as _, IsTerminal as _, Write as _},
     path::Path,
@@ -59,7 +63,7 @@ pub(crate) fn of_file(file: &Path) -> Result<Corrected, Failure> {
 /// # Errors
 /// The file has a mistake, the run cannot take over the corrected flow, or the person does not agree.
 pub(crate) fn agreed(
-    reader: &Reader,
+    (layout, reader): (&Layout, &Reader),
     run: &RunId,
     file: &Path,
     args: &ResumeArgs,
@@ -77,10 +81,19 @@ pub(crate) fn agreed(
     if matches!(lived.status(), RunStatus::Ended(ended) if ended.status == EndStatus::Succeeded) {
         return Err(succeeded(run, file));
     }
-    if agree(&comparison, file, args)? == Agreed::AsShown {
+    let over = if comparison.waits { over(layout, run, &lived) } else { Vec::new() };
+    if agree(&comparison, &over, file, args)? == Agreed::AsShown {
         corrected.wanted.seen = Some(comparison.subject);
     }
     Ok(corrected)
+}
+
+/// The attempts that have no supervisor any more, if that is all of those under way: no engine has looked at them yet.
+fn over(layout: &Layout, id: &RunId, run: &Run) -> Vec<AttemptId> {
+    let wants = run.wants();
+    let under_way: Vec<AttemptId> = wants.attempts.into_iter().chain(wants.ending).collect();
+    let lives = |attempt: &AttemptId| envoi_engine::is_alive(layout, id, attempt);
+    if under_way.iter().any(lives) { Vec::new() } else { under_way }
 }
 
 pub(crate) fn say_same(file: &Path) {
@@ -103,12 +116,17 @@ pub(crate) enum Agreed {
     Whatever,
 }
 
-/// Shows what the corrected flow means, and asks whether it is meant.
+/// Shows what the corrected flow means, and asks whether it is meant. `over` are attempts that are known to have no supervisor any more.
 ///
 /// # Errors
 /// The run cannot take it over, or the person does not agree.
-pub(crate) fn agree(comparison: &Comparison, file: &Path, args: &ResumeArgs) -> Result<Agreed, Failure> {
-    say(shown(file, comparison).trim_end());
+pub(crate) fn agree(
+    comparison: &Comparison,
+    over: &[AttemptId],
+    file: &Path,
+    args: &ResumeArgs,
+) -> Result<Agreed, Failure> {
+    say(shown(file, comparison, over).trim_end());
     if !comparison.refusals.is_empty() {
         let message = format!("the corrected flow cannot take over: {}", comparison.refusals.join("; "));
         return Err(Failure::new(Code::NotCorrectable, message).hint("nothing has changed"));
@@ -143,7 +161,7 @@ fn confirmed() -> Result<bool, Failure> {
 }
 
 /// The comparison, for people.
-pub(crate) fn shown(file: &Path, comparison: &Comparison) -> String {
+pub(crate) fn shown(file: &Path, comparison: &Comparison, over: &[AttemptId]) -> String {
     let head = ["STEP", "IN THE FILE", "SO FAR", "FROM HERE"].map(str::to_owned).to_vec();
     let mut rows: Vec<Vec<String>> = core::iter::once(head).chain(comparison.steps.iter().map(row)).collect();
     if !comparison.refusals.is_empty() {
@@ -158,8 +176,18 @@ pub(crate) fn shown(file: &Path, comparison: &Comparison) -> String {
     for limit in &comparison.limits {
         text.push_str(&format!("limit {limit}\n"));
     }
-    if comparison.waits {
-        text.push_str("an attempt is running: the corrected flow takes over when it has settled\n");
+    match over {
+        [] if comparison.waits => {
+            text.push_str("an attempt is running: the corrected flow takes over when it has settled\n");
+        }
+        [] => {}
+        over => {
+            let names: Vec<String> = over.iter().map(|attempt| format!("`{attempt}`")).collect();
+            text.push_str(&format!(
+                "nothing supervises {} any more: what has come of it is taken first, and if nobody knows that, it is in doubt\n",
+                names.join(", ")
+            ));
+        }
     }
     text
 }

@@ -7,6 +7,8 @@ use crate::{
         args::{Files, InDoubt, ResumeArgs, Review},
         environment,
         failure::Failure,
+        invocation,
+        messages::say,
     },
     session::{background, caller::caller_or_none, engine_client, interactive::Conversation},
     store::{home::Home, pinned_file, select},
@@ -22,6 +24,7 @@ use envoi_kernel::{
 use std::{path::Path, sync::Arc};
 
 pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
+    check_from(args)?;
     let (store, reader) = home.store()?;
     let named = args.run.as_deref();
     let run = match &args.flow {
@@ -30,13 +33,16 @@ pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
         }
         None => select::run_or_meant(store.layout(), &reader, named, select::Verb::Resume)?,
     };
+    if let Some(why) = reader.run(&run).ok().and_then(|row| row.aside) {
+        say(&format!("run {run} is set aside ({}): {}; this tries again", why.code, why.reason));
+    }
     let choice = choice(args);
     if args.files == Files::Then && choice != Some(Choice::Rerun) {
         let message = "`--files then` is for an attempt that runs again".to_owned();
         return Err(Failure::new(Code::RequestInvalid, message).hint("`--in-doubt rerun --files then`"));
     }
     let corrected = match &args.flow {
-        Some(file) => Some(correct::agreed(&reader, &run, file, args)?),
+        Some(file) => Some(correct::agreed((store.layout(), &reader), &run, file, args)?),
         None => None,
     };
     let caller = match &corrected {
@@ -55,9 +61,9 @@ pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
     }));
     if args.flow.is_none()
         && let Some(sentence) =
-            envoi_engine::load_run(&reader, &run).ok().and_then(|run| pinned_file::changed(&run))
+            envoi_engine::load_run(&reader, &run).ok().and_then(|run| pinned_file::changed(&reader, &run))
     {
-        crate::process::messages::say(&sentence);
+        say(&sentence);
     }
     warn_of_changed_scripts(&store, &reader, &run);
     drop(reader);
@@ -74,6 +80,18 @@ pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
         .asks_in_place(conversation.is_possible())
         .goes_on_by(pinned_file::to_go_on(&store));
     engine_client::ask(&store, request, &args.engine, &mut printer, &mut conversation)
+}
+
+/// What runs again is said of a corrected flow, which may be the one that the run has.
+pub(crate) fn check_from(args: &ResumeArgs) -> Result<(), Failure> {
+    let Some(step) = args.from.as_ref().filter(|_| args.flow.is_none()) else { return Ok(()) };
+    let run = args.run.as_deref().unwrap_or("RUN");
+    let envoi = invocation::envoi();
+    let message =
+        "`--from` says from which step on a flow file runs again: it needs `--flow FILE`".to_owned();
+    Err(Failure::new(Code::RequestInvalid, message).hint(format!(
+        "`{envoi} resume {run} --flow FILE --from {step}`, also with the file as it was; or, in a new run, `{envoi} fork {run} --from {step}`"
+    )))
 }
 
 pub(crate) fn choice(args: &ResumeArgs) -> Option<Choice> {
@@ -108,7 +126,7 @@ fn warn_of_changed_scripts(store: &Arc<Store>, reader: &Reader, run: &RunId) {
                 path.metadata().ok().filter(std::fs::Metadata::is_file).and_then(|meta| meta.modified().ok());
             let newer = changed.is_some_and(|at| millis(at) > row.updated_at.as_millis());
             if newer && !path.starts_with(store.layout().root()) && !warned.contains(argument) {
-                crate::process::messages::say(&format!(
+                say(&format!(
                     "warning: `{argument}` has changed since the run's last event; scripts are not pinned"
                 ));
                 warned.push(argument.clone());

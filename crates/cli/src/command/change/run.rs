@@ -49,6 +49,7 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
     for warning in config::not_configured(home, &loaded.flow) {
         messages::say(&format!("warning: {warning}; it fails then"));
     }
+    say_what_is_not_asked(&loaded.flow, &selection);
     let with = args.with.as_deref().map(|run| named_run(&store, run)).transpose()?;
     let run = new_id()?;
     let request = Request::Start(Box::new(StartRequest {
@@ -95,6 +96,14 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
         pinned_file::remark(&store, &run, code);
     }
     Ok(code)
+}
+
+/// Says which questions the part of the flow goes past: nobody is asked them.
+pub(crate) fn say_what_is_not_asked(flow: &Flow, selection: &Selection) {
+    let passed: Vec<String> = selection.questions_passed(flow).iter().map(ToString::to_string).collect();
+    if !passed.is_empty() {
+        messages::say(&format!("nobody is asked at {}: it is left out of the part", passed.join(", ")));
+    }
 }
 
 /// The run that is named by its id, or a unique part of it.

@@ -4,7 +4,7 @@ use crate::process::stderr;
 use crate::text::words::counted;
 use crate::{
     process::{
-        environment,
+        environment::{self, EnvFileError},
         failure::{BAD_INPUT, Failure},
         output,
     },
@@ -15,6 +15,8 @@ use crate::{
     },
 };
 use envoi_api::mistake::Mistake;
+use envoi_contract::code::Code;
+use envoi_flow::{Diagnostic, Report, Span};
 use std::{
     io::IsTerminal as _,
     path::{Path, PathBuf},
@@ -33,8 +35,21 @@ pub(crate) fn check(home: &Home, flows: &[PathBuf], json: bool) -> Result<u8, Fa
                     stderr::line(format_args!("{}: warning: {warning}", path.display()));
                 }
                 let folder = file.parent().unwrap_or(Path::new("/"));
-                if let Err(problem) = environment::env_files(&loaded.flow, folder) {
-                    stderr::line(format_args!("{}: warning: {problem}", path.display()));
+                match environment::env_files(&loaded.flow, folder) {
+                    Ok(_) => {}
+                    Err(ref problem @ EnvFileError::InExpression { ref name }) => {
+                        bad = true;
+                        let report = in_expression(&path.to_string_lossy(), &text, (name, problem));
+                        if json {
+                            found.extend(mistakes(&report));
+                        } else {
+                            stderr::text(format_args!("{}", report.render(colour())));
+                        }
+                        continue;
+                    }
+                    Err(problem) => {
+                        stderr::line(format_args!("{}: warning: {problem}", path.display()));
+                    }
                 }
                 if !json {
                     let steps = counted(loaded.flow.steps.len(), "step");
@@ -58,6 +73,33 @@ pub(crate) fn check(home: &Home, flows: &[PathBuf], json: bool) -> Result<u8, Fa
         output::row(&found)?;
     }
     Ok(if bad { BAD_INPUT } else { 0 })
+}
+
+/// The mistake that an expression reads a variable of `env_file`, at the place where it does if that is in this file.
+fn in_expression(file: &str, text: &str, (name, problem): (&str, &EnvFileError)) -> Report {
+    let read = format!("env.{name}");
+    let ends = |at: &usize| {
+        let next = text.get(at.saturating_add(read.len())..).and_then(|rest| rest.chars().next());
+        next.is_none_or(|next| !next.is_ascii_alphanumeric() && next != '_')
+    };
+    let start = text.match_indices(&read).map(|(at, _)| at).find(ends);
+    let span = start.map_or(Span::default(), |start| Span { start, end: start.saturating_add(read.len()) });
+    let diagnostic = Diagnostic {
+        code: Code::FlowInvalid,
+        span,
+        message: problem.to_string(),
+        labels: Vec::new(),
+        expected: None,
+        help: Some(format!("or pass it as an input: `envoi run FLOW --input {}=…`", name.to_lowercase())),
+    };
+    Report {
+        file: file.to_owned(),
+        text: text.to_owned(),
+        wanted: "a flow that can run",
+        diagnostics: vec![diagnostic],
+        beyond: 0,
+        others: Vec::new(),
+    }
 }
 
 /// What commands see of the environment beside PATH, HOME and the like.

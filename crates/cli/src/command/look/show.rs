@@ -231,7 +231,7 @@ fn overview(
         "{}",
         terminal::columns_of_stdout().map_or(flow.clone(), |most| clip(&flow, most, Charset::Unicode))
     ))?;
-    if let Some(sentence) = crate::store::pinned_file::changed(run) {
+    if let Some(sentence) = crate::store::pinned_file::changed(reader, run) {
         say(format_args!("           {sentence}"))?;
     }
     let status = status_lines(row, run.status().word(), &reason(run));

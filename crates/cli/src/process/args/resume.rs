@@ -23,8 +23,8 @@ pub(crate) struct ResumeArgs {
     /// Go on under this corrected flow file: what is finished stays, the rest is done as the file says
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["in_doubt", "review"])]
     pub(crate) flow: Option<PathBuf>,
-    /// Run from this step on again, finished steps too
-    #[arg(long, value_name = "STEP", requires = "flow")]
+    /// Run from this step on again, finished steps too (with --flow)
+    #[arg(long, value_name = "STEP")]
     pub(crate) from: Option<String>,
     /// Try steps whose account is closed by a limit now, before its reset; also of a run that failed at it
     #[arg(long, conflicts_with_all = ["in_doubt", "review", "flow"])]
