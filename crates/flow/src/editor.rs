@@ -237,6 +237,9 @@ mod tests {
             "[{ command: tell me }, { webhook: 'https://example.org/hook' }]",
             "{ webhook: { url: 'http://127.0.0.1:8080/', token: { env: T }, timeout: 5s }, on: [end] }",
             "{ command: x, on: [question, expiry, end] }",
+            "{ command: x, on: end }",
+            "tell me",
+            "https://example.org/hook",
         ] {
             assert_eq!(misfits(&flow(notify)), Vec::<String>::new(), "{notify}");
             assert_eq!(misfits_of(&config_schema(), &config(notify)), Vec::<String>::new(), "{notify}");
@@ -245,12 +248,14 @@ mod tests {
         }
         for notify in [
             "[]",
-            "tell me",
+            "7",
+            "[tell, me]",
             "{ on: [end] }",
             "{ command: x, webhook: 'https://example.org' }",
             "{ command: [] }",
             "{ command: x, on: [] }",
             "{ command: x, on: [start] }",
+            "{ command: x, on: start }",
             "{ command: x, on: [end, end] }",
             "{ webhook: 'ftp://example.org' }",
             "{ webhook: { token: { env: T } } }",

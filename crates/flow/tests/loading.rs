@@ -77,6 +77,11 @@ fn who_is_told_is_read_from_flows_and_configurations_alike() {
     assert_eq!(one[0].to, Address::Command(Command::Exec(vec!["tell".to_owned(), "7".to_owned()])));
     let short = envoi_flow::config::load("config.yaml", "notify: { webhook: 'HTTP://h' }").unwrap().notify;
     assert!(matches!(&short[0].to, Address::Webhook(Webhook { token: None, timeout_ms: 10_000, .. })));
+    // A plain text is one target, and a plain word one moment.
+    let of = |text: &str| envoi_flow::config::load("config.yaml", text).unwrap().notify;
+    assert_eq!(of("notify: ./tell me"), of("notify: { command: ./tell me }"));
+    assert_eq!(of("notify: https://h/x"), of("notify: { webhook: 'https://h/x' }"));
+    assert_eq!(of("notify: { command: x, on: end }"), of("notify: { command: x, on: [end] }"));
     for nothing in ["", "# nothing yet\n", "{}"] {
         assert_eq!(
             envoi_flow::config::load("config.yaml", nothing).unwrap(),

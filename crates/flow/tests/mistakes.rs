@@ -104,7 +104,9 @@ fn a_value_of_the_wrong_form_is_answered_with_the_right_one() {
 #[test]
 fn mistakes_about_who_is_told_are_told() {
     each_is_told(vec![
-        (with_top("notify: me"), 2, 9, INVALID, "`notify`: expected a mapping or a list of them"),
+        (with_top("notify: 7"), 2, 9, INVALID, "expected a command, a mapping, or a list of mappings"),
+        (with_top("notify: [me]"), 2, 10, INVALID, "expected a mapping"),
+        (with_top("notify: https://h:a/"), 2, 9, INVALID, "a port that is no port"),
         (with_top("notify: []"), 2, 9, INVALID, "is empty"),
         (with_top("notify: {}"), 2, 9, INVALID, "neither a `command` nor a `webhook`"),
         (with_top("notify: { comand: x }"), 2, 11, INVALID, "did you mean `command`?"),
@@ -122,14 +124,15 @@ fn mistakes_about_who_is_told_are_told() {
         (with_top("notify: { command: \"${{ inputs.a }}\" }"), 2, 20, INVALID, "takes no expression"),
         (with_top("notify: { command: [x, \"${{ inputs.a }}\"] }"), 2, 24, INVALID, "takes no expression"),
         (
-            with_top("notify: { command: x, on: end }"),
+            with_top("notify: { command: x, on: 7 }"),
             2,
             27,
             INVALID,
-            "a list of `question`, `expiry` or `end`",
+            "`question`, `expiry` or `end` or a list of them",
         ),
         (with_top("notify: { command: x, on: [] }"), 2, 27, INVALID, "never get a notice"),
         (with_top("notify: { command: x, on: [ends] }"), 2, 28, INVALID, "did you mean `end`?"),
+        (with_top("notify: { command: x, on: ends }"), 2, 27, INVALID, "did you mean `end`?"),
         (with_top("notify: { command: x, on: [end, end] }"), 2, 33, INVALID, "stands twice"),
         (with_top("notify: { webhook: example.org }"), 2, 20, INVALID, "begins neither"),
         (with_top("notify: { webhook: 'https://' }"), 2, 20, INVALID, "names no host"),

@@ -54,7 +54,8 @@ impl Command {
         let (output, output_end) = io::pipe()?;
         let mut child = self.spawn(output_end)?;
         let stdin = child.stdin.take();
-        let body = event.to_json();
+        // A line, so that `cat >> log` makes a file of lines.
+        let body = event.to_json() + "\n";
         // The command may ignore its stdin, so an error of writing is no failure.
         spawn_copier(move || {
             if let Some(mut stdin) = stdin {

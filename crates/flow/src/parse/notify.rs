@@ -26,13 +26,21 @@ const TIMEOUT_MS: u64 = 10_000;
 /// A try longer than this would hold up the others.
 const MAX_TIMEOUT_MS: u64 = 60_000;
 
-/// One target, or a list of them.
+/// One target, or a list of them. A plain text is the address of one: a command, or a webhook if it is one of the web. In a list it is none:
+/// `[notify-send, Envoi]` could be meant as one command or as two.
 pub(crate) fn read(node: &Node, shell: &Shell, problems: &mut Problems) -> Vec<Target> {
     let items = match &node.kind {
         Kind::Sequence(items) => items.as_slice(),
         Kind::Mapping(_) => core::slice::from_ref(node),
+        Kind::Scalar(_) if read::as_text(node).is_some() => {
+            return address(node, shell, problems)
+                .map(|to| Target { to, on: Moment::ALL.to_vec() })
+                .into_iter()
+                .collect();
+        }
         Kind::Scalar(_) => {
-            problems.add(read::mismatch(node, "`notify`", "a mapping or a list of them"));
+            let expected = "a command, a mapping, or a list of mappings";
+            problems.add(read::mismatch(node, "`notify`", expected));
             return Vec::new();
         }
     };
@@ -45,6 +53,15 @@ pub(crate) fn read(node: &Node, shell: &Shell, problems: &mut Problems) -> Vec<T
         return Vec::new();
     }
     items.iter().filter_map(|item| target(item, shell, problems)).collect()
+}
+
+/// The address that a plain text is.
+fn address(node: &Node, shell: &Shell, problems: &mut Problems) -> Option<Address> {
+    let text = read::as_text(node).unwrap_or_default().to_ascii_lowercase();
+    match ["http://", "https://"].iter().any(|scheme| text.starts_with(scheme)) {
+        true => webhook(node, problems).map(Address::Webhook),
+        false => command(node, shell, problems).map(Address::Command),
+    }
 }
 
 fn target(node: &Node, shell: &Shell, problems: &mut Problems) -> Option<Target> {
@@ -77,8 +94,11 @@ fn target(node: &Node, shell: &Shell, problems: &mut Problems) -> Option<Target>
 
 fn moments(node: &Node, problems: &mut Problems) -> Option<Vec<Moment>> {
     let words = Moment::ALL.map(|moment| (moment.word(), moment));
-    let expected = format!("a list of {}", listed(&words.map(|(word, _)| word)));
-    let items = read::list(node, "`on`", &expected, problems)?;
+    let expected = format!("{} or a list of them", listed(&words.map(|(word, _)| word)));
+    let items = match &node.kind {
+        Kind::Scalar(_) if read::as_text(node).is_some() => core::slice::from_ref(node),
+        _ => read::list(node, "`on`", &expected, problems)?,
+    };
     if items.is_empty() {
         let message = "`on` is empty: this target would never get a notice";
         return refuse(problems, Diagnostic::invalid(node.span, message).help("leave it out for everything"));

@@ -40,7 +40,7 @@ fn a_command_gets_the_event_its_folder_and_only_its_own_environment() {
     let place = tempfile::tempdir().unwrap();
     let told = script(place.path(), "cat > body; env > seen; echo fine");
     assert_eq!(run(&told), Outcome::Delivered);
-    assert_eq!(fs::read_to_string(place.path().join("body")).unwrap(), event().to_json());
+    assert_eq!(fs::read_to_string(place.path().join("body")).unwrap(), event().to_json() + "\n");
     let seen = fs::read_to_string(place.path().join("seen")).unwrap();
     assert!(seen.contains("ENVOI_NOTICE_ID=evt_1_7") && !seen.contains("CARGO"), "{seen}");
 }
