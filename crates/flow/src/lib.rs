@@ -67,7 +67,7 @@ pub mod plan;
 mod syntax;
 mod values;
 
-pub use check::warnings::{NamedProgram, programs, warnings};
+pub use check::warnings::{NamedFile, NamedProgram, files, programs, warnings};
 pub use config::{
     accounts, missing, models,
     retention::{self, parse_size},

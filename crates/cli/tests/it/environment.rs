@@ -131,9 +131,11 @@ fn a_well_known_variable_that_commands_do_not_see_is_named_when_a_step_fails() {
 }
 
 #[test]
-fn a_variable_that_nothing_shows_to_be_missed_is_named_once_a_run_all_the_same() {
+fn variables_are_named_once_a_run_below_a_failure_that_speaks_of_such_things_and_below_no_other() {
     let stage = Stage::with_flow(
-        "flow: f\nsteps:\n  - { id: a, run: exit 3, continue_on_error: true }\n  - { id: b, run: 'echo HTTPS_PROXY; exit 4' }\n",
+        "flow: f\nsteps:\n  - { id: test, run: echo 2 failed; exit 3, continue_on_error: true }\n  \
+         - { id: a, run: echo Permission denied >&2; exit 3, continue_on_error: true }\n  \
+         - { id: b, run: 'echo HTTPS_PROXY; exit 4' }\n",
     );
     run(&stage, &[("SSH_AUTH_SOCK", "/tmp/agent"), ("HTTPS_PROXY", "http://p"), ("EDITOR", "ed")], 1);
     run_again(&stage);
@@ -144,6 +146,7 @@ fn a_variable_that_nothing_shows_to_be_missed_is_named_once_a_run_all_the_same()
             1,
         ),
         ("set outside and not passed to commands: `HTTPS_PROXY`; `pass_env`", 1),
+        ("warning: test.1.1: set outside", 0),
         ("EDITOR", 0),
     ] {
         assert_eq!(shown.matches(words).count(), times, "{words}\n{shown}");

@@ -43,6 +43,16 @@ fn a_script_of_bash_that_fails_says_which_line_did() {
     assert!(shown.contains(&format!("warning: a.1.1: {sentence}")), "{shown}");
     let logged = stage.expect(0, &["logs", &stage.run_id()]);
     assert_eq!(logged.out, "a.1.1 | one\na.1.1 | words\n", "the script prints what it prints");
+    // Of a pipeline bash names the last command, whichever of them failed.
+    let piped = flow("  - id: a\n    shell: bash\n    run: |\n      echo one\n      false | cat\n");
+    let said = piped.expect(1, &["run", "flow.yaml"]).err;
+    let sentence = "line 2 of the script failed: `false | cat` (exit codes of its pipeline: 1, 0)";
+    assert!(said.contains(sentence), "{said}");
+    // A false condition in the last line fails the step, and no shell says a word of it.
+    let condition = flow("  - id: a\n    run: |\n      echo one\n      [ -n \"$NO_SUCH\" ] && echo two\n");
+    let said = condition.expect(1, &["run", "flow.yaml"]).err;
+    let sentence = "the last line of the script has exit code 1 if its condition is false: `[ -n \"$NO_SUCH\" ] && echo two`";
+    assert!(said.contains(sentence), "{said}");
     // Bash alone knows.
     let said = of("sh").expect(1, &["run", "flow.yaml"]).err;
     assert!(!said.contains("of the script failed"), "{said}");
@@ -100,6 +110,27 @@ fn check_warns_of_what_is_probably_not_meant() {
         "step `a`: `no-such-program-anywhere` is not on the PATH",
         "step `b`: after `set +e`",
         "step `c`: `[[` is syntax of bash",
+    ] {
+        assert!(said.contains(warning), "{warning}\n{said}");
+    }
+    assert_eq!(said.matches("warning:").count(), 3, "{said}");
+}
+
+#[test]
+fn check_warns_of_files_that_a_command_runs_and_that_are_not_there() {
+    let stage = Stage::with_flow(
+        "flow: f\nnotify: ./tell.sh\nsteps:\n  - { id: a, run: ./nofile }\n  - { id: there, run: [python3, there.py] }\n  \
+         - { id: b, run: [python3, made/nofile.py, x] }\n  - { id: built, run: ./built }\n  - { id: cond, run: '[ -f c.sh ] && ./c.sh' }\n  \
+         - { id: own, cwd: sub, run: ./in-sub.sh }\n",
+    );
+    stage.write("there.py", "");
+    std::fs::create_dir(stage.path("sub")).unwrap();
+    stage.write("sub/in-sub.sh", "");
+    let said = stage.expect(0, &["check", "flow.yaml"]).err;
+    for warning in [
+        "`notify`: `./tell.sh` is not there now\n",
+        "step `a`: `./nofile` is not there now\n",
+        "step `b`: `made/nofile.py` is not there now, unless an earlier step makes it\n",
     ] {
         assert!(said.contains(warning), "{warning}\n{said}");
     }

@@ -1,8 +1,13 @@
 //! Which command of a script of bash failed.
 //!
-//! The script gets a trap that writes the line and the command into the attempt's folder; what the script prints, and its exit code, are
-//! what they are without it. Only bash has such a trap: of a script of `sh` it is not known, nor of a command within a function.
+//! The script gets a trap that writes the line, the command and the exit codes of its pipeline into the attempt's folder; what the script
+//! prints, and its exit code, are what they are without it. Only bash has such a trap: of a script of `sh` it is not known, nor of a
+//! command within a function. Of a condition in the last line that is false no shell says anything; that is read off the script.
 
+use envoi_kernel::{
+    event::{Command, Outcome},
+    input::AttemptResult,
+};
 use envoi_step::{AttemptDir, plain};
 use std::path::PathBuf;
 
@@ -14,6 +19,9 @@ const MOST_BYTES: u64 = 16 * 1024;
 
 /// The most characters of the command that are shown.
 const MOST_CHARS: usize = 100;
+
+/// Begins the line with the exit codes of a pipeline.
+const PIPELINE: &str = "pipeline ";
 
 fn place(dir: &AttemptDir) -> PathBuf {
     dir.path().join("failed-command.txt")
@@ -29,7 +37,9 @@ pub(super) fn watched(argv: &[String], dir: &AttemptDir) -> Vec<String> {
         && script.contains('\n')
     {
         // After `set +e` a command that fails ends nothing.
-        let note = format!(r#"{{ printf "%s %s\n" "$LINENO" "$BASH_COMMAND" >"{path}"; }} 2>/dev/null"#);
+        let note = format!(
+            r#"{{ printf "{PIPELINE}%s\n%s %s\n" "${{PIPESTATUS[*]}}" "$LINENO" "$BASH_COMMAND" >"{path}"; }} 2>/dev/null"#
+        );
         *script = format!("trap 'case $- in *e*) {note};; esac' ERR; {script}");
     }
     argv
@@ -40,15 +50,70 @@ fn is_plain(path: &str) -> bool {
     path.chars().all(|c| c.is_alphanumeric() || "/._-+@ ".contains(c))
 }
 
-/// What the trap has written, in a sentence.
-pub(super) fn sentence(dir: &AttemptDir) -> Option<String> {
+/// What is known of the place at which the script failed, in a sentence.
+pub(super) fn sentence(dir: &AttemptDir, command: &Command, result: &AttemptResult) -> Option<String> {
+    let script = script_of(command);
+    noted(dir, script).or_else(|| {
+        let is_silent = result.stderr_tail.trim().is_empty();
+        let is_one = matches!(result.outcome, Outcome::Exited { code: 1 });
+        false_condition(script.filter(|_| is_silent && is_one)?)
+    })
+}
+
+/// The script that a shell is given as its last option.
+fn script_of(command: &Command) -> Option<&str> {
+    match command {
+        Command::Exec(argv) => {
+            let at = argv.iter().position(|word| word == "-c")?;
+            argv.get(at.saturating_add(1)).map(String::as_str)
+        }
+        Command::Shell(script) => Some(script),
+        Command::Agent(_) | Command::A2a(_) | Command::Model(_) => None,
+    }
+}
+
+/// What the trap has written.
+fn noted(dir: &AttemptDir, script: Option<&str>) -> Option<String> {
     let bytes = plain::read(&place(dir), MOST_BYTES).ok()?;
     let text = String::from_utf8_lossy(&bytes);
-    let (line, command) = text.lines().next()?.split_once(' ')?;
-    let line: u32 = line.parse().ok()?;
+    let mut lines = text.lines();
+    let mut first = lines.next()?;
+    let mut codes = Vec::new();
+    // A trap of an earlier build wrote no codes.
+    if let Some(told) = first.strip_prefix(PIPELINE) {
+        codes = told.split(' ').collect();
+        first = lines.next()?;
+    }
+    let (line, command) = first.split_once(' ')?;
+    let line: usize = line.parse().ok()?;
+    if codes.len() < 2 {
+        return Some(format!("line {line} of the script failed: `{}`", shown(command)));
+    }
+    // Bash names the last command of a pipeline, whichever of them failed.
+    let source = script.and_then(|script| script.lines().nth(line.saturating_sub(1)));
+    let source = source.map_or_else(String::new, |source| format!(": `{}`", shown(source.trim())));
+    Some(format!(
+        "line {line} of the script failed{source} (exit codes of its pipeline: {})",
+        codes.join(", ")
+    ))
+}
+
+/// The last line of a script, if its exit code is that of a condition and nothing was printed: a shell does not stop at such a line, and
+/// says nothing of it.
+fn false_condition(script: &str) -> Option<String> {
+    let filled = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+    let last = script.lines().rfind(filled)?.trim();
+    let (condition, _) = last.split_once(" && ")?;
+    let is_test = ["[ ", "[[ ", "test ", "! "].iter().any(|begin| condition.starts_with(begin));
+    (is_test && !last.contains(" || ")).then(|| {
+        format!("the last line of the script has exit code 1 if its condition is false: `{}`; `if … then … fi` has 0", shown(last))
+    })
+}
+
+fn shown(command: &str) -> String {
     let shown: String = command.chars().filter(|c| !c.is_control()).take(MOST_CHARS).collect();
     let rest = if shown.len() < command.len() { "…" } else { "" };
-    Some(format!("line {line} of the script failed: `{shown}{rest}`"))
+    shown + rest
 }
 
 #[cfg(test)]
@@ -57,6 +122,40 @@ mod tests {
 
     fn words(argv: &[&str]) -> Vec<String> {
         argv.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    #[test]
+    fn of_a_pipeline_its_line_and_all_its_exit_codes_are_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = AttemptDir::new(folder.path());
+        for (noted_text, expected) in [
+            (
+                "pipeline 1 0\n2 cat\n",
+                "line 2 of the script failed: `false | cat` (exit codes of its pipeline: 1, 0)",
+            ),
+            ("pipeline 1\n2 cp a b\n", "line 2 of the script failed: `cp a b`"),
+            ("2 cp a b\n", "line 2 of the script failed: `cp a b`"),
+        ] {
+            std::fs::write(place(&dir), noted_text).unwrap();
+            assert_eq!(
+                noted(&dir, Some("echo a\n  false | cat\n")).as_deref(),
+                Some(expected),
+                "{noted_text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_condition_in_the_last_line_is_named() {
+        for (script, is_named) in [
+            ("echo a\n[ -n \"$X\" ] && cp a b\n", true),
+            ("[[ $X ]] && cp a b\n# done\n", true),
+            ("[ -n \"$X\" ] && cp a b || true", false),
+            ("[ -n \"$X\" ] && cp a b\nexit 1", false),
+            ("make && cp a b", false),
+        ] {
+            assert_eq!(false_condition(script).is_some(), is_named, "{script}");
+        }
     }
 
     #[test]

@@ -26,6 +26,42 @@ python python3 pip pip3 pytest: VIRTUAL_ENV CONDA_PREFIX
 curl wget git pip pip3 npm npx yarn pnpm cargo go apt apt-get brew: HTTP_PROXY HTTPS_PROXY ALL_PROXY http_proxy https_proxy all_proxy SSL_CERT_FILE
 ";
 
+/// Words that a failure has if something of the user's own shell may be missing: a login, a key, a proxy, a certificate, a setting.
+/// Without any of them the rest of the well-known variables is noise below every failed test, and is not named.
+const SIGNS: [&str; 23] = [
+    "access denied",
+    "api key",
+    "apikey",
+    "authent",
+    "authori",
+    "certificate",
+    "could not resolve",
+    "couldn't resolve",
+    "connection refused",
+    "connection timed out",
+    "credential",
+    "environment variable",
+    "forbidden",
+    "host key",
+    "login",
+    "logged in",
+    "name resolution",
+    "not set",
+    "permission denied",
+    "proxy",
+    "access token",
+    "unbound variable",
+    "unreachable",
+];
+
+/// Whether what a failed command printed lets one think of its environment.
+pub(super) fn speaks_of_the_environment(printed: &[&str]) -> bool {
+    printed.iter().any(|text| {
+        let text = text.to_lowercase();
+        SIGNS.iter().any(|sign| text.contains(sign))
+    })
+}
+
 /// Which of these variables the failed command may have missed: it names them, or is a program that needs them.
 pub(super) fn missed(not_passed: &[String], command: &Command, printed: &[&str]) -> Vec<String> {
     if not_passed.is_empty() {
@@ -125,6 +161,22 @@ mod tests {
         }
         let list = Command::Exec(vec!["ssh".to_owned(), "host".to_owned()]);
         assert_eq!(missed(&["SSH_AUTH_SOCK".to_owned()], &list, &[]), ["SSH_AUTH_SOCK"]);
+    }
+
+    #[test]
+    fn a_failure_of_reach_speaks_of_the_environment_and_one_of_the_work_does_not() {
+        for (printed, expected) in [
+            ("git@host: Permission denied (publickey).", true),
+            ("HTTP 401: Unauthorized", true),
+            ("tool: AWS_REGION is not set", true),
+            ("curl: (6) Could not resolve host: example.org", true),
+            ("FAILED (failures=1)", false),
+            ("cp: cannot stat 'missing': No such file or directory", false),
+            ("ValueError: invalid literal", false),
+            ("", false),
+        ] {
+            assert_eq!(speaks_of_the_environment(&[printed]), expected, "{printed}");
+        }
     }
 
     #[test]

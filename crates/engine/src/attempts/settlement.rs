@@ -93,7 +93,8 @@ pub(super) fn finished(
         set_back: exit.set_back.as_ref().and_then(set_back).map(Box::new),
     };
     let has_failed = has_failed(job, &result.outcome);
-    result.warnings.extend(failed_command::sentence(dir).filter(|_| has_failed));
+    let sentence = has_failed.then(|| failed_command::sentence(dir, &job.started.command, &result)).flatten();
+    result.warnings.extend(sentence);
     let unseen = not_passed(shared, job, &result);
     result.warnings.extend(unseen);
     Ok(Settlement::Finished { result: Box::new(result), blobs: carried.into_inline() })
@@ -134,8 +135,8 @@ fn has_failed(job: &Job, outcome: &Outcome) -> bool {
     }
 }
 
-/// A command that has failed may miss what its user's own shell has: first what it probably misses, then the other well-known variables.
-/// Each comes once a run.
+/// A command that has failed may miss what its user's own shell has: first what it probably misses, then the other well-known variables if
+/// what it printed speaks of such things. Below every other failure they would only hide its cause. Each comes once a run.
 fn not_passed(shared: &Shared, job: &Job, result: &AttemptResult) -> Vec<String> {
     if !has_failed(job, &result.outcome) {
         return Vec::new();
@@ -147,7 +148,10 @@ fn not_passed(shared: &Shared, job: &Job, result: &AttemptResult) -> Vec<String>
         named.anew(&job.run, names.to_vec(), || earlier(shared, job, before).unwrap_or_default())
     };
     let probable = anew(&shared.named, &missed, &[NOT_PASSED]);
-    let mut others = anew(&shared.named_besides, &job.caller.not_passed, &[NOT_PASSED, NOT_SEEN]);
+    let mut others = match not_passed::speaks_of_the_environment(&printed) {
+        true => anew(&shared.named_besides, &job.caller.not_passed, &[NOT_PASSED, NOT_SEEN]),
+        false => Vec::new(),
+    };
     others.retain(|name| !missed.contains(name));
     let say = |names: Vec<String>, before: &str, after: &str| {
         let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();

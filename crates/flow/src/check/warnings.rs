@@ -81,6 +81,105 @@ pub fn programs(flow: &Flow) -> Vec<NamedProgram> {
     found
 }
 
+/// A file of the workspace that a command runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedFile {
+    /// What names it, in words: "step `build`".
+    pub place: String,
+    /// As it is written, relative to the folder in which the command runs.
+    pub path: String,
+    /// That folder, relative to the flow file.
+    pub folder: String,
+    /// Another step comes before the one that names it, and may make the file.
+    pub may_be_made: bool,
+}
+
+/// The files by which the steps of the flow, its notices and the steps of inner flows begin, as far as they can be known before a run: a
+/// program with a relative path, and the script that an interpreter is given. Of a script of a shell only its first command counts, as
+/// those that follow may find what an earlier one made. After another step only sources of scripts count: a program is often built.
+#[must_use]
+pub fn files(flow: &Flow) -> Vec<NamedFile> {
+    let notices = flow.notify.iter().filter_map(|target| match &target.to {
+        Address::Command(Command::Exec(argv)) => Some(NamedFile {
+            place: "`notify`".to_owned(),
+            path: file_of_notice(argv)?,
+            folder: String::new(),
+            may_be_made: false,
+        }),
+        Address::Command(_) | Address::Webhook(_) => None,
+    });
+    let mut found: Vec<NamedFile> = notices.collect();
+    let parts = flow.flows.values().map(|part| (&**part, format!(" of flow `{}`", part.id)));
+    for (part, of) in core::iter::once((flow, String::new())).chain(parts) {
+        for (at, step) in part.steps.iter().enumerate() {
+            let cwd = step.cwd.as_ref().map_or("", |cwd| cwd.0.as_str());
+            let may_be_made = at > 0 || !of.is_empty();
+            if cwd.contains("${{") {
+                continue;
+            }
+            for path in commands(step).filter_map(file_of) {
+                if may_be_made && !SOURCES.iter().any(|end| path.ends_with(end)) {
+                    continue;
+                }
+                let parts = [flow.workspace.as_str(), cwd];
+                let folder: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+                let folder = folder.join("/");
+                let named = NamedFile { place: format!("step `{}`{of}", step.id), path, folder, may_be_made };
+                if !found.contains(&named) {
+                    found.push(named);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// How the names of scripts end that people write, and that steps seldom make.
+const SOURCES: [&str; 9] = [".sh", ".bash", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl"];
+
+/// Programs whose first argument is the file that they run.
+const INTERPRETERS: [&str; 10] =
+    ["sh", "bash", "dash", "zsh", "python", "python3", "node", "ruby", "perl", "deno"];
+
+fn file_of(plan: &CommandPlan) -> Option<String> {
+    match plan {
+        CommandPlan::Exec(argv) => file_in(&argv.iter().map(|word| word.0.as_str()).collect::<Vec<_>>()),
+        CommandPlan::Shell(script) => file_of_script(&script.0),
+        CommandPlan::Script(plan) if plan.values == Some(ScriptValues::Shell) => {
+            file_of_script(&plan.script.0)
+        }
+        CommandPlan::Script(_) => None,
+    }
+}
+
+fn file_of_notice(argv: &[String]) -> Option<String> {
+    match argv {
+        [shell, .., option, script] if option == "-c" && SHELLS.contains(&program_name(shell)) => {
+            file_of_script(script)
+        }
+        _ => file_in(&argv.iter().map(String::as_str).collect::<Vec<_>>()),
+    }
+}
+
+fn file_of_script(script: &str) -> Option<String> {
+    let words = Script::new(script).first_command();
+    file_in(&words.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// The file that a command runs, if its words name one that lies below the folder in which it runs.
+fn file_in(words: &[&str]) -> Option<String> {
+    let (program, rest) = words.split_first()?;
+    let named = match rest.first() {
+        _ if program.contains('/') => *program,
+        Some(file) if INTERPRETERS.contains(program) && SOURCES.iter().any(|end| file.ends_with(end)) => {
+            *file
+        }
+        _ => return None,
+    };
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
+    (!named.starts_with(['/', '-']) && named.chars().all(is_plain)).then(|| named.to_owned())
+}
+
 fn programs_of(plan: &CommandPlan) -> Vec<String> {
     let program = |name: &String| (!name.contains('/') && !name.contains("${{")).then(|| name.clone());
     match plan {

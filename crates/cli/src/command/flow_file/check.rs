@@ -30,11 +30,12 @@ pub(crate) fn check(home: &Home, flows: &[PathBuf], json: bool) -> Result<u8, Fa
         match envoi_flow::load_with(&path.to_string_lossy(), &text, &FlowFolder::of(&file)) {
             Ok(loaded) => {
                 let warnings = envoi_flow::warnings(&loaded.flow).into_iter();
+                let folder = file.parent().unwrap_or(Path::new("/"));
                 let warnings = warnings.chain(missing_programs(&loaded.flow));
+                let warnings = warnings.chain(missing_files(&loaded.flow, folder));
                 for warning in warnings.chain(not_configured(home, &loaded.flow)) {
                     stderr::line(format_args!("{}: warning: {warning}", path.display()));
                 }
-                let folder = file.parent().unwrap_or(Path::new("/"));
                 match environment::env_files(&loaded.flow, folder) {
                     Ok(_) => {}
                     Err(ref problem @ EnvFileError::InExpression { ref name }) => {
@@ -121,6 +122,17 @@ fn missing_programs(flow: &envoi_kernel::Flow) -> Vec<String> {
     let is_there = |program: &str| std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
     let missing = envoi_flow::programs(flow).into_iter().filter(|named| !is_there(&named.program));
     missing.map(|named| format!("{}: `{}` is not on the PATH", named.place, named.program)).collect()
+}
+
+/// Files that commands run, and that are not in the folder in which the run would work if it began now.
+fn missing_files(flow: &envoi_kernel::Flow, folder: &Path) -> Vec<String> {
+    let is_there = |named: &envoi_flow::NamedFile| folder.join(&named.folder).join(&named.path).exists();
+    let missing = envoi_flow::files(flow).into_iter().filter(|named| !is_there(named));
+    let sentence = |named: envoi_flow::NamedFile| {
+        let unless = if named.may_be_made { ", unless an earlier step makes it" } else { "" };
+        format!("{}: `{}` is not there now{unless}", named.place, named.path)
+    };
+    missing.map(sentence).collect()
 }
 
 /// The mistakes of a file, as rows.

@@ -110,6 +110,14 @@ impl Script {
         commands
     }
 
+    /// The words of its first command, where that runs whatever the others do: it stands in no condition.
+    pub(super) fn first_command(&self) -> Vec<String> {
+        let is_whole = |command: &Command| {
+            self.open.trim_start().starts_with(command.words.first().map_or("", String::as_str))
+        };
+        self.commands().into_iter().next().filter(is_whole).map(|command| command.words).unwrap_or_default()
+    }
+
     /// Whether it has two commands or more, so that it matters which of them decides.
     pub(super) fn has_several_commands(&self) -> bool {
         self.commands().len() > 1
