@@ -39,5 +39,5 @@ pub use from_journal::Asked;
 pub use question::preview;
 pub use run::{amounts, comparison, file, log};
 pub use scalar::{Time, any};
-pub use step::{handoff, headline};
+pub use step::{cause, handoff, headline};
 pub use store::{bundle, output, retention, token};

@@ -2,6 +2,7 @@
 //!
 //! Owns the words for where a visit stands, for REST and for the terminal alike. [`StepRows`] makes the rows.
 
+pub mod cause;
 pub mod handoff;
 pub mod headline;
 

@@ -6,7 +6,8 @@ use envoi_contract::json::Value;
 #[must_use]
 pub fn head(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let printable: String = line.chars().filter(|c| !c.is_control()).collect();
+    let line = line.chars().map(|c| if c == '\t' { ' ' } else { c });
+    let printable: String = line.filter(|c| !c.is_control()).collect();
     if printable.chars().count() <= 100 {
         return printable;
     }

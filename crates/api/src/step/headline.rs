@@ -27,10 +27,69 @@ pub fn headline(text: &str, words: Option<String>) -> String {
 fn of_text(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     let filled = || lines.iter().copied().filter(|line| !line.is_empty());
-    let result = filled().rev().take(RESULT_WITHIN).map(without_rule).find(|line| is_result(line));
-    let found =
-        result.or_else(|| heading(&lines)).or_else(|| filled().rev().find(|_| begins_with_progress(&lines)));
+    if let Some(counts) = counts_of_tap(&lines) {
+        return counts;
+    }
+    let found = result_of(text)
+        .or_else(|| heading(&lines))
+        .or_else(|| filled().rev().find(|_| begins_with_progress(&lines)));
     found.map_or_else(|| head(text), head)
+}
+
+/// The line in which a test runner states its result, near to the end of the text. Of several packages the last that failed counts; a
+/// bare word counts only where no other line says more.
+pub(super) fn result_of(text: &str) -> Option<&str> {
+    let lines = || {
+        let filled = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        filled.rev().take(RESULT_WITHIN).map(without_rule)
+    };
+    let failed = lines().find(|line| is_package(line, "FAIL"));
+    failed.or_else(|| lines().find(|line| is_result(line))).or_else(|| lines().find(|line| is_verdict(line)))
+}
+
+/// `FAIL  example.com/shop  0.01s`: what `go test` writes of a package. `ok 1 - adds` is a line of TAP.
+fn is_package(line: &str, verdict: &str) -> bool {
+    let rest = line.strip_prefix(verdict).filter(|rest| rest.starts_with(['\t', ' ']));
+    rest.is_some_and(|rest| {
+        rest.contains(['\t', '.', '/']) && !rest.trim_start().starts_with(|c: char| c.is_ascii_digit())
+    })
+}
+
+/// Whether the line is nothing but the word for a result.
+fn is_verdict(line: &str) -> bool {
+    matches!(line, "OK" | "PASS" | "FAIL" | "FAILED")
+}
+
+/// What a test runner that writes TAP has counted, such as Node's: `pass 2, fail 1`; without counts, what stands in the lines.
+fn counts_of_tap(lines: &[&str]) -> Option<String> {
+    let counted = |word: &str| {
+        let of = |line: &&str| {
+            let rest = line.strip_prefix(['#', 'ℹ'])?.trim().strip_prefix(word)?;
+            let count = rest.strip_prefix(' ')?;
+            (!count.is_empty() && count.chars().all(|c| c.is_ascii_digit()))
+                .then(|| format!("{word} {count}"))
+        };
+        lines.iter().rev().find_map(of)
+    };
+    if let Some((pass, fail)) = counted("pass").zip(counted("fail")) {
+        return Some(format!("{pass}, {fail}"));
+    }
+    let is_plan = |line: &&str| {
+        line.strip_prefix("1..")
+            .is_some_and(|last| !last.is_empty() && last.chars().all(|c| c.is_ascii_digit()))
+    };
+    // Of a text that was cut, not all lines are here.
+    let is_whole = !lines.iter().any(|line| line.ends_with("characters omitted] …"));
+    if !is_whole || !lines.iter().any(is_plan) {
+        return None;
+    }
+    let count = |word: &str| {
+        let numbered = |line: &&&str| {
+            line.strip_prefix(word).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+        };
+        lines.iter().filter(numbered).count()
+    };
+    Some(format!("{} ok, {} not ok", count("ok "), count("not ok ")))
 }
 
 /// `=== 3 passed in 0.1s ===` without its rule.
@@ -38,24 +97,25 @@ fn without_rule(line: &str) -> &str {
     line.trim_matches(['=', ' '])
 }
 
-/// Whether a test runner says its result in this line: those of pytest, unittest, cargo, Go, Jest, Vitest, Mocha, PHPUnit and
-/// their likes.
+/// Whether a test runner says its result in this line, and how much: those of pytest, unittest, cargo, Go, Jest, Vitest, Mocha,
+/// PHPUnit, RSpec and their likes.
 fn is_result(line: &str) -> bool {
     if line.chars().count() > MAX_RESULT_CHARS || line.ends_with('.') {
         return false;
     }
-    let is_verdict = matches!(line, "OK" | "PASS" | "FAIL" | "FAILED")
-        || ["OK (", "FAILED (", "test result: ", "ok  \t", "FAIL\t"]
-            .iter()
-            .any(|sign| line.starts_with(sign));
+    let is_sentence = ["OK (", "FAILED (", "test result: "].iter().any(|sign| line.starts_with(sign))
+        || is_package(line, "ok");
     let words: Vec<&str> =
         line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
     let counts = |pair: &[&str]| {
         let [count, word] = pair else { return false };
         count.chars().all(|c| c.is_ascii_digit())
-            && matches!(*word, "passed" | "failed" | "passing" | "failing" | "failures" | "errors")
+            && matches!(
+                *word,
+                "passed" | "failed" | "passing" | "failing" | "failure" | "failures" | "errors"
+            )
     };
-    is_verdict || words.windows(2).any(counts)
+    is_sentence || words.windows(2).any(counts)
 }
 
 /// The first heading outside of code, if it stands apart as one does in Markdown: a comment of a script does not.
@@ -106,6 +166,20 @@ mod tests {
                 "Tests:       1 failed, 5 passed, 6 total\nTime: 1 s",
                 "Tests:       1 failed, 5 passed, 6 total",
             ),
+            (
+                "--- FAIL: TestAdd (0.00s)\n    a_test.go:7: got 3\nFAIL\nFAIL\texample.com/shop\t0.002s\nok  \texample.com/web\t0.001s\nFAIL\n",
+                "FAIL example.com/shop 0.002s",
+            ),
+            ("PASS\nok  \texample.com/shop\t0.002s\n", "ok   example.com/shop 0.002s"),
+            ("PASS\nok      shop/rates     0.002s\n", "ok      shop/rates     0.002s"),
+            ("--- FAIL: TestAdd (0.00s)\nFAIL\nexit status 1\n", "FAIL"),
+            ("3 examples, 1 failure\n", "3 examples, 1 failure"),
+            (
+                "TAP version 13\n# Subtest: adds\nok 1 - adds\nnot ok 2 - takes\n1..2\n# tests 2\n# suites 0\n# pass 1\n# fail 1\n# skipped 0\n# duration_ms 50\n",
+                "pass 1, fail 1",
+            ),
+            ("✔ adds (1ms)\nℹ tests 1\nℹ pass 1\nℹ fail 0\nℹ duration_ms 50\n", "pass 1, fail 0"),
+            ("1..3\nok 1 - adds\nnot ok 2 - takes\nok 3\n", "2 ok, 1 not ok"),
             ("..F\nsomething else", "something else"),
             ("Here is the review.\n\n## **Two findings** ##\n\nThe first …", "Two findings"),
             ("# Release 1.2\nAll is well.", "Release 1.2"),

@@ -5,6 +5,7 @@
 
 use super::{StepRow, StepState, Steps, whole, wholes};
 use crate::{
+    cause::failure,
     headline::{headline, words_of},
     words::{head, items, plain},
 };
@@ -148,7 +149,7 @@ impl StepRows {
         }
         visit.words = words_of(&settled.data);
         visit.failed =
-            settled.error.as_ref().map(|error| head(&format!("{}: {}", error.code, error.message)));
+            settled.error.as_ref().map(|error| failure(&format!("{}: {}", error.code, error.message)));
     }
 
     fn called(&mut self, ended: &ModelCallEnded, record: &Record) {
@@ -177,7 +178,7 @@ impl StepRows {
         let Some(visit) = self.touch(&written.visit, record, true) else { return };
         let summary = match (handoff.status, &handoff.error, &visit.values) {
             (HandoffStatus::Skipped, _, _) => head(&handoff.routing_signal.reason),
-            (_, Some(error), _) => head(error),
+            (_, Some(error), _) => failure(error),
             (_, None, Some(values)) if !values.is_empty() => items(values),
             _ => headline(&handoff.summary, visit.words.clone()),
         };

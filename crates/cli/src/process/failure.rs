@@ -1,6 +1,6 @@
 //! What a command could not do: one shape, printed in one place.
 
-use crate::process::stderr;
+use crate::process::{clock, stderr};
 mod location;
 
 use crate::text::diff;
@@ -150,11 +150,12 @@ impl Failure {
     }
 }
 
-/// Text in back quotes comes from outside, such as a name that does not exist. A line break in it does not begin a line of ours.
+/// Text in back quotes comes from outside, such as a name that does not exist. A line break in it does not begin a line of ours, and a
+/// moment in it stays as it is; outside of them moments are those of this machine's zone.
 fn quoted_on_one_line(message: &str) -> String {
     let pieces = message.split('`').enumerate().map(|(place, piece)| match place % 2 {
         1 => piece.replace('\n', "\\n"),
-        _ => piece.to_owned(),
+        _ => clock::localized(piece),
     });
     pieces.collect::<Vec<_>>().join("`")
 }

@@ -4,7 +4,7 @@ use crate::process::stderr;
 use crate::{
     process::{failure::Failure, terminal},
     text::{
-        columns::{Charset, clip},
+        columns::{Charset, clip, wrapped},
         diff,
     },
 };
@@ -73,7 +73,10 @@ fn end_of(id: &str) -> String {
     id.get(id.len().saturating_sub(SHORT_ID)..).unwrap_or(id).to_owned()
 }
 
-/// A table as it is where it has room, else a sentence a row, which breaks where it has to.
+/// Words are broken apart below this.
+const MIN_COLUMNS: usize = 20;
+
+/// A table as it is where it has room, else a sentence a row, which breaks between words.
 pub(crate) fn fitted(rows: &[Vec<String>], columns: Option<usize>) -> String {
     let table = table(rows);
     let widest = table.lines().map(|line| line.chars().count()).max().unwrap_or(0);
@@ -84,7 +87,12 @@ pub(crate) fn fitted(rows: &[Vec<String>], columns: Option<usize>) -> String {
     let row = |row: &Vec<String>| -> String {
         let told = header.iter().zip(row).skip(1).filter(|(_, cell)| !matches!(cell.as_str(), "-" | ""));
         let told: Vec<String> = told.map(|(name, cell)| format!("{} {cell}", name.to_lowercase())).collect();
-        format!("{}: {}\n", row.first().map_or("", String::as_str), told.join(", "))
+        let sentence = format!("{}: {}", row.first().map_or("", String::as_str), told.join(", "));
+        // The place of a part stands indented.
+        let indent = sentence.len().saturating_sub(sentence.trim_start().len());
+        let first = " ".repeat(indent);
+        let most = columns.unwrap_or(usize::MAX).max(MIN_COLUMNS);
+        wrapped(&sentence, &first, &format!("{first}  "), most).join("\n") + "\n"
     };
     rows.iter().map(row).collect()
 }
@@ -146,7 +154,8 @@ mod tests {
             [row(&["BOUND", "USED", "RESERVED", "LIMIT"]), row(&["attempts", "3", "-", "10, raised by 5"])];
         let wide = "BOUND     USED  RESERVED  LIMIT\nattempts  3     -         10, raised by 5\n";
         let narrow = "attempts: used 3, limit 10, raised by 5\n";
-        for (columns, told) in [(None, wide), (Some(41), wide), (Some(40), narrow), (Some(0), narrow)] {
+        let two_lines = "attempts: used 3, limit 10,\n  raised by 5\n";
+        for (columns, told) in [(None, wide), (Some(41), wide), (Some(40), narrow), (Some(30), two_lines)] {
             assert_eq!(fitted(&rows, columns), told, "{columns:?}");
         }
     }
@@ -172,7 +181,7 @@ mod tests {
         assert_eq!(list(Some(42)), cut);
         let cut = list(Some(36));
         assert!(cut.lines().all(|line| line.chars().count() <= 36) && cut.contains("releas…"), "{cut}");
-        let words = "7q3gbxhg: flow release-the-shop, status succeeded, by ada\n";
+        let words = "7q3gbxhg: flow\n  release-the-shop, status\n  succeeded, by ada\n";
         assert!(list(Some(30)).starts_with(words), "{}", list(Some(30)));
     }
 }

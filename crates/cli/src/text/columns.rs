@@ -75,6 +75,27 @@ pub(crate) fn clip(text: &str, most: usize, charset: Charset) -> String {
     }
 }
 
+/// `text` in lines of at most `most` columns, broken at its spaces. The first begins with `first`, the others with `rest`. A word that is
+/// wider than a line stays whole, as an id or a command does.
+pub(crate) fn wrapped(text: &str, first: &str, rest: &str, most: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = first.to_owned();
+    let mut is_fresh = true;
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        if !is_fresh && width(&line).saturating_add(width(word)).saturating_add(1) > most {
+            lines.push(std::mem::replace(&mut line, rest.to_owned()));
+            is_fresh = true;
+        }
+        if !is_fresh {
+            line.push(' ');
+        }
+        line.push_str(word);
+        is_fresh = false;
+    }
+    lines.push(line);
+    lines
+}
+
 fn beginning(text: &str, room: usize) -> String {
     let mut taken = 0_usize;
     let fits = |c: &char| {
@@ -99,6 +120,19 @@ mod tests {
         ] {
             assert_eq!(shown(text, Charset::Unicode), unicode, "{text:?}");
             assert_eq!(shown(text, Charset::Ascii), ascii, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_text_is_broken_at_its_words() {
+        for (text, most, expected) in [
+            ("one two three", 20, &["- one two three"][..]),
+            ("one two three", 10, &["- one two", "  three"]),
+            ("日本 日本", 6, &["- 日本", "  日本"]),
+            ("a-word-that-is-wide b", 10, &["- a-word-that-is-wide", "  b"]),
+            ("", 10, &["- "]),
+        ] {
+            assert_eq!(wrapped(text, "- ", "  ", most), expected, "{text} in {most}");
         }
     }
 

@@ -3,7 +3,7 @@
 //! Knows what our own documents are made of: titles, paragraphs, lists, tables, blocks of code, links, bold words. It gives no
 //! colours and no escape sequences.
 
-use super::columns::width;
+use super::columns::{self, width};
 
 /// The title of a document.
 pub(crate) fn title(text: &str) -> &str {
@@ -179,21 +179,9 @@ impl Page {
     }
 
     fn wrapped(&mut self, text: &str, first: &str, rest: &str) {
-        let mut line = first.to_owned();
-        let mut is_fresh = true;
-        for word in text.split(' ').filter(|word| !word.is_empty()) {
-            if !is_fresh && width(&line).saturating_add(width(word)).saturating_add(1) > self.columns {
-                self.line(&line);
-                line = rest.to_owned();
-                is_fresh = true;
-            }
-            if !is_fresh {
-                line.push(' ');
-            }
-            line.push_str(word);
-            is_fresh = false;
+        for line in columns::wrapped(text, first, rest, self.columns) {
+            self.line(&line);
         }
-        self.line(&line);
     }
 
     /// The last column is wrapped where it has room; else each row stands in lines of its own.

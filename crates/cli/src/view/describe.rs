@@ -10,6 +10,7 @@ use envoi_kernel::{
     event::{
         About, CallOutcome, FannedOut, FlowEntered, InterruptRaised, LateFile, ModelCallEnded, RunEnded,
     },
+    flow::Step,
     ids::RunId,
     part::Part,
 };
@@ -23,27 +24,43 @@ pub(crate) fn model_call(ended: &ModelCallEnded) -> &'static str {
     }
 }
 
-/// How a person answers this question. What decides for all questions of a run is for one that is alone.
+/// How a person answers this question of `step`: every answer that it takes, each with its command. What decides for all questions of a
+/// run is for one that is alone.
 ///
 /// Given to a shell as it stands, the line is refused: no `;` or `|` makes two commands of it, so that nothing is decided by accident.
 pub(crate) fn how_to_answer(
     run: &RunId,
     raised: &InterruptRaised,
     is_alone: bool,
-    form: Option<&Value>,
+    step: Option<&Step>,
 ) -> String {
     let envoi = invocation::envoi();
+    let form = step.and_then(|step| form_of(step, raised));
+    // A question whose step has a loop to go back to takes a third answer beside yes and no, with words for that loop.
+    let goes_back = raised.about == About::Ask && step.is_some_and(|step| step.routing.loop_to.is_some());
+    let again = match goes_back {
+        true => format!("{envoi} answer {} --choice again --text …, or ", raised.interrupt),
+        false => String::new(),
+    };
+    let with_words = || {
+        format!(
+            "; another round with words for it: {envoi} answer {} --choice again --text …",
+            raised.interrupt
+        )
+    };
     let fields = form.map(required_fields).unwrap_or_default();
     let choose = |choices: &str| format!("{envoi} answer {} --choice {choices}", raised.interrupt);
     match raised.about {
         About::Throttled => format!("{}, or {envoi} resume {run} --now", choose("rerun, or fail")),
         About::InDoubt if !is_alone => choose("rerun, or fail"),
         About::Exhausted if !is_alone => choose("proceed, or stop"),
-        About::Blocked | About::Review | About::Stuck if !is_alone => choose("proceed, again or stop"),
+        About::Blocked | About::Review | About::Stuck if !is_alone => {
+            choose("proceed, again or stop") + &with_words()
+        }
         About::InDoubt => format!("{envoi} resume {run} --in-doubt rerun, or fail"),
         About::Exhausted => format!("{envoi} resume {run} --review proceed, or stop"),
         About::Blocked | About::Review | About::Stuck => {
-            format!("{envoi} resume {run} --review proceed, again or stop")
+            format!("{envoi} resume {run} --review proceed, again or stop{}", with_words())
         }
         About::Limit => format!("{envoi} answer {} --raise MORE, or {envoi} deny {0}", raised.interrupt),
         About::Agent if raised.kind() == InterruptKind::Confirmation => {
@@ -51,12 +68,12 @@ pub(crate) fn how_to_answer(
         }
         About::Agent => format!("{envoi} answer {} --text …, or {envoi} deny {0}", raised.interrupt),
         About::Ask if raised.kind() == InterruptKind::Clarification && form.is_some() => {
-            format!("{envoi} answer {}{fields}, or {envoi} deny {0}", raised.interrupt)
+            format!("{envoi} answer {}{fields}, or {again}{envoi} deny {0}", raised.interrupt)
         }
         About::Ask if raised.kind() == InterruptKind::Clarification => {
-            format!("{envoi} answer {} --text …, or {envoi} deny {0}", raised.interrupt)
+            format!("{envoi} answer {} --text …, or {again}{envoi} deny {0}", raised.interrupt)
         }
-        About::Ask => format!("{envoi} approve {}{fields}, or {envoi} deny {0}", raised.interrupt),
+        About::Ask => format!("{envoi} approve {}{fields}, or {again}{envoi} deny {0}", raised.interrupt),
     }
 }
 
@@ -79,8 +96,8 @@ fn required_fields(form: &Value) -> String {
 }
 
 /// The form of a question, if its step has one.
-pub(crate) fn form_of<'r>(run: &'r Run, raised: &InterruptRaised) -> Option<&'r Value> {
-    run.step(&raised.visit)?.asks().filter(|_| raised.about == About::Ask)?.schema.as_ref()
+fn form_of<'s>(step: &'s Step, raised: &InterruptRaised) -> Option<&'s Value> {
+    step.asks().filter(|_| raised.about == About::Ask)?.schema.as_ref()
 }
 
 /// How a loop that has had its last round gets more of them.

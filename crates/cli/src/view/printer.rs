@@ -10,19 +10,18 @@ use crate::{
         words::item,
     },
     view::{
-        describe::{
-            flow_of, form_of, goals, has_items, how_to_answer, model_call, more_rounds, remarks, stopping,
-        },
+        describe::{flow_of, goals, has_items, how_to_answer, model_call, more_rounds, remarks, stopping},
         file_work::FileWorkLines,
         last_words::last_words,
         live::Live,
     },
 };
 use envoi_api::{
+    cause::failure,
     event,
     headline::{headline, words_of},
     run::{Ended, RunResult},
-    words::{head, items},
+    words::items,
 };
 use envoi_contract::{handoff::Status as HandoffStatus, time::Timestamp};
 use envoi_engine::{load_run, protocol::Standing};
@@ -234,6 +233,12 @@ impl Printer {
                     "look: {envoi} why {run}; {envoi} logs {run}   go on: {envoi} {go_on}"
                 ));
             }
+            "succeeded" if self.is_isolated() => {
+                let envoi = invocation::envoi();
+                stderr::line(format_args!(
+                    "look: {envoi} show {run}; {envoi} diff {run}   bring the result back: {envoi} apply {run}"
+                ));
+            }
             "succeeded" => stderr::line(format_args!("look: {} show {run}", invocation::envoi())),
             _ => {}
         }
@@ -252,14 +257,24 @@ impl Printer {
         stderr::line(format_args!("{}", interrupts::how_to_go_on(&self.run)));
     }
 
+    /// Whether the run worked in a tree of its own, where the journal is here.
+    fn is_isolated(&self) -> bool {
+        let first = self.reader.as_ref().and_then(|reader| reader.records(&self.run, 0, Some(1)).ok());
+        let first = first.and_then(|records| records.into_iter().next());
+        first.is_some_and(|record| match record.event {
+            Event::RunStarted(started) => started.isolated.is_some(),
+            _ => false,
+        })
+    }
+
     /// A question in lines; where it is not the only one, the command names it.
     fn question(&self, raised: &InterruptRaised, is_alone: bool) -> String {
         let run = self.reader.as_ref().and_then(|reader| load_run(reader, &self.run).ok());
         let run_base = run.as_ref().and_then(Run::started).map(|started| Path::new(&started.run_base));
-        let form = run.as_ref().and_then(|run| form_of(run, raised));
+        let step = run.as_ref().and_then(|run| run.step(&raised.visit));
         let mut lines = vec![raised.question.clone()];
         lines.extend(run_base.map(|run_base| last_words(run_base, raised)).unwrap_or_default());
-        lines.push(format!("  answer: {}", how_to_answer(&self.run, raised, is_alone, form)));
+        lines.push(format!("  answer: {}", how_to_answer(&self.run, raised, is_alone, step)));
         lines.extend(more_rounds(&self.run, raised).map(|more| format!("  {more}")));
         lines.join("\n")
     }
@@ -388,7 +403,7 @@ impl Printer {
 
 fn error(settled: &AttemptSettled) -> String {
     let error = settled.error.as_ref();
-    head(&error.map_or_else(String::new, |error| format!("{}: {}", error.code, error.message)))
+    error.map_or_else(String::new, |error| failure(&format!("{}: {}", error.code, error.message)))
 }
 
 fn leads(routed: &Routed) -> Option<String> {

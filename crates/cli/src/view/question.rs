@@ -8,9 +8,11 @@ use crate::{
     view::{describe, last_words::last_words, questions::stands},
 };
 use envoi_api::{
-    Asked, preview,
+    Asked,
+    cause::failure,
+    preview,
     question::{ChangedFile, QuestionDetail},
-    words::{head, plain},
+    words::plain,
 };
 use envoi_contract::{envelope::InterruptKind, json::Value, time::Timestamp};
 use envoi_engine::{AskedQuestion, Changed, asked_question};
@@ -260,7 +262,7 @@ impl Question {
         };
         writeln!(text, "last hand-off  {} {}{verdict}", written.visit, handoff.status.word())?;
         if let Some(error) = &handoff.error {
-            writeln!(text, "  {}", diff::printable(&head(error)))?;
+            writeln!(text, "  {}", diff::printable(&failure(error)))?;
         }
         for line in handoff.summary.lines().take(20) {
             writeln!(text, "  {}", diff::printable(line))?;
@@ -311,7 +313,7 @@ impl Question {
                 &self.row.run,
                 raised,
                 self.run.interrupts().count() == 1,
-                describe::form_of(&self.run, raised)
+                self.run.step(&raised.visit)
             )
         )?;
         describe::more_rounds(&self.row.run, raised).iter().try_for_each(|line| writeln!(text, "{line}"))

@@ -92,7 +92,14 @@ fn an_isolated_run_begins_with_the_folder_as_it_is_and_leaves_all_of_it_alone() 
     }
     let diff = stage.expect(0, &["diff", &id]).out;
     assert!(diff.contains("+more") && diff.contains("+made") && !diff.contains("+a, not"), "{diff}");
-    assert!(stage.expect(0, &["show", &id]).out.contains("a tree of its own, made from"));
+    let shown = stage.expect(0, &["show", &id]).out;
+    assert!(shown.contains("a tree of its own, made from"), "{shown}");
+    // How the result comes back is said where the run ends, and in `show` until it has.
+    let next = format!("envoi diff {id}   bring the result back: envoi apply {id}");
+    assert!(done.err.contains(&next), "{done:?}");
+    assert!(shown.contains(&format!("envoi apply {id} brings that into ")), "{shown}");
+    stage.expect(0, &["apply", &id]);
+    assert!(!stage.expect(0, &["show", &id]).out.contains("envoi apply"));
 }
 
 #[test]

@@ -82,9 +82,9 @@ fn logs_decisions_and_hand_offs_are_found_by_every_piece_of_an_id_that_has_a_nam
     for (place, expected, other) in [
         ("slow", "Given up: step `first` goes on without it", "look"),
         ("first", "first  goes on without slow", "never"),
-        ("1.look", "1.look.1  advance", "0.look"),
+        ("1.look", "1.look.1  done: ", "0.look"),
         ("look", "look.1  has 2 items, 1 at a time", "part"),
-        ("part.compile", "part.1.compile.1  advance", "pack"),
+        ("part.compile", "part.1.compile.1  ", "pack"),
     ] {
         let told = stage.expect(0, &["why", "--step", place]).out;
         assert!(told.contains(expected) && !told.contains(&format!("{other}.1  ")), "{place}: {told}");

@@ -102,9 +102,13 @@ fn a_loop_that_goes_on_without_success_is_not_shown_as_one_that_succeeded() {
     let shown = printed(&stage, &["show"]);
     let leads = |visit: &str| {
         let row = shown.lines().find(|line| line.contains(visit)).unwrap();
-        row.split_whitespace().nth(4).unwrap().to_owned()
+        row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).nth(4).unwrap().to_owned()
     };
-    assert_eq!((leads("test.1 "), leads("test.2 ")), ("loop".to_owned(), "exhausted".to_owned()), "{shown}");
+    assert_eq!(
+        (leads("test.1 "), leads("test.2 ")),
+        ("goes back".to_owned(), "exhausted".to_owned()),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -116,17 +120,85 @@ fn lists_fit_a_terminal_of_eighty_columns_and_their_short_ids_name_the_run() {
          ask: { message: 'Is this question longer than what is left of a line of eighty columns?' }\n",
     );
     stage.expect(3, &["run", "flow.yaml"]);
-    for list in ["runs", "inbox"] {
-        let (text, code, _) = Terminal::start(&stage, &[list], 80, &[]).done();
-        assert_eq!(code, Some(0), "{text}");
-        let lines: Vec<&str> = text.lines().collect();
-        assert!(lines.iter().all(|line| line.chars().count() <= 80) && lines.len() == 2, "{text}");
-        let id = lines[1].split(' ').next().unwrap();
-        assert_eq!(id.len(), 8, "{text}");
-        stage.expect(0, &["show", id]);
-    }
+    let (text, code, _) = Terminal::start(&stage, &["runs"], 80, &[]).done();
+    assert_eq!(code, Some(0), "{text}");
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines.iter().all(|line| line.chars().count() <= 80) && lines.len() == 2, "{text}");
+    let id = lines[1].split(' ').next().unwrap();
+    assert_eq!(id.len(), 8, "{text}");
+    stage.expect(0, &["show", id]);
     let piped = stage.expect(0, &["runs"]).out;
     assert!(piped.contains(&stage.run_id()), "whole where no person looks: {piped}");
+}
+
+#[test]
+fn an_inbox_on_a_narrow_terminal_cuts_no_question_no_answer_and_no_time() {
+    let question =
+        "Publish version 1.2 of the shop to production, with the new prices of winter for all countries?";
+    let stage = Stage::with_flow(&format!(
+        "flow: f\nsteps:\n  - {{ id: build, run: 'true' }}\n  - id: review\n    ask: {{ message: '{question}', expires_in: 2d }}\n    \
+         routing: {{ loop_to: build }}\n"
+    ));
+    stage.expect(3, &["run", "flow.yaml"]);
+    for columns in [60, 80] {
+        let (text, code, _) = Terminal::start(&stage, &["inbox"], columns, &[]).done();
+        assert_eq!(code, Some(0), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= usize::from(columns)), "{text}");
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(question) && words.contains("answers: approve, again, deny"), "{text}");
+        assert!(words.contains("expires in 1d 23h") || words.contains("expires in 2d"), "{text}");
+        stage.expect(0, &["show", words.split(' ').next().unwrap()]);
+    }
+}
+
+#[test]
+fn the_views_of_a_failure_show_the_line_with_the_cause_and_the_hand_off_keeps_all_of_it() {
+    let stage = Stage::with_flow(
+        "flow: f\nsteps:\n  - id: price\n    shell: python\n    run: |\n      def price():\n          return int('ten')\n      price()\n",
+    );
+    let run = stage.expect(1, &["run", "flow.yaml"]);
+    let cause = "TOOL_EXIT_NON_ZERO: ValueError: invalid literal for int() with base 10: 'ten'";
+    let shown = stage.expect(0, &["show"]).out;
+    let why = stage.expect(0, &["why"]).out;
+    let line = run.err.lines().find(|line| line.contains("failed after")).unwrap();
+    assert!(line.ends_with(cause), "{line}");
+    let status = shown.lines().find(|line| line.starts_with("status ")).unwrap();
+    let visit = shown.lines().find(|line| line.starts_with("price.1 ")).unwrap();
+    assert!(status.ends_with(cause) && visit.ends_with(cause), "{shown}");
+    assert!(why.starts_with("failed: ") && why.lines().next().unwrap().ends_with(cause), "{why}");
+    let handoff = text(&stage.json(&["show", "--handoff", "price"])["error"]);
+    assert!(handoff.starts_with("TOOL_EXIT_NON_ZERO: Traceback (most recent call last):\n"), "{handoff}");
+}
+
+#[test]
+fn when_a_question_was_closed_is_said_in_the_zone_to_people_and_in_utc_to_programs() {
+    let stage = Stage::with_flow("flow: f\nsteps:\n  - { id: sure, ask: 'Sure?' }\n");
+    stage.expect(3, &["run", "flow.yaml"]);
+    let id = text(&stage.json(&["--json", "inbox"])[0]["question"]);
+    stage.expect(0, &["approve", &id]);
+    let refused = |arguments: &[&str]| {
+        let done = stage.command(arguments).env(ZONE.0, ZONE.1).output().unwrap();
+        String::from_utf8(done.stderr).unwrap()
+    };
+    let people = refused(&["approve", &id]);
+    assert!(people.contains("was answered at 20") && people.contains(" +05:30: approve by "), "{people}");
+    let programs = refused(&["--json", "approve", &id]);
+    assert!(programs.contains("Z: approve by ") && !programs.contains("+05:30"), "{programs}");
+}
+
+#[test]
+fn why_shows_the_newest_decisions_unless_more_are_wanted() {
+    let steps: String = (0..210).map(|n| format!("  - {{ id: s{n}, if: 'false', run: x }}\n")).collect();
+    let stage = Stage::with_flow(&format!("flow: f\nsteps:\n{steps}"));
+    stage.expect(0, &["run", "flow.yaml"]);
+    let all = stage.expect(0, &["why", "--limit", "0"]).out;
+    let newest = stage.expect(0, &["why"]).out;
+    assert!(all.contains("\ns0.1  ") && !all.contains("earlier"), "{all}");
+    assert!(
+        newest.contains("… and 11 earlier; --limit N shows more") && !newest.contains("\ns0.1  "),
+        "{newest}"
+    );
+    assert!(newest.contains("\ns209.1  "), "{newest}");
 }
 
 #[test]
@@ -193,6 +265,9 @@ fn help_shows_commands_documents_and_codes_and_knows_the_nearest_word() {
         let (text, code, _) = Terminal::start(&stage, page, 60, &[("PAGER", pager)]).done();
         assert_eq!((code.is_some(), text.contains("paged:")), (true, is_paged), "{pager} {topic}: {text}");
     }
+    let word = stage.expect(2, &["help", "routing"]).err;
+    assert!(word.contains("UNKNOWN_TOPIC") && word.contains("`envoi help flow-file routing`"), "{word}");
+    stage.expect(0, &["help", "flow-file", "routing"]);
     let key = stage.expect(0, &["help", "flow-file", "pass_env"]).out;
     assert!(
         key.starts_with("## Keys of a flow\n\n| key | meaning |") && key.contains("\n| `pass_env` |"),

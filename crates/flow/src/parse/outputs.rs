@@ -42,7 +42,10 @@ impl core::error::Error for DataErrors {}
 fn line(mismatch: &Mismatch) -> String {
     let part = |name: &String| format!("/{}", name.replace('~', "~0").replace('/', "~1"));
     let pointer: String = mismatch.path.iter().map(part).collect();
-    format!("at `{pointer}`: {}", mismatch.reason)
+    match pointer.is_empty() {
+        true => format!("at the top: {}", mismatch.reason),
+        false => format!("at `{pointer}`: {}", mismatch.reason),
+    }
 }
 
 /// Checks the data of a step; without any it is `null`.
@@ -87,7 +90,7 @@ mod tests {
         let two = told(r#"{"n": "one", "a/b~c": ["x", 2]}"#);
         assert!(two.contains("at `/n`: ") && two.contains("at `/a~1b~0c/1`: "), "{two}");
         assert!(!two.contains('\n'), "{two}");
-        assert!(told("null").contains("at ``: "), "{}", told("null"));
+        assert!(told("null").contains("at the top: "), "{}", told("null"));
         let many = format!(r#"{{"n": 1, "a/b~c": [{}]}}"#, ["1"; 11].join(","));
         assert!(told(&many).ends_with("; and 3 more"), "{}", told(&many));
     }

@@ -1,20 +1,30 @@
 //! `envoi inbox`: the questions that wait for a person, oldest first.
+//!
+//! A table where it has room. On a narrower terminal each question has lines of its own, broken between words: what is asked, what can be
+//! answered and until when are never cut.
 
 use crate::process::stderr;
 use crate::{
-    process::{clock, failure::Failure, output},
+    process::{clock, failure::Failure, output, terminal},
     store::{home::Home, select},
-    text::{diff, duration::between},
-    view::questions::stands,
+    text::{
+        columns::{Charset, clip, width, wrapped},
+        diff,
+        duration::between,
+    },
+    view::questions::{has_lapsed, stands},
 };
 use envoi_api::{question::Question, words::head};
 use envoi_contract::time::Timestamp;
 use envoi_journal::{InboxFilter, InboxRow, InterruptState, Reader};
-use envoi_kernel::ids::InterruptId;
+use envoi_kernel::{Run, ids::InterruptId};
 use std::{collections::BTreeMap, thread, time::Duration};
 
 /// How often a list that goes on looks again.
 const EVERY: Duration = Duration::from_millis(300);
+
+/// Columns of a question in a narrow list; `envoi show` has all of it.
+const MOST_OF_QUESTION: usize = 600;
 
 /// Questions that people see without `--limit`.
 const MOST_SHOWN: usize = 200;
@@ -56,7 +66,11 @@ pub(crate) fn print(
     } else {
         let header = ["QUESTION", "KIND", "STEP", "ASKED", "STATE", "RUN", ""].map(str::to_owned).to_vec();
         let cells = rows.iter().map(|row| as_cells(reader, row, now));
-        output::list(&std::iter::once(header).chain(cells).collect::<Vec<_>>(), &[0, 5], &[2, 4, 6])
+        let table = output::table(&std::iter::once(header).chain(cells).collect::<Vec<_>>());
+        match terminal::columns_of_stdout().filter(|most| table.lines().any(|line| width(line) > *most)) {
+            Some(columns) => rows.iter().map(|row| as_entry(reader, row, now, columns)).collect(),
+            None => table,
+        }
     };
     output::data(&text).map(|()| 0)
 }
@@ -88,20 +102,55 @@ pub(crate) fn print_line(reader: &Reader, row: &InboxRow, json: bool) -> Result<
     }
 }
 
-fn as_cells(reader: &Reader, row: &InboxRow, now: Timestamp) -> Vec<String> {
+/// A question in lines of at most so many columns.
+fn as_entry(reader: &Reader, row: &InboxRow, now: Timestamp, columns: usize) -> String {
+    let answers = if row.state == InterruptState::Open && !has_lapsed(row, now) {
+        let run = envoi_engine::load_run(reader, &row.run).ok();
+        run.map(|run| words_of_answers(&run, row)).unwrap_or_default()
+    } else {
+        String::new()
+    };
+    let asked = format!("asked {} ago, {}", between(row.raised_at, now), standing(reader, row, now));
+    let question = row.question.split_whitespace().collect::<Vec<_>>().join(" ");
+    let question = clip(&question, MOST_OF_QUESTION, Charset::Unicode);
+    let place = format!("{} of {}", row.visit, row.run);
+    let mut lines = wrapped(&format!("{}  {place}", row.interrupt), "", "  ", columns);
+    for text in [question, answers, asked].into_iter().filter(|text| !text.trim().is_empty()) {
+        lines.extend(wrapped(&text, "  ", "    ", columns));
+    }
+    lines.into_iter().map(|line| diff::printable(&line) + "\n").collect()
+}
+
+/// The words that this question takes for an answer.
+fn words_of_answers(run: &Run, row: &InboxRow) -> String {
+    let raised = run.interrupts().find(|raised| raised.interrupt == row.interrupt);
+    let words: Vec<&str> = raised
+        .map(|raised| run.accepts(raised))
+        .unwrap_or_default()
+        .iter()
+        .map(|choice| choice.word())
+        .collect();
+    if words.is_empty() { String::new() } else { format!("answers: {}", words.join(", ")) }
+}
+
+/// How a question stands, and how it was answered.
+fn standing(reader: &Reader, row: &InboxRow, now: Timestamp) -> String {
     let answer = (row.state == InterruptState::Answered).then(|| reader.answer(&row.run, row).ok()).flatten();
-    let stands = match answer {
+    match answer {
         Some((at, answer)) => {
             format!("{} ({}) at {}", stands(row, now), answer.channel, clock::local_short(at))
         }
         None => stands(row, now),
-    };
+    }
+}
+
+fn as_cells(reader: &Reader, row: &InboxRow, now: Timestamp) -> Vec<String> {
     vec![
         row.interrupt.to_string(),
         row.kind.word().to_owned(),
         row.visit.to_string(),
         format!("{} ago", between(row.raised_at, now)),
-        stands,
+        standing(reader, row, now),
         row.run.to_string(),
         head(&row.question),
     ]

@@ -15,7 +15,7 @@ use crate::{
         location::Location,
     },
     view::{
-        describe::{self, form_of, how_to_answer, more_rounds},
+        describe::{self, how_to_answer, more_rounds},
         last_words::last_words,
         question,
         questions::open,
@@ -25,6 +25,7 @@ use crate::{
 use envoi_api::{
     amounts::Limits,
     any,
+    cause::failure,
     handoff::HandoffRow,
     question::Question,
     run::{Corrected, ImportedFrom, OpenQuestion, Reopened, RunDetail},
@@ -274,6 +275,16 @@ fn overview(
         let branch = isolated.branch.as_ref().map_or_else(String::new, |branch| format!(", branch {branch}"));
         let of = diff::printable(&isolated.of);
         say(format_args!("           a tree of its own, made from {of}{branch}"))?;
+        let is_applied = |record: &Record| match &record.event {
+            Event::FilesRestoring(wanted) => wanted.folder.is_some(),
+            _ => false,
+        };
+        if matches!(run.status(), Status::Ended(_)) && !records.iter().any(is_applied) {
+            let envoi = invocation::envoi();
+            say(format_args!(
+                "           {envoi} diff {id} shows what it changed there; {envoi} apply {id} brings that into {of}"
+            ))?;
+        }
     }
     say(format_args!("files      {}", diff::printable(&run_base)))?;
     if let Some(head) = own.head {
@@ -304,7 +315,7 @@ fn overview(
     }
     let is_alone = run.interrupts().count() == 1;
     for raised in open(run) {
-        let command = how_to_answer(id, raised, is_alone, form_of(run, raised));
+        let command = how_to_answer(id, raised, is_alone, run.step(&raised.visit));
         let more = more_rounds(id, raised).map_or_else(String::new, |more| format!("  {more}\n"));
         let written = last_words(run_base.as_ref(), raised).join("\n");
         let written = if written.is_empty() { written } else { written + "\n" };
@@ -325,7 +336,7 @@ fn overview(
 
 fn reason(run: &Run) -> String {
     match run.status() {
-        Status::Ended(ended) => format!(" ({}): {}", ended.terminal_reason, ended.reason),
+        Status::Ended(ended) => format!(" ({}): {}", ended.terminal_reason, failure(&ended.reason)),
         Status::Waiting { in_doubt: true } => " (in doubt)".to_owned(),
         _ => String::new(),
     }
@@ -345,7 +356,7 @@ fn detail(
     let question = |raised: &InterruptRaised| {
         let row = reader.question(id, &raised.interrupt).map_err(Failure::store)?;
         let evidence = any(&raised.evidence);
-        let command = how_to_answer(id, raised, is_alone, form_of(run, raised));
+        let command = how_to_answer(id, raised, is_alone, run.step(&raised.visit));
         Ok::<_, Failure>(OpenQuestion { question: Question::of(&row, now), evidence, command })
     };
     let records = records(reader, id)?;

@@ -10,7 +10,7 @@ use crate::{
         questions::open,
     },
 };
-use envoi_api::{event, words::plain};
+use envoi_api::{cause::failure, event, words::plain};
 use envoi_contract::json::Value;
 use envoi_journal::{EventFilter, Reader};
 use envoi_kernel::{
@@ -29,11 +29,14 @@ pub(crate) fn why(home: &Home, run: Option<&str>, which: &Which<'_>) -> Result<u
     print(&reader, &id, which, home.json)
 }
 
+/// Decisions that people see without `--limit`.
+const MOST_SHOWN: usize = 200;
+
 /// Which decisions are printed, and how much of each.
 pub(crate) struct Which<'a> {
     /// Only those of this place.
     pub(crate) step: Option<&'a str>,
-    /// Only the newest.
+    /// Only the newest; 0: all.
     pub(crate) limit: Option<usize>,
     /// Also the rules that decided, and those that did not.
     pub(crate) all: bool,
@@ -47,20 +50,32 @@ pub(crate) fn print(reader: &Reader, id: &RunId, which: &Which<'_>, json: bool) 
     let place = step.map(Location::new);
     let told: Vec<&Record> =
         records.iter().filter(|record| concerns(&record.event, place.as_ref())).collect();
+    let most = match limit {
+        // As for `envoi show`, a limit of 0 is none.
+        Some(0) => usize::MAX,
+        Some(limit) => limit,
+        None if json => usize::MAX,
+        None => MOST_SHOWN,
+    };
     let newest = |mut all: Vec<String>| {
-        all.drain(..all.len().saturating_sub(limit.unwrap_or(usize::MAX)));
-        all
+        let earlier = all.len().saturating_sub(most);
+        all.drain(..earlier);
+        (earlier, all)
     };
     if json {
         let wanted: BTreeSet<Seq> = told.iter().map(|record| record.seq).collect();
         let texts = reader.event_texts(id, 0, u32::MAX, usize::MAX, EventFilter::Deciding);
         let texts = texts.map_err(Failure::store)?.into_iter().filter(|text| wanted.contains(&text.seq));
-        let rows = newest(texts.map(|text| event::text(text.json)).collect());
+        let (_, rows) = newest(texts.map(|text| event::text(text.json)).collect());
         return output::data(&format!("[{}]\n", rows.join(","))).map(|()| 0);
     }
     let texts = told.iter().map(|record| as_text(record, &records, all)).filter(|text| !text.is_empty());
-    let mut texts = newest(texts.collect());
-    if step.is_none() && limit.is_none() {
+    let (earlier, mut texts) = newest(texts.collect());
+    // A limit that is given is known; the one that is not given has to be said.
+    if earlier > 0 && limit.is_none() {
+        texts.insert(0, format!("… and {earlier} earlier; --limit N shows more, --limit 0 all\n"));
+    }
+    if step.is_none() && limit.is_none_or(|limit| limit == 0) {
         let run = envoi_engine::load_run(reader, id).ok();
         let answer = run.as_ref().map(answer).unwrap_or_default();
         // The first line, the attempt and its step already state why it failed.
@@ -84,7 +99,7 @@ fn answer(run: &Run) -> String {
     let asked: Vec<String> =
         open(run).iter().map(|raised| format!("{}: {}", raised.visit, raised.question)).collect();
     match run.status() {
-        Status::Ended(ended) => format!("{}: {}\n\n", ended.status.word(), ended.reason),
+        Status::Ended(ended) => format!("{}: {}\n\n", ended.status.word(), failure(&ended.reason)),
         Status::Waiting { .. } if !asked.is_empty() => format!("waiting: {}\n\n", asked.join("\n         ")),
         _ => String::new(),
     }
@@ -230,14 +245,8 @@ fn without(given: &StepsGivenUp) -> String {
 }
 
 fn decision(routed: &Routed, all: bool) -> String {
-    let mut text = format!(
-        "{}  {} ({}): {}; then: {}\n",
-        routed.visit,
-        routed.signal.decision.orchestrator_word(),
-        routed.signal.confidence.as_str(),
-        routed.signal.reason,
-        course(&routed.course),
-    );
+    let signal = &routed.signal;
+    let mut text = format!("{}  {}: {}\n", routed.visit, course(&routed.course), signal.reason);
     if !all {
         return text;
     }
@@ -245,11 +254,13 @@ fn decision(routed: &Routed, all: bool) -> String {
     if let Some(row) = audit.get("row").and_then(Value::as_str) {
         let because = audit.get("fired_because").map(plain).unwrap_or_default();
         // A String takes everything that is written to it.
-        writeln!(text, "    rule {row}: {because}").unwrap_or_default();
+        let (decision, confidence) = (signal.decision.orchestrator_word(), signal.confidence.as_str());
+        writeln!(text, "    rule {row} applies ({decision}, confidence {confidence}): {because}")
+            .unwrap_or_default();
     }
     let passed = audit.get("passed_over").and_then(Value::as_object);
     for (row, why) in passed.into_iter().flat_map(|members| members.iter()) {
-        writeln!(text, "      not {row}: {}", plain(why)).unwrap_or_default();
+        writeln!(text, "      rule {row} does not: {}", plain(why)).unwrap_or_default();
     }
     text
 }
@@ -263,7 +274,7 @@ fn course(course: &Course) -> String {
         Course::Done(Done::Skipped) => "not to be done".to_owned(),
         Course::Done(Done::Taken) => "done in another run".to_owned(),
         Course::Done(Done::Failed) => "failed".to_owned(),
-        Course::Gathered => "one of several items".to_owned(),
+        Course::Gathered => "done".to_owned(),
         Course::Complete => "the end".to_owned(),
         Course::Hold => "waits for a person".to_owned(),
         Course::Stop => "stops".to_owned(),

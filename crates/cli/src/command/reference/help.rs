@@ -104,6 +104,35 @@ fn is_code(word: &str) -> bool {
     explain::PAGES.iter().any(|(code, _)| code.eq_ignore_ascii_case(word))
 }
 
+/// The documents that have a section about this word, then those in which it stands most often, as far as a person reads them.
+fn speaking_of(word: &str) -> Vec<String> {
+    const MOST: usize = 4;
+    let word = word.to_lowercase();
+    if word.chars().count() < 3 {
+        return Vec::new();
+    }
+    let mut found: Vec<(bool, usize, String)> = Vec::new();
+    for (name, text) in DOCUMENTS {
+        let section = markdown::sections(text).into_iter().find(|section| has_word(&section.title, &word));
+        let count = text.lines().filter(|line| has_word(line, &word)).count();
+        let topic = match &section {
+            Some(_) if !name.contains(&*word) => format!("{name} {word}"),
+            _ => (*name).to_owned(),
+        };
+        if count > 0 {
+            found.push((section.is_none(), usize::MAX.saturating_sub(count), topic));
+        }
+    }
+    found.sort();
+    found.into_iter().take(MOST).map(|(.., topic)| topic).collect()
+}
+
+/// Whether this word, in lower case, stands in the text as a word of its own.
+fn has_word(text: &str, word: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    text.to_lowercase().split(|c| !is_part(c)).any(|part| part == word)
+}
+
 fn unknown(word: &str) -> Failure {
     let root = Cli::command();
     let visible = root.get_subcommands().filter(|command| !command.is_hide_set());
@@ -112,7 +141,12 @@ fn unknown(word: &str) -> Failure {
     let codes = explain::PAGES.iter().map(|(code, _)| *code);
     let known: Vec<&str> = commands.chain(documents).chain(codes).collect();
     let envoi = invocation::envoi();
+    let speaking = speaking_of(word);
     let hint = match nearest(word, &known, false) {
+        _ if !speaking.is_empty() => {
+            let shown = speaking.iter().map(|topic| format!("`{envoi} help {topic}`"));
+            format!("{} speak of it", shown.collect::<Vec<_>>().join(", "))
+        }
         Some(near) => format!("did you mean `{envoi} help {near}`? `{envoi} help` lists all"),
         None => format!("`{envoi} help` lists all commands and documents"),
     };

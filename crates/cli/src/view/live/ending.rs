@@ -12,7 +12,7 @@ use crate::{
         duration::took,
     },
     view::{
-        describe::{form_of, how_to_answer, more_rounds},
+        describe::{how_to_answer, more_rounds},
         last_words::last_words,
     },
 };
@@ -32,9 +32,8 @@ pub(crate) fn ending(model: &RunModel, reason: Option<&str>, here: &Path, charse
     let mut say = |role: Role, text: &str| {
         lines.push(Line::default().with(role, shown(text, charset)));
     };
-    if let Some(reason) = reason {
-        say(Role::Bad, reason);
-    }
+    // The end of a command's stderr has several lines.
+    reason.into_iter().flat_map(str::lines).for_each(|line| say(Role::Bad, line));
     let is_alone = model.questions().len() == 1;
     for raised in model.questions() {
         question(model.run(), raised, is_alone).iter().for_each(|line| say(Role::Warn, line));
@@ -81,7 +80,8 @@ pub(crate) fn question(run: &Run, raised: &InterruptRaised, is_alone: bool) -> V
         }
     }
     lines.extend(last_words(Path::new(&started.run_base), raised));
-    lines.push(format!("  answer: {}", how_to_answer(&started.run, raised, is_alone, form_of(run, raised))));
+    let step = run.step(&raised.visit);
+    lines.push(format!("  answer: {}", how_to_answer(&started.run, raised, is_alone, step)));
     lines.extend(more_rounds(&started.run, raised).map(|more| format!("  {more}")));
     lines
 }

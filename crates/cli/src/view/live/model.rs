@@ -11,6 +11,7 @@ use crate::{
     view::questions,
 };
 use envoi_api::{
+    cause::failure,
     headline::{headline, words_of},
     words::items,
 };
@@ -245,7 +246,7 @@ impl RunModel {
             _ => State::Failed,
         };
         if let Some(error) = &settled.error {
-            step.told = format!("{}: {}", error.code, error.message);
+            step.told = failure(&format!("{}: {}", error.code, error.message));
         }
     }
 
@@ -299,7 +300,8 @@ impl RunModel {
         step.told = match (&handoff.status, &step.parts) {
             (HandoffStatus::Succeeded, Parts::Items { values, .. }) => items(values),
             (HandoffStatus::Succeeded, _) => headline(&told, step.words.clone()),
-            _ => told,
+            (HandoffStatus::Failed, _) => failure(&told),
+            (HandoffStatus::Skipped, _) => told,
         };
         // What is routed back stands there as waiting already.
         if step.state != State::Waiting || handoff.status == HandoffStatus::Skipped {

@@ -100,9 +100,20 @@ fn row(visit: &StepRow, depth: usize) -> Vec<String> {
         visit.state.spoken().to_owned(),
         if visit.attempts == 0 { dash() } else { visit.attempts.to_string() },
         visit.took_ms.map_or_else(dash, took),
-        visit.leads_to.clone().unwrap_or_else(dash),
+        visit.leads_to.as_deref().map_or_else(dash, |word| spoken(word).to_owned()),
         visit.summary.clone(),
     ]
+}
+
+/// Where a visit leads, as people say it; programs get the word of the signal.
+fn spoken(word: &str) -> &str {
+    match word {
+        "advance" => "goes on",
+        "loop" => "goes back",
+        "terminate" => "stops",
+        "branch" => "branches",
+        other => other,
+    }
 }
 
 /// A table whose summaries take the room that is left; where there is none, a sentence a row.
@@ -160,7 +171,7 @@ mod tests {
             "{told}"
         );
         let told = laid_out(rows(), Some(40));
-        assert!(told.starts_with("  0.test.1: status succeeded, attempts 1"), "{told}");
+        assert!(told.starts_with("  0.test.1: status succeeded, attempts\n    1, time "), "{told}");
         assert_eq!(laid_out(rows(), None), output::table(&rows()));
         let long = || {
             let mut rows = rows();
