@@ -82,8 +82,9 @@ impl<'o> Session<'o> {
             None if order.denied && record.intent.is_none() => return Err(cancel::never_began()),
             None => {
                 let interface = order.interface.as_deref();
-                let mut found = card::find(&order.url, interface, client.has_token(), &client.http)
-                    .map_err(outcome_of)?;
+                let mut found =
+                    card::find(&order.url, interface, client.has_token(), &client.http, &*client.mask)
+                        .map_err(outcome_of)?;
                 if order.tenant.is_some() {
                     found.tenant.clone_from(&order.tenant);
                 }

@@ -88,34 +88,35 @@ pub(crate) fn ask(order: &Order, key: Option<&str>, around: &dyn Around) -> io::
         };
         let body = protocol.body(&question).compact();
         println!("asking {} ({} of {})", order.model, access.name, access.provider);
-        let (reply, request) = match patiently(order, access, protocol, key, &body, finished.calls.len())? {
-            Called::Answered { reply, request } => (reply, request),
-            Called::Unanswered => {
-                let message = "it is not known what became of the call".to_owned();
-                finished.error = Some(SkillError::new(Code::InDoubt, message));
-                return Ok(finished);
-            }
-            Called::Failed { failure, .. }
-                if order.max_tokens.is_some()
-                    && !is_limit_of_completion
-                    && protocol.wants_limit_of_completion(&failure.message) =>
-            {
-                // The provider has refused before it did anything.
-                println!("{}", failure.message);
-                is_limit_of_completion = true;
-                continue;
-            }
-            Called::Failed { failure, request, resets_at, counts } => {
-                if counts {
-                    finished.calls.push(Made { request: request.clone(), ..Made::default() });
+        let (reply, request) =
+            match patiently(order, access, protocol, key, &body, finished.calls.len(), around)? {
+                Called::Answered { reply, request } => (reply, request),
+                Called::Unanswered => {
+                    let message = "it is not known what became of the call".to_owned();
+                    finished.error = Some(SkillError::new(Code::InDoubt, message));
+                    return Ok(finished);
                 }
-                let of = request.map(|id| format!(" (request {id})")).unwrap_or_default();
-                let message = format!("{}{of}", failure.message);
-                finished.error = Some(SkillError::new(failure.class.code(), message));
-                finished.throttled_until = resets_at;
-                return Ok(finished);
-            }
-        };
+                Called::Failed { failure, .. }
+                    if order.max_tokens.is_some()
+                        && !is_limit_of_completion
+                        && protocol.wants_limit_of_completion(&failure.message) =>
+                {
+                    // The provider has refused before it did anything.
+                    println!("{}", failure.message);
+                    is_limit_of_completion = true;
+                    continue;
+                }
+                Called::Failed { failure, request, resets_at, counts } => {
+                    if counts {
+                        finished.calls.push(Made { request: request.clone(), ..Made::default() });
+                    }
+                    let of = request.map(|id| format!(" (request {id})")).unwrap_or_default();
+                    let message = format!("{}{of}", failure.message);
+                    finished.error = Some(SkillError::new(failure.class.code(), message));
+                    finished.throttled_until = resets_at;
+                    return Ok(finished);
+                }
+            };
         println!("{}", answered(&reply, request.as_deref()));
         let next = examine(order, &reply, around);
         finished.text.clone_from(&reply.text);
@@ -159,10 +160,11 @@ fn patiently(
     key: Option<&str>,
     body: &str,
     before: usize,
+    around: &dyn Around,
 ) -> io::Result<Called> {
     let mut waits = 0;
     loop {
-        let called = calling::call(order, access, protocol, key, body, before)?;
+        let called = calling::call(order, access, protocol, key, body, before, around)?;
         let Called::Failed { failure, resets_at: Some(until), .. } = &called else { return Ok(called) };
         let wait_ms = until.as_millis().saturating_sub(calling::now().as_millis());
         let wait = Duration::from_millis(u64::try_from(wait_ms).unwrap_or(0));
@@ -221,7 +223,16 @@ fn examine(order: &Order, reply: &Reply, around: &dyn Around) -> Next {
     }
     let Some(schema) = &order.schema else { return Next::Done(None) };
     match Value::parse_str(without_fence(&reply.text)) {
-        Err(error) => Next::Repair(format!("the answer is no JSON: {error}")),
+        Err(error) => {
+            // The error shows a piece of the text, and half a secret is not found: so it is that of the masked text.
+            let masked = Value::parse_str(without_fence(&around.mask_text(&reply.text))).err();
+            Next::Repair(match masked {
+                Some(error) => format!("the answer is no JSON: {error}"),
+                None => {
+                    format!("the answer is no JSON, at line {}, column {}", error.line, error.column)
+                }
+            })
+        }
         Ok(data) => match around.check(schema, &data) {
             Ok(()) => Next::Done(Some(data)),
             Err(Misfit(wrong)) => Next::Repair(format!("the answer does not fit: {wrong}")),
@@ -272,6 +283,7 @@ fn text(path: &Path) -> io::Result<String> {
 pub(crate) mod tests {
     use super::*;
     use crate::Price;
+    use envoi_contract::json::Object;
     use envoi_preset::MAX_FEEDBACK_BYTES;
 
     /// An order that asks nothing.
@@ -309,6 +321,41 @@ pub(crate) mod tests {
             "Judge.\n\nYour last answer could not be used:\n\nAGENT_SCHEMA: text\n\nFeedback on your last answer:\n\ntoo short"
         );
         assert!(compose("p", None, Some(&"ü".repeat(MAX_FEEDBACK_BYTES))).len() < MAX_FEEDBACK_BYTES + 100);
+    }
+
+    struct Hides(&'static str);
+
+    impl Around for Hides {
+        fn mask_text(&self, text: &str) -> String {
+            text.replace(self.0, "***")
+        }
+
+        fn mask_value(&self, value: &Value) -> Value {
+            value.clone()
+        }
+
+        fn check(&self, _: &Value, _: &Value) -> Result<(), Misfit> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn an_answer_that_is_no_json_is_masked_before_a_piece_of_it_is_shown() {
+        const SECRET: &str = "hunter2-of-the-flow-which-is-long";
+        let folder = tempfile::tempdir().unwrap();
+        let order = Order { schema: Some(Value::Object(Object::new())), ..order(folder.path()) };
+        let wrong = |text: String| {
+            let reply = Reply { text, end: End::Whole, ..Reply::default() };
+            match examine(&order, &reply, &Hides(SECRET)) {
+                Next::Repair(wrong) => wrong,
+                _ => String::new(),
+            }
+        };
+        for text in [format!("It is {SECRET}."), format!("[1, {SECRET}]")] {
+            let said = wrong(text);
+            assert!(said.starts_with("the answer is no JSON: line 1") && !said.contains("hunt"), "{said}");
+            assert!(!said.contains("unter2"), "{said}");
+        }
     }
 
     #[test]

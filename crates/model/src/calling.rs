@@ -1,10 +1,10 @@
 //! One call: one request on a connection of its own, sent once.
 
-use crate::{Access, CALLS_FILE, Order, UNANSWERED_FILE};
+use crate::{Access, Around, CALLS_FILE, Order, UNANSWERED_FILE};
 use envoi_contract::{json::Value, time::Timestamp};
 use envoi_http::{Client, NoAnswer};
 use envoi_preset::{
-    Class, Failure,
+    Class, Failure, Masking,
     protocol::{Protocol, Reply, rejection},
 };
 use std::{
@@ -57,13 +57,14 @@ pub(crate) fn call(
     key: Option<&str>,
     body: &str,
     before: usize,
+    around: &dyn Around,
 ) -> io::Result<Called> {
     let count = |calls: usize| fs::write(order.folder.join(CALLS_FILE), calls.to_string());
     count(before.saturating_add(1))?;
     let unanswered = order.folder.join(UNANSWERED_FILE);
     let to = format!("the call of model `{}` at provider `{}`", order.model, access.provider);
     fs::write(&unanswered, format!("{to} was sent, and its answer did not arrive"))?;
-    let called = send(access, protocol, key, body);
+    let called = send(access, protocol, key, body, around);
     match &called {
         Err(NoAnswer::Unknown(why)) => {
             println!("{why}");
@@ -87,7 +88,15 @@ pub(crate) fn call(
     })
 }
 
-fn send(access: &Access, protocol: Protocol, key: Option<&str>, body: &str) -> Result<Called, NoAnswer> {
+fn send(
+    access: &Access,
+    protocol: Protocol,
+    key: Option<&str>,
+    body: &str,
+    around: &dyn Around,
+) -> Result<Called, NoAnswer> {
+    let mask = |text: &str| around.mask_text(text);
+    let masking = Masking::with(&mask);
     let timeout = Duration::from_millis(access.timeout_ms);
     let connect_timeout = CONNECTING.min(timeout);
     let client = Client {
@@ -114,15 +123,15 @@ fn send(access: &Access, protocol: Protocol, key: Option<&str>, body: &str) -> R
         Err(_) if status != 200 => Vec::new(),
         Err(error) => return Err(NoAnswer::Unknown(format!("its answer cannot be read: {error}"))),
     };
-    let request = header(protocol.id_header()).map(|id| id.chars().take(MAX_ID_CHARS).collect());
+    let request = header(protocol.id_header()).map(|id| mask(id).chars().take(MAX_ID_CHARS).collect());
     if status != 200 {
-        let failure = rejection::failure(status, &bytes);
+        let failure = rejection::failure(status, &bytes, masking);
         let throttled = failure.class == Class::Throttled;
         let resets_at = throttled.then(|| rejection::reset(header, &bytes, now())).flatten();
         return Ok(Called::Failed { failure, request, resets_at, counts: false });
     }
     let body = Value::parse(&bytes).ok();
-    if let Some(failure) = body.as_ref().and_then(rejection::stated) {
+    if let Some(failure) = body.as_ref().and_then(|body| rejection::stated(body, masking)) {
         // What has too much to do may have begun. All others did nothing.
         let counts = failure.class == Class::Overloaded;
         let throttled = failure.class == Class::Throttled;

@@ -7,9 +7,9 @@
 //! kernel.
 //!
 //! ```
-//! use envoi_preset::{Exit, Preset, Reading};
+//! use envoi_preset::{Exit, Masking, Preset, Reading};
 //!
-//! let mut reading = Reading::of(Preset::Codex);
+//! let mut reading = Reading::of(Preset::Codex, Masking::default());
 //! let heard = reading.push(br#"{"type":"thread.started","thread_id":"01a2"}
 //! {"type":"item.completed","item":{"type":"agent_message","text":"Done."}}
 //! {"type":"turn.completed","usage":{"input_tokens":100,"output_tokens":10}}
@@ -38,6 +38,7 @@ pub use ask::{OWN_QUESTION, Pattern, ToolCall};
 pub use failure::{Class, Failure};
 pub use feedback::{MAX_FEEDBACK_BYTES, end_of_feedback};
 pub use invocation::{Asks, Invocation, May, Resume};
+pub use member::Masking;
 pub use outcome::{Exit, Outcome};
 pub use preset::{NO_BACKGROUND_WORK, Preset, Support, Version};
 pub use reading::{Heard, Reading};

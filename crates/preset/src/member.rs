@@ -1,13 +1,33 @@
 //! Members of the events of programs: texts, counts, ids, and texts as people are shown them.
 
+use core::fmt;
 use envoi_contract::json::Value;
 
 /// The longest part of a line that is shown to people.
 const MAX_SHOWN_CHARS: usize = 300;
 
-/// A text as one line of bounded length.
-pub(crate) fn one_line(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+/// How secrets are masked in what programs and providers say. It is done before a text is cut: half a secret is not found.
+#[derive(Clone, Copy, Default)]
+pub struct Masking<'m>(Option<&'m dyn Fn(&str) -> String>);
+
+impl<'m> Masking<'m> {
+    /// By this function.
+    #[must_use]
+    pub fn with(mask: &'m dyn Fn(&str) -> String) -> Self {
+        Self(Some(mask))
+    }
+}
+
+impl fmt::Debug for Masking<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Masking" } else { "no Masking" })
+    }
+}
+
+/// A text as one line of bounded length, masked.
+pub(crate) fn one_line(text: &str, masking: Masking<'_>) -> String {
+    let masked = masking.0.map(|mask| mask(text));
+    let line = masked.as_deref().unwrap_or(text).split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= MAX_SHOWN_CHARS {
         return line;
     }
@@ -44,4 +64,19 @@ pub(crate) fn unusable_count<'v>(usage: &'v Value, name: &str) -> Option<&'v Val
 /// The value at a path of members.
 pub(crate) fn at<'v>(value: &'v Value, path: &[&str]) -> Option<&'v Value> {
     path.iter().try_fold(value, |value, name| value.get(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_masked_before_it_is_cut() {
+        let mask = |text: &str| text.replace("hunter2", "***");
+        for before in MAX_SHOWN_CHARS - 8..=MAX_SHOWN_CHARS {
+            let line = one_line(&format!("{}hunter2 and more", "x".repeat(before)), Masking::with(&mask));
+            assert!(!line.contains("hu") && line.ends_with('…'), "{line}");
+        }
+        assert_eq!(one_line("a\n  b", Masking::default()), "a b");
+    }
 }

@@ -3,7 +3,7 @@
 use crate::{
     ask::ToolCall,
     failure::{Class, Failure, of_wording},
-    member::one_line,
+    member::{Masking, one_line},
     usage::Usage,
 };
 use envoi_contract::json::{Object, Value};
@@ -53,10 +53,10 @@ pub struct Outcome {
 }
 
 /// A program that ended without its closing event.
-pub(crate) fn without_end(exit: Exit, stderr: &str) -> Failure {
+pub(crate) fn without_end(exit: Exit, stderr: &str, masking: Masking<'_>) -> Failure {
     let last = stderr.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let class = of_wording(last).unwrap_or(Class::Crashed);
-    let said = if last.is_empty() { String::new() } else { format!(": {}", one_line(last)) };
+    let said = if last.is_empty() { String::new() } else { format!(": {}", one_line(last, masking)) };
     Failure::new(class, format!("the program {} without its closing event{said}", ended(exit)))
 }
 

@@ -4,7 +4,7 @@ use crate::{
     events::{claude, codex},
     failure::{Class, Failure},
     lines::{Lines, MAX_LINE_BYTES},
-    member::one_line,
+    member::{Masking, one_line},
     outcome::{Exit, Outcome, ended},
     preset::Preset,
     usage::Usage,
@@ -22,9 +22,10 @@ pub struct Heard {
 
 /// What has been read of one process.
 #[derive(Debug)]
-pub struct Reading {
+pub struct Reading<'m> {
     lines: Lines,
     events: Events,
+    masking: Masking<'m>,
     unread: u64,
 }
 
@@ -34,15 +35,15 @@ enum Events {
     Codex(codex::Events),
 }
 
-impl Reading {
-    /// Of a process that has just started.
+impl<'m> Reading<'m> {
+    /// Of a process that has just started. What is shown of its words is masked.
     #[must_use]
-    pub fn of(preset: Preset) -> Self {
+    pub fn of(preset: Preset, masking: Masking<'m>) -> Self {
         let events = match preset {
             Preset::Claude => Events::Claude(claude::Events::default()),
             Preset::Codex => Events::Codex(codex::Events::default()),
         };
-        Self { lines: Lines::default(), events, unread: 0 }
+        Self { lines: Lines::default(), events, masking, unread: 0 }
     }
 
     /// Takes a piece of its standard output, of any size, and returns the lines that it ends.
@@ -105,8 +106,8 @@ impl Reading {
     pub fn finish(mut self, exit: Exit, stderr: &str, wants_data: bool) -> Outcome {
         self.end();
         let outcome = match self.events {
-            Events::Claude(events) => events.finish(exit, stderr, wants_data),
-            Events::Codex(events) => events.finish(exit, stderr, wants_data),
+            Events::Claude(events) => events.finish(exit, stderr, self.masking),
+            Events::Codex(events) => events.finish(exit, stderr, wants_data, self.masking),
         };
         let skipped = self.lines.skipped;
         let mut outcome = Outcome { unread: self.unread.saturating_add(skipped), ..outcome };
@@ -119,7 +120,7 @@ impl Reading {
             failure.message = format!("{}; {what} {limit} MiB, which is not read", failure.message);
         }
         if outcome.failure.is_none() {
-            outcome.failure = unsuccessful(&outcome, exit, wants_data);
+            outcome.failure = unsuccessful(&outcome, exit, wants_data, self.masking);
         }
         outcome
     }
@@ -127,12 +128,12 @@ impl Reading {
     fn hear(&mut self, raw: String) -> Heard {
         let shown = match Value::parse_str(&raw) {
             Ok(event @ Value::Object(_)) => match &mut self.events {
-                Events::Claude(events) => events.hear(&event),
-                Events::Codex(events) => events.hear(&event),
+                Events::Claude(events) => events.hear(&event, self.masking),
+                Events::Codex(events) => events.hear(&event, self.masking),
             },
             Ok(_) | Err(_) => {
                 self.unread = self.unread.saturating_add(1);
-                vec![one_line(&raw)]
+                vec![one_line(&raw, self.masking)]
             }
         };
         Heard { raw, shown }
@@ -140,7 +141,7 @@ impl Reading {
 }
 
 /// Why a program that reports success has failed all the same.
-fn unsuccessful(outcome: &Outcome, exit: Exit, wants_data: bool) -> Option<Failure> {
+fn unsuccessful(outcome: &Outcome, exit: Exit, wants_data: bool, masking: Masking<'_>) -> Option<Failure> {
     if exit != Exit::Code(0) {
         let message = format!("the program reported success, and {}", ended(exit));
         return Some(Failure::new(Class::Crashed, message));
@@ -150,7 +151,8 @@ fn unsuccessful(outcome: &Outcome, exit: Exit, wants_data: bool) -> Option<Failu
         return Some(Failure::new(Class::Denied, message));
     }
     if wants_data && outcome.data.is_none() {
-        let message = format!("the agent was to give data and gave text: {}", one_line(&outcome.text));
+        let message =
+            format!("the agent was to give data and gave text: {}", one_line(&outcome.text, masking));
         return Some(Failure::new(Class::Schema, message));
     }
     None

@@ -8,7 +8,7 @@
 )]
 
 use envoi_contract::json::Value;
-use envoi_preset::{Class, Exit, Outcome, Preset, Reading};
+use envoi_preset::{Class, Exit, Masking, Outcome, Preset, Reading};
 use std::{fs, path::PathBuf};
 
 struct Transcript {
@@ -30,7 +30,7 @@ fn transcript(preset: Preset, name: &str) -> Transcript {
 
 fn read(preset: Preset, name: &str, wants_data: bool) -> Outcome {
     let transcript = transcript(preset, name);
-    let mut reading = Reading::of(preset);
+    let mut reading = Reading::of(preset, Masking::default());
     reading.push(&transcript.stdout);
     reading.finish(transcript.exit, &transcript.stderr, wants_data)
 }
@@ -101,7 +101,7 @@ fn a_piece_of_the_output_may_end_anywhere() {
         let transcript = transcript(preset, name);
         let whole = read(preset, name, wants_data(name));
         for size in [1, 7, 1000] {
-            let mut reading = Reading::of(preset);
+            let mut reading = Reading::of(preset, Masking::default());
             let lines: usize = transcript.stdout.chunks(size).map(|piece| reading.push(piece).len()).sum();
             assert_eq!(lines, transcript.stdout.iter().filter(|byte| **byte == b'\n').count());
             let torn = reading.finish(transcript.exit, &transcript.stderr, wants_data(name));
@@ -116,7 +116,7 @@ fn an_output_that_was_cut_off_is_never_a_success() {
         let transcript = transcript(preset, name);
         let closing = transcript.stdout.trim_ascii_end().iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
         for end in [0, closing / 2, closing, closing + (transcript.stdout.len() - closing) / 2] {
-            let mut reading = Reading::of(preset);
+            let mut reading = Reading::of(preset, Masking::default());
             reading.push(&transcript.stdout[..end]);
             let outcome = reading.finish(Exit::Code(0), "", false);
             assert!(outcome.failure.is_some(), "{} {name} cut at {end}: {outcome:?}", preset.name());
@@ -133,7 +133,7 @@ fn what_is_no_event_between_the_events_changes_nothing_but_its_count() {
     let noise: [&[u8]; 4] = [b"not json\n", b"\xff\xfe\x00\n", b"[1,2]\n", long.as_bytes()];
     for (preset, name, _) in all().filter(|(_, name, _)| !wants_data(name)) {
         let transcript = transcript(preset, name);
-        let mut reading = Reading::of(preset);
+        let mut reading = Reading::of(preset, Masking::default());
         for line in transcript.stdout.split_inclusive(|byte| *byte == b'\n') {
             noise.iter().for_each(|noise| drop(reading.push(noise)));
             reading.push(line);
@@ -149,7 +149,7 @@ fn what_is_no_event_between_the_events_changes_nothing_but_its_count() {
 fn a_session_is_known_before_the_first_answer_and_a_lost_one_is_noticed() {
     for preset in Preset::ALL {
         let transcript = transcript(preset, "ended");
-        let mut reading = Reading::of(preset);
+        let mut reading = Reading::of(preset, Masking::default());
         let first = transcript.stdout.iter().position(|byte| *byte == b'\n').unwrap();
         reading.push(&transcript.stdout[..=first]);
         assert!(reading.session().is_some(), "{}", preset.name());
@@ -209,7 +209,7 @@ fn data_denials_limits_and_versions_are_found() {
 #[test]
 fn people_are_shown_what_the_agent_says_and_does() {
     let shown = |preset, name| {
-        let mut reading = Reading::of(preset);
+        let mut reading = Reading::of(preset, Masking::default());
         let heard = reading.push(&transcript(preset, name).stdout);
         heard.into_iter().flat_map(|heard| heard.shown).collect::<Vec<_>>()
     };
@@ -226,7 +226,7 @@ fn people_are_shown_what_the_agent_says_and_does() {
 }
 
 fn heard(preset: Preset, lines: &[&str]) -> Outcome {
-    let mut reading = Reading::of(preset);
+    let mut reading = Reading::of(preset, Masking::default());
     reading.push(lines.join("\n").as_bytes());
     reading.finish(Exit::Code(0), "", false)
 }

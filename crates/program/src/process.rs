@@ -9,8 +9,8 @@ use crate::{
 use envoi_contract::json::Value;
 use envoi_kernel::event::CallAnswer;
 use envoi_preset::{
-    Asks, Class, Exit, Failure, Heard, Invocation, May, NO_BACKGROUND_WORK, Outcome, Preset, Reading, Resume,
-    Support, Version,
+    Asks, Class, Exit, Failure, Heard, Invocation, Masking, May, NO_BACKGROUND_WORK, Outcome, Preset,
+    Reading, Resume, Support, Version,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::{consts::SIGTERM, iterator::Signals};
@@ -148,7 +148,8 @@ impl Work<'_> {
         };
         let ending = Ending::of(&child)?;
         let stderr = child.stderr.take().map(Tail::of);
-        let mut reading = Reading::of(self.preset);
+        let mask = |text: &str| self.mask.text(text);
+        let mut reading = Reading::of(self.preset, Masking::with(&mask));
         let read = self.read(&mut child, &mut reading);
         if let Ok(Some(_)) | Err(_) = &read {
             ending.end(&mut child)?;
@@ -207,7 +208,7 @@ impl Work<'_> {
     }
 
     /// Reads events up to the last one. What the program is to be ended for, if it is.
-    fn read(&self, child: &mut Child, reading: &mut Reading) -> io::Result<Option<Failure>> {
+    fn read(&self, child: &mut Child, reading: &mut Reading<'_>) -> io::Result<Option<Failure>> {
         let Some(stdout) = child.stdout.take() else { return Ok(None) };
         let pieces = pieces_of(stdout)?;
         let idle = self.order.idle_ms.map(Duration::from_millis);
@@ -278,7 +279,7 @@ impl Work<'_> {
     }
 
     /// A version that was not tried may not know how to put a call off, and make it.
-    fn cannot_ask(&self, reading: &Reading) -> Option<Failure> {
+    fn cannot_ask(&self, reading: &Reading<'_>) -> Option<Failure> {
         let version = reading.version().filter(|_| !self.order.ask.is_empty())?;
         let found = Version::find(version);
         if found.is_some_and(|version| self.preset.support(version) != Support::Older) {
@@ -394,13 +395,13 @@ impl Ending {
 
 /// Standard error: passed on as it comes, and its end kept.
 struct Tail {
-    end: Arc<Mutex<Vec<u8>>>,
+    end: Arc<Mutex<End>>,
     is_over: Receiver<()>,
 }
 
 impl Tail {
     fn of(mut stderr: impl Read + Send + 'static) -> Self {
-        let end = Arc::new(Mutex::new(Vec::new()));
+        let end = Arc::new(Mutex::new(End::default()));
         let kept = Arc::clone(&end);
         let (over, is_over) = mpsc::channel();
         let reader = thread::Builder::new().name("stderr".to_owned()).spawn(move || {
@@ -408,10 +409,7 @@ impl Tail {
             while let Ok(bytes @ 1..) = stderr.read(&mut piece) {
                 let piece = piece.get(..bytes).unwrap_or_default();
                 let _unread = io::stderr().write_all(piece);
-                let mut end = kept.lock().unwrap_or_else(PoisonError::into_inner);
-                end.extend_from_slice(piece);
-                let surplus = end.len().saturating_sub(STDERR_BYTES);
-                end.drain(..surplus);
+                kept.lock().unwrap_or_else(PoisonError::into_inner).push(piece);
             }
             let _gone = over.send(());
         });
@@ -424,6 +422,45 @@ impl Tail {
     fn text(self) -> String {
         let _left_open = self.is_over.recv_timeout(LEFT_OPEN);
         let end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8_lossy(&end).into_owned()
+        end.text()
+    }
+}
+
+/// The last bytes of some output.
+#[derive(Default)]
+struct End {
+    bytes: Vec<u8>,
+    is_cut: bool,
+}
+
+impl End {
+    fn push(&mut self, piece: &[u8]) {
+        self.bytes.extend_from_slice(piece);
+        let surplus = self.bytes.len().saturating_sub(STDERR_BYTES);
+        self.is_cut |= surplus > 0;
+        self.bytes.drain(..surplus);
+    }
+
+    /// Its whole lines. In the line that was cut a secret may have lost its beginning, and would not be found.
+    fn text(&self) -> String {
+        let cut = self.is_cut.then(|| self.bytes.iter().position(|byte| *byte == b'\n'));
+        let from = cut.map_or(0, |line_end| line_end.map_or(self.bytes.len(), |at| at + 1));
+        String::from_utf8_lossy(self.bytes.get(from..).unwrap_or_default()).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_some_output_begins_with_a_whole_line() {
+        let mut end = End::default();
+        end.push(b"one\ntwo");
+        assert_eq!(end.text(), "one\ntwo");
+        end.push(&[b'x'; STDERR_BYTES - 2]);
+        assert_eq!(end.text(), "", "of one long line only the end is kept");
+        end.push(b"\nlast\n");
+        assert_eq!(end.text(), "last\n");
     }
 }

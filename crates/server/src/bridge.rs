@@ -46,7 +46,7 @@ use chat_request::ChatRequest;
 use envoi_contract::{time::Timestamp, user_envelope};
 use envoi_kernel::event::CallOutcome;
 use envoi_preset::{
-    Class,
+    Class, Masking,
     protocol::{Protocol, rejection},
 };
 use file_parts::FileParts;
@@ -391,7 +391,8 @@ fn refused_until(
     body: &[u8],
     now: Timestamp,
 ) -> Option<Timestamp> {
-    let is_limit = rejection::failure(answer.status.as_u16(), body).class == Class::Throttled;
+    let is_limit =
+        rejection::failure(answer.status.as_u16(), body, Masking::default()).class == Class::Throttled;
     let header = |name: &str| {
         let of_limits = limits.iter().find(|(found, _)| found == name).map(|(_, value)| value);
         let after = answer.retry_after.as_ref().filter(|_| name == header::RETRY_AFTER.as_str());

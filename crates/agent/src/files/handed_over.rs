@@ -1,7 +1,7 @@
 //! The files that an agent hands over: safe names, and writing them into the folder of the order.
 
 use super::log;
-use crate::protocol::task::Task;
+use crate::{input::mask::Mask, protocol::task::Task};
 use envoi_a2a::model::{Artifact, Content};
 use std::{collections::BTreeSet, fs, io, path::Path};
 
@@ -23,7 +23,7 @@ pub(super) fn links(task: &Task) -> Vec<&str> {
 
 /// Writes every part of the task's artifacts into the folder. Returns the names of files that could not be written: the task
 /// is over, and its text is worth more than one file, so that is only a warning.
-pub(super) fn write_all(folder: &Path, task: &Task) -> Vec<String> {
+pub(super) fn write_all(folder: &Path, task: &Task, mask: &dyn Mask) -> Vec<String> {
     let mut taken = BTreeSet::new();
     let mut left_out = Vec::new();
     for (index, artifact) in task.artifacts.iter().enumerate() {
@@ -34,9 +34,10 @@ pub(super) fn write_all(folder: &Path, task: &Task) -> Vec<String> {
                 Content::Raw(bytes) => (bytes.clone(), "bin"),
                 Content::Url(_) => continue,
             };
+            // Masked before it is cut and its special characters are replaced: what is left of a secret is not found.
             let wanted = match &part.filename {
-                Some(name) => file_name(name, None),
-                None => file_name(&artifact_name(artifact, index), Some(extension)),
+                Some(name) => file_name(&mask.text(name), None),
+                None => file_name(&mask.text(&artifact_name(artifact, index)), Some(extension)),
             };
             let name = free_name(&wanted, &mut taken);
             match write(folder, &name, &content) {

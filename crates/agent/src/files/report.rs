@@ -138,7 +138,7 @@ impl Content {
             TaskState::Completed => Self {
                 text: Some(task.final_text()),
                 data: task.data().cloned(),
-                agent: with_artifacts(agent, order, task),
+                agent: with_artifacts(agent, order, task, mask),
                 failure: None,
             },
             TaskState::Rejected => Self::of_failed_task(agent, task, Code::AgentRejected),
@@ -196,13 +196,13 @@ fn with_question(mut agent: Object, task: &Task, mask: &dyn Mask) -> Object {
 }
 
 /// Writes the artifacts if the order wants them, and adds what is not there as a file.
-fn with_artifacts(mut agent: Object, order: &Order, task: &Task) -> Object {
+fn with_artifacts(mut agent: Object, order: &Order, task: &Task, mask: &dyn Mask) -> Object {
     let links = handed_over::links(task);
     if !links.is_empty() {
         agent.insert("links", Value::from(links));
     }
     let Some(folder) = &order.files else { return agent };
-    let left_out = handed_over::write_all(folder, task);
+    let left_out = handed_over::write_all(folder, task, mask);
     if !left_out.is_empty() {
         agent.insert("left_out", Value::from(left_out));
     }

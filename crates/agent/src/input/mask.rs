@@ -18,6 +18,16 @@ pub trait Mask: Send + Sync {
     }
 }
 
+/// Why a document that is no JSON is none, as the end of a sentence. It shows a piece of the document: so it is said of the masked
+/// one, because half a secret is not found.
+pub(crate) fn no_json(document: &[u8], mask: &dyn Mask) -> String {
+    match Value::parse_str(&mask.text(&String::from_utf8_lossy(document))) {
+        Err(error) => format!(": {error}"),
+        // It is no UTF-8, or a secret stands where it is wrong.
+        Ok(_) => String::new(),
+    }
+}
+
 /// For attempts whose secrets cannot be read any more: it masks every text completely.
 pub struct Everything;
 

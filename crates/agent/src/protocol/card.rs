@@ -7,10 +7,13 @@
 //! If the flow names the interface itself, the card gives only version, tenant and extensions. That is for agents behind a
 //! proxy or a forwarded port, whose cards name an address that cannot be reached from here.
 
-use crate::protocol::{
-    client::CallError,
-    endpoint::Endpoint,
-    http::{Http, RequestError},
+use crate::{
+    input::mask::{Mask, no_json},
+    protocol::{
+        client::CallError,
+        endpoint::Endpoint,
+        http::{Http, RequestError},
+    },
 };
 use envoi_a2a::{
     card::{self, JSON_RPC, PATH},
@@ -27,6 +30,7 @@ pub(crate) fn find(
     interface: Option<&str>,
     has_token: bool,
     http: &Http,
+    mask: &dyn Mask,
 ) -> Result<Endpoint, CallError> {
     let refused = |message: String| Err(CallError::Refused(message));
     let Some((origin, base)) = split(url) else {
@@ -45,8 +49,9 @@ pub(crate) fn find(
         match answer.status {
             200..=299 => {
                 let card = Value::parse(&answer.body);
-                let card = card.map_err(|error| {
-                    CallError::Refused(format!("the card at {place} cannot be read: {error}"))
+                let card = card.map_err(|_| {
+                    let why = no_json(&answer.body, mask);
+                    CallError::Refused(format!("the card at {place} cannot be read{why}"))
                 })?;
                 let Some(interface) = interface else {
                     let within = Some(base).filter(|base| !place.starts_with(base));

@@ -6,7 +6,7 @@ use super::{
     message::Message,
     task::Task,
 };
-use crate::input::mask::Mask;
+use crate::input::mask::{Mask, no_json};
 use envoi_a2a::{
     extension::USER_ENVELOPE,
     fault::Kind,
@@ -214,7 +214,7 @@ impl Client {
             RequestError::NotSent(message) => CallError::NotSent(message),
             RequestError::Unknown(message) => CallError::Unknown(message),
         })?;
-        result(answer.status, &answer.body)
+        result(answer.status, &answer.body, &*self.mask)
     }
 }
 
@@ -250,7 +250,7 @@ fn request_text(to: &Endpoint, params: Params) -> Result<String, CallError> {
 /// The result that an answer holds.
 ///
 /// A proxy before the agent may answer in its place (too busy, broken). Its status shows that, whatever the body is.
-fn result(status: u16, body: &[u8]) -> Result<Value, CallError> {
+fn result(status: u16, body: &[u8], mask: &dyn Mask) -> Result<Value, CallError> {
     let response = json_rpc::read_response(body);
     let is_success = (200..300).contains(&status);
     let mut message = format!("the agent answered {status}");
@@ -278,7 +278,7 @@ fn result(status: u16, body: &[u8]) -> Result<Value, CallError> {
         300..=407 | 409..=499 => Err(CallError::Refused(message)),
         _ => Err(CallError::Unknown(match response {
             Ok(_) => message,
-            Err(error) => format!("{message}, which is no JSON: {error}"),
+            Err(_) => format!("{message}, which is no JSON{}", no_json(body, mask)),
         })),
     }
 }
@@ -320,6 +320,18 @@ fn rpc_error(error: &ResponseError) -> CallError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    struct AsItIs;
+
+    impl Mask for AsItIs {
+        fn text(&self, text: &str) -> String {
+            text.to_owned()
+        }
+
+        fn value(&self, value: &Value) -> Value {
+            value.clone()
+        }
+    }
 
     #[test]
     fn requests_stand_on_the_wire_in_the_form_of_the_version() {
@@ -398,11 +410,46 @@ mod tests {
         }
     }
 
+    struct Hides(&'static str);
+
+    impl Mask for Hides {
+        fn text(&self, text: &str) -> String {
+            text.replace(self.0, "***")
+        }
+
+        fn value(&self, value: &Value) -> Value {
+            value.clone()
+        }
+    }
+
+    #[test]
+    fn an_answer_that_is_no_json_is_masked_before_a_piece_of_it_is_shown() {
+        const SECRET: &str = "At5/pO'x+2yT=Jc-77kL-and-more";
+        for body in [
+            format!("<html>{SECRET}"),
+            format!("{SECRET}<html>"),
+            format!("[1, {SECRET}]"),
+            format!("{{\"a\": \"{SECRET}"),
+        ] {
+            let Err(CallError::Unknown(message)) = result(200, body.as_bytes(), &Hides(SECRET)) else {
+                panic!("{body}")
+            };
+            assert!(message.contains("which is no JSON: line 1"), "{message}");
+            for from in 0..SECRET.len() - 5 {
+                assert!(!message.contains(&SECRET[from..from + 5]), "{message}");
+            }
+        }
+        let Err(CallError::Unknown(message)) = result(200, b"x", &Hides("x")) else { panic!() };
+        assert!(message.contains("found `***`"), "{message}");
+        let Err(CallError::Unknown(message)) = result(200, b"\"\xff\"", &Hides("x")) else { panic!() };
+        assert!(message.ends_with("which is no JSON"), "{message}");
+    }
+
     #[test]
     fn only_what_certainly_was_not_taken_counts_as_refused() {
         let error =
             |code: i32| format!(r#"{{"jsonrpc":"2.0","id":1,"error":{{"code":{code},"message":"no"}}}}"#);
-        let result_of = |status: u16, body: &str| match result(status, body.as_bytes()) {
+        let result_of = |status: u16, body: &str| match result(status, body.as_bytes(), &AsItIs) {
             Ok(_) => "taken",
             Err(CallError::NotSent(_)) => "not sent",
             Err(CallError::Unknown(_)) => "unknown",

@@ -52,6 +52,22 @@ fn no_file_of_an_attempt_has_a_secret_that_the_agent_says() {
 }
 
 #[test]
+fn the_name_of_a_file_is_masked_before_it_is_cut() {
+    let long = "x".repeat(190);
+    let names = [format!("{long}{SECRET}.txt"), format!("a/{SECRET}"), SECRET.to_owned()];
+    let parts = names.map(|name| format!(r#"{{"raw":"aGk=","filename":"{name}"}}"#)).join(",");
+    let artifact = format!(r#"{{"artifactId":"a","parts":[{parts}]}}"#);
+    let agent = Agent::new(Ways::default(), &[(HandsOver(artifact.leak()), Good)]);
+    let mut visit = visit(&agent);
+    let files = visit.folder.path().join("a2a-files");
+    visit.order.files = Some(files.clone());
+    visit.attempt();
+    let names: Vec<String> =
+        fs::read_dir(files).unwrap().flatten().map(|file| file.file_name().into_string().unwrap()).collect();
+    assert!(names.len() == 3 && names.iter().all(|name| !name.contains("hunt")), "{names:?}");
+}
+
+#[test]
 fn an_answer_without_a_task_is_masked_for_later_attempts_too() {
     let agent = Agent::new(Ways::default(), &[(Answers("I know hunter2-of-the-flow"), Good)]);
     let visit = visit(&agent);

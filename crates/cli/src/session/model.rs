@@ -32,6 +32,9 @@ struct Surroundings(Option<Secrets>);
 /// What stands in place of what cannot be masked.
 const HIDDEN: &str = "(left out: a secret cannot be had, so this cannot be masked)";
 
+/// What does not fit, where only the masked data does.
+const HIDDEN_MISFIT: &str = "what is wrong stands in a secret, which is not shown";
+
 impl Surroundings {
     fn of(order: &Order) -> Self {
         let secrets = (0..order.secrets).map(|number| env::var(format!("{SECRET_VARIABLES}{number}")));
@@ -50,6 +53,39 @@ impl Around for Surroundings {
     }
 
     fn check(&self, schema: &Value, data: &Value) -> Result<(), Misfit> {
-        envoi_flow::outputs::check(schema, data).map_err(|error| Misfit(error.to_string()))
+        let Err(error) = envoi_flow::outputs::check(schema, data) else { return Ok(()) };
+        // The words show pieces of the data, and half a secret is not found: so they are those about the masked data.
+        let masked = self.mask_value(data);
+        let words = match envoi_flow::outputs::check(schema, &masked) {
+            _ if masked == *data => error.to_string(),
+            Err(error) => error.to_string(),
+            Ok(()) => HIDDEN_MISFIT.to_owned(),
+        };
+        Err(Misfit(words))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_is_masked_before_a_piece_of_it_is_shown_as_what_does_not_fit() {
+        let secret = "hunter2-of-the-flow";
+        let schema = Value::parse_str(r#"{"properties": {"a": {"type": "integer"}}}"#).unwrap();
+        let around = Surroundings(Some(Secrets::new(&[secret.to_owned()])));
+        for after in ["x".repeat(400), "x".repeat(170), String::new()] {
+            let data = Value::parse_str(&format!(r#"{{"a": "{secret}{after}"}}"#)).unwrap();
+            let Misfit(said) = around.check(&schema, &data).unwrap_err();
+            for from in 0..secret.len() - 4 {
+                let piece = secret.get(from..from + 5).unwrap();
+                assert!(!said.contains(piece), "{piece}: {said}");
+            }
+        }
+        let data = Value::parse_str(r#"{"a": "plain"}"#).unwrap();
+        assert!(around.check(&schema, &data).unwrap_err().0.contains("plain"));
+        let short = Value::parse_str(r#"{"properties": {"a": {"maxLength": 3}}}"#).unwrap();
+        let data = Value::parse_str(&format!(r#"{{"a": "{secret}"}}"#)).unwrap();
+        assert_eq!(around.check(&short, &data), Err(Misfit(HIDDEN_MISFIT.to_owned())));
     }
 }

@@ -7,7 +7,7 @@
 use crate::{
     ask::ToolCall,
     failure::{Class, Failure, of_status, of_wording},
-    member::{at, count, one_line, session_id, text, unusable_count},
+    member::{Masking, at, count, one_line, session_id, text, unusable_count},
     outcome::{Exit, Outcome, without_end},
     usage::{Figures, Usage},
 };
@@ -48,7 +48,7 @@ pub(crate) struct Events {
 
 impl Events {
     /// Takes one event, and returns what it says to people.
-    pub(crate) fn hear(&mut self, event: &Value) -> Vec<String> {
+    pub(crate) fn hear(&mut self, event: &Value, masking: Masking<'_>) -> Vec<String> {
         let session = session_id(event, &["session_id"]);
         let is_init = text(event, &["type"]) == Some("system") && text(event, &["subtype"]) == Some("init");
         if session.is_some() && (self.session.is_none() || (is_init && !self.is_begun)) {
@@ -65,9 +65,9 @@ impl Events {
             Some("assistant") => {
                 // A new turn: the earlier closing event was not the end.
                 self.result = None;
-                self.assistant(event)
+                self.assistant(event, masking)
             }
-            Some("user") => refusals(event),
+            Some("user") => refusals(event, masking),
             Some("rate_limit_event") => self.limit(event),
             Some("result") => self.result(event),
             _ => Vec::new(),
@@ -103,7 +103,7 @@ impl Events {
         }
     }
 
-    fn assistant(&mut self, event: &Value) -> Vec<String> {
+    fn assistant(&mut self, event: &Value, masking: Masking<'_>) -> Vec<String> {
         let is_synthetic = text(event, &["message", "model"]) == Some(SYNTHETIC);
         if let Some(id) = text(event, &["message", "id"]).filter(|_| !is_synthetic) {
             let usage = at(event, &["message", "usage"]).unwrap_or(&Value::Null);
@@ -127,7 +127,7 @@ impl Events {
                     }
                     shown.extend(said.lines().map(str::to_owned));
                 }
-                Some("tool_use") => shown.push(format!("> {}", call(part))),
+                Some("tool_use") => shown.push(format!("> {}", call(part, masking))),
                 _ => {}
             }
         }
@@ -165,11 +165,11 @@ impl Events {
     }
 
     /// See [`crate::Reading::finish`].
-    pub(crate) fn finish(self, exit: Exit, stderr: &str, _wants_data: bool) -> Outcome {
+    pub(crate) fn finish(self, exit: Exit, stderr: &str, masking: Masking<'_>) -> Outcome {
         let usage = self.usage();
         let unusable = self.unusable();
         let Some(result) = &self.result else {
-            let failure = without_end(exit, stderr);
+            let failure = without_end(exit, stderr, masking);
             let session = self.session;
             let text = self.last_text;
             let lost = is_lost(stderr);
@@ -199,15 +199,19 @@ impl Events {
                 let is_excused = |denial: &&Value| {
                     text(denial, &["tool_use_id"]).is_some_and(|id| self.excused.contains(id))
                 };
-                denials.iter().filter(|denial| !is_excused(denial)).map(denial).collect()
+                denials
+                    .iter()
+                    .filter(|denial| !is_excused(denial))
+                    .map(|denied| denial(denied, masking))
+                    .collect()
             }
             // Of a form that is not known: something was refused, unless it is plainly nothing.
             Some(other) => match other.compact().as_str() {
                 "0" | "false" | "{}" | "\"\"" => Vec::new(),
-                said => vec![one_line(said)],
+                said => vec![one_line(said, masking)],
             },
         };
-        let failure = self.failure(result, &errors);
+        let failure = self.failure(result, &errors, masking);
         let is_throttled = failure.as_ref().is_some_and(|failure| failure.class == Class::Throttled);
         Outcome {
             text: text(result, &["result"]).map_or_else(|| self.last_text.clone(), str::to_owned),
@@ -227,7 +231,7 @@ impl Events {
         }
     }
 
-    fn failure(&self, result: &Value, errors: &[&str]) -> Option<Failure> {
+    fn failure(&self, result: &Value, errors: &[&str], masking: Masking<'_>) -> Option<Failure> {
         let is_error = at(result, &["is_error"]).and_then(Value::as_bool).unwrap_or(true);
         let subtype = text(result, &["subtype"]).unwrap_or_default();
         let reason = text(result, &["terminal_reason"]).unwrap_or_default();
@@ -236,7 +240,7 @@ impl Events {
         let said = text(result, &["result"]).or(errors.first().copied()).unwrap_or(subtype);
         if !is_error && subtype == "success" {
             if let Some(other) = of_another_form {
-                let said = one_line(&other.compact());
+                let said = one_line(&other.compact(), masking);
                 let message = format!("the `result` of the closing event is no text: {said}");
                 return Some(Failure::new(Class::Crashed, message));
             }
@@ -244,7 +248,7 @@ impl Events {
                 ("tool_deferred", _) | (_, Some("tool_deferred")) => {
                     Some(Failure::new(Class::Denied, "a tool waits for a permission that was not given"))
                 }
-                (_, Some("refusal")) => Some(Failure::new(Class::Refused, one_line(said))),
+                (_, Some("refusal")) => Some(Failure::new(Class::Refused, one_line(said, masking))),
                 _ => None,
             };
         }
@@ -254,7 +258,7 @@ impl Events {
             ("budget_exhausted", _) | (_, "error_max_budget_usd") => Class::Budget,
             _ => self.class_of_error(result).or_else(|| of_wording(said)).unwrap_or(Class::Crashed),
         };
-        Some(Failure::new(class, one_line(said)))
+        Some(Failure::new(class, one_line(said, masking)))
     }
 
     /// The class that the structure of the events names.
@@ -336,26 +340,29 @@ fn parts(event: &Value) -> &[Value] {
 }
 
 /// A call of a tool, in a few words.
-fn call(part: &Value) -> String {
+fn call(part: &Value, masking: Masking<'_>) -> String {
     let name = text(part, &["name"]).unwrap_or("a tool");
-    described(name, at(part, &["input"]).unwrap_or(&Value::Null))
+    described(name, at(part, &["input"]).unwrap_or(&Value::Null), masking)
 }
 
-fn denial(denial: &Value) -> String {
+fn denial(denial: &Value, masking: Masking<'_>) -> String {
     let name = text(denial, &["tool_name"]).unwrap_or("a tool");
-    described(name, at(denial, &["tool_input"]).unwrap_or(&Value::Null))
+    described(name, at(denial, &["tool_input"]).unwrap_or(&Value::Null), masking)
 }
 
-fn described(name: &str, input: &Value) -> String {
+fn described(name: &str, input: &Value, masking: Masking<'_>) -> String {
     let telling = TELLING.iter().find_map(|member| text(input, &[member]));
-    one_line(&format!("{name} {}", telling.map_or_else(|| input.compact(), str::to_owned)))
+    one_line(&format!("{name} {}", telling.map_or_else(|| input.compact(), str::to_owned)), masking)
 }
 
 /// Results of tools that are errors.
-fn refusals(event: &Value) -> Vec<String> {
+fn refusals(event: &Value, masking: Masking<'_>) -> Vec<String> {
     let errors =
         parts(event).iter().filter(|part| part.get("is_error").and_then(Value::as_bool) == Some(true));
-    errors.filter_map(|part| text(part, &["content"])).map(|said| format!("! {}", one_line(said))).collect()
+    errors
+        .filter_map(|part| text(part, &["content"]))
+        .map(|said| format!("! {}", one_line(said, masking)))
+        .collect()
 }
 
 /// The call of a tool that the program has put off, at its end.

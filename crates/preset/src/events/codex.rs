@@ -6,7 +6,7 @@
 
 use crate::{
     failure::{Class, Failure, of_wording},
-    member::{at, count, one_line, session_id, text, unusable_count},
+    member::{Masking, at, count, one_line, session_id, text, unusable_count},
     outcome::{Exit, Outcome, without_end},
     usage::{Figures, Usage},
 };
@@ -25,7 +25,7 @@ pub(crate) struct Events {
 
 impl Events {
     /// Takes one event, and returns what it says to people.
-    pub(crate) fn hear(&mut self, event: &Value) -> Vec<String> {
+    pub(crate) fn hear(&mut self, event: &Value, masking: Masking<'_>) -> Vec<String> {
         match text(event, &["type"]) {
             Some("thread.started") => {
                 self.session = session_id(event, &["thread_id"]);
@@ -42,19 +42,21 @@ impl Events {
             Some("turn.failed") => {
                 let said = text(event, &["error", "message"]).unwrap_or("it does not say why");
                 self.failed = Some(said.to_owned());
-                vec![format!("end: {}", one_line(said))]
+                vec![format!("end: {}", one_line(said, masking))]
             }
-            Some("error") => vec![format!("! {}", one_line(text(event, &["message"]).unwrap_or_default()))],
-            Some("item.started") => started(event).into_iter().collect(),
-            Some("item.completed") => self.completed(at(event, &["item"]).unwrap_or(&Value::Null)),
+            Some("error") => {
+                vec![format!("! {}", one_line(text(event, &["message"]).unwrap_or_default(), masking))]
+            }
+            Some("item.started") => started(event, masking).into_iter().collect(),
+            Some("item.completed") => self.completed(at(event, &["item"]).unwrap_or(&Value::Null), masking),
             _ => Vec::new(),
         }
     }
 
-    fn completed(&mut self, item: &Value) -> Vec<String> {
+    fn completed(&mut self, item: &Value, masking: Masking<'_>) -> Vec<String> {
         let said = |name: &str| text(item, &[name]).unwrap_or_default();
         if said("status") == "declined" {
-            let what = one_line(&format!("{} {}", said("type"), said("command")));
+            let what = one_line(&format!("{} {}", said("type"), said("command")), masking);
             self.denied.push(what.clone());
             return vec![format!("refused: {what}")];
         }
@@ -63,7 +65,7 @@ impl Events {
                 self.last_text = said("text").to_owned();
                 said("text").lines().map(str::to_owned).collect()
             }
-            "error" => vec![format!("! {}", one_line(said("message")))],
+            "error" => vec![format!("! {}", one_line(said("message"), masking))],
             "command_execution" if said("status") == "failed" => {
                 let code =
                     at(item, &["exit_code"]).and_then(Value::as_number).map(|code| code.as_str().to_owned());
@@ -89,12 +91,14 @@ impl Events {
     }
 
     /// See [`crate::Reading::finish`].
-    pub(crate) fn finish(self, exit: Exit, stderr: &str, wants_data: bool) -> Outcome {
+    pub(crate) fn finish(self, exit: Exit, stderr: &str, wants_data: bool, masking: Masking<'_>) -> Outcome {
         let data = Value::parse_str(self.last_text.trim()).ok().filter(|_| wants_data);
         let failure = match (&self.failed, &self.completed) {
-            (Some(said), _) => Some(Failure::new(of_wording(said).unwrap_or(Class::Crashed), one_line(said))),
+            (Some(said), _) => {
+                Some(Failure::new(of_wording(said).unwrap_or(Class::Crashed), one_line(said, masking)))
+            }
             (None, Some(_)) => None,
-            (None, None) => Some(without_end(exit, stderr)),
+            (None, None) => Some(without_end(exit, stderr, masking)),
         };
         let unusable = self.completed.as_ref().map(unusable).unwrap_or_default();
         let usage = self.usage();
@@ -119,12 +123,14 @@ fn unusable(usage: &Value) -> Object {
     stated.into_iter().filter_map(|(figure, value)| Some((figure.to_owned(), value?.clone()))).collect()
 }
 
-fn started(event: &Value) -> Option<String> {
+fn started(event: &Value, masking: Masking<'_>) -> Option<String> {
     let item = at(event, &["item"])?;
     match text(item, &["type"])? {
-        "command_execution" => Some(format!("> {}", one_line(text(item, &["command"])?))),
-        "mcp_tool_call" => Some(format!("> {}", one_line(text(item, &["tool"])?))),
-        "web_search" => Some(format!("> search {}", one_line(text(item, &["query"]).unwrap_or_default()))),
+        "command_execution" => Some(format!("> {}", one_line(text(item, &["command"])?, masking))),
+        "mcp_tool_call" => Some(format!("> {}", one_line(text(item, &["tool"])?, masking))),
+        "web_search" => {
+            Some(format!("> search {}", one_line(text(item, &["query"]).unwrap_or_default(), masking)))
+        }
         _ => None,
     }
 }

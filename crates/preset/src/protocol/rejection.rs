@@ -2,7 +2,7 @@
 
 use crate::{
     failure::{Class, Failure, of_status, of_wording},
-    member::{one_line, text},
+    member::{Masking, one_line, text},
 };
 use envoi_contract::{json::Value, time::Timestamp};
 
@@ -30,15 +30,16 @@ const REFUSALS: &[&str] = &["invalid_request_error", "invalid_prompt"];
 
 /// The failure that a reply with status 200 states, if it states one.
 #[must_use]
-pub fn stated(body: &Value) -> Option<Failure> {
+pub fn stated(body: &Value, masking: Masking<'_>) -> Option<Failure> {
     let is_error = body.get("error").is_some_and(|error| !error.is_null());
-    (is_error || text(body, &["type"]) == Some("error")).then(|| failure(200, body.compact().as_bytes()))
+    (is_error || text(body, &["type"]) == Some("error"))
+        .then(|| failure(200, body.compact().as_bytes(), masking))
 }
 
 /// Why a reply with this status and body is no answer. The three protocols state errors in the same place, and some servers state
 /// them with the status of an answer.
 #[must_use]
-pub fn failure(status: u16, body: &[u8]) -> Failure {
+pub fn failure(status: u16, body: &[u8], masking: Masking<'_>) -> Failure {
     let parsed = Value::parse(body).ok();
     let of = |path: &[&str]| parsed.as_ref().and_then(|body| text(body, path));
     let kinds = [of(&["error", "code"]), of(&["error", "type"])];
@@ -61,17 +62,12 @@ pub fn failure(status: u16, body: &[u8]) -> Failure {
         },
     };
     let said = match message {
-        Some(message) => one_line(message),
-        None => {
-            one_line(&String::from_utf8_lossy(body.get(..MAX_SHOWN_BYTES.min(body.len())).unwrap_or(body)))
-        }
+        Some(message) => one_line(message, masking),
+        None => one_line(&String::from_utf8_lossy(body), masking),
     };
     let said = if said.is_empty() { String::new() } else { format!(": {said}") };
     Failure::new(class, format!("the provider answered with status {status}{said}"))
 }
-
-/// The most of a body without a message that is shown.
-const MAX_SHOWN_BYTES: usize = 1_000;
 
 /// When the provider says that the account is open again. `header` finds a header of the reply by its name in lower case.
 #[must_use]
@@ -187,9 +183,9 @@ mod tests {
             (502, "<html>bad gateway</html>", Class::Overloaded),
             (302, "", Class::Overloaded),
         ] {
-            assert_eq!(failure(status, body.as_bytes()).class, class, "{status} {body}");
+            assert_eq!(failure(status, body.as_bytes(), Masking::default()).class, class, "{status} {body}");
         }
-        let told = failure(400, br#"{"error":{"message":"unknown\nmember"}}"#).message;
+        let told = failure(400, br#"{"error":{"message":"unknown\nmember"}}"#, Masking::default()).message;
         assert_eq!(told, "the provider answered with status 400: unknown member");
     }
 
@@ -226,12 +222,12 @@ mod tests {
                 "credit balance is too low",
             ),
         ] {
-            let found = stated(&Value::parse_str(body).unwrap());
+            let found = stated(&Value::parse_str(body).unwrap(), Masking::default());
             let message = format!("the provider answered with status 200: {words}");
             assert_eq!(found, Some(Failure::new(class, message)), "{body}");
         }
         for body in [r#"{"error":null,"output":[]}"#, r#"{"choices":[]}"#, "[]"] {
-            assert_eq!(stated(&Value::parse_str(body).unwrap()), None, "{body}");
+            assert_eq!(stated(&Value::parse_str(body).unwrap(), Masking::default()), None, "{body}");
         }
     }
 

@@ -170,10 +170,12 @@ pub(crate) fn take_over(
         masked.clear();
         Ok(())
     })?;
-    masker.finish(&mut masked);
-    target.write_all(&masked)?;
     if source.limit() == 0 {
+        // What is held back may be the beginning of a secret, and its end was not read.
         target.set_len(cut_at_bytes)?;
+    } else {
+        masker.finish(&mut masked);
+        target.write_all(&masked)?;
     }
     target.sync_all()?;
     fs::rename(&temp, to)?;
@@ -222,4 +224,19 @@ fn tidied(path: &Path) -> Option<PathBuf> {
         }
     }
     Some(tidy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_that_is_cut_at_the_limit_leaves_no_part_of_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report.json");
+        let secrets = Secrets::new(&["hunter2-of-the-flow".to_owned()]);
+        fs::write(&path, "said hunter2-of-the-flow and hunter2-of-the-flow").unwrap();
+        take_over(&path, &path, &secrets, 40).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), [&b"said *** and "[..], &[0; 27][..]].concat());
+    }
 }
