@@ -27,7 +27,7 @@ use crate::{
     },
     limits::concurrency_limit::Permit,
     models::{
-        catalog::{ChosenModel, Models},
+        catalog::{ChosenModel, Models, Provider},
         provider::{PostError, ProviderError, ProviderResponse},
         usage,
     },
@@ -178,6 +178,7 @@ impl BridgeRequest {
         let document: Value = serde_json::from_slice(&whole).unwrap_or_default();
         meter.used(usage::read(&document));
         let text = document.pointer("/choices/0/message/content").and_then(Value::as_str);
+        let text = text.map(|text| meter.chosen().provider.text_without_key(text));
         let told = match text {
             Some(text) if answer.status.is_success() => Ok(text),
             _ if answer.status.is_success() => Err("its answer is no chat completion".to_owned()),
@@ -215,6 +216,7 @@ impl BridgeRequest {
         let mut meter = self.meter(account, chosen, permit).await?;
         let mut answer = self.ask(&mut meter, protocol, request).await?;
         let kind = answer.kind.clone();
+        let provider = meter.chosen().provider.clone();
         let limits = core::mem::take(&mut answer.limits);
         let is_stream = kind.as_ref().is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
         let body = if streams && answer.status.is_success() && is_stream {
@@ -227,18 +229,20 @@ impl BridgeRequest {
             let ok = answer.status.is_success();
             if !ok {
                 meter.refused(refused_until(&answer, &limits, &whole, self.app.now()));
-                whole = meter.chosen().provider.without_key(&whole);
             }
             meter.end(if ok { CallOutcome::Ok } else { CallOutcome::Failed }).await;
+            whole = without_key(&provider, whole, is_stream).await?;
             (answer.status, answer.retry_after.take(), Body::from(whole))
         };
         let (status, retry_after, body) = body;
         let mut response = response::of(status.as_u16(), "application/json", body);
         let own = [(header::CONTENT_TYPE, kind), (header::RETRY_AFTER, retry_after)];
         for (name, value) in own.into_iter().filter_map(|(name, value)| Some((name, value?))) {
-            response.headers_mut().insert(name, value);
+            if let Some(value) = provider.header_without_key(value) {
+                response.headers_mut().insert(name, value);
+            }
         }
-        response.headers_mut().extend(limits);
+        response.headers_mut().extend(limits_without_key(&provider, limits));
         Ok(response)
     }
 
@@ -260,9 +264,9 @@ impl BridgeRequest {
             () = pass_through::stop_requested(&mut stopping) => return Err(Refusal::BrokenOff),
         };
         let (answer, whole) = done.map_err(|failed| self.failed(&chosen.offer.provider, failed))?;
-        let whole = chosen.provider.without_key(&whole);
+        let whole = without_key(&chosen.provider, whole, false).await?;
         let mut response = response::of(answer.status.as_u16(), "application/json", Body::from(whole));
-        response.headers_mut().extend(answer.limits);
+        response.headers_mut().extend(limits_without_key(&chosen.provider, answer.limits));
         Ok(response)
     }
 
@@ -382,6 +386,26 @@ impl BridgeRequest {
             }
         }
     }
+}
+
+/// The body of an answer, on a thread of its own: it may be large.
+async fn without_key(provider: &Provider, body: Bytes, is_stream: bool) -> Result<Bytes, Refusal> {
+    let provider = provider.clone();
+    let clean = move || {
+        Ok(match is_stream {
+            true => provider.events_without_key(body),
+            false => provider.without_key(body),
+        })
+    };
+    Ok(blocking(clean).await?)
+}
+
+/// The headers about limits.
+fn limits_without_key(
+    provider: &Provider,
+    limits: Vec<(HeaderName, HeaderValue)>,
+) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
+    limits.into_iter().filter_map(|(name, value)| Some((name, provider.header_without_key(value)?)))
 }
 
 /// Until when the account of a provider is closed, if it refuses a call for that reason and says so.

@@ -60,7 +60,7 @@ pub use envoi_notify::EgressPolicy;
 #[cfg(feature = "serve")]
 pub use http::tls::{Tls, TlsError};
 #[cfg(feature = "serve")]
-pub use models::catalog::{Models, Offer, Provider};
+pub use models::catalog::{Key, Models, Offer, Provider};
 #[cfg(feature = "serve")]
 pub use server::{ServeError, Server};
 #[cfg(feature = "serve")]

@@ -9,7 +9,7 @@ use envoi_engine::{
 use envoi_flow::models as configured;
 use envoi_kernel::flow::SecretSource;
 use envoi_model::{Access, Price, Problem};
-use envoi_server::{AttemptTokens, Models, Offer, Provider};
+use envoi_server::{AttemptTokens, Key, Models, Offer, Provider};
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::Path,
@@ -65,7 +65,7 @@ pub(crate) fn offered(configured: configured::Models, folder: &Path) -> Models {
     let configured::Models { default, providers, offer } = configured;
     let providers = providers.into_iter().filter_map(|(name, provider)| {
         let key = match provider.key.as_ref().map(|source| key(source, folder)).transpose() {
-            Ok(key) => key,
+            Ok(key) => key.map(Key::new),
             Err(error) => {
                 messages::say(&format!("models of provider `{name}` cannot be called: {error}"));
                 return None;

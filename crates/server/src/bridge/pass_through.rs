@@ -88,7 +88,7 @@ impl PassThrough {
                     let rest = self.events.rest();
                     self.meter.used(rest.as_ref().and_then(|rest| rest.usage));
                     self.meter.end(CallOutcome::Ok).await;
-                    return rest.map(|rest| Ok(rest.bytes));
+                    return rest.map(|rest| Ok(self.clean(rest)));
                 }
                 (State::Open, Ok(None)) => {
                     let came = tokio::select! {
@@ -113,7 +113,7 @@ impl PassThrough {
                 self.meter.end(if piece.failed { CallOutcome::Failed } else { CallOutcome::Ok }).await;
             }
             if !piece.only_usage || self.wants_usage {
-                return Some(Ok(piece.bytes));
+                return Some(Ok(self.clean(piece)));
             }
         }
     }
@@ -123,6 +123,11 @@ impl PassThrough {
         self.state = State::Closed;
         self.meter.end(outcome).await;
         Err(io::Error::other(reason.to_owned()))
+    }
+
+    /// The bytes of an event for the client. An event is whole, so a key in it is.
+    fn clean(&self, event: SseEvent) -> Bytes {
+        self.meter.chosen().provider.events_without_key(event.bytes)
     }
 
     fn count(&mut self, piece: &SseEvent) {

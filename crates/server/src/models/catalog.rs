@@ -1,11 +1,16 @@
 //! The models that can be called, their providers and their prices.
 
 use super::usage::Usage;
+use axum::http::HeaderValue;
 use bytes::Bytes;
 use core::{fmt, time::Duration};
 use envoi_kernel::ledger::{Cost, TokenPrice, Tokens};
 use envoi_preset::protocol::Protocol;
-use std::collections::BTreeMap;
+use envoi_step::Secrets;
+use std::{collections::BTreeMap, sync::Arc};
+
+/// Begins a line of data in an event.
+const DATA: &[u8] = b"data:";
 
 /// The models of the configuration.
 #[derive(Debug, Clone, Default)]
@@ -26,9 +31,16 @@ pub struct Provider {
     /// How it is called.
     pub protocol: Protocol,
     /// The key for its API; `None`: it needs none.
-    pub key: Option<String>,
+    pub key: Option<Key>,
     /// How long it may send nothing.
     pub timeout: Duration,
+}
+
+/// The key of a provider, and what finds it in the words of the provider.
+#[derive(Clone)]
+pub struct Key {
+    text: String,
+    secrets: Arc<Secrets>,
 }
 
 /// A model that may be called.
@@ -78,27 +90,58 @@ pub(crate) enum NoModel {
     Speaks(Protocol),
 }
 
+impl Key {
+    /// What is sent to the provider.
+    #[must_use]
+    pub fn new(text: String) -> Self {
+        let secrets = Arc::new(Secrets::new(std::slice::from_ref(&text)));
+        Self { text, secrets }
+    }
+
+    /// The key itself.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+/// What a provider says, without the key that it may repeat: in every spelling in which secrets of a flow are found.
 impl Provider {
-    /// A text of the provider, without the key that it may repeat.
-    pub(crate) fn without_key(&self, text: &Bytes) -> Bytes {
-        let Some(key) = self.key.as_deref().map(str::as_bytes).filter(|key| !key.is_empty()) else {
-            return text.clone();
-        };
-        let mut clean = Vec::with_capacity(text.len());
-        let mut left: &[u8] = text;
-        while let Some(first) = left.first() {
-            match left.strip_prefix(key) {
-                Some(after) => {
-                    clean.extend_from_slice(b"***");
-                    left = after;
-                }
-                None => {
-                    clean.push(*first);
-                    left = left.get(1..).unwrap_or_default();
-                }
-            }
+    fn secrets(&self) -> Option<&Secrets> {
+        self.key.as_ref().map(|key| &*key.secrets).filter(|secrets| !secrets.is_empty())
+    }
+
+    /// A body.
+    pub(crate) fn without_key(&self, body: Bytes) -> Bytes {
+        match self.secrets() {
+            Some(secrets) => secrets.mask_whole(body.into()).into(),
+            None => body,
         }
-        clean.into()
+    }
+
+    /// Whole events of a stream. The data of each line are JSON of their own.
+    pub(crate) fn events_without_key(&self, events: Bytes) -> Bytes {
+        let Some(secrets) = self.secrets() else { return events };
+        let mut clean = Vec::with_capacity(events.len());
+        for line in events.split_inclusive(|byte| *byte == b'\n') {
+            let (name, rest) = line.split_at(line.strip_prefix(DATA).map_or(0, |_| DATA.len()));
+            let data = rest.trim_ascii_end();
+            clean.extend_from_slice(name);
+            clean.extend(secrets.mask_whole(data.to_vec()));
+            clean.extend_from_slice(rest.get(data.len()..).unwrap_or_default());
+        }
+        // Something that begins in one line and ends in the next one.
+        secrets.mask_whole(clean).into()
+    }
+
+    /// A text.
+    pub(crate) fn text_without_key(&self, text: &str) -> String {
+        self.secrets().map_or_else(|| text.to_owned(), |secrets| secrets.mask_str(text))
+    }
+
+    /// The value of a header; `None`: it cannot be said without the key.
+    pub(crate) fn header_without_key(&self, value: HeaderValue) -> Option<HeaderValue> {
+        let Some(secrets) = self.secrets() else { return Some(value) };
+        HeaderValue::from_bytes(&secrets.mask_whole(value.as_bytes().to_vec())).ok()
     }
 }
 
@@ -168,14 +211,17 @@ mod tests {
         assert_eq!(Models::default().choose(Some("a"), Protocol::Chat).unwrap_err(), NoModel::Unknown);
     }
 
+    fn with_key(key: Option<&str>) -> Provider {
+        Provider {
+            url: "http://x".to_owned(),
+            protocol: Protocol::Chat,
+            key: key.map(|key| Key::new(key.to_owned())),
+            timeout: Duration::ZERO,
+        }
+    }
+
     #[test]
     fn a_key_is_taken_out_of_what_its_provider_says() {
-        let provider = |key: Option<&str>| Provider {
-            url: String::new(),
-            protocol: Protocol::Chat,
-            key: key.map(str::to_owned),
-            timeout: Duration::ZERO,
-        };
         for (key, text, expected) in [
             (Some("sk-7"), "no such key: sk-7", "no such key: ***"),
             (Some("sk-7"), "sk-7sk-7 sk-sk-7", "****** sk-***"),
@@ -183,16 +229,52 @@ mod tests {
             (Some(""), "words", "words"),
             (None, "words", "words"),
         ] {
-            let clean = provider(key).without_key(&Bytes::from_static(text.as_bytes()));
+            let clean = with_key(key).without_key(Bytes::from_static(text.as_bytes()));
             assert_eq!(clean, expected.as_bytes(), "{key:?} {text}");
         }
     }
 
     #[test]
+    fn a_key_is_found_in_every_spelling_and_nothing_else_is_changed() {
+        const KEY: &str = r#"Lk9/qW"x+7zR&Vb-33mN"#;
+        let base64 = "TGs5L3FXIngrN3pSJlZiLTMzbU4";
+        let url = "Lk9%2FqW%22x%2B7zR%26Vb-33mN";
+        let json = r#"Lk9/qW\"x+7zR&Vb-33mN"#;
+        let slashes = r#"Lk9\/qW\"x+7zR\u0026Vb-33mN"#;
+        let twice = r"Lk9\u00252FqW%22x%2B7zR%26Vb-33mN";
+        let provider = with_key(Some(KEY));
+        let clean = |text: &str| provider.without_key(Bytes::copy_from_slice(text.as_bytes()));
+        assert_eq!(
+            clean(&format!("denied: {KEY} {base64} {url} {json} {slashes} Bearer {KEY}")),
+            "denied: *** *** *** *** *** Bearer ***".as_bytes()
+        );
+        for spelling in [base64, url, json, slashes, twice] {
+            let document = format!(r#"{{"a": 1.50, "b":"\u00e9 {spelling}"}}"#);
+            if spelling != twice {
+                assert_eq!(clean(&document), r#"{"a": 1.50, "b":"\u00e9 ***"}"#.as_bytes(), "{spelling}");
+            }
+            let event = format!(": {spelling}\nevent: x\r\ndata: {document}\r\ndata:{document}\n\n");
+            let clean = provider.events_without_key(Bytes::from(event));
+            let data = r#"{"a": 1.50, "b":"\u00e9 ***"}"#;
+            let expected = format!(": ***\nevent: x\r\ndata: {data}\r\ndata:{data}\n\n");
+            match spelling == twice {
+                // Written anew: an escape of an escape is found only when the value is read.
+                true => assert!(!String::from_utf8_lossy(&clean).contains("33mN\"}"), "{spelling}"),
+                false => assert_eq!(String::from_utf8_lossy(&clean), expected, "{spelling}"),
+            }
+        }
+        let untouched = "data: {\"a\":\"\\u00e9\\/ \\\\\", \"n\": 1.50}\n\n: alive\r\n\r\n";
+        assert_eq!(provider.events_without_key(Bytes::from_static(untouched.as_bytes())), untouched);
+        let header = |text: &str| provider.header_without_key(HeaderValue::from_str(text).unwrap()).unwrap();
+        assert_eq!(
+            (header(url), header("12")),
+            (HeaderValue::from_static("***"), HeaderValue::from_static("12"))
+        );
+        assert_eq!(provider.text_without_key(&format!("I am {KEY}")), "I am ***");
+    }
+
+    #[test]
     fn a_key_is_not_shown() {
-        let key = Some("sk-secret".to_owned());
-        let provider =
-            Provider { url: "http://x".to_owned(), protocol: Protocol::Chat, key, timeout: Duration::ZERO };
-        assert!(!format!("{provider:?}").contains("sk-"));
+        assert!(!format!("{:?}", with_key(Some("sk-secret"))).contains("sk-"));
     }
 }

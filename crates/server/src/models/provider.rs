@@ -3,7 +3,7 @@
 //! A response that is dropped closes its connection. A request is sent once, and no redirection is followed. Of a
 //! response only the status, the type, the limits and the body are used.
 
-use super::catalog::Provider;
+use super::catalog::{Key, Provider};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, header};
 use bytes::{Bytes, BytesMut};
 use envoi_engine::trace::Traceparent;
@@ -192,7 +192,7 @@ fn request(
     if let Some(trace) = trace {
         request = request.header("traceparent", trace.to_string());
     }
-    for (name, value) in provider.protocol.headers(provider.key.as_deref()) {
+    for (name, value) in provider.protocol.headers(provider.key.as_ref().map(Key::text)) {
         if given.iter().any(|(own, _)| own == name) {
             continue;
         }

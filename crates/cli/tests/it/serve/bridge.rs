@@ -532,6 +532,52 @@ fn a_provider_that_fails_is_told_by_its_own_words_to_openai_clients_and_nothing_
 }
 
 #[test]
+fn a_key_that_its_provider_repeats_is_masked_in_every_answer_and_every_spelling() {
+    let stage = Stage::new();
+    let lab = Lab::open();
+    stage.write(".envoi/config.yaml", lab.config());
+    stage.write(".envoi/lab.key", "Lk9/qW+7zR&Vb-33mN\n");
+    let served = Served::start(&stage);
+    let admin = served.client(&token(&stage, &["t", "--scope", "admin"]));
+    let spellings =
+        "Lk9/qW+7zR&Vb-33mN TGs5L3FXKzd6UiZWYi0zM21O Lk9%2FqW%2B7zR%26Vb-33mN Lk9\\/qW+7zR\\u0026Vb-33mN";
+    let masked = |text: &str| {
+        assert!(!text.contains("33mN") && !text.contains("VYi0zM"), "{text}");
+        text.matches("***").count()
+    };
+    let error = format!(r#"{{"error": {{"message": "denied: Bearer {spellings}"}}}}"#);
+    for (status, body) in [
+        (
+            200,
+            format!(r#"{{"id": "{spellings}", "choices": [{{"message": {{"content": "{spellings}"}}}}]}}"#),
+        ),
+        (200, format!("<html>{spellings}")),
+        (401, error.clone()),
+        (500, error.clone()),
+    ] {
+        lab.will_say([Say::Whole(status, body)]);
+        let reply = admin.post(CHAT, "{}");
+        assert_eq!(reply.status, status);
+        assert!(masked(&reply.text()) >= 4, "{}", reply.text());
+    }
+    lab.will_say([Say::Whole(200, error)]);
+    assert!(
+        masked(&admin.post("/api/llm-bridge/v1/messages/count_tokens", r#"{"model": "messages"}"#).text())
+            >= 4
+    );
+    lab.will_say([Say::Whole(200, answer(spellings))]);
+    assert!(masked(&admin.post(TURN, r#"{"user": "a"}"#).text()) >= 4);
+    let event = format!("data: {{\"choices\": [{{\"delta\": {{\"content\": \"{spellings}\"}}}}]}}\n\n");
+    for cut in 0..event.len() {
+        let (first, second) = event.split_at(cut);
+        let pieces = [first, second, "data: [DONE]\n\n"].map(str::to_owned);
+        lab.will_say([Say::Pieces(pieces.into_iter().filter(|piece| !piece.is_empty()).collect())]);
+        let text = admin.post(CHAT, r#"{"stream": true}"#).text();
+        assert!(masked(&text) == 4 && text.ends_with("data: [DONE]\n\n"), "{cut}: {text}");
+    }
+}
+
+#[test]
 fn a_client_that_goes_away_breaks_its_call_off() {
     let Land { stage, served, lab, admin } = land();
     let run = admin.run(APPROVAL);
