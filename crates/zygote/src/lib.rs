@@ -12,7 +12,8 @@
 //! - the name of a copy in lists of processes, which the kernel reads from the process's own memory.
 //!
 //! What holds:
-//! - The zygote ends when the process that started it ends, however that happens: their socket is then closed.
+//! - The zygote ends when the process that started it ends, however that happens: the kernel kills it. It may be stopped and not see that
+//!   their socket is closed; the open files of a request that it has not read would stay open as long.
 //! - Copies outlive both. They are in no session of the original, and no signal of its terminal reaches them.
 //! - The zygote may die or stop at any time. [`Zygote::fork`] then says [`ForkError::Gone`], and every later call too. A copy that it
 //!   made for a request without an answer has the three files, but must do nothing before it has read an order from the first: whoever

@@ -6,7 +6,7 @@ use crate::{Program, argument_area::ArgumentArea, fd_message};
 use rustix::{
     fs::{Mode, OFlags},
     io::Errno,
-    process::{Pid, PidfdFlags},
+    process::{Pid, PidfdFlags, Signal},
 };
 use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
@@ -71,6 +71,9 @@ pub(crate) fn serve(socket: OwnedFd, program: &Program) -> ! {
 
 /// A session of its own, no files of the original, and no folder that it would keep in use.
 fn stand_alone() -> Result<(), Errno> {
+    // A stopped process does not see that the socket is closed, and what lies unread in it keeps the files of a request open. If the
+    // original has ended already, there is no request, and the socket says it. Copies do not inherit this.
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     rustix::process::setsid()?;
     rustix::process::chdir("/")?;
     let nothing = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;

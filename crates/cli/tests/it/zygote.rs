@@ -47,6 +47,25 @@ fn a_supervisor_outlives_the_engine_and_the_zygote_that_made_it() {
     assert_eq!(stage.lines("did"), ["one", "two", "three"], "it was waited for, and not started again");
 }
 
+/// What it was asked for last lies unread in its socket, with the lock of the attempt.
+#[test]
+fn a_stopped_zygote_ends_with_its_engine_and_the_next_one_starts_what_it_was_asked_for() {
+    let stage = Stage::with_flow(FLOW);
+    let engine = stage.start(&["run", "flow.yaml"]);
+    wait_until("the step", || stage.lines("did") == ["one", "two"]);
+    let zygote = zygote(&stage);
+    signal(zygote, Signal::STOP);
+    stage.write("go", "");
+    wait_until("the next attempt", || {
+        stage.attempt("three.1.1").is_some_and(|attempt| attempt.join("supervisor.log").exists())
+    });
+    engine.kill();
+    wait_until("the zygote's end", || !lives(zygote));
+    stage.expect(0, &["resume"]);
+    assert_eq!(stage.lines("did"), ["one", "two", "three"]);
+    stage.assert_nothing_left();
+}
+
 #[test]
 fn a_step_that_runs_envoi_leaves_no_process_behind() {
     let stage = Stage::with_flow(
