@@ -13,9 +13,11 @@
 //! ```
 
 mod folder;
+mod plain;
 mod publish;
 mod temporary;
 
 pub use folder::{create_folders, parent, sync_file_system, sync_files, sync_folder};
+pub use plain::read_plain;
 pub use publish::{make_secret, publish, write_new};
 pub use temporary::{Temporary, put, replace, temp_beside};

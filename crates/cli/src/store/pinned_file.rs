@@ -8,7 +8,6 @@ use envoi_journal::{Reader, Store};
 use envoi_kernel::{Run, ids::RunId};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -58,10 +57,15 @@ enum FileState {
     Unusable,
 }
 
+/// A larger file is no flow.
+const FLOW_BYTES: u64 = 1024 * 1024;
+
 /// `None` if the file is not there.
 fn state(reader: &Reader, run: &Run) -> Option<FileState> {
     let source = Path::new(&run.started()?.source);
-    let text = fs::read_to_string(source).ok()?;
+    // A step may have put a pipe there.
+    let text = envoi_durable::read_plain(source, FLOW_BYTES).ok()??;
+    let text = String::from_utf8(text).ok()?;
     let name = source.file_name()?.to_string_lossy();
     Some(match envoi_flow::load_as(run.flow().language, &name, &text, &FlowFolder::of(source)) {
         Ok(loaded) if loaded.flow.digest == run.flow().digest => FileState::Same,

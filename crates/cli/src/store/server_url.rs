@@ -3,10 +3,11 @@
 //! A server that was killed leaves its file. The lock is gone with the process, so that the file is not taken for a server.
 
 use envoi_journal::Layout;
+use rustix::fs::OFlags;
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io::{Read as _, Write as _},
-    os::unix::fs::MetadataExt as _,
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::PathBuf,
 };
 
@@ -42,7 +43,9 @@ impl Announced {
 
 /// Where the server of this store is found, without a slash at the end; `None` if none runs.
 pub(crate) fn running(layout: &Layout) -> Option<String> {
-    let mut file = File::open(layout.server_url()).ok()?;
+    // A step may have put a pipe there.
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let mut file = OpenOptions::new().read(true).custom_flags(flags).open(layout.server_url()).ok()?;
     match file.try_lock_shared() {
         Err(TryLockError::WouldBlock) => {}
         Ok(()) | Err(TryLockError::Error(_)) => return None,

@@ -9,7 +9,7 @@
 use envoi_contract::digest::Digest;
 use envoi_step::SecretMark;
 use std::{
-    fs::{self, File},
+    fs::File,
     io::{self, Read as _},
     path::Path,
 };
@@ -17,6 +17,8 @@ use std::{
 /// The file of the key, in the folder of the store.
 const FILE: &str = "secrets.key";
 const KEY_BYTES: usize = 32;
+/// What is larger is no key.
+const MOST_BYTES: u64 = 1024;
 
 /// How much of the digest is kept, in hexadecimal digits.
 const MARK_DIGITS: usize = 4;
@@ -62,12 +64,10 @@ impl SecretMarks {
     }
 }
 
+/// A step can put anything in its place, which must not hold up the steps of others.
 fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    match fs::read(path) {
-        Ok(key) => Ok(Some(key)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
+    envoi_durable::read_plain(path, MOST_BYTES)
+        .map_err(|error| io::Error::new(error.kind(), format!("`{}`: {error}: remove it", path.display())))
 }
 
 fn make(path: &Path) -> io::Result<()> {
@@ -79,7 +79,7 @@ fn make(path: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt as _;
+    use std::{fs, os::unix::fs::PermissionsExt as _};
 
     #[test]
     fn a_mark_tells_values_apart_and_is_of_its_store() {
@@ -98,6 +98,16 @@ mod tests {
         let mode = fs::metadata(folder.path().join(FILE)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_a_step_put_in_the_place_of_the_key_is_named_and_nobody_waits_for_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
+            .unwrap();
+        let error = SecretMarks::of_store(folder.path()).err().unwrap().to_string();
+        assert!(error.contains(FILE) && error.contains("it is not a plain file: remove it"), "{error}");
     }
 
     #[test]

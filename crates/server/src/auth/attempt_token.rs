@@ -8,7 +8,7 @@ use super::random;
 use envoi_contract::digest::hex;
 use envoi_kernel::ids::{AttemptId, RunId};
 use ring::hmac;
-use std::{fs, io, path::Path};
+use std::{io, path::Path};
 
 /// How every token of an attempt begins.
 pub(crate) const PREFIX: &str = "eva_";
@@ -16,6 +16,8 @@ pub(crate) const PREFIX: &str = "eva_";
 /// The file of the key, in the folder of the store.
 const FILE: &str = "bridge.key";
 const KEY_BYTES: usize = 32;
+/// What is larger is no key.
+const MOST_BYTES: u64 = 1024;
 
 /// The prefix of what is sealed, so that a seal of the same key for another purpose can never be a token.
 const PURPOSE: &str = "envoi attempt\n";
@@ -32,13 +34,16 @@ impl AttemptTokens {
     /// The file cannot be read or made, or is no key.
     pub fn of_store(folder: &Path) -> io::Result<Self> {
         let path = folder.join(FILE);
-        let key = match fs::read(&path) {
-            Ok(key) => key,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+        let read = || {
+            envoi_durable::read_plain(&path, MOST_BYTES)
+                .map_err(|error| io::Error::new(error.kind(), format!("`{}`: {error}", path.display())))
+        };
+        let key = match read()? {
+            Some(key) => key,
+            None => {
                 envoi_durable::make_secret(&path, &random::bytes::<KEY_BYTES>()?)?;
-                fs::read(&path)?
+                read()?.unwrap_or_default()
             }
-            Err(error) => return Err(error),
         };
         if key.len() != KEY_BYTES {
             return Err(io::Error::other(format!("{} is not {KEY_BYTES} bytes long", path.display())));
@@ -87,7 +92,7 @@ fn bytes(digits: &str) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt as _;
+    use std::{fs, os::unix::fs::PermissionsExt as _};
 
     fn ids(run: &str, attempt: &str) -> (RunId, AttemptId) {
         (RunId::new(run).unwrap(), AttemptId::parse(attempt).unwrap())
