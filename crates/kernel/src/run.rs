@@ -1,5 +1,6 @@
 //! One run of one flow: its state, the events that change it, and what it wants to be true.
 
+mod ahead;
 mod hand_offs;
 
 pub use hand_offs::{HasOtherFiles, hand_offs};
@@ -36,6 +37,7 @@ use crate::{
         status::Status,
     },
 };
+use ahead::Ahead;
 use envoi_contract::{digest::Digest, envelope::Envelope, time::Timestamp};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
@@ -52,6 +54,7 @@ pub struct Run {
     outputs_bytes: usize,
     /// What each step has used; no decision reads it.
     by_step: BTreeMap<String, Ledger>,
+    ahead: Ahead,
 }
 
 /// See [`Run::progress`].
@@ -105,8 +108,8 @@ impl Run {
     pub fn new(flow: impl Into<Versions>) -> Self {
         let versions = flow.into();
         let flow = Arc::clone(versions.first());
-        let (control, envelope, by_step) = Default::default();
-        Self { flow, versions, control, envelope, outputs_bytes: 0, by_step }
+        let (control, envelope, by_step, ahead) = Default::default();
+        Self { flow, versions, control, envelope, outputs_bytes: 0, by_step, ahead }
     }
 
     /// The run that these records made; the same code as living through them.
@@ -158,11 +161,12 @@ impl Run {
             return Err(ReplayError::Snapshot { reason: "it is of another flow".to_owned() });
         };
         let outputs_bytes = envelope_size::total(&envelope);
-        Ok(Self { flow, versions, control, envelope, outputs_bytes, by_step })
+        Ok(Self { flow, versions, control, envelope, outputs_bytes, by_step, ahead: Ahead::default() })
     }
 
     /// The run as it is where its files are now: they have moved since it was started. No event says so, and none is changed.
     pub fn relocate(&mut self, workspace: String, run_base: String, source: String, origin: Option<String>) {
+        self.ahead.forget();
         let Some(started) = self.control.phase.started_mut() else { return };
         self.envelope.metadata.insert("workspace".to_owned(), workspace.as_str().into());
         started.workspace = workspace;
@@ -195,7 +199,41 @@ impl Run {
     /// [`Refusal`] says why the input is not acceptable now (late, foreign, malformed, past a bound). The run is as before.
     pub fn decide(&self, input: Input, slot: Option<Slot>, now: Timestamp) -> Result<Vec<Record>, Refusal> {
         self.check_phase(&input)?;
-        let draft = Draft::new(&self.versions, &self.flow, &self.control, slot, now);
+        self.decide_on(self.control.clone(), input, slot, now).map(|(records, _)| records)
+    }
+
+    /// As [`Run::decide`], for a run that lives: what the records lead to is kept for the decision after this one, so that no decision copies
+    /// the state. When they are committed, [`Run::apply`] takes each of them, in this order and before anything else is decided. If they
+    /// are not, [`Run::withdraw`] says so.
+    ///
+    /// # Errors
+    /// As [`Run::decide`].
+    pub fn decide_next(
+        &mut self,
+        input: Input,
+        slot: Option<Slot>,
+        now: Timestamp,
+    ) -> Result<Vec<Record>, Refusal> {
+        self.check_phase(&input)?;
+        let control = self.ahead.take(&self.control);
+        let (records, control) = self.decide_on(control, input, slot, now)?;
+        self.ahead.keep(control);
+        Ok(records)
+    }
+
+    /// What was decided last is not committed.
+    pub fn withdraw(&mut self) {
+        self.ahead.forget();
+    }
+
+    fn decide_on(
+        &self,
+        control: Control,
+        input: Input,
+        slot: Option<Slot>,
+        now: Timestamp,
+    ) -> Result<(Vec<Record>, Control), Refusal> {
+        let draft = Draft::new(&self.versions, &self.flow, control, slot, now);
         let decided = match input {
             Input::Start(start) => start::start(draft, *start),
             Input::Fork(fork) => fork::fork(draft, *fork),

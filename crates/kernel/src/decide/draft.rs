@@ -1,4 +1,4 @@
-//! A decision in the making: events are tried on a copy of the state, one after the other.
+//! A decision in the making: events are tried on a second state, one after the other.
 //!
 //! Every `decide` module works on a [`Draft`]. Because it applies each event with the code that recovery uses, a decision
 //! that could not be replayed cannot be made.
@@ -45,16 +45,16 @@ pub(crate) struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    /// A draft over a copy of `control`. `now` never goes below the run's last event.
+    /// A draft over `control`, which is a state equal to the run's. `now` never goes below the run's last event.
     pub(crate) fn new(
         versions: &'a Versions,
         flow: &'a Flow,
-        control: &Control,
+        control: Control,
         slot: Option<Slot>,
         now: Timestamp,
     ) -> Self {
         let now = now.max(control.last_at);
-        Self { flow, versions, control: control.clone(), now, slot, records: Vec::new() }
+        Self { flow, versions, control, now, slot, records: Vec::new() }
     }
 
     /// Adds an event and what it changes.
@@ -74,9 +74,9 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// The events, to be committed together.
-    pub(crate) fn finish(self) -> Vec<Record> {
-        self.records
+    /// The events, to be committed together, and the state after them.
+    pub(crate) fn finish(self) -> (Vec<Record>, Control) {
+        (self.records, self.control)
     }
 
     /// Where a visit stands.

@@ -140,7 +140,7 @@ impl Driver {
     pub(crate) fn feed_with(&mut self, input: Input, slot: Option<Slot>) -> Result<Vec<Record>, Refusal> {
         let before = self.run.clone();
         let decided = self.run.decide(input.clone(), slot.clone(), self.now);
-        assert_eq!(decided, self.run.decide(input, slot, self.now), "decided twice");
+        assert_eq!(decided, self.run.decide_next(input, slot, self.now), "decided twice");
         assert_eq!(self.run, before, "a decision changed the run");
         // No input can bring a run at odds with itself: what does not fit is refused for its own reason.
         assert!(!matches!(decided, Err(Refusal::Inconsistent { .. })), "{decided:?}");

@@ -25,6 +25,7 @@ impl Engine {
         let receipt = match result {
             Ok(receipt) => receipt,
             Err(error) => {
+                active.run.withdraw();
                 let of_the_run =
                     matches!(error, CommitError::Conflict { .. } | CommitError::Malformed { .. });
                 let error = EngineError::from(error);

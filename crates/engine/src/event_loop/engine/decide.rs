@@ -43,7 +43,7 @@ impl Engine {
         if let Some(corrected) = &corrected {
             active.run.learn(Arc::clone(&corrected.flow));
         }
-        let decided = guarded("a decision", || active.run.decide(input, slot, time));
+        let decided = guarded("a decision", || active.run.decide_next(input, slot, time));
         if has_slot && !matches!(decided, Ok(Ok(_))) {
             self.slots.give_back(&tenant);
             self.slots.settle_loan(id, None);
