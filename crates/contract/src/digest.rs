@@ -69,8 +69,16 @@ impl Digest {
 /// ```
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
-    let nibbles = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xF]);
-    nibbles.filter_map(|nibble| char::from_digit(u32::from(nibble), 16)).collect()
+    let mut text = String::with_capacity(bytes.len().saturating_mul(2));
+    for byte in bytes {
+        text.push(digit(byte >> 4));
+        text.push(digit(byte & 0xF));
+    }
+    text
+}
+
+fn digit(nibble: u8) -> char {
+    char::from(if nibble < 10 { b'0' + nibble } else { b'a' - 10 + nibble })
 }
 
 const fn nibble(digit: u8) -> Option<u8> {
@@ -83,7 +91,8 @@ const fn nibble(digit: u8) -> Option<u8> {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "sha256:{}", self.hex())
+        f.write_str("sha256:")?;
+        f.write_str(&self.hex())
     }
 }
 

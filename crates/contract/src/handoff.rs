@@ -15,6 +15,7 @@
 //! ```
 
 mod artifact;
+mod compact;
 mod draft;
 mod shape;
 mod summary;
@@ -401,12 +402,16 @@ fn checked_error(status: Status, error: Option<String>) -> Result<Option<String>
 
 fn read_summary(fields: &mut Fields) -> Result<String, Diagnostic> {
     let summary = fields.required_string("summary")?;
+    too_long(&summary).map(|()| summary)
+}
+
+fn too_long(summary: &str) -> Result<(), Diagnostic> {
     let scalars = summary.chars().count();
     if scalars > MAX_SUMMARY_SCALARS {
         let found = format!("{scalars} of them");
         return Err(Diagnostic::new(HANDOFF_INVALID, "/summary", "at most 2000 Unicode scalars", &found));
     }
-    Ok(summary)
+    Ok(())
 }
 
 /// A time that is passed on as it is.

@@ -38,8 +38,8 @@ pub use number::Number;
 pub(crate) use read::escape_segment;
 pub use read::{MAX_BYTES, MAX_DEPTH};
 pub(crate) use search::search;
-pub(crate) use write::compact as write_compact;
 pub use write::write_string;
+pub(crate) use write::{CompactObject, compact as write_compact};
 
 /// A JSON object: members in the order in which they were read or inserted.
 pub type Object = Members<Value>;

@@ -1,59 +1,54 @@
-//! The form of contract values in our database rows (feature `serde`): the text of their compact JSON.
+//! The form of contract values in our database rows (feature `serde`): the text of their compact JSON, or the JSON itself
+//! ([`crate::stored`]).
 //!
-//! A row's reader is not the strict one and may lose digits or member order; a string passes through it unchanged.
+//! A row's reader is not the strict one and may lose digits or member order. A string passes through it unchanged, and so does a value
+//! that stands as itself: no other stands so.
 
-use alloc::borrow::Cow;
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 use core::marker::PhantomData;
 
-use serde::de::{Error as _, MapAccess, Visitor};
-use serde::ser::SerializeMap as _;
+use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
+use serde::ser::{Error as _, SerializeMap as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::digest::Digest;
 use crate::envelope::{Envelope, FlowInterrupt, InterruptResponse, ProcessingRecord};
 use crate::error::Diagnostic;
 use crate::handoff::Handoff;
-use crate::json::{self, Members, Number, Value};
+use crate::json::{Members, Number, Value};
 use crate::routing::{Audit, Signal};
 use crate::skill_report::SkillReport;
 use crate::stored;
 use crate::time::Timestamp;
 use crate::user_envelope::AttachmentRef;
 
-/// Serialises `$type` as the string that `$write` gives, which is JSON, and reads it back with `$read`.
+/// Serialises `$type` as the string that `$write` gives, which is JSON, and reads it back with `$read`, from that string or from the JSON
+/// itself. What its reader would refuse is not written.
 macro_rules! as_json {
     ($type:ty, $write:expr, $read:expr) => {
         impl Serialize for $type {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                let write: fn(&$type) -> String = $write;
-                serializer.serialize_newtype_struct(stored::JSON, &write(self))
+                let write: fn(&$type) -> Result<String, Diagnostic> = $write;
+                let json = write(self).map_err(S::Error::custom)?;
+                serializer.serialize_newtype_struct(stored::JSON, &json)
             }
         }
 
-        read_text!($type, $read);
-    };
-}
-
-/// Reads `$type` from a string with `$read`.
-macro_rules! read_text {
-    ($type:ty, $read:expr) => {
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<$type, D::Error> {
-                let text = <Cow<'de, str>>::deserialize(deserializer)?;
-                let read: fn(&str) -> Result<$type, RowError> = $read;
-                read(&text).map_err(D::Error::custom)
+                let value = deserializer.deserialize_any(TextOrItself)?;
+                let read: fn(Value) -> Result<$type, RowError> = $read;
+                read(value).map_err(D::Error::custom)
             }
         }
     };
 }
 
-/// Why the text in a row is not the value that it should be.
+/// Why what stands in a row is not the value that it should be.
 enum RowError {
-    /// It is no JSON.
-    Json(json::Error),
     /// The contract refuses it.
     Refused(Diagnostic),
     /// It has another form than this.
@@ -63,16 +58,9 @@ enum RowError {
 impl fmt::Display for RowError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RowError::Json(error) => error.fmt(f),
             RowError::Refused(refusal) => refusal.fmt(f),
             RowError::Expected(form) => write!(f, "expected {form}"),
         }
-    }
-}
-
-impl From<json::Error> for RowError {
-    fn from(error: json::Error) -> RowError {
-        RowError::Json(error)
     }
 }
 
@@ -82,9 +70,98 @@ impl From<Diagnostic> for RowError {
     }
 }
 
-as_json!(Value, Value::compact, |text| Ok(Value::parse_str(text)?));
-as_json!(Number, |number| number.to_string(), |text| {
-    Number::parse(text).ok_or(RowError::Expected("a JSON number"))
+/// A value in a row: the text of its JSON, or itself if it is an object or a list.
+struct TextOrItself;
+
+impl<'de> Visitor<'de> for TextOrItself {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text that is JSON, an object or a list")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Value, E> {
+        Value::parse_str(text).map_err(E::custom)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Value, A::Error> {
+        Itself.visit_map(map)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Value, A::Error> {
+        Itself.visit_seq(list)
+    }
+}
+
+/// A value within one that stands as itself.
+struct Itself;
+
+impl<'de> Visitor<'de> for Itself {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value of JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, truth: bool) -> Result<Value, E> {
+        Ok(Value::Bool(truth))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+        Ok(Value::Number(Number::from(number)))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+        Ok(Value::Number(Number::from(number)))
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Value, E> {
+        // The shortest text of the number, which is what was written.
+        let number = Number::parse(&format!("{number:?}")).map(Value::Number);
+        number.ok_or_else(|| E::custom("expected a JSON number"))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(Value::from(text))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Value, E> {
+        Ok(Value::String(text))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Value, A::Error> {
+        MembersVisitor(PhantomData::<Within>).visit_map(map).map(|members| {
+            let members = members.into_iter().map(|(name, value)| (name, value.0));
+            Value::Object(Members::from_distinct(members.collect()))
+        })
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        let mut elements = Vec::new();
+        while let Some(Within(element)) = list.next_element()? {
+            elements.push(element);
+        }
+        Ok(Value::Array(elements))
+    }
+}
+
+/// See [`Itself`].
+struct Within(Value);
+
+impl<'de> Deserialize<'de> for Within {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Within, D::Error> {
+        deserializer.deserialize_any(Itself).map(Within)
+    }
+}
+
+as_json!(Value, |value| Ok(value.compact()), Ok);
+as_json!(Number, |number| Ok(number.to_string()), |value| match value {
+    Value::Number(number) => Ok(number),
+    _ => Err(RowError::Expected("a JSON number")),
 });
 impl Serialize for Digest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -92,31 +169,58 @@ impl Serialize for Digest {
     }
 }
 
-read_text!(Digest, |text| {
-    Digest::parse(text).ok_or(RowError::Expected("`sha256:` and 64 hexadecimal digits"))
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Digest, D::Error> {
+        deserializer.deserialize_str(DigestVisitor)
+    }
+}
+
+struct DigestVisitor;
+
+impl Visitor<'_> for DigestVisitor {
+    type Value = Digest;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("`sha256:` and 64 hexadecimal digits")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Digest, E> {
+        Digest::parse(text).ok_or_else(|| E::custom("expected `sha256:` and 64 hexadecimal digits"))
+    }
+}
+
+as_json!(
+    Signal,
+    |signal| {
+        signal.check()?;
+        Ok(signal.compact())
+    },
+    |value| Ok(Signal::decode(&value)?)
+);
+as_json!(Audit, |audit| Ok(audit.to_value().compact()), |value| {
+    Audit::from_value(&value).ok_or(RowError::Expected("the audit of a resolution"))
 });
-as_json!(Signal, |signal| signal.orchestrator(None).compact(), |text| {
-    Ok(Signal::decode(&Value::parse_str(text)?)?)
+as_json!(
+    Handoff,
+    |handoff| {
+        handoff.check()?;
+        Ok(handoff.compact())
+    },
+    |value| Ok(Handoff::from_value(&value)?)
+);
+as_json!(Envelope, |envelope| Ok(envelope.compact()), |value| Ok(Envelope::from_value(value)?));
+as_json!(FlowInterrupt, |interrupt| Ok(interrupt.to_value().compact()), |value| {
+    Ok(FlowInterrupt::from_value(&value)?)
 });
-as_json!(Audit, |audit| audit.to_value().compact(), |text| {
-    Audit::from_value(&Value::parse_str(text)?).ok_or(RowError::Expected("the audit of a resolution"))
+as_json!(InterruptResponse, |response| Ok(response.to_value().compact()), |value| {
+    Ok(InterruptResponse::from_value(&value)?)
 });
-as_json!(Handoff, |handoff| handoff.to_value().compact(), |text| Ok(Handoff::decode(text.as_bytes())?));
-as_json!(Envelope, Envelope::compact, |text| Ok(Envelope::decode(text.as_bytes())?));
-as_json!(FlowInterrupt, |interrupt| interrupt.to_value().compact(), |text| {
-    Ok(FlowInterrupt::from_value(&Value::parse_str(text)?)?)
+as_json!(ProcessingRecord, |record| Ok(record.to_value().compact()), |value| {
+    Ok(ProcessingRecord::from_value(&value)?)
 });
-as_json!(InterruptResponse, |response| response.to_value().compact(), |text| {
-    Ok(InterruptResponse::from_value(&Value::parse_str(text)?)?)
-});
-as_json!(ProcessingRecord, |record| record.to_value().compact(), |text| {
-    Ok(ProcessingRecord::from_value(&Value::parse_str(text)?)?)
-});
-as_json!(AttachmentRef, |file| file.to_value().compact(), |text| {
-    Ok(AttachmentRef::decode(&Value::parse_str(text)?)?)
-});
-as_json!(SkillReport, |report| report.to_value().compact(), |text| {
-    Ok(SkillReport::decode(text.as_bytes())?)
+as_json!(AttachmentRef, |file| Ok(file.to_value().compact()), |value| { Ok(AttachmentRef::decode(&value)?) });
+as_json!(SkillReport, |report| Ok(report.to_value().compact()), |value| {
+    Ok(SkillReport::from_value(&value)?)
 });
 
 /// Milliseconds since 1970.
@@ -197,7 +301,9 @@ mod tests {
     fn a_row_that_is_something_else_is_refused_with_the_reason() {
         let refused = |error: Option<serde_json::Error>| error.map(|error| error.to_string()).unwrap();
         let number = refused(serde_json::from_str::<Number>(r#""01""#).err());
-        assert!(number.starts_with("expected a JSON number"), "{number}");
+        assert!(number.contains("expected a number"), "{number}");
+        let text = refused(serde_json::from_str::<Number>(r#""\"1\"""#).err());
+        assert!(text.starts_with("expected a JSON number"), "{text}");
         let value = refused(serde_json::from_str::<Value>(r#""{""#).err());
         assert!(value.contains("expected a member name in quotes"), "{value}");
         let signal = refused(serde_json::from_str::<Signal>(r#""{\"decision\":\"fly\"}""#).err());

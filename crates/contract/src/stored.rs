@@ -1,10 +1,23 @@
-//! How serializers recognize a value of the contracts and a time in stored rows (feature `serde`).
+//! How rows are written as JSON text (feature `serde`): in the form that the store keeps, and in the form that programs are shown.
 //!
-//! In a row a value is the text of its compact JSON, and a time is a number. Both are written as newtype structs with these
-//! names, which formats such as JSON do not show. A serializer that shows rows to programs can write what they stand for.
+//! A value of the contracts and a time are written as newtype structs with the names below, which formats such as JSON do not show.
+//! A serializer that knows the names can write what they stand for. [`kept`] and [`shown`] do.
+//!
+//! | | a value of the contracts | a time | a member without a value |
+//! |---|---|---|---|
+//! | [`kept`] | itself, where it is an object or a list that any reader of JSON gives back unchanged; else a string with its JSON | milliseconds | left out |
+//! | [`shown`] | itself | RFC 3339 | `null` |
+//! | other formats | a string with its JSON | milliseconds | as the format has it |
+//!
+//! The forms of `kept` and of other formats are both read, whichever of them wrote a row. So rows of earlier versions, in which every value
+//! was a string, stay as they are.
+//!
+//! [`kept`] refuses what could not be read again: a value that is too deep or too large for the strict reader, and contract values that
+//! break a rule of their reader ([`crate::handoff::Handoff::check`]). So a row need not be read again in order to trust it.
 
-/// The name of a text that is JSON.
-pub const JSON: &str = "envoi::json";
+mod names;
+mod plain;
+mod writer;
 
-/// The name of a number that is a time, in milliseconds since 1970.
-pub const TIME: &str = "envoi::time";
+pub use names::{JSON, TIME};
+pub use writer::{Unwritable, kept, shown};

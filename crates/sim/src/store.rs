@@ -256,7 +256,7 @@ fn length(records: &[Record]) -> u64 {
 }
 
 fn weight(record: &Record) -> Result<u64, CommitError> {
-    let body = serde_json::to_string(&record.event).map_err(|error| malformed(&error.to_string()))?;
+    let body = record.event.kept().map_err(|error| malformed(&error.to_string()))?;
     Ok(u64::try_from(body.len()).unwrap_or(u64::MAX))
 }
 

@@ -380,8 +380,9 @@ impl Printer {
                 let leads = leads(routed)?;
                 let line = format!("  {:<18} {leads}", routed.visit.to_string());
                 self.leads = Some((routed.visit.clone(), leads));
-                // Only an answer is routed without a hand-off to follow.
-                routed.audit.get("answer").map(|_| line)?
+                // Only an answer is routed without a hand-off to follow. Events of earlier versions have it in their audit alone.
+                let is_answer = routed.answer.is_some() || routed.audit.get("answer").is_some();
+                is_answer.then_some(line)?
             }
             Event::HandoffWritten(written) => {
                 let leads = self.leads.take().filter(|(visit, _)| *visit == written.visit);

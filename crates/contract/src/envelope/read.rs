@@ -27,7 +27,7 @@ impl Envelope {
         Envelope::from_value(value.clone())
     }
 
-    fn from_value(value: Value) -> Result<Envelope, Diagnostic> {
+    pub(crate) fn from_value(value: Value) -> Result<Envelope, Diagnostic> {
         let Value::Object(object) = value else {
             return Err(Diagnostic::of_value(ENVELOPE_INVALID, "", "an object", &value));
         };

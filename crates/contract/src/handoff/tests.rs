@@ -2,9 +2,11 @@
 
 use std::format;
 use std::string::ToString;
+use std::vec;
 
 use super::*;
-use crate::json::Value;
+use crate::json::{Number, Value};
+use crate::routing::{Decision, Route};
 
 const WHOLE: &str = r#"{"step_id":"s","flow_key":"f","run_id":"r","routing_signal":{"decision":"advance","next_step_id":null,"route":null,"reason":"","confidence":0.90,"needs_human":false},"summary":"","artifacts":{"b":"f/b","a":"f/a"},"status":"failed","error":"e","duration_ms":7,"timestamp":"2026-01-02T03:04:05","file_changes":{"files":[1.00],"total":1},"prompt_hash":"h","verification_passed":false,"verification_details":{"x":1},"routing_audit":{"row":"3"},"assumptions_made":[{"text":"a"}],"decisions_made":[{"text":"d"}],"z":null,"y":-0}"#;
 
@@ -171,4 +173,73 @@ fn a_refused_label_is_found_again_in_its_line() {
     let inner = "Status: failed\nRouting: decision=advance, confidence=7\n";
     let refused = decode_draft(inner.as_bytes()).unwrap_err();
     assert_eq!((refused.pointer.as_str(), refused.line), ("/routing_signal/confidence", Some(2)));
+}
+
+#[test]
+fn a_check_refuses_exactly_what_the_reader_would() {
+    let whole = Handoff::decode(WHOLE.as_bytes()).unwrap();
+    let branch = Signal { decision: Decision::Branch, ..whole.routing_signal.clone() };
+    let route = |flow: Option<&str>, step: &str| {
+        Some(Route { flow: flow.map(String::from), step_id: step.to_string(), unknown: Object::new() })
+    };
+    let with = |change: &dyn Fn(&mut Handoff)| {
+        let mut handoff = whole.clone();
+        change(&mut handoff);
+        handoff
+    };
+    let rows: Vec<(&str, bool, Handoff)> = vec![
+        ("whole", true, whole.clone()),
+        ("no step", false, with(&|it| it.step_id = " ".to_string())),
+        ("no flow", false, with(&|it| it.flow_key.clear())),
+        ("no run", false, with(&|it| it.run_id.clear())),
+        ("confidence", false, with(&|it| it.routing_signal.confidence = Number::from(2_u64))),
+        ("a branch to nowhere", false, with(&|it| it.routing_signal = branch.clone())),
+        (
+            "a branch",
+            true,
+            with(&|it| {
+                it.routing_signal = Signal { route: route(Some("f"), "s"), ..branch.clone() };
+            }),
+        ),
+        (
+            "no name",
+            false,
+            with(&|it| {
+                it.routing_signal = Signal { route: route(None, ""), ..branch.clone() };
+            }),
+        ),
+        (
+            "a flow without a name",
+            false,
+            with(&|it| {
+                it.routing_signal = Signal { route: route(Some(""), "s"), ..branch.clone() };
+            }),
+        ),
+        ("a summary of 2000", true, with(&|it| it.summary = "é".repeat(2000))),
+        ("a longer summary", false, with(&|it| it.summary = "é".repeat(2001))),
+        (
+            "a path to elsewhere",
+            false,
+            with(&|it| {
+                it.artifacts.insert("a", "f/../../etc".to_string());
+            }),
+        ),
+        ("an error beside a success", false, with(&|it| it.status = Status::Succeeded)),
+        ("2^53", false, with(&|it| it.duration_ms = 1 << 53)),
+        ("no time", false, with(&|it| it.timestamp = Some("soon".to_string()))),
+        ("an empty time", true, with(&|it| it.timestamp = Some(String::new()))),
+        (
+            "a known member that is not",
+            false,
+            with(&|it| {
+                it.prompt_hash = None;
+                it.unknown.insert("prompt_hash", Value::from(7_u64));
+            }),
+        ),
+    ];
+    for (what, is_read, handoff) in rows {
+        assert_eq!(handoff.compact(), handoff.to_value().compact(), "{what}");
+        assert_eq!(handoff.check().is_ok(), is_read, "{what}: {:?}", handoff.check());
+        assert_eq!(Handoff::decode(handoff.compact().as_bytes()).is_ok(), is_read, "{what}");
+    }
 }

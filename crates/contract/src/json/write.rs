@@ -36,6 +36,60 @@ fn compact_object(members: &Members<Value>, out: &mut String) {
     out.push('}');
 }
 
+/// Writes the members of an object on one line, without a tree of them.
+pub(crate) struct CompactObject<'o> {
+    out: &'o mut String,
+    is_empty: bool,
+}
+
+impl<'o> CompactObject<'o> {
+    pub(crate) fn begin(out: &'o mut String) -> CompactObject<'o> {
+        out.push('{');
+        CompactObject { out, is_empty: true }
+    }
+
+    /// Appends a name; its value is to be written to what is returned.
+    pub(crate) fn name(&mut self, name: &str) -> &mut String {
+        if !self.is_empty {
+            self.out.push(',');
+        }
+        self.is_empty = false;
+        write_string(name, self.out);
+        self.out.push(':');
+        self.out
+    }
+
+    pub(crate) fn string(&mut self, name: &str, text: &str) {
+        write_string(text, self.name(name));
+    }
+
+    pub(crate) fn string_or_null(&mut self, name: &str, text: Option<&str>) {
+        match text {
+            Some(text) => self.string(name, text),
+            None => self.name(name).push_str("null"),
+        }
+    }
+
+    pub(crate) fn bool(&mut self, name: &str, truth: bool) {
+        self.name(name).push_str(if truth { "true" } else { "false" });
+    }
+
+    pub(crate) fn value(&mut self, name: &str, value: &Value) {
+        compact(value, self.name(name));
+    }
+
+    /// The members that a contract does not know, but for those with the name of one of its own.
+    pub(crate) fn unknown(&mut self, unknown: &Members<Value>, known: &[&str]) {
+        for (name, value) in unknown.iter().filter(|(name, _)| !known.contains(name)) {
+            self.value(name, value);
+        }
+    }
+
+    pub(crate) fn end(self) {
+        self.out.push('}');
+    }
+}
+
 /// Appends `value` with its inner lines indented by `depth + 1` steps.
 pub(super) fn pretty(value: &Value, depth: usize, out: &mut String) {
     match value {

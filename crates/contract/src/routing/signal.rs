@@ -6,7 +6,7 @@ use alloc::string::{String, ToString};
 use super::ROUTING_SIGNAL_INVALID;
 use crate::decode::{Fields, null_or_string};
 use crate::error::Diagnostic;
-use crate::json::{Number, Object, Value};
+use crate::json::{CompactObject, Number, Object, Value};
 
 /// What happens next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,11 +218,7 @@ impl Signal {
             return Ok(self);
         }
         match (&self.next_step_id, &self.route) {
-            (None, None) => {
-                let expected = "`route` or `next_step_id` beside the decision `branch`";
-                return Err(Diagnostic::new(ROUTING_SIGNAL_INVALID, "", expected, "neither")
-                    .with_hint("name the step to go to"));
-            }
+            (None, None) => return Err(no_target()),
             (Some(next), None) => self.route = Route::parse(next),
             (None, Some(route)) => self.next_step_id = Some(route.step_id.clone()),
             (Some(_), Some(_)) => {}
@@ -247,6 +243,49 @@ impl Signal {
         let mut members = self.common_members(self.decision.orchestrator_word(), route.into());
         members.insert("needs_human", Value::Bool(self.needs_human));
         self.with_unknown(members)
+    }
+
+    /// The form inside a hand-off, on one line: `orchestrator(None)` without a tree of it.
+    #[must_use]
+    pub fn compact(&self) -> String {
+        let mut out = String::new();
+        self.write_compact(&mut out);
+        out
+    }
+
+    pub(crate) fn write_compact(&self, out: &mut String) {
+        let mut object = CompactObject::begin(out);
+        object.string("decision", self.decision.orchestrator_word());
+        object.string_or_null("next_step_id", self.next_step_id.as_deref());
+        let route = self.route.as_ref().map(|route| route.name(None));
+        object.string_or_null("route", route.as_deref());
+        object.string("reason", &self.reason);
+        object.name("confidence").push_str(self.confidence.as_str());
+        object.bool("needs_human", self.needs_human);
+        object.unknown(&self.unknown, &KNOWN);
+        object.end();
+    }
+
+    /// Whether [`Signal::decode`] would read what [`Signal::orchestrator`] writes.
+    ///
+    /// # Errors
+    /// As [`Signal::decode`].
+    pub fn check(&self) -> Result<(), Diagnostic> {
+        if !self.confidence.is_fraction_of_one() {
+            let found = Value::from(self.confidence.clone());
+            return Err(Diagnostic::of_value(
+                ROUTING_SIGNAL_INVALID,
+                "/confidence",
+                "a number from 0 to 1",
+                &found,
+            ));
+        }
+        if let Some(route) = &self.route {
+            decode_route(&Value::from(route.name(None)))?;
+        } else if self.decision == Decision::Branch && self.next_step_id.is_none() {
+            return Err(no_target());
+        }
+        Ok(())
     }
 
     /// The form of the resolver's output: `route` an object or null, `needs_human` only when true.
@@ -280,6 +319,14 @@ impl Signal {
     fn with_unknown(&self, known: Object) -> Value {
         crate::decode::with_unknown(known, &self.unknown)
     }
+}
+
+/// The members of the form inside a hand-off.
+const KNOWN: [&str; 6] = ["decision", "next_step_id", "route", "reason", "confidence", "needs_human"];
+
+fn no_target() -> Diagnostic {
+    let expected = "`route` or `next_step_id` beside the decision `branch`";
+    Diagnostic::new(ROUTING_SIGNAL_INVALID, "", expected, "neither").with_hint("name the step to go to")
 }
 
 fn ambiguous() -> Number {

@@ -114,6 +114,8 @@ proptest! {
     #[test]
     fn both_forms_keep_every_signal(signal in contracts::signal()) {
         ORCHESTRATOR.keeps(&signal)?;
+        prop_assert_eq!(signal.compact(), signal.orchestrator(None).compact());
+        prop_assert!(signal.check().is_ok());
         RESOLVER.keeps(&signal)?;
     }
 
@@ -145,6 +147,8 @@ proptest! {
     #[test]
     fn a_handoff_is_kept_whole(handoff in contracts::handoff()) {
         HANDOFF.keeps(&handoff)?;
+        prop_assert_eq!(handoff.compact(), handoff.to_value().compact());
+        prop_assert!(handoff.check().is_ok());
     }
 
     #[test]

@@ -64,6 +64,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { sql: include_str!("../../migrations/0013_accounts.sql") },
     Migration { sql: include_str!("../../migrations/0014_retention.sql") },
     Migration { sql: include_str!("../../migrations/0015_imported.sql") },
+    Migration { sql: include_str!("../../migrations/0016_kept_events.sql") },
 ];
 
 /// Opens the database of a writer, makes it if there is none, and brings its schema up to date.

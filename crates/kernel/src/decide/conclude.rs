@@ -136,6 +136,7 @@ pub(crate) fn close(
     let of_the_run = end.as_ref().is_some_and(|end| Bound::that_ended(end.terminal_reason).is_some());
     let complete = course == Course::Complete;
     let stops = course == Course::Stop;
+    let audit = if written.is_some() { Value::Null } else { audit };
     let routed =
         Routed { visit: visit.clone(), signal, course, audit, answer, end: end.clone().map(Box::new) };
     draft.emit(Event::Routed(Box::new(routed)))?;

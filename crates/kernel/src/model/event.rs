@@ -1,6 +1,6 @@
 //! What happened to a run: one small type an event, in the past tense, as it stands in the journal.
 //!
-//! Owns the vocabulary and its serialised form (version 1). Says nothing of what an event changes: that is
+//! Owns the vocabulary and its serialised form (how the journal has it: [`write`](self::write)). Says nothing of what an event changes: that is
 //! [`crate::Run::apply`]. Everything that a decision computed (results of expressions, waits, ids) is stored here and
 //! never computed again.
 
@@ -14,6 +14,8 @@ mod read;
 mod route;
 mod run;
 mod timer;
+mod unreadable;
+mod write;
 
 pub(crate) use self::route::EXHAUSTED;
 pub use self::{
@@ -28,6 +30,7 @@ pub use self::{
     route::{Course, Done, HandoffWritten, Routed, is_exhausted},
     run::{CancelRequested, EndStatus, Isolated, LimitsRaised, RunEnded, RunForked, RunReopened, RunStarted},
     timer::{AccountsTried, TimerFired, TimerSet},
+    unreadable::Unreadable,
 };
 use crate::model::ids::Seq;
 pub use crate::model::{
@@ -120,4 +123,17 @@ pub enum Event {
     FilesKeptAsTheyWere(FilesKeptAsTheyWere),
     /// The run is over.
     RunEnded(RunEnded),
+}
+
+impl Event {
+    /// The id of the request that it came of, if it is of those that a request causes once, however often it is sent.
+    #[must_use]
+    pub fn request(&self) -> Option<&str> {
+        match self {
+            Self::InterruptAnswered(answered) | Self::VoteCast(answered) => answered.request.as_deref(),
+            Self::LimitsRaised(raised) => raised.request.as_deref(),
+            Self::CorrectionRequested(of) | Self::FlowCorrected(of) => of.request.as_deref(),
+            _ => None,
+        }
+    }
 }

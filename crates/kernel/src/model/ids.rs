@@ -5,7 +5,7 @@
 
 use core::fmt;
 use envoi_contract::time::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer, ser::Error as _};
 use sha2::{Digest as _, Sha256};
 
 /// Why a text is not an id.
@@ -21,9 +21,15 @@ pub struct BadId {
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident, $expected:literal, $valid:expr) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "String")]
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+        #[serde(try_from = "String")]
         pub struct $name(String);
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
+            }
+        }
 
         impl $name {
             /// Checks the spelling.
@@ -234,8 +240,8 @@ impl fmt::Display for VisitId {
 /// assert_eq!(id.to_string(), "2.look.1.3");
 /// # Ok::<(), envoi_kernel::ids::BadId>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(try_from = "String")]
 pub struct AttemptId {
     /// The visit it belongs to.
     pub visit: VisitId,
@@ -273,6 +279,16 @@ impl TryFrom<String> for AttemptId {
     type Error = BadId;
     fn try_from(text: String) -> Result<Self, BadId> {
         Self::parse(&text)
+    }
+}
+
+/// What its reader would refuse is not written.
+impl Serialize for AttemptId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.attempt == 0 || self.visit.visit == 0 {
+            return Err(S::Error::custom(format_args!("`{self}`: visits and attempts count from 1")));
+        }
+        serializer.collect_str(self)
     }
 }
 

@@ -294,7 +294,10 @@ fn who_answered_and_how_is_told_by_the_audit() {
     let routed = routed.unwrap();
     assert_eq!(routed.answer.as_ref(), Some(&id));
     let audit = format!(r#"{{"answer":"approve","by":"bob","channel":"cli","interrupt":"{id}"}}"#);
-    assert_eq!(routed.audit.compact(), audit);
+    // The hand-off follows in the same commit, and has it.
+    assert!(routed.audit.is_null());
+    let handoff = driver.handoff(&routed.visit.to_string());
+    assert_eq!(handoff.routing_audit.compact(), audit);
     assert_eq!((routed.signal.reason.as_str(), routed.signal.confidence.as_str()), ("Answered", "1.0"));
 }
 

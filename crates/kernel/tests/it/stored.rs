@@ -1,6 +1,7 @@
 //! The stored forms of this crate keep their names: records in a journal and snapshots of a run.
 //!
 //! `stored/records.jsonl` holds records of every kind of event: those of random runs, and some written by hand for what they do not reach.
+//! That is version 1 of their form; `stored/kept.jsonl` has the same events in version 2, a line for each.
 //! `stored/snapshots.json` holds the snapshots of three runs. A field that is renamed in the code and not in `serde` fails here. To add
 //! a new event or member: `ENVOI_STORED=write cargo test -p envoi-kernel stored`, and look at the difference: lines may
 //! be added, none may change.
@@ -16,7 +17,8 @@ use crate::{
     random_graphs::{busy_turns, graphs},
     snapshots::{lived, snapshot},
 };
-use envoi_kernel::Record;
+use envoi_contract::routing::{Decision, Signal};
+use envoi_kernel::{Event, Record};
 use proptest::{
     strategy::{Strategy as _, ValueTree as _},
     test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
@@ -111,6 +113,60 @@ fn a_stored_record_reads_and_writes_as_it_was() {
     let written: BTreeSet<String> = now.iter().flat_map(members_of).collect();
     let new: Vec<_> = written.difference(&known).collect();
     assert!(new.is_empty(), "no stored record has these members: {new:?}");
+}
+
+#[test]
+fn an_event_that_was_kept_reads_and_writes_as_it_was() {
+    let records = fs::read_to_string(file("records.jsonl")).unwrap();
+    let records: Vec<Record> = records.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    if is_to_be_written() {
+        let kept: String = records.iter().map(|record| record.event.kept().unwrap() + "\n").collect();
+        fs::write(file("kept.jsonl"), kept).unwrap();
+    }
+    let kept = fs::read_to_string(file("kept.jsonl")).unwrap();
+    let kept: Vec<&str> = kept.lines().collect();
+    assert_eq!(kept.len(), records.len(), "each event stands in both");
+    for (record, line) in records.iter().zip(kept) {
+        let event: Event = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert_eq!(event, record.event, "{line}");
+        assert_eq!(record.event.kept().unwrap(), line);
+        // An object or a list within a string is left only where a number would come back with another text.
+        assert!(!line.contains(":\"{") || line.contains("0.10") || line.contains("1.00"), "{line}");
+    }
+}
+
+/// What the types of the events of each step refuse to write.
+#[test]
+fn an_event_that_no_reader_would_take_is_not_kept() {
+    let records = fs::read_to_string(file("records.jsonl")).unwrap();
+    let first = |name: &str| {
+        let found = records.lines().find(|line| line.contains(&format!("\"type\":\"{name}\"")));
+        serde_json::from_str::<Record>(found.unwrap()).unwrap().event
+    };
+    let deep = || (0..200).fold(envoi_contract::json::Value::Null, |value, _| vec![value].into());
+    let [mut started, mut settled, mut routed, mut written] =
+        ["attempt_started", "attempt_settled", "routed", "handoff_written"].map(first);
+    match (&mut started, &mut settled, &mut routed, &mut written) {
+        (
+            Event::AttemptStarted(started),
+            Event::AttemptSettled(settled),
+            Event::Routed(routed),
+            Event::HandoffWritten(written),
+        ) => {
+            started.attempt.attempt = 0;
+            settled.metrics.insert("deep", deep());
+            routed.signal = Signal::new(Decision::Branch, "nowhere", "1.0");
+            written.handoff.summary = "x".repeat(2001);
+        }
+        other => panic!("{other:?}"),
+    }
+    for event in [started, settled, routed, written] {
+        let error = event.kept().unwrap_err().to_string();
+        assert!(error.starts_with("could not be read again: "), "{error}");
+        // It is right: the general writer refuses it too, or its text cannot be read.
+        let text = serde_json::to_string(&event);
+        assert!(text.is_err() || serde_json::from_str::<Event>(&text.unwrap()).is_err(), "{}", event.name());
+    }
 }
 
 #[test]

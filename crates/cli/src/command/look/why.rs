@@ -142,7 +142,7 @@ fn set_back(settled: &AttemptSettled) -> String {
 fn as_text(record: &Record, records: &[Record], all: bool) -> String {
     let at = clock::local(record.at);
     match &record.event {
-        Event::Routed(routed) => decision(routed, all),
+        Event::Routed(routed) => decision(routed, audit(routed, record.seq, records), all),
         Event::StepsGivenUp(given) => format!("{}\n", without(given)),
         Event::FannedOut(fanned) => format!("{}  {}\n", fanned.visit, has_items(fanned)),
         Event::FlowEntered(entered) => format!("{}  {}\n", entered.visit, flow_of(entered)),
@@ -244,13 +244,28 @@ fn without(given: &StepsGivenUp) -> String {
     format!("{}{dot}{}  goes on without {steps}", given.scope, given.by)
 }
 
-fn decision(routed: &Routed, all: bool) -> String {
+/// Why a visit leads where it does: the hand-off that follows has it, unless the event itself does.
+fn audit<'r>(routed: &'r Routed, seq: Seq, records: &'r [Record]) -> &'r Value {
+    let later = records.iter().filter(|record| record.seq > seq);
+    let of_visit = |record: &'r Record| match &record.event {
+        Event::HandoffWritten(written) if written.visit == routed.visit => {
+            Some(&written.handoff.routing_audit)
+        }
+        _ => None,
+    };
+    if routed.audit.is_null() {
+        later.filter_map(of_visit).next().unwrap_or(&routed.audit)
+    } else {
+        &routed.audit
+    }
+}
+
+fn decision(routed: &Routed, audit: &Value, all: bool) -> String {
     let signal = &routed.signal;
     let mut text = format!("{}  {}: {}\n", routed.visit, course(&routed.course), signal.reason);
     if !all {
         return text;
     }
-    let audit = &routed.audit;
     if let Some(row) = audit.get("row").and_then(Value::as_str) {
         let because = audit.get("fired_because").map(plain).unwrap_or_default();
         // A String takes everything that is written to it.

@@ -1,15 +1,21 @@
 //! The events of a run as text, as they stand in the journal: for callers that pass them on and do not interpret them.
 //!
-//! Only the wanted events are read, and they are not decoded: the cost of a page depends on its bytes, not on the length of
-//! the run. Members and number tokens are those that were committed.
+//! Only the wanted events are read, and they are not decoded (but for what a decision's own event leaves to the hand-off): the cost of a
+//! page depends on its bytes, not on the length of the run. Members and number tokens are those that were committed.
 
 use super::{Reader, read_error};
 use crate::{
     model::error::ReadError,
-    tables::sql::{damaged, line, signed, unsigned},
+    tables::{
+        projection,
+        sql::{RunKey, damaged, line, signed, unsigned},
+    },
 };
-use envoi_kernel::ids::{AttemptId, RunId, Seq};
-use rusqlite::{Row, params};
+use envoi_kernel::{
+    event::{Event, Record},
+    ids::{AttemptId, RunId, Seq},
+};
+use rusqlite::{OptionalExtension as _, Row, params};
 
 /// Which events are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,13 +72,38 @@ impl Reader {
             let mut page = Vec::new();
             let mut bytes = 0_usize;
             while let Some(row) = rows.next()?.filter(|_| bytes < most_bytes) {
-                let event = event(row)?;
+                let mut event = event(row)?;
+                if filter == EventFilter::Deciding && event.name == "routed" {
+                    self.explain(key, &mut event)?;
+                }
                 bytes = bytes.saturating_add(event.json.len());
                 page.push(event);
             }
             Ok(page)
         };
         read().map_err(|error| read_error(error, "an event"))
+    }
+
+    /// Adds why a visit leads where it does, which the event itself does not have where the hand-off of the visit comes next: that is not
+    /// among what decides.
+    fn explain(&self, run: RunKey, text: &mut EventText) -> rusqlite::Result<()> {
+        let Ok(mut record) = serde_json::from_str::<Record>(&text.json) else { return Ok(()) };
+        let Event::Routed(routed) = &mut record.event else { return Ok(()) };
+        if !routed.audit.is_null() {
+            return Ok(());
+        }
+        let next = "SELECT seq, at_ms, body FROM events WHERE run = ?1 AND seq = ?2";
+        let mut next = self.conn.prepare_cached(next)?;
+        let next = next.query_row(params![run, signed(text.seq.saturating_add(1))], projection::record);
+        let next = next.optional()?.map(|next| next.event);
+        if let Some(Event::HandoffWritten(written)) = next
+            && written.visit == routed.visit
+        {
+            routed.audit = written.handoff.routing_audit;
+            let body = record.event.kept().map_err(|error| damaged(error.into()))?;
+            text.json = line(text.seq, record.at.as_millis(), &body);
+        }
+        Ok(())
     }
 
     /// Attempts of a run, in the order in which they were started, from this place on, each with its place.

@@ -135,10 +135,11 @@ impl Reader {
     /// # Errors
     /// As [`Reader::has_request`].
     pub fn request_seq(&self, run: &RunId, request: &str) -> Result<Option<Seq>, ReadError> {
-        let sql = "SELECT seq FROM events WHERE run = ?1 AND instr(body, ?2) > 0 ORDER BY seq LIMIT 1";
+        // What a step or a person has said may have the same text; the events that a request can lead to are few.
+        let sql = "SELECT seq, at_ms, body FROM events WHERE run = ?1 AND instr(body, ?2) > 0 ORDER BY seq";
         let member = format!("\"request\":\"{request}\"");
-        let found = self.one(sql, params![self.key(run)?, member], |row| row.get::<_, i64>(0))?;
-        Ok(found.map(unsigned))
+        let found = self.rows(sql, params![self.key(run)?, member], projection::record, "an event")?;
+        Ok(found.into_iter().find(|record| record.event.request() == Some(request)).map(|record| record.seq))
     }
 
     fn records_from(&self, run: RunKey, from: Seq, limit: Option<u32>) -> Result<Vec<Record>, ReadError> {

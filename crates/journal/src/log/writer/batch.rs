@@ -23,7 +23,7 @@ use crate::{
 };
 use envoi_contract::{digest::Digest, time::Timestamp};
 use envoi_kernel::{
-    event::{Event, Record},
+    event::{Event, Record, Unreadable},
     ids::{RunId, Seq},
 };
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Statement, params};
@@ -360,24 +360,15 @@ fn signed_len(body: &str) -> u64 {
     u64::try_from(body.len()).unwrap_or(u64::MAX)
 }
 
-/// Most events are smaller: their buffer does not grow.
-const USUAL_EVENT_BYTES: usize = 1024;
-
 /// The events as they will stand in the journal.
 ///
 /// Sizes are bounded where events are made. This is the last look: what a reader would refuse is not committed, because
 /// the run could never be loaded again.
 fn bodies(records: &[Record]) -> Result<Vec<String>, CommitError> {
-    let body = |record: &Record| {
-        let mut body = Vec::with_capacity(USUAL_EVENT_BYTES);
-        serde_json::to_writer(&mut body, &record.event)?;
-        let body = String::from_utf8(body).map_err(serde::ser::Error::custom)?;
-        serde_json::from_str::<Event>(&body).map(|_| body)
+    let refused = |record: &Record, error: Unreadable| CommitError::Malformed {
+        reason: format!("event {} (`{}`) {error}", record.seq, record.event.name()),
     };
-    let refused = |record: &Record, error: serde_json::Error| CommitError::Malformed {
-        reason: format!("event {} (`{}`) could not be read again: {error}", record.seq, record.event.name()),
-    };
-    records.iter().map(|record| body(record).map_err(|error| refused(record, error))).collect()
+    records.iter().map(|record| record.event.kept().map_err(|error| refused(record, error))).collect()
 }
 
 /// The events of an import as they stand in its lines. They are not written anew: another version may have written them otherwise.

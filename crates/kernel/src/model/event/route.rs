@@ -29,7 +29,9 @@ pub struct Routed {
     pub signal: Signal,
     /// What the kernel does with it.
     pub course: Course,
-    /// Why: the row that fired and those that did not, or the answer.
+    /// Why: the row that fired and those that did not, or the answer. Null where the hand-off of the visit follows in the same commit: that has
+    /// it as `routing_audit`, and it is the longest part of both.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
     pub audit: Value,
     /// The answer that decided it, if a person did.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -6,7 +6,8 @@ use crate::testing::{
     started, timer_fired, timer_set,
 };
 use crate::{Commit, ReadError};
-use envoi_kernel::event::{About, EndStatus, Event, Record};
+use envoi_contract::routing::Signal;
+use envoi_kernel::event::{About, Course, EndStatus, Event, Record, Routed};
 
 /// A run with events of many kinds; its second attempt failed.
 fn lived() -> (TestStore, Vec<Record>) {
@@ -36,7 +37,8 @@ fn lived() -> (TestStore, Vec<Record>) {
 }
 
 fn text(record: &Record) -> EventText {
-    let json = serde_json::to_string(record).unwrap();
+    let (seq, at, event) = (record.seq, record.at.as_millis(), record.event.kept().unwrap());
+    let json = format!("{{\"seq\":{seq},\"at\":{at},\"event\":{event}}}");
     EventText { seq: record.seq, name: record.event.name().to_owned(), json }
 }
 
@@ -94,4 +96,64 @@ fn attempts_are_found_by_the_events_that_started_them() {
     assert_eq!(listed(2, 9), [(6, second)]);
     assert!(place.reader.has_started(&run("a"), &first).unwrap());
     assert!(!place.reader.has_started(&run("a"), &AttemptId::parse("a.1.2").unwrap()).unwrap());
+}
+
+#[test]
+fn a_decision_says_why_also_where_the_hand_off_that_follows_has_it() {
+    let place = place();
+    let why = |text: &str| envoi_contract::json::Value::parse_str(text).unwrap();
+    let routed = |step: &str, audit: &str| {
+        Event::Routed(Box::new(Routed {
+            visit: AttemptId::parse(&format!("{step}.1.1")).unwrap().visit,
+            signal: Signal::default(),
+            course: Course::Complete,
+            audit: why(audit),
+            answer: None,
+            end: None,
+        }))
+    };
+    let mut written = handoff("a", 1, "words");
+    if let Event::HandoffWritten(written) = &mut written {
+        written.handoff.routing_audit = why(r#"{"row":"8"}"#);
+    }
+    let events = [
+        started(&run("a")),
+        routed("a", "null"),
+        written,
+        routed("b", r#"{"answer":"go"}"#),
+        routed("c", "null"),
+    ];
+    let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
+    writer.commit(Commit { pinned: Some(pinned()), ..commit(&run("a"), 0, events) }).unwrap();
+    let audits = |filter| {
+        let texts = place.reader.event_texts(&run("a"), 1, 9, usize::MAX, filter).unwrap();
+        let audit = |text: EventText| match serde_json::from_str::<Record>(&text.json).unwrap().event {
+            Event::Routed(routed) => Some(routed.audit.compact()),
+            _ => None,
+        };
+        texts.into_iter().filter_map(audit).collect::<Vec<_>>()
+    };
+    assert_eq!(audits(EventFilter::Deciding), [r#"{"row":"8"}"#, r#"{"answer":"go"}"#, "null"]);
+    assert_eq!(audits(EventFilter::All), ["null", r#"{"answer":"go"}"#, "null"], "as they are");
+}
+
+/// Events hold what steps have said as JSON: it may have any member.
+#[test]
+fn what_a_step_has_said_is_no_request() {
+    let place = place();
+    let mut said = settled("a", 1, &[]);
+    if let Event::AttemptSettled(said) = &mut said {
+        said.data = envoi_contract::json::Value::parse_str(r#"{"request":"req_1"}"#).unwrap();
+    }
+    let mut answer = answered("q");
+    if let Event::InterruptAnswered(answer) = &mut answer {
+        answer.request = Some("req_1".to_owned());
+    }
+    let first = [started(&run("a")), attempt("a", 1), said];
+    let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
+    writer.commit(Commit { pinned: Some(pinned()), ..commit(&run("a"), 0, first) }).unwrap();
+    assert_eq!(place.reader.request_seq(&run("a"), "req_1").unwrap(), None);
+    writer.commit(commit(&run("a"), 3, [raised("q", About::Review), answer])).unwrap();
+    assert_eq!(place.reader.request_seq(&run("a"), "req_1").unwrap(), Some(4));
+    assert!(!place.reader.has_request(&run("a"), "req_2").unwrap());
 }

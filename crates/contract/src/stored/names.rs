@@ -1,0 +1,7 @@
+//! The names by which a serializer knows what a newtype struct stands for.
+
+/// The name of a text that is JSON.
+pub const JSON: &str = "envoi::json";
+
+/// The name of a number that is a time, in milliseconds since 1970.
+pub const TIME: &str = "envoi::time";

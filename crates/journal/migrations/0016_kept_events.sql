@@ -1,0 +1,2 @@
+-- No table changes. From here on events are written in version 2 of their form, in which values are JSON and not texts with JSON in them; those
+-- that are there stay as they are. A program that knows version 1 alone refuses this store, and does not take its runs for damaged.
