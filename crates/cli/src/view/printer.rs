@@ -30,7 +30,6 @@ use envoi_kernel::{
     Event, Record, Run,
     event::{
         AttemptSettled, CallOutcome, Course, HandoffWritten, InterruptRaised, Outcome, Routed, TimerSet,
-        is_exhausted,
     },
     ids::{InterruptId, RunId, VisitId},
 };
@@ -414,9 +413,7 @@ fn leads(routed: &Routed) -> Option<String> {
         Course::Enter(step) if routed.signal.route.is_some() => {
             Some(format!("on to {step}: {}", routed.signal.reason))
         }
-        Course::Enter(_) | Course::Done(_) | Course::Complete
-            if is_exhausted(&routed.signal, &routed.audit) =>
-        {
+        _ if routed.goes_on_without_success() => {
             Some(format!("goes on without success: {}", routed.signal.reason))
         }
         _ => None,

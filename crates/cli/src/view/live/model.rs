@@ -20,7 +20,7 @@ use envoi_kernel::{
     Event, Flow, Record, Run, Status,
     event::{
         About, AttemptSettled, Change, Choice, Course, Done, FlowEntered, HandoffWritten, InterruptRaised,
-        Outcome, Routed, StepsGivenUp, is_exhausted,
+        Outcome, Routed, StepsGivenUp,
     },
     files::list_name,
     flow::Versions,
@@ -252,9 +252,8 @@ impl RunModel {
 
     fn routed(&mut self, routed: &Routed) {
         self.failed_by_hint(routed);
-        let goes_on = matches!(routed.course, Course::Enter(_) | Course::Done(_) | Course::Complete);
         if let Some(step) = self.level.find(&routed.visit) {
-            step.is_exhausted = goes_on && is_exhausted(&routed.signal, &routed.audit);
+            step.is_exhausted = routed.goes_on_without_success();
         }
         let Some(level) = self.level.within(routed.visit.flow_scope()) else { return };
         let from = level.flow.position(&routed.visit.step);

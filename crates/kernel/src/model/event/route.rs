@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 /// The row of the decision table (CONTRACTS §1.4) that fires when a loop has had its last round.
 pub(crate) const EXHAUSTED: &str = "4";
 
-/// Whether a loop has had its last round without a value of success: its signal is still `loop`, and it does not go back.
+/// Whether a loop has had its last round without a value of success: its signal is still `loop`, and it does not go back. Of an event
+/// see [`Routed::goes_on_without_success`].
 #[must_use]
 pub fn is_exhausted(signal: &Signal, audit: &Value) -> bool {
     signal.decision == Decision::Loop && audit.get("row").and_then(Value::as_str) == Some(EXHAUSTED)
@@ -75,6 +76,20 @@ pub enum Course {
     Hold,
     /// The flow ends; at the top `run_ended` follows.
     Stop,
+}
+
+impl Routed {
+    /// Whether it leads on although its loop has had its last round without a value of success. Which rule said so stands in the
+    /// hand-off that follows.
+    #[must_use]
+    pub fn goes_on_without_success(&self) -> bool {
+        let leads_on = match self.course {
+            Course::Enter(_) | Course::Complete => true,
+            Course::Done(done) => done != Done::Failed,
+            Course::LoopBack(_) | Course::Round(_) | Course::Gathered | Course::Hold | Course::Stop => false,
+        };
+        leads_on && self.signal.decision == Decision::Loop
+    }
 }
 
 /// See [`Event::HandoffWritten`](super::Event::HandoffWritten).
