@@ -105,7 +105,7 @@ pub(crate) fn more_rounds(run: &RunId, raised: &InterruptRaised) -> Option<Strin
     let envoi = invocation::envoi();
     (raised.about == About::Exhausted).then(|| {
         format!(
-            "more rounds: set a higher `max_iterations` in the flow file, then {envoi} resume {run} --flow FILE, then {envoi} resume {run} --review again"
+            "more rounds: set a higher `max_iterations` in the flow file, then {envoi} resume {run} --flow FILE"
         )
     })
 }

@@ -8,8 +8,7 @@ use crate::{
 use std::{fs, process::Command};
 
 const ASKS: &str = "flow: asks\nsteps:\n  - { id: a, run: echo a }\n  - { id: b, ask: Go on? }\n  - { id: c, run: echo c >> did }\n";
-const TELLS: &str =
-    "flow: tells\nnotify: { command: 'cat >> told; echo >> told' }\nsteps:\n  - { id: a, run: echo a }\n";
+const TELLS: &str = "flow: tells\nnotify: { command: 'cat >> told' }\nsteps:\n  - { id: a, run: echo a }\n";
 
 /// That `doctor` names each of these, and is content once the store is repaired.
 fn is_named_and_mended(stage: &Stage, named: &[&str]) {

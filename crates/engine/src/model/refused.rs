@@ -137,8 +137,8 @@ impl From<EngineError> for Refused {
 fn hint_of(refusal: &Refusal) -> Option<&'static str> {
     match refusal {
         Refusal::PastBound { bound } if bound.starts_with("max_iterations") => Some(
-            "for more rounds set a higher `max_iterations` in the flow file, then `envoi resume RUN --flow FILE`, then \
-             `envoi resume RUN --review again`; `--review proceed` goes on with the present result",
+            "for more rounds set a higher `max_iterations` in the flow file, then `envoi resume RUN --flow FILE`; \
+             `--review proceed` goes on with the present result",
         ),
         Refusal::PastBound { .. } => Some(
             "`envoi raise RUN` raises it, such as with `--iterations 5`; `--review proceed` goes on without another round",
