@@ -147,7 +147,7 @@ impl ToolCall {
     /// The call as a question to a person: all of it, readable. Characters that a terminal obeys are written out.
     #[must_use]
     pub fn question(&self) -> String {
-        let said = match self.tool.as_str() {
+        let question = match self.tool.as_str() {
             OWN_QUESTION => self.own_questions(),
             "Bash" => {
                 let command = text(&self.input, &["command"]).unwrap_or_default();
@@ -180,13 +180,13 @@ impl ToolCall {
             }
             tool => format!("The agent wants to use {tool}:\n\n{}", self.others(&[])),
         };
-        written_out(&said)
+        written_out(&question)
     }
 
     fn own_questions(&self) -> String {
-        let asked = at(&self.input, &["questions"]).and_then(Value::as_array).unwrap_or_default();
-        let mut said = Vec::new();
-        for question in asked {
+        let questions = at(&self.input, &["questions"]).and_then(Value::as_array).unwrap_or_default();
+        let mut texts = Vec::new();
+        for question in questions {
             let mut lines = vec![text(question, &["question"]).unwrap_or_default().to_owned()];
             let options = at(question, &["options"]).and_then(Value::as_array).unwrap_or_default();
             for option in options {
@@ -194,9 +194,9 @@ impl ToolCall {
                     text(option, &["description"]).map(|about| format!(": {about}")).unwrap_or_default();
                 lines.push(format!("- {}{about}", text(option, &["label"]).unwrap_or_default()));
             }
-            said.push(lines.join("\n"));
+            texts.push(lines.join("\n"));
         }
-        said.join("\n\n")
+        texts.join("\n\n")
     }
 
     /// The members that are not shown otherwise.
@@ -224,8 +224,8 @@ impl ToolCall {
             }
             return Some(Value::Object(input));
         }
-        let asked = at(&self.input, &["questions"]).and_then(Value::as_array).unwrap_or_default();
-        let names = asked.iter().filter_map(|question| text(question, &["question"]));
+        let questions = at(&self.input, &["questions"]).and_then(Value::as_array).unwrap_or_default();
+        let names = questions.iter().filter_map(|question| text(question, &["question"]));
         let mut answers: Object = names.map(|name| (name.to_owned(), Value::from(words))).collect();
         for (name, value) in given.into_iter().flat_map(|given| given.iter()) {
             answers.insert(name, value.clone());

@@ -41,5 +41,5 @@ pub use invocation::{Asks, Invocation, May, Resume};
 pub use member::Masking;
 pub use outcome::{Exit, Outcome};
 pub use preset::{NO_BACKGROUND_WORK, Preset, Support, Version};
-pub use reading::{Heard, Reading};
+pub use reading::{ProgramLine, Reading};
 pub use usage::{Figures, Usage};

@@ -56,8 +56,8 @@ pub struct Outcome {
 pub(crate) fn without_end(exit: Exit, stderr: &str, masking: Masking<'_>) -> Failure {
     let last = stderr.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let class = of_wording(last).unwrap_or(Class::Crashed);
-    let said = if last.is_empty() { String::new() } else { format!(": {}", one_line(last, masking)) };
-    Failure::new(class, format!("the program {} without its closing event{said}", ended(exit)))
+    let reason = if last.is_empty() { String::new() } else { format!(": {}", one_line(last, masking)) };
+    Failure::new(class, format!("the program {} without its closing event{reason}", ended(exit)))
 }
 
 /// The exit, as a part of a sentence.

@@ -13,7 +13,7 @@ use envoi_contract::json::Value;
 
 /// One line of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Heard {
+pub struct ProgramLine {
     /// As it was written; bytes that are no UTF-8 are replaced.
     pub raw: String,
     /// What it says to people, in lines; none for what is of no interest to them.
@@ -47,14 +47,14 @@ impl<'m> Reading<'m> {
     }
 
     /// Takes a piece of its standard output, of any size, and returns the lines that it ends.
-    pub fn push(&mut self, bytes: &[u8]) -> Vec<Heard> {
+    pub fn push(&mut self, bytes: &[u8]) -> Vec<ProgramLine> {
         let lines = self.lines.push(bytes);
-        lines.into_iter().map(|line| self.hear(line)).collect()
+        lines.into_iter().map(|line| self.read(line)).collect()
     }
 
     /// The line that was begun when its standard output ended, if there is one.
-    pub fn end(&mut self) -> Option<Heard> {
-        self.lines.end().map(|line| self.hear(line))
+    pub fn end(&mut self) -> Option<ProgramLine> {
+        self.lines.end().map(|line| self.read(line))
     }
 
     /// The id of the session, as soon as the program has reported it.
@@ -75,7 +75,7 @@ impl<'m> Reading<'m> {
         }
     }
 
-    /// What the program has told so far of what it uses.
+    /// What the program has reported so far of its use.
     #[must_use]
     pub fn usage(&self) -> Usage {
         match &self.events {
@@ -125,18 +125,18 @@ impl<'m> Reading<'m> {
         outcome
     }
 
-    fn hear(&mut self, raw: String) -> Heard {
+    fn read(&mut self, raw: String) -> ProgramLine {
         let shown = match Value::parse_str(&raw) {
             Ok(event @ Value::Object(_)) => match &mut self.events {
-                Events::Claude(events) => events.hear(&event, self.masking),
-                Events::Codex(events) => events.hear(&event, self.masking),
+                Events::Claude(events) => events.read(&event, self.masking),
+                Events::Codex(events) => events.read(&event, self.masking),
             },
             Ok(_) | Err(_) => {
                 self.unread = self.unread.saturating_add(1);
                 vec![one_line(&raw, self.masking)]
             }
         };
-        Heard { raw, shown }
+        ProgramLine { raw, shown }
     }
 }
 

@@ -176,14 +176,14 @@ fn carry_out(answer: &CallAnswer, call: &ToolCall, notes: &Notes) -> io::Result<
 
 /// In the form that the program reads.
 fn decision(word: &str, more: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
-    let mut said = Object::from([
+    let mut output = Object::from([
         ("hookEventName", Value::from("PreToolUse")),
         ("permissionDecision", Value::from(word)),
     ]);
     for (name, value) in more {
-        said.insert(name, value);
+        output.insert(name, value);
     }
-    Value::Object(Object::from([("hookSpecificOutput", Value::Object(said))]))
+    Value::Object(Object::from([("hookSpecificOutput", Value::Object(output))]))
 }
 
 /// What was decided, in the folder of the attempt.
@@ -239,10 +239,10 @@ mod tests {
         fn decide(&self, call: &str) -> (String, String) {
             let decision = decide(&self.folder.path().join(POLICY), call.as_bytes()).unwrap();
             let Some(decision) = decision else { return ("none".to_owned(), String::new()) };
-            let said = decision.get("hookSpecificOutput").unwrap();
-            let word = said.get("permissionDecision").and_then(Value::as_str).unwrap().to_owned();
-            let reason = said.get("permissionDecisionReason").and_then(Value::as_str).map(str::to_owned);
-            let input = said.get("updatedInput").map(Value::compact);
+            let output = decision.get("hookSpecificOutput").unwrap();
+            let word = output.get("permissionDecision").and_then(Value::as_str).unwrap().to_owned();
+            let reason = output.get("permissionDecisionReason").and_then(Value::as_str).map(str::to_owned);
+            let input = output.get("updatedInput").map(Value::compact);
             (word, reason.or(input).unwrap_or_default())
         }
     }

@@ -9,7 +9,7 @@ use crate::{
 use envoi_contract::json::Value;
 use envoi_kernel::event::CallAnswer;
 use envoi_preset::{
-    Asks, Class, Exit, Failure, Heard, Invocation, Masking, May, NO_BACKGROUND_WORK, Outcome, Preset,
+    Asks, Class, Exit, Failure, Invocation, Masking, May, NO_BACKGROUND_WORK, Outcome, Preset, ProgramLine,
     Reading, Resume, Support, Version,
 };
 use rustix::process::{Pid, Signal, kill_process};
@@ -164,7 +164,7 @@ impl Work<'_> {
         };
         refused.iter().for_each(|call| reading.excuse(call));
         let mut outcome = reading.finish(exit(status), &stderr, self.order.schema.is_some());
-        asked(&mut outcome, put_off.as_deref(), exit(status));
+        settle_put_off_call(&mut outcome, put_off.as_deref(), exit(status));
         if let Some(failure) = ended {
             outcome.failure = Some(failure);
         }
@@ -222,7 +222,7 @@ impl Work<'_> {
             // Bytes that end no line are no event.
             let left = idle.map_or(SILENCE, |idle| idle.saturating_sub(last.elapsed()));
             let wait = if ended.is_some() { LEFT_OPEN } else { left.min(SILENCE) };
-            let heard = match pieces.recv_timeout(wait) {
+            let lines = match pieces.recv_timeout(wait) {
                 _ if ended.is_some_and(|ended| ended.elapsed() > MOST_LEFT_OPEN) => break,
                 Ok(piece) => reading.push(&piece?),
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -241,10 +241,10 @@ impl Work<'_> {
                     return Ok(Some(Failure::new(Class::Idle, message)));
                 }
             };
-            if !heard.is_empty() {
+            if !lines.is_empty() {
                 last = Instant::now();
             }
-            self.keep(&mut events, &heard)?;
+            self.keep(&mut events, &lines)?;
             let used = reading.usage();
             if noted != Some(used) {
                 let metrics = metrics(&of_attempt(used, self.order, false), &self.order.before.figures());
@@ -273,7 +273,7 @@ impl Work<'_> {
                 return Ok(Some(Failure::new(Class::Budget, message)));
             }
         }
-        let rest: Vec<Heard> = reading.end().into_iter().collect();
+        let rest: Vec<ProgramLine> = reading.end().into_iter().collect();
         self.keep(&mut events, &rest)?;
         Ok(None)
     }
@@ -292,8 +292,8 @@ impl Work<'_> {
         Some(Failure::new(Class::NotInstalled, message))
     }
 
-    fn keep(&self, events: &mut File, heard: &[Heard]) -> io::Result<()> {
-        for line in heard {
+    fn keep(&self, events: &mut File, lines: &[ProgramLine]) -> io::Result<()> {
+        for line in lines {
             events.write_all(format!("{}\n", self.mask.text(&line.raw)).as_bytes())?;
             self.show(&line.shown);
         }
@@ -332,7 +332,7 @@ fn pieces_of(mut stdout: impl Read + Send + 'static) -> io::Result<Receiver<io::
 }
 
 /// A call that was put off is no failure, and one that was put off and passed over is no success.
-fn asked(outcome: &mut Outcome, put_off: Option<&str>, exit: Exit) {
+fn settle_put_off_call(outcome: &mut Outcome, put_off: Option<&str>, exit: Exit) {
     let Some(digest) = put_off else { return };
     let is_last = outcome.deferred.as_ref().is_some_and(|call| call.digest().to_string() == digest);
     match (is_last, exit) {

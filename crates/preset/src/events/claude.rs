@@ -48,7 +48,7 @@ pub(crate) struct Events {
 
 impl Events {
     /// Takes one event, and returns what it says to people.
-    pub(crate) fn hear(&mut self, event: &Value, masking: Masking<'_>) -> Vec<String> {
+    pub(crate) fn read(&mut self, event: &Value, masking: Masking<'_>) -> Vec<String> {
         let session = session_id(event, &["session_id"]);
         let is_init = text(event, &["type"]) == Some("system") && text(event, &["subtype"]) == Some("init");
         if session.is_some() && (self.session.is_none() || (is_init && !self.is_begun)) {
@@ -120,12 +120,12 @@ impl Events {
         for part in parts(event) {
             match text(part, &["type"]) {
                 Some("text") => {
-                    let said = text(part, &["text"]).unwrap_or_default();
+                    let message = text(part, &["text"]).unwrap_or_default();
                     // What a helper of the agent says is not the agent's own last word.
                     if at(event, &["parent_tool_use_id"]).is_none_or(Value::is_null) {
-                        self.last_text = said.to_owned();
+                        self.last_text = message.to_owned();
                     }
-                    shown.extend(said.lines().map(str::to_owned));
+                    shown.extend(message.lines().map(str::to_owned));
                 }
                 Some("tool_use") => shown.push(format!("> {}", call(part, masking))),
                 _ => {}
@@ -208,7 +208,7 @@ impl Events {
             // Of a form that is not known: something was refused, unless it is plainly nothing.
             Some(other) => match other.compact().as_str() {
                 "0" | "false" | "{}" | "\"\"" => Vec::new(),
-                said => vec![one_line(said, masking)],
+                message => vec![one_line(message, masking)],
             },
         };
         let failure = self.failure(result, &errors, masking);
@@ -236,19 +236,19 @@ impl Events {
         let subtype = text(result, &["subtype"]).unwrap_or_default();
         let reason = text(result, &["terminal_reason"]).unwrap_or_default();
         let of_another_form =
-            at(result, &["result"]).filter(|said| !matches!(said, Value::String(_) | Value::Null));
-        let said = text(result, &["result"]).or(errors.first().copied()).unwrap_or(subtype);
+            at(result, &["result"]).filter(|message| !matches!(message, Value::String(_) | Value::Null));
+        let message = text(result, &["result"]).or(errors.first().copied()).unwrap_or(subtype);
         if !is_error && subtype == "success" {
             if let Some(other) = of_another_form {
-                let said = one_line(&other.compact(), masking);
-                let message = format!("the `result` of the closing event is no text: {said}");
+                let other = one_line(&other.compact(), masking);
+                let message = format!("the `result` of the closing event is no text: {other}");
                 return Some(Failure::new(Class::Crashed, message));
             }
             return match (reason, text(result, &["stop_reason"])) {
                 ("tool_deferred", _) | (_, Some("tool_deferred")) => {
                     Some(Failure::new(Class::Denied, "a tool waits for a permission that was not given"))
                 }
-                (_, Some("refusal")) => Some(Failure::new(Class::Refused, one_line(said, masking))),
+                (_, Some("refusal")) => Some(Failure::new(Class::Refused, one_line(message, masking))),
                 _ => None,
             };
         }
@@ -256,9 +256,9 @@ impl Events {
             ("prompt_too_long", _) => Class::TooLong,
             ("max_turns", _) | (_, "error_max_turns") => Class::Turns,
             ("budget_exhausted", _) | (_, "error_max_budget_usd") => Class::Budget,
-            _ => self.class_of_error(result).or_else(|| of_wording(said)).unwrap_or(Class::Crashed),
+            _ => self.class_of_error(result).or_else(|| of_wording(message)).unwrap_or(Class::Crashed),
         };
-        Some(Failure::new(class, one_line(said, masking)))
+        Some(Failure::new(class, one_line(message, masking)))
     }
 
     /// The class that the structure of the events names.
@@ -292,7 +292,7 @@ impl Events {
         let session = Figures { cost: cost.filter(|_| is_of_session), ..Figures::default() };
         let cost = cost.filter(|_| !is_of_session);
         let Some(result) = &self.result else {
-            // Of a process that was ended only what its calls were given is known, and what was said before.
+            // Of a process that was ended only what its calls were given is known, and its texts before.
             let given = self.calls.values().fold(0, |sum: u64, tokens| sum.saturating_add(*tokens));
             let process = Figures { tokens_in: Some(given), cost, ..Figures::default() };
             return Usage { llm_calls, process, session, added_cost: self.added_cost };
@@ -361,7 +361,7 @@ fn refusals(event: &Value, masking: Masking<'_>) -> Vec<String> {
         parts(event).iter().filter(|part| part.get("is_error").and_then(Value::as_bool) == Some(true));
     errors
         .filter_map(|part| text(part, &["content"]))
-        .map(|said| format!("! {}", one_line(said, masking)))
+        .map(|message| format!("! {}", one_line(message, masking)))
         .collect()
 }
 
@@ -374,6 +374,6 @@ fn deferred(result: &Value) -> Option<ToolCall> {
     Some(ToolCall { id: found("id")?, tool: found("name")?, input }).filter(|_| is_end)
 }
 
-fn is_lost(said: &str) -> bool {
-    said.contains("No conversation found with session ID")
+fn is_lost(message: &str) -> bool {
+    message.contains("No conversation found with session ID")
 }

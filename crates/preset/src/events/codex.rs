@@ -25,7 +25,7 @@ pub(crate) struct Events {
 
 impl Events {
     /// Takes one event, and returns what it says to people.
-    pub(crate) fn hear(&mut self, event: &Value, masking: Masking<'_>) -> Vec<String> {
+    pub(crate) fn read(&mut self, event: &Value, masking: Masking<'_>) -> Vec<String> {
         match text(event, &["type"]) {
             Some("thread.started") => {
                 self.session = session_id(event, &["thread_id"]);
@@ -40,9 +40,9 @@ impl Events {
                 vec!["end: completed".to_owned()]
             }
             Some("turn.failed") => {
-                let said = text(event, &["error", "message"]).unwrap_or("it does not say why");
-                self.failed = Some(said.to_owned());
-                vec![format!("end: {}", one_line(said, masking))]
+                let message = text(event, &["error", "message"]).unwrap_or("it does not say why");
+                self.failed = Some(message.to_owned());
+                vec![format!("end: {}", one_line(message, masking))]
             }
             Some("error") => {
                 vec![format!("! {}", one_line(text(event, &["message"]).unwrap_or_default(), masking))]
@@ -54,19 +54,19 @@ impl Events {
     }
 
     fn completed(&mut self, item: &Value, masking: Masking<'_>) -> Vec<String> {
-        let said = |name: &str| text(item, &[name]).unwrap_or_default();
-        if said("status") == "declined" {
-            let what = one_line(&format!("{} {}", said("type"), said("command")), masking);
+        let member = |name: &str| text(item, &[name]).unwrap_or_default();
+        if member("status") == "declined" {
+            let what = one_line(&format!("{} {}", member("type"), member("command")), masking);
             self.denied.push(what.clone());
             return vec![format!("refused: {what}")];
         }
-        match said("type") {
+        match member("type") {
             "agent_message" => {
-                self.last_text = said("text").to_owned();
-                said("text").lines().map(str::to_owned).collect()
+                self.last_text = member("text").to_owned();
+                member("text").lines().map(str::to_owned).collect()
             }
-            "error" => vec![format!("! {}", one_line(said("message"), masking))],
-            "command_execution" if said("status") == "failed" => {
+            "error" => vec![format!("! {}", one_line(member("message"), masking))],
+            "command_execution" if member("status") == "failed" => {
                 let code =
                     at(item, &["exit_code"]).and_then(Value::as_number).map(|code| code.as_str().to_owned());
                 vec![format!("! exit code {}", code.as_deref().unwrap_or("unknown"))]
@@ -94,8 +94,8 @@ impl Events {
     pub(crate) fn finish(self, exit: Exit, stderr: &str, wants_data: bool, masking: Masking<'_>) -> Outcome {
         let data = Value::parse_str(self.last_text.trim()).ok().filter(|_| wants_data);
         let failure = match (&self.failed, &self.completed) {
-            (Some(said), _) => {
-                Some(Failure::new(of_wording(said).unwrap_or(Class::Crashed), one_line(said, masking)))
+            (Some(message), _) => {
+                Some(Failure::new(of_wording(message).unwrap_or(Class::Crashed), one_line(message, masking)))
             }
             (None, Some(_)) => None,
             (None, None) => Some(without_end(exit, stderr, masking)),

@@ -61,12 +61,12 @@ pub fn failure(status: u16, body: &[u8], masking: Masking<'_>) -> Failure {
             None => Class::Overloaded,
         },
     };
-    let said = match message {
+    let reason = match message {
         Some(message) => one_line(message, masking),
         None => one_line(&String::from_utf8_lossy(body), masking),
     };
-    let said = if said.is_empty() { String::new() } else { format!(": {said}") };
-    Failure::new(class, format!("the provider answered with status {status}{said}"))
+    let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+    Failure::new(class, format!("the provider answered with status {status}{reason}"))
 }
 
 /// When the provider says that the account is open again. `header` finds a header of the reply by its name in lower case.
@@ -185,8 +185,8 @@ mod tests {
         ] {
             assert_eq!(failure(status, body.as_bytes(), Masking::default()).class, class, "{status} {body}");
         }
-        let told = failure(400, br#"{"error":{"message":"unknown\nmember"}}"#, Masking::default()).message;
-        assert_eq!(told, "the provider answered with status 400: unknown member");
+        let message = failure(400, br#"{"error":{"message":"unknown\nmember"}}"#, Masking::default()).message;
+        assert_eq!(message, "the provider answered with status 400: unknown member");
     }
 
     #[test]

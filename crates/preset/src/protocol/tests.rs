@@ -108,7 +108,7 @@ fn a_reply_is_read_with_its_end_and_its_tokens() {
         End::Refused(format!("the answer is not finished: `{member}` is `{word}`"))
     };
     let empty = || End::Refused("the answer has no text".to_owned());
-    let said = r#"{"type":"output_text","text":"hello"}"#;
+    let output = r#"{"type":"output_text","text":"hello"}"#;
     let rows = [
         (Protocol::Chat, chat(r#"{"content":"hello"}"#, "stop"), "c1", "hello", End::Whole),
         (
@@ -144,8 +144,8 @@ fn a_reply_is_read_with_its_end_and_its_tokens() {
         (Protocol::Chat, chat(r#"{"content":""}"#, "stop"), "c1", "", empty()),
         (Protocol::Responses, responses("completed", ""), "r1", "", empty()),
         (Protocol::Chat, chat(r#"{"content":" \n\t"}"#, "stop"), "c1", " \n\t", empty()),
-        (Protocol::Responses, responses("completed", said), "r1", "hello", End::Whole),
-        (Protocol::Responses, responses("incomplete", said), "r1", "hello", End::Cut),
+        (Protocol::Responses, responses("completed", output), "r1", "hello", End::Whole),
+        (Protocol::Responses, responses("incomplete", output), "r1", "hello", End::Cut),
         (
             Protocol::Responses,
             responses("completed", r#"{"type":"refusal","refusal":"no"}"#),
