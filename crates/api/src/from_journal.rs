@@ -146,7 +146,7 @@ impl Question {
 
 /// What is known of a question besides its row: what the run had done when it put the question, and the answer.
 #[derive(Debug, Default)]
-pub struct Asked<'a> {
+pub struct QuestionContext<'a> {
     /// The event that raised it; none if it cannot be read.
     pub raised: Option<&'a InterruptRaised>,
     /// Files that the run had changed.
@@ -160,8 +160,14 @@ pub struct Asked<'a> {
 impl QuestionDetail {
     /// A question with all that one needs to answer, as it stands at this moment, for this person.
     #[must_use]
-    pub fn of(row: &journal::InboxRow, run: &Run, asked: Asked<'_>, now: Timestamp, by: &Principal) -> Self {
-        let Asked { raised, files, last_handoff, given } = asked;
+    pub fn of(
+        row: &journal::InboxRow,
+        run: &Run,
+        context: QuestionContext<'_>,
+        now: Timestamp,
+        by: &Principal,
+    ) -> Self {
+        let QuestionContext { raised, files, last_handoff, given } = context;
         let open = raised.filter(|raised| run.interrupts().any(|open| open.interrupt == raised.interrupt));
         let plan = run.step(&row.visit).and_then(|step| step.asks()).filter(|_| row.about == About::Ask);
         let leads = |raised| {

@@ -35,7 +35,7 @@ pub use flow::{mistake, plan, shape};
 #[cfg(feature = "flow")]
 pub use from_flow::PlannedTexts;
 #[cfg(feature = "journal")]
-pub use from_journal::Asked;
+pub use from_journal::QuestionContext;
 pub use question::preview;
 pub use run::{amounts, comparison, file, log};
 pub use scalar::{Time, any};

@@ -97,10 +97,10 @@ pub(crate) async fn perform(app: Arc<App>, operation: &'static Operation, mut re
     let tenant = caller.tenant.clone();
     let (parts, mut body) = request.into_parts();
     let permit = app.model_calls.acquire(&format!("{tenant}/{}", caller.name));
-    let asked = BridgeRequest { app: Arc::clone(&app), caller, headers: parts.headers };
+    let request = BridgeRequest { app: Arc::clone(&app), caller, headers: parts.headers };
     let (shape, done) = match (operation.id, permit) {
-        ("listModels", _) => (ErrorShape::Chat, Ok(asked.list())),
-        ("callModel", Some(permit)) => (ErrorShape::Bridge, asked.turn(&mut body, permit).await),
+        ("listModels", _) => (ErrorShape::Chat, Ok(request.list())),
+        ("callModel", Some(permit)) => (ErrorShape::Bridge, request.turn(&mut body, permit).await),
         ("callModel", None) => (ErrorShape::Bridge, Err(Refusal::TooMany)),
         (id, permit) => {
             let (protocol, shape) = match id {
@@ -109,8 +109,8 @@ pub(crate) async fn perform(app: Arc<App>, operation: &'static Operation, mut re
                 _ => (Protocol::Chat, ErrorShape::Chat),
             };
             let done = match permit {
-                Some(permit) if id == "countMessageTokens" => asked.count(&mut body, permit).await,
-                Some(permit) => asked.pass_on(protocol, &mut body, permit).await,
+                Some(permit) if id == "countMessageTokens" => request.count(&mut body, permit).await,
+                Some(permit) => request.pass_on(protocol, &mut body, permit).await,
                 None => Err(Refusal::TooMany),
             };
             (shape, done)
@@ -157,35 +157,35 @@ impl BridgeRequest {
         let read = |models: &Models, body: &[u8]| {
             let turn = MessageRequest::read(body)?;
             let chosen = models.choose(turn.model.as_deref(), Protocol::Chat).map_err(Refusal::NoModel)?;
-            let said = user_envelope::parse(&turn.user, turn.user_envelope, &turn.attachments)
+            let envelope = user_envelope::parse(&turn.user, turn.user_envelope, &turn.attachments)
                 .map_err(|refused| Refusal::Envelope(refused.reason))?;
-            Ok((turn, chosen, said))
+            Ok((turn, chosen, envelope))
         };
-        let (turn, chosen, said) = self.parse(body, read).await?;
+        let (turn, chosen, envelope) = self.parse(body, read).await?;
         let account = self.account().await?;
         // Files are read only after the call is counted: a caller without budget costs no reading.
         let mut meter = self.meter(account.clone(), chosen, permit).await?;
-        let given = match self.attached(&account, &turn, said.attachments).await {
+        let given = match self.attached(&account, &turn, envelope.attachments).await {
             Ok(given) => given,
             Err(refusal) => {
                 meter.end(CallOutcome::Failed).await;
                 return Err(refusal);
             }
         };
-        let request = message(&meter.chosen().offer.name, &said.text, turn.system.as_deref(), given);
+        let request = message(&meter.chosen().offer.name, &envelope.text, turn.system.as_deref(), given);
         let mut answer = self.ask(&mut meter, Protocol::Chat, request).await?;
         let whole = self.whole(&mut meter, &mut answer).await?;
         let document: Value = serde_json::from_slice(&whole).unwrap_or_default();
         meter.used(usage::read(&document));
         let text = document.pointer("/choices/0/message/content").and_then(Value::as_str);
         let text = text.map(|text| meter.chosen().provider.text_without_key(text));
-        let told = match text {
+        let answer = match text {
             Some(text) if answer.status.is_success() => Ok(text),
             _ if answer.status.is_success() => Err("its answer is no chat completion".to_owned()),
             _ => Err(format!("it answered with status {}", answer.status.as_u16())),
         };
-        meter.end(if told.is_ok() { CallOutcome::Ok } else { CallOutcome::Failed }).await;
-        let text = told.map_err(|reason| Refusal::Provider(format!("the model's provider: {reason}")))?;
+        meter.end(if answer.is_ok() { CallOutcome::Ok } else { CallOutcome::Failed }).await;
+        let text = answer.map_err(|reason| Refusal::Provider(format!("the model's provider: {reason}")))?;
         let usage = meter.usage();
         let cost = usage.and_then(|usage| meter.chosen().offer.cost(usage));
         let usage = json!({
@@ -274,10 +274,10 @@ impl BridgeRequest {
     fn failed(&self, provider: &str, failed: PostError) -> Refusal {
         let (ProviderError(reason), refusal) = match failed {
             PostError::Unreached(failed) => (failed, Refusal::Unreached),
-            PostError::Asked(failed) => {
-                let told =
+            PostError::Reached(failed) => {
+                let message =
                     "the model's provider received the request, and broke off or did not answer in time";
-                (failed, Refusal::Provider(told.to_owned()))
+                (failed, Refusal::Provider(message.to_owned()))
             }
         };
         (self.app.settings.log)(&format!("provider {provider}: {reason}"));
@@ -437,11 +437,11 @@ struct ForProvider {
 }
 
 fn for_provider(protocol: Protocol, models: &Models, body: &[u8]) -> Result<ForProvider, Refusal> {
-    let asked = ChatRequest::read(protocol, body)?;
-    let chosen = models.choose(asked.model.as_deref(), protocol).map_err(Refusal::NoModel)?;
-    let streams = asked.streams;
-    let wants_usage = asked.wants_usage;
-    let request = asked.for_provider(&chosen.offer.name);
+    let request = ChatRequest::read(protocol, body)?;
+    let chosen = models.choose(request.model.as_deref(), protocol).map_err(Refusal::NoModel)?;
+    let streams = request.streams;
+    let wants_usage = request.wants_usage;
+    let request = request.for_provider(&chosen.offer.name);
     Ok(ForProvider { chosen, streams, wants_usage, request })
 }
 
@@ -457,13 +457,14 @@ fn given(headers: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
 
 /// The request for one message. Only `text` has the role of the user.
 fn message(model: &str, text: &str, system: Option<&str>, given: FileParts) -> Bytes {
-    let told: Vec<&str> = given.manifest.as_deref().into_iter().chain(system).collect();
+    let instructions: Vec<&str> = given.manifest.as_deref().into_iter().chain(system).collect();
     let content = if given.parts.is_empty() {
         Value::from(text)
     } else {
         [json!({"type": "text", "text": text})].into_iter().chain(given.parts).collect()
     };
-    let system = (!told.is_empty()).then(|| json!({"role": "system", "content": told.join("\n\n")}));
+    let system =
+        (!instructions.is_empty()).then(|| json!({"role": "system", "content": instructions.join("\n\n")}));
     let messages: Vec<Value> =
         system.into_iter().chain([json!({"role": "user", "content": content})]).collect();
     json!({"model": model, "messages": messages}).to_string().into()

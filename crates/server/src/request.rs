@@ -129,8 +129,8 @@ impl ApiRequest {
 
     /// The trace that the client is in; with several headers, none.
     pub(crate) fn traceparent(&self) -> Option<&str> {
-        let mut said = self.headers.get_all("traceparent").iter();
-        let only = said.next().filter(|_| said.next().is_none())?;
+        let mut values = self.headers.get_all("traceparent").iter();
+        let only = values.next().filter(|_| values.next().is_none())?;
         only.to_str().ok()
     }
 
@@ -154,15 +154,15 @@ impl ApiRequest {
             return Ok(random::id("req_", app.now())?);
         };
         let id = known_as(&of);
-        let said = Value::Object(self.object()?).compact();
-        let asked = StartKey {
+        let body_text = Value::Object(self.object()?).compact();
+        let wanted = StartKey {
             tenant: self.bearer.tenant.clone(),
             key: of,
-            body: Digest::of(said.as_bytes()),
+            body: Digest::of(body_text.as_bytes()),
             run: run.clone(),
         };
-        let kept = app.store.keep_start(&asked, app.now())?;
-        if kept.body == asked.body { Ok(id) } else { Err(Problem::key_reused()) }
+        let kept = app.store.keep_start(&wanted, app.now())?;
+        if kept.body == wanted.body { Ok(id) } else { Err(Problem::key_reused()) }
     }
 
     /// Whether the journal has the decision of this request: it came before, with the same key.

@@ -69,15 +69,15 @@ mod tests {
 
     #[test]
     fn an_id_that_cannot_be_written_down_is_replaced() {
-        let told =
+        let trace_of =
             |bytes: &[u8]| id(&HeaderMap::from_iter([(HEADER, HeaderValue::from_bytes(bytes).unwrap())]));
         for good in ["a", "7f3c-11/x:{}~!", &"x".repeat(128)] {
-            assert_eq!(told(good.as_bytes()), good);
+            assert_eq!(trace_of(good.as_bytes()), good);
         }
         for bad in [b"".as_slice(), b"two words", b"tab\there", "é".as_bytes(), &[b'x'; 129]] {
-            let made = told(bad);
+            let made = trace_of(bad);
             assert!(made.starts_with("req_") && made.len() == 30, "{made}");
-            assert_ne!(made, told(bad), "each one is new");
+            assert_ne!(made, trace_of(bad), "each one is new");
         }
         assert!(id(&HeaderMap::new()).starts_with("req_"));
     }

@@ -16,8 +16,8 @@ use envoi_kernel::{
 /// Each choice that the question takes, and what it leads to when this person makes it.
 #[must_use]
 pub fn choices(run: &Run, raised: &InterruptRaised, by: &Principal) -> Vec<(Choice, String)> {
-    let told = |choice| (choice, lead(run, raised, choice, by));
-    run.accepts(raised).into_iter().map(told).collect()
+    let with_lead = |choice| (choice, lead(run, raised, choice, by));
+    run.accepts(raised).into_iter().map(with_lead).collect()
 }
 
 /// Why this person may not answer: the question is for others, or they have answered already.
@@ -143,18 +143,18 @@ fn beside_others(done: Done, records: &[Record]) -> Option<String> {
         _ => None,
     });
     let entered = entered.collect::<Vec<_>>();
-    let told = match entered.as_slice() {
+    let sequel = match entered.as_slice() {
         [] => None,
         [step] => Some(format!("goes on with step {step}")),
         steps => Some(format!("goes on with steps {}", steps.join(", "))),
     };
-    match (done, told) {
+    match (done, sequel) {
         (Done::Failed, None) => Some("the step fails; other branches go on, then the run ends".to_owned()),
-        (Done::Failed, Some(told)) => Some(format!("the step fails, and the run {told}")),
+        (Done::Failed, Some(sequel)) => Some(format!("the step fails, and the run {sequel}")),
         (Done::Passed | Done::Skipped | Done::Taken, None) => {
             Some("is done; what needs it waits for other branches".to_owned())
         }
-        (Done::Passed | Done::Skipped | Done::Taken, told) => told,
+        (Done::Passed | Done::Skipped | Done::Taken, sequel) => sequel,
     }
 }
 

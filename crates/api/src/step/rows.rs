@@ -169,7 +169,7 @@ impl StepRows {
     fn cost(&self, visit: &VisitId) -> Option<Cost> {
         let first = AttemptId { visit: visit.clone(), attempt: 0 };
         let own = self.costs.range(first..).take_while(|(attempt, _)| attempt.visit == *visit);
-        own.filter_map(|(_, (metered, told))| (*metered).max(*told)).reduce(Cost::saturating_add)
+        own.filter_map(|(_, (metered, reported))| (*metered).max(*reported)).reduce(Cost::saturating_add)
     }
 
     fn handed_over(&mut self, written: &HandoffWritten, record: &Record) {

@@ -8,7 +8,7 @@ use crate::{
     view::{describe, last_words::last_words, questions::stands},
 };
 use envoi_api::{
-    Asked,
+    QuestionContext,
     cause::failure,
     preview,
     question::{ChangedFile, QuestionDetail},
@@ -329,7 +329,7 @@ impl Question {
 
     fn json(&self, reader: &Reader) -> QuestionDetail {
         let AskedQuestion { row, run, raised, given, .. } = &self.asked;
-        let asked = Asked {
+        let asked = QuestionContext {
             raised: raised.as_ref(),
             files: self.changed(reader).into_iter().take(MOST_LISTED).map(shown).collect(),
             last_handoff: self.last_handoff(),

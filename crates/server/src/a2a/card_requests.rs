@@ -39,20 +39,20 @@ fn about(url: &str) -> Agent<'_> {
 /// The version of a client that reads the card. A client that names no version, or an unknown one, gets the card for
 /// 0.3.
 fn reader(parts: &Parts) -> Version {
-    let said = parts.headers.get(VERSION).map(|value| value.to_str().unwrap_or("?"));
-    negotiate_version(said, None).unwrap_or(Version::V03)
+    let header_version = parts.headers.get(VERSION).map(|value| value.to_str().unwrap_or("?"));
+    negotiate_version(header_version, None).unwrap_or(Version::V03)
 }
 
 /// The card that needs no token. The host was checked before. Below the path of a flow it names the interfaces there,
 /// whether or not the flow exists: without a token a client does not learn that.
 pub(crate) fn public(app: &App, parts: &Parts) -> Result<Response, Problem> {
-    let said = |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok());
-    let mut url = format!("{}/a2a", base(app, said(header::HOST).unwrap_or_default()));
+    let text_of = |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok());
+    let mut url = format!("{}/a2a", base(app, text_of(header::HOST).unwrap_or_default()));
     if let Some(flow) = route::flow_of_card(parts.uri.path()) {
         url = format!("{url}/{flow}");
     }
     let served = ServedCard::new(&card::public(about(&url), reader(parts)), app.started_at);
-    let known = served.is_known(said(header::IF_NONE_MATCH), said(header::IF_MODIFIED_SINCE));
+    let known = served.is_known(text_of(header::IF_NONE_MATCH), text_of(header::IF_MODIFIED_SINCE));
     let mut response = match known {
         true => response::empty(304),
         false => response::json(200, served.body),

@@ -154,9 +154,13 @@ impl RunEvents {
     /// The task as it stands, with the messages that have come since.
     fn task(&self, aside: Option<&Aside>) -> Result<Task, SourceError> {
         let messages = self.app.read(|reader| reader.messages(&self.seen.run))?;
-        let said: Vec<_> = messages.iter().filter_map(loader::client_message).collect();
+        let client_messages: Vec<_> = messages.iter().filter_map(loader::client_message).collect();
         let shelf = StoredContent { app: &self.app, base: &self.base, room: &ReplyBudget::default() };
-        Ok(TaskWriter { ids: &self.seen.ids, content: &shelf, aside }.task(&self.seen.fold, &said, true))
+        Ok(TaskWriter { ids: &self.seen.ids, content: &shelf, aside }.task(
+            &self.seen.fold,
+            &client_messages,
+            true,
+        ))
     }
 
     fn item(&self, update: &TaskUpdate) -> StreamItem {

@@ -26,9 +26,9 @@ pub(crate) fn of(parts: &Parts, problem: Problem) -> Response {
         false => fault.rest().compact(),
     };
     let mut response = response::json(problem.status.as_u16(), body);
-    let mut told = problem.into_response();
+    let mut full = problem.into_response();
     for name in [header::WWW_AUTHENTICATE, header::RETRY_AFTER] {
-        if let Some(value) = told.headers_mut().remove(&name) {
+        if let Some(value) = full.headers_mut().remove(&name) {
             response.headers_mut().insert(name, value);
         }
     }
@@ -73,7 +73,7 @@ mod tests {
     use envoi_contract::code::Code;
 
     /// Status, type and headers of a response.
-    fn told(response: &Response) -> (u16, String, Vec<String>) {
+    fn head_of(response: &Response) -> (u16, String, Vec<String>) {
         let header =
             |name| response.headers().get(name).map_or("", |value| value.to_str().unwrap()).to_owned();
         let kind = header(header::CONTENT_TYPE);
@@ -105,12 +105,12 @@ mod tests {
         for path in ["/a2a", "/a2a/tasks", "/a2a/nothing/here"] {
             let response = of(&parts(path, "1.0"), unknown());
             let headers = vec!["Bearer".to_owned(), "7".to_owned()];
-            assert_eq!(told(&response), (401, "application/json".to_owned(), headers), "{path}");
+            assert_eq!(head_of(&response), (401, "application/json".to_owned(), headers), "{path}");
             assert!(response.extensions().get::<Problem>().is_none(), "or it would be written over");
         }
         for path in ["/v1/runs", "/a2ab", "/"] {
             let response = of(&parts(path, "1.0"), unknown());
-            assert_eq!(told(&response).1, "application/problem+json", "{path}");
+            assert_eq!(head_of(&response).1, "application/problem+json", "{path}");
         }
     }
 

@@ -147,7 +147,7 @@ fn decoded(segment: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn told(verb: &str, below: &str) -> String {
+    fn routed(verb: &str, below: &str) -> String {
         let verb = http::Method::from_bytes(verb.as_bytes()).unwrap();
         match find(&verb, below) {
             Err(lost) => format!("{lost:?}"),
@@ -220,16 +220,20 @@ mod tests {
             ("GET", "/nothing/here", "Path"),
             ("GET", "//tasks", "Path"),
         ] {
-            assert_eq!(told(verb, below), expected, "{verb} {below}");
+            assert_eq!(routed(verb, below), expected, "{verb} {below}");
             if below.len() > 1 && expected != "Path" && expected != "Verb" {
-                assert_eq!(told(verb, &format!("/fix{below}")), format!("fix: {expected}"), "{verb} {below}");
+                assert_eq!(
+                    routed(verb, &format!("/fix{below}")),
+                    format!("fix: {expected}"),
+                    "{verb} {below}"
+                );
             }
         }
         let digest = Digest::of(b"flow").to_string();
-        assert_eq!(told("POST", "/fix"), "fix: Rpc");
-        assert_eq!(told("POST", "/fix/"), "fix: Rpc");
-        assert_eq!(told("POST", &format!("/{digest}")), format!("{digest}: Rpc"));
-        assert_eq!(told("POST", "/Fix"), "Path", "no flow is spelt like that");
-        assert_eq!(told("GET", "/fix"), "Verb");
+        assert_eq!(routed("POST", "/fix"), "fix: Rpc");
+        assert_eq!(routed("POST", "/fix/"), "fix: Rpc");
+        assert_eq!(routed("POST", &format!("/{digest}")), format!("{digest}: Rpc"));
+        assert_eq!(routed("POST", "/Fix"), "Path", "no flow is spelt like that");
+        assert_eq!(routed("GET", "/fix"), "Verb");
     }
 }

@@ -82,7 +82,7 @@ impl Meter {
         let Some(run) = account.run else { return Ok(meter) };
         let call = call_id(app).map_err(Denied::Failed)?;
         let of_attempt = account.attempt.is_some();
-        let asked = ModelCall {
+        let requested = ModelCall {
             call: call.clone(),
             attempt: account.attempt,
             model: meter.chosen.model.clone(),
@@ -92,12 +92,14 @@ impl Meter {
         let of = run.clone();
         // From here on the call is open, even if the client has gone away: then the meter is dropped on this thread.
         let begin = move || {
-            Ok(shared.desk.model_call(&of, asked, || submit::caller_of_run(&shared, &of).ok()).map(|_| {
-                meter.trace = traced(&shared, &run, &call);
-                meter.open = Some((run, call));
-                meter.began = Instant::now();
-                meter
-            }))
+            Ok(shared.desk.model_call(&of, requested, || submit::caller_of_run(&shared, &of).ok()).map(
+                |_| {
+                    meter.trace = traced(&shared, &run, &call);
+                    meter.open = Some((run, call));
+                    meter.began = Instant::now();
+                    meter
+                },
+            ))
         };
         let begun = blocking(begin).await.map_err(Denied::Failed)?;
         begun.map_err(|refused| denied(refused, of_attempt))
@@ -155,7 +157,7 @@ impl Meter {
     fn charge(&mut self, outcome: CallOutcome) -> Option<impl FnOnce() + Send + 'static> {
         let (run, call) = self.open.take()?;
         let Charge { tokens_in, tokens_out, cost } = Charge::of(self.usage, self.pieces, &self.chosen.offer);
-        let told = ModelCalled {
+        let called = ModelCalled {
             call,
             outcome,
             tokens_in,
@@ -166,7 +168,8 @@ impl Meter {
         };
         let app = Arc::clone(&self.app);
         Some(move || {
-            if let Err(refused) = app.desk.model_called(&run, told, || submit::caller_of_run(&app, &run).ok())
+            if let Err(refused) =
+                app.desk.model_called(&run, called, || submit::caller_of_run(&app, &run).ok())
             {
                 (app.settings.log)(&format!("a model call of run {run} is not charged: {}", refused.message));
             }
@@ -236,9 +239,9 @@ mod tests {
         let [given, gotten] = ["1", "2"].map(|price| Cost::parse(price).unwrap());
         let price = Some(TokenPrice { given, cache_read: given, cache_write: given, gotten });
         let offer = |price| Offer { provider: String::new(), name: String::new(), price };
-        let told = Some(Usage { tokens_in: 5, tokens_out: 10, ..Usage::default() });
+        let reported = Some(Usage { tokens_in: 5, tokens_out: 10, ..Usage::default() });
         for (usage, pieces, expected) in [
-            (told, 3, (Some(5), Some(10), Some("0.000025"))),
+            (reported, 3, (Some(5), Some(10), Some("0.000025"))),
             (None, 3, (None, Some(3), Some("0.000006"))),
             (None, 0, (None, None, None)),
         ] {
@@ -247,6 +250,6 @@ mod tests {
             let expected = Charge { tokens_in, tokens_out, cost };
             assert_eq!(Charge::of(usage, pieces, &offer(price)), expected, "{usage:?} {pieces}");
         }
-        assert_eq!(Charge::of(told, 3, &offer(None)).cost, None);
+        assert_eq!(Charge::of(reported, 3, &offer(None)).cost, None);
     }
 }

@@ -104,37 +104,39 @@ impl Refusal {
     }
 
     pub(crate) fn into_response(self, shape: ErrorShape) -> Response {
-        let told = match self {
+        let error = match self {
             Self::Invalid(issues) if shape == ErrorShape::Bridge => return invalid(issues),
-            refusal => refusal.told(),
+            refusal => refusal.body(),
         };
-        let Some(told) = told else { return response::json(403, json!({"error": "Forbidden"}).to_string()) };
+        let Some(error) = error else {
+            return response::json(403, json!({"error": "Forbidden"}).to_string());
+        };
         let (status, body) = match shape {
-            ErrorShape::Bridge if told.is_internal() => (500, told.internal()),
-            ErrorShape::Bridge => (told.status, told.bridge()),
-            ErrorShape::Chat => (told.status, told.chat()),
-            ErrorShape::Messages => (told.status, told.messages()),
+            ErrorShape::Bridge if error.is_internal() => (500, error.internal()),
+            ErrorShape::Bridge => (error.status, error.bridge()),
+            ErrorShape::Chat => (error.status, error.chat()),
+            ErrorShape::Messages => (error.status, error.messages()),
         };
         let mut response = response::json(status, body.to_string());
-        if !told.again {
+        if !error.again {
             response.headers_mut().insert(SHOULD_RETRY, HeaderValue::from_static("false"));
         }
-        if let Some(seconds) = told.retry_after_s {
+        if let Some(seconds) = error.retry_after_s {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
     }
 
     /// `None` if the answer has no details.
-    fn told(self) -> Option<ErrorBody> {
-        let told = match self {
+    fn body(self) -> Option<ErrorBody> {
+        let body = match self {
             Self::Forbidden => return None,
             Self::TooLarge(limit) => {
                 ErrorBody::bad(Code::BodyTooLarge, format!("the body is over {limit} bytes"))
             }
             Self::Invalid(issues) => {
-                let told = issues.iter().map(|(place, message)| format!("`{place}`: {message}"));
-                ErrorBody::bad(Code::RequestInvalid, told.collect::<Vec<_>>().join("; "))
+                let issues = issues.iter().map(|(place, message)| format!("`{place}`: {message}"));
+                ErrorBody::bad(Code::RequestInvalid, issues.collect::<Vec<_>>().join("; "))
             }
             Self::NoModel(NoModel::Unknown) => {
                 ErrorBody::bad(Code::UnknownModelId, "no model of that name is offered here")
@@ -178,15 +180,15 @@ impl Refusal {
             }
             // The hints of problems are about requests with a key, which the bridge does not have.
             Self::Problem(problem) => {
-                let told = match problem.status.is_server_error() {
+                let body = match problem.status.is_server_error() {
                     true => ErrorBody::failed(problem.code, problem.detail()),
                     false => ErrorBody::bad(problem.code, problem.detail()),
                 };
                 let status = problem.status.as_u16();
-                ErrorBody { status, retry_after_s: problem.retry_after_s(), ..told }
+                ErrorBody { status, retry_after_s: problem.retry_after_s(), ..body }
             }
         };
-        Some(told)
+        Some(body)
     }
 }
 
@@ -248,7 +250,7 @@ mod tests {
 
     #[test]
     fn clients_are_told_not_to_ask_again_where_it_cannot_help() {
-        for (refusal, status, said) in [
+        for (refusal, status, retries) in [
             (Refusal::Forbidden, 403, None),
             (Refusal::TooLarge(1), 413, None),
             (Refusal::one("a", "b"), 400, None),
@@ -263,10 +265,10 @@ mod tests {
             (Refusal::BrokenOff, 503, Some("false")),
             (Problem::stopping().into(), 503, None),
         ] {
-            let told = format!("{refusal:?}");
+            let body = format!("{refusal:?}");
             let response = refusal.into_response(ErrorShape::Chat);
             let header = response.headers().get(SHOULD_RETRY).map(|value| value.to_str().unwrap());
-            assert_eq!((response.status().as_u16(), header), (status, said), "{told}");
+            assert_eq!((response.status().as_u16(), header), (status, retries), "{body}");
         }
     }
     #[test]
@@ -277,11 +279,11 @@ mod tests {
             ("/api/llm-bridge/v1/messages", ErrorShape::Messages),
         ] {
             assert_eq!(ErrorShape::of(path), shape);
-            let told = Refusal::from(Problem::stopping()).told().unwrap();
+            let body = Refusal::from(Problem::stopping()).body().unwrap();
             let body = match shape {
-                ErrorShape::Bridge => told.bridge(),
-                ErrorShape::Chat => told.chat()["error"].clone(),
-                ErrorShape::Messages => told.messages()["error"].clone(),
+                ErrorShape::Bridge => body.bridge(),
+                ErrorShape::Chat => body.chat()["error"].clone(),
+                ErrorShape::Messages => body.messages()["error"].clone(),
             };
             assert_eq!(body["code"], "ENGINE_STOPPING", "{body}");
             assert!(!body.to_string().contains("Idempotency-Key"), "{body}");

@@ -127,10 +127,10 @@ mod tests {
         }
         let bytes: Vec<u8> = whole.iter().flat_map(|piece| piece.bytes.to_vec()).collect();
         assert_eq!(String::from_utf8(bytes).unwrap(), STREAM);
-        let told: Vec<_> =
+        let events: Vec<_> =
             whole.iter().map(|piece| (piece.usage.is_some(), piece.only_usage, piece.last)).collect();
         let plain = (false, false, false);
-        assert_eq!(told, [plain, plain, (true, true, false), (false, false, true)]);
+        assert_eq!(events, [plain, plain, (true, true, false), (false, false, true)]);
     }
 
     #[test]

@@ -13,22 +13,22 @@ pub(crate) fn submit(app: &App, request: Request) -> Result<Vec<String>, Problem
     let ask = request.name();
     let run = request.run().map(RunId::as_str);
     tracing::info!(ask, run, "asked");
-    let (client, heard) = mpsc::channel();
+    let (client, responses) = mpsc::channel();
     let desk = app.desk.clone();
     // The desk goes on for a moment after it has accepted an answer; this thread does not wait for that.
     thread::Builder::new()
         .name("desk".to_owned())
         .spawn(move || desk.serve(request, &client))
         .map_err(Problem::internal)?;
-    reply(&heard)
+    reply(&responses)
 }
 
 /// The notes of the engine, once the request is accepted or refused. Until then the channel may carry records of the
 /// same run that other requests have caused.
-fn reply(heard: &mpsc::Receiver<Response>) -> Result<Vec<String>, Problem> {
+fn reply(responses: &mpsc::Receiver<Response>) -> Result<Vec<String>, Problem> {
     let mut notes = Vec::new();
     loop {
-        match heard.recv() {
+        match responses.recv() {
             Ok(Response::Noted { text }) => notes.push(text),
             Ok(Response::Record { .. } | Response::Rest { .. }) => {}
             Ok(Response::Refused(refused)) => return Err(refused.into()),
@@ -62,8 +62,8 @@ mod tests {
     use envoi_engine::protocol::{Refused, Standing};
 
     /// Of a run that follows others' requests, too.
-    fn heard(last: Response) -> Result<Vec<String>, Problem> {
-        let (client, heard) = mpsc::channel();
+    fn responses(last: Response) -> Result<Vec<String>, Problem> {
+        let (client, responses) = mpsc::channel();
         let record = serde_json::json!({
             "seq": 4, "at": 1_000,
             "event": {"type": "cancel_requested", "by": {"tenant": "local", "actor": "ada"}},
@@ -73,16 +73,16 @@ mod tests {
         client.send(Response::Rest { standing: Standing::answered() }).unwrap();
         client.send(Response::Noted { text: "this".to_owned() }).unwrap();
         client.send(last).unwrap();
-        reply(&heard)
+        reply(&responses)
     }
 
     #[test]
     fn what_others_do_to_the_run_is_no_answer_to_a_request() {
-        let refused = heard(Response::Refused(Refused::new(Code::NotRaised, "no bound is named", None)));
+        let refused = responses(Response::Refused(Refused::new(Code::NotRaised, "no bound is named", None)));
         assert_eq!(refused.unwrap_err().code, Code::NotRaised);
-        let accepted = heard(Response::Accepted { run: RunId::new("run_a").unwrap() });
+        let accepted = responses(Response::Accepted { run: RunId::new("run_a").unwrap() });
         assert_eq!(accepted.unwrap(), ["this"]);
-        let stopped = heard(Response::Stopped { reason: "it closes".to_owned() });
+        let stopped = responses(Response::Stopped { reason: "it closes".to_owned() });
         assert_eq!(stopped.unwrap_err().code, Problem::stopping().code);
     }
 }

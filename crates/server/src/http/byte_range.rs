@@ -31,12 +31,12 @@ struct Part {
 
 /// The content, or the part of it that the header `Range` names.
 pub(crate) fn serve(range: Option<&str>, source: Source, size: u64) -> Result<Response, Problem> {
-    let asked = range.map(|range| part(range, size));
-    let (status, part) = match asked {
+    let requested = range.map(|range| part(range, size));
+    let (status, part) = match requested {
         // A range that cannot be understood is ignored (RFC 9110 §14.2).
-        None | Some(Asked::Unknown) => (200, Part { from: 0, until: size }),
-        Some(Asked::Part(part)) => (206, part),
-        Some(Asked::Outside) => {
+        None | Some(RequestedRange::Unknown) => (200, Part { from: 0, until: size }),
+        Some(RequestedRange::Part(part)) => (206, part),
+        Some(RequestedRange::Outside) => {
             let detail = format!("the content has {size} bytes");
             return Err(Problem::new(Code::RangeOutside, detail));
         }
@@ -85,19 +85,19 @@ fn piece(file: &File, part: Part) -> io::Result<Bytes> {
 
 /// A parsed `Range` header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
+enum RequestedRange {
     Part(Part),
     Outside,
     /// Several ranges, another unit, or no range at all.
     Unknown,
 }
 
-fn part(range: &str, size: u64) -> Asked {
+fn part(range: &str, size: u64) -> RequestedRange {
     let number =
         |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse::<u64>().ok())?;
     let Some((first, last)) = range.strip_prefix("bytes=").and_then(|range| range.trim().split_once('-'))
     else {
-        return Asked::Unknown;
+        return RequestedRange::Unknown;
     };
     let part = match (number(first), number(last)) {
         (Some(from), None) if last.is_empty() => Part { from, until: size },
@@ -105,10 +105,10 @@ fn part(range: &str, size: u64) -> Asked {
         (None, Some(length)) if first.is_empty() && length > 0 => {
             Part { from: size.saturating_sub(length), until: size }
         }
-        (None, Some(0)) if first.is_empty() => return Asked::Outside,
-        _ => return Asked::Unknown,
+        (None, Some(0)) if first.is_empty() => return RequestedRange::Outside,
+        _ => return RequestedRange::Unknown,
     };
-    if part.from < part.until { Asked::Part(part) } else { Asked::Outside }
+    if part.from < part.until { RequestedRange::Part(part) } else { RequestedRange::Outside }
 }
 
 #[cfg(test)]
@@ -118,23 +118,23 @@ mod tests {
     #[test]
     fn a_range_is_what_rfc_9110_says() {
         let rows = [
-            ("bytes=0-3", Asked::Part(Part { from: 0, until: 4 })),
-            ("bytes=4-", Asked::Part(Part { from: 4, until: 10 })),
-            ("bytes=-3", Asked::Part(Part { from: 7, until: 10 })),
-            ("bytes=-30", Asked::Part(Part { from: 0, until: 10 })),
-            ("bytes=8-99", Asked::Part(Part { from: 8, until: 10 })),
-            ("bytes=9-9", Asked::Part(Part { from: 9, until: 10 })),
-            ("bytes=10-", Asked::Outside),
-            ("bytes=-0", Asked::Outside),
-            ("bytes=5-4", Asked::Unknown),
-            ("bytes=0-1,3-4", Asked::Unknown),
-            ("bytes=-", Asked::Unknown),
-            ("bytes=+1-2", Asked::Unknown),
-            ("lines=0-3", Asked::Unknown),
+            ("bytes=0-3", RequestedRange::Part(Part { from: 0, until: 4 })),
+            ("bytes=4-", RequestedRange::Part(Part { from: 4, until: 10 })),
+            ("bytes=-3", RequestedRange::Part(Part { from: 7, until: 10 })),
+            ("bytes=-30", RequestedRange::Part(Part { from: 0, until: 10 })),
+            ("bytes=8-99", RequestedRange::Part(Part { from: 8, until: 10 })),
+            ("bytes=9-9", RequestedRange::Part(Part { from: 9, until: 10 })),
+            ("bytes=10-", RequestedRange::Outside),
+            ("bytes=-0", RequestedRange::Outside),
+            ("bytes=5-4", RequestedRange::Unknown),
+            ("bytes=0-1,3-4", RequestedRange::Unknown),
+            ("bytes=-", RequestedRange::Unknown),
+            ("bytes=+1-2", RequestedRange::Unknown),
+            ("lines=0-3", RequestedRange::Unknown),
         ];
         for (range, expected) in rows {
             assert_eq!(part(range, 10), expected, "{range}");
         }
-        assert_eq!(part("bytes=0-", 0), Asked::Outside);
+        assert_eq!(part("bytes=0-", 0), RequestedRange::Outside);
     }
 }

@@ -185,8 +185,8 @@ mod tests {
             let [given, gotten] = [given, gotten].map(|price| Cost::parse(price).unwrap());
             let price = Some(TokenPrice { given, cache_read: given, cache_write: given, gotten });
             let offer = Offer { provider: String::new(), name: String::new(), price };
-            let told = offer.cost(Usage { tokens_in, tokens_out, ..Usage::default() }).unwrap();
-            assert_eq!(told.to_string(), cost, "{given} {gotten} {tokens_in} {tokens_out}");
+            let charged = offer.cost(Usage { tokens_in, tokens_out, ..Usage::default() }).unwrap();
+            assert_eq!(charged.to_string(), cost, "{given} {gotten} {tokens_in} {tokens_out}");
         }
     }
 

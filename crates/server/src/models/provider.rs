@@ -51,12 +51,12 @@ pub(crate) enum PostError {
     /// Nothing of it was sent.
     Unreached(ProviderError),
     /// The provider may have received it, and may charge for it.
-    Asked(ProviderError),
+    Reached(ProviderError),
 }
 
 impl From<ProviderError> for PostError {
     fn from(failed: ProviderError) -> Self {
-        Self::Asked(failed)
+        Self::Reached(failed)
     }
 }
 

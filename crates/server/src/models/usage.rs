@@ -83,8 +83,8 @@ mod tests {
                 Some((7, 2)),
             ),
         ] {
-            let told = read(&serde_json::from_str(text).unwrap());
-            assert_eq!(told.map(|usage| (usage.tokens_in, usage.tokens_out)), expected, "{text}");
+            let usage = read(&serde_json::from_str(text).unwrap());
+            assert_eq!(usage.map(|usage| (usage.tokens_in, usage.tokens_out)), expected, "{text}");
         }
     }
 
@@ -113,8 +113,8 @@ mod tests {
                 (100, 80, 10),
             ),
         ] {
-            let told = read(&serde_json::from_str(text).unwrap()).unwrap();
-            assert_eq!((told.tokens_in, told.cache_read, told.cache_write), expected, "{text}");
+            let usage = read(&serde_json::from_str(text).unwrap()).unwrap();
+            assert_eq!((usage.tokens_in, usage.cache_read, usage.cache_write), expected, "{text}");
         }
     }
 }

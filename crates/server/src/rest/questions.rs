@@ -13,7 +13,7 @@ use crate::{
 };
 use axum::response::Response;
 use envoi_api::{
-    Asked,
+    QuestionContext,
     question::{ChangedFile, Question, QuestionDetail, Questions},
 };
 use envoi_contract::{
@@ -99,14 +99,14 @@ fn shown(app: &App, interrupt: &InterruptId, request: &ApiRequest) -> Result<Res
         let run = row.run.clone();
         let question =
             asked_question(reader, row).or_else(|refused| check_not_aside(reader, &run).and(Err(refused)))?;
-        let asked = Asked {
+        let context = QuestionContext {
             raised: question.raised.as_ref(),
             files: question.changed(reader).into_iter().take(MOST_LISTED).map(changed_file).collect(),
             last_handoff: question.last_handoff(),
             given: question.given.clone(),
         };
         let by = request.principal();
-        let mut detail = QuestionDetail::of(&question.row, &question.run, asked, app.now(), &by);
+        let mut detail = QuestionDetail::of(&question.row, &question.run, context, app.now(), &by);
         if question.is_open() && !request.bearer.scopes.allow(&[Scope::Answer]) {
             detail.barred = Some("this token has not the scope `answer`".to_owned());
         }

@@ -162,9 +162,9 @@ fn start_once(
     let run = match of {
         None => fresh,
         Some(key) => {
-            let asked = StartKey { tenant: request.bearer.tenant.clone(), key, body, run: fresh };
-            let kept = app.store.keep_start(&asked, app.now())?;
-            if kept.body != asked.body {
+            let wanted = StartKey { tenant: request.bearer.tenant.clone(), key, body, run: fresh };
+            let kept = app.store.keep_start(&wanted, app.now())?;
+            if kept.body != wanted.body {
                 return Err(Problem::key_reused());
             }
             if app.read(|reader| reader.tenant_of(&kept.run).map_err(Problem::from))?.is_some() {

@@ -201,7 +201,7 @@ mod tests {
         let digest = Digest::of(BYTES);
         let longer = format!("rep_{}", digest.hex());
         for revision in [own.representation_revision_id.clone(), longer] {
-            let told = AttachmentRef {
+            let reference = AttachmentRef {
                 representation_revision_id: revision,
                 mime: "application/pdf".to_owned(),
                 size: Some(7),
@@ -209,7 +209,7 @@ mod tests {
                 origin_kind: OriginKind::AgentGenerated,
                 ..own.clone()
             };
-            let resolved = look(&store.reader().unwrap(), "north", &told).unwrap();
+            let resolved = look(&store.reader().unwrap(), "north", &reference).unwrap();
             let name = Some("minutes.txt".to_owned());
             assert_eq!(resolved, FoundContent { digest, size: 20, mime: "text/plain".to_owned(), name });
         }
@@ -226,17 +226,17 @@ mod tests {
             reason(&store, "north", &reference)
         };
         for digest in ["md5:0", "", &own.digest[7..], &own.digest.to_uppercase()] {
-            let told = with(&|reference| digest.clone_into(&mut reference.digest));
-            assert!(told.starts_with("its digest is not"), "{digest}: {told}");
+            let refusal = with(&|reference| digest.clone_into(&mut reference.digest));
+            assert!(refusal.starts_with("its digest is not"), "{digest}: {refusal}");
         }
         let short = &own.representation_revision_id[..19];
         for revision in ["rep_", "rep_1", short, &format!("rep_{}", &other[..16]), &own.digest[7..23]] {
-            let told = with(&|reference| revision.clone_into(&mut reference.representation_revision_id));
-            assert_eq!(told, "its revision is not that of its digest", "{revision}");
+            let refusal = with(&|reference| revision.clone_into(&mut reference.representation_revision_id));
+            assert_eq!(refusal, "its revision is not that of its digest", "{revision}");
         }
         for artifact in ["art_", "art_1", &format!("art_{}", &other[..26]), &own.digest[7..33]] {
-            let told = with(&|reference| artifact.clone_into(&mut reference.artifact_id));
-            assert_eq!(told, "its artifact is not that of its digest", "{artifact}");
+            let refusal = with(&|reference| artifact.clone_into(&mut reference.artifact_id));
+            assert_eq!(refusal, "its artifact is not that of its digest", "{artifact}");
         }
     }
 

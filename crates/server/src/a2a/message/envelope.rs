@@ -45,10 +45,10 @@ pub(crate) fn text(message: &Message) -> String {
 }
 
 fn opted_in(message: &Message) -> Result<bool, Fault> {
-    let Some(said) = message.metadata.get(EXTENSION_URI) else { return Ok(false) };
+    let Some(extension) = message.metadata.get(EXTENSION_URI) else { return Ok(false) };
     let wrong = |field: String, description: &str| Err(Fault::violation(field, description));
     let field = format!("message.metadata[\"{EXTENSION_URI}\"]");
-    match said {
+    match extension {
         Value::Object(members) => match members.get(OPT_IN) {
             None => Ok(false),
             Some(Value::Bool(truth)) => Ok(*truth),
@@ -143,8 +143,8 @@ mod tests {
             let fault = open(&message(&[&raw], &yes), &named(), &[]).unwrap_err();
             assert_eq!((fault.kind.rpc_code(), fault.kind.http_status()), (-32602, 400));
             let of_v10 = fault.rpc(Version::V10);
-            let said = of_v10.get("message").and_then(Value::as_str).unwrap();
-            assert!(said.starts_with(&format!("Invalid parameters: {beginning}")), "{said}");
+            let description = of_v10.get("message").and_then(Value::as_str).unwrap();
+            assert!(description.starts_with(&format!("Invalid parameters: {beginning}")), "{description}");
             assert!(of_v10.compact().contains(r#""metadata":{"code":"INVALID_USER_ENVELOPE"}"#));
             let of_v03 = fault.rpc(Version::V03);
             assert_eq!(
@@ -182,10 +182,10 @@ mod tests {
         assert_eq!((plain.text.as_str(), plain.attachments.len()), ("Approved.", 20));
         let raw = format!(r#"{{"text":"approved","attachments":[{REF}]}}"#);
         let fault = open(&message(&[&raw], &yes), &named(), &top_level).unwrap_err();
-        let said = fault.rpc(Version::V03).compact();
+        let reply = fault.rpc(Version::V03).compact();
         assert!(
-            said.contains("merged attachments exceed the 20-ref total (envelope 1 + body 20 = 21)"),
-            "{said}"
+            reply.contains("merged attachments exceed the 20-ref total (envelope 1 + body 20 = 21)"),
+            "{reply}"
         );
     }
 

@@ -40,8 +40,8 @@ pub(crate) fn read(flow: &Flow, message: &Message) -> Result<Object, Fault> {
         // The engine fills in the defaults when it starts the run.
         Ok(_) => Ok(given),
         Err(errors) => {
-            let told: Vec<String> = errors.0.iter().map(mistake).collect();
-            let detail = format!("flow `{}`: {}", flow.id, told.join("; "));
+            let mistakes: Vec<String> = errors.0.iter().map(mistake).collect();
+            let detail = format!("flow `{}`: {}", flow.id, mistakes.join("; "));
             Err(Fault::new(Kind::InvalidParams).detail(detail).code(Code::InputInvalid))
         }
     }
@@ -147,8 +147,8 @@ mod tests {
             (number, vec![Part::of(Content::Url("https://x".to_owned()))], "/v1/artifacts"),
         ] {
             let refused = read(&flow(inputs), &message(parts.clone())).unwrap_err();
-            let told = refused.rest().compact();
-            assert!(told.contains(words), "{parts:?}: {told}");
+            let reply = refused.rest().compact();
+            assert!(reply.contains(words), "{parts:?}: {reply}");
         }
     }
 }

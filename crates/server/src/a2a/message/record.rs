@@ -45,11 +45,11 @@ pub(crate) fn digest(client: &Client, message: &Message) -> Digest {
 fn digest_for(flow: Option<&str>, message: &Message) -> Digest {
     let content = Message { context_id: None, task_id: None, ..message.clone() };
     // A message to a task is the same by whatever path it comes.
-    let said = match flow.filter(|_| message.task_id.is_none()) {
+    let digested = match flow.filter(|_| message.task_id.is_none()) {
         Some(flow) => format!("{}\n{flow}", stored_form(&content)),
         None => stored_form(&content),
     };
-    Digest::of(said.as_bytes())
+    Digest::of(digested.as_bytes())
 }
 
 /// The message itself, in JSON of 1.0 on one line.

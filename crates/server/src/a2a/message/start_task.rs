@@ -133,9 +133,9 @@ fn start(
 /// The user is the name of the token, because a message names no user. What exceeds a bound is left out. The client did
 /// not require it to be kept, and the message remains readable as the first one of the task's history.
 fn requester(message: &Message, context: &str) -> Requester {
-    let told_to_us = |name: &str| name.starts_with(OURS);
+    let is_ours = |name: &str| name.starts_with(OURS);
     let metadata = Requester::without_reserved(&message.metadata);
-    let metadata = metadata.iter().filter(|(name, _)| !told_to_us(name));
+    let metadata = metadata.iter().filter(|(name, _)| !is_ours(name));
     let message = message_text(message);
     let stated = Requester {
         session_id: Some(context.to_owned()),

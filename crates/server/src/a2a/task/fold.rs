@@ -44,7 +44,7 @@ pub(crate) enum HistoryEntry {
     /// The run began.
     Begun,
     /// The run raised a question.
-    Asked(Arc<Question>),
+    Question(Arc<Question>),
     /// A question was answered, or got one of several approvals.
     Answered(Arc<Answered>),
     /// It is over.
@@ -228,12 +228,17 @@ impl Fold {
     /// A run in this state, with only these records applied: enough to show the task, not to apply what follows.
     ///
     /// `result` says where its last data is, if that is too large to stand in the journal.
-    pub(crate) fn standing_as(run: Run, said: &[Record], files: Vec<FileVersion>, result: RunResult) -> Self {
+    pub(crate) fn standing_as(
+        run: Run,
+        shown: &[Record],
+        files: Vec<FileVersion>,
+        result: RunResult,
+    ) -> Self {
         let files = files.into_iter().map(|made| (made.path.clone(), Arc::new(made))).collect();
         let RunResult { last_text, large } = result;
         let mut fold = Self { files, last_text, large, ..Self::new(run.versions().clone()) };
         fold.run = run;
-        for record in said {
+        for record in shown {
             fold.record_history(record);
         }
         fold
@@ -301,13 +306,13 @@ impl Fold {
     /// Questions that are open, oldest first.
     fn open_questions(&self) -> Vec<Arc<Question>> {
         let open: Vec<&InterruptId> = self.run.interrupts().map(|raised| &raised.interrupt).collect();
-        let asked = self.history.iter().filter_map(|turn| match turn {
-            HistoryEntry::Asked(question) if open.contains(&&question.raised.interrupt) => {
+        let questions = self.history.iter().filter_map(|turn| match turn {
+            HistoryEntry::Question(question) if open.contains(&&question.raised.interrupt) => {
                 Some(Arc::clone(question))
             }
             _ => None,
         });
-        asked.collect()
+        questions.collect()
     }
 
     /// The state of the task, if it differs from the last update.
@@ -325,7 +330,7 @@ impl Fold {
             Event::RunStarted(_) => self.history.push(HistoryEntry::Begun),
             Event::InterruptRaised(raised) => {
                 let question = Question::of(&self.run, raised);
-                self.history.push(HistoryEntry::Asked(Arc::new(question)));
+                self.history.push(HistoryEntry::Question(Arc::new(question)));
             }
             Event::InterruptAnswered(answer) | Event::VoteCast(answer) => {
                 let id = format!("ans_{}", self.derived(record));
@@ -358,8 +363,8 @@ impl Fold {
 
     /// An id for the message about an event.
     fn derived(&self, record: &Record) -> String {
-        let nobody = RunId::new("run_0").ok();
-        let run = self.run.started().map(|started| &started.run).or(nobody.as_ref());
+        let unknown = RunId::new("run_0").ok();
+        let run = self.run.started().map(|started| &started.run).or(unknown.as_ref());
         run.map(|run| derived(run, record.seq, record.at)).unwrap_or_default()
     }
 

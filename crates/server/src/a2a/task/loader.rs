@@ -40,7 +40,7 @@ pub(crate) struct LoadedTask {
     pub(crate) run: RunId,
     pub(crate) ids: TaskIds,
     pub(crate) fold: Fold,
-    pub(crate) said: Vec<ClientMessage>,
+    pub(crate) client_messages: Vec<ClientMessage>,
     /// Why it is set aside, if it is; not known of one whose events are still to be applied.
     pub(crate) aside: Option<Aside>,
     /// The row of a run whose events or whose flow cannot be read: all that is known of it. `fold` is of no run then.
@@ -66,7 +66,7 @@ impl LoadedTask {
         let writer = TaskWriter { ids: &self.ids, content: &shelf, aside };
         match &self.unreadable {
             Some(row) => writer.unreadable(row),
-            None => writer.task(&self.fold, &self.said, with_artifacts),
+            None => writer.task(&self.fold, &self.client_messages, with_artifacts),
         }
     }
 }
@@ -184,7 +184,7 @@ fn load_row(app: &App, run: &RunId, row: RunRow, aside: Aside) -> Result<LoadedT
         run: run.clone(),
         ids: TaskIds { task: run.to_string(), context },
         fold: Fold::new(nothing.flow),
-        said: Vec::new(),
+        client_messages: Vec::new(),
         aside: Some(aside),
         unreadable: Some(row),
     })
@@ -248,14 +248,14 @@ fn opened(app: &App, run: &RunId) -> Result<(LoadedTask, Loaded), Fault> {
     let versions = envoi_engine::flow_versions(&loaded.pinned)
         .map_err(|report| internal_fault(app, format!("the flow of run `{run}`: {report}")))?;
     let fold = Fold::new(versions);
-    let said = rows.iter().filter_map(client_message).collect();
-    Ok((LoadedTask { run: run.clone(), ids, fold, said, aside: None, unreadable: None }, loaded))
+    let client_messages = rows.iter().filter_map(client_message).collect();
+    Ok((LoadedTask { run: run.clone(), ids, fold, client_messages, aside: None, unreadable: None }, loaded))
 }
 
 /// A run in this state. Earlier events never change, so that all of it belongs to one moment.
 fn from_snapshot(reader: &Reader, run: &RunId, state: Run) -> Result<Fold, ReadError> {
-    let mut said = reader.records_before(run, &snapshot::SAID, state.next_seq(), None)?;
-    said.reverse();
+    let mut shown = reader.records_before(run, &snapshot::CONVERSATION, state.next_seq(), None)?;
+    shown.reverse();
     let result = match state.status() {
         // Text and data are part of a success only.
         Status::Ended(ended) if ended.status == EndStatus::Succeeded => {
@@ -268,7 +268,7 @@ fn from_snapshot(reader: &Reader, run: &RunId, state: Run) -> Result<Fold, ReadE
     };
     let places = if state.files().is_empty() { Vec::new() } else { reader.listed_artifacts(run)? };
     let sizes = places.into_iter().filter_map(|place| place.digest.zip(place.size_bytes)).collect();
-    Ok(snapshot::standing(state, &said, &sizes, result))
+    Ok(snapshot::standing(state, &shown, &sizes, result))
 }
 
 fn last_text(reader: &Reader, run: &RunId, end: Seq) -> Result<Option<Blob>, ReadError> {

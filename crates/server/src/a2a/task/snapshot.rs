@@ -14,15 +14,15 @@ use envoi_kernel::{
 use std::collections::BTreeMap;
 
 /// The kinds of events of which the history consists.
-pub(crate) const SAID: [&str; 5] =
+pub(crate) const CONVERSATION: [&str; 5] =
     ["run_started", "interrupt_raised", "interrupt_answered", "vote_cast", "run_ended"];
 
 /// The kind of events that have the texts of steps.
 pub(crate) const SETTLED: [&str; 1] = ["attempt_settled"];
 
-/// A run in this state. `said` are its events of the kinds [`SAID`], the oldest first; `sizes` are those of its files'
+/// A run in this state. `shown` are its events of the kinds [`CONVERSATION`], the oldest first; `sizes` are those of its files'
 /// content.
-pub(crate) fn standing(run: Run, said: &[Record], sizes: &BTreeMap<Digest, u64>, result: RunResult) -> Fold {
+pub(crate) fn standing(run: Run, shown: &[Record], sizes: &BTreeMap<Digest, u64>, result: RunResult) -> Fold {
     // A file without a known size counts as too large to be carried.
     let sized = |digest| Blob { digest, size: sizes.get(&digest).copied().unwrap_or(u64::MAX) };
     let made =
@@ -32,7 +32,7 @@ pub(crate) fn standing(run: Run, said: &[Record], sizes: &BTreeMap<Digest, u64>,
         .iter()
         .map(|handed| FileVersion { path: handed.path(), blob: Some(handed.list.clone()) });
     let made = made.chain(lists).collect();
-    Fold::standing_as(run, said, made, result)
+    Fold::standing_as(run, shown, made, result)
 }
 
 /// Where the run's last data is, if the engine has put a reference in its place; empty if it has not.
@@ -117,7 +117,7 @@ mod tests {
     fn the_visit_that_was_concluded_last_speaks_with_its_last_attempt() {
         let on_time = |attempt, text| (attempt, text, false);
         // Visits and attempts, the newest first.
-        for (concluded, attempts, said) in [
+        for (concluded, attempts, text) in [
             (&["b.1", "a.1"][..], &[on_time("b.1.1", "B"), on_time("a.1.1", "A")][..], Some("B")),
             (&["b.1", "a.1"], &[on_time("a.1.1", "A"), on_time("b.1.1", "B")], Some("B")),
             (&["ask.1", "a.1"], &[on_time("a.1.1", "A")], Some("A")),
@@ -137,7 +137,7 @@ mod tests {
                     concluded.iter().map(|visit| AttemptId::parse(&format!("{visit}.1")).unwrap().visit);
                 let before = || Ok::<Vec<Record>, ()>(older.by_ref().take(page).collect());
                 let found = last_text(visits, before).unwrap().map(|text| text.digest);
-                let expected = said.map(|said| Digest::of(said.as_bytes()));
+                let expected = text.map(|text| Digest::of(text.as_bytes()));
                 assert_eq!(found, expected, "{concluded:?} {attempts:?} by {page}");
             }
         }

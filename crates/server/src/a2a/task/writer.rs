@@ -103,7 +103,7 @@ pub(crate) struct TaskWriter<'s> {
 
 impl TaskWriter<'_> {
     /// The task as it stands.
-    pub(crate) fn task(&self, fold: &Fold, said: &[ClientMessage], with_artifacts: bool) -> Task {
+    pub(crate) fn task(&self, fold: &Fold, sent: &[ClientMessage], with_artifacts: bool) -> Task {
         let artifacts = match with_artifacts {
             true => fold.files().map(|made| self.artifact(made)).collect(),
             false => Vec::new(),
@@ -120,7 +120,7 @@ impl TaskWriter<'_> {
         Task {
             id: self.ids.task.clone(),
             context_id: self.ids.context.clone(),
-            history: fold.history().iter().flat_map(|turn| self.turn(turn, said)).collect(),
+            history: fold.history().iter().flat_map(|turn| self.turn(turn, sent)).collect(),
             status: self.status(&standing),
             artifacts,
             metadata,
@@ -182,7 +182,7 @@ impl TaskWriter<'_> {
     pub(crate) fn status(&self, standing: &Standing) -> TaskStatus {
         let message = match (&standing.end, standing.questions.first()) {
             (Some(end), _) => Some(self.ended(end)),
-            (None, Some(question)) => Some(self.asked(question, &standing.questions)),
+            (None, Some(question)) => Some(self.question_message(question, &standing.questions)),
             (None, None) => self.aside.map(|why| self.set_aside(why)),
         };
         TaskStatus { state: standing.state, message, timestamp: Some(standing.at) }
@@ -194,23 +194,23 @@ impl TaskWriter<'_> {
         self.message(&id, Role::Agent, text, Object::from([(SET_ASIDE, aside_detail(why))]))
     }
 
-    fn turn(&self, turn: &HistoryEntry, said: &[ClientMessage]) -> Vec<Message> {
+    fn turn(&self, turn: &HistoryEntry, sent: &[ClientMessage]) -> Vec<Message> {
         match turn {
             HistoryEntry::Begun => {
-                said.iter().filter(|said| said.begins).map(|said| self.said(said)).collect()
+                sent.iter().filter(|sent| sent.begins).map(|sent| self.client_message(sent)).collect()
             }
-            HistoryEntry::Asked(question) => vec![self.asked(question, &[])],
+            HistoryEntry::Question(question) => vec![self.question_message(question, &[])],
             HistoryEntry::Answered(answered) => {
                 let request = answered.answer.request.as_deref();
-                let sent = said.iter().find(|said| !said.begins && Some(said.request.as_str()) == request);
-                vec![sent.map_or_else(|| self.answered(answered), |said| self.said(said))]
+                let answer = sent.iter().find(|sent| !sent.begins && Some(sent.request.as_str()) == request);
+                vec![answer.map_or_else(|| self.answered(answered), |sent| self.client_message(sent))]
             }
             HistoryEntry::Ended(end) => vec![self.ended(end)],
         }
     }
 
-    fn said(&self, said: &ClientMessage) -> Message {
-        let mut message = said.message.clone();
+    fn client_message(&self, sent: &ClientMessage) -> Message {
+        let mut message = sent.message.clone();
         message.task_id = Some(self.ids.task.clone());
         message.context_id = Some(self.ids.context.clone());
         message
@@ -230,7 +230,7 @@ impl TaskWriter<'_> {
     }
 
     /// A question; `open` are all open questions.
-    fn asked(&self, question: &Question, open: &[Arc<Question>]) -> Message {
+    fn question_message(&self, question: &Question, open: &[Arc<Question>]) -> Message {
         let raised = &question.raised;
         let mut metadata = Object::from([(QUESTION, detail(question))]);
         if open.len() > 1 {

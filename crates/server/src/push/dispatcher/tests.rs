@@ -107,7 +107,7 @@ fn egress() -> EgressPolicy {
     EgressPolicy::new(&["127.0.0.1".to_owned()], Vec::new())
 }
 
-static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+static LOGGED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 impl Stage {
     fn new() -> Self {
@@ -146,7 +146,7 @@ impl Stage {
             sources: Box::new(Events(Arc::clone(&self.store))),
             egress,
             clock,
-            log: |line| SAID.lock().unwrap().push(line.to_owned()),
+            log: |line| LOGGED.lock().unwrap().push(line.to_owned()),
         };
         (Dispatcher::start(parts).unwrap(), scheduler)
     }
@@ -237,11 +237,11 @@ fn a_receiver_that_fails_is_told_the_same_again_and_nothing_before_it() {
     stage.commit("a", 1, [timer_set("t").unwrap(), ended()]);
     stage.push("a", &receiver.url);
     let (dispatcher, _) = stage.dispatcher();
-    let told: Vec<Request> = (0..5).map(|_| receiver.next()).collect();
-    let bodies: Vec<&str> = told.iter().map(|request| request.body.as_str()).collect();
+    let requests: Vec<Request> = (0..5).map(|_| receiver.next()).collect();
+    let bodies: Vec<&str> = requests.iter().map(|request| request.body.as_str()).collect();
     assert_eq!(bodies, ["run_started", "timer_set.1", "timer_set.1", "timer_set", "run_ended"]);
-    assert_eq!(told[1].header("idempotency-key"), told[2].header("idempotency-key"));
-    assert_ne!(told[2].header("idempotency-key"), told[3].header("idempotency-key"));
+    assert_eq!(requests[1].header("idempotency-key"), requests[2].header("idempotency-key"));
+    assert_ne!(requests[2].header("idempotency-key"), requests[3].header("idempotency-key"));
     stage.wait("a", "its end", |row| row.state == PushState::Done);
     stop(dispatcher);
 }
@@ -424,9 +424,9 @@ fn a_receiver_that_is_gone_is_given_up_and_so_is_one_that_never_answers_well() {
     scheduler.committed(&run("gone").unwrap(), envoi_engine::now());
     stop(dispatcher);
     assert_eq!((bodies(&gone, 1).len(), gone.is_quiet()), (1, true));
-    let said = SAID.lock().unwrap().join("\n");
-    assert!(said.contains("run_gone are given up: the receiver answered 410"), "{said}");
-    assert!(!said.contains("s3cret") && !said.contains("t0ken") && !said.contains("/hook"), "{said}");
+    let logged = LOGGED.lock().unwrap().join("\n");
+    assert!(logged.contains("run_gone are given up: the receiver answered 410"), "{logged}");
+    assert!(!logged.contains("s3cret") && !logged.contains("t0ken") && !logged.contains("/hook"), "{logged}");
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn question(choices: &[Choice], form: Option<&str>) -> Question {
 }
 
 /// What a message of these words and this data answers, in a line.
-fn told(question: &Question, words: Option<&str>, data: Option<&str>) -> String {
+fn understood(question: &Question, words: Option<&str>, data: Option<&str>) -> String {
     let data = data.map(|data| Part::of(Content::Data(Value::parse_str(data).unwrap())));
     let parts = words.map(Part::text).into_iter().chain(data).collect();
     let message = Message {
@@ -44,9 +44,12 @@ fn told(question: &Question, words: Option<&str>, data: Option<&str>) -> String 
     };
     match read(question, &message, words) {
         Err(fault) => {
-            let told = fault.rest().compact();
+            let understood = fault.rest().compact();
             assert_eq!(fault.kind, Kind::InvalidParams);
-            assert!(told.contains("`int_1` stays open") && told.contains("it takes `"), "{told}");
+            assert!(
+                understood.contains("`int_1` stays open") && understood.contains("it takes `"),
+                "{understood}"
+            );
             "refused".to_owned()
         }
         Ok(AnswerContent { choice, text, data, raise }) => {
@@ -86,22 +89,22 @@ fn only_what_is_plainly_a_yes_is_one() {
         ("rerun", "refused"),
         ("{\"approved\": true}", "refused"),
     ] {
-        assert_eq!(told(&approval, Some(words), None), expected, "{words:?}");
+        assert_eq!(understood(&approval, Some(words), None), expected, "{words:?}");
     }
     let exhausted = question(&[Choice::Proceed, Choice::Stop], None);
     for (words, expected) in
         [("yes", "proceed"), ("approve", "proceed"), ("no", "stop"), ("deny", "stop"), ("again", "refused")]
     {
-        assert_eq!(told(&exhausted, Some(words), None), expected, "{words:?}");
+        assert_eq!(understood(&exhausted, Some(words), None), expected, "{words:?}");
     }
     // Neither of the two is a yes.
     let in_doubt = question(&[Choice::Rerun, Choice::Fail], None);
     for (words, expected) in [("rerun", "rerun"), ("fail", "fail"), ("yes", "refused"), ("no", "refused")] {
-        assert_eq!(told(&in_doubt, Some(words), None), expected, "{words:?}");
+        assert_eq!(understood(&in_doubt, Some(words), None), expected, "{words:?}");
     }
     let limit = question(&[Choice::Raise, Choice::Stop], None);
     for (words, expected) in [("raise", "refused"), ("yes", "refused"), ("no", "stop")] {
-        assert_eq!(told(&limit, Some(words), None), expected, "{words:?}");
+        assert_eq!(understood(&limit, Some(words), None), expected, "{words:?}");
     }
 }
 
@@ -125,7 +128,7 @@ fn a_data_part_says_it_exactly() {
         (None, r#"true"#, "refused"),
         (Some("yes"), r#"{}"#, "refused"),
     ] {
-        assert_eq!(told(&approval, words, Some(data)), expected, "{words:?} {data}");
+        assert_eq!(understood(&approval, words, Some(data)), expected, "{words:?} {data}");
     }
     let limit = question(&[Choice::Raise, Choice::Stop], None);
     for (data, expected) in [
@@ -133,30 +136,30 @@ fn a_data_part_says_it_exactly() {
         (r#"{"choice":"raise","raise":{"iterations":"2"}}"#, "refused"),
         (r#"{"choice":"raise","raise":2}"#, "refused"),
     ] {
-        assert_eq!(told(&limit, None, Some(data)), expected, "{data}");
+        assert_eq!(understood(&limit, None, Some(data)), expected, "{data}");
     }
 }
 
 #[test]
 fn words_stand_as_they_are_where_words_are_wanted() {
     let words = question(&[Choice::Respond, Choice::Deny], None);
-    for said in ["no", " two\n lines ", "{\"choice\":\"deny\"}", ""] {
-        assert_eq!(told(&words, Some(said), None), format!("respond '{said}'"));
+    for content in ["no", " two\n lines ", "{\"choice\":\"deny\"}", ""] {
+        assert_eq!(understood(&words, Some(content), None), format!("respond '{content}'"));
     }
     for (data, expected) in [
         (r#"{"choice":"deny"}"#, "deny"),
         (r#"{"approved":false,"text":"no time"}"#, "deny 'no time'"),
         (r#"{"choice":"respond","text":"so"}"#, "respond 'so'"),
     ] {
-        assert_eq!(told(&words, None, Some(data)), expected, "{data}");
+        assert_eq!(understood(&words, None, Some(data)), expected, "{data}");
     }
-    assert_eq!(told(&words, None, None), "refused");
+    assert_eq!(understood(&words, None, None), "refused");
 }
 
 #[test]
 fn a_form_is_what_fits_it() {
     let form = r#"{"type":"object","required":["choice"],"properties":{"choice":{"enum":["red","blue"]}}}"#;
-    let asked = question(&[Choice::Respond, Choice::Deny], Some(form));
+    let with_form = question(&[Choice::Respond, Choice::Deny], Some(form));
     for (words, data, expected) in [
         (None, Some(r#"{"choice":"red"}"#), r#"respond {"choice":"red"}"#),
         (Some("note"), Some(r#"{"choice":"red"}"#), r#"respond 'note' {"choice":"red"}"#),
@@ -172,14 +175,14 @@ fn a_form_is_what_fits_it() {
         (Some("yes"), None, "respond"),
         (Some("[1]"), None, "refused"),
     ] {
-        assert_eq!(told(&asked, words, data), expected, "{words:?} {data:?}");
+        assert_eq!(understood(&with_form, words, data), expected, "{words:?} {data:?}");
     }
 }
 
 #[test]
 fn a_decision_never_passes_for_a_form_that_would_take_it() {
-    let asked = question(&[Choice::Respond, Choice::Deny], Some(r#"{"type":"object"}"#));
-    for (said, expected) in [
+    let with_form = question(&[Choice::Respond, Choice::Deny], Some(r#"{"type":"object"}"#));
+    for (content, expected) in [
         (r#"{"choice":"deny"}"#, "refused"),
         (r#"{"choice":"no"}"#, "refused"),
         (r#"{"approved":false}"#, "refused"),
@@ -190,14 +193,14 @@ fn a_decision_never_passes_for_a_form_that_would_take_it() {
         (r#"{"choice":"red"}"#, r#"respond {"choice":"red"}"#),
         (r#"{"colour":"red"}"#, r#"respond {"colour":"red"}"#),
     ] {
-        assert_eq!(told(&asked, None, Some(said)), expected, "data {said}");
-        assert_eq!(told(&asked, Some(said), None), expected, "text {said}");
+        assert_eq!(understood(&with_form, None, Some(content)), expected, "data {content}");
+        assert_eq!(understood(&with_form, Some(content), None), expected, "text {content}");
     }
     let strict = r#"{"type":"object","required":["colour"],"properties":{"colour":{"type":"string"}}}"#;
-    let asked = question(&[Choice::Respond, Choice::Deny], Some(strict));
-    for said in [r#"{"choice":"deny"}"#, r#"{"approved":false}"#] {
-        assert_eq!(told(&asked, None, Some(said)), "deny", "data {said}");
-        assert_eq!(told(&asked, Some(said), None), "deny", "text {said}");
+    let with_form = question(&[Choice::Respond, Choice::Deny], Some(strict));
+    for content in [r#"{"choice":"deny"}"#, r#"{"approved":false}"#] {
+        assert_eq!(understood(&with_form, None, Some(content)), "deny", "data {content}");
+        assert_eq!(understood(&with_form, Some(content), None), "deny", "text {content}");
     }
 }
 

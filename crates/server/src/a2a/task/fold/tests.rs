@@ -177,9 +177,9 @@ impl Life {
                 format!("{} = {text}", made.path)
             }
             UpdateKind::Status(standing) => {
-                let asked: Vec<&str> =
+                let questions: Vec<&str> =
                     standing.questions.iter().map(|question| question.raised.question.as_str()).collect();
-                format!("{:?} {}", standing.state, asked.join(" ")).trim_end().to_owned()
+                format!("{:?} {}", standing.state, questions.join(" ")).trim_end().to_owned()
             }
         }
     }
@@ -214,8 +214,9 @@ impl Life {
     fn glance(&self, records: &[Record], page: usize) -> Fold {
         let run = Run::replay(Arc::clone(self.run.flow()), records.iter().cloned()).unwrap();
         let run = Run::restore(Arc::clone(self.run.flow()), &run.snapshot().unwrap()).unwrap();
-        let said = records.iter().filter(|record| snapshot::SAID.contains(&record.event.name()));
-        let said: Vec<Record> = said.cloned().collect();
+        let conversation =
+            records.iter().filter(|record| snapshot::CONVERSATION.contains(&record.event.name()));
+        let conversation: Vec<Record> = conversation.cloned().collect();
         let contents = self.content.0.borrow();
         let sizes = contents.iter().map(|(digest, bytes)| (*digest, bytes.len().try_into().unwrap()));
         let concluded = records.iter().rev().filter_map(|record| match &record.event {
@@ -232,7 +233,7 @@ impl Life {
         let mut settled = settled.cloned();
         let before = || Ok::<Vec<Record>, std::convert::Infallible>(settled.by_ref().take(page).collect());
         let large = snapshot::place_of_last_data(&run, before).unwrap();
-        snapshot::standing(run, &said, &sizes.collect(), RunResult { last_text, large })
+        snapshot::standing(run, &conversation, &sizes.collect(), RunResult { last_text, large })
     }
 
     /// Wherever a client begins, breaks off and comes back, its updates add up to the task.
@@ -471,9 +472,9 @@ steps:
     life.answered("ask", Choice::Approve, None);
     life.settled("more.1.1", 0, "", &[]);
     life.settled("last.1.1", 0, "", &[]);
-    let told: Vec<String> =
+    let states: Vec<String> =
         life.updates().iter().map(|line| line.split_once(' ').unwrap().1.to_owned()).collect();
-    assert_eq!(told, ["InputRequired One?", "Working", "Completed"]);
+    assert_eq!(states, ["InputRequired One?", "Working", "Completed"]);
     life.adds_up();
     let task = life.task(&life.fold(&life.records).0);
     assert_eq!(task.status.state, TaskState::Completed);
@@ -495,9 +496,9 @@ steps:
     );
     life.answered("one", Choice::Approve, None);
     life.answered("two", Choice::Respond, Some("words"));
-    let told: Vec<String> =
+    let states: Vec<String> =
         life.updates().iter().map(|line| line.split_once(' ').unwrap().1.to_owned()).collect();
-    assert_eq!(told, ["InputRequired One?", "InputRequired Two?", "Completed"]);
+    assert_eq!(states, ["InputRequired One?", "InputRequired Two?", "Completed"]);
     life.adds_up();
     let task = life.task(&life.fold(&life.records).0);
     let talk = talk(&task);
@@ -524,8 +525,8 @@ fn a_failure_says_why_and_a_run_that_is_reopened_is_at_work_again() {
     life.settled("draft.1.1", 7, "half", &[("a", Some("1"))]);
     let failed = life.task(&life.fold(&life.records).0);
     assert_eq!(failed.status.state, TaskState::Failed);
-    let said = talk(&failed);
-    assert!(said[0].contains("Step `draft` failed"), "{said:?}");
+    let conversation = talk(&failed);
+    assert!(conversation[0].contains("Step `draft` failed"), "{conversation:?}");
     life.feed(Input::Reopen { by: ann(), why: None, elsewhere: Default::default() });
     life.settled("draft.2.1", 0, "", &[]);
     life.answered("approve", Choice::Deny, None);
