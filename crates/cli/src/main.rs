@@ -61,8 +61,8 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         log::begin(None, args::LogFormat::default())?;
         return command::next::next(&home::Home::new(cli.home, cli.json));
     };
-    let (asked, format) = command.log();
-    log::begin(asked, format)?;
+    let (level, format) = command.log();
+    log::begin(level, format)?;
     if remote::concerns(&command) {
         let options = remote::Options {
             server: cli.server,

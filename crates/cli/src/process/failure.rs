@@ -214,11 +214,11 @@ mod tests {
 
     #[test]
     fn programs_get_the_place_in_members_of_its_own() {
-        let told = refused(b"{\"handoff_text\": 7}").to_json();
+        let row = refused(b"{\"handoff_text\": 7}").to_json();
         let expected = "{\"code\":\"ROUTING_INVALID\",\"message\":\"expected a string, found `7`\",\
                         \"hint\":\"correct the resolver's input (CONTRACTS 1.2)\",\"file\":\"stdin\",\
                         \"pointer\":\"/handoff_text\",\"line\":1,\"column\":18}";
-        assert_eq!(told.compact(), expected);
+        assert_eq!(row.compact(), expected);
         assert_eq!(Failure::store("full").to_json().as_object().map(Object::len), Some(3));
     }
 }

@@ -11,7 +11,7 @@ use std::{
 };
 
 /// The longest part of what git says that a message has.
-const MOST_SAID: usize = 2000;
+const MOST_STDERR: usize = 2000;
 
 /// A folder of a repository, and the file that takes the place of the index of the user.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +54,7 @@ fn output(command: &mut Command) -> Result<Output, Failure> {
 }
 
 fn failed(command: &str, done: &Output) -> Failure {
-    let said = String::from_utf8_lossy(&done.stderr).trim().replace('\n', "; ");
-    let said: String = printable(&said).chars().take(MOST_SAID).collect();
-    Failure::new(Code::GitFailed, format!("`git {command}` failed: {said}"))
+    let stderr = String::from_utf8_lossy(&done.stderr).trim().replace('\n', "; ");
+    let stderr: String = printable(&stderr).chars().take(MOST_STDERR).collect();
+    Failure::new(Code::GitFailed, format!("`git {command}` failed: {stderr}"))
 }

@@ -97,8 +97,8 @@ mod tests {
 
     #[test]
     fn a_filter_is_levels_and_parts_of_the_program_with_levels() {
-        let server = |said: &str, level: Level| {
-            filter(said).unwrap().would_enable("envoi_server::request_log", &level)
+        let server = |directives: &str, level: Level| {
+            filter(directives).unwrap().would_enable("envoi_server::request_log", &level)
         };
         assert!(server("info", Level::INFO) && !server("info", Level::DEBUG));
         assert!(

@@ -20,7 +20,7 @@ pub(crate) fn sign(key: &Path, namespace: &str, bytes: &[u8]) -> io::Result<Vec<
     command.args(["-Y", "sign", "-q", "-n", namespace, "-f"]).arg(key);
     let done = run(&mut command, bytes);
     let done = done.map_err(|error| io::Error::new(error.kind(), format!("{PROGRAM}: {error}")))?;
-    if done.status.success() { Ok(done.stdout) } else { Err(io::Error::other(said(&done))) }
+    if done.status.success() { Ok(done.stdout) } else { Err(io::Error::other(last_words(&done))) }
 }
 
 /// Who has made a signature.
@@ -52,12 +52,16 @@ pub(crate) fn signer(
     let found = run(&mut command, &[]).map_err(not_there)?;
     let names = String::from_utf8_lossy(&found.stdout).into_owned();
     let Some(name) = names.lines().next().filter(|_| found.status.success()) else {
-        return Ok(Signer::Unknown(said(&found)));
+        return Ok(Signer::Unknown(last_words(&found)));
     };
     let mut command = Command::new(PROGRAM);
     command.args(["-Y", "verify", "-n", namespace, "-I", name, "-f"]).arg(allowed).arg("-s").arg(file.path());
     let done = run(&mut command, bytes).map_err(not_there)?;
-    Ok(if done.status.success() { Signer::Known(printable(name)) } else { Signer::Unknown(said(&done)) })
+    Ok(if done.status.success() {
+        Signer::Known(printable(name))
+    } else {
+        Signer::Unknown(last_words(&done))
+    })
 }
 
 /// It ends by itself. It asks at the terminal for the words that open a key.
@@ -71,7 +75,7 @@ fn run(command: &mut Command, input: &[u8]) -> io::Result<Output> {
     child.wait_with_output()
 }
 
-fn said(done: &Output) -> String {
+fn last_words(done: &Output) -> String {
     let text = String::from_utf8_lossy(if done.stderr.is_empty() { &done.stdout } else { &done.stderr });
     printable(text.lines().find(|line| !line.trim().is_empty()).unwrap_or("it gave no reason"))
 }

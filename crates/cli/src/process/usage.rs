@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn tips_lead_on() {
-        for (line, said, other) in [
+        for (line, expected, other) in [
             ("envoi chek", "a similar subcommand exists: 'check'", "'schema'"),
             (
                 "envoi run flow.yaml --name x",
@@ -64,8 +64,8 @@ mod tests {
         ] {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
             let error = Cli::try_parse_from(&words).unwrap_err();
-            let told = explained(error, &words[1..]).render().to_string();
-            assert!(told.contains(said) && !told.contains(other), "{line}: {told}");
+            let message = explained(error, &words[1..]).render().to_string();
+            assert!(message.contains(expected) && !message.contains(other), "{line}: {message}");
         }
     }
 

@@ -47,14 +47,15 @@ impl Address {
     /// # Errors
     /// What cannot be an address, a token or a certificate.
     pub(crate) fn of(options: &Options) -> Result<Option<Self>, Failure> {
-        let said = options.server.as_deref().map(str::trim);
-        if said.is_some_and(|url| !url.is_empty()) && options.has_home {
+        let from_option = options.server.as_deref().map(str::trim);
+        if from_option.is_some_and(|url| !url.is_empty()) && options.has_home {
             return Err(
                 bad("--server and --home name two places where the runs are").hint("give one of them")
             );
         }
-        let known = environment::variable("ENVOI_SERVER").filter(|_| said.is_none() && !options.has_home);
-        let Some(url) = said.or(known.as_deref().map(str::trim)).filter(|url| !url.is_empty()) else {
+        let known =
+            environment::variable("ENVOI_SERVER").filter(|_| from_option.is_none() && !options.has_home);
+        let Some(url) = from_option.or(known.as_deref().map(str::trim)).filter(|url| !url.is_empty()) else {
             return match options.token_file.is_some() || options.ca.is_some() {
                 true => {
                     Err(bad("--token-file and --server-ca go with a server").hint("name it with --server"))
@@ -65,7 +66,7 @@ impl Address {
         let url = checked(url)?;
         let token = token(options.token_file.as_deref())?;
         let roots = options.ca.as_deref().map(certificates).transpose()?;
-        if said.is_some() {
+        if from_option.is_some() {
             invocation::with(&again(&url, options));
         }
         Ok(Some(Self { url, token, roots }))

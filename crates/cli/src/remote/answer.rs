@@ -34,13 +34,13 @@ pub(crate) fn answer(
     give(&remote()?, &args.reply, &AnswerOptions::answer(args)?)
 }
 
-fn give(remote: &Remote, reply: &Reply, said: &AnswerOptions<'_>) -> Result<u8, Failure> {
-    let (interrupt, id) = remote.question_named(reply.question.as_deref(), said.command)?;
+fn give(remote: &Remote, reply: &Reply, given: &AnswerOptions<'_>) -> Result<u8, Failure> {
+    let (interrupt, id) = remote.question_named(reply.question.as_deref(), given.command)?;
     remote.check_not_aside(&id)?;
     let (reader, run) = remote.loaded(&id)?;
     remote.bring_what_is_shown(&reader, &id, &interrupt)?;
-    let asked = Question { reader: &reader, run: &run, id: &id, interrupt: &interrupt };
-    let mut answer = composed(asked, &remote.by, reply, said, &mut |path| attach(remote, path))?;
+    let question = Question { reader: &reader, run: &run, id: &id, interrupt: &interrupt };
+    let mut answer = composed(question, &remote.by, reply, given, &mut |path| attach(remote, path))?;
     // What was brought here is what was seen: another question by now is refused.
     let raised = run.interrupts().find(|raised| raised.interrupt == interrupt);
     answer.seen = answer.seen.or_else(|| raised.and_then(|raised| raised.subject));

@@ -64,12 +64,12 @@ impl<'r> Attended<'r> {
         let mut request = Some(request);
         loop {
             let end = match request.take().map(identified) {
-                Some(asked) => self.done(&asked, printer)?,
+                Some(question) => self.done(&question, printer)?,
                 None => self.rest(printer)?,
             };
             if conversation.is_possible() {
                 self.remote.pull(&self.id)?;
-                self.remote.bring_what_is_asked(&self.reader, &self.id)?;
+                self.remote.bring_files_of_questions(&self.reader, &self.id)?;
             }
             let store = self.remote.mirror()?.store();
             match conversation.after(store, &end, printer)? {
@@ -87,7 +87,7 @@ impl<'r> Attended<'r> {
     ) -> Result<u8, Failure> {
         let end = self.rest(printer)?;
         if conversation.is_possible() {
-            self.remote.bring_what_is_asked(&self.reader, &self.id)?;
+            self.remote.bring_files_of_questions(&self.reader, &self.id)?;
         }
         let next = conversation.after(self.remote.mirror()?.store(), &end, printer)?;
         match next {
@@ -130,8 +130,8 @@ impl<'r> Attended<'r> {
     fn rest(&mut self, printer: &mut Printer) -> Result<End, Failure> {
         self.is_left_going()?;
         loop {
-            while let Some(heard) = self.tail.as_ref().and_then(Tail::ready) {
-                self.on_update(heard, printer)?;
+            while let Some(update) = self.tail.as_ref().and_then(Tail::ready) {
+                self.on_update(update, printer)?;
             }
             if let Some(standing) = self.standing()? {
                 return Ok(End::Rest(standing));
@@ -142,7 +142,7 @@ impl<'r> Attended<'r> {
             }
             let Some(tail) = &self.tail else { continue };
             match tail.next_within(QUIET) {
-                Some(heard) => self.on_update(heard, printer)?,
+                Some(update) => self.on_update(update, printer)?,
                 // That a run is set aside is no event.
                 None => {
                     if let Some(why) = self.remote.row(&self.id)?.aside {
@@ -161,8 +161,8 @@ impl<'r> Attended<'r> {
         }
     }
 
-    fn on_update(&mut self, heard: RunUpdate, printer: &mut Printer) -> Result<(), Failure> {
-        match heard {
+    fn on_update(&mut self, update: RunUpdate, printer: &mut Printer) -> Result<(), Failure> {
+        match update {
             RunUpdate::Record(record) => {
                 if record.seq >= self.run.next_seq() {
                     if let Event::FlowCorrected(_) = &record.event {
@@ -199,7 +199,7 @@ impl<'r> Attended<'r> {
         // A question whose time is over is closed in a moment, by the server's clock.
         let waits = row.status() == RunStatus::Waiting && !self.run.wants().expiries.is_empty();
         let lapsed =
-            waits && self.remote.questions(Some(&self.id), false)?.0.iter().any(|asked| asked.lapsed);
+            waits && self.remote.questions(Some(&self.id), false)?.0.iter().any(|question| question.lapsed);
         Ok(Some(standing).filter(|_| !lapsed))
     }
 }

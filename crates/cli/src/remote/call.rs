@@ -114,11 +114,11 @@ impl Server {
 
     /// What a path shows.
     pub(crate) fn get(&self, path: &str) -> Result<Vec<u8>, Failure> {
-        good(self.asked(path, &[])?)
+        good(self.any_reply(path, &[])?)
     }
 
     /// As [`Server::get`]; whatever the status is.
-    pub(crate) fn asked(&self, path: &str, headers: &[(&str, &str)]) -> Result<Reply, Failure> {
+    pub(crate) fn any_reply(&self, path: &str, headers: &[(&str, &str)]) -> Result<Reply, Failure> {
         let ask = Ask { post: false, path, headers };
         self.patiently(Again::Yes, || self.once(ask, ()).and_then(whole))
     }
@@ -226,9 +226,9 @@ pub(crate) fn whole(mut response: Response<Body>) -> Result<Reply, Broken> {
 
 /// Whole seconds, as our servers send it.
 pub(crate) fn retry_after(response: &Response<Body>) -> Option<Duration> {
-    let said = response.headers().get("retry-after")?.to_str().ok()?;
+    let wait = response.headers().get("retry-after")?.to_str().ok()?;
     // No wait is longer than an hour; more than a clock can add would end the process.
-    said.trim().parse().ok().map(|seconds: u64| Duration::from_secs(seconds.min(3_600)))
+    wait.trim().parse().ok().map(|seconds: u64| Duration::from_secs(seconds.min(3_600)))
 }
 
 fn broken(error: Error) -> Broken {
@@ -273,17 +273,17 @@ mod tests {
     #[test]
     fn what_is_done_once_is_asked_again_with_its_key_until_an_answer_comes() {
         // It takes the request and goes away without an answer; then it has no time; then it has done it.
-        let (server, asked) = fake::server(&[DONE, "", BUSY, DONE]);
+        let (server, requests) = fake::server(&[DONE, "", BUSY, DONE]);
         assert!(server.get("/v1/token").is_ok());
         let key = [("idempotency-key", "once")];
         let reply = server.post("/v1/runs", &key, "{\"flow\":1}", Again::Yes);
         assert!(reply.is_ok_and(|reply| reply.status == 201));
-        let asked = asked.join().unwrap();
+        let requests = requests.join().unwrap();
         assert!(
-            asked[1].contains("idempotency-key: once") && asked[1].ends_with("{\"flow\":1}"),
-            "{asked:?}"
+            requests[1].contains("idempotency-key: once") && requests[1].ends_with("{\"flow\":1}"),
+            "{requests:?}"
         );
-        assert_eq!([&asked[2], &asked[3]], [&asked[1]; 2]);
+        assert_eq!([&requests[2], &requests[3]], [&requests[1]; 2]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::{
 pub(crate) fn server(answers: &'static [&'static str]) -> (Server, JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let asked = thread::spawn(move || {
+    let requests = thread::spawn(move || {
         let answer = |answer: &&str| {
             let (mut stream, _) = listener.accept().unwrap();
             let mut head = Vec::new();
@@ -33,5 +33,5 @@ pub(crate) fn server(answers: &'static [&'static str]) -> (Server, JoinHandle<Ve
     });
     let address = Address { url, token: "evt_x".to_owned(), roots: None };
     let Ok(server) = Server::at(&address) else { panic!("a client") };
-    (server, asked)
+    (server, requests)
 }

@@ -46,8 +46,8 @@ pub(crate) fn follow(remote: &Remote, run: Option<&str>) -> Result<u8, Failure> 
     for listed in listed {
         print_change(remote, &reader, listed.row, &mut known)?;
     }
-    stream::follow(&remote.server, "/v1/questions/stream", Some(last), |told| {
-        let News { run: of, record } = super::call::read(told.data.as_bytes())?;
+    stream::follow(&remote.server, "/v1/questions/stream", Some(last), |event| {
+        let News { run: of, record } = super::call::read(event.data.as_bytes())?;
         let Some(interrupt) = record.event.interrupt.filter(|_| run.as_ref().is_none_or(|run| *run == of))
         else {
             return Ok(());

@@ -119,13 +119,13 @@ impl Remote {
             return Ok(None);
         }
         if let Ok(run) = RunId::new(text) {
-            let reply = self.server.asked(&format!("/v1/runs/{}", segment(text)), &[])?;
+            let reply = self.server.any_reply(&format!("/v1/runs/{}", segment(text)), &[])?;
             return if reply.status == 404 { Ok(None) } else { good(reply).map(|_| Some(Found::Run(run))) };
         }
         if InterruptId::new(text).is_err() {
             return Ok(None);
         }
-        let reply = self.server.asked(&format!("/v1/questions/{}", segment(text)), &[])?;
+        let reply = self.server.any_reply(&format!("/v1/questions/{}", segment(text)), &[])?;
         if reply.status == 404 {
             return Ok(None);
         }

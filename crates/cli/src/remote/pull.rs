@@ -119,7 +119,7 @@ impl Remote {
     }
 
     /// Brings the content that the open questions of a run show.
-    pub(crate) fn bring_what_is_asked(&self, reader: &Reader, run: &RunId) -> Result<(), Failure> {
+    pub(crate) fn bring_files_of_questions(&self, reader: &Reader, run: &RunId) -> Result<(), Failure> {
         for raised in open(&load_run(reader, run)?) {
             self.bring_what_is_shown(reader, run, &raised.interrupt)?;
         }
@@ -143,7 +143,7 @@ impl Remote {
 
     fn bring(&self, run: &RunId, digest: &Digest) -> Result<(), Failure> {
         let path = format!("/v1/runs/{}/contents/{digest}", segment(run.as_str()));
-        let reply = self.server.asked(&path, &[])?;
+        let reply = self.server.any_reply(&path, &[])?;
         match reply.status {
             404 => Ok(()),
             _ => {

@@ -21,13 +21,13 @@ pub(crate) struct Post {
 /// The request that does this; `None` if there is nothing to be done, and the run is only followed.
 pub(crate) fn post(request: &Request) -> Result<Option<Post>, Failure> {
     Ok(Some(match request {
-        Request::Answer(asked) => Post {
-            path: format!("/v1/questions/{}/answer", segment(asked.answer.interrupt.as_str())),
-            body: answer(asked).compact(),
-            key: key(asked.answer.request.as_deref())?,
+        Request::Answer(request) => Post {
+            path: format!("/v1/questions/{}/answer", segment(request.answer.interrupt.as_str())),
+            body: answer(request).compact(),
+            key: key(request.answer.request.as_deref())?,
             again: Again::Yes,
         },
-        Request::Resume(asked) => match resumed(asked)? {
+        Request::Resume(request) => match resumed(request)? {
             Some(post) => post,
             None => return Ok(None),
         },
@@ -53,12 +53,12 @@ fn key(known: Option<&str>) -> Result<String, Failure> {
     known.map_or_else(|| environment::random_id("req_"), |known| Ok(known.to_owned()))
 }
 
-fn resumed(asked: &ResumeRequest) -> Result<Option<Post>, Failure> {
+fn resumed(request: &ResumeRequest) -> Result<Option<Post>, Failure> {
     let mut body = Object::new();
     let mut say = |name: &str, value: Value| drop(body.insert(name.to_owned(), value));
-    let run = segment(asked.run.as_str());
+    let run = segment(request.run.as_str());
     let mut path = format!("/v1/runs/{run}/resume");
-    let again = match (&asked.raise, asked.choice, asked.reopen) {
+    let again = match (&request.raise, request.choice, request.reopen) {
         (Some(more), _, _) => {
             path = format!("/v1/runs/{run}/raise");
             say("more", amounts(more));
@@ -72,18 +72,18 @@ fn resumed(asked: &ResumeRequest) -> Result<Option<Post>, Failure> {
         (None, None, true) => Again::No,
         (None, None, false) => return Ok(None),
     };
-    if asked.now {
+    if request.now {
         say("now", Value::from(true));
     }
-    if let Some(why) = &asked.why {
+    if let Some(why) = &request.why {
         say("why", Value::from(why.as_str()));
     }
-    let key = key(asked.request.as_deref())?;
+    let key = key(request.request.as_deref())?;
     Ok(Some(Post { path, body: Value::Object(body).compact(), key, again }))
 }
 
-fn answer(asked: &AnswerRequest) -> Value {
-    let Answer { choice, text, data, attachments, raise, seen, .. } = &asked.answer;
+fn answer(request: &AnswerRequest) -> Value {
+    let Answer { choice, text, data, attachments, raise, seen, .. } = &request.answer;
     let mut body = Object::new();
     let mut say = |name: &str, value: Value| drop(body.insert(name.to_owned(), value));
     say("choice", Value::from(choice.word()));
@@ -102,7 +102,7 @@ fn answer(asked: &AnswerRequest) -> Value {
     if let Some(seen) = seen {
         say("seen", Value::from(seen.to_string()));
     }
-    if !asked.follow {
+    if !request.follow {
         say("resume", Value::from(false));
     }
     Value::Object(body)
@@ -142,22 +142,22 @@ mod tests {
         ResumeRequest::follow(RunId::new("run_1").unwrap(), by, CallerWire::default())
     }
 
-    fn said(request: Request) -> Option<(String, String, bool)> {
+    fn posted(request: Request) -> Option<(String, String, bool)> {
         post(&request).unwrap().map(|post| (post.path, post.body, post.again == Again::Yes))
     }
 
     #[test]
     fn to_follow_a_run_asks_for_nothing_and_reopens_nothing() {
-        assert_eq!(said(Request::Resume(Box::new(follow()))), None);
+        assert_eq!(posted(Request::Resume(Box::new(follow()))), None);
         let reopen = ResumeRequest { reopen: true, why: Some("again".to_owned()), ..follow() };
         let path = "/v1/runs/run_1/resume".to_owned();
         assert_eq!(
-            said(Request::Resume(Box::new(reopen))),
+            posted(Request::Resume(Box::new(reopen))),
             Some((path.clone(), r#"{"why":"again"}"#.to_owned(), false))
         );
         let decide = ResumeRequest { choice: Some(Choice::Rerun), ..follow() };
         assert_eq!(
-            said(Request::Resume(Box::new(decide))),
+            posted(Request::Resume(Box::new(decide))),
             Some((path, r#"{"choice":"rerun"}"#.to_owned(), true))
         );
     }
@@ -168,7 +168,7 @@ mod tests {
         let raise = ResumeRequest { raise: Some(more), ..follow() };
         let body = r#"{"more":{"iterations":2,"cost_usd":"1.50"}}"#.to_owned();
         assert_eq!(
-            said(Request::Resume(Box::new(raise))),
+            posted(Request::Resume(Box::new(raise))),
             Some(("/v1/runs/run_1/raise".to_owned(), body, true))
         );
     }
@@ -181,7 +181,7 @@ mod tests {
             data: Some(Value::parse(br#"{"amount": 1.00}"#).unwrap()),
             ..Answer::new(InterruptId::new("int_1").unwrap(), Choice::Respond, by)
         };
-        let asked = AnswerRequest {
+        let request = AnswerRequest {
             run: RunId::new("run_1").unwrap(),
             answer,
             follow: false,
@@ -189,7 +189,7 @@ mod tests {
         };
         let body = r#"{"choice":"respond","text":" as it is \n","data":{"amount":1.00},"resume":false}"#;
         assert_eq!(
-            said(Request::Answer(Box::new(asked))),
+            posted(Request::Answer(Box::new(request))),
             Some(("/v1/questions/int_1/answer".to_owned(), body.to_owned(), true))
         );
     }

@@ -142,65 +142,65 @@ mod tests {
 
     #[test]
     fn a_page_is_no_stream() {
-        let (server, asked) =
+        let (server, requests) =
             fake::server(&["HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n\r\n<p>\n\n"]);
         let failure = follow(&server, "/v1/s", None, |_| Ok(())).unwrap_err();
         assert_eq!(failure.code.known(), Some(Code::ServerNotUnderstood));
-        asked.join().unwrap();
+        requests.join().unwrap();
     }
 
     #[test]
     fn a_wait_that_no_clock_can_add_is_no_defect() {
-        let (server, asked) = fake::server(&[
+        let (server, requests) = fake::server(&[
             "HTTP/1.1 503 Later\r\nretry-after: 18446744073709551615\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}",
         ]);
         assert!(follow(&server, "/v1/s", None, |_| Ok(())).is_err());
-        asked.join().unwrap();
+        requests.join().unwrap();
     }
 
     #[test]
     fn a_stream_that_breaks_off_goes_on_after_the_last_whole_event() {
-        let (server, asked) = fake::server(&[
+        let (server, requests) = fake::server(&[
             "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\nid: 4\ndata: a\n\nid: 5\ndata: b",
             "HTTP/1.1 503 Later\r\nretry-after: 0\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}",
             "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n:\n\nid: 5\ndata: b\n\n",
             "HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n",
         ]);
-        let mut heard = Vec::new();
-        let over = follow(&server, "/v1/runs/run_1/stream", Some("3".to_owned()), |told| {
-            heard.push((told.id, told.data));
+        let mut events = Vec::new();
+        let over = follow(&server, "/v1/runs/run_1/stream", Some("3".to_owned()), |event| {
+            events.push((event.id, event.data));
             Ok(())
         });
         assert!(over.is_ok());
-        assert_eq!(heard, told(&[("4", "a"), ("5", "b")]));
+        assert_eq!(events, events_of(&[("4", "a"), ("5", "b")]));
         let last = |head: &String| head.split("last-event-id: ").nth(1).map(|rest| rest[..1].to_owned());
-        let asked: Vec<_> = asked.join().unwrap().iter().map(last).collect();
-        assert_eq!(asked, ["3", "4", "4", "5"].map(|id| Some(id.to_owned())));
+        let requests: Vec<_> = requests.join().unwrap().iter().map(last).collect();
+        assert_eq!(requests, ["3", "4", "4", "5"].map(|id| Some(id.to_owned())));
     }
 
-    fn heard(text: &str) -> (Vec<(String, String)>, bool) {
+    fn read_all(text: &str) -> (Vec<(String, String)>, bool) {
         let mut events = Events::of(text.as_bytes());
-        let all = events.by_ref().map(|told| (told.id, told.data)).collect();
+        let all = events.by_ref().map(|event| (event.id, event.data)).collect();
         (all, events.lived)
     }
 
-    fn told(all: &[(&str, &str)]) -> Vec<(String, String)> {
+    fn events_of(all: &[(&str, &str)]) -> Vec<(String, String)> {
         all.iter().map(|(id, data)| ((*id).to_owned(), (*data).to_owned())).collect()
     }
 
     #[test]
     fn an_event_counts_when_it_is_whole() {
         let whole = "id: 1\nevent: run_started\ndata: {\"a\": 1}\n\n";
-        assert_eq!(heard(whole), (told(&[("1", "{\"a\": 1}")]), true));
-        assert_eq!(heard(&whole[..whole.len() - 1]).0, []);
+        assert_eq!(read_all(whole), (events_of(&[("1", "{\"a\": 1}")]), true));
+        assert_eq!(read_all(&whole[..whole.len() - 1]).0, []);
         let two = format!("{whole}:\n\nid: 2\ndata: b");
-        assert_eq!(heard(&two).0, told(&[("1", "{\"a\": 1}")]));
-        assert_eq!(heard(&format!("{two}\n\n")).0, told(&[("1", "{\"a\": 1}"), ("2", "b")]));
+        assert_eq!(read_all(&two).0, events_of(&[("1", "{\"a\": 1}")]));
+        assert_eq!(read_all(&format!("{two}\n\n")).0, events_of(&[("1", "{\"a\": 1}"), ("2", "b")]));
     }
 
     #[test]
     fn a_sign_of_life_is_no_event_and_counts_as_one_of_life() {
-        assert_eq!(heard(":\n\n:\n\n"), (Vec::new(), true));
-        assert_eq!(heard(""), (Vec::new(), false));
+        assert_eq!(read_all(":\n\n:\n\n"), (Vec::new(), true));
+        assert_eq!(read_all(""), (Vec::new(), false));
     }
 }

@@ -22,7 +22,7 @@ use std::{
 
 /// See the module.
 pub(crate) struct Tail {
-    heard: mpsc::Receiver<RunUpdate>,
+    updates: mpsc::Receiver<RunUpdate>,
 }
 
 /// An update of a run.
@@ -38,15 +38,15 @@ pub(crate) enum RunUpdate {
 impl Tail {
     /// Takes the events of `run`, which was begun, from this one on.
     pub(crate) fn of(remote: &Remote, run: &RunId, from: Seq) -> Result<Self, Failure> {
-        let (tell, heard) = mpsc::channel();
+        let (tell, updates) = mpsc::channel();
         let server = remote.server.clone();
         let mirror = Arc::clone(remote.mirror()?);
         let run = run.clone();
         let last = from.checked_sub(1).map(|seq| seq.to_string());
         let hearing = move || {
             let path = format!("/v1/runs/{}/stream?form=stored", segment(run.as_str()));
-            let over = stream::follow(&server, &path, last, |told| {
-                let record = read::<StoredEvent>(told.data.as_bytes())?.record()?;
+            let over = stream::follow(&server, &path, last, |event| {
+                let record = read::<StoredEvent>(event.data.as_bytes())?.record()?;
                 take(&server, &mirror, &run, core::slice::from_ref(&record))?;
                 // The receiver is gone when the command is done; then the process ends, too.
                 drop(tell.send(RunUpdate::Record(Box::new(record))));
@@ -58,13 +58,13 @@ impl Tail {
             .name("stream".to_owned())
             .spawn(hearing)
             .map_err(|error| Failure::machine("a thread", error))?;
-        Ok(Self { heard })
+        Ok(Self { updates })
     }
 
     /// The next update; `None` if none comes for so long.
     pub(crate) fn next_within(&self, longest: Duration) -> Option<RunUpdate> {
-        match self.heard.recv_timeout(longest) {
-            Ok(heard) => Some(heard),
+        match self.updates.recv_timeout(longest) {
+            Ok(updates) => Some(updates),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => {
                 Some(RunUpdate::Lost(Failure::machine("a thread", "it ended")))
@@ -74,6 +74,6 @@ impl Tail {
 
     /// The updates that have arrived and were not taken yet.
     pub(crate) fn ready(&self) -> Option<RunUpdate> {
-        self.heard.try_recv().ok()
+        self.updates.try_recv().ok()
     }
 }

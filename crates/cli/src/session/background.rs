@@ -71,7 +71,7 @@ fn hand_over(socket: &std::path::Path, request: &Request) -> Result<Option<RunId
     }
     let Ok(client) = Client::connect(socket) else { return Ok(None) };
     let mut outcome = Ok(None);
-    let asked = client.ask(request, |response| match response {
+    let sent = client.ask(request, |response| match response {
         Response::Accepted { run } => {
             outcome = Ok(Some(run));
             false
@@ -91,7 +91,7 @@ fn hand_over(socket: &std::path::Path, request: &Request) -> Result<Option<RunId
         }
         _ => true,
     });
-    match (asked, outcome) {
+    match (sent, outcome) {
         (_, Err(failure)) => Err(failure),
         (Ok(()), Ok(run)) => Ok(run),
         (Err(_), Ok(_)) => Ok(None),

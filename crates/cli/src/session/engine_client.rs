@@ -81,7 +81,7 @@ pub(crate) fn ask_beside(
     let mut request = identified(request);
     let mut take_over = args.take_over;
     let mut until = Instant::now() + PATIENCE;
-    let mut asked_before = false;
+    let mut sent_before = false;
     // The engine's refusal of a request that may have been done before: the run is followed then, if there is one.
     let mut refusal: Option<Failure> = None;
     loop {
@@ -101,7 +101,7 @@ pub(crate) fn ask_beside(
                     Some(next) => {
                         // A refusal of the last request does not belong to this one.
                         refusal = None;
-                        (request, asked_before, until) = (identified(next), false, Instant::now() + PATIENCE);
+                        (request, sent_before, until) = (identified(next), false, Instant::now() + PATIENCE);
                         Err(HandOver::Again)
                     }
                     None => end.report(printer).map_err(HandOver::Failed),
@@ -114,9 +114,9 @@ pub(crate) fn ask_beside(
             Err(HandOver::Again) => {}
             // An engine that went away may have done the request before it could answer.
             Err(HandOver::Failed(failure))
-                if asked_before && failure.exit_code == REFUSED && was_done(&request) =>
+                if sent_before && failure.exit_code == REFUSED && was_done(&request) =>
             {
-                asked_before = false;
+                sent_before = false;
                 request = go_on_with(request);
                 refusal = Some(failure);
             }
@@ -139,7 +139,7 @@ pub(crate) fn ask_beside(
             // It may have gone between its commit and its answer: the next engine finds that the run has begun, and goes on.
             Err(HandOver::Gone { accepted: false, worked, .. }) => {
                 until += worked;
-                asked_before = true;
+                sent_before = true;
                 thread::sleep(PAUSE);
             }
         }
@@ -213,8 +213,8 @@ pub(crate) fn identified(mut request: Request) -> Request {
         caller.within = environment::within();
     }
     let id = match &mut request {
-        Request::Answer(asked) => &mut asked.answer.request,
-        Request::Resume(asked) if decides(asked) => &mut asked.request,
+        Request::Answer(request) => &mut request.answer.request,
+        Request::Resume(request) if decides(request) => &mut request.request,
         _ => return request,
     };
     if id.is_none() {
@@ -279,7 +279,7 @@ fn hand_over(holder: Option<&Holder>, request: &Request, printer: &mut Printer) 
     let mut end = None;
     let mut stopping = None;
     let began = Instant::now();
-    let asked = client.ask(request, |response| {
+    let sent = client.ask(request, |response| {
         accepted = accepted || matches!(response, Response::Accepted { .. } | Response::Record { .. });
         if let Response::Stopped { reason } = &response {
             stopping = Some(reason.clone());
@@ -287,7 +287,7 @@ fn hand_over(holder: Option<&Holder>, request: &Request, printer: &mut Printer) 
         end = on_response(response, printer);
         true
     });
-    match (asked, end) {
+    match (sent, end) {
         (Ok(()), Some(End::Stopped)) | (Err(ClientError::Gone), _) => {
             Err(HandOver::Gone { accepted, worked: began.elapsed(), stopping })
         }
@@ -409,7 +409,7 @@ fn converse(
         {
             return Some(Err(failure));
         }
-        let (client, heard) = mpsc::channel();
+        let (client, responses) = mpsc::channel();
         let desk = host.commands().clone();
         let asking =
             thread::Builder::new().name("desk".to_owned()).spawn(move || desk.serve(request, &client));
@@ -417,7 +417,7 @@ fn converse(
             Ok(asking) => asking,
             Err(error) => return Some(Err(Failure::machine("a thread", error))),
         };
-        let end = heard.into_iter().find_map(|response| on_response(response, printer));
+        let end = responses.into_iter().find_map(|response| on_response(response, printer));
         // From here on only requests of others are under way. One that has panicked has said so.
         asking.join().unwrap_or_default();
         let end = end?;
@@ -447,10 +447,10 @@ pub(crate) fn collect(store: &Arc<Store>, request: &CollectRequest) -> Result<Co
             continue;
         };
         let (host, telemetry) = start(store, lease, None, None, PerAttempt::default())?;
-        let (client, heard) = mpsc::channel();
+        let (client, responses) = mpsc::channel();
         host.commands().serve(request, &client);
         drop(client);
-        let collected = heard.into_iter().find_map(collected);
+        let collected = responses.into_iter().find_map(collected);
         let stopped = host.close();
         telemetry.end(LAST_SPANS);
         return match (collected, stopped) {
@@ -471,11 +471,11 @@ fn collected_by(holder: Option<&Holder>, request: &Request) -> Result<Result<Col
     }
     let client = Client::connect(&holder.socket).map_err(|_| NotThere)?;
     let mut found = None;
-    let asked = client.ask(request, |response| {
+    let sent = client.ask(request, |response| {
         found = collected(response);
         found.is_none()
     });
-    match (asked, found) {
+    match (sent, found) {
         (_, Some(found)) => Ok(found),
         (Err(error @ ClientError::Foreign { .. }), None) => Ok(Err(Failure::store(error))),
         (_, None) => Err(NotThere),

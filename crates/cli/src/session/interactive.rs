@@ -43,7 +43,7 @@ pub(crate) struct Conversation {
     run: RunId,
     possible: bool,
     /// Whether a question has been put yet.
-    asked: bool,
+    has_asked: bool,
     by: Principal,
 }
 
@@ -51,7 +51,7 @@ impl Conversation {
     /// With the person at the terminal, if there is a terminal and data does not go there as JSON.
     pub(crate) fn new(run: RunId, json: bool) -> Self {
         let possible = !json && io::stdin().is_terminal() && io::stderr().is_terminal();
-        Self { run, possible, asked: false, by: environment::principal() }
+        Self { run, possible, has_asked: false, by: environment::principal() }
     }
 
     /// Whether a person is at the terminal.
@@ -61,7 +61,7 @@ impl Conversation {
 
     /// Without a person.
     pub(crate) fn none(run: RunId) -> Self {
-        Self { run, possible: false, asked: false, by: environment::principal() }
+        Self { run, possible: false, has_asked: false, by: environment::principal() }
     }
 
     /// The person at the terminal answers under this name.
@@ -79,7 +79,7 @@ impl Conversation {
     ) -> Result<Option<Request>, Failure> {
         let code = match end {
             End::Rest(standing) if WAITING.contains(&standing.exit_code) => standing.exit_code,
-            End::Refused(_) if self.asked => WAITS,
+            End::Refused(_) if self.has_asked => WAITS,
             _ => return Ok(None),
         };
         if !self.possible {
@@ -109,7 +109,7 @@ impl Conversation {
     fn next(&mut self, store: &Store, refused: bool) -> Result<Next, Failure> {
         let reader = store.reader().map_err(Failure::store)?;
         let run = load_run(&reader, &self.run)?;
-        let told = |error: io::Error| Failure::machine("the terminal", error);
+        let failed = |error: io::Error| Failure::machine("the terminal", error);
         let mut theirs = Vec::new();
         for raised in open(&run) {
             match preview::not_for(&run, raised, &self.by) {
@@ -119,11 +119,11 @@ impl Conversation {
         }
         for (raised, why) in &theirs {
             let brief = question::brief(&reader, &self.run, &raised.interrupt, &self.by)?;
-            write!(Screen, "\n{brief}  not to be answered by you: {why}\n").map_err(told)?;
+            write!(Screen, "\n{brief}  not to be answered by you: {why}\n").map_err(failed)?;
         }
         // The answer came too late: another one was first.
         if theirs.is_empty() && refused {
-            self.asked = false;
+            self.has_asked = false;
             return Ok(Next::Followed(self.follow(&reader)?));
         }
         Ok(Next::Nothing)
@@ -142,16 +142,16 @@ impl Conversation {
         let by = self.by.clone();
         let mut output = Screen;
         let mut input = Keyboard::new(&reader, &self.run, &raised.interrupt);
-        self.asked = true;
-        let told = |error: io::Error| Failure::machine("the terminal", error);
+        self.has_asked = true;
+        let failed = |error: io::Error| Failure::machine("the terminal", error);
         loop {
             let brief = question::brief(&reader, &self.run, &raised.interrupt, &self.by)?;
-            write!(output, "\n{brief}").map_err(told)?;
-            let said = put(&run, raised, &by, &mut input, &mut output).map_err(told)?;
-            match said {
+            write!(output, "\n{brief}").map_err(failed)?;
+            let outcome = put(&run, raised, &by, &mut input, &mut output).map_err(failed)?;
+            match outcome {
                 Reply::Show => {
                     let all = question::overview(&reader, &self.run, &raised.interrupt, &self.by)?;
-                    writeln!(output, "\n{all}").map_err(told)?;
+                    writeln!(output, "\n{all}").map_err(failed)?;
                 }
                 Reply::Answer(answer) => {
                     let caller = caller::caller(&reader, &self.run)?;
@@ -160,12 +160,12 @@ impl Conversation {
                     return Ok(Some(Request::Answer(Box::new(request))));
                 }
                 Reply::Later if is_open(&reader, &self.run, &raised.interrupt) => {
-                    writeln!(output).map_err(told)?;
+                    writeln!(output).map_err(failed)?;
                     return Ok(None);
                 }
                 // Decided elsewhere, or too late: what follows from that is to be seen.
                 Reply::Later => {
-                    writeln!(output, "\n{}", closed(&reader, &self.run, raised)?).map_err(told)?;
+                    writeln!(output, "\n{}", closed(&reader, &self.run, raised)?).map_err(failed)?;
                     return Ok(Some(self.follow(&reader)?));
                 }
             }
@@ -209,14 +209,14 @@ pub(crate) fn form(
     raised: &InterruptRaised,
     (schema, by): (&Value, &Principal),
 ) -> Result<Value, Failure> {
-    let told = |error: io::Error| Failure::machine("the terminal", error);
-    let asked = interrupts::meanwhile(Mode::Asking { code: WAITS }, || {
+    let failed = |error: io::Error| Failure::machine("the terminal", error);
+    let form_given = interrupts::meanwhile(Mode::Asking { code: WAITS }, || {
         let mut input = Keyboard::new(reader, run, &raised.interrupt);
-        write!(Screen, "{}", question::brief(reader, run, &raised.interrupt, by)?).map_err(told)?;
+        write!(Screen, "{}", question::brief(reader, run, &raised.interrupt, by)?).map_err(failed)?;
         input.begin();
-        form::ask(schema, &mut input, &mut Screen).map_err(told)
+        form::ask(schema, &mut input, &mut Screen).map_err(failed)
     })?;
-    if let Some(form) = asked? {
+    if let Some(form) = form_given? {
         return Ok(form);
     }
     if is_open(reader, run, &raised.interrupt) {

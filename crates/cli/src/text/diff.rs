@@ -251,8 +251,8 @@ mod tests {
     fn what_is_no_text_is_told_by_its_size() {
         for (before, after) in [(&b"a\0b"[..], &b"text"[..]), (b"\xff\xfe\n", b"text"), (b"tex", b"t\xc3xt")]
         {
-            let told = format!("binary files differ ({} bytes → 4 bytes)\n", before.len());
-            assert_eq!(unified("a", Some(before), Some(after), 100), told);
+            let expected = format!("binary files differ ({} bytes → 4 bytes)\n", before.len());
+            assert_eq!(unified("a", Some(before), Some(after), 100), expected);
             assert_eq!(stat(Some(before), Some(after)), (0, 0));
         }
         assert_eq!(unified("a", None, Some(b"\0"), 100), "binary files differ (0 bytes → 1 bytes)\n");
@@ -266,11 +266,11 @@ mod tests {
             [(&most_lines, format!("{most_lines}\n")), (&most_bytes, format!("{most_bytes}x"))]
         {
             assert!(diff("", most).starts_with("--- a/"), "{} bytes", most.len());
-            let told = |from: usize, to: usize| {
+            let expected = |from: usize, to: usize| {
                 format!("too large to be compared line by line ({from} bytes → {to} bytes)\n")
             };
-            assert_eq!(diff("", &more), told(0, more.len()));
-            assert_eq!(diff(&more, most), told(more.len(), most.len()));
+            assert_eq!(diff("", &more), expected(0, more.len()));
+            assert_eq!(diff(&more, most), expected(more.len(), most.len()));
         }
         let before = format!("{most_lines}a\nb\n");
         let after = format!("c\n{most_lines}\n");

@@ -52,7 +52,7 @@ pub(crate) fn verify(
         })?;
     } else {
         output::data(&match &found {
-            Ok(whole) => said(&name, whole, wanted.is_some(), signer.as_deref()),
+            Ok(whole) => confirmation(&name, whole, wanted.is_some(), signer.as_deref()),
             Err(wrong) => format!("{name} is not whole\n{wrong}\n"),
         })?;
     }
@@ -91,13 +91,13 @@ pub(super) fn signer(whole: &Whole, signers: &Path) -> Result<Result<String, Wro
     };
     Ok(match ssh_keygen::signer(signers, envoi_bundle::NAMESPACE, signature, &whole.sums)? {
         Signer::Known(name) => Ok(name),
-        Signer::Unknown(said) => {
-            Err(wrong(format!("no signer of `{}` has made it: {said}", signers.display())))
+        Signer::Unknown(reason) => {
+            Err(wrong(format!("no signer of `{}` has made it: {reason}", signers.display())))
         }
     })
 }
 
-fn said(name: &str, whole: &Whole, has_witness: bool, signer: Option<&str>) -> String {
+fn confirmation(name: &str, whole: &Whole, has_witness: bool, signer: Option<&str>) -> String {
     let Whole { manifest, content_bytes, snapshots, logs, signature, .. } = whole;
     let mut text = format!(
         "{name} is whole\nrun {} of flow {}, {}: {} events, {} contents ({content_bytes} bytes), {logs} files of output\nhead {}\n",

@@ -98,18 +98,18 @@ fn chosen(decision: Decision) -> Choice {
     }
 }
 
-fn give(home: &Home, reply: &Reply, said: &AnswerOptions<'_>) -> Result<u8, Failure> {
+fn give(home: &Home, reply: &Reply, given: &AnswerOptions<'_>) -> Result<u8, Failure> {
     let (store, reader) = home.store()?;
     let (interrupt, id) = select::question(&reader, reply.question.as_deref(), said.command)?;
     // Before a person fills in a form that cannot be taken.
     envoi_engine::check_not_aside(&reader, &id)?;
     let run = envoi_engine::load_run(&reader, &id)?;
-    let asked = Question { reader: &reader, run: &run, id: &id, interrupt: &interrupt };
+    let question = Question { reader: &reader, run: &run, id: &id, interrupt: &interrupt };
     let tenant = reader.tenant_of(&id).map_err(Failure::store)?;
     let by =
         tenant.map_or_else(environment::principal, |tenant| Principal { tenant, ..environment::principal() });
     let mut attach = |path: &Path| attachment::attach(&store, &by, path);
-    let answer = composed(asked, &environment::principal(), reply, said, &mut attach)?;
+    let answer = composed(question, &environment::principal(), reply, given, &mut attach)?;
     for file in attachment::unreadable(&reader, &answer.attachments) {
         let name = file.filename.as_deref().unwrap_or(&file.artifact_id);
         crate::process::messages::say(&format!(
@@ -148,33 +148,33 @@ pub(crate) struct Question<'a> {
 
 /// The answer that the options give; `attach` brings a file to where the answer goes.
 pub(crate) fn composed(
-    asked: Question<'_>,
+    question: Question<'_>,
     by: &Principal,
     reply: &Reply,
-    said: &AnswerOptions<'_>,
+    given: &AnswerOptions<'_>,
     attach: &mut dyn FnMut(&Path) -> Result<AttachmentRef, Failure>,
 ) -> Result<Answer, Failure> {
-    let raised = asked.run.interrupts().find(|raised| raised.interrupt == *asked.interrupt);
+    let raised = question.run.interrupts().find(|raised| raised.interrupt == *question.interrupt);
     let mut answer = Answer {
-        text: said.text.clone(),
+        text: given.text.clone(),
         seen: reply.seen.as_deref().map(digest).transpose()?,
         channel: "cli".to_owned(),
-        ..Answer::new(asked.interrupt.clone(), said.choice.unwrap_or(Choice::Respond), by.clone())
+        ..Answer::new(question.interrupt.clone(), given.choice.unwrap_or(Choice::Respond), by.clone())
     };
     // Of one that is closed, the engine says what has become of it.
     if let Some(raised) = raised {
-        answer.choice = said.choice.map_or_else(|| presumed(asked.run, raised), Ok)?;
-        answer.raise = said
+        answer.choice = given.choice.map_or_else(|| presumed(question.run, raised), Ok)?;
+        answer.raise = given
             .raise
             .map(|more| amount::read_amount(raised, more))
             .transpose()
             .map_err(|error| misfit(error.to_string()))?;
-        answer.data = filled(asked, raised, answer.choice, (said.form, by))?;
+        answer.data = filled(question, raised, answer.choice, (given.form, by))?;
     }
     for path in &reply.files {
         answer.attachments.push(attach(path)?);
     }
-    if let Some(path) = said.envelope {
+    if let Some(path) = given.envelope {
         let envelope = user_envelope::parse(&read(path)?, true, &answer.attachments).map_err(|refusal| {
             let message = format!("{}: {}", path.display(), refusal.reason);
             Failure::new(refusal.code(), message).hint("nothing was answered; `envoi schema user-envelope`")
@@ -209,12 +209,12 @@ fn presumed(run: &Run, raised: &InterruptRaised) -> Result<Choice, Failure> {
 
 /// The form, if the question has one: from the options, else from the person at the terminal.
 fn filled(
-    asked: Question<'_>,
+    question: Question<'_>,
     raised: &InterruptRaised,
     choice: Choice,
     (given, by): (Option<&Form>, &Principal),
 ) -> Result<Option<Value>, Failure> {
-    let asks = asked.run.step(&raised.visit).and_then(|step| step.asks());
+    let asks = question.run.step(&raised.visit).and_then(|step| step.asks());
     let schema = asks.filter(|_| raised.about == About::Ask).and_then(|plan| plan.schema.as_ref());
     let says_yes = matches!(choice, Choice::Approve | Choice::Respond | Choice::Proceed);
     let given_any = given.is_some_and(|form| form.data.is_some() || !form.fields.is_empty());
@@ -237,7 +237,7 @@ fn filled(
     if form.is_some() || !is_terminal || answers::complete(schema, None).is_ok() {
         return Ok(form);
     }
-    interactive::form(asked.reader, asked.id, raised, (schema, by)).map(Some)
+    interactive::form(question.reader, question.id, raised, (schema, by)).map(Some)
 }
 
 /// The text of a file, or of stdin for `-`.

@@ -87,8 +87,9 @@ fn sessions(records: &[Record], cut: Option<Seq>) -> Option<String> {
         .then(|| format!("{} {} forked where the original run is cut", forked.join(", "), verb(&forked)));
     let anew =
         (!others.is_empty()).then(|| format!("{} {} not taken over", others.join(", "), verb(&others)));
-    let told: Vec<String> = taken.into_iter().chain(anew).collect();
-    (!told.is_empty()).then(|| format!("a fork begins new sessions of its agents: {}", told.join("; ")))
+    let sessions: Vec<String> = taken.into_iter().chain(anew).collect();
+    (!sessions.is_empty())
+        .then(|| format!("a fork begins new sessions of its agents: {}", sessions.join("; ")))
 }
 
 /// An attempt of an agent program, and the session that it shares with others.

@@ -49,8 +49,8 @@ fn help_of_command(words: &[String]) -> Option<String> {
         command.get_subcommands().find(|known| known.get_name() == word && !known.is_hide_set()).cloned()
     };
     words.iter().try_fold(Cli::command(), find)?;
-    let asked = ["envoi"].into_iter().chain(words.iter().map(String::as_str)).chain(["--help"]);
-    let shown = Cli::command().try_get_matches_from(asked).err()?;
+    let arguments = ["envoi"].into_iter().chain(words.iter().map(String::as_str)).chain(["--help"]);
+    let shown = Cli::command().try_get_matches_from(arguments).err()?;
     Some(shown.render().to_string())
 }
 

@@ -72,8 +72,8 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     let per_attempt = configured_models::per_attempt(bridge.attempt_tokens.as_ref(), &found);
     let (lease, other) = lease(&store, args.take_over)?;
     let (host, telemetry) = engine_client::start(&store, lease, other.as_ref(), args.jobs, per_attempt)?;
-    let (tell, told) = mpsc::channel();
-    let stop = tell.clone();
+    let (signals, inbox) = mpsc::channel();
+    let stop = signals.clone();
     interrupts::mean(Mode::Serving(Box::new(move || stop.send(ServerSignal::Stop).unwrap_or_default())))?;
     let first = first_token(&store)?;
     let settings = settings(&store, configured.server, tls, bridge);
@@ -84,14 +84,14 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     let desk = host.commands().clone();
     let going_on = thread::Builder::new().name("going on".to_owned()).spawn(move || {
         go_on(&reading, &desk);
-        tell.send(ServerSignal::RunsTakenUp).unwrap_or_default();
+        signals.send(ServerSignal::RunsTakenUp).unwrap_or_default();
     });
     going_on.map_err(|error| Failure::machine("a thread", error))?;
-    let mut is_to_stop = told.recv_timeout(PATIENCE) == Ok(ServerSignal::Stop);
+    let mut is_to_stop = inbox.recv_timeout(PATIENCE) == Ok(ServerSignal::Stop);
     warning(bound, encrypted).iter().for_each(|text| messages::say(text));
-    said(&server.url(), first.as_deref(), home.json)?;
+    announce(&server.url(), first.as_deref(), home.json)?;
     while !is_to_stop && !host.is_over() {
-        is_to_stop = match told.recv_timeout(PAUSE) {
+        is_to_stop = match inbox.recv_timeout(PAUSE) {
             Ok(ServerSignal::RunsTakenUp) | Err(RecvTimeoutError::Timeout) => false,
             Ok(ServerSignal::Stop) | Err(RecvTimeoutError::Disconnected) => true,
         };
@@ -152,7 +152,7 @@ fn tls(store: &Store, files: Option<&(String, String)>) -> Result<Option<Tls>, F
 fn settings(store: &Store, configured: config::Server, tls: Option<Tls>, bridge: Bridge) -> Settings {
     let config::Server { mut hosts, origins, limits, mut a2a, public_url, .. } = configured;
     if let Some(url) = &public_url {
-        hosts.extend(asked_for(url));
+        hosts.extend(host_names_of(url));
     }
     a2a.url = a2a.url.or(public_url);
     Settings {
@@ -177,7 +177,7 @@ fn settings(store: &Store, configured: config::Server, tls: Option<Tls>, bridge:
 }
 
 /// Under which names clients ask for a server at this address: with the port, and without it if their scheme means it.
-fn asked_for(url: &str) -> Vec<String> {
+fn host_names_of(url: &str) -> Vec<String> {
     let (host, usual) = match url.strip_prefix("https://") {
         Some(host) => (host, ":443"),
         None => (url.strip_prefix("http://").unwrap_or(url), ":80"),
@@ -268,7 +268,7 @@ fn warning(bound: SocketAddr, encrypted: bool) -> Option<String> {
 }
 
 /// Says where, and the first token.
-fn said(url: &str, first: Option<&str>, as_json: bool) -> Result<(), Failure> {
+fn announce(url: &str, first: Option<&str>, as_json: bool) -> Result<(), Failure> {
     if as_json {
         return output::row(&Listening { listening: url.to_owned(), token: first.map(str::to_owned) });
     }
@@ -284,17 +284,18 @@ fn said(url: &str, first: Option<&str>, as_json: bool) -> Result<(), Failure> {
 /// Goes on with what was under way when the last engine went. A run that only waits for a person needs no engine,
 /// unless its time runs out: an engine has to notice that.
 fn go_on(store: &Arc<Store>, desk: &Commands) {
-    let told = |error: &dyn core::fmt::Display| messages::say(&format!("runs are not gone on with: {error}"));
+    let rejected =
+        |error: &dyn core::fmt::Display| messages::say(&format!("runs are not gone on with: {error}"));
     let reader = match store.reader() {
         Ok(reader) => reader,
-        Err(error) => return told(&error),
+        Err(error) => return rejected(&error),
     };
     let unfinished = RunFilter { unfinished: true, limit: None };
     let rows = match reader.all_runs(unfinished) {
         Ok(rows) => rows,
-        Err(error) => return told(&error),
+        Err(error) => return rejected(&error),
     };
-    for row in rows.into_iter().filter(|row| row.aside.is_some() || needs_somebody(&reader, row)) {
+    for row in rows.into_iter().filter(|row| row.aside.is_some() || needs_an_engine(&reader, row)) {
         if let Some(Aside { code, reason, .. }) = row.aside.as_ref().filter(|aside| !is_outside(&aside.code))
         {
             let run = &row.run;
@@ -310,19 +311,19 @@ fn go_on(store: &Arc<Store>, desk: &Commands) {
 /// As [`take_up`], on a thread of its own: whatever the run waits for, the next one has its turn after a moment.
 fn take_up_beside(store: &Arc<Store>, desk: &Commands, row: RunRow) {
     let run = row.run.clone();
-    let (tell, told) = mpsc::channel();
+    let (signals, inbox) = mpsc::channel();
     let store = Arc::clone(store);
     let desk = desk.clone();
     let taking_up = thread::Builder::new().name("taking up".to_owned()).spawn(move || {
         take_up(&store, &desk, &row);
         // The other side may have stopped waiting.
-        tell.send(()).unwrap_or_default();
+        signals.send(()).unwrap_or_default();
     });
     match taking_up {
         Err(error) => {
             messages::say(&format!("run {run} does not go on: a thread cannot be started: {error}"))
         }
-        Ok(_) if told.recv_timeout(ITS_TURN) == Err(RecvTimeoutError::Timeout) => messages::say(&format!(
+        Ok(_) if inbox.recv_timeout(ITS_TURN) == Err(RecvTimeoutError::Timeout) => messages::say(&format!(
             "run {run} does not go on yet: what it needs is still being read (is a file system not responding?); other runs go on"
         )),
         Ok(_) => {}
@@ -349,7 +350,7 @@ fn is_outside(code: &str) -> bool {
     matches!(code.parse(), Ok(Code::SecretMissing | Code::WorkspaceBusy | Code::StoreCopied))
 }
 
-fn needs_somebody(reader: &Reader, row: &RunRow) -> bool {
+fn needs_an_engine(reader: &Reader, row: &RunRow) -> bool {
     let filter = InboxFilter { run: Some(row.run.clone()), closed: false };
     let lapses = || reader.inbox(&filter).is_ok_and(|rows| rows.iter().any(|row| row.expires_at.is_some()));
     row.status() != RunStatus::Waiting || lapses()
@@ -361,10 +362,10 @@ fn gone_on(reader: &Reader, desk: &Commands, row: &RunRow) -> Result<(), Refused
     let by = Principal { tenant: row.tenant.clone(), actor: row.actor.clone() };
     let again = row.aside.is_some();
     let request = ResumeRequest { again, ..ResumeRequest::follow(row.run.clone(), by, caller) };
-    let (client, heard) = mpsc::channel();
+    let (client, responses) = mpsc::channel();
     desk.serve(Request::Resume(Box::new(request)), &client);
     drop(client);
-    match heard.recv() {
+    match responses.recv() {
         Ok(Response::Refused(refused)) => Err(refused),
         Ok(Response::Stopped { reason }) => Err(Refused::new(Code::EngineStopping, reason, None)),
         _ => Ok(()),
@@ -376,20 +377,20 @@ fn gone_on(reader: &Reader, desk: &Commands, row: &RunRow) -> Result<(), Refused
 fn leave(host: Host) -> Result<u8, Failure> {
     host.drain()();
     let under_way = host.requests_under_way();
-    let (tell, told) = mpsc::channel();
+    let (signals, inbox) = mpsc::channel();
     let closing = thread::Builder::new().name("closing".to_owned()).spawn(move || {
-        tell.send(host.close()).unwrap_or_default();
+        signals.send(host.close()).unwrap_or_default();
     });
     closing.map_err(|error| Failure::machine("a thread", error))?;
-    let mut is_said = false;
+    let mut is_announced = false;
     loop {
-        match told.recv_timeout(LAST_COMMITS) {
+        match inbox.recv_timeout(LAST_COMMITS) {
             Ok(Some(error)) => return Err(engine_client::stopped_by(&error)),
             Err(RecvTimeoutError::Timeout) if under_way() > 0 => {
-                if !is_said {
+                if !is_announced {
                     messages::say(engine_client::FINISHING);
                 }
-                is_said = true;
+                is_announced = true;
             }
             Ok(None) | Err(_) => return Ok(0),
         }

@@ -30,13 +30,13 @@ pub(crate) struct Web<'a> {
     run: &'a RunId,
     up: Option<(Server, Option<Announced>)>,
     /// Whether the person at the terminal has a link.
-    is_said: bool,
+    is_announced: bool,
 }
 
 impl<'a> Web<'a> {
     /// If a server runs on this store, the link leads to it.
     pub(crate) fn new(store: &'a Arc<Store>, run: &'a RunId) -> Result<Self, Failure> {
-        let mut web = Self { store, run, up: None, is_said: false };
+        let mut web = Self { store, run, up: None, is_announced: false };
         if let Some(address) = server_url::running(store.layout()) {
             web.say(&address)?;
         }
@@ -46,13 +46,13 @@ impl<'a> Web<'a> {
     fn say(&mut self, address: &str) -> Result<(), Failure> {
         let link = page::link_to(self.store, address, self.run)?;
         stderr::line(format_args!("the run on a web page, by a link that is good once: {link}"));
-        self.is_said = true;
+        self.is_announced = true;
         Ok(())
     }
 
     /// Says so if there is no page: another engine did the run.
     pub(crate) fn remark(&self) {
-        if !self.is_said {
+        if !self.is_announced {
             messages::say("no page: another engine, which is no server, holds the store and did the run");
         }
     }
@@ -70,10 +70,10 @@ impl Beside for Web<'_> {
     }
 
     fn stay(&mut self, host: &Host) -> Result<(), Failure> {
-        let (tell, told) = mpsc::channel();
-        interrupts::mean(Mode::Serving(Box::new(move || tell.send(()).unwrap_or_default())))?;
+        let (signals, inbox) = mpsc::channel();
+        interrupts::mean(Mode::Serving(Box::new(move || signals.send(()).unwrap_or_default())))?;
         messages::say("the page stays until Ctrl-C; the run goes on when it is answered there");
-        while !host.is_over() && told.recv_timeout(serve::PAUSE) == Err(RecvTimeoutError::Timeout) {}
+        while !host.is_over() && inbox.recv_timeout(serve::PAUSE) == Err(RecvTimeoutError::Timeout) {}
         Ok(())
     }
 

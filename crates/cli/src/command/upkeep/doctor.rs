@@ -149,7 +149,7 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
         .map_err(|failure| failure.message.lines().next().unwrap_or_default().to_owned());
     let accounts = configured.as_ref().ok().filter(|config| !config.accounts.is_empty());
     let accounts = accounts.map(|config| {
-        let told = config.accounts.iter().map(|(name, account)| {
+        let accounts = config.accounts.iter().map(|(name, account)| {
             let found = accounts::of(name, account, store.layout().root());
             found.map_or_else(
                 |error| format!("{error}, so it cannot be used"),
@@ -157,7 +157,7 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
             )
         });
         // A flow that names no account needs none of them.
-        finding::<Infallible>("accounts of agents", Ok(told.collect::<Vec<_>>().join("; ")))
+        finding::<Infallible>("accounts of agents", Ok(accounts.collect::<Vec<_>>().join("; ")))
     });
     let config = configured.map(|config| match config.notify.len() {
         0 => "no target for every run".to_owned(),
@@ -353,8 +353,8 @@ mod tests {
         for newest in [None, Some(at(-600)), Some(at(1))] {
             assert!(clock_beside(newest, at(0)).is_ok(), "{newest:?}");
         }
-        let said = clock_beside(Some(at(61)), at(0)).unwrap_err().to_string();
-        assert!(said.starts_with("it is 1h 1m behind the newest event of the store"), "{said}");
+        let message = clock_beside(Some(at(61)), at(0)).unwrap_err().to_string();
+        assert!(message.starts_with("it is 1h 1m behind the newest event of the store"), "{message}");
     }
 
     #[test]
@@ -364,7 +364,7 @@ mod tests {
         let folder = std::env::temp_dir();
         assert_eq!(room(&folder).unwrap(), "its folder takes files");
         let nowhere = folder.join(format!("envoi-nowhere-{}", std::process::id()));
-        let told = room(&nowhere).unwrap_err().to_string();
-        assert!(told.starts_with(&format!("{} takes no files: ", nowhere.display())), "{told}");
+        let message = room(&nowhere).unwrap_err().to_string();
+        assert!(message.starts_with(&format!("{} takes no files: ", nowhere.display())), "{message}");
     }
 }

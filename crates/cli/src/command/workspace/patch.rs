@@ -68,7 +68,7 @@ pub(crate) fn patch(
         Form::Patch(file) if *file == Path::new("-") => output::bytes(&patch)?,
         Form::Patch(file) => {
             files::write_new(file, &patch, "name another file, or `-` for standard output")?;
-            told(
+            print(
                 home,
                 &found,
                 json!({"patch": file.display().to_string()}),
@@ -84,13 +84,13 @@ pub(crate) fn patch(
             fs::write(&file, &patch).map_err(|error| Failure::machine(file.display(), error))?;
             let index = scratch.path().join("index");
             let commit = branch(&loaded, &id, name, why, &file, &index)?;
-            told(home, &found, json!({"branch": name, "commit": commit}), &format!("{name} ({commit})"))?;
+            print(home, &found, json!({"branch": name, "commit": commit}), &format!("{name} ({commit})"))?;
         }
     }
     Ok(0)
 }
 
-fn told(
+fn print(
     home: &Home,
     found: &[Difference<'_>],
     mut row: serde_json::Value,

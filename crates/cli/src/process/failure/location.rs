@@ -147,8 +147,8 @@ mod tests {
         let bytes = b"{\"handoff_text\": \"\",\n \"routing\": {\"routing_kind\": 7}}";
         let mut members = Object::new();
         place(bytes).add_to(&mut members);
-        let told = "{\"file\":\"in.json\",\"pointer\":\"/routing/routing_kind\",\"line\":2,\"column\":30}";
-        assert_eq!(Value::Object(members).compact(), told);
+        let row = "{\"file\":\"in.json\",\"pointer\":\"/routing/routing_kind\",\"line\":2,\"column\":30}";
+        assert_eq!(Value::Object(members).compact(), row);
     }
 
     #[test]

@@ -64,17 +64,17 @@ impl Sender {
             store.reader().map_err(|error| complain::<()>(&format!("no spans are sent: {error}"))).ok()?;
         let news = Arc::new(News::default());
         let (tell, done) = mpsc::channel();
-        let heard = Arc::clone(&news);
+        let watched = Arc::clone(&news);
         let work = Work { reader, collector, trails: BTreeMap::new(), failing: false };
         let spawned = thread::Builder::new().name("spans".to_owned()).spawn(move || {
-            work.until_closed(&heard);
+            work.until_closed(&watched);
             tell.send(()).unwrap_or_default();
         });
         if let Err(error) = spawned {
             return complain(&format!("no spans are sent: {error}"));
         }
-        let told = Arc::clone(&news);
-        desk.watch(Arc::new(move |run, records| told.committed(run, records)));
+        let notified = Arc::clone(&news);
+        desk.watch(Arc::new(move |run, records| notified.committed(run, records)));
         Some(Self { news, done })
     }
 
@@ -192,10 +192,10 @@ impl Work {
 }
 
 /// What is known of a run after the records of its beginning; for those of its first commit, what is to be known before.
-fn begun(records: &[Record], is_told: bool) -> Option<Trail> {
+fn begun(records: &[Record], are_sent: bool) -> Option<Trail> {
     let Event::RunStarted(started) = &records.first()?.event else { return None };
     let mut trail = Trail::of(started);
-    if is_told {
+    if are_sent {
         drop(trail.take(records));
         drop(trail.pause(now()));
     }

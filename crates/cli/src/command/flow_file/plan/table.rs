@@ -22,8 +22,8 @@ pub(super) fn shown(planned: &Planned) -> String {
     text.push('\n');
     text.push_str(&output::table(&totals(plan)));
     let most = |what: &str, of: &Option<Dominant>, unit: fn(Most) -> String| {
-        let said = dominating(planned, of.as_ref()?, unit);
-        Some(vec![format!("most {what}"), said])
+        let dominant = dominating(planned, of.as_ref()?, unit);
+        Some(vec![format!("most {what}"), dominant])
     };
     let most = [most("attempts", &plan.most_attempts, attempts), most("time", &plan.most_time, duration)];
     let most: Vec<Vec<String>> = most.into_iter().flatten().collect();
@@ -196,31 +196,31 @@ pub(super) fn duration(ms: Most) -> String {
 /// `--max-attempts 10 by 1 (11 attempts)`.
 pub(super) fn past(past: &Exceeded) -> String {
     let by = |max: u64, planned: Most| planned.known().map(|planned| planned.saturating_sub(max));
-    let told = |option: &str, max: String, by: Option<String>, planned: String| match by {
+    let exceeded = |option: &str, max: String, by: Option<String>, planned: String| match by {
         Some(by) => format!("--{option} {max} by {by} ({planned})"),
         None => format!("--{option} {max} ({planned})"),
     };
     let spelt = |ms: u64| duration(Most::of(u128::from(ms)));
     match past {
-        Exceeded::Attempts(max, planned) => told(
+        Exceeded::Attempts(max, planned) => exceeded(
             "max-attempts",
             max.to_string(),
             by(*max, *planned).map(|by| by.to_string()),
             attempts(*planned),
         ),
-        Exceeded::LlmCalls(max, planned) => told(
+        Exceeded::LlmCalls(max, planned) => exceeded(
             "max-calls",
             max.to_string(),
             planned.and_then(|planned| by(*max, planned)).map(|by| by.to_string()),
             planned.map_or_else(|| NOT_BOUNDED.to_owned(), |planned| format!("{planned} model calls")),
         ),
-        Exceeded::Time(max, planned) => told(
+        Exceeded::Time(max, planned) => exceeded(
             "max-time",
             spelt(*max),
             planned.and_then(|planned| by(*max, planned)).map(spelt),
             time(*planned),
         ),
-        Exceeded::Cost(max, planned) => told(
+        Exceeded::Cost(max, planned) => exceeded(
             "max-cost",
             max.to_string(),
             planned.map(|planned| planned.saturating_sub(*max).to_string()),

@@ -12,7 +12,7 @@ struct Counter {
     /// In the table of steps, where there is less room.
     short: &'static str,
     of: fn(&Ledger) -> u64,
-    told: fn(&Ledger) -> String,
+    shown: fn(&Ledger) -> String,
 }
 
 const COUNTERS: [Counter; 8] = [
@@ -20,44 +20,49 @@ const COUNTERS: [Counter; 8] = [
         name: "attempts",
         short: "ATTEMPTS",
         of: |used| used.agent_hops,
-        told: |used| used.agent_hops.to_string(),
+        shown: |used| used.agent_hops.to_string(),
     },
     Counter {
         name: "loop-backs",
         short: "LOOPS",
         of: |used| used.iterations,
-        told: |used| used.iterations.to_string(),
+        shown: |used| used.iterations.to_string(),
     },
-    Counter { name: "rounds", short: "ROUNDS", of: |used| used.rounds, told: |used| used.rounds.to_string() },
+    Counter {
+        name: "rounds",
+        short: "ROUNDS",
+        of: |used| used.rounds,
+        shown: |used| used.rounds.to_string(),
+    },
     Counter {
         name: "model calls",
         short: "CALLS",
         of: |used| used.llm_calls,
-        told: |used| used.llm_calls.to_string(),
+        shown: |used| used.llm_calls.to_string(),
     },
     Counter {
         name: "tokens in",
         short: "TOK IN",
         of: |used| used.tokens_in,
-        told: |used| used.tokens_in.to_string(),
+        shown: |used| used.tokens_in.to_string(),
     },
     Counter {
         name: "tokens out",
         short: "TOK OUT",
         of: |used| used.tokens_out,
-        told: |used| used.tokens_out.to_string(),
+        shown: |used| used.tokens_out.to_string(),
     },
     Counter {
         name: "cost",
         short: "COST",
         of: |used| u64::from(used.cost != <_>::default()),
-        told: |used| format!("${}", used.cost),
+        shown: |used| format!("${}", used.cost),
     },
     Counter {
         name: "time of work",
         short: "TIME",
         of: |used| used.wall_time_ms,
-        told: |used| took(used.wall_time_ms),
+        shown: |used| took(used.wall_time_ms),
     },
 ];
 
@@ -74,13 +79,13 @@ pub(super) fn tables(run: &Run) -> String {
 /// What of the first table the run has not used itself.
 pub(super) fn of_family(run: &Run) -> String {
     let others = run.known_share().beyond(&run.own_share());
-    let told = COUNTERS.iter().filter(|counter| (counter.of)(&others.used) > 0);
-    let told: Vec<String> =
-        told.map(|counter| format!("{} {}", (counter.told)(&others.used), counter.name)).collect();
-    if told.is_empty() {
+    let shown = COUNTERS.iter().filter(|counter| (counter.of)(&others.used) > 0);
+    let shown: Vec<String> =
+        shown.map(|counter| format!("{} {}", (counter.shown)(&others.used), counter.name)).collect();
+    if shown.is_empty() {
         return String::new();
     }
-    format!("other runs of its family used of these: {}\n", told.join(", "))
+    format!("other runs of its family used of these: {}\n", shown.join(", "))
 }
 
 fn bounds(run: &Run) -> Vec<Vec<String>> {
@@ -91,11 +96,11 @@ fn bounds(run: &Run) -> Vec<Vec<String>> {
     let header = ["BOUND", "USED", "RESERVED", "LIMIT"].map(str::to_owned).to_vec();
     let rows = COUNTERS.iter().zip(&limits).filter_map(|(counter, limit)| {
         let is_worth_a_row = limit.is_some() || (counter.of)(used) > 0 || (counter.of)(&reserved) > 0;
-        let part = |ledger: &Ledger| ((counter.of)(ledger) > 0).then(|| (counter.told)(ledger));
+        let part = |ledger: &Ledger| ((counter.of)(ledger) > 0).then(|| (counter.shown)(ledger));
         let more = part(raised).map_or_else(String::new, |more| format!(", raised by {more}"));
-        let limit = limit.as_ref().map_or_else(|| "none".to_owned(), |limit| (counter.told)(limit) + &more);
+        let limit = limit.as_ref().map_or_else(|| "none".to_owned(), |limit| (counter.shown)(limit) + &more);
         let reserved = part(&reserved).unwrap_or_else(|| "-".to_owned());
-        is_worth_a_row.then(|| vec![counter.name.to_owned(), (counter.told)(used), reserved, limit])
+        is_worth_a_row.then(|| vec![counter.name.to_owned(), (counter.shown)(used), reserved, limit])
     });
     std::iter::once(header).chain(rows).collect()
 }
@@ -116,16 +121,16 @@ fn limits(run: &Run) -> [Option<Ledger>; 8] {
 }
 
 fn steps(run: &Run) -> Vec<Vec<String>> {
-    let told: Vec<&Counter> = COUNTERS
+    let shown: Vec<&Counter> = COUNTERS
         .iter()
         .filter(|counter| counter.name != "rounds" && (counter.of)(run.ledger()) > 0)
         .collect();
-    let header = std::iter::once("STEP").chain(told.iter().map(|counter| counter.short));
+    let header = std::iter::once("STEP").chain(shown.iter().map(|counter| counter.short));
     let header: Vec<String> = header.map(str::to_owned).collect();
     let rows = in_order(run).into_iter().map(|(step, used)| {
-        let cells = told
+        let cells = shown
             .iter()
-            .map(|counter| if (counter.of)(used) > 0 { (counter.told)(used) } else { "-".to_owned() });
+            .map(|counter| if (counter.of)(used) > 0 { (counter.shown)(used) } else { "-".to_owned() });
         std::iter::once(step.to_owned()).chain(cells).collect()
     });
     std::iter::once(header).chain(rows).collect()

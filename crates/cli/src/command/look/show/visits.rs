@@ -165,10 +165,10 @@ mod tests {
                 ]),
             ]
         };
-        let told = laid_out(rows(), Some(70));
+        let text = laid_out(rows(), Some(70));
         assert!(
-            told.lines().all(|line| line.chars().count() <= 70) && told.contains("a summary of more t…"),
-            "{told}"
+            text.lines().all(|line| line.chars().count() <= 70) && text.contains("a summary of more t…"),
+            "{text}"
         );
         let told = laid_out(rows(), Some(40));
         assert!(told.starts_with("  0.test.1: status succeeded, attempts\n    1, time "), "{told}");
@@ -178,11 +178,11 @@ mod tests {
             rows[1][0] = "  0.test.1 an-item-with-a-value-of-forty-columns".to_owned();
             rows
         };
-        let told = laid_out(long(), Some(80));
+        let text = laid_out(long(), Some(80));
         assert!(
-            told.lines().all(|line| line.chars().count() <= 80) && told.contains("  0.test.1 an-item-"),
-            "{told}"
+            text.lines().all(|line| line.chars().count() <= 80) && text.contains("  0.test.1 an-item-"),
+            "{text}"
         );
-        assert!(told.contains("…  succeeded") && told.contains("a summary of mo…"), "{told}");
+        assert!(text.contains("…  succeeded") && text.contains("a summary of mo…"), "{text}");
     }
 }

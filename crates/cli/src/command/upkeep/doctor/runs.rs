@@ -31,7 +31,7 @@ pub(super) fn look(reader: &Reader) -> Result<Seen, ReadError> {
     let rows = reader.all_runs(RunFilter::default())?;
     let total = rows.len();
     let without_flow = reader.runs_without_flow()?;
-    let mut progress = Progress { said: Instant::now() };
+    let mut progress = Progress { last_line_at: Instant::now() };
     for (done, row) in rows.into_iter().enumerate() {
         if let Some(line) = progress.line(Instant::now(), done, total) {
             stderr::line(format_args!("{line}"));
@@ -97,17 +97,17 @@ pub(super) fn look(reader: &Reader) -> Result<Seen, ReadError> {
 
 /// A large store takes long: a line now and then says how far the look is.
 struct Progress {
-    said: Instant,
+    last_line_at: Instant,
 }
 
 impl Progress {
     const EVERY: Duration = Duration::from_secs(5);
 
     fn line(&mut self, now: Instant, done: usize, total: usize) -> Option<String> {
-        if now.duration_since(self.said) < Self::EVERY {
+        if now.duration_since(self.last_line_at) < Self::EVERY {
             return None;
         }
-        self.said = now;
+        self.last_line_at = now;
         Some(format!("{done} of {total} runs have been looked at"))
     }
 }
@@ -188,10 +188,10 @@ mod tests {
     #[test]
     fn a_long_look_says_how_far_it_is_and_a_short_one_says_nothing() {
         let start = Instant::now();
-        let mut progress = Progress { said: start };
+        let mut progress = Progress { last_line_at: start };
         let mut line = |seconds, done| progress.line(start + Duration::from_secs(seconds), done, 9);
         let lines = [line(4, 1), line(5, 2), line(9, 3), line(11, 4)];
-        let said = |done: u32| Some(format!("{done} of 9 runs have been looked at"));
-        assert_eq!(lines, [None, said(2), None, said(4)]);
+        let line = |done: u32| Some(format!("{done} of 9 runs have been looked at"));
+        assert_eq!(lines, [None, line(2), None, line(4)]);
     }
 }
