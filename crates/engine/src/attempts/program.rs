@@ -94,12 +94,12 @@ pub(super) fn command(
 pub(super) fn used(job: &Job, dir: &AttemptDir) -> Option<Value> {
     let Command::Agent(call) = &job.started.command else { return None };
     let text = plain::read(&dir.path().join(USED_FILE), MAX_USED_BYTES).ok().filter(|_| !call.by_bridge)?;
-    let told = Value::parse(&text).ok()?;
-    told.get("llm_calls").and_then(Value::as_u53)?;
+    let reported = Value::parse(&text).ok()?;
+    reported.get("llm_calls").and_then(Value::as_u53)?;
     let members = ["llm_calls", "tokens_in", "tokens_out"];
     let known = members
         .into_iter()
-        .filter_map(|name| Some((name, told.get(name).filter(|value| !value.is_null())?.clone())));
+        .filter_map(|name| Some((name, reported.get(name).filter(|value| !value.is_null())?.clone())));
     Some(Value::Object(known.map(|(name, value)| (name.to_owned(), value)).collect()))
 }
 

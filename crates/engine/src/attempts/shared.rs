@@ -59,12 +59,12 @@ impl KeptReaders {
     ) -> Result<T, E> {
         let kept = self.lock().pop();
         let reader = kept.map_or_else(|| store.reader(), Ok)?;
-        let said = ask(&reader)?;
+        let answer = ask(&reader)?;
         let mut kept = self.lock();
         if kept.len() < MOST_KEPT {
             kept.push(reader);
         }
-        Ok(said)
+        Ok(answer)
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Reader>> {

@@ -48,7 +48,7 @@ impl Commands {
         let (folder, _presence) = self.check_folder(&run, &isolated.of, caller)?;
         let order = snapshots::order(&self.layout, request.too_wide.clone());
         let now = envoi_tree::keep(&folder, &order).map_err(|error| not_kept(&error, &names))?;
-        let told = |text: &str| {
+        let report = |text: &str| {
             send(client, Response::Accepted { run: id.clone() });
             note(client, ended.iter().flat_map(|ended| ended.remarks.clone()).collect());
             send(client, Response::Noted { text: text.to_owned() });
@@ -57,7 +57,7 @@ impl Commands {
         };
         let (before, after) = match request.what {
             Applied::Undone if ended.is_some() => {
-                return told("what was begun earlier is done now; `--undo` once more takes it back");
+                return report("what was begun earlier is done now; `--undo` once more takes it back");
             }
             Applied::Undone => {
                 let records = self.store.reader()?.records(id, 0, None)?;
@@ -79,7 +79,7 @@ impl Commands {
         let merged = envoi_tree::merge(&order, &before, &now.tree, &after, prefer)
             .map_err(|error| names.refusal(conflict(error, &folder)))?;
         if merged.tree == now.tree {
-            return told(match ended {
+            return report(match ended {
                 Some(_) => "what was begun earlier is done now: the folder has all of it",
                 None => "there is nothing to change: the folder has all of it",
             });

@@ -96,9 +96,9 @@ impl Listener {
 
     /// The loop is over: nobody hears more than what was sent.
     pub(super) fn close(self) {
-        let (tell, told) = mpsc::channel();
+        let (tell, inbox) = mpsc::channel();
         if !self.clients.shut(move || tell.send(()).unwrap_or_default()) {
-            told.recv_timeout(LAST_WORDS).unwrap_or_default();
+            inbox.recv_timeout(LAST_WORDS).unwrap_or_default();
         }
         self.closing.store(true, Ordering::SeqCst);
         // Wakes the thread that waits for a client.

@@ -16,7 +16,7 @@ use std::{
 const OLDEST: (u32, u32) = (2, 38);
 
 /// The longest part of what git says that a message has.
-const MOST_SAID: usize = 2000;
+const MOST_STDERR: usize = 2000;
 
 /// So often something is tried that another git is in the way of.
 const TRIES: u32 = 20;
@@ -38,8 +38,8 @@ pub(super) struct Repository {
 pub(super) enum GitError {
     #[error("git {found} is installed, and a tree of its own needs git {}.{} or newer", OLDEST.0, OLDEST.1)]
     TooOld { found: String },
-    #[error("`git {command}` failed: {said}")]
-    Failed { command: String, said: String },
+    #[error("`git {command}` failed: {stderr}")]
+    Failed { command: String, stderr: String },
     #[error("git cannot be started: {0}")]
     NotStarted(#[from] io::Error),
 }
@@ -56,7 +56,7 @@ impl GitError {
             "could not lock",
             "cannot lock",
         ];
-        matches!(self, Self::Failed { said, .. } if signs.iter().any(|sign| said.contains(sign)))
+        matches!(self, Self::Failed { stderr, .. } if signs.iter().any(|sign| stderr.contains(sign)))
     }
 }
 
@@ -77,8 +77,8 @@ pub(super) fn repository(folder: &Path) -> Result<Option<Repository>, GitError> 
     Ok(Some(Repository { top: PathBuf::from(top), head }))
 }
 
-fn check_version(said: &str) -> Result<(), GitError> {
-    let version = said.strip_prefix("git version ").unwrap_or(said);
+fn check_version(printed: &str) -> Result<(), GitError> {
+    let version = printed.strip_prefix("git version ").unwrap_or(printed);
     let found = version.split_whitespace().next().unwrap_or_default();
     let mut numbers = found.split('.').map(|number| number.parse::<u32>().unwrap_or(0));
     let number = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
@@ -198,8 +198,9 @@ fn run_once<A: AsRef<OsStr>>(folder: &Path, arguments: &[A]) -> Result<String, G
     match done.status.success() {
         true => Ok(String::from_utf8_lossy(&done.stdout).trim_end_matches('\n').to_owned()),
         false => {
-            let said: String = String::from_utf8_lossy(&done.stderr).trim().chars().take(MOST_SAID).collect();
-            Err(GitError::Failed { command: words.join(" "), said })
+            let stderr: String =
+                String::from_utf8_lossy(&done.stderr).trim().chars().take(MOST_STDERR).collect();
+            Err(GitError::Failed { command: words.join(" "), stderr })
         }
     }
 }
