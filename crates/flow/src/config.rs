@@ -69,7 +69,7 @@ pub fn load(name: &str, text: &str) -> Result<Config, Report> {
     let text = crate::syntax::document::without_mark(text);
     let mut problems = Problems::default();
     let config = read(text, &mut problems);
-    if problems.is_empty() { Ok(config) } else { Err(told(problems.into_report(name, text))) }
+    if problems.is_empty() { Ok(config) } else { Err(as_configuration(problems.into_report(name, text))) }
 }
 
 fn read(text: &str, problems: &mut Problems) -> Config {
@@ -95,7 +95,7 @@ fn output(node: &Node, problems: &mut Problems) -> Output {
 }
 
 /// The readers of the language know of flows only.
-fn told(mut report: Report) -> Report {
+fn as_configuration(mut report: Report) -> Report {
     report.wanted = "a configuration that can be used";
     for diagnostic in &mut report.diagnostics {
         diagnostic.code = match diagnostic.code {

@@ -115,7 +115,7 @@ struct Made {
     id: String,
     title: Option<String>,
     /// Paragraphs for the top of the file.
-    told: Vec<Vec<String>>,
+    prose: Vec<Vec<String>>,
     steps: Vec<MadeStep>,
     /// Its forks, with their places in the source.
     forks: Vec<(Span, beside::Fork)>,
@@ -174,8 +174,8 @@ fn make(
             step.continue_on_error = of_a_branch.contains(&step.id.as_str());
         }
     }
-    let told = source.told.iter().map(|(key, node)| outline::member(&key.text, node)).collect();
-    Some(Made { id: names.flow, title: source.title, told, steps, forks, graph: false })
+    let prose = source.prose.iter().map(|(key, node)| outline::member(&key.text, node)).collect();
+    Some(Made { id: names.flow, title: source.title, prose, steps, forks, graph: false })
 }
 
 /// The forks that are reached, by the ids of their steps.

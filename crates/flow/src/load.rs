@@ -395,9 +395,9 @@ impl Loader<'_> {
             paths.filter_map(|path| Some((format!("`{path}`"), &*self.known.get(path)?.as_ref()?.flow)));
         for (path, of) in core::iter::once(("this file".to_owned(), flow)).chain(named) {
             let variables = of.env.iter().chain(of.steps.iter().flat_map(|step| &step.env));
-            let mut told = BTreeSet::new();
+            let mut reported = BTreeSet::new();
             for (name, _) in variables {
-                if flow.secrets.iter().any(|secret| secret.name == *name) && told.insert(name) {
+                if flow.secrets.iter().any(|secret| secret.name == *name) && reported.insert(name) {
                     let message =
                         format!("`{name}` is a secret of the run, and a variable of `env` in {path}");
                     let help = "a command would see only one of them; rename the other";

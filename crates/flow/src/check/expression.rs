@@ -188,13 +188,13 @@ impl Checker<'_> {
     /// One expression that begins at byte `start` of the usage.
     fn expression(&mut self, start: usize, source: &str) {
         let Some(open) = self.open_names(start, source) else { return };
-        let mut told = 0..0;
+        let mut reported = 0..0;
         for mut found in expression_names::names(source) {
             if self.problems.full() {
                 return;
             }
             found.range = found.range.start.saturating_add(start)..found.range.end.saturating_add(start);
-            if told.contains(&found.range.start) {
+            if reported.contains(&found.range.start) {
                 continue;
             }
             match &found.kind {
@@ -204,7 +204,7 @@ impl Checker<'_> {
                     let is_function = found.name == "range" && *call == Call::WithArguments;
                     if open.contains(&found.name) && !was_there && !is_function {
                         let before = self.problems.count();
-                        told = self.path(&found, members, *call);
+                        reported = self.path(&found, members, *call);
                         if self.problems.count() == before && !self.draft.pinned {
                             self.comparisons(start, source, &found);
                         }

@@ -21,7 +21,7 @@ mod script;
 /// Everything that `envoi check` warns of, in the order of the steps, of the flow and of those that it names.
 #[must_use]
 pub fn warnings(flow: &Flow) -> Vec<String> {
-    let told = flow.notify.iter().filter_map(|target| match &target.to {
+    let of_targets = flow.notify.iter().filter_map(|target| match &target.to {
         Address::Command(Command::Exec(argv)) => of_notice(argv),
         Address::Command(_) | Address::Webhook(_) => None,
     });
@@ -30,7 +30,7 @@ pub fn warnings(flow: &Flow) -> Vec<String> {
         let place = format!(" of flow `{}`", part.id);
         part.steps.iter().flat_map(|step| of_step(part, step, &place)).collect::<Vec<_>>()
     });
-    told.chain(of_files(flow)).chain(own).chain(inner).collect()
+    of_targets.chain(of_files(flow)).chain(own).chain(inner).collect()
 }
 
 /// A run without a tree of its own is refused then.

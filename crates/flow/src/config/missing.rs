@@ -103,7 +103,7 @@ mod tests {
 
     const CONFIG: &str = "accounts: { work: { use: claude } }\nmodels:\n  providers: { lab: { url: 'http://127.0.0.1:1' }, own: { url: 'http://127.0.0.1:1', protocol: responses } }\n  offer: { small: { provider: lab }, told: { provider: own } }\n";
 
-    fn told(step: &str) -> Vec<String> {
+    fn missing_of(step: &str) -> Vec<String> {
         let flow = load("flow.yaml", &format!("flow: f\nsteps:\n  - {{ id: a, {step} }}\n")).unwrap().flow;
         missing(&config::load("config.yaml", CONFIG).unwrap(), &flow)
     }
@@ -143,7 +143,7 @@ mod tests {
                 ],
             ),
         ] {
-            assert_eq!(told(step), expected, "{step}");
+            assert_eq!(missing_of(step), expected, "{step}");
         }
     }
 }

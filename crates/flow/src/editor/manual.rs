@@ -74,9 +74,9 @@ fn rows(heading: &str) -> BTreeMap<String, Vec<String>> {
 fn the_manual_has_the_keys_of_the_schema_and_no_others() {
     let schema = schema();
     for (heading, definition) in TABLES {
-        let told: BTreeSet<String> = rows(heading).into_keys().collect();
+        let documented: BTreeSet<String> = rows(heading).into_keys().collect();
         let known: BTreeSet<String> = properties(&schema, *definition).keys().map(str::to_owned).collect();
-        assert_eq!(told, known, "{heading}");
+        assert_eq!(documented, known, "{heading}");
     }
     let defs = schema.get("$defs").and_then(Value::as_object).unwrap();
     for (name, definition) in defs.iter() {
@@ -174,8 +174,11 @@ fn the_schema_describes_every_key() {
         let referred =
             property.get("$ref").and_then(Value::as_str).and_then(|name| name.strip_prefix("#/$defs/"));
         let definition = referred.and_then(|name| schema.get("$defs")?.get(name));
-        let said = property.get("description").or_else(|| definition?.get("description"));
-        assert!(said.and_then(Value::as_str).is_some_and(|said| said.len() > 8), "{way} has no description");
+        let description = property.get("description").or_else(|| definition?.get("description"));
+        assert!(
+            description.and_then(Value::as_str).is_some_and(|description| description.len() > 8),
+            "{way} has no description"
+        );
     }
 }
 

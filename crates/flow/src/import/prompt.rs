@@ -33,15 +33,15 @@ pub(super) enum Ending {
 pub(super) fn of(flow: &str, step: &Step<'_>, agent: Option<&str>, id: &str, ending: &Ending) -> String {
     let who = agent.map(|agent| format!("You are the agent `{agent}`. ")).unwrap_or_default();
     let mut parts = vec![format!("{who}Your step is `{id}` of the flow \"{flow}\".")];
-    parts.extend(step.told.iter().map(|(_, node)| told(node)).filter(|part| !part.is_empty()));
+    parts.extend(step.prose.iter().map(|(_, node)| prose(node)).filter(|part| !part.is_empty()));
     let paths = parts.iter().any(|part| part.contains("RUN_BASE/"));
     parts.push(surroundings(paths));
-    parts.extend(ending.told());
+    parts.extend(ending.prose());
     parts.join("\n\n")
 }
 
 /// A text as it is; the members of a mapping each under a heading.
-fn told(node: &Node) -> String {
+fn prose(node: &Node) -> String {
     let lines = match &node.kind {
         Kind::Mapping(members) => {
             let filled = members.iter().filter(|(_, node)| !outline::lines(node).is_empty());
@@ -69,7 +69,7 @@ fn surroundings(paths: bool) -> String {
 }
 
 impl Ending {
-    fn told(&self) -> Option<String> {
+    fn prose(&self) -> Option<String> {
         match self {
             Self::Free => None,
             Self::Status { field, words, otherwise } => {

@@ -25,7 +25,7 @@ pub(super) struct Source<'n> {
     pub(super) key: Spanned<String>,
     pub(super) title: Option<String>,
     /// Texts for people about the flow: `description`, `charter`, `teaching`.
-    pub(super) told: Vec<(&'n Key, &'n Node)>,
+    pub(super) prose: Vec<(&'n Key, &'n Node)>,
     /// At least one.
     pub(super) steps: Vec<Step<'n>>,
     /// Whether the branches of forks go on when one of them fails.
@@ -38,7 +38,7 @@ pub(super) struct Step<'n> {
     /// Who does it, one after the other.
     pub(super) agents: Vec<Spanned<String>>,
     /// Its instructions, in the order of the file: `role`, `teaching_note`, `teaching_notes`.
-    pub(super) told: Vec<(&'n Key, &'n Node)>,
+    pub(super) prose: Vec<(&'n Key, &'n Node)>,
     /// Without one the step is followed by the next one listed.
     pub(super) routing: Option<Routing>,
 }
@@ -137,7 +137,7 @@ impl Reader<'_> {
     fn flow<'n>(&mut self, members: &'n [(Key, Node)]) -> Option<Source<'n>> {
         let mut name = None;
         let mut title = None;
-        let mut told = Vec::new();
+        let mut prose = Vec::new();
         let mut steps = Vec::new();
         for (key, node) in members {
             match key.text.as_str() {
@@ -147,7 +147,7 @@ impl Reader<'_> {
                 "description" | "charter" | "teaching" => {
                     let why = "it is for people; no step gets it";
                     self.notes.carried(key.span, format!("`{}`", key.text), "a comment", why);
-                    told.push((key, node));
+                    prose.push((key, node));
                 }
                 "steps" => steps = self.steps(node),
                 "cross_cutting" => self.cross_cutting(key, node),
@@ -155,7 +155,7 @@ impl Reader<'_> {
             }
         }
         let continue_all = self.continue_all;
-        Some(Source { key: name?, title, told, steps, continue_all })
+        Some(Source { key: name?, title, prose, steps, continue_all })
             .filter(|source| !source.steps.is_empty())
     }
 
@@ -202,7 +202,7 @@ impl Reader<'_> {
         let members = read::mapping(node, "a step", self.problems)?;
         let mut id = None;
         let mut agents = Vec::new();
-        let mut told = Vec::new();
+        let mut prose = Vec::new();
         let mut routing = None;
         if !members.iter().any(|(key, _)| key.text == "id") {
             self.problems.add(Diagnostic::invalid(first(members, node), "a step without an `id`"));
@@ -211,12 +211,12 @@ impl Reader<'_> {
             match key.text.as_str() {
                 "id" => id = self.name(node, "`id`"),
                 "agents" => agents = self.names(node, "`agents`"),
-                "role" | "teaching_note" | "teaching_notes" => told.push((key, node)),
+                "role" | "teaching_note" | "teaching_notes" => prose.push((key, node)),
                 "routing" => routing = self.routing(node),
                 _ => self.unknown((key, node), OF_A_STEP),
             }
         }
-        Some(Step { id: id?, agents, told, routing })
+        Some(Step { id: id?, agents, prose, routing })
     }
 
     fn routing(&mut self, node: &Node) -> Option<Routing> {

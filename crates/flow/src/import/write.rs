@@ -11,7 +11,7 @@ use super::{
 
 pub(super) fn write(name: &str, made: &Made, findings: &[Finding], command: &Command) -> String {
     let mut lines = head(name, command);
-    for paragraph in &made.told {
+    for paragraph in &made.prose {
         lines.push("#".to_owned());
         lines.extend(paragraph.iter().map(|line| comment(line)));
     }

@@ -128,12 +128,12 @@ fn of_agents(whole: &Whole<'_>) -> Vec<String> {
         models,
         "`budget.cost_usd` is tested after each call of the model: the last call of an attempt may pass it",
     );
-    let told = rows
+    let parts = rows
         .into_iter()
         .chain(by_bridge)
         .chain([of_models])
         .filter_map(|(names, what)| Some((some(&names)?.0, what)));
-    told.map(|(names, what)| format!("{names}: {what}")).collect()
+    parts.map(|(names, what)| format!("{names}: {what}")).collect()
 }
 
 /// What people may do beyond the plan.
@@ -146,14 +146,14 @@ fn by_people(whole: &Whole<'_>, limited: bool) -> Option<String> {
         _ => false,
     });
     let goals = whole.flow(0).is_some_and(|flow| flow.goals.is_some());
-    let told = [
+    let parts = [
         (doubt, "an attempt in doubt that is run again"),
         (agents, "an answer to a question of an agent, which is an attempt more"),
         (limited || goals, "a limit that `envoi raise` raises"),
         (true, "a run that is reopened"),
     ];
-    let told: Vec<&str> = told.into_iter().filter(|(is, _)| *is).map(|(_, what)| what).collect();
-    (told.len() > 1).then(|| format!("not counted, because people decide it: {}", told.join(", ")))
+    let parts: Vec<&str> = parts.into_iter().filter(|(is, _)| *is).map(|(_, what)| what).collect();
+    (parts.len() > 1).then(|| format!("not counted, because people decide it: {}", parts.join(", ")))
 }
 
 /// Some names and the verb that goes with them; `None` if there is none.

@@ -449,8 +449,8 @@ mod tests {
             (r#"{"type": "string", "maxLength": 3}"#, "long", "longer than 3 characters"),
             (either, "0", "not valid under any of the schemas"),
         ] {
-            let told = read(schema, text).unwrap_err();
-            assert!(told.contains(expected), "{schema} {text}: {told}");
+            let message = read(schema, text).unwrap_err();
+            assert!(message.contains(expected), "{schema} {text}: {message}");
         }
     }
 

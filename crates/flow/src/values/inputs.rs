@@ -125,8 +125,8 @@ fn check(decl: &InputDecl, value: &Value) -> Vec<InputError> {
         Ok(schema) => schema.check(value),
         Err(mismatch) => vec![mismatch],
     };
-    let told = |Mismatch { path, reason }| InputError::Mismatch { name: decl.name.clone(), path, reason };
-    mismatches.into_iter().map(told).collect()
+    let mismatch = |Mismatch { path, reason }| InputError::Mismatch { name: decl.name.clone(), path, reason };
+    mismatches.into_iter().map(mismatch).collect()
 }
 
 /// The value of `--input name=text`.
