@@ -21,10 +21,10 @@ pub const HEADERS: [&str; 3] = [VERSION, EXTENSIONS[0], EXTENSIONS[1]];
 /// # Errors
 /// [`Kind::VersionNotSupported`]. Its shape is that of 1.0: a client that names a version is none of 0.3.
 pub fn negotiate_version(header: Option<&str>, query: Option<&str>) -> Result<Version, Fault> {
-    let said = |text: Option<&str>| text.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
-    let Some(asked) = said(header).or_else(|| said(query)) else { return Ok(Version::V03) };
-    [Version::V03, Version::V10].into_iter().find(|version| version.is(&asked)).ok_or_else(|| {
-        let shown: String = asked.chars().take(20).collect();
+    let stated = |text: Option<&str>| text.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
+    let Some(wanted) = stated(header).or_else(|| stated(query)) else { return Ok(Version::V03) };
+    [Version::V03, Version::V10].into_iter().find(|version| version.is(&wanted)).ok_or_else(|| {
+        let shown: String = wanted.chars().take(20).collect();
         let detail = format!("`{shown}`; 1.0 and 0.3 are served");
         Fault::new(Kind::VersionNotSupported).detail(detail).note("supportedVersions", "1.0, 0.3")
     })
@@ -85,12 +85,12 @@ mod tests {
 
     #[test]
     fn a_version_that_is_not_served_is_refused_in_the_words_of_1_0() {
-        for asked in
+        for wanted in
             ["0.2", "0.5", "1", "1.1", "1.00", "2.0", "99.0", "1.0.", "1.0.x", "1.0-rc", "v1.0", "1.0, 1.0"]
         {
-            for (header, query) in [(Some(asked), None), (None, Some(asked)), (Some(asked), Some("1.0"))] {
+            for (header, query) in [(Some(wanted), None), (None, Some(wanted)), (Some(wanted), Some("1.0"))] {
                 let refused = negotiate_version(header, query).unwrap_err();
-                assert_eq!(refused.kind, Kind::VersionNotSupported, "{asked}");
+                assert_eq!(refused.kind, Kind::VersionNotSupported, "{wanted}");
             }
         }
         let long = "9".repeat(10_000);

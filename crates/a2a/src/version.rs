@@ -43,8 +43,8 @@ impl Version {
     }
 
     /// Whether the text names this version. A third number is ignored.
-    pub fn is(self, asked: &str) -> bool {
-        match asked.strip_prefix(self.word()) {
+    pub fn is(self, version: &str) -> bool {
+        match version.strip_prefix(self.word()) {
             Some("") => true,
             Some(rest) => rest
                 .strip_prefix('.')

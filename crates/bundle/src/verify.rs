@@ -74,11 +74,11 @@ fn readable(text: &str) -> String {
         true => letter.escape_default().collect(),
         false => letter.to_string(),
     };
-    let mut said: String = text.chars().take(MAX_WORDS).map(escaped).collect();
+    let mut words: String = text.chars().take(MAX_WORDS).map(escaped).collect();
     if text.chars().nth(MAX_WORDS).is_some() {
-        said.push('…');
+        words.push('…');
     }
-    said
+    words
 }
 
 /// All entries of a bundle: the sums of all, and the bytes of those that are texts.
@@ -461,15 +461,15 @@ fn check_events(
     if let Some(name) = handoffs.first() {
         return Err(wrong(format!("{HANDOFFS}{name}"), "no event has it"));
     }
-    let said = (manifest.events, manifest.head, manifest.status.as_str(), manifest.flow.as_str());
+    let stated = (manifest.events, manifest.head, manifest.status.as_str(), manifest.flow.as_str());
     let status = lived.status();
     let flow = lived.flow().id.to_string();
-    if said != (lived.next_seq(), chain.head(), status.word(), flow.as_str()) {
+    if stated != (lived.next_seq(), chain.head(), status.word(), flow.as_str()) {
         let reason = format!(
             "it says {} events, status {}, head {}; the events come to {}, {}, {}",
-            said.0,
-            said.2,
-            said.1,
+            stated.0,
+            stated.2,
+            stated.1,
             lived.next_seq(),
             status.word(),
             chain.head()
@@ -597,17 +597,20 @@ mod tests {
                 "{kind:?}"
             );
             let huge: Vec<u8> = iter::repeat_n(b'a', 65_537).collect();
-            let said = refused(&[(kind, "name", &huge)]);
-            assert_eq!(said, "the archive: the name of an entry has 65537 bytes, and at most 65536 are read");
+            let message = refused(&[(kind, "name", &huge)]);
+            assert_eq!(
+                message,
+                "the archive: the name of an entry has 65537 bytes, and at most 65536 are read"
+            );
         }
         let (escape, line) =
             ("run_a/\u{1b}]0;title\u{7}\nrun_a is whole", "run_a/".to_owned() + &"x".repeat(1_000));
         for (name, shown) in
             [(escape, "run_a/\\u{1b}]0;title\\u{7}\\nrun_a is whole: no bundle"), (&line, "xxx…: no bundle")]
         {
-            let said =
+            let message =
                 refused(&[(EntryType::GNULongName, "name", name.as_bytes()), (EntryType::Regular, "x", b"")]);
-            assert!(said.contains(shown) && said.len() < 600, "{said:?}");
+            assert!(message.contains(shown) && message.len() < 600, "{message:?}");
         }
         let size = [(EntryType::XHeader, "name", &b"10 size=1\n"[..])];
         assert_eq!(refused(&size), "the archive: the size of an entry does not stand in its header");

@@ -108,11 +108,11 @@ fn answer(socket: &OwnedFd, forked: Result<Option<Pid>, Errno>) {
         let pid = pid.ok_or(Errno::SRCH)?;
         Ok((pid, rustix::process::pidfd_open(pid, PidfdFlags::empty())?))
     });
-    let said = match &opened {
+    let reply = match &opened {
         Ok((pid, fd)) => fd_message::send(socket, &answer_bytes(pid.as_raw_pid(), 0), &[fd.as_fd()]),
         Err(error) => fd_message::send(socket, &answer_bytes(0, error.raw_os_error()), &[]),
     };
-    if said.is_err() {
+    if reply.is_err() {
         process::exit(0);
     }
 }

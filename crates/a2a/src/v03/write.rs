@@ -51,10 +51,10 @@ fn task(task: &Task) -> Value {
 }
 
 fn status(status: &TaskStatus) -> Value {
-    let TaskStatus { state, message: said, timestamp } = status;
+    let TaskStatus { state, message: spoken, timestamp } = status;
     ObjectWriter::new()
         .put("state", state.word())
-        .maybe("message", said.as_ref().map(message))
+        .maybe("message", spoken.as_ref().map(message))
         .time("timestamp", *timestamp)
         .value()
 }

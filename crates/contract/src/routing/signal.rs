@@ -155,8 +155,8 @@ pub struct Signal {
 
 impl PartialEq for Signal {
     fn eq(&self, other: &Signal) -> bool {
-        let said = |signal: &Signal| (signal.decision, signal.needs_human);
-        said(self) == said(other)
+        let decided = |signal: &Signal| (signal.decision, signal.needs_human);
+        decided(self) == decided(other)
             && (&self.next_step_id, &self.route) == (&other.next_step_id, &other.route)
             && (&self.reason, &self.confidence, &self.unknown)
                 == (&other.reason, &other.confidence, &other.unknown)

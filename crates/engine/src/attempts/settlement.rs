@@ -299,7 +299,7 @@ pub(super) fn in_doubt(
     members.insert("output_tail".to_owned(), Value::from(evidence.output_tail.as_str()));
     // From the start to the last output: it ran at least so long.
     members.insert("ran_ms".to_owned(), evidence.ran_ms.map_or(Value::Null, Value::from));
-    members.insert("supervisor_said".to_owned(), Value::from(evidence.supervisor_said.trim()));
+    members.insert("supervisor_said".to_owned(), Value::from(evidence.supervisor_output.trim()));
     members.insert("processes_ended".to_owned(), Value::from(u64::from(ended)));
     if let Some(before) = evidence.snapshot_before.as_ref().and_then(snapshot) {
         members.insert(WORKSPACE_BEFORE.to_owned(), Value::from(before.digest.to_string()));

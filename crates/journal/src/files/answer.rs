@@ -21,7 +21,7 @@ use std::{
 /// Writes again what is missing or differs.
 pub(super) fn restore(
     files: &RunFiles<'_>,
-    asked: &InboxRow,
+    question: &InboxRow,
     at: Timestamp,
     answered: &InterruptAnswered,
     written: &mut Vec<PathBuf>,
@@ -33,7 +33,7 @@ pub(super) fn restore(
         let unreadable = attach(files, attachment, &path, written)?;
         attached.push(AnswerFile { path, attachment, unreadable });
     }
-    let bytes = document(asked, at, answered, &attached).pretty();
+    let bytes = document(question, at, answered, &attached).pretty();
     let path = folder.join("answer.json");
     if files.digest_of(&path) != Some(Digest::of(bytes.as_bytes())) {
         files.replace(&path, |file| Ok(file.write_all(bytes.as_bytes())?))?;
@@ -72,7 +72,7 @@ fn attach(
 }
 
 fn document(
-    asked: &InboxRow,
+    question: &InboxRow,
     at: Timestamp,
     answered: &InterruptAnswered,
     attached: &[AnswerFile<'_>],
@@ -84,10 +84,10 @@ fn document(
         members.insert("attachments", Value::from(refs));
     }
     members.insert("interrupt", Value::from(answered.interrupt.as_str()));
-    members.insert("step", Value::from(asked.visit.step.as_str()));
-    members.insert("visit", Value::from(u64::from(asked.visit.visit)));
-    members.insert("kind", Value::from(asked.kind.word()));
-    members.insert("question", Value::from(asked.question.as_str()));
+    members.insert("step", Value::from(question.visit.step.as_str()));
+    members.insert("visit", Value::from(u64::from(question.visit.visit)));
+    members.insert("kind", Value::from(question.kind.word()));
+    members.insert("question", Value::from(question.question.as_str()));
     members.insert("choice", Value::from(answered.choice.word()));
     if let Some(approved) = approved(answered.choice) {
         members.insert("approved", Value::from(approved));

@@ -62,8 +62,8 @@ fn write(
         }
         Event::RunForked(_) => attempts::restore(&files, &mut Vec::new()),
         Event::InterruptAnswered(answered) => {
-            let asked = reader.question(run, &answered.interrupt)?;
-            answer::restore(&files, &asked, record.at, answered, &mut Vec::new())
+            let question = reader.question(run, &answered.interrupt)?;
+            answer::restore(&files, &question, record.at, answered, &mut Vec::new())
         }
         _ => Ok(()),
     }

@@ -56,8 +56,8 @@ pub(crate) fn restore(layout: &Layout, reader: &Reader, run: &RunId) -> Result<R
     if reader.run(run)?.root.is_some() || takes_over(reader, run)? {
         attempts::restore(&files, &mut restored.written)?;
     }
-    let asked = InboxFilter { run: Some(run.clone()), closed: true };
-    for row in reader.inbox(&asked)?.iter().filter(|row| row.state == InterruptState::Answered) {
+    let closed_questions = InboxFilter { run: Some(run.clone()), closed: true };
+    for row in reader.inbox(&closed_questions)?.iter().filter(|row| row.state == InterruptState::Answered) {
         // A store that was upgraded with events missing has questions whose answers are not known.
         if row.closed.is_none() {
             continue;

@@ -438,9 +438,9 @@ mod tests {
                 let count = || fs::read_dir(&outside).unwrap().count();
                 let before = count();
                 let is_named = |error: &BlobError| {
-                    let told =
+                    let message =
                         format!("`{}` cannot be read or written: a folder belongs there", folder.display());
-                    crate::with_causes(error).starts_with(&told)
+                    crate::with_causes(error).starts_with(&message)
                 };
                 let path = place.path().join("new");
                 fs::write(&path, new).unwrap();

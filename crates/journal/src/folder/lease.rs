@@ -233,8 +233,8 @@ mod tests {
         fs::create_dir(layout.engine_lock()).unwrap();
         let error = Lease::try_take(&layout).unwrap_err();
         let path = place.path().join("engine.lock");
-        let said = format!("`{}` cannot be taken or written: {}", path.display(), error.source);
-        assert_eq!(error.to_string(), said);
+        let expected = format!("`{}` cannot be taken or written: {}", path.display(), error.source);
+        assert_eq!(error.to_string(), expected);
         assert_eq!(error.source.kind(), io::ErrorKind::IsADirectory);
     }
 

@@ -46,7 +46,7 @@ pub struct Evidence {
     /// The end of stdout, or of stderr if there is no stdout: masked, at most 4 KiB.
     pub output_tail: String,
     /// The end of `supervisor.log`: usually empty, else why the supervisor gave up.
-    pub supervisor_said: String,
+    pub supervisor_output: String,
     /// Artifacts that differ from before the command; none if that is not known.
     pub files_changed: Vec<FileChange>,
     /// The snapshot of the workspace before the command, if one was taken.
@@ -58,13 +58,13 @@ pub struct Evidence {
 impl Evidence {
     /// Of an attempt whose folder is gone.
     fn none(doubt: Doubt) -> Self {
-        let [output_tail, supervisor_said] = [String::new(), String::new()];
+        let [output_tail, supervisor_output] = [String::new(), String::new()];
         Self {
             doubt,
             started_at_ms: None,
             ran_ms: None,
             output_tail,
-            supervisor_said,
+            supervisor_output,
             files_changed: Vec::new(),
             snapshot_before: None,
             set_back: None,
@@ -349,13 +349,13 @@ pub fn evidence(dir: &AttemptDir, doubt: Doubt) -> Evidence {
     let files_changed = before.as_ref().and_then(|before| before.changes_since().ok()).unwrap_or_default();
     let (snapshot_before, set_back) =
         before.map(|before| (before.snapshot, before.set_back)).unwrap_or_default();
-    let supervisor_said = readable_end(&dir.supervisor_log()).unwrap_or_default();
+    let supervisor_output = readable_end(&dir.supervisor_log()).unwrap_or_default();
     Evidence {
         doubt,
         started_at_ms,
         ran_ms,
         output_tail: output_tail(dir),
-        supervisor_said,
+        supervisor_output,
         files_changed,
         snapshot_before,
         set_back,

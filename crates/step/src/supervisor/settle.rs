@@ -288,7 +288,7 @@ impl Attempt {
         // The sentence of the copy, and not one about reading.
         for (path, why) in no_copy {
             let path = watched.readable(path.as_ref());
-            seen.left_out.entry(path).and_modify(|said| *said = why);
+            seen.left_out.entry(path).and_modify(|reason| *reason = why);
         }
         Ok(seen)
     }

@@ -12,8 +12,8 @@ use std::{fs, io};
 pub(super) fn tidy(dir: &AttemptDir, spec: &Spec, exit: &Exit) {
     let empty = [(dir.stdout(), &exit.stdout), (dir.stderr(), &exit.stderr)];
     let streams = empty.into_iter().filter(|(_, stream)| stream.file.bytes == 0).map(|(path, _)| path);
-    let has_said_nothing = fs::symlink_metadata(dir.supervisor_log()).is_ok_and(|found| found.len() == 0);
-    let log = has_said_nothing.then(|| dir.supervisor_log());
+    let is_empty = fs::symlink_metadata(dir.supervisor_log()).is_ok_and(|found| found.len() == 0);
+    let log = is_empty.then(|| dir.supervisor_log());
     // The engine compares the marks also after the end: the process that cancels an agent's task masks with the values of then.
     let started = spec.secret_marks.is_empty().then(|| dir.started());
     for path in streams.chain(log).chain(started) {

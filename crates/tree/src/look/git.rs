@@ -40,11 +40,12 @@ pub(crate) fn list(folder: &Path, is_top: bool) -> io::Result<Option<Vec<Vec<u8>
     if is_top {
         refuse_what_would_stop_git(folder)?;
     }
-    if !is_top && asked(folder, &["check-ignore", "-q", "."])?.is_none_or(|answer| answer.code != Some(1)) {
+    if !is_top && answer_of(folder, &["check-ignore", "-q", "."])?.is_none_or(|answer| answer.code != Some(1))
+    {
         return Ok(None);
     }
     let arguments = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
-    match asked(folder, &arguments)? {
+    match answer_of(folder, &arguments)? {
         Some(Answer { code: Some(0), output }) => {
             let paths = output.split(|byte| *byte == 0).filter(|path| !path.is_empty());
             Ok(Some(paths.map(<[u8]>::to_vec).collect()))
@@ -76,7 +77,7 @@ struct Answer {
 }
 
 /// `None` where git cannot be started.
-fn asked(folder: &Path, arguments: &[&str]) -> io::Result<Option<Answer>> {
+fn answer_of(folder: &Path, arguments: &[&str]) -> io::Result<Option<Answer>> {
     let mut command = git::command(folder);
     command.args(arguments);
     let spawned = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();

@@ -266,8 +266,8 @@ impl Walk<'_> {
 
 /// The innermost rule that says something counts.
 fn is_ignored(rules: &[Arc<Gitignore>], place: &Path, is_folder: bool) -> bool {
-    let said = rules.iter().rev().map(|rules| rules.matched(place, is_folder)).find(|said| !said.is_none());
-    said.is_some_and(|said| said.is_ignore())
+    let rule = rules.iter().rev().map(|rules| rules.matched(place, is_folder)).find(|rule| !rule.is_none());
+    rule.is_some_and(|rule| rule.is_ignore())
 }
 
 /// Adds what stands where files of `target` are to come, or on the way there, whatever the rules say of it.

@@ -55,9 +55,9 @@ impl Rules {
         let place = of_root(path);
         let around =
             self.folders.iter().rev().filter(|(folder, _)| place.starts_with(folder) && place != *folder);
-        let said = around
+        let rule = around
             .map(|(_, rules)| rules.matched_path_or_any_parents(&place, false))
-            .find(|said| !said.is_none());
-        said.is_some_and(|said| said.is_ignore())
+            .find(|rule| !rule.is_none());
+        rule.is_some_and(|rule| rule.is_ignore())
     }
 }
