@@ -50,11 +50,11 @@ pub fn make_secret(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// A way to give a finished file a name that must be new: [`io::ErrorKind::AlreadyExists`] if it is not.
-type Claim = fn(&Path, &Path) -> io::Result<()>;
+pub(crate) type Claim = fn(&Path, &Path) -> io::Result<()>;
 
 /// The ways, best first. Not every file system has hard links (FAT, some that are reached over a network or through a
 /// user's process), and not every one can refuse to rename over another file.
-const CLAIMS: &[Claim] = &[|from, to| fs::hard_link(from, to), rename_to_new, copy_to_new];
+pub(crate) const CLAIMS: &[Claim] = &[|from, to| fs::hard_link(from, to), rename_to_new, copy_to_new];
 
 /// Puts `bytes` at `path` if nothing is there: false if something was. Of two that try at once, one succeeds. Not synced.
 /// Whole for every reader, where the file system knows hard links or a rename that replaces nothing; elsewhere a reader
@@ -73,7 +73,7 @@ fn publish_by(claims: &[Claim], path: &Path, bytes: &[u8]) -> io::Result<bool> {
 }
 
 /// Gives `temp` the name `path` if nothing has it: false if something has. `temp` is gone after it.
-fn name_new(claims: &[Claim], temp: &Path, path: &Path) -> io::Result<bool> {
+pub(crate) fn name_new(claims: &[Claim], temp: &Path, path: &Path) -> io::Result<bool> {
     let claimed = claim(claims, temp, path);
     // A rename has taken it away.
     match fs::remove_file(temp) {

@@ -1,6 +1,6 @@
 //! Files that get their lasting name when they are whole.
 
-use crate::sync_folder;
+use crate::{publish, sync_folder};
 use std::{
     fs::{self, File},
     io::{self, Write as _},
@@ -98,6 +98,18 @@ impl Temporary {
         self.rename_by(|path| fs::rename(path, target))
     }
 
+    /// Gives the file its lasting name if nothing has it: false if something has. The name is durable when it returns; the content, if the
+    /// caller has synced it.
+    ///
+    /// # Errors
+    /// It cannot have that name. It is removed then.
+    pub fn publish(mut self, target: &Path) -> io::Result<bool> {
+        let Some(path) = self.path.take() else { return Ok(false) };
+        let is_named = publish::name_new(publish::CLAIMS, &path, target)?;
+        sync_folder(crate::parent(target))?;
+        Ok(is_named)
+    }
+
     /// As [`Temporary::rename`], by a rename of the caller's.
     ///
     /// # Errors
@@ -142,6 +154,18 @@ mod tests {
         let (temporary, _) = Temporary::create(place.path()).unwrap();
         assert!(temporary.rename(&place.path().join("no/such/folder")).is_err());
         assert_eq!(names(place.path()), 1, "what could not be named is removed");
+    }
+
+    #[test]
+    fn of_two_that_are_to_get_one_name_the_first_gets_it_and_nothing_else_stays() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("named");
+        for (content, is_named) in [(b"one", true), (b"two", false)] {
+            let (temporary, mut file) = Temporary::create(place.path()).unwrap();
+            file.write_all(content).unwrap();
+            assert_eq!(temporary.publish(&path).unwrap(), is_named);
+        }
+        assert_eq!((fs::read(&path).unwrap().as_slice(), names(place.path())), (&b"one"[..], 1));
     }
 
     #[test]

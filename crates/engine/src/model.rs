@@ -8,6 +8,8 @@ pub mod protocol;
 pub(crate) mod refused;
 pub mod retention;
 pub(crate) mod runner;
+#[cfg(test)]
+pub(crate) mod sample;
 pub(crate) mod secret_source;
 pub mod trace;
 pub(crate) mod trouble;

@@ -108,8 +108,20 @@ fn as_configuration(mut report: Report) -> Report {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::load;
+pub(crate) mod tests {
+    use super::{SCHEMA, load};
+    use crate::{
+        syntax::{diagnostic::Problems, tree, yaml},
+        values::json_schema::Schema,
+    };
+    use envoi_contract::json::Value;
+
+    /// Whether the schema of configurations takes this text.
+    pub(crate) fn fits_schema(text: &str) -> bool {
+        let root = yaml::compose(text, &mut Problems::default()).unwrap();
+        let schema = Value::parse_str(SCHEMA).unwrap();
+        Schema::new(&schema).unwrap().check(&tree::value(&root)).is_empty()
+    }
 
     #[test]
     fn the_size_of_a_kept_stream_is_a_number_of_bytes_within_reason() {

@@ -355,7 +355,7 @@ fn a_signature_says_who_made_a_bundle() {
     let left = fs::read_dir(stage.path(""))
         .unwrap()
         .flatten()
-        .any(|entry| entry.file_name().to_string_lossy().starts_with(".export-"));
+        .any(|entry| entry.file_name().to_string_lossy().starts_with(".new-"));
     assert!(!left, "nothing half made is left");
 }
 

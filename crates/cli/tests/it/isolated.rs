@@ -17,6 +17,23 @@ fn git(stage: &Stage, arguments: &[&str]) -> String {
     String::from_utf8(done.stdout).unwrap()
 }
 
+/// Puts a program before the real git, which it may call as `/usr/bin/git`. What it returns begins commands that find it.
+fn git_is(stage: &Stage, script: &str) -> impl Fn(&[&str]) -> Process {
+    stage.write("bin/git", script);
+    fs::set_permissions(stage.path("bin/git"), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", stage.path("bin").display(), std::env::var("PATH").unwrap());
+    move |arguments| Process::spawn(stage.command(arguments).env("PATH", &path))
+}
+
+/// Another run, whose step lives until `go` is there.
+fn write_other(stage: &Stage) {
+    stage.write("other/a", "a");
+    stage.write(
+        "other.yaml",
+        "flow: other\nworkspace: other\nsteps: [{ id: w, run: 'while [ ! -e ../go ]; do sleep 0.02; done' }]\n",
+    );
+}
+
 /// `work` is a repository with a commit, a changed file, a staged one, a new one, a stash and ignored ones.
 fn in_git(stage: &Stage) {
     git(stage, &["init", "-q"]);
@@ -139,11 +156,9 @@ fn a_git_that_is_too_old_is_refused() {
     let stage = stage(APART);
     in_git(&stage);
     let old = "#!/bin/sh\ncase \"$*\" in *--version*) echo git version 2.37.1;; *) exec /usr/bin/git \"$@\";; esac\n";
-    stage.write("bin/git", old);
-    fs::set_permissions(stage.path("bin/git"), fs::Permissions::from_mode(0o755)).unwrap();
+    let start = git_is(&stage, old);
     let before = untouched(&stage);
-    let path = format!("{}:{}", stage.path("bin").display(), std::env::var("PATH").unwrap());
-    let done = Process::spawn(stage.command(&["run", "flow.yaml", "--isolate"]).env("PATH", path)).done();
+    let done = start(&["run", "flow.yaml", "--isolate"]).done();
     assert_eq!(done.code, Some(6), "{done:?}");
     assert!(done.err.contains("GIT_TOO_OLD") && done.err.contains("2.37.1"), "{done:?}");
     assert_eq!(untouched(&stage), before);
@@ -168,10 +183,7 @@ case "$*" in
 esac
 exec /usr/bin/git "$@"
 "#;
-    stage.write("bin/git", script);
-    fs::set_permissions(stage.path("bin/git"), fs::Permissions::from_mode(0o755)).unwrap();
-    let path = format!("{}:{}", stage.path("bin").display(), std::env::var("PATH").unwrap());
-    let done = Process::spawn(stage.command(&["run", "flow.yaml", "--isolate"]).env("PATH", path)).done();
+    let done = git_is(&stage, script)(&["run", "flow.yaml", "--isolate"]).done();
     assert!(done.code == Some(0) && stage.path("branched").exists(), "{done:?}");
     assert_eq!(git(&stage, &["branch", "--list", "envoi/*"]).lines().count(), 1);
     assert_eq!(stage.read(&format!("{}/made.txt", tree(&stage))), "made\n");
@@ -181,11 +193,7 @@ exec /usr/bin/git "$@"
 fn an_engine_that_is_killed_while_it_makes_a_tree_leaves_it_to_the_next_one() {
     let stage = stage(APART);
     in_git(&stage);
-    stage.write("other/a", "a");
-    stage.write(
-        "other.yaml",
-        "flow: other\nworkspace: other\nsteps: [{ id: w, run: 'while [ ! -e ../go ]; do sleep 0.02; done' }]\n",
-    );
+    write_other(&stage);
     // The parent of git is the engine.
     let script = r#"#!/bin/sh
 case "$*" in
@@ -199,10 +207,7 @@ case "$*" in
 esac
 exec /usr/bin/git "$@"
 "#;
-    stage.write("bin/git", script);
-    fs::set_permissions(stage.path("bin/git"), fs::Permissions::from_mode(0o755)).unwrap();
-    let path = format!("{}:{}", stage.path("bin").display(), std::env::var("PATH").unwrap());
-    let start = |arguments: &[&str]| Process::spawn(stage.command(arguments).env("PATH", &path));
+    let start = git_is(&stage, script);
     let engine = start(&["run", "other.yaml"]);
     wait_until("the other run's step", || stage.supervisor("w.1.1").is_some());
     let isolated = start(&["run", "flow.yaml", "--isolate"]);
@@ -221,11 +226,7 @@ fn an_engine_that_is_to_end_finishes_what_another_command_has_asked_of_it() {
     for signals in [&[][..], &[Signal::TERM], &[Signal::INT]] {
         let stage = stage(APART);
         in_git(&stage);
-        stage.write("other/a", "a");
-        stage.write(
-            "other.yaml",
-            "flow: other\nworkspace: other\nsteps: [{ id: w, run: 'while [ ! -e ../go ]; do sleep 0.02; done' }]\n",
-        );
+        write_other(&stage);
         let script = r#"#!/bin/sh
 case "$*" in
   *'worktree add'*)
@@ -234,10 +235,7 @@ case "$*" in
 esac
 exec /usr/bin/git "$@"
 "#;
-        stage.write("bin/git", script);
-        fs::set_permissions(stage.path("bin/git"), fs::Permissions::from_mode(0o755)).unwrap();
-        let path = format!("{}:{}", stage.path("bin").display(), std::env::var("PATH").unwrap());
-        let start = |arguments: &[&str]| Process::spawn(stage.command(arguments).env("PATH", &path));
+        let start = git_is(&stage, script);
         let engine = start(&["run", "other.yaml"]);
         wait_until("the other run's step", || stage.supervisor("w.1.1").is_some());
         let isolated = start(&["run", "flow.yaml", "--isolate"]);
@@ -286,16 +284,9 @@ fn what_is_named_and_cannot_be_brought_is_said() {
 fn an_engine_that_was_asked_to_end_makes_nothing_for_a_new_run() {
     let stage = stage(APART);
     in_git(&stage);
-    stage.write("other/a", "a");
-    stage.write(
-        "other.yaml",
-        "flow: other\nworkspace: other\nsteps: [{ id: w, run: 'while [ ! -e ../go ]; do sleep 0.02; done' }]\n",
-    );
+    write_other(&stage);
     let script = "#!/bin/sh\ncase \"$*\" in *'worktree add'*) echo made >> $HOME/made;; esac\nexec /usr/bin/git \"$@\"\n";
-    stage.write("bin/git", script);
-    fs::set_permissions(stage.path("bin/git"), fs::Permissions::from_mode(0o755)).unwrap();
-    let path = format!("{}:{}", stage.path("bin").display(), std::env::var("PATH").unwrap());
-    let start = |arguments: &[&str]| Process::spawn(stage.command(arguments).env("PATH", &path));
+    let start = git_is(&stage, script);
     let engine = start(&["run", "other.yaml"]);
     wait_until("the other run's step", || stage.supervisor("w.1.1").is_some());
     engine.signal(Signal::TERM);

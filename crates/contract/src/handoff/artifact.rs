@@ -1,4 +1,4 @@
-//! Paths of artifacts: relative to the run's directory and never out of it.
+//! Names and paths of artifacts. A path is relative to the run's directory and never out of it.
 
 use alloc::string::String;
 
@@ -10,6 +10,11 @@ pub(super) fn read_path(value: Value) -> Result<String, Value> {
         Value::String(path) if is_inside(&path) => Ok(path),
         other => Err(other),
     }
+}
+
+/// Whether an artifact may have this name. Any text is one, so that a step may use the words of its trade; an empty one names nothing.
+pub(super) fn is_name(name: &str) -> bool {
+    !name.is_empty()
 }
 
 /// Whether a path stays inside the directory it is relative to: not absolute, no `..`, no empty segment, no backslash, no

@@ -147,7 +147,7 @@ fn place(artifacts: Artifacts, flow_key: &str) -> Result<Members<String>, Diagno
         Artifacts::Paths(paths) => (paths, false),
     };
     for (name, path) in &placed {
-        if name.is_empty() || !artifact::is_inside(path) {
+        if !artifact::is_name(name) || !artifact::is_inside(path) {
             let pointer = if listed { "/artifacts".to_owned() } else { artifact_pointer(name) };
             let expected = "a path inside the run's directory: relative, `/` between names, no `..`";
             return Err(Diagnostic::new(

@@ -94,34 +94,16 @@ impl Writing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use envoi_contract::{json::Object, time::Timestamp};
-    use envoi_kernel::{
-        Input,
-        ids::{Principal, RunId},
-        input::Start,
-        requester::Requester,
-    };
+    use envoi_contract::time::Timestamp;
+    use envoi_kernel::{Input, ids::RunId, input::Start};
     use std::sync::Arc;
 
     fn run() -> Run {
         let loaded = envoi_flow::load("f.yaml", "flow: f\nsteps:\n  - { id: only, run: [work] }\n").unwrap();
         let mut run = Run::new(Arc::new(loaded.flow));
         let start = Start {
-            run: RunId::new("run_1").unwrap(),
-            inputs: Object::default(),
-            source: "/f.yaml".to_owned(),
-            workspace: "/".to_owned(),
-            shared: false,
-            keep_files: false,
             run_base: "/run_1".to_owned(),
-            language: loaded.language,
-            by: Principal { tenant: "local".to_owned(), actor: "ada".to_owned() },
-            yes_to: Vec::new(),
-            trace: None,
-            env: Object::new(),
-            requester: Requester::default(),
-            part: None,
-            isolated: None,
+            ..crate::model::sample::start(&RunId::new("run_1").unwrap(), loaded.language)
         };
         let records = run.decide(Input::Start(Box::new(start)), None, Timestamp::from_millis(1)).unwrap();
         records.iter().for_each(|record| run.apply(record).unwrap());

@@ -128,13 +128,13 @@ impl Shown {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use envoi_contract::{json::Object, time::Timestamp};
+    use envoi_contract::time::Timestamp;
     use envoi_journal::{Commit, PinnedFlow, Store, Writer};
     use envoi_kernel::{
         Input,
         event::Outcome,
-        ids::{AttemptId, Principal},
-        input::{AttemptResult, Slot, Start},
+        ids::AttemptId,
+        input::{AttemptResult, Slot},
     };
     use std::sync::Arc;
 
@@ -158,23 +158,7 @@ steps:
             parts: loaded.parts,
             earlier: Vec::new(),
         };
-        let start = Input::Start(Box::new(Start {
-            run: run.clone(),
-            inputs: Object::new(),
-            source: "/f.yaml".to_owned(),
-            workspace: "/".to_owned(),
-            shared: false,
-            keep_files: false,
-            isolated: None,
-            run_base: "/".to_owned(),
-            language: loaded.language,
-            by: Principal { tenant: "local".to_owned(), actor: "tester".to_owned() },
-            yes_to: Vec::new(),
-            trace: None,
-            env: envoi_contract::json::Object::new(),
-            requester: envoi_kernel::requester::Requester::default(),
-            part: None,
-        }));
+        let start = Input::Start(Box::new(crate::model::sample::start(run, loaded.language)));
         let at = Timestamp::from_millis(1_000);
         let settled = |attempt: &str| {
             let text = format!("{attempt}\nStatus: UNVERIFIED");

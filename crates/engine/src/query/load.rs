@@ -130,7 +130,7 @@ fn restored(versions: &Versions, id: &RunId, snapshot: &Snapshot) -> Option<Run>
 mod tests {
     use super::*;
     use envoi_journal::{Commit, Layout, Store, Writer};
-    use envoi_kernel::{Input, ids::Principal, input::Start};
+    use envoi_kernel::Input;
     use std::sync::Arc;
 
     const FLOW: &str = "flow: f\nsteps:\n  - id: a\n    run: [\"true\"]\n";
@@ -139,23 +139,7 @@ mod tests {
     fn begun(writer: &Writer, id: &RunId, state: Option<&[u8]>) -> Run {
         let loaded = envoi_flow::load("f.yaml", FLOW).unwrap();
         let flow = Arc::new(loaded.flow);
-        let start = Start {
-            run: id.clone(),
-            inputs: envoi_contract::json::Object::new(),
-            source: "/f.yaml".to_owned(),
-            workspace: "/".to_owned(),
-            shared: false,
-            keep_files: false,
-            isolated: None,
-            run_base: "/".to_owned(),
-            language: loaded.language,
-            by: Principal { tenant: "local".to_owned(), actor: "tester".to_owned() },
-            yes_to: Vec::new(),
-            trace: None,
-            env: envoi_contract::json::Object::new(),
-            requester: envoi_kernel::requester::Requester::default(),
-            part: None,
-        };
+        let start = crate::model::sample::start(id, loaded.language);
         let lived = Run::new(Arc::clone(&flow));
         let records = lived.decide(Input::Start(Box::new(start)), None, crate::model::clock::now()).unwrap();
         let lived = Run::replay(Arc::clone(&flow), records.clone()).unwrap();

@@ -286,18 +286,8 @@ fn limits(node: &Node, problems: &mut Problems) -> Limits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        config,
-        syntax::{tree, yaml},
-        values::json_schema::Schema,
-    };
+    use crate::config::{self, tests::fits_schema};
     use envoi_contract::json::Value;
-
-    fn fits_schema(text: &str) -> bool {
-        let root = yaml::compose(text, &mut Problems::default()).unwrap();
-        let schema = Value::parse_str(config::SCHEMA).unwrap();
-        Schema::new(&schema).unwrap().check(&tree::value(&root)).is_empty()
-    }
 
     #[test]
     fn everything_that_can_be_said_is_read() {

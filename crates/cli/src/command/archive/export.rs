@@ -7,6 +7,7 @@ use crate::{
 use envoi_api::bundle::Exported;
 use envoi_bundle::{ExportError, LeftOut, Manifest, Sign, Wanted};
 use envoi_contract::code::Code;
+use envoi_durable::Temporary;
 use envoi_journal::{Layout, Reader};
 use envoi_kernel::ids::RunId;
 use std::{
@@ -14,7 +15,6 @@ use std::{
     io::{self, BufWriter, Write as _},
     path::{Path, PathBuf},
 };
-use tempfile::NamedTempFile;
 
 /// The end of the name of a file.
 pub(crate) const ENDING: &str = ".envoi.tar.zst";
@@ -41,15 +41,14 @@ pub(crate) fn export(home: &Home, args: &ExportArgs) -> Result<u8, Failure> {
     let machine = |error| Failure::machine(format!("`{}`", file.display()), error);
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // It gets its name when all of it is there.
-    let aside = NamedTempFile::with_prefix_in(".export-", folder).map_err(machine)?;
-    let (manifest, target) = written(store.layout(), &reader, &id, args, BufWriter::new(aside))?;
-    let aside = target.into_inner().map_err(|error| machine(error.into_error()))?;
-    aside.as_file().sync_all().map_err(machine)?;
-    let kept = aside.persist_noclobber(&file).map_err(|error| match error.error.kind() {
-        io::ErrorKind::AlreadyExists => there(),
-        _ => machine(error.error),
-    })?;
-    let bytes = kept.metadata().map_err(machine)?.len();
+    let (aside, target) = Temporary::create(folder).map_err(machine)?;
+    let (manifest, target) = written(store.layout(), &reader, &id, args, BufWriter::new(target))?;
+    let target = target.into_inner().map_err(|error| machine(error.into_error()))?;
+    target.sync_all().map_err(machine)?;
+    if !aside.publish(&file).map_err(machine)? {
+        return Err(there());
+    }
+    let bytes = target.metadata().map_err(machine)?.len();
     say_left_out(&manifest);
     if home.json {
         let left_out = u64::try_from(lacked(&manifest).count()).unwrap_or(u64::MAX);

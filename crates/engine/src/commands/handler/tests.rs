@@ -16,7 +16,6 @@ use envoi_kernel::{
     ids::{Principal, RunId, StepId},
     input::{Answer, Slot, Start},
     ledger::Ledger,
-    requester::Requester,
 };
 use std::{
     collections::BTreeMap,
@@ -68,23 +67,7 @@ fn place(text: &str) -> Place {
     let loaded = envoi_flow::load("f.yaml", text).unwrap();
     let flow = Arc::new(loaded.flow);
     let id = RunId::new("run_a").unwrap();
-    let start = Start {
-        run: id.clone(),
-        inputs: envoi_contract::json::Object::new(),
-        source: "/f.yaml".to_owned(),
-        workspace: "/".to_owned(),
-        shared: false,
-        keep_files: false,
-        isolated: None,
-        run_base: "/".to_owned(),
-        language: loaded.language,
-        by: by(),
-        yes_to: Vec::new(),
-        trace: None,
-        env: envoi_contract::json::Object::new(),
-        requester: Requester::default(),
-        part: None,
-    };
+    let start = Start { by: by(), ..crate::model::sample::start(&id, loaded.language) };
     let records = Run::new(Arc::clone(&flow))
         .decide(Input::Start(Box::new(start)), None, crate::model::clock::now())
         .unwrap();

@@ -13,7 +13,7 @@ use crate::model::{
     runner::Settlement,
     trouble::{Trouble, TroubleKind},
 };
-use envoi_contract::{json::Object, time::Timestamp};
+use envoi_contract::time::Timestamp;
 use envoi_journal::{Aside, Commit, Note, PinnedFlow, Snapshot};
 use envoi_journal::{CommitError, Receipt};
 use envoi_kernel::{Input, Record, ids::AttemptId};
@@ -21,7 +21,6 @@ use envoi_kernel::{
     event::Outcome,
     ids::{Principal, Seq},
     input::{AttemptResult, Start},
-    requester::Requester,
 };
 use std::{
     cell::{Cell, RefCell},
@@ -166,21 +165,11 @@ fn begin_of(name: &str, text: &str) -> Message {
     Message::Begin(Box::new(Begin {
         run: Run::new(flow),
         start: Start {
-            run: id(name),
-            inputs: Object::default(),
             source: "/flow.yaml".to_owned(),
-            workspace: "/".to_owned(),
             shared: true,
-            keep_files: false,
-            isolated: None,
             run_base: format!("/{name}"),
-            language,
             by: name.find(char::is_numeric).map_or_else(by, |at| of(&name[..at])),
-            yes_to: Vec::new(),
-            trace: None,
-            env: envoi_contract::json::Object::new(),
-            requester: Requester::default(),
-            part: None,
+            ..crate::model::sample::start(&id(name), language)
         },
         made: false,
         pinned: PinnedFlow {

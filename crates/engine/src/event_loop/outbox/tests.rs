@@ -1,13 +1,12 @@
 //! Which rows a commit gets, for whom, and with which ids.
 
 use super::*;
-use envoi_contract::{envelope::TerminalReason, json::Object, time::Timestamp};
+use envoi_contract::{envelope::TerminalReason, time::Timestamp};
 use envoi_kernel::{
     Flow, Input,
     event::{Command, EndStatus, RunEnded},
     ids::Principal,
     input::Start,
-    requester::Requester,
 };
 use std::sync::Arc;
 
@@ -24,23 +23,7 @@ fn id() -> RunId {
 
 /// A start and, although no kernel would, an end, in one commit.
 fn records(flow: &Arc<Flow>) -> (Run, Vec<Record>) {
-    let start = Start {
-        run: id(),
-        inputs: Object::new(),
-        source: "/project/flows/f.yaml".to_owned(),
-        workspace: "/".to_owned(),
-        shared: false,
-        keep_files: false,
-        isolated: None,
-        run_base: "/".to_owned(),
-        language: 1,
-        by: Principal { tenant: "local".to_owned(), actor: "ada".to_owned() },
-        yes_to: Vec::new(),
-        trace: None,
-        env: envoi_contract::json::Object::new(),
-        requester: Requester::default(),
-        part: None,
-    };
+    let start = Start { source: "/project/flows/f.yaml".to_owned(), ..crate::model::sample::start(&id(), 1) };
     let run = Run::new(Arc::clone(flow));
     let mut records = run.decide(Input::Start(Box::new(start)), None, Timestamp::from_millis(5)).unwrap();
     let event = Event::RunEnded(RunEnded {

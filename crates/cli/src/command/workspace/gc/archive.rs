@@ -3,6 +3,7 @@
 use crate::command::archive::export::ENDING;
 use envoi_bundle::{ExportError, Manifest, Wanted, Whole, Wrong};
 use envoi_contract::digest::Digest;
+use envoi_durable::Temporary;
 use envoi_journal::{Layout, ReadError, Reader};
 use envoi_kernel::ids::{RunId, Seq};
 use std::{
@@ -10,7 +11,6 @@ use std::{
     io::{self, BufReader, BufWriter},
     path::{Path, PathBuf},
 };
-use tempfile::NamedTempFile;
 
 /// Why a run is not archived.
 #[derive(Debug, thiserror::Error)]
@@ -57,19 +57,20 @@ impl Of<'_> {
             return Ok(events);
         }
         fs::create_dir_all(folder).map_err(machine)?;
-        let aside = NamedTempFile::with_prefix_in(".archive-", folder).map_err(machine)?;
+        let (aside, target) = Temporary::create(folder).map_err(machine)?;
         let version = env!("CARGO_PKG_VERSION");
         let wanted = Wanted { made_by: version, ..Wanted::default() };
         let (manifest, target) =
-            envoi_bundle::export(self.layout, self.reader, self.run, wanted, BufWriter::new(aside))?;
-        let aside = target.into_inner().map_err(|error| machine(error.into_error()))?;
-        aside.as_file().sync_all().map_err(machine)?;
+            envoi_bundle::export(self.layout, self.reader, self.run, wanted, BufWriter::new(target))?;
+        let target = target.into_inner().map_err(|error| machine(error.into_error()))?;
+        target.sync_all().map_err(machine)?;
         if verified(aside.path())?.manifest != manifest {
             return Err(NotArchived::Changed);
         }
         self.check_nothing_lacks(Some(&manifest))?;
-        aside.persist_noclobber(&place).map_err(|error| machine(error.error))?;
-        File::open(folder).and_then(|folder| folder.sync_all()).map_err(machine)?;
+        if !aside.publish(&place).map_err(machine)? {
+            return Err(machine(io::ErrorKind::AlreadyExists.into()));
+        }
         Ok(manifest.events)
     }
 

@@ -12,21 +12,11 @@ fn asking(flow: &str) -> (Run, InterruptId) {
     let loaded = envoi_flow::load("flow.yaml", flow).unwrap();
     let flow = Arc::new(loaded.flow);
     let start = Start {
-        run: id("a"),
-        inputs: Object::default(),
         source: "/flow.yaml".to_owned(),
-        workspace: "/".to_owned(),
         shared: true,
-        keep_files: false,
-        isolated: None,
         run_base: "/a".to_owned(),
-        language: loaded.language,
         by: by(),
-        yes_to: Vec::new(),
-        trace: None,
-        env: Default::default(),
-        requester: Default::default(),
-        part: None,
+        ..crate::model::sample::start(&id("a"), loaded.language)
     };
     let now = Timestamp::from_millis(1_000);
     let records = Run::new(Arc::clone(&flow)).decide(Input::Start(Box::new(start)), None, now).unwrap();

@@ -1,14 +1,12 @@
 //! Runs that the kernel lives, and the spans that come of their records: a line a span, in the order in which they are over.
 
 use super::*;
-use envoi_contract::json::Object;
 use envoi_kernel::{
     Fork, Input, Run,
     event::Choice,
     family::Share,
     ids::Principal,
     input::{Answer, AttemptResult, ModelCall, ModelCalled, Slot, Start},
-    requester::Requester,
 };
 use std::sync::Arc;
 
@@ -41,21 +39,10 @@ impl Lived {
         let mut lived =
             Self { run: Run::new(flow(steps)), records: Vec::new(), commits: Vec::new(), now: 1_000 };
         lived.feed(Input::Start(Box::new(Start {
-            run: RunId::new("run_0demo").unwrap(),
-            inputs: Object::default(),
-            source: "/f.yaml".to_owned(),
-            workspace: "/".to_owned(),
-            shared: false,
-            keep_files: false,
-            isolated: None,
             run_base: "/base".to_owned(),
-            language: 1,
             by: by(),
-            yes_to: Vec::new(),
             trace: trace.map(str::to_owned),
-            env: envoi_contract::json::Object::new(),
-            requester: Requester::default(),
-            part: None,
+            ..crate::model::sample::start(&RunId::new("run_0demo").unwrap(), 1)
         })));
         inputs.iter().for_each(|words| lived.hear(words));
         lived
