@@ -2,7 +2,7 @@
 
 use crate::{
     sync_folder,
-    temporary::{create, temp_beside},
+    temporary::{Temporary, create, temp_beside},
 };
 use rustix::fs::OFlags;
 use std::{
@@ -50,11 +50,11 @@ pub fn make_secret(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// A way to give a finished file a name that must be new: [`io::ErrorKind::AlreadyExists`] if it is not.
-pub(crate) type Claim = fn(&Path, &Path) -> io::Result<()>;
+type Claim = fn(&Path, &Path) -> io::Result<()>;
 
 /// The ways, best first. Not every file system has hard links (FAT, some that are reached over a network or through a
 /// user's process), and not every one can refuse to rename over another file.
-pub(crate) const CLAIMS: &[Claim] = &[|from, to| fs::hard_link(from, to), rename_to_new, copy_to_new];
+const CLAIMS: &[Claim] = &[|from, to| fs::hard_link(from, to), rename_to_new, copy_to_new];
 
 /// Puts `bytes` at `path` if nothing is there: false if something was. Of two that try at once, one succeeds. Not synced.
 /// Whole for every reader, where the file system knows hard links or a rename that replaces nothing; elsewhere a reader
@@ -66,6 +66,20 @@ pub fn publish(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     publish_by(CLAIMS, path, bytes)
 }
 
+impl Temporary {
+    /// Gives the file its lasting name if nothing has it: false if something has. The name is durable when it returns; the content, if the
+    /// caller has synced it.
+    ///
+    /// # Errors
+    /// It cannot have that name. It is removed then.
+    pub fn publish(self, target: &Path) -> io::Result<bool> {
+        let Some(path) = self.release() else { return Ok(false) };
+        let is_named = name_new(CLAIMS, &path, target)?;
+        sync_folder(crate::parent(target))?;
+        Ok(is_named)
+    }
+}
+
 fn publish_by(claims: &[Claim], path: &Path, bytes: &[u8]) -> io::Result<bool> {
     let temp = temp_beside(path);
     create(&temp)?.write_all(bytes)?;
@@ -73,7 +87,7 @@ fn publish_by(claims: &[Claim], path: &Path, bytes: &[u8]) -> io::Result<bool> {
 }
 
 /// Gives `temp` the name `path` if nothing has it: false if something has. `temp` is gone after it.
-pub(crate) fn name_new(claims: &[Claim], temp: &Path, path: &Path) -> io::Result<bool> {
+fn name_new(claims: &[Claim], temp: &Path, path: &Path) -> io::Result<bool> {
     let claimed = claim(claims, temp, path);
     // A rename has taken it away.
     match fs::remove_file(temp) {

@@ -1,6 +1,6 @@
 //! Files that get their lasting name when they are whole.
 
-use crate::{publish, sync_folder};
+use crate::sync_folder;
 use std::{
     fs::{self, File},
     io::{self, Write as _},
@@ -98,16 +98,9 @@ impl Temporary {
         self.rename_by(|path| fs::rename(path, target))
     }
 
-    /// Gives the file its lasting name if nothing has it: false if something has. The name is durable when it returns; the content, if the
-    /// caller has synced it.
-    ///
-    /// # Errors
-    /// It cannot have that name. It is removed then.
-    pub fn publish(mut self, target: &Path) -> io::Result<bool> {
-        let Some(path) = self.path.take() else { return Ok(false) };
-        let is_named = publish::name_new(publish::CLAIMS, &path, target)?;
-        sync_folder(crate::parent(target))?;
-        Ok(is_named)
+    /// From now on its file is the caller's to name or to remove.
+    pub(crate) fn release(mut self) -> Option<PathBuf> {
+        self.path.take()
     }
 
     /// As [`Temporary::rename`], by a rename of the caller's.

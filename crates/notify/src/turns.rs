@@ -1,7 +1,7 @@
 //! The deliveries that are under way, and whether one more may begin.
 //!
 //! Owns the bounds that notices and push notifications share: so many together, each delivery once, of each tenant no more than leaves room
-//! for the others, and to one receiver no more than it can take. Whoever takes what is due asks here first; the loop notes the end.
+//! for the others, and to one receiver no more than it can take. A [`Deliveries`](crate::delivery_loop::Deliveries) takes turns here, and the loop gives them back.
 
 use crate::fair_share;
 use std::collections::BTreeMap;

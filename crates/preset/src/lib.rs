@@ -10,11 +10,11 @@
 //! use envoi_preset::{Exit, Masking, Preset, Reading};
 //!
 //! let mut reading = Reading::of(Preset::Codex, Masking::default());
-//! let heard = reading.push(br#"{"type":"thread.started","thread_id":"01a2"}
+//! let lines = reading.push(br#"{"type":"thread.started","thread_id":"01a2"}
 //! {"type":"item.completed","item":{"type":"agent_message","text":"Done."}}
 //! {"type":"turn.completed","usage":{"input_tokens":100,"output_tokens":10}}
 //! "#);
-//! assert_eq!(heard.len(), 3);
+//! assert_eq!(lines.len(), 3);
 //! let outcome = reading.finish(Exit::Code(0), "", false);
 //! assert_eq!((outcome.text.as_str(), outcome.session.as_deref()), ("Done.", Some("01a2")));
 //! assert!(outcome.failure.is_none());

@@ -6,7 +6,7 @@ use core::fmt;
 /// The variable that keeps Claude Code from working in the background.
 pub const NO_BACKGROUND_WORK: &str = "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS";
 
-/// The variable with the token of the bridge, for a program that is told where its key is.
+/// The variable with the token of the bridge, for a program that takes the name of the variable with its key.
 pub(crate) const BRIDGE_KEY: &str = "ENVOI_BRIDGE_TOKEN";
 
 /// A program that works as an agent, and that this crate knows how to start and to read.

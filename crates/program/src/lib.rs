@@ -37,7 +37,7 @@ pub const EVENTS_FILE: &str = "events.jsonl";
 pub const SESSION_FILE: &str = "session";
 
 /// The file with what the program has used so far, in the folder of an attempt: the members of `metrics` of its report. What it has not
-/// told of is null.
+/// reported is null.
 pub const USED_FILE: &str = "used.json";
 
 use envoi_contract::json::Value;

@@ -5,12 +5,12 @@ use envoi_contract::json::{Object, Value};
 use envoi_kernel::ledger::Cost;
 use envoi_preset::{Figures, Usage};
 
-/// What counts of what the program has told of: of a session that has just begun in another one, not what that one has used.
+/// What counts of what the program has reported: of a session that has just begun in another one, not what that one has used.
 pub(crate) fn of_attempt(usage: Usage, order: &Order, began_anew: bool) -> Usage {
     if order.fork_of.is_some() && !began_anew { usage.of_fork() } else { usage }
 }
 
-/// The figures of an attempt: what is new of what the program has told of.
+/// The figures of an attempt: what is new in what the program has reported.
 pub(crate) fn metrics(usage: &Usage, before: &Figures) -> Object {
     let used = usage.since(before);
     Object::from([

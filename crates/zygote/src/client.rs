@@ -119,7 +119,7 @@ impl Zygote {
     /// What is on its way to a stopped zygote is kept open by their socket: so the process has to go, not only our end.
     fn end(&self, socket: &mut Option<OwnedFd>) {
         if socket.take().is_some() {
-            // Nobody else waits for this child, so the id is its own until we have. Killing fails only if it is gone already.
+            // No other process waits for this child, so the id is its own until we have. Killing fails only if it is gone already.
             kill_process(self.pid, Signal::KILL).ok();
             retry_on_intr(|| waitpid(Some(self.pid), WaitOptions::empty())).ok();
         }

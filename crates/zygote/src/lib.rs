@@ -16,8 +16,8 @@
 //!   their socket is closed; the open files of a request that it has not read would stay open as long.
 //! - Copies outlive both. They are in no session of the original, and no signal of its terminal reaches them.
 //! - The zygote may die or stop at any time. [`Zygote::fork`] then says [`ForkError::Gone`], and every later call too. A copy that it
-//!   made for a request without an answer has the three files, but must do nothing before it has read an order from the first: whoever
-//!   asked closes the other end.
+//!   made for a request without an answer has the three files, but must do nothing before it has read an order from the first:
+//!   the process that sent the request closes the other end.
 //! - It never talks to a zygote of another version: it is a copy of the process that talks to it.
 //!
 //! It knows nothing of attempts, of their folders, or of what the copies do.

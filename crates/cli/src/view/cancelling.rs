@@ -35,7 +35,7 @@ impl CancelLines {
     pub(crate) fn begin(store: &Arc<Store>, run: &RunId) -> Self {
         let (over, is_over) = mpsc::channel();
         let (store, run) = (Arc::clone(store), run.clone());
-        // Without the thread it is not said.
+        // Without the thread there is no such line.
         drop(
             thread::Builder::new()
                 .name("cancel lines".to_owned())

@@ -16,11 +16,15 @@ fn ledger_flow() -> String {
 
 /// What was ever shown, and must never change.
 #[derive(Default)]
-struct Shown(BTreeMap<PathBuf, Vec<u8>>);
+pub(crate) struct Shown(BTreeMap<PathBuf, Vec<u8>>);
 
 impl Shown {
     fn look(&mut self, stage: &Stage) {
-        for (path, bytes) in stage.handoffs() {
+        self.look_at(stage.handoffs());
+    }
+
+    pub(crate) fn look_at(&mut self, handoffs: impl IntoIterator<Item = (PathBuf, Vec<u8>)>) {
+        for (path, bytes) in handoffs {
             let before = self.0.entry(path.clone()).or_insert_with(|| bytes.clone());
             assert_eq!(*before, bytes, "{} has changed", path.display());
         }

@@ -33,6 +33,28 @@ struct Lived {
     all: String,
 }
 
+/// Whether this machine lets the test mount in a namespace of its own.
+pub(crate) fn can_mount(stage: &Stage, mount: &str) -> bool {
+    let mut tried = Command::new("unshare");
+    tried.args(["-rm", "sh", "-c", mount]).current_dir(stage.path("")).stderr(Stdio::null());
+    tried.status().is_ok_and(|done| done.success())
+}
+
+/// A script in the folder of the stage, in a namespace where it may mount if `is_mounted`. Its `$0` is the command under test.
+pub(crate) fn script_of(stage: &Stage, script: &str, is_mounted: bool) -> Command {
+    let envoi = stage.command(&[]);
+    let mut command = Command::new(if is_mounted { "unshare" } else { "sh" });
+    command
+        .args(if is_mounted { &["-rm", "sh"][..] } else { &[] })
+        .arg("-c")
+        .arg(script)
+        .arg(envoi.get_program());
+    command.current_dir(stage.path("")).env_clear();
+    command.envs(envoi.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.stdin(Stdio::null());
+    command
+}
+
 /// Runs a flow in a small file system of its own, which then gets room; where the machine allows no mount, files have a greatest
 /// size, which is then lifted.
 fn lived(size_mib: u32, flow: impl FnOnce(&str) -> String) -> Lived {
@@ -40,9 +62,7 @@ fn lived(size_mib: u32, flow: impl FnOnce(&str) -> String) -> Lived {
     std::fs::create_dir(stage.path("small")).unwrap();
     stage.write("flow.yaml", flow(&stage.path("ledger").display().to_string()));
     let mount = format!("mount -t tmpfs -o size={size_mib}m small small");
-    let mut tried = Command::new("unshare");
-    tried.args(["-rm", "sh", "-c", &mount]).current_dir(stage.path("")).stderr(Stdio::null());
-    let is_mounted = tried.status().is_ok_and(|done| done.success());
+    let is_mounted = can_mount(&stage, &mount);
     let (mount, limit, room) = match is_mounted {
         true => (mount.as_str(), "true", "rm -f filler; mount -o remount,size=64m ."),
         false => ("true", "trap '' XFSZ; ulimit -S -f 800", "rm -f filler"),
@@ -53,16 +73,7 @@ fn lived(size_mib: u32, flow: impl FnOnce(&str) -> String) -> Lived {
          if [ $? = 5 ]; then touch ../doubt; \"$0\" resume --in-doubt fail > ../third 2>&1; fi; \
          \"$0\" --json runs > ../after; \"$0\" repair > ../repair 2>&1 || echo repaired with $? >> ../repair"
     );
-    let envoi = stage.command(&[]);
-    let mut command = Command::new(if is_mounted { "unshare" } else { "sh" });
-    command
-        .args(if is_mounted { &["-rm", "sh"][..] } else { &[] })
-        .arg("-c")
-        .arg(script)
-        .arg(envoi.get_program());
-    command.current_dir(stage.path("")).env_clear();
-    command.envs(envoi.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    assert!(command.stdin(Stdio::null()).status().unwrap().success());
+    assert!(script_of(&stage, &script, is_mounted).status().unwrap().success());
     let all = ["first", "second", "third", "repair"].map(|name| stage.read(name)).join("\n");
     let run = |name: &str| {
         let runs: Value =

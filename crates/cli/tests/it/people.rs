@@ -1,21 +1,11 @@
 //! Questions to people, from the flow file to the file that a later step reads, over restarts and `kill -9`.
 
-use crate::stage::{Dice, Done, Process, Stage, text, wait_for, wait_until};
+use crate::{
+    serve::APPROVAL,
+    stage::{Dice, Done, Process, Stage, text, wait_for, wait_until},
+};
 use serde_json::Value;
 use std::fs;
-
-/// A question between two steps that each leave a line.
-const APPROVAL: &str = "
-flow: publish
-steps:
-  - id: draft
-    run: echo draft >> did.txt; echo words > notes.md
-    artifacts: [notes.md]
-  - id: approve
-    ask: 'Publish it?'
-  - id: publish
-    run: echo publish >> did.txt
-";
 
 fn asked(flow: &str) -> Stage {
     let stage = Stage::with_flow(flow);

@@ -1,6 +1,7 @@
 //! `envoi gc`: what is deleted, what no rule deletes, and that nothing is lost when it is killed or works beside an engine.
 
 use crate::{
+    full::{can_mount, script_of},
     serve::client::Served,
     stage::{Process, Stage, state, text, wait_until},
 };
@@ -462,9 +463,7 @@ fn on_a_full_disk_nothing_is_lost_and_it_goes_on_when_there_is_room() {
     fs::create_dir(stage.path("small")).unwrap();
     stage.write("flow.yaml", TWO_FILES);
     let mount = "mount -t tmpfs -o size=6m small small";
-    let mut tried = std::process::Command::new("unshare");
-    tried.args(["-rm", "sh", "-c", mount]).current_dir(stage.path("")).stderr(Stdio::null());
-    let is_mounted = tried.status().is_ok_and(|done| done.success());
+    let is_mounted = can_mount(&stage, mount);
     let (mount, limit) = match is_mounted {
         true => (mount, "cat /dev/zero > filler 2>/dev/null; truncate -s -${left}K filler"),
         // No file may grow beyond that.
@@ -480,16 +479,7 @@ fn on_a_full_disk_nothing_is_lost_and_it_goes_on_when_there_is_room() {
          \"$0\" --json runs > ../after; find .envoi/artifacts -type f | wc -l > ../contents; \
          \"$0\" artifacts cat $(grep -o 'run_[0-9a-z]*' ../after | head -n 1) same.txt > ../same || exit 5; \"$0\" doctor > ../doctor || exit 6"
     );
-    let envoi = stage.command(&[]);
-    let mut command = std::process::Command::new(if is_mounted { "unshare" } else { "sh" });
-    command
-        .args(if is_mounted { &["-rm", "sh"][..] } else { &[] })
-        .arg("-c")
-        .arg(script)
-        .arg(envoi.get_program());
-    command.current_dir(stage.path("")).env_clear();
-    command.envs(envoi.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let done = command.stdin(Stdio::null()).stdout(Stdio::null()).status().unwrap();
+    let done = script_of(&stage, &script, is_mounted).stdout(Stdio::null()).status().unwrap();
     let said = [0, 64, 128, 192, 256, 384, 512].map(|left| stage.read(&format!("first.{left}")));
     assert!(done.success(), "{done}: {said:?}");
     let after: Value = serde_json::from_str(&stage.read("after")).unwrap();

@@ -84,7 +84,7 @@ impl Presences {
         }
     }
 
-    /// Until the guard is dropped, no run of another store enters this folder. `None`: it cannot be locked, and that is said.
+    /// Until the guard is dropped, no run of another store enters this folder. `None`: it cannot be locked; a warning says so.
     ///
     /// # Errors
     /// A run of another store is at work there.

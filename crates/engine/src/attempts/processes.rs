@@ -207,7 +207,7 @@ impl Runner for Processes {
 /// A supervisor that ended before it could publish that it started (killed at once, full disk) is tried again so often.
 const MAX_SPAWNS: u32 = 3;
 
-/// Between two signals to a supervisor that is to end its command, and that somebody may stop meanwhile.
+/// Between two signals to a supervisor that is to end its command. The supervisor may be suspended meanwhile.
 const REMINDER: Duration = Duration::from_secs(1);
 
 /// How much of `supervisor.log` becomes a reason.

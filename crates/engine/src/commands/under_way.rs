@@ -1,6 +1,6 @@
 //! The requests that an engine works on, so that one which is to close finishes what it has taken.
 //!
-//! A request is taken or it is not: one that is taken is done to its end, and one that comes after the last look is told that the engine
+//! A request is taken or it is not: one that is taken is done to its end, and one that comes after the last look is answered that the engine
 //! stops before anything of it was done. What follows from a request (the steps of a run, say) is the loop's.
 
 use std::sync::{

@@ -34,7 +34,7 @@ pub(super) struct Listener {
     path: PathBuf,
     closing: Arc<AtomicBool>,
     requested: mpsc::Receiver<()>,
-    /// The clients that have sent a request and not heard the last word.
+    /// The clients that have sent a request and not received the last response.
     clients: UnderWay,
 }
 
@@ -94,7 +94,7 @@ impl Listener {
         self.requested.recv_timeout(longest).unwrap_or_default();
     }
 
-    /// The loop is over: nobody hears more than what was sent.
+    /// The loop is over: no client gets more than what was sent.
     pub(super) fn close(self) {
         let (tell, inbox) = mpsc::channel();
         if !self.clients.shut(move || tell.send(()).unwrap_or_default()) {
@@ -138,7 +138,7 @@ fn serve(commands: &Commands, stream: &UnixStream, clients: &UnderWay, on_reques
         Ok(request) => request,
         Err(error) => return answer(stream, &not_understood(&line, &error)),
     };
-    // One that comes as the socket closes hears that nobody is there.
+    // One that comes as the socket closes finds no listener.
     let Some(_client) = clients.take() else { return };
     let (client, responses) = mpsc::channel();
     let handler = commands.clone();

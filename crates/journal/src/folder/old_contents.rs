@@ -1,7 +1,7 @@
 //! Contents in files that nothing names: laid aside, from where they can still be read, brought back, and removed.
 //!
-//! Owns the moves. What is named is the caller's to find out. A content is first renamed into a folder beside; whoever puts it anew
-//! meanwhile writes it again, and whoever has just seen that it was there finds it when it is read. Only what is still not named when all
+//! Owns the moves. What is named is the caller's to find out. A content is first renamed into a folder beside; a writer that needs it
+//! meanwhile writes it again, and a reader that has just seen it there finds it. Only what is still not named when all
 //! of these are done is removed.
 
 use crate::folder::layout::Layout;

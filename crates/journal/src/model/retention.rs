@@ -55,9 +55,9 @@ pub struct SmallContents {
 pub struct Waiting {
     /// Notices that are to be delivered.
     pub notices: u64,
-    /// A client of A2A may still ask for it, or is to be told of it.
+    /// A client of A2A may still request it, or has a notification of it to come.
     pub is_task: bool,
-    /// Its result was dropped: nobody wants it.
+    /// Its result was dropped: it is not needed.
     pub is_dropped: bool,
     /// It has the newest event of the store, whose number would be given again.
     pub is_newest: bool,

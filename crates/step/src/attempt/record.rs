@@ -135,7 +135,7 @@ pub struct SetBack {
     pub left: Vec<String>,
 }
 
-/// A content that somebody wrote to a displaced file.
+/// A content that was written to a displaced file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LateFile {
     /// Where it stood in the workspace, masked.

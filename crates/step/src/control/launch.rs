@@ -73,7 +73,7 @@ impl Launcher {
     fn start(&self, log: &File, lock: File) -> io::Result<(Supervisor, PipeWriter)> {
         if let Some(zygote) = &self.zygote {
             let (reader, writer) = io::pipe()?;
-            // If there is none, for whatever reason, the program is started: what keeps the system from it is told there. A copy
+            // If there is none, for whatever reason, the program is started: its report says what keeps the system from it. A copy
             // that was made nevertheless has the same lock, reads an empty order when `writer` is closed here, and does nothing.
             if let Ok(forked) = zygote.fork(OwnedFd::from(reader), lock.as_fd(), log.as_fd()) {
                 return Ok((Supervisor { process: Process::Forked(forked) }, writer));

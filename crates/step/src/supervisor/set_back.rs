@@ -20,7 +20,7 @@ const MOST_LEFT: usize = 100;
 /// Why files are not set back.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NotSetBack {
-    /// It could not be said whose changes would be undone.
+    /// It is not known whose changes would be undone.
     #[error("another attempt is at work in the same folder")]
     Beside,
     #[error("the snapshot {digest} cannot be read: {source}")]

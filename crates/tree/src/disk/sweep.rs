@@ -1,7 +1,7 @@
 //! Packs that nothing names: laid aside, from where they can still be read, brought back, and removed.
 //!
 //! Owns what becomes of a pack of which only some contents are named. What is named is the caller's to find out. As with contents in files of
-//! their own, a pack first gets another place, in which it is read and not written to: whoever takes a snapshot meanwhile puts its
+//! their own, a pack first gets another place, in which it is read and not written to: a snapshot that is taken meanwhile puts its
 //! contents anew.
 
 use crate::disk::{

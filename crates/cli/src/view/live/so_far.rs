@@ -1,4 +1,4 @@
-//! What a live attempt has used so far, in a few words: what the bridge has metered of it, or what its agent program has told of.
+//! What a live attempt has used so far, in a few words: what the bridge has metered of it, or what its agent program has reported.
 
 use envoi_contract::json::Value;
 use envoi_kernel::ledger::{Cost, Ledger};

@@ -1,6 +1,6 @@
 //! Contents that nothing names go, in two steps.
 //!
-//! A content that nothing names is laid aside: it can still be read, and whoever puts it anew writes it again. A later sweep removes it, if
+//! A content that nothing names is laid aside: it can still be read, and a writer that needs it writes it again. A later sweep removes it, if
 //! still nothing names it and all are over that could have seen it in its place: attempts that were live then, and requests. Until then it
 //! is brought back as soon as something names it. So nothing has to be locked while attempts put contents, and a sweep that was killed has
 //! lost nothing.
@@ -143,7 +143,7 @@ impl Sweep<'_> {
 
     fn lay_aside(&self, file: &ContentFile) -> io::Result<()> {
         match self.layout.lay_aside(file, now) {
-            // Somebody has put it again, or has taken it away.
+            // It was written again, or taken away.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             done => done,
         }

@@ -235,7 +235,7 @@ fn push(row: &Row<'_>) -> rusqlite::Result<()> {
 fn holder(row: &Row<'_>) -> rusqlite::Result<()> {
     has_run(row)?;
     let (epoch, newest): (i64, Option<i64>) = (row.get("epoch")?, row.get("newest")?);
-    // Where the newest epoch itself is damaged, that is what is said.
+    // Where the newest epoch itself is damaged, the message is about that one.
     match newest.filter(|newest| epoch::is_plausible(*newest)) {
         Some(newest) if epoch > newest || epoch < 0 => {
             Err(wrong(format!("it names engine {epoch}, and the newest one is {newest}")))
