@@ -106,7 +106,7 @@ impl Commands {
         Err(Refused::new(Code::RunForeign, message, Some(&hint)))
     }
 
-    /// Until what is returned is dropped, no content is removed that is in its place now: somebody is about to name it.
+    /// Until what is returned is dropped, no content is removed that is in its place now: an event is about to name it.
     #[must_use]
     pub fn hold_contents(&self) -> impl Drop + '_ {
         self.requests.begin()

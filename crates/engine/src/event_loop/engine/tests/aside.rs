@@ -10,16 +10,16 @@ use envoi_contract::code::Code;
 use envoi_journal::{Layout, Reader, Store};
 use std::sync::mpsc;
 
-type Heard = Arc<Mutex<Option<Result<(), EngineError>>>>;
+type Received = Arc<Mutex<Option<Result<(), EngineError>>>>;
 
-fn reply() -> (Heard, Reply) {
-    let heard = Heard::default();
-    let tell = Arc::clone(&heard);
-    (heard, Box::new(move |result| *tell.lock().unwrap() = Some(result)))
+fn reply() -> (Received, Reply) {
+    let received = Received::default();
+    let tell = Arc::clone(&received);
+    (received, Box::new(move |result| *tell.lock().unwrap() = Some(result)))
 }
 
-fn taken(heard: &Heard) -> Option<Result<(), EngineError>> {
-    heard.lock().unwrap().take()
+fn taken(received: &Received) -> Option<Result<(), EngineError>> {
+    received.lock().unwrap().take()
 }
 
 fn noted(note: Note) -> Message {
@@ -47,8 +47,8 @@ fn unknown(name: &str) -> Message {
     }
 }
 
-fn adopt(run: &Run, again: bool) -> (Heard, Message) {
-    let (heard, reply) = reply();
+fn adopt(run: &Run, again: bool) -> (Received, Message) {
+    let (received, reply) = reply();
     let purpose = crate::model::message::Purpose::GoOn;
     let caller = Arc::new(Caller::default());
     let adopt = Adopt {
@@ -62,7 +62,7 @@ fn adopt(run: &Run, again: bool) -> (Heard, Message) {
         caller,
         reply,
     };
-    (heard, Message::Adopt(Box::new(adopt)))
+    (received, Message::Adopt(Box::new(adopt)))
 }
 
 /// Its attempt runs, in the only slot.
@@ -115,12 +115,12 @@ fn an_attempt_whose_end_cannot_be_told_sets_its_run_aside_and_gives_its_slot_bac
 #[test]
 fn a_commit_under_way_is_answered_before_its_run_is_set_aside() {
     let (mut engine, doings) = running("a");
-    let (heard, reply) = reply();
+    let (received, reply) = reply();
     engine.handle(Message::Input { run: id("a"), input: Input::Cancel { by: by() }, reply });
     engine.handle(unknown("a"));
     assert_eq!(doings.take(), ["run_a commits cancel_requested"], "one thing at a time");
     engine.handle(durable("a"));
-    assert!(matches!(taken(&heard), Some(Ok(()))));
+    assert!(matches!(taken(&received), Some(Ok(()))));
     assert_eq!(doings.take(), ["run_a is set aside: ATTEMPT_UNKNOWN"]);
     assert_eq!(engine.live(), 0);
 }
@@ -135,10 +135,10 @@ fn whoever_waits_for_a_run_hears_that_it_is_set_aside_once_that_is_durable() {
     engine.handle(durable("a"));
     assert!(taken(&first).is_none());
     engine.handle(aside_is_durable("a"));
-    let told = taken(&first);
+    let refused_with = taken(&first);
     assert!(
-        matches!(&told, Some(Err(EngineError::SetAside { code, .. })) if code == "ATTEMPT_UNKNOWN"),
-        "{told:?}"
+        matches!(&refused_with, Some(Err(EngineError::SetAside { code, .. })) if code == "ATTEMPT_UNKNOWN"),
+        "{refused_with:?}"
     );
 }
 
@@ -149,23 +149,23 @@ fn a_run_that_is_set_aside_comes_back_only_when_it_is_tried_again_and_when_that_
     engine.handle(unknown("a"));
     engine.handle(aside_is_durable("a"));
     doings.take();
-    let (heard, resume) = adopt(&loaded, false);
+    let (received, resume) = adopt(&loaded, false);
     engine.handle(resume);
-    assert!(matches!(taken(&heard), Some(Err(EngineError::SetAside { .. }))));
+    assert!(matches!(taken(&received), Some(Err(EngineError::SetAside { .. }))));
     assert!(doings.take().is_empty() && engine.run(&id("a")).is_none());
-    let (heard, resume) = adopt(&loaded, true);
+    let (received, resume) = adopt(&loaded, true);
     engine.handle(resume);
     let (beside, another) = adopt(&loaded, true);
     engine.handle(another);
     assert_eq!(doings.take(), ["run_a is taken up"]);
-    assert!(taken(&heard).is_none() && !engine.is_idle());
+    assert!(taken(&received).is_none() && !engine.is_idle());
     engine.handle(taken_up("a"));
     assert_eq!(
         doings.take(),
         ["run_a is shown as taken up", "run_a ensures only.1.1"],
         "what became of it is looked for anew"
     );
-    assert!(matches!((taken(&heard), taken(&beside)), (Some(Ok(())), Some(Ok(())))));
+    assert!(matches!((taken(&received), taken(&beside)), (Some(Ok(())), Some(Ok(())))));
 }
 
 #[test]
@@ -264,9 +264,9 @@ fn a_run_that_has_ended_is_set_aside_when_its_files_prove_to_be_missing() {
     assert!(!engine.is_idle(), "the row is on its way to the disk");
     engine.handle(aside_is_durable("a"));
     assert_eq!(doings.take(), ["run_a is shown as set aside: RUN_FILES_FAILED: no room"]);
-    let (heard, resume) = adopt(&read, false);
+    let (received, resume) = adopt(&read, false);
     engine.handle(resume);
-    assert!(matches!(taken(&heard), Some(Err(EngineError::SetAside { .. }))));
+    assert!(matches!(taken(&received), Some(Err(EngineError::SetAside { .. }))));
 }
 
 #[test]
@@ -337,22 +337,22 @@ fn a_run_whose_first_commit_is_refused_leaves_nothing_behind() {
 fn a_run_that_cannot_be_loaded_is_set_aside_unless_the_loop_holds_it() {
     let (mut engine, doings) = running("a");
     let unloadable = |name: &str| {
-        let (heard, reply) = reply();
+        let (received, reply) = reply();
         let trouble = Trouble::new(TroubleKind::Unreadable, "event 3 is damaged");
-        (heard, Message::Unloadable { run: id(name), trouble, reply })
+        (received, Message::Unloadable { run: id(name), trouble, reply })
     };
     let (held, message) = unloadable("a");
     engine.handle(message);
     assert!(matches!(taken(&held), Some(Ok(()))) && doings.take().is_empty());
-    let (heard, message) = unloadable("b");
+    let (received, message) = unloadable("b");
     engine.handle(message);
     let (beside, message) = unloadable("b");
     engine.handle(message);
     assert_eq!(doings.take(), ["run_b is set aside: RUN_UNREADABLE"]);
-    assert!(taken(&heard).is_none());
+    assert!(taken(&received).is_none());
     engine.handle(aside_is_durable("b"));
-    for heard in [heard, beside] {
-        assert!(matches!(taken(&heard), Some(Err(EngineError::SetAside { .. }))));
+    for received in [received, beside] {
+        assert!(matches!(taken(&received), Some(Err(EngineError::SetAside { .. }))));
     }
 }
 

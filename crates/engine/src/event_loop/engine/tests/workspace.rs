@@ -6,17 +6,17 @@ use envoi_kernel::{event::Choice, input::Answer};
 
 const ASKS: &str = "flow: asks\nsteps:\n  - id: first\n    ask: Go on?\n  - id: work\n    run: [work]\n";
 
-type Heard = Arc<Mutex<Option<Result<(), EngineError>>>>;
+type Received = Arc<Mutex<Option<Result<(), EngineError>>>>;
 
-fn heard() -> (Heard, Reply) {
-    let heard = Heard::default();
-    let tell = Arc::clone(&heard);
-    (heard, Box::new(move |result| *tell.lock().unwrap() = Some(result)))
+fn received() -> (Received, Reply) {
+    let received = Received::default();
+    let tell = Arc::clone(&received);
+    (received, Box::new(move |result| *tell.lock().unwrap() = Some(result)))
 }
 
 /// The reply that has come so far, in a word.
-fn word(heard: &Heard) -> &'static str {
-    match heard.lock().unwrap().take() {
+fn word(received: &Received) -> &'static str {
+    match received.lock().unwrap().take() {
         None => "none yet",
         Some(Ok(())) => "done",
         Some(Err(EngineError::WorkspaceBusy { .. })) => "busy",
@@ -25,17 +25,17 @@ fn word(heard: &Heard) -> &'static str {
 }
 
 /// A run in `/w` that has not agreed to share it.
-fn begin_alone(name: &str, text: &str) -> (Heard, Message) {
+fn begin_alone(name: &str, text: &str) -> (Received, Message) {
     let Message::Begin(mut begin) = begin_of(name, text) else { panic!("it begins") };
     begin.start.workspace = "/w".to_owned();
     begin.start.shared = false;
-    let (heard, reply) = heard();
+    let (received, reply) = received();
     begin.reply = reply;
-    (heard, Message::Begin(begin))
+    (received, Message::Begin(begin))
 }
 
-fn resume(run: &Run, again: bool, is_inside: bool) -> (Heard, Message) {
-    let (heard, reply) = heard();
+fn resume(run: &Run, again: bool, is_inside: bool) -> (Received, Message) {
+    let (received, reply) = received();
     let run = run.clone();
     let purpose = Purpose::GoOn;
     let caller = Arc::new(Caller::default());
@@ -50,7 +50,7 @@ fn resume(run: &Run, again: bool, is_inside: bool) -> (Heard, Message) {
         caller,
         reply,
     };
-    (heard, Message::Adopt(Box::new(adopt)))
+    (received, Message::Adopt(Box::new(adopt)))
 }
 
 fn troubled(name: &str) -> Message {
@@ -72,10 +72,10 @@ fn aside_is_durable(name: &str) -> Message {
 
 /// Whether a run can begin in `/w` now.
 fn lets_in(engine: &mut Engine, name: &str) -> &'static str {
-    let (heard, begin) = begin_alone(name, FLOW);
+    let (received, begin) = begin_alone(name, FLOW);
     engine.handle(begin);
     engine.handle(durable(name));
-    word(&heard)
+    word(&received)
 }
 
 #[test]
@@ -100,16 +100,16 @@ fn a_run_that_is_set_aside_has_its_workspace_until_its_attempt_is_over() {
     doings.take();
     assert_eq!(lets_in(&mut engine, "b"), "done");
     // Its attempt is over, so it would have to enter the workspace anew.
-    let (heard, again) = resume(&first, true, false);
+    let (received, again) = resume(&first, true, false);
     engine.handle(again);
     engine.handle(taken_up("a"));
-    assert_eq!(word(&heard), "busy");
+    assert_eq!(word(&received), "busy");
     assert!(engine.run(&id("a")).is_none());
     engine.handle(settled("b", "only.1.1"));
     engine.handle(durable("b"));
-    let (heard, again) = resume(&first, false, false);
+    let (received, again) = resume(&first, false, false);
     engine.handle(again);
-    assert_eq!(word(&heard), "done");
+    assert_eq!(word(&received), "done");
 }
 
 #[test]
@@ -121,24 +121,24 @@ fn a_run_from_the_journal_goes_on_beside_another_one_only_if_it_is_inside_alread
         let (mut after, doings) = engine(2);
         doings.next.borrow_mut().insert(id("a"), first.next_seq());
         assert_eq!(lets_in(&mut after, "b"), "done");
-        let (heard, resumed) = resume(&first, false, is_inside);
+        let (received, resumed) = resume(&first, false, is_inside);
         after.handle(resumed);
-        assert_eq!(word(&heard), expected);
+        assert_eq!(word(&received), expected);
     }
 }
 
 #[test]
 fn a_run_that_waits_for_a_person_leaves_its_workspace_to_others() {
     let (mut engine, _) = engine(2);
-    let (heard, begin) = begin_alone("a", ASKS);
+    let (received, begin) = begin_alone("a", ASKS);
     engine.handle(begin);
     engine.handle(durable("a"));
-    assert_eq!(word(&heard), "done");
+    assert_eq!(word(&received), "done");
     let first = engine.run(&id("a")).unwrap().clone();
     assert_eq!(lets_in(&mut engine, "b"), "done");
-    let (heard, resumed) = resume(&first, false, false);
+    let (received, resumed) = resume(&first, false, false);
     engine.handle(resumed);
-    assert_eq!(word(&heard), "busy");
+    assert_eq!(word(&received), "busy");
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn a_run_whose_requests_alone_are_decided_keeps_nobody_out() {
     let stopped = before.run(&id("a")).unwrap().clone();
     let (mut after, doings) = engine(2);
     doings.next.borrow_mut().insert(id("a"), stopped.next_seq());
-    let (heard, reply) = heard();
+    let (received, reply) = received();
     let inputs = vec![Input::Cancel { by: by() }];
     let caller = Arc::new(Caller::default());
     let purpose = Purpose::Decide;
@@ -168,25 +168,25 @@ fn a_run_whose_requests_alone_are_decided_keeps_nobody_out() {
     };
     after.handle(Message::Adopt(Box::new(adopt)));
     after.handle(durable("a"));
-    assert_eq!(word(&heard), "done");
+    assert_eq!(word(&received), "done");
     assert_eq!(lets_in(&mut after, "b"), "done");
 }
 
 #[test]
 fn a_run_that_leaves_its_rest_where_another_one_works_is_set_aside() {
     let (mut engine, doings) = engine(2);
-    let (told, begin) = begin_alone("a", ASKS);
+    let (begun, begin) = begin_alone("a", ASKS);
     engine.handle(begin);
     engine.handle(durable("a"));
-    assert_eq!(word(&told), "done");
-    let asked = engine.run(&id("a")).unwrap().interrupts().next().unwrap().interrupt.clone();
+    assert_eq!(word(&begun), "done");
+    let question = engine.run(&id("a")).unwrap().interrupts().next().unwrap().interrupt.clone();
     assert_eq!(lets_in(&mut engine, "b"), "done", "a rests");
     doings.take();
-    let answer = Answer::new(asked, Choice::Approve, by());
-    let (heard, reply) = heard();
+    let answer = Answer::new(question, Choice::Approve, by());
+    let (received, reply) = received();
     engine.handle(Message::Input { run: id("a"), input: Input::Answer(Box::new(answer)), reply });
     engine.handle(durable("a"));
-    assert_eq!(word(&heard), "done", "the answer is recorded");
+    assert_eq!(word(&received), "done", "the answer is recorded");
     let done = doings.take();
     assert!(done.contains(&"run_a is set aside: WORKSPACE_BUSY".to_owned()), "{done:?}");
     assert!(!done.iter().any(|done| done.starts_with("run_a ensures")), "{done:?}");
