@@ -100,7 +100,7 @@ fn chosen(decision: Decision) -> Choice {
 
 fn give(home: &Home, reply: &Reply, given: &AnswerOptions<'_>) -> Result<u8, Failure> {
     let (store, reader) = home.store()?;
-    let (interrupt, id) = select::question(&reader, reply.question.as_deref(), said.command)?;
+    let (interrupt, id) = select::question(&reader, reply.question.as_deref(), given.command)?;
     // Before a person fills in a form that cannot be taken.
     envoi_engine::check_not_aside(&reader, &id)?;
     let run = envoi_engine::load_run(&reader, &id)?;
