@@ -24,4 +24,4 @@ pub(crate) mod visit;
 
 pub(crate) use correction::{carry_over, corrected_inputs, outlook};
 pub(crate) use limit::{accounts, bounds, budget, limit_question, limits, way_back};
-pub(crate) use session::{agent_session, asked_call, program_session, throttle};
+pub(crate) use session::{agent_session, program_session, throttle, tool_approval};

@@ -165,7 +165,7 @@ pub(crate) fn close(
     }
 }
 
-/// Decides anew where a visit leads whose hand-off stands and that waits for a person: what is still held is asked anew.
+/// Decides anew where a visit leads whose hand-off stands and that waits for a person: what is still held gets a new question.
 pub(crate) fn close_anew(draft: &mut Draft<'_>, visit: &VisitId, decided: Decided) -> Result<(), Refusal> {
     let decided = within_the_run(draft, &draft.at(visit)?, decided);
     match decided.hold {
@@ -201,31 +201,31 @@ pub(crate) fn raise(
     question: String,
     evidence: Value,
 ) -> Result<(), Refusal> {
-    raise_asked(draft, visit, about, Asked { kind: None, expires_at: None, question, evidence })
+    raise_question(draft, visit, about, Question { kind: None, expires_at: None, text: question, evidence })
 }
 
 /// A question, and what it takes.
-pub(crate) struct Asked {
+pub(crate) struct Question {
     /// `None`: as is usual for what it is about.
     pub(crate) kind: Option<InterruptKind>,
     pub(crate) expires_at: Option<Timestamp>,
-    pub(crate) question: String,
+    pub(crate) text: String,
     pub(crate) evidence: Value,
 }
 
 /// Puts this question to a person.
-pub(crate) fn raise_asked(
+pub(crate) fn raise_question(
     draft: &mut Draft<'_>,
     visit: &VisitId,
     about: About,
-    asked: Asked,
+    question: Question,
 ) -> Result<(), Refusal> {
-    let Asked { kind, expires_at, question, evidence } = asked;
+    let Question { kind, expires_at, text, evidence } = question;
     let raised = InterruptRaised {
         interrupt: draft.interrupt_id()?,
         about,
         visit: visit.clone(),
-        question,
+        question: text,
         evidence,
         raised_at: draft.now,
         kind,
@@ -241,11 +241,11 @@ fn skipped(at: &At<'_>, why: &str) -> Decided {
         Course::Done(_) => Course::Done(Done::Skipped),
         course => course,
     };
-    let mut said = why.to_owned();
-    if let Some(first) = said.get_mut(..1) {
+    let mut reason = why.to_owned();
+    if let Some(first) = reason.get_mut(..1) {
         first.make_ascii_lowercase();
     }
-    Decided::new(Signal::new(Decision::Advance, why, "1.0"), course, Value::from(said))
+    Decided::new(Signal::new(Decision::Advance, why, "1.0"), course, Value::from(reason))
 }
 
 /// The visit has failed, and the flow says that the run goes on all the same.

@@ -3,7 +3,7 @@
 use crate::{
     decide::{
         abandon, after_bound,
-        conclude::{self, Asked},
+        conclude::{self, Question},
         draft::{At, Draft},
         ending,
         reopen::Reopen,
@@ -205,5 +205,5 @@ fn put_again(draft: &mut Draft<'_>, raised: &InterruptRaised) -> Result<(), Refu
     if by_itself {
         return Ok(());
     }
-    conclude::raise_asked(draft, &visit, about, Asked { kind, expires_at, question, evidence })
+    conclude::raise_question(draft, &visit, about, Question { kind, expires_at, text: question, evidence })
 }

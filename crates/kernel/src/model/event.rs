@@ -19,7 +19,7 @@ mod write;
 
 pub(crate) use self::route::EXHAUSTED;
 pub use self::{
-    attempt::{AgentSaid, AttemptSettled, AttemptStarted, Outcome, SessionSeen},
+    attempt::{AgentOutcome, AttemptSettled, AttemptStarted, Outcome, SessionSeen},
     correction::{Correction, CorrectionDropped},
     files::{FilesKeptAsTheyWere, FilesRestored, FilesRestoring, FilesSetBack, LateFile},
     flow::{FannedOut, FlowEntered, FlowReturned, GoalsReached, GoalsSet, StepEntered, StepsGivenUp},

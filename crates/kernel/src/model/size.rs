@@ -78,7 +78,7 @@ pub(crate) fn of_metrics(metrics: Object, report: Option<&Blob>) -> Object {
     counted.chain(reference(blob)).collect()
 }
 
-/// Whether this is what the engine puts in the place of data that is too large. No step may hand over such data of its own: nobody could
+/// Whether this is what the engine puts in the place of data that is too large. No step may hand over such data of its own: no reader could
 /// tell it from ours.
 pub(crate) fn is_reference(data: &Value) -> bool {
     RESERVED.iter().any(|name| data.get(name).is_some())

@@ -9,10 +9,10 @@ use crate::state::{
     limits::Bound,
     visit::{OpenVisit, VisitState},
 };
-mod asked;
 mod corrected;
 mod ends;
 mod flows;
+mod questions;
 pub(crate) mod stored;
 
 use crate::{

@@ -18,21 +18,21 @@ pub(crate) struct Doubt {
     pub(crate) evidence: Value,
 }
 
-/// What a verification says.
+/// What a verification has found out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum VerificationResult {
     Happened,
-    DidNot,
-    Nothing,
+    DidNotHappen,
+    Unknown,
 }
 
-impl Said {
-    /// What a verification says that ended like this.
-    pub(crate) fn by(outcome: &Outcome) -> Self {
+impl VerificationResult {
+    /// The result of a verification that ended like this.
+    pub(crate) fn of(outcome: &Outcome) -> Self {
         match outcome {
             Outcome::Exited { code: 0 } => Self::Happened,
-            Outcome::Exited { code: 1 } => Self::DidNot,
-            _ => Self::Nothing,
+            Outcome::Exited { code: 1 } => Self::DidNotHappen,
+            _ => Self::Unknown,
         }
     }
 }

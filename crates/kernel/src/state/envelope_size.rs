@@ -157,8 +157,8 @@ mod tests {
         }
         assert_eq!(envelope.processing_history.len(), MOST_RECORDS);
         assert_eq!(envelope.processing_history[0].duration_ms, 3);
-        let said = envelope.metadata.get("envoi").unwrap().compact();
-        assert_eq!(said, r#"{"history":{"total":10003,"omitted":3}}"#);
+        let metadata = envelope.metadata.get("envoi").unwrap().compact();
+        assert_eq!(metadata, r#"{"history":{"total":10003,"omitted":3}}"#);
     }
 
     #[test]

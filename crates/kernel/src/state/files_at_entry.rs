@@ -4,7 +4,7 @@
 //! there is no snapshot is decided elsewhere.
 
 use crate::model::{
-    event::{AgentSaid, AttemptSettled, Outcome},
+    event::{AgentOutcome, AttemptSettled, Outcome},
     files::Snapshot,
 };
 use serde::{Deserialize, Serialize};
@@ -47,7 +47,7 @@ impl FilesAtEntry {
             (state, _) => state,
         };
         // An agent that asks, or that its provider has put off, goes on with what it has done so far.
-        let goes_on = matches!(event.agent, Some(AgentSaid::Asks { .. })) || event.throttled.is_some();
+        let goes_on = matches!(event.agent, Some(AgentOutcome::Asks { .. })) || event.throttled.is_some();
         self.is_done_again = !goes_on;
     }
 

@@ -175,9 +175,9 @@ fn attempt_settled(envelope: &mut Envelope, control: &Control, event: &AttemptSe
         record.duration_ms = event.duration_ms;
         record.status = if event.ok { RecordStatus::Success } else { RecordStatus::Error };
         record.error = error.map(|error| shortened(error, envelope_size::MAX_RECORD_ERROR_BYTES));
-        let told = event.metrics.get("llm_calls").and_then(Value::as_u53).unwrap_or(0);
+        let reported = event.metrics.get("llm_calls").and_then(Value::as_u53).unwrap_or(0);
         // Its report tells of the calls that were metered, too.
-        record.llm_calls = record.llm_calls.max(told);
+        record.llm_calls = record.llm_calls.max(reported);
     }
     if let Some(error) = &event.error {
         push_error(envelope, &step, Some(attempt), (&error.code, &error.message), at);
@@ -345,8 +345,9 @@ fn handoff_written(
     envelope_size::put_output(envelope, outputs_bytes, &stage, Value::Object(output), report);
     if handoff.routing_signal.decision == Decision::Loop {
         // A critic without a text still has a decision.
-        let said = if handoff.summary.is_empty() { &handoff.routing_signal.reason } else { &handoff.summary };
-        envelope.loop_feedback.push(said.clone());
+        let feedback =
+            if handoff.summary.is_empty() { &handoff.routing_signal.reason } else { &handoff.summary };
+        envelope.loop_feedback.push(feedback.clone());
     }
     if handoff.status == Status::Failed {
         let error = handoff.error.clone().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! How far visits have come with agents and their programs.
 
 pub(crate) mod agent_session;
-pub(crate) mod asked_call;
 pub(crate) mod program_session;
 pub(crate) mod throttle;
+pub(crate) mod tool_approval;

@@ -28,15 +28,15 @@ impl Status {
         if let Some(ended) = control.phase.ended() {
             return Self::Ended(ended.clone());
         }
-        let asked = !control.interrupts.is_empty();
+        let is_question_open = !control.interrupts.is_empty();
         let waits = |state: &VisitState| match state {
-            VisitState::InDoubt | VisitState::Asked | VisitState::ForEach | VisitState::Inside => true,
+            VisitState::InDoubt | VisitState::AwaitsAnswer | VisitState::ForEach | VisitState::Inside => true,
             // A bound that is reached holds up everything that has not begun.
             VisitState::Ready => bounds::ready(flow, control).next().is_none(),
             _ => false,
         };
         let moving = !control.ending.is_empty() || control.open.values().any(|visit| !waits(&visit.state));
-        if asked && !moving {
+        if is_question_open && !moving {
             let in_doubt = control.interrupts.values().any(|raised| raised.about == About::InDoubt);
             return Self::Waiting { in_doubt };
         }

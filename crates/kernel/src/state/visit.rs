@@ -3,18 +3,18 @@
 use crate::{
     model::{
         command::Command,
-        event::{AgentSaid, AttemptSettled, AttemptStarted, InterruptAnswered, Outcome},
+        event::{AgentOutcome, AttemptSettled, AttemptStarted, InterruptAnswered, Outcome},
         flow::{CommandPlan, InDoubtPolicy, Step},
         ids::AttemptId,
         ledger::Budget,
     },
     state::{
         agent_session::AgentSession,
-        asked_call::AskedCall,
-        doubt::{self, Doubt, Said},
+        doubt::{self, Doubt, VerificationResult},
         files_at_entry::FilesAtEntry,
         for_each::ForEachItems,
         throttle::Waited,
+        tool_approval::ToolApproval,
     },
 };
 use envoi_contract::{json::Value, skill_report::SkillError};
@@ -47,8 +47,8 @@ pub(crate) struct OpenVisit {
     #[serde(default, rename = "talk")]
     pub(crate) agent_session: AgentSession,
     /// A call of a tool that its agent program has put off until a person decides.
-    #[serde(default, skip_serializing_if = "AskedCall::is_none")]
-    pub(crate) asked_call: AskedCall,
+    #[serde(default, rename = "asked_call", skip_serializing_if = "ToolApproval::is_none")]
+    pub(crate) tool_approval: ToolApproval,
     /// How long it has waited for the account of its agent program.
     #[serde(default, skip_serializing_if = "Waited::is_nothing")]
     pub(crate) waited: Waited,
@@ -76,7 +76,8 @@ pub(crate) enum VisitState {
     /// Waits for a person, who says what became of its last attempt.
     InDoubt,
     /// Waits for a person: its step asks, or the agent that it talks to, or a bound has to be raised.
-    Asked,
+    #[serde(rename = "Asked")]
+    AwaitsAnswer,
     /// A person has answered what its step asks; what follows stands in the same commit.
     Answered(Arc<InterruptAnswered>),
     /// The question expired; what follows stands in the same commit.
@@ -90,32 +91,34 @@ impl OpenVisit {
     /// Its live attempt is over, or in doubt.
     pub(crate) fn settle(&mut self, event: &AttemptSettled) {
         let doubt = doubt::doubt(event);
-        let said = said(self, &event.outcome);
-        if said != Some(Said::Nothing) {
+        let verification = verification(self, &event.outcome);
+        if verification != Some(VerificationResult::Unknown) {
             self.error.clone_from(&event.error);
         }
-        self.state = match (said, &doubt) {
-            (Some(Said::DidNot | Said::Nothing), _) | (None, Some(_)) => VisitState::Ready,
-            _ if matches!(event.agent, Some(AgentSaid::Asks { .. })) => VisitState::Ready,
+        self.state = match (verification, &doubt) {
+            (Some(VerificationResult::DidNotHappen | VerificationResult::Unknown), _) | (None, Some(_)) => {
+                VisitState::Ready
+            }
+            _ if matches!(event.agent, Some(AgentOutcome::Asks { .. })) => VisitState::Ready,
             _ if event.throttled.is_some() => VisitState::Ready,
             _ => VisitState::Settled(Arc::new(event.clone())),
         };
         match doubt {
             // One that verifies leaves in doubt what it was to verify.
-            Some(doubt) if said.is_none() => {
+            Some(doubt) if verification.is_none() => {
                 self.doubts = self.doubts.saturating_add(1);
                 self.doubt = Some(doubt);
             }
             None if is_unclear(event) || event.throttled.is_some() => {}
-            None if !event.ok && matches!(said, None | Some(Said::Happened)) => {
+            None if !event.ok && matches!(verification, None | Some(VerificationResult::Happened)) => {
                 self.failures = self.failures.saturating_add(1);
             }
             _ => {}
         }
         self.agent_session.settle(event);
         let is_program = self.plan.as_ref().is_some_and(|plan| matches!(plan.command, Command::Agent(_)));
-        self.asked_call = AskedCall::after(event, is_program);
-        if said.is_none() {
+        self.tool_approval = ToolApproval::after(event, is_program);
+        if verification.is_none() {
             self.waited.settled(event);
             self.files.settle(event);
         }
@@ -134,7 +137,7 @@ impl OpenVisit {
             plan: None,
             for_each: None,
             agent_session: AgentSession::default(),
-            asked_call: AskedCall::None,
+            tool_approval: ToolApproval::None,
             waited: Waited::default(),
             files: FilesAtEntry::default(),
         }
@@ -161,11 +164,11 @@ pub(crate) fn verified(open: &OpenVisit) -> Option<&AttemptId> {
 }
 
 /// What the live attempt of a visit says by this end; `None` if it is no verification.
-pub(crate) fn said(open: &OpenVisit, outcome: &Outcome) -> Option<Said> {
-    verified(open).map(|_| Said::by(outcome))
+pub(crate) fn verification(open: &OpenVisit, outcome: &Outcome) -> Option<VerificationResult> {
+    verified(open).map(|_| VerificationResult::of(outcome))
 }
 
 /// Whether an attempt has left it open if the agent took its message. That is no try.
 pub(crate) fn is_unclear(event: &AttemptSettled) -> bool {
-    event.agent == Some(AgentSaid::Unclear)
+    event.agent == Some(AgentOutcome::Unclear)
 }

@@ -2,7 +2,7 @@
 
 use envoi_kernel::{
     Event,
-    event::{About, AgentSaid, Call, Choice, Command, Routed},
+    event::{About, AgentOutcome, Call, Choice, Command, Routed},
     ids::{AttemptId, InterruptId, StepId, VisitId},
 };
 use std::collections::BTreeMap;
@@ -82,15 +82,15 @@ impl Agents {
         }
     }
 
-    fn settles(&mut self, attempt: &AttemptId, said: Option<&AgentSaid>, late: bool) {
+    fn settles(&mut self, attempt: &AttemptId, said: Option<&AgentOutcome>, late: bool) {
         let Some(said) = said else { return };
         assert!(!late, "{attempt} is late, and what its agent says counts");
         let call = self.calls.get(attempt).unwrap_or_else(|| panic!("{attempt} talks to no agent"));
         let next = self.next.entry(attempt.visit.clone()).or_default();
         match said {
-            AgentSaid::Over if !call.denied => *next = Next { task: next.task + 1, ..Next::default() },
-            AgentSaid::Asks { .. } => self.asking = Some(attempt.visit.clone()),
-            AgentSaid::Over | AgentSaid::Unclear => {}
+            AgentOutcome::Over if !call.denied => *next = Next { task: next.task + 1, ..Next::default() },
+            AgentOutcome::Asks { .. } => self.asking = Some(attempt.visit.clone()),
+            AgentOutcome::Over | AgentOutcome::Unclear => {}
         }
     }
 

@@ -275,15 +275,15 @@ fn words(
     }
     values.insert("approved", Value::from(choice != Choice::Deny));
     // A form that is filled in, a refusal and a request for another round say enough without words.
-    let asked = match choice {
+    let required = match choice {
         Choice::Respond if !may_be_wordless => kind,
         _ => InterruptKind::Confirmation,
     };
-    let said = answer_text(&Value::Object(values), asked).map_err(|_| Refusal::Blank)?;
+    let text = answer_text(&Value::Object(values), required).map_err(|_| Refusal::Blank)?;
     Ok(match choice {
         Choice::Respond if wordless => "[Answered by operator]".to_owned(),
         Choice::Again if wordless => "[Sent back by operator]".to_owned(),
-        _ => said,
+        _ => text,
     })
 }
 

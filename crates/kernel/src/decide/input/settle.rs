@@ -14,7 +14,7 @@ use crate::{
         program, retry, takeover, throttle, verify,
     },
     model::{
-        event::{About, AgentSaid, AttemptSettled, Event, FilesSetBack, Outcome, TimerSet},
+        event::{About, AgentOutcome, AttemptSettled, Event, FilesSetBack, Outcome, TimerSet},
         files::{Change, Changed, FileChange, Manifest, Many, Snapshot},
         flow::{InDoubtPolicy, Step, StepKind},
         ids::{AttemptId, FlowId, VisitId},
@@ -24,7 +24,7 @@ use crate::{
     },
     state::{
         budget,
-        doubt::{self, Said},
+        doubt::{self, VerificationResult},
     },
 };
 use envoi_contract::code::Code;
@@ -49,7 +49,7 @@ pub const CALLS: &str = "llm_calls";
 /// was paid for, and it is run again without a question.
 pub const NOTHING_SENT: &str = "nothing_sent";
 
-/// The member of the evidence of doubt that has what an agent program had told of its use, as the metrics of a report. It is charged.
+/// The member of the evidence of doubt that has what an agent program had reported of its use, as the metrics of a report. It is charged.
 pub const USED: &str = "used";
 
 /// The member of an attempt's evidence with the digest of the snapshot of the workspace before it.
@@ -78,33 +78,34 @@ pub(crate) fn settled(mut draft: Draft<'_>, mut result: AttemptResult) -> Result
     };
     let open = draft.control.open.get(&attempt.visit).filter(|_| !late);
     let verified = open.and_then(visit::verified).cloned();
-    let said = open.and_then(|open| visit::said(open, &result.outcome));
-    let heard = open.and_then(|open| agent::heard(open, &result));
+    let verification = open.and_then(|open| visit::verification(open, &result.outcome));
+    let agent_outcome = open.and_then(|open| agent::outcome(open, &result));
     let denied = open.is_some_and(agent::tells_a_denial);
     let named = open.and_then(|open| program::named(open, &result));
     let session = open.and_then(|open| program::reported(open, &result)).or(named);
-    if matches!(heard, Some(AgentSaid::Asks { .. })) {
+    if matches!(agent_outcome, Some(AgentOutcome::Asks { .. })) {
         // What it asks is not yet what it is to leave.
         result.misfit = None;
     }
-    let (verdict, data) = with_data(at.step, &result, judge(at.step, &result, said.is_none()));
-    let verdict = verify::judged(said, verified.as_ref(), verdict);
+    let (verdict, data) = with_data(at.step, &result, judge(at.step, &result, verification.is_none()));
+    let verdict = verify::judged(verification, verified.as_ref(), verdict);
     let (_, metered) = draft.control.accounts.of(&attempt);
     let mut verdict = verdict;
     let stopped = open.is_some_and(|open| program::stopped(&draft, open, &mut verdict, &metered));
     let mut verdict = budget::hold(verdict, reserved(&draft, &attempt), &metered);
     verdict.error = verdict.error.map(size::of_error);
     let throttled = open
-        .filter(|_| said.is_none())
+        .filter(|_| verification.is_none())
         .and_then(|open| throttle::refused(&draft, at.step, open, &result, &verdict));
-    let heard = heard.filter(|heard| verdict.ok == matches!(heard, AgentSaid::Asks { .. }));
+    let agent_outcome = agent_outcome
+        .filter(|agent_outcome| verdict.ok == matches!(agent_outcome, AgentOutcome::Asks { .. }));
     let account = open.and_then(throttle::account).filter(|_| throttled.is_none()).map(str::to_owned);
     let stderr = result.stderr_tail.clone();
     let text = result.text.clone();
     let settled = AttemptSettled {
         given_up: draft.control.ending.contains_key(&attempt),
         flow: flow_beside_the_runs_own(&at),
-        agent: heard.clone(),
+        agent: agent_outcome.clone(),
         session,
         throttled: throttled.clone(),
         ..record(result, &verdict, data, late)
@@ -117,8 +118,13 @@ pub(crate) fn settled(mut draft: Draft<'_>, mut result: AttemptResult) -> Result
         throttle::passed(&mut draft, &account);
     }
     match verdict.error {
-        _ if matches!(said, Some(Said::DidNot | Said::Nothing)) => {
-            verify::follow(&mut draft, &settled, said.unwrap_or(Said::Nothing), &stderr)?;
+        _ if matches!(verification, Some(VerificationResult::DidNotHappen | VerificationResult::Unknown)) => {
+            verify::follow(
+                &mut draft,
+                &settled,
+                verification.unwrap_or(VerificationResult::Unknown),
+                &stderr,
+            )?;
         }
         _ if let Some(throttled) = &throttled => {
             throttle::follow(&mut draft, at.step, &settled, throttled, text)?;
@@ -128,7 +134,11 @@ pub(crate) fn settled(mut draft: Draft<'_>, mut result: AttemptResult) -> Result
         Some(_) if stopped && settled.has_failed_with(Code::AgentBudget) && !draft.control.winds_down() => {
             again_at_once(&mut draft, &attempt.visit)?;
         }
-        error if heard.as_ref().is_some_and(|heard| !matches!(heard, AgentSaid::Over)) => {
+        error
+            if agent_outcome
+                .as_ref()
+                .is_some_and(|agent_outcome| !matches!(agent_outcome, AgentOutcome::Over)) =>
+        {
             agent::follow(&mut draft, at.step, &settled, error)?;
         }
         None => conclude::conclude(&mut draft, &attempt.visit, Conclusion::Succeeded(text))?,
@@ -185,9 +195,9 @@ pub(crate) fn in_doubt<'a>(
         return advance(draft);
     }
     if let Some(open) = draft.control.open.get(&attempt.visit)
-        && let Some(said) = visit::said(open, &settled.outcome)
+        && let Some(verification) = visit::verification(open, &settled.outcome)
     {
-        verify::follow(&mut draft, &settled, said, "")?;
+        verify::follow(&mut draft, &settled, verification, "")?;
         return advance(draft);
     }
     if draft.control.winds_down() {

@@ -50,15 +50,16 @@ fn of_waiting(mut draft: Draft<'_>, who: Reopen) -> Result<Draft<'_>, Refusal> {
         Some((timer.clone(), wait.account.clone()))
     };
     let awaited: Vec<(TimerId, String)> = draft.control.timers.iter().filter_map(awaited).collect();
-    let asked = |raised: &Arc<InterruptRaised>| {
+    let awaited_by_question = |raised: &Arc<InterruptRaised>| {
         let account = raised.evidence.get("account").filter(|_| raised.about == About::Throttled)?;
         Some((raised.interrupt.clone(), account.as_str()?.to_owned()))
     };
-    let asked: Vec<(InterruptId, String)> = draft.control.interrupts.values().filter_map(asked).collect();
+    let questions: Vec<(InterruptId, String)> =
+        draft.control.interrupts.values().filter_map(awaited_by_question).collect();
     let accounts: BTreeSet<String> = awaited
         .iter()
         .map(|(_, account)| account)
-        .chain(asked.iter().map(|(_, account)| account))
+        .chain(questions.iter().map(|(_, account)| account))
         .cloned()
         .collect();
     if accounts.is_empty() || draft.control.winds_down() {
@@ -68,7 +69,7 @@ fn of_waiting(mut draft: Draft<'_>, who: Reopen) -> Result<Draft<'_>, Refusal> {
     for (timer, _) in awaited {
         draft.emit(Event::TimerFired(TimerFired { timer }))?;
     }
-    for (interrupt, _) in asked {
+    for (interrupt, _) in questions {
         let answer = Answer::new(interrupt, Choice::Rerun, by.clone());
         answer::take(&mut draft, Answer { text: why.clone(), channel: CHANNEL.to_owned(), ..answer })?;
     }

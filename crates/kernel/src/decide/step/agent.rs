@@ -7,12 +7,12 @@
 
 use crate::{
     decide::{
-        conclude::{self, Asked, Conclusion},
+        conclude::{self, Conclusion, Question},
         draft::Draft,
     },
     model::{
         command::{Call, Command},
-        event::{About, AgentSaid, AttemptSettled, EndStatus, RunEnded},
+        event::{About, AgentOutcome, AttemptSettled, EndStatus, RunEnded},
         flow::{InDoubtPolicy, Step, StepKind},
         ids::VisitId,
         input::{AttemptResult, Refusal},
@@ -36,28 +36,28 @@ fn call(open: &OpenVisit) -> Option<&Call> {
 }
 
 /// What the report of the live attempt of a visit tells of the agent, if it talks to one.
-pub(crate) fn heard(open: &OpenVisit, result: &AttemptResult) -> Option<AgentSaid> {
+pub(crate) fn outcome(open: &OpenVisit, result: &AttemptResult) -> Option<AgentOutcome> {
     let command = &open.plan.as_ref()?.command;
     let is_program = matches!(command, Command::Agent(_));
     if !is_program {
         call(open)?;
     }
     let report = SkillReport::decode(result.report.as_deref()?).ok()?;
-    let told = report.unknown.get("agent")?;
-    match told.get("said").and_then(Value::as_str)? {
+    let state = report.unknown.get("agent")?;
+    match state.get("said").and_then(Value::as_str)? {
         "asks" => {
-            let text = told.get("question").and_then(Value::as_str).unwrap_or_default();
-            let evidence = told.get("evidence").cloned().unwrap_or_default();
+            let text = state.get("question").and_then(Value::as_str).unwrap_or_default();
+            let evidence = state.get("evidence").cloned().unwrap_or_default();
             let fits = evidence.compact().len() <= MAX_DATA_BYTES;
             let evidence = if fits { evidence } else { Value::Null };
-            let takes_words = told.get("takes").and_then(Value::as_str) != Some("decision");
+            let takes_words = state.get("takes").and_then(Value::as_str) != Some("decision");
             let kind = if takes_words { InterruptKind::Clarification } else { InterruptKind::Confirmation };
             let kind = is_program.then_some(kind);
-            Some(AgentSaid::Asks { text: cut(text).to_owned(), evidence, kind })
+            Some(AgentOutcome::Asks { text: cut(text).to_owned(), evidence, kind })
         }
         _ if is_program => None,
-        "over" => Some(AgentSaid::Over),
-        "unclear" => Some(AgentSaid::Unclear),
+        "over" => Some(AgentOutcome::Over),
+        "unclear" => Some(AgentOutcome::Unclear),
         _ => None,
     }
 }
@@ -86,7 +86,7 @@ pub(crate) fn follow(
 ) -> Result<(), Refusal> {
     let visit = &settled.attempt.visit;
     let asks = match &settled.agent {
-        Some(AgentSaid::Asks { text, evidence, kind }) => Some((text, evidence, *kind)),
+        Some(AgentOutcome::Asks { text, evidence, kind }) => Some((text, evidence, *kind)),
         _ => None,
     };
     let error = error.unwrap_or_else(|| {
@@ -103,8 +103,8 @@ pub(crate) fn follow(
             _ => None,
         };
         let expires_at = lapses.map(|ms| draft.now.saturating_add_ms(ms));
-        let asked = Asked { kind, expires_at, question, evidence: evidence.clone() };
-        return conclude::raise_asked(draft, visit, About::Agent, asked);
+        let question = Question { kind, expires_at, text: question, evidence: evidence.clone() };
+        return conclude::raise_question(draft, visit, About::Agent, question);
     }
     let question = format!("{}. Send it again, or fail?", error.message);
     conclude::raise(draft, visit, About::InDoubt, question, settled.data.clone())

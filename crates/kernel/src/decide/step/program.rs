@@ -58,7 +58,7 @@ pub(crate) fn call(
     let takes_id = other.map_or(plan.takes_session_id, |other| other.takes_session_id);
     let fork_of = key.as_deref().filter(|_| takes_id).and_then(|key| draft.control.sessions.fork_of(key));
     // Only the session that has put the call off can go on with it.
-    let answer = open.and_then(|open| open.asked_call.decided()).filter(|_| resumes && !instead);
+    let answer = open.and_then(|open| open.tool_approval.decided()).filter(|_| resumes && !instead);
     // A limit of the account says nothing about the work.
     let was_throttled = open.is_some_and(|open| open.waited.refused);
     let failure =

@@ -291,7 +291,7 @@ pub(crate) fn attempt(
     };
     check_command(&command, &env)?;
     let set_back = if verifies.is_none() { set_back::of_next(draft, step, open)? } else { None };
-    let told = open.and_then(|open| open.agent_session.answer());
+    let passed_on = open.and_then(|open| open.agent_session.answer());
     Ok(AttemptStarted {
         attempt: visit.attempt(open.map_or(0, |open| open.attempts).saturating_add(1)),
         command,
@@ -302,7 +302,7 @@ pub(crate) fn attempt(
         handoff: last_handoff(draft, at),
         feedback: loops::feedback(at.flow, loops, &visit.step).or_else(|| failed_before(open)).cloned(),
         sent_back_by: loops::sent_back_by(at.flow, loops, &visit.step).cloned(),
-        answer: told.or(draft.control.last_answer.as_ref()).cloned(),
+        answer: passed_on.or(draft.control.last_answer.as_ref()).cloned(),
         boot_id: draft.slot.as_ref().map(|slot| slot.boot_id.clone()).unwrap_or_default(),
         reserved: Some(budget).filter(|budget| *budget != Budget::default()),
         verifies,

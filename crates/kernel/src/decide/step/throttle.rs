@@ -110,8 +110,9 @@ pub(crate) fn refused(
         return None;
     }
     let report = SkillReport::decode(result.report.as_deref()?).ok();
-    let told = report.as_ref().and_then(|report| report.unknown.get("agent").or(report.unknown.get("model")));
-    let resets_at = told.and_then(|agent| agent.get("throttled_until")).and_then(Value::as_str);
+    let state =
+        report.as_ref().and_then(|report| report.unknown.get("agent").or(report.unknown.get("model")));
+    let resets_at = state.and_then(|agent| agent.get("throttled_until")).and_then(Value::as_str);
     // The bridge has it from the provider itself.
     let metered = draft.control.accounts.refused_until(&result.attempt);
     let resets_at = metered.or_else(|| resets_at.and_then(Timestamp::parse));

@@ -26,19 +26,19 @@ pub(crate) fn conclude(
     raised: &InterruptRaised,
     answered: &InterruptAnswered,
 ) -> Result<(), Refusal> {
-    let said = answered.text.clone();
+    let text = answered.text.clone();
     let at = &draft.at(&raised.visit)?;
     let (visit_result, mut decided) = match answered.choice {
-        Choice::Deny => denied(draft, at, said),
+        Choice::Deny => denied(draft, at, text),
         Choice::Again => {
             let target = loops::back_target(at.step);
             let signal = Signal::new(Decision::Loop, "Answered: again", "1.0");
             let decided = Decided::new(signal, Course::Stop, Value::Null);
-            (VisitResult::succeeded(said), route::go_back(draft, at, target, decided))
+            (VisitResult::succeeded(text), route::go_back(draft, at, target, decided))
         }
         _ => {
             let signal = Signal::new(Decision::Advance, "Answered", "1.0");
-            (VisitResult::succeeded(said), Decided::new(signal, route::onward(at), Value::Null))
+            (VisitResult::succeeded(text), Decided::new(signal, route::onward(at), Value::Null))
         }
     };
     decided.audit = audit(answered);
@@ -47,18 +47,18 @@ pub(crate) fn conclude(
 }
 
 /// A denial is a path of its own: to the step that the flow names, else the run fails.
-pub(crate) fn denied(draft: &Draft<'_>, at: &At<'_>, said: String) -> (VisitResult, Decided) {
+pub(crate) fn denied(draft: &Draft<'_>, at: &At<'_>, text: String) -> (VisitResult, Decided) {
     let on_deny = at.step.asks().and_then(|plan| plan.on_deny.as_ref());
     if let Some(target) = on_deny.filter(|target| on_deny::may_lead(draft, at, target)) {
         let signal = route::signal_to(target, "Denied");
         let decided = Decided::new(signal, Course::Stop, Value::from("denied"));
-        return (VisitResult::succeeded(said), route::go(draft, at, target, decided));
+        return (VisitResult::succeeded(text), route::go(draft, at, target, decided));
     }
-    let error = SkillError::new(Code::Denied, said.clone());
+    let error = SkillError::new(Code::Denied, text.clone());
     let signal = Signal::new(Decision::Terminate, "Denied", "1.0");
     let mut decided = Decided::new(signal, Course::Stop, Value::from("denied"));
     decided.end = on_deny::end(&draft.flow_state(at).diverted);
-    (VisitResult::failed(said, &error), decided)
+    (VisitResult::failed(text, &error), decided)
 }
 
 /// Who decided what, and how.

@@ -5,7 +5,7 @@
 //! Any other end decides nothing: a person decides, with the output of the verification as evidence.
 
 use crate::state::{
-    doubt::{self, Doubt, Said},
+    doubt::{self, Doubt, VerificationResult},
     visit,
 };
 use crate::{
@@ -32,8 +32,12 @@ use envoi_contract::{
 const DID_NOT_HAPPEN: Code = Code::DidNotHappen;
 
 /// The verdict on a verification, which is that on the step where it says that the step's attempt happened.
-pub(crate) fn judged(said: Option<Said>, verified: Option<&AttemptId>, mut verdict: Verdict) -> Verdict {
-    if let (Some(Said::DidNot), Some(attempt)) = (said, verified) {
+pub(crate) fn judged(
+    verification: Option<VerificationResult>,
+    verified: Option<&AttemptId>,
+    mut verdict: Verdict,
+) -> Verdict {
+    if let (Some(VerificationResult::DidNotHappen), Some(attempt)) = (verification, verified) {
         let message = format!("attempt `{attempt}` did not happen, says its verification");
         verdict.ok = false;
         verdict.error = Some(SkillError::new(DID_NOT_HAPPEN, message));
@@ -45,7 +49,7 @@ pub(crate) fn judged(said: Option<Said>, verified: Option<&AttemptId>, mut verdi
 pub(crate) fn follow(
     draft: &mut Draft<'_>,
     settled: &AttemptSettled,
-    said: Said,
+    verification: VerificationResult,
     stderr: &str,
 ) -> Result<(), Refusal> {
     let visit = &settled.attempt.visit;
@@ -55,7 +59,7 @@ pub(crate) fn follow(
         let error = open.error.clone().unwrap_or_else(unknown);
         return conclude::conclude(draft, visit, Conclusion::Failed(error));
     }
-    let again = said == Said::DidNot;
+    let again = verification == VerificationResult::DidNotHappen;
     if again && open.doubts <= MAX_RERUNS {
         return Ok(());
     }
@@ -116,12 +120,12 @@ fn ask(
     );
     let known = open.doubt.as_ref().and_then(|doubt| doubt.evidence.as_object());
     let mut members = known.cloned().unwrap_or_default();
-    told(&mut members, outcome, stderr);
+    add_output(&mut members, outcome, stderr);
     conclude::raise(draft, visit, About::InDoubt, question, Value::Object(members))
 }
 
 /// Adds the output of the verification to the evidence.
-fn told(members: &mut Object, outcome: &Outcome, stderr: &str) {
+fn add_output(members: &mut Object, outcome: &Outcome, stderr: &str) {
     members.insert("verification", Value::from(ended(outcome)));
     if !stderr.trim_ascii().is_empty() {
         members.insert("verification_said", Value::from(stderr));

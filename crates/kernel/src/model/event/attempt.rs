@@ -111,7 +111,7 @@ pub struct AttemptSettled {
     pub workspace_before: Option<Snapshot>,
     /// The state of the agent's task, where the visit is not over with this attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent: Option<AgentSaid>,
+    pub agent: Option<AgentOutcome>,
     /// Members that the report lacked and that the engine filled: `generatedAt`, `skillName`, `data`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub report_filled: Vec<String>,
@@ -150,11 +150,11 @@ impl AttemptSettled {
     }
 
     /// Whether the agent's task may go on without this attempt, if it talked to an agent: that asks, was lost sight of, or
-    /// was given up while it could not hear of it. An attempt that was ended has seen to that itself.
+    /// was given up before that could reach it. An attempt that was ended has seen to that itself.
     #[must_use]
     pub fn leaves_a_talk(&self) -> bool {
         match (&self.agent, &self.outcome) {
-            (Some(said), _) => *said != AgentSaid::Over,
+            (Some(outcome), _) => *outcome != AgentOutcome::Over,
             (None, Outcome::InDoubt { .. }) => true,
             (None, Outcome::Exited { .. } | Outcome::Signalled { .. }) => self.given_up,
             (None, Outcome::TimedOut | Outcome::Cancelled | Outcome::CannotStart { .. }) => false,
@@ -165,7 +165,7 @@ impl AttemptSettled {
 /// What another agent has come to, beside success.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum AgentSaid {
+pub enum AgentOutcome {
     /// It waits for an answer.
     Asks {
         /// Its question.

@@ -79,7 +79,7 @@ pub enum Course {
 }
 
 impl Routed {
-    /// Whether it leads on although its loop has had its last round without a value of success. Which rule said so stands in the
+    /// Whether it leads on although its loop has had its last round without a value of success. The rule that decided so stands in the
     /// hand-off that follows.
     #[must_use]
     pub fn goes_on_without_success(&self) -> bool {

@@ -1,4 +1,4 @@
-//! From the source of an expression to instructions in which what can grow is asked for first.
+//! From the source of an expression to instructions in which what can grow is checked first.
 //!
 //! Owns that `+`, `*`, `~` and `[a:b]` are calls: the expression language has them as instructions, works them out while it compiles
 //! where both sides are written out, and knows no bound but its own.

@@ -48,9 +48,10 @@ impl Control {
         self.take_back_gone(new);
         self.take_in(old, new);
         // A question that was withdrawn before is put anew by its step.
-        let asked: BTreeSet<VisitId> = self.interrupts.values().map(|raised| raised.visit.clone()).collect();
+        let in_question: BTreeSet<VisitId> =
+            self.interrupts.values().map(|raised| raised.visit.clone()).collect();
         for (id, open) in &mut self.open {
-            if open.state == VisitState::Asked && !asked.contains(id) {
+            if open.state == VisitState::AwaitsAnswer && !in_question.contains(id) {
                 open.state = VisitState::Ready;
             }
         }

@@ -25,7 +25,7 @@ impl Control {
             graph::take_up_failed(flow, &mut self.top);
         }
         match &event.decides {
-            // Where it leads is about to be said.
+            // The next event has where it leads.
             Some(visit) => self.top.step(&visit.step).held = true,
             None if flow.graph => {}
             None => self.open_visit("", &event.step),

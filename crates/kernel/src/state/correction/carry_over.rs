@@ -158,9 +158,9 @@ impl FlowVersions<'_> {
     /// The steps at which this flow stands.
     fn stands_at(&self) -> BTreeSet<&StepId> {
         let open = self.control.open.keys().filter(|visit| visit.flow_scope() == self.scope);
-        let asked = self.control.interrupts.values().map(|raised| &raised.visit);
+        let in_question = self.control.interrupts.values().map(|raised| &raised.visit);
         let mut at: BTreeSet<&StepId> = open
-            .chain(asked.filter(|visit| visit.flow_scope() == self.scope))
+            .chain(in_question.filter(|visit| visit.flow_scope() == self.scope))
             .map(|visit| &visit.step)
             .collect();
         if at.is_empty() {

@@ -81,7 +81,7 @@ enum Stands {
     At(StepId),
     /// A loop, or a round, goes back to this step: a bound was in its way, and is not any more.
     GoesBackTo(StepId),
-    /// Behind this step, which is over: a person is asked where it leads.
+    /// Behind this step, which is over: a person decides where it leads.
     Behind(StepId),
 }
 

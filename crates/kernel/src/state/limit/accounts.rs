@@ -39,18 +39,19 @@ struct Account {
     /// It uses nothing but what is metered.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     by_bridge: bool,
-    /// Until when the provider has refused its last call, if it did and said so.
+    /// Until when the provider has refused its last call, if it did and named a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     refused_until: Option<Timestamp>,
-    /// What its end tells of, once it is over; its whole budget, where its end is in doubt.
-    told: Option<Ledger>,
+    /// What its end reports, once it is over; its whole budget, where its end is in doubt.
+    #[serde(rename = "told")]
+    reported: Option<Ledger>,
     /// Its result may still come.
     in_doubt: bool,
 }
 
 impl Account {
     fn charged(&self) -> Ledger {
-        self.metered.larger(&self.told.clone().unwrap_or_default())
+        self.metered.larger(&self.reported.clone().unwrap_or_default())
     }
 
     /// What of its budget it has not used yet.
@@ -78,11 +79,11 @@ impl Accounts {
         let before = account.charged();
         let budget = account.budget.take().unwrap_or_default();
         account.in_doubt = matches!(event.outcome, Outcome::InDoubt { .. });
-        let reported = budget::reported(&event.metrics);
+        let used = budget::reported(&event.metrics);
         let may_have_used_all = account.in_doubt && !account.by_bridge;
-        let used = if may_have_used_all { budget::whole(&budget).larger(&reported) } else { reported };
-        let told = Ledger { wall_time_ms: event.duration_ms, ..used };
-        account.told = Some(told.larger(&account.told.take().unwrap_or_default()));
+        let used = if may_have_used_all { budget::whole(&budget).larger(&used) } else { used };
+        let reported = Ledger { wall_time_ms: event.duration_ms, ..used };
+        account.reported = Some(reported.larger(&account.reported.take().unwrap_or_default()));
         let more = account.charged().beyond(&before);
         self.forget_if_over(&event.attempt);
         more
@@ -127,7 +128,7 @@ impl Accounts {
 
     fn forget_if_over(&mut self, attempt: &AttemptId) {
         let calls = self.calls.values().flatten().any(|of| of == attempt);
-        let over = |account: &Account| account.told.is_some() && !account.in_doubt;
+        let over = |account: &Account| account.reported.is_some() && !account.in_doubt;
         if !calls && self.attempts.get(attempt).is_some_and(over) {
             self.attempts.remove(attempt);
         }
@@ -157,7 +158,7 @@ impl Accounts {
         (account.budget.unwrap_or_default(), account.metered)
     }
 
-    /// Until when the provider of a model has refused the last call of an attempt, if it did and said so.
+    /// Until when the provider of a model has refused the last call of an attempt, if it did and named a time.
     pub(crate) fn refused_until(&self, attempt: &AttemptId) -> Option<Timestamp> {
         self.attempts.get(attempt)?.refused_until
     }

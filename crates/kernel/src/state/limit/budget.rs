@@ -92,6 +92,6 @@ fn overrun(used: &Ledger, budget: &Budget) -> Option<String> {
     let calls = calls.map(|max| format!("llm_calls {} of a budget of {max}", used.llm_calls));
     let cost = budget.cost.filter(|max| used.cost > *max);
     let cost = cost.map(|max| format!("cost_usd {} of a budget of {max}", used.cost));
-    let told: Vec<String> = calls.into_iter().chain(cost).collect();
-    (!told.is_empty()).then(|| format!("it used {}", told.join(", and ")))
+    let parts: Vec<String> = calls.into_iter().chain(cost).collect();
+    (!parts.is_empty()).then(|| format!("it used {}", parts.join(", and ")))
 }

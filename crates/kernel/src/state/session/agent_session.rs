@@ -2,7 +2,7 @@
 
 use crate::model::{
     command::Call,
-    event::{AgentSaid, AttemptSettled, Choice, InterruptAnswered},
+    event::{AgentOutcome, AttemptSettled, Choice, InterruptAnswered},
     ids::InterruptId,
 };
 use serde::{Deserialize, Serialize};
@@ -33,7 +33,7 @@ impl AgentSession {
 
     /// An attempt is over; if the agent's task is, another try begins another one.
     pub(crate) fn settle(&mut self, event: &AttemptSettled) {
-        if event.agent == Some(AgentSaid::Over) && self.denied_by.is_none() {
+        if event.agent == Some(AgentOutcome::Over) && self.denied_by.is_none() {
             *self = Self { task: self.task.saturating_add(1), ..Self::default() };
         }
     }

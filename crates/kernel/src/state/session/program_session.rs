@@ -115,7 +115,7 @@ pub(crate) fn is_live(open: &BTreeMap<VisitId, OpenVisit>, visit: &VisitId, key:
         let call = other.plan.as_deref().and_then(call_of);
         let has_it = call.is_some_and(|call| call.session_key.as_deref() == Some(key));
         // A session that waits for a person goes on where it was stopped, and nowhere else.
-        let is_in_use = other.state == VisitState::Running || !other.asked_call.is_none();
+        let is_in_use = other.state == VisitState::Running || !other.tool_approval.is_none();
         id != visit && is_in_use && has_it
     })
 }

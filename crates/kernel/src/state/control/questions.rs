@@ -1,8 +1,8 @@
 //! How questions and answers change the state of a run.
 
 use super::Control;
-use crate::state::asked_call::AskedCall;
 use crate::state::illegal_event::IllegalEvent;
+use crate::state::tool_approval::ToolApproval;
 use crate::state::visit::VisitState;
 use crate::{
     model::{
@@ -18,9 +18,9 @@ impl Control {
     pub(super) fn interrupt_raised(&mut self, event: &InterruptRaised) -> Result<(), IllegalEvent> {
         let waits = match event.about {
             About::InDoubt => Some(VisitState::InDoubt),
-            About::Ask | About::Agent | About::Throttled => Some(VisitState::Asked),
+            About::Ask | About::Agent | About::Throttled => Some(VisitState::AwaitsAnswer),
             // Of a loop-back, whose visit is closed, or of a visit that was about to start.
-            About::Limit => self.open.contains_key(&event.visit).then_some(VisitState::Asked),
+            About::Limit => self.open.contains_key(&event.visit).then_some(VisitState::AwaitsAnswer),
             About::Exhausted | About::Blocked | About::Review | About::Stuck => None,
         };
         if let Some(state) = waits {
@@ -52,10 +52,10 @@ impl Control {
             About::Agent => {
                 let visit = self.visit(&raised.visit)?;
                 visit.state = VisitState::Ready;
-                match visit.asked_call {
-                    AskedCall::None => visit.agent_session.answered(event),
-                    AskedCall::Waits | AskedCall::Decided(_) => {
-                        visit.asked_call = AskedCall::answered(&raised, event);
+                match visit.tool_approval {
+                    ToolApproval::None => visit.agent_session.answered(event),
+                    ToolApproval::Waits | ToolApproval::Decided(_) => {
+                        visit.tool_approval = ToolApproval::answered(&raised, event);
                     }
                 }
             }
@@ -96,7 +96,7 @@ impl Control {
             let denies = self.flow(flow, scope).step(step).is_some_and(|step| step.denies_when_expired());
             let visit = self.visit(&raised.visit)?;
             visit.state = if denies { VisitState::Ready } else { VisitState::Expired };
-            visit.asked_call = if denies { AskedCall::expired(&raised) } else { AskedCall::None };
+            visit.tool_approval = if denies { ToolApproval::expired(&raised) } else { ToolApproval::None };
             return Ok(());
         }
         let plan = self.flow(flow, scope).step(step).and_then(|step| step.asks());

@@ -5,7 +5,7 @@
 
 use crate::model::{
     command::CallAnswer,
-    event::{AgentSaid, AttemptSettled, Choice, InterruptAnswered, InterruptRaised},
+    event::{AgentOutcome, AttemptSettled, Choice, InterruptAnswered, InterruptRaised},
 };
 use envoi_contract::json::Value;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ const SILENCE: &str = "Nobody answered in time.";
 /// See the module.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum AskedCall {
+pub(crate) enum ToolApproval {
     /// There is none.
     #[default]
     None,
@@ -26,7 +26,7 @@ pub(crate) enum AskedCall {
     Decided(Box<CallAnswer>),
 }
 
-impl AskedCall {
+impl ToolApproval {
     pub(crate) fn is_none(&self) -> bool {
         *self == Self::None
     }
@@ -34,7 +34,7 @@ impl AskedCall {
     /// After an attempt that is over.
     pub(crate) fn after(event: &AttemptSettled, is_program: bool) -> Self {
         match event.agent {
-            Some(AgentSaid::Asks { .. }) if is_program => Self::Waits,
+            Some(AgentOutcome::Asks { .. }) if is_program => Self::Waits,
             _ => Self::None,
         }
     }
