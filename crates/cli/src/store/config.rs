@@ -6,14 +6,14 @@ use envoi_flow::config::{self, Config};
 pub(crate) use envoi_flow::server::{A2a, Limits, Server, Workspace};
 use envoi_journal::Layout;
 use envoi_kernel::Flow;
-use rustix::fs::OFlags;
 use std::{
-    fs::OpenOptions,
-    io::{self, Read as _},
-    os::unix::fs::OpenOptionsExt as _,
+    io,
     path::{Path, PathBuf},
     sync::OnceLock,
 };
+
+/// A larger file is no configuration. As much as a flow file may have.
+const MOST_BYTES: u64 = 1024 * 1024;
 
 /// The configuration that this process works with.
 static OF_PROCESS: ReadOnce = ReadOnce(OnceLock::new());
@@ -74,21 +74,11 @@ pub(crate) fn not_configured(home: &Home, flow: &Flow) -> Vec<String> {
     }
 }
 
-/// The text, if there is one. What is no plain file is not opened for longer than it takes to see that: a pipe would hold
-/// up every engine until another process writes to it, and a device may never end.
+/// The text, if there is one.
 fn read(path: &Path) -> io::Result<Option<String>> {
-    let opened = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path);
-    let mut file = match opened {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is not a plain file"));
-    }
-    let mut text = String::new();
-    file.read_to_string(&mut text)?;
-    Ok(Some(text))
+    let Some(bytes) = envoi_durable::read_plain(path, MOST_BYTES)? else { return Ok(None) };
+    let no_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is no UTF-8 text");
+    String::from_utf8(bytes).map(Some).map_err(no_text)
 }
 
 #[cfg(test)]
