@@ -43,8 +43,8 @@ pub use observe::{
 };
 pub use query::{
     activity::{is_alive, is_held, look_at, run_row},
-    asked::{AskedQuestion, Changed, asked_question, changed_files},
     flow_cache::{ParsedFlow, flow_parsed_now, parsed_flow, parsed_flow_of},
     load::{check_not_aside, flow_versions, load_run, why_unreadable},
+    question::{Changed, LoadedQuestion, changed_files, load_question},
     snapshots,
 };

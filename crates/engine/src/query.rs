@@ -1,7 +1,7 @@
 //! What is read from the journal: runs, and what is done for them now. Changes nothing.
 
 pub(crate) mod activity;
-pub(crate) mod asked;
 pub(crate) mod flow_cache;
 pub(crate) mod load;
+pub(crate) mod question;
 pub mod snapshots;

@@ -18,8 +18,8 @@ pub trait Mask: Send + Sync {
     }
 }
 
-/// Why a document that is no JSON is none, as the end of a sentence. It shows a piece of the document: so it is said of the masked
-/// one, because half a secret is not found.
+/// Why a document is no JSON, as the end of a sentence. The message shows a piece of the document. It is made from the masked document,
+/// because the masker does not find half a secret.
 pub(crate) fn no_json(document: &[u8], mask: &dyn Mask) -> String {
     match Value::parse_str(&mask.text(&String::from_utf8_lossy(document))) {
         Err(error) => format!(": {error}"),

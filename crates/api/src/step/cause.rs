@@ -19,16 +19,16 @@ pub fn failure(sentence: &str) -> String {
     let first = sentence.lines().next().unwrap_or_default();
     let is_code = |code: &str| code.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
     // The failure of an inner flow has the code of its step within.
-    let told_from = match (first.find(OF_STDERR), first.split_once(": ")) {
+    let quoted_from = match (first.find(OF_STDERR), first.split_once(": ")) {
         (Some(at), _) => at.saturating_add(OF_STDERR.len()),
         (None, Some((code, _))) if is_code(code) => code.len().saturating_add(2),
         (None, _) => 0,
     };
-    let before = sentence.get(..told_from).unwrap_or_default();
-    let told = sentence.get(told_from..).unwrap_or(sentence);
-    let line = cause(told).unwrap_or_else(|| match before.ends_with(OF_STDERR) {
-        true => last_line(told),
-        false => filled(told).next().unwrap_or_default(),
+    let before = sentence.get(..quoted_from).unwrap_or_default();
+    let quoted = sentence.get(quoted_from..).unwrap_or(sentence);
+    let line = cause(quoted).unwrap_or_else(|| match before.ends_with(OF_STDERR) {
+        true => last_line(quoted),
+        false => filled(quoted).next().unwrap_or_default(),
     });
     shortened(&format!("{before}{}", line.trim()))
 }

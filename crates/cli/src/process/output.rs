@@ -85,9 +85,10 @@ pub(crate) fn fitted(rows: &[Vec<String>], columns: Option<usize>) -> String {
         return table;
     };
     let row = |row: &Vec<String>| -> String {
-        let told = header.iter().zip(row).skip(1).filter(|(_, cell)| !matches!(cell.as_str(), "-" | ""));
-        let told: Vec<String> = told.map(|(name, cell)| format!("{} {cell}", name.to_lowercase())).collect();
-        let sentence = format!("{}: {}", row.first().map_or("", String::as_str), told.join(", "));
+        let cells = header.iter().zip(row).skip(1).filter(|(_, cell)| !matches!(cell.as_str(), "-" | ""));
+        let cells: Vec<String> =
+            cells.map(|(name, cell)| format!("{} {cell}", name.to_lowercase())).collect();
+        let sentence = format!("{}: {}", row.first().map_or("", String::as_str), cells.join(", "));
         // The place of a part stands indented.
         let indent = sentence.len().saturating_sub(sentence.trim_start().len());
         let first = " ".repeat(indent);

@@ -11,7 +11,7 @@ use super::{
     rows,
 };
 use crate::{
-    command::run::{from_step, given_inputs, requester, say_what_is_not_asked, selection, yes_to},
+    command::run::{from_step, given_inputs, requester, say_skipped_questions, selection, yes_to},
     process::{
         args::{ForkArgs, RunArgs},
         environment,
@@ -52,7 +52,7 @@ pub(crate) fn run(remote: &Remote, args: &RunArgs) -> Result<u8, Failure> {
     }
     let selection = selection(&args.part)?;
     if !selection.is_whole() {
-        say_what_is_not_asked(&loaded.flow, &selection);
+        say_skipped_questions(&loaded.flow, &selection);
         let with = args.with.as_deref().map(|run| remote.run_or_meant(Some(run), Verb::Fork)).transpose()?;
         body.insert("part".to_owned(), part(&selection, with.as_ref()));
     }

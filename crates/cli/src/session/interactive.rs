@@ -43,7 +43,7 @@ pub(crate) struct Conversation {
     run: RunId,
     possible: bool,
     /// Whether a question has been put yet.
-    has_asked: bool,
+    has_shown_question: bool,
     by: Principal,
 }
 
@@ -51,7 +51,7 @@ impl Conversation {
     /// With the person at the terminal, if there is a terminal and data does not go there as JSON.
     pub(crate) fn new(run: RunId, json: bool) -> Self {
         let possible = !json && io::stdin().is_terminal() && io::stderr().is_terminal();
-        Self { run, possible, has_asked: false, by: environment::principal() }
+        Self { run, possible, has_shown_question: false, by: environment::principal() }
     }
 
     /// Whether a person is at the terminal.
@@ -61,7 +61,7 @@ impl Conversation {
 
     /// Without a person.
     pub(crate) fn none(run: RunId) -> Self {
-        Self { run, possible: false, has_asked: false, by: environment::principal() }
+        Self { run, possible: false, has_shown_question: false, by: environment::principal() }
     }
 
     /// The person at the terminal answers under this name.
@@ -79,7 +79,7 @@ impl Conversation {
     ) -> Result<Option<Request>, Failure> {
         let code = match end {
             End::Rest(standing) if WAITING.contains(&standing.exit_code) => standing.exit_code,
-            End::Refused(_) if self.has_asked => WAITS,
+            End::Refused(_) if self.has_shown_question => WAITS,
             _ => return Ok(None),
         };
         if !self.possible {
@@ -123,7 +123,7 @@ impl Conversation {
         }
         // The answer came too late: another one was first.
         if theirs.is_empty() && refused {
-            self.has_asked = false;
+            self.has_shown_question = false;
             return Ok(Next::Followed(self.follow(&reader)?));
         }
         Ok(Next::Nothing)
@@ -142,7 +142,7 @@ impl Conversation {
         let by = self.by.clone();
         let mut output = Screen;
         let mut input = Keyboard::new(&reader, &self.run, &raised.interrupt);
-        self.has_asked = true;
+        self.has_shown_question = true;
         let failed = |error: io::Error| Failure::machine("the terminal", error);
         loop {
             let brief = question::brief(&reader, &self.run, &raised.interrupt, &self.by)?;

@@ -47,14 +47,14 @@ impl CancelLines {
 
 fn look(store: &Store, run: &RunId, is_over: &Receiver<()>) {
     let began = Instant::now();
-    let mut said = BTreeMap::new();
+    let mut shown = BTreeMap::new();
     while is_over.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
         let is_long = began.elapsed() > LONG;
         for (attempt, dir) in live(store, run) {
-            let is_new = said.len() < MOST_NAMED && !said.contains_key(&attempt);
-            if is_new || (is_long && said.get(&attempt) == Some(&false)) {
+            let is_new = shown.len() < MOST_NAMED && !shown.contains_key(&attempt);
+            if is_new || (is_long && shown.get(&attempt) == Some(&false)) {
                 messages::say(&words(&attempt, &dir, is_long));
-                said.insert(attempt, is_long);
+                shown.insert(attempt, is_long);
             }
         }
     }

@@ -114,10 +114,10 @@ pub(crate) fn more_rounds(run: &RunId, raised: &InterruptRaised) -> Option<Strin
 pub(crate) fn remarks(event: &Event) -> Vec<String> {
     match event {
         Event::AttemptSettled(settled) => {
-            let told = |warning| format!("  {:<18} warning: {warning}", settled.attempt.to_string());
+            let line = |warning| format!("  {:<18} warning: {warning}", settled.attempt.to_string());
             let late = settled.set_back.iter().flat_map(|set_back| &set_back.late);
             let late = late.map(|late| format!("  {:<18} {}", settled.attempt.to_string(), late_file(late)));
-            settled.warnings.iter().map(told).chain(late).collect()
+            settled.warnings.iter().map(line).chain(late).collect()
         }
         Event::RunStarted(started) => {
             started.part.iter().map(|wanted| format!("part: {}", part(wanted))).collect()

@@ -67,7 +67,7 @@ impl FileWorkLines {
     fn look(&mut self) {
         if !core::mem::replace(&mut self.looks, true) {
             let live = Arc::downgrade(&self.live);
-            // Without the thread it is not said.
+            // Without the thread nothing is shown.
             drop(thread::Builder::new().name("file work".to_owned()).spawn(move || tick(&live)));
         }
     }
@@ -75,9 +75,9 @@ impl FileWorkLines {
 
 fn tick(live: &Weak<Live>) {
     while let Some(live) = live.upgrade() {
-        for (attempt, (dir, said)) in lock(&live).iter_mut() {
-            if let Some(work) = file_work(dir).filter(|work| *said != Some(work.doing)) {
-                *said = Some(work.doing);
+        for (attempt, (dir, shown)) in lock(&live).iter_mut() {
+            if let Some(work) = file_work(dir).filter(|work| *shown != Some(work.doing)) {
+                *shown = Some(work.doing);
                 messages::say(&format!("  {:<18} {}", attempt.to_string(), words(work)));
             }
         }

@@ -22,8 +22,8 @@ pub(crate) struct Keyboard<'a> {
 
 impl<'a> Keyboard<'a> {
     /// For an answer to this question.
-    pub(crate) fn new(reader: &'a Reader, run: &'a RunId, asked: &'a InterruptId) -> Self {
-        Self { lines: BufReader::new(Attentive { reader, run, asked }) }
+    pub(crate) fn new(reader: &'a Reader, run: &'a RunId, question: &'a InterruptId) -> Self {
+        Self { lines: BufReader::new(Attentive { reader, run, question }) }
     }
 
     /// From here on a line is an answer: what came before was typed before the question was shown.
@@ -60,14 +60,15 @@ impl Drop for Keyboard<'_> {
 struct Attentive<'a> {
     reader: &'a Reader,
     run: &'a RunId,
-    asked: &'a InterruptId,
+    question: &'a InterruptId,
 }
 
 impl Read for Attentive<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match terminal::has_input(EVERY) {
-                Ok(false) | Err(rustix::io::Errno::INTR) if is_open(self.reader, self.run, self.asked) => {}
+                Ok(false) | Err(rustix::io::Errno::INTR) if is_open(self.reader, self.run, self.question) => {
+                }
                 Ok(false) | Err(rustix::io::Errno::INTR) => return Ok(0),
                 Ok(true) => return rustix::io::read(io::stdin(), buffer).map_err(io::Error::from),
                 Err(error) => return Err(error.into()),

@@ -31,8 +31,9 @@ pub(crate) fn last_words(run_base: &Path, raised: &InterruptRaised) -> Vec<Strin
     let mut lines = Vec::new();
     // The text of an agent program is not its stdout, and an attempt that was lost has none.
     let text = dir.place_of_text().map(|place| last_lines(&place)).filter(|lines| !lines.is_empty());
-    let told = text.unwrap_or_else(|| last_lines(&dir.stdout()));
-    for (what, last) in [("ends its text with", told), ("ends its stderr with", last_lines(&dir.stderr()))] {
+    let ending = text.unwrap_or_else(|| last_lines(&dir.stdout()));
+    for (what, last) in [("ends its text with", ending), ("ends its stderr with", last_lines(&dir.stderr()))]
+    {
         if !last.is_empty() {
             lines.push(format!("  {attempt} {what}:"));
             lines.extend(last.into_iter().map(|line| format!("    {line}")));

@@ -208,8 +208,8 @@ impl Painter {
                 frame::frame(&view.model, now, look)
             }
             Subject::Store(view) => {
-                let (said, lines) = view.look(now, look);
-                said.iter().for_each(|text| self.canvas.say(text));
+                let (messages, lines) = view.look(now, look);
+                messages.iter().for_each(|text| self.canvas.say(text));
                 lines
             }
         };

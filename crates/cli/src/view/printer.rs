@@ -356,8 +356,8 @@ impl Printer {
                 format!("  {of:<18} {}", model_call(ended))
             }
             Event::TimerSet(TimerSet { visit, due, account: Some(wait), .. }) => {
-                let told = waiting_for(&wait.account, wait.resets_at, *due);
-                format!("  {:<18} {told}", visit.to_string())
+                let words = waiting_for(&wait.account, wait.resets_at, *due);
+                format!("  {:<18} {words}", visit.to_string())
             }
             Event::TimerSet(timer) => {
                 format!("  {:<18} next try at {}", timer.visit.to_string(), clock::local(timer.due))
@@ -428,7 +428,7 @@ fn done(
 ) -> Option<String> {
     let visit = written.visit.to_string();
     let handoff = &written.handoff;
-    let told = match handoff.status {
+    let words = match handoff.status {
         HandoffStatus::Failed => return None,
         HandoffStatus::Skipped => skipped(&handoff.routing_signal.reason),
         HandoffStatus::Succeeded if handoff.routing_audit.get("taken_from").is_some() => {
@@ -440,16 +440,16 @@ fn done(
             parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
         }
     };
-    Some(format!("  {visit:<18} {told}"))
+    Some(format!("  {visit:<18} {words}"))
 }
 
 /// `Given up: …` says itself what became of a visit; every other reason is why it was not done.
 fn skipped(reason: &str) -> String {
-    let mut said = reason.to_owned();
-    if let Some(first) = said.get_mut(..1) {
+    let mut text = reason.to_owned();
+    if let Some(first) = text.get_mut(..1) {
         first.make_ascii_lowercase();
     }
-    if said.starts_with("given up") { said } else { format!("skipped: {said}") }
+    if text.starts_with("given up") { text } else { format!("skipped: {text}") }
 }
 
 #[cfg(test)]

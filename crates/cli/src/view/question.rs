@@ -15,7 +15,7 @@ use envoi_api::{
     words::plain,
 };
 use envoi_contract::{envelope::InterruptKind, json::Value, time::Timestamp};
-use envoi_engine::{AskedQuestion, Changed, asked_question};
+use envoi_engine::{Changed, LoadedQuestion, load_question};
 use envoi_journal::{InboxRow, Reader};
 use envoi_kernel::{
     event::{About, Blob, InterruptRaised},
@@ -32,7 +32,7 @@ const MOST_FILES: usize = 200;
 
 /// A question as a person sees it.
 struct Question {
-    asked: AskedQuestion,
+    loaded: LoadedQuestion,
     now: Timestamp,
     /// Who looks at it.
     by: Principal,
@@ -44,10 +44,10 @@ pub(crate) fn show(
     interrupt: &InterruptId,
     (by, json): (&Principal, bool),
 ) -> Result<u8, Failure> {
-    let asked = load(reader, id, interrupt, by)?;
+    let question = load(reader, id, interrupt, by)?;
     match json {
-        true => output::row(&asked.json(reader))?,
-        false => output::data(&diff::lines(&asked.text(reader).map_err(Failure::store)?))?,
+        true => output::row(&question.json(reader))?,
+        false => output::data(&diff::lines(&question.text(reader).map_err(Failure::store)?))?,
     }
     Ok(0)
 }
@@ -85,14 +85,14 @@ pub(crate) fn contents(
 
 fn load(reader: &Reader, id: &RunId, interrupt: &InterruptId, by: &Principal) -> Result<Question, Failure> {
     let row = reader.question(id, interrupt).map_err(Failure::store)?;
-    Ok(Question { asked: asked_question(reader, row)?, now: envoi_engine::now(), by: by.clone() })
+    Ok(Question { loaded: load_question(reader, row)?, now: envoi_engine::now(), by: by.clone() })
 }
 
 impl Deref for Question {
-    type Target = AskedQuestion;
+    type Target = LoadedQuestion;
 
-    fn deref(&self) -> &AskedQuestion {
-        &self.asked
+    fn deref(&self) -> &LoadedQuestion {
+        &self.loaded
     }
 }
 
@@ -165,7 +165,7 @@ impl Question {
 
     /// What was answered.
     fn answer(&self, text: &mut String) -> std::fmt::Result {
-        let Some((at, given)) = &self.asked.given else { return Ok(()) };
+        let Some((at, given)) = &self.loaded.given else { return Ok(()) };
         writeln!(
             text,
             "answer     {} by {} ({}) at {}",
@@ -214,15 +214,16 @@ impl Question {
 
     fn evidence(&self, raised: &InterruptRaised, text: &mut String) -> std::fmt::Result {
         for (name, value) in raised.evidence.as_object().into_iter().flat_map(|members| members.iter()) {
-            let told = plain(value);
-            if matches!(told.as_str(), "" | "null" | "[]" | "0") {
+            let shown = plain(value);
+            if matches!(shown.as_str(), "" | "null" | "[]" | "0") {
                 continue;
             }
-            match told.trim_end().contains('\n') {
-                false => writeln!(text, "  {name}: {}", diff::printable(told.trim_end()))?,
+            match shown.trim_end().contains('\n') {
+                false => writeln!(text, "  {name}: {}", diff::printable(shown.trim_end()))?,
                 true => {
                     writeln!(text, "  {name}:")?;
-                    told.trim_end()
+                    shown
+                        .trim_end()
                         .lines()
                         .try_for_each(|line| writeln!(text, "    {}", diff::printable(line)))?;
                 }
@@ -328,14 +329,14 @@ impl Question {
     }
 
     fn json(&self, reader: &Reader) -> QuestionDetail {
-        let AskedQuestion { row, run, raised, given, .. } = &self.asked;
-        let asked = QuestionContext {
+        let LoadedQuestion { row, run, raised, given, .. } = &self.loaded;
+        let context = QuestionContext {
             raised: raised.as_ref(),
             files: self.changed(reader).into_iter().take(MOST_LISTED).map(shown).collect(),
             last_handoff: self.last_handoff(),
             given: given.clone(),
         };
-        QuestionDetail::of(row, run, asked, self.now, &self.by)
+        QuestionDetail::of(row, run, context, self.now, &self.by)
     }
 }
 

@@ -31,9 +31,9 @@ pub(crate) fn stands(row: &InboxRow, now: Timestamp) -> String {
         (InterruptState::Open, Some(at), _) => format!("expires in {}", between(now, at)),
         (InterruptState::Open, None, _) => "open".to_owned(),
         (state, _, Some(closed)) => {
-            let told = [closed.answer.as_deref(), closed.by.as_deref()].into_iter().flatten();
-            let told = told.collect::<Vec<_>>().join(" by ");
-            if told.is_empty() { state.word().to_owned() } else { format!("{}: {told}", state.word()) }
+            let answer = [closed.answer.as_deref(), closed.by.as_deref()].into_iter().flatten();
+            let answer = answer.collect::<Vec<_>>().join(" by ");
+            if answer.is_empty() { state.word().to_owned() } else { format!("{}: {answer}", state.word()) }
         }
         (state, _, None) => state.word().to_owned(),
     }

@@ -80,8 +80,8 @@ fn noted(dir: &AttemptDir, script: Option<&str>) -> Option<String> {
     let mut first = lines.next()?;
     let mut codes = Vec::new();
     // A trap of an earlier build wrote no codes.
-    if let Some(told) = first.strip_prefix(PIPELINE) {
-        codes = told.split(' ').collect();
+    if let Some(rest) = first.strip_prefix(PIPELINE) {
+        codes = rest.split(' ').collect();
         first = lines.next()?;
     }
     let (line, command) = first.split_once(' ')?;

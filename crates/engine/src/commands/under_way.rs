@@ -12,7 +12,7 @@ use std::sync::{
 #[derive(Clone, Default)]
 pub(crate) struct UnderWay {
     state: Arc<Mutex<State>>,
-    /// As in the state, for a look that waits for nobody.
+    /// As in the state, for a look that does not wait.
     count: Arc<AtomicUsize>,
 }
 

@@ -47,7 +47,7 @@ pub enum Request {
         /// For the case that an attempt has to be waited for.
         caller: Box<CallerWire>,
     },
-    /// Delete what nobody needs any more.
+    /// Delete what is not needed any more.
     Collect(Box<CollectRequest>),
     /// Checks that an engine answers.
     Ping,

@@ -202,7 +202,7 @@ pub enum ShowError {
     /// A defect of ours.
     #[error("{reason}")]
     Panicked {
-        /// What the panic said, in a sentence.
+        /// The message of the panic, in a sentence.
         reason: String,
     },
 }

@@ -16,7 +16,7 @@ use core::fmt;
 use envoi_contract::json::Value;
 
 /// The most places that are listed; a report that is wrong everywhere is wrong in one way.
-const TOLD: usize = 8;
+const MOST_SHOWN: usize = 8;
 
 /// Everything that is wrong with the data of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,9 +28,9 @@ impl fmt::Display for DataErrors {
     /// On one line: each place as a JSON pointer into `data`, and what is wrong there.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the data does not fit `outputs`: ")?;
-        let told: Vec<String> = self.wrong.iter().take(TOLD).map(line).collect();
-        f.write_str(&told.join("; "))?;
-        match self.wrong.len().saturating_sub(TOLD) {
+        let lines: Vec<String> = self.wrong.iter().take(MOST_SHOWN).map(line).collect();
+        f.write_str(&lines.join("; "))?;
+        match self.wrong.len().saturating_sub(MOST_SHOWN) {
             0 => Ok(()),
             more => write!(f, "; and {more} more"),
         }

@@ -10,7 +10,7 @@ use crate::syntax::yaml::shortened;
 use envoi_contract::json::{Number, Value};
 use jsonschema::Validator;
 
-/// Whoever corrects a value reads no more of them at once.
+/// A person who corrects a value reads no more of them at once.
 const MOST_MISMATCHES: usize = 1_000;
 
 /// A schema that is ready to check values.

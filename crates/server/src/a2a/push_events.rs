@@ -37,7 +37,7 @@ impl EventSources for RunEventSources {
             version: if push.version == Version::V03.word() { Version::V03 } else { Version::V10 },
             base: push.base.clone(),
             from: push.next_seq,
-            unheard: VecDeque::new(),
+            unread: VecDeque::new(),
             waiting: VecDeque::new(),
             known_aside: None,
             telling_aside: None,
@@ -55,7 +55,7 @@ struct RunEvents {
     /// Nothing of events before this one is sent.
     from: Seq,
     /// Records that were read and not yet applied.
-    unheard: VecDeque<Record>,
+    unread: VecDeque<Record>,
     /// Updates that were applied and not yet delivered.
     waiting: VecDeque<TaskUpdate>,
     /// Since when the run is set aside, as the receiver knows it.
@@ -100,13 +100,13 @@ impl EventSource for RunEvents {
 impl RunEvents {
     /// The events of the next moment; none if there is none yet.
     fn moment(&mut self) -> Result<Vec<Record>, SourceError> {
-        if self.unheard.is_empty() {
+        if self.unread.is_empty() {
             let LoadedTask { run, fold, .. } = &self.seen;
-            self.unheard = self.app.read(|reader| loader::next_records(reader, run, fold))?.into();
+            self.unread = self.app.read(|reader| loader::next_records(reader, run, fold))?.into();
         }
-        let at = self.unheard.front().map(|record| record.at);
-        let count = self.unheard.iter().take_while(|record| Some(record.at) == at).count();
-        Ok(self.unheard.drain(..count).collect())
+        let at = self.unread.front().map(|record| record.at);
+        let count = self.unread.iter().take_while(|record| Some(record.at) == at).count();
+        Ok(self.unread.drain(..count).collect())
     }
 
     /// That the run is set aside, or is not any more, if the receiver does not know it.

@@ -314,7 +314,7 @@ impl Reading {
             let last = ends(task.status.state) || self.seen.unreadable.is_some();
             return Ok(Next::Item { position: self.after, item: Box::new(StreamItem::Task(task)), last });
         }
-        if self.waiting.is_empty() && !self.hear_more(app, client)? {
+        if self.waiting.is_empty() && !self.read_more(app, client)? {
             return Ok(Next::Over);
         }
         let Some(update) = self.waiting.pop_front() else {
@@ -347,7 +347,7 @@ impl Reading {
     }
 
     /// Applies new records until there is something to send. `false` if the client's token is good no more.
-    fn hear_more(&mut self, app: &App, client: &Client) -> Result<bool, Fault> {
+    fn read_more(&mut self, app: &App, client: &Client) -> Result<bool, Fault> {
         loop {
             let LoadedTask { run, fold, .. } = &self.seen;
             let read = app.read(|reader| {

@@ -138,7 +138,7 @@ impl Provider {
         self.secrets().map_or_else(|| text.to_owned(), |secrets| secrets.mask_str(text))
     }
 
-    /// The value of a header; `None`: it cannot be said without the key.
+    /// The value of a header; `None`: it cannot be shown without the key.
     pub(crate) fn header_without_key(&self, value: HeaderValue) -> Option<HeaderValue> {
         let Some(secrets) = self.secrets() else { return Some(value) };
         HeaderValue::from_bytes(&secrets.mask_whole(value.as_bytes().to_vec())).ok()

@@ -23,7 +23,7 @@ use envoi_contract::{
     user_envelope::{self, AttachmentRef},
 };
 use envoi_engine::{
-    Changed, asked_question, check_not_aside, load_run,
+    Changed, check_not_aside, load_question, load_run,
     protocol::{AnswerRequest, Request},
 };
 use envoi_journal::{InboxPage, InboxRow, ReadError};
@@ -98,7 +98,7 @@ fn shown(app: &App, interrupt: &InterruptId, request: &ApiRequest) -> Result<Res
         // What keeps its run from being loaded is why it is set aside, if it is.
         let run = row.run.clone();
         let question =
-            asked_question(reader, row).or_else(|refused| check_not_aside(reader, &run).and(Err(refused)))?;
+            load_question(reader, row).or_else(|refused| check_not_aside(reader, &run).and(Err(refused)))?;
         let context = QuestionContext {
             raised: question.raised.as_ref(),
             files: question.changed(reader).into_iter().take(MOST_LISTED).map(changed_file).collect(),

@@ -130,7 +130,7 @@ impl Before {
         Watched::new(&self.workspace, &patterns, &self.never)
     }
 
-    /// Whether it says anything that [`Before::read`] is asked for.
+    /// Whether it says anything that [`Before::read`] needs.
     pub(crate) fn is_of_use(&self) -> bool {
         !self.artifacts.is_empty()
             || self.named.is_some()

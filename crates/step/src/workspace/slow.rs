@@ -20,7 +20,7 @@ const LARGEST_BYTES: u64 = 1_024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Doing {
-    /// They are read before the command begins, so that it can be said what it has changed.
+    /// They are read before the command begins, so that its changes can be listed.
     Reading,
     /// The command is over, and what it hands over is copied.
     Keeping,

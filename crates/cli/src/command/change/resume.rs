@@ -82,7 +82,7 @@ pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
     engine_client::ask(&store, request, &args.engine, &mut printer, &mut conversation)
 }
 
-/// What runs again is said of a corrected flow, which may be the one that the run has.
+/// A corrected flow, which may be the one that the run has, lists what runs again.
 pub(crate) fn check_from(args: &ResumeArgs) -> Result<(), Failure> {
     let Some(step) = args.from.as_ref().filter(|_| args.flow.is_none()) else { return Ok(()) };
     let run = args.run.as_deref().unwrap_or("RUN");

@@ -49,7 +49,7 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
     for warning in config::not_configured(home, &loaded.flow) {
         messages::say(&format!("warning: {warning}; it fails then"));
     }
-    say_what_is_not_asked(&loaded.flow, &selection);
+    say_skipped_questions(&loaded.flow, &selection);
     let with = args.with.as_deref().map(|run| named_run(&store, run)).transpose()?;
     let run = new_id()?;
     let request = Request::Start(Box::new(StartRequest {
@@ -98,8 +98,8 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
     Ok(code)
 }
 
-/// Says which questions the part of the flow goes past: nobody is asked them.
-pub(crate) fn say_what_is_not_asked(flow: &Flow, selection: &Selection) {
+/// Says which questions the part of the flow leaves out.
+pub(crate) fn say_skipped_questions(flow: &Flow, selection: &Selection) {
     let passed: Vec<String> = selection.questions_passed(flow).iter().map(ToString::to_string).collect();
     if !passed.is_empty() {
         messages::say(&format!("nobody is asked at {}: it is left out of the part", passed.join(", ")));

@@ -1,6 +1,6 @@
 //! `envoi inbox`: the questions that wait for a person, oldest first.
 //!
-//! A table where it has room. On a narrower terminal each question has lines of its own, broken between words: what is asked, what can be
+//! A table where it has room. On a narrower terminal each question has lines of its own, broken between words: the question, what can be
 //! answered and until when are never cut.
 
 use crate::process::stderr;
@@ -110,12 +110,12 @@ fn as_entry(reader: &Reader, row: &InboxRow, now: Timestamp, columns: usize) -> 
     } else {
         String::new()
     };
-    let asked = format!("asked {} ago, {}", between(row.raised_at, now), standing(reader, row, now));
+    let since = format!("asked {} ago, {}", between(row.raised_at, now), standing(reader, row, now));
     let question = row.question.split_whitespace().collect::<Vec<_>>().join(" ");
     let question = clip(&question, MOST_OF_QUESTION, Charset::Unicode);
     let place = format!("{} of {}", row.visit, row.run);
     let mut lines = wrapped(&format!("{}  {place}", row.interrupt), "", "  ", columns);
-    for text in [question, answers, asked].into_iter().filter(|text| !text.trim().is_empty()) {
+    for text in [question, answers, since].into_iter().filter(|text| !text.trim().is_empty()) {
         lines.extend(wrapped(&text, "  ", "    ", columns));
     }
     lines.into_iter().map(|line| diff::printable(&line) + "\n").collect()

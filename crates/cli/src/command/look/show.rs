@@ -322,9 +322,9 @@ fn overview(
         write!(text, "\n{}\n{written}  answer: {command}\n{more}", raised.question)
             .map_err(Failure::store)?;
         for (name, value) in raised.evidence.as_object().into_iter().flat_map(|members| members.iter()) {
-            let told = head(&plain(value));
-            if !matches!(told.as_str(), "" | "null" | "[]" | "0") {
-                writeln!(text, "  {name}: {told}").map_err(Failure::store)?;
+            let shown = head(&plain(value));
+            if !matches!(shown.as_str(), "" | "null" | "[]" | "0") {
+                writeln!(text, "  {name}: {shown}").map_err(Failure::store)?;
             }
         }
     }

@@ -48,7 +48,7 @@ pub(crate) fn print(reader: &Reader, id: &RunId, which: &Which<'_>, json: bool) 
     let Which { step, limit, all } = *which;
     let records = reader.records(id, 0, None).map_err(Failure::store)?;
     let place = step.map(Location::new);
-    let told: Vec<&Record> =
+    let events: Vec<&Record> =
         records.iter().filter(|record| concerns(&record.event, place.as_ref())).collect();
     let most = match limit {
         // As for `envoi show`, a limit of 0 is none.
@@ -63,15 +63,15 @@ pub(crate) fn print(reader: &Reader, id: &RunId, which: &Which<'_>, json: bool) 
         (earlier, all)
     };
     if json {
-        let wanted: BTreeSet<Seq> = told.iter().map(|record| record.seq).collect();
+        let wanted: BTreeSet<Seq> = events.iter().map(|record| record.seq).collect();
         let texts = reader.event_texts(id, 0, u32::MAX, usize::MAX, EventFilter::Deciding);
         let texts = texts.map_err(Failure::store)?.into_iter().filter(|text| wanted.contains(&text.seq));
         let (_, rows) = newest(texts.map(|text| event::text(text.json)).collect());
         return output::data(&format!("[{}]\n", rows.join(","))).map(|()| 0);
     }
-    let texts = told.iter().map(|record| as_text(record, &records, all)).filter(|text| !text.is_empty());
+    let texts = events.iter().map(|record| as_text(record, &records, all)).filter(|text| !text.is_empty());
     let (earlier, mut texts) = newest(texts.collect());
-    // A limit that is given is known; the one that is not given has to be said.
+    // A limit that was given is known; the usual one is not, so a line says it.
     if earlier > 0 && limit.is_none() {
         texts.insert(0, format!("… and {earlier} earlier; --limit N shows more, --limit 0 all\n"));
     }
@@ -88,7 +88,7 @@ pub(crate) fn print(reader: &Reader, id: &RunId, which: &Which<'_>, json: bool) 
         texts.insert(0, answer);
     }
     let text = texts.concat();
-    if !all && told.iter().any(|record| matches!(record.event, Event::Routed(_))) {
+    if !all && events.iter().any(|record| matches!(record.event, Event::Routed(_))) {
         stderr::line(format_args!("{} why {id} --all shows the rule of each decision", invocation::envoi()));
     }
     output::data(&diff::lines(&text)).map(|()| 0)
@@ -96,11 +96,13 @@ pub(crate) fn print(reader: &Reader, id: &RunId, which: &Which<'_>, json: bool) 
 
 /// Why the run stands as it does, in a line or two: what most people want to know.
 fn answer(run: &Run) -> String {
-    let asked: Vec<String> =
+    let questions: Vec<String> =
         open(run).iter().map(|raised| format!("{}: {}", raised.visit, raised.question)).collect();
     match run.status() {
         Status::Ended(ended) => format!("{}: {}\n\n", ended.status.word(), failure(&ended.reason)),
-        Status::Waiting { .. } if !asked.is_empty() => format!("waiting: {}\n\n", asked.join("\n         ")),
+        Status::Waiting { .. } if !questions.is_empty() => {
+            format!("waiting: {}\n\n", questions.join("\n         "))
+        }
         _ => String::new(),
     }
 }
@@ -189,10 +191,10 @@ fn as_text(record: &Record, records: &[Record], all: bool) -> String {
         }
         Event::RunReopened(reopened) => {
             let why = reopened.why.as_deref().map_or_else(String::new, |why| format!(": {why}"));
-            let told = crate::view::reopening::of(records, record.seq)
+            let where_to = crate::view::reopening::of(records, record.seq)
                 .map(|reopening| reopening.describe())
                 .unwrap_or_default();
-            format!("reopened {told} at {at}{why}\n")
+            format!("reopened {where_to} at {at}{why}\n")
         }
         Event::CorrectionRequested(wanted) => {
             format!("correction of the flow requested by {} at {}{}\n", wanted.by.actor, at, because(wanted))

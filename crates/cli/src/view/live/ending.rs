@@ -38,13 +38,13 @@ pub(crate) fn ending(model: &RunModel, reason: Option<&str>, here: &Path, charse
     for raised in model.questions() {
         question(model.run(), raised, is_alone).iter().for_each(|line| say(Role::Warn, line));
     }
-    if let (Some((visit, told)), None) = (&model.last, reason) {
-        let mut told = told.lines().map(str::trim_end).filter(|line| !line.is_empty());
-        if let Some(first) = told.next() {
+    if let (Some((visit, result)), None) = (&model.last, reason) {
+        let mut result = result.lines().map(str::trim_end).filter(|line| !line.is_empty());
+        if let Some(first) = result.next() {
             say(Role::Plain, &format!("{}: {first}", visit.step));
         }
-        told.by_ref().take(MOST).for_each(|line| say(Role::Plain, &format!("  {line}")));
-        if told.next().is_some() {
+        result.by_ref().take(MOST).for_each(|line| say(Role::Plain, &format!("  {line}")));
+        if result.next().is_some() {
             say(Role::Faint, &format!("  and more: envoi show --handoff {}", visit.step));
         }
     }
@@ -74,9 +74,9 @@ pub(crate) fn question(run: &Run, raised: &InterruptRaised, is_alone: bool) -> V
     let Some(started) = run.started() else { return Vec::new() };
     let mut lines: Vec<String> = raised.question.lines().map(str::to_owned).collect();
     for (name, value) in raised.evidence.as_object().into_iter().flat_map(|members| members.iter()) {
-        let told = envoi_api::words::head(&envoi_api::words::plain(value));
-        if !matches!(told.as_str(), "" | "null" | "[]" | "0") {
-            lines.push(format!("  {name}: {told}"));
+        let shown = envoi_api::words::head(&envoi_api::words::plain(value));
+        if !matches!(shown.as_str(), "" | "null" | "[]" | "0") {
+            lines.push(format!("  {name}: {shown}"));
         }
     }
     lines.extend(last_words(Path::new(&started.run_base), raised));

@@ -111,7 +111,11 @@ impl Fixture {
         let mut stands = |visit: &VisitId| self.model.level.find(visit).map(|step| step.stands());
         for raised in self.run.interrupts() {
             let stands = stands(&raised.visit);
-            assert!(matches!(stands, Some(State::Asked | State::InDoubt)), "{}: {stands:?}", raised.visit);
+            assert!(
+                matches!(stands, Some(State::AwaitsAnswer | State::InDoubt)),
+                "{}: {stands:?}",
+                raised.visit
+            );
         }
     }
 

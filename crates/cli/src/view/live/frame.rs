@@ -193,12 +193,12 @@ impl Layout<'_> {
     }
 
     fn text(&self, step: &StepView) -> String {
-        let told = match step.stands() {
+        let remark = match step.stands() {
             State::Running | State::Ready | State::Waiting | State::Ending => "",
             _ if step.question.is_some() => "",
-            _ => step.told.as_str(),
+            _ => step.remark.as_str(),
         };
-        let first = told.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+        let first = remark.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
         if first.is_empty() { String::new() } else { format!("  {}", shown(first, self.look.charset)) }
     }
 

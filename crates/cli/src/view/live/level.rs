@@ -38,7 +38,7 @@ pub(crate) struct StepView {
     /// How long the newest visit, or its failed attempt, took.
     pub(crate) took_ms: u64,
     /// The headline of the newest visit, or why its attempt failed.
-    pub(crate) told: String,
+    pub(crate) remark: String,
     /// The words of its newest attempt's data for it.
     pub(crate) words: Option<String>,
     /// Of an item: its value.
@@ -85,7 +85,7 @@ pub(crate) enum State {
         due: Timestamp,
     },
     /// A person has to say how it goes on.
-    Asked,
+    AwaitsAnswer,
     /// How its last attempt ended is unknown.
     InDoubt,
     /// It was given up, and is being ended.
@@ -182,7 +182,7 @@ impl StepView {
             tries,
             began: Timestamp::from_millis(0),
             took_ms: 0,
-            told: String::new(),
+            remark: String::new(),
             words: None,
             value: None,
             output: String::new(),
@@ -211,7 +211,7 @@ impl StepView {
     /// It begins as a whole of several parts.
     pub(crate) fn begin(&mut self, visit: &VisitId, at: Timestamp, parts: Parts) {
         (self.state, self.visit, self.attempt, self.began) = (State::Running, visit.visit, 0, at);
-        self.told.clear();
+        self.remark.clear();
         self.words = None;
         self.parts = parts;
     }
@@ -273,7 +273,7 @@ impl StepView {
         match self.state {
             State::Running if parts.iter().any(moves) => State::Running,
             State::Running if parts.contains(&State::InDoubt) => State::InDoubt,
-            State::Running if parts.contains(&State::Asked) => State::Asked,
+            State::Running if parts.contains(&State::AwaitsAnswer) => State::AwaitsAnswer,
             state => state,
         }
     }

@@ -159,13 +159,13 @@ impl RunModel {
                 if let Some(step) = self.level.find(&timer.visit) {
                     step.state = State::Retry { due: timer.due };
                     if let Some(wait) = &timer.account {
-                        step.told = waiting_for(&wait.account, wait.resets_at, timer.due);
+                        step.remark = waiting_for(&wait.account, wait.resets_at, timer.due);
                     }
                 }
             }
             Event::Routed(routed) => self.routed(routed),
             Event::HandoffWritten(written) => self.handed_over(written, record.at),
-            Event::InterruptRaised(raised) => self.asked(raised),
+            Event::InterruptRaised(raised) => self.question_raised(raised),
             Event::InterruptAnswered(answered) => {
                 let passes = answered.choice == Choice::Proceed;
                 self.closed(&answered.interrupt, passes);
@@ -221,7 +221,7 @@ impl RunModel {
         step.output.clear();
         step.used.clear();
         if attempt.attempt == 1 {
-            step.told.clear();
+            step.remark.clear();
             step.words = None;
         }
     }
@@ -246,7 +246,7 @@ impl RunModel {
             _ => State::Failed,
         };
         if let Some(error) = &settled.error {
-            step.told = failure(&format!("{}: {}", error.code, error.message));
+            step.remark = failure(&format!("{}: {}", error.code, error.message));
         }
     }
 
@@ -287,20 +287,20 @@ impl RunModel {
 
     fn handed_over(&mut self, written: &HandoffWritten, at: Timestamp) {
         let handoff = &written.handoff;
-        let told = match handoff.status {
+        let remark = match handoff.status {
             HandoffStatus::Skipped => handoff.routing_signal.reason.clone(),
             _ if handoff.routing_audit.get("taken_from").is_some() => handoff.routing_signal.reason.clone(),
             _ => handoff.error.as_ref().unwrap_or(&handoff.summary).clone(),
         };
         if written.visit.scope.is_empty() {
-            self.last = Some((written.visit.clone(), told.clone()));
+            self.last = Some((written.visit.clone(), remark.clone()));
         }
         let Some(step) = self.level.find(&written.visit) else { return };
-        step.told = match (&handoff.status, &step.parts) {
+        step.remark = match (&handoff.status, &step.parts) {
             (HandoffStatus::Succeeded, Parts::Items { values, .. }) => items(values),
-            (HandoffStatus::Succeeded, _) => headline(&told, step.words.clone()),
-            (HandoffStatus::Failed, _) => failure(&told),
-            (HandoffStatus::Skipped, _) => told,
+            (HandoffStatus::Succeeded, _) => headline(&remark, step.words.clone()),
+            (HandoffStatus::Failed, _) => failure(&remark),
+            (HandoffStatus::Skipped, _) => remark,
         };
         // What is routed back stands there as waiting already.
         if step.state != State::Waiting || handoff.status == HandoffStatus::Skipped {
@@ -318,8 +318,8 @@ impl RunModel {
         };
     }
 
-    fn asked(&mut self, raised: &InterruptRaised) {
-        let state = if raised.about == About::InDoubt { State::InDoubt } else { State::Asked };
+    fn question_raised(&mut self, raised: &InterruptRaised) {
+        let state = if raised.about == About::InDoubt { State::InDoubt } else { State::AwaitsAnswer };
         if let Some(step) = self.level.find(&raised.visit) {
             step.state = state;
             step.question = Some((raised.interrupt.clone(), raised.question.clone()));
@@ -332,7 +332,7 @@ impl RunModel {
                 step.question = None;
                 step.passed_by_a_person = passes;
                 // What the answer leads to follows; the visit of the question has its hand-off, or gets one.
-                step.state = if step.state == State::Asked { State::Done } else { step.state };
+                step.state = if step.state == State::AwaitsAnswer { State::Done } else { step.state };
             }
         });
     }

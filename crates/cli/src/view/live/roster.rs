@@ -20,7 +20,7 @@ impl Roster {
         Self { since, over: BTreeSet::new() }
     }
 
-    /// The runs to look at now, newest first; one that is over stays among them until [`Roster::is_told`].
+    /// The runs to look at now, newest first; one that is over stays among them until [`Roster::remove_ended`].
     ///
     /// # Errors
     /// The store cannot be read.
@@ -33,7 +33,7 @@ impl Roster {
     }
 
     /// All lines about a run that is over have been printed.
-    pub(crate) fn is_told(&mut self, run: &RunId) {
+    pub(crate) fn remove_ended(&mut self, run: &RunId) {
         self.over.insert(run.clone());
     }
 }

@@ -27,9 +27,9 @@ impl RunView {
     pub(crate) fn record(&mut self, record: &Record, reader: Option<&Reader>) -> Vec<String> {
         // A follower gets the events from its request on; the earlier ones are in the journal.
         let missed = reader.filter(|_| record.seq > self.model.next());
-        let mut said = missed.map(|reader| self.catch_up(reader)).unwrap_or_default();
-        said.extend(self.take(record, reader));
-        said
+        let mut messages = missed.map(|reader| self.catch_up(reader)).unwrap_or_default();
+        messages.extend(self.take(record, reader));
+        messages
     }
 
     /// Takes the records that are in the journal and not on the model, and returns the lines that they leave. A run that

@@ -20,13 +20,13 @@ pub(crate) fn so_far(metered: &Ledger, folder: &Path) -> String {
     }
     // What cannot be read now can be at the next look.
     let text = end_of(&folder.join(USED_FILE), MAX_BYTES).unwrap_or_default();
-    let Ok(told) = Value::parse(&text) else { return String::new() };
-    let count = |name: &str| told.get(name).and_then(Value::as_u53);
+    let Ok(used) = Value::parse(&text) else { return String::new() };
+    let count = |name: &str| used.get(name).and_then(Value::as_u53);
     let tokens = match (count("tokens_in"), count("tokens_out")) {
         (None, None) => None,
         (given, gotten) => given.unwrap_or(0).checked_add(gotten.unwrap_or(0)),
     };
-    words(count("llm_calls"), tokens, told.get("cost_usd").and_then(Value::as_str).and_then(Cost::parse))
+    words(count("llm_calls"), tokens, used.get("cost_usd").and_then(Value::as_str).and_then(Cost::parse))
 }
 
 fn words(calls: Option<u64>, tokens: Option<u64>, cost: Option<Cost>) -> String {

@@ -55,35 +55,35 @@ impl StoreView {
 
     /// Reads what is new. Returns the lines that stay, and the picture.
     pub(super) fn look(&mut self, now: Timestamp, look: Look) -> (Vec<String>, Vec<Line>) {
-        let said = self.read().unwrap_or_default();
+        let messages = self.read().unwrap_or_default();
         self.runs.values_mut().for_each(RunView::look);
-        (said, self.picture(now, look))
+        (messages, self.picture(now, look))
     }
 
     /// What has been committed since the last look; a store that is busy is read at the next one.
     fn read(&mut self) -> Result<Vec<String>, ReadError> {
-        let mut said = Vec::new();
+        let mut messages = Vec::new();
         let rows = self.roster.rows(&self.reader)?;
         self.unreadable.retain(|run, _| rows.iter().any(|row| row.run == *run));
         for row in rows.iter().rev() {
-            said.extend(self.read_run(row));
+            messages.extend(self.read_run(row));
         }
         for run in self.runs.keys().cloned().collect::<Vec<_>>() {
             if rows.iter().all(|row| row.run != run || row.ended.is_some()) {
-                said.extend(self.bury(&run)?);
+                messages.extend(self.bury(&run)?);
             }
         }
-        Ok(said)
+        Ok(messages)
     }
 
     /// A run that is not among those to look at any more: over, or one of too many.
     fn bury(&mut self, run: &RunId) -> Result<Vec<String>, ReadError> {
         let is_over = self.reader.run(run)?.ended.is_some();
         let Some(mut view) = self.runs.remove(run).filter(|_| is_over) else { return Ok(Vec::new()) };
-        let mut said = view.catch_up(&self.reader);
-        said.push(epitaph(&view));
-        self.roster.is_told(run);
-        Ok(said)
+        let mut messages = view.catch_up(&self.reader);
+        messages.push(epitaph(&view));
+        self.roster.remove_ended(run);
+        Ok(messages)
     }
 
     fn read_run(&mut self, row: &RunRow) -> Vec<String> {
@@ -106,8 +106,8 @@ impl StoreView {
         }
         let Some(view) = self.runs.get_mut(&row.run) else { return Vec::new() };
         let is_behind = row.next_seq > view.model.next();
-        let said = if is_behind { view.catch_up(&self.reader) } else { Vec::new() };
-        said.into_iter().map(|text| format!("{}  {text}", short(&row.run))).collect()
+        let messages = if is_behind { view.catch_up(&self.reader) } else { Vec::new() };
+        messages.into_iter().map(|text| format!("{}  {text}", short(&row.run))).collect()
     }
 
     /// Each run as a tree where there is room for that, else in one line; newest first.
@@ -179,15 +179,15 @@ fn now_doing(model: &RunModel, now: Timestamp, look: Look) -> Line {
     let busy: Vec<&StepView> =
         model.level.leaves().into_iter().rev().filter(|step| step.stands().matters()).collect();
     let Some((step, others)) = busy.split_first() else { return Line::default() };
-    let told = match step.stands() {
+    let line = match step.stands() {
         State::Running => format!("{} {}", step.id, between(step.began, now)),
         State::Retry { due } => format!("{} next try in {}", step.id, between(now, due)),
-        State::Asked => format!("{} asks", step.id),
+        State::AwaitsAnswer => format!("{} asks", step.id),
         State::InDoubt => format!("{} is in doubt", step.id),
         _ => step.id.to_string(),
     };
     let others = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
-    Line::plain(format!("  {told}{others}"))
+    Line::plain(format!("  {line}{others}"))
         .with(Role::Faint, format!("  {}", shown(&step.output, look.charset)))
 }
 

@@ -42,7 +42,7 @@ impl Engine {
     /// An engine that is to end begins only runs that its live steps wait for.
     ///
     /// # Errors
-    /// The next engine is to be asked.
+    /// The next engine takes the request.
     pub(super) fn may_begin(&self, within: &[CallingAttempt]) -> Result<(), EngineError> {
         if self.draining && !self.is_called(within) {
             return Err(EngineError::Stopping { reason: "it was asked to start nothing new".to_owned() });

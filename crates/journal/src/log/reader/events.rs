@@ -135,7 +135,7 @@ impl Reader {
     /// # Errors
     /// As [`Reader::has_request`].
     pub fn request_seq(&self, run: &RunId, request: &str) -> Result<Option<Seq>, ReadError> {
-        // What a step or a person has said may have the same text; the events that a request can lead to are few.
+        // The words of a step or a person may have the same text; the events that a request can lead to are few.
         let sql = "SELECT seq, at_ms, body FROM events WHERE run = ?1 AND instr(body, ?2) > 0 ORDER BY seq";
         let member = format!("\"request\":\"{request}\"");
         let found = self.rows(sql, params![self.key(run)?, member], projection::record, "an event")?;

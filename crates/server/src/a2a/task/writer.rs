@@ -97,7 +97,7 @@ pub(crate) struct ClientMessage {
 pub(crate) struct TaskWriter<'s> {
     pub(crate) ids: &'s TaskIds,
     pub(crate) content: &'s dyn ContentSource,
-    /// Why the run is set aside, if that is to be said. It is no end: the task stands where it stood.
+    /// Why the run is set aside, if the client is to see it. It is no end: the task stands where it stood.
     pub(crate) aside: Option<&'s Aside>,
 }
 

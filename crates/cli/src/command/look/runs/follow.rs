@@ -92,7 +92,7 @@ fn lines(reader: &Reader, json: bool) -> Result<u8, Failure> {
         followed.retain(|run, _| {
             let goes_on = rows.iter().any(|row| row.run == *run && row.ended.is_none());
             if !goes_on {
-                roster.is_told(run);
+                roster.remove_ended(run);
             }
             goes_on
         });

@@ -21,7 +21,7 @@ pub(super) fn mark(step: &StepView, charset: Charset) -> (&'static str, Role) {
         State::Ready => ("○", "o", Role::Plain),
         State::Running => ("●", "*", Role::Busy),
         State::Retry { .. } => ("↻", "~", Role::Warn),
-        State::Asked | State::InDoubt => ("?", "?", Role::Warn),
+        State::AwaitsAnswer | State::InDoubt => ("?", "?", Role::Warn),
         State::Ending => ("●", "*", Role::Warn),
         State::Done => ("✓", "+", Role::Good),
         State::Failed => ("✗", "x", Role::Bad),
@@ -44,7 +44,7 @@ pub(super) fn facts(step: &StepView, now: Timestamp, round: Option<String>) -> V
     }
     match stands {
         State::Retry { due } => say(Role::Warn, format!("next try in {}", between(now, due))),
-        State::Asked => say(Role::Warn, "asks".to_owned()),
+        State::AwaitsAnswer => say(Role::Warn, "asks".to_owned()),
         State::Ending => say(Role::Warn, "being ended".to_owned()),
         State::InDoubt => say(Role::Warn, "in doubt".to_owned()),
         State::Ready => say(Role::Plain, "ready".to_owned()),
@@ -79,10 +79,10 @@ pub(super) fn facts(step: &StepView, now: Timestamp, round: Option<String>) -> V
 pub(super) fn items(progress: Progress, step: &StepView) -> Vec<String> {
     let Progress { items, over, failed } = progress;
     let running = step.open_parts().into_iter().filter(|item| item.stands() == State::Running).count();
-    let mut told = vec![format!("  {over} of {items} items")];
-    told.extend((failed > 0).then(|| format!(", {failed} failed")));
-    told.extend((running > 0).then(|| format!(", {running} running")));
-    told
+    let mut parts = vec![format!("  {over} of {items} items")];
+    parts.extend((failed > 0).then(|| format!(", {failed} failed")));
+    parts.extend((running > 0).then(|| format!(", {running} running")));
+    parts
 }
 
 /// What the run has used of what it may use, in parts that follow one another.
@@ -92,12 +92,12 @@ pub(crate) fn used(model: &RunModel, charset: Charset) -> Vec<String> {
     let of = |limit: Option<String>| limit.map_or_else(String::new, |limit| format!(" of {limit}"));
     let count = |n: u64, limit: Option<u64>, one: &str, many: &str| {
         let what = if limit.unwrap_or(n) == 1 { one } else { many };
-        let told = || format!("{n}{} {what}", of(limit.map(|n| n.to_string())));
-        (n > 0 || limit.is_some()).then(told)
+        let words = || format!("{n}{} {what}", of(limit.map(|n| n.to_string())));
+        (n > 0 || limit.is_some()).then(words)
     };
     let money = || format!("${}{}", used.cost, of(limits.cost.map(|cost| format!("${cost}"))));
     let time = |limit: u64| format!("{} of {} of work", passing(used.wall_time_ms), passing(limit));
-    let told = [
+    let facts = [
         count(used.agent_hops, limits.agent_hops, "attempt", "attempts"),
         count(used.iterations, limits.iterations, "loop-back", "loop-backs"),
         count(used.llm_calls, limits.llm_calls, "model call", "model calls"),
@@ -105,6 +105,6 @@ pub(crate) fn used(model: &RunModel, charset: Charset) -> Vec<String> {
         limits.wall_time_ms.map(time),
     ];
     let separator = if charset == Charset::Unicode { " · " } else { ", " };
-    let parts = told.into_iter().flatten().enumerate();
+    let parts = facts.into_iter().flatten().enumerate();
     parts.map(|(at, part)| if at == 0 { part } else { format!("{separator}{part}") }).collect()
 }

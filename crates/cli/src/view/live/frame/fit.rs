@@ -78,9 +78,9 @@ fn rest(states: &[State], charset: Charset) -> String {
     let done = count(|state| matches!(state, State::Done | State::Skipped));
     let waiting = count(|state| *state == State::Waiting);
     let other = states.len().saturating_sub(done).saturating_sub(waiting);
-    let told = [(done, "done"), (waiting, "waiting"), (other, "under way or failed")];
+    let counts = [(done, "done"), (waiting, "waiting"), (other, "under way or failed")];
     let parts: Vec<String> =
-        told.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+        counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
     let dots = if charset == Charset::Unicode { "…" } else { "..." };
     match parts.is_empty() {
         true => dots.to_owned(),

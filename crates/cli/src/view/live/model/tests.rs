@@ -36,11 +36,11 @@ fn going_back_begins_the_steps_of_the_loop_anew() {
         panic!("{:?}", play.model.level.steps[1])
     };
     assert!(due > play.now());
-    assert!(play.model.level.steps[1].told.contains("oh"), "why it is tried again");
+    assert!(play.model.level.steps[1].remark.contains("oh"), "why it is tried again");
     play.timer_is_due();
     assert_eq!(states(&play.model)[1], ("b", State::Running, 2, 2));
     play.ends(1, 0, "b", &[]).ends(1, 1, "c", &[]);
-    assert_eq!(states(&play.model)[2], ("c", State::Asked, 2, 1), "the loop has had its last round");
+    assert_eq!(states(&play.model)[2], ("c", State::AwaitsAnswer, 2, 1), "the loop has had its last round");
     assert_eq!(play.model.status(), "waiting");
     assert!(!play.model.level.steps[2].passed_by_a_person);
     play.answer(Choice::Proceed);

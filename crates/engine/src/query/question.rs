@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 /// All that is known of a question.
 #[derive(Debug)]
-pub struct AskedQuestion {
+pub struct LoadedQuestion {
     /// Its row.
     pub row: InboxRow,
     /// The run that asks, as it is now.
@@ -44,7 +44,7 @@ pub struct Changed {
 ///
 /// # Errors
 /// As [`load_run`].
-pub fn asked_question(reader: &Reader, row: InboxRow) -> Result<AskedQuestion, Refused> {
+pub fn load_question(reader: &Reader, row: InboxRow) -> Result<LoadedQuestion, Refused> {
     let run = load_run(reader, &row.run)?;
     // A run may have many events. Only those that are shown are read.
     let before = |kind, seq, limit| reader.records_before(&row.run, &[kind], seq, limit);
@@ -63,10 +63,10 @@ pub fn asked_question(reader: &Reader, row: InboxRow) -> Result<AskedQuestion, R
     let newest_first = before("attempt_settled", seq, None)?.into_iter().rev();
     let settled = newest_first.filter_map(settlement).collect();
     let given = reader.answer(&row.run, &row).ok();
-    Ok(AskedQuestion { row, run, raised, given, settled, last_handoff })
+    Ok(LoadedQuestion { row, run, raised, given, settled, last_handoff })
 }
 
-impl AskedQuestion {
+impl LoadedQuestion {
     /// Whether it waits for an answer.
     #[must_use]
     pub fn is_open(&self) -> bool {
