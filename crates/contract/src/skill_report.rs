@@ -196,6 +196,12 @@ impl SkillError {
         SkillError { code: code.as_str().to_owned(), message: message.into() }
     }
 
+    /// Whether it has this code of the engine.
+    #[must_use]
+    pub fn is(&self, code: Code) -> bool {
+        self.code.parse() == Ok(code)
+    }
+
     /// Reads the error of a report: `{code, message}`; any other shape keeps its words under the code `SKILL_ERROR`.
     fn of(error: &Value) -> SkillError {
         let text = |name| error.get(name).and_then(Value::as_str);

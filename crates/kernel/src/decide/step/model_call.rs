@@ -27,11 +27,11 @@ pub(crate) fn call(
     };
     let account = other.map_or_else(|| plan.account(), |other| other.account.clone());
     // Only what is wrong with an answer helps the model to give a better one.
-    let about_the_answer = [Code::AgentSchema.as_str(), Code::OutputInvalid.as_str()];
+    let about_the_answer = [Code::AgentSchema, Code::OutputInvalid];
     let failure = open
         .filter(|open| open.failures > 0)
         .and_then(|open| open.error.as_ref())
-        .filter(|error| about_the_answer.contains(&error.code.as_str()))
+        .filter(|error| about_the_answer.iter().any(|code| error.is(*code)))
         .map(|error| format!("{}: {}", error.code, error.message));
     let mut files = Vec::new();
     for input in &plan.files {

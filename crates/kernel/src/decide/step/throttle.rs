@@ -106,7 +106,7 @@ pub(crate) fn refused(
     let (policy, _) = policy(step)?;
     let now = draft.now;
     let (account, refusals) = open.plan.as_ref()?.command.account()?;
-    if verdict.error.as_ref()?.code != Code::AgentThrottled.as_str() {
+    if !verdict.error.as_ref()?.is(Code::AgentThrottled) {
         return None;
     }
     let report = SkillReport::decode(result.report.as_deref()?).ok();

@@ -146,7 +146,7 @@ impl AttemptSettled {
     /// Whether it has failed, and with this code.
     #[must_use]
     pub fn has_failed_with(&self, code: Code) -> bool {
-        self.error.as_ref().is_some_and(|error| error.code.parse() == Ok(code))
+        self.error.as_ref().is_some_and(|error| error.is(code))
     }
 
     /// Whether the agent's task may go on without this attempt, if it talked to an agent: that asks, was lost sight of, or
