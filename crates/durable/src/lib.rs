@@ -1,6 +1,7 @@
 //! Files and folders that are there whole, and still there after a loss of power.
 //!
-//! Owns temporary names, renames, and the order of fsyncs. Knows nothing of what is written, and reads nothing.
+//! Owns temporary names, renames, and the order of fsyncs; and how files are opened that others may have put there. Knows nothing of what
+//! is written or read.
 //!
 //! ```
 //! let folder = tempfile::tempdir()?;
@@ -15,9 +16,14 @@
 mod folder;
 mod plain;
 mod publish;
+mod regular;
 mod temporary;
 
 pub use folder::{create_folders, parent, sync_file_system, sync_files, sync_folder};
 pub use plain::read_plain;
 pub use publish::{make_secret, publish, write_new};
+pub use regular::{
+    is_not_regular, is_too_large, open_regular, open_regular_at, open_regular_with, read_bounded,
+    read_regular,
+};
 pub use temporary::{Temporary, put, replace, temp_beside};

@@ -5,4 +5,3 @@ pub(crate) mod blobs;
 pub(crate) mod layout;
 pub(crate) mod lease;
 pub(crate) mod old_contents;
-pub(crate) mod plain;

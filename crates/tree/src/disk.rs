@@ -4,5 +4,4 @@ pub(crate) mod contents;
 pub(crate) mod examine;
 pub(crate) mod intake;
 pub(crate) mod pack;
-pub(crate) mod plain;
 pub(crate) mod sweep;

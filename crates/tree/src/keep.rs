@@ -1,7 +1,7 @@
 //! A snapshot: the list of a folder and what the store does not have of its contents, durable.
 
 use crate::{
-    disk::{contents::Contents, intake::Intake, plain},
+    disk::{contents::Contents, intake::Intake},
     look::{
         cache::{self, Cache, Seen},
         stat::{Kind, Stat},
@@ -227,7 +227,7 @@ impl Look<'_> {
 
 /// The content of a file, with its metadata from before it was read. `None`: it has more than `most` bytes.
 fn read_file(place: &Path, most: u64) -> io::Result<Option<(Stat, Vec<u8>)>> {
-    let file = plain::open(place)?;
+    let file = envoi_durable::open_regular(place)?;
     let found = file.metadata()?;
     let mut content = Vec::with_capacity(usize::try_from(found.len().min(most)).unwrap_or(0));
     file.take(most.saturating_add(1)).read_to_end(&mut content)?;

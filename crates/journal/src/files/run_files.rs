@@ -5,7 +5,6 @@ use crate::{
         beneath::{self, PathBeneath},
         blobs,
         layout::Layout,
-        plain,
     },
     log::reader::Reader,
     model::error::FileError,
@@ -126,6 +125,6 @@ pub(crate) fn in_the_way(layout: &Layout, target: &Path) -> Option<PathBuf> {
 /// The digest of the plain file at `path`, if there is one that can be read.
 #[must_use]
 pub fn digest_of(path: &Path) -> Option<Digest> {
-    let file = plain::open(path).ok()?;
+    let file = envoi_durable::open_regular(path).ok()?;
     blobs::copy(file, &mut io::sink()).ok().map(|(digest, _)| digest)
 }

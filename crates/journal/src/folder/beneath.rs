@@ -4,7 +4,7 @@
 //! it, and files are renamed and removed relative to the folder that is open.
 
 use crate::{
-    folder::{layout::Layout, plain},
+    folder::layout::Layout,
     model::error::{BlobError, FileError},
 };
 use envoi_durable::Temporary;
@@ -89,7 +89,7 @@ impl<'a> PathBeneath<'a> {
 
     /// Opens the regular file there.
     pub(crate) fn open(&self) -> io::Result<File> {
-        plain::open_at(&self.folder, self.name)
+        envoi_durable::open_regular_at(&self.folder, self.name)
     }
 
     /// Gives the file at `from` this place, instead of what has it.

@@ -7,7 +7,6 @@ use crate::{
     folder::{
         beneath::{self, PathBeneath},
         layout::Layout,
-        plain,
     },
     model::error::BlobError,
 };
@@ -62,7 +61,8 @@ impl Blobs {
     /// # Errors
     /// [`BlobError::Mismatch`] when the file is not what was announced; [`BlobError::Io`].
     pub fn put_file(&self, path: &Path, expected: Digest, size_bytes: u64) -> Result<(), BlobError> {
-        let source = plain::open(path).map_err(|source| BlobError::Io { path: path.to_owned(), source })?;
+        let source = envoi_durable::open_regular(path)
+            .map_err(|source| BlobError::Io { path: path.to_owned(), source })?;
         self.put_open(source, path, expected, size_bytes)
     }
 
@@ -77,7 +77,7 @@ impl Blobs {
         expected: Digest,
         size_bytes: u64,
     ) -> Result<(), BlobError> {
-        self.store(expected, |file, at| fill_from((file, at), (source, path), expected, size_bytes))
+        self.store(expected, |file, at| fill_from(file, at, source, path, expected, size_bytes))
     }
 
     /// Stores copies of several open files, each of which must have its digest and size; their paths are for messages. All are
@@ -93,7 +93,7 @@ impl Blobs {
                 continue;
             }
             let (temporary, mut file) = beneath::temporary(&self.layout)?;
-            fill_from((&mut file, temporary.path()), (source, &path), digest, size_bytes)?;
+            fill_from(&mut file, temporary.path(), source, &path, digest, size_bytes)?;
             file.set_permissions(Permissions::from_mode(0o400))
                 .map_err(|error| failed(temporary.path(), error))?;
             filled.push((temporary, digest));
@@ -156,7 +156,7 @@ impl Blobs {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Err(BlobError::Missing { digest: *digest })
             }
-            Err(error) if plain::is_not_regular(&error) => {
+            Err(error) if envoi_durable::is_not_regular(&error) => {
                 Err(BlobError::NotRegular { expected: *digest, place })
             }
             opened => opened.map_err(|source| BlobError::Io { path: place, source }),
@@ -251,8 +251,10 @@ fn failed(path: &Path, source: io::Error) -> BlobError {
 
 /// Copies `source`, which lies at `path`, into `file`, which lies at `at`.
 fn fill_from(
-    (file, at): (&mut File, &Path),
-    (source, path): (File, &Path),
+    file: &mut File,
+    at: &Path,
+    source: File,
+    path: &Path,
     expected: Digest,
     size_bytes: u64,
 ) -> Result<(), BlobError> {

@@ -3,8 +3,9 @@
 //! Owns taking, announcing, handing over and taking over. Does not fence the database: a new holder also takes an epoch
 //! ([`crate::Store::take_epoch`]), because one that was stopped and wakes up still holds the flock of the old file.
 
-use crate::folder::{layout::Layout, plain};
-use envoi_durable::Temporary;
+use crate::folder::layout::Layout;
+use envoi_durable::{Temporary, open_regular, open_regular_with};
+use rustix::fs::OFlags;
 use std::{
     fs::{self, File, TryLockError},
     io::{self, Read as _},
@@ -145,7 +146,7 @@ impl Drop for Lease {
 }
 
 fn look(path: &Path) -> io::Result<Seen> {
-    let file = match plain::open(path) {
+    let file = match open_regular(path) {
         Ok(file) => file,
         // No process has ever been the engine.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -164,7 +165,7 @@ fn look(path: &Path) -> io::Result<Seen> {
 fn attempt(path: &Path) -> io::Result<Taken> {
     loop {
         // A step can put a link or a pipe here: it must not lead elsewhere, and not be waited for.
-        let file = plain::open_or_create(path)?;
+        let file = open_regular_with(path, OFlags::RDWR | OFlags::CREATE)?;
         if let Some(taken) = lock(path, file)? {
             return Ok(taken);
         }
@@ -228,14 +229,14 @@ mod tests {
 
     #[test]
     fn what_the_machine_said_is_passed_on() {
-        let (place, layout) = layout();
-        // No user, not even the superuser, opens a folder as a file to write to.
-        fs::create_dir(layout.engine_lock()).unwrap();
-        let error = Lease::try_take(&layout).unwrap_err();
-        let path = place.path().join("engine.lock");
+        let (place, _) = layout();
+        let root = place.path().join("file");
+        fs::write(&root, "no folder").unwrap();
+        let error = Lease::try_take(&Layout::new(&root)).unwrap_err();
+        let path = root.join("engine.lock");
         let expected = format!("`{}` cannot be taken or written: {}", path.display(), error.source);
         assert_eq!(error.to_string(), expected);
-        assert_eq!(error.source.kind(), io::ErrorKind::IsADirectory);
+        assert_eq!(error.source.kind(), io::ErrorKind::NotADirectory);
     }
 
     #[test]
@@ -248,14 +249,15 @@ mod tests {
             let mode = rustix::fs::Mode::from_raw_mode(0o600);
             rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
         };
+        let folder = |path: &Path| fs::create_dir(path).unwrap();
         let link = |path: &Path| symlink(&theirs, path).unwrap();
         let dangling = |path: &Path| symlink(place.path().join("none"), path).unwrap();
-        for put in [&pipe as &dyn Fn(&Path), &link, &dangling] {
+        for put in [&pipe as &dyn Fn(&Path), &folder, &link, &dangling] {
             put(&layout.engine_lock());
             for error in [Lease::try_take(&layout).unwrap_err(), Lease::look(&layout).unwrap_err()] {
                 assert_eq!(error.source.to_string(), "it is not a regular file");
             }
-            fs::remove_file(layout.engine_lock()).unwrap();
+            fs::remove_file(layout.engine_lock()).or_else(|_| fs::remove_dir(layout.engine_lock())).unwrap();
         }
         assert_eq!(fs::read_to_string(&theirs).unwrap(), "precious");
         assert!(!place.path().join("none").exists());

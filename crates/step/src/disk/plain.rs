@@ -1,49 +1,31 @@
-//! The one way to open files that a command may have touched.
-//!
-//! A command can put anything into the folders that it is given: a link, a pipe that blocks the process that opens it, a device, a
-//! folder, a file of many gigabytes. So every file there is opened without following a link in its last place and without
-//! waiting, is looked at before and after it is opened, and is read with a bound. Knows nothing of what the files mean.
+//! Files in folders that a command may have touched: opened as `durable` opens regular files, below a folder without following a link, and
+//! replaced whatever stands in their place. Knows nothing of what the files mean.
 
 use rustix::fs::{Mode, OFlags, mkdirat, open as open_raw, openat};
 use rustix::io::Errno;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
+use std::io::{self, Write};
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Component, Path};
 
-/// Flags of every open: no link, no wait, no terminal of our own, not for children.
-const ALWAYS: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+/// Flags of a file that is made: no link, no wait, no terminal of our own, not for children.
+const NEW: OFlags = OFlags::WRONLY
+    .union(OFlags::CREATE)
+    .union(OFlags::EXCL)
+    .union(OFlags::CLOEXEC)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY);
 
 /// Flags of a folder on the way to a file.
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW).union(OFlags::DIRECTORY);
-
-/// What is not a regular file.
-#[derive(Debug, thiserror::Error)]
-#[error("it is not a regular file")]
-struct NotRegular;
-
-/// What is larger than its reader expects.
-#[derive(Debug, thiserror::Error)]
-#[error("it has more than {most_bytes} bytes")]
-struct TooLarge {
-    most_bytes: u64,
-}
-
-fn not_regular() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, NotRegular)
-}
 
 /// Opens a regular file for reading. Folders on the way may be links: see [`open_below`].
 ///
 /// # Errors
 /// There is no file, it cannot be read, or it is not a regular file ([`io::ErrorKind::InvalidData`]).
 pub fn open(path: &Path) -> io::Result<File> {
-    // Opening a device can already do something, so nothing but a regular file is even tried.
-    if !fs::symlink_metadata(path)?.is_file() {
-        return Err(not_regular());
-    }
-    checked(open_raw(path, OFlags::RDONLY | ALWAYS, Mode::empty()))
+    envoi_durable::open_regular(path)
 }
 
 /// As [`open`]; none where there is nothing at all.
@@ -69,11 +51,7 @@ pub fn open_below(root: &Path, relative: &Path) -> io::Result<File> {
     for folder in folders {
         at = File::from(openat(&at, folder, FOLDER, Mode::empty()).map_err(of_link)?);
     }
-    let found = rustix::fs::statat(&at, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?;
-    if !rustix::fs::FileType::from_raw_mode(found.st_mode).is_file() {
-        return Err(not_regular());
-    }
-    checked(openat(&at, name, OFlags::RDONLY | ALWAYS, Mode::empty()))
+    envoi_durable::open_regular_at(&at, name)
 }
 
 /// The whole of a regular file.
@@ -102,13 +80,7 @@ pub const MOST_BYTES_OF_SECRETS: u64 = 1 << 20;
 /// # Errors
 /// It cannot be read, or there is more than `most_bytes` ([`io::ErrorKind::InvalidData`]).
 pub fn read_all(file: File, most_bytes: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    // A file that is sparse, or grows while it is read, is not read beyond the bound.
-    file.take(most_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
-    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > most_bytes {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, TooLarge { most_bytes }));
-    }
-    Ok(bytes)
+    envoi_durable::read_bounded(file, most_bytes)
 }
 
 /// A new, empty file at `path`, in the place of whatever was there. Links are replaced, not followed.
@@ -151,15 +123,7 @@ pub fn append(path: &Path) -> io::Result<File> {
 /// # Errors
 /// As [`append`].
 pub(crate) fn open_with(path: &Path, access: OFlags) -> io::Result<File> {
-    if fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) {
-        return Err(not_regular());
-    }
-    checked(open_raw(path, access | ALWAYS, for_all()))
-}
-
-/// The permissions of a new file before the process's mask is applied.
-fn for_all() -> Mode {
-    Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::WGRP | Mode::ROTH | Mode::WOTH
+    envoi_durable::open_regular_with(path, access)
 }
 
 /// A new, empty file at `relative` below `root`, with the folders on the way. No link below `root` is followed. Each
@@ -182,8 +146,7 @@ pub(crate) fn create_below(root: &Path, relative: &Path) -> io::Result<File> {
         Ok(()) | Err(Errno::NOENT) => {}
         Err(errno) => return Err(errno.into()),
     }
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | ALWAYS;
-    Ok(File::from(openat(&at, name, flags, Mode::RUSR | Mode::WUSR)?))
+    Ok(File::from(openat(&at, name, NEW, Mode::RUSR | Mode::WUSR)?))
 }
 
 /// What kind of file it is, in words.
@@ -225,17 +188,6 @@ pub fn is_of_machine(error: &io::Error) -> bool {
         Errno::NOLCK,
     ];
     errno.is_some_and(|errno| machines.contains(&errno))
-}
-
-fn checked(opened: Result<OwnedFd, Errno>) -> io::Result<File> {
-    let file = match opened {
-        Ok(fd) => File::from(fd),
-        // A link, or a socket: put there after the look.
-        Err(Errno::LOOP | Errno::NXIO) => return Err(not_regular()),
-        Err(errno) => return Err(errno.into()),
-    };
-    // What stood there at the look may have been replaced since.
-    if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular()) }
 }
 
 /// A folder on the way that is a link or a file is as good as not there: nothing is handed over through it.
@@ -302,15 +254,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_there_after_the_look_is_noticed_after_the_opening() {
-        let folder = tempfile::tempdir().unwrap();
-        for name in odd_files(folder.path()) {
-            let flags = OFlags::RDONLY | ALWAYS;
-            assert!(checked(open_raw(folder.path().join(name), flags, Mode::empty())).is_err(), "{name}");
-        }
-    }
-
-    #[test]
     fn a_file_that_a_person_names_may_be_a_link_and_nothing_else() {
         let folder = tempfile::tempdir().unwrap();
         for name in odd_files(folder.path()) {
@@ -321,16 +264,6 @@ mod tests {
         assert_eq!(read_named(&file, 3).unwrap_err().kind(), io::ErrorKind::InvalidData);
         fs::write(&file, b"\xff").unwrap();
         assert_eq!(read_named(&file, 3).unwrap_err().to_string(), "it is no UTF-8 text");
-    }
-
-    #[test]
-    fn a_large_file_is_read_to_its_bound_and_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("sparse");
-        File::create(&path).unwrap().set_len(5 << 30).unwrap();
-        assert_eq!(read(&path, 1000).unwrap_err().kind(), io::ErrorKind::InvalidData);
-        File::create(&path).unwrap().set_len(1000).unwrap();
-        assert_eq!(read(&path, 1000).unwrap().len(), 1000);
     }
 
     #[test]

@@ -1,10 +1,8 @@
 //! Contents by digest: single files, in the form in which the store keeps artifacts, and packs.
 
-use crate::disk::{
-    pack::{Pack, pack_paths},
-    plain,
-};
+use crate::disk::pack::{Pack, pack_paths};
 use envoi_contract::digest::Digest;
+use envoi_durable::{open_regular, read_regular};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeSet,
@@ -153,9 +151,9 @@ impl Shelf {
     /// See [`ContentError`].
     pub fn read(&self, digest: &Digest) -> Result<Vec<u8>, ContentError> {
         let mut trouble = ContentError::Missing { digest: *digest };
-        let single = |file: PathBuf| match plain::open(&file) {
+        let single = |file: PathBuf| match open_regular(&file) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            _ => Some((plain::read(&file, u64::MAX), file)),
+            _ => Some((read_regular(&file, u64::MAX), file)),
         };
         let packed = self
             .packs

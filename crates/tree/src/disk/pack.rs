@@ -3,7 +3,6 @@
 //! Its last two entries are `index` (sorted: 32 bytes of the digest, 8 of the offset, 8 of the length) and `end`, which says where the
 //! index stands. One sync makes all of it last.
 
-use crate::disk::plain;
 use envoi_contract::digest::Digest;
 use std::{
     fs::{self, File},
@@ -112,7 +111,7 @@ impl Pack {
     /// # Errors
     /// It cannot be read, or is none ([`io::ErrorKind::InvalidData`]).
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let file = plain::open(path)?;
+        let file = envoi_durable::open_regular(path)?;
         let broken = || io::Error::new(io::ErrorKind::InvalidData, "it is not a whole pack");
         let end = file.metadata()?.len();
         let mut block = [0; BLOCK];

@@ -3,9 +3,9 @@
 //! A cache only saves time: one that is missing or damaged costs a look at every file. An entry counts while size, times, inode and
 //! mode are the same, and if the file was not changed so shortly before it was read that a later change could have the same time.
 
-use crate::{disk::plain, look::stat::Stat, model::list::LeftOut};
+use crate::{look::stat::Stat, model::list::LeftOut};
 use envoi_contract::digest::Digest;
-use envoi_durable::Temporary;
+use envoi_durable::{Temporary, read_regular};
 use std::{
     collections::HashMap,
     fs,
@@ -51,7 +51,7 @@ pub(crate) fn now() -> i128 {
 impl Cache {
     /// An empty one where there is none that can be used.
     pub(crate) fn load(path: &Path) -> Self {
-        plain::read(path, MOST_BYTES).ok().and_then(|bytes| Self::parse(&bytes)).unwrap_or_default()
+        read_regular(path, MOST_BYTES).ok().and_then(|bytes| Self::parse(&bytes)).unwrap_or_default()
     }
 
     /// What the file held, if it cannot have changed since.

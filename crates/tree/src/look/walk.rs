@@ -4,13 +4,13 @@
 //! names are never entered.
 
 use crate::{
-    disk::plain,
     look::{
         git,
         stat::{Kind, Stat},
     },
     model::list::{Entry, Tree, What, ancestors, is_never},
 };
+use envoi_durable::{is_too_large, read_regular};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -248,9 +248,9 @@ impl Walk<'_> {
                 continue;
             }
             let path = place.join(name);
-            let text = match plain::read(&path, MOST_BYTES_OF_RULES) {
+            let text = match read_regular(&path, MOST_BYTES_OF_RULES) {
                 Ok(text) => text,
-                Err(source) if source.kind() == io::ErrorKind::FileTooLarge => {
+                Err(source) if is_too_large(&source) => {
                     return Err(WalkError::Io { path, source });
                 }
                 Err(_) => continue,

@@ -1,11 +1,8 @@
 //! Where displaced files lie until the next restore of the same folder, so that what was typed into them late is found.
 
-use crate::{
-    disk::{intake::Intake, plain},
-    keep::Order,
-    model::list::ASIDE,
-};
+use crate::{disk::intake::Intake, keep::Order, model::list::ASIDE};
 use envoi_contract::digest::Digest;
+use envoi_durable::read_regular;
 use std::{
     fs, io,
     os::unix::{ffi::OsStrExt as _, fs::MetadataExt as _},
@@ -112,12 +109,10 @@ fn look_at(
     } else if found.is_symlink() {
         keep(fs::read_link(at)?.as_os_str().as_bytes())
     } else if found.is_file() && found.len() <= most {
-        match plain::read(at, most) {
+        match read_regular(at, most) {
             Ok(content) => keep(&content),
             // It grows while it is read: a process writes to it now.
-            Err(error)
-                if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::FileTooLarge) =>
-            {
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 late.push(Late { path: path.to_vec(), digest: None, size: found.len() });
                 Ok(())
             }
