@@ -84,12 +84,16 @@ pub fn of_commands() -> Map<String, Value> {
     add::<output::CaseCounts>(&mut shown);
     add::<output::ErrorPage>(&mut shown);
     add::<output::FailedCase>(&mut shown);
+    add::<output::HelpPage>(&mut shown);
+    add::<output::HelpTopics>(&mut shown);
     add::<output::Initialized>(&mut shown);
     add::<output::Listening>(&mut shown);
+    add::<output::NewBranch>(&mut shown);
     add::<output::RunEvent>(&mut shown);
     add::<output::RunSetAside>(&mut shown);
     add::<output::RunUnreadable>(&mut shown);
     add::<output::Titled>(&mut shown);
+    add::<output::WrittenPatch>(&mut shown);
     add::<plan::Plan>(&mut shown);
     add::<problem::Failure>(&mut shown);
     add::<retention::Collection>(&mut shown);

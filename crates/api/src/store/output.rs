@@ -103,3 +103,41 @@ pub struct Advice {
     /// Why.
     pub reason: String,
 }
+
+/// The patch that `apply --patch` has written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WrittenPatch {
+    /// Its file.
+    pub patch: String,
+    /// How many files it changes.
+    pub files: u64,
+}
+
+/// The branch that `apply --branch` has made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NewBranch {
+    /// Its name.
+    pub branch: String,
+    /// Its commit.
+    pub commit: String,
+    /// How many files it changes.
+    pub files: u64,
+}
+
+/// A page of `help`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HelpPage {
+    /// The command or the document.
+    pub topic: String,
+    /// The page.
+    pub text: String,
+}
+
+/// What `help` has pages of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HelpTopics {
+    /// The commands.
+    pub commands: Vec<String>,
+    /// The documents.
+    pub documents: Vec<String>,
+}

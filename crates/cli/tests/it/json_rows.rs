@@ -23,17 +23,17 @@ steps:
 const FAILS: &str = "flow: fails\nsteps:\n  - { id: a, run: 'echo words; exit 1' }\n";
 
 /// The schemas of all rows.
-struct Schemas(Value);
+pub(crate) struct Schemas(Value);
 
 impl Schemas {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut all: Map<String, Value> = envoi_api::schema::of_rest();
         all.extend(envoi_api::schema::of_commands());
         Self(json!({"schemas": all}))
     }
 
     /// The value has the schema of this name.
-    fn hold(&self, name: &str, value: &Value) {
+    pub(crate) fn hold(&self, name: &str, value: &Value) {
         let schema = json!({"$ref": format!("#/components/schemas/{name}"), "components": self.0});
         let validator = jsonschema::validator_for(&schema).unwrap();
         let wrong: Vec<String> = validator.iter_errors(value).map(|error| error.to_string()).collect();
@@ -215,6 +215,8 @@ fn what_is_found_in_files_and_in_the_store_has_its_row() {
     schemas.hold_each("Advice", list(&of(0, &["--json"])));
     schemas.hold_each("Titled", list(&of(0, &["--json", "init", "--list"])));
     schemas.hold_each("Titled", list(&of(0, &["--json", "schema"])));
+    schemas.hold("HelpTopics", &of(0, &["--json", "help"]));
+    schemas.hold("HelpPage", &of(0, &["--json", "help", "limits"]));
     schemas.hold("Initialized", &of(0, &["--json", "init", "--template", "nightly", "begun"]));
     stage.write("broken.yaml", "flow: f\nstpes: 1\nsteps:\n  - { id: a, rnu: x }\n");
     schemas.hold_each("Mistake", list(&of(2, &["--json", "check", "broken.yaml"])));
@@ -269,10 +271,13 @@ fn bundles_have_their_rows() {
 
 #[test]
 fn trees_of_runs_have_their_row() {
-    let (stage, schemas) =
-        (Stage::with_flow("flow: t\nworkspace: w\nsteps:\n  - { id: a, run: 'true' }\n"), Schemas::new());
+    let (stage, schemas) = (
+        Stage::with_flow("flow: t\nworkspace: w\nsteps:\n  - { id: a, run: 'echo b > a' }\n"),
+        Schemas::new(),
+    );
     stage.write("w/a", "a");
     stage.expect(0, &["run", "flow.yaml", "--isolate"]);
+    schemas.hold("WrittenPatch", &stage.json(&["--json", "apply", "--patch", "changes.patch"]));
     let found = stage.json(&["--json", "gc", "--dry-run", "--keep-last", "0"]);
     assert_eq!((list(&found["trees"]).len(), list(&found["runs"]).len()), (1, 1), "{found:#}");
     schemas.hold("Collection", &found);

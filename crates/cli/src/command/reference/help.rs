@@ -9,8 +9,8 @@ use crate::{
     text::markdown,
 };
 use clap::CommandFactory as _;
+use envoi_api::output::{HelpPage, HelpTopics};
 use envoi_contract::{code::Code, suggestion::nearest};
-use serde_json::json;
 
 include!(concat!(env!("OUT_DIR"), "/documents.rs"));
 
@@ -36,11 +36,13 @@ pub(crate) fn help(topic: &[String], document: bool, json: bool) -> Result<u8, F
 }
 
 fn print(name: &str, text: &str, json: bool) -> Result<u8, Failure> {
-    let text = if json { format!("{}\n", json!({"topic": name, "text": text})) } else { text.to_owned() };
-    if !json && pager::shows(&text) {
+    if json {
+        return output::row(&HelpPage { topic: name.to_owned(), text: text.to_owned() }).map(|()| 0);
+    }
+    if pager::shows(text) {
         return Ok(0);
     }
-    output::data(&text).map(|()| 0)
+    output::data(text).map(|()| 0)
 }
 
 /// What `--help` prints for the command that these words name.
@@ -159,10 +161,9 @@ fn list(json: bool) -> Result<u8, Failure> {
     let mut root = Cli::command();
     if json {
         let visible = root.get_subcommands().filter(|command| !command.is_hide_set());
-        let commands: Vec<&str> = visible.map(clap::Command::get_name).collect();
-        let documents: Vec<&str> = DOCUMENTS.iter().map(|(name, _)| *name).collect();
-        return output::data(&format!("{}\n", json!({"commands": commands, "documents": documents})))
-            .map(|()| 0);
+        let commands = visible.map(|command| command.get_name().to_owned()).collect();
+        let documents = DOCUMENTS.iter().map(|(name, _)| (*name).to_owned()).collect();
+        return output::row(&HelpTopics { commands, documents }).map(|()| 0);
     }
     let envoi = invocation::envoi();
     let rows =

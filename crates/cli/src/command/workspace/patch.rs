@@ -20,12 +20,12 @@ use crate::{
     },
     text::diff::printable,
 };
+use envoi_api::output::{NewBranch, WrittenPatch};
 use envoi_contract::code::Code;
 use envoi_engine::snapshots;
 use envoi_journal::Reader;
 use envoi_kernel::{Run, Status, event::Isolated, ids::RunId};
 use envoi_tree::{Difference, Entry, Order, Tree, What, differences};
-use serde_json::json;
 use std::{fs, path::Path};
 use tempfile::TempDir;
 
@@ -68,12 +68,8 @@ pub(crate) fn patch(
         Form::Patch(file) if *file == Path::new("-") => output::bytes(&patch)?,
         Form::Patch(file) => {
             files::write_new(file, &patch, "name another file, or `-` for standard output")?;
-            print(
-                home,
-                &found,
-                json!({"patch": file.display().to_string()}),
-                &printable(&file.display().to_string()),
-            )?;
+            let row = WrittenPatch { patch: file.display().to_string(), files: count(&found) };
+            print(home, &row, &printable(&row.patch), row.files)?;
         }
         Form::Branch(name) => {
             if reader.workspace_of_original(&id).map_err(Failure::store)?.is_some() {
@@ -84,26 +80,24 @@ pub(crate) fn patch(
             fs::write(&file, &patch).map_err(|error| Failure::machine(file.display(), error))?;
             let index = scratch.path().join("index");
             let commit = branch(&loaded, &id, name, why, &file, &index)?;
-            print(home, &found, json!({"branch": name, "commit": commit}), &format!("{name} ({commit})"))?;
+            let row = NewBranch { branch: (*name).to_owned(), commit, files: count(&found) };
+            print(home, &row, &format!("{name} ({})", row.commit), row.files)?;
         }
     }
     Ok(0)
 }
 
-fn print(
-    home: &Home,
-    found: &[Difference<'_>],
-    mut row: serde_json::Value,
-    what: &str,
-) -> Result<(), Failure> {
-    if !home.json {
-        let files = if found.len() == 1 { "file" } else { "files" };
-        return output::data(&format!("{what}: {} {files}\n", found.len()));
+fn count(found: &[Difference<'_>]) -> u64 {
+    u64::try_from(found.len()).unwrap_or(u64::MAX)
+}
+
+/// The row for programs, or a line for people.
+fn print(home: &Home, row: &impl serde::Serialize, what: &str, files: u64) -> Result<(), Failure> {
+    if home.json {
+        return output::row(row);
     }
-    if let Some(members) = row.as_object_mut() {
-        members.insert("files".to_owned(), found.len().into());
-    }
-    output::row(&row)
+    let noun = if files == 1 { "file" } else { "files" };
+    output::data(&format!("{what}: {files} {noun}\n"))
 }
 
 /// What the run began with, and its last snapshot.
