@@ -14,6 +14,7 @@ mod value;
 
 use index::Index;
 use pattern::{Pattern, Scratch};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -23,6 +24,9 @@ pub const MIN_SECRET_BYTES: usize = 4;
 
 /// What stands in the place of a secret.
 const MASK: &[u8] = b"***";
+
+/// What programs encode in a URL: all but the unreserved characters (RFC 3986 §2.3).
+const ENCODED_IN_URLS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// Of a value with more lines than this, the base64 of single lines is not looked for: each takes memory and time.
 const MOST_LINES_IN_BASE64: usize = 100;
@@ -146,18 +150,8 @@ fn escaped(value: &str) -> impl Iterator<Item = String> {
             ascii
         })
     });
-    let [url, form] = ["%20", "+"].map(|space| {
-        value.bytes().fold(String::new(), |mut url, byte| {
-            match byte {
-                b' ' => url += space,
-                plain if plain.is_ascii_alphanumeric() || b"-_.~".contains(&plain) => {
-                    url.push(char::from(plain))
-                }
-                other => url += &format!("%{other:02X}"),
-            }
-            url
-        })
-    });
+    let url = utf8_percent_encode(value, ENCODED_IN_URLS).to_string();
+    let form = url.replace("%20", "+");
     let long = value.len() >= MIN_SECRET_BYTES;
     let all = [json, slashes, html, ascii, both, url, form];
     all.into_iter().filter(move |text| long && text != value)

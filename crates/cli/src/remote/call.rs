@@ -10,6 +10,7 @@ use super::{
 use crate::process::{failure::Failure, messages};
 use envoi_contract::code::Code;
 use envoi_http::Client;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::{
     fs::File,
     io,
@@ -246,14 +247,17 @@ fn broken(error: Error) -> Broken {
     Broken { unsent, why }
 }
 
+/// What is encoded in a piece of a path: all but the unreserved characters (RFC 3986 §2.3) and the colon of a digest.
+const ENCODED_IN_PATHS: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b':');
+
 /// A piece of a path.
 pub(crate) fn segment(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~:".contains(&byte);
-    // A lone dot or two would be taken for a place, not for a name.
-    let dots = matches!(text, "." | "..");
-    text.bytes()
-        .map(|byte| if plain(byte) && !dots { char::from(byte).to_string() } else { format!("%{byte:02X}") })
-        .collect()
+    match text {
+        // A lone dot or two would be taken for a place, not for a name.
+        "." | ".." => text.replace('.', "%2E"),
+        text => utf8_percent_encode(text, ENCODED_IN_PATHS).to_string(),
+    }
 }
 
 /// What a body of JSON says.
