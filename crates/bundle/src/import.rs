@@ -129,7 +129,7 @@ fn put(opened: &Opened, source: impl Read, store: &Store, reader: &Reader) -> Re
             && let Some(attempt) = attempts.get(attempt)
             && ["stdout", "stderr"].contains(&stream)
         {
-            files::place_stream(store.layout(), reader, (&opened.run, attempt, stream), entry)?;
+            files::place_stream(store.layout(), reader, &opened.run, attempt, stream, entry)?;
         }
         Ok::<(), ImportError>(())
     })?;

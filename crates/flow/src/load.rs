@@ -247,7 +247,7 @@ impl Loader<'_> {
         }
         let (names, paths) = self.names(link, &root, folder);
         let (draft, flow) = reading(&root, self.edition, names, link.text, problems)?;
-        let flow = self.joined((flow, &draft), &root, &paths, link.before.is_none(), problems)?;
+        let flow = self.joined(flow, &draft, &root, &paths, link.before.is_none(), problems)?;
         if link.before.is_some() {
             let text = link.text.to_owned();
             let value = tree::value(&root);
@@ -346,7 +346,8 @@ impl Loader<'_> {
     /// and their secrets.
     fn joined(
         &self,
-        (mut flow, draft): (Flow, &Draft),
+        mut flow: Flow,
+        draft: &Draft,
         root: &Node,
         paths: &[String],
         outermost: bool,

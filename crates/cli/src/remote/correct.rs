@@ -56,7 +56,7 @@ pub(crate) fn resume(remote: &Remote, args: &ResumeArgs, file: &Path) -> Result<
             true => None,
             false => Some(Attended::new(remote, &run)?),
         };
-        match corrected(remote, (&run, &comparison), flow.clone(), args.why.as_deref()) {
+        match corrected(remote, &run, &comparison, flow.clone(), args.why.as_deref()) {
             Err(failure)
                 if failure.code.known() == Some(Code::ComparisonChanged)
                     && agreed == Agreed::Whatever
@@ -92,7 +92,8 @@ fn compared(remote: &Remote, run: &RunId, (flow, brought): (&Object, bool)) -> R
 
 fn corrected(
     remote: &Remote,
-    (run, comparison): (&RunId, &Comparison),
+    run: &RunId,
+    comparison: &Comparison,
     mut body: Object,
     why: Option<&str>,
 ) -> Result<(), Failure> {

@@ -18,7 +18,7 @@ pub(crate) fn show(remote: &Remote, run: Option<&str>, view: &View) -> Result<u8
             Found::Interrupt(interrupt, run) => {
                 let reader = remote.pull(&run)?;
                 remote.bring_what_is_shown(&reader, &run, &interrupt)?;
-                return question::show(&reader, &run, &interrupt, (&remote.by, remote.json));
+                return question::show(&reader, &run, &interrupt, &remote.by, remote.json);
             }
         },
         (_, text) => remote.run_or_newest(text)?,
@@ -26,7 +26,7 @@ pub(crate) fn show(remote: &Remote, run: Option<&str>, view: &View) -> Result<u8
     let reader = remote.pull(&run)?;
     let row = remote.row(&run)?;
     let works = row.doing.is_some_and(|doing| doing.activity == Activity::Working || doing.step_works);
-    show::print(&reader, &row, (&|_| works, &Own::default()), view, remote.json)
+    show::print(&reader, &row, &|_| works, &Own::default(), view, remote.json)
 }
 
 pub(crate) fn why(remote: &Remote, run: Option<&str>, which: &decisions::Which<'_>) -> Result<u8, Failure> {

@@ -92,7 +92,7 @@ pub(crate) fn ask_beside(
                 let setup = EngineSetup { store, args };
                 let person = Person { printer, conversation };
                 let beside = beside.as_mut().map(|beside| &mut **beside as &mut dyn Beside);
-                be_the_engine(setup, (lease, other.as_ref()), request.clone(), person, beside)
+                be_the_engine(setup, lease, other.as_ref(), request.clone(), person, beside)
                     .map_err(HandOver::Failed)
             }
             None => hand_over(other.as_ref(), &request, printer).and_then(|end| {
@@ -329,7 +329,8 @@ pub(crate) struct Person<'a> {
 /// person at the terminal, the engine stays: what lapses meanwhile lapses on time.
 fn be_the_engine(
     setup: EngineSetup<'_>,
-    (lease, other): (Lease, Option<&Holder>),
+    lease: Lease,
+    other: Option<&Holder>,
     request: Request,
     person: Person<'_>,
     beside: Option<&mut dyn Beside>,
@@ -338,11 +339,11 @@ fn be_the_engine(
     let run = request.run().cloned();
     let Some(beside) = beside else {
         let outcome = converse(&host, setup.store, request, person.printer, person.conversation);
-        return leave(setup, (host, telemetry), run.as_ref(), outcome, person.printer);
+        return leave(setup, host, telemetry, run.as_ref(), outcome, person.printer);
     };
     if let Err(failure) = beside.begin(&host) {
         beside.end();
-        return leave(setup, (host, telemetry), run.as_ref(), Some(Err(failure)), person.printer);
+        return leave(setup, host, telemetry, run.as_ref(), Some(Err(failure)), person.printer);
     }
     let mut outcome = converse(&host, setup.store, request, person.printer, person.conversation);
     if let (Some(Ok(code)), Some(run)) = (&outcome, &run) {
@@ -350,7 +351,7 @@ fn be_the_engine(
         outcome = Some(beside.stay(&host).and_then(|()| stands_now(setup.store, run, code, person.printer)));
     }
     beside.end();
-    leave(setup, (host, telemetry), run.as_ref(), outcome, person.printer)
+    leave(setup, host, telemetry, run.as_ref(), outcome, person.printer)
 }
 
 /// The exit code of a run that may have gone on since it was `code`.
@@ -366,7 +367,8 @@ fn stands_now(store: &Store, run: &RunId, code: u8, printer: &mut Printer) -> Re
 /// Ends the engine, and says what the request came to.
 fn leave(
     setup: EngineSetup<'_>,
-    (host, telemetry): (Host, Telemetry),
+    host: Host,
+    telemetry: Telemetry,
     run: Option<&RunId>,
     outcome: Option<Result<u8, Failure>>,
     printer: &mut Printer,

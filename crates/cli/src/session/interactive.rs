@@ -193,7 +193,7 @@ fn put(
     let choices = preview::choices(run, raised, by);
     prompt::put(&choices, output)?;
     input.begin();
-    prompt::ask(run, raised, (&choices, by.clone()), input, output)
+    prompt::ask(run, raised, &choices, by.clone(), input, output)
 }
 
 /// What has become of a question that can no longer be answered.
@@ -207,7 +207,8 @@ pub(crate) fn form(
     reader: &Reader,
     run: &RunId,
     raised: &InterruptRaised,
-    (schema, by): (&Value, &Principal),
+    schema: &Value,
+    by: &Principal,
 ) -> Result<Value, Failure> {
     let failed = |error: io::Error| Failure::machine("the terminal", error);
     let form_given = interrupts::meanwhile(Mode::Asking { code: WAITS }, || {

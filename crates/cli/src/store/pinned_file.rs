@@ -69,7 +69,7 @@ fn state(reader: &Reader, run: &Run) -> Option<FileState> {
     let name = source.file_name()?.to_string_lossy();
     Some(match envoi_flow::load_as(run.flow().language, &name, &text, &FlowFolder::of(source)) {
         Ok(loaded) if loaded.flow.digest == run.flow().digest => FileState::Same,
-        Ok(loaded) => FileState::Other(differing(reader, run, (source, &text), &loaded.parts)),
+        Ok(loaded) => FileState::Other(differing(reader, run, source, &text, &loaded.parts)),
         Err(_) => FileState::Unusable,
     })
 }
@@ -88,7 +88,8 @@ pub(crate) fn remark(store: &Store, run: &RunId, exit_code: u8) {
 fn differing(
     reader: &Reader,
     run: &Run,
-    (source, text): (&Path, &str),
+    source: &Path,
+    text: &str,
     parts: &BTreeMap<String, String>,
 ) -> Vec<PathBuf> {
     let Some(pinned) = run.started().and_then(|started| reader.pinned(&started.run).ok()) else {

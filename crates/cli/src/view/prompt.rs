@@ -43,7 +43,8 @@ pub(crate) fn put(choices: &Choices, output: &mut dyn Write) -> io::Result<()> {
 pub(crate) fn ask(
     run: &Run,
     raised: &InterruptRaised,
-    (choices, by): (&Choices, Principal),
+    choices: &Choices,
+    by: Principal,
     input: &mut dyn BufRead,
     output: &mut dyn Write,
 ) -> io::Result<Reply> {

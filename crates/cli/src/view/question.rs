@@ -42,7 +42,8 @@ pub(crate) fn show(
     reader: &Reader,
     id: &RunId,
     interrupt: &InterruptId,
-    (by, json): (&Principal, bool),
+    by: &Principal,
+    json: bool,
 ) -> Result<u8, Failure> {
     let question = load(reader, id, interrupt, by)?;
     match json {

@@ -58,9 +58,9 @@ impl Commands {
             self.may_begin(&request.caller.within)?;
         }
         let (workspace, isolated) =
-            self.place_for(&request, (&source, flow), Path::new(&named), then, client)?;
+            self.place_for(&request, &source, flow, Path::new(&named), then, client)?;
         let made = isolated.clone().filter(|_| request.isolate.is_some());
-        let files = self.files_for_fork(&request, &cut, flow, (&workspace, then)).inspect_err(|_| {
+        let files = self.files_for_fork(&request, &cut, flow, &workspace, then).inspect_err(|_| {
             self.presences.leave(&request.run);
             made.iter().for_each(|made| Self::remove_tree(made));
             if request.workspace == WorkspaceUse::Copy {
@@ -131,7 +131,8 @@ impl Commands {
     fn place_for(
         &self,
         request: &ForkRequest,
-        (source, flow): (&Run, &Flow),
+        source: &Run,
+        flow: &Flow,
         named: &Path,
         then: Option<Digest>,
         client: &Sender<Response>,

@@ -83,7 +83,7 @@ impl Commands {
         let FilesWanted { to, too_wide, by, why } = wanted;
         let order = snapshots::order(&self.layout, too_wide);
         let target = tree(&order, &to)?;
-        let Some(wanted) = begun(&workspace, &order, &target, (to, by, why), &names)? else {
+        let Some(wanted) = begun(&workspace, &order, &target, to, by, why, &names)? else {
             return Ok(false);
         };
         let Some(id) = run.started().map(|started| started.run.clone()) else { return Ok(false) };
@@ -146,7 +146,8 @@ impl Commands {
         request: &ForkRequest,
         cut: &Cut,
         flow: &Flow,
-        (workspace, then): (&Path, Option<Digest>),
+        workspace: &Path,
+        then: Option<Digest>,
     ) -> Result<Option<FilesRestoring>, Refused> {
         let (Some(SetBack { too_wide }), Some(to)) = (&request.files, then) else { return Ok(None) };
         let names = Names::of(flow, &request.caller);
@@ -157,7 +158,7 @@ impl Commands {
             return Ok(None);
         }
         let why = format!("the files are those of `{}` where `{}` was entered", request.from, cut.step);
-        begun(workspace, &order, &target, (to, request.by.clone(), Some(why)), &names)
+        begun(workspace, &order, &target, to, request.by.clone(), Some(why), &names)
     }
 
     /// Does a restore again that was begun and not ended.
@@ -241,7 +242,9 @@ fn begun(
     workspace: &Path,
     order: &Order,
     target: &Tree,
-    (to, by, why): (Digest, Principal, Option<String>),
+    to: Digest,
+    by: Principal,
+    why: Option<String>,
     names: &Names,
 ) -> Result<Option<FilesRestoring>, Refused> {
     let stood = envoi_tree::stand(workspace, order, target).map_err(|error| refused(&error, names))?;

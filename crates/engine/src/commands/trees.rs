@@ -61,7 +61,7 @@ pub fn old_trees(reader: &Reader, layout: &Layout, too_wide: &[PathBuf]) -> Resu
         let at_work = if is_begun { None } else { at_work(reader, row, &rows, isolated) };
         let is_at_work = at_work.is_some();
         let stays = match at_work {
-            None if !is_begun => stays(reader, layout, too_wide, row, &rows, (isolated, &started.workspace)),
+            None if !is_begun => stays(reader, layout, too_wide, row, &rows, isolated, &started.workspace),
             at_work => at_work,
         };
         let (files, bytes) = weight(if is_begun { begun(&place) } else { place.clone() }, on_disk);
@@ -197,7 +197,8 @@ fn stays(
     too_wide: &[PathBuf],
     row: &RunRow,
     rows: &[RunRow],
-    (isolated, workspace): (&Isolated, &str),
+    isolated: &Isolated,
+    workspace: &str,
 ) -> Option<String> {
     if let Some(ended) = row.ended.as_ref().filter(|ended| ended.status != EndStatus::Succeeded) {
         return Some(format!("the run may go on there: it is {}", ended.status.word()));

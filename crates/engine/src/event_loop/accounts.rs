@@ -46,7 +46,7 @@ impl Accounts {
             // Where the clock was set back since, it is closed no longer than it was to be.
             let from = now.wall.max(at);
             let wait_ms = until.as_millis().saturating_sub(from.as_millis());
-            self.close(account, u64::try_from(wait_ms).unwrap_or(0), (resets_at, refusals), now);
+            self.close(account, u64::try_from(wait_ms).unwrap_or(0), resets_at, refusals, now);
         }
     }
 
@@ -54,7 +54,8 @@ impl Accounts {
         &mut self,
         account: String,
         wait_ms: u64,
-        (resets_at, refusals): (Option<Timestamp>, u32),
+        resets_at: Option<Timestamp>,
+        refusals: u32,
         now: Now,
     ) {
         let wall = now.wall.saturating_add_ms(wait_ms);
@@ -81,11 +82,11 @@ impl Accounts {
                 Event::AttemptSettled(settled) => match &settled.throttled {
                     Some(throttled) => {
                         let wait_ms = throttled.until.as_millis().saturating_sub(record.at.as_millis());
-                        let stated = (throttled.resets_at, throttled.refusals);
                         self.close(
                             throttled.account.clone(),
                             u64::try_from(wait_ms).unwrap_or(0),
-                            stated,
+                            throttled.resets_at,
+                            throttled.refusals,
                             now,
                         );
                     }

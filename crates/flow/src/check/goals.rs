@@ -31,7 +31,7 @@ pub(crate) fn check(draft: &Draft, problems: &mut Problems) {
     check_ends(draft, goals, problems);
     for (place, step) in draft.steps.iter().enumerate() {
         for mark in &step.marks {
-            check_mark(draft, goals, (place, step), mark, problems);
+            check_mark(draft, goals, place, step, mark, problems);
         }
     }
 }
@@ -65,7 +65,8 @@ fn check_ends(draft: &Draft, goals: &DraftGoals, problems: &mut Problems) {
 fn check_mark(
     draft: &Draft,
     goals: &DraftGoals,
-    (place, step): (usize, &DraftStep),
+    place: usize,
+    step: &DraftStep,
     mark: &Spanned<String>,
     problems: &mut Problems,
 ) {

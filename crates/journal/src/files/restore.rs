@@ -35,7 +35,9 @@ pub fn restore_run(layout: &Layout, reader: &Reader, run: &RunId) -> Result<Vec<
 pub fn place_stream(
     layout: &Layout,
     reader: &Reader,
-    (run, attempt, stream): (&RunId, &AttemptId, &str),
+    run: &RunId,
+    attempt: &AttemptId,
+    stream: &str,
     source: &mut dyn io::Read,
 ) -> Result<(), FileError> {
     let place = layout.attempt(run, attempt).join(stream);

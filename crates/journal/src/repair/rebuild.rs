@@ -399,8 +399,8 @@ fn snapshot(conn: &Connection) -> rusqlite::Result<Rows> {
     let ids: BTreeMap<RunKey, String> = runs(conn)?.into_iter().map(|known| (known.key, known.id)).collect();
     let named = |run| ids.get(&run).cloned().unwrap_or_else(|| unnamed(run));
     let mut all = Rows::new();
-    for table in projection::TABLES {
-        add_rows(conn, table, None, named, &mut all)?;
+    for (table, key) in projection::TABLES {
+        add_rows(conn, table, key, None, named, &mut all)?;
     }
     Ok(all)
 }
@@ -408,15 +408,16 @@ fn snapshot(conn: &Connection) -> rusqlite::Result<Rows> {
 /// As [`snapshot`], of one run, which is not named.
 pub(super) fn snapshot_of(conn: &Connection, run: RunKey) -> rusqlite::Result<Rows> {
     let mut all = Rows::new();
-    for table in projection::TABLES {
-        add_rows(conn, table, Some(run), |_| String::new(), &mut all)?;
+    for (table, key) in projection::TABLES {
+        add_rows(conn, table, key, Some(run), |_| String::new(), &mut all)?;
     }
     Ok(all)
 }
 
 fn add_rows(
     conn: &Connection,
-    (table, key): (&str, &str),
+    table: &str,
+    key: &str,
     run: Option<RunKey>,
     named: impl Fn(RunKey) -> String,
     all: &mut Rows,

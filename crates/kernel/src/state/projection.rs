@@ -180,7 +180,7 @@ fn attempt_settled(envelope: &mut Envelope, control: &Control, event: &AttemptSe
         record.llm_calls = record.llm_calls.max(reported);
     }
     if let Some(error) = &event.error {
-        push_error(envelope, &step, Some(attempt), (&error.code, &error.message), at);
+        push_error(envelope, &step, Some(attempt), &error.code, &error.message, at);
     }
 }
 
@@ -196,13 +196,8 @@ fn failed_before_its_start(
         return;
     }
     if let Some(error) = event.handoff.error.as_deref() {
-        push_error(
-            envelope,
-            &stage(control, &event.visit),
-            None,
-            error.split_once(": ").unwrap_or(("", error)),
-            at,
-        );
+        let (code, message) = error.split_once(": ").unwrap_or(("", error));
+        push_error(envelope, &stage(control, &event.visit), None, code, message, at);
     }
 }
 
@@ -210,10 +205,10 @@ fn push_error(
     envelope: &mut Envelope,
     step: &str,
     attempt: Option<String>,
-    error: (&str, &str),
+    code: &str,
+    message: &str,
     at: Timestamp,
 ) {
-    let (code, message) = error;
     let entry = [
         ("step", Some(step.to_owned())),
         ("attempt", attempt),

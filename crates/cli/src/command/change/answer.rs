@@ -169,7 +169,7 @@ pub(crate) fn composed(
             .map(|more| amount::read_amount(raised, more))
             .transpose()
             .map_err(|error| misfit(error.to_string()))?;
-        answer.data = filled(question, raised, answer.choice, (given.form, by))?;
+        answer.data = filled(question, raised, answer.choice, given.form, by)?;
     }
     for path in &reply.files {
         answer.attachments.push(attach(path)?);
@@ -212,7 +212,8 @@ fn filled(
     question: Question<'_>,
     raised: &InterruptRaised,
     choice: Choice,
-    (given, by): (Option<&Form>, &Principal),
+    given: Option<&Form>,
+    by: &Principal,
 ) -> Result<Option<Value>, Failure> {
     let asks = question.run.step(&raised.visit).and_then(|step| step.asks());
     let schema = asks.filter(|_| raised.about == About::Ask).and_then(|plan| plan.schema.as_ref());
@@ -237,7 +238,7 @@ fn filled(
     if form.is_some() || !is_terminal || answers::complete(schema, None).is_ok() {
         return Ok(form);
     }
-    interactive::form(question.reader, question.id, raised, (schema, by)).map(Some)
+    interactive::form(question.reader, question.id, raised, schema, by).map(Some)
 }
 
 /// The text of a file, or of stdin for `-`.

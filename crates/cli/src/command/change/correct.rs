@@ -63,7 +63,8 @@ pub(crate) fn of_file(file: &Path) -> Result<Corrected, Failure> {
 /// # Errors
 /// The file has a mistake, the run cannot take over the corrected flow, or the person does not agree.
 pub(crate) fn agreed(
-    (layout, reader): (&Layout, &Reader),
+    layout: &Layout,
+    reader: &Reader,
     run: &RunId,
     file: &Path,
     args: &ResumeArgs,

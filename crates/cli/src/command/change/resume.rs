@@ -42,7 +42,7 @@ pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
         return Err(Failure::new(Code::RequestInvalid, message).hint("`--in-doubt rerun --files then`"));
     }
     let corrected = match &args.flow {
-        Some(file) => Some(correct::agreed((store.layout(), &reader), &run, file, args)?),
+        Some(file) => Some(correct::agreed(store.layout(), &reader, &run, file, args)?),
         None => None,
     };
     let caller = match &corrected {

@@ -76,7 +76,7 @@ pub(crate) fn show(home: &Home, run: Option<&str>, view: &View) -> Result<u8, Fa
     if let (View::Overview { .. }, Some(text)) = (view, run)
         && let Found::Interrupt(interrupt, id) = select::found(&reader, text)?
     {
-        return question::show(&reader, &id, &interrupt, (&environment::principal(), home.json));
+        return question::show(&reader, &id, &interrupt, &environment::principal(), home.json);
     }
     let id = select::run_or_newest(&reader, run)?;
     let row = envoi_engine::run_row(store.layout(), &reader, &id).map_err(Failure::store)?;
@@ -84,7 +84,7 @@ pub(crate) fn show(home: &Home, run: Option<&str>, view: &View) -> Result<u8, Fa
     let is_running = |attempt: &AttemptId| held || envoi_engine::is_alive(store.layout(), &id, attempt);
     let head = row.ended.as_ref().map(|_| reader.head(&id)).transpose().map_err(Failure::store)?;
     let own = Own { head, imported: reader.imported(&id).map_err(Failure::store)? };
-    print(&reader, &row, (&is_running, &own), view, home.json)
+    print(&reader, &row, &is_running, &own, view, home.json)
 }
 
 /// What the store itself has of a run, beside its events.
@@ -100,7 +100,8 @@ pub(crate) struct Own {
 pub(crate) fn print(
     reader: &Reader,
     row: &RunRow,
-    (is_running, own): (&dyn Fn(&AttemptId) -> bool, &Own),
+    is_running: &dyn Fn(&AttemptId) -> bool,
+    own: &Own,
     view: &View,
     json: bool,
 ) -> Result<u8, Failure> {
@@ -111,9 +112,9 @@ pub(crate) fn print(
         View::Envelope => load_run(reader, id)?.envelope().to_state_dict().pretty(),
         View::Overview { visits } => match load_run(reader, id) {
             Ok(run) if json => {
-                return output::row(&detail(reader, row, &run, (is_running, own))?).map(|()| 0);
+                return output::row(&detail(reader, row, &run, is_running, own)?).map(|()| 0);
             }
-            Ok(run) => overview(reader, row, (&run, *visits), (is_running, own))?,
+            Ok(run) => overview(reader, row, &run, *visits, is_running, own)?,
             Err(refused) => {
                 unread::show(reader, row, &refused.message, json)?;
                 return Ok(unread::exit_code(row));
@@ -215,8 +216,10 @@ fn open_attempts(run: &Run, is_running: &dyn Fn(&AttemptId) -> bool) -> (Vec<Att
 fn overview(
     reader: &Reader,
     row: &RunRow,
-    (run, most_visits): (&Run, usize),
-    (is_running, own): (&dyn Fn(&AttemptId) -> bool, &Own),
+    run: &Run,
+    most_visits: usize,
+    is_running: &dyn Fn(&AttemptId) -> bool,
+    own: &Own,
 ) -> Result<String, Failure> {
     let id = &row.run;
     let mut text = String::new();
@@ -346,7 +349,8 @@ fn detail(
     reader: &Reader,
     row: &RunRow,
     run: &Run,
-    (is_running, own): (&dyn Fn(&AttemptId) -> bool, &Own),
+    is_running: &dyn Fn(&AttemptId) -> bool,
+    own: &Own,
 ) -> Result<RunDetail, Failure> {
     let id = &row.run;
     let (running, left) = open_attempts(run, is_running);

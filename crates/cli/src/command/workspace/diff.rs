@@ -54,7 +54,7 @@ pub(crate) fn diff(
     let mut found = differences(&before, &after);
     found.retain(|difference| view.path.is_none_or(|path| is_within(difference.path(), path)));
     if home.json || view.stat {
-        let by = authors(&shelf, &taken, (from, to), now.as_ref())?;
+        let by = authors(&shelf, &taken, from, to, now.as_ref())?;
         return print_rows(&found, &shelf, &by, home.json);
     }
     let mut text = String::new();
@@ -95,7 +95,8 @@ fn is_within(path: &[u8], wanted: &str) -> bool {
 fn authors(
     shelf: &Shelf,
     taken: &[Taken],
-    (from, to): (Point, Point),
+    from: Point,
+    to: Point,
     now: Option<&Tree>,
 ) -> Result<BTreeMap<Vec<u8>, Vec<String>>, Failure> {
     let place = |point: Point, otherwise: usize| match point {

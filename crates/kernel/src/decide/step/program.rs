@@ -32,7 +32,8 @@ pub(crate) fn call(
     draft: &Draft<'_>,
     values: &Values<'_>,
     plan: &ProgramPlan,
-    (step, visit): (&Step, &VisitId),
+    step: &Step,
+    visit: &VisitId,
     instead: bool,
 ) -> Result<Command, SkillError> {
     let open = draft.control.open.get(visit);
@@ -106,8 +107,7 @@ pub(crate) fn stopped(draft: &Draft<'_>, open: &OpenVisit, verdict: &mut Verdict
     if let Some(report) = verdict.report.as_mut().filter(|_| metered.llm_calls > 0) {
         report.metrics = None;
     }
-    let Some(error) =
-        verdict.error.as_mut().filter(|error| REFUSED.iter().any(|code| code.as_str() == error.code))
+    let Some(error) = verdict.error.as_mut().filter(|error| REFUSED.iter().any(|code| error.is(*code)))
     else {
         return false;
     };

@@ -102,9 +102,8 @@ fn standpoint(old: &Flow, new: &Flow, control: &Control) -> Stands {
         return at(open);
     }
     for raised in control.interrupts.values() {
-        let about = (raised.about, &raised.visit);
         let target = match raised.visit.scope.is_empty() {
-            true => way_back::of_question(control, new, about, &raised.evidence),
+            true => way_back::of_question(control, new, raised.about, &raised.visit, &raised.evidence),
             false => None,
         };
         let behind = || control.holder(&raised.visit, "").map(|visit| visit.step).filter(is_there);

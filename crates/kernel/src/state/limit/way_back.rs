@@ -33,7 +33,8 @@ pub(crate) fn used(control: &Control, visit: &VisitId) -> u64 {
 pub(crate) fn of_question(
     control: &Control,
     flow: &Flow,
-    (about, visit): (About, &VisitId),
+    about: About,
+    visit: &VisitId,
     evidence: &Value,
 ) -> Option<StepId> {
     match about {
