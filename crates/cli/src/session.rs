@@ -2,6 +2,7 @@
 
 pub(crate) mod accounts;
 pub(crate) mod agent;
+pub(crate) mod attempt_order;
 pub(crate) mod background;
 pub(crate) mod caller;
 pub(crate) mod configured_models;

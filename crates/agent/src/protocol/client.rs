@@ -321,11 +321,11 @@ fn rpc_error(error: &ResponseError) -> CallError {
 mod tests {
     use super::*;
 
-    struct AsItIs;
+    struct Hides(&'static str);
 
-    impl Mask for AsItIs {
+    impl Mask for Hides {
         fn text(&self, text: &str) -> String {
-            text.to_owned()
+            text.replace(self.0, "***")
         }
 
         fn value(&self, value: &Value) -> Value {
@@ -410,18 +410,6 @@ mod tests {
         }
     }
 
-    struct Hides(&'static str);
-
-    impl Mask for Hides {
-        fn text(&self, text: &str) -> String {
-            text.replace(self.0, "***")
-        }
-
-        fn value(&self, value: &Value) -> Value {
-            value.clone()
-        }
-    }
-
     #[test]
     fn an_answer_that_is_no_json_is_masked_before_a_piece_of_it_is_shown() {
         const SECRET: &str = "At5/pO'x+2yT=Jc-77kL-and-more";
@@ -449,15 +437,16 @@ mod tests {
     fn only_what_certainly_was_not_taken_counts_as_refused() {
         let error =
             |code: i32| format!(r#"{{"jsonrpc":"2.0","id":1,"error":{{"code":{code},"message":"no"}}}}"#);
-        let result_of = |status: u16, body: &str| match result(status, body.as_bytes(), &AsItIs) {
-            Ok(_) => "taken",
-            Err(CallError::NotSent(_)) => "not sent",
-            Err(CallError::Unknown(_)) => "unknown",
-            Err(CallError::Refused(_)) => "refused",
-            Err(CallError::InvalidParams(_)) => "invalid params",
-            Err(CallError::TaskNotFound) => "no task",
-            Err(CallError::Unsupported(_)) => "unsupported",
-        };
+        let result_of =
+            |status: u16, body: &str| match result(status, body.as_bytes(), &Hides("no text of these")) {
+                Ok(_) => "taken",
+                Err(CallError::NotSent(_)) => "not sent",
+                Err(CallError::Unknown(_)) => "unknown",
+                Err(CallError::Refused(_)) => "refused",
+                Err(CallError::InvalidParams(_)) => "invalid params",
+                Err(CallError::TaskNotFound) => "no task",
+                Err(CallError::Unsupported(_)) => "unsupported",
+            };
         for (status, code, expected) in [
             (200, -32700, "refused"),
             (200, -32600, "refused"),

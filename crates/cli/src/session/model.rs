@@ -1,55 +1,30 @@
 //! The attempt of a step that asks a model: this program as its command.
 
-use crate::process::stderr;
+use super::attempt_order::{Masked, given_secrets, read};
 use envoi_contract::json::Value;
 use envoi_model::{Around, KEY_VARIABLE, Misfit, Order, SECRET_VARIABLES};
-use envoi_step::Secrets;
-use std::{env, fs, process::ExitCode};
+use std::{env, process::ExitCode};
 
 /// The whole of the process. Its order stands in a file that the engine has written; secrets nowhere.
 pub(crate) fn run_attempt() -> ExitCode {
-    let place = env::var_os(envoi_model::ORDER_VARIABLE).unwrap_or_default();
-    let order = fs::read(&place).map_err(|error| error.to_string());
-    let order: Result<Order, _> =
-        order.and_then(|bytes| serde_json::from_slice(&bytes).map_err(|error| error.to_string()));
-    match order {
-        Ok(order) => {
-            envoi_model::run(&order, env::var(KEY_VARIABLE).ok().as_deref(), &Surroundings::of(&order))
-        }
-        Err(error) => {
-            stderr::line(format_args!(
-                "`{}`: {error}; it is started for a step with `model`, never by hand",
-                place.display()
-            ));
-            ExitCode::FAILURE
-        }
-    }
+    let Some(order) = read::<Order>(envoi_model::ORDER_VARIABLE, "model") else { return ExitCode::FAILURE };
+    let secrets = given_secrets(SECRET_VARIABLES, order.secrets).filter(|_| !order.hides);
+    envoi_model::run(&order, env::var(KEY_VARIABLE).ok().as_deref(), &Surroundings(Masked(secrets)))
 }
 
-/// Finds the secrets that the engine has given to this process; none: everything is hidden.
-struct Surroundings(Option<Secrets>);
-
-/// What stands in place of what cannot be masked.
-const HIDDEN: &str = "(left out: a secret cannot be had, so this cannot be masked)";
+/// What `model` does not know: the secrets, and how data is checked.
+struct Surroundings(Masked);
 
 /// What does not fit, where only the masked data does.
 const HIDDEN_MISFIT: &str = "what is wrong stands in a secret, which is not shown";
 
-impl Surroundings {
-    fn of(order: &Order) -> Self {
-        let secrets = (0..order.secrets).map(|number| env::var(format!("{SECRET_VARIABLES}{number}")));
-        let secrets = secrets.collect::<Result<Vec<String>, _>>().ok();
-        Self(secrets.filter(|_| !order.hides).map(|secrets| Secrets::new(&secrets)))
-    }
-}
-
 impl Around for Surroundings {
     fn mask_text(&self, text: &str) -> String {
-        self.0.as_ref().map_or_else(|| HIDDEN.to_owned(), |secrets| secrets.mask_str(text))
+        self.0.text(text)
     }
 
     fn mask_value(&self, value: &Value) -> Value {
-        self.0.as_ref().map_or(Value::Null, |secrets| secrets.mask_value(value))
+        self.0.value(value)
     }
 
     fn check(&self, schema: &Value, data: &Value) -> Result<(), Misfit> {
@@ -68,18 +43,19 @@ impl Around for Surroundings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use envoi_step::Secrets;
 
     #[test]
     fn data_is_masked_before_a_piece_of_it_is_shown_as_what_does_not_fit() {
         let secret = "hunter2-of-the-flow";
         let schema = Value::parse_str(r#"{"properties": {"a": {"type": "integer"}}}"#).unwrap();
-        let around = Surroundings(Some(Secrets::new(&[secret.to_owned()])));
+        let around = Surroundings(Masked(Some(Secrets::new(&[secret.to_owned()]))));
         for after in ["x".repeat(400), "x".repeat(170), String::new()] {
             let data = Value::parse_str(&format!(r#"{{"a": "{secret}{after}"}}"#)).unwrap();
-            let Misfit(said) = around.check(&schema, &data).unwrap_err();
+            let Misfit(words) = around.check(&schema, &data).unwrap_err();
             for from in 0..secret.len() - 4 {
                 let piece = secret.get(from..from + 5).unwrap();
-                assert!(!said.contains(piece), "{piece}: {said}");
+                assert!(!words.contains(piece), "{piece}: {words}");
             }
         }
         let data = Value::parse_str(r#"{"a": "plain"}"#).unwrap();

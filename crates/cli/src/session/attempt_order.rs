@@ -1,0 +1,45 @@
+//! What the process of an attempt begins with, for an agent, an agent program or a model: its order, in a file that the engine has written,
+//! and the secrets that it masks, each in a variable of its own.
+
+use crate::process::stderr;
+use envoi_contract::json::Value;
+use envoi_step::Secrets;
+use serde::de::DeserializeOwned;
+use std::{env, fs, path::Path};
+
+/// The order in the file that this variable names. Without one, says so on stderr: `key` is the key of a step that needs such a process.
+pub(crate) fn read<O: DeserializeOwned>(variable: &str, key: &str) -> Option<O> {
+    let place = env::var_os(variable).unwrap_or_default();
+    let place = Path::new(&place);
+    let order = fs::read(place).map_err(|error| error.to_string());
+    let order = order.and_then(|bytes| serde_json::from_slice(&bytes).map_err(|error| error.to_string()));
+    let say = |error: &String| {
+        stderr::line(format_args!(
+            "`{}`: {error}; it is started for a step with `{key}`, never by hand",
+            place.display()
+        ));
+    };
+    order.inspect_err(say).ok()
+}
+
+/// The secrets that the engine has given to this process.
+pub(crate) fn given_secrets(prefix: &str, count: usize) -> Option<Secrets> {
+    let secrets = (0..count).map(|number| env::var(format!("{prefix}{number}")));
+    secrets.collect::<Result<Vec<String>, _>>().ok().map(|secrets| Secrets::new(&secrets))
+}
+
+/// What stands in place of what cannot be masked.
+const HIDDEN: &str = "(left out: a secret cannot be had, so this cannot be masked)";
+
+/// Masks the secrets that it knows; without them it hides everything.
+pub(crate) struct Masked(pub(crate) Option<Secrets>);
+
+impl Masked {
+    pub(crate) fn text(&self, text: &str) -> String {
+        self.0.as_ref().map_or_else(|| HIDDEN.to_owned(), |secrets| secrets.mask_str(text))
+    }
+
+    pub(crate) fn value(&self, value: &Value) -> Value {
+        self.0.as_ref().map_or(Value::Null, |secrets| secrets.mask_value(value))
+    }
+}
