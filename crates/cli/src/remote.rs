@@ -3,7 +3,7 @@
 //! What a command shows of a run is made of the run's events, as it is locally: they are brought here, into a store that
 //! lasts as long as the command ([`mirror`]), and the printers of the local commands read that. What changes a run is a
 //! request ([`request`]); how the run goes on comes from its stream ([`tail`]). Owns nothing of what is printed, and
-//! decides nothing about a run. ARCHITECTURE names every client of HTTP.
+//! decides nothing about a run. docs/code/invariants.md names every client of HTTP.
 
 mod address;
 mod answer;

@@ -1,9 +1,15 @@
-//! The files and folders that ARCHITECTURE.md and CONTRIBUTING.md send a reader to are there.
+//! The files and folders that ARCHITECTURE.md, CONTRIBUTING.md and docs/code/ send a reader to are there.
 
 use super::{problem::Problem, tree::Tree};
 
 /// Pages whose paths are looked at.
-const PAGES: &[&str] = &["ARCHITECTURE.md", "CONTRIBUTING.md"];
+const PAGES: &[&str] = &[
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "docs/code/glossary.md",
+    "docs/code/invariants.md",
+    "docs/code/where-to-look.md",
+];
 
 /// Paths in back quotes that name a place of the repository; those of crates may leave `crates/` out.
 pub(crate) fn check(tree: &Tree) -> Vec<Problem> {
