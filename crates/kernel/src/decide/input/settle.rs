@@ -117,33 +117,26 @@ pub(crate) fn settled(mut draft: Draft<'_>, mut result: AttemptResult) -> Result
     if let Some(account) = account {
         throttle::passed(&mut draft, &account);
     }
-    match verdict.error {
-        _ if matches!(verification, Some(VerificationResult::DidNotHappen | VerificationResult::Unknown)) => {
-            verify::follow(
-                &mut draft,
-                &settled,
-                verification.unwrap_or(VerificationResult::Unknown),
-                &stderr,
-            )?;
-        }
-        _ if let Some(throttled) = &throttled => {
-            throttle::follow(&mut draft, at.step, &settled, throttled, text)?;
-        }
-        _ if denied => agent::deny(&mut draft, &attempt.visit)?,
+    let is_over_its_bound =
+        stopped && settled.has_failed_with(Code::AgentBudget) && !draft.control.winds_down();
+    let needs_a_person = agent_outcome.is_some_and(|outcome| outcome != AgentOutcome::Over);
+    if let Some(result @ (VerificationResult::DidNotHappen | VerificationResult::Unknown)) = verification {
+        verify::follow(&mut draft, &settled, result, &stderr)?;
+    } else if let Some(throttled) = &throttled {
+        throttle::follow(&mut draft, at.step, &settled, throttled, text)?;
+    } else if denied {
+        agent::deny(&mut draft, &attempt.visit)?;
+    } else if is_over_its_bound {
         // It goes on once the bound is higher: the next start asks for that, or ends the run.
-        Some(_) if stopped && settled.has_failed_with(Code::AgentBudget) && !draft.control.winds_down() => {
-            again_at_once(&mut draft, &attempt.visit)?;
+        again_at_once(&mut draft, &attempt.visit)?;
+    } else if needs_a_person {
+        agent::follow(&mut draft, at.step, &settled, verdict.error)?;
+    } else if let Some(error) = verdict.error {
+        if !try_again(&mut draft, at.step, &settled)? {
+            conclude::conclude(&mut draft, &attempt.visit, Conclusion::FailedAfter(error, text))?;
         }
-        error
-            if agent_outcome
-                .as_ref()
-                .is_some_and(|agent_outcome| !matches!(agent_outcome, AgentOutcome::Over)) =>
-        {
-            agent::follow(&mut draft, at.step, &settled, error)?;
-        }
-        None => conclude::conclude(&mut draft, &attempt.visit, Conclusion::Succeeded(text))?,
-        Some(_) if try_again(&mut draft, at.step, &settled)? => {}
-        Some(error) => conclude::conclude(&mut draft, &attempt.visit, Conclusion::FailedAfter(error, text))?,
+    } else {
+        conclude::conclude(&mut draft, &attempt.visit, Conclusion::Succeeded(text))?;
     }
     advance(draft)
 }
