@@ -26,7 +26,7 @@ count() {
         counts && /(fsync|fdatasync)\(/ && !/envoi\.db/ { others++ }
         END {
             all = runs * steps
-            printf "| fsyncs a step, %d at once | %d for %d steps | %d elsewhere | %.3f | %s |\n", \
+            printf "| fsyncs a step, %d at once | %d for %d steps | %d elsewhere | %.3f | | %s |\n", \
                 runs, journal, all, others, journal / all, target
         }' "$trace"
 }
@@ -45,7 +45,7 @@ count_asked() {
         part && /(fsync|fdatasync)\(/ && !/envoi\.db/ { others[part]++ }
         END {
             for (i = split("pause resume", parts, " "); i > 0; i--)
-                rows = sprintf("| fsyncs a %s | %d for %d | %d elsewhere | %.3f | 1 |\n", parts[i], \
+                rows = sprintf("| fsyncs a %s | %d for %d | %d elsewhere | %.3f | | 1 |\n", parts[i], \
                     journal[parts[i]], runs, others[parts[i]], journal[parts[i]] / runs) rows
             printf "%s", rows
         }' "$trace"

@@ -1,8 +1,8 @@
 //! The engine with steps that settle at once: alone, many at once, in memory, on disk.
 
 use crate::{
-    Outcome, raw,
-    row::{Row, median},
+    Outcome, processes, raw,
+    row::{Row, median, spread},
     stage::{Stage, Steps},
 };
 use std::{fs, path::Path, time::Instant};
@@ -30,42 +30,90 @@ fn step_s(runs: u32, steps: u32) -> Outcome<f64> {
     Ok(raw::each_s(began.elapsed(), runs.saturating_mul(steps)))
 }
 
-/// Medians of (seconds a step, seconds a raw commit, their ratio).
-fn rounds(runs: u32, steps: u32) -> Outcome<(f64, f64, f64)> {
-    let (mut ours, mut raws, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
-        let before = raw::commit_s(&dir(), RAW_COMMITS)?;
-        let step = step_s(runs, steps)?;
-        let commit = f64::midpoint(before, raw::commit_s(&dir(), RAW_COMMITS)?);
-        ours.push(step);
-        raws.push(commit);
-        ratios.push(step / commit);
+/// What the rounds of one measurement took.
+struct Rounds {
+    /// Seconds a step.
+    steps: Vec<f64>,
+    /// Seconds a raw commit.
+    commits: Vec<f64>,
+}
+
+impl Rounds {
+    /// So many rounds, each between raw commits.
+    fn of(mut step_s: impl FnMut() -> Outcome<f64>) -> Outcome<Self> {
+        let (mut steps, mut commits) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            let before = raw::commit_s(&dir(), RAW_COMMITS)?;
+            steps.push(step_s()?);
+            commits.push(f64::midpoint(before, raw::commit_s(&dir(), RAW_COMMITS)?));
+        }
+        Ok(Self { steps, commits })
     }
-    Ok((median(ours), median(raws), median(ratios)))
+
+    /// How many raw commits a step takes, in each round.
+    fn costs(&self) -> Vec<f64> {
+        self.steps.iter().zip(&self.commits).map(|(step, commit)| step / commit).collect()
+    }
+
+    /// How many steps there are in the time of a raw commit, in each round.
+    fn rates(&self) -> Vec<f64> {
+        self.costs().into_iter().map(f64::recip).collect()
+    }
 }
 
 /// One run, one step after the other.
 pub(crate) fn alone() -> Outcome<Row> {
-    let (step, commit, ratio) = rounds(1, STEPS_ALONE)?;
+    let rounds = Rounds::of(|| step_s(1, STEPS_ALONE))?;
     Ok(Row {
         what: "one durable no-op step, alone".to_owned(),
-        value: format!("{:.2} ms", step * 1e3),
-        raw: format!("{:.2} ms a commit", commit * 1e3),
-        figure: format!("{ratio:.2} x"),
+        figure: format!("{:.2} x", median(rounds.costs())),
+        spread: spread(&rounds.costs()),
+        value: format!("{:.2} ms", median(rounds.steps) * 1e3),
+        raw: format!("{:.2} ms a commit", median(rounds.commits) * 1e3),
         target: "<= 2 x",
     })
 }
 
 /// `runs` runs at once, each of `steps` steps.
 pub(crate) fn many(runs: u32, steps: u32) -> Outcome<Row> {
-    let (step, commit, ratio) = rounds(runs, steps)?;
-    Ok(Row {
-        what: format!("{runs} runs at once, {steps} steps each"),
-        value: format!("{:.0} steps/s", 1.0 / step),
-        raw: format!("{:.0} commits/s", 1.0 / commit),
-        figure: format!("{:.2} x", 1.0 / ratio),
-        target: if runs > 200 { "no lower than at 200" } else { ">= 3 x" },
-    })
+    let rounds = Rounds::of(|| step_s(runs, steps))?;
+    let target = if runs > 200 { "no lower than at 200" } else { ">= 3 x" };
+    Ok(rate(format!("{runs} runs at once, {steps} steps each"), rounds, target))
+}
+
+/// A rate of steps, beside that of raw commits.
+fn rate(what: String, rounds: Rounds, target: &'static str) -> Row {
+    Row {
+        what,
+        figure: format!("{:.2} x", median(rounds.rates())),
+        spread: spread(&rounds.rates()),
+        value: format!("{:.0} steps/s", median(rounds.steps).recip()),
+        raw: format!("{:.0} commits/s", median(rounds.commits).recip()),
+        target,
+    }
+}
+
+/// Raw commits a second, for comparisons that alternate.
+pub(crate) fn commits() -> Outcome<()> {
+    println!("{:.0}", raw::commit_s(&dir(), RAW_COMMITS)?.recip());
+    Ok(())
+}
+
+/// `runs` runs of ten steps at any time, until `all` have ended: whenever one ends, the next one begins. One round, without a raw measurement: for
+/// comparisons that alternate (`bench/restate`).
+pub(crate) fn steady(runs: u32, all: u32) -> Outcome<()> {
+    const STEPS: u32 = 10;
+    let mut stage = Stage::new(&dir(), usize::try_from(runs)?, STEPS, NOOP)?;
+    let began = Instant::now();
+    stage.begin(runs)?;
+    for begun in runs..all {
+        let ended = u64::from(begun.saturating_sub(runs));
+        stage.play_until(|stage| stage.ended() > ended)?;
+        stage.begin(1)?;
+    }
+    stage.play_to_the_end()?;
+    println!("{:.0}", raw::each_s(began.elapsed(), all.saturating_mul(STEPS)).recip());
+    Ok(())
 }
 
 /// Resident memory of this process with `runs` live attempts.
@@ -80,6 +128,7 @@ pub(crate) fn memory(runs: u32) -> Outcome<Row> {
         value: format!("{:.1} MiB", f64::from(after) / 1024.0),
         raw: format!("{:.1} MiB before", f64::from(before) / 1024.0),
         figure: format!("{:.1} KiB a run", f64::from(after.saturating_sub(before)) / f64::from(runs)),
+        spread: String::new(),
         target: "<= 50 MiB",
     })
 }
@@ -107,6 +156,7 @@ pub(crate) fn bytes() -> Outcome<Vec<Row>> {
             value: format!("{per_step} bytes"),
             raw: format!("{TEXT_BYTES} bytes of text"),
             figure: format!("{:.2} ms a step", step_s * 1e3),
+            spread: String::new(),
             target: "flat",
         })
     };
@@ -150,11 +200,10 @@ pub(crate) fn store(runs: u32, steps: u32) -> Outcome<()> {
     Ok(())
 }
 
-/// One run that goes round a loop: how time, memory, bytes and the longest turn of the engine's loop grow with its visits.
+/// One run that goes round a loop: how time, memory, bytes and the longest turn of the engine's loop grow with its visits, and how long
+/// commands take that show it.
 pub(crate) fn grow(visits: u32) -> Outcome<()> {
-    // Two visits a round; a loop has at most 10,000 rounds.
-    let text = LOOP.replace("MOST", &visits.div_ceil(2).to_string());
-    let mut stage = Stage::of(&dir(), 1, &text, Steps::GoRound)?;
+    let mut stage = Stage::of(&dir(), 1, &loop_of(visits), Steps::GoRound)?;
     stage.begin(1)?;
     println!(
         "| visits | us a visit | resident memory | bytes a visit | longest turn of the loop |\n|---|---|---|---|---|"
@@ -175,14 +224,33 @@ pub(crate) fn grow(visits: u32) -> Outcome<()> {
     Ok(())
 }
 
-/// A loop of two steps that is never content.
-const LOOP: &str = "\
-flow: bench
-limits: { iterations: MOST }
-steps:
-  - id: work
-    run: [\"true\"]
-  - id: check
-    run: [\"true\"]
-    routing: { kind: microloop, loop_to: work, success_values: [VERIFIED], max_iterations: MOST }
-";
+/// As [`grow`], without a table; then the commands that show the run.
+pub(crate) fn shown(visits: u32) -> Outcome<Vec<Row>> {
+    let mut stage = Stage::of(&dir(), 1, &loop_of(visits), Steps::GoRound)?;
+    let run = stage.begin_one()?;
+    stage.play_until(|stage| stage.settled() >= u64::from(visits))?;
+    let looks = processes::looks(stage.root(), run.as_str())?;
+    let row = |(command, seconds): (&str, f64)| -> Outcome<Row> {
+        Ok(Row {
+            what: format!("`envoi {command}` of a run of {visits} visits"),
+            value: format!("{:.1} ms", seconds * 1e3),
+            raw: format!("{:.2} ms a bare spawn", raw::spawn_s(100)? * 1e3),
+            figure: String::new(),
+            spread: String::new(),
+            target: "<= 50 ms",
+        })
+    };
+    looks.into_iter().map(row).collect()
+}
+
+/// A loop of twenty steps that goes on for more than so many visits: a loop has at most 10,000 rounds.
+fn loop_of(visits: u32) -> String {
+    const STEPS: u32 = 20;
+    let rounds = visits.div_ceil(STEPS).max(1);
+    let step = |number| format!("  - id: s{number}\n    run: [\"true\"]\n");
+    let steps: String = (1..=STEPS).map(step).collect();
+    format!(
+        "flow: bench\nlimits: {{ iterations: {rounds} }}\nsteps:\n{steps}    routing: {{ kind: microloop, loop_to: s1, \
+         success_values: [VERIFIED], max_iterations: {rounds} }}\n"
+    )
+}

@@ -62,6 +62,7 @@ pub(crate) fn snapshots(count: usize) -> Outcome<Vec<Row>> {
         value: format!("{:.1} ms", seconds * 1e3),
         raw: format!("{:.1} ms (git ls-files)", listing * 1e3),
         figure: format!("{:.1}", seconds / listing.max(1e-9)),
+        spread: String::new(),
         target,
     };
     Ok(vec![

@@ -50,6 +50,7 @@ fn row(what: &str, target: &'static str, work: impl Fn() -> Outcome<usize>) -> O
         value: format!("{:.1} us", raw::each_s(began.elapsed(), TIMES) * 1e6),
         raw: format!("{written} bytes written"),
         figure: String::new(),
+        spread: String::new(),
         target,
     })
 }

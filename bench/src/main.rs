@@ -3,9 +3,11 @@
 //! `bench/run.sh` builds it and calls one subcommand after the other, each in a process of its own. Nothing here is a test:
 //! no figure fails a build.
 
+mod crowded;
 mod engine;
 mod files;
 mod filters;
+mod killed;
 mod people;
 mod processes;
 mod raw;
@@ -18,7 +20,8 @@ use std::process::ExitCode;
 /// What is wrong is told as it is; nobody handles it.
 pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-const USAGE: &str = "usage: envoi-bench alone|many RUNS STEPS|memory RUNS|bytes|files COUNT|filters|spawn|start|asked|fsyncs RUNS STEPS|asked-fsyncs RUNS|store RUNS STEPS|grow VISITS";
+const USAGE: &str = "usage: envoi-bench alone|many RUNS STEPS|commits|steady RUNS ALL|memory RUNS|bytes|files COUNT|filters|spawn|start|asked|\
+fsyncs RUNS STEPS|asked-fsyncs RUNS|store RUNS STEPS|grow VISITS|shown VISITS|killed RUNS|finished RUNS";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -44,7 +47,14 @@ fn measure(words: &[&str]) -> Outcome<Vec<Row>> {
         ["files", count] => files::snapshots(count.parse()?),
         ["filters"] => filters::both(),
         ["spawn"] => Ok(vec![processes::step_against_spawn()?]),
-        ["start"] => Ok(vec![processes::start_to_first_run()?]),
+        ["start"] => processes::start(),
+        ["commits"] => engine::commits().map(|()| Vec::new()),
+        ["steady", runs, all] => engine::steady(runs.parse()?, all.parse()?).map(|()| Vec::new()),
+        ["shown", visits] => engine::shown(visits.parse()?),
+        ["killed", runs] => Ok(vec![killed::known_again(runs.parse()?)?]),
+        // The engine that `killed` kills.
+        ["hold", runs] => killed::hold(runs.parse()?).map(|()| Vec::new()),
+        ["finished", runs] => crowded::finished(runs.parse()?),
         ["asked"] => people::pause_and_resume(),
         ["asked-fsyncs", runs] => people::between_marks(runs.parse()?).map(|()| Vec::new()),
         ["grow", visits] => engine::grow(visits.parse()?).map(|()| Vec::new()),

@@ -5,7 +5,7 @@
 
 use crate::{
     Outcome, raw,
-    row::{Row, median, percentile},
+    row::{Row, median, percentile, spread},
     stage::{Stage, Steps},
 };
 use envoi_engine::{Message, protocol::Response};
@@ -102,6 +102,7 @@ impl Part {
             what: format!("{what} ({commits} commits for {})", all.len()),
             value: format!("{:.2} ms, p90 {:.2} ms", median(all.clone()) * 1e3, percentile(all, 90) * 1e3),
             raw: format!("{:.2} ms a commit", median(raws) * 1e3),
+            spread: spread(&ratios),
             figure: format!("{:.2} x", median(ratios)),
             target: "<= 2 ms",
         }

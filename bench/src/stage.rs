@@ -55,6 +55,7 @@ pub(crate) struct Stage {
 /// What has been committed.
 #[derive(Default)]
 struct Seen {
+    begun: Cell<u64>,
     ended: Cell<u64>,
     started: Cell<u64>,
     settled: Cell<u64>,
@@ -150,6 +151,16 @@ impl Stage {
     /// Attempts that have come to their end.
     pub(crate) fn settled(&self) -> u64 {
         self.seen.settled.get()
+    }
+
+    /// Runs that have begun.
+    pub(crate) fn begun(&self) -> u64 {
+        self.seen.begun.get()
+    }
+
+    /// Runs that have come to their end.
+    pub(crate) fn ended(&self) -> u64 {
+        self.seen.ended.get()
     }
 
     /// The longest time that the loop was at work on one message since the last call.
@@ -288,6 +299,7 @@ impl Observer for Counting {
     fn committed(&mut self, run: &Run, records: &[Record]) -> Result<(), ShowError> {
         for record in records {
             match &record.event {
+                Event::RunStarted(_) => self.seen.begun.set(self.seen.begun.get().saturating_add(1)),
                 Event::AttemptStarted(_) => self.seen.started.set(self.seen.started.get().saturating_add(1)),
                 Event::AttemptSettled(_) => self.seen.settled.set(self.seen.settled.get().saturating_add(1)),
                 Event::RunEnded { .. } => {
