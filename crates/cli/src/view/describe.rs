@@ -11,7 +11,7 @@ use envoi_kernel::{
         About, CallOutcome, FannedOut, FlowEntered, InterruptRaised, LateFile, ModelCallEnded, RunEnded,
     },
     flow::Step,
-    ids::RunId,
+    ids::{RunId, StepId},
     part::Part,
 };
 
@@ -85,6 +85,16 @@ pub(crate) fn part(part: &Part) -> String {
         Some(with) if steps.is_empty() => format!("{options} (nothing is taken from {with})"),
         Some(with) => format!("{options} (taken from {with}: {})", steps.join(", ")),
         None => options,
+    }
+}
+
+/// Says that the questions of these steps are not asked; nothing if there are none.
+pub(crate) fn not_asked(steps: &[StepId]) -> Option<String> {
+    let names: Vec<String> = steps.iter().map(|step| format!("`{step}`")).collect();
+    match names.as_slice() {
+        [] => None,
+        [one] => Some(format!("the question of {one} is not asked")),
+        several => Some(format!("the questions of {} are not asked", several.join(", "))),
     }
 }
 

@@ -51,12 +51,12 @@ fn a_part_takes_what_it_needs_from_an_earlier_run_and_nothing_else_runs() {
         done.err.contains(&format!("part: --only publish (taken from {earlier}: build, sign)")),
         "{done:?}"
     );
-    assert!(done.err.contains("nobody is asked at sign: it is left out of the part"), "{done:?}");
+    assert!(done.err.contains("the question of `sign` is not asked: left out of the part"), "{done:?}");
     assert_eq!(stage.lines("ledger"), ["published 1.4", "binary", "\"sign\","]);
     let run = newest(&stage);
     let shown = stage.expect(0, &["show", &run]).out;
     assert!(shown.contains("part       --only publish (taken from"), "{shown}");
-    assert!(shown.contains("nobody is asked at sign: left out by "), "{shown}");
+    assert!(shown.contains("the question of `sign` is not asked: left out by "), "{shown}");
     let part = json!({"only": ["publish"], "from": null, "until": null, "skip": [], "with": earlier});
     let rows = runs(&stage);
     assert_eq!((&rows[0]["part"], &rows[1]["part"]), (&part, &Value::Null));

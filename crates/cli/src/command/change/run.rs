@@ -19,7 +19,7 @@ use crate::{
         home::Home,
         pinned_file, select,
     },
-    view::{live::Live, printer::Printer},
+    view::{describe, live::Live, printer::Printer},
 };
 use envoi_contract::{
     code::Code,
@@ -98,11 +98,10 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
     Ok(code)
 }
 
-/// Says which questions the part of the flow leaves out.
+/// Says which questions are not asked because the part of the flow leaves their steps out.
 pub(crate) fn say_skipped_questions(flow: &Flow, selection: &Selection) {
-    let passed: Vec<String> = selection.questions_passed(flow).iter().map(ToString::to_string).collect();
-    if !passed.is_empty() {
-        messages::say(&format!("nobody is asked at {}: it is left out of the part", passed.join(", ")));
+    if let Some(questions) = describe::not_asked(&selection.questions_passed(flow)) {
+        messages::say(&format!("{questions}: left out of the part"));
     }
 }
 

@@ -252,14 +252,8 @@ fn overview(
     }
     if let Some(part) = run.started().and_then(|started| started.part.as_deref()) {
         say(format_args!("part       {}", describe::part(part)))?;
-        let passed = part.selection.questions_passed(run.flow());
-        if !passed.is_empty() {
-            let steps: Vec<&str> = passed.iter().map(|step| step.as_str()).collect();
-            say(format_args!(
-                "           nobody is asked at {}: left out by {}",
-                steps.join(", "),
-                by.actor
-            ))?;
+        if let Some(questions) = describe::not_asked(&part.selection.questions_passed(run.flow())) {
+            say(format_args!("           {questions}: left out by {}", by.actor))?;
         }
     }
     if let Some(forked) = run.forked() {

@@ -378,8 +378,11 @@ fn a_flow_is_corrected_from_afar_by_those_who_may() {
     }
     assert_eq!(stage.lines("did.txt"), ["made"]);
     // The run is the one of that flow, whatever else waits.
-    stage.write("other.yaml", "flow: other\nsteps:\n  - id: ok\n    ask: OK?\n");
+    stage.write("other.yaml", "flow: other\nsteps:\n  - id: ok\n    ask: OK?\n  - id: b\n    run: 'true'\n");
     let other = admin.expect(0, &["run", "other.yaml", "--detach"]);
+    let past = ann.expect(6, &["run", "other.yaml", "--skip", "ok"]);
+    assert!(past.err.contains("SCOPE_TOO_SMALL") && !past.err.contains("registered"), "{past:?}");
+    assert!(past.err.contains("the question of `ok` is not asked"), "{past:?}");
     let done = admin.expect(0, &["resume", "--flow", "fixed.yaml", "--yes", "--why", "a typo"]);
     admin.expect(0, &["cancel", other.out.trim()]);
     assert!(done.err.contains("flow corrected by first"), "{done:?}");
