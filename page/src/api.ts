@@ -385,6 +385,8 @@ export interface Forked {
   flow_digest: string;
   /** The run that it was forked from; null if it is no fork. */
   forked_from: string | null;
+  /** The head of the chain over its events, as `export` has it; null unless it is over, and in a list of runs. */
+  head: string | null;
   /** Whether an attempt is in doubt, so that a person has to decide. */
   in_doubt: boolean;
   /** Attempts that were started and have not ended. */
@@ -880,6 +882,8 @@ export interface Run {
   flow_digest: string;
   /** The run that it was forked from; null if it is no fork. */
   forked_from: string | null;
+  /** The head of the chain over its events, as `export` has it; null unless it is over, and in a list of runs. */
+  head: string | null;
   /** Whether an attempt is in doubt, so that a person has to decide. */
   in_doubt: boolean;
   /** Attempts that were started and have not ended. */

@@ -50,6 +50,8 @@ impl From<&journal::RunRow> for run::Run {
                 next_try: wait.due.into(),
             }),
             part: row.part.as_deref().map(RunPart::from),
+            // It is computed from all events of the run: whoever shows one run asks for it.
+            head: None,
         }
     }
 }

@@ -108,6 +108,9 @@ pub struct Run {
     /// The part of its flow that it does; null if it does all of it.
     #[serde(default)]
     pub part: Option<RunPart>,
+    /// The head of the chain over its events, as `export` has it; null unless it is over, and in a list of runs.
+    #[serde(default)]
+    pub head: Option<String>,
 }
 
 /// The part of its flow that a run does.
@@ -216,8 +219,6 @@ pub struct RunDetail {
     pub run: Run,
     /// The exit code of a command that follows it; null while it runs.
     pub exit_code: Option<u8>,
-    /// The head of the chain over its events, as `export` has it; null unless it is over, and for a run of a server.
-    pub head: Option<String>,
     /// How it came, if it came with a bundle; else null, as for a run of a server.
     pub imported: Option<ImportedFrom>,
     /// How often it was reopened, oldest first.

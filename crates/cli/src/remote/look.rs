@@ -24,9 +24,11 @@ pub(crate) fn show(remote: &Remote, run: Option<&str>, view: &View) -> Result<u8
         (_, text) => remote.run_or_newest(text)?,
     };
     let reader = remote.pull(&run)?;
-    let row = remote.row(&run)?;
+    let (row, head) = remote.row_with_head(&run)?;
     let works = row.doing.is_some_and(|doing| doing.activity == Activity::Working || doing.step_works);
-    show::print(&reader, &row, &|_| works, &Own::default(), view, remote.json)
+    // How a run came that was imported is known only where its store is.
+    let own = Own { head, imported: None };
+    show::print(&reader, &row, &|_| works, &own, view, remote.json)
 }
 
 pub(crate) fn why(remote: &Remote, run: Option<&str>, which: &decisions::Which<'_>) -> Result<u8, Failure> {

@@ -68,6 +68,11 @@ pub(super) fn take(server: &Server, mirror: &Mirror, run: &RunId, records: &[Rec
 impl Remote {
     /// A run at a glance, as it is now.
     pub(crate) fn row(&self, run: &RunId) -> Result<RunRow, Failure> {
+        Ok(self.row_with_head(run)?.0)
+    }
+
+    /// A run at a glance, and the head of the chain over its events if it is over; none from a server that does not say it.
+    pub(crate) fn row_with_head(&self, run: &RunId) -> Result<(RunRow, Option<Digest>), Failure> {
         rows::run(&self.server.get(&format!("/v1/runs/{}", segment(run.as_str())))?)
     }
 

@@ -8,7 +8,7 @@ use envoi_api::{
     run::{Activity, Run, RunPart, RunStatus, Runs, SetAside, WaitsFor},
     token::Token,
 };
-use envoi_contract::envelope::InterruptKind;
+use envoi_contract::{digest::Digest, envelope::InterruptKind};
 use envoi_journal::{Aside, Closed, Doing, Ended, InboxRow, InterruptState, RunRow};
 use envoi_kernel::{
     event::EndStatus,
@@ -22,9 +22,13 @@ pub(crate) fn bearer(body: &[u8]) -> Result<Principal, Failure> {
     Ok(Principal { tenant, actor: name })
 }
 
-/// One run.
-pub(crate) fn run(body: &[u8]) -> Result<RunRow, Failure> {
-    run_row(read(body)?)
+/// One run, and the head of the chain over its events.
+pub(crate) fn run(body: &[u8]) -> Result<(RunRow, Option<Digest>), Failure> {
+    let mut run: Run = read(body)?;
+    let wrong = |text: String| not_understood(format_args!("`{text}` is no head of a chain"));
+    let head = run.head.take();
+    let head = head.map(|text| Digest::parse(&text).ok_or_else(|| wrong(text))).transpose()?;
+    Ok((run_row(run)?, head))
 }
 
 /// A page of runs, and where the next one begins.
@@ -150,7 +154,6 @@ fn inbox_row(question: Question) -> Result<Listed, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use envoi_contract::digest::Digest;
     use serde_json::json;
 
     fn row(status: &str, live: u32, open: u32) -> RunRow {
@@ -160,7 +163,7 @@ mod tests {
             "updated_at": "2026-11-22T08:00:00.000Z", "events": 3, "live_attempts": live, "open_questions": open,
             "terminal_reason": null, "reason": null, "forked_from": null, "root": null,
         });
-        run(shown.to_string().as_bytes()).unwrap()
+        run(shown.to_string().as_bytes()).unwrap().0
     }
 
     #[test]

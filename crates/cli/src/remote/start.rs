@@ -266,7 +266,7 @@ fn begun(remote: &Remote, path: &str, (body, brought): (Object, bool)) -> Result
     }
     let body = good(reply)?;
     let Notes { notes } = read(&body)?;
-    Ok(Begun { run: rows::run(&body)?.run, notes })
+    Ok(Begun { run: rows::run(&body)?.0.run, notes })
 }
 
 #[cfg(test)]

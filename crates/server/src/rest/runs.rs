@@ -76,8 +76,14 @@ pub(crate) fn get(app: &App, request: &ApiRequest) -> Result<Response, Problem> 
 }
 
 pub(crate) fn shown(app: &App, status: u16, run: &RunId) -> Result<Response, Problem> {
-    let row = app.read(|reader| run_row(app.layout(), reader, run).map_err(Problem::from))?;
-    rows::answer(status, &Run::from(&row))
+    let row = app.read(|reader| {
+        let row = run_row(app.layout(), reader, run)?;
+        // That of the events that the row counts. A run whose events cannot be read is shown without it.
+        let last = row.next_seq.checked_sub(1).filter(|_| row.ended.is_some());
+        let head = last.and_then(|last| reader.head_at(run, last).ok());
+        Ok::<_, Problem>(Run { head: head.map(|head| head.to_string()), ..Run::from(&row) })
+    })?;
+    rows::answer(status, &row)
 }
 
 /// `getEnvelope`.

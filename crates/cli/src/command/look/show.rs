@@ -87,12 +87,12 @@ pub(crate) fn show(home: &Home, run: Option<&str>, view: &View) -> Result<u8, Fa
     print(&reader, &row, &is_running, &own, view, home.json)
 }
 
-/// What the store itself has of a run, beside its events.
+/// What is shown of a run beside its row and what follows from its events.
 #[derive(Default)]
 pub(crate) struct Own {
     /// The head of the chain over the events of a run that is over.
-    head: Option<Digest>,
-    imported: Option<Imported>,
+    pub(crate) head: Option<Digest>,
+    pub(crate) imported: Option<Imported>,
 }
 
 /// Prints what is to be shown of a run. `row` says what is done for it, and `is_running` of an attempt whether
@@ -382,10 +382,9 @@ fn detail(
         signer: imported.signer.clone(),
     });
     Ok(RunDetail {
-        head: own.head.map(|head| head.to_string()),
         imported,
         corrected: corrected.collect(),
-        run: row.into(),
+        run: envoi_api::run::Run { head: own.head.map(|head| head.to_string()), ..row.into() },
         exit_code: run.status().exit_code(),
         reopened: reopened.collect(),
         handoffs: reader.handoffs(id).map_err(Failure::store)?.iter().map(HandoffRow::from).collect(),

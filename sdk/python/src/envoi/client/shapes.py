@@ -252,6 +252,8 @@ class Forked(TypedDict):
     """The digest of the flow that it is pinned to."""
     forked_from: Optional[str]
     """The run that it was forked from; null if it is no fork."""
+    head: Optional[str]
+    """The head of the chain over its events, as `export` has it; null unless it is over, and in a list of runs."""
     in_doubt: bool
     """Whether an attempt is in doubt, so that a person has to decide."""
     live_attempts: int
@@ -678,6 +680,8 @@ class Run(TypedDict):
     """The digest of the flow that it is pinned to."""
     forked_from: Optional[str]
     """The run that it was forked from; null if it is no fork."""
+    head: Optional[str]
+    """The head of the chain over its events, as `export` has it; null unless it is over, and in a list of runs."""
     in_doubt: bool
     """Whether an attempt is in doubt, so that a person has to decide."""
     live_attempts: int
