@@ -3,13 +3,18 @@
 //! The only reader of the variables that say so. A pipe, a file, `TERM=dumb` and a command in the background get plain
 //! lines.
 
+use super::failure::Failure;
 use crate::text::columns::{Charset, width};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     process::getpgrp,
     termios::{self, QueueSelector, tcflush},
 };
-use std::{env, io, time::Duration};
+use std::{
+    env,
+    io::{self, BufRead as _, IsTerminal as _, Write as _},
+    time::Duration,
+};
 
 /// Of a terminal that does not say.
 const USUAL: (usize, usize) = (80, 24);
@@ -47,6 +52,18 @@ pub(crate) fn size() -> (usize, usize) {
 pub(crate) fn columns_of_stdout() -> Option<usize> {
     let size = termios::tcgetwinsize(io::stdout()).ok()?;
     (size.ws_col > 0).then(|| size.ws_col.into())
+}
+
+/// Whether a person at the terminal answers this question with yes; without a terminal there is none to ask.
+pub(crate) fn agrees(question: &str) -> Result<bool, Failure> {
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return Ok(false);
+    }
+    let mut stderr = io::stderr().lock();
+    stderr.write_all(question.as_bytes()).and_then(|()| stderr.flush()).map_err(Failure::store)?;
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line).map_err(Failure::store)?;
+    Ok(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
 /// Whether the terminal is this command's to write to: not while it is in the background of its shell. A terminal that

@@ -39,7 +39,7 @@ impl Remote {
     pub(crate) fn run_or_meant(&self, text: Option<&str>, verb: Verb) -> Result<RunId, Failure> {
         let Some(text) = text else {
             let (newest, _) = rows::runs(&self.server.get(&format!("/v1/runs?limit={}", select::RECENT))?)?;
-            return select::meant(verb, &self.unfinished(usize::MAX)?, &newest);
+            return select::meant_or_agreed(verb, &self.unfinished(usize::MAX)?, &newest);
         };
         self.run_named(text)
     }

@@ -1,10 +1,12 @@
 //! Which run is meant.
 
 use super::standing::stands;
-use crate::process::{clock, failure::Failure, invocation};
+use crate::process::{clock, failure::Failure, invocation, terminal};
 use envoi_contract::code::Code;
 use envoi_engine::check_not_aside;
-use envoi_journal::{Found, InboxFilter, InboxRow, Layout, Match, Reader, RunFilter, RunRow, RunStatus};
+use envoi_journal::{
+    Activity, Found, InboxFilter, InboxRow, Layout, Match, Reader, RunFilter, RunRow, RunStatus,
+};
 use envoi_kernel::{
     event::EndStatus,
     ids::{FlowId, InterruptId, RunId},
@@ -34,9 +36,28 @@ pub(crate) fn run_or_meant(
         let newest = RunFilter { limit: Some(RECENT), ..RunFilter::default() };
         let mut unfinished = reader.runs(unfinished).map_err(Failure::store)?;
         envoi_engine::look_at(layout, reader, &mut unfinished).map_err(Failure::store)?;
-        return meant(verb, &unfinished, &reader.runs(newest).map_err(Failure::store)?);
+        return meant_or_agreed(verb, &unfinished, &reader.runs(newest).map_err(Failure::store)?);
     };
     run(reader, text)
+}
+
+/// As [`meant`]. Where `envoi resume` finds no unfinished run, the newest one is meant if a person at the terminal says so: a failed step
+/// runs again only if that is wanted.
+pub(crate) fn meant_or_agreed(
+    verb: Verb,
+    unfinished: &[RunRow],
+    recent: &[RunRow],
+) -> Result<RunId, Failure> {
+    let refused = match meant(verb, unfinished, recent) {
+        Err(refused) if verb == Verb::Resume && unfinished.is_empty() => refused,
+        chosen => return chosen,
+    };
+    let Some(newest) = recent.first().filter(|newest| has_stopped(newest)) else { return Err(refused) };
+    let question = format!(
+        "no run is unfinished; the newest is {}\nRun it again from the step that stopped it? [y/N] ",
+        described(newest)
+    );
+    if terminal::agrees(&question)? { Ok(newest.run.clone()) } else { Err(refused) }
 }
 
 /// The run that a corrected flow is for, if none is named: of the runs of that flow the one that is not over, or the newest if it has
@@ -75,7 +96,8 @@ pub(crate) fn to_correct(
 /// What a command does with a run that it may choose itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verb {
-    /// Only an unfinished run: a scheduled `envoi resume` never repeats a failed step unasked.
+    /// Only an unfinished run, and of several the one that goes on if it is resumed: a scheduled `envoi resume` never repeats a failed
+    /// step unasked.
     Resume,
     /// An unfinished run, or the newest one if it has not succeeded: what follows is shown before it is done.
     Correct,
@@ -120,6 +142,10 @@ pub(crate) fn meant(verb: Verb, unfinished: &[RunRow], recent: &[RunRow]) -> Res
         Verb::Fork => &[],
     };
     let envoi = invocation::envoi();
+    let mut left_at = candidates.iter().filter(|row| verb == Verb::Resume && is_left(row));
+    if let (Some(only), None) = (left_at.next(), left_at.next()) {
+        return Ok(only.run.clone());
+    }
     match candidates {
         [row] => Ok(row.run.clone()),
         [] if verb == Verb::Resume && stopped(recent).nth(1).is_some() => Err(choice_of_stopped(recent)),
@@ -157,11 +183,19 @@ pub(crate) fn meant(verb: Verb, unfinished: &[RunRow], recent: &[RunRow]) -> Res
     }
 }
 
+/// Whether nothing works on it, and neither a person nor a repair has to come first.
+fn is_left(row: &RunRow) -> bool {
+    row.status() == RunStatus::Running && row.doing.is_some_and(|doing| doing.activity == Activity::Stopped)
+}
+
+/// Whether it is over and has not succeeded.
+fn has_stopped(row: &RunRow) -> bool {
+    row.ended.is_some() && row.status() != RunStatus::Ended(EndStatus::Succeeded)
+}
+
 /// The runs that are over and have not succeeded.
 fn stopped(recent: &[RunRow]) -> impl Iterator<Item = &RunRow> {
-    let is_stopped =
-        |row: &&RunRow| row.ended.is_some() && row.status() != RunStatus::Ended(EndStatus::Succeeded);
-    recent.iter().filter(is_stopped)
+    recent.iter().filter(|row| has_stopped(row))
 }
 
 /// None is unfinished, and several have stopped: a person says which one runs again.
@@ -365,6 +399,25 @@ mod tests {
                 (Err(failure), Err(text)) => assert!(failure.message.contains(text), "{verb:?}: {failure:?}"),
                 _ => panic!("{verb:?} of {} unfinished: {chosen:?}", unfinished.len()),
             }
+        }
+    }
+
+    #[test]
+    fn of_several_runs_the_only_one_that_nothing_works_on_is_resumed() {
+        let doing = |activity| {
+            Some(envoi_journal::Doing { activity, since: Timestamp::from_millis(0), step_works: false })
+        };
+        let left = |end| RunRow { doing: doing(Activity::Stopped), live_attempts: 1, ..row(end, None) };
+        let waits = RunRow { open_interrupts: 1, live_attempts: 0, ..left("1") };
+        let works = RunRow { doing: doing(Activity::Working), ..left("2") };
+        let aside = RunRow { doing: doing(Activity::SetAside), ..left("3") };
+        let several = [waits, works, aside, left("4")];
+        assert!(meant(Verb::Resume, &several, &several).unwrap().as_str().ends_with('4'));
+        let more = [left("5"), left("4")];
+        let none = &several[..3];
+        for (verb, rows) in [(Verb::Resume, none), (Verb::Resume, &more), (Verb::Cancel, &several)] {
+            let refused = meant(verb, rows, rows).unwrap_err();
+            assert!(refused.message.starts_with("several runs are unfinished"), "{verb:?}: {refused:?}");
         }
     }
 

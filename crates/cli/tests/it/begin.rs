@@ -87,6 +87,19 @@ fn envoi_alone_says_what_to_do_next_in_this_folder() {
     assert!(stage.expect(0, &[]).out.contains("a question waits for an answer: Go on?"));
     stage.expect(1, &["approve"]);
     assert_eq!(advised(&stage)[0], format!("envoi show {}", stage.run_id()));
+    // A newer failure is named beside a question that waits, a newer success is not.
+    stage.write("failing.yaml", "flow: fails\nsteps:\n  - { id: a, run: \"false\" }\n");
+    stage.write("good.yaml", "flow: good\nsteps:\n  - { id: a, run: \"true\" }\n");
+    stage.expect(3, &["run", "flow.yaml"]);
+    stage.expect(1, &["run", "failing.yaml"]);
+    let failed = text(&stage.runs()[0]["run"]);
+    let advice = advised(&stage);
+    assert!(
+        advice[0].starts_with("envoi show int_") && advice[1] == format!("envoi show {failed}"),
+        "{advice:?}"
+    );
+    stage.expect(0, &["run", "good.yaml"]);
+    assert!(!advised(&stage)[1].starts_with("envoi show run_"), "{:?}", advised(&stage));
     // A store that cannot be read is no reason to say nothing. The log of the database may be there, and would stand in for it.
     for log in ["envoi.db-wal", "envoi.db-shm"] {
         fs::remove_file(stage.store().join(log)).ok();

@@ -1,6 +1,9 @@
 //! What a person is told who has to decide, or to go on: the last words of a step, the command to type, how the run stands.
 
-use crate::stage::{Stage, wait_until};
+use crate::{
+    stage::{Stage, wait_until},
+    terminal::Terminal,
+};
 use rustix::process::Signal;
 
 const LOOP: &str = "flow: f\nsteps:\n  - id: fix\n    run: echo x >> code.txt\n  - id: critic\n    run: |\n      echo 'Test 3 failed'\n      echo 'trace at line 5' >&2\n      exit 1\n    routing: { kind: microloop, loop_to: fix, status_from_exit: { 0: OK, 1: NO }, success_values: [OK], max_iterations: 1 }\n";
@@ -140,18 +143,40 @@ fn where_several_runs_may_be_meant_each_is_listed_with_its_state_and_command() {
     wait_until("the step", || stage.supervisor("a.1.1").is_some());
     engine.kill();
     let stopped = crate::stage::text(&stage.runs()[0]["run"]);
-    let refused = stage.expect(6, &["resume"]).err;
+    let refused = stage.expect(6, &["cancel"]).err;
     for words in [
         format!("{stopped} (works, stopped "),
         "its step still works at `a`, since ".to_owned(),
-        format!("\n    envoi resume {stopped}\n"),
+        format!("\n    envoi cancel {stopped}\n"),
         format!("{waits} (asks, waiting"),
-        format!("\n    envoi show {waits}   (it waits for an answer)\n"),
+        format!("\n    envoi cancel {waits}\n"),
     ] {
         assert!(refused.contains(&words), "{words}\n{refused}");
     }
+    // Only one of them goes on if it is resumed.
     stage.write("go", "");
-    stage.expect(0, &["resume", &stopped]);
+    assert!(stage.expect(0, &["resume"]).err.contains(&stopped));
+}
+
+#[test]
+fn a_person_at_the_terminal_may_say_that_the_newest_failed_run_is_resumed() {
+    let stage = Stage::with_flow("flow: f\nsteps:\n  - { id: a, run: 'echo x >> tried; test -e ready' }\n");
+    stage.expect(1, &["run", "flow.yaml"]);
+    stage.expect(1, &["run", "flow.yaml"]);
+    let newest = crate::stage::text(&stage.runs()[0]["run"]);
+    // Nobody is there to be asked.
+    let listed = stage.expect(2, &["resume"]).err;
+    assert!(listed.contains("these have not succeeded") && listed.contains(&newest), "{listed}");
+    stage.write("ready", "");
+    for (typed, code, tries) in [("\r", 2, 2), ("y\r", 0, 3)] {
+        let terminal = Terminal::start(&stage, &["resume"], 200, &[]);
+        wait_until("the question", || terminal.shows().contains("[y/N]"));
+        let shows = terminal.shows();
+        assert!(shows.contains(&format!("the newest is {newest} (f, failed at `a`, since")), "{shows}");
+        terminal.types(typed);
+        assert_eq!(terminal.done().1, Some(code));
+        assert_eq!(stage.lines("tried").len(), tries);
+    }
 }
 
 #[test]

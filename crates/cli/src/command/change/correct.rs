@@ -3,7 +3,7 @@
 //! What it means is the kernel's to say ([`Run::correction`]); nothing is changed here.
 
 use crate::{
-    process::{args::ResumeArgs, environment, failure::Failure, invocation, messages::say, output},
+    process::{args::ResumeArgs, environment, failure::Failure, invocation, messages::say, output, terminal},
     store::flow_files::{load, read_flow},
     text::shell,
 };
@@ -19,11 +19,7 @@ use envoi_kernel::{
     event::EndStatus,
     ids::{AttemptId, RunId},
 };
-use std::{
-    io::{self, BufRead as _, IsTerminal as _, Write as _},
-    path::Path,
-    sync::Arc,
-};
+use std::{path::Path, sync::Arc};
 
 /// A corrected flow that a person has agreed to.
 pub(crate) struct Corrected {
@@ -135,7 +131,7 @@ pub(crate) fn agree(
     if args.yes {
         return Ok(Agreed::Whatever);
     }
-    if confirmed()? {
+    if terminal::agrees("Go on with the corrected flow? [y/N] ")? {
         return Ok(Agreed::AsShown);
     }
     let path = shell::word(&file.to_string_lossy());
@@ -145,20 +141,6 @@ pub(crate) fn agree(
     let hint = format!("to agree: {envoi} resume {} --flow {path}{from}{why} --yes", comparison.run);
     Err(Failure::new(Code::RequestInvalid, "nothing has changed: the corrected flow was not agreed to")
         .hint(hint))
-}
-
-/// Whether a person at the terminal says yes; without a terminal there is none to ask.
-fn confirmed() -> Result<bool, Failure> {
-    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        return Ok(false);
-    }
-    let mut stderr = io::stderr().lock();
-    write!(stderr, "Go on with the corrected flow? [y/N] ")
-        .and_then(|()| stderr.flush())
-        .map_err(Failure::store)?;
-    let mut line = String::new();
-    io::stdin().lock().read_line(&mut line).map_err(Failure::store)?;
-    Ok(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
 /// The comparison, for people.

@@ -6,7 +6,8 @@ use crate::{
     process::{failure::Failure, files, invocation, output},
     store::{flow_files::FlowFolder, home::Home},
 };
-use envoi_journal::{Activity, InboxFilter, RunFilter, RunStatus};
+use envoi_journal::{Activity, InboxFilter, RunFilter, RunRow, RunStatus};
+use envoi_kernel::event::EndStatus;
 use std::{
     env,
     fs::{self, File},
@@ -123,12 +124,14 @@ fn of_store(home: &Home, advice: &mut Vec<Advice>) -> Result<(), Failure> {
             ),
         );
     }
-    if rows.is_empty() {
-        let newest =
-            reader.all_runs(RunFilter { limit: Some(1), ..RunFilter::default() }).map_err(Failure::store)?;
-        if let Some(newest) = newest.first() {
-            add(format!("show {}", newest.run), format!("the newest run: {}", newest.status().word()));
-        }
+    // One that is over is of interest beside those that go on, unless it came to a good end.
+    let newest = RunFilter { limit: Some(1), ..RunFilter::default() };
+    let newest = reader.all_runs(newest).map_err(Failure::store)?;
+    let has_stopped = |row: &RunRow| !matches!(row.status(), RunStatus::Ended(EndStatus::Succeeded));
+    if let Some(newest) = newest.first().filter(|row| row.ended.is_some())
+        && (rows.is_empty() || has_stopped(newest))
+    {
+        add(format!("show {}", newest.run), format!("the newest run: {}", newest.status().word()));
     }
     Ok(())
 }

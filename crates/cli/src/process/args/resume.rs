@@ -7,8 +7,8 @@ use std::path::PathBuf;
 /// `envoi resume`.
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
-    /// Id of the run, or a unique beginning or end of it [default: the one that is not over; with --flow also the newest, if it
-    /// has not succeeded]
+    /// Id of the run, or a unique beginning or end of it [default: the one that is not over, and of several the one that nothing
+    /// works on; at a terminal or with --flow also the newest, if it has not succeeded]
     pub(crate) run: Option<String>,
     /// What to do about an attempt in doubt
     #[arg(long, value_enum, conflicts_with = "review")]
