@@ -158,6 +158,7 @@ pub(crate) fn settled(name: &str, nth: u32, files: &[(&str, Option<&[u8]>)]) -> 
         taken: None,
         throttled: None,
         set_back: None,
+        test_result: None,
         report_filled: Vec::new(),
     }))
 }

@@ -14,7 +14,8 @@ mod run;
 mod state;
 
 pub use model::{
-    event, expression, family, files, flow, ids, input, ledger, notify, part, requester, throttle,
+    event, expression, family, files, flow, ids, input, ledger, notify, part, requester, test_result,
+    throttle,
 };
 
 pub use decide::{

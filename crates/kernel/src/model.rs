@@ -18,5 +18,6 @@ mod refusal;
 pub mod requester;
 pub(crate) mod secret;
 pub(crate) mod size;
+pub mod test_result;
 pub mod throttle;
 mod wants;

@@ -3,7 +3,7 @@
 //! The error of a command that failed is the end of its stderr (contract 4), and hand-offs and events keep that text as it is. Its
 //! first line is often none that helps: Python begins with `Traceback (most recent call last):`. Owns which line is shown instead.
 
-use super::headline::result_of;
+use envoi_kernel::test_result::result_of;
 
 /// The most characters of a failure in a line; of a longer one the middle is left out, as its cause often stands at its end.
 const MAX_CHARS: usize = 300;

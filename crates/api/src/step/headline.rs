@@ -1,63 +1,52 @@
 //! The one line that a view shows of what a step came to.
 //!
-//! The first of these that there is: the words of the step's data (`headline`, else `summary`), the result line of a test runner,
-//! the first heading of Markdown, the first line. It is for people alone: a hand-off's `summary` is not changed by it.
+//! The first of these that there is: the words of the step's data (`headline`, else `summary`), the result line of a test runner in the
+//! step's text or else in its stderr, the first heading of Markdown, the first line. It is for people alone: a hand-off's `summary` is
+//! not changed by it.
 
 use crate::words::head;
 use envoi_contract::json::Value;
+use envoi_kernel::{event::AttemptSettled, test_result::result_of};
 
-/// A test runner states its result this near to the end of its output, in lines that are not empty.
-const RESULT_WITHIN: usize = 10;
-/// A longer line is prose.
-const MAX_RESULT_CHARS: usize = 100;
+/// What an attempt has left for the headline beside its text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sources {
+    /// The words of its data for it.
+    words: Option<String>,
+    /// The line of its stderr in which a test runner states its result.
+    result: Option<String>,
+}
 
-/// The words for it in a step's data, if there are any.
-#[must_use]
-pub fn words_of(data: &Value) -> Option<String> {
+impl Sources {
+    /// Those of an attempt that is over.
+    #[must_use]
+    pub fn of(settled: &AttemptSettled) -> Self {
+        Self { words: words_of(&settled.data), result: settled.test_result.clone() }
+    }
+}
+
+fn words_of(data: &Value) -> Option<String> {
     let words = |name| data.get(name).and_then(Value::as_str).map(head).filter(|words| !words.is_empty());
     words("headline").or_else(|| words("summary"))
 }
 
-/// The headline of a step's text, at most 100 characters; `words` are those of its data.
+/// The headline of a step's text, at most 100 characters; `sources` are those of its last attempt.
 #[must_use]
-pub fn headline(text: &str, words: Option<String>) -> String {
-    words.unwrap_or_else(|| of_text(text))
+pub fn headline(text: &str, sources: &Sources) -> String {
+    sources.words.clone().unwrap_or_else(|| of_text(text, sources.result.as_deref()))
 }
 
-fn of_text(text: &str) -> String {
+fn of_text(text: &str, on_stderr: Option<&str>) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     let filled = || lines.iter().copied().filter(|line| !line.is_empty());
     if let Some(counts) = counts_of_tap(&lines) {
         return counts;
     }
     let found = result_of(text)
+        .or(on_stderr)
         .or_else(|| heading(&lines))
         .or_else(|| filled().rev().find(|_| begins_with_progress(&lines)));
     found.map_or_else(|| head(text), head)
-}
-
-/// The line in which a test runner states its result, near to the end of the text. Of several packages the last that failed counts; a
-/// bare word counts only where no other line says more.
-pub(super) fn result_of(text: &str) -> Option<&str> {
-    let lines = || {
-        let filled = text.lines().map(str::trim).filter(|line| !line.is_empty());
-        filled.rev().take(RESULT_WITHIN).map(without_rule)
-    };
-    let failed = lines().find(|line| is_package(line, "FAIL"));
-    failed.or_else(|| lines().find(|line| is_result(line))).or_else(|| lines().find(|line| is_verdict(line)))
-}
-
-/// `FAIL  example.com/shop  0.01s`: what `go test` writes of a package. `ok 1 - adds` is a line of TAP.
-fn is_package(line: &str, verdict: &str) -> bool {
-    let rest = line.strip_prefix(verdict).filter(|rest| rest.starts_with(['\t', ' ']));
-    rest.is_some_and(|rest| {
-        rest.contains(['\t', '.', '/']) && !rest.trim_start().starts_with(|c: char| c.is_ascii_digit())
-    })
-}
-
-/// Whether the line is nothing but the word for a result.
-fn is_verdict(line: &str) -> bool {
-    matches!(line, "OK" | "PASS" | "FAIL" | "FAILED")
 }
 
 /// What a test runner that writes TAP has counted, such as Node's: `pass 2, fail 1`; without counts, what stands in the lines.
@@ -90,32 +79,6 @@ fn counts_of_tap(lines: &[&str]) -> Option<String> {
         lines.iter().filter(numbered).count()
     };
     Some(format!("{} ok, {} not ok", count("ok "), count("not ok ")))
-}
-
-/// `=== 3 passed in 0.1s ===` without its rule.
-fn without_rule(line: &str) -> &str {
-    line.trim_matches(['=', ' '])
-}
-
-/// Whether a test runner says its result in this line, and how much: those of pytest, unittest, cargo, Go, Jest, Vitest, Mocha,
-/// PHPUnit, RSpec and their likes.
-fn is_result(line: &str) -> bool {
-    if line.chars().count() > MAX_RESULT_CHARS || line.ends_with('.') {
-        return false;
-    }
-    let is_sentence = ["OK (", "FAILED (", "test result: "].iter().any(|sign| line.starts_with(sign))
-        || is_package(line, "ok");
-    let words: Vec<&str> =
-        line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    let counts = |pair: &[&str]| {
-        let [count, word] = pair else { return false };
-        count.chars().all(|c| c.is_ascii_digit())
-            && matches!(
-                *word,
-                "passed" | "failed" | "passing" | "failing" | "failure" | "failures" | "errors"
-            )
-    };
-    is_sentence || words.windows(2).any(counts)
 }
 
 /// The first heading outside of code, if it stands apart as one does in Markdown: a comment of a script does not.
@@ -187,16 +150,33 @@ mod tests {
             ("Run this:\n\n```sh\n\n# build\n\nmake\n```\n", "Run this:"),
             ("Fixed the rounding.\nNow all 12 tests are green: 12 passed.", "Fixed the rounding."),
         ] {
-            assert_eq!(headline(text, None), expected, "{text:?}");
+            assert_eq!(headline(text, &Sources::default()), expected, "{text:?}");
         }
     }
 
     #[test]
     fn the_words_of_the_data_come_first() {
-        let of = |data| headline("# Title\n\n3 passed", words_of(&Value::parse_str(data).unwrap()));
+        let of = |data| {
+            let words = words_of(&Value::parse_str(data).unwrap());
+            headline("# Title\n\n3 passed", &Sources { words, result: Some("OK".to_owned()) })
+        };
         assert_eq!(of(r#"{"headline": "two\nlines", "summary": "s"}"#), "two");
         assert_eq!(of(r#"{"headline": " ", "summary": "s"}"#), "s");
         assert_eq!(of(r#"{"headline": 7}"#), "3 passed");
         assert_eq!(of("[]"), "3 passed");
+    }
+
+    #[test]
+    fn a_result_on_stderr_comes_after_one_in_the_text_and_before_everything_else() {
+        let of =
+            |text| headline(text, &Sources { words: None, result: Some("FAILED (failures=1)".to_owned()) });
+        for (text, expected) in [
+            ("", "FAILED (failures=1)"),
+            ("printed by a test\n", "FAILED (failures=1)"),
+            ("# Title\n\nwords\n", "FAILED (failures=1)"),
+            ("=== 3 passed in 0.1s ===\n", "3 passed in 0.1s"),
+        ] {
+            assert_eq!(of(text), expected, "{text:?}");
+        }
     }
 }

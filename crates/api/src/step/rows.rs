@@ -6,7 +6,7 @@
 use super::{StepRow, StepState, Steps, whole, wholes};
 use crate::{
     cause::failure,
-    headline::{headline, words_of},
+    headline::{Sources, headline},
     words::{head, items, plain},
 };
 use envoi_contract::{handoff::Status as HandoffStatus, time::Timestamp};
@@ -46,8 +46,8 @@ struct Visit {
     began: Timestamp,
     next_try: Option<Timestamp>,
     over: Option<Over>,
-    /// The words of its data for what it came to, and why its last attempt failed.
-    words: Option<String>,
+    /// What its last attempt has left for its headline, and why it failed.
+    sources: Sources,
     failed: Option<String>,
     cost: Option<Cost>,
     /// Of a whole: the values of its items.
@@ -147,7 +147,7 @@ impl StepRows {
         if settled.late {
             return;
         }
-        visit.words = words_of(&settled.data);
+        visit.sources = Sources::of(settled);
         visit.failed =
             settled.error.as_ref().map(|error| failure(&format!("{}: {}", error.code, error.message)));
     }
@@ -180,7 +180,7 @@ impl StepRows {
             (HandoffStatus::Skipped, _, _) => head(&handoff.routing_signal.reason),
             (_, Some(error), _) => failure(error),
             (_, None, Some(values)) if !values.is_empty() => items(values),
-            _ => headline(&handoff.summary, visit.words.clone()),
+            _ => headline(&handoff.summary, &visit.sources),
         };
         visit.over = Some(Over {
             at: record.at,
@@ -286,7 +286,7 @@ impl Visit {
             began: record.at,
             next_try: None,
             over: None,
-            words: None,
+            sources: Sources::default(),
             failed: None,
             cost: None,
             values: None,

@@ -19,7 +19,7 @@ use crate::{
 use envoi_api::{
     cause::failure,
     event,
-    headline::{headline, words_of},
+    headline::{Sources, headline},
     run::{Ended, RunResult},
     words::items,
 };
@@ -59,8 +59,8 @@ pub(crate) struct Printer {
     wholes: BTreeMap<VisitId, Timestamp>,
     /// The values of their items.
     values: BTreeMap<VisitId, Vec<String>>,
-    /// The words of a visit's data for what it came to.
-    words: BTreeMap<VisitId, String>,
+    /// What a visit has left for its headline beside its text.
+    sources: BTreeMap<VisitId, Sources>,
     /// Questions that have been shown.
     shown: BTreeSet<InterruptId>,
     /// What is to be given to `envoi` to go on with the run, if that is more than to resume it.
@@ -86,7 +86,7 @@ impl Printer {
             leads: None,
             wholes: BTreeMap::new(),
             values: BTreeMap::new(),
-            words: BTreeMap::new(),
+            sources: BTreeMap::new(),
             shown: BTreeSet::new(),
             go_on: None,
             reader: None,
@@ -308,10 +308,10 @@ impl Printer {
 
     /// The value of the item that this visit was for, and what the visit came to.
     fn result(&mut self, written: &HandoffWritten) -> (String, String) {
-        let words = self.words.remove(&written.visit);
+        let sources = self.sources.remove(&written.visit).unwrap_or_default();
         let headline = match self.values.get(&written.visit) {
             Some(values) => items(values),
-            None => headline(&written.handoff.summary, words),
+            None => headline(&written.handoff.summary, &sources),
         };
         (self.value(&written.visit), headline)
     }
@@ -319,11 +319,7 @@ impl Printer {
     fn line(&mut self, record: &Record) -> Option<String> {
         let at = record.at;
         if let Event::AttemptSettled(settled) = &record.event {
-            let visit = settled.attempt.visit.clone();
-            match words_of(&settled.data) {
-                Some(words) => self.words.insert(visit, words),
-                None => self.words.remove(&visit),
-            };
+            self.sources.insert(settled.attempt.visit.clone(), Sources::of(settled));
         }
         Some(match &record.event {
             Event::AttemptStarted(started) => {

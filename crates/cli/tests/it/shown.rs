@@ -91,6 +91,35 @@ fn a_step_is_shown_with_its_headline_and_hands_over_all_that_it_said() {
 }
 
 #[test]
+fn the_result_of_a_test_runner_that_writes_to_stderr_is_the_headline() {
+    let stage = Stage::with_flow(
+        "flow: f\nsteps:\n  - { id: green, run: 'python3 -B -m unittest green' }\n  \
+         - id: critic\n    run: python3 -B -m unittest red\n    routing: { kind: microloop, success_values: [VERIFIED], \
+         status_from_exit: { 0: VERIFIED, 1: UNVERIFIED }, max_iterations: 1, on_exhausted: proceed }\n  \
+         - { id: red, run: 'python3 -B -m unittest red' }\n",
+    );
+    let case = |check: &str| {
+        format!(
+            "import unittest\n\n\nclass T(unittest.TestCase):\n    def test(self):\n        print('printed')\n        {check}\n"
+        )
+    };
+    stage.write("green.py", case("self.skipTest('no')"));
+    stage.write("red.py", case("self.fail('no')"));
+    let run = stage.expect(1, &["run", "flow.yaml"]).err;
+    let shown = stage.expect(0, &["show"]).out;
+    for (visit, headline) in [
+        ("green.1 ", "OK (skipped=1)"),
+        ("critic.1 ", "FAILED (failures=1)"),
+        ("red.1 ", "TOOL_EXIT_NON_ZERO: FAILED (failures=1)"),
+    ] {
+        let told = |text: &str| text.lines().any(|line| line.contains(visit) && line.contains(headline));
+        assert!(told(&shown), "{headline}: {shown}");
+        assert!(visit == "red.1 " || told(&run), "{headline}: {run}");
+    }
+    assert_eq!(text(&stage.json(&["show", "--handoff", "green"])["summary"]), "printed");
+}
+
+#[test]
 fn a_loop_that_goes_on_without_success_is_not_shown_as_one_that_succeeded() {
     let stage = Stage::with_flow(
         "flow: f\nsteps:\n  - id: test\n    run: echo no; exit 1\n    routing: { kind: microloop, success_values: [VERIFIED], \

@@ -88,6 +88,7 @@ fn take(
         agent: None,
         report_filled: Vec::new(),
         session: None,
+        test_result: None,
         taken: Some(from),
         throttled: None,
     })))?;

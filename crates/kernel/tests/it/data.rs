@@ -80,6 +80,19 @@ fn an_attempt_that_failed_anyway_keeps_its_own_error() {
 }
 
 #[test]
+fn the_result_of_a_test_runner_on_stderr_is_kept_unless_the_error_has_it() {
+    let told = |code, stderr_tail: &str| {
+        let result = AttemptResult { stderr_tail: stderr_tail.to_owned(), ..exited("a.1.1", code) };
+        attempt(false, result)
+    };
+    let unittest = ".F\n-----\nRan 2 tests in 0.001s\n\nFAILED (failures=1)\n";
+    assert_eq!(told(0, unittest).test_result.as_deref(), Some("FAILED (failures=1)"));
+    assert_eq!(told(0, "a warning\n").test_result, None);
+    let failed = told(1, unittest);
+    assert_eq!((failed.test_result, failed.error.unwrap().message.contains("FAILED (")), (None, true));
+}
+
+#[test]
 fn a_step_in_a_loop_reads_its_own_last_visit() {
     let work = step("work").exec(&["work", "${{ steps.work.data.session | default('new') }}"]);
     let check = critic("check", "work", 3);

@@ -3,7 +3,7 @@
 //! Owns which row an event is about. What the event does to it is [`super::model`]'s business.
 
 use super::rounds::Rounds;
-use envoi_api::step;
+use envoi_api::{headline::Sources, step};
 use envoi_contract::time::Timestamp;
 use envoi_kernel::{
     Flow, Run,
@@ -39,8 +39,8 @@ pub(crate) struct StepView {
     pub(crate) took_ms: u64,
     /// The headline of the newest visit, or why its attempt failed.
     pub(crate) remark: String,
-    /// The words of its newest attempt's data for it.
-    pub(crate) words: Option<String>,
+    /// What its newest attempt has left for it beside its text.
+    pub(crate) sources: Sources,
     /// Of an item: its value.
     pub(crate) value: Option<String>,
     /// The last line of output of a live attempt.
@@ -183,7 +183,7 @@ impl StepView {
             began: Timestamp::from_millis(0),
             took_ms: 0,
             remark: String::new(),
-            words: None,
+            sources: Sources::default(),
             value: None,
             output: String::new(),
             used: String::new(),
@@ -212,7 +212,7 @@ impl StepView {
     pub(crate) fn begin(&mut self, visit: &VisitId, at: Timestamp, parts: Parts) {
         (self.state, self.visit, self.attempt, self.began) = (State::Running, visit.visit, 0, at);
         self.remark.clear();
-        self.words = None;
+        self.sources = Sources::default();
         self.parts = parts;
     }
 

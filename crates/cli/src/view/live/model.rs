@@ -12,7 +12,7 @@ use crate::{
 };
 use envoi_api::{
     cause::failure,
-    headline::{headline, words_of},
+    headline::{Sources, headline},
     words::items,
 };
 use envoi_contract::{handoff::Status as HandoffStatus, time::Timestamp};
@@ -222,7 +222,7 @@ impl RunModel {
         step.used.clear();
         if attempt.attempt == 1 {
             step.remark.clear();
-            step.words = None;
+            step.sources = Sources::default();
         }
     }
 
@@ -237,7 +237,7 @@ impl RunModel {
         }
         let Some(step) = self.level.find(&settled.attempt.visit) else { return };
         step.took_ms = settled.duration_ms;
-        step.words = words_of(&settled.data);
+        step.sources = Sources::of(settled);
         step.output.clear();
         step.used.clear();
         step.state = match settled.outcome {
@@ -298,7 +298,7 @@ impl RunModel {
         let Some(step) = self.level.find(&written.visit) else { return };
         step.remark = match (&handoff.status, &step.parts) {
             (HandoffStatus::Succeeded, Parts::Items { values, .. }) => items(values),
-            (HandoffStatus::Succeeded, _) => headline(&remark, step.words.clone()),
+            (HandoffStatus::Succeeded, _) => headline(&remark, &step.sources),
             (HandoffStatus::Failed, _) => failure(&remark),
             (HandoffStatus::Skipped, _) => remark,
         };

@@ -21,6 +21,7 @@ use crate::{
         input::{AttemptResult, Refusal},
         ledger::Budget,
         size,
+        test_result::result_of,
     },
     state::{
         budget,
@@ -182,6 +183,7 @@ pub(crate) fn in_doubt<'a>(
         session: program::left(draft.control.open.get(&attempt.visit), &evidence),
         taken: None,
         throttled: None,
+        test_result: None,
     };
     draft.emit(Event::AttemptSettled(Box::new(settled.clone())))?;
     if given_up {
@@ -335,6 +337,7 @@ fn record(result: AttemptResult, verdict: &Verdict, data: GivenData, late: bool)
     let report = verdict.report.as_ref();
     let metrics = report.and_then(|report| report.metrics.clone()).unwrap_or_default();
     let (files, manifest) = handed_over(result.files, result.manifest, verdict.ok);
+    let on_stderr = if verdict.error.is_none() { result_of(&result.stderr_tail) } else { None };
     let mut warnings = result.warnings;
     warnings.extend(report.map(budget::not_counted).unwrap_or_default());
     let data_kept = data.blob;
@@ -361,6 +364,7 @@ fn record(result: AttemptResult, verdict: &Verdict, data: GivenData, late: bool)
         workspace_moving: result.workspace_after.is_some_and(|after| after.moving),
         workspace_before: result.workspace_before,
         set_back: result.set_back,
+        test_result: on_stderr.map(str::to_owned),
         agent: None,
         report_filled: verdict.filled.clone(),
         session: None,

@@ -127,6 +127,9 @@ pub struct AttemptSettled {
     /// The files of the workspace were set back before its command, or were to be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set_back: Option<Box<FilesSetBack>>,
+    /// The line of its stderr in which a test runner states its result, unless it has failed: its error is the end of stderr.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test_result: Option<String>,
 }
 
 /// The session of an agent program, as it was when an attempt ended.
