@@ -39,7 +39,12 @@ use crate::{
         step_result::StepResult,
     },
 };
-use envoi_contract::{digest::Digest, handoff::Status as HandoffStatus, json::Value, time::Timestamp};
+use envoi_contract::{
+    digest::Digest,
+    handoff::{Handoff, Status as HandoffStatus},
+    json::Value,
+    time::Timestamp,
+};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -462,7 +467,7 @@ impl Control {
         if let Some(item) = id.item() {
             let whole = id.whole();
             if let Some(fan) = self.open.get_mut(&whole).and_then(|open| open.for_each.as_mut()) {
-                fan.settle(usize::try_from(item).unwrap_or(usize::MAX), result);
+                fan.settle(usize::try_from(item).unwrap_or(usize::MAX), telling(result, &event.handoff));
             }
             self.drop_flow(&id.inside());
             // An item is skipped only with all the others, when the step is given up.
@@ -543,6 +548,16 @@ impl Control {
     /// Attempts that are to be running.
     pub(crate) fn live(&self) -> impl Iterator<Item = (&VisitId, &OpenVisit)> {
         self.open.iter().filter(|(_, visit)| visit.state == VisitState::Running)
+    }
+}
+
+/// The result of an item, as its step's summary is made of it: one that failed and said nothing has its error in place of a text.
+fn telling(result: Arc<StepResult>, handoff: &Handoff) -> Arc<StepResult> {
+    match &handoff.error {
+        Some(error) if result.summary.trim().is_empty() => {
+            Arc::new(StepResult { summary: error.clone(), ..result.as_ref().clone() })
+        }
+        _ => result,
     }
 }
 

@@ -113,6 +113,16 @@ fn a_loop_does_all_items_again() {
 }
 
 #[test]
+fn a_failed_item_that_said_nothing_has_its_error_in_the_summary() {
+    let mut driver = Driver::started(&flow([each(step("work"), "[1, 2, 3]", None)]));
+    for input in ["slot", "slot", "0.work.1.1 exit 0", "1.work.1.1 exit 4", "2.work.1.1 says half of it"] {
+        feed(&mut driver, input);
+    }
+    let summary = &driver.handoff("work.1").summary;
+    assert_eq!(summary, "item 0: \nitem 1 failed: TOOL_EXIT_NON_ZERO: exit code 4\nitem 2: half of it");
+}
+
+#[test]
 fn a_failed_item_is_tried_again_by_itself() {
     let inputs = ["start", "slot", "0.work.1.1 exit 1", "due", "0.work.1.2 exit 0"];
     let went = "0.work.1.2 ok, 0.work.1 is an item, 0.work.1 succeeded = 1.work.1.1 live";
