@@ -109,6 +109,7 @@ fn a_well_known_variable_that_commands_do_not_see_is_named_when_a_step_fails() {
     for (keys, script, told) in [
         ("", "echo No SSH_AUTH_SOCK. >&2; exit 3", true),
         ("", "git no-such-command || exit 3", true),
+        ("", "test -n \"$SSH_AUTH_SOCK\" || exit 3", true),
         ("", "echo SSH_AUTH_SOCK; exit 0", false),
         ("pass_env: [SSH_AUTH_SOCK]\n", "echo SSH_AUTH_SOCK; exit 3", false),
         ("env: { SSH_AUTH_SOCK: x }\n", "echo SSH_AUTH_SOCK; exit 3", false),
@@ -151,6 +152,17 @@ fn variables_are_named_once_a_run_below_a_failure_that_speaks_of_such_things_and
     ] {
         assert_eq!(shown.matches(words).count(), times, "{words}\n{shown}");
     }
+}
+
+#[test]
+fn a_failure_without_a_word_names_the_well_known_variables_that_commands_did_not_see() {
+    let stage = Stage::with_flow("flow: f\nsteps:\n  - { id: a, run: exit 3 }\n");
+    run(&stage, &[("SSH_AUTH_SOCK", "/tmp/agent"), ("EDITOR", "ed")], 1);
+    let shown = stage.expect(0, &["show", &stage.run_id()]).out;
+    assert!(
+        shown.contains("set outside and not seen by commands: `SSH_AUTH_SOCK`; if the step needs one"),
+        "{shown}"
+    );
 }
 
 #[test]

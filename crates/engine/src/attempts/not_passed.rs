@@ -1,7 +1,7 @@
 //! Variables that are set outside, that a command did not see, and that it may have missed when it failed.
 //!
-//! Named are those that the command itself names in what it printed, and those that a well-known program of it needs; each once a
-//! run. Knows no values.
+//! Named are those that the command itself names, in its text or in what it printed, and those that a well-known program of it needs; each
+//! once a run. Knows no values.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -54,12 +54,14 @@ const SIGNS: [&str; 23] = [
     "unreachable",
 ];
 
-/// Whether what a failed command printed lets one think of its environment.
-pub(super) fn speaks_of_the_environment(printed: &[&str]) -> bool {
-    printed.iter().any(|text| {
-        let text = text.to_lowercase();
-        SIGNS.iter().any(|sign| text.contains(sign))
-    })
+/// Whether what a failed command printed lets one think of its environment, or nothing that it printed says why it failed.
+pub(super) fn may_be_the_environment(printed: &[&str]) -> bool {
+    let is_silent = printed.iter().all(|text| text.trim().is_empty());
+    is_silent
+        || printed.iter().any(|text| {
+            let text = text.to_lowercase();
+            SIGNS.iter().any(|sign| text.contains(sign))
+        })
 }
 
 /// Which of these variables the failed command may have missed: it names them, or is a program that needs them.
@@ -67,7 +69,8 @@ pub(super) fn missed(not_passed: &[String], command: &Command, printed: &[&str])
     if not_passed.is_empty() {
         return Vec::new();
     }
-    let programs = programs(command);
+    let texts = texts(command);
+    let programs = programs(&texts);
     let rows = NEEDED.lines().filter_map(|line| line.split_once(": "));
     let needed = rows.filter(|(names, _)| names.split(' ').any(|name| programs.contains(name)));
     let needed: Vec<&str> = needed.flat_map(|(_, variables)| variables.split(' ')).collect();
@@ -76,7 +79,8 @@ pub(super) fn missed(not_passed: &[String], command: &Command, printed: &[&str])
         None => *pattern == name,
     };
     let is_missed = |name: &&String| {
-        needed.iter().any(|pattern| fits(name, pattern)) || printed.iter().any(|text| names(text, name))
+        needed.iter().any(|pattern| fits(name, pattern))
+            || printed.iter().chain(&texts).any(|text| names(text, name))
     };
     not_passed.iter().filter(is_missed).cloned().collect()
 }
@@ -91,14 +95,18 @@ fn names(text: &str, name: &str) -> bool {
     })
 }
 
-/// The first words of everything in the command that may be a command, without their folders.
-fn programs(command: &Command) -> BTreeSet<&str> {
-    let texts: Vec<&str> = match command {
+/// What the command is made of: its words, or its script.
+fn texts(command: &Command) -> Vec<&str> {
+    match command {
         Command::Exec(argv) => argv.iter().map(String::as_str).collect(),
         Command::Shell(script) => vec![script],
         Command::Agent(call) => vec![&call.program],
         Command::A2a(_) | Command::Model(_) => Vec::new(),
-    };
+    }
+}
+
+/// The first words of everything in these texts that may be a command, without their folders.
+fn programs<'t>(texts: &[&'t str]) -> BTreeSet<&'t str> {
     let first_word = |part: &'_ str| -> Option<usize> {
         let is_before = |word: &&str| {
             word.contains('=')
@@ -109,7 +117,7 @@ fn programs(command: &Command) -> BTreeSet<&str> {
         };
         part.split_whitespace().position(|word| !is_before(&word))
     };
-    let parts = texts.into_iter().flat_map(|text| text.split(['\n', ';', '|', '&', '(', ')', '`']));
+    let parts = texts.iter().flat_map(|text| text.split(['\n', ';', '|', '&', '(', ')', '`']));
     let words = parts.filter_map(|part| part.split_whitespace().nth(first_word(part)?));
     words.filter_map(|word| word.rsplit('/').next()).collect()
 }
@@ -155,6 +163,7 @@ mod tests {
             ("if ! curl x; then y; fi", "", &["HTTPS_PROXY"]),
             ("./deploy", "KeyError: 'GITHUB_TOKEN'", &["GITHUB_TOKEN"]),
             ("./deploy", "MY_GITHUB_TOKEN is not set", &[]),
+            ("test -n \"$GITHUB_TOKEN\"", "", &["GITHUB_TOKEN"]),
             ("echo git", "", &[]),
         ] {
             assert_eq!(of(script, printed), expected, "{script}");
@@ -164,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_of_reach_speaks_of_the_environment_and_one_of_the_work_does_not() {
+    fn a_failure_of_reach_or_without_a_word_may_be_the_environment_and_one_of_the_work_is_not() {
         for (printed, expected) in [
             ("git@host: Permission denied (publickey).", true),
             ("HTTP 401: Unauthorized", true),
@@ -173,9 +182,9 @@ mod tests {
             ("FAILED (failures=1)", false),
             ("cp: cannot stat 'missing': No such file or directory", false),
             ("ValueError: invalid literal", false),
-            ("", false),
+            ("\n", true),
         ] {
-            assert_eq!(speaks_of_the_environment(&[printed]), expected, "{printed}");
+            assert_eq!(may_be_the_environment(&[printed, ""]), expected, "{printed}");
         }
     }
 

@@ -94,9 +94,8 @@ pub(super) fn finished(
     };
     let has_failed = has_failed(job, &result.outcome);
     let sentence = has_failed.then(|| failed_command::sentence(dir, &job.started.command, &result)).flatten();
-    result.warnings.extend(sentence);
-    let unseen = not_passed(shared, job, &result);
-    result.warnings.extend(unseen);
+    let unseen = not_passed(shared, job, &result, sentence.as_deref().unwrap_or_default());
+    result.warnings.extend(sentence.into_iter().chain(unseen));
     Ok(Settlement::Finished { result: Box::new(result), blobs: carried.into_inline() })
 }
 
@@ -136,19 +135,20 @@ fn has_failed(job: &Job, outcome: &Outcome) -> bool {
 }
 
 /// A command that has failed may miss what its user's own shell has: first what it probably misses, then the other well-known variables if
-/// what it printed speaks of such things. Below every other failure they would only hide its cause. Each comes once a run.
-fn not_passed(shared: &Shared, job: &Job, result: &AttemptResult) -> Vec<String> {
+/// what it printed speaks of such things, or says nothing. Below every other failure they would only hide the cause that stands there;
+/// `cause` is what its script says of it. Each comes once a run.
+fn not_passed(shared: &Shared, job: &Job, result: &AttemptResult, cause: &str) -> Vec<String> {
     if !has_failed(job, &result.outcome) {
         return Vec::new();
     }
-    let printed = [result.text.as_str(), &result.stderr_tail];
+    let printed = [result.text.as_str(), &result.stderr_tail, cause];
     let missed = not_passed::missed(&job.caller.not_passed, &job.started.command, &printed);
     // Without the journal a warning may come twice.
     let anew = |named: &AlreadyNamed, names: &[String], before: &[&str]| {
         named.anew(&job.run, names.to_vec(), || earlier(shared, job, before).unwrap_or_default())
     };
     let probable = anew(&shared.named, &missed, &[NOT_PASSED]);
-    let mut others = match not_passed::speaks_of_the_environment(&printed) {
+    let mut others = match not_passed::may_be_the_environment(&printed) {
         true => anew(&shared.named_besides, &job.caller.not_passed, &[NOT_PASSED, NOT_SEEN]),
         false => Vec::new(),
     };
