@@ -319,6 +319,60 @@ fn a_fork_goes_on_under_a_corrected_file_and_the_old_run_is_as_it_was() {
 }
 
 #[test]
+fn a_corrected_limit_holds_for_the_family_and_what_any_of_it_has_used_stays_used() {
+    let bounded = |hops: u32| {
+        let step = |id: &str| format!("  - {{ id: {id}, run: 'echo {id} >> ledger' }}\n");
+        let steps: String = ["a", "b", "c", "d", "e"].map(step).concat();
+        format!("flow: fix\nlimits: {{ agent_hops: {hops} }}\nsteps:\n{steps}")
+    };
+    let stage = Stage::with_flow(&bounded(2));
+    stage.expect(4, &["run", "flow.yaml"]);
+    let root = stage.run_id();
+    for hops in [3, 4] {
+        stage.write(&format!("{hops}.yaml"), bounded(hops));
+    }
+    // The fork uses the third, and nothing is left of three for the root.
+    stage.expect(4, &["fork", &root, "--flow", "3.yaml"]);
+    assert_eq!(stage.lines("ledger"), ["a", "b", "c"]);
+    stage.expect(4, &["resume", &root, "--flow", "3.yaml", "--yes"]);
+    assert_eq!(stage.lines("ledger"), ["a", "b", "c"]);
+    // Of four one is left, and for the fork nothing then.
+    stage.expect(4, &["resume", &root, "--flow", "4.yaml", "--yes"]);
+    assert_eq!(stage.lines("ledger"), ["a", "b", "c", "c"]);
+    let fork = text(&stage.runs()[0]["run"]);
+    stage.expect(4, &["resume", &fork, "--flow", "4.yaml", "--yes"]);
+    assert_eq!(stage.lines("ledger").len(), 4);
+    // What a person adds counts for all of them, too.
+    stage.expect(4, &["raise", &fork, "--agent-hops", "1"]);
+    assert_eq!(stage.lines("ledger"), ["a", "b", "c", "c", "d"]);
+    stage.expect(4, &["resume", &root, "--flow", "4.yaml", "--yes"]);
+    assert_eq!(stage.lines("ledger").len(), 5);
+}
+
+#[test]
+fn a_cancelled_run_goes_on_under_a_corrected_file() {
+    let with = |typo: &str| {
+        format!(
+            "flow: fix\nsteps:\n  - {{ id: a, run: 'echo a >> ledger' }}\n  - {{ id: ok, ask: Go on? }}\n  - {{ id: b, run: 'echo {typo} >> ledger' }}\n"
+        )
+    };
+    let stage = Stage::with_flow(&with("wrong"));
+    stage.expect(3, &["run", "flow.yaml"]);
+    let run = stage.run_id();
+    stage.expect(0, &["cancel"]);
+    stage.write("flow.yaml", with("right"));
+    let asks = stage.expect(3, &["resume", &run, "--flow", "flow.yaml", "--yes"]);
+    assert!(asks.err.contains("Go on?"), "{asks:?}");
+    stage.expect(0, &["approve"]);
+    assert_eq!(stage.lines("ledger"), ["a", "right"]);
+    let corrected = stage.json(&["--json", "show", &run]);
+    assert_eq!(
+        (&corrected["status"], corrected["corrected"].as_array().unwrap().len()),
+        (&Value::from("succeeded"), 1)
+    );
+}
+
+#[test]
 fn the_end_of_a_run_that_goes_on_corrected_is_told_to_nobody() {
     let told = |command: &str| {
         format!("notify: {{ command: 'echo $ENVOI_STATUS >> told', on: [end] }}\n{}", flow(command)).replace(

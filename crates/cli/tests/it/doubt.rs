@@ -186,6 +186,21 @@ fn a_verification_decides_about_a_step_that_was_killed_with_its_supervisor_and_i
 }
 
 #[test]
+fn a_verification_that_is_a_script_stops_at_the_first_command_that_fails() {
+    // Its last command alone would say that the step happened.
+    for policy in [
+        r#"on_in_doubt: { verify: "echo looks\nfalse\necho found >> verified\n" }"#,
+        "shell: bash\n    on_in_doubt: { verify: \"false | cat\\necho found >> verified\\n\" }",
+    ] {
+        let stage = hanging(policy);
+        let run = killed_both(&stage);
+        stage.expect(0, &["resume", &run]);
+        assert_eq!(stage.lines("ledger"), ["work.1.1", "work.1.3"], "{policy}");
+        assert!(!stage.path("verified").exists(), "{policy}");
+    }
+}
+
+#[test]
 fn a_verification_that_is_killed_too_is_in_doubt_itself_and_a_person_is_asked() {
     let stage = verifying(0);
     let run = killed_both(&stage);

@@ -908,6 +908,54 @@ fn a_flow_within_the_run_goes_on_where_it_stopped() {
 }
 
 #[test]
+fn a_loop_of_an_inner_flow_goes_on_under_a_higher_bound() {
+    use OnExhausted::{Ask, Fail};
+    let build = |rounds, then, name: &str| {
+        around(name, vec![step("compile"), critic("c", "compile", rounds).exhausted(then)])
+    };
+    let lived = [
+        "a.1.1 exit 0",
+        "b.1.compile.1.1 exit 0",
+        "b.1.c.1.1 exit 1",
+        "b.1.compile.2.1 exit 0",
+        "b.1.c.2.1 exit 1",
+    ];
+    for (then, expected) in [
+        (
+            Ask,
+            "question out of date, flow corrected, b.1.c.2 back to compile, b.1.compile.3.1 begins (round 2) = b.1.compile.3.1 live",
+        ),
+        // The run has ended within: the step that closes the loop gives its verdict anew.
+        (
+            Fail,
+            "flow corrected, reopened at b, b.2 takes up build, b.2.c.3.1 begins (round 1) = b.2.c.3.1 live",
+        ),
+    ] {
+        let mut driver = after(&build(1, then, "demo"), &lived);
+        assert_eq!(correct(&mut driver, &build(2, then, "more")), expected);
+    }
+}
+
+#[test]
+fn a_cancelled_run_goes_on_where_it_was_cancelled() {
+    let old = || flow([step("a"), ask("q"), step("b")]);
+    let fixed = corrected([step("a"), ask("q"), step("b").exec(&["right"])]);
+    let mut driver = after(&old(), &["a.1.1 exit 0", "cancel"]);
+    assert_eq!(stand(&driver.run), "= nothing [cancelled 130]");
+    assert_eq!(
+        correct(&mut driver, &fixed),
+        "flow corrected, reopened at q, asks Ask of q.1 = question [waiting 3]"
+    );
+    assert!(feed(&mut driver, "answer approve").contains("b.1.1 begins"));
+    let mut driver = after(&old(), &["cancel", "a.1.1 cancelled"]);
+    assert_eq!(stand(&driver.run), "= nothing [cancelled 130]");
+    let typo = corrected([step("a").exec(&["right"]), ask("q"), step("b")]);
+    assert_eq!(correct(&mut driver, &typo), "flow corrected, reopened at a, a.2.1 begins = a.2.1 live");
+    // A cancel is over with: a corrected run may be cancelled again.
+    assert!(feed(&mut driver, "cancel").starts_with("cancel by bob"));
+}
+
+#[test]
 fn new_inputs_have_their_defaults_and_dropped_ones_are_gone() {
     let declared = |name: &str, default: &str| InputDecl {
         name: name.to_owned(),
