@@ -3,7 +3,8 @@
 //! The error of a command that failed is the end of its stderr (contract 4), and hand-offs and events keep that text as it is. Its
 //! first line is often none that helps: Python begins with `Traceback (most recent call last):`. Owns which line is shown instead.
 
-use envoi_kernel::test_result::result_of;
+use envoi_contract::code::Code;
+use envoi_kernel::{event::AttemptSettled, test_result::result_line};
 
 /// The most characters of a failure in a line; of a longer one the middle is left out, as its cause often stands at its end.
 const MAX_CHARS: usize = 300;
@@ -12,6 +13,22 @@ const HEAD_CHARS: usize = 200;
 
 /// The code whose text is the end of a command's stderr.
 const OF_STDERR: &str = "TOOL_EXIT_NON_ZERO: ";
+
+/// Why this attempt has failed, in one line; none if it has not. The result of a test runner says more than the stderr beside it.
+#[must_use]
+pub fn of_attempt(settled: &AttemptSettled) -> Option<String> {
+    let error = settled.error.as_ref()?;
+    let is_exit = settled.has_failed_with(Code::ToolExitNonZero);
+    let message = settled.test_result.as_deref().filter(|_| is_exit).unwrap_or(&error.message);
+    Some(failure(&format!("{}: {message}", error.code)))
+}
+
+/// The error of a hand-off in one line; `attempt` is the line of its last attempt, which stands for it if that ended with an exit code.
+#[must_use]
+pub fn of_handoff(error: &str, attempt: Option<&str>) -> String {
+    let is_exit = |line: &&str| error.starts_with(OF_STDERR) && line.starts_with(OF_STDERR);
+    attempt.filter(is_exit).map_or_else(|| failure(error), str::to_owned)
+}
 
 /// `CODE: message` in one line, at most 300 characters.
 #[must_use]
@@ -35,7 +52,7 @@ pub fn failure(sentence: &str) -> String {
 
 /// The line that tells the cause, where the text has the form of a program that is known to write one.
 fn cause(text: &str) -> Option<&str> {
-    result_of(text)
+    result_line(text)
         .or_else(|| exception_of_python(text))
         .or_else(|| exception_with_stack(text))
         .or_else(|| error_line(text))

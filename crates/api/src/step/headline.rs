@@ -13,7 +13,7 @@ use envoi_kernel::{event::AttemptSettled, test_result::result_of};
 pub struct Sources {
     /// The words of its data for it.
     words: Option<String>,
-    /// The line of its stderr in which a test runner states its result.
+    /// The result of a test runner on its stderr.
     result: Option<String>,
 }
 
@@ -21,7 +21,10 @@ impl Sources {
     /// Those of an attempt that is over.
     #[must_use]
     pub fn of(settled: &AttemptSettled) -> Self {
-        Self { words: words_of(&settled.data), result: settled.test_result.clone() }
+        Self {
+            words: words_of(&settled.data),
+            result: settled.test_result.clone().filter(|_| settled.error.is_none()),
+        }
     }
 }
 
@@ -39,46 +42,13 @@ pub fn headline(text: &str, sources: &Sources) -> String {
 fn of_text(text: &str, on_stderr: Option<&str>) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     let filled = || lines.iter().copied().filter(|line| !line.is_empty());
-    if let Some(counts) = counts_of_tap(&lines) {
-        return counts;
+    if let Some(result) = result_of(text) {
+        return head(&result);
     }
-    let found = result_of(text)
-        .or(on_stderr)
+    let found = on_stderr
         .or_else(|| heading(&lines))
         .or_else(|| filled().rev().find(|_| begins_with_progress(&lines)));
     found.map_or_else(|| head(text), head)
-}
-
-/// What a test runner that writes TAP has counted, such as Node's: `pass 2, fail 1`; without counts, what stands in the lines.
-fn counts_of_tap(lines: &[&str]) -> Option<String> {
-    let counted = |word: &str| {
-        let of = |line: &&str| {
-            let rest = line.strip_prefix(['#', 'ℹ'])?.trim().strip_prefix(word)?;
-            let count = rest.strip_prefix(' ')?;
-            (!count.is_empty() && count.chars().all(|c| c.is_ascii_digit()))
-                .then(|| format!("{word} {count}"))
-        };
-        lines.iter().rev().find_map(of)
-    };
-    if let Some((pass, fail)) = counted("pass").zip(counted("fail")) {
-        return Some(format!("{pass}, {fail}"));
-    }
-    let is_plan = |line: &&str| {
-        line.strip_prefix("1..")
-            .is_some_and(|last| !last.is_empty() && last.chars().all(|c| c.is_ascii_digit()))
-    };
-    // Of a text that was cut, not all lines are here.
-    let is_whole = !lines.iter().any(|line| line.ends_with("characters omitted] …"));
-    if !is_whole || !lines.iter().any(is_plan) {
-        return None;
-    }
-    let count = |word: &str| {
-        let numbered = |line: &&&str| {
-            line.strip_prefix(word).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-        };
-        lines.iter().filter(numbered).count()
-    };
-    Some(format!("{} ok, {} not ok", count("ok "), count("not ok ")))
 }
 
 /// The first heading outside of code, if it stands apart as one does in Markdown: a comment of a script does not.

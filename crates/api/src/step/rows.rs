@@ -5,7 +5,7 @@
 
 use super::{StepRow, StepState, Steps, whole, wholes};
 use crate::{
-    cause::failure,
+    cause,
     headline::{Sources, headline},
     words::{head, items, plain},
 };
@@ -148,8 +148,7 @@ impl StepRows {
             return;
         }
         visit.sources = Sources::of(settled);
-        visit.failed =
-            settled.error.as_ref().map(|error| failure(&format!("{}: {}", error.code, error.message)));
+        visit.failed = cause::of_attempt(settled);
     }
 
     fn called(&mut self, ended: &ModelCallEnded, record: &Record) {
@@ -178,7 +177,7 @@ impl StepRows {
         let Some(visit) = self.touch(&written.visit, record, true) else { return };
         let summary = match (handoff.status, &handoff.error, &visit.values) {
             (HandoffStatus::Skipped, _, _) => head(&handoff.routing_signal.reason),
-            (_, Some(error), _) => failure(error),
+            (_, Some(error), _) => cause::of_handoff(error, visit.failed.as_deref()),
             (_, None, Some(values)) if !values.is_empty() => items(values),
             _ => headline(&handoff.summary, &visit.sources),
         };

@@ -17,8 +17,7 @@ use crate::{
     },
 };
 use envoi_api::{
-    cause::failure,
-    event,
+    cause, event,
     headline::{Sources, headline},
     run::{Ended, RunResult},
     words::items,
@@ -398,8 +397,7 @@ impl Printer {
 }
 
 fn error(settled: &AttemptSettled) -> String {
-    let error = settled.error.as_ref();
-    error.map_or_else(String::new, |error| failure(&format!("{}: {}", error.code, error.message)))
+    cause::of_attempt(settled).unwrap_or_default()
 }
 
 fn leads(routed: &Routed) -> Option<String> {

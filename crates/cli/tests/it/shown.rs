@@ -120,6 +120,28 @@ fn the_result_of_a_test_runner_that_writes_to_stderr_is_the_headline() {
 }
 
 #[test]
+fn a_failed_step_whose_test_runner_writes_to_stdout_has_its_result_as_its_failure() {
+    let stage = Stage::with_flow(
+        "flow: f\nsteps:\n  - { id: pytest, run: \"echo '== 1 failed, 2 passed in 0.12s =='; echo a warning >&2; exit 1\", continue_on_error: true }\n  \
+         - { id: tap, run: \"printf 'ok 1\\\\nnot ok 2\\\\n1..2\\\\n'; exit 1\", continue_on_error: true }\n  \
+         - { id: go, run: \"printf 'FAIL\\\\nFAIL\\\\texample.com/shop\\\\t0.002s\\\\nFAIL\\\\n'; exit 1\", continue_on_error: true }\n",
+    );
+    let run = stage.expect(0, &["run", "flow.yaml"]).err;
+    let shown = stage.expect(0, &["show"]).out;
+    for (step, result) in [
+        ("pytest.1", "1 failed, 2 passed in 0.12s"),
+        ("tap.1", "1 ok, 1 not ok"),
+        ("go.1", "FAIL example.com/shop 0.002s"),
+    ] {
+        let failure = format!("TOOL_EXIT_NON_ZERO: {result}");
+        let told = |text: &str| text.lines().any(|line| line.contains(step) && line.ends_with(&failure));
+        assert!(told(&run) && told(&shown), "{failure}: {run}\n{shown}");
+    }
+    let handoff = stage.json(&["show", "--handoff", "pytest"]);
+    assert_eq!(text(&handoff["error"]), "TOOL_EXIT_NON_ZERO: a warning");
+}
+
+#[test]
 fn a_loop_that_goes_on_without_success_is_not_shown_as_one_that_succeeded() {
     let stage = Stage::with_flow(
         "flow: f\nsteps:\n  - id: test\n    run: echo no; exit 1\n    routing: { kind: microloop, success_values: [VERIFIED], \

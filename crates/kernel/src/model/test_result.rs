@@ -8,10 +8,17 @@ const RESULT_WITHIN: usize = 10;
 /// A longer line is prose.
 const MAX_RESULT_CHARS: usize = 100;
 
+/// The result of a test runner: the counts of TAP, else [`result_line`].
+#[must_use]
+pub fn result_of(text: &str) -> Option<String> {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    counts_of_tap(&lines).or_else(|| result_line(text).map(str::to_owned))
+}
+
 /// The line in which a test runner states its result, near to the end of the text. Of several packages the last that failed counts; a
 /// bare word counts only where no other line says more.
 #[must_use]
-pub fn result_of(text: &str) -> Option<&str> {
+pub fn result_line(text: &str) -> Option<&str> {
     let lines = || {
         let filled = text.lines().map(str::trim).filter(|line| !line.is_empty());
         filled.rev().take(RESULT_WITHIN).map(without_rule)
@@ -58,6 +65,38 @@ fn is_result(line: &str) -> bool {
     is_sentence || words.windows(2).any(counts)
 }
 
+/// What a test runner that writes TAP has counted, such as Node's: `pass 2, fail 1`; without counts, what stands in the lines.
+fn counts_of_tap(lines: &[&str]) -> Option<String> {
+    let counted = |word: &str| {
+        let of = |line: &&str| {
+            let rest = line.strip_prefix(['#', 'ℹ'])?.trim().strip_prefix(word)?;
+            let count = rest.strip_prefix(' ')?;
+            (!count.is_empty() && count.chars().all(|c| c.is_ascii_digit()))
+                .then(|| format!("{word} {count}"))
+        };
+        lines.iter().rev().find_map(of)
+    };
+    if let Some((pass, fail)) = counted("pass").zip(counted("fail")) {
+        return Some(format!("{pass}, {fail}"));
+    }
+    let is_plan = |line: &&str| {
+        line.strip_prefix("1..")
+            .is_some_and(|last| !last.is_empty() && last.chars().all(|c| c.is_ascii_digit()))
+    };
+    // Of a text that was cut, not all lines are here.
+    let is_whole = !lines.iter().any(|line| line.ends_with("characters omitted] …"));
+    if !is_whole || !lines.iter().any(is_plan) {
+        return None;
+    }
+    let count = |word: &str| {
+        let numbered = |line: &&&str| {
+            line.strip_prefix(word).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+        };
+        lines.iter().filter(numbered).count()
+    };
+    Some(format!("{} ok, {} not ok", count("ok "), count("not ok ")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,7 +115,7 @@ mod tests {
             ("All 12 tests are green: 12 passed.\n", None),
             ("", None),
         ] {
-            assert_eq!(result_of(text), expected, "{text:?}");
+            assert_eq!(result_of(text).as_deref(), expected, "{text:?}");
         }
     }
 }

@@ -90,6 +90,11 @@ fn the_result_of_a_test_runner_on_stderr_is_kept_unless_the_error_has_it() {
     assert_eq!(told(0, "a warning\n").test_result, None);
     let failed = told(1, unittest);
     assert_eq!((failed.test_result, failed.error.unwrap().message.contains("FAILED (")), (None, true));
+    // Other runners write it to stdout, and the error has nothing of that.
+    let pytest = AttemptResult { text: "== 1 failed, 2 passed in 0.1s ==".to_owned(), ..exited("a.1.1", 1) };
+    let failed = attempt(false, pytest);
+    assert_eq!(failed.test_result.as_deref(), Some("1 failed, 2 passed in 0.1s"));
+    assert_eq!(failed.error.unwrap().message, "exit code 1");
 }
 
 #[test]

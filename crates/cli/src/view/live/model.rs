@@ -11,7 +11,7 @@ use crate::{
     view::questions,
 };
 use envoi_api::{
-    cause::failure,
+    cause,
     headline::{Sources, headline},
     words::items,
 };
@@ -245,8 +245,8 @@ impl RunModel {
             _ if settled.ok => State::Done,
             _ => State::Failed,
         };
-        if let Some(error) = &settled.error {
-            step.remark = failure(&format!("{}: {}", error.code, error.message));
+        if let Some(failed) = cause::of_attempt(settled) {
+            step.remark = failed;
         }
     }
 
@@ -299,7 +299,7 @@ impl RunModel {
         step.remark = match (&handoff.status, &step.parts) {
             (HandoffStatus::Succeeded, Parts::Items { values, .. }) => items(values),
             (HandoffStatus::Succeeded, _) => headline(&remark, &step.sources),
-            (HandoffStatus::Failed, _) => failure(&remark),
+            (HandoffStatus::Failed, _) => cause::of_handoff(&remark, Some(&step.remark)),
             (HandoffStatus::Skipped, _) => remark,
         };
         // What is routed back stands there as waiting already.

@@ -337,7 +337,14 @@ fn record(result: AttemptResult, verdict: &Verdict, data: GivenData, late: bool)
     let report = verdict.report.as_ref();
     let metrics = report.and_then(|report| report.metrics.clone()).unwrap_or_default();
     let (files, manifest) = handed_over(result.files, result.manifest, verdict.ok);
-    let on_stderr = if verdict.error.is_none() { result_of(&result.stderr_tail) } else { None };
+    // Views have the text of a step that succeeded, and the stderr of one that failed: what each of them lacks is kept.
+    let test_result = match &verdict.error {
+        None => result_of(&result.stderr_tail),
+        Some(error) if error.is(Code::ToolExitNonZero) => {
+            result_of(&result.text).filter(|_| result_of(&result.stderr_tail).is_none())
+        }
+        Some(_) => None,
+    };
     let mut warnings = result.warnings;
     warnings.extend(report.map(budget::not_counted).unwrap_or_default());
     let data_kept = data.blob;
@@ -364,7 +371,7 @@ fn record(result: AttemptResult, verdict: &Verdict, data: GivenData, late: bool)
         workspace_moving: result.workspace_after.is_some_and(|after| after.moving),
         workspace_before: result.workspace_before,
         set_back: result.set_back,
-        test_result: on_stderr.map(str::to_owned),
+        test_result,
         agent: None,
         report_filled: verdict.filled.clone(),
         session: None,

@@ -127,7 +127,8 @@ pub struct AttemptSettled {
     /// The files of the workspace were set back before its command, or were to be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set_back: Option<Box<FilesSetBack>>,
-    /// The line of its stderr in which a test runner states its result, unless it has failed: its error is the end of stderr.
+    /// The result of a test runner, from the stream that is not shown: of an attempt that has not failed from its stderr, of one that has
+    /// failed from its text, where its error is the end of another stderr.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test_result: Option<String>,
 }
