@@ -1,7 +1,8 @@
 //! What follows without a new input: visits are skipped or started, or the run ends.
 //!
 //! Every decision ends here. Goes on until nothing more follows: a false condition is a skipped visit and the next one is
-//! looked at; a visit that may start takes the free slot; a bound that is used up ends the run.
+//! looked at; a visit that may start takes the free slot; a bound that is used up ends the run. After [`MAX_MOVES`] the rest waits:
+//! visits that could go on are ready, and have their turn like those that wait for a slot.
 
 use crate::state::visit;
 use crate::{
@@ -32,6 +33,10 @@ use envoi_contract::envelope::TerminalReason;
 use envoi_contract::skill_report::SkillError;
 use std::{cmp::Ordering, sync::Arc};
 
+/// Moves after which a decision ends although more follows: the visits that are left wait for the run's next turn, and other runs have
+/// theirs before. A flow may have a million steps that start nothing.
+const MAX_MOVES: usize = 32;
+
 /// Input: a slot is free.
 pub(crate) fn slot_free(draft: Draft<'_>) -> Result<Draft<'_>, Refusal> {
     if bounds::ready(draft.flow, &draft.control).next().is_none() {
@@ -45,6 +50,7 @@ pub(crate) fn slot_free(draft: Draft<'_>) -> Result<Draft<'_>, Refusal> {
 
 /// See the module.
 pub(crate) fn advance(mut draft: Draft<'_>) -> Result<Draft<'_>, Refusal> {
+    let mut moves: usize = 0;
     loop {
         match draft.control.phase.clone() {
             Phase::NotStarted => break,
@@ -68,10 +74,17 @@ pub(crate) fn advance(mut draft: Draft<'_>) -> Result<Draft<'_>, Refusal> {
             Phase::GoingOn { .. } if takeover::is_due(&draft) => takeover::take_over_now(&mut draft)?,
             // What is live settles under the flow that it began under, and nothing begins beside it.
             Phase::GoingOn { .. } if draft.control.correction.is_some() => break,
+            // Without a visit that is ready nothing would give the run its next turn.
+            Phase::GoingOn { .. }
+                if moves >= MAX_MOVES && bounds::ready(draft.flow, &draft.control).next().is_some() =>
+            {
+                break;
+            }
             Phase::GoingOn { .. } => {
                 if !follow(&mut draft)? && !go_on(&mut draft)? {
                     break;
                 }
+                moves = moves.saturating_add(1);
             }
         }
     }

@@ -193,6 +193,72 @@ fn a_flow_for_each_item() {
     assert!(format!("{:?}", driver.begun("1.b.1.c.1.1").command).contains(r#""q""#));
 }
 
+/// A flow that does `build` for each of `range(many)`.
+fn for_each_of(many: usize, build: Arc<Flow>) -> Arc<Flow> {
+    let items = Expression(format!("range({many})"));
+    let calls = runs("b", "build").with(|step| step.for_each = Some(ForEach { items, max_parallel: None }));
+    with(flow([calls, step("z")]), [build])
+}
+
+/// The moves that one decision may make before others have their turn.
+const A_TURN: usize = 32;
+
+#[test]
+fn steps_that_start_nothing_are_done_a_turn_at_a_time_and_none_is_lost() {
+    let build = named("build", flow([ask("sure")]));
+    let mut driver = Driver::started(&for_each_of(100, build));
+    let mut turns = 1;
+    loop {
+        let asked = driver.asked().len();
+        if driver.run.wants().ready.is_empty() {
+            break;
+        }
+        driver.restart();
+        feed(&mut driver, "slot");
+        turns += 1;
+        assert!(driver.asked().len() - asked <= A_TURN, "more than a turn of questions at once");
+    }
+    assert_eq!(driver.asked().len(), 100, "every item has asked, and once");
+    // Each item enters its flow and asks.
+    assert!(turns >= 200 / A_TURN, "{turns} turns");
+}
+
+#[test]
+fn a_run_whose_steps_all_are_skipped_ends_after_some_turns() {
+    let build = named("build", flow([step("never").when("false")]));
+    let mut driver = Driver::started(&for_each_of(50, build));
+    let mut turns = 1;
+    while driver.run.wants().attempts.is_empty() {
+        feed(&mut driver, "slot");
+        turns += 1;
+        assert!(turns < 50, "the run does not come to its end");
+    }
+    assert_eq!(driver.run.wants().attempts.len(), 1, "z has begun");
+    assert!(turns > 2, "{turns} turns");
+    assert_eq!(driver.handoff("b.1").summary.lines().count(), 50);
+}
+
+#[test]
+fn items_of_items_that_would_be_too_many_at_once_fail() {
+    let items = Expression("range(1000)".to_owned());
+    let deep = step("deep").with(|step| step.for_each = Some(ForEach { items, max_parallel: None }));
+    let outer = for_each_of(12, named("build", flow([deep])));
+    let mut driver = Driver::new(&outer);
+    driver.feed(driver.start()).unwrap();
+    let failed = |driver: &Driver| {
+        driver.records.iter().find_map(|record| match &record.event {
+            envoi_kernel::Event::HandoffWritten(written) => written.handoff.error.clone(),
+            _ => None,
+        })
+    };
+    for _ in 0..12 {
+        feed(&mut driver, "slot");
+    }
+    let error = failed(&driver).expect("the tenth list does not fit");
+    assert!(error.starts_with("FOR_EACH_INVALID: "), "{error}");
+    assert!(error.contains("of at most 10000; bound the items at once with `max_parallel`"), "{error}");
+}
+
 /// `triage`, whose hints may lead to step `link` of flow `build`.
 fn triage() -> Step {
     step("triage").with(|step| {
