@@ -1,5 +1,6 @@
 //! Flows that are registered, and the flow that a run is pinned to.
 
+pub mod backtest;
 pub mod mistake;
 pub mod plan;
 pub mod shape;

@@ -31,7 +31,7 @@ pub mod step;
 pub mod store;
 pub mod words;
 
-pub use flow::{mistake, plan, shape};
+pub use flow::{backtest, mistake, plan, shape};
 #[cfg(feature = "flow")]
 pub use from_flow::PlannedTexts;
 #[cfg(feature = "journal")]

@@ -4,8 +4,8 @@
 //! that have a default. Members have no `default` in the schema, because some generators make such members required.
 
 use crate::{
-    bridge, bundle, comparison, event, file, flow, handoff, log, mistake, output, plan, problem, question,
-    request, retention, run, shape, step, store, token,
+    backtest, bridge, bundle, comparison, event, file, flow, handoff, log, mistake, output, plan, problem,
+    question, request, retention, run, shape, step, store, token,
 };
 use schemars::{
     JsonSchema, SchemaGenerator,
@@ -72,6 +72,7 @@ pub fn of_rest() -> Map<String, Value> {
 #[must_use]
 pub fn of_commands() -> Map<String, Value> {
     let mut shown = generator(Contract::Serialize);
+    add::<backtest::Backtest>(&mut shown);
     add::<bundle::Exported>(&mut shown);
     add::<bundle::ImportedRun>(&mut shown);
     add::<bundle::Verified>(&mut shown);

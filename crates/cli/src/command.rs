@@ -13,7 +13,7 @@ mod workspace;
 pub(crate) use archive::{bring, export, verify};
 pub(crate) use change::{answer, cancel, correct, fork, raise, resume, run};
 pub(crate) use contract::{conformance, filter};
-pub(crate) use flow_file::{check, import, init, next, plan};
+pub(crate) use flow_file::{backtest, check, import, init, next, plan};
 pub(crate) use look::{artifacts, inbox, logs, runs, show, why};
 pub(crate) use reference::{completions, explain, help, manual, schema};
 pub(crate) use serving::{page, serve, token, web};

@@ -136,6 +136,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
             command::why::why(&home, run.as_deref(), &which)
         }
         Command::Check { flows } => command::check::check(&home, &flows, cli.json),
+        Command::Backtest(args) => command::backtest::backtest(&home, &args),
         Command::Plan(args) => command::plan::show(&args, cli.json),
         Command::Import(args) => match command::bring::bundle(&args.files) {
             Some(file) => command::bring::bring(&home, file, &args),

@@ -28,7 +28,7 @@ pub use model::{
     flow::Flow,
     input::{Fork, Input, Refusal, Wants},
 };
-pub use run::{HasOtherFiles, Progress, ReplayError, Run, hand_offs};
+pub use run::{HasOtherFiles, Lead, Progress, Reconsidered, ReplayError, Run, WhatIf, hand_offs, what_if};
 pub use state::{
     control::ApplyError,
     illegal_event::IllegalEvent,

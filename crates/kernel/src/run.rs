@@ -2,8 +2,10 @@
 
 mod ahead;
 mod hand_offs;
+mod what_if;
 
 pub use hand_offs::{HasOtherFiles, hand_offs};
+pub use what_if::{Lead, Reconsidered, WhatIf, what_if};
 
 use crate::state::bounds;
 use crate::{

@@ -1,5 +1,6 @@
 //! Commands about a flow file, before there is a run.
 
+pub(crate) mod backtest;
 pub(crate) mod check;
 pub(crate) mod import;
 pub(crate) mod init;

@@ -249,6 +249,17 @@ fn what_is_found_in_files_and_in_the_store_has_its_row() {
 }
 
 #[test]
+fn a_backtest_has_its_row() {
+    let flow = "flow: t\nsteps:\n  - { id: a, run: 'echo x' }\n  - { id: b, run: 'echo y' }\n";
+    let (stage, schemas) = (Stage::with_flow(flow), Schemas::new());
+    stage.expect(0, &["run", "flow.yaml"]);
+    schemas.hold("Backtest", &stage.json(&["--json", "backtest", "flow.yaml"]));
+    stage.write("changed.yaml", flow.replace("id: b", "id: c"));
+    let changed = stage.expect(1, &["--json", "backtest", "changed.yaml"]);
+    schemas.hold("Backtest", &serde_json::from_str(&changed.out).unwrap());
+}
+
+#[test]
 fn bundles_have_their_rows() {
     let (stage, schemas) =
         (Stage::with_flow("flow: t\nsteps:\n  - { id: a, run: 'echo x' }\n"), Schemas::new());

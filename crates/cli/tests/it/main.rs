@@ -14,6 +14,7 @@ mod a2a;
 mod agents;
 mod aside;
 mod asking;
+mod backtest;
 mod bad_files;
 mod begin;
 mod bundles;

@@ -175,7 +175,7 @@ pub(crate) fn close_anew(draft: &mut Draft<'_>, visit: &VisitId, decided: Decide
 }
 
 /// What a decision comes to as things stand: on the way of a denial, after a failure, at the end of a round. Safe to repeat.
-fn within_the_run(draft: &Draft<'_>, at: &At<'_>, decided: Decided) -> Decided {
+pub(crate) fn within_the_run(draft: &Draft<'_>, at: &At<'_>, decided: Decided) -> Decided {
     let decided = on_deny::end_of(draft, at, within_cancel(draft, decided));
     let decided = left_out::end_of(draft, at, rounds::end_of(draft, at, ending::placed(draft, at, decided)));
     takeover::end_of(draft, at, decided)

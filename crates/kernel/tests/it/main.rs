@@ -71,3 +71,4 @@ mod structure;
 mod subject;
 mod throttle;
 mod verify;
+mod what_if;

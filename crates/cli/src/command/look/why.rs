@@ -282,7 +282,8 @@ fn decision(routed: &Routed, audit: &Value, all: bool) -> String {
     text
 }
 
-fn course(course: &Course) -> String {
+/// What follows from a decision, in words.
+pub(crate) fn course(course: &Course) -> String {
     match course {
         Course::Enter(step) => format!("on to {step}"),
         Course::Round(step) => format!("the next round, from {step}"),
