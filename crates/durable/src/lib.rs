@@ -13,12 +13,14 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
+mod copied;
 mod folder;
 mod plain;
 mod publish;
 mod regular;
 mod temporary;
 
+pub use copied::copy_content;
 pub use folder::{create_folders, parent, sync_file_system, sync_files, sync_folder};
 pub use plain::read_plain;
 pub use publish::{make_secret, publish, write_new};

@@ -22,6 +22,6 @@ pub(crate) use input::{
     answer, call, cancel, correct, expire, files, fork, raise, reopen, settle, start, timer, try_now,
 };
 pub(crate) use step::{
-    agent, ask, data, for_each, model_call, program, render, retry, subflow, subject, throttle, verdict,
-    verify,
+    agent, ask, data, for_each, model_call, own_login, program, render, retry, subflow, subject, throttle,
+    verdict, verify,
 };

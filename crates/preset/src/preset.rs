@@ -129,6 +129,28 @@ impl Preset {
         }
     }
 
+    /// Variables that decide with which login it works, or, by `PATH`, which program it is.
+    #[must_use]
+    pub const fn login_variables(self) -> &'static [&'static str] {
+        match self {
+            Self::Claude => &[
+                "ANTHROPIC_API_KEY",
+                "ANTHROPIC_AUTH_TOKEN",
+                "ANTHROPIC_BASE_URL",
+                "CLAUDE_CODE_OAUTH_TOKEN",
+                "CLAUDE_CODE_USE_BEDROCK",
+                "CLAUDE_CODE_USE_FOUNDRY",
+                "CLAUDE_CODE_USE_VERTEX",
+                "CLAUDE_CONFIG_DIR",
+                "HOME",
+                "PATH",
+            ],
+            Self::Codex => {
+                &["CODEX_API_KEY", "CODEX_HOME", "HOME", "OPENAI_API_KEY", "OPENAI_BASE_URL", "PATH"]
+            }
+        }
+    }
+
     /// Where files of the program state when a limit of its account is over, if they do: a folder that this variable names, or else
     /// this one in the home of the user.
     #[must_use]

@@ -374,7 +374,7 @@ impl Journal for SimJournal {
 
     fn closed_accounts(&self) -> Result<Vec<ClosedAccount>, ReadError> {
         let state = lock(&self.state);
-        Ok(listing::closed(state.runs.values().flat_map(|stored| &stored.records)))
+        Ok(listing::closed(state.runs.values().map(|stored| stored.records.as_slice())))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{
     },
 };
 use serde::Serialize;
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 
 /// Writes text to stdout as it is. A reader that has gone away ends the command quietly.
 pub(crate) fn data(text: &str) -> Result<(), Failure> {
@@ -30,9 +30,17 @@ pub(crate) fn row(row: &impl Serialize) -> Result<(), Failure> {
     data(&line(row))
 }
 
-/// A row as JSON, in one line. The members of every row have names that are texts, so that writing it cannot fail.
+/// A row as JSON for stdout, in one line. The members of every row have names that are texts, so that writing it cannot fail.
 pub(crate) fn line(row: &impl Serialize) -> String {
-    serde_json::to_string(row).unwrap_or_default() + "\n"
+    json(serde_json::to_string(row).unwrap_or_default() + "\n")
+}
+
+/// JSON as stdout is to have it: programs get it as it is, and a terminal gets nothing that it would obey.
+pub(crate) fn json(text: String) -> String {
+    match io::stdout().is_terminal() {
+        true => diff::json(&text),
+        false => text,
+    }
 }
 
 /// A closed stdout or stderr is no reason for a message: `envoi runs | head -1` is ordinary use. Rust ignores SIGPIPE, so a

@@ -63,6 +63,18 @@ pub(crate) fn printable(text: &str) -> String {
     })
 }
 
+/// As [`printable`], of JSON, which stays JSON: what is escaped is escaped as JSON does it, and line breaks stay.
+pub(crate) fn json(text: &str) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut shown, scalar| {
+        match scalar == '\n' || is_shown(scalar) {
+            true => shown.push(scalar),
+            // JSON itself has no other control outside of a text; none of these is beyond 16 bits.
+            false => shown.push_str(&format!("\\u{:04x}", u32::from(scalar))),
+        }
+        shown
+    })
+}
+
 /// As [`printable`], line by line.
 pub(crate) fn lines(text: &str) -> String {
     let shown = text.split_inclusive('\n').map(|line| match line.strip_suffix('\n') {
@@ -235,6 +247,18 @@ mod tests {
         assert_eq!(named.lines().nth(1), Some("+++ b/a\\u{1b}[31m\\n"));
         let controls: String = (0..=0x9f).filter_map(char::from_u32).filter(|c| c.is_control()).collect();
         assert_eq!(printable(&controls).chars().filter(|c| c.is_control()).collect::<String>(), "\t");
+    }
+
+    #[test]
+    fn json_for_a_terminal_says_the_same_and_steers_nothing() {
+        let nasty =
+            serde_json::json!({"x\u{9b}": ["\u{1b}[2J\u{9b}31m\u{202e}evil\u{2066}", "\u{7f}\u{61c}ö\t"]});
+        for text in [nasty.to_string(), serde_json::to_string_pretty(&nasty).unwrap()] {
+            let shown = json(&text);
+            assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), nasty);
+            assert!(shown.chars().all(|scalar| scalar == '\n' || is_shown(scalar)), "{shown:?}");
+            assert!(shown.contains(r"\u009b31m\u202eevil\u2066") && shown.contains('ö'), "{shown}");
+        }
     }
 
     #[test]

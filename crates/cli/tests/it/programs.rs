@@ -1,6 +1,9 @@
 //! `agent` steps, with a program that writes what the real one wrote (the transcripts of `preset`).
 
-use crate::stage::{Process, Stage, lives, signal, text, wait_until};
+use crate::{
+    serve::client::{Client, Served, token},
+    stage::{Process, Stage, lives, signal, text, wait_until},
+};
 use rustix::process::Signal;
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 
@@ -352,7 +355,7 @@ fn in_hours(hours: u64) -> u64 {
 /// Runs that wait for the account.
 fn waits(stage: &Stage) -> Vec<serde_json::Value> {
     let runs = stage.runs();
-    let of_claude = |account: &str| account == "claude" || account.starts_with("claude/");
+    let of_claude = |account: &str| account.starts_with("claude");
     runs.into_iter().filter(|run| run["waits_for"]["account"].as_str().is_some_and(of_claude)).collect()
 }
 
@@ -370,7 +373,7 @@ fn a_refused_agent_waits_until_the_reset_and_so_does_every_run_that_uses_its_acc
     assert_eq!(used["agent_hops"], 0, "a refused attempt uses up nothing");
     for arguments in [&["runs"][..], &["show", &run], &["why", &run]] {
         let done = stage.expect(0, arguments);
-        assert!(done.out.contains("waiting for claude until "), "{arguments:?}: {done:?}");
+        assert!(done.out.contains("waiting for claude of flow agents until "), "{arguments:?}: {done:?}");
     }
     // Another run of the store does not start the program.
     let second = stage.start(&["run", "flow.yaml", "--share-workspace"]);
@@ -387,7 +390,7 @@ fn a_refused_agent_waits_until_the_reset_and_so_does_every_run_that_uses_its_acc
     third.kill();
     // A person does not wait. The session goes on.
     let done = stage.expect(0, &["resume", &run, "--now", "--why", "the limit was raised"]);
-    assert!(done.err.contains("claude tried before its time"), "{done:?}");
+    assert!(done.err.contains("claude of flow agents tried before its time"), "{done:?}");
     let started = stage.lines("started");
     assert_eq!(started.len(), 2, "{started:?}");
     assert!(started[1].contains("--resume"), "{started:?}");
@@ -409,6 +412,68 @@ fn another_program_goes_on_where_the_flow_says_so() {
     assert_eq!(started.len(), 2, "{started:?}");
     assert!(started[1].starts_with("exec --json") && started[1].contains("-m other"), "{started:?}");
     assert!(stage.read("prompt").starts_with("Say hello."));
+}
+
+/// The server of a stage, which finds the programs of the stage itself, and a client of each of these tenants.
+fn served<const N: usize>(stage: &Stage, tenants: [&str; N]) -> (Served, [Client; N]) {
+    let path = format!("{}:{}", stage.path("bin").display(), std::env::var("PATH").unwrap());
+    let served = Served::with_variable(stage, "PATH", &path);
+    let client =
+        |tenant: &str| served.client(&token(stage, &[tenant, "--scope", "admin", "--tenant", tenant]));
+    let clients = tenants.map(client);
+    (served, clients)
+}
+
+#[test]
+fn a_limit_that_a_run_of_one_tenant_meets_closes_the_account_for_no_other_tenant() {
+    let stage = stage(FIX);
+    let plain = format!("flow: plain\nsteps:\n{FIX}");
+    stage.write("resets", in_hours(2).to_string());
+    let (served_first, [north, south]) = served(&stage, ["north", "south"]);
+    stage.write("next", "limit\n");
+    let refused = north.run(&plain);
+    let waits_for = |client: &Client, run: &str| {
+        let run = client.json(&format!("/v1/runs/{run}"));
+        run["waits_for"]["account"].as_str().map(str::to_owned)
+    };
+    wait_until("north to wait", || waits_for(&north, &refused).as_deref() == Some("claude"));
+    let later = north.run(&plain);
+    wait_until("north to wait again", || waits_for(&north, &later).as_deref() == Some("claude"));
+    assert_eq!(stage.lines("started").len(), 1, "north knows that its account is closed");
+    south.wait_until_run_is(&south.run(&plain), "succeeded");
+    assert_eq!(stage.lines("started").len(), 2);
+    // The next engine knows as much.
+    served_first.process.kill();
+    let (_served, [north, south]) = served(&stage, ["north", "south"]);
+    let last = north.run(&plain);
+    wait_until("north to wait still", || waits_for(&north, &last).as_deref() == Some("claude"));
+    south.wait_until_run_is(&south.run(&plain), "succeeded");
+    assert_eq!(stage.lines("started").len(), 3);
+}
+
+#[test]
+fn a_limit_of_a_login_that_a_flow_brings_closes_an_account_of_its_own() {
+    let stage = stage(FIX);
+    let plain = format!("flow: plain\nsteps:\n{FIX}");
+    stage.write("resets", in_hours(2).to_string());
+    let (_served, [north]) = served(&stage, ["north"]);
+    // Another program by the flow's own `PATH`, and another key.
+    let flows = [
+        (stage.read("flow.yaml"), "claude of flow agents"),
+        (
+            format!("flow: keyed\nsecrets: {{ ANTHROPIC_API_KEY: {{ env: PATH }} }}\nsteps:\n{FIX}"),
+            "claude of flow keyed",
+        ),
+        (format!("{plain}    env: {{ CLAUDE_CONFIG_DIR: /of/mine }}\n"), "claude of step fix in flow plain"),
+    ];
+    for (number, (flow, account)) in flows.iter().enumerate() {
+        stage.write("next", "limit\n");
+        let refused = north.run(flow);
+        let waits_for = || text(&north.json(&format!("/v1/runs/{refused}"))["waits_for"]["account"]);
+        wait_until("it to wait", || waits_for() == *account);
+        north.wait_until_run_is(&north.run(&plain), "succeeded");
+        assert_eq!(stage.lines("started").len(), 2 * (number + 1), "{account}");
+    }
 }
 
 /// Two accounts of `claude` and one of `codex`; their program notes with which variables it was started.
@@ -465,7 +530,7 @@ fn only_the_account_that_was_refused_is_closed() {
     stage.write("next", "limit\nhello\n");
     let waiting = stage.start(&["run", "flow.yaml", "--share-workspace"]);
     wait_until("the account to be closed", || waits(&stage).len() == 1);
-    assert_eq!(waits(&stage)[0]["waits_for"]["account"], "claude/work");
+    assert_eq!(waits(&stage)[0]["waits_for"]["account"], "claude/work of flow agents");
     stage.expect(0, &["run", "spare.yaml", "--share-workspace"]);
     assert_eq!(stage.lines("logins").len(), 2);
     waiting.kill();
@@ -515,7 +580,7 @@ fn a_limit_whose_reset_is_too_far_away_fails_the_step_and_says_so() {
     stage.expect(1, &["resume", &run]);
     assert_eq!(stage.lines("started").len(), 1, "it is closed");
     let done = stage.expect(0, &["resume", &run, "--now", "--why", "another login"]);
-    assert!(done.err.contains("claude tried before its time"), "{done:?}");
+    assert!(done.err.contains("claude of flow agents tried before its time"), "{done:?}");
     assert_eq!(stage.lines("started").len(), 2);
     stage.expect(0, &["run", "flow.yaml"]);
 }

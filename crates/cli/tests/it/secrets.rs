@@ -1,6 +1,6 @@
 //! A secret reaches its command, and is written down nowhere.
 
-use crate::stage::{Done, Process, Stage, lives, signal, wait_until};
+use crate::stage::{Done, Process, Stage, lives, signal, text, wait_until};
 use rustix::process::Signal;
 use std::{
     fs,
@@ -346,6 +346,45 @@ fn what_a_killed_attempt_left_is_masked_and_kept_where_its_secrets_are_the_same(
     assert_eq!(fs::read_to_string(folder.join("output")).unwrap(), "out ***\n");
     let key = fs::metadata(stage.path(".envoi/secrets.key")).unwrap();
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&key.permissions()) & 0o777, 0o600);
+}
+
+/// The rows of `envoi doctor` about keys of the store.
+fn said_of_keys(stage: &Stage, code: i32) -> Vec<String> {
+    let said = stage.expect(code, &["doctor"]).out;
+    said.lines().filter(|line| line.contains("key of the store")).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_pipe_that_a_step_puts_in_the_place_of_the_key_is_named_and_only_runs_with_secrets_wait_for_its_removal()
+{
+    let secret = "secrets: { TOKEN: { env: MY_TOKEN } }";
+    let stage = Stage::with_flow(&format!(
+        "flow: bad\n{secret}\nsteps:\n  - {{ id: a, run: 'rm .envoi/secrets.key && mkfifo .envoi/secrets.key' }}\n"
+    ));
+    stage.write("good.yaml", format!("flow: good\n{secret}\nsteps:\n  - {{ id: a, run: 'true' }}\n"));
+    stage.write("plain.yaml", "flow: plain\nsteps:\n  - { id: a, run: 'true' }\n");
+    let envoi =
+        |arguments: &[&str]| Process::spawn(stage.command(arguments).env("MY_TOKEN", "hunter22")).done();
+    assert_eq!(envoi(&["run", "flow.yaml"]).code, Some(0));
+    let stopped = envoi(&["run", "good.yaml"]);
+    assert_eq!(stopped.code, Some(8), "{stopped:?}");
+    assert!(stopped.err.contains("secrets.key`: it is not a plain file: remove it"), "{stopped:?}");
+    assert_eq!(envoi(&["run", "plain.yaml"]).code, Some(0), "a run without secrets needs no key");
+    let said = said_of_keys(&stage, 8);
+    assert!(said.len() == 1 && said[0].starts_with("BAD"), "{said:?}");
+    assert!(
+        said[0].contains(".envoi/secrets.key`: it is not a plain file, and no step of a flow"),
+        "{said:?}"
+    );
+    let run = stage.runs().into_iter().find(|run| run["flow"] == "good").unwrap();
+    let run = text(&run["run"]);
+    fs::remove_file(stage.path(".envoi/secrets.key")).unwrap();
+    assert_eq!(envoi(&["resume", &run]).code, Some(0), "it goes on once the pipe is removed");
+    assert_eq!(said_of_keys(&stage, 0), [""; 0]);
+    // What stands in the place of the other key is named too.
+    stage.write(".envoi/bridge.key", "short");
+    let said = said_of_keys(&stage, 8);
+    assert!(said.len() == 1 && said[0].contains("bridge.key`: it is not 32 bytes long"), "{said:?}");
 }
 
 const HELPERS: [(&str, &str); 5] = [

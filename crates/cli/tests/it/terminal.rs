@@ -380,6 +380,39 @@ fn logs_are_followed_beside_the_engine_until_the_run_is_at_rest() {
 }
 
 #[test]
+fn json_on_a_terminal_steers_nothing_and_says_the_same_as_in_a_pipe() {
+    let stage = Stage::with_flow(
+        r#"flow: nasty
+steps:
+  - { id: a, run: 'printf ''{"x":"\\u009b31m\\u202eevil"}'' > $ENVOI_DATA' }
+"#,
+    );
+    stage.expect(0, &["run", "flow.yaml"]);
+    let run = stage.run_id();
+    for arguments in [
+        ["show", &run, "--events"].as_slice(),
+        &["show", &run, "--envelope"],
+        &["show", &run, "--handoff", "a"],
+        &["--json", "show", &run],
+    ] {
+        let values = |out: &str| -> Vec<serde_json::Value> {
+            let read = serde_json::Deserializer::from_str(out).into_iter();
+            read.map(|value| value.unwrap_or_else(|error| panic!("{arguments:?}: {error}: {out:?}")))
+                .collect()
+        };
+        let piped = stage.expect(0, arguments).out;
+        let (shown, code, _) = Terminal::start(&stage, arguments, 200, &[]).done();
+        assert_eq!(code, Some(0), "{shown}");
+        let obeyed = |scalar: char| {
+            (scalar.is_control() && !"\r\n".contains(scalar)) || ('\u{202a}'..='\u{202e}').contains(&scalar)
+        };
+        assert!(!shown.contains(obeyed), "{arguments:?}: {shown:?}");
+        assert_eq!(values(&shown), values(&piped), "{arguments:?}");
+    }
+    assert!(stage.expect(0, &["show", &run, "--events"]).out.contains('\u{202e}'), "a pipe gets it as it is");
+}
+
+#[test]
 fn runs_are_followed_in_lines_where_there_is_no_terminal() {
     let stage = Stage::with_flow(FLOW);
     let engine = stage.start(&["run", "flow.yaml"]);

@@ -264,10 +264,10 @@ fn bring(from: &Path, to: &Path, path: &Path) -> io::Result<()> {
     if found.is_symlink() {
         std::os::unix::fs::symlink(fs::read_link(&source)?, &target)?;
     } else if found.is_file() {
-        let mut file = plain::open(&source)?;
+        let file = plain::open(&source)?;
         let mode = file.metadata()?.permissions();
-        let mut copy = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&target)?;
-        io::copy(&mut file, &mut copy)?;
+        let copy = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&target)?;
+        envoi_durable::copy_content(&file, &copy)?;
         copy.set_permissions(mode)?;
     }
     Ok(())

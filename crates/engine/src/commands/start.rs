@@ -360,10 +360,10 @@ fn copy_tree(from: &Path, to: &Path, store: &Path) -> io::Result<()> {
             std::os::unix::fs::symlink(fs::read_link(entry.path())?, &target)?;
         } else if kind.is_file() {
             // It may have become a pipe, which could be waited for without end.
-            let mut file = plain::open(&entry.path())?;
+            let file = plain::open(&entry.path())?;
             let mode = file.metadata()?.permissions();
-            let mut copy = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&target)?;
-            io::copy(&mut file, &mut copy)?;
+            let copy = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&target)?;
+            envoi_durable::copy_content(&file, &copy)?;
             copy.set_permissions(mode)?;
         }
     }

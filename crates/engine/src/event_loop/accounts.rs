@@ -3,6 +3,9 @@
 //! What lasts stands in the journal: the event of the refusal, and a row beside it from which an engine that comes up begins. Like an
 //! alarm, an account opens by whichever clock gets there first, and never later than it was to be closed when it was refused. The
 //! first attempt after that goes alone for a moment: if it is refused too, the others have not run into the same wall.
+//!
+//! Each tenant learns of a limit by itself. What says that an account is closed is what a program has printed in a tenant's own run, and that
+//! must not hold up the runs of others.
 
 use crate::model::clock::Now;
 use envoi_contract::time::Timestamp;
@@ -17,9 +20,9 @@ use std::{collections::BTreeMap, sync::Arc};
 /// How long others wait for the first attempt after a reset. A refusal comes with the first call.
 const TRIAL_MS: u64 = 60_000;
 
-/// See the module.
+/// See the module. By tenant, then by the name of the account.
 #[derive(Debug, Default)]
-pub(crate) struct Accounts(BTreeMap<String, Account>);
+pub(crate) struct Accounts(BTreeMap<String, BTreeMap<String, Account>>);
 
 #[derive(Debug)]
 struct Account {
@@ -42,16 +45,18 @@ impl Account {
 impl Accounts {
     /// As the journal has them.
     pub(crate) fn restore(&mut self, closed: Vec<ClosedAccount>, now: Now) {
-        for ClosedAccount { account, at, until, resets_at, refusals } in closed {
+        for ClosedAccount { tenant, account, at, until, resets_at, refusals } in closed {
             // Where the clock was set back since, it is closed no longer than it was to be.
             let from = now.wall.max(at);
             let wait_ms = until.as_millis().saturating_sub(from.as_millis());
-            self.close(account, u64::try_from(wait_ms).unwrap_or(0), resets_at, refusals, now);
+            let wait_ms = u64::try_from(wait_ms).unwrap_or(0);
+            self.close(&tenant, account, wait_ms, resets_at, refusals, now);
         }
     }
 
     fn close(
         &mut self,
+        tenant: &str,
         account: String,
         wait_ms: u64,
         resets_at: Option<Timestamp>,
@@ -60,29 +65,32 @@ impl Accounts {
     ) {
         let wall = now.wall.saturating_add_ms(wait_ms);
         let steady_ms = now.steady_ms.saturating_add(wait_ms);
-        self.0.insert(account, Account { wall, steady_ms, resets_at, refusals, is_tried: false });
+        let closed = Account { wall, steady_ms, resets_at, refusals, is_tried: false };
+        self.0.entry(tenant.to_owned()).or_default().insert(account, closed);
     }
 
-    /// What a decision needs to know, by the time of its run.
-    pub(crate) fn standings(&self, time: Timestamp, now: Now) -> Arc<Standings> {
+    /// What a decision for a run of this tenant needs to know, by the time of the run.
+    pub(crate) fn standings(&self, tenant: &str, time: Timestamp, now: Now) -> Arc<Standings> {
         let standing = |account: &Account| Standing {
             until: time.saturating_add_ms(account.closes_for_ms(now)),
             resets_at: account.resets_at,
             refusals: account.refusals,
             is_tried: account.is_tried,
         };
-        Arc::new(self.0.iter().map(|(name, account)| (name.clone(), standing(account))).collect())
+        let accounts = self.0.get(tenant).into_iter().flatten();
+        Arc::new(accounts.map(|(name, account)| (name.clone(), standing(account))).collect())
     }
 
-    /// These records of a run, as it was before them, are about to be committed.
-    pub(crate) fn decided(&mut self, run: &Run, records: &[Record], now: Now) {
+    /// These records of a run of this tenant, as it was before them, are about to be committed.
+    pub(crate) fn decided(&mut self, tenant: &str, run: &Run, records: &[Record], now: Now) {
         for record in records {
             match &record.event {
-                Event::AttemptStarted(started) => self.started(started, now),
+                Event::AttemptStarted(started) => self.started(tenant, started, now),
                 Event::AttemptSettled(settled) => match &settled.throttled {
                     Some(throttled) => {
                         let wait_ms = throttled.until.as_millis().saturating_sub(record.at.as_millis());
                         self.close(
+                            tenant,
                             throttled.account.clone(),
                             u64::try_from(wait_ms).unwrap_or(0),
                             throttled.resets_at,
@@ -92,23 +100,29 @@ impl Accounts {
                     }
                     None => {
                         let started = run.attempt(&settled.attempt);
-                        self.passed(started.and_then(|started| account_of(started)), now);
+                        self.passed(tenant, started.and_then(|started| account_of(started)), now);
                     }
                 },
-                Event::AccountsTried(tried) => tried.accounts.iter().for_each(|account| self.open(account)),
+                Event::AccountsTried(tried) => {
+                    tried.accounts.iter().for_each(|account| self.open(tenant, account));
+                }
                 _ => {}
             }
         }
     }
 
-    fn open(&mut self, account: &str) {
-        if let Some(account) = self.0.get_mut(account) {
+    fn get_mut(&mut self, tenant: &str, account: &str) -> Option<&mut Account> {
+        self.0.get_mut(tenant)?.get_mut(account)
+    }
+
+    fn open(&mut self, tenant: &str, account: &str) {
+        if let Some(account) = self.get_mut(tenant, account) {
             (account.steady_ms, account.is_tried) = (0, false);
         }
     }
 
-    fn started(&mut self, started: &AttemptStarted, now: Now) {
-        let Some(account) = account_of(started).and_then(|name| self.0.get_mut(name)) else { return };
+    fn started(&mut self, tenant: &str, started: &AttemptStarted, now: Now) {
+        let Some(account) = account_of(started).and_then(|name| self.get_mut(tenant, name)) else { return };
         if account.closes_for_ms(now) == 0 {
             (account.resets_at, account.is_tried) = (None, true);
             account.wall = now.wall.saturating_add_ms(TRIAL_MS);
@@ -117,11 +131,14 @@ impl Accounts {
     }
 
     /// An attempt with this account was not refused. One that had begun before the refusal of another says nothing of it.
-    fn passed(&mut self, account: Option<&str>, now: Now) {
-        let Some(name) = account else { return };
+    fn passed(&mut self, tenant: &str, account: Option<&str>, now: Now) {
+        let (Some(name), Some(accounts)) = (account, self.0.get_mut(tenant)) else { return };
         let is_open = |account: &Account| account.is_tried || account.closes_for_ms(now) == 0;
-        if self.0.get(name).is_some_and(is_open) {
-            self.0.remove(name);
+        if accounts.get(name).is_some_and(is_open) {
+            accounts.remove(name);
+        }
+        if accounts.is_empty() {
+            self.0.remove(tenant);
         }
     }
 }
@@ -140,7 +157,8 @@ mod tests {
 
     fn closed(at: i64, until: i64) -> Vec<ClosedAccount> {
         let [at, until] = [at, until].map(Timestamp::from_millis);
-        vec![ClosedAccount { account: "claude".to_owned(), at, until, resets_at: Some(until), refusals: 3 }]
+        let (tenant, account) = ("north".to_owned(), "claude".to_owned());
+        vec![ClosedAccount { tenant, account, at, until, resets_at: Some(until), refusals: 3 }]
     }
 
     #[test]
@@ -163,9 +181,10 @@ mod tests {
             let mut accounts = Accounts::default();
             accounts.restore(closed(10 * hour, 12 * hour), up);
             let time = Timestamp::from_millis(77);
-            let standings = accounts.standings(time, later);
+            let standings = accounts.standings("north", time, later);
             let left = standings["claude"].until.as_millis() - 77;
             assert_eq!((left, standings["claude"].refusals), (expected, 3), "{up:?} {later:?}");
+            assert!(accounts.standings("south", time, later).is_empty(), "it is closed for one tenant alone");
         }
     }
 }

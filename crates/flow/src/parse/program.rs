@@ -108,6 +108,7 @@ pub(crate) fn read(
         args,
         idle_ms: idle_ms.unwrap_or(DEFAULT_IDLE_MS),
         takes_session_id: preset.takes_session_id(),
+        login_variables: login_variables(preset, by_bridge),
     })
 }
 
@@ -259,6 +260,11 @@ struct OwnProgram<'a> {
 /// Reads the name of a model.
 type ReadName = fn(&Node, &mut Problems) -> Option<String>;
 
+/// The variables by which a flow brings a login of its own. Through the bridge the login is the server's, whatever program calls it.
+const fn login_variables(preset: Preset, by_bridge: bool) -> &'static [&'static str] {
+    if by_bridge { &["PATH"] } else { preset.login_variables() }
+}
+
 /// `on_throttled`: one word, `{ wait: 12h, then: … }`, or the program that goes on at once.
 fn throttled(
     node: &Node,
@@ -354,6 +360,7 @@ fn other_model(
         model: None,
         args: Vec::new(),
         takes_session_id: false,
+        login_variables: &[],
     })))
 }
 
@@ -414,6 +421,7 @@ fn other(
         model,
         args: args.into_iter().map(|(node, text)| template(node, text)).collect(),
         takes_session_id: preset.takes_session_id(),
+        login_variables: login_variables(preset, own.by_bridge),
     })))
 }
 

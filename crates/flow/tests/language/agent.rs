@@ -36,6 +36,7 @@ fn a_program_has_a_prompt_and_what_it_may_do() {
         idle_ms: 15 * 60_000,
         args: Vec::new(),
         takes_session_id: true,
+        login_variables: envoi_preset::Preset::Claude.login_variables(),
     };
     assert_eq!(plan(step(&flow, "b")), &expected);
     let flow = loaded(&agent(
@@ -201,6 +202,7 @@ fn a_limit_is_waited_for_a_day_unless_the_file_says_otherwise() {
             model: model.map(|model| Template(model.to_owned())),
             args: Vec::new(),
             takes_session_id: false,
+            login_variables: envoi_preset::Preset::Codex.login_variables(),
         }))
     };
     for (keys, wait_ms, then) in [

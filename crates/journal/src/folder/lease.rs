@@ -7,13 +7,16 @@ use crate::folder::layout::Layout;
 use envoi_durable::{Temporary, open_regular, open_regular_with};
 use rustix::fs::OFlags;
 use std::{
-    fs::{self, File, TryLockError},
+    fs::{self, File, Permissions, TryLockError},
     io::{self, Read as _},
-    os::unix::fs::{FileExt as _, MetadataExt as _},
+    os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
     time::SystemTime,
 };
+
+/// Whoever can open the file, even for reading alone, can lock it, and so keep every engine away.
+const OWNER_ALONE: u32 = 0o600;
 
 /// The right to be the engine of a store.
 ///
@@ -87,6 +90,7 @@ impl Lease {
         let path = layout.engine_lock();
         let replace = || {
             let (temporary, file) = Temporary::create(envoi_durable::parent(&path))?;
+            file.set_permissions(Permissions::from_mode(OWNER_ALONE))?;
             file.lock()?;
             temporary.rename(&path)?;
             Ok(file)
@@ -178,11 +182,20 @@ fn lock(path: &Path, file: File) -> io::Result<Option<Taken>> {
         Err(TryLockError::Error(error)) => Err(error),
         _ if !names(path, &file)? => Ok(None),
         Err(TryLockError::WouldBlock) => Ok(Some(Taken::Held(holder(file)))),
-        Ok(()) => Ok(Some(Taken::Lease(Lease {
-            file: Some(file),
-            path: path.to_owned(),
-            announced: AtomicBool::new(false),
-        }))),
+        Ok(()) => {
+            close_to_others(&file);
+            let announced = AtomicBool::new(false);
+            Ok(Some(Taken::Lease(Lease { file: Some(file), path: path.to_owned(), announced })))
+        }
+    }
+}
+
+/// A file that others can read is one that they can lock. Versions before this one made such files. Where the mode cannot be changed, the
+/// lease is as good as before.
+fn close_to_others(file: &File) {
+    let is_open = file.metadata().is_ok_and(|found| found.mode() & 0o777 != OWNER_ALONE);
+    if is_open {
+        drop(file.set_permissions(Permissions::from_mode(OWNER_ALONE)));
     }
 }
 
@@ -237,6 +250,20 @@ mod tests {
         let expected = format!("`{}` cannot be taken or written: {}", path.display(), error.source);
         assert_eq!(error.to_string(), expected);
         assert_eq!(error.source.kind(), io::ErrorKind::NotADirectory);
+    }
+
+    #[test]
+    fn no_other_user_can_lock_the_file() {
+        let (_place, layout) = layout();
+        let mode = || fs::metadata(layout.engine_lock()).unwrap().permissions().mode() & 0o777;
+        take(&layout).release();
+        assert_eq!(mode(), 0o600, "as it was made");
+        // As a version before this one has made it.
+        fs::set_permissions(layout.engine_lock(), Permissions::from_mode(0o644)).unwrap();
+        take(&layout).release();
+        assert_eq!(mode(), 0o600, "after the next engine");
+        Lease::take_over(&layout).unwrap().release();
+        assert_eq!(mode(), 0o600, "after an engine that took over");
     }
 
     #[test]

@@ -110,9 +110,11 @@ pub struct WaitsFor {
     pub due: Timestamp,
 }
 
-/// An account that has refused an attempt of some run.
+/// An account that has refused an attempt of some run of a tenant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClosedAccount {
+    /// The tenant. The account may be open for others.
+    pub tenant: String,
     /// Its name.
     pub account: String,
     /// When that was decided, by the time of the run.

@@ -321,7 +321,7 @@ fn start(draft: &mut Draft<'_>, visit: &VisitId, at: &At<'_>) -> Result<bool, Re
     if draft.slot.is_none() || bounds::waits_for_session(&draft.control, visit, at.step) {
         return Ok(false);
     }
-    let Some(other) = throttle::hold_up(draft, visit, at.step)? else { return Ok(true) };
+    let Some(other) = throttle::hold_up(draft, visit, at)? else { return Ok(true) };
     match render::attempt(draft, visit, at, other) {
         Ok(started) => {
             draft.slot = None;

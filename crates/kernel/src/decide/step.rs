@@ -5,6 +5,7 @@ pub(crate) mod ask;
 pub(crate) mod data;
 pub(crate) mod for_each;
 pub(crate) mod model_call;
+pub(crate) mod own_login;
 pub(crate) mod program;
 pub(crate) mod render;
 pub(crate) mod retry;

@@ -21,11 +21,14 @@ pub enum Command {
 }
 
 impl Command {
-    /// The account that it uses, and how often in a row that had refused an attempt before this one.
+    /// The account whose limits hold for it, and how often in a row that had refused an attempt before this one.
     #[must_use]
     pub fn account(&self) -> Option<(&str, u32)> {
         match self {
-            Self::Agent(call) => Some((call.account.as_deref().unwrap_or(&call.program), call.refusals)),
+            Self::Agent(call) => {
+                let account = call.limits_of.as_deref().or(call.account.as_deref()).unwrap_or(&call.program);
+                Some((account, call.refusals))
+            }
             Self::Model(call) => Some((&call.account, call.refusals)),
             Self::Exec(_) | Self::Shell(_) | Self::A2a(_) => None,
         }
@@ -75,6 +78,9 @@ pub struct ProgramCall {
     /// The account that it uses; events of the first version do not have it, and then it is named as the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
+    /// The account whose limits hold for it, where the flow brings a login of its own; `None`: `account`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits_of: Option<String>,
     /// How often in a row the account has refused an attempt before this one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub refusals: u32,

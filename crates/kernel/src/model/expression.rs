@@ -428,10 +428,22 @@ fn write_json(value: &minijinja::Value, out: &mut String) -> Result<(), minijinj
         }
         _ => {
             meter::finite(value)?;
-            out.push_str(&value.to_string());
+            out.push_str(&number_text(value));
         }
     }
     Ok(())
+}
+
+/// The template language gives each number that is no integer of its own a point. Where JSON had none, because a 64-bit integer cannot
+/// hold the number (`-0`, or one beyond 64 bits), it gets none either.
+fn number_text(value: &minijinja::Value) -> String {
+    let text = value.to_string();
+    let is_integer =
+        |digits: &&str| digits.parse::<i64>().is_ok_and(|integer| integer.to_string() == *digits);
+    match text.strip_suffix(".0").filter(|digits| !is_integer(digits)) {
+        Some(digits) if value.is_number() => digits.to_owned(),
+        _ => text,
+    }
 }
 
 #[cfg(test)]
@@ -446,6 +458,7 @@ mod tests {
     fn values_go_in_with_their_own_text() {
         let scope = scope(
             r#"{"inputs":{"s":"a \"b\"","n":123456789012345678901234567890,"f":1.00,"e":1e400,"i":7,"t":true,"z":null,
+               "m":-0,"p":-0.0,"h":100000000000000000000,"g":-100000000000000000000.0,"w":3.0,"s8":0.00001,
                "l":[1,"x",{"z":2.50,"a":null}]}}"#,
         );
         for (template, text) in [
@@ -454,6 +467,12 @@ mod tests {
             ("${{ inputs.f }}", "1.00"),
             ("${{ inputs.e }}", "1e400"),
             ("${{ inputs.i + 1 }}", "8"),
+            ("${{ inputs.m }}", "-0"),
+            ("${{ [inputs.m, {'m': inputs.m}] }}", r#"[-0,{"m":-0}]"#),
+            ("${{ inputs.m == 0 }} ${{ inputs.m + 1 }}", "true 1.0"),
+            ("${{ inputs.p }}", "-0.0"),
+            ("${{ inputs.h }} ${{ inputs.g }}", "100000000000000000000 -100000000000000000000.0"),
+            ("${{ inputs.w }} ${{ inputs.s8 }} ${{ inputs.i / 7 }}", "3.0 0.00001 1.0"),
             ("${{ inputs.t }} ${{ inputs.z }}", "true null"),
             ("${{ inputs.l }}", r#"[1,"x",{"z":2.50,"a":null}]"#),
             ("no expression, {{ braces }} stay", "no expression, {{ braces }} stay"),

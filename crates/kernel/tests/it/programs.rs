@@ -33,6 +33,7 @@ pub(crate) fn program(name: &str, label: Option<&str>) -> Step {
         idle_ms: 900_000,
         args: Vec::new(),
         takes_session_id: true,
+        login_variables: &["KEY", "PATH"],
     };
     Step::new(step_id(name), StepKind::Agent(Box::new(plan)))
 }

@@ -7,9 +7,12 @@ use crate::{
 };
 use envoi_contract::time::Timestamp;
 use envoi_kernel::{
-    Input, Record, Refusal,
+    Flow, Input, Record, Refusal,
     event::{About, Choice, Event},
-    flow::{AfterWait, Expression, Fallback, ForEach, OnThrottled, ProgramPlan, Step, StepKind},
+    flow::{
+        AfterWait, Expression, Fallback, ForEach, OnThrottled, ProgramPlan, Secret, SecretSource, Step,
+        StepKind, Template,
+    },
     input::{AttemptResult, Slot},
     throttle::{FIRST_PROBE_MS, MARGIN_MS, Standing, Standings, Throttled},
 };
@@ -36,6 +39,7 @@ fn codex() -> AfterWait {
         model: None,
         args: Vec::new(),
         takes_session_id: false,
+        login_variables: &["KEY", "PATH"],
     }))
 }
 
@@ -92,6 +96,52 @@ fn a_refused_attempt_uses_up_nothing_and_waits_until_the_reset() {
     assert_eq!(used, 1);
     driver.exit("a.1.4", 0);
     assert_eq!(driver.run.status().word(), "succeeded");
+}
+
+/// A flow with a step `a`, after this has been done to it.
+fn changed(change: impl Fn(&mut Flow)) -> Arc<Flow> {
+    let mut changed = (*flow([bounded("a", 0, AfterWait::Fail)])).clone();
+    change(&mut changed);
+    Arc::new(changed)
+}
+
+fn variable(name: &str, value: &str) -> Vec<(String, Template)> {
+    vec![(name.to_owned(), Template(value.to_owned()))]
+}
+
+#[test]
+fn a_limit_of_a_login_that_the_flow_brings_closes_no_other_account_and_is_closed_by_none() {
+    let secret =
+        |name: &str| vec![Secret { name: name.to_owned(), source: SecretSource::Env("MINE".to_owned()) }];
+    let own = "claude of flow demo";
+    let rows: [(Arc<Flow>, &str); 9] = [
+        (changed(|_| {}), "claude"),
+        (changed(|flow| flow.env = variable("LANG", "C")), "claude"),
+        (changed(|flow| flow.secrets = secret("TOKEN")), "claude"),
+        (changed(|flow| flow.secrets = secret("KEY")), own),
+        (changed(|flow| flow.env = variable("KEY", "k")), own),
+        // Another program may stand there.
+        (changed(|flow| flow.env = variable("PATH", "/evil:/usr/bin")), own),
+        // What such a file holds is read outside of the kernel.
+        (changed(|flow| flow.env_files = vec![".env".to_owned()]), own),
+        (changed(|flow| flow.steps[0].env = variable("KEY", "k")), "claude of step a in flow demo"),
+        // Another run may get another login.
+        (changed(|flow| flow.env = variable("PATH", "${{ '/opt' }}:/usr/bin")), "claude of run run_0demo"),
+    ];
+    for (flow, account) in rows {
+        let mut driver = Driver::started(&flow);
+        driver.ok(refused("a.1.1", Some(at(HOUR))));
+        assert_eq!(throttled(&driver).account, account);
+        for name in ["claude", account, "claude of flow other"] {
+            let mut driver = Driver::new(&flow);
+            let start = driver.start();
+            driver.feed_with(start, closed(name, at(HOUR))).unwrap();
+            assert_eq!(driver.run.status().word() == "failed", name == account, "{account} beside {name}");
+        }
+        // A person who knows more opens that very account.
+        driver.feed_with(try_now(), closed(account, at(HOUR))).unwrap();
+        assert_eq!(tried(&driver), [[account]]);
+    }
 }
 
 #[test]

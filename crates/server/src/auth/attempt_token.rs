@@ -35,8 +35,9 @@ impl AttemptTokens {
     pub fn of_store(folder: &Path) -> io::Result<Self> {
         let path = folder.join(FILE);
         let read = || {
-            envoi_durable::read_plain(&path, MOST_BYTES)
-                .map_err(|error| io::Error::new(error.kind(), format!("`{}`: {error}", path.display())))
+            envoi_durable::read_plain(&path, MOST_BYTES).map_err(|error| {
+                io::Error::new(error.kind(), format!("`{}`: {error}: remove it", path.display()))
+            })
         };
         let key = match read()? {
             Some(key) => key,
@@ -46,7 +47,8 @@ impl AttemptTokens {
             }
         };
         if key.len() != KEY_BYTES {
-            return Err(io::Error::other(format!("{} is not {KEY_BYTES} bytes long", path.display())));
+            let text = format!("`{}` is not {KEY_BYTES} bytes long: remove it", path.display());
+            return Err(io::Error::other(text));
         }
         Ok(Self(hmac::Key::new(hmac::HMAC_SHA256, &key)))
     }

@@ -1,7 +1,7 @@
 //! Which push configurations may have something to send, and when each has its next turn.
 //!
 //! Owns the order; the bounds are kept by `notify`'s `turns`, and the waiting is done by its loop. A configuration has one turn at a
-//! time, and a receiver few, so that one that hangs holds up no other. A tenant has no more turns than it leaves to the others, however
+//! time, and a receiver few of each tenant, so that one that hangs holds up no other. A tenant has no more turns than it leaves to the others, however
 //! many of its receivers hang. The scheduler knows no content and no store: it only learns that there may be something new. It holds a
 //! few words for each active configuration.
 
@@ -19,7 +19,7 @@ use std::{
 /// Most turns at the same time. A tenant that is alone has at most half of them.
 pub(crate) const MOST_TURNS: usize = 16;
 
-/// Most at the same time for one receiver, by its host and port.
+/// Most at the same time of one tenant for one receiver, by its host and port.
 pub(crate) const MOST_A_RECEIVER: usize = 2;
 
 /// A configuration: the task and the id.

@@ -98,12 +98,30 @@ fn fold(row: &mut RunRow, event: &Event) {
     }
 }
 
-/// The accounts that these records say are closed, each as the newest of them says.
-pub(super) fn closed<'r>(records: impl Iterator<Item = &'r Record>) -> Vec<ClosedAccount> {
-    let mut found: BTreeMap<String, ClosedAccount> = BTreeMap::new();
-    let refusals = records.flat_map(|record| match &record.event {
+/// The accounts that the records of these runs say are closed, each as the newest of them says for its tenant.
+pub(super) fn closed<'r>(runs: impl Iterator<Item = &'r [Record]>) -> Vec<ClosedAccount> {
+    let mut found: BTreeMap<(String, String), ClosedAccount> = BTreeMap::new();
+    for refusal in runs.flat_map(refusals) {
+        let is_newer = |known: &ClosedAccount| (refusal.at, refusal.until) >= (known.at, known.until);
+        let key = (refusal.tenant.clone(), refusal.account.clone());
+        if found.get(&key).is_none_or(is_newer) {
+            found.insert(key, refusal);
+        }
+    }
+    found.into_values().collect()
+}
+
+/// The refusals that a run has met, and where a person let an account be tried.
+fn refusals(records: &[Record]) -> Vec<ClosedAccount> {
+    let started = records.iter().find_map(|record| match &record.event {
+        Event::RunStarted(started) => Some(started.by.tenant.clone()),
+        _ => None,
+    });
+    let tenant = started.unwrap_or_default();
+    let of_record = |record: &Record| match &record.event {
         Event::AttemptSettled(settled) => {
             let throttled = settled.throttled.iter().map(|throttled| ClosedAccount {
+                tenant: tenant.clone(),
                 account: throttled.account.clone(),
                 at: record.at,
                 until: throttled.until,
@@ -114,6 +132,7 @@ pub(super) fn closed<'r>(records: impl Iterator<Item = &'r Record>) -> Vec<Close
         }
         Event::AccountsTried(tried) => {
             let open = |account: &String| ClosedAccount {
+                tenant: tenant.clone(),
                 account: account.clone(),
                 at: record.at,
                 until: record.at,
@@ -123,14 +142,8 @@ pub(super) fn closed<'r>(records: impl Iterator<Item = &'r Record>) -> Vec<Close
             tried.accounts.iter().map(open).collect::<Vec<_>>()
         }
         _ => Vec::new(),
-    });
-    for refusal in refusals {
-        let is_newer = |known: &ClosedAccount| (refusal.at, refusal.until) >= (known.at, known.until);
-        if found.get(&refusal.account).is_none_or(is_newer) {
-            found.insert(refusal.account.clone(), refusal);
-        }
-    }
-    found.into_values().collect()
+    };
+    records.iter().flat_map(of_record).collect()
 }
 
 /// All questions of the run.

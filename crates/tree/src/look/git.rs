@@ -18,11 +18,6 @@ const LONGEST: Duration = Duration::from_secs(120);
 /// The most bytes of a list of paths.
 const MOST_BYTES: usize = 256 << 20;
 
-/// What git reads of a repository before it lists its files.
-const READ_BY_GIT: &[&str] =
-    &[".git/HEAD", ".git/config", ".git/index", ".git/info/exclude", ".git/packed-refs", ".gitignore"];
-/// Git itself passes over files of rules that are longer, from version 2.45 on, after it has read them.
-pub(crate) const MOST_BYTES_OF_RULES: u64 = 100 << 20;
 /// When git has not answered for so long, what may stop it is looked for.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The most names that are looked at for that.
@@ -38,7 +33,7 @@ const MOST_MEMORY: u64 = 1 << 30;
 /// Git takes too long, or its list is too large; a file that it would read is none, or far too long.
 pub(crate) fn list(folder: &Path, is_top: bool) -> io::Result<Option<Vec<Vec<u8>>>> {
     if is_top {
-        refuse_what_would_stop_git(folder)?;
+        git::refuse_what_would_stop(folder)?;
     }
     if !is_top && answer_of(folder, &["check-ignore", "-q", "."])?.is_none_or(|answer| answer.code != Some(1))
     {
@@ -52,23 +47,6 @@ pub(crate) fn list(folder: &Path, is_top: bool) -> io::Result<Option<Vec<Vec<u8>
         }
         _ => Ok(None),
     }
-}
-
-/// Git waits for a pipe where it expects a file, and reads a file of rules whole into memory. A step can make both.
-fn refuse_what_would_stop_git(folder: &Path) -> io::Result<()> {
-    for name in READ_BY_GIT {
-        // What cannot be looked at is git's to judge. In a linked worktree `.git` is a file, and these stand elsewhere.
-        let Ok(found) = fs::metadata(folder.join(name)) else { continue };
-        let wrong = match (found.is_file(), *name) {
-            (false, _) if !found.is_dir() => format!("`{name}` is not a regular file"),
-            (true, ".gitignore" | ".git/info/exclude") if found.len() > MOST_BYTES_OF_RULES => {
-                format!("`{name}` has more than {MOST_BYTES_OF_RULES} bytes")
-            }
-            _ => continue,
-        };
-        return Err(io::Error::new(io::ErrorKind::InvalidData, wrong));
-    }
-    Ok(())
 }
 
 struct Answer {

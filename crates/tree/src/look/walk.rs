@@ -134,7 +134,7 @@ impl Walk<'_> {
     fn refuse_long_rules(&self, folder: &[u8]) -> Result<(), WalkError> {
         let path = full(self.root, &below(folder, b".gitignore"));
         match fs::symlink_metadata(&path) {
-            Ok(found) if found.is_file() && found.len() > git::MOST_BYTES_OF_RULES => {
+            Ok(found) if found.is_file() && found.len() > crate::git::MOST_BYTES_OF_RULES => {
                 Err(WalkError::Io { path, source: io::ErrorKind::FileTooLarge.into() })
             }
             _ => Ok(()),

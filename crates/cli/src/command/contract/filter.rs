@@ -42,5 +42,5 @@ fn read(file: Option<&Path>) -> io::Result<Vec<u8>> {
 
 fn write(value: &Value, compact: bool) -> Result<u8, Failure> {
     let text = if compact { value.compact() + "\n" } else { value.pretty() };
-    output::data(&text).map(|()| 0)
+    output::data(&output::json(text)).map(|()| 0)
 }

@@ -108,8 +108,8 @@ pub(crate) fn print(
     let id = &row.run;
     let text = match view {
         View::Events { limit } => return unread::events(reader, row, *limit),
-        View::Handoff(step) => handoff(reader, id, step)?,
-        View::Envelope => load_run(reader, id)?.envelope().to_state_dict().pretty(),
+        View::Handoff(step) => output::json(handoff(reader, id, step)?),
+        View::Envelope => output::json(load_run(reader, id)?.envelope().to_state_dict().pretty()),
         View::Overview { visits } => match load_run(reader, id) {
             Ok(run) if json => {
                 return output::row(&detail(reader, row, &run, is_running, own)?).map(|()| 0);

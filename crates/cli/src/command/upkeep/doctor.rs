@@ -1,5 +1,6 @@
 //! `envoi doctor`: is this machine fit, and is the store well?
 
+mod keys;
 mod programs;
 mod runs;
 mod size;
@@ -190,6 +191,7 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
     ];
     findings.extend(accounts);
     findings.extend(folders(store.layout()));
+    findings.extend(keys::look(store.layout()));
     findings.extend(damaged);
     // A content in the database is also a row.
     let in_rows = |line: &str| rows.iter().flatten().any(|row| row.reason == line);

@@ -35,8 +35,13 @@ impl Served {
 
     /// With this failpoint.
     pub(crate) fn failing(stage: &Stage, point: &str) -> Self {
+        Self::with_variable(stage, "ENVOI_FAILPOINT", point)
+    }
+
+    /// With this variable in its environment.
+    pub(crate) fn with_variable(stage: &Stage, name: &str, value: &str) -> Self {
         let mut command = stage.command(&["--json", "serve", "--listen", "127.0.0.1:0"]);
-        Self::said(Process::spawn(command.env("ENVOI_FAILPOINT", point)))
+        Self::said(Process::spawn(command.env(name, value)))
     }
 
     fn started(stage: &Stage, address: &str, arguments: &[&str]) -> Self {

@@ -15,6 +15,12 @@ use std::{
 /// The oldest version that is used.
 const OLDEST: (u32, u32) = (2, 38);
 
+/// The longest that git may take to say what it knows; it reads a few files.
+const LONGEST_LOOK: Duration = Duration::from_secs(20);
+
+/// The longest that it may take over the files of a checkout.
+const LONGEST_WORK: Duration = Duration::from_secs(10 * 60);
+
 /// The longest part of what git says that a message has.
 const MOST_STDERR: usize = 2000;
 
@@ -40,7 +46,7 @@ pub(super) enum GitError {
     TooOld { found: String },
     #[error("`git {command}` failed: {stderr}")]
     Failed { command: String, stderr: String },
-    #[error("git cannot be started: {0}")]
+    #[error("git cannot be used: {0}")]
     NotStarted(#[from] io::Error),
 }
 
@@ -69,6 +75,12 @@ pub(super) fn repository(folder: &Path) -> Result<Option<Repository>, GitError> 
         return Ok(None);
     }
     check_version(&run(folder, ["--version"])?)?;
+    for above in folder.ancestors() {
+        envoi_tree::git::refuse_what_would_stop(above)?;
+        if above.join(".git").symlink_metadata().is_ok() {
+            break;
+        }
+    }
     let top = run(folder, ["rev-parse", "--show-toplevel"])?;
     if !folder.join(".git").exists() && run(folder, ["check-ignore", "-q", "."]).is_ok() {
         return Ok(None);
@@ -194,7 +206,9 @@ fn run_once<A: AsRef<OsStr>>(folder: &Path, arguments: &[A]) -> Result<String, G
         words.push(argument.as_ref().to_string_lossy().into_owned());
         command.arg(argument);
     }
-    let done = command.output()?;
+    let works = ["worktree", "read-tree", "update-index", "ls-files"];
+    let is_work = words.first().is_some_and(|word| works.contains(&word.as_str()));
+    let done = envoi_tree::git::output(&mut command, if is_work { LONGEST_WORK } else { LONGEST_LOOK })?;
     match done.status.success() {
         true => Ok(String::from_utf8_lossy(&done.stdout).trim_end_matches('\n').to_owned()),
         false => {

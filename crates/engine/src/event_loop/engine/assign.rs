@@ -26,21 +26,21 @@ impl Engine {
         if let Some(lender) = self.lender(id) {
             self.slots.lend(lender, id.clone());
             self.slots.take(tenant);
-            return Some(self.slot(id));
+            return Some(self.slot(id, tenant));
         }
         let has_turn = matches!(input, Input::SlotFree);
         if self.draining || !self.slots.is_free() || (!has_turn && self.slots.is_awaited()) {
             return None;
         }
         self.slots.take(tenant);
-        Some(self.slot(id))
+        Some(self.slot(id, tenant))
     }
 
-    /// A slot as it is now: with the accounts that are closed, by the time of the run.
-    fn slot(&mut self, id: &RunId) -> Slot {
+    /// A slot as it is now: with the accounts that are closed for the tenant, by the time of the run.
+    fn slot(&mut self, id: &RunId, tenant: &str) -> Slot {
         let now = self.clocks();
         let time = self.runs.get_mut(id).map_or(now.wall, |active| active.time(now));
-        Slot { boot_id: self.world.clock.boot_id(), accounts: self.accounts.standings(time, now) }
+        Slot { boot_id: self.world.clock.boot_id(), accounts: self.accounts.standings(tenant, time, now) }
     }
 
     pub(super) fn serve_waiting(&mut self) {

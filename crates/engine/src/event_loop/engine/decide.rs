@@ -72,7 +72,7 @@ impl Engine {
     ) {
         let now = self.clocks();
         let Some(active) = self.runs.get_mut(id) else { return };
-        self.accounts.decided(&active.run, &records, now);
+        self.accounts.decided(&active.tenant, &active.run, &records, now);
         let deliveries = self.outbox.deliveries(&active.run, id, &records);
         let commit = active.commit(id, &records, blobs, deliveries, &mut self.snapshots);
         active.in_flight = Some(InFlight { records, slot: has_slot, reply });

@@ -38,19 +38,21 @@ impl Reader {
         self.lost_run(run)?.ok_or_else(|| missing("run", run))
     }
 
-    /// How each account stands that has refused an attempt of some run, whether it is open again or not.
+    /// How each account stands for each tenant of whose runs it has refused an attempt, whether it is open again or not. What an
+    /// imported run met elsewhere says nothing of the accounts here.
     ///
     /// # Errors
     /// The machine's.
     pub fn closed_accounts(&self) -> Result<Vec<ClosedAccount>, ReadError> {
         // Of rows of one moment the one that closes longest counts.
-        let sql = "SELECT account, at_ms, until_ms, resets_at_ms, in_a_row FROM refusals AS newest WHERE NOT EXISTS \
-                   (SELECT 1 FROM refusals AS other WHERE other.account = newest.account \
-                    AND (other.at_ms, other.until_ms, other.run) > (newest.at_ms, newest.until_ms, newest.run)) \
-                   ORDER BY account";
+        let sql = "SELECT * FROM (SELECT tenant, account, at_ms, until_ms, resets_at_ms, in_a_row, row_number() OVER \
+                   (PARTITION BY tenant, account ORDER BY at_ms DESC, until_ms DESC, run DESC) AS place \
+                   FROM refusals JOIN runs USING (run) WHERE run NOT IN (SELECT run FROM imported)) \
+                   WHERE place = 1 ORDER BY tenant, account";
         let closed = |row: &Row<'_>| {
             let time = |column: &str| row.get(column).map(Timestamp::from_millis);
             Ok(ClosedAccount {
+                tenant: row.get("tenant")?,
                 account: row.get("account")?,
                 at: time("at_ms")?,
                 until: time("until_ms")?,

@@ -26,9 +26,11 @@ pub(crate) fn try_now(draft: Draft<'_>, who: Reopen) -> Result<Draft<'_>, Refusa
 
 /// Each account of the flow that is closed, as far as that is known here, is open for what comes next.
 fn of_ended(mut draft: Draft<'_>, who: Reopen) -> Result<Draft<'_>, Refusal> {
-    let inner = draft.flow.flows.values().flat_map(|flow| flow.steps.iter());
+    let inner = draft.flow.flows.values().map(|flow| &**flow);
+    let flows = core::iter::once(draft.flow).chain(inner);
+    let steps = flows.flat_map(|flow| flow.steps.iter().map(move |step| (flow, step)));
     let mut accounts: BTreeSet<String> =
-        draft.flow.steps.iter().chain(inner).flat_map(throttle::accounts).collect();
+        steps.flat_map(|(flow, step)| throttle::accounts(&draft, flow, step)).collect();
     if let Some(slot) = &draft.slot {
         let closed = |account: &String| slot.accounts.get(account).is_some_and(|at| at.until > draft.now);
         accounts.retain(closed);

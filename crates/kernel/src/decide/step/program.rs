@@ -5,11 +5,16 @@
 //! program is started is not known here.
 
 use crate::{
-    decide::{draft::Draft, render::Values, throttle},
+    decide::{
+        draft::{At, Draft},
+        own_login,
+        render::Values,
+        throttle,
+    },
     model::{
         command::{Command, ProgramCall, SessionFigures},
         event::SessionSeen,
-        flow::{AfterWait, ProgramPlan, Step},
+        flow::{AfterWait, ProgramPlan},
         ids::{VisitId, derived, is_session_id},
         input::AttemptResult,
         ledger::{Cost, Ledger},
@@ -32,10 +37,11 @@ pub(crate) fn call(
     draft: &Draft<'_>,
     values: &Values<'_>,
     plan: &ProgramPlan,
-    step: &Step,
+    at: &At<'_>,
     visit: &VisitId,
     instead: bool,
 ) -> Result<Command, SkillError> {
+    let step = at.step;
     let open = draft.control.open.get(visit);
     let other = match &plan.on_throttled.then {
         AfterWait::Use(other) if instead => Some(other),
@@ -65,12 +71,15 @@ pub(crate) fn call(
     let failure =
         open.filter(|open| open.failures > 0 && !was_throttled).and_then(|open| open.error.as_ref());
     let account = other.map_or(&plan.account, |other| &other.account);
+    let login_variables = other.map_or(plan.login_variables, |other| other.login_variables);
+    let limits_of = own_login::limits_of(draft, at.flow, step, (account, login_variables));
     let model = if let Some(other) = other { &other.model } else { &plan.model };
     let args = other.map_or(&plan.args, |other| &other.args);
     let call = ProgramCall {
         program: other.map_or(&plan.program, |other| &other.name).clone(),
         account: Some(account.clone()),
-        refusals: throttle::refusals(draft, account),
+        refusals: throttle::refusals(draft, limits_of.as_deref().unwrap_or(account)),
+        limits_of,
         instead,
         by_bridge: plan.by_bridge,
         was_throttled: was_throttled && resumes,

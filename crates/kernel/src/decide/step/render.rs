@@ -282,7 +282,7 @@ pub(crate) fn attempt(
     let command = match (plan, &step.kind) {
         (Some(plan), _) | (None, StepKind::Run(plan)) => command(&values, plan, &mut env)?,
         (None, StepKind::A2a(plan)) => call(&values, plan, open)?,
-        (None, StepKind::Agent(plan)) => program::call(draft, &values, plan, step, visit, other)?,
+        (None, StepKind::Agent(plan)) => program::call(draft, &values, plan, at, visit, other)?,
         (None, StepKind::Model(plan)) => model_call::call(draft, &values, plan, open, other)?,
         (None, StepKind::Ask(_) | StepKind::Flow(_)) => {
             let message = format!("step `{}` has no command", step.id);

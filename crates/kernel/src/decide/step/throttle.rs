@@ -7,11 +7,12 @@
 use crate::{
     decide::{
         conclude::{self, Conclusion},
-        draft::Draft,
+        draft::{At, Draft},
+        own_login,
     },
     model::{
         event::{About, AttemptSettled, Event, TimerSet},
-        flow::{AfterWait, Fallback, OnThrottled, Step, StepKind},
+        flow::{AfterWait, Fallback, Flow, OnThrottled, Step, StepKind},
         ids::VisitId,
         input::{AttemptResult, Refusal},
         throttle::{AccountWait, DEFAULT_WAIT_MS, Standing, Throttled},
@@ -68,23 +69,37 @@ fn next<'p>(
     }
 }
 
-/// What a step says about its account, and that account; `None` for a step that uses none.
-fn policy(step: &Step) -> Option<(&OnThrottled, String)> {
+/// What a step says about its account; `None` for a step that uses none.
+fn policy(step: &Step) -> Option<&OnThrottled> {
     match &step.kind {
-        StepKind::Agent(plan) => Some((&plan.on_throttled, plan.account.clone())),
-        StepKind::Model(plan) => Some((&plan.on_throttled, plan.account())),
+        StepKind::Agent(plan) => Some(&plan.on_throttled),
+        StepKind::Model(plan) => Some(&plan.on_throttled),
         StepKind::Run(_) | StepKind::Ask(_) | StepKind::Flow(_) | StepKind::A2a(_) => None,
     }
 }
 
-/// The accounts that attempts of a step may use.
-pub(crate) fn accounts(step: &Step) -> impl Iterator<Item = String> {
-    let (policy, own) = policy(step).unzip();
-    let other = policy.and_then(|policy| match &policy.then {
-        AfterWait::Use(other) => Some(other.account.clone()),
+/// The account whose limits hold for a step of this flow, or for what goes on in place of its program; `None` for a step that uses none.
+fn account_of(draft: &Draft<'_>, flow: &Flow, step: &Step, other: Option<&Fallback>) -> Option<String> {
+    let (account, variables) = match (&step.kind, other) {
+        (StepKind::Agent(_) | StepKind::Model(_), Some(other)) => {
+            (other.account.clone(), other.login_variables)
+        }
+        (StepKind::Agent(plan), None) => (plan.account.clone(), plan.login_variables),
+        (StepKind::Model(plan), None) => (plan.account(), [].as_slice()),
+        (StepKind::Run(_) | StepKind::Ask(_) | StepKind::Flow(_) | StepKind::A2a(_), _) => return None,
+    };
+    Some(own_login::limits_of(draft, flow, step, (&account, variables)).unwrap_or(account))
+}
+
+/// The accounts that attempts of a step of this flow may use.
+pub(crate) fn accounts(draft: &Draft<'_>, flow: &Flow, step: &Step) -> Vec<String> {
+    let other = policy(step).and_then(|policy| match &policy.then {
+        AfterWait::Use(other) => Some(&**other),
         AfterWait::Fail | AfterWait::Ask => None,
     });
-    own.into_iter().chain(other)
+    let own = account_of(draft, flow, step, None);
+    let other = other.and_then(|other| account_of(draft, flow, step, Some(other)));
+    own.into_iter().chain(other).collect()
 }
 
 /// The program, and the account, that the next attempt of a visit uses in place of its own.
@@ -103,7 +118,7 @@ pub(crate) fn refused(
     result: &AttemptResult,
     verdict: &Verdict,
 ) -> Option<Throttled> {
-    let (policy, _) = policy(step)?;
+    let policy = policy(step)?;
     let now = draft.now;
     let (account, refusals) = open.plan.as_ref()?.command.account()?;
     if !verdict.error.as_ref()?.is(Code::AgentThrottled) {
@@ -151,7 +166,7 @@ pub(crate) fn follow(
     }
     let visit = &settled.attempt.visit;
     let error = settled.error.clone().unwrap_or_else(|| closed(&account, resets_at, until));
-    let Some((policy, _)) = policy(step) else { return Ok(()) };
+    let Some(policy) = policy(step) else { return Ok(()) };
     if draft.control.winds_down() {
         return conclude::conclude(draft, visit, Conclusion::FailedAfter(error, text));
     }
@@ -168,16 +183,18 @@ pub(crate) fn follow(
 
 /// What keeps the next attempt of a ready visit from starting, if its account is closed: then that is done. `None`: it may start,
 /// and `true` if with the other program.
-pub(crate) fn hold_up(draft: &mut Draft<'_>, visit: &VisitId, step: &Step) -> Result<Option<bool>, Refusal> {
-    let Some((policy, own)) = policy(step) else { return Ok(Some(false)) };
+pub(crate) fn hold_up(draft: &mut Draft<'_>, visit: &VisitId, at: &At<'_>) -> Result<Option<bool>, Refusal> {
+    let step = at.step;
+    let Some(policy) = policy(step) else { return Ok(Some(false)) };
     let open = draft.control.open.get(visit);
     if open.is_some_and(|open| visit::next(open, step).is_some()) {
         return Ok(Some(false));
     }
     let mut waited = waited(draft, visit);
-    let mut account = other(policy, open).map_or(&own, |other| &other.account);
+    let mut used = other(policy, open);
     loop {
-        let standing = draft.slot.as_ref().and_then(|slot| slot.accounts.get(account));
+        let Some(account) = account_of(draft, at.flow, step, used) else { return Ok(Some(waited.other)) };
+        let standing = draft.slot.as_ref().and_then(|slot| slot.accounts.get(&account));
         let Some(standing) = standing.filter(|standing| standing.until > draft.now).cloned() else {
             return Ok(Some(waited.other));
         };
@@ -187,12 +204,12 @@ pub(crate) fn hold_up(draft: &mut Draft<'_>, visit: &VisitId, step: &Step) -> Re
                 // What the first one was waited for does not count; what came after that does.
                 let since = waited.since.map(|at| at.saturating_add_ms(policy.wait_ms));
                 waited = Waited { other: true, since, ..Waited::default() };
-                account = &other.account;
+                used = Some(other);
             }
             next => {
                 let next = if is_tried { Next::Wait(until) } else { next };
-                let wait = AccountWait { account: account.clone(), resets_at };
-                let error = closed(account, resets_at, until);
+                let error = closed(&account, resets_at, until);
+                let wait = AccountWait { account, resets_at };
                 obey(draft, visit, wait, next, until, error)?;
                 return Ok(None);
             }

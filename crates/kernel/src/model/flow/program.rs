@@ -35,6 +35,8 @@ pub struct ProgramPlan {
     pub idle_ms: u64,
     /// The id of a session is chosen before the start; otherwise the program reports it.
     pub takes_session_id: bool,
+    /// Variables that decide with which login it works.
+    pub login_variables: &'static [&'static str],
 }
 
 /// What stands between the name of a program and that of an account in the name of the account.
@@ -105,4 +107,6 @@ pub struct Fallback {
     pub args: Vec<Template>,
     /// The id of a session is chosen before the start.
     pub takes_session_id: bool,
+    /// Variables that decide with which login a program works; none for a model.
+    pub login_variables: &'static [&'static str],
 }

@@ -119,7 +119,7 @@ fn aside_line(run: &RunId, aside: Option<&Aside>, json: bool) -> String {
 
 fn record_lines(run: &RunId, printer: &mut Printer, record: &Record, json: bool) -> String {
     if json {
-        return format!("{{\"run\":\"{run}\",\"record\":{}}}\n", event::shown(record));
+        return output::json(format!("{{\"run\":\"{run}\",\"record\":{}}}\n", event::shown(record)));
     }
     let mut lines = printer.lines(record);
     if let Event::RunEnded(ended) = &record.event {

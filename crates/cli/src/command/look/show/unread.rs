@@ -82,7 +82,7 @@ pub(super) fn events(reader: &Reader, row: &RunRow, limit: Option<usize>) -> Res
         next = seq.saturating_add(1);
     });
     each.map_err(Failure::store)?;
-    output::data(&lines.into_iter().collect::<String>())?;
+    output::data(&output::json(lines.into_iter().collect()))?;
     match damaged {
         None => Ok(0),
         Some(damaged) => {

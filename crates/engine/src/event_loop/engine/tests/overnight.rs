@@ -118,6 +118,7 @@ impl Night {
         });
         let newest = refusals.max_by_key(|(at, refused)| (*at, refused.until));
         let row = newest.map(|(at, refused)| ClosedAccount {
+            tenant: "local".to_owned(),
             account: refused.account,
             at,
             until: refused.until,

@@ -1,0 +1,92 @@
+//! Copies of files that other programs made, with their holes.
+//!
+//! Disks of virtual machines and databases may say that they are hundreds of gigabytes long, and hold few. A copy that wrote every zero would
+//! fill the disk.
+
+use rustix::{
+    fs::{SeekFrom, seek},
+    io::Errno,
+};
+use std::{
+    fs::File,
+    io::{self, Read as _},
+};
+
+/// Copies the content of `from` into the empty file `to`. What was never written there is not written here either, as far as the file system
+/// says so. Not synced.
+///
+/// # Errors
+/// One of them cannot be read or written.
+pub fn copy_content(mut from: &File, mut to: &File) -> io::Result<()> {
+    let length = from.metadata()?.len();
+    let mut place = 0;
+    while let Some((start, end)) = next_data(from, place)? {
+        seek(from, SeekFrom::Start(start))?;
+        seek(to, SeekFrom::Start(start))?;
+        match end {
+            Some(end) => io::copy(&mut from.take(end.saturating_sub(start)), &mut to)?,
+            // What was added since is copied too.
+            None => io::copy(&mut from, &mut to)?,
+        };
+        let Some(end) = end.filter(|end| *end < length) else { break };
+        place = end;
+    }
+    if to.metadata()?.len() < length {
+        to.set_len(length)?;
+    }
+    Ok(())
+}
+
+/// Where the next data from `place` on begins, and where it ends if that is known; `None`: there is none.
+fn next_data(file: &File, place: u64) -> io::Result<Option<(u64, Option<u64>)>> {
+    match seek(file, SeekFrom::Data(place)) {
+        Ok(start) => Ok(Some((start, seek(file, SeekFrom::Hole(start)).ok()))),
+        Err(Errno::NXIO) => Ok(None),
+        // The file system knows no holes.
+        Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(Some((place, None))),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "what is not as a test expects ends it")]
+mod tests {
+    use super::*;
+    use std::{
+        fs,
+        os::unix::fs::{FileExt as _, MetadataExt as _},
+    };
+
+    #[test]
+    fn a_copy_has_the_same_content_and_does_not_fill_the_disk_with_holes() {
+        let folder = tempfile::tempdir().unwrap();
+        let mib = 1024 * 1024;
+        let rows: [(u64, &[(u64, &[u8])]); 5] = [
+            (0, &[]),
+            (5, &[(0, b"words")]),
+            (1024 * mib, &[]),
+            (1024 * mib, &[(0, b"first"), (300 * mib + 7, b"middle"), (1024 * mib - 4, b"last")]),
+            (64 * mib, &[(40 * mib, b"then a hole")]),
+        ];
+        for (length, pieces) in rows {
+            let at = |name: &str| folder.path().join(name);
+            let from =
+                File::options().read(true).write(true).create(true).truncate(true).open(at("from")).unwrap();
+            from.set_len(length).unwrap();
+            pieces.iter().for_each(|(place, bytes)| from.write_all_at(bytes, *place).unwrap());
+            copy_content(&from, &File::create(at("to")).unwrap()).unwrap();
+            let copy = File::open(at("to")).unwrap();
+            assert_eq!(copy.metadata().unwrap().len(), length);
+            let written = copy.metadata().unwrap().blocks() * 512;
+            assert!(written <= 2 * mib, "{length}: {written} bytes on the disk");
+            for (place, bytes) in pieces {
+                let mut found = vec![0; bytes.len()];
+                copy.read_exact_at(&mut found, *place).unwrap();
+                assert_eq!(found, *bytes);
+            }
+            if length <= 64 * mib {
+                assert!(fs::read(at("from")).unwrap() == fs::read(at("to")).unwrap(), "{length}");
+            }
+        }
+    }
+}
