@@ -414,14 +414,21 @@ fn another_program_goes_on_where_the_flow_says_so() {
     assert!(stage.read("prompt").starts_with("Say hello."));
 }
 
-/// The server of a stage, which finds the programs of the stage itself, and a client of each of these tenants.
-fn served<const N: usize>(stage: &Stage, tenants: [&str; N]) -> (Served, [Client; N]) {
+/// The server of a stage, which finds the programs of the stage itself.
+fn served(stage: &Stage) -> Served {
     let path = format!("{}:{}", stage.path("bin").display(), std::env::var("PATH").unwrap());
-    let served = Served::with_variable(stage, "PATH", &path);
-    let client =
-        |tenant: &str| served.client(&token(stage, &[tenant, "--scope", "admin", "--tenant", tenant]));
-    let clients = tenants.map(client);
-    (served, clients)
+    Served::with_variable(stage, "PATH", &path)
+}
+
+/// A token of this tenant.
+fn token_of(stage: &Stage, tenant: &str) -> String {
+    token(stage, &[tenant, "--scope", "admin", "--tenant", tenant])
+}
+
+/// The account that a run waits for.
+fn waits_for(client: &Client, run: &str) -> Option<String> {
+    let run = client.json(&format!("/v1/runs/{run}"));
+    run["waits_for"]["account"].as_str().map(str::to_owned)
 }
 
 #[test]
@@ -429,13 +436,11 @@ fn a_limit_that_a_run_of_one_tenant_meets_closes_the_account_for_no_other_tenant
     let stage = stage(FIX);
     let plain = format!("flow: plain\nsteps:\n{FIX}");
     stage.write("resets", in_hours(2).to_string());
-    let (served_first, [north, south]) = served(&stage, ["north", "south"]);
+    let first = served(&stage);
+    let tokens = ["north", "south"].map(|tenant| token_of(&stage, tenant));
+    let [north, south] = tokens.each_ref().map(|token| first.client(token));
     stage.write("next", "limit\n");
     let refused = north.run(&plain);
-    let waits_for = |client: &Client, run: &str| {
-        let run = client.json(&format!("/v1/runs/{run}"));
-        run["waits_for"]["account"].as_str().map(str::to_owned)
-    };
     wait_until("north to wait", || waits_for(&north, &refused).as_deref() == Some("claude"));
     let later = north.run(&plain);
     wait_until("north to wait again", || waits_for(&north, &later).as_deref() == Some("claude"));
@@ -443,8 +448,9 @@ fn a_limit_that_a_run_of_one_tenant_meets_closes_the_account_for_no_other_tenant
     south.wait_until_run_is(&south.run(&plain), "succeeded");
     assert_eq!(stage.lines("started").len(), 2);
     // The next engine knows as much.
-    served_first.process.kill();
-    let (_served, [north, south]) = served(&stage, ["north", "south"]);
+    first.process.kill();
+    let second = served(&stage);
+    let [north, south] = tokens.each_ref().map(|token| second.client(token));
     let last = north.run(&plain);
     wait_until("north to wait still", || waits_for(&north, &last).as_deref() == Some("claude"));
     south.wait_until_run_is(&south.run(&plain), "succeeded");
@@ -456,7 +462,8 @@ fn a_limit_of_a_login_that_a_flow_brings_closes_an_account_of_its_own() {
     let stage = stage(FIX);
     let plain = format!("flow: plain\nsteps:\n{FIX}");
     stage.write("resets", in_hours(2).to_string());
-    let (_served, [north]) = served(&stage, ["north"]);
+    let served = served(&stage);
+    let north = served.client(&token_of(&stage, "north"));
     // Another program by the flow's own `PATH`, and another key.
     let flows = [
         (stage.read("flow.yaml"), "claude of flow agents"),
@@ -469,8 +476,7 @@ fn a_limit_of_a_login_that_a_flow_brings_closes_an_account_of_its_own() {
     for (number, (flow, account)) in flows.iter().enumerate() {
         stage.write("next", "limit\n");
         let refused = north.run(flow);
-        let waits_for = || text(&north.json(&format!("/v1/runs/{refused}"))["waits_for"]["account"]);
-        wait_until("it to wait", || waits_for() == *account);
+        wait_until("it to wait", || waits_for(&north, &refused).as_deref() == Some(*account));
         north.wait_until_run_is(&north.run(&plain), "succeeded");
         assert_eq!(stage.lines("started").len(), 2 * (number + 1), "{account}");
     }

@@ -351,7 +351,7 @@ fn what_a_killed_attempt_left_is_masked_and_kept_where_its_secrets_are_the_same(
 /// The rows of `envoi doctor` about keys of the store.
 fn said_of_keys(stage: &Stage, code: i32) -> Vec<String> {
     let said = stage.expect(code, &["doctor"]).out;
-    said.lines().filter(|line| line.contains("key of the store")).map(str::to_owned).collect()
+    said.lines().filter(|line| line.contains("  key of the store  ")).map(str::to_owned).collect()
 }
 
 #[test]
