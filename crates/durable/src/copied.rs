@@ -57,11 +57,14 @@ mod tests {
         os::unix::fs::{FileExt as _, MetadataExt as _},
     };
 
+    /// Where it stands, and what.
+    type Piece<'p> = (u64, &'p [u8]);
+
     #[test]
     fn a_copy_has_the_same_content_and_does_not_fill_the_disk_with_holes() {
         let folder = tempfile::tempdir().unwrap();
         let mib = 1024 * 1024;
-        let rows: [(u64, &[(u64, &[u8])]); 5] = [
+        let rows: [(u64, &[Piece]); 5] = [
             (0, &[]),
             (5, &[(0, b"words")]),
             (1024 * mib, &[]),
