@@ -1,8 +1,8 @@
 //! A private folder that is there as long as its process: held by a lock in it, and swept by any later process once the lock is free.
 //!
-//! The holder of the lock decides: its maker that the folder is in use, a sweeper that it goes. A sweeper takes the folder out of
-//! its place, under the lock, before it removes anything, so that a maker between making and locking finds another file, or none,
-//! where its lock was, and makes another folder. Knows nothing of what lies in it.
+//! A maker makes the folder and takes its lock under a name that no sweeper looks at, and gives it its own then. A sweeper takes the
+//! folder out of its place, under the lock, before it removes anything, so that of two sweepers one finds another file, or none, where the
+//! lock was. Knows nothing of what lies in it.
 
 use crate::process::{environment, failure::Failure};
 use rustix::{
@@ -18,11 +18,10 @@ use std::{
 };
 
 const PREFIX: &str = "envoi-mirror-";
+/// Of one that is not held yet. A process that is killed in between leaves an empty folder.
+const NEW_PREFIX: &str = "envoi-new-mirror-";
 const LOCK: &str = "mirror.lock";
 const SWEPT: &str = "swept";
-
-/// A sweeper that came in between so often is no accident.
-const TRIES: usize = 16;
 
 /// See the module. Removed when it is not needed any more.
 pub(super) struct Folder {
@@ -33,16 +32,17 @@ pub(super) struct Folder {
 impl Folder {
     /// A new one below `parent`.
     pub(super) fn new(parent: &Path) -> Result<Self, Failure> {
-        for _ in 0..TRIES {
-            let path = parent.join(environment::random_id(PREFIX)?);
-            let failed = |error| Failure::machine(path.display(), error);
-            fs::DirBuilder::new().mode(0o700).create(&path).map_err(failed)?;
-            match hold(&path).map_err(failed)? {
-                Some(lock) => return Ok(Self { path, _lock: lock }),
-                None => remove(&path),
+        let made = parent.join(environment::random_id(NEW_PREFIX)?);
+        let path = parent.join(environment::random_id(PREFIX)?);
+        let failed = |error| Failure::machine(path.display(), error);
+        fs::DirBuilder::new().mode(0o700).create(&made).map_err(failed)?;
+        match held(&made).and_then(|lock| fs::rename(&made, &path).map(|()| lock)) {
+            Ok(lock) => Ok(Self { path, _lock: lock }),
+            Err(error) => {
+                remove(&made);
+                Err(failed(error))
             }
         }
-        Err(Failure::machine(parent.display(), "what is made there is removed at once"))
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -87,6 +87,10 @@ fn set_aside(folder: &Path) -> io::Result<Option<(File, PathBuf)>> {
     let aside = folder.with_extension(SWEPT);
     fs::rename(folder, &aside)?;
     Ok(Some((lock, aside)))
+}
+
+fn held(folder: &Path) -> io::Result<File> {
+    hold(folder)?.ok_or_else(|| io::Error::other("another process has taken the lock of a new folder"))
 }
 
 /// Takes the lock of a folder, if it is free and the folder is still in its place.
@@ -162,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_maker_notices_that_it_was_swept_wherever_it_was() {
+    fn whoever_wants_the_lock_notices_that_the_folder_was_swept_wherever_it_was() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("envoi-mirror-1");
         let make = || fs::create_dir(&folder).unwrap();
