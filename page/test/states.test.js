@@ -15,12 +15,12 @@ test("a run that waits for an account says so, until when, and can be tried befo
   const person = await Person.at(stage, DESK);
   const page = await person.tab(stage.link());
   await page.goto(`${stage.url}/#/runs`);
-  await page.getByRole("link", { name: /running.*at fix, waiting for claude until/ }).click();
-  await page.getByText(/It is waiting for claude until .* The account is at its limit/).waitFor();
+  await page.getByRole("link", { name: /running.*at fix, waiting for claude of flow fixes until/ }).click();
+  await page.getByText(/It is waiting for claude of flow fixes until .* The account is at its limit/).waitFor();
   await page.getByRole("row", { name: /retries fix/ }).waitFor();
   await person.accessible(page);
   await page.getByRole("button", { name: "Try now …" }).click();
-  await page.getByText("before the account claude is said to be open", { exact: false }).waitFor();
+  await page.getByText("before the account claude of flow fixes is said to be open", { exact: false }).waitFor();
   await person.accessible(page);
   const tries = async () => (await stage.ask("GET", `runs/${run}/logs`)).logs.length;
   assert.equal(await tries(), 1);
