@@ -341,7 +341,7 @@ class Bridged(Story):
                                   stderr=subprocess.PIPE, text=True)
         row = self.wait_for_limit(engine)
         wait = row["waits_for"]
-        assert wait["account"] == "model limited" and wait["resets_at"], wait
+        assert wait["account"] == "model limited of flow limited" and wait["resets_at"], wait
         self.call("resume", row["run"], "--now")
         engine.communicate()
         shown = self.json("show", row["run"])
