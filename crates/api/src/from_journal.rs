@@ -50,7 +50,7 @@ impl From<&journal::RunRow> for run::Run {
                 next_try: wait.due.into(),
             }),
             part: row.part.as_deref().map(RunPart::from),
-            // It is computed from all events of the run: whoever shows one run asks for it.
+            // Computing it reads all events of the run. Only a view of one run does that.
             head: None,
         }
     }

@@ -31,6 +31,8 @@ pub fn copy_content(mut from: &File, mut to: &File) -> io::Result<()> {
         let Some(end) = end.filter(|end| *end < length) else { break };
         place = end;
     }
+    // One that has become shorter meanwhile is not made longer again.
+    let length = length.min(from.metadata()?.len());
     if to.metadata()?.len() < length {
         to.set_len(length)?;
     }

@@ -19,6 +19,7 @@ pub use model::{
 };
 
 pub use decide::{
+    advance::MAX_MOVES,
     data::GivenData,
     fork::Cut,
     settle::{CALLS, COPIED, MAX_RERUNS, NOTHING_SENT, SET_BACK, USED, WORKSPACE_BEFORE, WORKSPACE_MOVING},

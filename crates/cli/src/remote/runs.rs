@@ -5,7 +5,11 @@ use super::{
     attend::{Attended, send},
 };
 use crate::{
-    command::{self, raise::more, resume::choice},
+    command::{
+        self,
+        raise::more,
+        resume::{choice, verb},
+    },
     process::{
         args::{EngineArgs, RaiseArgs, ResumeArgs},
         environment,
@@ -35,7 +39,7 @@ pub(crate) fn list(remote: &Remote, unfinished: bool, limit: u32) -> Result<u8, 
 }
 
 pub(crate) fn resume(remote: &Remote, args: &ResumeArgs) -> Result<u8, Failure> {
-    let run = remote.run_or_meant(args.run.as_deref(), Verb::Resume)?;
+    let run = remote.run_or_meant(args.run.as_deref(), verb(args))?;
     resume_run(remote, &run, args)
 }
 

@@ -99,6 +99,9 @@ pub(crate) enum Verb {
     /// Only an unfinished run, and of several the one that goes on if it is resumed: a scheduled `envoi resume` never repeats a failed
     /// step unasked.
     Resume,
+    /// As [`Verb::Resume`], with a decision about an attempt in doubt or a review: only the one run that is unfinished, and no other is chosen
+    /// for the person.
+    Decide,
     /// An unfinished run, or the newest one if it has not succeeded: what follows is shown before it is done.
     Correct,
     /// Only an unfinished run.
@@ -112,7 +115,7 @@ pub(crate) enum Verb {
 impl Verb {
     fn word(self) -> &'static str {
         match self {
-            Self::Resume | Self::Correct => "resume",
+            Self::Resume | Self::Decide | Self::Correct => "resume",
             Self::Cancel => "cancel",
             Self::Raise => "raise",
             Self::Fork => "fork",
@@ -129,7 +132,7 @@ pub(crate) fn meant(verb: Verb, unfinished: &[RunRow], recent: &[RunRow]) -> Res
     let newest = recent.first().ok_or_else(no_runs)?;
     let ended_by_a_limit = newest.status() == RunStatus::Ended(EndStatus::Exhausted);
     let candidates = match verb {
-        Verb::Resume | Verb::Cancel => unfinished,
+        Verb::Resume | Verb::Decide | Verb::Cancel => unfinished,
         Verb::Correct
             if unfinished.is_empty() && newest.status() != RunStatus::Ended(EndStatus::Succeeded) =>
         {
@@ -415,7 +418,9 @@ mod tests {
         assert!(meant(Verb::Resume, &several, &several).unwrap().as_str().ends_with('4'));
         let more = [left("5"), left("4")];
         let none = &several[..3];
-        for (verb, rows) in [(Verb::Resume, none), (Verb::Resume, &more), (Verb::Cancel, &several)] {
+        for (verb, rows) in
+            [(Verb::Resume, none), (Verb::Resume, &more), (Verb::Cancel, &several), (Verb::Decide, &several)]
+        {
             let refused = meant(verb, rows, rows).unwrap_err();
             assert!(refused.message.starts_with("several runs are unfinished"), "{verb:?}: {refused:?}");
         }

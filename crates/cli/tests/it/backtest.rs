@@ -82,6 +82,6 @@ fn runs_are_those_of_the_flow_or_those_that_are_named() {
     stage.write("bad.yaml", "flow: x\nsteps: []\n");
     let bad = stage.envoi(&["backtest", "bad.yaml"]);
     assert_eq!(bad.code, Some(2), "{bad:?}");
-    let nobody = stage.envoi(&["backtest", "flow.yaml", "--runs", "run_of_nobody"]);
-    assert_eq!(nobody.code, Some(2), "{nobody:?}");
+    let unknown = stage.envoi(&["backtest", "flow.yaml", "--runs", "run_unknown"]);
+    assert_eq!(unknown.code, Some(2), "{unknown:?}");
 }

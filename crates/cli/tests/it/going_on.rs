@@ -164,7 +164,7 @@ fn a_person_at_the_terminal_may_say_that_the_newest_failed_run_is_resumed() {
     stage.expect(1, &["run", "flow.yaml"]);
     stage.expect(1, &["run", "flow.yaml"]);
     let newest = crate::stage::text(&stage.runs()[0]["run"]);
-    // Nobody is there to be asked.
+    // Without a terminal no question is asked.
     let listed = stage.expect(2, &["resume"]).err;
     assert!(listed.contains("these have not succeeded") && listed.contains(&newest), "{listed}");
     stage.write("ready", "");

@@ -46,6 +46,8 @@ pub(crate) struct Active {
     pub(crate) live: BTreeSet<AttemptId>,
     /// Those of them that are being cancelled.
     pub(crate) cancelled: BTreeSet<AttemptId>,
+    /// The last decision may have ended at the kernel's bound of moves: more may follow that needs no slot.
+    pub(crate) cut_short: bool,
     /// Only requests are decided ([`crate::model::message::Purpose::Decide`]).
     pub(crate) halted: bool,
     /// It may work in its workspace: no other run was at work there when it began, went on, or left its rest.
@@ -99,6 +101,7 @@ impl Active {
             in_flight: None,
             live: BTreeSet::new(),
             cancelled: BTreeSet::new(),
+            cut_short: false,
             halted: false,
             inside: true,
             trouble: None,

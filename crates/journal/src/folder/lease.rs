@@ -15,7 +15,7 @@ use std::{
     time::SystemTime,
 };
 
-/// Whoever can open the file, even for reading alone, can lock it, and so keep every engine away.
+/// Anyone who can open the file, even only for reading, can lock it. No engine could start then.
 const OWNER_ALONE: u32 = 0o600;
 
 /// The right to be the engine of a store.

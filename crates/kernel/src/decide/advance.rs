@@ -2,7 +2,7 @@
 //!
 //! Every decision ends here. Goes on until nothing more follows: a false condition is a skipped visit and the next one is
 //! looked at; a visit that may start takes the free slot; a bound that is used up ends the run. After [`MAX_MOVES`] the rest waits:
-//! visits that could go on are ready, and have their turn like those that wait for a slot.
+//! visits that could go on are ready, and have their turn, which needs no slot.
 
 use crate::state::visit;
 use crate::{
@@ -35,17 +35,17 @@ use std::{cmp::Ordering, sync::Arc};
 
 /// Moves after which a decision ends although more follows: the visits that are left wait for the run's next turn, and other runs have
 /// theirs before. A flow may have a million steps that start nothing.
-const MAX_MOVES: usize = 32;
+pub const MAX_MOVES: usize = 32;
 
-/// Input: a slot is free.
+/// Input: a slot is free; or none is, and what needs none goes on.
 pub(crate) fn slot_free(draft: Draft<'_>) -> Result<Draft<'_>, Refusal> {
     if bounds::ready(draft.flow, &draft.control).next().is_none() {
         return Err(Refusal::NothingReady);
     }
-    if draft.slot.is_none() {
-        return Err(Refusal::NoSlot);
-    }
-    advance(draft)
+    let (has_slot, before) = (draft.slot.is_some(), draft.control.next_seq);
+    let draft = advance(draft)?;
+    // Without a slot, all that is ready may be what has to start.
+    if !has_slot && draft.control.next_seq == before { Err(Refusal::NoSlot) } else { Ok(draft) }
 }
 
 /// See the module.

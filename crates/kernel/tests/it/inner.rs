@@ -7,7 +7,7 @@ use crate::{
 };
 use envoi_contract::{digest::Digest, routing::Kind};
 use envoi_kernel::{
-    Flow,
+    Flow, Input, Refusal,
     flow::{Expression, ForEach, InnerInput, InnerPlan, InputDecl, Step, StepKind},
     ids::FlowId,
 };
@@ -239,24 +239,44 @@ fn a_run_whose_steps_all_are_skipped_ends_after_some_turns() {
 }
 
 #[test]
-fn items_of_items_that_would_be_too_many_at_once_fail() {
+fn what_starts_nothing_goes_on_without_a_slot_and_what_starts_does_not() {
+    let asks = named("build", flow([ask("sure")]));
+    let mut driver = Driver::new(&for_each_of(100, asks));
+    driver.feed_with(driver.start(), None).unwrap();
+    while !driver.run.wants().ready.is_empty() {
+        driver.feed_with(Input::SlotFree, None).unwrap();
+    }
+    assert_eq!(driver.asked().len(), 100);
+    let works = named("build", flow([step("work")]));
+    let mut driver = Driver::new(&for_each_of(100, works));
+    driver.feed_with(driver.start(), None).unwrap();
+    let turns = std::iter::from_fn(|| driver.feed_with(Input::SlotFree, None).ok()).count();
+    assert!((1..=100).contains(&turns), "{turns} turns");
+    assert_eq!(driver.run.wants().ready.len(), 100, "each has entered its flow, and waits for a slot");
+    assert_eq!(driver.feed_with(Input::SlotFree, None), Err(Refusal::NoSlot));
+}
+
+#[test]
+fn items_of_items_that_would_be_too_many_at_once_are_done_one_after_the_other() {
     let items = Expression("range(1000)".to_owned());
     let deep = step("deep").with(|step| step.for_each = Some(ForEach { items, max_parallel: None }));
-    let outer = for_each_of(12, named("build", flow([deep])));
-    let mut driver = Driver::new(&outer);
+    let mut driver = Driver::new(&for_each_of(12, named("build", flow([deep]))));
     driver.feed(driver.start()).unwrap();
-    let failed = |driver: &Driver| {
-        driver.records.iter().find_map(|record| match &record.event {
-            envoi_kernel::Event::HandoffWritten(written) => written.handoff.error.clone(),
-            _ => None,
-        })
-    };
     for _ in 0..12 {
         feed(&mut driver, "slot");
     }
-    let error = failed(&driver).expect("the tenth list does not fit");
-    assert!(error.starts_with("FOR_EACH_INVALID: "), "{error}");
-    assert!(error.contains("of at most 10000; bound the items at once with `max_parallel`"), "{error}");
+    let widths: Vec<usize> = driver
+        .records
+        .iter()
+        .filter_map(|record| match &record.event {
+            envoi_kernel::Event::FannedOut(list) => Some(list.width),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(widths.len(), 13, "the list and twelve within it");
+    assert_eq!(widths[..10], [1000; 10]);
+    assert!(widths[10] < 1000 && widths[11..] == [1, 1], "{widths:?}");
+    assert!(driver.run.wants().ready.len() < 10_100);
 }
 
 /// `triage`, whose hints may lead to step `link` of flow `build`.

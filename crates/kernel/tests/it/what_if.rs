@@ -146,7 +146,7 @@ fn a_text_that_is_not_kept_is_unknown_and_answers_are_not_looked_at() {
     let found = with(Some(&long));
     assert_eq!(found.len(), 1, "the answer is no text: {found:?}");
     assert!(matches!(found[0].what_if, WhatIf::Differs { .. }), "{found:?}");
-    // The kept text leads to what was decided then, or nothing is said.
+    // A kept text that does not lead to the recorded decision tells nothing.
     let found = with(Some("Status: VERIFIED"));
     assert_eq!(found[0].what_if, WhatIf::Unknown);
     let mut driver = Driver::started(&old);

@@ -31,7 +31,7 @@ pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
         Some(file) => {
             select::run_to_correct(store.layout(), &reader, named, &correct::of_file(file)?.flow().id)?
         }
-        None => select::run_or_meant(store.layout(), &reader, named, select::Verb::Resume)?,
+        None => select::run_or_meant(store.layout(), &reader, named, verb(args))?,
     };
     if let Some(why) = reader.run(&run).ok().and_then(|row| row.aside) {
         say(&format!("run {run} is set aside ({}): {}; this tries again", why.code, why.reason));
@@ -92,6 +92,11 @@ pub(crate) fn check_from(args: &ResumeArgs) -> Result<(), Failure> {
     Err(Failure::new(Code::RequestInvalid, message).hint(format!(
         "`{envoi} resume {run} --flow FILE --from {step}`, also with the file as it was; or, in a new run, `{envoi} fork {run} --from {step}`"
     )))
+}
+
+/// What is meant where no run is named.
+pub(crate) fn verb(args: &ResumeArgs) -> select::Verb {
+    if choice(args).is_some() { select::Verb::Decide } else { select::Verb::Resume }
 }
 
 pub(crate) fn choice(args: &ResumeArgs) -> Option<Choice> {

@@ -134,7 +134,9 @@ fn told(found: &Backtest) -> String {
         let all = counted(usize::try_from(*decisions).unwrap_or(usize::MAX), "decision");
         let unknown = match unknown {
             0 => String::new(),
-            unknown => format!(", {unknown} cannot be told: the text is not kept"),
+            unknown => {
+                format!(", {unknown} cannot be told: the text is not kept, or more than the text decided")
+            }
         };
         // A String takes everything that is written to it.
         writeln!(text, "{run}  {all} from texts, {} would differ{unknown}", differences.len())

@@ -82,11 +82,20 @@ pub(super) fn repository(folder: &Path) -> Result<Option<Repository>, GitError> 
         }
     }
     let top = run(folder, ["rev-parse", "--show-toplevel"])?;
-    if !folder.join(".git").exists() && run(folder, ["check-ignore", "-q", "."]).is_ok() {
+    if !folder.join(".git").exists() && answer(run(folder, ["check-ignore", "-q", "."]))?.is_some() {
         return Ok(None);
     }
-    let head = run(folder, ["rev-parse", "--quiet", "--verify", "HEAD^{commit}"]).ok();
+    let head = answer(run(folder, ["rev-parse", "--quiet", "--verify", "HEAD^{commit}"]))?;
     Ok(Some(Repository { top: PathBuf::from(top), head }))
+}
+
+/// What git says where "no" is an answer. Where it did not answer, nothing is known.
+fn answer(said: Result<String, GitError>) -> Result<Option<String>, GitError> {
+    match said {
+        Ok(said) => Ok(Some(said)),
+        Err(GitError::Failed { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 fn check_version(printed: &str) -> Result<(), GitError> {
@@ -206,7 +215,7 @@ fn run_once<A: AsRef<OsStr>>(folder: &Path, arguments: &[A]) -> Result<String, G
         words.push(argument.as_ref().to_string_lossy().into_owned());
         command.arg(argument);
     }
-    let works = ["worktree", "read-tree", "update-index", "ls-files"];
+    let works = ["worktree", "read-tree", "update-index", "ls-files", "branch"];
     let is_work = words.first().is_some_and(|word| works.contains(&word.as_str()));
     let done = envoi_tree::git::output(&mut command, if is_work { LONGEST_WORK } else { LONGEST_LOOK })?;
     match done.status.success() {
@@ -222,6 +231,15 @@ fn run_once<A: AsRef<OsStr>>(folder: &Path, arguments: &[A]) -> Result<String, G
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_answer_is_not_taken_for_a_no() {
+        let failed = GitError::Failed { command: "rev-parse".to_owned(), stderr: String::new() };
+        assert!(matches!(answer(Err(failed)), Ok(None)));
+        let late = GitError::from(io::Error::from(io::ErrorKind::TimedOut));
+        assert!(matches!(answer(Err(late)), Err(GitError::NotStarted(_))));
+        assert!(matches!(answer(Ok("yes".to_owned())), Ok(Some(_))));
+    }
 
     #[test]
     fn versions_are_compared_by_their_numbers() {

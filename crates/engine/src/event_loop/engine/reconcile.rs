@@ -91,6 +91,11 @@ impl Engine {
         if is_free || self.lender(id).is_some() {
             return Ok(Some(Request::of(Input::SlotFree)));
         }
+        // Steps that are skipped, questions and the run's end wait for no slot. Where nothing of the kind is left, this is refused.
+        let is_cut_short = self.runs.get_mut(id).map(|active| core::mem::take(&mut active.cut_short));
+        if is_cut_short == Some(true) && !self.draining {
+            return Ok(Some(Request::of(Input::SlotFree)));
+        }
         self.slots.wait(&tenant, id);
         Ok(None)
     }

@@ -326,6 +326,32 @@ fn a_tenant_with_many_runs_takes_turns_with_one_that_has_few() {
     }
 }
 
+#[test]
+fn what_starts_nothing_waits_for_no_slot_however_much_it_is() {
+    let (mut engine, doings) = engine(1);
+    engine.handle(begin_of("a", "flow: one\nsteps:\n  - id: only\n    run: [work]\n"));
+    engine.handle(durable("a"));
+    assert_eq!(engine.live(), 1, "the slot is taken");
+    let skipped: String = (0..200).map(|n| format!("  - {{ id: s{n}, if: false, run: [work] }}\n")).collect();
+    let asks = "  - { id: last, ask: Go on? }\n  - { id: then, run: [work] }\n";
+    engine.handle(begin_of("b", &format!("flow: two\nsteps:\n{skipped}{asks}")));
+    let b = RunId::new("run_b").unwrap();
+    for _ in 0..20 {
+        if engine.run(&b).is_some_and(|run| run.interrupts().next().is_some()) {
+            break;
+        }
+        engine.handle(durable("b"));
+    }
+    let run = engine.run(&b).unwrap();
+    assert_eq!(
+        run.interrupts().count(),
+        1,
+        "the question stands although every slot is taken: {:?}",
+        doings.take()
+    );
+    assert_eq!(engine.live(), 1);
+}
+
 /// A run whose first attempt has failed and is tried again after exactly one second; it is durable.
 fn retried(doings: &Doings, engine: &mut Engine) {
     let flow =

@@ -1,7 +1,7 @@
 //! A person lets a closed account be tried before its time: they know more than its provider has reported, or use another login now.
 //!
 //! What waits for an account has its timers fire. A question whether to wait is answered with a try. A run that is over goes on as
-//! when it is reopened. The accounts are open from then on for all runs of the store, until one of them is refused again.
+//! when it is reopened. The accounts are open from then on for all runs of the tenant, until one of them is refused again.
 
 use crate::{
     decide::{advance::advance, answer, draft::Draft, reopen::Reopen, throttle},

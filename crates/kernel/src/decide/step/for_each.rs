@@ -25,24 +25,16 @@ const MAX_NAMED: usize = 20;
 /// Characters of an item's value in an error.
 const MAX_VALUE_CHARS: usize = 40;
 
-/// Visits of a run that may be under way at once when a list is begun: items of items could be a million.
+/// Visits of a run that are under way at once when a list is begun; beyond it a list does one item after the other. Items of items could
+/// be a million.
 const MAX_OPEN_VISITS: usize = 10_000;
 
 /// Begins the items of `visit`.
 pub(crate) fn out(draft: &mut Draft<'_>, visit: &VisitId, plan: &ForEach) -> Result<(), Refusal> {
     let width = plan.max_parallel.and_then(|max| usize::try_from(max).ok()).unwrap_or(MAX_ITEMS);
-    let open = draft.control.open.len();
-    let fit = |items: Vec<Value>| match open.saturating_add(items.len().min(width)) {
-        all if all > MAX_OPEN_VISITS => {
-            let message = format!(
-                "{open} steps of the run are under way, and with these items there would be {all} at once, of at most {MAX_OPEN_VISITS}; \
-                 bound the items at once with `max_parallel`, here or at the step around it"
-            );
-            Err(SkillError::new(Code::ForEachInvalid, message))
-        }
-        _ => Ok(items),
-    };
-    match render::items(draft, visit, &plan.items).and_then(fit) {
+    let room = MAX_OPEN_VISITS.saturating_sub(draft.control.open.len()).max(1);
+    let width = width.min(room);
+    match render::items(draft, visit, &plan.items) {
         Ok(items) => draft.emit(Event::FannedOut(Box::new(FannedOut { visit: visit.clone(), items, width }))),
         Err(error) => conclude::conclude(draft, visit, Conclusion::Failed(error)),
     }
