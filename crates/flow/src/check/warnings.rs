@@ -22,7 +22,7 @@ mod script;
 #[must_use]
 pub fn warnings(flow: &Flow) -> Vec<String> {
     let of_targets = flow.notify.iter().filter_map(|target| match &target.to {
-        Address::Command(Command::Exec(argv)) => of_notice(argv),
+        Address::Command(Command::Exec(argv)) => Some(of_notice(argv)),
         Address::Command(_) | Address::Webhook(_) => None,
     });
     let own = flow.steps.iter().flat_map(|step| of_step(flow, step, ""));
@@ -30,7 +30,7 @@ pub fn warnings(flow: &Flow) -> Vec<String> {
         let place = format!(" of flow `{}`", part.id);
         part.steps.iter().flat_map(|step| of_step(part, step, &place)).collect::<Vec<_>>()
     });
-    of_targets.chain(of_files(flow)).chain(own).chain(inner).collect()
+    of_targets.flatten().chain(of_files(flow)).chain(own).chain(inner).collect()
 }
 
 /// A run without a tree of its own is refused then.
@@ -223,7 +223,9 @@ fn of_step(flow: &Flow, step: &Step, place: &str) -> Vec<String> {
         format!("step `{}`{place}: `--output {value}` is not looked at for a report: {why}", step.id)
     };
     let scripts = commands(step).filter_map(|plan| match plan {
-        CommandPlan::Script(ScriptPlan { interpreter, script, .. }) => of_script(interpreter, &script.0),
+        CommandPlan::Script(ScriptPlan { interpreter, script, .. }) => {
+            Some(of_script(interpreter, &script.0))
+        }
         CommandPlan::Exec(_) | CommandPlan::Shell(_) => None,
     });
     let verifies = match &step.on_in_doubt {
@@ -236,7 +238,7 @@ fn of_step(flow: &Flow, step: &Step, place: &str) -> Vec<String> {
     let no_data = no_data.map(|id| {
         format!("it reads `steps.{id}.data`, and `{id}` hands over no data; if its output is JSON, give it `data: json`")
     });
-    let scripts = scripts.chain(verifies.map(str::to_owned));
+    let scripts = scripts.flatten().chain(verifies.map(str::to_owned));
     let sentences = scripts.chain(no_data).map(|what| format!("step `{}`{place}: {what}", step.id));
     ignored.map(warn).chain(sentences).collect()
 }
@@ -308,41 +310,49 @@ fn of_verification(plan: &CommandPlan) -> Option<&'static str> {
 }
 
 /// A command of `notify` that is a string, as the list that it has become.
-fn of_notice(argv: &[String]) -> Option<String> {
-    let (script, interpreter) = argv.split_last()?;
-    let is_script = interpreter.last().is_some_and(|option| option == "-c");
-    is_script.then(|| of_script(interpreter, script))?.map(|what| format!("`notify`: {what}"))
+fn of_notice(argv: &[String]) -> Vec<String> {
+    match argv.split_last() {
+        Some((script, interpreter)) if interpreter.last().is_some_and(|option| option == "-c") => {
+            of_script(interpreter, script).into_iter().map(|what| format!("`notify`: {what}")).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// What is probably not meant in a script for this program.
-fn of_script(interpreter: &[String], script: &str) -> Option<String> {
-    let name = program_name(interpreter.first()?);
+fn of_script(interpreter: &[String], script: &str) -> Vec<String> {
+    let Some((program, options)) = interpreter.split_first() else { return Vec::new() };
+    let name = program_name(program);
     if !SHELLS.contains(&name) {
-        return None;
+        return Vec::new();
     }
     let script = Script::new(script);
+    let mut found = Vec::new();
     if let Some(syntax) = script.bash_syntax().filter(|_| matches!(name, "sh" | "dash" | "ash")) {
-        return Some(format!(
-            "`{syntax}` is syntax of bash, and `{name}` runs this script; say `shell: bash`"
-        ));
+        found.push(format!("`{syntax}` is syntax of bash, and `{name}` runs this script; say `shell: bash`"));
     }
-    let stops = |word: &String| {
-        word.strip_prefix('-').is_some_and(|rest| !rest.starts_with('-') && rest.contains('e'))
-    };
     if script.goes_on_after_failures() {
-        return Some(
+        found.push(
             "after `set +e` the script goes on when a command fails, and only its last command decides"
                 .to_owned(),
         );
-    }
-    let options = interpreter.get(1..).unwrap_or_default();
-    let unstopped = !options.iter().any(|word| stops(word) || word == "errexit") && !script.stops_by_itself();
-    (unstopped && script.has_several_commands()).then(|| {
-        format!(
+    } else if !options.iter().any(|word| stops_at_a_failure(word))
+        && !script.stops_by_itself()
+        && script.has_several_commands()
+    {
+        found.push(format!(
             "`shell` has no `-e`: the script goes on when a command fails, and only its last command decides; \
              `[{name}, -e, -c]` stops there"
-        )
-    })
+        ));
+    }
+    found
+}
+
+/// Whether this option of a shell is `-e`, alone or among others, or the name of it.
+fn stops_at_a_failure(word: &str) -> bool {
+    let is_among_letters =
+        word.strip_prefix('-').is_some_and(|rest| !rest.starts_with('-') && rest.contains('e'));
+    is_among_letters || word == "errexit"
 }
 
 fn output_option(plan: &CommandPlan) -> OutputOption {

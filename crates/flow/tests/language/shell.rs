@@ -113,6 +113,11 @@ fn what_is_probably_not_meant_is_warned_of() {
         assert_eq!(found.len(), usize::from(warned.is_some()), "{keys}: {found:?}");
         assert!(found.concat().contains(warned.unwrap_or_default()), "{keys}: {found:?}");
     }
+    let both = warnings(&loaded(&steps(&["id: a, run: 'set +e; [[ -f x ]]; b'"])));
+    assert!(
+        matches!(&*both, [syntax, goes_on] if syntax.contains("`[[` is syntax of bash") && goes_on.contains("after `set +e`")),
+        "{both:?}"
+    );
     let told =
         warnings(&loaded(&format!("notify: {{ command: 'source x' }}\n{}", steps(&["id: a, run: x"]))));
     assert!(told.concat().starts_with("`notify`: `source` is syntax of bash"), "{told:?}");

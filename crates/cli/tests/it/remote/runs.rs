@@ -402,6 +402,34 @@ fn a_flow_is_corrected_from_afar_by_those_who_may() {
     assert_eq!(stage.lines("did.txt"), expected);
 }
 
+#[test]
+fn an_inner_flow_is_corrected_from_afar_and_goes_on_where_it_stopped() {
+    let inner = |command: &str| {
+        format!(
+            "flow: inner\nsteps:\n  - {{ id: one, run: echo one >> did.txt }}\n  - {{ id: two, run: {command} }}\n"
+        )
+    };
+    let stage = Stage::with_flow(
+        "flow: outer\nsteps:\n  - { id: a, run: echo a >> did.txt }\n  - { id: sub, flow: ./inner.yaml }\n  - { id: z, run: echo z >> did.txt }\n",
+    );
+    stage.write("inner.yaml", inner("ehco two"));
+    let (_served, admin) = served(&stage);
+    admin.expect(1, &["run", "flow.yaml"]);
+    let run = stage.run_id();
+    // The step at which it stopped cannot go: the correction is refused, and nothing has changed.
+    stage.write("inner.yaml", inner("echo two >> did.txt").replace("id: two", "id: other"));
+    let refused = admin.expect(6, &["resume", &run, "--flow", "flow.yaml", "--yes"]);
+    assert!(refused.err.contains("step `two` of flow `inner` is gone"), "{refused:?}");
+    stage.write("inner.yaml", inner("echo two >> did.txt"));
+    let asked = admin.expect(2, &["resume", &run, "--flow", "flow.yaml"]);
+    for row in ["a     kept", "sub   changed: flow inner (two)", "z     kept", "goes on at `sub`"] {
+        assert!(asked.err.contains(row), "{row}: {asked:?}");
+    }
+    assert_eq!(stage.lines("did.txt"), ["a", "one"]);
+    admin.expect(0, &["resume", &run, "--flow", "flow.yaml", "--yes"]);
+    assert_eq!(stage.lines("did.txt"), ["a", "one", "two", "z"]);
+}
+
 fn register(served: &Served, flow: &str) {
     let admin = served.client(served.first.as_deref().unwrap());
     assert_eq!(admin.call("POST", "/v1/flows", &[], flow.as_bytes()).status, 201);
