@@ -71,7 +71,8 @@ pub use model::{
     },
 };
 pub use repair::{
-    Examination, RepairError, RepairOptions, RepairReport, damaged_contents, examine, examine_events, repair,
+    DamagedContent, Examination, RepairError, RepairOptions, RepairReport, damaged_contents, examine,
+    examine_events, repair,
 };
 pub use tables::{
     identity::{AdoptError, Identity, Standing},

@@ -9,6 +9,7 @@ mod examine;
 mod mend_rows;
 mod rebuild;
 
+pub use content::DamagedContent;
 pub use examine::{Examination, examine, examine_events};
 
 use crate::{
@@ -133,7 +134,9 @@ pub struct RepairOptions {
 pub fn repair(store: &Store, epoch: Epoch, options: RepairOptions) -> Result<RepairReport, RepairError> {
     let mut report = RepairReport::default();
     rebuild::rows(&store.layout().db(), epoch, options, &mut report).map_err(RepairError::Rows)?;
-    content::check(store, &mut report)?;
+    let (contents, damaged) = content::check(store)?;
+    report.contents = u64::try_from(contents).unwrap_or(u64::MAX);
+    report.damaged_content = damaged.into_iter().map(|content| content.line).collect();
     // These are the new engine's files too, if there is one by now.
     store.check_epoch(epoch).map_err(RepairError::Fence)?;
     restore_files(store, &mut report)?;
@@ -142,15 +145,13 @@ pub fn repair(store: &Store, epoch: Epoch, options: RepairOptions) -> Result<Rep
     Ok(report)
 }
 
-/// What is wrong with the contents of a store, one line each, as [`repair`] finds it: those that events name, those in the database, and
-/// those in files. Reads each of them.
+/// What is wrong with the contents of a store, as [`repair`] finds it: those that events name, those in the database, and those in files.
+/// Reads each of them.
 ///
 /// # Errors
 /// The store could not be read.
-pub fn damaged_contents(store: &Store) -> Result<Vec<String>, ReadError> {
-    let mut report = RepairReport::default();
-    content::check(store, &mut report)?;
-    Ok(report.damaged_content)
+pub fn damaged_contents(store: &Store) -> Result<Vec<DamagedContent>, ReadError> {
+    content::check(store).map(|(_, damaged)| damaged)
 }
 
 fn restore_files(store: &Store, report: &mut RepairReport) -> Result<(), RepairError> {

@@ -5,10 +5,11 @@
 
 use crate::Order;
 use envoi_contract::time::Timestamp;
+use envoi_durable::open_regular;
 use envoi_preset::{Class, Outcome, Preset, reset};
 use std::{
     ffi::OsString,
-    fs::{self, File},
+    fs,
     io::{self, Read as _, Seek as _, SeekFrom},
     path::{Path, PathBuf},
 };
@@ -53,11 +54,33 @@ fn newest_first(folder: &Path) -> Vec<PathBuf> {
     names.into_iter().map(|name| folder.join(name)).collect()
 }
 
+/// A command can put anything there, also a pipe that nobody writes to.
 fn tail(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
+    let mut file = open_regular(path)?;
     let len = file.metadata()?.len();
     file.seek(SeekFrom::Start(len.saturating_sub(TAIL_BYTES)))?;
     let mut bytes = Vec::new();
     file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "what is not as a test expects ends it")]
+mod tests {
+    use super::*;
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    #[test]
+    fn a_pipe_in_the_place_of_a_rollout_is_not_waited_for() {
+        let home = tempfile::tempdir().unwrap();
+        let day = home.path().join("sessions/2026/11/28");
+        fs::create_dir_all(&day).unwrap();
+        let path = day.join("rollout-2026-11-28T10-00-00-one.jsonl");
+        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        assert_eq!(rollout(home.path(), "one").as_ref(), Some(&path));
+        assert!(envoi_durable::is_not_regular(&tail(&path).unwrap_err()));
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "the last line\n").unwrap();
+        assert_eq!(tail(&path).unwrap(), "the last line\n");
+    }
 }

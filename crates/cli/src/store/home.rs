@@ -108,6 +108,9 @@ fn cure(error: &OpenError) -> &'static str {
             "restore it from a backup: what SQLite cannot read, `envoi repair` cannot either"
         }
         OpenError::Newer { .. } => "install the version of Envoi that has used it last; nothing was changed",
+        OpenError::OfAnother { .. } => {
+            "call it as that user (`sudo -u`), or give the whole folder to one user with `chown -R`; it can be read as it is"
+        }
         OpenError::Busy { .. } => "end that transaction (a backup, a database shell), and try again",
         _ => "`envoi doctor` looks closer",
     }

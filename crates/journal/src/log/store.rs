@@ -22,6 +22,7 @@ use crate::{
     },
 };
 use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rustix::process::geteuid;
 use std::{
     fs, io,
     path::PathBuf,
@@ -72,6 +73,7 @@ impl Store {
     /// # Errors
     /// As [`Store::open`], but for [`OpenError::Copied`].
     pub fn open_any(layout: Layout) -> Result<Self, OpenError> {
+        schema::refuse_of_another(&layout.db(), geteuid().as_raw())?;
         layout
             .create()
             .map_err(|error| OpenError::Io { path: layout.root().to_owned(), source: Arc::new(error) })?;

@@ -107,6 +107,17 @@ pub enum OpenError {
         /// The folder of the original.
         original: PathBuf,
     },
+    /// The database belongs to another user. It may be read, by whom the file's mode lets; what this process would write there, its
+    /// owner could not read.
+    #[error("the store in `{path}` belongs to user {owner}, and this process is user {user}")]
+    OfAnother {
+        /// The database.
+        path: PathBuf,
+        /// The user id of its owner.
+        owner: u32,
+        /// The effective user id of this process.
+        user: u32,
+    },
     /// The machine refused.
     #[error("the store in `{path}` cannot be opened: {source}")]
     Io {
@@ -123,9 +134,11 @@ impl OpenError {
     pub fn class(&self) -> Class {
         match self {
             Self::Busy { .. } | Self::OlderInUse { .. } | Self::Io { .. } => Class::Retry,
-            Self::Newer { .. } | Self::Older { .. } | Self::Unfinished { .. } | Self::Copied { .. } => {
-                Class::Reject
-            }
+            Self::Newer { .. }
+            | Self::Older { .. }
+            | Self::Unfinished { .. }
+            | Self::Copied { .. }
+            | Self::OfAnother { .. } => Class::Reject,
             Self::Checksum { .. } | Self::Corrupt { .. } => Class::Bug,
         }
     }

@@ -1,6 +1,5 @@
 //! Every content against its digest: what events name, what the database holds, what lies in files.
 
-use super::RepairReport;
 use crate::{
     log::{reader::Reader, store::Store},
     model::{
@@ -12,20 +11,37 @@ use envoi_contract::digest::Digest;
 use envoi_kernel::event::{Event, Record};
 use std::{collections::BTreeSet, fs, io, path::Path};
 
-pub(super) fn check(store: &Store, report: &mut RepairReport) -> Result<(), ReadError> {
+/// A content of which not everything is as it was stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DamagedContent {
+    /// What is wrong, in a line that names the content.
+    pub line: String,
+    /// The system does not let this user read it: the content itself may be whole.
+    pub is_denied: bool,
+}
+
+impl From<BlobError> for DamagedContent {
+    fn from(error: BlobError) -> Self {
+        let is_denied = matches!(&error, BlobError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied);
+        Self { line: error.to_string(), is_denied }
+    }
+}
+
+/// How many contents there are, and those that are damaged.
+pub(super) fn check(store: &Store) -> Result<(usize, Vec<DamagedContent>), ReadError> {
     let reader = store.reader()?;
     let mut digests = named(&reader)?;
     digests.extend(reader.inline_digests()?);
-    files(&store.layout().artifacts(), &mut digests, report);
-    for digest in digests {
-        report.contents = report.contents.saturating_add(1);
-        match reader.write_blob(&digest, &mut io::sink()) {
+    let mut damaged = Vec::new();
+    files(&store.layout().artifacts(), &mut digests, &mut damaged);
+    for digest in &digests {
+        match reader.write_blob(digest, &mut io::sink()) {
             Ok(()) => {}
             Err(error @ BlobError::Store { .. }) => return Err(error.into()),
-            Err(error) => report.damaged_content.push(error.to_string()),
+            Err(error) => damaged.push(error.into()),
         }
     }
-    Ok(())
+    Ok((digests.len(), damaged))
 }
 
 /// What the events of all runs refer to. Events that cannot be read have been reported already.
@@ -61,14 +77,17 @@ pub(super) fn of_record(reader: &Reader, record: &Record) -> Vec<Digest> {
 }
 
 /// Adds what lies in files; a file whose name is no digest is reported.
-fn files(folder: &Path, digests: &mut BTreeSet<Digest>, report: &mut RepairReport) {
+fn files(folder: &Path, digests: &mut BTreeSet<Digest>, damaged: &mut Vec<DamagedContent>) {
     for head in entries(folder) {
         for tail in entries(&folder.join(&head)) {
             match Digest::parse(&format!("sha256:{head}{tail}")) {
                 Some(digest) => {
                     digests.insert(digest);
                 }
-                None => report.damaged_content.push(format!("`{head}/{tail}` is no digest")),
+                None => {
+                    let line = format!("`{head}/{tail}` is no digest");
+                    damaged.push(DamagedContent { line, is_denied: false });
+                }
             }
         }
     }

@@ -20,7 +20,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension as _, TransactionBehavio
 use std::{
     fs::File,
     io,
-    os::unix::fs::OpenOptionsExt as _,
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     sync::Arc,
     thread,
@@ -86,6 +86,17 @@ pub(crate) fn open(layout: &Layout) -> Result<Connection, OpenError> {
         envoi_durable::sync_folder(envoi_durable::parent(path)).map_err(|error| io_error(path, error))?;
     }
     Ok(conn)
+}
+
+/// Files that root writes into the store of a user are his alone, and that user's next run would fail where it meets them.
+pub(crate) fn refuse_of_another(path: &Path, user: u32) -> Result<(), OpenError> {
+    match path.metadata() {
+        Ok(found) if found.uid() != user => {
+            Err(OpenError::OfAnother { path: path.to_owned(), owner: found.uid(), user })
+        }
+        // None is there yet, or opening it says why it cannot be looked at.
+        Ok(_) | Err(_) => Ok(()),
+    }
 }
 
 /// The lease, if an older store is to be migrated: its engine would be of the version that made it, and must not find
@@ -345,6 +356,21 @@ mod tests {
         std::fs::write(&file, "").unwrap();
         let error = crate::Store::open(Layout::new(file.join(".envoi"))).unwrap_err();
         assert!(error.to_string().contains("Not a directory"), "{error}");
+    }
+
+    #[test]
+    fn a_store_of_another_user_is_not_opened_to_be_changed() {
+        let place = tempfile::tempdir().unwrap();
+        let layout = Layout::new(place.path());
+        let mine = rustix::process::geteuid().as_raw();
+        refuse_of_another(&layout.db(), mine + 1).unwrap();
+        drop(crate::Store::open(layout.clone()).unwrap());
+        refuse_of_another(&layout.db(), mine).unwrap();
+        let error = refuse_of_another(&layout.db(), mine + 1).unwrap_err();
+        assert!(
+            matches!(error, OpenError::OfAnother { owner, user, .. } if owner == mine && user == mine + 1),
+            "{error}"
+        );
     }
 
     #[test]

@@ -17,8 +17,8 @@ use envoi_api::store::{AgentProgram, Checkup};
 use envoi_contract::time::Timestamp;
 use envoi_engine::protocol::Refused;
 use envoi_journal::{
-    DamagedRow, Layout, Lease, OpenError, ReadError, Reader, RunFilter, Standing, Store, Taken, Undelivered,
-    with_causes,
+    DamagedContent, DamagedRow, Layout, Lease, OpenError, ReadError, Reader, RunFilter, Standing, Store,
+    Taken, Undelivered, with_causes,
 };
 use std::{
     fs::File,
@@ -282,13 +282,23 @@ fn folders(layout: &Layout) -> Vec<Finding> {
 
 /// Each content that is damaged or missing, unless it is `known` already.
 fn damaged_contents(store: &Store, known: impl Fn(&str) -> bool) -> Vec<Finding> {
-    let what = "content that is damaged";
     match envoi_journal::damaged_contents(store) {
-        Err(error) => vec![finding(what, Err(with_causes(&error)))],
-        Ok(lines) => {
-            let lines = lines.into_iter().filter(|line| !known(line));
-            lines
-                .map(|line| finding(what, Err(format!("{line}; it can only be restored from a backup"))))
+        Err(error) => vec![finding("content that is damaged", Err(with_causes(&error)))],
+        Ok(contents) => {
+            let unknown = contents.into_iter().filter(|content| !known(&content.line));
+            unknown
+                .map(|DamagedContent { line, is_denied }| match is_denied {
+                    true => finding(
+                        "content that may not be read",
+                        Err(format!(
+                            "{line}; give its file to the user of the store, with `chown` or `chmod`"
+                        )),
+                    ),
+                    false => finding(
+                        "content that is damaged",
+                        Err(format!("{line}; it can only be restored from a backup")),
+                    ),
+                })
                 .collect()
         }
     }
