@@ -29,12 +29,12 @@ use envoi_journal::{
 use envoi_kernel::ids::{RunId, Seq};
 use envoi_notify::delivery_loop::{DeliveryLoop, Waker};
 use envoi_step::Launcher;
+use envoi_tree::Stop;
 use std::{
     io,
     path::PathBuf,
     sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
+        Arc, OnceLock,
         mpsc::{self, Receiver, RecvTimeoutError, Sender},
     },
     thread::{self, JoinHandle},
@@ -81,7 +81,7 @@ pub struct Host {
     thread: JoinHandle<Ending>,
     dispatcher: DeliveryLoop,
     socket: socket::Listener,
-    stopping: Arc<AtomicBool>,
+    stopping: Stopping,
     lease: Lease,
 }
 
@@ -117,7 +117,7 @@ impl Host {
     fn come_up(store: &Arc<Store>, lease: &Lease, settings: &Settings) -> Result<Parts, HostError> {
         // A process that finds the store busy with an engine that was stopped while it came up can then end it.
         lease.announce(&Holder { pid: std::process::id(), socket: PathBuf::new() })?;
-        let stopping = Arc::new(AtomicBool::new(false));
+        let stopping = Stopping::default();
         let patience = patience(settings.print_line, &stopping);
         let epoch = match settings.waits_to_start {
             // An engine that was replaced meanwhile must not fence its successor.
@@ -152,6 +152,7 @@ impl Host {
             requests: Arc::default(),
             writer: Arc::downgrade(&writer),
             reached: settings.reached,
+            stop: git_stop(&stopping),
         };
         let socket = socket::Listener::bind(&settings.socket_dirs, &commands)?;
         lease.announce(&Holder { pid: std::process::id(), socket: socket.path().to_owned() })?;
@@ -195,13 +196,14 @@ impl Host {
         &self.commands
     }
 
-    /// A function for another thread. It stops new starts ([`Message::Drain`]), and the wait for notices.
+    /// A function for another thread. It stops new starts ([`Message::Drain`]), the wait for notices and, after a moment, requests that wait
+    /// for git.
     pub fn drain(&self) -> impl Fn() + Send + 'static {
         let mailbox = self.mailbox.clone();
         let dispatcher = self.dispatcher.waker();
         let stopping = Arc::clone(&self.stopping);
         move || {
-            stopping.store(true, Ordering::Relaxed);
+            stopping.get_or_init(Instant::now);
             // A loop that has ended starts nothing.
             mailbox.send(Message::Drain).unwrap_or_default();
             dispatcher.hurry();
@@ -242,7 +244,7 @@ const LOCKED_TRY: Duration = Duration::from_secs(2);
 
 /// While the epoch is ours, another process that locks the store is a visitor (a backup, a database shell): the
 /// commit waits for it, and warns ever more seldom.
-fn patience(print_line: fn(&str), stopping: &Arc<AtomicBool>) -> Patience {
+fn patience(print_line: fn(&str), stopping: &Stopping) -> Patience {
     let stopping = Arc::clone(stopping);
     let waits = move |tries: u32| {
         if tries.is_power_of_two() {
@@ -252,9 +254,21 @@ fn patience(print_line: fn(&str), stopping: &Arc<AtomicBool>) -> Patience {
                 "another process keeps the store locked: waiting for it ({waited_s} s so far)"
             ));
         }
-        !stopping.load(Ordering::Relaxed)
+        stopping.get().is_none()
     };
     Patience { each: LOCKED_TRY, waits: Arc::new(waits) }
+}
+
+/// When the engine was stopped: a store that is locked by others is not waited for any more.
+type Stopping = Arc<OnceLock<Instant>>;
+
+/// How long requests wait for git in an engine that was stopped. One that answers at all has then answered; what a repository holds can
+/// keep it waiting for ever.
+const GIT_PATIENCE: Duration = Duration::from_secs(2);
+
+fn git_stop(stopping: &Stopping) -> Stop {
+    let stopping = Arc::clone(stopping);
+    Stop::when(move || stopping.get().is_some_and(|since| since.elapsed() >= GIT_PATIENCE))
 }
 
 /// How the loop has ended.
@@ -272,8 +286,7 @@ struct Parts {
     thread: JoinHandle<Ending>,
     dispatcher: DeliveryLoop,
     socket: socket::Listener,
-    /// The engine was stopped: a store that is locked by others is not waited for any more.
-    stopping: Arc<AtomicBool>,
+    stopping: Stopping,
 }
 
 /// The loop's ends of the channels.
@@ -439,5 +452,19 @@ impl Clock for SystemClock {
 
     fn boot_id(&self) -> String {
         self.boot_id.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_engine_that_is_stopped_waits_a_moment_for_git_and_not_longer() {
+        let stopping = Stopping::default();
+        let stop = git_stop(&stopping);
+        assert!(!stop.is_wanted());
+        stopping.set(Instant::now().checked_sub(GIT_PATIENCE).unwrap()).unwrap();
+        assert!(stop.is_wanted());
     }
 }

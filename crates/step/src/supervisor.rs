@@ -139,7 +139,7 @@ impl Attempt {
         };
         let mut before = Before::take(&self.spec, &self.dir, &self.secrets)?;
         before.set_back = set_back;
-        match wanted.then(|| snapshot::take(&self.spec)).flatten() {
+        match wanted.then(|| snapshot::take(&self.spec, snapshot::stop_before(&self.dir))).flatten() {
             None => {}
             Some(Ok(snapshot)) => before.snapshot = Some(snapshot),
             Some(Err(why)) => before.no_snapshot = Some(why.to_string()),

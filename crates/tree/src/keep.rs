@@ -10,6 +10,7 @@ use crate::{
     model::{
         bounds::Bounds,
         list::{Entry, LeftOut, Tree, What},
+        stop::Stop,
     },
 };
 use envoi_contract::digest::Digest;
@@ -34,6 +35,9 @@ pub struct Order {
     pub too_wide: Vec<PathBuf>,
     /// Bounds.
     pub bounds: Bounds,
+    /// Ends the git that is asked for the files of a folder; then there is no snapshot.
+    #[serde(skip)]
+    pub stop: Stop,
 }
 
 impl Order {
@@ -101,7 +105,7 @@ pub(crate) fn keep_with(folder: &Path, order: &Order, target: Option<&Tree>) -> 
     refuse_wide(folder, &order.too_wide).map_err(failed)??;
     let began = cache::now();
     let look = || {
-        let mut found = walk::walk(folder, &order.never, order.bounds.max_files)?;
+        let mut found = walk::walk(folder, &order.never, order.bounds.max_files, &order.stop)?;
         match target {
             Some(target) => walk::add_in_the_way(folder, &mut found, target, order.bounds.max_files),
             None => Ok(()),

@@ -26,6 +26,7 @@ pub use model::{
     compare::{Difference, differences},
     list::{Entry, LeftOut, ListError, Tree, What},
     merge::Side,
+    stop::Stop,
 };
 pub use restore::{
     Late, Merged, NotMerged, NotRestored, Restored, Stood, change, lay, merge, restore, stand, without,

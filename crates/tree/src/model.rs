@@ -4,3 +4,4 @@ pub(crate) mod bounds;
 pub(crate) mod compare;
 pub(crate) mod list;
 pub(crate) mod merge;
+pub(crate) mod stop;

@@ -3,12 +3,11 @@
 
 use crate::{process::failure::Failure, text::diff::printable};
 use envoi_contract::code::Code;
-use envoi_tree::git;
-use std::{
-    io,
-    path::Path,
-    process::{Command, Output},
+use envoi_tree::{
+    Stop,
+    git::{self, Finished, LONGEST_WORK, Limits, NotFinished},
 };
+use std::{path::Path, process::Command};
 
 /// The longest part of what git says that a message has.
 const MOST_STDERR: usize = 2000;
@@ -24,8 +23,8 @@ impl At<'_> {
     /// What git prints, without the end of the line.
     pub(crate) fn run(self, arguments: &[&str]) -> Result<String, Failure> {
         let mut command = git::command(self.folder);
-        let done = output(command.env("GIT_INDEX_FILE", self.index).args(arguments))?;
-        match done.status.success() {
+        let done = finish(command.env("GIT_INDEX_FILE", self.index).args(arguments))?;
+        match done.code == Some(0) {
             true => Ok(String::from_utf8_lossy(&done.stdout).trim_end_matches('\n').to_owned()),
             false => Err(failed(arguments.first().unwrap_or(&""), &done)),
         }
@@ -39,21 +38,26 @@ pub(crate) fn difference(folder: &Path, [before, after]: [&str; 2]) -> Result<Ve
     command.env("GIT_CEILING_DIRECTORIES", folder.parent().unwrap_or(folder));
     command.args(["diff", "--no-index", "--no-prefix", "--binary", "--full-index", "--no-renames"]);
     command.args(["--no-color", "--no-ext-diff", "--no-textconv", before, after]);
-    let done = output(&mut command)?;
-    match done.status.code() {
+    let done = finish(&mut command)?;
+    match done.code {
         Some(0 | 1) => Ok(done.stdout),
         _ => Err(failed("diff", &done)),
     }
 }
 
-fn output(command: &mut Command) -> Result<Output, Failure> {
-    command.output().map_err(|error: io::Error| {
-        Failure::new(Code::GitFailed, format!("git cannot be started: {error}"))
-            .hint("install git; `envoi diff` needs none")
+/// It may go through the contents of many files.
+fn finish(command: &mut Command) -> Result<Finished, Failure> {
+    let limits = Limits { longest: LONGEST_WORK, stop: &Stop::default(), memory: None };
+    git::finish(command, &limits, || Ok(())).map_err(|error| {
+        let failure = Failure::new(Code::GitFailed, error.to_string());
+        match error {
+            NotFinished::NotStarted(_) => failure.hint("install git; `envoi diff` needs none"),
+            _ => failure,
+        }
     })
 }
 
-fn failed(command: &str, done: &Output) -> Failure {
+fn failed(command: &str, done: &Finished) -> Failure {
     let stderr = String::from_utf8_lossy(&done.stderr).trim().replace('\n', "; ");
     let stderr: String = printable(&stderr).chars().take(MOST_STDERR).collect();
     Failure::new(Code::GitFailed, format!("`git {command}` failed: {stderr}"))

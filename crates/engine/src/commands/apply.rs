@@ -46,7 +46,7 @@ impl Commands {
         let isolated = isolated(&run)?;
         // Held to the end: no run of another store enters the folder.
         let (folder, _presence) = self.check_folder(&run, &isolated.of, caller)?;
-        let order = snapshots::order(&self.layout, request.too_wide.clone());
+        let order = self.order(request.too_wide.clone());
         let now = envoi_tree::keep(&folder, &order).map_err(|error| not_kept(&error, &names))?;
         let report = |text: &str| {
             send(client, Response::Accepted { run: id.clone() });

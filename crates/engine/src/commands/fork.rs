@@ -62,7 +62,7 @@ impl Commands {
         let made = isolated.clone().filter(|_| request.isolate.is_some());
         let files = self.files_for_fork(&request, &cut, flow, &workspace, then).inspect_err(|_| {
             self.presences.leave(&request.run);
-            made.iter().for_each(|made| Self::remove_tree(made));
+            made.iter().for_each(|made| self.remove_tree(made));
             if request.workspace == WorkspaceUse::Copy {
                 fs::remove_dir_all(&workspace).unwrap_or_default();
             }

@@ -14,13 +14,18 @@ use crate::{
         runner::Caller,
     },
     observe::followers::{Followers, Watcher},
+    query::snapshots,
 };
 use envoi_contract::code::Code;
 use envoi_journal::{Layout, Store, Writer};
 use envoi_kernel::Flow;
-use std::sync::{
-    Arc, Mutex, Weak,
-    mpsc::{self, Sender},
+use envoi_tree::{Order, Stop};
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, Weak,
+        mpsc::{self, Sender},
+    },
 };
 
 /// See the module. Cheap to clone.
@@ -48,6 +53,8 @@ pub struct Commands {
     pub(crate) writer: Weak<Writer>,
     /// Called at each [`Point`].
     pub(crate) reached: fn(Point),
+    /// The engine is to end: no git is waited for any more.
+    pub(crate) stop: Stop,
 }
 
 impl Commands {
@@ -104,6 +111,11 @@ impl Commands {
         let message = format!("run `{run}` came with a bundle: it is over here, and never goes on");
         let hint = format!("`envoi fork {run} --from STEP` starts a new run with what it has lived");
         Err(Refused::new(Code::RunForeign, message, Some(&hint)))
+    }
+
+    /// How a snapshot is taken for a request: not if the engine ends meanwhile and git does not answer.
+    pub(super) fn order(&self, too_wide: Vec<PathBuf>) -> Order {
+        Order { stop: self.stop.clone(), ..snapshots::order(&self.layout, too_wide) }
     }
 
     /// Until what is returned is dropped, no content is removed that is in its place now: an event is about to name it.

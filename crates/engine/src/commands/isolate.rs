@@ -16,13 +16,12 @@ use crate::{
         protocol::{Isolate, Refused},
         runner::Caller,
     },
-    query::snapshots,
 };
 use envoi_contract::code::Code;
 use envoi_kernel::{Flow, event::Isolated, ids::RunId};
 use envoi_step::{MIN_SECRET_BYTES, plain};
 use envoi_tree::Order;
-use git::{GitError, Repository};
+use git::{Git, GitError, Repository};
 use std::{
     fs, io,
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
@@ -55,7 +54,8 @@ impl Commands {
         wanted: &Isolate,
         names: &Names,
     ) -> Result<(PathBuf, Isolated), Refused> {
-        let found = git::repository(workspace).map_err(|error| of_git(&error))?;
+        let git = Git::new(&self.stop);
+        let found = git.repository(workspace).map_err(|error| of_git(&error))?;
         let repository = found.as_ref().filter(|repository| repository.head.is_some());
         if wanted.from_head && repository.is_none() {
             let message = format!("`{}` is in no git repository with a commit", workspace.display());
@@ -70,7 +70,7 @@ impl Commands {
             Made::New(place) => place,
             // By an engine that went away in the middle of this request: the run has not begun.
             Made::Left(place) => {
-                remove(source.root(), &place, Some(&format!("envoi/{run}")));
+                remove(git, source.root(), &place, Some(&format!("envoi/{run}")));
                 made_place(&wanted.trees, run)?.place()
             }
         };
@@ -84,7 +84,7 @@ impl Commands {
             head: repository.and_then(|repository| repository.head.clone()),
             base,
         };
-        let order = snapshots::order(&self.layout, wanted.too_wide.clone());
+        let order = self.order(wanted.too_wide.clone());
         let fill = || {
             self.fill(&source, &place, &order, (run, branch.as_deref(), wanted), names)?;
             envoi_tree::keep(&inside, &order).map_err(|error| not_kept(&error, names))
@@ -92,7 +92,7 @@ impl Commands {
         match fill() {
             Ok(base) => Ok((inside, isolated(base.digest))),
             Err(refused) => {
-                remove(source.root(), &place, branch.as_deref());
+                remove(git, source.root(), &place, branch.as_deref());
                 // Also what git says may name files.
                 Err(names.refusal(refused))
             }
@@ -108,9 +108,10 @@ impl Commands {
         names: &Names,
     ) -> Result<(), Refused> {
         let root = source.root();
+        let git = Git::new(&self.stop);
         if let (Some(repository), Some(branch)) = (source.repository, branch) {
             let reason = format!("envoi {run}");
-            git::add_worktree(repository, place, branch, &reason, wanted.from_head)
+            git.add_worktree(repository, place, branch, &reason, wanted.from_head)
                 .map_err(|error| of_git(&error))?;
         }
         if !wanted.from_head {
@@ -123,11 +124,11 @@ impl Commands {
                 bring(root, place, path).map_err(|error| failed(&root.join(path), &error))?;
             }
             if source.repository.is_some() {
-                git::refresh(place);
+                git.refresh(place);
             }
         }
         let included = match source.repository {
-            Some(repository) => git::included(repository).map_err(|error| of_git(&error))?,
+            Some(repository) => git.included(repository).map_err(|error| of_git(&error))?,
             None => Vec::new(),
         };
         for path in included {
@@ -144,8 +145,13 @@ impl Commands {
     }
 
     /// A run that was refused after all leaves no tree: nothing was done in it.
-    pub(super) fn remove_tree(isolated: &Isolated) {
-        remove(Path::new(&isolated.of), Path::new(&isolated.place), isolated.branch.as_deref());
+    pub(super) fn remove_tree(&self, isolated: &Isolated) {
+        remove(
+            Git::new(&self.stop),
+            Path::new(&isolated.of),
+            Path::new(&isolated.place),
+            isolated.branch.as_deref(),
+        );
     }
 }
 
@@ -185,9 +191,9 @@ pub(super) fn brought(
 }
 
 /// What cannot be removed does no harm: its name has the id of the run.
-fn remove(repository: &Path, place: &Path, branch: Option<&str>) {
+fn remove(git: Git<'_>, repository: &Path, place: &Path, branch: Option<&str>) {
     if let Some(branch) = branch {
-        git::remove_worktree(repository, place, branch).ok();
+        git.remove_worktree(repository, place, branch).ok();
     }
     fs::remove_dir_all(place).ok();
 }
@@ -288,7 +294,11 @@ fn of_git(error: &GitError) -> Refused {
         GitError::TooOld { .. } => {
             Refused::new(Code::GitTooOld, message, Some("update git; or `--copy` without it"))
         }
-        GitError::Failed { .. } | GitError::NotStarted(_) => {
+        GitError::Place(_) => Refused::new(Code::TreeNotMade, message, Some("nothing was started")),
+        GitError::Failed { .. }
+        | GitError::NotStarted(_)
+        | GitError::NotFinished { .. }
+        | GitError::NotAsked(_) => {
             Refused::new(Code::GitFailed, message, Some("nothing was started; or `--copy` without git"))
         }
     }

@@ -81,7 +81,7 @@ impl Commands {
         let workspace = self.check_rest(run, caller)?;
         let names = Names::of(run.flow(), caller);
         let FilesWanted { to, too_wide, by, why } = wanted;
-        let order = snapshots::order(&self.layout, too_wide);
+        let order = self.order(too_wide);
         let target = tree(&order, &to)?;
         let Some(wanted) = begun(&workspace, &order, &target, to, by, why, &names)? else {
             return Ok(false);
@@ -151,7 +151,7 @@ impl Commands {
     ) -> Result<Option<FilesRestoring>, Refused> {
         let (Some(SetBack { too_wide }), Some(to)) = (&request.files, then) else { return Ok(None) };
         let names = Names::of(flow, &request.caller);
-        let order = snapshots::order(&self.layout, too_wide.clone());
+        let order = self.order(too_wide.clone());
         let target = tree(&order, &to)?;
         if request.workspace == WorkspaceUse::Copy || request.isolate.is_some() {
             envoi_tree::restore(workspace, &order, &target).map_err(|error| refused(&error, &names))?;
@@ -173,7 +173,7 @@ impl Commands {
         let Some(wanted) = run.restoring().cloned() else { return Ok(None) };
         check_places(&self.store.reader()?, id)?;
         let names = Names::of(run.flow(), caller);
-        let order = snapshots::order(&self.layout, too_wide.to_vec());
+        let order = self.order(too_wide.to_vec());
         let target = tree(&order, &wanted.to)?;
         // Whatever is wrong now, an earlier try may have changed files: it stays open until it is done.
         let from = tree(&order, &wanted.from)?;

@@ -175,7 +175,7 @@ impl Commands {
         }
         if !is_begun && matches!(error, EngineError::Refused(_) | EngineError::WorkspaceBusy { .. }) {
             Starts::of(&self.layout.run(run)).withdraw();
-            tree.into_iter().for_each(Self::remove_tree);
+            tree.into_iter().for_each(|tree| self.remove_tree(tree));
         }
         Refused::from(error)
     }

@@ -5,7 +5,7 @@
 //! A removal that was killed is found by that name and ended by the next one. Nothing is written to the journal. Files that git ignores
 //! are in no snapshot and go with the tree.
 
-use super::{adopt::check_places, isolate::git};
+use super::{adopt::check_places, isolate::git::Git};
 use crate::{
     model::protocol::Refused,
     query::{load::load_run, snapshots},
@@ -16,7 +16,7 @@ use envoi_kernel::{
     event::{EndStatus, Isolated, RunStarted},
     ids::RunId,
 };
-use envoi_tree::What;
+use envoi_tree::{Stop, What};
 use std::{
     ffi::OsString,
     fs, io,
@@ -168,7 +168,7 @@ pub fn remove(
     let of = Path::new(&tree.isolated.of);
     let left = match &tree.isolated.branch {
         Some(branch) if of.is_dir() => {
-            git::forget_worktree(of, &tree.place, branch, tree.isolated.head.as_deref())
+            Git::new(&Stop::default()).forget_worktree(of, &tree.place, branch, tree.isolated.head.as_deref())
         }
         _ => None,
     };
@@ -235,8 +235,14 @@ fn lost_with(
         let found = found.strip_prefix(folder).unwrap_or(&found);
         return Some(format!("no snapshot keeps the history in `{}`", found.display()));
     }
-    if is_own && !git::is_on_a_branch(folder) {
-        return Some("commits that were made there are on no branch".to_owned());
+    if is_own {
+        match Git::new(&Stop::default()).is_on_a_branch(folder) {
+            Ok(true) => {}
+            Ok(false) => return Some("commits that were made there are on no branch".to_owned()),
+            Err(error) => {
+                return Some(format!("it is not known whether its commits are on a branch: {error}"));
+            }
+        }
     }
     let kept = is_kept(reader, layout, too_wide, run, isolated, folder);
     (!kept).then(|| "no snapshot has all of its files; `envoi apply` brings them".to_owned())

@@ -7,7 +7,7 @@ use envoi_kernel::{
     event::Snapshot,
     ids::{AttemptId, Seq},
 };
-use envoi_tree::{Bounds, Contents, Order};
+use envoi_tree::{Bounds, Contents, Order, Stop};
 use std::{collections::BTreeSet, path::PathBuf};
 
 /// Where the contents of the snapshots of a store lie.
@@ -25,6 +25,7 @@ pub fn order(layout: &Layout, too_wide: Vec<PathBuf>) -> Order {
         never: vec![layout.root().to_owned()],
         too_wide,
         bounds: Bounds::default(),
+        stop: Stop::default(),
     }
 }
 

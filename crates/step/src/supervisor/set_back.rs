@@ -42,6 +42,7 @@ pub(super) fn set_back(
     secrets: &Secrets,
 ) -> Result<Option<SetBack>, NotSetBack> {
     let (Some(order), Some(to)) = (&spec.keep, &spec.set_back) else { return Ok(None) };
+    let order = &Order { stop: snapshot::stop_before(dir), ..order.clone() };
     let masked = |error: &dyn Display| NotSetBack::Files(secrets.mask_str(&error.to_string()));
     if presence::is_beside_others(&spec.workspace) {
         return Err(NotSetBack::Beside);

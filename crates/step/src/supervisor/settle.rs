@@ -130,7 +130,7 @@ impl Attempt {
 
     /// Takes the snapshot after the command, if the order wants one. Notes why the one before it or this one is missing.
     fn snapshot_after(&self, before: &Before, notes: &mut Vec<String>) -> Option<Snapshot> {
-        let after = snapshot::take(&self.spec)?;
+        let after = snapshot::take(&self.spec, snapshot::stop_after(&self.dir))?;
         let note = |when: &str, why: &dyn core::fmt::Display| {
             format!("the files {when} the attempt are not kept: {why}")
         };

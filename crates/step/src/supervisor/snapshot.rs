@@ -2,24 +2,43 @@
 //!
 //! The supervisor takes them, because it is there when the engine is not. One that cannot be taken never stops an attempt.
 
+use crate::attempt::dir::AttemptDir;
 use crate::attempt::record::Snapshot;
 use crate::attempt::spec::Spec;
-use crate::control::presence;
+use crate::control::{cancel, presence};
 use envoi_contract::digest::Digest;
-use envoi_tree::{ContentError, ListError, NotKept, Order, Tree};
+use envoi_tree::{ContentError, ListError, NotKept, Order, Stop, Tree};
 use std::io;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
-/// Takes a snapshot. `None`: the order asks for none.
+/// How long a cancelled attempt waits for git, to say what its command has left.
+const AFTER_CANCEL: Duration = Duration::from_secs(2);
+
+/// Takes a snapshot, unless `stop` is wanted before git has said which files there are. `None`: the order asks for none.
 ///
 /// # Errors
 /// It cannot be taken.
-pub(crate) fn take(spec: &Spec) -> Option<Result<Snapshot, NotKept>> {
-    let order = spec.keep.as_ref()?;
+pub(crate) fn take(spec: &Spec, stop: Stop) -> Option<Result<Snapshot, NotKept>> {
+    let order = Order { stop, ..spec.keep.clone()? };
     let was_moving = presence::is_beside_others(&spec.workspace);
-    Some(envoi_tree::keep(&spec.workspace, order).map(|kept| Snapshot {
+    Some(envoi_tree::keep(&spec.workspace, &order).map(|kept| Snapshot {
         digest: kept.digest.to_string(),
         moving: was_moving || presence::is_beside_others(&spec.workspace),
     }))
+}
+
+/// Before the command: nothing starts any more if the attempt is cancelled.
+pub(super) fn stop_before(dir: &AttemptDir) -> Stop {
+    let dir = dir.clone();
+    Stop::when(move || cancel::is_wanted(&dir))
+}
+
+/// After the command, which may have ended because the attempt is cancelled: what it has left is worth a moment.
+pub(super) fn stop_after(dir: &AttemptDir) -> Stop {
+    let dir = dir.clone();
+    let seen = OnceLock::new();
+    Stop::when(move || cancel::is_wanted(&dir) && seen.get_or_init(Instant::now).elapsed() >= AFTER_CANCEL)
 }
 
 /// Why a snapshot of the store cannot be read.

@@ -1,8 +1,11 @@
 //! Commands that do not end by themselves, or not all of them.
 
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::ExitStatusExt;
 
-use envoi_step::{Cancelled, Outcome, cancel, remind};
+use envoi_step::{Cancelled, Outcome, Spec, cancel, remind};
+use envoi_tree::{Bounds, Contents, Order, Stop};
 
 use crate::stage::{ATTEMPT, Stage, assert_gone, exec, kill, lives, wait_for};
 
@@ -104,6 +107,66 @@ pub(crate) fn a_cancel_before_the_start_runs_nothing() {
     let exit = stage.run(&stage.spec(exec(&["no-such-program-here"])));
     assert_eq!(exit.outcome, Outcome::Cancelled);
     assert!(stage.dir.exit().exists(), "and nobody else can start it");
+}
+
+/// A configuration that includes a pipe: git waits for it, whatever it is asked.
+const HANGING_GIT: &str = "mkfifo behind && git config include.path ../behind";
+
+/// A repository in the workspace, and the order to take snapshots of it.
+fn keeps_files(stage: &Stage, mut spec: Spec) -> Spec {
+    prepare(stage, "git init --quiet");
+    let store = stage.run_base().join("store");
+    let contents =
+        Contents { files: store.join("files"), temporary: store.join("tmp"), packs: store.join("packs") };
+    spec.keep = Some(Order {
+        contents,
+        caches: store.join("caches"),
+        never: Vec::new(),
+        too_wide: Vec::new(),
+        bounds: Bounds::default(),
+        stop: Stop::default(),
+    });
+    spec
+}
+
+fn prepare(stage: &Stage, script: &str) {
+    let mut shell = std::process::Command::new("sh");
+    assert!(shell.args(["-c", script]).current_dir(stage.workspace()).status().unwrap().success());
+}
+
+/// The pipe that git waits for, from when it does.
+fn awaited(stage: &Stage) -> File {
+    let pipe = stage.workspace().join("behind");
+    let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap();
+    wait_for("git", || File::options().write(true).custom_flags(nonblocking).open(&pipe).ok())
+}
+
+pub(crate) fn a_cancel_ends_a_git_that_waits_before_the_command() {
+    let stage = Stage::new();
+    let spec = keeps_files(&stage, stage.shell("touch ran"));
+    prepare(&stage, HANGING_GIT);
+    let supervisor = stage.spawn(&spec);
+    let _pipe = awaited(&stage);
+    cancel(&stage.dir).unwrap();
+    // Long before git has had its time.
+    wait_for("the end", || stage.dir.exit().exists().then_some(()));
+    supervisor.wait().unwrap();
+    assert_eq!(stage.settled().outcome, Outcome::Cancelled);
+    assert!(!stage.workspace().join("ran").exists());
+}
+
+/// Not that it has taken too long.
+const ENDED: &str = "git was ended before it had answered";
+
+pub(crate) fn a_cancel_ends_a_git_that_waits_after_the_command() {
+    let stage = Stage::new();
+    let spec = keeps_files(&stage, stage.shell(HANGING_GIT));
+    let supervisor = stage.spawn(&spec);
+    let _pipe = awaited(&stage);
+    cancel(&stage.dir).unwrap();
+    supervisor.wait().unwrap();
+    let warnings = stage.settled().warnings.join("\n");
+    assert!(warnings.contains("after the attempt are not kept: ") && warnings.contains(ENDED), "{warnings}");
 }
 
 pub(crate) fn a_cancel_may_come_before_the_folder() {

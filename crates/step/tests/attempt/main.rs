@@ -89,6 +89,8 @@ fn trials() -> Vec<Trials> {
             a_cancel_ends_a_running_command,
             a_cancel_ends_a_command_whose_supervisor_is_stopped,
             a_cancel_before_the_start_runs_nothing,
+            a_cancel_ends_a_git_that_waits_after_the_command,
+            a_cancel_ends_a_git_that_waits_before_the_command,
             a_cancel_may_come_before_the_folder,
             a_cancel_after_the_end_comes_too_late,
             a_term_without_a_wish_ends_nothing,

@@ -5,10 +5,13 @@
 
 use crate::{
     look::{
-        git,
+        git::Asking,
         stat::{Kind, Stat},
     },
-    model::list::{Entry, Tree, What, ancestors, is_never},
+    model::{
+        list::{Entry, Tree, What, ancestors, is_never},
+        stop::Stop,
+    },
 };
 use envoi_durable::{is_too_large, read_regular};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -38,10 +41,11 @@ pub(crate) enum WalkError {
 }
 
 /// Looks at `root`, and at no more than `most` files of it.
-pub(crate) fn walk(root: &Path, never: &[PathBuf], most: usize) -> Result<Found, WalkError> {
+pub(crate) fn walk(root: &Path, never: &[PathBuf], most: usize, stop: &Stop) -> Result<Found, WalkError> {
     let identity = |path: &PathBuf| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
     let never = never.iter().filter_map(identity).collect();
-    let mut walk = Walk { root, never, most, found: Found::new(), folders: HashMap::new() };
+    let git = Asking::new(stop);
+    let mut walk = Walk { root, never, most, git, found: Found::new(), folders: HashMap::new() };
     walk.folders.insert(Vec::new(), true);
     walk.enter(Vec::new())?;
     Ok(walk.found)
@@ -68,6 +72,7 @@ struct Walk<'r> {
     /// Devices and inodes of folders that are not entered.
     never: BTreeSet<(u64, u64)>,
     most: usize,
+    git: Asking<'r>,
     found: Found,
     /// Whether a path is a folder that is entered: no link, and nothing that is left out, in its last place or on the way.
     folders: HashMap<Vec<u8>, bool>,
@@ -84,7 +89,7 @@ impl Walk<'_> {
         let is_top = fs::symlink_metadata(path.join(".git")).is_ok();
         // What is not a repository of its own within the root is listed by what surrounds it.
         let listed = match is_top || folder.is_empty() {
-            true => git::list(&path, is_top).map_err(|error| self.failed(&folder, error))?,
+            true => self.git.list(&path, is_top).map_err(|error| self.failed(&folder, error))?,
             false => None,
         };
         match listed {

@@ -1,6 +1,6 @@
 //! A folder, and a store beside it.
 
-use envoi_tree::{Bounds, Contents, Entry, Kept, NotKept, Order, Tree, What, keep};
+use envoi_tree::{Bounds, Contents, Entry, Kept, NotKept, Order, Stop, Tree, What, keep};
 use std::{
     ffi::OsStr,
     fs,
@@ -41,6 +41,7 @@ impl Place {
             never: vec![store],
             too_wide: Vec::new(),
             bounds: Bounds::default(),
+            stop: Stop::default(),
         };
         Self { _base: None, root, order }
     }

@@ -63,6 +63,7 @@ fn place(text: &str) -> Place {
         requests: Arc::default(),
         writer: std::sync::Weak::new(),
         reached: |_| {},
+        stop: Stop::default(),
     };
     let loaded = envoi_flow::load("f.yaml", text).unwrap();
     let flow = Arc::new(loaded.flow);

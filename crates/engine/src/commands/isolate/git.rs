@@ -3,6 +3,10 @@
 //! Git is used by its command line, without hooks and without the variables that would lead it elsewhere. The index, `HEAD` and the stash of
 //! the user's own checkout are not written.
 
+use envoi_tree::{
+    Stop,
+    git::{LONGEST_WORK, Limits, NotFinished},
+};
 use std::{
     ffi::{OsStr, OsString},
     fs, io,
@@ -18,9 +22,6 @@ const OLDEST: (u32, u32) = (2, 38);
 /// The longest that git may take to say what it knows; it reads a few files.
 const LONGEST_LOOK: Duration = Duration::from_secs(20);
 
-/// The longest that it may take over the files of a checkout.
-const LONGEST_WORK: Duration = Duration::from_secs(10 * 60);
-
 /// The longest part of what git says that a message has.
 const MOST_STDERR: usize = 2000;
 
@@ -29,6 +30,12 @@ const TRIES: u32 = 20;
 
 /// Between two tries.
 const TRY_AGAIN: Duration = Duration::from_millis(50);
+
+/// What was half made is taken away in so much time, or stays.
+const LONGEST_REMOVAL: Duration = Duration::from_secs(20);
+
+/// As [`LONGEST_REMOVAL`], when the engine ends.
+const LAST_REMOVAL: Duration = Duration::from_secs(1);
 
 /// A repository with the folder in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,13 +48,19 @@ pub(super) struct Repository {
 
 /// Why git did not do something.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum GitError {
+pub(in crate::commands) enum GitError {
     #[error("git {found} is installed, and a tree of its own needs git {}.{} or newer", OLDEST.0, OLDEST.1)]
     TooOld { found: String },
     #[error("`git {command}` failed: {stderr}")]
     Failed { command: String, stderr: String },
-    #[error("git cannot be used: {0}")]
-    NotStarted(#[from] io::Error),
+    #[error("git cannot be started: {0}")]
+    NotStarted(io::Error),
+    #[error("`git {command}`: {source}")]
+    NotFinished { command: String, source: NotFinished },
+    #[error("git is not asked: {0}")]
+    NotAsked(io::Error),
+    #[error("the folder for the tree: {0}")]
+    Place(io::Error),
 }
 
 impl GitError {
@@ -66,30 +79,189 @@ impl GitError {
     }
 }
 
-/// The repository that a folder is in, if it is in one and not ignored there.
-///
-/// # Errors
-/// There is a repository, and git is missing, too old, or refuses it.
-pub(super) fn repository(folder: &Path) -> Result<Option<Repository>, GitError> {
-    if !folder.ancestors().any(|above| above.join(".git").symlink_metadata().is_ok()) {
-        return Ok(None);
-    }
-    check_version(&run(folder, ["--version"])?)?;
-    for above in folder.ancestors() {
-        envoi_tree::git::refuse_what_would_stop(above)?;
-        if above.join(".git").symlink_metadata().is_ok() {
-            break;
-        }
-    }
-    let top = run(folder, ["rev-parse", "--show-toplevel"])?;
-    if !folder.join(".git").exists() && answer(run(folder, ["check-ignore", "-q", "."]))?.is_some() {
-        return Ok(None);
-    }
-    let head = answer(run(folder, ["rev-parse", "--quiet", "--verify", "HEAD^{commit}"]))?;
-    Ok(Some(Repository { top: PathBuf::from(top), head }))
+/// Git for the tree of a run. The [`Stop`] ends what it does.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::commands) struct Git<'s> {
+    stop: &'s Stop,
+    /// No command of it takes longer.
+    longest: Duration,
 }
 
-/// What git says where "no" is an answer. Where it did not answer, nothing is known.
+impl<'s> Git<'s> {
+    pub(in crate::commands) fn new(stop: &'s Stop) -> Self {
+        Self { stop, longest: LONGEST_WORK }
+    }
+
+    /// The repository that a folder is in, if it is in one and not ignored there.
+    ///
+    /// # Errors
+    /// There is a repository, and git is missing, too old, or refuses it, or would wait for what is in it.
+    pub(super) fn repository(self, folder: &Path) -> Result<Option<Repository>, GitError> {
+        let is_top = |above: &Path| above.join(".git").symlink_metadata().is_ok();
+        if !folder.ancestors().any(is_top) {
+            return Ok(None);
+        }
+        check_version(&self.run(folder, ["--version"])?)?;
+        for above in folder.ancestors() {
+            envoi_tree::git::check_readable(above).map_err(GitError::NotAsked)?;
+            if is_top(above) {
+                break;
+            }
+        }
+        let top = self.run(folder, ["rev-parse", "--show-toplevel"])?;
+        if !folder.join(".git").exists() && answer(self.run(folder, ["check-ignore", "-q", "."]))?.is_some() {
+            return Ok(None);
+        }
+        let head = answer(self.run(folder, ["rev-parse", "--quiet", "--verify", "HEAD^{commit}"]))?;
+        Ok(Some(Repository { top: PathBuf::from(top), head }))
+    }
+
+    /// A new worktree at `place` with a new branch. It is locked, so that git does not take it for a leftover.
+    pub(super) fn add_worktree(
+        self,
+        repository: &Repository,
+        place: &Path,
+        branch: &str,
+        reason: &str,
+        with_files: bool,
+    ) -> Result<(), GitError> {
+        let mut arguments: Vec<&OsStr> =
+            ["worktree", "add", "--quiet", "--no-track", "--lock", "--reason", reason, "-b", branch]
+                .map(OsStr::new)
+                .to_vec();
+        if !with_files {
+            arguments.push(OsStr::new("--no-checkout"));
+        }
+        arguments.extend([place.as_os_str(), OsStr::new("HEAD")]);
+        let mut tries = 1;
+        while let Err(error) = self.run_once(&repository.top, &arguments) {
+            if !error.is_passing() || tries >= TRIES {
+                return Err(error);
+            }
+            tries = tries.saturating_add(1);
+            thread::sleep(TRY_AGAIN);
+            // What it had made already: a branch without commits, and the folder.
+            self.remove_worktree(&repository.top, place, branch).ok();
+            self.run(&repository.top, ["branch", "--quiet", "-D", branch]).ok();
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(place).map_err(GitError::Place)?;
+        }
+        if !with_files {
+            self.run(place, ["read-tree", "HEAD"])?;
+        }
+        Ok(())
+    }
+
+    /// Tells git that the files of the worktree were written, so that its next look need not read them all.
+    pub(super) fn refresh(self, place: &Path) {
+        // It fails where a file differs, which is no failure.
+        self.run(place, ["update-index", "-q", "--refresh"]).ok();
+    }
+
+    /// Takes away a worktree with its branch in which nothing was done yet. Also when the engine ends, which does not wait long for it.
+    pub(super) fn remove_worktree(self, folder: &Path, place: &Path, branch: &str) -> Result<(), GitError> {
+        let never = Stop::default();
+        let longest = if self.stop.is_wanted() { LAST_REMOVAL } else { LONGEST_REMOVAL };
+        let git = Git { stop: &never, longest };
+        answer(git.run(folder, [OsStr::new("worktree"), OsStr::new("unlock"), place.as_os_str()]))?;
+        let remove = ["worktree", "remove", "--force"].map(OsStr::new);
+        git.run(folder, remove.into_iter().chain([place.as_os_str()]))?;
+        git.run(folder, ["branch", "--quiet", "-D", branch]).map(drop)
+    }
+
+    /// Whether the commit that is checked out there is on a branch, a tag or another name: otherwise it goes with the worktree.
+    pub(in crate::commands) fn is_on_a_branch(self, folder: &Path) -> Result<bool, GitError> {
+        let names = answer(self.run(folder, ["for-each-ref", "--count=1", "--contains", "HEAD"]))?;
+        Ok(names.is_some_and(|names| !names.is_empty()))
+    }
+
+    /// Has git forget a worktree that is gone, and the branch if nothing was committed there. Says what is left, for a person.
+    pub(in crate::commands) fn forget_worktree(
+        self,
+        folder: &Path,
+        place: &Path,
+        branch: &str,
+        head: Option<&str>,
+    ) -> Option<String> {
+        let stays = |error: &GitError| Some(format!("branch `{branch}` stays: {error}"));
+        let unlocked = self.run(folder, [OsStr::new("worktree"), OsStr::new("unlock"), place.as_os_str()]);
+        if let Err(error) = answer(unlocked) {
+            return stays(&error);
+        }
+        let remove = ["worktree", "remove", "--force"].map(OsStr::new);
+        let removed = self.run(folder, remove.into_iter().chain([place.as_os_str()]));
+        let name = format!("refs/heads/{branch}^{{commit}}");
+        let commit = match answer(self.run(folder, ["rev-parse", "--quiet", "--verify", &name])) {
+            Ok(commit) => commit?,
+            Err(error) => return stays(&error),
+        };
+        if head != Some(commit.as_str()) {
+            return Some(format!("branch `{branch}` has commits, and stays"));
+        }
+        match removed.and_then(|_| self.run(folder, ["branch", "--quiet", "-D", branch])) {
+            Ok(_) => None,
+            Err(error) => stays(&error),
+        }
+    }
+
+    /// Files that git does not track and that `.worktreeinclude` names, relative to the root of the checkout.
+    pub(super) fn included(self, repository: &Repository) -> Result<Vec<String>, GitError> {
+        const LIST: &str = ".worktreeinclude";
+        if !repository.top.join(LIST).is_file() {
+            return Ok(Vec::new());
+        }
+        let from = format!("--exclude-from={LIST}");
+        let listed = self.run(&repository.top, ["ls-files", "-z", "--others", "--ignored", from.as_str()])?;
+        Ok(listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect())
+    }
+
+    /// What git prints, without the end of the line. Tried again where another git was in the way.
+    fn run<A: AsRef<OsStr>>(
+        self,
+        folder: &Path,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Result<String, GitError> {
+        let arguments: Vec<OsString> =
+            arguments.into_iter().map(|argument| argument.as_ref().to_owned()).collect();
+        let mut tries = 1;
+        loop {
+            match self.run_once(folder, &arguments) {
+                Err(error) if error.is_passing() && tries < TRIES => {
+                    tries = tries.saturating_add(1);
+                    thread::sleep(TRY_AGAIN);
+                }
+                done => return done,
+            }
+        }
+    }
+
+    fn run_once<A: AsRef<OsStr>>(self, folder: &Path, arguments: &[A]) -> Result<String, GitError> {
+        let mut command = envoi_tree::git::command(folder);
+        let mut words = Vec::new();
+        for argument in arguments {
+            words.push(argument.as_ref().to_string_lossy().into_owned());
+            command.arg(argument);
+        }
+        let works = ["worktree", "read-tree", "update-index", "ls-files", "branch"];
+        let is_work = words.first().is_some_and(|word| works.contains(&word.as_str()));
+        let longest = if is_work { LONGEST_WORK } else { LONGEST_LOOK };
+        let limits = Limits { longest: longest.min(self.longest), stop: self.stop, memory: None };
+        let done =
+            envoi_tree::git::finish(&mut command, &limits, || Ok(())).map_err(|error| match error {
+                NotFinished::NotStarted(source) => GitError::NotStarted(source),
+                source => GitError::NotFinished { command: words.join(" "), source },
+            })?;
+        match done.code {
+            Some(0) => Ok(String::from_utf8_lossy(&done.stdout).trim_end_matches('\n').to_owned()),
+            _ => {
+                let stderr: String =
+                    String::from_utf8_lossy(&done.stderr).trim().chars().take(MOST_STDERR).collect();
+                Err(GitError::Failed { command: words.join(" "), stderr })
+            }
+        }
+    }
+}
+
+/// What git says to a question to which "no" is an answer. Where it did not answer at all, nothing is known.
 fn answer(said: Result<String, GitError>) -> Result<Option<String>, GitError> {
     match said {
         Ok(said) => Ok(Some(said)),
@@ -106,128 +278,6 @@ fn check_version(printed: &str) -> Result<(), GitError> {
     if number < OLDEST { Err(GitError::TooOld { found: found.to_owned() }) } else { Ok(()) }
 }
 
-/// A new worktree at `place` with a new branch. It is locked, so that git does not take it for a leftover.
-pub(super) fn add_worktree(
-    repository: &Repository,
-    place: &Path,
-    branch: &str,
-    reason: &str,
-    with_files: bool,
-) -> Result<(), GitError> {
-    let mut arguments: Vec<&OsStr> =
-        ["worktree", "add", "--quiet", "--no-track", "--lock", "--reason", reason, "-b", branch]
-            .map(OsStr::new)
-            .to_vec();
-    if !with_files {
-        arguments.push(OsStr::new("--no-checkout"));
-    }
-    arguments.extend([place.as_os_str(), OsStr::new("HEAD")]);
-    let mut tries = 1;
-    while let Err(error) = run_once(&repository.top, &arguments) {
-        if !error.is_passing() || tries >= TRIES {
-            return Err(error);
-        }
-        tries = tries.saturating_add(1);
-        thread::sleep(TRY_AGAIN);
-        // What it had made already: a branch without commits, and the folder.
-        remove_worktree(&repository.top, place, branch).ok();
-        run(&repository.top, ["branch", "--quiet", "-D", branch]).ok();
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(place)?;
-    }
-    if !with_files {
-        run(place, ["read-tree", "HEAD"])?;
-    }
-    Ok(())
-}
-
-/// Tells git that the files of the worktree were written, so that its next look need not read them all.
-pub(super) fn refresh(place: &Path) {
-    // It fails where a file differs, which is no failure.
-    run(place, ["update-index", "-q", "--refresh"]).ok();
-}
-
-/// Takes away a worktree with its branch in which nothing was done yet.
-pub(super) fn remove_worktree(folder: &Path, place: &Path, branch: &str) -> Result<(), GitError> {
-    run(folder, [OsStr::new("worktree"), OsStr::new("unlock"), place.as_os_str()]).ok();
-    let remove = ["worktree", "remove", "--force"].map(OsStr::new);
-    run(folder, remove.into_iter().chain([place.as_os_str()]))?;
-    run(folder, ["branch", "--quiet", "-D", branch]).map(drop)
-}
-
-/// Whether the commit that is checked out there is on a branch, a tag or another name: otherwise it goes with the worktree.
-pub(in crate::commands) fn is_on_a_branch(folder: &Path) -> bool {
-    let names = run(folder, ["for-each-ref", "--count=1", "--contains", "HEAD"]);
-    names.is_ok_and(|names| !names.is_empty())
-}
-
-/// Has git forget a worktree that is gone, and the branch if nothing was committed there. Says what is left, for a person.
-pub(in crate::commands) fn forget_worktree(
-    folder: &Path,
-    place: &Path,
-    branch: &str,
-    head: Option<&str>,
-) -> Option<String> {
-    run(folder, [OsStr::new("worktree"), OsStr::new("unlock"), place.as_os_str()]).ok();
-    let remove = ["worktree", "remove", "--force"].map(OsStr::new);
-    let removed = run(folder, remove.into_iter().chain([place.as_os_str()]));
-    let commit =
-        run(folder, ["rev-parse", "--quiet", "--verify", &format!("refs/heads/{branch}^{{commit}}")]).ok()?;
-    if head != Some(commit.as_str()) {
-        return Some(format!("branch `{branch}` has commits, and stays"));
-    }
-    match removed.and_then(|_| run(folder, ["branch", "--quiet", "-D", branch])) {
-        Ok(_) => None,
-        Err(error) => Some(format!("branch `{branch}` stays: {error}")),
-    }
-}
-
-/// Files that git does not track and that `.worktreeinclude` names, relative to the root of the checkout.
-pub(super) fn included(repository: &Repository) -> Result<Vec<String>, GitError> {
-    const LIST: &str = ".worktreeinclude";
-    if !repository.top.join(LIST).is_file() {
-        return Ok(Vec::new());
-    }
-    let from = format!("--exclude-from={LIST}");
-    let listed = run(&repository.top, ["ls-files", "-z", "--others", "--ignored", from.as_str()])?;
-    Ok(listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect())
-}
-
-/// What git prints, without the end of the line. Tried again where another git was in the way.
-fn run<A: AsRef<OsStr>>(folder: &Path, arguments: impl IntoIterator<Item = A>) -> Result<String, GitError> {
-    let arguments: Vec<OsString> =
-        arguments.into_iter().map(|argument| argument.as_ref().to_owned()).collect();
-    let mut tries = 1;
-    loop {
-        match run_once(folder, &arguments) {
-            Err(error) if error.is_passing() && tries < TRIES => {
-                tries = tries.saturating_add(1);
-                thread::sleep(TRY_AGAIN);
-            }
-            done => return done,
-        }
-    }
-}
-
-fn run_once<A: AsRef<OsStr>>(folder: &Path, arguments: &[A]) -> Result<String, GitError> {
-    let mut command = envoi_tree::git::command(folder);
-    let mut words = Vec::new();
-    for argument in arguments {
-        words.push(argument.as_ref().to_string_lossy().into_owned());
-        command.arg(argument);
-    }
-    let works = ["worktree", "read-tree", "update-index", "ls-files", "branch"];
-    let is_work = words.first().is_some_and(|word| works.contains(&word.as_str()));
-    let done = envoi_tree::git::output(&mut command, if is_work { LONGEST_WORK } else { LONGEST_LOOK })?;
-    match done.status.success() {
-        true => Ok(String::from_utf8_lossy(&done.stdout).trim_end_matches('\n').to_owned()),
-        false => {
-            let stderr: String =
-                String::from_utf8_lossy(&done.stderr).trim().chars().take(MOST_STDERR).collect();
-            Err(GitError::Failed { command: words.join(" "), stderr })
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -236,8 +286,9 @@ mod tests {
     fn no_answer_is_not_taken_for_a_no() {
         let failed = GitError::Failed { command: "rev-parse".to_owned(), stderr: String::new() };
         assert!(matches!(answer(Err(failed)), Ok(None)));
-        let late = GitError::from(io::Error::from(io::ErrorKind::TimedOut));
-        assert!(matches!(answer(Err(late)), Err(GitError::NotStarted(_))));
+        let late = NotFinished::TooLong { longest: LONGEST_LOOK };
+        let late = GitError::NotFinished { command: "rev-parse".to_owned(), source: late };
+        assert!(matches!(answer(Err(late)), Err(GitError::NotFinished { .. })));
         assert!(matches!(answer(Ok("yes".to_owned())), Ok(Some(_))));
     }
 

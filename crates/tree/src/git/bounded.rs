@@ -1,0 +1,336 @@
+//! Git is waited for no longer than a bound, and ended with all that it has started.
+//!
+//! What a repository holds can keep git waiting for ever: a pipe where it expects a file, a program that it is to run, a file system that
+//! does not answer. So it works in a process group of its own, and nothing of that group is left when it is not waited for any more.
+
+use crate::model::stop::Stop;
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+    process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid},
+};
+use std::{
+    fs::File,
+    io::{self, Read as _},
+    os::{fd::OwnedFd, unix::process::CommandExt as _},
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// The longest that git may take over the files of a checkout.
+pub const LONGEST_WORK: Duration = Duration::from_secs(10 * 60);
+
+/// The most bytes that git may print.
+const MOST_BYTES: usize = 256 << 20;
+
+/// When git has not ended for so long, what may stop it is looked for.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// So often it is asked whether git is still waited for.
+const TICK: Duration = Duration::from_millis(50);
+
+/// The first wait for a git that has closed its output, and is as good as over.
+const LAST_MOMENT: Duration = Duration::from_micros(100);
+
+/// A process that was asked to end, or was killed, is waited for so long.
+const END: Duration = Duration::from_secs(2);
+
+/// What git may take.
+#[derive(Debug)]
+pub struct Limits<'l> {
+    /// How long.
+    pub longest: Duration,
+    /// What ends it before.
+    pub stop: &'l Stop,
+    /// How many bytes of memory; `None`: as many as there are.
+    pub memory: Option<u64>,
+}
+
+/// A git that has ended by itself.
+#[derive(Debug)]
+pub struct Finished {
+    /// `None`: by a signal.
+    pub code: Option<i32>,
+    /// What it has printed.
+    pub stdout: Vec<u8>,
+    /// What it has said of it.
+    pub stderr: Vec<u8>,
+}
+
+/// Why git has not ended by itself. Nothing of it is at work any more.
+#[derive(Debug, thiserror::Error)]
+pub enum NotFinished {
+    /// It is not installed, say.
+    #[error("git cannot be started: {0}")]
+    NotStarted(io::Error),
+    /// The bound of [`Limits`].
+    #[error("git has not answered in {} seconds, and was ended", longest.as_secs())]
+    TooLong {
+        /// Which.
+        longest: Duration,
+    },
+    /// See [`Stop`].
+    #[error("git was ended before it had answered: it is not waited for any more")]
+    Stopped,
+    /// It prints without end, or the system failed, or something is there that it would wait for.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Runs git to its end. `look` is asked once, when git has not ended after a second: an error is what it waits for.
+///
+/// # Errors
+/// See [`NotFinished`].
+pub fn finish(
+    command: &mut Command,
+    limits: &Limits<'_>,
+    look: impl FnOnce() -> io::Result<()>,
+) -> Result<Finished, NotFinished> {
+    if limits.stop.is_wanted() {
+        return Err(NotFinished::Stopped);
+    }
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).spawn();
+    let mut child = child.map_err(NotFinished::NotStarted)?;
+    let group = Pid::from_child(&child);
+    limits.memory.into_iter().for_each(|most| bound_memory(group, most));
+    let pipes = [child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from)];
+    let mut pipes = pipes.map(|pipe| Pipe { from: pipe.map(File::from), bytes: Vec::new() });
+    let waited = wait(group, &mut pipes, limits, look);
+    if waited.is_err() {
+        // It takes away its lock files when it is asked to end.
+        kill_process_group(group, Signal::TERM).ok();
+        has_ended_in(END, group)?;
+    }
+    // It was not reaped, so that the number of its group is still its own. What it has left behind ends with it.
+    kill_process_group(group, Signal::KILL).ok();
+    let code = if has_ended_in(END, group)? { child.wait()?.code() } else { None };
+    waited?;
+    let [stdout, stderr] = pipes.map(|pipe| pipe.bytes);
+    Ok(Finished { code, stdout, stderr })
+}
+
+struct Pipe {
+    /// `None`: it has ended.
+    from: Option<File>,
+    bytes: Vec<u8>,
+}
+
+impl Pipe {
+    /// Reads once from a pipe that has something to say.
+    fn read(&mut self, piece: &mut [u8]) -> io::Result<()> {
+        let Some(from) = &mut self.from else { return Ok(()) };
+        match from.read(piece) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+            Ok(0) => self.from = None,
+            Ok(count) => self.bytes.extend_from_slice(piece.get(..count).unwrap_or_default()),
+        }
+        match self.bytes.len() > MOST_BYTES {
+            true => Err(io::Error::other("what git prints has more than 256 MiB")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Until git has exited and all that it has printed is read.
+fn wait(
+    git: Pid,
+    pipes: &mut [Pipe; 2],
+    limits: &Limits<'_>,
+    look: impl FnOnce() -> io::Result<()>,
+) -> Result<(), NotFinished> {
+    let began = Instant::now();
+    let mut look = Some(look);
+    let mut piece = vec![0; 64 * 1024];
+    let mut pause = LAST_MOMENT;
+    loop {
+        let took = began.elapsed();
+        if limits.stop.is_wanted() {
+            return Err(NotFinished::Stopped);
+        }
+        if took >= limits.longest {
+            return Err(NotFinished::TooLong { longest: limits.longest });
+        }
+        if took >= PATIENCE
+            && let Some(look) = look.take()
+        {
+            look()?;
+        }
+        let mut open: Vec<&mut Pipe> = pipes.iter_mut().filter(|pipe| pipe.from.is_some()).collect();
+        if open.is_empty() {
+            if has_exited(git)? {
+                return Ok(());
+            }
+            thread::sleep(pause);
+            pause = pause.saturating_mul(2).min(TICK);
+            continue;
+        }
+        let left = TICK.min(limits.longest.saturating_sub(took));
+        let ready = readable(&open, left)?;
+        // A process that it has left behind may hold the pipes. What it printed itself was read.
+        if !ready.contains(&true) && has_exited(git)? {
+            return Ok(());
+        }
+        for (pipe, is_ready) in open.iter_mut().zip(ready) {
+            if is_ready {
+                pipe.read(&mut piece)?;
+            }
+        }
+    }
+}
+
+/// Which of the pipes have something to say, or have ended.
+fn readable(pipes: &[&mut Pipe], longest: Duration) -> io::Result<Vec<bool>> {
+    let mut looks: Vec<PollFd<'_>> = pipes
+        .iter()
+        .filter_map(|pipe| pipe.from.as_ref())
+        .map(|from| PollFd::new(from, PollFlags::IN))
+        .collect();
+    let wait = Timespec {
+        tv_sec: i64::try_from(longest.as_secs()).unwrap_or(0),
+        tv_nsec: longest.subsec_nanos().into(),
+    };
+    match poll(&mut looks, Some(&wait)) {
+        // No word of the pipes: as if nothing had come, and git is looked at.
+        Err(Errno::INTR) | Ok(0) => Ok(vec![false; looks.len()]),
+        Err(errno) => Err(errno.into()),
+        Ok(_) => Ok(looks.iter().map(|look| !look.revents().is_empty()).collect()),
+    }
+}
+
+/// Whether it is over. It stays to be reaped.
+fn has_exited(git: Pid) -> io::Result<bool> {
+    match waitid(WaitId::Pid(git), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG) {
+        Ok(found) => Ok(found.is_some()),
+        Err(Errno::INTR) => Ok(false),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// Waits for its end, but not for ever: one that the system itself holds, on a file system that does not answer, is left.
+fn has_ended_in(longest: Duration, git: Pid) -> io::Result<bool> {
+    let began = Instant::now();
+    let mut pause = LAST_MOMENT;
+    while !has_exited(git)? {
+        if began.elapsed() > longest {
+            return Ok(false);
+        }
+        thread::sleep(pause);
+        pause = pause.saturating_mul(2).min(TICK);
+    }
+    Ok(true)
+}
+
+/// Without the bound, git does what it does.
+#[cfg(target_os = "linux")]
+fn bound_memory(git: Pid, most: u64) {
+    use rustix::process::{Resource, Rlimit, prlimit};
+    prlimit(Some(git), Resource::Data, Rlimit { current: Some(most), maximum: Some(most) }).ok();
+}
+
+#[cfg(not(target_os = "linux"))]
+fn bound_memory(_: Pid, _: u64) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{
+        fs,
+        os::unix::fs::FileTypeExt as _,
+        path::Path,
+        sync::Arc,
+        sync::atomic::{AtomicBool, Ordering},
+    };
+
+    fn pipe(path: &Path) {
+        assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+        assert!(fs::metadata(path).unwrap().file_type().is_fifo());
+    }
+
+    /// A repository whose configuration includes a pipe: git waits for it, whatever it is asked.
+    fn hanging() -> tempfile::TempDir {
+        let place = tempfile::tempdir().unwrap();
+        let git = |arguments: &[&str]| {
+            let done = crate::git::command(place.path()).args(arguments).output().unwrap();
+            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        };
+        git(&["init", "--quiet"]);
+        git(&["config", "include.path", "../behind"]);
+        pipe(&place.path().join("behind"));
+        place
+    }
+
+    fn ask(place: &Path, longest: Duration, stop: &Stop) -> Result<Finished, NotFinished> {
+        let limits = Limits { longest, stop, memory: None };
+        finish(crate::git::command(place).args(["rev-parse", "--show-toplevel"]), &limits, || Ok(()))
+    }
+
+    #[test]
+    fn git_that_waits_is_ended_at_the_bound() {
+        let place = hanging();
+        let ended = ask(place.path(), Duration::from_millis(200), &Stop::default());
+        assert!(matches!(ended, Err(NotFinished::TooLong { .. })), "{ended:?}");
+    }
+
+    #[test]
+    fn git_that_waits_is_ended_when_nobody_waits_for_it_any_more() {
+        let place = hanging();
+        let asked = Arc::new(AtomicBool::new(false));
+        // Not at the first look, which is before the start.
+        let stop = Stop::when(move || asked.swap(true, Ordering::Relaxed));
+        let ended = ask(place.path(), LONGEST_WORK, &stop);
+        assert!(matches!(ended, Err(NotFinished::Stopped)), "{ended:?}");
+    }
+
+    #[test]
+    fn git_is_asked_to_end_before_it_is_killed() {
+        let place = tempfile::tempdir().unwrap();
+        let [locked, ready] = ["lock", "ready"].map(|name| place.path().join(name));
+        let stop = Stop::when(move || ready.exists());
+        let limits = Limits { longest: LONGEST_WORK, stop: &stop, memory: None };
+        // As git does with a lock.
+        let script = "trap 'rm lock; exit 1' TERM; touch lock ready; while :; do sleep 0.01; done";
+        let ended =
+            finish(Command::new("sh").args(["-c", script]).current_dir(place.path()), &limits, || Ok(()));
+        assert!(matches!(ended, Err(NotFinished::Stopped)), "{ended:?}");
+        assert!(!locked.exists());
+    }
+
+    #[test]
+    fn what_git_has_started_ends_with_it_and_is_not_waited_for() {
+        let place = tempfile::tempdir().unwrap();
+        let stop = Stop::default();
+        let limits = Limits { longest: LONGEST_WORK, stop: &stop, memory: None };
+        // It holds the output, and outlives the process that has started it.
+        let script = "sleep 1000 & echo $!; echo said >&2; exit 3";
+        let finished = finish(
+            Command::new("sh").args(["-c", script]).current_dir(place.path()).stdin(Stdio::null()),
+            &limits,
+            || Ok(()),
+        )
+        .unwrap();
+        assert_eq!((finished.code, finished.stderr.as_slice()), (Some(3), b"said\n".as_slice()));
+        let left: i32 = String::from_utf8(finished.stdout).unwrap().trim().parse().unwrap();
+        // Somebody reaps it at some moment; it does nothing until then.
+        let state = || {
+            let stat = fs::read_to_string(format!("/proc/{left}/stat")).ok()?;
+            stat.rsplit(") ").next()?.chars().next()
+        };
+        while state().is_some_and(|state| state != 'Z') {
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn what_git_waits_for_is_looked_for_while_it_waits() {
+        let place = hanging();
+        let stop = Stop::default();
+        let limits = Limits { longest: LONGEST_WORK, stop: &stop, memory: None };
+        let ended =
+            finish(crate::git::command(place.path()).args(["rev-parse", "--show-toplevel"]), &limits, || {
+                Err(io::Error::other("a pipe"))
+            });
+        assert_eq!(ended.unwrap_err().to_string(), "a pipe");
+    }
+}
