@@ -75,6 +75,8 @@ impl Observer for FileProjector {
             run: started.run.clone(),
             flow: run.flow().id.clone(),
             status: run.status(),
+            lapses: run.interrupts().next().is_some()
+                && run.wants().expiries.iter().any(|(_, at)| *at <= run.last_at()),
         };
         let id = &started.run;
         match &self.placing {
@@ -110,6 +112,8 @@ struct Shown {
     run: RunId,
     flow: FlowId,
     status: Status,
+    /// Whether the time of a question is over: the loop closes it next, and the run rests, if it does, after that.
+    lapses: bool,
 }
 
 impl Shown {
@@ -120,7 +124,10 @@ impl Shown {
         }
         run_log::log(&self.run, records);
         self.followers.notify(&self.run, records);
-        self.followers.rest(&self.run, &self.status);
+        match self.lapses {
+            true => self.followers.goes_on(&self.run),
+            false => self.followers.rest(&self.run, &self.status),
+        }
         Ok(())
     }
 }
@@ -128,6 +135,7 @@ impl Shown {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::protocol::Response;
     use envoi_contract::time::Timestamp;
     use envoi_journal::{Commit, PinnedFlow, Store, Writer};
     use envoi_kernel::{
@@ -188,6 +196,47 @@ steps:
             snapshot: None,
         };
         writer.commit(commit).unwrap();
+    }
+
+    /// Something else was decided before the question's expiry was applied.
+    #[test]
+    fn a_run_whose_question_has_lapsed_is_not_at_rest() {
+        const ASKS: &str = "flow: f\nlimits: { agent_hops: 5 }\nsteps:\n  - { id: q, ask: { message: Go?, expires_in: 1s } }\n";
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(Layout::new(folder.path().join(".envoi"))).unwrap();
+        let id = RunId::new("run_1").unwrap();
+        let loaded = envoi_flow::load("f.yaml", ASKS).unwrap();
+        let mut run = Run::new(Arc::new(loaded.flow));
+        let epoch = store.take_epoch().unwrap();
+        let followers = Followers::default();
+        let mut projector =
+            FileProjector::new(store.layout().clone(), store.reader().unwrap(), epoch, followers.clone());
+        let mut commit = |input, at| {
+            let (client, heard) = std::sync::mpsc::channel();
+            followers.add(&id, client);
+            let records = run.decide(input, None, Timestamp::from_millis(at)).unwrap();
+            records.iter().for_each(|record| run.apply(record).unwrap());
+            projector.committed(&run, &records).unwrap();
+            let rests = heard.try_iter().any(|told| matches!(told, Response::Rest { .. }));
+            (rests, run.interrupts().next().map(|raised| raised.interrupt.clone()))
+        };
+        let start = Input::Start(Box::new(crate::model::sample::start(&id, loaded.language)));
+        let (rests, question) = commit(start, 1_000);
+        assert!(rests, "it waits for a person");
+        let interrupt = question.unwrap();
+        let changed = |at| (Input::Changed { interrupt: interrupt.clone(), found: Vec::new() }, at);
+        let (input, at) = changed(1_999);
+        let (rests, question) = commit(input, at);
+        assert!(rests, "it still does");
+        let raise = Input::Raise {
+            more: envoi_kernel::ledger::Ledger { agent_hops: 1, ..Default::default() },
+            by: envoi_kernel::ids::Principal { tenant: "local".to_owned(), actor: "ada".to_owned() },
+            why: None,
+            request: None,
+            elsewhere: Default::default(),
+        };
+        assert!(!commit(raise, 2_000).0, "its expiry is due");
+        assert!(commit(Input::Expire { interrupt: question.unwrap() }, 2_000).0, "it is over");
     }
 
     /// An engine wakes up after its commit; another one has taken over meanwhile.

@@ -69,6 +69,11 @@ impl Followers {
         self.rest_as(run, Standing::of(status));
     }
 
+    /// The run is not at rest, however it stands: more follows by itself.
+    pub(super) fn goes_on(&self, run: &RunId) {
+        self.rest_as(run, None);
+    }
+
     /// The run is set aside: that is the last response to its followers.
     pub fn set_aside(&self, run: &RunId, why: &Aside) {
         self.wake(run);
