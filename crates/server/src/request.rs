@@ -1,7 +1,11 @@
 //! One request as operations see it: its sender, its parameters, its headers and its body.
 
 use crate::{
-    auth::{random, scope::Scopes, token::Bearer},
+    auth::{
+        random,
+        scope::{Scope, Scopes},
+        token::Bearer,
+    },
     http::{body, problem::Problem},
     operation::{MAX_NUMBER, MAX_PAGE},
     state::app::App,
@@ -13,6 +17,7 @@ use axum::{
 };
 use bytes::Bytes;
 use envoi_contract::{
+    code::Code,
     digest::Digest,
     json::{Object, Value},
 };
@@ -205,6 +210,15 @@ impl ApiRequest {
     /// The sender, as the journal names it.
     pub(crate) fn principal(&self) -> Principal {
         Principal { tenant: self.bearer.tenant.clone(), actor: self.bearer.name.clone() }
+    }
+
+    /// Checks that the sender may answer questions: `what` does that too.
+    pub(crate) fn require_answer(&self, what: &str) -> Result<(), Problem> {
+        if self.bearer.scopes.allow(&[Scope::Answer]) {
+            return Ok(());
+        }
+        let detail = format!("{what}: that needs a token with the scope answer too");
+        Err(Problem::new(Code::ScopeTooSmall, detail))
     }
 
     /// The run in the path, if it belongs to the tenant.

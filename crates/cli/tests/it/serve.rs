@@ -15,6 +15,7 @@ mod logged;
 mod pages;
 mod part;
 mod registered;
+mod scopes;
 mod steps;
 mod streams;
 mod tenants;

@@ -12,6 +12,7 @@ mod goals;
 mod model_step;
 mod places;
 mod program;
+mod questions;
 mod step_read;
 mod structure;
 mod subflow;

@@ -6,7 +6,7 @@
 use crate::{
     model::{
         flow::{Flow, Step, StepRead},
-        ids::{FlowId, StepId},
+        ids::StepId,
         input::Refusal,
         part::{Missing, Part, Selection},
     },
@@ -116,9 +116,7 @@ impl Selection {
     #[must_use]
     pub fn questions_passed(&self, flow: &Flow) -> Vec<StepId> {
         let passed = |step: &&Step| {
-            !self.includes(flow, &step.id)
-                && asks(flow, step, &mut BTreeSet::new())
-                && self.goes_past(flow, &step.id)
+            !self.includes(flow, &step.id) && flow.asks(step) && self.goes_past(flow, &step.id)
         };
         flow.steps.iter().filter(passed).map(|step| step.id.clone()).collect()
     }
@@ -169,18 +167,4 @@ fn follows(flow: &Flow, step: &StepId, later: &StepId) -> bool {
         true => graph::ancestors(flow, later).contains(step),
         false => flow.position(step).is_some_and(|place| Some(place) <= flow.position(later)),
     }
-}
-
-/// Whether the step asks a person, or the flow that it runs has a step that does. `flow` is the run's own.
-fn asks(flow: &Flow, step: &Step, seen: &mut BTreeSet<FlowId>) -> bool {
-    let hinted = step.routing.flow_branches.iter().map(|(flow, _)| flow);
-    let inner = step.inner().map(|plan| &plan.flow).into_iter().chain(hinted);
-    step.asks().is_some()
-        || inner.into_iter().any(|id| {
-            seen.insert(id.clone())
-                && flow
-                    .flows
-                    .get(id)
-                    .is_some_and(|inner| inner.steps.iter().any(|step| asks(flow, step, seen)))
-        })
 }

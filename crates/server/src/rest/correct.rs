@@ -63,6 +63,9 @@ pub(crate) fn correct(app: &App, request: &ApiRequest) -> Result<Response, Probl
     if let Some(part) = loaded.started().and_then(|started| started.part.as_deref()) {
         check_questions(request, &flow, &part.selection)?;
     }
+    if let Some(what) = evaded(&loaded, &flow, from.as_ref()) {
+        request.require_answer(&what)?;
+    }
     if from.is_none() && holds(&loaded, &flow) {
         let detail = "the run is pinned to this flow: there is nothing to correct";
         return Err(Problem::new(Code::NotCorrectable, detail).hint("resume it"));
@@ -82,6 +85,22 @@ pub(crate) fn correct(app: &App, request: &ApiRequest) -> Result<Response, Probl
 fn holds(run: &Run, flow: &Flow) -> bool {
     let now = run.flow();
     (now.digest, now.language) == (flow.digest, flow.language) && run.requested_correction().is_none()
+}
+
+/// The question that this correction would do away with, if it does, in words: that equals an answer.
+fn evaded(run: &Run, new: &Flow, from: Option<&StepId>) -> Option<String> {
+    let open = run.interrupts().next().filter(|_| from.is_some());
+    if let (Some(open), Some(from)) = (open, from) {
+        return Some(format!(
+            "to run again from `{from}` withdraws the open question of step `{}`",
+            open.visit.step
+        ));
+    }
+    run.flow().questions_changed(new).map(|step| changes_question(&step))
+}
+
+pub(super) fn changes_question(step: &StepId) -> String {
+    format!("the corrected flow changes or lacks step `{step}`, which asks a person")
 }
 
 /// A corrected flow.

@@ -207,6 +207,9 @@ pub(crate) fn resume(app: &App, request: &ApiRequest) -> Result<Response, Proble
             return Err(Problem::bad_request(detail));
         }
     };
+    if let Some(choice) = choice {
+        request.require_answer(&format!("`{}` answers a question", choice.word()))?;
+    }
     let why = text(&members, "why")?.map(str::to_owned);
     let run = request.run(app)?;
     let command = Request::Resume(Box::new(ResumeRequest {

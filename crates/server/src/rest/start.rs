@@ -45,6 +45,7 @@ const PART_MEMBERS: [&str; 5] = ["only", "from", "until", "skip", "with"];
 pub(crate) fn start(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
     let members = request.members(&START_MEMBERS)?;
     let wanted = StartBody::read(&members)?;
+    may_say_yes(request, &wanted.yes_to)?;
     let flow = app
         .read(|reader| reader.registered_flow(&request.bearer.tenant, wanted.flow).map_err(Problem::from))?;
     let Some(flow) = flow else {
@@ -69,6 +70,12 @@ pub(crate) fn start(app: &App, request: &ApiRequest) -> Result<Response, Problem
     shown(app, begun.status(), begun.run())
 }
 
+/// A yes in advance is an answer.
+fn may_say_yes(request: &ApiRequest, yes_to: &[StepId]) -> Result<(), Problem> {
+    let Some(step) = yes_to.first() else { return Ok(()) };
+    request.require_answer(&format!("`yes_to` approves what step `{step}` will ask"))
+}
+
 /// To leave out a step that asks, and go past it, takes a scope of its own: it equals an approval.
 fn may_go_past(request: &ApiRequest, flow: &RegisteredFlow, part: &PartRequest) -> Result<(), Problem> {
     check_questions(request, &parsed(flow)?.flow, &part.selection)
@@ -80,6 +87,7 @@ pub(crate) fn fork(app: &App, request: &ApiRequest) -> Result<Response, Problem>
     let step = correct::step(&members)?;
     let workspace = workspace(&members)?;
     let yes_to = yes_to(&members)?;
+    may_say_yes(request, &yes_to)?;
     let why = text(&members, "why")?.map(str::to_owned);
     let from = request.run(app)?;
     let given = correct::given(app, request, &members)?;
@@ -90,6 +98,9 @@ pub(crate) fn fork(app: &App, request: &ApiRequest) -> Result<Response, Problem>
         if let Some(given) = &given {
             check_questions(request, &given.flow, &part.selection)?;
         }
+    }
+    if let Some(step) = given.as_ref().and_then(|given| source.flow().questions_changed(&given.flow)) {
+        request.require_answer(&correct::changes_question(&step))?;
     }
     let body = Digest::of(format!("fork {from}\n{}", Value::Object(members.clone()).compact()).as_bytes());
     let begun = start_once(app, request, body, |run| {

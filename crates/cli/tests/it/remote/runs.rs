@@ -114,7 +114,7 @@ fn a_run_that_failed_is_resumed_and_one_that_is_live_is_cancelled() {
 fn a_flow_is_registered_by_those_who_may_and_run_by_its_name_by_others() {
     let stage = Stage::with_flow(APPROVAL);
     let (served, admin) = served(&stage);
-    let ann = Afar::with(&stage, &served, &["ann", "--scope", "run"]);
+    let ann = Afar::with(&stage, &served, &["ann", "--scope", "run", "--scope", "answer"]);
     let refused = ann.expect(6, &["run", "flow.yaml"]);
     assert!(refused.err.contains("SCOPE_TOO_SMALL") && refused.err.contains("not registered"), "{refused:?}");
     assert_eq!(stage.runs(), Vec::<serde_json::Value>::new());

@@ -123,7 +123,7 @@ fn named_by(step: &Step) -> impl Iterator<Item = &FlowId> {
 }
 
 /// The keys of a step whose checked forms differ.
-fn differing_keys(before: &Step, after: &Step) -> Vec<String> {
+pub(super) fn differing_keys(before: &Step, after: &Step) -> Vec<String> {
     let kind = if before.kind == after.kind { None } else { Some(kind_key(after)) };
     let others = [
         ("skill", before.skill == after.skill),
