@@ -195,6 +195,7 @@ function Correct({ run, shape, sending, done }: Asked): JSX.Element {
                   <>
                     <Steps steps={compared.steps} goesOn={compared.goes_on_at} />
                     {compared.limits.length > 0 && <p>Limits: <Line text={compared.limits.join("; ")} /></p>}
+                    {(compared.notes ?? []).map((note) => <p key={note}><Line text={note} /></p>)}
                     {compared.waits && <p>An attempt is running: the corrected flow takes over when it has settled.</p>}
                     {compared.is_same && <p>There is nothing to correct.</p>}
                     {compared.refusals.length > 0 && <div class="trouble"><p>It cannot take over:</p><ul>{compared.refusals.map((each) => <li key={each}><Line text={each} /></li>)}</ul></div>}

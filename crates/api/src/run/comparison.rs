@@ -63,6 +63,9 @@ pub struct Comparison {
     pub goes_on_at: Option<StepId>,
     /// The bounds that differ, each as `name: before -> after`.
     pub limits: Vec<String>,
+    /// What else follows, each in a sentence: approvals given in advance that are void.
+    #[serde(default)]
+    pub notes: Vec<String>,
     /// Why the corrected flow cannot take over, each in a sentence; empty: it can.
     pub refusals: Vec<String>,
     /// Whether an attempt is running: the corrected flow takes over when it has settled.
@@ -103,6 +106,7 @@ impl Comparison {
             steps: outlook.steps.iter().map(ComparedStep::from).collect(),
             goes_on_at: outlook.goes_on_at.clone(),
             limits: outlook.limits.clone(),
+            notes: outlook.notes.clone(),
             refusals: outlook.refusals.clone(),
             waits: outlook.waits,
             is_same,

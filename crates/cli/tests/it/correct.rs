@@ -141,6 +141,73 @@ fn an_open_question_of_a_changed_step_is_asked_anew() {
     assert_eq!(stage.lines("ledger"), ["b"]);
 }
 
+/// `q` asks before `r`, which has this command.
+fn releasing(ask: &str, command: &str) -> String {
+    format!("flow: asks\nsteps:\n  - id: q\n    ask: {ask}\n  - id: r\n    run: {command}\n")
+}
+
+#[test]
+fn a_yes_to_what_was_shown_does_not_release_what_the_corrected_file_has_instead() {
+    let stage = Stage::with_flow(&releasing("Publish?", "echo staging >> ledger"));
+    stage.expect(3, &["run", "flow.yaml"]);
+    let run = stage.run_id();
+    let row = || stage.json(&["--json", "inbox"])[0].clone();
+    let old = text(&row()["question"]);
+    let seen = text(&stage.json(&["--json", "show", &old])["subject"]);
+    stage.write("flow.yaml", releasing("Publish?", "echo production >> ledger"));
+    stage.expect(3, &["resume", &run, "--flow", "flow.yaml", "--yes"]);
+    let new = text(&row()["question"]);
+    assert_ne!(new, old);
+    let refused = stage.expect(6, &["approve", &old]);
+    assert!(refused.err.contains("QUESTION_CLOSED"), "{refused:?}");
+    let refused = stage.expect(6, &["approve", &new, "--seen", &seen]);
+    assert!(refused.err.contains("SUBJECT_CHANGED"), "{refused:?}");
+    assert_eq!(stage.lines("ledger"), Vec::<String>::new());
+    stage.expect(0, &["approve", &new]);
+    assert_eq!(stage.lines("ledger"), ["production"]);
+}
+
+#[test]
+fn a_yes_in_advance_is_void_for_a_question_that_the_corrected_file_has_otherwise() {
+    let stage = Stage::with_flow(
+        &(releasing("Staging?", "echo r >> ledger")
+            .replace("steps:\n", "steps:\n  - id: p\n    run: test -e there\n")),
+    );
+    stage.expect(1, &["run", "flow.yaml", "--yes-to", "q"]);
+    stage.write("there", "");
+    let other = stage.lines("flow.yaml").join("\n").replace("Staging?", "Delete production?");
+    stage.write("other.yaml", other);
+    let run = stage.run_id();
+    let asked = stage.expect(3, &["resume", &run, "--flow", "other.yaml", "--yes"]);
+    assert!(asked.err.contains("approval of step `q` that was given in advance does not count"), "{asked:?}");
+    assert_eq!(stage.lines("ledger"), Vec::<String>::new());
+    stage.expect(0, &["approve", &run]);
+    assert_eq!(stage.lines("ledger"), ["r"]);
+}
+
+#[test]
+fn a_question_whose_time_is_over_lapses_before_a_corrected_run_is_said_to_wait() {
+    let asks = |command: &str| {
+        let ask = "{ message: 'Fine?', expires_in: 50ms, on_expire: late }";
+        releasing(ask, command) + "    routing: { next: end }\n  - id: late\n    run: echo late >> ledger\n"
+    };
+    let stage = Stage::with_flow(&asks("echo r >> ledger"));
+    let first = stage.envoi(&["run", "flow.yaml"]);
+    assert!(matches!(first.code, Some(1 | 3)), "{first:?}");
+    let run = stage.run_id();
+    // Whether the first engine still closes it is a matter of luck.
+    wait_until("the time to be over", || {
+        let state = stage.json(&["--json", "inbox", "--all"])[0]["state"].clone();
+        state == "lapsed" || state == "expired"
+    });
+    if stage.json(&["--json", "show", &run])["status"] != "failed" {
+        stage.write("flow.yaml", asks("echo other >> ledger"));
+        let done = stage.expect(1, &["resume", &run, "--flow", "flow.yaml", "--yes"]);
+        assert!(!done.out.contains("waiting") && done.out.contains("failed"), "{done:?}");
+    }
+    assert_eq!(stage.lines("ledger"), ["late"]);
+}
+
 #[test]
 fn a_step_that_runs_settles_first_and_the_next_one_is_the_corrected_one() {
     let waits = |command: &str| {
@@ -467,9 +534,13 @@ fn a_loop_without_a_round_left_goes_back_under_a_higher_bound_and_its_critic_doe
     assert_eq!(stage.lines("ledger").len(), 4);
 }
 
-#[test]
-fn an_attempt_without_a_supervisor_is_not_said_to_run_and_is_asked_about_once() {
-    let work = |script: &str| format!("flow: fix\nsteps:\n  - id: work\n    run: {script}\n");
+/// The step `work`.
+fn work(script: &str) -> String {
+    format!("flow: fix\nsteps:\n  - id: work\n    run: {script}\n")
+}
+
+/// A run whose attempt nothing supervises any more, and the file says something else.
+fn lost() -> (Stage, String) {
     let stage = Stage::with_flow(&work("echo began >> ledger; test -e go || sleep 600"));
     let engine = stage.start(&["run", "flow.yaml"]);
     wait_until("the step", || !stage.lines("ledger").is_empty());
@@ -480,6 +551,24 @@ fn an_attempt_without_a_supervisor_is_not_said_to_run_and_is_asked_about_once() 
     stage.write("go", "");
     let run = stage.run_id();
     stage.write("flow.yaml", work("echo again >> ledger"));
+    (stage, run)
+}
+
+#[test]
+fn a_correction_that_goes_back_waits_for_the_decision_about_an_attempt_that_is_lost() {
+    for decision in ["rerun", "fail"] {
+        let (stage, run) = lost();
+        let asked = stage.expect(5, &["resume", &run, "--flow", "flow.yaml", "--from", "work", "--yes"]);
+        assert_eq!(asked.err.matches("nobody knows whether it finished").count(), 1, "{asked:?}");
+        stage.expect(0, &["resume", &run, "--in-doubt", decision]);
+        assert_eq!(stage.lines("ledger"), ["began", "again"], "{decision}");
+        assert_eq!(types(&stage, &run).iter().filter(|kind| *kind == "flow_corrected").count(), 1);
+    }
+}
+
+#[test]
+fn an_attempt_without_a_supervisor_is_not_said_to_run_and_is_asked_about_once() {
+    let (stage, run) = lost();
     let shown = stage.expect(2, &["resume", &run, "--flow", "flow.yaml"]);
     assert!(shown.err.contains("nothing supervises `work.1.1` any more"), "{shown:?}");
     assert!(!shown.err.contains("is running"), "{shown:?}");
@@ -487,6 +576,34 @@ fn an_attempt_without_a_supervisor_is_not_said_to_run_and_is_asked_about_once() 
     assert_eq!(asked.err.matches("nobody knows whether it finished").count(), 1, "{asked:?}");
     stage.expect(0, &["resume", &run, "--in-doubt", "rerun"]);
     assert_eq!(stage.lines("ledger"), ["began", "again"]);
+}
+
+#[test]
+fn a_list_that_is_under_way_is_not_replaced_in_silence() {
+    let over = |list: &str| {
+        format!(
+            "flow: each\nsteps:\n  - id: x\n    for_each: {list}\n    flow: ./inner.yaml\n    inputs: {{ v: '${{{{ item }}}}' }}\n"
+        )
+    };
+    let stage = Stage::with_flow(&over("[a, b]"));
+    let inner =
+        "flow: inner\ninputs: { v: { type: string } }\nsteps:\n  - { id: q, ask: 'go ${{ inputs.v }}?' }\n";
+    stage.write("inner.yaml", inner);
+    stage.expect(3, &["run", "flow.yaml"]);
+    let run = stage.run_id();
+    stage.write("flow.yaml", over("[d]"));
+    let refused = stage.expect(6, &["resume", &run, "--flow", "flow.yaml", "--yes"]);
+    assert!(
+        refused.err.contains("NOT_CORRECTABLE") && refused.err.contains("`--from x` does it anew"),
+        "{refused:?}"
+    );
+    let texts = || {
+        let inbox = stage.json(&["--json", "inbox"]);
+        inbox.as_array().unwrap().iter().map(|row| text(&row["text"])).collect::<Vec<_>>()
+    };
+    assert_eq!(texts(), ["go a?", "go b?"]);
+    stage.expect(3, &["resume", &run, "--flow", "flow.yaml", "--from", "x", "--yes"]);
+    assert_eq!(texts(), ["go d?"]);
 }
 
 #[test]

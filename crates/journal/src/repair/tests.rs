@@ -279,6 +279,7 @@ fn correction(before: &PinnedFlow, after: &PinnedFlow) -> Box<Correction> {
         by: bob(),
         why: None,
         request: None,
+        yes_void: Vec::new(),
     })
 }
 

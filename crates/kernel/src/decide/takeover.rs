@@ -2,10 +2,10 @@
 
 use crate::{
     decide::{
-        abandon, after_bound,
+        abandon, after_bound, ask,
         conclude::{self, Question},
         draft::{At, Draft},
-        ending,
+        ending, expire,
         reopen::Reopen,
         route::{self, Decided},
     },
@@ -19,7 +19,10 @@ use crate::{
         ids::{StepId, VisitId},
         input::Refusal,
     },
-    state::{carry_over, graph},
+    state::{
+        carry_over, graph,
+        visit::{self, OpenVisit},
+    },
 };
 use envoi_contract::{digest::Digest, envelope::TerminalReason};
 use std::sync::Arc;
@@ -30,9 +33,19 @@ pub(crate) fn version<'a>(draft: &Draft<'a>, digest: &Digest, language: u32) -> 
     draft.versions.of(digest, language).map(AsRef::as_ref).ok_or_else(unknown)
 }
 
-/// Whether a correction waits that nothing holds up any more.
+/// Whether a correction waits that nothing holds up any more. Before the run goes back, what is in doubt is decided.
 pub(crate) fn is_due(draft: &Draft<'_>) -> bool {
-    draft.control.correction.is_some() && !draft.control.has_live()
+    let undecided = |visit: &VisitId, open: &OpenVisit| {
+        draft.at(visit).is_ok_and(|at| visit::is_undecided(open, at.step))
+    };
+    draft.control.correction.is_some()
+        && !draft.control.has_live()
+        && !(goes_back(draft) && draft.control.open.iter().any(|(visit, open)| undecided(visit, open)))
+}
+
+/// Whether a correction waits that runs steps again.
+pub(crate) fn goes_back(draft: &Draft<'_>) -> bool {
+    draft.control.correction.as_ref().is_some_and(|correction| correction.from.is_some())
 }
 
 /// Where a visit leads whose attempt a correction has waited for: what comes next by default is what comes next in the corrected
@@ -78,7 +91,8 @@ pub(crate) fn take_over_now(draft: &mut Draft<'_>) -> Result<(), Refusal> {
     let new = version(draft, &correction.after, correction.language)?;
     let reasons = carry_over::refusals(&draft.control, draft.flow, new, correction.from.as_ref());
     if reasons.is_empty() {
-        let correction = Correction { before: draft.flow.digest, ..Correction::clone(&correction) };
+        let yes_void = carry_over::yes_void(&draft.control, draft.flow, new);
+        let correction = Correction { before: draft.flow.digest, yes_void, ..Correction::clone(&correction) };
         return take_over(draft, correction, Share::default());
     }
     let reason = reasons.join("; ");
@@ -122,7 +136,8 @@ pub(crate) fn take_over(
         None => give_up_gone(draft, new)?,
     }
     let questions = out_of_date(draft, old, new);
-    for raised in &questions {
+    let about_the_old = about_the_flow(draft, old, new, &questions);
+    for raised in questions.iter().chain(&about_the_old) {
         let interrupt = raised.interrupt.clone();
         draft.emit(Event::InterruptCancelled(InterruptCancelled { interrupt, changed: true }))?;
     }
@@ -131,6 +146,9 @@ pub(crate) fn take_over(
     draft.emit(Event::FlowCorrected(Box::new(correction)))?;
     for raised in &questions {
         put_again(draft, raised)?;
+    }
+    for raised in &about_the_old {
+        ask::put_anew(draft, raised)?;
     }
     if let Some(ended) = ended {
         let step = from.or(ended.stopped_by).or_else(|| {
@@ -182,6 +200,28 @@ fn out_of_date(draft: &Draft<'_>, old: &Flow, new: &Flow) -> Vec<Arc<InterruptRa
         changed != Change::Kept || of_bounds
     };
     control.interrupts.values().filter(is_out_of_date).cloned().collect()
+}
+
+/// The other open questions whose yes lets the run go on: it would be about steps that nobody was shown. One whose time is over takes
+/// no answer, and its expiry stays due.
+fn about_the_flow(
+    draft: &Draft<'_>,
+    old: &Flow,
+    new: &Flow,
+    out_of_date: &[Arc<InterruptRaised>],
+) -> Vec<Arc<InterruptRaised>> {
+    if old.digest == new.digest {
+        return Vec::new();
+    }
+    let leads_on = |raised: &&Arc<InterruptRaised>| match raised.about {
+        About::Ask | About::Exhausted | About::Blocked | About::Review | About::Stuck => true,
+        About::InDoubt | About::Throttled | About::Limit | About::Agent => false,
+    };
+    let is_put_again =
+        |raised: &&Arc<InterruptRaised>| out_of_date.iter().any(|other| other.interrupt == raised.interrupt);
+    let all = draft.control.interrupts.values().filter(leads_on);
+    let open = all.filter(|raised| expire::lapsed(raised, draft.now).is_none());
+    open.filter(|raised| !is_put_again(raised)).cloned().collect()
 }
 
 /// What a step asks, and a bound that holds up a start, are looked at anew and put by themselves. Where a bound kept a loop or a round

@@ -152,6 +152,14 @@ pub(crate) fn next<'a>(open: &OpenVisit, step: &'a Step) -> Option<(AttemptId, &
     Some((doubt.attempt.clone(), plan))
 }
 
+/// Whether a person, or a verification that is to come, has yet to say what became of its last attempt.
+pub(crate) fn is_undecided(open: &OpenVisit, step: &Step) -> bool {
+    let asks = matches!(step.on_in_doubt, InDoubtPolicy::Ask | InDoubtPolicy::Verify(_));
+    let is_asked_anew = asks && open.attempts == 0;
+    let is_to_come = open.state == VisitState::Ready && open.doubt.is_some();
+    open.state == VisitState::InDoubt || is_to_come && (is_asked_anew || next(open, step).is_some())
+}
+
 /// What the next attempt of `visit` sets aside.
 pub(crate) fn budget_of_next(open: Option<&OpenVisit>, step: &Step) -> Budget {
     let verifies = open.is_some_and(|open| next(open, step).is_some());

@@ -360,6 +360,56 @@ fn a_yes_given_at_the_start_that_does_not_fit_leaves_the_question_open() {
 }
 
 #[test]
+fn a_yes_given_at_the_start_is_void_for_a_step_that_a_correction_changed() {
+    let first = flow([step("a"), ask("q"), ask("r"), step("z")]);
+    let other = |plan: &mut envoi_kernel::flow::AskPlan| plan.message = Template("Delete all?".to_owned());
+    let second = flow([step("a"), ask("q").asking(other), ask("r"), step("z")]);
+    let second = crate::corrected::version("second", &second);
+    let begin = || {
+        let mut driver = Driver::new(&first);
+        driver.yes_to = vec![step_id("q"), step_id("r")];
+        driver.feed(driver.start()).unwrap();
+        driver
+    };
+    let correct = |driver: &mut Driver, to: &Arc<Flow>| {
+        driver.run.learn(Arc::clone(to));
+        let notes = driver.run.correction(to, None).notes;
+        driver.feed_with(crate::corrected::correction(to, None), crate::driver::slot()).unwrap();
+        driver.restart();
+        notes
+    };
+    let note = "the approval of step `q` that was given in advance does not count for what the file says";
+    // Of a run that has failed, and of one under way, where the correction waits.
+    for waits in [false, true] {
+        let mut driver = begin();
+        if waits {
+            assert_eq!(correct(&mut driver, &second), [note]);
+            driver.exit("a.1.1", 0);
+        } else {
+            driver.exit("a.1.1", 1);
+            assert_eq!(correct(&mut driver, &second), [note]);
+            driver.exit("a.2.1", 0);
+        }
+        assert_eq!((driver.question().visit.step.as_str(), driver.asked().len()), ("q", 1));
+        driver.restart();
+        // The step that has not changed is approved as it was said.
+        driver.say(driver.answer(Choice::Approve, "bob")).unwrap();
+        assert_eq!(
+            (driver.answered(1).channel.as_str(), stand(&driver.run).as_str()),
+            ("yes_to", "= z.1.1 live")
+        );
+    }
+    // A correction back brings no approval back.
+    let mut driver = begin();
+    driver.exit("a.1.1", 1);
+    correct(&mut driver, &second);
+    driver.exit("a.2.1", 1);
+    assert_eq!(correct(&mut driver, &first), Vec::<String>::new());
+    driver.exit("a.3.1", 0);
+    assert_eq!(driver.question().visit.step.as_str(), "q");
+}
+
+#[test]
 fn a_loop_that_comes_back_asks_anew_and_the_old_answer_never_counts() {
     let flow = flow([ask("q"), critic("critic", "q", 2), step("b")]);
     let driver = plays(

@@ -283,11 +283,14 @@ fn what_cannot_be_carried_over_is_refused_and_nothing_changes() {
 }
 
 #[test]
-fn an_open_question_is_asked_anew_if_its_step_changed_and_stays_if_not() {
+fn an_open_question_is_asked_anew_as_its_step_says_now() {
     let old = flow([step("a"), ask("q"), step("b")]);
     let mut driver = after(&old, &["a.1.1 exit 0"]);
     let same = corrected([step("a"), ask("q"), step("b").exec(&["x"])]);
-    assert_eq!(correct(&mut driver, &same), "flow corrected = question [waiting 3]");
+    assert_eq!(
+        correct(&mut driver, &same),
+        "question out of date, flow corrected, asks Ask of q.1 = question [waiting 3]"
+    );
     let first = driver.question().interrupt.clone();
     let other = ask("q").asking(|plan| plan.message = Template("Really?".to_owned()));
     let changed = version("third", &flow([step("a"), other, step("b")]));
@@ -847,7 +850,8 @@ fn what_hangs_on_nothing_that_is_to_run_again_goes_on_as_it_was() {
     assert_eq!(stand(&driver.run), "= timer, question");
     assert_eq!(
         correct_from(&mut driver, &version("corrected", &with("right")), Some("b")),
-        "flow corrected from b, b entered, b.2.1 begins = b.2.1 live, timer, question"
+        "question out of date, flow corrected from b, asks Exhausted of r.1, b entered, b.2.1 begins = b.2.1 live, \
+         timer, question"
     );
     feed(&mut driver, "b.2.1 exit 0");
     feed(&mut driver, "due");

@@ -35,6 +35,7 @@ mod cancel;
 mod conditions;
 mod corrected;
 mod corrected_random;
+mod corrected_under_way;
 mod data;
 mod denial;
 mod doubt;

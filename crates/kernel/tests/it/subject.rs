@@ -198,3 +198,77 @@ fn what_the_engine_had_to_say_stays_with_a_question_that_is_put_again() {
     crate::story::feed(&mut driver, "proceed");
     assert_eq!(crate::story::stand(&driver.run), "= nothing [succeeded 0]");
 }
+
+/// The same steps with another one at the end, and a quorum of two at `q`.
+fn releasing(argv: &str) -> Arc<Flow> {
+    let flow = flow([step("a"), ask("q").quorum(2).expires(100), step("b").exec(&[argv])]);
+    crate::corrected::version(argv, &flow)
+}
+
+#[test]
+fn a_yes_to_what_was_shown_is_none_to_what_a_corrected_flow_releases() {
+    let (shown, other) = (releasing("staging"), releasing("production"));
+    let mut driver = Driver::started(&shown);
+    driver.exit("a.1.1", 0);
+    let old = driver.question().clone();
+    driver.say(driver.answer(Choice::Approve, "bob")).unwrap();
+    driver.now = driver.now.saturating_add_ms(60);
+    driver.run.learn(Arc::clone(&other));
+    driver.ok(crate::corrected::correction(&other, None));
+    driver.restart();
+    let new = driver.question().clone();
+    assert_ne!((&new.interrupt, new.subject), (&old.interrupt, old.subject));
+    assert_eq!(
+        (&new.question, &new.visit, new.expires_at, new.about),
+        (&old.question, &old.visit, old.expires_at, old.about)
+    );
+    let to = |interrupt: &envoi_kernel::ids::InterruptId, seen| {
+        let answer = driver.answer(Choice::Approve, "cid");
+        Answer { interrupt: interrupt.clone(), seen, ..answer }
+    };
+    let refused = [
+        (to(&old.interrupt, None), Refusal::NotOpen { interrupt: old.interrupt.clone() }),
+        (to(&old.interrupt, old.subject), Refusal::NotOpen { interrupt: old.interrupt.clone() }),
+        (to(&new.interrupt, old.subject), Refusal::Changed { interrupt: new.interrupt.clone() }),
+    ];
+    let yes = to(&new.interrupt, new.subject);
+    for (answer, why) in refused {
+        assert_eq!(driver.say(answer), Err(why));
+    }
+    // The approval of before is void: two people have to approve what it is about now.
+    driver.say(yes).unwrap();
+    assert_eq!(crate::story::stand(&driver.run), "= question [waiting 3]");
+    driver.say(driver.answer(Choice::Approve, "bob")).unwrap();
+    assert_eq!(crate::story::stand(&driver.run), "= b.1.1 live");
+}
+
+#[test]
+fn what_a_person_decides_about_the_way_on_is_about_the_corrected_flow_too() {
+    let with = |argv: &str| {
+        let talker = crate::flows::critic("a", "a", 1).with(|step| step.routing.status_from_exit.clear());
+        crate::corrected::version(argv, &flow([talker, step("b").exec(&[argv])]))
+    };
+    let (shown, other) = (with("staging"), with("production"));
+    let mut driver = Driver::started(&shown);
+    driver.exit("a.1.1", 0);
+    let old = driver.question().clone();
+    driver.run.learn(Arc::clone(&other));
+    driver.ok(crate::corrected::correction(&other, None));
+    let new = driver.question().clone();
+    assert_ne!((&new.interrupt, new.subject), (&old.interrupt, old.subject));
+    assert_eq!((new.about, &new.question, &new.evidence), (old.about, &old.question, &old.evidence));
+}
+
+#[test]
+fn a_question_whose_time_is_over_stays_and_lapses_under_the_corrected_flow() {
+    let (shown, other) = (releasing("staging"), releasing("production"));
+    let mut driver = Driver::started(&shown);
+    driver.exit("a.1.1", 0);
+    let interrupt = driver.question().interrupt.clone();
+    driver.now = driver.now.saturating_add_ms(100);
+    driver.run.learn(Arc::clone(&other));
+    driver.ok(crate::corrected::correction(&other, None));
+    assert_eq!(driver.question().interrupt, interrupt);
+    driver.ok(Input::Expire { interrupt });
+    assert_eq!(crate::story::stand(&driver.run), "= nothing [failed 1]");
+}

@@ -180,6 +180,8 @@ export interface Comparison {
   is_same: boolean;
   /** The bounds that differ, each as `name: before -> after`. */
   limits: string[];
+  /** What else follows, each in a sentence: approvals given in advance that are void. */
+  notes: string[];
   /** Why the corrected flow cannot take over, each in a sentence; empty: it can. */
   refusals: string[];
   /** The run. */

@@ -159,6 +159,9 @@ pub(crate) fn shown(file: &Path, comparison: &Comparison, over: &[AttemptId]) ->
     for limit in &comparison.limits {
         text.push_str(&format!("limit {limit}\n"));
     }
+    for note in comparison.notes.iter().filter(|_| comparison.refusals.is_empty()) {
+        text.push_str(&format!("{note}\n"));
+    }
     match over {
         [] if comparison.waits => {
             text.push_str("an attempt is running: the corrected flow takes over when it has settled\n");

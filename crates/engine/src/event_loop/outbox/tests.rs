@@ -118,6 +118,7 @@ fn corrected(first: &str, second: &str, later: Vec<Event>) -> Vec<Delivery> {
         by,
         why: None,
         request: None,
+        yes_void: Vec::new(),
     };
     let corrected = Event::FlowCorrected(Box::new(correction));
     let events = core::iter::once(corrected).chain(later);

@@ -185,6 +185,7 @@ fn a_corrected_run_is_one_of_each_digest_that_its_flow_has_had() {
         by: Principal { tenant: "local".to_owned(), actor: "ada".to_owned() },
         why: None,
         request: None,
+        yes_void: Vec::new(),
     };
     let event = Event::FlowCorrected(Box::new(correction));
     writer.commit(Commit { pinned: Some(second.clone()), ..commit(&corrected, 2, [event]) }).unwrap();

@@ -36,11 +36,13 @@ pub(crate) fn correct(mut draft: Draft<'_>, correct: Correct) -> Result<Draft<'_
         return Err(Refusal::NotCorrectable { reasons });
     }
     let before = draft.flow.digest;
-    let correction = Correction { before, after: flow, language, source, from, by, why, request };
+    let correction =
+        Correction { before, after: flow, language, source, from, by, why, request, yes_void: Vec::new() };
     if draft.control.has_live() {
         draft.emit(Event::CorrectionRequested(Box::new(correction)))?;
         return Ok(draft);
     }
-    takeover::take_over(&mut draft, correction, elsewhere)?;
+    let yes_void = carry_over::yes_void(&draft.control, draft.flow, new);
+    takeover::take_over(&mut draft, Correction { yes_void, ..correction }, elsewhere)?;
     advance(draft)
 }

@@ -58,6 +58,10 @@ pub(crate) fn fork(mut draft: Draft<'_>, fork: Fork) -> Result<Draft<'_>, Refusa
             };
             **started = own;
         }
+        // What was void of the approvals that the old run had says nothing of those of this one.
+        if let Event::FlowCorrected(correction) = &mut record.event {
+            correction.yes_void.clear();
+        }
         draft.adopt(record)?;
     }
     let questions: Vec<_> = draft.control.interrupts.values().cloned().collect();
@@ -91,7 +95,10 @@ fn begin_corrected(draft: &mut Draft<'_>, correct: Correct) -> Result<(), Refusa
         return Err(Refusal::NotCorrectable { reasons });
     }
     let before = draft.flow.digest;
-    let correction = Correction { before, after: flow, language, source, from: None, by, why, request };
+    // Who forks says yes in advance to the steps of the corrected flow.
+    let yes_void = Vec::new();
+    let correction =
+        Correction { before, after: flow, language, source, from: None, by, why, request, yes_void };
     takeover::take_over(draft, correction, Share::default())
 }
 

@@ -210,6 +210,10 @@ pub(crate) fn in_doubt<'a>(
             if evidence.get(NOTHING_SENT) == Some(&Value::Bool(true))
                 && doubts(&draft, attempt) <= MAX_RERUNS => {}
         InDoubtPolicy::Ask => ask_about(&mut draft, attempt, question, evidence)?,
+        // Nothing starts before the correction, and the correction waits for what is in doubt.
+        InDoubtPolicy::Verify(_) if takeover::goes_back(&draft) => {
+            ask_about(&mut draft, attempt, question, evidence)?;
+        }
         // The next attempt is the verification.
         InDoubtPolicy::Verify(_) => {}
         InDoubtPolicy::Rerun if doubts(&draft, attempt) <= MAX_RERUNS => {}
@@ -223,14 +227,15 @@ pub(crate) fn in_doubt<'a>(
     advance(draft)
 }
 
-/// Asks what is to become of an attempt in doubt. A correction that waited for it takes over first: one question is enough.
+/// Asks what is to become of an attempt in doubt. A correction that waited for it takes over first: one question is enough. One that
+/// runs steps again waits for the answer.
 fn ask_about(
     draft: &mut Draft<'_>,
     attempt: &AttemptId,
     question: String,
     evidence: Value,
 ) -> Result<(), Refusal> {
-    if takeover::is_due(draft) {
+    if takeover::is_due(draft) && !takeover::goes_back(draft) {
         takeover::take_over_now(draft)?;
         if draft.control.phase.ended().is_some() || !draft.control.open.contains_key(&attempt.visit) {
             return Ok(());

@@ -63,6 +63,17 @@ fn answered_already(draft: &mut Draft<'_>, interrupt: &InterruptId, visit: &Visi
     }
 }
 
+/// Puts a question that was withdrawn as it was, until its old hour, about the flow that holds now. Approvals that it had do not count.
+pub(crate) fn put_anew(draft: &mut Draft<'_>, old: &InterruptRaised) -> Result<(), Refusal> {
+    let anew = InterruptRaised {
+        interrupt: draft.interrupt_id()?,
+        raised_at: draft.now,
+        subject: Some(subject::digest(draft, &old.found)?),
+        ..old.clone()
+    };
+    draft.emit(Event::InterruptRaised(Box::new(anew)))
+}
+
 /// Input: what a question showed has changed. The question is put again, about what is there now.
 pub(crate) fn changed(
     mut draft: Draft<'_>,

@@ -26,6 +26,10 @@ pub struct Correction {
     /// The id of the request that it came with: one that is sent again because no reply came corrects nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
+    /// Steps whose question was approved in advance, and that the corrected flow has otherwise: the approval is void. Only where the
+    /// corrected flow takes over.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub yes_void: Vec<StepId>,
 }
 
 /// See [`super::Event::CorrectionDropped`].

@@ -37,6 +37,7 @@ impl Control {
         let started = self.phase.started_mut().ok_or(IllegalEvent::NotTheStart)?;
         (started.flow_digest, started.language) = (event.after, event.language);
         started.source.clone_from(&event.source);
+        started.yes_to.retain(|step| !event.yes_void.contains(step));
         self.top.inputs = inputs;
         self.drop_orphans(new);
         self.correct_subflows(old, new);

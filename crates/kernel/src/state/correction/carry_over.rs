@@ -5,7 +5,7 @@
 
 use crate::{
     model::{
-        flow::{Flow, Step, StepKind},
+        flow::{Change, Flow, Step, StepKind, change},
         ids::{StepId, VisitId},
     },
     state::{
@@ -13,7 +13,7 @@ use crate::{
         corrected_inputs::corrected_inputs,
         flow_state::{FlowState, Kept, StepState},
         graph, loops,
-        visit::{OpenVisit, VisitState},
+        visit::{self, OpenVisit, VisitState},
     },
 };
 use core::mem::discriminant;
@@ -38,8 +38,9 @@ pub(crate) fn refusals(control: &Control, old: &Flow, new: &Flow, from: Option<&
             found.push(format!("flow `{}` is under way, and the file does not have it any more", before.id));
             continue;
         };
-        let place =
-            FlowVersions { control, scope, state, before, after, from: from.filter(|_| scope.is_empty()) };
+        let is_redone = from.is_some_and(|from| is_within(control, new, state, from));
+        let from = from.filter(|_| scope.is_empty());
+        let place = FlowVersions { control, scope, state, before, after, from, is_redone };
         found.extend(place.refusals());
     }
     // One whose end is not known, and that a person has decided about, holds up nothing: what it may still report is recorded.
@@ -64,6 +65,12 @@ pub(crate) fn refusals(control: &Control, old: &Flow, new: &Flow, from: Option<&
     found
 }
 
+/// The steps whose approval in advance the corrected flow makes void: it was given for what they were.
+pub(crate) fn yes_void(control: &Control, old: &Flow, new: &Flow) -> Vec<StepId> {
+    let given = control.phase.started().map(|started| started.yes_to.as_slice()).unwrap_or_default();
+    given.iter().filter(|step| change(old, new, step) != Change::Kept).cloned().collect()
+}
+
 /// One flow of the run, before and after.
 struct FlowVersions<'a> {
     control: &'a Control,
@@ -72,6 +79,14 @@ struct FlowVersions<'a> {
     before: &'a Flow,
     after: &'a Flow,
     from: Option<&'a StepId>,
+    /// Whether it is within what is to run again.
+    is_redone: bool,
+}
+
+/// Whether a flow within the run is within what is to run again from this step on.
+fn is_within(control: &Control, new: &Flow, state: &FlowState, from: &StepId) -> bool {
+    let holder = state.caller.as_ref().and_then(|caller| control.holder(caller, ""));
+    holder.is_some_and(|holder| !new.graph || graph::descendants(new, from).contains(&holder.step))
 }
 
 impl FlowVersions<'_> {
@@ -109,7 +124,8 @@ impl FlowVersions<'_> {
     fn open(&self, visit: &VisitId, open: &OpenVisit) -> Option<String> {
         let id = &visit.step;
         let is_doubtful = open.doubt.is_some() || open.state == VisitState::InDoubt;
-        if is_doubtful && self.from.is_some() {
+        let is_undecided = self.before.step(id).is_some_and(|step| visit::is_undecided(open, step));
+        if is_undecided && (self.from.is_some() || self.is_redone) {
             return Some(format!(
                 "an attempt of step `{id}` is in doubt: decide that before the run goes back"
             ));
@@ -133,9 +149,29 @@ impl FlowVersions<'_> {
             return None;
         }
         let before = self.before.step(id)?;
-        (begun && !are_alike(before, after)).then(|| {
-            format!("step `{id}` is under way, and is of another kind in the file: finish or cancel it first")
-        })
+        if begun && !are_alike(before, after) {
+            return Some(format!(
+                "step `{id}` is under way, and is of another kind in the file: finish or cancel it first"
+            ));
+        }
+        let given = match open.state {
+            VisitState::ForEach | VisitState::Inside => Given::of(before, after, visit.item().is_none()),
+            _ => None,
+        };
+        given.filter(|_| !self.is_redone).map(|given| self.keeps(id, given, "is under way"))
+    }
+
+    /// What a step was given stays with what it has begun.
+    fn keeps(&self, id: &StepId, given: Given, how: &str) -> String {
+        let what = match given {
+            Given::List => "its list (`for_each`)",
+            Given::Inputs => "the `inputs` of its flow",
+        };
+        let anew = match self.scope {
+            "" => format!("`--from {id}` does it anew"),
+            _ => "`--from` the step of the run's own flow that it is part of does it anew".to_owned(),
+        };
+        format!("step `{id}` {how} with {what} as it began, and the file has another one there: {anew}")
     }
 
     /// What a visit that is over has left for the next one.
@@ -145,11 +181,19 @@ impl FlowVersions<'_> {
             (Kept::Doubt(_), Some(after)) if !after.has_attempts() => {
                 Some(format!("step `{id}` has no attempts in the file, and an attempt of it is in doubt"))
             }
-            (Kept::Items(_) | Kept::Flow(_), Some(after)) => {
+            (kept @ (Kept::Items(_) | Kept::Flow(_)), Some(after)) => {
                 let before = self.before.step(id)?;
-                (!are_alike(before, after)).then(|| {
-                    format!("step `{id}` has finished parts, and is of another kind in the file: its work would be lost")
-                })
+                if !are_alike(before, after) {
+                    return Some(format!(
+                        "step `{id}` has finished parts, and is of another kind in the file: its work would be lost"
+                    ));
+                }
+                // Items are compared with the new list one by one. A flow goes on where it stopped.
+                let given = Given::of(before, after, false).filter(|_| matches!(kept, Kept::Flow(_)));
+                let begins_again =
+                    |from: &StepId| !self.after.graph || graph::descendants(self.after, from).contains(id);
+                let stays = !self.is_redone && !self.from.is_some_and(begins_again);
+                given.filter(|_| stays).map(|given| self.keeps(id, given, "has finished parts that began"))
             }
             (Kept::Items(_) | Kept::Flow(_) | Kept::Doubt(_), _) => None,
         }
@@ -228,6 +272,25 @@ impl FlowVersions<'_> {
     }
 }
 
+/// What a step was given when it began, and what the file says otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Given {
+    List,
+    Inputs,
+}
+
+impl Given {
+    fn of(before: &Step, after: &Step, is_whole: bool) -> Option<Self> {
+        let list = |step: &Step| step.for_each.as_ref().map(|plan| plan.items.clone());
+        let inputs = |step: &Step| step.inner().map(|plan| plan.inputs.clone());
+        match () {
+            () if is_whole && list(before) != list(after) => Some(Self::List),
+            () if inputs(before) != inputs(after) => Some(Self::Inputs),
+            () => None,
+        }
+    }
+}
+
 /// Whether what one of the steps has begun can be gone on with by the other.
 fn are_alike(before: &Step, after: &Step) -> bool {
     let same_kind = discriminant(&before.kind) == discriminant(&after.kind);
@@ -257,6 +320,14 @@ fn may_begin_again(control: &Control, old: &Flow, new: &Flow, from: &StepId) -> 
 
 /// Whether the step at which the run stands is gone: the one in its place may then follow what has been done.
 fn is_lost(control: &Control, old: &Flow, new: &Flow) -> bool {
-    let top = FlowVersions { control, scope: "", state: &control.top, before: old, after: new, from: None };
+    let top = FlowVersions {
+        control,
+        scope: "",
+        state: &control.top,
+        before: old,
+        after: new,
+        from: None,
+        is_redone: false,
+    };
     top.stands_at().into_iter().any(|step| new.step(step).is_none())
 }

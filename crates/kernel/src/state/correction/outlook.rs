@@ -24,6 +24,8 @@ pub struct Outlook {
     pub goes_on_at: Option<StepId>,
     /// The bounds that differ, each as `name: before -> after`.
     pub limits: Vec<String>,
+    /// What else follows, each in a sentence.
+    pub notes: Vec<String>,
     /// Why the corrected flow cannot take over, each in a sentence; empty: it can.
     pub refusals: Vec<String>,
     /// Whether an attempt is live: the corrected flow takes over when it has settled.
@@ -63,6 +65,7 @@ impl Outlook {
             steps: compare(old, new).into_iter().map(outlook).collect(),
             goes_on_at: stands.goes_on_at().filter(|_| !new.graph),
             limits: limits(old, new),
+            notes: carry_over::yes_void(control, old, new).iter().map(no_yes).collect(),
             refusals: carry_over::refusals(control, old, new, from),
             waits: control.has_live(),
             digest: Digest::of(b""),
@@ -71,6 +74,10 @@ impl Outlook {
         let versions = [old, new].map(|flow| (flow.digest, flow.language));
         Self { digest: Digest::of(format!("{:?}", (run, versions, from, &outlook)).as_bytes()), ..outlook }
     }
+}
+
+fn no_yes(step: &StepId) -> String {
+    format!("the approval of step `{step}` that was given in advance does not count for what the file says")
 }
 
 /// Where the run's own flow stands.

@@ -112,6 +112,8 @@ class Comparison(TypedDict):
     """Whether there is nothing to correct: the run is pinned to this flow, and no step is to run again."""
     limits: List[str]
     """The bounds that differ, each as `name: before -> after`."""
+    notes: List[str]
+    """What else follows, each in a sentence: approvals given in advance that are void."""
     refusals: List[str]
     """Why the corrected flow cannot take over, each in a sentence; empty: it can."""
     run: str
