@@ -15,6 +15,7 @@
 
 mod copied;
 mod folder;
+mod mounts;
 mod plain;
 mod publish;
 mod regular;
@@ -22,6 +23,7 @@ mod temporary;
 
 pub use copied::copy_content;
 pub use folder::{create_folders, parent, sync_file_system, sync_files, sync_folder};
+pub use mounts::mount_below;
 pub use plain::read_plain;
 pub use publish::{make_secret, publish, write_new};
 pub use regular::{

@@ -42,7 +42,7 @@ pub use control::{
     launch::{Launcher, SpawnError, Supervisor},
     leftovers::end_leftovers,
     lost::{MaskedLost, drop_unmasked, mask_lost},
-    presence::{Entrance, Presence},
+    presence::{Entrance, Presence, occupied_below},
     probe::{Doubt, Evidence, Given, Probe, ProbeError, Start, evidence, probe, set_back},
 };
 pub use disk::plain;

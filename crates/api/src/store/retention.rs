@@ -13,6 +13,9 @@ pub struct Collection {
     pub runs: Vec<OldRun>,
     /// Contents that nothing names.
     pub contents: OldContents,
+    /// What is left of folders of runs that are deleted, each with the system's reason. The next `gc` tries again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<String>,
     /// The database, if it was compacted.
     pub compacted: Option<Compacted>,
 }

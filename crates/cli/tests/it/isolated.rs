@@ -675,6 +675,21 @@ fn a_run_whose_tree_was_dropped_spends_no_attempt() {
 }
 
 #[test]
+fn a_removal_that_was_killed_when_git_had_forgotten_the_tree_is_ended_with_its_branch() {
+    let stage = stage(APART);
+    in_git(&stage);
+    stage.expect(0, &["run", "flow.yaml", "--isolate"]);
+    let tree = stage.path(&tree(&stage));
+    let aside = tree.with_file_name(format!("{}.removed", stage.run_id()));
+    fs::rename(&tree, &aside).unwrap();
+    git(&stage, &["worktree", "unlock", tree.to_str().unwrap()]);
+    git(&stage, &["worktree", "remove", "--force", tree.to_str().unwrap()]);
+    let rows = gc(&stage, &[]);
+    assert!(rows[0].1 && rows[0].3.is_empty() && trees(&stage) == 0, "{rows:?}");
+    assert_eq!(git(&stage, &["branch", "--list", "envoi/*"]), "");
+}
+
+#[test]
 fn a_tree_is_not_dropped_under_a_run_that_goes_on_and_a_killed_removal_is_ended() {
     let stage = stage(
         "flow: files\nworkspace: work\nsteps:\n  - { id: make, run: 'echo made > made.txt' }\n  - { id: q, ask: Go on? }\n",
@@ -729,10 +744,12 @@ fn a_tree_with_a_history_that_nobody_else_has_stays() {
     let nested = format!("git init -q sub; cd sub; {commit}");
     let detached = format!("git checkout -q --detach; {commit}");
     let other = format!("git checkout -q -b other; {commit}");
+    let and_back = format!("git checkout -q --detach; {commit}; git checkout -q -");
     for (in_repository, script, stays) in [
         (true, &nested, "no snapshot keeps the history in `sub/.git`"),
         (false, &nested, "no snapshot keeps the history in `sub/.git`"),
         (true, &detached, "commits that were made there are on no branch"),
+        (true, &and_back, "commits that were made there are on no branch"),
         (true, &other, ""),
     ] {
         let stage =
@@ -745,6 +762,94 @@ fn a_tree_with_a_history_that_nobody_else_has_stays() {
         assert_eq!((rows[0].1, rows[0].2.as_str()), (stays.is_empty(), stays), "{script}");
         assert_eq!(trees(&stage), usize::from(!stays.is_empty()), "{script}");
     }
+}
+
+#[test]
+fn a_tree_with_a_store_or_with_work_of_another_store_stays() {
+    let stage = stage(APART);
+    in_git(&stage);
+    stage.expect(0, &["run", "flow.yaml", "--isolate"]);
+    let id = stage.run_id();
+    let tree = stage.path(&format!(".local/state/envoi/trees/{id}"));
+    let in_tree = |arguments: &[&str]| {
+        let mut command = stage.command(arguments);
+        command.current_dir(&tree).env_remove("ENVOI_HOME");
+        command
+    };
+    // A run of a store elsewhere works in a folder of the tree that git ignores.
+    fs::create_dir(tree.join("built")).unwrap();
+    let held =
+        "flow: held\nsteps: [{ id: a, run: 'echo here >> said; while [ ! -e go ]; do sleep 0.02; done' }]\n";
+    fs::write(tree.join("built/held.yaml"), held).unwrap();
+    let elsewhere = stage.path("elsewhere");
+    let mut held = in_tree(&["--home", elsewhere.to_str().unwrap(), "run", "held.yaml"])
+        .current_dir(tree.join("built"))
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    crate::stage::wait_until("its step", || tree.join("built/said").exists());
+    assert_eq!(gc(&stage, &["--dry-run"])[0].2, "a run of another store works there");
+    assert_eq!(gc(&stage, &[])[0].2, "a run of another store works there");
+    let refused = stage.expect(6, &["gc", "--drop", &id]);
+    assert!(refused.err.contains("WORKSPACE_BUSY") && trees(&stage) == 1, "{refused:?}");
+    fs::write(tree.join("built/go"), "").unwrap();
+    assert!(held.wait().unwrap().success());
+    fs::remove_dir_all(tree.join("built")).unwrap();
+    // A store is in no snapshot.
+    fs::write(tree.join("one.yaml"), "flow: one\nsteps: [{ id: q, ask: Go on? }]\n").unwrap();
+    assert_eq!(in_tree(&["--home", ".envoi", "run", "one.yaml"]).output().unwrap().status.code(), Some(3));
+    fs::remove_file(tree.join("one.yaml")).unwrap();
+    let rows = gc(&stage, &[]);
+    assert_eq!(rows[0].2, "no snapshot keeps the runs of the store in `.envoi/`", "{rows:?}");
+    assert!(tree.join(".envoi/envoi.db").exists());
+    assert!(gc(&stage, &["--drop", &id])[0].1 && trees(&stage) == 0);
+}
+
+#[test]
+fn a_tree_in_which_something_is_mounted_is_not_emptied() {
+    let stage = stage(APART);
+    in_git(&stage);
+    stage.expect(0, &["run", "flow.yaml", "--isolate"]);
+    let id = stage.run_id();
+    let place = format!(".local/state/envoi/trees/{id}/built");
+    fs::create_dir(stage.path(&place)).unwrap();
+    stage.write(&format!("{place}/made"), "by a program\n");
+    stage.write("precious/file", "a person's\n");
+    let mount = format!("mount --bind precious {place}");
+    if crate::full::can_mount(&stage, &mount) {
+        let script = format!(
+            "{mount}; for with in --dry-run '' '--drop {id}'; do \"$0\" gc $with >> said 2>&1; done; umount {place}"
+        );
+        assert!(crate::full::script_of(&stage, &script, true).status().unwrap().success());
+        let said = stage.read("said");
+        assert_eq!(said.matches("something is mounted at").count(), 3, "{said}");
+        assert_eq!((stage.read("precious/file").as_str(), trees(&stage)), ("a person's\n", 1), "{said}");
+    }
+    let rows = gc(&stage, &[]);
+    assert!(rows[0].1 && trees(&stage) == 0, "{rows:?}");
+    assert_eq!(stage.read("precious/file"), "a person's\n");
+}
+
+#[test]
+fn no_store_is_brought_into_a_tree() {
+    let stage = stage(APART);
+    in_git(&stage);
+    stage.write("work/.gitignore", ".env*\nkept\n");
+    stage.write("work/.env", "a=b\n");
+    stage.write("work/.worktreeinclude", ".env*\n");
+    stage.write("work/one.yaml", "flow: one\nsteps: [{ id: a, run: 'true' }]\n");
+    for home in [".envoi", "kept/of/mine"] {
+        let mut inner = stage.command(&["--home", home, "run", "one.yaml"]);
+        let done = inner.current_dir(stage.path("work")).env_remove("ENVOI_HOME").output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+    }
+    stage.write("work/kept/file", "kept\n");
+    stage.expect(0, &["run", "flow.yaml", "--isolate", "--bring", "kept"]);
+    let tree = stage.path(&tree(&stage));
+    assert!(tree.join(".env").is_file() && tree.join("kept/file").is_file());
+    assert!(!tree.join(".envoi").exists() && !tree.join("kept/of/mine").exists());
+    stage.expect(2, &["run", "flow.yaml", "--isolate", "--bring", "kept/.envoi"]);
 }
 
 #[test]

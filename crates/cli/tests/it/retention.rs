@@ -308,6 +308,19 @@ fn every_content_that_is_named_can_be_read_while_a_collection_goes_on_in_a_loop(
 }
 
 #[test]
+fn holes_of_a_file_make_no_room_and_delete_no_run() {
+    let stage = Stage::with_flow("flow: one\nsteps: [{ id: a, run: 'true' }]\n");
+    stage.expect(0, &["run", "flow.yaml"]);
+    stage.write("big.yaml", "flow: big\nsteps: [{ id: a, run: 'truncate -s 6G $ENVOI_RUN_BASE/image' }]\n");
+    stage.expect(0, &["run", "big.yaml"]);
+    stage.expect(0, &["run", "flow.yaml"]);
+    assert!(deleted(&gc(&stage, &["--max-size", "1GiB"])).is_empty());
+    assert_eq!(stage.runs().len(), 3);
+    let said = stage.expect(0, &["doctor"]).out;
+    assert!(said.lines().any(|line| line.starts_with("ok") && line.contains(" size ")), "{said}");
+}
+
+#[test]
 fn a_bound_on_the_store_takes_no_more_runs_than_it_must() {
     // 1 MiB of its own each, and 2 MiB that all have, which goes with none of them.
     let stage = Stage::with_flow(

@@ -60,7 +60,7 @@ pub fn collectable(
         requests_since: None,
         trash_ms: request.trash_ms,
     };
-    Ok(Collected { runs, contents: sweep.sweep()? })
+    Ok(Collected { runs, contents: sweep.sweep()?, left: Vec::new() })
 }
 
 fn look<'l>(
@@ -133,6 +133,7 @@ impl Commands {
             .writer
             .upgrade()
             .ok_or_else(|| Refused::new(Code::EngineStopping, "the engine is closing".to_owned(), None))?;
+        // The call at the end says what is left.
         self.end_removals(&reader)?;
         let failed = |error| Refused::failure(with_causes(&error));
         for run in &request.drop {
@@ -157,7 +158,7 @@ impl Commands {
             };
             runs.extend(rows.into_iter().map(|row| OldRun { stays: stays.clone(), ..row }));
         }
-        self.end_removals(&reader)?;
+        let left = self.end_removals(&reader)?;
         let mut contents = Swept::default();
         // What is laid aside and need not stay there goes at once.
         for _ in 0..if request.trash_ms == 0 { 2 } else { 1 } {
@@ -173,7 +174,7 @@ impl Commands {
             contents.add(sweep.sweep()?);
             (self.reached)(Point::ContentsSwept);
         }
-        send(client, Response::Collected { report: Box::new(Collected { runs, contents }) });
+        send(client, Response::Collected { report: Box::new(Collected { runs, contents, left }) });
         Ok(())
     }
 
@@ -222,38 +223,44 @@ impl Commands {
         Ok(None)
     }
 
-    /// Removes the folders of runs that are deleted.
-    fn end_removals(&self, reader: &Reader) -> Result<(), Refused> {
+    /// Removes the folders of runs that are deleted. Says of each that is left why; the others go all the same.
+    fn end_removals(&self, reader: &Reader) -> Result<Vec<String>, Refused> {
         let trash = self.layout.trash();
         let failed =
             |path: &Path, error: io::Error| Refused::failure(format!("`{}`: {error}", path.display()));
         let elsewhere = || failed(&trash, io::Error::other("it is no folder of the store"));
         let is_own = |folder: &Path| self.layout.is_own_folder(folder).map_err(|error| failed(folder, error));
-        for left in reader.tombstones()? {
-            let folder = self.layout.run(&left.run);
-            if fs::symlink_metadata(&folder).is_err() || reader.has_run(&left.run)? {
+        let mut left = Vec::new();
+        let mut keep = |path: &Path, error: &io::Error| left.push(format!("`{}`: {error}", path.display()));
+        for removed in reader.tombstones()? {
+            let folder = self.layout.run(&removed.run);
+            if fs::symlink_metadata(&folder).is_err() || reader.has_run(&removed.run)? {
                 continue;
             }
             // What a link leads to is not the store's.
             if !is_own(&self.layout.runs())? {
-                return Ok(());
+                return Ok(left);
             }
             fs::create_dir_all(&trash).map_err(|error| failed(&trash, error))?;
             if !is_own(&trash)? {
                 return Err(elsewhere());
             }
-            let aside = trash.join(left.run.as_str());
-            gone(&aside).map_err(|error| failed(&aside, error))?;
-            fs::rename(&folder, &aside).map_err(|error| failed(&folder, error))?;
+            let aside = trash.join(removed.run.as_str());
+            if let Err(error) = gone(&aside).and_then(|()| fs::rename(&folder, &aside)) {
+                keep(&folder, &error);
+                continue;
+            }
             (self.reached)(Point::RunFolderRenamed);
         }
         if !is_own(&trash)? {
-            return Ok(());
+            return Ok(left);
         }
         for entry in fs::read_dir(&trash).map_err(|error| failed(&trash, error))?.flatten() {
-            gone(&entry.path()).map_err(|error| failed(&entry.path(), error))?;
+            if let Err(error) = gone(&entry.path()) {
+                keep(&entry.path(), &error);
+            }
         }
-        Ok(())
+        Ok(left)
     }
 }
 
@@ -261,7 +268,10 @@ fn gone(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
-        Ok(found) if found.is_dir() => remove_all(path),
+        Ok(found) if found.is_dir() => match envoi_durable::mount_below(path)? {
+            Some(place) => Err(io::Error::other(format!("something is mounted at `{}`", place.display()))),
+            None => remove_all(path),
+        },
         Ok(_) => fs::remove_file(path),
     }
 }

@@ -5,6 +5,7 @@
 
 pub(super) mod git;
 
+use super::trees::STORE_FILE;
 use super::{
     handler::Commands,
     names::Names,
@@ -131,8 +132,8 @@ impl Commands {
             Some(repository) => git.included(repository).map_err(|error| of_git(&error))?,
             None => Vec::new(),
         };
-        for path in included {
-            bring(root, place, Path::new(&path)).map_err(|error| failed(&root.join(&path), &error))?;
+        for path in included.iter().filter(|path| !is_of_a_store(root, Path::new(path))) {
+            bring(root, place, Path::new(path)).map_err(|error| failed(&root.join(path), &error))?;
         }
         let below = source.workspace.strip_prefix(root).unwrap_or(Path::new(""));
         let is_there = |path: &&PathBuf| fs::symlink_metadata(source.workspace.join(path)).is_ok();
@@ -237,8 +238,9 @@ fn made_place(trees: &Path, run: &RunId) -> Result<Made, Refused> {
 }
 
 fn check_below(path: &Path) -> Result<(), Refused> {
-    let is_below = path.components().all(|part| matches!(part, Component::Normal(_)));
-    match is_below && !path.starts_with(".git") && !path.starts_with(".envoi") {
+    let is_plain =
+        |part: Component<'_>| matches!(part, Component::Normal(name) if name != ".git" && name != ".envoi");
+    match path.components().all(is_plain) {
         true => Ok(()),
         false => Err(Refused::new(
             Code::RequestInvalid,
@@ -248,12 +250,22 @@ fn check_below(path: &Path) -> Result<(), Refused> {
     }
 }
 
-/// Copies what lies there, unless something is there already. No link is followed.
+/// Whether a path below `root` is, or lies in, the folder of a store.
+fn is_of_a_store(root: &Path, path: &Path) -> bool {
+    let mut folders = path.ancestors().filter(|above| *above != Path::new(""));
+    folders.any(|above| above.ends_with(".envoi") || root.join(above).join(STORE_FILE).is_file())
+}
+
+/// Copies what lies there, unless something is there already. No link is followed, and no store is copied.
 fn bring(from: &Path, to: &Path, path: &Path) -> io::Result<()> {
     let source = from.join(path);
     let target = to.join(path);
     let found = fs::symlink_metadata(&source)?;
     if found.is_dir() {
+        // The runs of a store go on in one place.
+        if source.join(STORE_FILE).is_file() {
+            return Ok(());
+        }
         fs::create_dir_all(&target)?;
         for entry in fs::read_dir(&source)? {
             let name = entry?.file_name();

@@ -1,7 +1,8 @@
 //! The trees of runs that are over: which of them can go, and their removal.
 //!
 //! A tree goes by rule if its run has succeeded, no run works or may go on there, a snapshot has all of its files, and no history of git would
-//! go with it: `diff` and `apply` need the tree no more. It is first given another name in one step, looked at once more, and then removed.
+//! go with it: `diff` and `apply` need the tree no more. It stays while a run of another store works there, and while something is mounted in
+//! it. It is first given another name in one step, looked at once more, and then removed.
 //! A removal that was killed is found by that name and ended by the next one. Nothing is written to the journal. Files that git ignores
 //! are in no snapshot and go with the tree.
 
@@ -16,6 +17,7 @@ use envoi_kernel::{
     event::{EndStatus, Isolated, RunStarted},
     ids::RunId,
 };
+use envoi_step::{Entrance, Presence};
 use envoi_tree::{Stop, What};
 use std::{
     ffi::OsString,
@@ -23,6 +25,12 @@ use std::{
     os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
+
+/// Why a tree stays in which another store has work.
+const OCCUPIED: &str = "a run of another store works there";
+
+/// The file by which the folder of a store is known.
+pub(super) const STORE_FILE: &str = "envoi.db";
 
 /// The end of the name of a tree that is being removed.
 const REMOVED: &str = ".removed";
@@ -58,13 +66,17 @@ pub fn old_trees(reader: &Reader, layout: &Layout, too_wide: &[PathBuf]) -> Resu
     for row in &rows {
         let Some(There { started, isolated, place, is_begun }) = there(reader, &row.run) else { continue };
         let isolated = &isolated;
-        let at_work = if is_begun { None } else { at_work(reader, row, &rows, isolated) };
+        let there = if is_begun { begun(&place) } else { place.clone() };
+        let at_work = match is_begun {
+            true => mounted(&there),
+            false => at_work(reader, layout, row, &rows, isolated),
+        };
         let is_at_work = at_work.is_some();
         let stays = match at_work {
             None if !is_begun => stays(reader, layout, too_wide, row, &rows, isolated, &started.workspace),
             at_work => at_work,
         };
-        let (files, bytes) = weight(if is_begun { begun(&place) } else { place.clone() }, on_disk);
+        let (files, bytes) = weight(there, on_disk);
         let isolated = origin(reader, &row.run).unwrap_or_else(|| isolated.clone());
         let run = row.run.clone();
         let is_dropped = false;
@@ -156,6 +168,15 @@ pub fn remove(
     too_wide: &[PathBuf],
 ) -> Result<Option<String>, NotRemoved> {
     let aside = begun(&tree.place);
+    let there = if tree.is_begun { &aside } else { &tree.place };
+    if let Some(why) = mounted(there) {
+        return Err(NotRemoved::Needed(why));
+    }
+    // Held to the end: no run of another store enters the folder.
+    let _presence = match Presence::enter(there, layout.root())? {
+        Entrance::Entered(presence) => presence,
+        Entrance::Occupied { .. } => return Err(NotRemoved::Needed(OCCUPIED.to_owned())),
+    };
     if !tree.is_begun {
         fs::rename(&tree.place, &aside)?;
         // A process that wrote there just before has not seen the new name.
@@ -177,7 +198,13 @@ pub fn remove(
 }
 
 /// Who needs the tree of a run, whatever is in it.
-fn at_work(reader: &Reader, row: &RunRow, rows: &[RunRow], isolated: &Isolated) -> Option<String> {
+fn at_work(
+    reader: &Reader,
+    layout: &Layout,
+    row: &RunRow,
+    rows: &[RunRow],
+    isolated: &Isolated,
+) -> Option<String> {
     if check_places(reader, &row.run).is_err() {
         return Some("it belongs to the store that this one was copied from".to_owned());
     }
@@ -187,7 +214,28 @@ fn at_work(reader: &Reader, row: &RunRow, rows: &[RunRow], isolated: &Isolated) 
     let place = Path::new(&isolated.place);
     let works_there =
         |other: &&RunRow| other.ended.is_none() && Path::new(&other.workspace).starts_with(place);
-    rows.iter().find(works_there).map(|other| format!("run `{}` works there", other.run))
+    if let Some(other) = rows.iter().find(works_there) {
+        return Some(format!("run `{}` works there", other.run));
+    }
+    occupied(place, layout).or_else(|| mounted(place))
+}
+
+/// Whether a run of another store is at work in the folder or below it.
+fn occupied(folder: &Path, layout: &Layout) -> Option<String> {
+    match envoi_step::occupied_below(folder, layout.root()) {
+        Ok(None) => None,
+        Ok(Some(_)) => Some(OCCUPIED.to_owned()),
+        Err(error) => Some(format!("who works there is not known: {error}")),
+    }
+}
+
+/// What is mounted there would be emptied.
+fn mounted(folder: &Path) -> Option<String> {
+    match envoi_durable::mount_below(folder) {
+        Ok(None) => None,
+        Ok(Some(place)) => Some(format!("something is mounted at `{}`", place.display())),
+        Err(error) => Some(format!("what is mounted in it is not known: {error}")),
+    }
 }
 
 /// Why the tree of a run that is over stays.
@@ -231,12 +279,17 @@ fn lost_with(
     // A worktree has a file `.git` at its root.
     let own = folder.join(".git");
     let is_own = isolated.branch.is_some() && fs::symlink_metadata(&own).is_ok_and(|found| found.is_file());
-    if let Some(found) = repository_below(folder, if is_own { Some(own.as_path()) } else { None }) {
+    if let Some(found) = history_below(folder, if is_own { Some(own.as_path()) } else { None }) {
         let found = found.strip_prefix(folder).unwrap_or(&found);
-        return Some(format!("no snapshot keeps the history in `{}`", found.display()));
+        return Some(match found.ends_with(STORE_FILE) {
+            true => {
+                format!("no snapshot keeps the runs of the store in `{}`", found.with_file_name("").display())
+            }
+            false => format!("no snapshot keeps the history in `{}`", found.display()),
+        });
     }
     if is_own {
-        match Git::new(&Stop::default()).is_on_a_branch(folder) {
+        match Git::new(&Stop::default()).has_all_on_branches(folder) {
             Ok(true) => {}
             Ok(false) => return Some("commits that were made there are on no branch".to_owned()),
             Err(error) => {
@@ -248,16 +301,18 @@ fn lost_with(
     (!kept).then(|| "no snapshot has all of its files; `envoi apply` brings them".to_owned())
 }
 
-/// A repository of git in the folder, but for the folder's own link to one.
-fn repository_below(folder: &Path, own: Option<&Path>) -> Option<PathBuf> {
+/// A repository of git, but for the folder's own link to one, or the database of a store.
+fn history_below(folder: &Path, own: Option<&Path>) -> Option<PathBuf> {
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
-            if entry.file_name() == ".git" && Some(path.as_path()) != own {
+            let kind = entry.file_type();
+            let is_store = entry.file_name() == STORE_FILE && kind.as_ref().is_ok_and(fs::FileType::is_file);
+            if is_store || entry.file_name() == ".git" && Some(path.as_path()) != own {
                 return Some(path);
             }
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            if kind.is_ok_and(|kind| kind.is_dir()) {
                 folders.push(path);
             }
         }
@@ -322,6 +377,11 @@ pub(super) fn weight(folder: PathBuf, bytes_of: impl Fn(&fs::Metadata) -> u64) -
 /// The bytes that a file takes of the disk.
 fn on_disk(file: &fs::Metadata) -> u64 {
     file.blocks().saturating_mul(512)
+}
+
+/// The bytes of a file, but for its holes.
+pub(super) fn without_holes(file: &fs::Metadata) -> u64 {
+    file.len().min(on_disk(file))
 }
 
 /// Also folders that may not be written to, as some package managers leave them.

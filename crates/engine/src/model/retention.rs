@@ -81,6 +81,8 @@ pub struct Facts {
     pub works: bool,
     /// A run of another family works in its folder, or may go on there.
     pub is_worked_in: bool,
+    /// Something is mounted in its folder, or that is not known.
+    pub is_mounted: bool,
     /// Its files are half set back.
     pub is_half_restored: bool,
     /// Notices that are to be delivered.
@@ -105,6 +107,7 @@ pub fn why_it_stays(facts: &Facts) -> Option<&'static str> {
         (facts.open_questions > 0, "it waits for an answer"),
         (facts.works, "a step of it still works"),
         (facts.is_worked_in, "another run works in its folder"),
+        (facts.is_mounted, "something is mounted in its folder"),
         (facts.is_half_restored, "its files are half set back"),
         (facts.notices > 0, "a notice of it is to be delivered"),
         (facts.is_task, "a client of A2A may ask for it"),
@@ -295,6 +298,9 @@ pub struct Collected {
     pub runs: Vec<OldRun>,
     /// Contents.
     pub contents: Swept,
+    /// What is left of folders of runs that are deleted, each with the system's reason. The next collection tries again.
+    #[serde(default)]
+    pub left: Vec<String>,
 }
 
 /// See [`Collected::runs`].
@@ -387,6 +393,7 @@ mod tests {
         open_questions: 0,
         works: false,
         is_worked_in: false,
+        is_mounted: false,
         is_half_restored: false,
         notices: 0,
         is_task: false,
@@ -409,6 +416,7 @@ mod tests {
             (Facts { is_task: true, ..FREE }, Some("a client of A2A may ask for it")),
             (Facts { is_newest: true, ..FREE }, Some("it has the newest event of the store")),
             (Facts { is_worked_in: true, ..FREE }, Some("another run works in its folder")),
+            (Facts { is_mounted: true, ..FREE }, Some("something is mounted in its folder")),
             (Facts { result: ResultAt::InCopy, ..FREE }, Some("the copy that it worked in is there")),
             (Facts { result: ResultAt::InTree, ..FREE }, Some("the tree that it worked in is there")),
             (Facts { result: ResultAt::InStore, ..FREE }, Some("its result was neither applied nor dropped")),

@@ -11,6 +11,8 @@ use rustix::{
     process::geteuid,
 };
 use std::{
+    collections::BTreeSet,
+    ffi::OsString,
     fs::{self, File},
     io,
     os::unix::fs::{DirBuilderExt as _, MetadataExt as _},
@@ -91,6 +93,32 @@ impl Presence {
     }
 }
 
+/// The first folder, of `folder` and all below it, in which a process of another store is at work. No link is followed.
+///
+/// # Errors
+/// Who is in one of them cannot be found out.
+pub fn occupied_below(folder: &Path, store: &Path) -> io::Result<Option<PathBuf>> {
+    let names = match fs::read_dir(folder_of_locks()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        entries => entries?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<BTreeSet<_>>>()?,
+    };
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        if names.contains(&name_of(&fs::metadata(&folder)?))
+            && let Entrance::Occupied { .. } = Presence::enter(&folder, store)?
+        {
+            return Ok(Some(folder));
+        }
+        // What cannot be listed is nobody's workspace.
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push(entry.path());
+            }
+        }
+    }
+    Ok(None)
+}
+
 /// Whether another supervisor is at work in `workspace`, of whatever store. Where that cannot be seen, none is.
 pub(crate) fn is_beside_others(workspace: &Path) -> bool {
     let Ok(inode) = lock_of(workspace).and_then(|lock| Ok(lock.file.metadata()?.ino())) else { return false };
@@ -135,9 +163,13 @@ fn lock_of(workspace: &Path) -> io::Result<Lock> {
     }
     flock(&folder, FlockOperation::NonBlockingLockShared)?;
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let name = format!("{:x}-{:x}", found.dev(), found.ino());
-    let file = File::from(openat(&folder, name, flags, Mode::RUSR | Mode::WUSR)?);
+    let file = File::from(openat(&folder, name_of(&found), flags, Mode::RUSR | Mode::WUSR)?);
     Ok(Lock { file, _folder: folder })
+}
+
+/// The name of the file of a workspace.
+fn name_of(workspace: &fs::Metadata) -> OsString {
+    format!("{:x}-{:x}", workspace.dev(), workspace.ino()).into()
 }
 
 /// Who holds a lock.
@@ -235,7 +267,9 @@ mod tests {
         let of_store = Other::in_folder(&workspace, &ours.join("file"));
         assert!(matches!(enter(), Entrance::Entered(_)));
         drop(of_store);
+        assert_eq!(occupied_below(root.path(), &ours).unwrap(), None);
         let foreign = Other::in_folder(&workspace, &theirs.join("file"));
+        assert_eq!(occupied_below(root.path(), &ours).unwrap(), Some(workspace.clone()));
         assert!(matches!(enter(), Entrance::Occupied { pid: Some(pid) } if pid == foreign.0.id()));
         Presence::join(&workspace).unwrap();
         let folder = File::open(&workspace).unwrap();

@@ -117,6 +117,7 @@ impl Look<'_> {
         facts.is_readable = true;
         facts.works = works;
         facts.is_worked_in = self.is_worked_in(row, all);
+        facts.is_mounted = self.is_mounted(&row.run);
         facts.is_half_restored = run.restoring().is_some();
         facts.notices = waiting.notices;
         facts.is_task = waiting.is_task;
@@ -155,6 +156,13 @@ impl Look<'_> {
             let workspace = Path::new(&other.workspace);
             !is_done && folders.iter().flatten().any(|folder| workspace.starts_with(folder))
         })
+    }
+
+    fn is_mounted(&self, run: &RunId) -> bool {
+        match envoi_durable::mount_below(&self.layout.run(run)) {
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+            Ok(place) => place.is_some(),
+        }
     }
 
     fn result(&self, row: &RunRow, records: &[Record]) -> ResultAt {
@@ -250,7 +258,7 @@ fn is_applied(records: &[Record]) -> bool {
     applied
 }
 
-/// Regular files below a folder, and their bytes.
+/// Regular files below a folder, and their bytes but for holes: those take no room, and would name runs of others to be deleted.
 fn below(folder: PathBuf) -> (u64, u64) {
-    trees::weight(folder, fs::Metadata::len)
+    trees::weight(folder, trees::without_holes)
 }

@@ -8,6 +8,7 @@ use envoi_tree::{
     git::{LONGEST_WORK, Limits, NotFinished},
 };
 use std::{
+    collections::BTreeSet,
     ffi::{OsStr, OsString},
     fs, io,
     os::unix::fs::DirBuilderExt as _,
@@ -168,10 +169,16 @@ impl<'s> Git<'s> {
         git.run(folder, ["branch", "--quiet", "-D", branch]).map(drop)
     }
 
-    /// Whether the commit that is checked out there is on a branch, a tag or another name: otherwise it goes with the worktree.
-    pub(in crate::commands) fn is_on_a_branch(self, folder: &Path) -> Result<bool, GitError> {
-        let names = answer(self.run(folder, ["for-each-ref", "--count=1", "--contains", "HEAD"]))?;
-        Ok(names.is_some_and(|names| !names.is_empty()))
+    /// Whether all commits that were checked out in this worktree are on a branch, a tag or another name: the others go with it. Its reflog
+    /// knows them.
+    pub(in crate::commands) fn has_all_on_branches(self, folder: &Path) -> Result<bool, GitError> {
+        let log =
+            answer(self.run(folder, ["reflog", "show", "--format=%H", "HEAD", "--"]))?.unwrap_or_default();
+        let mut commits: BTreeSet<&str> = log.split_whitespace().collect();
+        commits.insert("HEAD");
+        let words =
+            ["rev-list", "--max-count=1"].into_iter().chain(commits).chain(["--not", "--glob=*", "--"]);
+        Ok(answer(self.run(folder, words))?.is_some_and(|lost| lost.is_empty()))
     }
 
     /// Has git forget a worktree that is gone, and the branch if nothing was committed there. Says what is left, for a person.
@@ -197,7 +204,11 @@ impl<'s> Git<'s> {
         if head != Some(commit.as_str()) {
             return Some(format!("branch `{branch}` has commits, and stays"));
         }
-        match removed.and_then(|_| self.run(folder, ["branch", "--quiet", "-D", branch])) {
+        // A removal that was killed may have done that already; the branch can be deleted if so.
+        if let Err(error) = answer(removed) {
+            return stays(&error);
+        }
+        match self.run(folder, ["branch", "--quiet", "-D", branch]) {
             Ok(_) => None,
             Err(error) => stays(&error),
         }

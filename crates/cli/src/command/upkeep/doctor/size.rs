@@ -3,7 +3,7 @@
 use super::Finding;
 use crate::process::invocation;
 use envoi_journal::Store;
-use std::{fs, io, path::PathBuf};
+use std::{fs, io, os::unix::fs::MetadataExt as _, path::PathBuf};
 
 /// A store of this size, or larger, is a warning.
 const LARGE_BYTES: u64 = 5 << 30;
@@ -43,14 +43,16 @@ pub(super) fn look(store: &Store) -> Finding {
     finding(true, is_large || percent < LITTLE_FREE, detail)
 }
 
-/// The bytes of regular files below these folders. No link is followed.
+/// The bytes of regular files below these folders, but for holes. No link is followed.
 fn below(mut folders: Vec<PathBuf>) -> u64 {
     let mut bytes = 0_u64;
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             match entry.metadata() {
                 Ok(found) if found.is_dir() => folders.push(entry.path()),
-                Ok(found) if found.is_file() => bytes = bytes.saturating_add(found.len()),
+                Ok(found) if found.is_file() => {
+                    bytes = bytes.saturating_add(found.len().min(found.blocks().saturating_mul(512)));
+                }
                 _ => {}
             }
         }

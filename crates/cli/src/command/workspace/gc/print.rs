@@ -29,7 +29,7 @@ pub(super) fn of(collected: Collected, archive: Option<String>) -> Collection {
     let count = |count: Count| ContentCount { count: count.count, bytes: count.bytes };
     let Swept { aside, back, removed } = collected.contents;
     let contents = OldContents { aside: count(aside), back: count(back), removed: count(removed) };
-    Collection { trees: Vec::new(), runs: runs.collect(), contents, compacted: None }
+    Collection { trees: Vec::new(), runs: runs.collect(), contents, left: collected.left, compacted: None }
 }
 
 pub(super) fn print(collection: &Collection, dry_run: bool, json: bool) -> Result<u8, Failure> {
@@ -52,6 +52,12 @@ pub(super) fn print(collection: &Collection, dry_run: bool, json: bool) -> Resul
     ];
     for (found, what) in lines.iter().filter(|(found, _)| found.count > 0) {
         text.push_str(&format!("{} contents, {} MiB, {what}\n", found.count, mib(found.bytes)));
+    }
+    for left in &collection.left {
+        text.push_str(&format!(
+            "left of a run that is deleted: {}; the next `envoi gc` tries again\n",
+            printable(left)
+        ));
     }
     if let Some(found) = collection.compacted {
         text.push_str(&format!(
