@@ -2,14 +2,11 @@
 //! is sent.
 
 use crate::{
-    process::{environment, failure::Failure, invocation},
+    process::{environment, failure::Failure, files, invocation},
     text::shell,
 };
 use envoi_contract::code::Code;
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 use ureq::{
     http::Uri,
     tls::{Certificate, PemItem, parse_pem},
@@ -109,7 +106,7 @@ fn token(file: Option<&Path>) -> Result<String, Failure> {
             .hint("set ENVOI_TOKEN, or name a file with --token-file; `envoi token create` makes one, at the server")
     };
     let text = match file {
-        Some(path) => fs::read_to_string(path)
+        Some(path) => files::read_text(path)
             .map_err(|error| needed(format!("the token cannot be read: {}: {error}", path.display())))?,
         None => environment::variable("ENVOI_TOKEN")
             .ok_or_else(|| needed("a server takes a token, and none is given".to_owned()))?,
@@ -121,7 +118,7 @@ fn token(file: Option<&Path>) -> Result<String, Failure> {
 
 fn certificates(path: &Path) -> Result<Vec<Certificate<'static>>, Failure> {
     let wrong = |why: String| bad(format!("{}: {why}", path.display())).hint("expected certificates in PEM");
-    let bytes = fs::read(path).map_err(|error| wrong(error.to_string()))?;
+    let bytes = files::read(path).map_err(|error| wrong(error.to_string()))?;
     let mut found = Vec::new();
     for item in parse_pem(&bytes) {
         if let PemItem::Certificate(certificate) = item.map_err(|error| wrong(error.to_string()))? {

@@ -3,7 +3,7 @@
 //! A file is in the store, whole, before the answer that names it is sent. The file of an answer that is refused stays there
 //! and does no harm.
 
-use crate::process::failure::Failure;
+use crate::process::{self, failure::Failure};
 use envoi_contract::{
     code::Code,
     digest::Digest,
@@ -65,11 +65,7 @@ fn unusable(path: &Path, reason: &str) -> Failure {
 /// The file, to be brought elsewhere, and its media type.
 pub(crate) fn opened(path: &Path) -> Result<(File, String), Failure> {
     let bad = |error: std::io::Error| unusable(path, &error.to_string());
-    // Looked at first: to open a pipe may wait for its writer.
-    if !fs::metadata(path).map_err(bad)?.is_file() {
-        return Err(unusable(path, "it is not a file"));
-    }
-    Ok((File::open(path).map_err(bad)?, mime(path)))
+    Ok((process::files::open(path).map_err(bad)?, mime(path)))
 }
 
 /// What a file that is attached is called.

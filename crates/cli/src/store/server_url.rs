@@ -11,6 +11,9 @@ use std::{
     path::PathBuf,
 };
 
+/// The longest file that is read; an address is shorter.
+const MOST_BYTES: u64 = 4096;
+
 /// The announcement of a server. It stands until [`Announced::end`], or until the process is gone.
 pub(crate) struct Announced {
     file: File,
@@ -45,13 +48,13 @@ impl Announced {
 pub(crate) fn running(layout: &Layout) -> Option<String> {
     // A step may have put a pipe there.
     let flags = OFlags::NONBLOCK.bits().cast_signed();
-    let mut file = OpenOptions::new().read(true).custom_flags(flags).open(layout.server_url()).ok()?;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(layout.server_url()).ok()?;
     match file.try_lock_shared() {
         Err(TryLockError::WouldBlock) => {}
         Ok(()) | Err(TryLockError::Error(_)) => return None,
     }
     let mut text = String::new();
-    file.read_to_string(&mut text).ok()?;
+    file.take(MOST_BYTES).read_to_string(&mut text).ok()?;
     Some(text.trim().trim_end_matches('/').to_owned()).filter(|url| !url.is_empty())
 }
 

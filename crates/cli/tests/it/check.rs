@@ -84,7 +84,7 @@ fn every_example_passes() {
 }
 
 #[test]
-fn a_pipe_in_the_place_of_a_file_is_refused_and_one_that_was_given_is_read() {
+fn a_pipe_or_a_huge_file_in_the_place_of_a_file_is_refused_and_a_pipe_that_was_given_is_read() {
     let stage = Stage::with_flow("flow: one\nsteps:\n  - { id: a, run: ./inner.yaml }\n");
     let pipe = stage.path("pipe.yaml");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
@@ -94,6 +94,9 @@ fn a_pipe_in_the_place_of_a_file_is_refused_and_one_that_was_given_is_read() {
         vec!["run", "pipe.yaml"],
         vec!["plan", "pipe.yaml"],
         vec!["route", "pipe.yaml"],
+        vec!["import", "pipe.yaml"],
+        vec!["verify", "pipe.yaml"],
+        vec!["run", "flow.yaml", "--inputs-file", "pipe.yaml"],
     ] {
         let refused = stage.expect(2, &arguments);
         assert!(refused.err.contains("it is no regular file"), "{refused:?}");
@@ -101,6 +104,25 @@ fn a_pipe_in_the_place_of_a_file_is_refused_and_one_that_was_given_is_read() {
     stage.write("outer.yaml", "flow: outer\nsteps:\n  - { id: a, flow: ./pipe.yaml }\n");
     let refused = stage.expect(2, &["check", "outer.yaml"]);
     assert!(refused.err.contains("it is no regular file"), "{refused:?}");
+    let large = std::fs::File::create(stage.path("large.yaml")).unwrap();
+    large.set_len(64 * 1024 * 1024).unwrap();
+    stage.write("outer.yaml", "flow: outer\nsteps:\n  - { id: a, flow: ./large.yaml }\n");
+    stage.write("fails.yaml", "flow: fails\nsteps:\n  - { id: a, run: 'false' }\n");
+    stage.expect(1, &["run", "fails.yaml"]);
+    for arguments in [
+        vec!["check", "large.yaml"],
+        vec!["check", "outer.yaml"],
+        vec!["run", "large.yaml"],
+        vec!["plan", "large.yaml"],
+        vec!["backtest", "large.yaml"],
+        vec!["import", "large.yaml"],
+        vec!["resume", "--flow", "large.yaml", "--yes"],
+        vec!["fork", "--flow", "large.yaml"],
+        vec!["handoff", "large.yaml"],
+    ] {
+        let refused = stage.expect(2, &arguments);
+        assert!(refused.err.contains("it has more than 32 MiB"), "{refused:?}");
+    }
     let given = stage.filter(&["route", "/dev/stdin"], b"Handoff text: done");
     assert_eq!(given.code, Some(0), "{given:?}");
 }

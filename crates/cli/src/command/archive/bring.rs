@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     command::gc::alone,
-    process::{args::ImportArgs, environment, failure::Failure, output},
+    process::{args::ImportArgs, environment, failure::Failure, files, output},
     store::home::Home,
 };
 use envoi_api::bundle::ImportedRun;
@@ -28,7 +28,7 @@ const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 pub(crate) fn bundle(files: &[PathBuf]) -> Option<&Path> {
     let [file] = files else { return None };
     let mut first = [0; ZSTD.len()];
-    let mut begins = || File::open(file).and_then(|mut file| file.read_exact(&mut first)).is_ok();
+    let mut begins = || files::open(file).and_then(|mut file| file.read_exact(&mut first)).is_ok();
     let is_one = file.to_string_lossy().ends_with(ENDING) || (begins() && first == ZSTD);
     is_one.then_some(file)
 }
@@ -45,10 +45,7 @@ pub(crate) fn bring(home: &Home, file: &Path, args: &ImportArgs) -> Result<u8, F
             .hint("nothing was imported; `envoi verify FILE` looks closer")
     };
     let wanted = args.head.as_deref().map(verify::digest).transpose()?;
-    let mut source = File::open(file).map_err(unreadable)?;
-    if source.metadata().map_err(unreadable)?.is_dir() {
-        return Err(Failure::new(Code::FileUnreadable, format!("{name}: it is a folder")));
-    }
+    let mut source = files::open(file).map_err(unreadable)?;
     let mut opened = envoi_bundle::open(BufReader::new(&source)).map_err(damaged)?;
     opened.whole = has_head(opened.whole, wanted).map_err(damaged)?;
     let signer = match &args.signers {

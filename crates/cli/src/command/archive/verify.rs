@@ -2,13 +2,13 @@
 
 use crate::process::{
     failure::Failure,
-    output,
+    files, output,
     ssh_keygen::{self, Signer},
 };
 use envoi_api::bundle::Verified;
 use envoi_bundle::{LeftOut, Whole, Wrong};
 use envoi_contract::{code::Code, digest::Digest};
-use std::{fs::File, io::BufReader, path::Path};
+use std::{io::BufReader, path::Path};
 
 pub(crate) fn verify(
     file: &Path,
@@ -19,10 +19,7 @@ pub(crate) fn verify(
     let wanted = head.map(digest).transpose()?;
     let name = file.display().to_string();
     let unreadable = |error| Failure::new(Code::FileUnreadable, format!("{name}: {error}"));
-    let opened = File::open(file).map_err(unreadable)?;
-    if opened.metadata().map_err(unreadable)?.is_dir() {
-        return Err(Failure::new(Code::FileUnreadable, format!("{name}: it is a folder")));
-    }
+    let opened = files::open(file).map_err(unreadable)?;
     let found = envoi_bundle::verify(BufReader::new(opened)).and_then(|whole| has_head(whole, wanted));
     let (found, signer) = match (found, signers) {
         (Ok(whole), Some(signers)) => match signer(&whole, signers)? {
@@ -83,7 +80,7 @@ pub(super) fn has_head(whole: Whole, wanted: Option<Digest>) -> Result<Whole, Wr
 
 /// Who has signed it, of those whom the file names.
 pub(super) fn signer(whole: &Whole, signers: &Path) -> Result<Result<String, Wrong>, Failure> {
-    File::open(signers)
+    files::open(signers)
         .map_err(|error| Failure::new(Code::FileUnreadable, format!("{}: {error}", signers.display())))?;
     let wrong = |reason: String| Wrong { place: "SHA256SUMS.sig".to_owned(), reason };
     let Some(signature) = &whole.signature else {

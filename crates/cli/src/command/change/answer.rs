@@ -30,7 +30,7 @@ use envoi_kernel::{
     input::Answer,
 };
 use std::{
-    io::{self, IsTerminal as _, Read as _},
+    io::{self, IsTerminal as _},
     path::Path,
 };
 
@@ -244,11 +244,8 @@ fn filled(
 /// The text of a file, or of stdin for `-`.
 fn read(path: &Path) -> Result<String, Failure> {
     let bad = |reason: String| Failure::new(Code::AnswerInvalid, format!("{}: {reason}", path.display()));
-    let mut bytes = Vec::new();
-    if path == Path::new("-") {
-        io::stdin().lock().read_to_end(&mut bytes).map_err(|error| bad(error.to_string()))?;
-    } else {
-        bytes = files::read(path).map_err(|error| bad(error.to_string()))?;
-    }
+    let is_stdin = path == Path::new("-");
+    let read = if is_stdin { files::bounded(io::stdin().lock()) } else { files::read(path) };
+    let bytes = read.map_err(|error| bad(error.to_string()))?;
     String::from_utf8(bytes).map_err(|_| bad("it is not UTF-8".to_owned()))
 }

@@ -2,10 +2,7 @@
 
 use crate::process::{failure::Failure, files, output};
 use envoi_contract::{code::Code, error::Diagnostic, handoff, json::Value, routing};
-use std::{
-    io::{self, Read as _},
-    path::Path,
-};
+use std::{io, path::Path};
 
 pub(crate) fn handoff(file: Option<&Path>, compact: bool) -> Result<u8, Failure> {
     let written =
@@ -33,11 +30,7 @@ fn filter(
 }
 
 fn read(file: Option<&Path>) -> io::Result<Vec<u8>> {
-    let Some(path) = file else {
-        let mut bytes = Vec::new();
-        return io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes);
-    };
-    files::read(path)
+    file.map_or_else(|| files::bounded(io::stdin().lock()), files::read)
 }
 
 fn write(value: &Value, compact: bool) -> Result<u8, Failure> {
