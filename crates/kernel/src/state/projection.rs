@@ -26,6 +26,11 @@ use envoi_contract::{
 /// A counter without a bound, as the envelope writes it: the largest integer that every language holds.
 const UNLIMITED: u64 = (1 << 53) - 1;
 
+/// The largest count that contract 3 allows. A sum of what reports state may be above it, and stays there.
+fn counted(sum: u64) -> u64 {
+    sum.min(UNLIMITED)
+}
+
 /// Brings `envelope` up to `record`, which `control` has already taken. `outputs_bytes` is about what its outputs have together.
 pub(crate) fn apply(
     envelope: &mut Envelope,
@@ -40,7 +45,9 @@ pub(crate) fn apply(
         Event::AttemptSettled(event) if !event.late => attempt_settled(envelope, control, event, record.at),
         Event::ModelCallStarted(event) => {
             let record = event.attempt.as_ref().and_then(|attempt| running(envelope, attempt));
-            record.into_iter().for_each(|record| record.llm_calls = record.llm_calls.saturating_add(1));
+            record.into_iter().for_each(|record| {
+                record.llm_calls = counted(record.llm_calls.saturating_add(1));
+            });
         }
         Event::StepEntered(event) => {
             let visit = VisitId { scope: event.scope.clone(), step: event.step.clone(), visit: 1 };
@@ -172,7 +179,7 @@ fn attempt_settled(envelope: &mut Envelope, control: &Control, event: &AttemptSe
     let error = event.error.as_ref().map(|error| format!("{}: {}", error.code, error.message));
     if let Some(record) = running(envelope, &event.attempt) {
         record.completed_at = Some(at.to_string());
-        record.duration_ms = event.duration_ms;
+        record.duration_ms = counted(event.duration_ms);
         record.status = if event.ok { RecordStatus::Success } else { RecordStatus::Error };
         record.error = error.map(|error| shortened(error, envelope_size::MAX_RECORD_ERROR_BYTES));
         let reported = event.metrics.get("llm_calls").and_then(Value::as_u53).unwrap_or(0);
@@ -396,9 +403,9 @@ fn ended(envelope: &mut Envelope, event: &RunEnded, at: Timestamp) {
 
 /// Members that mirror the state.
 fn follow(envelope: &mut Envelope, flow: &Flow, control: &Control) {
-    envelope.iteration = control.ledger.iterations;
-    envelope.llm_call_count = control.ledger.llm_calls;
-    envelope.agent_hop_count = control.ledger.agent_hops;
+    envelope.iteration = counted(control.ledger.iterations);
+    envelope.llm_call_count = counted(control.ledger.llm_calls);
+    envelope.agent_hop_count = counted(control.ledger.agent_hops);
     envelope.active_stages = control.open.keys().map(|visit| (stage(control, visit), true)).collect();
     // Of several steps, the first that runs; else the first that waits.
     let current = control.live().map(|(visit, _)| visit).next().or_else(|| control.open.keys().next());

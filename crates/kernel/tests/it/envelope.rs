@@ -180,3 +180,16 @@ fn history_has_one_record_an_attempt() {
     assert_eq!(open[0].error.as_deref(), Some("TOOL_EXIT_NON_ZERO: exit code 1"));
     assert_eq!((open[0].duration_ms, open[1].completed_at.as_deref()), (10, None));
 }
+
+#[test]
+fn counts_of_reports_that_are_too_much_together_stay_at_the_largest_that_the_envelope_may_have() {
+    let most: u64 = (1 << 53) - 1;
+    let mut driver = Driver::started(&flow([step("a"), step("b"), step("c")]));
+    for id in ["a.1.1", "b.1.1"] {
+        // The driver reads each envelope back.
+        driver.ok(settled(reported(id, &format!(r#""metrics":{{"llm_calls":{most},"tokens_in":{most}}}"#))));
+        assert_eq!(driver.run.envelope().llm_call_count, most);
+        driver.restart();
+    }
+    assert_eq!(driver.run.ledger().llm_calls, 2 * most, "what was used is known in full");
+}
