@@ -19,7 +19,6 @@ pub use model::{
 };
 
 pub use decide::{
-    advance::MAX_MOVES,
     data::GivenData,
     fork::Cut,
     settle::{CALLS, COPIED, MAX_RERUNS, NOTHING_SENT, SET_BACK, USED, WORKSPACE_BEFORE, WORKSPACE_MOVING},

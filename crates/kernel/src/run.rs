@@ -201,7 +201,7 @@ impl Run {
     /// [`Refusal`] says why the input is not acceptable now (late, foreign, malformed, past a bound). The run is as before.
     pub fn decide(&self, input: Input, slot: Option<Slot>, now: Timestamp) -> Result<Vec<Record>, Refusal> {
         self.check_phase(&input)?;
-        self.decide_on(self.control.clone(), input, slot, now).map(|(records, _)| records)
+        self.decide_on(self.control.clone(), input, slot, now).map(|(records, ..)| records)
     }
 
     /// As [`Run::decide`], for a run that lives: what the records lead to is kept for the decision after this one, so that no decision copies
@@ -218,9 +218,16 @@ impl Run {
     ) -> Result<Vec<Record>, Refusal> {
         self.check_phase(&input)?;
         let control = self.ahead.take(&self.control);
-        let (records, control) = self.decide_on(control, input, slot, now)?;
-        self.ahead.keep(control);
+        let (records, control, is_cut_short) = self.decide_on(control, input, slot, now)?;
+        self.ahead.keep(control, is_cut_short);
         Ok(records)
+    }
+
+    /// Whether the last [`Run::decide_next`] ended although more follows, so that other runs have their turn before. What is left waits for
+    /// the next [`Input::SlotFree`], with a slot or without.
+    #[must_use]
+    pub fn is_cut_short(&self) -> bool {
+        self.ahead.is_cut_short()
     }
 
     /// What was decided last is not committed.
@@ -234,7 +241,7 @@ impl Run {
         input: Input,
         slot: Option<Slot>,
         now: Timestamp,
-    ) -> Result<(Vec<Record>, Control), Refusal> {
+    ) -> Result<(Vec<Record>, Control, bool), Refusal> {
         let draft = Draft::new(&self.versions, &self.flow, control, slot, now);
         let decided = match input {
             Input::Start(start) => start::start(draft, *start),

@@ -1,8 +1,8 @@
 //! What follows without a new input: visits are skipped or started, or the run ends.
 //!
 //! Every decision ends here. Goes on until nothing more follows: a false condition is a skipped visit and the next one is
-//! looked at; a visit that may start takes the free slot; a bound that is used up ends the run. After [`MAX_MOVES`] the rest waits:
-//! visits that could go on are ready, and have their turn, which needs no slot.
+//! looked at; a visit that may start takes the free slot; a bound that is used up ends the run. After [`MAX_MOVES`], or as much work of
+//! expressions as one step may do, the rest waits: visits that could go on are ready, and have their turn, which needs no slot.
 
 use crate::state::visit;
 use crate::{
@@ -35,7 +35,7 @@ use std::{cmp::Ordering, sync::Arc};
 
 /// Moves after which a decision ends although more follows: the visits that are left wait for the run's next turn, and other runs have
 /// theirs before. A flow may have a million steps that start nothing.
-pub const MAX_MOVES: usize = 32;
+const MAX_MOVES: usize = 32;
 
 /// Input: a slot is free; or none is, and what needs none goes on.
 pub(crate) fn slot_free(draft: Draft<'_>) -> Result<Draft<'_>, Refusal> {
@@ -76,8 +76,10 @@ pub(crate) fn advance(mut draft: Draft<'_>) -> Result<Draft<'_>, Refusal> {
             Phase::GoingOn { .. } if draft.control.correction.is_some() => break,
             // Without a visit that is ready nothing would give the run its next turn.
             Phase::GoingOn { .. }
-                if moves >= MAX_MOVES && bounds::ready(draft.flow, &draft.control).next().is_some() =>
+                if (moves >= MAX_MOVES || draft.spent.is_much())
+                    && bounds::ready(draft.flow, &draft.control).next().is_some() =>
             {
+                draft.is_cut_short = true;
                 break;
             }
             Phase::GoingOn { .. } => {
@@ -181,6 +183,16 @@ fn go_on(draft: &mut Draft<'_>) -> Result<bool, Refusal> {
     // Once a step has to wait for a slot, others like it need not be looked at: there may be a thousand items.
     let mut no_slot = false;
     for visit in movable {
+        // Conditions are worked out anew each time. With a slot, what is not held up moves for certain.
+        if draft.spent.is_much() {
+            if draft.slot.is_none() {
+                draft.is_cut_short = true;
+                break;
+            }
+            if bounds::is_held_up(draft.flow, &draft.control, &visit) {
+                continue;
+            }
+        }
         let at = draft.at(&visit)?;
         if no_slot && at.item.is_some() && is_plain(draft, &visit, &at) {
             continue;

@@ -6,6 +6,7 @@
 use crate::{
     model::{
         event::{Event, Record},
+        expression::Spent,
         flow::{Flow, Step, Versions},
         ids::{InterruptId, RunId, Seq, StepId, TimerId, VisitId, derived},
         input::{Refusal, Slot},
@@ -41,6 +42,10 @@ pub(crate) struct Draft<'a> {
     pub(crate) now: Timestamp,
     /// For an attempt that starts; taken by the first one.
     pub(crate) slot: Option<Slot>,
+    /// By the expressions of this decision.
+    pub(crate) spent: Spent,
+    /// The decision ends although more follows.
+    pub(crate) is_cut_short: bool,
     records: Vec<Record>,
 }
 
@@ -54,7 +59,16 @@ impl<'a> Draft<'a> {
         now: Timestamp,
     ) -> Self {
         let now = now.max(control.last_at);
-        Self { flow, versions, control, now, slot, records: Vec::new() }
+        Self {
+            flow,
+            versions,
+            control,
+            now,
+            slot,
+            spent: Spent::default(),
+            is_cut_short: false,
+            records: Vec::new(),
+        }
     }
 
     /// Adds an event and what it changes.
@@ -74,9 +88,9 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// The events, to be committed together, and the state after them.
-    pub(crate) fn finish(self) -> (Vec<Record>, Control) {
-        (self.records, self.control)
+    /// The events, to be committed together; the state after them; and whether the decision was cut short.
+    pub(crate) fn finish(self) -> (Vec<Record>, Control, bool) {
+        (self.records, self.control, self.is_cut_short)
     }
 
     /// Where a visit stands.

@@ -1,8 +1,8 @@
 //! Expressions: `${{ … }}` in strings and in `if`.
 //!
 //! Owns how they are written and what they evaluate to. A string goes in as it is; every other value as compact JSON with
-//! its own number token. Evaluation is bounded in its steps by fuel and in what it makes by a meter, reads nothing but the values
-//! it is given, and happens once: the result is stored in an event. Crate `flow` checks before a run which names exist.
+//! its own number token. Evaluation is bounded in its steps by fuel, and in what it makes by a meter, which all expressions of a step
+//! share. It reads nothing but the values it is given, and happens once: the result is stored in an event. Crate `flow` checks before a run which names exist.
 
 #[cfg(test)]
 mod bounds;
@@ -17,7 +17,8 @@ pub use language::{filter_names, test_names};
 
 use crate::model::files;
 use envoi_contract::json::{Number, Object, Value};
-use meter::{MAX_MADE_BYTES, Meter};
+pub(crate) use meter::Spent;
+use meter::{EXPRESSION_BYTES, MAX_MADE_BYTES, Meter};
 use minijinja::{
     ErrorKind,
     value::{Object as DynamicObject, ObjectRepr, ValueKind},
@@ -109,9 +110,10 @@ fn end_of_expression(text: &str) -> Option<usize> {
     None
 }
 
-/// The values that expressions see: `inputs`, `steps` and `run`.
+/// The values that expressions see: `inputs`, `steps` and `run`. All expressions that are evaluated with one share the bound of one step.
 #[derive(Debug, Clone)]
 pub struct Scope {
+    meter: Meter,
     root: minijinja::Value,
     after_failure: bool,
     /// Steps whose artifacts a manifest has, and its path from the run's folder.
@@ -122,13 +124,20 @@ impl Scope {
     /// A scope over these members.
     #[must_use]
     pub fn new(members: &Object) -> Self {
+        Self::paid_from(&Spent::default(), members)
+    }
+
+    /// A scope over these members; what its expressions make and look at, and the members themselves, are added to `spent`.
+    pub(crate) fn paid_from(spent: &Spent, members: &Object) -> Self {
+        spent.add(weight(members));
         let steps = members.get("steps").and_then(Value::as_object).into_iter().flat_map(Object::iter);
         let large = steps
             .filter_map(|(id, step)| {
                 Some((id.to_owned(), files::list_of(step.get("artifacts")?)?.to_owned()))
             })
             .collect();
-        Self { root: convert(&Value::Object(members.clone())), after_failure: false, large }
+        let root = convert(&Value::Object(members.clone()));
+        Self { meter: Meter::new(spent.clone()), root, after_failure: false, large }
     }
 
     /// What `success()` and `failure()` tell: whether something before has failed.
@@ -186,7 +195,16 @@ impl Scope {
             Some(text) => out.push_str(text),
             None => write_value(source, &value, &mut out)?,
         }
+        self.pay(source, meter::length(&out))?;
         Ok(out)
+    }
+
+    fn pay(&self, source: &str, bytes: u64) -> Result<(), EvaluationError> {
+        self.meter.take(bytes).map_err(|error| self.failed(source, &error))
+    }
+
+    fn failed(&self, source: &str, error: &minijinja::Error) -> EvaluationError {
+        EvaluationError { too_large: self.meter.is_exceeded(), ..failed(source, error) }
     }
 
     fn value(&self, source: &str) -> Result<minijinja::Value, EvaluationError> {
@@ -200,8 +218,8 @@ impl Scope {
             );
             return Err(EvaluationError { too_large: true, ..EvaluationError::new(source.trim(), reason) });
         }
-        let meter = Meter::new();
-        let mut environment = language::environment(&meter);
+        self.pay(source, EXPRESSION_BYTES)?;
+        let mut environment = language::environment(&self.meter);
         let failed_before = self.after_failure;
         environment.add_function("success", move || !failed_before);
         environment.add_function("failure", move || failed_before);
@@ -211,7 +229,7 @@ impl Scope {
                 let value = value.unwrap_or(minijinja::Value::UNDEFINED);
                 meter::finite(&value).map(|()| value)
             })
-            .map_err(|error| EvaluationError { too_large: meter.is_exceeded(), ..failed(source, &error) })?;
+            .map_err(|error| self.failed(source, &error))?;
         if value.is_undefined() {
             let reason = self.what_is_missing(source).unwrap_or_else(|| "it is not defined".to_owned());
             return Err(EvaluationError::new(source.trim(), reason));
@@ -302,6 +320,7 @@ impl Scope {
         }
         let mut text = String::new();
         write_value(source, &self.value(source)?, &mut text)?;
+        self.pay(source, meter::length(&text))?;
         Value::parse_str(&text)
             .map_err(|error| EvaluationError::new(source.trim(), format!("its value is no JSON: {error}")))
     }
@@ -359,6 +378,23 @@ impl DynamicObject for ExactNumber {
     fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0.as_str())
     }
+}
+
+/// About the bytes of these members.
+fn weight(members: &Object) -> u64 {
+    let of_member = |(name, value): (&str, &Value)| meter::length(name).saturating_add(weight_of(value));
+    members.iter().map(of_member).fold(0, u64::saturating_add)
+}
+
+fn weight_of(value: &Value) -> u64 {
+    let within = match value {
+        Value::Null | Value::Bool(_) => 0,
+        Value::Number(number) => meter::length(number.as_str()),
+        Value::String(text) => meter::length(text),
+        Value::Array(items) => items.iter().map(weight_of).fold(0, u64::saturating_add),
+        Value::Object(members) => weight(members),
+    };
+    within.saturating_add(meter::ITEM_BYTES)
 }
 
 fn convert(value: &Value) -> minijinja::Value {
@@ -537,14 +573,14 @@ mod tests {
 
     #[test]
     fn a_runaway_expression_ends() {
-        let scope = scope(r#"{"inputs":{"l":[1,2,3]}}"#);
+        let scope = || scope(r#"{"inputs":{"l":[1,2,3]}}"#);
         let long = format!("${{{{ {} }}}}", vec!["inputs.l"; 100_000].join(" ~ "));
         let nested = format!("${{{{ {}1{} }}}}", "(".repeat(2_000), ")".repeat(2_000));
         let huge = "${{ 'x' * 99999999999 }}".to_owned();
         for bomb in [long, nested, huge] {
-            assert!(scope.render(&bomb).is_err(), "{}", bomb.get(..40).unwrap_or_default());
+            assert!(scope().render(&bomb).is_err(), "{}", bomb.get(..40).unwrap_or_default());
         }
-        assert!(scope.render(&format!("${{{{ {}1 }}}}", "1~".repeat(500))).is_ok());
+        assert!(scope().render(&format!("${{{{ {}1 }}}}", "1~".repeat(500))).is_ok());
     }
 
     #[test]

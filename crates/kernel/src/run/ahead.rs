@@ -9,12 +9,15 @@ use crate::state::control::Control;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Ahead(Option<Box<Control>>);
+pub(super) struct Ahead {
+    control: Option<Box<Control>>,
+    is_cut_short: bool,
+}
 
 impl Ahead {
     /// The state, if it is as far as the run is. `control` is the run's.
     pub(super) fn take(&mut self, control: &Control) -> Control {
-        let ahead = self.0.take().filter(|ahead| ahead.next_seq == control.next_seq);
+        let ahead = self.control.take().filter(|ahead| ahead.next_seq == control.next_seq);
         debug_assert!(
             ahead.as_deref().is_none_or(|ahead| ahead == control),
             "the events of a decision were applied to one of two states alone"
@@ -22,14 +25,18 @@ impl Ahead {
         ahead.map_or_else(|| control.clone(), |ahead| *ahead)
     }
 
-    /// Keeps the state that a decision has led to.
-    pub(super) fn keep(&mut self, control: Control) {
-        self.0 = Some(Box::new(control));
+    /// Keeps the state that a decision has led to, and whether more follows from it.
+    pub(super) fn keep(&mut self, control: Control, is_cut_short: bool) {
+        *self = Self { control: Some(Box::new(control)), is_cut_short };
+    }
+
+    pub(super) fn is_cut_short(&self) -> bool {
+        self.is_cut_short
     }
 
     /// Forgets it: its decision has come to nothing, or the run's own state has changed without an event.
     pub(super) fn forget(&mut self) {
-        self.0 = None;
+        *self = Self::default();
     }
 }
 

@@ -73,3 +73,4 @@ mod subject;
 mod throttle;
 mod verify;
 mod what_if;
+mod work;

@@ -9,7 +9,7 @@ use crate::{
     },
 };
 use envoi_contract::digest::Digest;
-use envoi_kernel::{Input, MAX_MOVES, Record, Refusal, ids::RunId};
+use envoi_kernel::{Input, Record, Refusal, ids::RunId};
 use std::sync::Arc;
 
 impl Engine {
@@ -75,8 +75,7 @@ impl Engine {
         self.accounts.decided(&active.tenant, &active.run, &records, now);
         let deliveries = self.outbox.deliveries(&active.run, id, &records);
         let commit = active.commit(id, &records, blobs, deliveries, &mut self.snapshots);
-        // Each move has an event at least.
-        active.cut_short = records.len() >= MAX_MOVES;
+        active.cut_short = active.run.is_cut_short();
         active.in_flight = Some(InFlight { records, slot: has_slot, reply });
         self.commits_under_way = self.commits_under_way.saturating_add(1);
         self.world.log.submit(commit);

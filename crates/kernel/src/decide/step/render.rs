@@ -11,7 +11,7 @@ use crate::{
     model::{
         command::{Call, Command},
         event::AttemptStarted,
-        expression::{self, EvaluationError, Scope},
+        expression::{self, EvaluationError, Scope, Spent},
         flow::{
             AgentPlan, AskPlan, CommandPlan, Expression, Flow, InnerInput, InnerPlan, ScriptValues, StepKind,
             Template,
@@ -77,7 +77,8 @@ pub(crate) fn holds(
     condition: &Expression,
     after_failure: bool,
 ) -> Result<bool, SkillError> {
-    let scope = Scope::new(&members(&draft.control, &at.scope)).after_failure(after_failure);
+    let values = members(&draft.control, &at.scope);
+    let scope = Scope::paid_from(&draft.spent, &values).after_failure(after_failure);
     scope.holds(&condition.0).map_err(|error| expression_failed(&error))
 }
 
@@ -137,7 +138,7 @@ pub(crate) fn outputs(
     scope: &str,
     outputs: &[(String, Expression)],
 ) -> Result<Value, SkillError> {
-    let values = Scope::new(&members(&draft.control, scope));
+    let values = Scope::paid_from(&draft.spent, &members(&draft.control, scope));
     let value = |(name, expression): &(String, Expression)| {
         let value = values.evaluate(&expression.0).map_err(|error| expression_failed(&error))?;
         Ok((name.clone(), value))
@@ -146,16 +147,17 @@ pub(crate) fn outputs(
 }
 
 /// The values that the expressions of one visit see, made when the first one needs them: they are as many as the run had
-/// steps, and most commands have no expression.
+/// steps, and most commands have no expression. All these expressions together are bounded.
 pub(crate) struct Values<'a> {
     control: &'a Control,
     visit: &'a VisitId,
+    spent: &'a Spent,
     scope: OnceCell<Scope>,
 }
 
 impl<'a> Values<'a> {
     fn of(draft: &'a Draft<'_>, visit: &'a VisitId) -> Self {
-        Self { control: &draft.control, visit, scope: OnceCell::new() }
+        Self { control: &draft.control, visit, spent: &draft.spent, scope: OnceCell::new() }
     }
 
     /// The folder of the run.
@@ -181,7 +183,7 @@ impl<'a> Values<'a> {
                 root.insert("item".to_owned(), item.clone());
                 root.insert("index".to_owned(), Value::from(index));
             }
-            Scope::new(&root)
+            Scope::paid_from(self.spent, &root)
         })
     }
 

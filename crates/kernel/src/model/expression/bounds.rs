@@ -67,18 +67,57 @@ fn each_filter_and_operator_is_refused_before_it_makes_too_much() {
         "1 is ge(LONG)",
         "1 is in(LONG)",
     ];
-    let scope = scope();
     for long in [LONG, TEXT] {
-        assert!(scope.holds(&format!("{long}|first == 'b'")).is_ok(), "{long} can be made");
+        assert!(scope().holds(&format!("{long}|first == 'b'")).is_ok(), "{long} can be made");
     }
     for source in FILTERS.iter().map(|(_, source)| *source).chain(operators) {
         let source = source.replace("LONG", LONG).replace("TEXT", TEXT);
-        let error = scope.evaluate(&source).expect_err(&source);
+        let error = scope().evaluate(&source).expect_err(&source);
         assert!(error.too_large, "{source}: {error}");
         assert!(error.reason.contains("33554432 bytes"), "{source}: {error}");
     }
     let tried = FILTERS.iter().map(|(name, _)| *name).chain(MAKE_NOTHING.iter().copied());
     assert_eq!(tried.collect::<BTreeSet<_>>(), filter_names().into_iter().collect());
+}
+
+#[test]
+fn all_expressions_of_one_scope_share_one_bound() {
+    let (one, scope) = ("${{ ('a' * 1000000) | length }}", scope());
+    let done = std::iter::from_fn(|| scope.render(one).ok()).take(1000).count();
+    assert!((3..100).contains(&done), "{done} expressions");
+    let error = scope.render(one).unwrap_err();
+    assert!(error.too_large && error.reason.contains("the expressions of this step"), "{error}");
+    // Nothing is left, for a small one either; and a string with many expressions is many.
+    assert!(scope.render("${{ inputs.n }}").unwrap_err().too_large);
+    assert!(self::scope().render(&one.repeat(100)).unwrap_err().too_large);
+}
+
+#[test]
+fn whatever_is_looked_through_is_paid() {
+    let members = Value::parse_str(&format!(
+        r#"{{"inputs":{{"k":"{}","l":[{}1]}}}}"#,
+        "k".repeat(1_000_000),
+        "1,".repeat(100_000)
+    ));
+    let members = members.unwrap().as_object().unwrap().clone();
+    for source in [
+        "'z' in inputs.k",
+        "'z' not in inputs.k",
+        "7 in inputs.l",
+        "inputs.l == inputs.l",
+        "inputs.l != inputs.l",
+        "inputs.l < inputs.l",
+        "inputs.k <= inputs.k",
+        "1 < 2 < inputs.k | length",
+        "inputs.k[999999] == 'z'",
+        "inputs.k",
+    ] {
+        let scope = Scope::new(&members);
+        let template = format!("${{{{ {source} }}}}");
+        let done = std::iter::from_fn(|| scope.render(&template).ok()).take(100).count();
+        assert!(done < 100, "{source} is for nothing");
+        assert!(scope.render(&template).unwrap_err().too_large, "{source}");
+    }
 }
 
 #[test]
@@ -94,13 +133,14 @@ fn what_is_usual_is_far_below_the_bound() {
     let items: Vec<String> =
         (0..5_000).map(|n| format!(r#"{{"n":{n},"name":"item {n}","tags":["a","b"]}}"#)).collect();
     let text = format!(r#"{{"inputs":{{"l":[{}]}}}}"#, items.join(","));
-    let scope = Scope::new(Value::parse_str(&text).unwrap().as_object().unwrap());
+    let scope = || Scope::new(Value::parse_str(&text).unwrap().as_object().unwrap());
     for source in [
         "inputs.l | selectattr('n', 'gt', 100) | map(attribute='name') | unique | sort | join(', ') | length",
         "inputs.l | string | replace('item', 'thing') | upper | split(',') | last",
         "(inputs.l + inputs.l)[10:20] | map(attribute='tags') | list",
     ] {
-        assert!(scope.evaluate(source).is_ok(), "{source}: {:?}", scope.evaluate(source));
+        let found = scope().evaluate(source);
+        assert!(found.is_ok(), "{source}: {found:?}");
     }
 }
 
@@ -176,11 +216,14 @@ fn operators_do_what_they_did() {
         ("1 < inputs.n < 4 and not 'x' in inputs.s", "true"),
         ("{'a': inputs.l + inputs.l}.a | length", "4"),
         ("(inputs.nope | default('x')) + 'y'", "\"xy\""),
+        ("inputs.l[0] == 1 and inputs['s'][1] == 'b' and inputs.l[-1] != inputs.l[0]", "true"),
+        ("1 in inputs.l and 's' in inputs and 'nope' not in inputs", "true"),
+        ("inputs.s == 'abc' == true", "false"),
     ] {
         let found = scope().evaluate(source);
         assert_eq!(found.as_ref().map(Value::compact).as_deref(), Ok(value), "{source}");
     }
-    for source in ["inputs.nope + 1", "inputs.nope ~ 'a'", "'a' * 'b'", "inputs.n[1:]"] {
+    for source in ["inputs.nope + 1", "inputs.nope ~ 'a'", "1 == inputs.nope", "'a' * 'b'", "inputs.n[1:]"] {
         let error = scope().evaluate(source).expect_err(source);
         assert!(!error.too_large, "{source}: {error}");
     }

@@ -1,7 +1,8 @@
 //! From the source of an expression to instructions in which what can grow is checked first.
 //!
 //! Owns that `+`, `*`, `~` and `[a:b]` are calls: the expression language has them as instructions, works them out while it compiles
-//! where both sides are written out, and knows no bound but its own.
+//! where both sides are written out, and knows no bound but its own. What a comparison, an `in` or an `[n]` looks through is paid by a call
+//! around that side.
 
 use minijinja::{
     AutoEscape, Environment, Error, Value,
@@ -24,6 +25,10 @@ pub(super) const TIMES: &str = "*";
 pub(super) const TILDE: &str = "~";
 /// `a[b:c:d]`
 pub(super) const PART: &str = "[:]";
+/// What stands behind `==`, `<`, `in` and the like.
+pub(super) const LOOKED_THROUGH: &str = "==";
+/// What an `[n]` is read of.
+pub(super) const READ_OF: &str = "[]";
 
 /// The value of a source. `None`: it has none, which cannot be.
 pub(super) fn evaluate(
@@ -151,6 +156,17 @@ fn binary<'s>(operator: &Spanned<BinOp<'s>>) -> Expr<'s> {
         BinOpKind::Add => PLUS,
         BinOpKind::Mul => TIMES,
         BinOpKind::Concat => TILDE,
+        op @ (BinOpKind::Eq
+        | BinOpKind::Ne
+        | BinOpKind::Lt
+        | BinOpKind::Lte
+        | BinOpKind::Gt
+        | BinOpKind::Gte
+        | BinOpKind::In) => {
+            // A comparison looks at no more of one side than of the other.
+            let right = looked_through(right, operator.span());
+            return Expr::BinOp(Spanned::new(BinOp { op, left, right }, operator.span()));
+        }
         op => return Expr::BinOp(Spanned::new(BinOp { op, left, right }, operator.span())),
     };
     call(name, vec![left, right], operator.span())
@@ -162,8 +178,17 @@ fn call<'s>(name: &'static str, operands: Vec<Expr<'s>>, span: minijinja::machin
     Expr::Call(Spanned::new(Call { expr, args }, span))
 }
 
+/// What is written out is as short as the expression.
+fn looked_through<'s>(side: Expr<'s>, span: minijinja::machinery::Span) -> Expr<'s> {
+    match side {
+        Expr::Const(_) => side,
+        other => call(LOOKED_THROUGH, vec![other], span),
+    }
+}
+
 fn comparison<'s>(compare: &Spanned<Compare<'s>>) -> Expr<'s> {
-    let ops = compare.ops.iter().map(|next| CompareOp { op: next.op, expr: guarded(&next.expr) }).collect();
+    let side = |side| looked_through(guarded(side), compare.span());
+    let ops = compare.ops.iter().map(|next| CompareOp { op: next.op, expr: side(&next.expr) }).collect();
     Expr::Compare(Spanned::new(Compare { expr: guarded(&compare.expr), ops }, compare.span()))
 }
 
@@ -202,7 +227,8 @@ fn attribute<'s>(read: &Spanned<GetAttr<'s>>) -> Expr<'s> {
 }
 
 fn item<'s>(read: &Spanned<GetItem<'s>>) -> Expr<'s> {
-    let built = GetItem { expr: guarded(&read.expr), subscript_expr: guarded(&read.subscript_expr) };
+    let of = call(READ_OF, vec![guarded(&read.expr)], read.span());
+    let built = GetItem { expr: of, subscript_expr: guarded(&read.subscript_expr) };
     Expr::GetItem(Spanned::new(built, read.span()))
 }
 

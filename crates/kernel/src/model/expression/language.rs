@@ -2,15 +2,14 @@
 //!
 //! Owns which of them exist (`docs/expressions.md` lists the same) and that none makes a value before the [`Meter`] has let it.
 
-use super::meter::{ITEM_BYTES, Meter, length};
+use super::meter::{CALL_BYTES, ITEM_BYTES, Meter, length};
 use minijinja::{
     Environment, Error, ErrorKind, State, UndefinedBehavior, Value, filters, tests,
     value::{Rest, ValueKind, ValueOrKwargs},
 };
 use std::collections::BTreeMap;
 
-/// Instructions that one evaluation may take. A template of 100 KiB with a loop over a few thousand items fits; a
-/// runaway loop ends within milliseconds.
+/// Instructions that one evaluation may take. What an instruction looks through and makes is paid to the meter.
 const FUEL: u64 = 200_000;
 
 /// What a filter or a test may make or look at, before it does.
@@ -54,8 +53,8 @@ fn filters() -> Vec<Row> {
         ("default", Value::from_function(filters::default), Cost::Nothing),
         ("dictsort", Value::from_function(filters::dictsort), Cost::Whole),
         ("first", Value::from_function(filters::first), Cost::Nothing),
-        ("float", Value::from_function(filters::float), Cost::Nothing),
-        ("int", Value::from_function(filters::int), Cost::Nothing),
+        ("float", Value::from_function(filters::float), Cost::Whole),
+        ("int", Value::from_function(filters::int), Cost::Whole),
         ("items", Value::from_function(filters::items), Cost::Places),
         ("join", Value::from_function(filters::join), Cost::Of(join)),
         ("last", Value::from_function(filters::last), Cost::Places),
@@ -77,9 +76,9 @@ fn filters() -> Vec<Row> {
         ("split", Value::from_function(filters::split), Cost::Of(split)),
         ("string", Value::from_function(filters::string), Cost::Whole),
         ("sum", Value::from_function(filters::sum), Cost::Of(sum)),
-        ("title", Value::from_function(filters::title), Cost::Whole),
+        ("title", Value::from_function(filters::title), Cost::Of(letters)),
         ("trim", Value::from_function(filters::trim), Cost::Of(trim)),
-        ("unique", Value::from_function(filters::unique), Cost::Whole),
+        ("unique", Value::from_function(filters::unique), Cost::Of(unique)),
         ("upper", Value::from_function(filters::upper), Cost::Whole),
     ]
 }
@@ -153,11 +152,15 @@ pub(super) fn environment(meter: &Meter) -> Environment<'static> {
     environment.add_function("range", move |lower: i64, upper: Option<i64>, step: Option<i64>| {
         range(&paying, lower, upper, step)
     });
+    let looked_through = as_it_is(meter, |meter, value| meter.take_whole(value).map(drop));
+    environment.add_function(super::guard::LOOKED_THROUGH, looked_through);
+    environment.add_function(super::guard::READ_OF, as_it_is(meter, text_alone));
     for (name, source, cost) in OPERATORS {
         let meter = meter.clone();
         environment.add_function(
             *name,
             move |state: &mut State<'_, '_>, Rest(operands): Rest<Value>| -> Result<Value, Error> {
+                meter.take(CALL_BYTES)?;
                 cost(&meter, &operands)?;
                 let named: BTreeMap<&str, Value> = ["a", "b", "c", "d"].into_iter().zip(operands).collect();
                 state.env().compile_expression(source)?.eval(Value::from(named))
@@ -175,9 +178,28 @@ fn paid(
     let meter = meter.clone();
     move |state, arguments| {
         let arguments = arguments.into_values();
+        meter.take(CALL_BYTES)?;
         cost.pay(&meter, &arguments)?;
         function.call(state, &arguments)
     }
+}
+
+/// Hands over the value it is given, once it is paid; also one that is not defined.
+fn as_it_is(
+    meter: &Meter,
+    cost: fn(&Meter, &Value) -> Result<(), Error>,
+) -> impl Fn(Rest<ValueOrKwargs>) -> Result<Value, Error> + use<> {
+    let meter = meter.clone();
+    move |arguments| {
+        let value = arguments.into_values().into_iter().next().unwrap_or_default();
+        cost(&meter, &value)?;
+        Ok(value)
+    }
+}
+
+/// A letter of a text is found by counting.
+fn text_alone(meter: &Meter, value: &Value) -> Result<(), Error> {
+    value.as_str().map_or(Ok(()), |text| meter.take(length(text)))
 }
 
 /// An operator under the name of its function, which no source can name; as it is written; and what it costs.
@@ -235,12 +257,12 @@ fn join(meter: &Meter, arguments: &[Value]) -> Result<(), Error> {
     meter.take(words.saturating_mul(items))
 }
 
-/// What comes in the place of another, as often as that is there.
+/// What comes in the place of another, as often as that is there. Finding it is work too, however short it is.
 fn replace(meter: &Meter, arguments: &[Value]) -> Result<(), Error> {
     whole(meter, arguments)?;
     let [value, from, to, ..] = arguments else { return Ok(()) };
     let times = count(text(Some(value)).matches(&text(Some(from))).count());
-    meter.take(times.saturating_mul(length(&text(Some(to)))))
+    meter.take(times.saturating_mul(length(&text(Some(to))).saturating_add(ITEM_BYTES)))
 }
 
 fn split(meter: &Meter, arguments: &[Value]) -> Result<(), Error> {
@@ -264,6 +286,20 @@ fn list(meter: &Meter, arguments: &[Value]) -> Result<(), Error> {
         Some(text) => meter.take(count(text.chars().count()).saturating_mul(ITEM_BYTES)),
         None => Cost::Places.pay(meter, arguments),
     }
+}
+
+/// Each letter is looked at by itself.
+fn letters(meter: &Meter, arguments: &[Value]) -> Result<(), Error> {
+    whole(meter, arguments)?;
+    meter.take(length(&text(arguments.first())).saturating_mul(8))
+}
+
+/// Each value is looked for among those before it.
+fn unique(meter: &Meter, arguments: &[Value]) -> Result<(), Error> {
+    whole(meter, arguments)?;
+    let Some(list) = arguments.first() else { return Ok(()) };
+    let items = meter.take_places(list)?;
+    meter.take(items.saturating_mul(CALL_BYTES))
 }
 
 /// Each letter is looked for among those that are trimmed.

@@ -1,4 +1,4 @@
-//! How much one evaluation of an expression may make and look at.
+//! How much the expressions of one step may make and look at together, and how much those of one decision have.
 //!
 //! Owns the meter: each operator, filter and test that can make a value larger asks it before it begins. The fuel of the
 //! expression language counts instructions, and one instruction could ask for all memory of the machine.
@@ -10,14 +10,35 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-/// What one evaluation may make and look at, in bytes: eight times the largest list that a `for_each` can take. A value in a
-/// list or a mapping counts as [`ITEM_BYTES`] beside its text.
+/// What the expressions of one step may make and look at together, in bytes: eight times the largest list that a `for_each` can take. A value
+/// in a list or a mapping counts as [`ITEM_BYTES`] beside its text. It is also how much those of one decision do before it ends.
 pub(super) const MAX_MADE_BYTES: u64 = 32 * 1024 * 1024;
 
 /// A value in memory, and its place in a list.
 pub(super) const ITEM_BYTES: u64 = 32;
 
-/// One evaluation's.
+/// A call of a filter, a test or an operator.
+pub(super) const CALL_BYTES: u64 = 128;
+
+/// An expression is read, and gets all filters and tests.
+pub(super) const EXPRESSION_BYTES: u64 = 16 * 1024;
+
+/// What the expressions of one decision have made and looked at, with the values that they see.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Spent(Arc<AtomicU64>);
+
+impl Spent {
+    /// Whether it is as much as one step may.
+    pub(crate) fn is_much(&self) -> bool {
+        self.0.load(Ordering::Relaxed) >= MAX_MADE_BYTES
+    }
+
+    pub(super) fn add(&self, bytes: u64) {
+        self.0.store(self.0.load(Ordering::Relaxed).saturating_add(bytes), Ordering::Relaxed);
+    }
+}
+
+/// One step's.
 #[derive(Debug, Clone)]
 pub(super) struct Meter(Arc<Amounts>);
 
@@ -25,14 +46,19 @@ pub(super) struct Meter(Arc<Amounts>);
 struct Amounts {
     left: AtomicU64,
     is_exceeded: AtomicBool,
+    spent: Spent,
 }
 
 impl Meter {
-    pub(super) fn new() -> Self {
-        Self(Arc::new(Amounts { left: AtomicU64::new(MAX_MADE_BYTES), is_exceeded: AtomicBool::new(false) }))
+    pub(super) fn new(spent: Spent) -> Self {
+        Self(Arc::new(Amounts {
+            left: AtomicU64::new(MAX_MADE_BYTES),
+            is_exceeded: AtomicBool::new(false),
+            spent,
+        }))
     }
 
-    /// Whether the evaluation ended because of it.
+    /// Whether an evaluation ended because of it. Then nothing is left for another.
     pub(super) fn is_exceeded(&self) -> bool {
         self.0.is_exceeded.load(Ordering::Relaxed)
     }
@@ -42,6 +68,7 @@ impl Meter {
         match self.left().checked_sub(bytes) {
             Some(left) => {
                 self.0.left.store(left, Ordering::Relaxed);
+                self.0.spent.add(bytes);
                 Ok(())
             }
             None => Err(self.exceeded()),
@@ -108,7 +135,11 @@ impl Meter {
 
     fn exceeded(&self) -> Error {
         self.0.is_exceeded.store(true, Ordering::Relaxed);
-        let message = format!("it makes or reads more than {MAX_MADE_BYTES} bytes of values");
+        // As much may have been looked through to find that it is too much.
+        self.0.spent.add(self.0.left.swap(0, Ordering::Relaxed));
+        let message = format!(
+            "with it, the expressions of this step make or read more than {MAX_MADE_BYTES} bytes of values"
+        );
         Error::new(ErrorKind::InvalidOperation, message)
     }
 }
