@@ -940,7 +940,7 @@ fn a_branch_has_what_a_run_has_changed_and_nothing_else_moves() {
     git(&stage, &["commit", "-qam", "second"]);
     stage.expect(0, &["run", "flow.yaml", "--isolate"]);
     let before = untouched(&stage);
-    for wrong in ["a..b", "-d", "with space", ""] {
+    for wrong in ["a..b", "-d", "with space", "", "HEAD", "@", "refs/heads/x"] {
         stage.expect(2, &["apply", &format!("--branch={wrong}")]);
     }
     let done = stage.expect(0, &["--json", "apply", "--branch", "result/1", "--why", "as agreed"]);

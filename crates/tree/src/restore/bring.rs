@@ -88,6 +88,10 @@ pub fn merge(
         return Err(NotMerged::Conflict { paths });
     }
     drop_filled(&mut entries);
+    let paths = without_folder(&entries);
+    if !paths.is_empty() {
+        return Err(NotMerged::Conflict { paths });
+    }
     let tree = Tree::new(entries.into_values().collect())
         .map_err(|error| NotMerged::Conflict { paths: vec![error.to_string()] })?;
     let digest = intake.take(&tree.encode())?;
@@ -161,6 +165,15 @@ fn drop_filled(entries: &mut BTreeMap<Vec<u8>, Entry>) {
     filled.iter().for_each(|path| drop(entries.remove(path)));
 }
 
+/// What is to lie below something that is no folder: one side made a file or a link of the folder in which the other changed a file.
+fn without_folder(entries: &BTreeMap<Vec<u8>, Entry>) -> Vec<String> {
+    let in_the_way = |path: &Vec<u8>| {
+        let above = ancestors(path).find(|above| entries.contains_key(*above))?;
+        Some(format!("`{}` (`{}` is no folder on the other side)", shown(path), shown(above)))
+    };
+    entries.keys().filter_map(in_the_way).collect()
+}
+
 fn by_path(tree: &Tree) -> BTreeMap<Vec<u8>, Entry> {
     tree.entries().iter().map(|entry| (entry.path.clone(), entry.clone())).collect()
 }
@@ -188,6 +201,12 @@ mod tests {
             }
         };
         Tree::new(paths.iter().map(entry).collect()).unwrap()
+    }
+
+    #[test]
+    fn a_file_below_what_is_no_folder_any_more_is_named_with_it() {
+        let merged = by_path(&tree(&["d", "x"])).into_iter().chain(by_path(&tree(&["d/f", "e/f"])));
+        assert_eq!(without_folder(&merged.collect()), ["`d/f` (`d` is no folder on the other side)"]);
     }
 
     #[test]

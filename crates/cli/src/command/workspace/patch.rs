@@ -163,7 +163,11 @@ fn branch(
     };
     let at = At { folder: Path::new(of), index };
     let reference = format!("refs/heads/{name}");
-    if name.starts_with('-') || at.run(&["check-ref-format", &reference]).is_err() {
+    // Git itself makes no branch of such a name, and `HEAD` would be ambiguous from then on.
+    let is_name = name != "@"
+        && !name.starts_with("refs/")
+        && at.run(&["check-ref-format", "--branch", name]).is_ok_and(|expanded| expanded == name);
+    if name.starts_with('-') || !is_name {
         return Err(Failure::new(Code::RequestInvalid, format!("`{name}` cannot be the name of a branch")));
     }
     let top = at.run(&["rev-parse", "--show-toplevel"])?;
