@@ -4,7 +4,7 @@ use crate::{
     Outcome,
     row::{Row, median},
 };
-use envoi_tree::{Bounds, Contents, Kept, Order, keep, restore};
+use envoi_tree::{Bounds, Contents, Kept, Order, Stop, keep, restore};
 use std::{fs, path::Path, process::Command, time::Instant};
 
 /// Rounds of what is measured more than once.
@@ -35,6 +35,7 @@ pub(crate) fn snapshots(count: usize) -> Outcome<Vec<Row>> {
         never: vec![store.clone()],
         too_wide: Vec::new(),
         bounds: Bounds::default(),
+        stop: Stop::default(),
     };
     let listing = median(
         (0..ROUNDS)
