@@ -219,6 +219,14 @@ fn a_store_that_may_not_be_written_says_so_and_is_read() {
         }
         crate::stage::Process::spawn(&mut command).done()
     };
+    if is_root {
+        let done = Command::new("chown").args(["-R", "65534:65534"]).arg(&root).status();
+        assert!(done.unwrap().success());
+        // What root writes into the store of a user that user cannot read.
+        let refused = stage.expect(8, &["--home", "a/.envoi", "approve", &run]);
+        assert!(refused.err.contains("belongs to user 65534, and this process is user 0"), "{refused:?}");
+        stage.expect(0, &["--home", "a/.envoi", "show", &run]);
+    }
     mode("a+rX,a-w");
     let refused = ask(&["--home", "a/.envoi", "approve", &run]);
     let shown = ask(&["--home", "a/.envoi", "show", &run]);
