@@ -744,7 +744,9 @@ fn a_tree_with_a_history_that_nobody_else_has_stays() {
     let nested = format!("git init -q sub; cd sub; {commit}");
     let detached = format!("git checkout -q --detach; {commit}");
     let other = format!("git checkout -q -b other; {commit}");
-    let and_back = format!("git checkout -q --detach; {commit}; git checkout -q -");
+    let and_back = format!(
+        "git checkout -q --detach; {commit}; git update-ref refs/worktree/mine HEAD; git checkout -q -"
+    );
     for (in_repository, script, stays) in [
         (true, &nested, "no snapshot keeps the history in `sub/.git`"),
         (false, &nested, "no snapshot keeps the history in `sub/.git`"),
@@ -801,7 +803,7 @@ fn a_tree_with_a_store_or_with_work_of_another_store_stays() {
     assert_eq!(in_tree(&["--home", ".envoi", "run", "one.yaml"]).output().unwrap().status.code(), Some(3));
     fs::remove_file(tree.join("one.yaml")).unwrap();
     let rows = gc(&stage, &[]);
-    assert_eq!(rows[0].2, "no snapshot keeps the runs of the store in `.envoi/`", "{rows:?}");
+    assert_eq!(rows[0].2, "no snapshot keeps the runs of the store in `./.envoi`", "{rows:?}");
     assert!(tree.join(".envoi/envoi.db").exists());
     assert!(gc(&stage, &["--drop", &id])[0].1 && trees(&stage) == 0);
 }

@@ -17,7 +17,6 @@ use envoi_kernel::{
     event::{EndStatus, Isolated, RunStarted},
     ids::RunId,
 };
-use envoi_step::{Entrance, Presence};
 use envoi_tree::{Stop, What};
 use std::{
     ffi::OsString,
@@ -168,23 +167,20 @@ pub fn remove(
     too_wide: &[PathBuf],
 ) -> Result<Option<String>, NotRemoved> {
     let aside = begun(&tree.place);
-    let there = if tree.is_begun { &aside } else { &tree.place };
-    if let Some(why) = mounted(there) {
-        return Err(NotRemoved::Needed(why));
-    }
-    // Held to the end: no run of another store enters the folder.
-    let _presence = match Presence::enter(there, layout.root())? {
-        Entrance::Entered(presence) => presence,
-        Entrance::Occupied { .. } => return Err(NotRemoved::Needed(OCCUPIED.to_owned())),
-    };
     if !tree.is_begun {
         fs::rename(&tree.place, &aside)?;
-        // A process that wrote there just before has not seen the new name.
+    }
+    // Nobody finds it by its name any more. Who came, or wrote there, just before has not seen the new one.
+    let lost = || {
+        let is_looked_at = !tree.is_begun && !tree.is_dropped;
         let lost = || lost_with(reader, layout, too_wide, &tree.run, &tree.isolated, &aside);
-        if let Some(why) = Some(()).filter(|()| !tree.is_dropped).and_then(|()| lost()) {
+        is_looked_at.then(lost).flatten()
+    };
+    if let Some(why) = mounted(&aside).or_else(|| occupied(&aside, layout)).or_else(lost) {
+        if !tree.is_begun {
             fs::rename(&aside, &tree.place)?;
-            return Err(NotRemoved::Needed(why));
         }
+        return Err(NotRemoved::Needed(why));
     }
     let of = Path::new(&tree.isolated.of);
     let left = match &tree.isolated.branch {
@@ -283,7 +279,8 @@ fn lost_with(
         let found = found.strip_prefix(folder).unwrap_or(&found);
         return Some(match found.ends_with(STORE_FILE) {
             true => {
-                format!("no snapshot keeps the runs of the store in `{}`", found.with_file_name("").display())
+                let store = found.parent().unwrap_or(found);
+                format!("no snapshot keeps the runs of the store in `./{}`", store.display())
             }
             false => format!("no snapshot keeps the history in `{}`", found.display()),
         });

@@ -73,7 +73,7 @@ impl Store {
     /// # Errors
     /// As [`Store::open`], but for [`OpenError::Copied`].
     pub fn open_any(layout: Layout) -> Result<Self, OpenError> {
-        schema::refuse_of_another(&layout.db(), geteuid().as_raw())?;
+        schema::refuse_of_another(&layout.db(), geteuid().as_raw(), schema::owner_of_new)?;
         layout
             .create()
             .map_err(|error| OpenError::Io { path: layout.root().to_owned(), source: Arc::new(error) })?;

@@ -88,15 +88,28 @@ pub(crate) fn open(layout: &Layout) -> Result<Connection, OpenError> {
     Ok(conn)
 }
 
-/// Files that root writes into the store of a user are his alone, and that user's next run would fail where it meets them.
-pub(crate) fn refuse_of_another(path: &Path, user: u32) -> Result<(), OpenError> {
-    match path.metadata() {
-        Ok(found) if found.uid() != user => {
-            Err(OpenError::OfAnother { path: path.to_owned(), owner: found.uid(), user })
-        }
-        // None is there yet, or opening it says why it cannot be looked at.
-        Ok(_) | Err(_) => Ok(()),
+/// Files that root writes into the store of a user are root's, and that user's next run would fail where it meets them. `owner_of_new` is who
+/// owns a file that is made in a folder: some file systems give all files to one user.
+pub(crate) fn refuse_of_another(
+    path: &Path,
+    user: u32,
+    owner_of_new: impl FnOnce(&Path) -> io::Result<u32>,
+) -> Result<(), OpenError> {
+    // None is there yet, or opening it says why it cannot be looked at.
+    let Ok(found) = path.metadata() else { return Ok(()) };
+    let owner = found.uid();
+    if owner == user || owner_of_new(envoi_durable::parent(path)).is_ok_and(|of_new| of_new == owner) {
+        return Ok(());
     }
+    Err(OpenError::OfAnother { path: path.to_owned(), owner, user })
+}
+
+/// Who owns a file that this process makes there.
+pub(crate) fn owner_of_new(folder: &Path) -> io::Result<u32> {
+    let path = folder.join(format!(".owner-{}", std::process::id()));
+    let made = File::create_new(&path)?.metadata();
+    std::fs::remove_file(&path)?;
+    made.map(|made| made.uid())
 }
 
 /// The lease, if an older store is to be migrated: its engine would be of the version that made it, and must not find
@@ -363,10 +376,14 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let layout = Layout::new(place.path());
         let mine = rustix::process::geteuid().as_raw();
-        refuse_of_another(&layout.db(), mine + 1).unwrap();
+        let refused = |user, of_new| refuse_of_another(&layout.db(), user, |_| Ok(of_new));
+        refused(mine + 1, mine + 1).unwrap();
         drop(crate::Store::open(layout.clone()).unwrap());
-        refuse_of_another(&layout.db(), mine).unwrap();
-        let error = refuse_of_another(&layout.db(), mine + 1).unwrap_err();
+        refused(mine, mine).unwrap();
+        // All files there are of one user, whoever makes them.
+        refused(mine + 1, mine).unwrap();
+        assert_eq!(owner_of_new(layout.root()).unwrap(), mine);
+        let error = refused(mine + 1, mine + 1).unwrap_err();
         assert!(
             matches!(error, OpenError::OfAnother { owner, user, .. } if owner == mine && user == mine + 1),
             "{error}"

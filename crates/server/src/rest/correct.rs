@@ -92,7 +92,7 @@ fn evaded(run: &Run, new: &Flow, from: Option<&StepId>) -> Option<String> {
     let open = run.interrupts().next().filter(|_| from.is_some());
     if let (Some(open), Some(from)) = (open, from) {
         return Some(format!(
-            "to run again from `{from}` withdraws the open question of step `{}`",
+            "to run again from `{from}` may withdraw the question of step `{}`, which is open",
             open.visit.step
         ));
     }

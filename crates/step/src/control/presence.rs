@@ -96,7 +96,7 @@ impl Presence {
 /// The first folder, of `folder` and all below it, in which a process of another store is at work. No link is followed.
 ///
 /// # Errors
-/// Who is in one of them cannot be found out.
+/// The locks of the workspaces cannot be looked at.
 pub fn occupied_below(folder: &Path, store: &Path) -> io::Result<Option<PathBuf>> {
     let names = match fs::read_dir(folder_of_locks()) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -104,12 +104,21 @@ pub fn occupied_below(folder: &Path, store: &Path) -> io::Result<Option<PathBuf>
     };
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
-        if names.contains(&name_of(&fs::metadata(&folder)?))
+        let found = match fs::metadata(&folder) {
+            // It is gone by now, or nobody can work there.
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) =>
+            {
+                continue;
+            }
+            found => found?,
+        };
+        if names.contains(&name_of(&found))
             && let Entrance::Occupied { .. } = Presence::enter(&folder, store)?
         {
             return Ok(Some(folder));
         }
-        // What cannot be listed is nobody's workspace.
+        // Nobody can work in a folder that cannot be listed.
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 folders.push(entry.path());

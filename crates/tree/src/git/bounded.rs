@@ -166,10 +166,12 @@ fn wait(
             pause = pause.saturating_mul(2).min(TICK);
             continue;
         }
-        let left = TICK.min(limits.longest.saturating_sub(took));
-        let ready = readable(&open, left)?;
-        // A process that it has left behind may hold the pipes. What it printed itself was read.
-        if !ready.contains(&true) && has_exited(git)? {
+        // Looked at before the pipes: what it has printed stands in them then, and nothing of its own comes after that.
+        let is_over = has_exited(git)?;
+        let left = if is_over { Duration::ZERO } else { TICK.min(limits.longest.saturating_sub(took)) };
+        let Some(ready) = readable(&open, left)? else { continue };
+        // A process that it has left behind may hold the pipes.
+        if is_over && !ready.contains(&true) {
             return Ok(());
         }
         for (pipe, is_ready) in open.iter_mut().zip(ready) {
@@ -180,8 +182,8 @@ fn wait(
     }
 }
 
-/// Which of the pipes have something to say, or have ended.
-fn readable(pipes: &[&mut Pipe], longest: Duration) -> io::Result<Vec<bool>> {
+/// Which of the pipes have something to say, or have ended; `None`: a signal came, and nothing is known of them.
+fn readable(pipes: &[&mut Pipe], longest: Duration) -> io::Result<Option<Vec<bool>>> {
     let mut looks: Vec<PollFd<'_>> = pipes
         .iter()
         .filter_map(|pipe| pipe.from.as_ref())
@@ -192,10 +194,9 @@ fn readable(pipes: &[&mut Pipe], longest: Duration) -> io::Result<Vec<bool>> {
         tv_nsec: longest.subsec_nanos().into(),
     };
     match poll(&mut looks, Some(&wait)) {
-        // No word of the pipes: as if nothing had come, and git is looked at.
-        Err(Errno::INTR) | Ok(0) => Ok(vec![false; looks.len()]),
+        Err(Errno::INTR) => Ok(None),
         Err(errno) => Err(errno.into()),
-        Ok(_) => Ok(looks.iter().map(|look| !look.revents().is_empty()).collect()),
+        Ok(_) => Ok(Some(looks.iter().map(|look| !look.revents().is_empty()).collect())),
     }
 }
 

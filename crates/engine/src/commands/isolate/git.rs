@@ -176,8 +176,11 @@ impl<'s> Git<'s> {
             answer(self.run(folder, ["reflog", "show", "--format=%H", "HEAD", "--"]))?.unwrap_or_default();
         let mut commits: BTreeSet<&str> = log.split_whitespace().collect();
         commits.insert("HEAD");
-        let words =
-            ["rev-list", "--max-count=1"].into_iter().chain(commits).chain(["--not", "--glob=*", "--"]);
+        // References of the worktree alone go with it.
+        let others =
+            ["refs/worktree/*", "refs/bisect/*", "refs/rewritten/*"].map(|own| format!("--exclude={own}"));
+        let others = ["--not"].into_iter().chain(others.iter().map(String::as_str)).chain(["--glob=*", "--"]);
+        let words = ["rev-list", "--max-count=1"].into_iter().chain(commits).chain(others);
         Ok(answer(self.run(folder, words))?.is_some_and(|lost| lost.is_empty()))
     }
 
