@@ -713,7 +713,7 @@ export interface PlannedStep {
 }
 
 export interface Question {
-  /** Why the run asks: `ask`, `agent`, `review`, `blocked`, `exhausted`, `stuck`, `limit` or `in_doubt`. */
+  /** Why the run asks: `ask`, `agent`, `review`, `blocked`, `exhausted`, `stuck`, `limit`, `throttled`, `conflict` or `in_doubt`. */
   about: string;
   /** The choice that closed it; null if there was none. */
   answer: string | null;
@@ -744,7 +744,7 @@ export interface Question {
 }
 
 export interface QuestionDetail {
-  /** Why the run asks: `ask`, `agent`, `review`, `blocked`, `exhausted`, `stuck`, `limit` or `in_doubt`. */
+  /** Why the run asks: `ask`, `agent`, `review`, `blocked`, `exhausted`, `stuck`, `limit`, `throttled`, `conflict` or `in_doubt`. */
   about: string;
   /** The choice that closed it; null if there was none. */
   answer: string | null;

@@ -44,7 +44,7 @@ pub struct Question {
     /// The run that asks.
     #[schemars(with = "String")]
     pub run: RunId,
-    /// Why the run asks: `ask`, `agent`, `review`, `blocked`, `exhausted`, `stuck`, `limit` or `in_doubt`.
+    /// Why the run asks: `ask`, `agent`, `review`, `blocked`, `exhausted`, `stuck`, `limit`, `throttled`, `conflict` or `in_doubt`.
     #[schemars(with = "String")]
     pub about: About,
     /// The kind of question, as a word of contract 3.

@@ -40,6 +40,7 @@ fn main() -> ExitCode {
         Some(Command::Agent) => return program::run_attempt(),
         Some(Command::AgentCall { policy }) => return program::decide_call(&policy),
         Some(Command::Model) => return model::run_attempt(),
+        Some(Command::Merge { order }) => return envoi_engine::merge_items(&order),
         _ => {}
     }
     zygote::begin(&cli);
@@ -160,8 +161,11 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Completions { shell } => command::completions::completions(shell),
         Command::Manual { folder } => command::manual::manual(&folder),
         Command::Engine { jobs } => background::be_the_engine(&home, jobs),
-        Command::Attempt | Command::A2a | Command::Agent | Command::AgentCall { .. } | Command::Model => {
-            Ok(0)
-        }
+        Command::Attempt
+        | Command::A2a
+        | Command::Agent
+        | Command::AgentCall { .. }
+        | Command::Model
+        | Command::Merge { .. } => Ok(0),
     }
 }

@@ -166,6 +166,7 @@ codes! {
     LogInvalid, "LOG_INVALID", Input, 422;
     MachineFailed, "MACHINE_FAILED", Machine, 500;
     MediaTypeNotTaken, "MEDIA_TYPE_NOT_TAKEN", Input, 415;
+    MergeConflict, "MERGE_CONFLICT", Step, 500;
     MethodNotAllowed, "METHOD_NOT_ALLOWED", Input, 405;
     NotCorrectable, "NOT_CORRECTABLE", Refused, 409;
     NotForkable, "NOT_FORKABLE", Refused, 409;

@@ -3,8 +3,13 @@
 pub(crate) mod accounts;
 mod agent;
 pub(crate) mod callable_models;
+pub(crate) mod copies;
 mod failed_command;
 mod feedback;
+pub(crate) mod git;
+pub(crate) mod going;
+pub(crate) mod item_trees;
+pub(crate) mod merge;
 mod model;
 mod not_passed;
 mod order;

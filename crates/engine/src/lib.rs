@@ -19,6 +19,7 @@ mod query;
 pub use attempts::{
     accounts::{AccountError, AgentAccount, AgentAccounts},
     callable_models::{Callable, CallableModel, CallableModels},
+    merge::run as merge_items,
     processes::Processes,
     variables::{PerAttempt, Variable, is_allowed},
 };

@@ -437,6 +437,39 @@ fn files_are_set_back_only_where_no_other_step_is_at_work_in_them() {
 }
 
 #[test]
+fn items_work_apart_only_where_there_are_items_and_no_other_step_is_at_work() {
+    let steps = |steps: &str| format!("flow: f\nsteps:\n{steps}");
+    let graph =
+        "  - { id: a, run: [x], isolate: true, for_each: [1] }\n  - { id: b, run: [x], needs: [a] }\n";
+    let model = "  - { id: a, model: { use: m, prompt: p }, isolate: true, for_each: [1] }\n";
+    each_is_told(vec![
+        (steps(graph), 3, 11, INVALID, "put the loop into a flow whose steps are a list"),
+        (steps("  - { id: a, run: [x], isolate: true }\n"), 3, 24, INVALID, "without `for_each`"),
+        (
+            steps("  - { id: a, run: [x], for_each: [1], on_conflict: ours }\n"),
+            3,
+            39,
+            INVALID,
+            "without `isolate`",
+        ),
+        (
+            steps("  - { id: a, run: [x], for_each: [1], isolate: true, on_conflict: mine }\n"),
+            3,
+            67,
+            INVALID,
+            "`fail`",
+        ),
+        (steps(model), 3, 44, INVALID, "`isolate`"),
+        (steps("  - { id: a, ask: Go on?, isolate: true }\n"), 3, 27, INVALID, "`isolate`"),
+    ]);
+    let apart =
+        "  - { id: a, run: [x], files: restore, isolate: true, for_each: [1, 2], on_conflict: theirs }\n";
+    let read = load("f.yaml", &steps(apart)).unwrap();
+    let said = envoi_flow::warnings(&read.flow).concat();
+    assert!(said.contains("`isolate: true`: a run needs a tree of its own"), "{said}");
+}
+
+#[test]
 fn a_step_has_an_id_of_its_own_and_does_one_thing() {
     let steps = |steps: &str| format!("flow: f\nsteps:\n{steps}");
     each_is_told(vec![

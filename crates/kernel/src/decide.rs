@@ -11,6 +11,7 @@ pub(crate) mod draft;
 pub(crate) mod ending;
 mod input;
 pub(crate) mod left_out;
+pub(crate) mod merge;
 pub(crate) mod on_deny;
 pub(crate) mod rounds;
 pub(crate) mod route;

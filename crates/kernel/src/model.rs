@@ -13,6 +13,7 @@ pub mod ids;
 pub mod input;
 pub mod ledger;
 pub mod notify;
+pub(crate) mod on_conflict;
 pub mod part;
 mod refusal;
 pub mod requester;

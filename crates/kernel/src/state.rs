@@ -12,6 +12,7 @@ pub(crate) mod for_each;
 pub(crate) mod goals;
 pub(crate) mod graph;
 pub(crate) mod illegal_event;
+pub(crate) mod item_trees;
 mod limit;
 pub(crate) mod loops;
 pub(crate) mod part;

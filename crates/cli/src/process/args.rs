@@ -272,6 +272,12 @@ pub(crate) enum Command {
     /// Ask a model (started for a step with `model`, never by hand)
     #[command(name = "__model", hide = true)]
     Model,
+    /// Merge what the items of a step have changed (started for a step with `isolate: true`, never by hand)
+    #[command(name = "__merge", hide = true)]
+    Merge {
+        /// The file with what is to be merged
+        order: PathBuf,
+    },
     /// Be the engine of a store until nothing is under way (started by --detach, never by hand)
     #[command(name = "__engine", hide = true)]
     Engine {

@@ -35,7 +35,8 @@ pub(crate) fn range(taken: &[Taken], text: Option<&str>) -> Result<(Point, Point
 
 /// The state of this name.
 pub(crate) fn point(taken: &[Taken], text: &str) -> Result<Point, Failure> {
-    let states = || {
+    // Those of the trees of items are no states of the workspace.
+    let states = |apart: bool| {
         let of = |(nth, taken): (usize, &Taken)| {
             let place = nth.saturating_mul(2);
             [taken.before.map(|it| (place, it)), taken.after.map(|it| (place.saturating_add(1), it))]
@@ -43,14 +44,15 @@ pub(crate) fn point(taken: &[Taken], text: &str) -> Result<Point, Failure> {
         taken
             .iter()
             .enumerate()
+            .filter(move |(_, taken)| taken.apart == apart)
             .flat_map(of)
             .flatten()
             .map(|(place, snapshot)| Point::Kept { snapshot, place })
     };
     let found = match text {
         "now" => return Ok(Point::Now),
-        "start" => states().next(),
-        "end" => states().next_back(),
+        "start" => states(false).next(),
+        "end" => states(false).next_back(),
         _ => {
             let (name, is_before) = match text.strip_prefix("before:") {
                 Some(name) => (name, true),
@@ -108,6 +110,7 @@ mod tests {
             attempt: AttemptId::parse(attempt).unwrap(),
             before: before.map(snapshot),
             after: after.map(snapshot),
+            apart: attempt.starts_with("0."),
         };
         rows.iter().map(of).collect()
     }
@@ -120,6 +123,7 @@ mod tests {
             ("fix.1.3", Some("c"), Some("d")),
             ("test.1.1", Some("e"), Some("f")),
             ("fix.2.1", Some("g"), Some("h")),
+            ("0.each.1.1", Some("of an item"), Some("left by it")),
         ]);
         let digest = |text: &str| Digest::of(text.as_bytes());
         for (name, expected) in [
@@ -132,6 +136,7 @@ mod tests {
             ("before:fix", "g"),
             ("test", "f"),
             ("before:test.1", "e"),
+            ("0.each.1", "left by it"),
         ] {
             let found = point(&taken, name).unwrap();
             assert!(

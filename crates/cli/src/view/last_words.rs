@@ -22,7 +22,12 @@ const MOST_LINES: usize = 8;
 /// What the step wrote last that the question is about, in lines; `run_base` is the run's folder.
 pub(crate) fn last_words(run_base: &Path, raised: &InterruptRaised) -> Vec<String> {
     let is_about_work = match raised.about {
-        About::InDoubt | About::Exhausted | About::Blocked | About::Review | About::Throttled => true,
+        About::InDoubt
+        | About::Exhausted
+        | About::Blocked
+        | About::Review
+        | About::Throttled
+        | About::Conflict => true,
         About::Limit | About::Stuck | About::Ask | About::Agent => false,
     };
     let newest = is_about_work.then(|| newest_attempt(run_base, &raised.visit)).flatten();

@@ -361,6 +361,7 @@ fn a_kind(row: &InboxRow) -> String {
         }
         About::Agent => "an answer to an agent".to_owned(),
         About::Throttled => "a decision on an account that is closed".to_owned(),
+        About::Conflict => "a decision on items in conflict".to_owned(),
         About::Stuck => "a decision on rounds without any goal reached".to_owned(),
     }
 }

@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
 /// Runs git in `work`, as somebody whose configuration is empty.
-fn git(stage: &Stage, arguments: &[&str]) -> String {
+pub(crate) fn git(stage: &Stage, arguments: &[&str]) -> String {
     let mut command = std::process::Command::new("git");
     command.args(["-c", "user.name=N", "-c", "user.email=n@example.org", "-c", "init.defaultBranch=main"]);
     command.args(arguments).current_dir(stage.path("work")).env("HOME", stage.path("."));
@@ -35,7 +35,7 @@ fn write_other(stage: &Stage) {
 }
 
 /// `work` is a repository with a commit, a changed file, a staged one, a new one, a stash and ignored ones.
-fn in_git(stage: &Stage) {
+pub(crate) fn in_git(stage: &Stage) {
     git(stage, &["init", "-q"]);
     for (name, content) in [("a.txt", "a\n"), ("b.txt", "b\n"), (".gitignore", "secret\nbuilt/\n")] {
         stage.write(&format!("work/{name}"), content);
@@ -64,7 +64,7 @@ fn of_git(stage: &Stage) -> Vec<String> {
 }
 
 /// And of the files.
-fn untouched(stage: &Stage) -> Vec<String> {
+pub(crate) fn untouched(stage: &Stage) -> Vec<String> {
     let mut all = of_git(stage);
     all.push(git(stage, &["--no-optional-locks", "status", "--porcelain", "--branch", "--ignored"]));
     all.extend(work(stage).into_iter().map(|(name, content)| format!("{name}: {content}")));

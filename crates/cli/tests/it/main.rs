@@ -41,6 +41,7 @@ mod json_rows;
 mod kept;
 mod large;
 mod ledger;
+mod merged;
 mod models;
 mod nasty;
 mod nested;

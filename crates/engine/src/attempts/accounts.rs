@@ -107,7 +107,11 @@ impl AgentAccounts {
     pub(super) fn secrets_for(&self, command: &Command) -> impl Iterator<Item = &str> {
         let account = match command {
             Command::Agent(call) => self.of_call(call).ok().flatten(),
-            Command::Exec(_) | Command::Shell(_) | Command::A2a(_) | Command::Model(_) => None,
+            Command::Exec(_)
+            | Command::Shell(_)
+            | Command::A2a(_)
+            | Command::Model(_)
+            | Command::Merge(_) => None,
         };
         account.into_iter().flat_map(|account| account.secrets.iter().map(|(_, value)| value.as_str()))
     }

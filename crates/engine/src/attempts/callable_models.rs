@@ -49,7 +49,11 @@ impl CallableModels {
     pub(super) fn key_for(&self, command: &Command) -> Option<&str> {
         match command {
             Command::Model(call) => self.key(&call.model),
-            Command::Exec(_) | Command::Shell(_) | Command::A2a(_) | Command::Agent(_) => None,
+            Command::Exec(_)
+            | Command::Shell(_)
+            | Command::A2a(_)
+            | Command::Agent(_)
+            | Command::Merge(_) => None,
         }
     }
 }

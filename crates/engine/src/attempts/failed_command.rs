@@ -68,7 +68,7 @@ fn script_of(command: &Command) -> Option<&str> {
             argv.get(at.saturating_add(1)).map(String::as_str)
         }
         Command::Shell(script) => Some(script),
-        Command::Agent(_) | Command::A2a(_) | Command::Model(_) => None,
+        Command::Agent(_) | Command::A2a(_) | Command::Model(_) | Command::Merge(_) => None,
     }
 }
 

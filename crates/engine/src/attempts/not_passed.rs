@@ -101,7 +101,7 @@ fn texts(command: &Command) -> Vec<&str> {
         Command::Exec(argv) => argv.iter().map(String::as_str).collect(),
         Command::Shell(script) => vec![script],
         Command::Agent(call) => vec![&call.program],
-        Command::A2a(_) | Command::Model(_) => Vec::new(),
+        Command::A2a(_) | Command::Model(_) | Command::Merge(_) => Vec::new(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What an attempt's command is given: its environment, its folder, and files to read.
 
 use super::{
-    agent, failed_command, feedback, model, program,
+    agent, failed_command, feedback, item_trees, merge, model, program,
     secrets::{of_attempt, secrets},
     shared::Shared,
 };
@@ -36,6 +36,15 @@ pub(super) enum OrderError {
 /// See [`OrderError`].
 pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir, start: &str) -> Result<Spec, OrderError> {
     let started = &job.started;
+    let moved;
+    let job = match &started.tree {
+        Some(item) => {
+            let workspace = item_trees::ensure(&shared.layout, job, item).map_err(OrderError::Step)?;
+            moved = Job { workspace, ..job.clone() };
+            &moved
+        }
+        None => job,
+    };
     if let Some(problem) = &job.caller.env_file_problem {
         return Err(OrderError::Step(problem.clone()));
     }
@@ -57,7 +66,8 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir, start: &str) ->
     );
     let given = shared.per_attempt.of(&job.run, &started.attempt);
     env.extend(given.into_iter().map(|variable| (variable.name, variable.value)));
-    let step = job.flow.step(&started.attempt.visit.step);
+    // A merge leaves nothing of what the step is to leave.
+    let step = job.flow.step(&started.attempt.visit.step).filter(|_| !started.merges());
     let command = match &started.command {
         Command::Exec(argv) => envoi_step::Command::Exec { argv: failed_command::watched(argv, dir) },
         Command::Shell(script) => envoi_step::Command::Shell { script: script.clone() },
@@ -80,6 +90,12 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir, start: &str) ->
             let argv = model::command(shared, job, dir, call, &mut env);
             let argv =
                 argv.map_err(|error| OrderError::Machine(format!("the order for a model: {error}")))?;
+            envoi_step::Command::Exec { argv }
+        }
+        Command::Merge(call) => {
+            let argv = merge::command(shared, job, dir, call);
+            let argv =
+                argv.map_err(|error| OrderError::Machine(format!("the order for a merge: {error}")))?;
             envoi_step::Command::Exec { argv }
         }
     };

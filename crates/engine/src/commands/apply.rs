@@ -139,7 +139,7 @@ impl Commands {
             return Ok(envoi_tree::keep(workspace, order).map_err(|error| not_kept(&error, names))?.tree);
         }
         let records = self.store.reader()?.records(id, 0, None)?;
-        let last = snapshots::taken(&records).into_iter().rev().find_map(|taken| taken.after);
+        let last = snapshots::last(&records);
         match last.filter(|last| !last.moving) {
             Some(last) => tree(order, &last.digest),
             None => Err(Refused::new(

@@ -8,12 +8,15 @@ mod look;
 mod sweep;
 mod trim;
 
-use super::{handler::Commands, handler::send, trees::remove_all};
-use crate::model::{
-    clock::now,
-    crash_point::Point,
-    protocol::{Refused, Response},
-    retention::{Archived, CollectRequest, Collected, OldRun, Stage, Swept, why_it_stays},
+use super::{handler::Commands, handler::send};
+use crate::{
+    attempts::going::remove_all,
+    model::{
+        clock::now,
+        crash_point::Point,
+        protocol::{Refused, Response},
+        retention::{Archived, CollectRequest, Collected, OldRun, Stage, Swept, why_it_stays},
+    },
 };
 use envoi_contract::code::Code;
 use envoi_journal::{Layout, Reader, Removal, RunFilter, RunRow, with_causes};

@@ -3,16 +3,17 @@
 //! In git it is a worktree with a branch of its own, elsewhere a folder. Owns what is made in which order, and that half of it does not
 //! stay. It is made before the run begins. Nothing is written to the folder of the user.
 
-pub(super) mod git;
-
-use super::trees::STORE_FILE;
 use super::{
     handler::Commands,
     names::Names,
     restore::{not_kept, refused},
 };
 use crate::{
-    attempts::secrets::at_hand,
+    attempts::{
+        copies::{bring, is_of_a_store},
+        git::{Git, GitError, Repository},
+        secrets::at_hand,
+    },
     model::{
         protocol::{Isolate, Refused},
         runner::Caller,
@@ -22,10 +23,9 @@ use envoi_contract::code::Code;
 use envoi_kernel::{Flow, event::Isolated, ids::RunId};
 use envoi_step::{MIN_SECRET_BYTES, plain};
 use envoi_tree::Order;
-use git::{Git, GitError, Repository};
 use std::{
     fs, io,
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    os::unix::fs::DirBuilderExt as _,
     path::{Component, Path, PathBuf},
 };
 
@@ -248,47 +248,6 @@ fn check_below(path: &Path) -> Result<(), Refused> {
             Some("such as `--bring .env` or `--bring node_modules`"),
         )),
     }
-}
-
-/// Whether a path below `root` is, or lies in, the folder of a store.
-fn is_of_a_store(root: &Path, path: &Path) -> bool {
-    let mut folders = path.ancestors().filter(|above| *above != Path::new(""));
-    folders.any(|above| above.ends_with(".envoi") || root.join(above).join(STORE_FILE).is_file())
-}
-
-/// Copies what lies there, unless something is there already. No link is followed, and no store is copied.
-fn bring(from: &Path, to: &Path, path: &Path) -> io::Result<()> {
-    let source = from.join(path);
-    let target = to.join(path);
-    let found = fs::symlink_metadata(&source)?;
-    if found.is_dir() {
-        // The runs of a store go on in one place.
-        if source.join(STORE_FILE).is_file() {
-            return Ok(());
-        }
-        fs::create_dir_all(&target)?;
-        for entry in fs::read_dir(&source)? {
-            let name = entry?.file_name();
-            if name != ".git" && name != ".envoi" {
-                bring(from, to, &path.join(name))?;
-            }
-        }
-        return Ok(());
-    }
-    if fs::symlink_metadata(&target).is_ok() {
-        return Ok(());
-    }
-    target.parent().map(fs::create_dir_all).transpose()?;
-    if found.is_symlink() {
-        std::os::unix::fs::symlink(fs::read_link(&source)?, &target)?;
-    } else if found.is_file() {
-        let file = plain::open(&source)?;
-        let mode = file.metadata()?.permissions();
-        let copy = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&target)?;
-        envoi_durable::copy_content(&file, &copy)?;
-        copy.set_permissions(mode)?;
-    }
-    Ok(())
 }
 
 fn text(path: &Path) -> String {

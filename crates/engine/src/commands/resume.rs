@@ -249,7 +249,9 @@ fn to_be_answered(run: &Run, choice: Option<Choice>) -> impl Iterator<Item = &In
     run.interrupts().filter(move |raised| match raised.about {
         About::InDoubt => in_doubt,
         About::Throttled => false,
-        About::Exhausted | About::Blocked | About::Review | About::Stuck => choice.is_some() && !in_doubt,
+        About::Exhausted | About::Blocked | About::Review | About::Stuck | About::Conflict => {
+            choice.is_some() && !in_doubt
+        }
         About::Limit | About::Ask | About::Agent => false,
     })
 }

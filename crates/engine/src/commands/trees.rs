@@ -6,8 +6,13 @@
 //! A removal that was killed is found by that name and ended by the next one. Nothing is written to the journal. Files that git ignores
 //! are in no snapshot and go with the tree.
 
-use super::{adopt::check_places, isolate::git::Git};
+use super::adopt::check_places;
 use crate::{
+    attempts::{
+        git::Git,
+        going::{history_lost_with, in_the_way, mounted, remove_all},
+        item_trees,
+    },
     model::protocol::Refused,
     query::{load::load_run, snapshots},
 };
@@ -21,15 +26,9 @@ use envoi_tree::{Stop, What};
 use std::{
     ffi::OsString,
     fs, io,
-    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
-
-/// Why a tree stays in which another store has work.
-const OCCUPIED: &str = "a run of another store works there";
-
-/// The file by which the folder of a store is known.
-pub(super) const STORE_FILE: &str = "envoi.db";
 
 /// The end of the name of a tree that is being removed.
 const REMOVED: &str = ".removed";
@@ -65,9 +64,8 @@ pub fn old_trees(reader: &Reader, layout: &Layout, too_wide: &[PathBuf]) -> Resu
     for row in &rows {
         let Some(There { started, isolated, place, is_begun }) = there(reader, &row.run) else { continue };
         let isolated = &isolated;
-        let there = if is_begun { begun(&place) } else { place.clone() };
         let at_work = match is_begun {
-            true => mounted(&there),
+            true => mounted(&begun(&place)).or_else(|| mounted(&item_trees::folder(&place))),
             false => at_work(reader, layout, row, &rows, isolated),
         };
         let is_at_work = at_work.is_some();
@@ -75,7 +73,7 @@ pub fn old_trees(reader: &Reader, layout: &Layout, too_wide: &[PathBuf]) -> Resu
             None if !is_begun => stays(reader, layout, too_wide, row, &rows, isolated, &started.workspace),
             at_work => at_work,
         };
-        let (files, bytes) = weight(there, on_disk);
+        let (files, bytes) = weight_of(&place, is_begun);
         let isolated = origin(reader, &row.run).unwrap_or_else(|| isolated.clone());
         let run = row.run.clone();
         let is_dropped = false;
@@ -92,7 +90,7 @@ pub fn count(reader: &Reader) -> Result<(u64, u64), Refused> {
     let rows = reader.runs(RunFilter::default())?;
     let found = rows.iter().filter_map(|row| there(reader, &row.run));
     Ok(found.fold((0, 0), |(trees, bytes), There { place, is_begun, .. }| {
-        let (_, more) = weight(if is_begun { begun(&place) } else { place }, on_disk);
+        let (_, more) = weight_of(&place, is_begun);
         (trees.saturating_add(1), bytes.saturating_add(more))
     }))
 }
@@ -173,10 +171,15 @@ pub fn remove(
     // Nobody finds it by its name any more. Who came, or wrote there, just before has not seen the new one.
     let lost = || {
         let is_looked_at = !tree.is_begun && !tree.is_dropped;
-        let lost = || lost_with(reader, layout, too_wide, &tree.run, &tree.isolated, &aside);
+        let lost = || {
+            item_left(&tree.place)
+                .or_else(|| lost_with(reader, layout, too_wide, &tree.run, &tree.isolated, &aside))
+        };
         is_looked_at.then(lost).flatten()
     };
-    if let Some(why) = mounted(&aside).or_else(|| occupied(&aside, layout)).or_else(lost) {
+    let items = item_trees::folder(&tree.place);
+    let in_the_way = |folder: &PathBuf| in_the_way(folder, layout.root());
+    if let Some(why) = [&aside, &items].into_iter().find_map(in_the_way).or_else(lost) {
         if !tree.is_begun {
             fs::rename(&aside, &tree.place)?;
         }
@@ -189,6 +192,8 @@ pub fn remove(
         }
         _ => None,
     };
+    item_trees::remove_every(&tree.isolated, layout.root())
+        .map_err(|source| NotRemoved::Left { aside: items, source })?;
     remove_all(&aside).map_err(|source| NotRemoved::Left { aside, source })?;
     Ok(left)
 }
@@ -208,30 +213,17 @@ fn at_work(
         return Some("the run is not over".to_owned());
     }
     let place = Path::new(&isolated.place);
-    let works_there =
-        |other: &&RunRow| other.ended.is_none() && Path::new(&other.workspace).starts_with(place);
+    let works_there = |other: &&RunRow| other.ended.is_none() && is_in(other, place);
     if let Some(other) = rows.iter().find(works_there) {
         return Some(format!("run `{}` works there", other.run));
     }
-    occupied(place, layout).or_else(|| mounted(place))
+    [place, &item_trees::folder(place)].into_iter().find_map(|folder| in_the_way(folder, layout.root()))
 }
 
-/// Whether a run of another store is at work in the folder or below it.
-fn occupied(folder: &Path, layout: &Layout) -> Option<String> {
-    match envoi_step::occupied_below(folder, layout.root()) {
-        Ok(None) => None,
-        Ok(Some(_)) => Some(OCCUPIED.to_owned()),
-        Err(error) => Some(format!("who works there is not known: {error}")),
-    }
-}
-
-/// What is mounted there would be emptied.
-fn mounted(folder: &Path) -> Option<String> {
-    match envoi_durable::mount_below(folder) {
-        Ok(None) => None,
-        Ok(Some(place)) => Some(format!("something is mounted at `{}`", place.display())),
-        Err(error) => Some(format!("what is mounted in it is not known: {error}")),
-    }
+/// Whether a run works in the tree at `place`, or in the tree of an item beside it.
+fn is_in(other: &RunRow, place: &Path) -> bool {
+    let workspace = Path::new(&other.workspace);
+    workspace.starts_with(place) || workspace.starts_with(item_trees::folder(place))
 }
 
 /// Why the tree of a run that is over stays.
@@ -250,17 +242,24 @@ fn stays(
     let place = Path::new(&isolated.place);
     let may_go_on = |other: &&RunRow| {
         let ended = other.ended.as_ref().map(|ended| ended.status);
-        other.run != row.run
-            && ended != Some(EndStatus::Succeeded)
-            && Path::new(&other.workspace).starts_with(place)
+        other.run != row.run && ended != Some(EndStatus::Succeeded) && is_in(other, place)
     };
     if let Some(other) = rows.iter().find(may_go_on) {
         return Some(format!("run `{}` may go on there", other.run));
+    }
+    if let Some(why) = item_left(place) {
+        return Some(why);
     }
     if Path::new(workspace) != place {
         return Some("the run worked in a part of it, and only that part is kept".to_owned());
     }
     lost_with(reader, layout, too_wide, &row.run, isolated, place)
+}
+
+/// Whether an item of a step has left files that were not merged.
+fn item_left(place: &Path) -> Option<String> {
+    let left = item_trees::left(place);
+    left.first().map(|item| format!("the tree of an item is left: `{}`", item.display()))
 }
 
 /// What would be lost with this folder, in a sentence.
@@ -272,49 +271,11 @@ fn lost_with(
     isolated: &Isolated,
     folder: &Path,
 ) -> Option<String> {
-    // A worktree has a file `.git` at its root.
-    let own = folder.join(".git");
-    let is_own = isolated.branch.is_some() && fs::symlink_metadata(&own).is_ok_and(|found| found.is_file());
-    if let Some(found) = history_below(folder, if is_own { Some(own.as_path()) } else { None }) {
-        let found = found.strip_prefix(folder).unwrap_or(&found);
-        return Some(match found.ends_with(STORE_FILE) {
-            true => {
-                let store = found.parent().unwrap_or(found);
-                format!("no snapshot keeps the runs of the store in `./{}`", store.display())
-            }
-            false => format!("no snapshot keeps the history in `{}`", found.display()),
-        });
-    }
-    if is_own {
-        match Git::new(&Stop::default()).has_all_on_branches(folder) {
-            Ok(true) => {}
-            Ok(false) => return Some("commits that were made there are on no branch".to_owned()),
-            Err(error) => {
-                return Some(format!("it is not known whether its commits are on a branch: {error}"));
-            }
-        }
+    if let Some(why) = history_lost_with(folder, isolated.branch.is_some()) {
+        return Some(why);
     }
     let kept = is_kept(reader, layout, too_wide, run, isolated, folder);
     (!kept).then(|| "no snapshot has all of its files; `envoi apply` brings them".to_owned())
-}
-
-/// A repository of git, but for the folder's own link to one, or the database of a store.
-fn history_below(folder: &Path, own: Option<&Path>) -> Option<PathBuf> {
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            let kind = entry.file_type();
-            let is_store = entry.file_name() == STORE_FILE && kind.as_ref().is_ok_and(fs::FileType::is_file);
-            if is_store || entry.file_name() == ".git" && Some(path.as_path()) != own {
-                return Some(path);
-            }
-            if kind.is_ok_and(|kind| kind.is_dir()) {
-                folders.push(path);
-            }
-        }
-    }
-    None
 }
 
 /// Whether this folder is as the last snapshot of the run has it, which is what `apply` brings when the tree is gone.
@@ -327,7 +288,7 @@ fn is_kept(
     folder: &Path,
 ) -> bool {
     let Ok(records) = reader.records(run, 0, None) else { return false };
-    let last = snapshots::taken(&records).into_iter().rev().find_map(|taken| taken.after);
+    let last = snapshots::last(&records);
     let last = match last {
         Some(last) if last.moving => return false,
         Some(last) => last.digest,
@@ -349,6 +310,13 @@ fn begun(place: &Path) -> PathBuf {
     let mut name = OsString::from(place);
     name.push(REMOVED);
     PathBuf::from(name)
+}
+
+/// What a tree weighs, with those of the items beside it.
+fn weight_of(place: &Path, is_begun: bool) -> (u64, u64) {
+    let (files, bytes) = weight(if is_begun { begun(place) } else { place.to_owned() }, on_disk);
+    let (more_files, more_bytes) = weight(item_trees::folder(place), on_disk);
+    (files.saturating_add(more_files), bytes.saturating_add(more_bytes))
 }
 
 /// Regular files below a folder, and their bytes, of each as `bytes_of` says. No link is followed; what cannot be read counts as nothing.
@@ -379,26 +347,4 @@ fn on_disk(file: &fs::Metadata) -> u64 {
 /// The bytes of a file, but for its holes.
 pub(super) fn without_holes(file: &fs::Metadata) -> u64 {
     file.len().min(on_disk(file))
-}
-
-/// Also folders that may not be written to, as some package managers leave them.
-pub(super) fn remove_all(folder: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            open_folders(folder)?;
-            fs::remove_dir_all(folder)
-        }
-        done => done,
-    }
-}
-
-fn open_folders(folder: &Path) -> io::Result<()> {
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            open_folders(&entry.path())?;
-        }
-    }
-    Ok(())
 }

@@ -88,7 +88,10 @@ fn argv(command: event::Command) -> Vec<String> {
         event::Command::Exec(argv) => argv,
         event::Command::Shell(script) => vec!["sh".to_owned(), "-c".to_owned(), script],
         // No target of `notify` is one.
-        event::Command::A2a(_) | event::Command::Agent(_) | event::Command::Model(_) => Vec::new(),
+        event::Command::A2a(_)
+        | event::Command::Agent(_)
+        | event::Command::Model(_)
+        | event::Command::Merge(_) => Vec::new(),
     }
 }
 

@@ -229,6 +229,7 @@ impl Active {
             workspace: PathBuf::from(&begun.workspace),
             shares: begun.shared,
             keeps_files: begun.keep_files,
+            isolated: begun.isolated.clone(),
             run_base: PathBuf::from(&begun.run_base),
             caller: Arc::clone(&self.caller),
             within: self.within.clone(),

@@ -5,7 +5,7 @@ use envoi_contract::digest::Digest;
 use envoi_contract::json::Value;
 use envoi_journal::{CommitError, FileError, ReadError, with_causes};
 use envoi_kernel::{
-    event::AttemptStarted,
+    event::{AttemptStarted, Isolated},
     flow::Flow,
     ids::{AttemptId, RunId},
     input::AttemptResult,
@@ -30,6 +30,8 @@ pub struct Job {
     pub shares: bool,
     /// Whether snapshots of its workspace are taken.
     pub keeps_files: bool,
+    /// The tree of its own that the run has.
+    pub isolated: Option<Box<Isolated>>,
     /// Absolute path of the run's own folder, by which its processes are known.
     pub run_base: PathBuf,
     /// Variables and secrets of the caller that started or resumed the run.

@@ -4,7 +4,7 @@ use envoi_contract::digest::Digest;
 use envoi_journal::Layout;
 use envoi_kernel::{
     Event, Record,
-    event::Snapshot,
+    event::{AttemptSettled, Snapshot},
     ids::{AttemptId, Seq},
 };
 use envoi_tree::{Bounds, Contents, Order, Stop};
@@ -38,6 +38,8 @@ pub struct Taken {
     pub before: Option<Snapshot>,
     /// After it.
     pub after: Option<Snapshot>,
+    /// Whether they are of the tree of an item, and not of the workspace of the run.
+    pub apart: bool,
 }
 
 /// Every snapshot that the records of a run name.
@@ -69,7 +71,7 @@ pub fn entered(records: &[Record], at: Seq) -> Option<Snapshot> {
     });
     match began {
         Some(attempt) => before(since.iter().copied(), attempt),
-        None => taken(until).last().and_then(|taken| taken.after),
+        None => last(until),
     }
 }
 
@@ -82,18 +84,29 @@ pub fn before<'r>(records: impl IntoIterator<Item = &'r Record>, attempt: &Attem
 /// The snapshots of a run that its records name, in the order in which the attempts ended.
 #[must_use]
 pub fn taken<'r>(records: impl IntoIterator<Item = &'r Record>) -> Vec<Taken> {
-    let of = |record: &Record| match &record.event {
-        Event::AttemptSettled(settled) => {
-            let after =
-                settled.workspace_digest.map(|digest| Snapshot { digest, moving: settled.workspace_moving });
-            let before = settled.workspace_before;
-            (before.is_some() || after.is_some()).then(|| Taken {
-                attempt: settled.attempt.clone(),
-                before,
-                after,
-            })
+    let mut apart = BTreeSet::new();
+    let mut all = Vec::new();
+    for record in records {
+        match &record.event {
+            Event::AttemptStarted(started) if started.tree.is_some() => {
+                apart.insert(started.attempt.clone());
+            }
+            Event::AttemptSettled(settled) => all.extend(of(settled, apart.contains(&settled.attempt))),
+            _ => {}
         }
-        _ => None,
-    };
-    records.into_iter().filter_map(of).collect()
+    }
+    all
+}
+
+fn of(settled: &AttemptSettled, apart: bool) -> Option<Taken> {
+    let after = settled.workspace_digest.map(|digest| Snapshot { digest, moving: settled.workspace_moving });
+    let before = settled.workspace_before;
+    let attempt = settled.attempt.clone();
+    (before.is_some() || after.is_some()).then_some(Taken { attempt, before, after, apart })
+}
+
+/// The last snapshot of the workspace of a run.
+#[must_use]
+pub fn last<'r>(records: impl IntoIterator<Item = &'r Record>) -> Option<Snapshot> {
+    taken(records).into_iter().rev().filter(|taken| !taken.apart).find_map(|taken| taken.after)
 }

@@ -1,10 +1,10 @@
-//! Where files may be set back: where no other attempt of the run can be at work in them.
+//! Where a run may change files by itself (set back, merged): where no other attempt of the run can be at work in them.
 
 use crate::{
     parse::draft::{Draft, DraftStep, Inner, Named},
     syntax::diagnostic::{Diagnostic, Problems, Span},
 };
-use envoi_kernel::flow::{FilesAgain, Step};
+use envoi_kernel::flow::Step;
 
 /// Checks what depends on all of the file.
 pub(crate) fn check(draft: &Draft, problems: &mut Problems) {
@@ -12,13 +12,9 @@ pub(crate) fn check(draft: &Draft, problems: &mut Problems) {
     for step in &draft.steps {
         let (Some(read), Some(what)) = (&step.step, sets_back(draft, step)) else { continue };
         let message = match what {
-            SetsBack::Itself => {
-                "`files: restore` where other steps may be at work in the same files".to_owned()
-            }
-            SetsBack::Within(flow) => {
-                format!(
-                    "flow `{flow}` has `files: restore`, and other steps may be at work in the same files"
-                )
+            SetsBack::Itself(key) => format!("`{key}` where other steps may be at work in the same files"),
+            SetsBack::Within(flow, key) => {
+                format!("flow `{flow}` has `{key}`, and other steps may be at work in the same files")
             }
         };
         let wrong = |place: Span, label: &str, help: &str| {
@@ -37,21 +33,21 @@ pub(crate) fn check(draft: &Draft, problems: &mut Problems) {
     }
 }
 
-/// Where it stands that files are set back.
+/// Where it stands that files are changed by the run itself, and by which key.
 enum SetsBack {
-    Itself,
+    Itself(&'static str),
     /// In a flow that the step runs.
-    Within(String),
+    Within(String, &'static str),
 }
 
 fn sets_back(draft: &Draft, step: &DraftStep) -> Option<SetsBack> {
     let read = step.step.as_ref()?;
-    if read.files == FilesAgain::Restore {
-        return Some(SetsBack::Itself);
+    if let Some(key) = read.needs_tree() {
+        return Some(SetsBack::Itself(key));
     }
     let id = &read.inner()?.flow;
     let inner = inners(draft).find(|inner| inner.flow.id == *id)?;
-    has_restore(inner).then(|| SetsBack::Within(id.to_string()))
+    Some(SetsBack::Within(id.to_string(), key_of(inner)?))
 }
 
 fn inners(draft: &Draft) -> impl Iterator<Item = &Inner> {
@@ -61,12 +57,13 @@ fn inners(draft: &Draft) -> impl Iterator<Item = &Inner> {
     })
 }
 
-/// Whether a step of this flow, or of one within it, sets files back.
-fn has_restore(inner: &Inner) -> bool {
-    inner.flow.steps.iter().any(|step| step.files == FilesAgain::Restore)
-        || inners(&inner.draft).any(has_restore)
+/// The key of a step of this flow, or of one within it, for which files are changed.
+fn key_of(inner: &Inner) -> Option<&'static str> {
+    let own = inner.flow.steps.iter().find_map(Step::needs_tree);
+    own.or_else(|| inners(&inner.draft).find_map(key_of))
 }
 
 fn is_parallel(step: &Step) -> bool {
-    step.for_each.as_ref().is_some_and(|each| each.max_parallel != Some(1))
+    // Each item in a tree of its own is beside nobody.
+    !step.isolate && step.for_each.as_ref().is_some_and(|each| each.max_parallel != Some(1))
 }

@@ -35,9 +35,10 @@ pub fn warnings(flow: &Flow) -> Vec<String> {
 
 /// A run without a tree of its own is refused then.
 fn of_files(flow: &Flow) -> Option<String> {
-    let step = flow.sets_back().filter(|_| flow.isolation.is_none())?;
+    let step = flow.needs_tree().filter(|_| flow.isolation.is_none())?;
+    let key = step.needs_tree()?;
     Some(format!(
-        "step `{}` has `files: restore`: a run needs a tree of its own, by `workspace: {{ isolate: tree }}` or `--isolate`",
+        "step `{}` has `{key}`: a run needs a tree of its own, by `workspace: {{ isolate: tree }}` or `--isolate`",
         step.id
     ))
 }

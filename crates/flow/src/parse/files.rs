@@ -1,11 +1,50 @@
-//! `files` of a step: which files it begins with when it is done again.
+//! `files` and `isolate` of a step: which files it begins with when it is done again, and whether its items work apart.
 //!
-//! Owns its form, and where files can be set back: where no other attempt of the run can be at work in them.
+//! Owns their forms. Where they may stand is checked when all of the file is read (`check/files.rs`).
 
-use crate::syntax::{diagnostic::Problems, read, yaml::Node};
-use envoi_kernel::flow::FilesAgain;
+use crate::syntax::{
+    diagnostic::{Diagnostic, Problems},
+    keys,
+    read::{self, Fields},
+    yaml::{Key, Node},
+};
+use envoi_kernel::flow::{FilesAgain, OnConflict};
 
 pub(crate) fn read(node: &Node, problems: &mut Problems) -> Option<FilesAgain> {
     let words = [("keep", FilesAgain::Keep), ("restore", FilesAgain::Restore)];
     read::choice(node, "`files`", &words, problems)
+}
+
+pub(crate) fn isolate(key: &Key, node: &Node, fields: &Fields<'_>, problems: &mut Problems) -> Option<bool> {
+    let isolate = read::boolean(node, "`isolate`", problems)?;
+    let has_items = fields.get("for_each").is_some() || fields.misspelt("for_each", &keys::STEP);
+    if isolate && !has_items {
+        let message = "`isolate` does nothing without `for_each`: a step alone works in the tree of the run";
+        let help = "`workspace: { isolate: tree }` gives each run a tree of its own";
+        problems.add(Diagnostic::invalid(key.span, message).help(help));
+    }
+    Some(isolate)
+}
+
+pub(crate) fn on_conflict(
+    key: &Key,
+    node: &Node,
+    fields: &Fields<'_>,
+    problems: &mut Problems,
+) -> Option<OnConflict> {
+    let words = [
+        ("ask", OnConflict::Ask),
+        ("again", OnConflict::Again),
+        ("fail", OnConflict::Fail),
+        ("ours", OnConflict::Ours),
+        ("theirs", OnConflict::Theirs),
+    ];
+    let chosen = read::choice(node, "`on_conflict`", &words, problems)?;
+    if fields.get("isolate").is_none() && !fields.misspelt("isolate", &keys::STEP) {
+        let message = "`on_conflict` does nothing without `isolate`: nothing is merged";
+        problems.add(
+            Diagnostic::invalid(key.span, message).help("`isolate: true` gives each item a tree of its own"),
+        );
+    }
+    Some(chosen)
 }

@@ -21,7 +21,7 @@ use crate::{
 };
 use envoi_kernel::{
     expression::{Segment, names::regards_failure, segments},
-    flow::{CommandPlan, Expression, InDoubtPolicy, Retry, Secret, Step, StepKind, Template},
+    flow::{CommandPlan, Expression, InDoubtPolicy, OnConflict, Retry, Secret, Step, StepKind, Template},
     ids::{StepId, is_key},
 };
 
@@ -203,6 +203,11 @@ impl Reader<'_> {
         let works_here = self.fields.get("model").is_none() && self.fields.get("a2a").is_none();
         let files = self.fields.get("files").filter(|_| works_here);
         let files = files.and_then(|node| files::read(node, self.problems));
+        let isolate = self.fields.pair("isolate").filter(|_| works_here);
+        let isolate = isolate.and_then(|(key, node)| files::isolate(key, node, &self.fields, self.problems));
+        let on_conflict = self.fields.pair("on_conflict").filter(|_| works_here);
+        let on_conflict =
+            on_conflict.and_then(|(key, node)| files::on_conflict(key, node, &self.fields, self.problems));
         let envelope =
             self.fields.get("envelope").and_then(|node| read::boolean(node, "`envelope`", self.problems));
         let continue_on_error = self
@@ -226,6 +231,8 @@ impl Reader<'_> {
             data_is_text: data.unwrap_or(false),
             outputs,
             files: files.unwrap_or_default(),
+            isolate: isolate.unwrap_or(false),
+            on_conflict: on_conflict.unwrap_or(OnConflict::Ask),
             ..Step::new(StepId::new(id?.value.as_str()).ok()?, kind?)
         })
     }

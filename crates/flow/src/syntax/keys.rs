@@ -172,6 +172,8 @@ pub(crate) const STEP: Vocabulary = Vocabulary {
         "join",
         "for_each",
         "max_parallel",
+        "isolate",
+        "on_conflict",
         "budget",
         "data",
         "outputs",
@@ -232,10 +234,11 @@ pub(crate) const NOT_BESIDE_AGENT: &[&str] = &["inputs", "skill", "envelope", "d
 
 /// Keys of [`STEP`] that do nothing beside a model.
 pub(crate) const NOT_BESIDE_MODEL: &[&str] =
-    &["inputs", "skill", "envelope", "data", "files", "returns", "idle"];
+    &["inputs", "skill", "envelope", "data", "files", "isolate", "on_conflict", "returns", "idle"];
 
 /// Keys of [`STEP`] that say something of a command alone.
-pub(crate) const NOT_BESIDE_A2A: &[&str] = &["inputs", "skill", "envelope", "data", "files", "returns"];
+pub(crate) const NOT_BESIDE_A2A: &[&str] =
+    &["inputs", "skill", "envelope", "data", "files", "isolate", "on_conflict", "returns"];
 
 /// Keys of [`STEP`] that a step which asks may have.
 pub(crate) const BESIDE_ASK: &[&str] = &["id", "ask", "if", "routing", "needs", "join", "marks"];

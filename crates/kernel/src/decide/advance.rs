@@ -10,7 +10,7 @@ use crate::{
         abandon, agent, ask,
         conclude::{self, Conclusion},
         draft::{At, Draft},
-        ending, for_each, left_out, render, rounds, subflow, takeover, throttle, verify,
+        ending, for_each, left_out, merge, render, rounds, subflow, takeover, throttle, verify,
     },
     model::{
         event::{About, EndStatus, Event, RunEnded, StepEntered},
@@ -253,6 +253,10 @@ enum Entry<'a> {
 
 fn entry<'a>(draft: &Draft<'_>, visit: &VisitId, at: &At<'a>) -> Entry<'a> {
     let step = at.step;
+    if draft.control.open.get(visit).is_some_and(|open| open.for_each.is_some()) {
+        // Its items are over, and what they have changed is to be merged.
+        return Entry::Start;
+    }
     let decided = if at.item.is_some() { None } else { entered(draft, at) };
     match (decided, &step.for_each, &step.kind) {
         (Some(decided), ..) => decided,
@@ -330,11 +334,17 @@ fn start(draft: &mut Draft<'_>, visit: &VisitId, at: &At<'_>) -> Result<bool, Re
             return Ok(true);
         }
     }
-    if draft.slot.is_none() || bounds::waits_for_session(&draft.control, visit, at.step) {
+    let merges = draft.control.open.get(visit).is_some_and(|open| open.for_each.is_some());
+    if draft.slot.is_none() || (!merges && bounds::waits_for_session(&draft.control, visit, at.step)) {
         return Ok(false);
     }
-    let Some(other) = throttle::hold_up(draft, visit, at)? else { return Ok(true) };
-    match render::attempt(draft, visit, at, other) {
+    let attempt = if merges {
+        merge::attempt(draft, visit, at.step)
+    } else {
+        let Some(other) = throttle::hold_up(draft, visit, at)? else { return Ok(true) };
+        render::attempt(draft, visit, at, other)
+    };
+    match attempt {
         Ok(started) => {
             draft.slot = None;
             draft.emit(Event::AttemptStarted(Box::new(started)))?;

@@ -301,8 +301,15 @@ pub(crate) fn go_back(draft: &Draft<'_>, at: &At<'_>, target: &StepId, mut decid
 /// # Errors
 /// [`Refusal::PastBound`] names the bound.
 pub(crate) fn may_go_again(draft: &Draft<'_>, at: &At<'_>) -> Result<(), Refusal> {
+    may_repeat(draft, at, loops::back_target(at.step))
+}
+
+/// Whether going back to `target` is within the bounds of `step`.
+///
+/// # Errors
+/// [`Refusal::PastBound`] names the bound.
+pub(crate) fn may_repeat(draft: &Draft<'_>, at: &At<'_>, target: &StepId) -> Result<(), Refusal> {
     let past = |bound: String| Refusal::PastBound { bound };
-    let target = loops::back_target(at.step);
     if draft.control.leaves_out(at.flow, &at.scope, target) {
         return Err(past(format!("step `{target}` is left out of the part that is run")));
     }

@@ -23,7 +23,9 @@ pub(crate) fn of_next(
     step: &Step,
     open: Option<&OpenVisit>,
 ) -> Result<Option<Digest>, SkillError> {
-    let wanted = open.filter(|open| step.files == FilesAgain::Restore && open.files.is_done_again);
+    // A merge that was killed is done again from its beginning.
+    let wants = |open: &&OpenVisit| step.files == FilesAgain::Restore || open.for_each.is_some();
+    let wanted = open.filter(wants).filter(|open| open.files.is_done_again);
     let Some(open) = wanted else { return Ok(None) };
     let refuse = |code, why: &str| Err(SkillError::new(code, format!("`files: restore`: {why}")));
     match open.files.state {
@@ -42,10 +44,11 @@ pub(crate) fn of_next(
     }
 }
 
-/// A flow that sets files back by itself does so in a tree of the run alone.
+/// A flow that changes files by itself does so in a tree of the run alone.
 pub(crate) fn check_isolated(flow: &Flow, isolated: bool) -> Result<(), Refusal> {
-    match flow.sets_back() {
-        Some(step) if !isolated => Err(Refusal::NotIsolated { step: step.id.clone() }),
-        _ => Ok(()),
+    let step = flow.needs_tree().filter(|_| !isolated);
+    match step.and_then(|step| Some((step, step.needs_tree()?))) {
+        Some((step, key)) => Err(Refusal::NotIsolated { step: step.id.clone(), key }),
+        None => Ok(()),
     }
 }

@@ -214,7 +214,9 @@ fn about_the_flow(
         return Vec::new();
     }
     let leads_on = |raised: &&Arc<InterruptRaised>| match raised.about {
-        About::Ask | About::Exhausted | About::Blocked | About::Review | About::Stuck => true,
+        About::Ask | About::Exhausted | About::Blocked | About::Review | About::Stuck | About::Conflict => {
+            true
+        }
         About::InDoubt | About::Throttled | About::Limit | About::Agent => false,
     };
     let is_put_again =
@@ -240,6 +242,7 @@ fn put_again(draft: &mut Draft<'_>, raised: &InterruptRaised) -> Result<(), Refu
         | About::Blocked
         | About::Review
         | About::Stuck
+        | About::Conflict
         | About::Agent => false,
     };
     if by_itself {

@@ -1,7 +1,7 @@
 //! What one attempt executes, with its templates filled in.
 
-use crate::model::{ids::InterruptId, ledger::Cost};
-use envoi_contract::json::Value;
+use crate::model::{ids::InterruptId, ledger::Cost, on_conflict::OnConflict};
+use envoi_contract::{digest::Digest, json::Value};
 use serde::{Deserialize, Serialize};
 
 /// A command with its templates filled in.
@@ -18,6 +18,9 @@ pub enum Command {
     Agent(Box<ProgramCall>),
     /// A model is called, by a program of our own. Of attempts only.
     Model(Box<ModelCall>),
+    /// What the items of the step have changed, each in a tree of its own, is brought into the run's tree, by a program of our own. Of
+    /// attempts only.
+    Merge(Box<MergeCall>),
 }
 
 impl Command {
@@ -30,9 +33,33 @@ impl Command {
                 Some((account, call.refusals))
             }
             Self::Model(call) => Some((&call.account, call.refusals)),
-            Self::Exec(_) | Self::Shell(_) | Self::A2a(_) => None,
+            Self::Exec(_) | Self::Shell(_) | Self::A2a(_) | Self::Merge(_) => None,
         }
     }
+}
+
+/// What one attempt merges.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MergeCall {
+    /// In the order of the items.
+    pub items: Vec<MergeItem>,
+    /// What decides where several of them have changed the same lines.
+    #[serde(default, skip_serializing_if = "OnConflict::is_fail")]
+    pub on_conflict: OnConflict,
+}
+
+/// What one item has changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MergeItem {
+    /// Its number, from 0.
+    pub item: u64,
+    /// The snapshot that it began with.
+    pub base: Digest,
+    /// The snapshot of what it has left.
+    pub theirs: Digest,
+    /// What it had left when it was done before, and did not fit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<Digest>,
 }
 
 /// What one attempt asks a model.

@@ -34,7 +34,9 @@ pub use self::{
 };
 use crate::model::ids::Seq;
 pub use crate::model::{
-    command::{Call, CallAnswer, Command, ModelCall, ProgramCall, SessionFigures, SessionFork},
+    command::{
+        Call, CallAnswer, Command, MergeCall, MergeItem, ModelCall, ProgramCall, SessionFigures, SessionFork,
+    },
     files::{Blob, Change, FileChange, Snapshot},
 };
 use envoi_contract::time::Timestamp;

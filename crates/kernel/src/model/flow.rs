@@ -31,6 +31,7 @@ pub use structure::{KnownStructure, Loop, Span, Structure, reached};
 pub use subflow::{InnerInput, InnerPlan, InputCheck, InputMisfit};
 pub use versions::Versions;
 
+pub use crate::model::on_conflict::OnConflict;
 use crate::model::{
     ids::{FlowId, StepId},
     notify::Target,
@@ -116,11 +117,11 @@ impl Flow {
         })
     }
 
-    /// The first step, of this flow or of one that it runs, that sets files back. A run of such a flow has a tree of its own.
+    /// The first step, of this flow or of one that it runs, that changes files by itself. A run of such a flow has a tree of its own.
     #[must_use]
-    pub fn sets_back(&self) -> Option<&Step> {
+    pub fn needs_tree(&self) -> Option<&Step> {
         let steps = self.flows.values().flat_map(|flow| &flow.steps);
-        self.steps.iter().chain(steps).find(|step| step.files == FilesAgain::Restore)
+        self.steps.iter().chain(steps).find(|step| step.needs_tree().is_some())
     }
 
     /// The step of this id.
@@ -260,6 +261,10 @@ pub struct Step {
     pub outputs: Option<Value>,
     /// Which files it begins with when it is done again.
     pub files: FilesAgain,
+    /// Each of its items works in a tree of its own, and what they have changed is merged when all are over.
+    pub isolate: bool,
+    /// What decides where several of its items have changed the same lines.
+    pub on_conflict: OnConflict,
 }
 
 /// `files`: which files of the workspace a step begins with when it is done again: by a further attempt, after doubt, or because a loop
@@ -340,6 +345,8 @@ impl Step {
             data_is_text: false,
             outputs: None,
             files: FilesAgain::Keep,
+            isolate: false,
+            on_conflict: OnConflict::Ask,
         }
     }
 
@@ -347,6 +354,16 @@ impl Step {
     #[must_use]
     pub fn has_attempts(&self) -> bool {
         matches!(self.kind, StepKind::Run(_) | StepKind::A2a(_) | StepKind::Agent(_) | StepKind::Model(_))
+    }
+
+    /// The key for which a run has a tree of its own.
+    #[must_use]
+    pub fn needs_tree(&self) -> Option<&'static str> {
+        match (self.isolate, self.files) {
+            (true, _) => Some("isolate: true"),
+            (false, FilesAgain::Restore) => Some("files: restore"),
+            (false, FilesAgain::Keep) => None,
+        }
     }
 
     /// Whether its agent goes on with a refusal when a question about a call of a tool expires.

@@ -171,11 +171,13 @@ pub enum Refusal {
     /// Its files are being set back, and something of that is not done yet.
     #[error("the files of the run are being set back")]
     Restoring,
-    /// A step sets files back, and the run works in a folder of the user.
-    #[error("step `{step}` has `files: restore`, and the run has no tree of its own")]
+    /// A step changes files by itself, and the run works in a folder of the user.
+    #[error("step `{step}` has `{key}`, and the run has no tree of its own")]
     NotIsolated {
         /// Which.
         step: StepId,
+        /// By which key.
+        key: &'static str,
     },
     /// Nothing is being set back, or something else is.
     #[error("no such restore is under way")]

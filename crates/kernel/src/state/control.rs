@@ -397,7 +397,7 @@ impl Control {
                 self.ledger.iterations = self.ledger.iterations.saturating_add(1);
                 // A step that was given up before its needs were over is entered when they are.
                 if !of.graph || graph::may_enter(of, self.flow_state(&scope), target) {
-                    self.go_back(&scope, target);
+                    self.go_back(&scope, target, step);
                 }
             }
             Course::Round(first) => {
@@ -466,13 +466,19 @@ impl Control {
         }
         if let Some(item) = id.item() {
             let whole = id.whole();
+            let isolated = self.flow(flow, id.flow_scope()).step(&id.step).is_some_and(|step| step.isolate);
             if let Some(fan) = self.open.get_mut(&whole).and_then(|open| open.for_each.as_mut()) {
-                fan.settle(usize::try_from(item).unwrap_or(usize::MAX), telling(result, &event.handoff));
+                let item = usize::try_from(item).unwrap_or(usize::MAX);
+                fan.settle(item, telling(result, &event.handoff));
+                if isolated && status == HandoffStatus::Succeeded {
+                    fan.trees.settle(item, &open.files);
+                }
             }
             self.drop_flow(&id.inside());
             // An item is skipped only with all the others, when the step is given up.
             if status != HandoffStatus::Skipped {
                 self.admit_items(&whole);
+                self.merge_when_over(&whole);
             }
             return Ok(());
         }

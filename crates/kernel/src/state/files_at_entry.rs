@@ -15,6 +15,9 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct FilesAtEntry {
     /// What its step began with when it was entered.
     pub(crate) state: Began,
+    /// What its last attempt has left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) left: Option<Snapshot>,
     /// What has happened since may have changed them: the next attempt does the work anew.
     pub(crate) is_done_again: bool,
 }
@@ -46,6 +49,8 @@ impl FilesAtEntry {
             (Began::NotYet, None) if is_begun => Began::Unknown,
             (state, _) => state,
         };
+        let after = event.workspace_digest.map(|digest| Snapshot { digest, moving: event.workspace_moving });
+        self.left = if is_begun { after } else { self.left };
         // An agent that asks, or that its provider has put off, goes on with what it has done so far.
         let goes_on = matches!(event.agent, Some(AgentOutcome::Asks { .. })) || event.throttled.is_some();
         self.is_done_again = !goes_on;

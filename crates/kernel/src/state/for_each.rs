@@ -3,7 +3,10 @@
 //! Owns their values, which of them are under way, and what they have come to. An item is a visit within the visit; the whole is
 //! over when all its items are.
 
-use crate::{model::size::MAX_DATA_BYTES, state::step_result::StepResult};
+use crate::{
+    model::size::MAX_DATA_BYTES,
+    state::{item_trees::ItemTrees, step_result::StepResult},
+};
 use envoi_contract::{
     handoff::Status,
     json::{Object, Value},
@@ -28,18 +31,27 @@ pub(crate) struct ForEachItems {
     pub(crate) next: usize,
     /// By item.
     pub(crate) results: BTreeMap<usize, Arc<StepResult>>,
+    /// What they have left in trees of their own.
+    #[serde(default, skip_serializing_if = "ItemTrees::is_nothing")]
+    pub(crate) trees: ItemTrees,
 }
 
 impl ForEachItems {
     /// All of `items` are to be done, but those that succeeded as the same item of `before`.
     pub(crate) fn of(items: Vec<Value>, width: usize, before: Option<&ForEachItems>) -> Self {
         let same = |(item, result): (&usize, &Arc<StepResult>)| {
+            let is_put_off = before.is_some_and(|before| before.trees.in_conflict.contains(item));
             let done = result.status == Status::Succeeded;
             let equal = before.and_then(|before| before.items.get(*item)) == items.get(*item);
-            (done && equal && items.len() > *item).then(|| (*item, Arc::clone(result)))
+            (done && !is_put_off && equal && items.len() > *item).then(|| (*item, Arc::clone(result)))
         };
-        let results = before.into_iter().flat_map(|before| &before.results).filter_map(same).collect();
-        Self { items: Arc::new(items), width: width.max(1), open: 0, next: 0, results }
+        let results: BTreeMap<_, _> =
+            before.into_iter().flat_map(|before| &before.results).filter_map(same).collect();
+        let mut trees = before.map(|before| before.trees.clone()).unwrap_or_default();
+        trees.do_again();
+        trees.left.retain(|item, _| results.contains_key(item));
+        trees.merged.retain(|item| results.contains_key(item));
+        Self { items: Arc::new(items), width: width.max(1), open: 0, next: 0, results, trees }
     }
 
     /// The next item to be entered, if there is room for one.
@@ -62,6 +74,11 @@ impl ForEachItems {
     pub(crate) fn settle(&mut self, item: usize, result: Arc<StepResult>) {
         self.open = self.open.saturating_sub(1);
         self.results.insert(item, result);
+    }
+
+    /// Whether all items are over, and what some have left in trees of their own is to be merged.
+    pub(crate) fn is_to_be_merged(&self) -> bool {
+        self.is_over() && self.trees.waiting().next().is_some()
     }
 
     /// Whether all items are over.

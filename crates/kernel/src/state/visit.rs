@@ -3,7 +3,7 @@
 use crate::{
     model::{
         command::Command,
-        event::{AgentOutcome, AttemptSettled, AttemptStarted, InterruptAnswered, Outcome},
+        event::{AgentOutcome, AttemptSettled, AttemptStarted, InterruptAnswered, MergeCall, Outcome},
         flow::{CommandPlan, InDoubtPolicy, Step},
         ids::AttemptId,
         ledger::Budget,
@@ -90,6 +90,15 @@ pub(crate) enum VisitState {
 impl OpenVisit {
     /// Its live attempt is over, or in doubt.
     pub(crate) fn settle(&mut self, event: &AttemptSettled) {
+        if let Some(call) = merging(self).filter(|_| event.ok).cloned()
+            && let Some(fan) = &mut self.for_each
+        {
+            fan.trees.merge(&call, &event.data);
+            if fan.trees.in_conflict.is_empty() {
+                self.state = VisitState::ForEach;
+                return;
+            }
+        }
         let doubt = doubt::doubt(event);
         let verification = verification(self, &event.outcome);
         if verification != Some(VerificationResult::Unknown) {
@@ -144,9 +153,20 @@ impl OpenVisit {
     }
 }
 
+/// What the live or last attempt of a visit merges, if it merges the files of its items.
+pub(crate) fn merging(open: &OpenVisit) -> Option<&MergeCall> {
+    match &open.plan.as_ref()?.command {
+        Command::Merge(call) => Some(call),
+        _ => None,
+    }
+}
+
 /// The command by which the next attempt of a visit is to verify the last one, and which one that is.
 pub(crate) fn next<'a>(open: &OpenVisit, step: &'a Step) -> Option<(AttemptId, &'a CommandPlan)> {
     let InDoubtPolicy::Verify(plan) = &step.on_in_doubt else { return None };
+    if open.for_each.is_some() {
+        return None;
+    }
     // A verification that has been made does not make another one.
     let doubt = open.doubt.as_ref().filter(|doubt| doubt.attempt.attempt == open.attempts)?;
     Some((doubt.attempt.clone(), plan))
@@ -162,8 +182,9 @@ pub(crate) fn is_undecided(open: &OpenVisit, step: &Step) -> bool {
 
 /// What the next attempt of `visit` sets aside.
 pub(crate) fn budget_of_next(open: Option<&OpenVisit>, step: &Step) -> Budget {
-    let verifies = open.is_some_and(|open| next(open, step).is_some());
-    if verifies { Budget::default() } else { step.budget }
+    // Neither a verification nor a merge of items uses what the step's own work may use.
+    let is_other = open.is_some_and(|open| next(open, step).is_some() || open.for_each.is_some());
+    if is_other { Budget::default() } else { step.budget }
 }
 
 /// The attempt that the live attempt of a visit verifies.

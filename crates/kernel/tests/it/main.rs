@@ -55,6 +55,7 @@ mod ledger;
 mod limits_asked;
 mod linear;
 mod loops;
+mod merging;
 mod part;
 mod passed_over;
 mod program_questions;

@@ -197,7 +197,7 @@ fn serve(flow: &Arc<Flow>, left: &[Left], answers: &[Said], most: u64) -> Driver
 fn plain(raised: &InterruptRaised) -> Answer {
     let choice = match raised.about {
         About::InDoubt | About::Throttled => Choice::Fail,
-        About::Exhausted | About::Blocked | About::Review | About::Stuck => Choice::Proceed,
+        About::Exhausted | About::Blocked | About::Review | About::Stuck | About::Conflict => Choice::Proceed,
         About::Limit => Choice::Raise,
         About::Ask | About::Agent => Choice::Deny,
     };

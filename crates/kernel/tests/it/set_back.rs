@@ -26,7 +26,7 @@ fn restoring(name: &str) -> Step {
 }
 
 /// A run with a tree of its own.
-fn isolated(flow: &Arc<Flow>) -> Driver {
+pub(crate) fn isolated(flow: &Arc<Flow>) -> Driver {
     let mut driver = Driver::new(flow);
     let Input::Start(mut start) = driver.start() else { unreachable!() };
     let isolated = Isolated {
@@ -125,5 +125,5 @@ fn nobodys_own_folder_is_set_back_by_a_flow() {
     let flow = flow([step("a"), restoring("b")]);
     let mut driver = Driver::new(&flow);
     let refused = driver.feed(driver.start());
-    assert!(matches!(refused, Err(Refusal::NotIsolated { step }) if step.as_str() == "b"));
+    assert!(matches!(refused, Err(Refusal::NotIsolated { step, .. }) if step.as_str() == "b"));
 }

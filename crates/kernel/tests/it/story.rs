@@ -270,6 +270,7 @@ pub(crate) fn event(event: &Event) -> String {
                 let id = call.session.as_deref().map_or("a session", |id| id.get(..4).unwrap_or(id));
                 format!("{} {how} {id}", event.attempt)
             }
+            Command::Merge(_) => format!("{} merges", event.attempt),
             Command::Exec(_) | Command::Shell(_) | Command::Model(_) => format!("{} begins", event.attempt),
         },
         Event::AttemptSettled(event) => {

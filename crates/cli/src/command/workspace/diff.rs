@@ -106,7 +106,9 @@ fn authors(
     let first = place(from, usize::MAX);
     let last = place(to, usize::MAX);
     let mut states: Vec<(String, bool, Digest)> = Vec::new();
-    for (nth, it) in taken.iter().enumerate() {
+    // What the items of a step have left in trees of their own is in no order with what the run's tree was.
+    let apart = taken.get(first / 2).is_some_and(|it| it.apart);
+    for (nth, it) in taken.iter().enumerate().filter(|(_, it)| it.apart == apart) {
         let place = nth.saturating_mul(2);
         let both = [(place, it.before, false), (place.saturating_add(1), it.after, true)];
         for (place, snapshot, is_after) in both {

@@ -81,6 +81,7 @@ pub(crate) fn accepts(step: &Step, raised: &InterruptRaised) -> Vec<Choice> {
         About::InDoubt | About::Throttled => vec![Choice::Rerun, Choice::Fail],
         About::Exhausted => vec![Choice::Proceed, Choice::Stop],
         About::Blocked | About::Review => vec![Choice::Proceed, Choice::Again, Choice::Stop],
+        About::Conflict => vec![Choice::Again, Choice::Proceed, Choice::Stop],
         About::Limit => vec![Choice::Raise, Choice::Stop],
         About::Agent if raised.kind() == InterruptKind::Confirmation => vec![Choice::Approve, Choice::Deny],
         About::Agent => vec![Choice::Respond, Choice::Deny],
@@ -138,7 +139,7 @@ pub(crate) fn take(draft: &mut Draft<'_>, answer: Answer) -> Result<(), Refusal>
         Choice::Fail => fail(draft, &raised),
         Choice::Stop if raised.about == About::Limit => stop_at_bound(draft, &raised, &answered),
         _ => {
-            let decided = about_rounds(draft, &raised, decided(at, &answered)).naming_next();
+            let decided = about_rounds(draft, &raised, decided(at, raised.about, &answered)).naming_next();
             conclude::close(draft, &raised.visit, decided, None)
         }
     }
@@ -151,6 +152,9 @@ fn check_choice(
     choice: Choice,
 ) -> Result<(), Refusal> {
     let accepted = accepts(at.step, raised);
+    if choice == Choice::Again && raised.about == About::Conflict {
+        return route::may_repeat(draft, at, at.id());
+    }
     if choice == Choice::Again && raised.about == About::Stuck {
         return rounds::may_go_again(draft);
     }
@@ -422,13 +426,13 @@ fn about_rounds(draft: &Draft<'_>, raised: &InterruptRaised, mut decided: Decide
     decided
 }
 
-fn decided(at: &At<'_>, answered: &InterruptAnswered) -> Decided {
+fn decided(at: &At<'_>, about: About, answered: &InterruptAnswered) -> Decided {
     let choice = answered.choice;
     let audit = verdict::audit(answered);
     let signal = |decision| Signal::new(decision, format!("Answered: {}", choice.word()), "1.0");
     let mut decided = match choice {
         Choice::Again => {
-            let target = loops::back_target(at.step);
+            let target = if about == About::Conflict { at.id() } else { loops::back_target(at.step) };
             Decided::new(signal(Decision::Loop), Course::LoopBack(target.clone()), audit)
         }
         Choice::Stop => {

@@ -11,12 +11,12 @@ use crate::{
         conclude::{self, Conclusion},
         data::GivenData,
         draft::{At, Draft},
-        program, retry, takeover, throttle, verify,
+        merge, program, retry, takeover, throttle, verify,
     },
     model::{
         event::{About, AgentOutcome, AttemptSettled, Event, FilesSetBack, Outcome, TimerSet},
         files::{Change, Changed, FileChange, Manifest, Many, Snapshot},
-        flow::{InDoubtPolicy, Step, StepKind},
+        flow::{CommandPlan, InDoubtPolicy, Step, StepKind},
         ids::{AttemptId, FlowId, VisitId},
         input::{AttemptResult, Refusal},
         ledger::Budget,
@@ -88,7 +88,11 @@ pub(crate) fn settled(mut draft: Draft<'_>, mut result: AttemptResult) -> Result
         // What it asks is not yet what it is to leave.
         result.misfit = None;
     }
-    let (verdict, data) = with_data(at.step, &result, judge(at.step, &result, verification.is_none()));
+    let merges = open.is_some_and(|open| visit::merging(open).is_some());
+    // A merge leaves nothing of what the step is to leave.
+    let plain = Step::new(at.step.id.clone(), StepKind::Run(CommandPlan::Exec(Vec::new())));
+    let step = if merges { &plain } else { at.step };
+    let (verdict, data) = with_data(step, &result, judge(step, &result, verification.is_none()));
     let verdict = verify::judged(verification, verified.as_ref(), verdict);
     let (_, metered) = draft.control.accounts.of(&attempt);
     let mut verdict = verdict;
@@ -96,7 +100,7 @@ pub(crate) fn settled(mut draft: Draft<'_>, mut result: AttemptResult) -> Result
     let mut verdict = budget::hold(verdict, reserved(&draft, &attempt), &metered);
     verdict.error = verdict.error.map(size::of_error);
     let throttled = open
-        .filter(|_| verification.is_none())
+        .filter(|_| verification.is_none() && !merges)
         .and_then(|open| throttle::refused(&draft, at.step, open, &result, &verdict));
     let agent_outcome = agent_outcome
         .filter(|agent_outcome| verdict.ok == matches!(agent_outcome, AgentOutcome::Asks { .. }));
@@ -121,7 +125,11 @@ pub(crate) fn settled(mut draft: Draft<'_>, mut result: AttemptResult) -> Result
     let is_over_its_bound =
         stopped && settled.has_failed_with(Code::AgentBudget) && !draft.control.winds_down();
     let needs_a_person = agent_outcome.is_some_and(|outcome| outcome != AgentOutcome::Over);
-    if let Some(result @ (VerificationResult::DidNotHappen | VerificationResult::Unknown)) = verification {
+    if merges {
+        merge::follow(&mut draft, &settled, verdict.error, text)?;
+    } else if let Some(result @ (VerificationResult::DidNotHappen | VerificationResult::Unknown)) =
+        verification
+    {
         verify::follow(&mut draft, &settled, result, &stderr)?;
     } else if let Some(throttled) = &throttled {
         throttle::follow(&mut draft, at.step, &settled, throttled, text)?;
@@ -204,7 +212,10 @@ pub(crate) fn in_doubt<'a>(
     );
     // What a policy does by itself, a rerun or a verification, could act where the attempt still runs.
     let is_of_copied = evidence.get(COPIED) == Some(&Value::Bool(true));
-    match &step.on_in_doubt {
+    let merges = draft.control.open.get(&attempt.visit).is_some_and(|open| visit::merging(open).is_some());
+    // A merge begins with the files that the first one began with, and comes to the same.
+    let policy = if merges { &InDoubtPolicy::Rerun } else { &step.on_in_doubt };
+    match policy {
         _ if is_of_copied => ask_about(&mut draft, attempt, question, evidence)?,
         InDoubtPolicy::Ask
             if evidence.get(NOTHING_SENT) == Some(&Value::Bool(true))

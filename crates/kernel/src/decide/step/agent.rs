@@ -31,7 +31,9 @@ use envoi_contract::{
 fn call(open: &OpenVisit) -> Option<&Call> {
     match &open.plan.as_ref()?.command {
         Command::A2a(call) => Some(call),
-        Command::Exec(_) | Command::Shell(_) | Command::Agent(_) | Command::Model(_) => None,
+        Command::Exec(_) | Command::Shell(_) | Command::Agent(_) | Command::Model(_) | Command::Merge(_) => {
+            None
+        }
     }
 }
 

@@ -309,6 +309,7 @@ pub(crate) fn attempt(
         reserved: Some(budget).filter(|budget| *budget != Budget::default()),
         verifies,
         set_back,
+        tree: (at.step.isolate && at.item.is_some()).then(|| visit.clone()),
     })
 }
 
@@ -443,7 +444,7 @@ fn check_command(command: &Command, env: &[(String, String)]) -> Result<(), Skil
         Command::Exec(argv) => argv.iter().map(String::len).fold(0, usize::saturating_add),
         Command::Shell(script) => script.len(),
         // The prompts go through files.
-        Command::A2a(_) | Command::Model(_) => 0,
+        Command::A2a(_) | Command::Model(_) | Command::Merge(_) => 0,
         Command::Agent(call) => call.args.iter().map(String::len).fold(0, usize::saturating_add),
     };
     let variables = env.iter().map(|(name, value)| name.len().saturating_add(value.len()));

@@ -55,6 +55,17 @@ pub struct AttemptStarted {
     /// The snapshot whose files the workspace gets before the command is started. `None`: the files stay as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set_back: Option<Digest>,
+    /// The item in whose own tree the command works. `None`: it works in the workspace of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<VisitId>,
+}
+
+impl AttemptStarted {
+    /// Whether it merges what the items of its step have changed.
+    #[must_use]
+    pub fn merges(&self) -> bool {
+        matches!(self.command, Command::Merge(_))
+    }
 }
 
 /// See [`Event::AttemptSettled`](super::Event::AttemptSettled).

@@ -45,7 +45,7 @@ impl InterruptRaised {
         self.kind.unwrap_or(match self.about {
             About::InDoubt => InterruptKind::SystemError,
             About::Exhausted | About::Limit => InterruptKind::ResourceExhausted,
-            About::Blocked | About::Review | About::Stuck => InterruptKind::AgentReview,
+            About::Blocked | About::Review | About::Stuck | About::Conflict => InterruptKind::AgentReview,
             About::Ask => InterruptKind::Confirmation,
             About::Agent => InterruptKind::Clarification,
             About::Throttled => InterruptKind::ResourceExhausted,
@@ -84,6 +84,8 @@ pub enum About {
     Agent,
     /// The account of an agent program is closed for a while.
     Throttled,
+    /// Items of a step have changed the same lines in trees of their own.
+    Conflict,
 }
 
 /// What a person may decide; [`crate::Run::accepts`] says which of it a question takes.

@@ -145,6 +145,8 @@ pub(super) fn differing_keys(before: &Step, after: &Step) -> Vec<String> {
         ("marks", before.marks == after.marks),
         ("outputs", before.outputs == after.outputs),
         ("files", before.files == after.files),
+        ("isolate", before.isolate == after.isolate),
+        ("on_conflict", before.on_conflict == after.on_conflict),
     ];
     let others = others.into_iter().filter(|(_, same)| !same).map(|(key, _)| key);
     let mut found: Vec<String> = kind.into_iter().chain(others).map(str::to_owned).collect();

@@ -10,6 +10,7 @@ use crate::{
         ids::{FlowId, StepId, VisitId},
     },
     state::{
+        files_at_entry::FilesAtEntry,
         flow_state::{FlowState, Kept},
         for_each::ForEachItems,
         graph,
@@ -68,8 +69,16 @@ impl Control {
     }
 
     /// Opens a visit of the step to which a loop goes back: it knows the files that the step began with.
-    pub(super) fn go_back(&mut self, scope: &str, step: &StepId) {
+    pub(super) fn go_back(&mut self, scope: &str, step: &StepId, from: &StepId) {
+        let is_put_off =
+            |kept: &mut Kept| matches!(kept, Kept::Items(fan) if !fan.trees.in_conflict.is_empty());
+        // A step with items in conflict that goes back to itself does those again, and no other.
+        let items =
+            self.flow_state_mut(scope).step(step).kept.take_if(|kept| from == step && is_put_off(kept));
         self.open_anew(scope, step);
+        if items.is_some() {
+            self.flow_state_mut(scope).step(step).kept = items;
+        }
         let state = self.flow_state_mut(scope).step(step);
         let (visit, files) = (state.visits, state.files.gone_back_to());
         let id = VisitId { scope: scope.to_owned(), step: step.clone(), visit };
@@ -126,8 +135,23 @@ impl Control {
         let fan = ForEachItems::of(event.items.clone(), event.width, before);
         let visit = self.visit(&event.visit)?;
         (visit.state, visit.for_each) = (VisitState::ForEach, Some(Box::new(fan)));
+        if visit.doubt.is_none() {
+            // A merge begins with what the run's tree is then, whatever an earlier round began with.
+            visit.files = FilesAtEntry::default();
+        }
         self.admit_items(&event.visit);
+        self.merge_when_over(&event.visit);
         Ok(())
+    }
+
+    /// A visit whose items are over goes on with an attempt that merges what they have left.
+    pub(super) fn merge_when_over(&mut self, whole: &VisitId) {
+        let open = self.open.get_mut(whole).filter(|open| open.state == VisitState::ForEach);
+        if let Some(open) = open
+            && open.for_each.as_ref().is_some_and(|fan| fan.is_to_be_merged())
+        {
+            open.state = VisitState::Ready;
+        }
     }
 
     /// Opens as many items as there is room for.

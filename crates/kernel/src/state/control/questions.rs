@@ -21,7 +21,7 @@ impl Control {
             About::Ask | About::Agent | About::Throttled => Some(VisitState::AwaitsAnswer),
             // Of a loop-back, whose visit is closed, or of a visit that was about to start.
             About::Limit => self.open.contains_key(&event.visit).then_some(VisitState::AwaitsAnswer),
-            About::Exhausted | About::Blocked | About::Review | About::Stuck => None,
+            About::Exhausted | About::Blocked | About::Review | About::Stuck | About::Conflict => None,
         };
         if let Some(state) = waits {
             self.visit(&event.visit)?.state = state;
@@ -75,7 +75,7 @@ impl Control {
                     visit.state = VisitState::Ready;
                 }
             }
-            About::Exhausted | About::Blocked | About::Review | About::Stuck => {}
+            About::Exhausted | About::Blocked | About::Review | About::Stuck | About::Conflict => {}
         }
         Ok(())
     }

@@ -300,7 +300,9 @@ fn are_alike(before: &Step, after: &Step) -> bool {
         (StepKind::A2a(before), StepKind::A2a(after)) => before == after,
         _ => same_kind,
     };
-    same_work && before.for_each.is_some() == after.for_each.is_some()
+    // What an item has begun in a tree of its own does not go on in that of the run.
+    let same_trees = before.isolate == after.isolate;
+    same_work && same_trees && before.for_each.is_some() == after.for_each.is_some()
 }
 
 /// Why the run cannot run again from this step of its own flow on, if it cannot.

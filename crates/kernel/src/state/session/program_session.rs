@@ -123,6 +123,8 @@ pub(crate) fn is_live(open: &BTreeMap<VisitId, OpenVisit>, visit: &VisitId, key:
 fn call_of(event: &AttemptStarted) -> Option<&ProgramCall> {
     match &event.command {
         Command::Agent(call) => Some(call),
-        Command::Exec(_) | Command::Shell(_) | Command::A2a(_) | Command::Model(_) => None,
+        Command::Exec(_) | Command::Shell(_) | Command::A2a(_) | Command::Model(_) | Command::Merge(_) => {
+            None
+        }
     }
 }

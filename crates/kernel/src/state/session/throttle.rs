@@ -45,7 +45,7 @@ impl Waited {
         match &event.command {
             Command::Agent(call) => self.goes_on_with_other(call.instead),
             Command::Model(call) => self.goes_on_with_other(call.instead),
-            Command::Exec(_) | Command::Shell(_) | Command::A2a(_) => {}
+            Command::Exec(_) | Command::Shell(_) | Command::A2a(_) | Command::Merge(_) => {}
         }
     }
 

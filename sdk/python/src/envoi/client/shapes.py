@@ -548,7 +548,7 @@ class PlannedStep(TypedDict):
 
 class Question(TypedDict):
     about: str
-    """Why the run asks: `ask`, `agent`, `review`, `blocked`, `exhausted`, `stuck`, `limit` or `in_doubt`."""
+    """Why the run asks: `ask`, `agent`, `review`, `blocked`, `exhausted`, `stuck`, `limit`, `throttled`, `conflict` or `in_doubt`."""
     answer: Optional[str]
     """The choice that closed it; null if there was none."""
     answered_by: Optional[str]
@@ -579,7 +579,7 @@ class Question(TypedDict):
 
 class QuestionDetail(TypedDict):
     about: str
-    """Why the run asks: `ask`, `agent`, `review`, `blocked`, `exhausted`, `stuck`, `limit` or `in_doubt`."""
+    """Why the run asks: `ask`, `agent`, `review`, `blocked`, `exhausted`, `stuck`, `limit`, `throttled`, `conflict` or `in_doubt`."""
     answer: Optional[str]
     """The choice that closed it; null if there was none."""
     answered_by: Optional[str]

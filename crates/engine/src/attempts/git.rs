@@ -40,16 +40,16 @@ const LAST_REMOVAL: Duration = Duration::from_secs(1);
 
 /// A repository with the folder in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Repository {
+pub(crate) struct Repository {
     /// The root of its checkout.
-    pub(super) top: PathBuf,
+    pub(crate) top: PathBuf,
     /// The commit that is checked out. `None`: it has none yet.
-    pub(super) head: Option<String>,
+    pub(crate) head: Option<String>,
 }
 
 /// Why git did not do something.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::commands) enum GitError {
+pub(crate) enum GitError {
     #[error("git {found} is installed, and a tree of its own needs git {}.{} or newer", OLDEST.0, OLDEST.1)]
     TooOld { found: String },
     #[error("`git {command}` failed: {stderr}")]
@@ -82,14 +82,14 @@ impl GitError {
 
 /// Git for the tree of a run. The [`Stop`] ends what it does.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::commands) struct Git<'s> {
+pub(crate) struct Git<'s> {
     stop: &'s Stop,
     /// No command of it takes longer.
     longest: Duration,
 }
 
 impl<'s> Git<'s> {
-    pub(in crate::commands) fn new(stop: &'s Stop) -> Self {
+    pub(crate) fn new(stop: &'s Stop) -> Self {
         Self { stop, longest: LONGEST_WORK }
     }
 
@@ -97,7 +97,7 @@ impl<'s> Git<'s> {
     ///
     /// # Errors
     /// There is a repository, and git is missing, too old, or refuses it, or would wait for what is in it.
-    pub(super) fn repository(self, folder: &Path) -> Result<Option<Repository>, GitError> {
+    pub(crate) fn repository(self, folder: &Path) -> Result<Option<Repository>, GitError> {
         let is_top = |above: &Path| above.join(".git").symlink_metadata().is_ok();
         if !folder.ancestors().any(is_top) {
             return Ok(None);
@@ -118,7 +118,7 @@ impl<'s> Git<'s> {
     }
 
     /// A new worktree at `place` with a new branch. It is locked, so that git does not take it for a leftover.
-    pub(super) fn add_worktree(
+    pub(crate) fn add_worktree(
         self,
         repository: &Repository,
         place: &Path,
@@ -153,13 +153,13 @@ impl<'s> Git<'s> {
     }
 
     /// Tells git that the files of the worktree were written, so that its next look need not read them all.
-    pub(super) fn refresh(self, place: &Path) {
+    pub(crate) fn refresh(self, place: &Path) {
         // It fails where a file differs, which is no failure.
         self.run(place, ["update-index", "-q", "--refresh"]).ok();
     }
 
     /// Takes away a worktree with its branch in which nothing was done yet. Also when the engine ends, which does not wait long for it.
-    pub(super) fn remove_worktree(self, folder: &Path, place: &Path, branch: &str) -> Result<(), GitError> {
+    pub(crate) fn remove_worktree(self, folder: &Path, place: &Path, branch: &str) -> Result<(), GitError> {
         let never = Stop::default();
         let longest = if self.stop.is_wanted() { LAST_REMOVAL } else { LONGEST_REMOVAL };
         let git = Git { stop: &never, longest };
@@ -171,7 +171,7 @@ impl<'s> Git<'s> {
 
     /// Whether all commits that were checked out in this worktree are on a branch, a tag or another name: the others go with it. Its reflog
     /// knows them.
-    pub(in crate::commands) fn has_all_on_branches(self, folder: &Path) -> Result<bool, GitError> {
+    pub(crate) fn has_all_on_branches(self, folder: &Path) -> Result<bool, GitError> {
         let log =
             answer(self.run(folder, ["reflog", "show", "--format=%H", "HEAD", "--"]))?.unwrap_or_default();
         let mut commits: BTreeSet<&str> = log.split_whitespace().collect();
@@ -185,7 +185,7 @@ impl<'s> Git<'s> {
     }
 
     /// Has git forget a worktree that is gone, and the branch if nothing was committed there. Says what is left, for a person.
-    pub(in crate::commands) fn forget_worktree(
+    pub(crate) fn forget_worktree(
         self,
         folder: &Path,
         place: &Path,
@@ -217,8 +217,23 @@ impl<'s> Git<'s> {
         }
     }
 
+    /// Has git forget the worktree of an item, and its branch if its commit is on another branch or a tag too.
+    pub(crate) fn forget_item(self, folder: &Path, place: &Path, branch: &str) {
+        self.run(folder, [OsStr::new("worktree"), OsStr::new("unlock"), place.as_os_str()]).ok();
+        let remove = ["worktree", "remove", "--force"].map(OsStr::new);
+        self.run(folder, remove.into_iter().chain([place.as_os_str()])).ok();
+        let name = format!("refs/heads/{branch}");
+        // References of a worktree alone go with it.
+        let lasting = ["refs/heads", "refs/tags", "refs/remotes"];
+        let words = ["for-each-ref", "--count=2", "--format=%(refname)", "--contains", &name];
+        let names = self.run(folder, words.into_iter().chain(lasting));
+        if names.is_ok_and(|names| names.lines().any(|other| other != name)) {
+            self.run(folder, ["branch", "--quiet", "-D", branch]).ok();
+        }
+    }
+
     /// Files that git does not track and that `.worktreeinclude` names, relative to the root of the checkout.
-    pub(super) fn included(self, repository: &Repository) -> Result<Vec<String>, GitError> {
+    pub(crate) fn included(self, repository: &Repository) -> Result<Vec<String>, GitError> {
         const LIST: &str = ".worktreeinclude";
         if !repository.top.join(LIST).is_file() {
             return Ok(Vec::new());

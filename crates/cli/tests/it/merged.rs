@@ -1,0 +1,281 @@
+//! `isolate: true`: the items of a step work in trees of their own, and what they have changed is merged in their order.
+
+use crate::{
+    files::stage,
+    full::{can_mount, script_of},
+    isolated::{git, in_git, untouched},
+    stage::{Stage, signal, text, wait_until},
+};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::fs;
+
+/// Six items. Each has a file and a line of its own; items 1 and 2, and 3 and 4, also change the same line.
+fn flow(more: &str) -> String {
+    format!(
+        "
+flow: files
+workspace: {{ folder: work, isolate: tree }}
+steps:
+  - id: fix
+    for_each: [0, 1, 2, 3, 4, 5]
+    max_parallel: 3
+    isolate: true
+{more}
+    on_in_doubt: rerun
+    files: restore
+    run: |
+      i=$ENVOI_ITEM
+      test ! -e own-$i
+      echo item $i > own-$i
+      sed -i \"s/^line $i$/line $i by $i/\" lines.txt
+      case $i in 1|2) sed -i \"s/^first.*/& by $i/\" shared.txt;; 3|4) sed -i \"s/^last.*/& by $i/\" shared.txt;; esac
+      if grep -q shared.txt \"${{ENVOI_FEEDBACK:-/dev/null}}\"; then echo told >> own-$i; fi
+      echo done $i >> own-$i
+"
+    )
+}
+
+fn with_lines(stage: &Stage) {
+    let lines: Vec<String> = (0..6).map(|nth| format!("line {nth}\n\n\n")).collect();
+    stage.write("work/lines.txt", lines.concat());
+    stage.write("work/shared.txt", "first\n\n\n\n\nlast\n");
+}
+
+/// What the run has left in its tree, by name; of git only what is tracked or new.
+fn result(stage: &Stage, id: &str) -> Vec<(String, String)> {
+    let tree = stage.path(&format!(".local/state/envoi/trees/{id}"));
+    let mut found: Vec<_> = fs::read_dir(tree)
+        .unwrap()
+        .flatten()
+        .filter(|entry| entry.file_type().unwrap().is_file() && entry.file_name() != ".git")
+        .map(|entry| (entry.file_name().into_string().unwrap(), fs::read_to_string(entry.path()).unwrap()))
+        .collect();
+    found.sort();
+    found
+}
+
+fn content<'r>(result: &'r [(String, String)], name: &str) -> &'r str {
+    result.iter().find(|(other, _)| other == name).map_or("", |(_, content)| content)
+}
+
+fn trees_of_items(stage: &Stage, id: &str) -> usize {
+    fs::read_dir(stage.path(&format!(".local/state/envoi/trees/{id}.items"))).map_or(0, Iterator::count)
+}
+
+#[test]
+fn what_items_have_changed_apart_is_merged_and_the_folder_of_the_user_is_left_alone() {
+    let stage = stage(&flow("    on_conflict: theirs"));
+    in_git(&stage);
+    with_lines(&stage);
+    let before = untouched(&stage);
+    stage.expect(0, &["run", "flow.yaml"]);
+    let id = stage.run_id();
+    assert_eq!(untouched(&stage), before);
+    let found = result(&stage, &id);
+    for nth in 0..6 {
+        assert_eq!(content(&found, &format!("own-{nth}")), format!("item {nth}\ndone {nth}\n"));
+        assert!(content(&found, "lines.txt").contains(&format!("line {nth} by {nth}\n")), "{found:?}");
+    }
+    assert_eq!(content(&found, "shared.txt"), "first by 2\n\n\n\n\nlast by 4\n");
+    assert_eq!(trees_of_items(&stage, &id), 0);
+    assert_eq!(git(&stage, &["worktree", "list"]).lines().count(), 2, "the user's, and the run's");
+    let diff = stage.expect(0, &["diff", &id, "2.fix"]).out;
+    assert!(diff.contains("+first by 2") && !diff.contains("own-1"), "{diff}");
+    stage.expect(0, &["apply", &id]);
+    assert_eq!(stage.read("work/own-5"), "item 5\ndone 5\n");
+    stage.expect(0, &["gc"]);
+    stage.expect(0, &["doctor"]);
+    stage.assert_nothing_left();
+}
+
+#[test]
+fn a_conflict_fails_the_step_and_changes_nothing_until_it_is_decided() {
+    let stage = stage(&flow("    on_conflict: fail"));
+    with_lines(&stage);
+    let done = stage.expect(1, &["run", "flow.yaml"]);
+    let id = stage.run_id();
+    for part in ["MERGE_CONFLICT", "item 2: `shared.txt`", "item 4: `shared.txt`"] {
+        assert!(done.err.contains(part), "{part}: {done:?}");
+    }
+    assert!(!done.err.contains("item 1:"), "{done:?}");
+    let found = result(&stage, &id);
+    assert!(found.iter().all(|(name, _)| !name.starts_with("own")), "{found:?}");
+    assert_eq!(content(&found, "shared.txt"), "first\n\n\n\n\nlast\n");
+    assert_eq!(trees_of_items(&stage, &id), 6);
+    let starts = |stage: &Stage| {
+        let events = stage.events(&id);
+        let begun = events.iter().filter(|event| event["type"] == "attempt_started");
+        begun.map(|event| text(&event["attempt"])).collect::<Vec<_>>()
+    };
+    assert_eq!(starts(&stage).len(), 7);
+    stage.write("decided.yaml", flow("    on_conflict: ours"));
+    stage.expect(0, &["resume", &id, "--flow", "decided.yaml", "--yes"]);
+    let found = result(&stage, &id);
+    assert_eq!(content(&found, "shared.txt"), "first by 1\n\n\n\n\nlast by 3\n");
+    assert_eq!(content(&found, "own-4"), "item 4\ndone 4\n");
+    assert_eq!(starts(&stage)[7..], ["fix.2.1"], "no item is done again");
+}
+
+/// Events of a type that name this attempt, or any.
+fn count(stage: &Stage, id: &str, kind: &str, attempt: Option<&str>) -> usize {
+    let events = stage.events(id);
+    let of =
+        |event: &&Value| event["type"] == kind && attempt.is_none_or(|attempt| event["attempt"] == attempt);
+    events.iter().filter(of).count()
+}
+
+#[test]
+fn items_that_are_killed_and_resumed_end_with_the_same_files_each_time() {
+    type Moment = (&'static str, fn(&Stage, &str) -> bool);
+    let moments: [Moment; 6] = [
+        ("an item has begun", |stage, id| count(stage, id, "attempt_started", None) > 0),
+        ("the tree of an item is made", |stage, id| {
+            fs::read_dir(stage.store().join("runs").join(id).join("items")).is_ok_and(|made| made.count() > 0)
+        }),
+        ("three items are over", |stage, id| count(stage, id, "attempt_settled", None) > 2),
+        ("the merge has begun", |stage, id| count(stage, id, "attempt_started", Some("fix.1.1")) > 0),
+        ("files are in the run's tree", |stage, id| !content(&result(stage, id), "own-0").is_empty()),
+        ("the items in conflict are done again", |stage, id| {
+            count(stage, id, "attempt_started", Some("4.fix.2.1")) > 0
+        }),
+    ];
+    let mut results = Vec::new();
+    for (nth, (what, is_reached)) in moments.into_iter().enumerate() {
+        let stage = stage(&flow("    on_conflict: again"));
+        in_git(&stage);
+        with_lines(&stage);
+        let before = untouched(&stage);
+        let run = stage.start(&["run", "flow.yaml"]);
+        wait_until("the run is there", || !stage.runs().is_empty());
+        let id = stage.run_id();
+        wait_until(what, || is_reached(&stage, &id));
+        run.kill();
+        if nth % 2 == 1 {
+            stage.supervisors().into_iter().for_each(|pid| signal(pid, Signal::KILL));
+        }
+        if text(&stage.json(&["--json", "show", &id])["status"]) != "succeeded" {
+            stage.expect(0, &["resume", &id]);
+        }
+        assert_eq!(untouched(&stage), before, "{what}");
+        assert_eq!(trees_of_items(&stage, &id), 0, "{what}");
+        assert_eq!(git(&stage, &["branch", "--list", "envoi/*"]).lines().count(), 1, "{what}");
+        results.push(result(&stage, &id));
+        stage.assert_nothing_left();
+    }
+    assert!(results.windows(2).all(|pair| pair[0] == pair[1]), "{results:?}");
+    is_done_again(&results[0]);
+}
+
+/// Items 2 and 4 were done again, with the conflict as feedback, from what the others had left.
+fn is_done_again(result: &[(String, String)]) {
+    assert_eq!(content(result, "shared.txt"), "first by 1 by 2\n\n\n\n\nlast by 3 by 4\n");
+    for nth in 0..6 {
+        let told = if nth == 2 || nth == 4 { "told\n" } else { "" };
+        assert_eq!(content(result, &format!("own-{nth}")), format!("item {nth}\n{told}done {nth}\n"));
+        assert!(content(result, "lines.txt").contains(&format!("line {nth} by {nth}\n")), "{result:?}");
+    }
+}
+
+#[test]
+fn a_person_is_asked_about_items_in_conflict_and_may_have_them_done_again_or_leave_them_out() {
+    for (choice, starts) in [("again", 10), ("proceed", 7)] {
+        let stage = stage(&flow(""));
+        with_lines(&stage);
+        let said = stage.expect(3, &["run", "flow.yaml"]);
+        assert!(said.err.contains("changed the same lines: 2, 4. The others are merged"), "{said:?}");
+        let id = stage.run_id();
+        let events = stage.events(&id);
+        let raised = events.iter().find(|event| event["type"] == "interrupt_raised").unwrap();
+        assert_eq!(raised["about"], "conflict");
+        assert_eq!(raised["evidence"]["in_conflict"], json!([2, 4]));
+        let file = &raised["evidence"]["conflicts"][1]["files"][0];
+        assert_eq!((&file["path"], &file["kind"]), (&json!("shared.txt"), &json!("content")));
+        for version in ["base", "ours", "theirs"] {
+            assert!(text(&file[version]).starts_with("sha256:"), "{raised}");
+        }
+        assert_eq!(trees_of_items(&stage, &id), 2);
+        stage.expect(0, &["resume", &id, "--review", choice]);
+        let found = result(&stage, &id);
+        match choice {
+            "again" => is_done_again(&found),
+            _ => assert_eq!(content(&found, "shared.txt"), "first by 1\n\n\n\n\nlast by 3\n"),
+        }
+        assert_eq!(count(&stage, &id, "attempt_started", None), starts);
+        stage.assert_nothing_left();
+    }
+}
+
+#[test]
+fn a_tree_of_an_item_stays_with_what_no_snapshot_keeps_and_no_store_is_copied_into_one() {
+    let stage = stage(
+        "
+flow: files
+workspace: { folder: work, isolate: tree }
+steps:
+  - { id: make, run: 'mkdir kept; echo store > kept/envoi.db' }
+  - id: each
+    for_each: [0, 1, 2]
+    isolate: true
+    run: |
+      test ! -e kept
+      case $ENVOI_ITEM in
+        0) rm .git; git init -q; git -c user.name=N -c user.email=n@example.org commit -q --allow-empty -m own; echo > zero;;
+        1) mkdir with; echo store > with/envoi.db;;
+      esac
+",
+    );
+    in_git(&stage);
+    stage.expect(0, &["run", "flow.yaml"]);
+    let id = stage.run_id();
+    let tree = stage.path(&format!(".local/state/envoi/trees/{id}"));
+    for there in ["kept/envoi.db", "zero", "with/envoi.db"] {
+        assert!(tree.join(there).is_file(), "{there}");
+    }
+    assert_eq!(trees_of_items(&stage, &id), 2);
+    let said = stage.expect(0, &["logs", &id, "--step", "each.1"]).out;
+    for why in ["no snapshot keeps the history in `.git`", "the runs of the store in `./with`"] {
+        assert!(said.contains(why), "{why}: {said}");
+    }
+    let items = format!(".local/state/envoi/trees/{id}.items");
+    let place = format!("{items}/{id}.0.each.1/place");
+    fs::create_dir(stage.path(&place)).unwrap();
+    stage.write("precious/file", "a person's\n");
+    let mount = format!("mount --bind precious {place}");
+    if can_mount(&stage, &mount) {
+        let script = format!(
+            "{mount}; for with in '' '--drop {id}'; do \"$0\" gc $with >> said 2>&1; done; umount {place}"
+        );
+        assert!(script_of(&stage, &script, true).status().unwrap().success());
+        let said = stage.read("said");
+        assert_eq!(said.matches("something is mounted at").count(), 2, "{said}");
+        assert_eq!((stage.read("precious/file").as_str(), trees_of_items(&stage, &id)), ("a person's\n", 2));
+    }
+    let stays = stage.expect(0, &["gc"]).out;
+    assert!(stays.contains("the tree of an item is left") && tree.is_dir(), "{stays}");
+    stage.expect(0, &["gc", "--drop", &id]);
+    assert!(!tree.exists() && !stage.path(&items).exists());
+    assert_eq!(git(&stage, &["worktree", "list"]).lines().count(), 1);
+    assert_eq!(stage.read("precious/file"), "a person's\n");
+}
+
+#[test]
+fn an_ignored_file_of_the_run_that_an_item_has_changed_is_in_conflict_and_not_lost() {
+    let flow = |on_conflict: &str| {
+        format!(
+            "flow: files\nworkspace: {{ folder: work, isolate: tree, bring: [secret] }}\nsteps:\n  - {{ id: each, for_each: [0], isolate: true, \
+             on_conflict: {on_conflict}, run: 'rm .gitignore; echo theirs > secret' }}\n"
+        )
+    };
+    let stage = stage(&flow("fail"));
+    in_git(&stage);
+    let done = stage.expect(1, &["run", "flow.yaml"]);
+    assert!(done.err.contains("MERGE_CONFLICT") && done.err.contains("`secret`"), "{done:?}");
+    let id = stage.run_id();
+    assert_eq!(content(&result(&stage, &id), "secret"), "hush\n");
+    stage.write("decided.yaml", flow("theirs"));
+    stage.expect(0, &["resume", &id, "--flow", "decided.yaml", "--yes"]);
+    let found = result(&stage, &id);
+    assert_eq!((content(&found, "secret"), content(&found, ".gitignore")), ("theirs\n", ""));
+    assert_eq!(trees_of_items(&stage, &id), 0);
+}

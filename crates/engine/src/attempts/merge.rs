@@ -1,0 +1,348 @@
+//! An attempt that merges what the items of a step have changed: this program itself, with its order in the attempt's folder.
+//!
+//! Owns the order in which it works. Everything that it reads are snapshots, so that done again it comes to the same. The run's tree is
+//! changed only if all items fit; then the trees of the items go.
+
+use super::{item_trees, shared::Shared};
+use crate::{model::runner::Job, query::snapshots};
+use envoi_contract::{
+    code::Code,
+    digest::Digest,
+    json::{Object, Value},
+};
+use envoi_kernel::{
+    event::{Isolated, MergeCall, MergeItem},
+    flow::OnConflict,
+    ids::{RunId, VisitId},
+};
+use envoi_step::{AttemptDir, plain};
+use envoi_tree::{Difference, Entry, Late, NotMerged, Side, Tree};
+use serde::{Deserialize, Serialize};
+use std::{
+    fmt::Write as _,
+    io,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+/// The hidden command.
+const ARGUMENT: &str = "__merge";
+
+/// The largest order that is read.
+const MOST_BYTES: u64 = 16 * 1024 * 1024;
+
+/// The files of the run's tree may change while items are merged into it. Then it is done again, so often at most.
+const TRIES: usize = 5;
+
+/// A line names so many files.
+const MOST_NAMED: usize = 20;
+
+/// A report names so many contents that were written meanwhile.
+const MOST_LATE: usize = 100;
+
+/// The most bytes of what the report says of files in conflict.
+const MOST_TOLD_BYTES: usize = 8 * 1024;
+
+/// What is to be merged, and where.
+#[derive(Serialize, Deserialize)]
+struct Order {
+    workspace: PathBuf,
+    snapshots: envoi_tree::Order,
+    isolated: Option<Box<Isolated>>,
+    run: RunId,
+    visit: VisitId,
+    call: MergeCall,
+    report: PathBuf,
+    /// The folder of the store.
+    store: PathBuf,
+}
+
+/// The command, after its order has been written.
+///
+/// # Errors
+/// The order cannot be written.
+pub(super) fn command(
+    shared: &Shared,
+    job: &Job,
+    dir: &AttemptDir,
+    call: &MergeCall,
+) -> io::Result<Vec<String>> {
+    let place = dir.path().join("merge.json");
+    let order = Order {
+        workspace: job.workspace.clone(),
+        snapshots: snapshots::order(&shared.layout, shared.too_wide.clone()),
+        isolated: job.isolated.clone(),
+        run: job.run.clone(),
+        visit: job.started.attempt.visit.clone(),
+        call: call.clone(),
+        report: dir.report(),
+        store: shared.layout.root().to_owned(),
+    };
+    plain::write(&place, &serde_json::to_vec(&order)?)?;
+    let words = [shared.launcher.exe.as_path(), Path::new(ARGUMENT), place.as_path()];
+    Ok(words.map(|word| word.to_string_lossy().into_owned()).to_vec())
+}
+
+/// Does what the order in this file says. Exit code 1: items do not fit together, and nothing was changed.
+#[must_use]
+pub fn run(order: &Path) -> ExitCode {
+    let done = read(order).and_then(|order| merge(&order));
+    match done {
+        Ok(done) => {
+            println!("{}", done.text.trim_end());
+            if done.fits { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// What came of a merge.
+struct Done {
+    fits: bool,
+    text: String,
+}
+
+fn read(place: &Path) -> Result<Order, String> {
+    let failed = |error: &dyn core::fmt::Display| format!("`{}`: {error}", place.display());
+    let bytes = plain::read(place, MOST_BYTES).map_err(|error| failed(&error))?;
+    serde_json::from_slice(&bytes).map_err(|error| failed(&error))
+}
+
+fn merge(order: &Order) -> Result<Done, String> {
+    let mut text = String::new();
+    let mut late = Vec::new();
+    let puts_off = order.call.on_conflict.puts_off();
+    let failed = |error: &dyn core::fmt::Display| error.to_string();
+    let look = || envoi_tree::keep(&order.workspace, &order.snapshots).map_err(|error| failed(&error));
+    let mut stands = look()?.tree;
+    for _ in 0..TRIES {
+        let tip = tip(order, stands.clone(), &mut text)?;
+        if !tip.conflicts.is_empty() && !puts_off {
+            report(order, &tip, &late)?;
+            return Ok(Done { fits: false, text });
+        }
+        // With files that git ignores in the run's tree, and that an item has left.
+        let stood = envoi_tree::stand(&order.workspace, &order.snapshots, &tip.tree);
+        let stood = stood.map_err(|error| failed(&error))?;
+        tell_late(&stood.found, &mut text);
+        late.extend(stood.found);
+        if stood.kept.tree != stands {
+            stands = stood.kept.tree;
+            let _ = writeln!(text, "the run's tree has other files by now, and they are merged with");
+            continue;
+        }
+        // What somebody has changed since the look stays as it is.
+        let changed = envoi_tree::change(&order.workspace, &order.snapshots, &stands, &tip.tree);
+        let changed = changed.map_err(|error| failed(&error))?;
+        tell_late(&changed.late, &mut text);
+        late.extend(changed.late);
+        if changed.newer.is_empty() {
+            if !tip.conflicts.is_empty() || !late.is_empty() {
+                report(order, &tip, &late)?;
+            }
+            take_all_away(order, &tip.conflicts, &mut text);
+            return Ok(Done { fits: true, text });
+        }
+        let _ = writeln!(text, "merged again, because somebody has changed {}", named(&changed.newer));
+        stands = look()?.tree;
+    }
+    Err(format!(
+        "{text}files of the run's tree have changed {TRIES} times while items were merged into it; nothing is lost, and `envoi resume` merges again"
+    ))
+}
+
+/// What the run's tree becomes, and the items that do not fit.
+struct Tip<'o> {
+    tree: Tree,
+    conflicts: Vec<Conflict<'o>>,
+}
+
+fn tip<'o>(order: &'o Order, stands: Tree, text: &mut String) -> Result<Tip<'o>, String> {
+    let all: Vec<&MergeItem> = order.call.items.iter().collect();
+    let (tree, conflicts) = one_after_the_other(order, stands, &all, text)?;
+    if !order.call.on_conflict.puts_off() || conflicts.is_empty() {
+        return Ok(Tip { tree, conflicts });
+    }
+    // What one did not fit to may have come after it, and what it is in conflict with now counts.
+    let late: Vec<&MergeItem> = conflicts.iter().map(|conflict| conflict.item).collect();
+    let (tree, conflicts) = one_after_the_other(order, tree, &late, text)?;
+    Ok(Tip { tree, conflicts })
+}
+
+/// What was written into a file while another one came in its place. It is in the store.
+fn tell_late(late: &[Late], text: &mut String) {
+    for Late { path, digest, .. } in late {
+        let path = String::from_utf8_lossy(path);
+        let _ = match digest {
+            Some(digest) => {
+                writeln!(text, "`{path}` was written to meanwhile; that content is kept: {digest}")
+            }
+            None => writeln!(text, "`{path}` was written to meanwhile, and is too large to be kept"),
+        };
+    }
+}
+
+fn named(paths: &[Vec<u8>]) -> String {
+    let names = paths.iter().take(MOST_NAMED).map(|path| format!("`{}`", String::from_utf8_lossy(path)));
+    let names: Vec<String> = names.collect();
+    match paths.len().saturating_sub(MOST_NAMED) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
+}
+
+/// Takes away the trees of the items that are in the run's tree.
+fn take_all_away(order: &Order, conflicts: &[Conflict<'_>], text: &mut String) {
+    let stays = |item: &MergeItem| conflicts.iter().any(|conflict| conflict.item.item == item.item);
+    for item in order.call.items.iter().filter(|item| !stays(item)) {
+        // One that stays does no harm: its files are in the store, and in the run's tree.
+        for why in take_away(order, item) {
+            let _ = writeln!(text, "{why}");
+        }
+    }
+    if let Some(isolated) = &order.isolated {
+        // It goes with the last tree in it.
+        std::fs::remove_dir(item_trees::folder(Path::new(&isolated.place))).ok();
+    }
+}
+
+/// An item that does not fit.
+struct Conflict<'o> {
+    item: &'o MergeItem,
+    base: Tree,
+    theirs: Tree,
+    /// Each with the reason, for people.
+    paths: Vec<String>,
+}
+
+/// What `tip` becomes with these items, and those that do not fit.
+fn one_after_the_other<'o>(
+    order: &Order,
+    mut tip: Tree,
+    items: &[&'o MergeItem],
+    text: &mut String,
+) -> Result<(Tree, Vec<Conflict<'o>>), String> {
+    let mut conflicts = Vec::new();
+    let prefer = match order.call.on_conflict {
+        OnConflict::Fail | OnConflict::Ask | OnConflict::Again => None,
+        OnConflict::Ours => Some(Side::Ours),
+        OnConflict::Theirs => Some(Side::Theirs),
+    };
+    for item in items {
+        let base = tree(order, &item.base)?;
+        let theirs = tree(order, &item.theirs)?;
+        match envoi_tree::merge(&order.snapshots, &base, &tip, &theirs, prefer) {
+            Ok(merged) => {
+                let count = envoi_tree::differences(&tip, &merged.tree).len();
+                let _ = writeln!(text, "item {}: {count} files", item.item);
+                tip = merged.tree;
+            }
+            Err(NotMerged::Conflict { paths }) => {
+                let _ = writeln!(text, "item {}: conflict in {}", item.item, paths.join(", "));
+                conflicts.push(Conflict { item, base, theirs, paths });
+            }
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+    Ok((tip, conflicts))
+}
+
+/// Also the trees of earlier times that it was done. Says which stay.
+fn take_away(order: &Order, item: &MergeItem) -> Vec<String> {
+    let Some(isolated) = order.isolated.as_deref() else { return Vec::new() };
+    let left: Vec<Digest> = item.earlier.iter().chain([&item.theirs]).copied().collect();
+    let below = order.workspace.strip_prefix(&isolated.place).unwrap_or(Path::new(""));
+    let of_visit = |visit: u32| {
+        let visit = VisitId { visit, ..order.visit.clone() };
+        let place = item_trees::place(isolated, &order.run, &visit.nth(item.item));
+        item_trees::take_away(isolated, &place, &order.snapshots, &left, below, &order.store)
+    };
+    (1..=order.visit.visit).filter_map(of_visit).collect()
+}
+
+fn tree(order: &Order, digest: &Digest) -> Result<Tree, String> {
+    let failed = |error: &dyn core::fmt::Display| format!("the snapshot {digest} cannot be read: {error}");
+    let shelf = order.snapshots.contents.shelf().map_err(|error| failed(&error))?;
+    let bytes = shelf.read(digest).map_err(|error| failed(&error))?;
+    Tree::parse(&bytes).map_err(|error| failed(&error))
+}
+
+/// Leaves the conflicts as the report of the attempt, and names what is in the store. Where the others are merged, that is no failure.
+fn report(order: &Order, tip: &Tip<'_>, late: &[Late]) -> Result<(), String> {
+    let Tip { tree, conflicts } = tip;
+    let fits = conflicts.is_empty() || order.call.on_conflict.puts_off();
+    let mut data = Object::default();
+    if !conflicts.is_empty() {
+        let numbers = conflicts.iter().map(|conflict| Value::from(conflict.item.item)).collect();
+        data.insert("in_conflict", Value::Array(numbers));
+        data.insert("conflicts", Value::Array(told(conflicts, tree)));
+    }
+    let digests = late.iter().filter_map(|late| late.digest).map(|digest| Value::from(digest.to_string()));
+    let digests: Vec<Value> = digests.take(MOST_LATE).collect();
+    if !digests.is_empty() {
+        data.insert("late", Value::Array(digests));
+    }
+    let mut report = Object::from([("ok", Value::from(fits)), ("data", Value::Object(data))]);
+    if !fits {
+        let of =
+            |Conflict { item, paths, .. }: &Conflict<'_>| format!("item {}: {}", item.item, paths.join(", "));
+        let named: Vec<String> = conflicts.iter().map(of).collect();
+        let message = format!(
+            "items have changed the same lines as the run or an item before them; {}",
+            named.join("; ")
+        );
+        let error = Object::from([
+            ("code", Value::from(Code::MergeConflict.as_str())),
+            ("message", Value::from(message)),
+        ]);
+        report.insert("error", Value::Object(error));
+    }
+    plain::write(&order.report, Value::Object(report).compact().as_bytes()).map_err(|error| error.to_string())
+}
+
+/// The files of each item that both sides have changed, with what each has there, as far as there is room in an event.
+fn told(conflicts: &[Conflict<'_>], tip: &Tree) -> Vec<Value> {
+    let mut room = MOST_TOLD_BYTES;
+    let mut all = Vec::new();
+    for Conflict { item, base, theirs, paths } in conflicts {
+        let mut files = Vec::new();
+        for difference in envoi_tree::differences(base, theirs) {
+            let named = format!("`{}`", String::from_utf8_lossy(difference.path()));
+            if !paths.iter().any(|path| path.starts_with(&named)) {
+                continue;
+            }
+            let file = Value::Object(file(&difference, tip.get(difference.path())));
+            let Some(left) = room.checked_sub(file.compact().len()) else { break };
+            room = left;
+            files.push(file);
+        }
+        if !files.is_empty() {
+            let members = [("item", Value::from(item.item)), ("files", Value::Array(files))];
+            all.push(Value::Object(Object::from(members)));
+        }
+    }
+    all
+}
+
+/// A file that both sides have changed, and the three versions by digest.
+fn file(difference: &Difference<'_>, stands: Option<&Entry>) -> Object {
+    let kind = match (difference.before, stands, difference.after) {
+        (None, _, _) => "add/add",
+        (_, None, _) => "delete/modify",
+        (_, _, None) => "modify/delete",
+        (Some(_), Some(_), Some(_)) => "content",
+    };
+    let mut members = Object::from([
+        ("path", Value::from(String::from_utf8_lossy(difference.path()).into_owned())),
+        ("kind", Value::from(kind)),
+    ]);
+    for (name, entry) in [("base", difference.before), ("ours", stands), ("theirs", difference.after)] {
+        if let Some((digest, _)) = entry.and_then(Entry::content) {
+            members.insert(name, Value::from(digest.to_string()));
+        }
+    }
+    members
+}
