@@ -51,6 +51,7 @@ pub struct Run {
     flow: Arc<Flow>,
     versions: Versions,
     control: Control,
+    /// Without what mirrors the state: [`Run::envelope`] adds that.
     envelope: Envelope,
     /// About the bytes of the envelope's outputs together.
     outputs_bytes: usize,
@@ -137,7 +138,7 @@ impl Run {
         let snapshot = Snapshot {
             version: SNAPSHOT_VERSION,
             control: self.control.clone().into(),
-            envelope: self.envelope.clone(),
+            envelope: self.envelope(),
             by_step: self.by_step.clone(),
         };
         serde_json::to_vec(&snapshot).map_err(|error| ReplayError::Snapshot { reason: error.to_string() })
@@ -148,7 +149,7 @@ impl Run {
     /// # Errors
     /// [`ReplayError::Snapshot`]: then replay from the first event.
     pub fn restore(flow: impl Into<Versions>, snapshot: &[u8]) -> Result<Self, ReplayError> {
-        let Snapshot { version, control, envelope, by_step } = serde_json::from_slice(snapshot)
+        let Snapshot { version, control, mut envelope, by_step } = serde_json::from_slice(snapshot)
             .map_err(|error| ReplayError::Snapshot { reason: error.to_string() })?;
         if version != SNAPSHOT_VERSION {
             return Err(ReplayError::Snapshot { reason: format!("it is of version {version}") });
@@ -162,6 +163,7 @@ impl Run {
         let Some(flow) = versions.of(&pinned, language).or_else(of_digest).map(Arc::clone) else {
             return Err(ReplayError::Snapshot { reason: "it is of another flow".to_owned() });
         };
+        projection::forget_mirrored(&mut envelope, &control);
         let outputs_bytes = envelope_size::total(&envelope);
         Ok(Self { flow, versions, control, envelope, outputs_bytes, by_step, ahead: Ahead::default() })
     }
@@ -304,6 +306,7 @@ impl Run {
     pub fn apply(&mut self, record: &Record) -> Result<(), ApplyError> {
         let used = self.control.ledger.clone();
         let next = Arc::clone(self.versions.named_by(&record.event).unwrap_or(&self.flow));
+        projection::before(&mut self.envelope, &self.control, &record.event);
         self.control.apply(&self.flow, &next, record)?;
         self.flow = next;
         accounts::charge(&mut self.by_step, &record.event, &self.control.ledger.beyond(&used));
@@ -336,10 +339,12 @@ impl Run {
         Status::of(&self.flow, &self.control)
     }
 
-    /// Contract 3 of this run, true after each [`Run::apply`].
+    /// Contract 3 of this run as it is now. It is made anew each time, from all that is open: ask where it is read, not at each event.
     #[must_use]
-    pub fn envelope(&self) -> &Envelope {
-        &self.envelope
+    pub fn envelope(&self) -> Envelope {
+        let mut envelope = self.envelope.clone();
+        projection::mirror(&mut envelope, &self.flow, &self.control);
+        envelope
     }
 
     /// Every version of its flow that it knows.

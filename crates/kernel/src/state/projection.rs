@@ -1,6 +1,8 @@
-//! The audit view of a run: its pipeline envelope (contract 3), true after each event.
+//! The audit view of a run: its pipeline envelope (contract 3).
 //!
-//! Follows the events and the state that they made; no decision reads it.
+//! Follows the events and the state that they made; no decision reads it. What events add to it is kept. What mirrors the state (see
+//! [`mirror`]) is made when the envelope is asked for: a run can have thousands of open visits and questions, and at most events
+//! nobody asks.
 
 use crate::{
     model::{
@@ -25,6 +27,9 @@ use envoi_contract::{
 
 /// A counter without a bound, as the envelope writes it: the largest integer that every language holds.
 const UNLIMITED: u64 = (1 << 53) - 1;
+
+/// What `current_stage` is before the first step.
+const BEFORE_THE_FIRST: &str = "start";
 
 /// The largest count that contract 3 allows. A sum of what reports state may be above it, and stays there.
 fn counted(sum: u64) -> u64 {
@@ -87,8 +92,41 @@ pub(crate) fn apply(
         Event::RunEnded(event) => ended(envelope, event, record.at),
         _ => {}
     }
-    follow(envelope, flow, control);
     envelope_size::history(envelope);
+    forget_stage(envelope, control);
+}
+
+/// What the envelope says of the state before `event`, where this event may leave no visit open: then no later state says it.
+pub(crate) fn before(envelope: &mut Envelope, control: &Control, event: &Event) {
+    // A visit ends by an event of its own, but for these.
+    let may_end_all =
+        control.open.len() == 1 || matches!(event, Event::FlowCorrected(_) | Event::RunEnded(_));
+    if !may_end_all {
+        return;
+    }
+    if let Some(visit) = current(control) {
+        envelope.current_stage = stage(control, visit);
+    }
+}
+
+/// A restored run keeps of its envelope what a run has kept that lived through the events.
+pub(crate) fn forget_mirrored(envelope: &mut Envelope, control: &Control) {
+    let fresh = Envelope::default();
+    envelope.iteration = fresh.iteration;
+    envelope.llm_call_count = fresh.llm_call_count;
+    envelope.agent_hop_count = fresh.agent_hop_count;
+    envelope.active_stages = fresh.active_stages;
+    envelope.parallel_mode = fresh.parallel_mode;
+    envelope.interrupt_pending = fresh.interrupt_pending;
+    envelope.interrupt = fresh.interrupt;
+    forget_stage(envelope, control);
+}
+
+/// While a visit is open, `current_stage` mirrors the state.
+fn forget_stage(envelope: &mut Envelope, control: &Control) {
+    if !control.open.is_empty() && envelope.current_stage != BEFORE_THE_FIRST {
+        BEFORE_THE_FIRST.clone_into(&mut envelope.current_stage);
+    }
 }
 
 /// What contract 3 calls the step of a visit: its id, after those of the steps that run its flow, as in `build/compile`.
@@ -401,15 +439,18 @@ fn ended(envelope: &mut Envelope, event: &RunEnded, at: Timestamp) {
     envelope.completed_at = Some(at.to_string());
 }
 
-/// Members that mirror the state.
-fn follow(envelope: &mut Envelope, flow: &Flow, control: &Control) {
+/// The visit that `current_stage` names. Of several, the first that runs; else the first that waits.
+fn current(control: &Control) -> Option<&VisitId> {
+    control.live().map(|(visit, _)| visit).next().or_else(|| control.open.keys().next())
+}
+
+/// Members that mirror the state. `current_stage` keeps the last one when no visit is open any more.
+pub(crate) fn mirror(envelope: &mut Envelope, flow: &Flow, control: &Control) {
     envelope.iteration = counted(control.ledger.iterations);
     envelope.llm_call_count = counted(control.ledger.llm_calls);
     envelope.agent_hop_count = counted(control.ledger.agent_hops);
     envelope.active_stages = control.open.keys().map(|visit| (stage(control, visit), true)).collect();
-    // Of several steps, the first that runs; else the first that waits.
-    let current = control.live().map(|(visit, _)| visit).next().or_else(|| control.open.keys().next());
-    if let Some(visit) = current {
+    if let Some(visit) = current(control) {
         envelope.current_stage = stage(control, visit);
     }
     let graph =

@@ -140,7 +140,8 @@ fn recorded(
     // Contract 2 trims a summary and shortens a long one.
     let summary = &driver.handoff("q.1").summary;
     assert!(text.len() > 1_000 || summary == text.trim(), "the summary is the text: {summary}");
-    let output = driver.run.envelope().outputs.get("q").and_then(|output| output.get("data"));
+    let envelope = driver.run.envelope();
+    let output = envelope.outputs.get("q").and_then(|output| output.get("data"));
     assert_eq!(output, Some(data), "the data of the step is the response");
     Ok((text.clone(), data.compact()))
 }

@@ -145,7 +145,14 @@ impl Driver {
         // No input can bring a run at odds with itself: what does not fit is refused for its own reason.
         assert!(!matches!(decided, Err(Refusal::Inconsistent { .. })), "{decided:?}");
         for record in decided.iter().flatten() {
+            let before = self.run.envelope().current_stage;
             self.run.apply(record).unwrap();
+            let envelope = self.run.envelope();
+            if envelope.active_stages.is_empty() {
+                assert_eq!(envelope.current_stage, before, "the last step that was open, after {record:?}");
+            } else {
+                assert!(envelope.active_stages.contains_key(&envelope.current_stage), "{record:?}");
+            }
             self.records.push(record.clone());
         }
         self.check();
@@ -162,7 +169,7 @@ impl Driver {
         self.check_slot();
         let envelope = self.run.envelope();
         let read = Envelope::from_dict(&envelope.to_state_dict()).unwrap();
-        assert_eq!(&read, envelope, "the envelope reads back as it was written");
+        assert_eq!(read, envelope, "the envelope reads back as it was written");
         assert_eq!(envelope.terminated, ended);
         assert_eq!(envelope.terminal_reason.is_some(), ended, "the envelope has a word for each end");
         let oldest = self.run.interrupts().next();

@@ -44,8 +44,8 @@ fn the_envelope_follows_a_run_that_loops_fails_and_is_tried_again() {
         [step("plan"), step("repair").tries(2), critic("critic", "repair", 1), step("report")],
     );
     let mut driver = Driver::started(&flow);
-    let mut seen = vec![shown(driver.run.envelope())];
-    let mut see = |driver: &Driver| seen.push(shown(driver.run.envelope()));
+    let mut seen = vec![shown(&driver.run.envelope())];
+    let mut see = |driver: &Driver| seen.push(shown(&driver.run.envelope()));
     driver.ok(settled(reported("plan.1.1", r#""metrics":{"llm_calls":2},"data":{"n":1.00}"#)));
     see(&driver);
     driver.exit("repair.1.1", 1);

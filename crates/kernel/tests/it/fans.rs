@@ -67,7 +67,8 @@ fn the_data_of_the_step_is_that_of_its_items_in_their_order() {
     feed(&mut driver, r#"0.work.1.1 reports "data":{"a":1}"#);
     let seen = &driver.begun("z.1.1").env;
     assert_eq!(seen, &[("SEEN".to_owned(), r#"[{"a":1},{"b":2}]"#.to_owned())]);
-    let outputs = driver.run.envelope().outputs.get("work").and_then(|output| output.get("data"));
+    let envelope = driver.run.envelope();
+    let outputs = envelope.outputs.get("work").and_then(|output| output.get("data"));
     assert_eq!(outputs.map(Value::compact).as_deref(), Some(r#"[{"a":1},{"b":2}]"#));
 }
 

@@ -83,12 +83,12 @@ fn what_a_late_result_used_is_charged_and_nothing_else_changes() {
     driver.ok(doubtful("a.1.1", 4));
     let used = driver.run.ledger().clone();
     assert_eq!((used.agent_hops, used.llm_calls, used.wall_time_ms), (2, 0, 4));
-    let mut before = driver.run.envelope().clone();
+    let mut before = driver.run.envelope();
     driver.ok(settled(reported("a.1.1", r#""metrics":{"llm_calls":7,"cost_usd":"1"}"#)));
     let late = Ledger { llm_calls: 7, cost: Cost::parse("1").unwrap(), wall_time_ms: 10, ..used };
     assert_eq!(driver.run.ledger(), &late, "it ran for 10 ms, of which 4 are charged already");
     before.llm_call_count = 7;
-    assert_eq!(driver.run.envelope(), &before);
+    assert_eq!(driver.run.envelope(), before);
     assert_eq!(
         driver.records.last().map(|record| crate::story::event(&record.event)).as_deref(),
         Some("a.1.1 late")

@@ -330,7 +330,8 @@ fn a_result_that_comes_after_all_does_not_stand_for_the_verification() {
 fn the_history_of_the_run_tells_a_verification_from_the_rest() {
     let mut driver = doubted([verified("a")]);
     driver.exit("a.1.2", 0);
-    let told = driver.run.envelope().processing_history.iter().map(|record| {
+    let envelope = driver.run.envelope();
+    let told = envelope.processing_history.iter().map(|record| {
         let verifies = record.unknown.get("verifies").and_then(Value::as_str);
         (record.unknown.get("attempt").and_then(Value::as_str), verifies)
     });
@@ -345,7 +346,8 @@ fn what_a_verification_left_that_says_nothing_stands_for_nothing() {
         let left = reported("a.1.2", r#""data":{"id":7}"#);
         driver.ok(settled(AttemptResult { outcome: Outcome::Exited { code }, ..left }));
         assert_eq!(driver.handoff("a.1").duration_ms, 0);
-        let output = driver.run.envelope().outputs.get("a").unwrap();
+        let envelope = driver.run.envelope();
+        let output = envelope.outputs.get("a").unwrap();
         assert_eq!(output.get("data"), Some(&Value::Null), "{code}");
     }
 }

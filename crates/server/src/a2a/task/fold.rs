@@ -342,7 +342,7 @@ impl Fold {
             Event::RunEnded(ended) => {
                 let succeeded = ended.status == EndStatus::Succeeded;
                 let text = self.last_text.clone().filter(|_| succeeded);
-                let data = last_data(&self.run).filter(|_| succeeded).map(|data| self.data(data));
+                let data = last_data(&self.run).filter(|_| succeeded).map(|data| self.data(&data));
                 let id = format!("end_{}", self.derived(record));
                 let end = Arc::new(End { id, ended: ended.clone(), text, data });
                 self.end = Some(Arc::clone(&end));
@@ -413,13 +413,13 @@ impl Fold {
 /// The data that a run results in: that of the last step whose hand-off is a success and that has data.
 ///
 /// A step with a question does not count: its data is a person's answer, not a result of the run.
-pub(crate) fn last_data(run: &Run) -> Option<&Value> {
+pub(crate) fn last_data(run: &Run) -> Option<Value> {
     let envelope = run.envelope();
     let data = |step: &str| {
         let id = StepId::new(step).ok()?;
         let asks = run.flow().steps.iter().any(|step| step.id == id && step.asks().is_some());
         let data = envelope.outputs.get(step)?.get("data")?;
-        (!asks && !data.is_null() && !envelope.failed_stages.contains_key(step)).then_some(data)
+        (!asks && !data.is_null() && !envelope.failed_stages.contains_key(step)).then(|| data.clone())
     };
     let newest = run.last_handoff().filter(|visit| visit.scope.is_empty()).map(|visit| visit.step.as_str());
     // Steps of inner flows do not count here: the step that calls the flow has their result.

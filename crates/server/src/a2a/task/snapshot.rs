@@ -45,7 +45,7 @@ pub(crate) fn place_of_last_data<E>(
     run: &Run,
     mut before: impl FnMut() -> Result<Vec<Record>, E>,
 ) -> Result<BTreeMap<Digest, Data>, E> {
-    let Some(wanted) = fold::last_data(run).and_then(fold::digest_of_reference) else {
+    let Some(wanted) = fold::last_data(run).as_ref().and_then(fold::digest_of_reference) else {
         return Ok(BTreeMap::new());
     };
     loop {
