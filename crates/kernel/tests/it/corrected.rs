@@ -835,6 +835,27 @@ fn a_graph_whose_step_waits_for_a_review_and_is_gone_comes_to_its_end() {
 }
 
 #[test]
+fn a_finished_step_that_a_new_join_goes_on_without_is_skipped_and_does_not_run_again() {
+    let reviewed = critic("r", "r", 0);
+    let old = graph([reviewed.clone(), step("a")]);
+    let mut driver = after(&old, &["slot", "r.1.1 exit 1", "a.1.1 exit 0"]);
+    assert_eq!(stand(&driver.run), "= question [waiting 3]");
+    let join = needing(step("j"), &["r", "a"]).with(|step| step.join = Join::Any);
+    let with_a_join = version("corrected", &graph([reviewed, step("a"), join]));
+    // The question where `r` leads has no object any more. What `r` has left stands, as its first visit.
+    assert_eq!(
+        correct(&mut driver, &with_a_join),
+        "question out of date, flow corrected, asks Exhausted of r.1, j entered, j does without r, question void, r entered, \
+         j.1.1 begins, r.2 is skipped, r.2 skipped = j.1.1 live"
+    );
+    let end = feed(&mut driver, "j.1.1 exit 0");
+    assert!(end.ends_with("over: completed = nothing [succeeded 0]"), "{end}");
+    let begun =
+        driver.records.iter().filter(|record| matches!(record.event, Event::AttemptStarted(_))).count();
+    assert_eq!(begun, 3, "each once");
+}
+
+#[test]
 fn what_hangs_on_nothing_that_is_to_run_again_goes_on_as_it_was() {
     let with = |command: &str| {
         graph([

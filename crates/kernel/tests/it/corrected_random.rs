@@ -119,17 +119,38 @@ fn corrected(
     (driver, took_over)
 }
 
-/// The steps of the run's own flow whose visits these records open, otherwise than by the way of a visit that ended.
+/// The steps of the run's own flow whose visits these records open, otherwise than by the way of a visit that ended. A step that
+/// another one goes on without is entered only to be skipped: nothing of it begins any more.
 fn opened(flow: &Flow, records: &[Record]) -> Vec<StepId> {
-    let opened = records.iter().filter_map(|record| match &record.event {
-        Event::StepEntered(entered) if entered.scope.is_empty() => Some(entered.step.clone()),
-        // In a graph that is only a name: steps are entered when they are due.
-        Event::RunReopened(reopened) if !flow.graph && reopened.decides.is_none() => {
-            Some(reopened.step.clone())
-        }
-        _ => None,
-    });
-    opened.collect()
+    let mut given_up: BTreeSet<&StepId> = BTreeSet::new();
+    let mut opened = Vec::new();
+    for record in records {
+        let begins = match &record.event {
+            Event::StepEntered(entered) if entered.scope.is_empty() => {
+                opened.extend(Some(&entered.step).filter(|step| !given_up.contains(step)).cloned());
+                continue;
+            }
+            // In a graph that is only a name: steps are entered when they are due.
+            Event::RunReopened(reopened) if !flow.graph && reopened.decides.is_none() => {
+                opened.push(reopened.step.clone());
+                continue;
+            }
+            Event::StepsGivenUp(event) if event.scope.is_empty() => {
+                given_up.extend(&event.steps);
+                continue;
+            }
+            Event::AttemptStarted(event) => &event.attempt.visit,
+            Event::FannedOut(event) => &event.visit,
+            Event::FlowEntered(event) => &event.visit,
+            Event::InterruptRaised(event) => &event.visit,
+            _ => continue,
+        };
+        assert!(
+            !begins.scope.is_empty() || !given_up.contains(&begins.step),
+            "{begins} is given up and begins"
+        );
+    }
+    opened
 }
 
 /// What the correction itself opens: nothing that is finished, but for what resuming the run would have done again anyway.

@@ -98,6 +98,19 @@ fn a_loser_in_doubt_asks_nobody() {
 }
 
 #[test]
+fn a_loser_that_waits_for_a_review_is_skipped_and_does_not_run_again() {
+    let flow = graph([critic("r", "r", 0), step("a"), joining(after(step("j"), &["r", "a"]), Join::Any)]);
+    let went = ends(&flow, &["start", "slot", "r.1.1 exit 1", "a.1.1 exit 0"]);
+    assert!(
+        went.ends_with(
+            "j entered, j does without r, question void, r entered, j.1.1 begins, \
+             r.2 is skipped, r.2 skipped = j.1.1 live"
+        ),
+        "{went}"
+    );
+}
+
+#[test]
 fn what_another_step_needs_is_no_loser() {
     let flow = graph([
         step("a"),
