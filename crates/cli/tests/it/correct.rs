@@ -567,6 +567,35 @@ fn a_correction_that_goes_back_waits_for_the_decision_about_an_attempt_that_is_l
 }
 
 #[test]
+fn what_a_cancelled_run_left_in_doubt_is_asked_about_before_its_step_runs_again() {
+    let two = |script: &str| {
+        format!(
+            "flow: fix\nsteps:\n  - id: first\n    run: echo first >> ledger\n  - id: work\n    run: {script}\n"
+        )
+    };
+    let stage = Stage::with_flow(&two("echo began >> ledger; test -e go || sleep 600"));
+    let engine = stage.start(&["run", "flow.yaml"]);
+    wait_until("the step", || stage.lines("ledger").len() == 2);
+    let supervisor = stage.supervisor("work.1.1").unwrap();
+    engine.kill();
+    crate::stage::signal(supervisor, rustix::process::Signal::KILL);
+    wait_until("the supervisor's end", || !crate::stage::lives(supervisor));
+    stage.write("go", "");
+    let run = stage.run_id();
+    stage.expect(5, &["resume", &run]);
+    stage.expect(0, &["cancel", &run]);
+    stage.write("flow.yaml", two("echo again >> ledger"));
+    let back = ["resume", &run, "--flow", "flow.yaml", "--from", "first"];
+    let shown = stage.expect(2, &back);
+    assert!(shown.err.contains("`work.1.1` is in doubt: you are asked"), "{shown:?}");
+    let asked = stage.expect(5, &[&back[..], &["--yes"]].concat());
+    assert!(asked.err.contains("`work.1.1` was started and nobody knows whether it finished"), "{asked:?}");
+    assert_eq!(stage.lines("ledger"), ["first", "began", "first"]);
+    stage.expect(0, &["resume", &run, "--in-doubt", "rerun"]);
+    assert_eq!(stage.lines("ledger"), ["first", "began", "first", "again"]);
+}
+
+#[test]
 fn an_attempt_without_a_supervisor_is_not_said_to_run_and_is_asked_about_once() {
     let (stage, run) = lost();
     let shown = stage.expect(2, &["resume", &run, "--flow", "flow.yaml"]);

@@ -14,14 +14,14 @@ use crate::{
     },
     model::{
         event::{About, EndStatus, Event, RunEnded, StepEntered},
-        flow::{AskPlan, ForEach, InDoubtPolicy, InnerPlan, Join, OnReached, Step, StepKind},
+        flow::{AskPlan, ForEach, InnerPlan, Join, OnReached, Step, StepKind},
         ids::{Principal, StepId, VisitId},
         input::Refusal,
         ledger::Budget,
     },
     state::{
         bounds::{self, Room},
-        doubt::Doubt,
+        doubt::{self, Doubt},
         graph::{self, Joined},
         limit_question,
         phase::Phase,
@@ -73,7 +73,11 @@ pub(crate) fn advance(mut draft: Draft<'_>) -> Result<Draft<'_>, Refusal> {
             }
             Phase::GoingOn { .. } if takeover::is_due(&draft) => takeover::take_over_now(&mut draft)?,
             // What is live settles under the flow that it began under, and nothing begins beside it.
-            Phase::GoingOn { .. } if draft.control.correction.is_some() => break,
+            Phase::GoingOn { .. } if draft.control.correction.is_some() => {
+                if !ask_before_going_back(&mut draft)? {
+                    break;
+                }
+            }
             // Without a visit that is ready nothing would give the run its next turn.
             Phase::GoingOn { .. }
                 if (moves >= MAX_MOVES || draft.spent.is_much())
@@ -262,7 +266,10 @@ fn entry<'a>(draft: &Draft<'_>, visit: &VisitId, at: &At<'a>) -> Entry<'a> {
         (Some(decided), ..) => decided,
         (None, Some(plan), _) if at.item.is_none() => Entry::FanOut(plan),
         (None, _, StepKind::Ask(plan)) => Entry::Ask(plan),
-        (None, _, StepKind::Flow(plan)) => Entry::Inside(plan),
+        (None, _, StepKind::Flow(plan)) => match doubt(draft, visit, step) {
+            Some(doubt) => Entry::Doubt(doubt),
+            None => Entry::Inside(plan),
+        },
         (None, _, StepKind::Run(_) | StepKind::A2a(_) | StepKind::Agent(_) | StepKind::Model(_)) => {
             match doubt(draft, visit, step) {
                 Some(doubt) => Entry::Doubt(doubt),
@@ -274,9 +281,24 @@ fn entry<'a>(draft: &Draft<'_>, visit: &VisitId, at: &At<'a>) -> Entry<'a> {
 
 /// The attempt of an earlier visit that is still in doubt, where a person had to decide.
 fn doubt(draft: &Draft<'_>, visit: &VisitId, step: &Step) -> Option<Arc<Doubt>> {
-    let asks = matches!(step.on_in_doubt, InDoubtPolicy::Ask | InDoubtPolicy::Verify(_));
-    let open = draft.control.open.get(visit).filter(|open| asks && open.attempts == 0)?;
-    open.doubt.clone()
+    let open = draft.control.open.get(visit).filter(|open| open.attempts == 0)?;
+    open.doubt.clone().filter(|_| doubt::is_asked_about(step))
+}
+
+/// A correction that goes back waits for what is in doubt of an earlier visit: nothing else would ask about it. False if there is
+/// nothing of the kind.
+fn ask_before_going_back(draft: &mut Draft<'_>) -> Result<bool, Refusal> {
+    if !takeover::goes_back(draft) {
+        return Ok(false);
+    }
+    let ready = draft.control.open.iter().filter(|(_, open)| open.state == VisitState::Ready);
+    let in_doubt = ready.map(|(visit, _)| visit).find_map(|visit| {
+        let doubt = doubt(draft, visit, draft.at(visit).ok()?.step)?;
+        Some((visit.clone(), doubt))
+    });
+    let Some((visit, doubt)) = in_doubt else { return Ok(false) };
+    verify::ask_again(draft, &visit, &doubt)?;
+    Ok(true)
 }
 
 /// Why a step is not done, if it is not.

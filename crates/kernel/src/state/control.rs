@@ -455,6 +455,7 @@ impl Control {
         }
         self.timers.retain(|_, (_, visit)| visit != id);
         let status = event.handoff.status;
+        let in_doubt = open.left_in_doubt(id).filter(|_| status == HandoffStatus::Failed);
         match self.subflows.get_mut(&id.inside()) {
             Some(flow_state) if status == HandoffStatus::Failed => flow_state.over = true,
             _ => self.drop_flow(&id.inside()),
@@ -467,9 +468,12 @@ impl Control {
         if let Some(item) = id.item() {
             let whole = id.whole();
             let isolated = self.flow(flow, id.flow_scope()).step(&id.step).is_some_and(|step| step.isolate);
+            // The flow of an item begins anew with the item: what is in doubt in it is in doubt of the item.
+            let within = || self.doubt_within(flow, &id.inside());
+            let in_doubt = in_doubt.or_else(|| within().filter(|_| status == HandoffStatus::Failed));
             if let Some(fan) = self.open.get_mut(&whole).and_then(|open| open.for_each.as_mut()) {
                 let item = usize::try_from(item).unwrap_or(usize::MAX);
-                fan.settle(item, telling(result, &event.handoff));
+                fan.settle(item, telling(result, &event.handoff), in_doubt);
                 if isolated && status == HandoffStatus::Succeeded {
                     fan.trees.settle(item, &open.files);
                 }
@@ -483,7 +487,7 @@ impl Control {
             return Ok(());
         }
         let kept = match (status, open.for_each) {
-            (HandoffStatus::Failed, None) if open.doubt.is_some() => open.doubt.map(Kept::Doubt),
+            (HandoffStatus::Failed, None) if in_doubt.is_some() => in_doubt.map(Kept::Doubt),
             (HandoffStatus::Failed, Some(fan)) => Some(Kept::Items(fan)),
             (HandoffStatus::Failed, None) if self.subflows.contains_key(&id.inside()) => {
                 Some(Kept::Flow(id.inside()))

@@ -2,6 +2,7 @@
 
 use crate::model::{
     event::{AttemptSettled, Outcome},
+    flow::{InDoubtPolicy, Step},
     ids::AttemptId,
 };
 use envoi_contract::code::Code;
@@ -41,6 +42,11 @@ impl VerificationResult {
 pub(crate) fn doubt(event: &AttemptSettled) -> Option<Arc<Doubt>> {
     let Outcome::InDoubt { evidence } = &event.outcome else { return None };
     Some(Arc::new(Doubt { attempt: event.attempt.clone(), evidence: evidence.clone() }))
+}
+
+/// Whether a person decides about what is in doubt of this step, or a verification that may ask one.
+pub(crate) fn is_asked_about(step: &Step) -> bool {
+    matches!(step.on_in_doubt, InDoubtPolicy::Ask | InDoubtPolicy::Verify(_))
 }
 
 /// The error of a visit whose attempt stayed in doubt.

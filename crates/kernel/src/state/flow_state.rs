@@ -97,6 +97,18 @@ pub(crate) enum Kept {
     Doubt(Arc<Doubt>),
 }
 
+impl Kept {
+    /// Its attempts that are in doubt; those of the flow that it ran are in that flow's state.
+    pub(crate) fn doubts(&self) -> impl Iterator<Item = &Arc<Doubt>> {
+        let (own, items) = match self {
+            Self::Doubt(doubt) => (Some(doubt), None),
+            Self::Items(items) => (None, Some(items.doubts.values())),
+            Self::Flow(_) => (None, None),
+        };
+        own.into_iter().chain(items.into_iter().flatten())
+    }
+}
+
 /// One loop of the flow.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

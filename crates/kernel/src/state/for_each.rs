@@ -5,7 +5,7 @@
 
 use crate::{
     model::size::MAX_DATA_BYTES,
-    state::{item_trees::ItemTrees, step_result::StepResult},
+    state::{doubt::Doubt, item_trees::ItemTrees, step_result::StepResult},
 };
 use envoi_contract::{
     handoff::Status,
@@ -31,31 +31,40 @@ pub(crate) struct ForEachItems {
     pub(crate) next: usize,
     /// By item.
     pub(crate) results: BTreeMap<usize, Arc<StepResult>>,
+    /// Items that are over, or to be done again, and whose last attempt is in doubt.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) doubts: BTreeMap<usize, Arc<Doubt>>,
     /// What they have left in trees of their own.
     #[serde(default, skip_serializing_if = "ItemTrees::is_nothing")]
     pub(crate) trees: ItemTrees,
 }
 
 impl ForEachItems {
-    /// All of `items` are to be done, but those that succeeded as the same item of `before`.
+    /// All of `items` are to be done, but those that succeeded as the same item of `before`. What is in doubt of the same item is
+    /// still in doubt.
     pub(crate) fn of(items: Vec<Value>, width: usize, before: Option<&ForEachItems>) -> Self {
-        let same = |(item, result): (&usize, &Arc<StepResult>)| {
-            let is_put_off = before.is_some_and(|before| before.trees.in_conflict.contains(item));
-            let done = result.status == Status::Succeeded;
-            let equal = before.and_then(|before| before.items.get(*item)) == items.get(*item);
-            (done && !is_put_off && equal && items.len() > *item).then(|| (*item, Arc::clone(result)))
+        let is_same = |item: &usize| {
+            items.len() > *item && before.and_then(|before| before.items.get(*item)) == items.get(*item)
         };
+        let done = |(item, result): (&usize, &Arc<StepResult>)| {
+            let is_put_off = before.is_some_and(|before| before.trees.in_conflict.contains(item));
+            let done = result.status == Status::Succeeded && !is_put_off && is_same(item);
+            done.then(|| (*item, Arc::clone(result)))
+        };
+        let in_doubt =
+            |(item, doubt): (&usize, &Arc<Doubt>)| is_same(item).then(|| (*item, Arc::clone(doubt)));
         let results: BTreeMap<_, _> =
-            before.into_iter().flat_map(|before| &before.results).filter_map(same).collect();
+            before.into_iter().flat_map(|before| &before.results).filter_map(done).collect();
+        let doubts = before.into_iter().flat_map(|before| &before.doubts).filter_map(in_doubt).collect();
         let mut trees = before.map(|before| before.trees.clone()).unwrap_or_default();
         trees.do_again();
         trees.left.retain(|item, _| results.contains_key(item));
         trees.merged.retain(|item| results.contains_key(item));
-        Self { items: Arc::new(items), width: width.max(1), open: 0, next: 0, results, trees }
+        Self { items: Arc::new(items), width: width.max(1), open: 0, next: 0, results, doubts, trees }
     }
 
-    /// The next item to be entered, if there is room for one.
-    pub(crate) fn admit(&mut self) -> Option<usize> {
+    /// The next item to be entered, if there is room for one, and what is in doubt of it.
+    pub(crate) fn admit(&mut self) -> Option<(usize, Option<Arc<Doubt>>)> {
         if self.open >= self.width {
             return None;
         }
@@ -64,14 +73,15 @@ impl ForEachItems {
             self.next = item.saturating_add(1);
             if !self.results.contains_key(&item) {
                 self.open = self.open.saturating_add(1);
-                return Some(item);
+                return Some((item, self.doubts.remove(&item)));
             }
         }
         None
     }
 
-    /// One item is over.
-    pub(crate) fn settle(&mut self, item: usize, result: Arc<StepResult>) {
+    /// One item is over; maybe its last attempt is in doubt.
+    pub(crate) fn settle(&mut self, item: usize, result: Arc<StepResult>, doubt: Option<Arc<Doubt>>) {
+        self.doubts.extend(doubt.map(|doubt| (item, doubt)));
         self.open = self.open.saturating_sub(1);
         self.results.insert(item, result);
     }
@@ -150,9 +160,10 @@ mod tests {
         for (item, status) in
             [(0, Status::Succeeded), (1, Status::Failed), (2, Status::Succeeded), (3, Status::Succeeded)]
         {
-            before.settle(item, result(status));
+            before.settle(item, result(status), None);
         }
         let mut again = ForEachItems::of(list(&[1, 2, 7]), 9, Some(&before));
-        assert_eq!([again.admit(), again.admit(), again.admit()], [Some(1), Some(2), None]);
+        let mut admit = || again.admit().map(|(item, _)| item);
+        assert_eq!([admit(), admit(), admit()], [Some(1), Some(2), None]);
     }
 }

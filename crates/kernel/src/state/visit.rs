@@ -5,7 +5,7 @@ use crate::{
         command::Command,
         event::{AgentOutcome, AttemptSettled, AttemptStarted, InterruptAnswered, MergeCall, Outcome},
         flow::{CommandPlan, InDoubtPolicy, Step},
-        ids::AttemptId,
+        ids::{AttemptId, VisitId},
         ledger::Budget,
     },
     state::{
@@ -135,6 +135,23 @@ impl OpenVisit {
 }
 
 impl OpenVisit {
+    /// A visit of a step whose attempt of an earlier visit may be in doubt.
+    pub(crate) fn after(doubt: Option<Arc<Doubt>>) -> Self {
+        let error = doubt.as_ref().map(|doubt| doubt::error(&doubt.attempt));
+        Self { doubt, error, ..Self::new() }
+    }
+
+    /// What is in doubt still, as the visit is closed: its last attempt, the one that its last attempt was to verify, or that of an
+    /// earlier visit if it has had none.
+    pub(crate) fn left_in_doubt(&self, visit: &VisitId) -> Option<Arc<Doubt>> {
+        let is_last =
+            |doubt: &&Arc<Doubt>| self.attempts == 0 || doubt.attempt == visit.attempt(self.attempts);
+        let is_verified = |doubt: &&Arc<Doubt>| {
+            verified(self) == Some(&doubt.attempt) && !matches!(self.state, VisitState::Settled(_))
+        };
+        self.doubt.as_ref().filter(|doubt| is_last(doubt) || is_verified(doubt)).cloned()
+    }
+
     pub(crate) fn new() -> Self {
         Self {
             state: VisitState::Ready,
@@ -174,8 +191,7 @@ pub(crate) fn next<'a>(open: &OpenVisit, step: &'a Step) -> Option<(AttemptId, &
 
 /// Whether a person, or a verification that is to come, has yet to say what became of its last attempt.
 pub(crate) fn is_undecided(open: &OpenVisit, step: &Step) -> bool {
-    let asks = matches!(step.on_in_doubt, InDoubtPolicy::Ask | InDoubtPolicy::Verify(_));
-    let is_asked_anew = asks && open.attempts == 0;
+    let is_asked_anew = doubt::is_asked_about(step) && open.attempts == 0;
     let is_to_come = open.state == VisitState::Ready && open.doubt.is_some();
     open.state == VisitState::InDoubt || is_to_come && (is_asked_anew || next(open, step).is_some())
 }

@@ -50,6 +50,7 @@ mod graph_rules;
 mod graphs;
 mod handoff;
 mod inner;
+mod kept_doubt;
 mod late;
 mod ledger;
 mod limits_asked;

@@ -8,11 +8,7 @@ use crate::{
         ids::{StepId, VisitId},
     },
     state::{
-        corrected_inputs::corrected_inputs,
-        flow_state::{FlowState, Kept},
-        graph,
-        illegal_event::IllegalEvent,
-        loops,
+        corrected_inputs::corrected_inputs, flow_state::FlowState, graph, illegal_event::IllegalEvent, loops,
         visit::VisitState,
     },
 };
@@ -128,9 +124,7 @@ impl Control {
             }
         };
         for step in &again {
-            if !matches!(self.top.step(step).kept, Some(Kept::Doubt(_))) {
-                self.forget("", step);
-            }
+            self.forget_work("", step);
             self.leave_hint("", step);
         }
         self.top.reset(&again.iter().collect());

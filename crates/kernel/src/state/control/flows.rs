@@ -10,12 +10,14 @@ use crate::{
         ids::{FlowId, StepId, VisitId},
     },
     state::{
+        doubt::{self, Doubt},
         files_at_entry::FilesAtEntry,
         flow_state::{FlowState, Kept},
         for_each::ForEachItems,
         graph,
     },
 };
+use std::sync::Arc;
 
 impl Control {
     /// The flow that holds `visit`, as far as it has come.
@@ -56,15 +58,14 @@ impl Control {
             Some(Kept::Doubt(doubt)) => Some(doubt),
             _ => None,
         };
-        let error = doubt.as_ref().map(|doubt| crate::state::doubt::error(&doubt.attempt));
         // What is in doubt is run again from where it began.
         let files = doubt.as_ref().map(|_| state.files.gone_back_to()).unwrap_or_default();
-        self.open.insert(id, OpenVisit { doubt, error, files, ..OpenVisit::new() });
+        self.open.insert(id, OpenVisit { files, ..OpenVisit::after(doubt) });
     }
 
-    /// Opens a visit that takes up nothing of the one before it.
+    /// Opens a visit that takes up nothing of the one before it, but what is in doubt.
     pub(super) fn open_anew(&mut self, scope: &str, step: &StepId) {
-        self.forget(scope, step);
+        self.forget_work(scope, step);
         self.open_visit(scope, step);
     }
 
@@ -85,6 +86,25 @@ impl Control {
         if let Some(open) = self.open.get_mut(&id) {
             open.files = files;
         }
+    }
+
+    /// What a failed visit had finished is of no use any more. Of what is in doubt a person decides all the same.
+    pub(super) fn forget_work(&mut self, scope: &str, step: &StepId) {
+        if !matches!(self.flow_state_mut(scope).step(step).kept, Some(Kept::Doubt(_))) {
+            self.forget(scope, step);
+        }
+    }
+
+    /// The attempt of a flow of this scope, or of one within it, that is in doubt and that a person has to decide about.
+    pub(super) fn doubt_within(&self, flow: &Flow, inside: &str) -> Option<Arc<Doubt>> {
+        let within = format!("{inside}.");
+        let meant = self.subflows.iter().filter(|(scope, _)| *scope == inside || scope.starts_with(&within));
+        let steps = meant.flat_map(|(scope, state)| state.steps.iter().map(move |step| (scope, step)));
+        let mut kept = steps.filter_map(|(scope, (id, state))| {
+            let step = self.flow(flow, scope).step(id).filter(|step| doubt::is_asked_about(step))?;
+            state.kept.as_ref()?.doubts().next().filter(|_| step.has_attempts() || step.for_each.is_some())
+        });
+        kept.next().cloned()
     }
 
     /// What a failed visit had come to is of no use any more.
@@ -159,10 +179,10 @@ impl Control {
         if self.winds_down() {
             return;
         }
-        while let Some(item) =
+        while let Some((item, doubt)) =
             self.open.get_mut(whole).and_then(|open| open.for_each.as_mut()).and_then(|fan| fan.admit())
         {
-            self.open.insert(whole.nth(u64::try_from(item).unwrap_or(u64::MAX)), OpenVisit::new());
+            self.open.insert(whole.nth(u64::try_from(item).unwrap_or(u64::MAX)), OpenVisit::after(doubt));
         }
     }
 

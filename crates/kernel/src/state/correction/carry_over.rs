@@ -11,6 +11,7 @@ use crate::{
     state::{
         control::Control,
         corrected_inputs::corrected_inputs,
+        doubt,
         flow_state::{FlowState, Kept, StepState},
         graph, loops,
         visit::{self, OpenVisit, VisitState},
@@ -181,6 +182,14 @@ impl FlowVersions<'_> {
             (Kept::Doubt(_), Some(after)) if !after.has_attempts() => {
                 Some(format!("step `{id}` has no attempts in the file, and an attempt of it is in doubt"))
             }
+            // Its question would have no visit.
+            (kept @ (Kept::Doubt(_) | Kept::Items(_)), Some(after))
+                if doubt::is_asked_about(after)
+                    && kept.doubts().next().is_some()
+                    && (self.is_redone || self.is_begun_anew(id) && matches!(kept, Kept::Items(_))) =>
+            {
+                Some(format!("an attempt of step `{id}` is in doubt: decide that before the run goes back"))
+            }
             (kept @ (Kept::Items(_) | Kept::Flow(_)), Some(after)) => {
                 let before = self.before.step(id)?;
                 if !are_alike(before, after) {
@@ -197,6 +206,15 @@ impl FlowVersions<'_> {
             }
             (Kept::Items(_) | Kept::Flow(_) | Kept::Doubt(_), _) => None,
         }
+    }
+
+    /// Whether the run goes back to this step of the run's own flow, or to one before it.
+    fn is_begun_anew(&self, id: &StepId) -> bool {
+        let covers = |from: &StepId| match self.after.graph {
+            true => graph::descendants(self.after, from).contains(id),
+            false => self.after.position(from) <= self.after.position(id),
+        };
+        self.from.is_some_and(covers)
     }
 
     /// The steps at which this flow stands.

@@ -2,13 +2,14 @@
 
 use crate::{
     model::{
-        flow::{Change, Flow, compare},
-        ids::StepId,
+        flow::{Change, Flow, Step, compare},
+        ids::{AttemptId, StepId},
     },
     state::{
         carry_over,
         control::Control,
-        flow_state::{Standing, StepState},
+        doubt,
+        flow_state::{Kept, Standing, StepState},
         graph, way_back,
     },
 };
@@ -61,11 +62,18 @@ impl Outlook {
                 change != Change::Gone && ahead.contains(&step) && !control.leaves_out(new, "", &step);
             StepOutlook { step, change, done, to_run }
         };
+        let void = carry_over::yes_void(control, old, new);
+        let is_ahead = |step: &&Step| ahead.contains(&step.id) && !control.leaves_out(new, "", &step.id);
+        let asked = new.steps.iter().filter(is_ahead).filter(|step| doubt::is_asked_about(step));
+        let in_doubt = asked.flat_map(|step| {
+            let kept = control.top.steps.get(&step.id).and_then(|state| state.kept.as_ref());
+            kept.into_iter().flat_map(Kept::doubts).map(|doubt| asks_first(&doubt.attempt))
+        });
         let outlook = Self {
             steps: compare(old, new).into_iter().map(outlook).collect(),
             goes_on_at: stands.goes_on_at().filter(|_| !new.graph),
             limits: limits(old, new),
-            notes: carry_over::yes_void(control, old, new).iter().map(no_yes).collect(),
+            notes: in_doubt.chain(void.iter().map(no_yes)).collect(),
             refusals: carry_over::refusals(control, old, new, from),
             waits: control.has_live(),
             digest: Digest::of(b""),
@@ -74,6 +82,10 @@ impl Outlook {
         let versions = [old, new].map(|flow| (flow.digest, flow.language));
         Self { digest: Digest::of(format!("{:?}", (run, versions, from, &outlook)).as_bytes()), ..outlook }
     }
+}
+
+fn asks_first(attempt: &AttemptId) -> String {
+    format!("attempt `{attempt}` is in doubt: you are asked what became of it before its step runs again")
 }
 
 fn no_yes(step: &StepId) -> String {
