@@ -164,17 +164,20 @@ fn parts(value: &str) -> impl Iterator<Item = &str> {
     std::iter::once(value).chain(lines).filter(|part| part.len() >= MIN_SECRET_BYTES)
 }
 
-/// Masks one flow of bytes. Holds back only an end that may yet become a secret.
+/// Masks one flow of bytes. Holds back only an end that may yet become a secret. Secrets that overlap are one mask: a shorter one may
+/// begin before a longer one, and must not save the longer one's end.
 pub(crate) struct Masker<'a> {
     secrets: &'a Secrets,
     held: Vec<u8>,
+    /// So many of the next bytes belong to a secret whose mask is out already.
+    masked: usize,
     scratch: Scratch,
     hits: u64,
 }
 
 impl<'a> Masker<'a> {
     pub(crate) fn new(secrets: &'a Secrets) -> Self {
-        Self { secrets, held: Vec::new(), scratch: Scratch::default(), hits: 0 }
+        Self { secrets, held: Vec::new(), masked: 0, scratch: Scratch::default(), hits: 0 }
     }
 
     /// How many secrets were found so far.
@@ -207,10 +210,10 @@ impl<'a> Masker<'a> {
         let mut rest = bytes;
         while let Some(skip) = self.secrets.index.next(rest) {
             let (plain, from_here) = rest.split_at(skip);
-            out.extend_from_slice(plain);
+            self.pass(plain, out);
             if let Some(count) = self.secrets.index.harmless_backslashes(from_here) {
                 let (backslashes, after) = from_here.split_at(count);
-                out.extend_from_slice(backslashes);
+                self.pass(backslashes, out);
                 rest = after;
                 continue;
             }
@@ -218,21 +221,25 @@ impl<'a> Masker<'a> {
             if look.undecided && !last {
                 return from_here;
             }
-            let keep = match look.longest {
-                Some(length) => {
+            if let Some(length) = look.longest {
+                if self.masked == 0 {
                     self.hits = self.hits.saturating_add(1);
                     out.extend_from_slice(MASK);
-                    length
                 }
-                None => {
-                    out.extend(from_here.first());
-                    1
-                }
-            };
-            rest = from_here.get(keep..).unwrap_or_default();
+                self.masked = self.masked.max(length);
+            }
+            let (first, after) = from_here.split_at(from_here.len().min(1));
+            self.pass(first, out);
+            rest = after;
         }
-        out.extend_from_slice(rest);
+        self.pass(rest, out);
         &[]
+    }
+
+    /// Adds these bytes to `out`, but for those that are masked.
+    fn pass(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        out.extend_from_slice(bytes.get(self.masked..).unwrap_or_default());
+        self.masked = self.masked.saturating_sub(bytes.len());
     }
 }
 
