@@ -46,7 +46,8 @@ pub(crate) struct Active {
     pub(crate) live: BTreeSet<AttemptId>,
     /// Those of them that are being cancelled.
     pub(crate) cancelled: BTreeSet<AttemptId>,
-    /// The last decision may have ended at the kernel's bound of moves: more may follow that needs no slot.
+    /// The last decision may have ended at the kernel's bound of moves: more may follow that needs no slot. Of one before this engine that is
+    /// not known, so it begins as true.
     pub(crate) cut_short: bool,
     /// Only requests are decided ([`crate::model::message::Purpose::Decide`]).
     pub(crate) halted: bool,
@@ -101,7 +102,7 @@ impl Active {
             in_flight: None,
             live: BTreeSet::new(),
             cancelled: BTreeSet::new(),
-            cut_short: false,
+            cut_short: true,
             halted: false,
             inside: true,
             trouble: None,

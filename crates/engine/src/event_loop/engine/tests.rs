@@ -326,12 +326,42 @@ fn a_tenant_with_many_runs_takes_turns_with_one_that_has_few() {
     }
 }
 
-#[test]
-fn what_starts_nothing_waits_for_no_slot_however_much_it_is() {
+/// An engine whose only slot is taken.
+fn busy() -> (Engine, Doings) {
     let (mut engine, doings) = engine(1);
-    engine.handle(begin_of("a", "flow: one\nsteps:\n  - id: only\n    run: [work]\n"));
+    engine.handle(begin_of("a", FLOW));
     engine.handle(durable("a"));
     assert_eq!(engine.live(), 1, "the slot is taken");
+    (engine, doings)
+}
+
+#[test]
+fn what_starts_nothing_waits_for_no_slot_after_a_crash_between_two_turns() {
+    let (mut engine, _) = busy();
+    let skipped: String = (0..200).map(|n| format!("  - {{ id: s{n}, if: false, run: [work] }}\n")).collect();
+    engine.handle(begin_of("b", &format!("flow: two\nsteps:\n{skipped}  - {{ id: last, ask: Go on? }}\n")));
+    engine.handle(durable("b"));
+    let b = RunId::new("run_b").unwrap();
+    let between = engine.run(&b).unwrap().clone();
+    assert_eq!(between.interrupts().count(), 0);
+    let (mut after, _) = busy();
+    after.handle(adopt(between));
+    for _ in 0..20 {
+        if after.run(&b).is_some_and(|run| run.interrupts().next().is_some()) {
+            break;
+        }
+        after.handle(durable("b"));
+    }
+    assert_eq!(
+        after.run(&b).unwrap().interrupts().count(),
+        1,
+        "the question stands although the slot is taken"
+    );
+}
+
+#[test]
+fn what_starts_nothing_waits_for_no_slot_however_much_it_is() {
+    let (mut engine, doings) = busy();
     let skipped: String = (0..200).map(|n| format!("  - {{ id: s{n}, if: false, run: [work] }}\n")).collect();
     let asks = "  - { id: last, ask: Go on? }\n  - { id: then, run: [work] }\n";
     engine.handle(begin_of("b", &format!("flow: two\nsteps:\n{skipped}{asks}")));
