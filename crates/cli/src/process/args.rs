@@ -62,7 +62,7 @@ use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
 Exit codes of run, resume, approve, deny, answer and raise: 0 succeeded, 1 failed, 3 waits for a person, 4 a bound is used up, 5 in doubt, \
-130 cancelled. Of plan: 4 past a given maximum. Of backtest: 1 if a decision would differ. Of every command: 2 bad usage or file, 6 refused, 7 stopped by Ctrl-C with the run unfinished, \
+130 cancelled. Of plan: 4 past a given maximum. Of backtest: 1 if a decision would differ, 6 if none could be compared. Of every command: 2 bad usage or file, 6 refused, 7 stopped by Ctrl-C with the run unfinished, \
 8 the store or the machine failed.";
 
 /// Runs pipelines of agents, scripts and people, and never loses or repeats an acknowledged step.
@@ -168,7 +168,7 @@ pub(crate) enum Command {
     /// List the decisions of recorded runs that a changed flow would make otherwise, and why
     ///
     /// The texts that decided are read again under the routing of the changed flow. Each decision is looked at by itself, as things stood then.
-    /// Nothing is started. Exit code 0, or 1 if a decision would differ.
+    /// Nothing is started. Exit code 0, 1 if a decision would differ, or 6 if none could be compared.
     Backtest(BacktestArgs),
     /// Show the worst case of a flow: attempts, loops, time, calls and cost, and what dominates it
     Plan(PlanArgs),

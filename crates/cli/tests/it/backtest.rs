@@ -85,3 +85,17 @@ fn runs_are_those_of_the_flow_or_those_that_are_named() {
     let unknown = stage.envoi(&["backtest", "flow.yaml", "--runs", "run_unknown"]);
     assert_eq!(unknown.code, Some(2), "{unknown:?}");
 }
+
+#[test]
+fn where_no_decision_can_be_told_it_does_not_say_that_all_is_well() {
+    let stage = Stage::with_flow("flow: long\nsteps:\n  - { id: only, run: seq 10000 }\n");
+    stage.expect(0, &["run", "flow.yaml"]);
+    assert_eq!(found(&stage, 0, &["flow.yaml"])["runs"][0]["unknown"], 0);
+    // The text is gone, and the hand-off does not have all of it.
+    std::fs::remove_dir_all(stage.path(".envoi/artifacts")).unwrap();
+    let done = stage.expect(6, &["backtest", "flow.yaml"]);
+    assert!(done.out.contains("  1 decision from texts, 0 would differ, 1 cannot be told"), "{done:?}");
+    assert!(done.err.starts_with("no decision could be compared"), "{done:?}");
+    let row = found(&stage, 6, &["flow.yaml"]);
+    assert_eq!((&row["runs"][0]["decisions"], &row["runs"][0]["unknown"]), (&1.into(), &1.into()));
+}

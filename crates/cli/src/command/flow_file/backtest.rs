@@ -26,6 +26,9 @@ const MOST_RUNS: usize = 20;
 /// The exit code if a decision would differ.
 const DIFFERS: u8 = 1;
 
+/// The exit code if no decision could be told: nothing is known of the changed flow.
+const NOTHING_TOLD: u8 = 6;
+
 pub(crate) fn backtest(home: &Home, args: &BacktestArgs) -> Result<u8, Failure> {
     let (file, text) = read_flow(&args.flow)?;
     let flow = load(&args.flow, &file, &text)?.flow;
@@ -48,7 +51,7 @@ pub(crate) fn backtest(home: &Home, args: &BacktestArgs) -> Result<u8, Failure> 
     for text in &args.runs {
         runs.push(of_run(&reader, &select::run(&reader, text)?, &flow)?);
     }
-    let differs = runs.iter().any(|run| !run.differences.is_empty());
+    let code = exit_code(&runs);
     let found = Backtest {
         file: args.flow.to_string_lossy().into_owned(),
         flow: flow.id.to_string(),
@@ -60,7 +63,17 @@ pub(crate) fn backtest(home: &Home, args: &BacktestArgs) -> Result<u8, Failure> 
     } else {
         output::data(&diff::lines(&told(&found)))?;
     }
-    Ok(if differs { DIFFERS } else { 0 })
+    if code == NOTHING_TOLD {
+        messages::say("no decision could be compared: nothing is known of how the changed flow would decide");
+    }
+    Ok(code)
+}
+
+fn exit_code(runs: &[BacktestRun]) -> u8 {
+    if runs.iter().any(|run| !run.differences.is_empty()) {
+        return DIFFERS;
+    }
+    if runs.iter().all(|run| run.unknown == run.decisions) { NOTHING_TOLD } else { 0 }
 }
 
 fn of_run(reader: &Reader, run: &RunId, flow: &Flow) -> Result<BacktestRun, Failure> {
