@@ -15,7 +15,7 @@ mod text;
 mod view;
 
 use crate::{
-    process::{args, failure::Failure, log, output, usage},
+    process::{args, failure::Failure, file_size_limit, log, output, usage},
     session::{agent, background, model, program, zygote},
     store::home,
     text::location,
@@ -45,6 +45,7 @@ fn main() -> ExitCode {
     }
     zygote::begin(&cli);
     output::die_quietly_on_a_closed_pipe();
+    file_size_limit::fail_instead_of_ending();
     let json = cli.json;
     let done = dispatch(cli);
     zygote::end();

@@ -5,6 +5,7 @@ pub(crate) mod clock;
 pub(crate) mod environment;
 pub(crate) mod failpoint;
 pub(crate) mod failure;
+pub(crate) mod file_size_limit;
 pub(crate) mod files;
 pub(crate) mod git;
 pub(crate) mod interrupts;

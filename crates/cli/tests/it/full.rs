@@ -144,3 +144,28 @@ fn without_room_for_an_artifact_its_run_is_set_aside_with_the_cause_and_goes_on_
         assert_eq!(*ledger, ["big", "1200000"], "{size_mib} MiB: {all}");
     }
 }
+
+/// Bit 24 is SIGXFSZ.
+const IGNORES_XFSZ: u64 = 1 << 24;
+
+#[test]
+fn a_store_at_the_limit_of_file_sizes_says_so_and_goes_on_without_the_limit() {
+    let stage = Stage::new();
+    let signals = "  - { id: signals, run: grep SigIgn /proc/self/status }\n";
+    stage.write("flow.yaml", format!("flow: full\nsteps:\n{signals}{}", noted("ledger", "step", 60)));
+    // The journal is what grows beyond it.
+    let script = "(ulimit -S -f 800; \"$0\" run flow.yaml > first 2>&1; echo $? > code); \"$0\" resume > second 2>&1; echo $? > again";
+    assert!(script_of(&stage, script, false).status().unwrap().success());
+    let all = ["first", "second"].map(|name| stage.read(name)).join("\n");
+    assert_eq!(stage.read("code").trim(), "8", "it says what is wrong, and is not killed: {all}");
+    assert!(stage.read("first").contains("the journal could not be written"), "{all}");
+    assert_eq!(stage.read("again").trim(), "0", "{all}");
+    let said = stage.expect(0, &["show", "--handoff", "signals"]).out;
+    let mask = said.split("SigIgn:").nth(1).unwrap().trim_start().trim_start_matches("\\t");
+    let mask: String = mask.chars().take_while(char::is_ascii_hexdigit).collect();
+    assert_eq!(
+        u64::from_str_radix(&mask, 16).unwrap() & IGNORES_XFSZ,
+        0,
+        "a command is ended by it, as everywhere"
+    );
+}

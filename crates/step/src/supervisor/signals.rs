@@ -4,10 +4,11 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 use signal_hook::low_level::pipe;
 
-/// Becomes readable when a child ends, or when a TERM arrives. The signals of a terminal do nothing.
+/// Becomes readable when a child ends, or when a TERM arrives. The signals of a terminal do nothing, and a write beyond the limit of file
+/// sizes (`ulimit -f`) fails instead of ending the supervisor.
 ///
 /// Handlers, not "ignore": those would be inherited by the command.
 pub(crate) struct Signals {
@@ -18,7 +19,7 @@ impl Signals {
     pub(crate) fn install() -> io::Result<Self> {
         let (woken, wake) = UnixStream::pair()?;
         woken.set_nonblocking(true)?;
-        for signal in [SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT] {
+        for signal in [SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGXFSZ] {
             pipe::register(signal, wake.try_clone()?)?;
         }
         Ok(Self { woken })
