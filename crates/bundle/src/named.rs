@@ -19,6 +19,17 @@ pub(crate) fn contents(event: &Event) -> (Vec<Digest>, Option<Digest>) {
     (own.chain(of_files(&settled.files)).chain(list).collect(), list)
 }
 
+/// The folder that is named for what an event begins or hands over. An import makes it.
+pub(crate) fn folder(event: &Event) -> Option<String> {
+    match event {
+        Event::AttemptStarted(started) => Some(started.attempt.to_string()),
+        Event::InterruptRaised(raised) => Some(raised.interrupt.to_string()),
+        Event::RunStarted(started) => Some(started.flow.to_string()),
+        Event::HandoffWritten(written) => Some(written.handoff.flow_key.clone()),
+        _ => None,
+    }
+}
+
 /// Contents that a list of artifacts names; none if it is no list.
 pub(crate) fn in_list(bytes: &[u8]) -> Option<Vec<Digest>> {
     manifest::read(bytes).ok().map(|files| of_files(&files).collect())

@@ -209,6 +209,7 @@ fn read(source: impl Read, most_bytes: u64) -> Result<Entries, Wrong> {
         if !is_plain || full.contains("//") || full.ends_with('/') || full.contains("/./") {
             return Err(wrong(&shown, "its name leads elsewhere"));
         }
+        check_name(full).map_err(|why| wrong(&shown, why))?;
         if entry.header().entry_type() != tar::EntryType::Regular {
             return Err(wrong(&shown, "it is no plain file"));
         }
@@ -267,6 +268,24 @@ fn read(source: impl Read, most_bytes: u64) -> Result<Entries, Wrong> {
         }
     }
     Ok(entries)
+}
+
+/// The most bytes of a name that file systems take, and of a path.
+const MAX_FILE_NAME_BYTES: usize = 255;
+const MAX_PATH_BYTES: usize = 4095;
+
+/// Whether a file of this name can be unpacked, and written by an import.
+fn check_name(path: &str) -> Result<(), String> {
+    if path.contains('\0') {
+        return Err("no file can have its name".to_owned());
+    }
+    if path.len() > MAX_PATH_BYTES || path.split('/').any(|name| name.len() > MAX_FILE_NAME_BYTES) {
+        let most = MAX_FILE_NAME_BYTES;
+        return Err(format!(
+            "no file can have its name: one has at most {most} bytes, a path {MAX_PATH_BYTES}"
+        ));
+    }
+    Ok(())
 }
 
 /// The name of the next entry, which is too long for a header, as GNU's tar or POSIX has it.
@@ -427,6 +446,9 @@ fn check_events(
         if record.seq != at {
             return Err(wrong(place, format!("it is event {}, not {at}", record.seq)));
         }
+        if let Some(name) = named::folder(&record.event) {
+            check_name(&name).map_err(|why| wrong(&place, why))?;
+        }
         if let Event::RunStarted(started) = &record.event
             && started.run != *run
         {
@@ -578,6 +600,27 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_no_file_can_have_is_refused() {
+        let deep = format!("run_a/logs/{}stdout", "folder/".repeat(600));
+        let long = format!("run_a/logs/{}/stdout", "a".repeat(256));
+        let nul = "run_a/logs/a\0b/stdout".to_owned();
+        for path in [deep, long, nul] {
+            let extension = format!(" path={path}\n");
+            let length = (extension.len()..)
+                .find(|length| length.to_string().len() + extension.len() == *length)
+                .unwrap();
+            let extension = format!("{length}{extension}");
+            let entries = [
+                (EntryType::XHeader, "name", extension.as_bytes()),
+                (EntryType::Regular, "run_a/logs/x", b""),
+            ];
+            let message = refused(&entries);
+            assert!(message.contains(": no file can have its name"), "{message}");
+        }
+        assert_eq!(check_name(&"a".repeat(MAX_FILE_NAME_BYTES)), Ok(()));
+    }
+
+    #[test]
     fn a_name_in_an_entry_of_its_own_is_read_up_to_a_bound() {
         let long = format!("run_a/logs/{}/stdout", "a".repeat(200));
         let pax = |text: &str| {
@@ -606,7 +649,7 @@ mod tests {
         let (escape, line) =
             ("run_a/\u{1b}]0;title\u{7}\nrun_a is whole", "run_a/".to_owned() + &"x".repeat(1_000));
         for (name, shown) in
-            [(escape, "run_a/\\u{1b}]0;title\\u{7}\\nrun_a is whole: no bundle"), (&line, "xxx…: no bundle")]
+            [(escape, "run_a/\\u{1b}]0;title\\u{7}\\nrun_a is whole: no bundle"), (&line, "xxx…: no file")]
         {
             let message =
                 refused(&[(EntryType::GNULongName, "name", name.as_bytes()), (EntryType::Regular, "x", b"")]);
