@@ -28,7 +28,7 @@ use envoi_journal::{
 };
 use envoi_kernel::ids::{RunId, Seq};
 use envoi_notify::delivery_loop::{DeliveryLoop, Waker};
-use envoi_step::Launcher;
+use envoi_step::{Launcher, Presence};
 use envoi_tree::Stop;
 use std::{
     io,
@@ -129,6 +129,7 @@ impl Host {
         if let Err(error) = store.sweep() {
             (settings.print_line)(&format!("leftovers of earlier writes stay: {}", with_causes(&error)));
         }
+        Presence::sweep();
         let boot_id = envoi_step::boot_id()?;
         let (mailbox, inbox) = mpsc::channel();
         let (closing, closed) = mpsc::channel();

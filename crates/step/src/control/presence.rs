@@ -4,9 +4,12 @@
 //! each other by their journal; the lock is for runs of different stores in one folder. It is gone with the processes that hold it.
 //! A process that enters tries to lock the file alone first, which succeeds only if no other process is there. Folders above and below are
 //! not looked at. The folder itself is not locked: a command may do that, and would wait for its own supervisor.
+//!
+//! The last process that leaves a workspace removes the file, while it has it locked alone. So a process that has locked a file looks whether
+//! the file still has its name, and else takes the new one. Files that killed processes have left are swept by the next engine.
 
 use rustix::{
-    fs::{FlockOperation, Mode, OFlags, flock, open, openat},
+    fs::{AtFlags, FlockOperation, Mode, OFlags, flock, open, openat, unlinkat},
     io::Errno,
     process::geteuid,
 };
@@ -24,6 +27,9 @@ use std::{
 /// A process that was just forked has the locks of its parent for a moment.
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(20);
+
+/// The most files that one sweep looks at.
+const MOST_SWEPT: usize = 100;
 
 /// A process is at work in a workspace as long as this value lives.
 #[derive(Debug)]
@@ -49,16 +55,36 @@ impl Presence {
     /// # Errors
     /// The folder cannot be opened or locked.
     pub fn join(workspace: &Path) -> io::Result<Self> {
-        let lock = lock_of(workspace)?;
-        // Another process has it alone only for the moment in which it enters.
+        // Another process has it alone only for the moment in which it enters or leaves.
         for _ in 1..TRIES {
-            match flock(&lock.file, FlockOperation::NonBlockingLockShared) {
-                Err(Errno::WOULDBLOCK) => thread::sleep(PAUSE),
-                locked => return Ok(locked.map(|()| Self { _lock: lock })?),
+            match Self::try_join(workspace)? {
+                Some(presence) => return Ok(presence),
+                None => thread::sleep(PAUSE),
             }
         }
-        flock(&lock.file, FlockOperation::NonBlockingLockShared)?;
-        Ok(Self { _lock: lock })
+        Self::try_join(workspace)?.ok_or_else(|| Errno::WOULDBLOCK.into())
+    }
+
+    /// `None`: another process has the lock alone, or has just removed it.
+    fn try_join(workspace: &Path) -> io::Result<Option<Self>> {
+        let lock = lock_of(workspace)?;
+        match flock(&lock.file, FlockOperation::NonBlockingLockShared) {
+            Ok(()) if lock.has_name()? => Ok(Some(Self { _lock: lock })),
+            Ok(()) | Err(Errno::WOULDBLOCK) => Ok(None),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Removes some of the files that nobody holds: those of killed processes.
+    pub fn sweep() {
+        let Ok(folder) = folder() else { return };
+        for entry in fs::read_dir(folder_of_locks()).into_iter().flatten().flatten().take(MOST_SWEPT) {
+            let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            let name = entry.file_name();
+            let Ok(file) = openat(&folder, &name, flags, Mode::empty()) else { continue };
+            let Ok(folder) = folder.try_clone() else { return };
+            drop(Lock { file: File::from(file), folder, name });
+        }
     }
 
     /// Works in `workspace`, unless a process is there that does not belong to the store in the folder `store`.
@@ -72,8 +98,8 @@ impl Presence {
             match flock(&lock.file, FlockOperation::NonBlockingLockExclusive) {
                 // In between the lock is free, and another process may have entered.
                 Ok(()) => match flock(&lock.file, FlockOperation::NonBlockingLockShared) {
-                    Ok(()) => return Ok(Entrance::Entered(Self { _lock: lock })),
-                    Err(Errno::WOULDBLOCK) => {}
+                    Ok(()) if lock.has_name()? => return Ok(Entrance::Entered(Self { _lock: lock })),
+                    Ok(()) | Err(Errno::WOULDBLOCK) => {}
                     Err(errno) => return Err(errno.into()),
                 },
                 Err(Errno::WOULDBLOCK) => {}
@@ -148,7 +174,25 @@ fn arguments(process: &str) -> Option<Vec<u8>> {
 struct Lock {
     file: File,
     /// Locked too, so that programs which tidy up temporary folders leave it alone.
-    _folder: File,
+    folder: File,
+    name: OsString,
+}
+
+impl Lock {
+    /// Whether the file is the one that others find. Whoever has removed it had it alone.
+    fn has_name(&self) -> io::Result<bool> {
+        Ok(self.file.metadata()?.nlink() > 0)
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        let is_alone = flock(&self.file, FlockOperation::NonBlockingLockExclusive).is_ok();
+        if is_alone && self.has_name().unwrap_or(false) {
+            // What stays is swept at another time.
+            unlinkat(&self.folder, &self.name, AtFlags::empty()).ok();
+        }
+    }
 }
 
 /// Where the files of a user lie. It must be one place whatever the environment is.
@@ -158,6 +202,15 @@ fn folder_of_locks() -> PathBuf {
 
 fn lock_of(workspace: &Path) -> io::Result<Lock> {
     let found = fs::metadata(workspace)?;
+    let folder = folder()?;
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let name = name_of(&found);
+    let file = File::from(openat(&folder, &name, flags, Mode::RUSR | Mode::WUSR)?);
+    Ok(Lock { file, folder, name })
+}
+
+/// The folder of the locks, locked.
+fn folder() -> io::Result<File> {
     let path = folder_of_locks();
     match fs::DirBuilder::new().mode(0o700).create(&path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -171,9 +224,7 @@ fn lock_of(workspace: &Path) -> io::Result<Lock> {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     }
     flock(&folder, FlockOperation::NonBlockingLockShared)?;
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = File::from(openat(&folder, name_of(&found), flags, Mode::RUSR | Mode::WUSR)?);
-    Ok(Lock { file, _folder: folder })
+    Ok(folder)
 }
 
 /// The name of the file of a workspace.
@@ -285,6 +336,30 @@ mod tests {
         flock(&folder, FlockOperation::NonBlockingLockExclusive).unwrap();
         drop(foreign);
         assert!(matches!(enter(), Entrance::Entered(_)), "a process that was killed is not there");
+    }
+
+    fn file_of(workspace: &Path) -> PathBuf {
+        folder_of_locks().join(name_of(&fs::metadata(workspace).unwrap()))
+    }
+
+    #[test]
+    fn the_last_who_leaves_removes_the_file_and_nobody_holds_one_that_others_do_not_find() {
+        let workspace = tempfile::tempdir().unwrap();
+        let path = file_of(workspace.path());
+        let come_and_go = || {
+            for _ in 0..200 {
+                // Others have it alone for a moment each.
+                let Ok(presence) = Presence::join(workspace.path()) else { continue };
+                let found = fs::metadata(&path).unwrap();
+                assert_eq!(presence._lock.file.metadata().unwrap().ino(), found.ino());
+            }
+        };
+        thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(come_and_go))));
+        let first = Presence::join(workspace.path()).unwrap();
+        drop(Presence::join(workspace.path()).unwrap());
+        assert!(path.exists(), "it is held");
+        drop(first);
+        assert!(!path.exists());
     }
 
     #[test]
