@@ -58,16 +58,19 @@ impl SseReader {
         (!rest.is_empty()).then(|| SseEvent::of(rest))
     }
 
-    /// Where the first event ends.
+    /// Where the first event ends. A line ends with CR LF, LF or CR; a CR that is the last byte may be half of such an end.
     fn end(&self) -> Option<usize> {
         let bytes = self.unread.get(self.looked..)?;
-        let places = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(place, _)| place);
-        for place in places {
+        for (place, byte) in bytes.iter().enumerate() {
             let after = bytes.get(place + 1..).unwrap_or_default();
-            let empty = if after.starts_with(b"\r\n") { 2 } else { usize::from(after.starts_with(b"\n")) };
-            if empty > 0 {
-                return Some(self.looked + place + 1 + empty);
-            }
+            let empty = match (byte, after) {
+                (b'\n', [b'\r', b'\n', ..]) => 2,
+                (b'\n', [b'\n', ..] | [b'\r', _, ..]) => 1,
+                // Two that stand together end two lines, whatever follows: it may be long in coming.
+                (b'\r', [b'\r', ..]) => 1,
+                _ => continue,
+            };
+            return Some(self.looked + place + 1 + empty);
         }
         None
     }
@@ -93,7 +96,8 @@ impl SseEvent {
 
 /// The lines of data of an event.
 fn data(event: &[u8]) -> Vec<u8> {
-    let lines = event.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    // Between CR and LF there is an empty line too many, which is no data.
+    let lines = event.split(|byte| matches!(byte, b'\n' | b'\r'));
     let data = lines.filter_map(|line| line.strip_prefix(b"data:"));
     data.map(|line| line.strip_prefix(b" ").unwrap_or(line)).collect::<Vec<_>>().join(&b'\n')
 }
@@ -131,6 +135,22 @@ mod tests {
             whole.iter().map(|piece| (piece.usage.is_some(), piece.only_usage, piece.last)).collect();
         let plain = (false, false, false);
         assert_eq!(events, [plain, plain, (true, true, false), (false, false, true)]);
+    }
+
+    #[test]
+    fn lines_may_end_with_a_carriage_return_alone() {
+        let stream = "data: {\"type\":\rdata: \"message_stop\"}\r\r: alive\r\rdata: [DONE]\r\r";
+        let whole = all(stream, stream.len());
+        let last: Vec<_> = whole.iter().map(|event| event.last).collect();
+        assert_eq!(last, [true, false, true]);
+        for at_once in 1..stream.len() {
+            assert_eq!(all(stream, at_once), whole, "{at_once}");
+        }
+        let mut first = SseReader::default();
+        first.push(b"data: a\r\r");
+        assert!(first.next().unwrap().is_some(), "it waits for nothing more");
+        let mixed: Vec<_> = all("a\n\rb\r\n\r\nc\r\r\n", 1).iter().map(|event| event.bytes.clone()).collect();
+        assert_eq!(mixed, ["a\n\r", "b\r\n\r\n", "c\r\r", "\n"].map(Bytes::from));
     }
 
     #[test]
