@@ -13,7 +13,8 @@ use envoi_journal::ClosedAccount;
 use envoi_kernel::{
     Event, Record, Run,
     event::AttemptStarted,
-    throttle::{Standing, Standings},
+    ids::RunId,
+    throttle::{self, Standing, Standings},
 };
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -106,8 +107,20 @@ impl Accounts {
                 Event::AccountsTried(tried) => {
                     tried.accounts.iter().for_each(|account| self.open(tenant, account));
                 }
+                Event::RunEnded(_) => {
+                    run.started().into_iter().for_each(|started| self.over(tenant, &started.run));
+                }
                 _ => {}
             }
+        }
+    }
+
+    /// Nothing of the run waits any more.
+    fn over(&mut self, tenant: &str, run: &RunId) {
+        let Some(accounts) = self.0.get_mut(tenant) else { return };
+        accounts.retain(|account, _| !throttle::is_of_run(account, run));
+        if accounts.is_empty() {
+            self.0.remove(tenant);
         }
     }
 
@@ -159,6 +172,28 @@ mod tests {
         let [at, until] = [at, until].map(Timestamp::from_millis);
         let (tenant, account) = ("north".to_owned(), "claude".to_owned());
         vec![ClosedAccount { tenant, account, at, until, resets_at: Some(until), refusals: 3 }]
+    }
+
+    #[test]
+    fn an_account_of_a_run_alone_is_forgotten_with_the_end_of_the_run() {
+        let mut accounts = Accounts::default();
+        let [ended, other] = ["run_a", "run_ba"].map(|id| RunId::new(id).unwrap());
+        for name in ["claude", "claude of run run_a", "claude of run run_ba"] {
+            accounts.close("north", name.to_owned(), 1_000, None, 1, now(0, 0));
+        }
+        accounts.close("south", "claude of run run_a".to_owned(), 1_000, None, 1, now(0, 0));
+        accounts.over("north", &ended);
+        let left = |accounts: &Accounts, tenant: &str| {
+            accounts
+                .standings(tenant, Timestamp::from_millis(0), now(0, 0))
+                .keys()
+                .cloned()
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(left(&accounts, "north"), ["claude", "claude of run run_ba"]);
+        assert_eq!(left(&accounts, "south"), ["claude of run run_a"]);
+        accounts.over("north", &other);
+        assert_eq!(left(&accounts, "north"), ["claude"]);
     }
 
     #[test]

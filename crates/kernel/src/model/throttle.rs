@@ -4,6 +4,7 @@
 //! started until then: a try in between costs a session its place, and some providers count it. The event that says so stands in the
 //! run that was refused; what runs of the same store need to know of it comes to a decision with its slot ([`Standing`]).
 
+use crate::model::ids::RunId;
 use envoi_contract::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -25,6 +26,17 @@ pub const FURTHEST_RESET_MS: u64 = 35 * 24 * 60 * 60_000;
 
 /// How long a step waits for its account, unless it says something else.
 pub const DEFAULT_WAIT_MS: u64 = 24 * 60 * 60_000;
+
+/// The name of an account that a run has for itself.
+pub(crate) fn of_run(account: &str, run: &RunId) -> String {
+    format!("{account} of run {run}")
+}
+
+/// Whether an account is one of this run alone. When the run is over, nothing uses it any more.
+#[must_use]
+pub fn is_of_run(account: &str, run: &RunId) -> bool {
+    account.strip_suffix(run.as_str()).is_some_and(|rest| rest.ends_with(" of run "))
+}
 
 /// A provider has refused an attempt for a while. It uses up no try, no hop and no round of a loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

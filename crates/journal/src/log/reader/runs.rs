@@ -39,7 +39,7 @@ impl Reader {
     }
 
     /// How each account stands for each tenant of whose runs it has refused an attempt, whether it is open again or not. What an
-    /// imported run met elsewhere says nothing of the accounts here.
+    /// imported run met elsewhere says nothing of the accounts here; and one that a run had for itself is over with the run.
     ///
     /// # Errors
     /// The machine's.
@@ -47,7 +47,8 @@ impl Reader {
         // Of rows of one moment the one that closes longest counts.
         let sql = "SELECT * FROM (SELECT tenant, account, at_ms, until_ms, resets_at_ms, in_a_row, row_number() OVER \
                    (PARTITION BY tenant, account ORDER BY at_ms DESC, until_ms DESC, run DESC) AS place \
-                   FROM refusals JOIN runs USING (run) WHERE run NOT IN (SELECT run FROM imported)) \
+                   FROM refusals JOIN runs USING (run) WHERE run NOT IN (SELECT run FROM imported) \
+                   AND (ended IS NULL OR substr(account, -length(' of run ' || id)) <> ' of run ' || id)) \
                    WHERE place = 1 ORDER BY tenant, account";
         let closed = |row: &Row<'_>| {
             let time = |column: &str| row.get(column).map(Timestamp::from_millis);

@@ -6,7 +6,10 @@
 
 use crate::{
     decide::draft::Draft,
-    model::flow::{Flow, Step, Template},
+    model::{
+        flow::{Flow, Step, Template},
+        throttle,
+    },
 };
 
 /// How an expression begins in a template.
@@ -29,7 +32,7 @@ pub(crate) fn limits_of(
     let layers = [&step.env, &flow.env, &whole.env];
     if layers.iter().any(|env| varies(env)) {
         // Another run may get another login.
-        return Some(format!("{account} of run {}", draft.run().ok()?));
+        return Some(throttle::of_run(account, draft.run().ok()?));
     }
     if brings(&step.env) {
         return Some(format!("{account} of step {} in flow {}", step.id, flow.id));
