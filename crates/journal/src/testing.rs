@@ -120,6 +120,7 @@ pub(crate) fn attempt(name: &str, nth: u32) -> Event {
         reserved: None,
         verifies: None,
         set_back: None,
+        tree: None,
     }))
 }
 
