@@ -4,7 +4,7 @@
 Without a page: those of PAGES. Uses the binary that $ENVOI names, else the one that cargo has built.
 
 A page is read section by section (`## Title`). Each section has an empty folder of its own, a store of its own, and its
-blocks run there in their order:
+blocks run there in their order. A page of TOGETHER has one folder, as who reads it from top to bottom has.
 
 - A block ```yaml or ```python whose first line is a comment with a file name (`# flow.yaml`) is written to that file.
 - A block ```sh is given to bash, which stops at the first command that fails (`-e`). Its stdin is empty.
@@ -26,6 +26,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 PAGES = ["quickstart.md", "cookbook.md", "filters.md", "part.md"]
+TOGETHER = ["quickstart.md"]
 SECONDS = 300
 """After this time a block is given up: a page that waits for ever would hide its mistake."""
 
@@ -67,7 +68,8 @@ def check(page, envoi, scratch):
     for name, line, language, text in blocks(page):
         if name != section:
             section, printed = name, None
-            folder = pathlib.Path(tempfile.mkdtemp(dir=scratch))
+            if folder is None or page.name not in TOGETHER:
+                folder = pathlib.Path(tempfile.mkdtemp(dir=scratch))
         if failed == section:
             continue
         where = f"{page.name}:{line} ({section})"

@@ -3,7 +3,7 @@
 #
 # Installs the package WHEEL (`packaging/build.sh` makes it) and uses it as a new user does: in an empty folder, with an empty home and an
 # environment of its own, without a checkout. What it prints is the page. Each command is shown with what it printed and with the clock.
-# Exits with 1 where something does not go as the page says.
+# Exits with 1 where something does not go as the page says. docs/first_hour.py says whether the page is still true.
 set -euo pipefail
 wheel=$(realpath -- "${1:?usage: docs/first-hour.sh WHEEL}")
 place=$(mktemp -d)

@@ -33,6 +33,7 @@ use "$scratch/venv/bin/envoi"
 
 echo "-- the first hour, with the wheel"
 "$root/docs/first-hour.sh" "$packages"/*.whl >"$scratch/first-hour.md"
+python3 -B "$root/docs/first_hour.py" "$scratch/first-hour.md"
 
 echo "-- npm"
 mkdir "$scratch/npm"
@@ -41,15 +42,20 @@ use "$scratch/npm/node_modules/.bin/envoi"
 (cd "$scratch/npm" && node -e 'import("envoi").then((envoi) => { if (!envoi.judge({ exit: 0 }).ok) process.exit(1); })')
 
 echo "-- deb"
+# Below an empty folder, which has no libc6 of its own: that of the machine is used.
 mkdir "$scratch/deb"
-dpkg-deb --extract "$packages"/*.deb "$scratch/deb"
+dpkg --root="$scratch/deb" --force-not-root --force-depends --log=/dev/null --install "$packages"/*.deb >"$scratch/deb.log" 2>&1 || { cat "$scratch/deb.log" >&2; exit 1; }
+state=$(dpkg --root="$scratch/deb" --status envoi)
+case $state in *"Status: install ok installed"*) ;; *) echo "packaging/check.sh: the .deb is not installed: $state" >&2; exit 1 ;; esac
 dpkg-deb --field "$packages"/*.deb Package Version Depends
 use "$scratch/deb/usr/bin/envoi"
 for file in usr/share/man/man1/envoi.1.gz usr/share/man/man1/envoi-run.1.gz usr/share/bash-completion/completions/envoi \
     usr/share/zsh/vendor-completions/_envoi usr/share/fish/vendor_completions.d/envoi.fish lib/systemd/system/envoi.service; do
     [ -s "$scratch/deb/$file" ] || { echo "packaging/check.sh: $file is missing in the .deb" >&2; exit 1; }
 done
-bash -n "$scratch/deb/usr/share/bash-completion/completions/envoi"
+# shellcheck disable=SC2016
+bash --norc -c '. "$1"; COMP_WORDS=(envoi resu) COMP_CWORD=1; _envoi envoi resu envoi; [ "${COMPREPLY[*]}" = resume ]' - \
+    "$scratch/deb/usr/share/bash-completion/completions/envoi"
 # The unit names the installed command, and a manual page that is not installed here.
 if command -v systemd-analyze >/dev/null; then
     sed -e "s|^ExecStart=/usr/bin|ExecStart=$scratch/deb/usr/bin|" -e '/^Documentation=/d' "$scratch/deb/lib/systemd/system/envoi.service" >"$scratch/envoi.service"
