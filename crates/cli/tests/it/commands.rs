@@ -375,6 +375,44 @@ fn every_code_has_a_page_and_every_shell_its_completions() {
 }
 
 #[test]
+fn a_failure_that_the_flow_file_may_cause_is_explained_with_the_command_that_takes_the_corrected_file() {
+    let stage = Stage::new();
+    for code in [
+        "AGENT_AUTH",
+        "AGENT_BUDGET",
+        "AGENT_DENIED",
+        "AGENT_IDLE",
+        "AGENT_MODEL",
+        "AGENT_OVERLOADED",
+        "AGENT_REFUSED",
+        "AGENT_REJECTED",
+        "AGENT_SCHEMA",
+        "AGENT_TOO_LONG",
+        "AGENT_TURNS",
+        "BUDGET_EXHAUSTED",
+        "BUDGET_OVERRUN",
+        "DATA_INVALID",
+        "DENIED",
+        "EXPRESSION_FAILED",
+        "FLOW_FAILED",
+        "FOR_EACH_INVALID",
+        "GOALS_INVALID",
+        "ITEMS_FAILED",
+        "JOIN_NOT_MET",
+        "OUTPUT_INVALID",
+        "PAST_BOUND",
+        "SKILL_REPORT_MISSING",
+        "TOOL_CANNOT_START",
+        "TOOL_EXIT_NON_ZERO",
+        "TOOL_TIMEOUT",
+        "VALUE_TOO_LARGE",
+    ] {
+        let page = stage.expect(0, &["explain", code]).out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(page.contains("envoi resume RUN --flow FILE"), "{code}: {page}");
+    }
+}
+
+#[test]
 fn usage_mistakes_exit_with_2_and_the_wrong_command_is_named() {
     let stage = Stage::new();
     for arguments in [
