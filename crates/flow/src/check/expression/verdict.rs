@@ -251,3 +251,32 @@ fn no_report(id: &str) -> Diagnostic {
     unplaced(format!("step `{id}` asks, and an answer leaves no report"))
         .help("the answer is its `summary` and its `data`")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `docs/expressions.md` says what each name is, and shows it in a row that another test evaluates.
+    #[test]
+    fn the_page_of_expressions_explains_and_shows_every_name() {
+        const PAGE: &str = include_str!("../../../../../docs/expressions.md");
+        let (explained, shown) = PAGE.split_once("| expression | value |").unwrap();
+        let explained = explained.split_once("| name | what it is |").unwrap().1;
+        let rows: String = shown.lines().filter(|line| line.starts_with("| `")).collect();
+        let names = [
+            ("run.", "run.", OF_A_RUN),
+            ("steps.ID.", "steps.build.", OF_A_STEP),
+            ("goals.", "goals.", OF_GOALS),
+            ("", "", OF_AN_ITEM),
+            ("", "", ROOTS),
+        ];
+        for (head, example, names) in names {
+            for name in names {
+                let is_explained = explained.contains(&format!("`{head}{name}`"))
+                    || head.is_empty() && explained.contains(&format!("`{name}."));
+                assert!(is_explained, "{head}{name}");
+                assert!(rows.contains(&format!("{example}{name}")), "{example}{name}");
+            }
+        }
+    }
+}
