@@ -69,6 +69,32 @@ fn a_corrected_file_lets_a_failed_run_go_on_without_doing_anything_twice() {
 }
 
 #[test]
+fn what_is_new_and_what_is_gone_is_shown_before_anything_happens() {
+    let (stage, run) = failed();
+    let other = "  - id: fresh\n    run: echo fresh >> ledger\n";
+    let fixed =
+        flow(RIGHT).replace("id: make", "id: built").replace("  - id: use", &format!("{other}  - id: use"));
+    stage.write("fixed.yaml", fixed);
+    let asked = stage.expect(2, &["resume", &run, "--flow", "fixed.yaml"]);
+    let rows: Vec<Vec<&str>> = asked
+        .err
+        .lines()
+        .map(|line| line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect())
+        .collect();
+    for row in [
+        ["built", "new", "-", "does not run"],
+        ["fresh", "new", "-", "does not run"],
+        ["use", "changed: run", "failed", "runs again"],
+        ["last", "kept", "-", "runs"],
+        ["make", "gone", "succeeded", "-"],
+    ] {
+        assert!(rows.iter().any(|found| *found == row), "{row:?}: {asked:?}");
+    }
+    stage.expect(0, &["resume", &run, "--flow", "fixed.yaml", "--yes"]);
+    assert_eq!(stage.lines("ledger"), ["made", "used", "last"]);
+}
+
+#[test]
 fn a_finished_step_runs_again_only_if_that_is_asked_for() {
     let (stage, run) = failed();
     stage.write("fixed.yaml", flow(RIGHT).replace("echo made", "echo better"));

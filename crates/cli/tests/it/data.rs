@@ -39,6 +39,14 @@ fn data_in_two_places_or_that_does_not_fit_fails_the_step() {
             "outputs: { type: integer }\n    run: echo '\"one\"' > \"$ENVOI_DATA\"",
             "OUTPUT_INVALID: the data does not fit",
         ),
+        (
+            "outputs: { type: integer }\n    run: |\n      echo '{\"ok\": true, \"data\": \"one\"}' > \"$ENVOI_REPORT\"",
+            "OUTPUT_INVALID: the data does not fit",
+        ),
+        (
+            "data: json\n    outputs: { type: integer }\n    run: echo '\"one\"'",
+            "OUTPUT_INVALID: the data does not fit",
+        ),
         ("outputs: { type: integer }\n    run: 'true'", "OUTPUT_INVALID: the data does not fit"),
     ] {
         let stage = Stage::with_flow(&format!("flow: data\nsteps:\n  - id: a\n    {step}\n"));

@@ -75,6 +75,12 @@ fn a_part_takes_what_it_needs_from_an_earlier_run_and_nothing_else_runs() {
     assert_eq!(envelope["processing_history"].as_array().unwrap().len(), 1);
     stage.expect(0, &["repair"]);
     stage.expect(0, &["doctor"]);
+    // From a step on, and up to one.
+    stage.expect(0, &["run", "flow.yaml", "--from", "publish", "--with", &earlier]);
+    assert_eq!(stage.lines("ledger")[3..], ["published 1.4", "binary", "\"sign\",", "told"]);
+    stage.expect(0, &["run", "flow.yaml", "--from", "publish", "--until", "publish", "--with", &earlier]);
+    assert_eq!(stage.lines("ledger")[7..], ["published 1.4", "binary", "\"sign\","]);
+    stage.write("ledger", "published 1.4\nbinary\n\"sign\",\n");
     // A part of a part: what it was given stands for it again.
     stage.expect(0, &["run", "flow.yaml", "--only", "publish", "--with", &run]);
     assert_eq!(stage.lines("ledger").len(), 6);

@@ -100,6 +100,24 @@ fn a_run_of_an_older_build_and_its_forks_keep_the_old_meaning() {
 }
 
 #[test]
+fn a_run_of_an_older_build_has_the_new_meaning_once_its_flow_is_corrected() {
+    let stage = kept();
+    stage.expect(0, &["doctor"]);
+    let failed = stage.runs().into_iter().find(|run| run["flow"] == "fails").unwrap();
+    let run = text(&failed["run"]);
+    let script = "false; echo went on >> went.txt";
+    stage.write("fails.yaml", format!("flow: fails\nsteps:\n  - {{ id: broken, run: '{script}' }}\n"));
+    stage.expect(1, &["resume", &run, "--flow", "fails.yaml", "--yes"]);
+    assert!(!stage.path("went.txt").exists());
+    let events = stage.events(&run);
+    let corrected = events.iter().find(|event| event["type"] == "flow_corrected").unwrap();
+    assert_eq!((&events[0]["language"], &corrected["language"]), (&1.into(), &2.into()));
+    // The old meaning goes with the old text only.
+    stage.expect(1, &["fork", &run]);
+    assert!(!stage.path("went.txt").exists());
+}
+
+#[test]
 fn check_warns_of_what_is_probably_not_meant() {
     let stage = flow(
         "  - id: a\n    run: [no-such-program-anywhere, x]\n  - id: b\n    run: |\n      set +e\n      a\n      b\n  \
