@@ -11,7 +11,7 @@ pub(crate) mod going;
 pub(crate) mod item_trees;
 pub(crate) mod merge;
 mod model;
-mod not_passed;
+pub(crate) mod not_passed;
 mod order;
 pub(crate) mod presence;
 pub(crate) mod processes;

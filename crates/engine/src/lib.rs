@@ -20,6 +20,7 @@ pub use attempts::{
     accounts::{AccountError, AgentAccount, AgentAccounts},
     callable_models::{Callable, CallableModel, CallableModels},
     merge::run as merge_items,
+    not_passed::is_aside,
     processes::Processes,
     variables::{PerAttempt, Variable, is_allowed},
 };

@@ -127,7 +127,8 @@ pub(crate) fn remarks(event: &Event) -> Vec<String> {
             let line = |warning| format!("  {:<18} warning: {warning}", settled.attempt.to_string());
             let late = settled.set_back.iter().flat_map(|set_back| &set_back.late);
             let late = late.map(|late| format!("  {:<18} {}", settled.attempt.to_string(), late_file(late)));
-            settled.warnings.iter().map(line).chain(late).collect()
+            let warnings = settled.warnings.iter().filter(|warning| !envoi_engine::is_aside(warning));
+            warnings.map(line).chain(late).collect()
         }
         Event::RunStarted(started) => {
             started.part.iter().map(|wanted| format!("part: {}", part(wanted))).collect()

@@ -138,7 +138,12 @@ fn variables_are_named_once_a_run_below_a_failure_that_speaks_of_such_things_and
          - { id: a, run: echo Permission denied >&2; exit 3, continue_on_error: true }\n  \
          - { id: b, run: 'echo HTTPS_PROXY; exit 4' }\n",
     );
-    run(&stage, &[("SSH_AUTH_SOCK", "/tmp/agent"), ("HTTPS_PROXY", "http://p"), ("EDITOR", "ed")], 1);
+    let outside = [("SSH_AUTH_SOCK", "/tmp/agent"), ("HTTPS_PROXY", "http://p"), ("EDITOR", "ed")];
+    let followed = run(&stage, &outside, 1).err;
+    assert!(
+        followed.contains("set outside and not seen") && !followed.contains("though set outside"),
+        "{followed}"
+    );
     run_again(&stage);
     let shown = stage.expect(0, &["show", &stage.run_id()]).out;
     for (words, times) in [
@@ -148,6 +153,12 @@ fn variables_are_named_once_a_run_below_a_failure_that_speaks_of_such_things_and
         ),
         ("set outside and not passed to commands: `HTTPS_PROXY`; `pass_env`", 1),
         ("warning: test.1.1: set outside", 0),
+        // Aside: below the run, and not beside the cause while it goes on.
+        (
+            "warning: test.1.1: not seen by commands, though set outside: `HTTPS_PROXY`, `SSH_AUTH_SOCK`; if",
+            1,
+        ),
+        ("though set outside", 1),
         ("EDITOR", 0),
     ] {
         assert_eq!(shown.matches(words).count(), times, "{words}\n{shown}");

@@ -27,7 +27,7 @@ curl wget git pip pip3 npm npx yarn pnpm cargo go apt apt-get brew: HTTP_PROXY H
 ";
 
 /// Words that a failure has if something of the user's own shell may be missing: a login, a key, a proxy, a certificate, a setting.
-/// Without any of them the rest of the well-known variables is noise below every failed test, and is not named.
+/// Without any of them the rest of the well-known variables is noise below every failed test, and is named aside.
 const SIGNS: [&str; 23] = [
     "access denied",
     "api key",
@@ -53,6 +53,16 @@ const SIGNS: [&str; 23] = [
     "unbound variable",
     "unreachable",
 ];
+
+/// How the warning about variables begins that nothing in a failure lets one think of. It is for who looks at the run: for who follows it, it
+/// would be in the way of the cause.
+pub(super) const ASIDE: &str = "not seen by commands, though set outside: ";
+
+/// Whether a warning is for who looks at the run, and not for who follows it.
+#[must_use]
+pub fn is_aside(warning: &str) -> bool {
+    warning.starts_with(ASIDE)
+}
 
 /// Whether what a failed command printed lets one think of its environment, or nothing that it printed says why it failed.
 pub(super) fn may_be_the_environment(printed: &[&str]) -> bool {

@@ -76,6 +76,7 @@ impl Processes {
             readers: KeptReaders::default(),
             named: AlreadyNamed::default(),
             named_besides: AlreadyNamed::default(),
+            named_aside: AlreadyNamed::default(),
         };
         Self { shared: Arc::new(shared) }
     }

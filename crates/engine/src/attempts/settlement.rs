@@ -134,9 +134,9 @@ fn has_failed(job: &Job, outcome: &Outcome) -> bool {
     }
 }
 
-/// A command that has failed may miss what its user's own shell has: first what it probably misses, then the other well-known variables if
-/// what it printed speaks of such things, or says nothing. Below every other failure they would only hide the cause that stands there;
-/// `cause` is what its script says of it. Each comes once a run.
+/// A command that has failed may miss what its user's own shell has: first what it probably misses, then the other well-known variables. If
+/// what it printed speaks of such things, or says nothing, they are told at once; else aside, because they would hide the cause that stands
+/// there. `cause` is what its script says of it. Each comes once a run.
 fn not_passed(shared: &Shared, job: &Job, result: &AttemptResult, cause: &str) -> Vec<String> {
     if !has_failed(job, &result.outcome) {
         return Vec::new();
@@ -153,13 +153,17 @@ fn not_passed(shared: &Shared, job: &Job, result: &AttemptResult, cause: &str) -
         false => Vec::new(),
     };
     others.retain(|name| !missed.contains(name));
+    let known = [NOT_PASSED, NOT_SEEN, not_passed::ASIDE];
+    let mut aside = anew(&shared.named_aside, &job.caller.not_passed, &known);
+    aside.retain(|name| !missed.contains(name) && !others.contains(name));
     let say = |names: Vec<String>, before: &str, after: &str| {
         let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
         (!names.is_empty()).then(|| format!("{before}{}; {after}", names.join(", ")))
     };
     let probable = say(probable, NOT_PASSED, "`pass_env` of the flow passes them");
-    let others = say(others, NOT_SEEN, "if the step needs one, `pass_env` of the flow passes it");
-    probable.into_iter().chain(others).collect()
+    let needed = "if the step needs one, `pass_env` of the flow passes it";
+    let (others, aside) = (say(others, NOT_SEEN, needed), say(aside, not_passed::ASIDE, needed));
+    probable.into_iter().chain(others).chain(aside).collect()
 }
 
 /// The variables that warnings of this run have named that begin so, also under an earlier engine.

@@ -38,6 +38,8 @@ pub(super) struct Shared {
     pub(super) named: AlreadyNamed,
     /// As `named`, of variables that nothing shows to be missed.
     pub(super) named_besides: AlreadyNamed,
+    /// As `named`, of variables that a failure does not let one think of.
+    pub(super) named_aside: AlreadyNamed,
 }
 
 /// Connections to the store that attempts have used: to open one costs more than what an attempt asks of it.
