@@ -13,6 +13,7 @@ use rustix::{
 use std::{
     env,
     io::{self, BufRead as _, IsTerminal as _, Write as _},
+    os::fd::AsFd,
     time::Duration,
 };
 
@@ -50,7 +51,16 @@ pub(crate) fn size() -> (usize, usize) {
 
 /// Columns of stdout, if it is a terminal that says.
 pub(crate) fn columns_of_stdout() -> Option<usize> {
-    let size = termios::tcgetwinsize(io::stdout()).ok()?;
+    columns_of(io::stdout())
+}
+
+/// Columns of stderr, if it is a terminal that says.
+pub(crate) fn columns_of_stderr() -> Option<usize> {
+    columns_of(io::stderr())
+}
+
+fn columns_of(stream: impl AsFd) -> Option<usize> {
+    let size = termios::tcgetwinsize(stream).ok()?;
     (size.ws_col > 0).then(|| size.ws_col.into())
 }
 

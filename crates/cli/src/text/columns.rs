@@ -96,6 +96,20 @@ pub(crate) fn wrapped(text: &str, first: &str, rest: &str, most: usize) -> Vec<S
     lines
 }
 
+/// A text of several lines, such as a question, for a terminal of so many columns: a line that is wider is broken at its spaces, and
+/// goes on as far to the right as it begins. Without a terminal it is as it is.
+pub(crate) fn prose(text: &str, columns: Option<usize>) -> String {
+    let Some(most) = columns else { return text.to_owned() };
+    let line = |line: &str| {
+        if width(line) <= most {
+            return line.to_owned();
+        }
+        let indent = " ".repeat(line.len().saturating_sub(line.trim_start_matches(' ').len()));
+        wrapped(line, &indent, &indent, most).join("\n")
+    };
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
+}
+
 fn beginning(text: &str, room: usize) -> String {
     let mut taken = 0_usize;
     let fits = |c: &char| {
@@ -133,6 +147,16 @@ mod tests {
             ("", 10, &["- "]),
         ] {
             assert_eq!(wrapped(text, "- ", "  ", most), expected, "{text} in {most}");
+        }
+    }
+
+    #[test]
+    fn a_question_is_broken_at_its_words_and_keeps_its_lines() {
+        let text = "one two three\n  - four five six\n\nseven";
+        for (columns, expected) in
+            [(None, text), (Some(16), text), (Some(9), "one two\nthree\n  - four\n  five\n  six\n\nseven")]
+        {
+            assert_eq!(prose(text, columns), expected, "{columns:?}");
         }
     }
 

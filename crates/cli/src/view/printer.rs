@@ -3,9 +3,10 @@
 
 use crate::process::stderr;
 use crate::{
-    process::{clock, interrupts, invocation, messages, output},
+    process::{clock, interrupts, invocation, messages, output, terminal},
     store::standing::waiting_for,
     text::{
+        columns::prose,
         duration::{since, took},
         words::item,
     },
@@ -270,9 +271,10 @@ impl Printer {
         let run = self.reader.as_ref().and_then(|reader| load_run(reader, &self.run).ok());
         let run_base = run.as_ref().and_then(Run::started).map(|started| Path::new(&started.run_base));
         let step = run.as_ref().and_then(|run| run.step(&raised.visit));
-        let mut lines = vec![raised.question.clone()];
+        let mut lines = vec![prose(&raised.question, terminal::columns_of_stderr())];
         lines.extend(run_base.map(|run_base| last_words(run_base, raised)).unwrap_or_default());
-        lines.push(format!("  answer: {}", how_to_answer(&self.run, raised, is_alone, step)));
+        let answer = format!("  answer: {}", how_to_answer(&self.run, raised, is_alone, step));
+        lines.push(prose(&answer, terminal::columns_of_stderr()));
         lines.extend(more_rounds(&self.run, raised).map(|more| format!("  {more}")));
         lines.join("\n")
     }

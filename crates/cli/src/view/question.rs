@@ -3,8 +3,8 @@
 //! What is shown is what the answer counts for: the pinned flow, the last hand-off and the artifacts as the store has them.
 
 use crate::{
-    process::{clock, failure::Failure, output},
-    text::{diff, duration::between},
+    process::{clock, failure::Failure, output, terminal},
+    text::{columns::prose, diff, duration::between},
     view::{describe, last_words::last_words, questions::stands},
 };
 use envoi_api::{
@@ -101,7 +101,7 @@ impl Question {
     fn text(&self, reader: &Reader) -> Result<String, std::fmt::Error> {
         let mut text = String::new();
         self.who_and_when(&mut text)?;
-        writeln!(text, "\n{}\n", self.row.question.trim_end())?;
+        writeln!(text, "\n{}\n", prose(self.row.question.trim_end(), terminal::columns_of_stdout()))?;
         if let Some(raised) = &self.raised {
             self.evidence(raised, &mut text)?;
             self.last_words(raised, &mut text)?;
@@ -119,7 +119,7 @@ impl Question {
 
     fn brief(&self, reader: &Reader) -> Result<String, std::fmt::Error> {
         let mut text = String::new();
-        writeln!(text, "{}\n", self.row.question.trim_end())?;
+        writeln!(text, "{}\n", prose(self.row.question.trim_end(), terminal::columns_of_stderr()))?;
         if let Some(raised) = &self.raised {
             self.evidence(raised, &mut text)?;
             self.last_words(raised, &mut text)?;

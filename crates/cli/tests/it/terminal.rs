@@ -330,6 +330,35 @@ fn a_question_is_shown_with_what_is_known_and_how_it_is_answered() {
 }
 
 #[test]
+fn what_is_asked_is_broken_between_words_on_every_terminal() {
+    let words: Vec<String> = (10..40).map(|number| format!("word{number}")).collect();
+    let stage = Stage::with_flow(&format!("flow: asks\nsteps:\n  - id: ok\n    ask: {}\n", words.join(" ")));
+    // A line holds no whole number of them.
+    let columns = 61;
+    let whole = |shows: &str, command: &str| {
+        for word in &words {
+            assert!(shows.contains(word.as_str()), "{command} breaks {word}:\n{shows}");
+        }
+    };
+    let terminal = Terminal::start(&stage, &["run", "flow.yaml"], columns, &[]);
+    wait_until("the question", || terminal.shows().contains("show, later?"));
+    whole(&terminal.shows(), "run");
+    terminal.types("later\n");
+    assert_eq!(terminal.done().1, Some(3));
+    let question = stage.json(&["--json", "inbox"])[0]["question"].as_str().unwrap().to_owned();
+    for arguments in [&["show"][..], &["show", &question], &["why"]] {
+        let (text, code, emulator) = Terminal::start(&stage, arguments, columns, &[]).done();
+        assert_eq!(code, Some(0), "{text}");
+        whole(&emulator.shows(), arguments[0]);
+    }
+    // `envoi` alone has a line for each thing to do.
+    let (_, _, emulator) = Terminal::start(&stage, &[], columns, &[]).done();
+    let shows = emulator.shows();
+    assert!(shows.lines().next().is_some_and(|line| line.ends_with('…')), "{shows}");
+    assert_eq!(shows.trim().lines().count(), 3, "{shows}");
+}
+
+#[test]
 fn the_runs_of_a_store_are_followed_beside_the_engine_and_their_end_stays() {
     let stage = Stage::with_flow(FLOW);
     let engine = stage.start(&["run", "flow.yaml"]);

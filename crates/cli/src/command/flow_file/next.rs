@@ -3,8 +3,9 @@
 //! It only reads: it makes no store and changes nothing. If a store cannot be opened, it says so.
 
 use crate::{
-    process::{failure::Failure, files, invocation, output},
+    process::{failure::Failure, files, invocation, output, terminal},
     store::{flow_files::FlowFolder, home::Home},
+    text::columns::{Charset, clip},
 };
 use envoi_journal::{Activity, InboxFilter, RunFilter, RunRow, RunStatus};
 use envoi_kernel::event::EndStatus;
@@ -20,6 +21,9 @@ const NAMED: usize = 5;
 
 /// A flow file is no longer than this.
 const MOST_BYTES: u64 = 1024 * 1024;
+
+/// Columns of a command with the id of a run, and of some words beside it.
+const ROOM_FOR_A_COMMAND: usize = 60;
 
 /// One thing to do: the command, and why.
 struct Advice {
@@ -67,7 +71,15 @@ fn text(advice: &[Advice], json: bool) -> String {
         return output::line(&advice.iter().map(row).collect::<Vec<_>>());
     }
     let rows = advice.iter().map(|next| vec![format!("{envoi} {}", next.command), next.why.clone()]);
-    output::table(&rows.collect::<Vec<_>>())
+    within(&output::table(&rows.collect::<Vec<_>>()), terminal::columns_of_stdout())
+}
+
+/// Lines that end where the terminal does, if it has room for a command.
+fn within(text: &str, columns: Option<usize>) -> String {
+    match columns.filter(|most| *most >= ROOM_FOR_A_COMMAND) {
+        Some(most) => text.lines().map(|line| clip(line, most, Charset::Unicode) + "\n").collect(),
+        None => text.to_owned(),
+    }
 }
 
 /// What waits in the store: questions first, because a person is meant.
@@ -146,7 +158,7 @@ fn its(count: usize) -> &'static str {
 
 /// The first line of a question, shortened.
 fn head(question: &str) -> String {
-    question.lines().next().unwrap_or_default().chars().take(60).collect()
+    clip(question.lines().next().unwrap_or_default(), 60, Charset::Unicode)
 }
 
 /// YAML files here that have a flow's key, by name.

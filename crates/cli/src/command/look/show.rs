@@ -9,7 +9,7 @@ use crate::{
     process::{clock, environment, failure::Failure, invocation, output, terminal},
     store::{home::Home, open_restore, select, standing::waiting_for},
     text::{
-        columns::{Charset, clip},
+        columns::{Charset, clip, prose},
         diff,
         duration::between,
         location::Location,
@@ -316,8 +316,9 @@ fn overview(
         let more = more_rounds(id, raised).map_or_else(String::new, |more| format!("  {more}\n"));
         let written = last_words(run_base.as_ref(), raised).join("\n");
         let written = if written.is_empty() { written } else { written + "\n" };
-        write!(text, "\n{}\n{written}  answer: {command}\n{more}", raised.question)
-            .map_err(Failure::store)?;
+        let question = prose(&raised.question, terminal::columns_of_stdout());
+        let answer = prose(&format!("  answer: {command}"), terminal::columns_of_stdout());
+        write!(text, "\n{question}\n{written}{answer}\n{more}").map_err(Failure::store)?;
         for (name, value) in raised.evidence.as_object().into_iter().flat_map(|members| members.iter()) {
             let shown = head(&plain(value));
             if !matches!(shown.as_str(), "" | "null" | "[]" | "0") {

@@ -2,9 +2,9 @@
 //! decide. For programs they are the events themselves.
 
 use crate::{
-    process::{clock, failure::Failure, invocation, output, stderr},
+    process::{clock, failure::Failure, invocation, output, stderr, terminal},
     store::{home::Home, select, standing::waiting_for},
-    text::{diff, location::Location},
+    text::{columns::prose, diff, location::Location},
     view::{
         describe::{self, flow_of, goals, has_items, model_call, stopping},
         questions::open,
@@ -101,7 +101,8 @@ fn answer(run: &Run) -> String {
     match run.status() {
         Status::Ended(ended) => format!("{}: {}\n\n", ended.status.word(), failure(&ended.reason)),
         Status::Waiting { .. } if !questions.is_empty() => {
-            format!("waiting: {}\n\n", questions.join("\n         "))
+            let text = format!("waiting: {}\n\n", questions.join("\n         "));
+            prose(&text, terminal::columns_of_stdout())
         }
         _ => String::new(),
     }
