@@ -10,6 +10,7 @@
 //! assert!(digest.hex().starts_with("ba7816bf"));
 //! ```
 
+use alloc::format;
 use alloc::string::String;
 use core::fmt;
 
@@ -36,6 +37,21 @@ impl Digest {
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
+    }
+
+    /// The digest in the form of a UUID of this version, because others accept no other ids. It is derived, and holds no time.
+    ///
+    /// ```
+    /// use envoi_contract::digest::Digest;
+    ///
+    /// assert_eq!(Digest::of(b"a").uuid('4'), "ca978112-ca1b-4bdc-8afa-c231b39a23dc");
+    /// ```
+    #[must_use]
+    pub fn uuid(&self, version: char) -> String {
+        let hex = self.hex();
+        let mut digits = hex.chars();
+        let mut next = |count| digits.by_ref().take(count).collect::<String>();
+        format!("{}-{}-{version}{}-8{}-{}", next(8), next(4), next(3), next(3), next(12))
     }
 
     /// Reads `sha256:` and 64 hexadecimal digits in lower case.

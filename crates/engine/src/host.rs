@@ -206,7 +206,7 @@ impl Host {
         move || {
             stopping.get_or_init(Instant::now);
             // A loop that has ended starts nothing.
-            mailbox.send(Message::Drain).unwrap_or_default();
+            let _ = mailbox.send(Message::Drain);
             dispatcher.hurry();
         }
     }
@@ -218,8 +218,8 @@ impl Host {
     pub fn close(self) -> Option<EngineError> {
         let Self { commands, mailbox, closing, thread, dispatcher, socket, stopping: _, lease } = self;
         // A loop that has stopped by itself receives neither.
-        closing.send(()).unwrap_or_default();
-        mailbox.send(Message::Wake).unwrap_or_default();
+        let _ = closing.send(());
+        let _ = mailbox.send(Message::Wake);
         let panicked = || EngineError::Stopping { reason: "the loop panicked".into() };
         let Ending { stopped, in_haste } =
             thread.join().unwrap_or_else(|_| Ending { stopped: Some(panicked()), in_haste: true });
@@ -363,7 +363,9 @@ pub(crate) fn run_loop(
             }
             // What was taken is finished, and what comes later is the next engine's.
             let wake = mailbox.clone();
-            if under_way.shut(move || wake.send(Message::Wake).unwrap_or_default()) {
+            if under_way.shut(move || {
+                let _ = wake.send(Message::Wake);
+            }) {
                 match inbox.try_recv() {
                     Ok(message) => engine.handle(message),
                     Err(_) => break,

@@ -173,7 +173,9 @@ impl DeliveryLoop {
         };
         let thread = thread::Builder::new().name(bounds.name.to_owned()).spawn(move || state.go(&inbox))?;
         // A loop that has ended leaves it to the next one.
-        let ask = move |request| requests.send(Signal::Request(request)).unwrap_or_default();
+        let ask = move |request| {
+            let _ = requests.send(Signal::Request(request));
+        };
         Ok(Self { waker: Waker(Arc::new(ask)), thread })
     }
 
@@ -290,7 +292,7 @@ impl<D: Deliveries> LoopState<D> {
         let try_once = move || {
             let outcome = run(&flag);
             // A loop that has ended has recorded for itself what it had to.
-            signals.send(Signal::Tried { item: tried, outcome }).unwrap_or_default();
+            let _ = signals.send(Signal::Tried { item: tried, outcome });
         };
         let thread = thread::Builder::new()
             .name(self.bounds.try_name.to_owned())
@@ -307,7 +309,9 @@ impl<D: Deliveries> LoopState<D> {
         let key = D::key(&item);
         self.under_way.remove(&key);
         let signals = self.signals.clone();
-        let recorded = move |result| signals.send(Signal::Recorded { key, result }).unwrap_or_default();
+        let recorded = move |result| {
+            let _ = signals.send(Signal::Recorded { key, result });
+        };
         self.deliveries.record(item, outcome, Box::new(recorded));
     }
 

@@ -47,43 +47,62 @@ impl Preset {
     /// reports it.
     #[must_use]
     pub const fn takes_session_id(self) -> bool {
-        matches!(self, Self::Claude)
+        match self {
+            Self::Claude => true,
+            Self::Codex => false,
+        }
     }
 
     /// Whether it has a bound on its turns.
     #[must_use]
     pub const fn bounds_turns(self) -> bool {
-        matches!(self, Self::Claude)
+        match self {
+            Self::Claude => true,
+            Self::Codex => false,
+        }
     }
 
     /// Whether a person can decide calls of its tools, also hours after it has ended.
     #[must_use]
     pub const fn can_ask(self) -> bool {
-        matches!(self, Self::Claude)
+        match self {
+            Self::Claude => true,
+            Self::Codex => false,
+        }
     }
 
     /// Arguments that would take the questions about calls of tools away.
     #[must_use]
     pub const fn args_against_asking(self) -> &'static [&'static str] {
-        &[
-            "--settings",
-            "--bare",
-            "--permission-prompt-tool",
-            "--permission-prompts",
-            "--dangerously-skip-permissions",
-        ]
+        match self {
+            Self::Claude => &[
+                "--settings",
+                "--bare",
+                "--permission-prompt-tool",
+                "--permission-prompts",
+                "--dangerously-skip-permissions",
+            ],
+            // It cannot ask.
+            Self::Codex => &[],
+        }
     }
 
     /// Whether it reports its calls, as it makes them.
     #[must_use]
     pub const fn reports_calls(self) -> bool {
-        matches!(self, Self::Claude)
+        match self {
+            Self::Claude => true,
+            Self::Codex => false,
+        }
     }
 
     /// Whether it reports what its calls cost.
     #[must_use]
     pub const fn reports_cost(self) -> bool {
-        matches!(self, Self::Claude)
+        match self {
+            Self::Claude => true,
+            Self::Codex => false,
+        }
     }
 
     /// The protocol in which it calls its models.
@@ -237,6 +256,16 @@ impl fmt::Display for Version {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_list_has_every_preset_once() {
+        // A further one has its place here, and in the list.
+        let place = |preset| match preset {
+            Preset::Claude => 0,
+            Preset::Codex => 1,
+        };
+        assert!(Preset::ALL.into_iter().map(place).eq(0..Preset::ALL.len()));
+    }
 
     #[test]
     fn a_version_is_in_the_range_that_was_tried_or_not() {

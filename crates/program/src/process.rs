@@ -177,7 +177,12 @@ impl Work<'_> {
         let schema_file = order.folder.join("schema.json").to_string_lossy().into_owned();
         let invocation = Invocation {
             session,
-            may: May::of(&order.may).unwrap_or_default(),
+            may: May::of(&order.may).ok_or_else(|| {
+                io::Error::other(format!(
+                    "the order says `may: {}`, which this program does not know",
+                    order.may
+                ))
+            })?,
             model: order.model.as_deref(),
             turns: order.turns,
             max_cost: order.max_cost.as_deref(),
@@ -462,5 +467,32 @@ mod tests {
         assert_eq!(end.text(), "", "of one long line only the end is kept");
         end.push(b"\nlast\n");
         assert_eq!(end.text(), "last\n");
+    }
+
+    struct Plain;
+
+    impl Mask for Plain {
+        fn text(&self, text: &str) -> String {
+            text.to_owned()
+        }
+
+        fn value(&self, value: &Value) -> Value {
+            value.clone()
+        }
+    }
+
+    #[test]
+    fn an_order_with_a_permission_that_is_not_known_starts_nothing() {
+        let order = |may: &str| -> Order {
+            let order = serde_json::json!({"preset": "claude", "program": "claude", "prompt": "", "may": may, "folder": ".", "report": "r", "output": "o"});
+            serde_json::from_value(order).unwrap()
+        };
+        let begin = |may: &str| {
+            let order = order(may);
+            let work = Work { order: &order, preset: Preset::Claude, mask: &Plain };
+            work.command(Resume::New(None), None).map(|_| ())
+        };
+        let error = begin("look").unwrap_err();
+        assert!(error.to_string().contains("`may: look`"), "{error}");
     }
 }

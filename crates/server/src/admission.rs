@@ -8,7 +8,7 @@ use crate::{
         session,
         token::{self, Bearer},
     },
-    http::{problem::Problem, work::blocking},
+    http::{only_header::only, problem::Problem, work::blocking},
     state::app::App,
 };
 use axum::http::{HeaderMap, HeaderName, header, request::Parts};
@@ -53,8 +53,7 @@ fn session_halves(app: &App, parts: &Parts) -> Option<(Vec<String>, String)> {
     if headers.contains_key(header::AUTHORIZATION) || !parts.uri.path().starts_with(SESSIONS) {
         return None;
     }
-    let mut keys = headers.get_all(PAGE_KEY).iter();
-    let (key, None) = (keys.next()?.to_str().ok()?, keys.next()) else { return None };
+    let key = only(headers, PAGE_KEY)?.to_str().ok()?;
     let is_own_page = headers.get(FETCH_SITE).is_none_or(|site| site == "same-origin")
         && headers
             .get(header::ORIGIN)
@@ -107,20 +106,15 @@ pub(crate) fn check_host_and_origin(app: &App, parts: &Parts) -> Result<(), Prob
 
 /// The token of the `Authorization` header, of at most `most` bytes; `None` if there are several such headers.
 pub(crate) fn bearer_token(headers: &HeaderMap, most: usize) -> Option<&str> {
-    let mut values = headers.get_all(header::AUTHORIZATION).iter();
-    let (value, None) = (values.next()?, values.next()) else { return None };
+    let value = only(headers, header::AUTHORIZATION)?;
     let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
     let token = token.trim();
     (scheme.eq_ignore_ascii_case("bearer") && token.len() <= most).then_some(token)
 }
 
 pub(crate) fn check_host(app: &App, parts: &Parts) -> Result<(), Problem> {
-    let mut values = parts.headers.get_all(header::HOST).iter();
-    let host = match (values.next(), values.next()) {
-        (Some(host), None) => host.to_str().unwrap_or_default(),
-        _ => "",
-    };
-    if app.hosts.iter().any(|known| known.eq_ignore_ascii_case(host)) {
+    let host = only(&parts.headers, header::HOST).and_then(|host| host.to_str().ok());
+    if host.is_some_and(|host| app.hosts.iter().any(|known| known.eq_ignore_ascii_case(host))) {
         return Ok(());
     }
     let detail = "this server does not answer to that name";
@@ -143,10 +137,11 @@ fn is_own_origin(app: &App, origin: &str) -> bool {
 }
 
 fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
-    let mut values = headers.get_all(header::ORIGIN).iter();
-    let Some(origin) = values.next() else { return Ok(()) };
-    let origin = origin.to_str().unwrap_or_default();
-    if (is_own_origin(app, origin) || is_allowed_origin(app, origin)) && values.next().is_none() {
+    if !headers.contains_key(header::ORIGIN) {
+        return Ok(());
+    }
+    let origin = only(headers, header::ORIGIN).and_then(|origin| origin.to_str().ok());
+    if origin.is_some_and(|origin| is_own_origin(app, origin) || is_allowed_origin(app, origin)) {
         return Ok(());
     }
     let detail = "pages of that origin may not ask this server";

@@ -7,7 +7,7 @@
 
 use crate::{
     admission, bridge,
-    http::response,
+    http::{only_header::only, response},
     operation::{self, ParamIn},
     state::app::App,
 };
@@ -60,8 +60,7 @@ pub(crate) async fn apply(State(app): State<Arc<App>>, request: Request, next: N
 
 /// The origin of the page that sends the request, if the configuration names it.
 fn allowed_origin(app: &App, headers: &HeaderMap) -> Option<HeaderValue> {
-    let mut values = headers.get_all(header::ORIGIN).iter();
-    let (origin, None) = (values.next()?, values.next()) else { return None };
+    let origin = only(headers, header::ORIGIN)?;
     admission::is_allowed_origin(app, origin.to_str().ok()?).then(|| origin.clone())
 }
 

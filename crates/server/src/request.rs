@@ -6,7 +6,7 @@ use crate::{
         scope::{Scope, Scopes},
         token::Bearer,
     },
-    http::{body, problem::Problem},
+    http::{body, only_header::only, problem::Problem},
     operation::{MAX_NUMBER, MAX_PAGE},
     state::app::App,
 };
@@ -134,9 +134,7 @@ impl ApiRequest {
 
     /// The trace that the client is in; with several headers, none.
     pub(crate) fn traceparent(&self) -> Option<&str> {
-        let mut values = self.headers.get_all("traceparent").iter();
-        let only = values.next().filter(|_| values.next().is_none())?;
-        only.to_str().ok()
+        only(&self.headers, "traceparent")?.to_str().ok()
     }
 
     /// The key of a request that is done once.

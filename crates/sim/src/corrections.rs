@@ -3,7 +3,10 @@
 //! Owns how the text of a flow becomes another one: steps are new, gone or changed, limits differ, and so do the flows that it runs.
 //! All of it follows from the seed and the run.
 
-use crate::{dice::Dice, flows::Sample};
+use crate::{
+    dice::Dice,
+    flows::{Sample, pinned},
+};
 use envoi_flow::Loaded;
 use envoi_journal::PinnedFlow;
 use envoi_kernel::{
@@ -39,14 +42,7 @@ pub(crate) fn of(seed: u64, run: &str, sample: &Sample, old: &Flow) -> Option<Co
     let mut flow = loaded.flow;
     asks_as(&mut flow, old);
     let from = dice.permille(250).then(|| dice.pick(&flow.steps).map(|step| step.id.clone())).flatten();
-    let pinned = PinnedFlow {
-        digest: flow.digest,
-        language: loaded.language,
-        name: "flow.yaml".to_owned(),
-        text,
-        parts: loaded.parts,
-        earlier: Vec::new(),
-    };
+    let pinned = pinned(&flow, loaded.language, text, loaded.parts);
     Some(Correction { flow: Arc::new(flow), pinned, after: dice.between(2, 40), from })
 }
 

@@ -5,6 +5,8 @@
 
 use crate::dice::Dice;
 use envoi_flow::Loaded;
+use envoi_journal::PinnedFlow;
+use envoi_kernel::Flow;
 use std::collections::BTreeMap;
 
 /// Names of steps, in listed order.
@@ -28,6 +30,23 @@ pub(crate) fn sample(dice: &mut Dice) -> Option<Sample> {
         let loaded = envoi_flow::load_with("flow.yaml", &text, &parts).ok()?;
         Some(Sample { text, loaded })
     })
+}
+
+/// A flow of this text, as a run is pinned to it.
+pub(crate) fn pinned(
+    flow: &Flow,
+    language: u32,
+    text: String,
+    parts: BTreeMap<String, String>,
+) -> PinnedFlow {
+    PinnedFlow {
+        digest: flow.digest,
+        language,
+        name: "flow.yaml".to_owned(),
+        text,
+        parts,
+        earlier: Vec::new(),
+    }
 }
 
 /// The flows that a sample may run as a part of itself: one of them runs the other.

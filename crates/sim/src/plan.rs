@@ -106,14 +106,7 @@ fn planned(seed: u64, dice: &mut Dice, number: u64) -> Option<Planned> {
     let id = RunId::new(format!("run_{number}")).ok()?;
     let correction = corrections::of(seed, id.as_str(), &sample, &flow);
     let Sample { text, loaded } = sample;
-    let pinned = PinnedFlow {
-        digest: flow.digest,
-        language: loaded.language,
-        name: "flow.yaml".to_owned(),
-        text,
-        parts: loaded.parts,
-        earlier: Vec::new(),
-    };
+    let pinned = flows::pinned(&flow, loaded.language, text, loaded.parts);
     Some(Planned {
         id,
         flow,

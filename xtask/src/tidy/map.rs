@@ -1,4 +1,4 @@
-//! The files and folders that ARCHITECTURE.md, CONTRIBUTING.md and docs/code/ send a reader to are there.
+//! The files, folders and names that ARCHITECTURE.md, CONTRIBUTING.md and docs/code/ send a reader to are there.
 
 use super::{problem::Problem, tree::Tree};
 
@@ -11,35 +11,64 @@ const PAGES: &[&str] = &[
     "docs/code/where-to-look.md",
 ];
 
-/// Paths in back quotes that name a place of the repository; those of crates may leave `crates/` out.
+/// Ends of the names of files that a page sends to.
+const ENDS: &[&str] = &[".rs", ".json", ".md", ".sh", ".py", ".ts", ".js"];
+
+/// Paths in back quotes that name a place of the repository, and names in brackets behind one.
 pub(crate) fn check(tree: &Tree) -> Vec<Problem> {
     let pages = tree.files.iter().filter(|file| PAGES.contains(&file.path.as_str()));
-    let named = pages.flat_map(|page| {
-        page.text.lines().enumerate().flat_map(move |(at, line)| {
-            paths(line).map(move |path| (page.path.as_str(), at.saturating_add(1), path))
-        })
+    let lines = pages.flat_map(|page| {
+        page.text.lines().enumerate().map(|(at, line)| (page.path.as_str(), at.saturating_add(1), line))
     });
-    named
-        .filter(|(_, _, path)| !is_there(tree, path))
-        .map(|(page, line, path)| {
-            Problem::new(page, line, format!("there is no `{path}`; name the place where it is now"))
+    lines
+        .flat_map(|(page, line, text)| {
+            wrong(tree, text).into_iter().map(move |message| Problem::new(page, line, message))
         })
         .collect()
 }
 
-/// What is in back quotes on a line and looks like a path of ours: `NAME` and `CODE` stand for any name.
-fn paths(line: &str) -> impl Iterator<Item = &str> {
-    let quoted = line.split('`').skip(1).step_by(2);
-    quoted.filter(|text| {
-        let is_path = text.contains("/src/") || text.ends_with("/migrations/");
-        is_path && !text.contains([' ', '{', '*']) && !text.contains("NAME") && !text.contains("CODE")
-    })
+/// What a line names and is not there.
+fn wrong(tree: &Tree, line: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mut parts = line.split('`').skip(1);
+    // The file to which names in brackets belong.
+    let mut file = None;
+    while let Some(quoted) = parts.next() {
+        let behind = parts.next().unwrap_or_default().trim();
+        if is_path(quoted) {
+            if !tree.paths.iter().any(|there| is_named(there, quoted)) {
+                wrong.push(format!("there is no `{quoted}`; name the place where it is now"));
+            }
+            file = (behind == "(" && quoted.ends_with(".rs")).then_some(quoted);
+            continue;
+        }
+        if let Some(path) = file.filter(|path| !has_name(tree, path, quoted)) {
+            wrong.push(format!("`{path}` has no `{quoted}`; name what has it now"));
+        }
+        file = file.filter(|_| behind == "," || behind == "and");
+    }
+    wrong
 }
 
-fn is_there(tree: &Tree, path: &str) -> bool {
+/// What looks like a path of ours: `NAME` and `CODE` stand for any name.
+fn is_path(text: &str) -> bool {
+    let is_plain = !text.contains([' ', '{', '*', '<']) && !text.contains("NAME") && !text.contains("CODE");
+    let is_below = text.trim_end_matches('/').contains('/') && !text.starts_with(['/', '.']);
+    let is_place =
+        text.contains("/src/") || text.ends_with('/') || ENDS.iter().any(|end| text.ends_with(end));
+    is_plain && is_below && is_place
+}
+
+/// Whether a page may name the place at `there` so: its first folders may be left out.
+fn is_named(there: &str, path: &str) -> bool {
     let path = path.trim_end_matches('/');
-    let of_crate = format!("crates/{path}");
-    tree.paths.iter().any(|there| there == path || *there == of_crate)
+    there.strip_suffix(path).is_some_and(|before| before.is_empty() || before.ends_with('/'))
+}
+
+/// Whether the file has this name: of `Type::name` the last part.
+fn has_name(tree: &Tree, path: &str, name: &str) -> bool {
+    let name = name.rsplit_once("::").map_or(name, |(_, last)| last);
+    tree.files.iter().any(|file| is_named(&file.path, path) && file.text.contains(name))
 }
 
 #[cfg(test)]
@@ -47,16 +76,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_that_is_gone_is_named() {
+    fn a_place_or_a_name_that_is_gone_is_named() {
         let tree = Tree::of(&[
-            ("crates/a/src/b.rs", ""),
+            ("crates/a/src/b.rs", "const MOST: u8 = 1; impl Load { fn trouble() {} }"),
+            ("crates/a/src/c/d.rs", ""),
             (
                 "ARCHITECTURE.md",
-                "`a/src/b.rs` `a/src/NAME.rs` `envoi run x`\n| `a/src/gone.rs` | `crates/a/src/b.rs` |\n",
+                "`a/src/b.rs` `a/src/NAME.rs` `envoi run x` `foo/` `.envoi/x/`\n| `a/src/gone.rs` | `crates/a/src/b.rs` |\n\
+                 `c/d.rs` `src/c/` `c/gone.rs`\n`a/src/b.rs` (`MOST`, `Load::trouble`) `LEAST`\n`a/src/b.rs` (`MOST` and `LEAST`)\n",
             ),
         ]);
         let problems = check(&tree);
-        assert_eq!(problems.len(), 1, "{problems:?}");
-        assert_eq!((problems[0].path.as_str(), problems[0].line), ("ARCHITECTURE.md", 2));
+        let found: Vec<_> = problems
+            .iter()
+            .map(|problem| (problem.line, problem.message.split(';').next().unwrap()))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                (2, "there is no `a/src/gone.rs`"),
+                (3, "there is no `c/gone.rs`"),
+                (5, "`a/src/b.rs` has no `LEAST`")
+            ]
+        );
     }
 }

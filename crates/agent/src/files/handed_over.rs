@@ -74,7 +74,7 @@ fn write(folder: &Path, name: &str, content: &[u8]) -> io::Result<()> {
 /// A name without folders and special characters, because the agent's text is not trusted. `extension` is added if the name
 /// has none.
 fn file_name(name: &str, extension: Option<&str>) -> String {
-    let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
+    let last = name.rsplit_once(['/', '\\']).map_or(name, |(_, last)| last);
     let replaced = |c: char| if c.is_alphanumeric() || "._- ".contains(c) { c } else { '_' };
     let mut bytes = 0_usize;
     let fits = |c: &char| {

@@ -173,9 +173,7 @@ impl Order {
 
     /// In the form of a UUID, because some agents accept no other ids.
     fn derived_id(&self, purpose: &str) -> String {
-        let hex = Digest::of(format!("a2a {} {} {purpose}", self.key, self.task).as_bytes()).hex();
-        let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
-        format!("{}-{}-8{}-8{}-{}", part(0, 8), part(8, 12), part(12, 15), part(15, 18), part(18, 30))
+        Digest::of(format!("a2a {} {} {purpose}", self.key, self.task).as_bytes()).uuid('8')
     }
 }
 

@@ -57,7 +57,9 @@ impl Session<'_> {
 
     /// The task now. Waits for an agent that cannot be reached.
     pub(super) fn current_task(&self) -> Result<Task, Outcome> {
-        let id = self.record.task.clone().unwrap_or_default();
+        let Some(id) = self.record.task.clone() else {
+            return Err(Outcome::MachineFailed("the record of what was sent names no task".to_owned()));
+        };
         let mut outage = Outage::default();
         let mut wait = self.first_poll();
         loop {

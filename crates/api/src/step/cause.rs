@@ -85,7 +85,7 @@ fn exception_with_stack(text: &str) -> Option<&str> {
     let place = lines.iter().position(|line| is_place(line))?;
     let above = || lines.iter().take(place).rev().copied();
     let names_an_error = |line: &&str| {
-        let name = line.split([':', ' ']).next().unwrap_or_default();
+        let name = line.split_once([':', ' ']).map_or(*line, |(first, _)| first);
         !is_indented(line) && (name.ends_with("Error") || name.ends_with("Exception"))
     };
     let of_java = lines.iter().rev().copied().find(|line| line.starts_with("Caused by: "));

@@ -176,7 +176,7 @@ fn obey(mode: &Mode, is_first: bool) {
         }
         Mode::Asking { code } => {
             // Whatever else has been locked, this gets out.
-            rustix::io::write(io::stderr(), STAYS_OPEN).unwrap_or_default();
+            let _ = rustix::io::write(io::stderr(), STAYS_OPEN);
             terminal::discard();
             leave(*code);
         }

@@ -33,7 +33,7 @@ pub(crate) fn shows(text: &str) -> bool {
     let Ok(mut child) = command.spawn() else { return false };
     if let Some(mut stdin) = child.stdin.take() {
         // Who leaves the pager early does not read the rest.
-        drop(stdin.write_all(text.as_bytes()));
+        let _ = stdin.write_all(text.as_bytes());
     }
     let shown = child.wait().is_ok_and(|status| status.code() != Some(NO_SUCH_PROGRAM));
     if let Ok(id) = heeded {

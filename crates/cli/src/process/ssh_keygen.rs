@@ -70,7 +70,7 @@ fn run(command: &mut Command, input: &[u8]) -> io::Result<Output> {
     let mut child = piped.env("LC_ALL", "C").spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
         // If it ends early, its stderr has the reason.
-        drop(stdin.write_all(input));
+        let _ = stdin.write_all(input);
     }
     child.wait_with_output()
 }

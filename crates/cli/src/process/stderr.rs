@@ -15,5 +15,5 @@ pub(crate) fn line(message: Arguments<'_>) {
 pub(crate) fn text(message: Arguments<'_>) {
     let mut stderr = io::stderr().lock();
     // There is no other place where this could be reported.
-    stderr.write_fmt(message).and_then(|()| stderr.flush()).unwrap_or_default();
+    let _ = stderr.write_fmt(message).and_then(|()| stderr.flush());
 }

@@ -49,10 +49,10 @@ impl Tail {
                 let record = read::<StoredEvent>(event.data.as_bytes())?.record()?;
                 take(&server, &mirror, &run, core::slice::from_ref(&record))?;
                 // The receiver is gone when the command is done; then the process ends, too.
-                drop(tell.send(RunUpdate::Record(Box::new(record))));
+                let _ = tell.send(RunUpdate::Record(Box::new(record)));
                 Ok(())
             });
-            drop(tell.send(over.map_or_else(RunUpdate::Lost, |()| RunUpdate::Over)));
+            let _ = tell.send(over.map_or_else(RunUpdate::Lost, |()| RunUpdate::Over));
         };
         thread::Builder::new()
             .name("stream".to_owned())

@@ -126,7 +126,7 @@ fn lease_soon(store: &Arc<Store>) -> Result<Option<Lease>, Failure> {
 /// `envoi __engine`: the engine in a session of its own, until nothing is under way any more.
 pub(crate) fn be_the_engine(home: &Home, jobs: Option<usize>) -> Result<u8, Failure> {
     // Fails only for the leader of a group, which a spawned process is not; the terminal's signals would then reach it.
-    rustix::process::setsid().map(drop).unwrap_or_default();
+    let _ = rustix::process::setsid();
     let store = home.open()?;
     let Some(lease) = lease_soon(&store)? else { return Ok(0) };
     let (host, telemetry) =

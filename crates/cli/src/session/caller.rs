@@ -1,10 +1,9 @@
 //! What the commands of a run that exists may see of the present environment.
 
 use crate::process::{environment, failure::Failure};
-use envoi_engine::protocol::CallerWire;
+use envoi_engine::{flow_folder, protocol::CallerWire};
 use envoi_journal::Reader;
 use envoi_kernel::{Flow, Run, ids::RunId};
-use std::path::Path;
 
 /// What commands of this run may see of the present environment.
 pub(crate) fn caller(reader: &Reader, run: &RunId) -> Result<CallerWire, Failure> {
@@ -18,8 +17,7 @@ pub(crate) fn caller_of(run: &Run) -> CallerWire {
 
 /// As [`caller_of`], under this version of its flow.
 pub(crate) fn caller_under(flow: &Flow, run: &Run) -> CallerWire {
-    let source = run.started().map(|started| started.source.clone()).unwrap_or_default();
-    environment::caller(flow, Path::new(&source).parent().unwrap_or(Path::new("/")))
+    environment::caller(flow, flow_folder(run))
 }
 
 /// As [`caller`]. A run that cannot be read gets an empty environment: the engine reports it, and sets it aside.

@@ -421,7 +421,7 @@ fn converse(
         };
         let end = responses.into_iter().find_map(|response| on_response(response, printer));
         // From here on only requests of others are under way. One that has panicked has said so.
-        asking.join().unwrap_or_default();
+        let _ = asking.join();
         let end = end?;
         match conversation.after(store, &end, printer) {
             Ok(Some(next)) => request = next,
@@ -564,15 +564,20 @@ fn kill(store: &Path, pid: u32) {
     let mut files = open.filter_map(|entry| std::fs::read_link(entry.path()).ok());
     if files.any(|file| file.starts_with(store)) {
         // A process that has ended in the meantime is what was wanted.
-        pidfd_send_signal(&process, Signal::KILL).unwrap_or_default();
+        let _ = pidfd_send_signal(&process, Signal::KILL);
     }
 }
 
 /// Prints how many notices of this run are not delivered.
 fn note_undelivered(store: &Arc<Store>, run: Option<&RunId>, printer: &mut Printer) {
     let Some(run) = run else { return };
-    let rows = store.reader().and_then(|reader| reader.deliveries(run)).unwrap_or_default();
-    let missed = rows.iter().filter(|row| row.delivered_at.is_none()).count();
+    let missed = match store.reader().and_then(|reader| reader.deliveries(run)) {
+        Ok(rows) => rows.iter().filter(|row| row.delivered_at.is_none()).count(),
+        Err(error) => {
+            return printer
+                .note(&format!("whether all notices of this run are delivered is not known: {error}"));
+        }
+    };
     if missed > 0 {
         let many = if missed == 1 { "1 notice is" } else { &format!("{missed} notices are") };
         printer
@@ -581,9 +586,9 @@ fn note_undelivered(store: &Arc<Store>, run: Option<&RunId>, printer: &mut Print
 }
 
 fn wait_for_others(store: &Arc<Store>, own: Option<&RunId>, printer: &mut Printer) {
-    let rows = store.reader().and_then(|reader| reader.runs(RunFilter { unfinished: true, limit: None }));
-    let others =
-        rows.unwrap_or_default().iter().filter(|row| row.live_attempts > 0 && Some(&row.run) != own).count();
+    let unfinished = RunFilter { unfinished: true, limit: None };
+    let Ok(rows) = store.reader().and_then(|reader| reader.runs(unfinished)) else { return };
+    let others = rows.iter().filter(|row| row.live_attempts > 0 && Some(&row.run) != own).count();
     if others > 0 {
         let runs = if others == 1 { "another run" } else { &format!("{others} other runs") };
         printer.note(&format!(

@@ -30,7 +30,7 @@ impl ReadOnce {
         // A mistake is not kept: it is a warning here and ends the command there.
         let config = parsed(&path)?;
         // The first one stays: a process that looks at a further store reads the configuration of that one each time.
-        self.0.set((path, config.clone())).unwrap_or_default();
+        let _ = self.0.set((path, config.clone()));
         Ok(config)
     }
 }

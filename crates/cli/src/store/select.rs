@@ -340,33 +340,17 @@ mod tests {
     use envoi_kernel::ids::{FlowId, StepId};
 
     fn row(run: &str, ended: Option<EndStatus>) -> RunRow {
+        let (run, flow) = (RunId::new(format!("run_{run:0>26}")).unwrap(), FlowId::new("shop").unwrap());
+        let digest = envoi_contract::digest::Digest::of(b"");
         RunRow {
-            run: RunId::new(format!("run_{run:0>26}")).unwrap(),
-            flow: FlowId::new("shop").unwrap(),
-            flow_digest: envoi_contract::digest::Digest::of(b""),
             workspace: "/w".to_owned(),
-            tenant: "local".to_owned(),
-            actor: "uid 0".to_owned(),
-            started_at: Timestamp::from_millis(0),
-            updated_at: Timestamp::from_millis(0),
-            next_seq: 1,
-            live_attempts: 0,
-            open_interrupts: 0,
-            in_doubt: 0,
-            pending_timers: 0,
             step: Some(StepId::new("publish").unwrap()),
             ended: ended.map(|status| Ended {
                 status,
                 terminal_reason: "x".to_owned(),
                 reason: String::new(),
             }),
-            forked_from: None,
-            root: None,
-            aside: None,
-            held_by: None,
-            waits_for: None,
-            part: None,
-            doing: None,
+            ..RunRow::begun(run, flow, digest, Timestamp::from_millis(0))
         }
     }
 

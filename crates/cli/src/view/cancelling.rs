@@ -34,7 +34,8 @@ impl CancelLines {
     /// Of this run.
     pub(crate) fn begin(store: &Arc<Store>, run: &RunId) -> Self {
         let (over, is_over) = mpsc::channel();
-        let (store, run) = (Arc::clone(store), run.clone());
+        let store = Arc::clone(store);
+        let run = run.clone();
         // Without the thread there is no such line.
         drop(
             thread::Builder::new()

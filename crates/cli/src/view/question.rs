@@ -16,7 +16,7 @@ use envoi_api::{
 };
 use envoi_contract::{envelope::InterruptKind, json::Value, time::Timestamp};
 use envoi_engine::{Changed, LoadedQuestion, load_question};
-use envoi_journal::{InboxRow, Reader};
+use envoi_journal::{InboxRow, ReadError, Reader};
 use envoi_kernel::{
     event::{About, Blob, InterruptRaised},
     files::MOST_LISTED,
@@ -47,7 +47,7 @@ pub(crate) fn show(
 ) -> Result<u8, Failure> {
     let question = load(reader, id, interrupt, by)?;
     match json {
-        true => output::row(&question.json(reader))?,
+        true => output::row(&question.json(reader).map_err(Failure::store)?)?,
         false => output::data(&diff::lines(&question.text(reader).map_err(Failure::store)?))?,
     }
     Ok(0)
@@ -80,7 +80,7 @@ pub(crate) fn contents(
     interrupt: &InterruptId,
     by: &Principal,
 ) -> Result<Vec<Blob>, Failure> {
-    let changed = load(reader, id, interrupt, by)?.changed(reader);
+    let changed = load(reader, id, interrupt, by)?.changed(reader).map_err(Failure::store)?;
     Ok(changed.into_iter().flat_map(|file| [file.before, file.after]).flatten().collect())
 }
 
@@ -131,7 +131,14 @@ impl Question {
             writeln!(text, "  answer by: {who}")?;
         }
         let content = |blob: &Option<Blob>| blob.as_ref().and_then(|blob| reader.blob(&blob.digest).ok());
-        for file in self.changed(reader).into_iter().take(MOST_FILES) {
+        let changed = match self.changed(reader) {
+            Ok(changed) => changed,
+            Err(error) => {
+                writeln!(text, "  {}", not_known(&error))?;
+                Vec::new()
+            }
+        };
+        for file in changed.into_iter().take(MOST_FILES) {
             let known = file.created || file.before.is_some();
             let before = content(&file.before);
             let after = content(&file.after);
@@ -273,12 +280,14 @@ impl Question {
     }
 
     fn files(&self, reader: &Reader, text: &mut String) -> std::fmt::Result {
-        let changed = self.changed(reader);
-        if changed.is_empty() {
-            return writeln!(text, "files      none changed\n");
-        }
-        let folder = self.run.started().map(|started| format!("{}/{}", started.run_base, self.run.flow().id));
-        writeln!(text, "files      as the run leaves them in {}", folder.unwrap_or_default())?;
+        let changed = match self.changed(reader) {
+            Ok(changed) if changed.is_empty() => return writeln!(text, "files      none changed\n"),
+            Ok(changed) => changed,
+            Err(error) => return writeln!(text, "files      {}\n", not_known(&error)),
+        };
+        let within =
+            self.run.started().map(|started| format!(" in {}/{}", started.run_base, self.run.flow().id));
+        writeln!(text, "files      as the run leaves them{}", within.as_deref().unwrap_or(""))?;
         let content = |blob: &Option<Blob>| blob.as_ref().and_then(|blob| reader.blob(&blob.digest).ok());
         let mut left = MOST_LINES;
         for file in changed.iter().take(MOST_FILES) {
@@ -329,16 +338,20 @@ impl Question {
         if lines.is_empty() { Ok(()) } else { writeln!(text) }
     }
 
-    fn json(&self, reader: &Reader) -> QuestionDetail {
+    fn json(&self, reader: &Reader) -> Result<QuestionDetail, ReadError> {
         let LoadedQuestion { row, run, raised, given, .. } = &self.loaded;
         let context = QuestionContext {
             raised: raised.as_ref(),
-            files: self.changed(reader).into_iter().take(MOST_LISTED).map(shown).collect(),
+            files: self.changed(reader)?.into_iter().take(MOST_LISTED).map(shown).collect(),
             last_handoff: self.last_handoff(),
             given: given.clone(),
         };
-        QuestionDetail::of(row, run, context, self.now, &self.by)
+        Ok(QuestionDetail::of(row, run, context, self.now, &self.by))
     }
+}
+
+fn not_known(error: &ReadError) -> String {
+    format!("which ones changed is not known: {error}")
 }
 
 /// For programs: contents by their digests.

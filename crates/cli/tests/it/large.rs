@@ -2,7 +2,10 @@
 //! made up for.
 
 use crate::stage::{Stage, wait_for, wait_until};
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 const MANY: usize = 2500;
 
@@ -69,6 +72,30 @@ fn an_engine_that_dies_while_a_large_set_is_settled_or_placed_is_made_up_for() {
         assert!(stage.expect(0, &["repair"]).out.contains("everything was as it should be"), "{placed}");
         assert_eq!(fs::read_to_string(base.join("big/out/1234")).unwrap(), "content 1234");
     }
+}
+
+#[test]
+fn who_is_asked_is_not_shown_that_nothing_changed_when_that_is_not_known() {
+    let stage = Stage::with_flow(&format!("{}  - id: sure\n    ask: Publish them?\n", flow()));
+    stage.expect(3, &["run", "flow.yaml"]);
+    let question = stage.json(&["--json", "inbox"])[0]["question"].as_str().unwrap().to_owned();
+    assert!(stage.expect(0, &["show", &question]).out.contains("out/0007"));
+    let list = blobs(&stage.path(".envoi/artifacts/sha256")).into_iter().find(|path| {
+        fs::read_to_string(path)
+            .is_ok_and(|text| text.contains("\"total\": 2500") || text.contains("\"total\":2500"))
+    });
+    fs::remove_file(list.expect("the list of the files")).unwrap();
+    let shown = stage.expect(0, &["show", &question]);
+    assert!(shown.out.contains("files      which ones changed is not known: "), "{shown:?}");
+    let refused = stage.expect(8, &["--json", "show", &question]);
+    assert_eq!(refused.out, "", "a program is shown no empty list: {refused:?}");
+}
+
+/// All files below `folder`.
+fn blobs(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let found = entries.flat_map(|path| if path.is_dir() { blobs(&path) } else { vec![path] });
+    found.collect()
 }
 
 /// So many files that the steps of another run begin and end while they are kept. `ENVOI_MANY_FILES` says another number.

@@ -29,7 +29,9 @@ pub(super) fn form(json: &str) -> Form {
     }
     // The text of a string could not be told from a string that is a text.
     let stands = json.starts_with(['{', '[']);
-    let (mut depth, mut deepest, mut exact) = (0_usize, 0_usize, true);
+    let mut depth = 0_usize;
+    let mut deepest = 0_usize;
+    let mut exact = true;
     let mut rest = json.as_bytes();
     while let Some((byte, after)) = rest.split_first() {
         rest = after;

@@ -317,7 +317,8 @@ impl Group<'_, '_> {
 
     /// A member of a struct. Readers take one that is missing for one without a value, so that it need not be kept.
     fn field<T: ?Sized + Serialize>(&mut self, name: &str, value: &T) -> Written {
-        let (begin, was_first) = (self.writer.out.len(), self.is_first);
+        let begin = self.writer.out.len();
+        let was_first = self.is_first;
         self.writer.wrote_none = false;
         self.member(name, value)?;
         if core::mem::take(&mut self.writer.wrote_none) && self.writer.style == Style::Kept {

@@ -326,17 +326,23 @@ pub(super) fn in_doubt(
     if let Some(id) = session(dir, job).filter(|_| secrets.missing.is_empty()) {
         members.insert("session".to_owned(), Value::Object(Object::from([("id", Value::from(id))])));
     }
-    let changed = &evidence.files_changed;
-    if secrets.missing.is_empty() {
-        let files: Vec<_> =
-            changed.iter().take(MOST_NAMED).map(|change| Value::from(change.path.as_str())).collect();
-        members.insert("files_changed".to_owned(), Value::Array(files));
-    } else {
-        let why = "the value that a secret of the flow had is not known here: names of files, and what the command itself \
-                   wrote as its output and report, could hold it and are not kept";
-        members.insert("not_shown".to_owned(), Value::from(why));
+    let changed = evidence.files_changed.as_deref();
+    match changed {
+        Some(changed) if secrets.missing.is_empty() => {
+            let files = changed.iter().take(MOST_NAMED).map(|change| Value::from(change.path.as_str()));
+            members.insert("files_changed".to_owned(), Value::Array(files.collect()));
+        }
+        Some(_) => {
+            let why = "the value that a secret of the flow had is not known here: names of files, and what the command \
+                       itself wrote as its output and report, could hold it and are not kept";
+            members.insert("not_shown".to_owned(), Value::from(why));
+        }
+        None => {
+            let why = "which files changed: they, or the record of what they were, cannot be read";
+            members.insert("not_shown".to_owned(), Value::from(why));
+        }
     }
-    if changed.len() > MOST_NAMED {
+    if let Some(changed) = changed.filter(|changed| changed.len() > MOST_NAMED) {
         let total = u64::try_from(changed.len()).unwrap_or(u64::MAX);
         members.insert("files_changed_total".to_owned(), Value::from(total));
     }

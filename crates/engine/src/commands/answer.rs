@@ -236,14 +236,15 @@ impl Commands {
             Err(error) => return Refused::from(&error),
         };
         let at = row.closed.as_ref().map_or_else(String::new, |closed| format!(" at {}", closed.at));
-        let (answer, by) = row.closed.map(|closed| (closed.answer, closed.by)).unwrap_or_default();
+        let answer = row.closed.and_then(|closed| Some((closed.answer?, closed.by)));
         let what = match row.state {
             InterruptState::Open => "is about to be closed".to_owned(),
-            InterruptState::Answered => format!(
-                "was answered{at}: {} by {}",
-                answer.unwrap_or_default(),
-                by.unwrap_or_else(|| "an unknown person".to_owned())
-            ),
+            InterruptState::Answered => match answer {
+                Some((answer, by)) => {
+                    format!("was answered{at}: {answer} by {}", by.as_deref().unwrap_or("an unknown person"))
+                }
+                None => format!("was answered{at}"),
+            },
             InterruptState::Expired => format!("expired{at}"),
             InterruptState::Changed => format!("was put again{at}, because what it showed had changed"),
             InterruptState::Cancelled => format!("is void since the run was cancelled{at}"),

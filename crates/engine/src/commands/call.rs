@@ -52,7 +52,9 @@ impl Commands {
     pub fn is_live(&self, run: &RunId, attempt: &AttemptId) -> Result<bool, Refused> {
         let (sender, receiver) = std::sync::mpsc::channel();
         // The requester may be gone by now.
-        let reply = Box::new(move |live| sender.send(live).unwrap_or_default());
+        let reply = Box::new(move |live| {
+            let _ = sender.send(live);
+        });
         let stopping = || Refused::from(EngineError::Stopping { reason: "it is closing".to_owned() });
         let message = Message::IsLive { run: run.clone(), attempt: attempt.clone(), reply };
         self.mailbox.send(message).map_err(|_| stopping())?;

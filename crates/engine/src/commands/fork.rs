@@ -51,7 +51,9 @@ impl Commands {
         let caller = caller_of(flow, &request.caller);
         check_secrets(flow, &caller)?;
         check_yes_to(flow, &request.yes_to)?;
-        let named = source.started().map(|started| started.workspace.clone()).unwrap_or_default();
+        let Some(named) = source.started().map(|started| started.workspace.clone()) else {
+            return Err(Refused::failure("the run has not started"));
+        };
         let then = then(&request, &lived, &cut)?;
         let makes = request.isolate.is_some() || request.workspace == WorkspaceUse::Copy;
         if makes {
@@ -64,7 +66,7 @@ impl Commands {
             self.presences.leave(&request.run);
             made.iter().for_each(|made| self.remove_tree(made));
             if request.workspace == WorkspaceUse::Copy {
-                fs::remove_dir_all(&workspace).unwrap_or_default();
+                let _ = fs::remove_dir_all(&workspace);
             }
         })?;
         let sets_back = files.is_some();

@@ -133,7 +133,9 @@ impl Commands {
     pub(crate) fn exchange(&self, message: impl FnOnce(Reply) -> Message) -> Result<(), EngineError> {
         let (sender, receiver) = mpsc::channel();
         // The requester may be gone by now.
-        let reply: Reply = Box::new(move |result| sender.send(result).unwrap_or_default());
+        let reply: Reply = Box::new(move |result| {
+            let _ = sender.send(result);
+        });
         let gone = || EngineError::Stopping { reason: "it is closing".to_owned() };
         self.mailbox.send(message(reply)).map_err(|_| gone())?;
         receiver.recv().map_err(|_| gone())?
@@ -142,7 +144,7 @@ impl Commands {
 
 /// Sends a response. A client that is gone does not need it.
 pub(crate) fn send(client: &Sender<Response>, response: Response) {
-    client.send(response).unwrap_or_default();
+    let _ = client.send(response);
 }
 
 /// A missing secret refuses the start before its commit.

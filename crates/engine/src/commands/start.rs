@@ -223,7 +223,7 @@ impl Commands {
                 };
                 emptied.and_then(|()| copy_tree(&found, &copy, &store)).map_err(|error| {
                     // Half a copy is of no use. A rest that cannot be removed does no harm.
-                    fs::remove_dir_all(&copy).unwrap_or_default();
+                    let _ = fs::remove_dir_all(&copy);
                     Refused::failure(format!("the workspace `{}` cannot be copied: {error}", found.display()))
                 })?;
                 Ok(copy)

@@ -3,13 +3,12 @@
 use crate::{
     attempts::secrets::{caller_of, known_secrets},
     model::protocol::CallerWire,
-    query::load::load_run,
+    query::load::{flow_folder, load_run},
 };
 use envoi_journal::Reader;
 use envoi_kernel::{Flow, flow::SecretSource, ids::RunId};
 use envoi_notify::Outcome;
 use envoi_step::Secrets;
-use std::path::Path;
 
 /// The secrets of a flow, as this caller has them; none if one of them cannot be had, and so cannot be masked.
 pub(super) fn secrets_of(flow: &Flow, caller: &CallerWire) -> Option<Secrets> {
@@ -33,10 +32,9 @@ pub(super) fn secrets_here(
         SecretSource::Env(name) => Some((name.clone(), variable(name)?)),
         SecretSource::File(_) => None,
     });
-    let folder = run.started().and_then(|started| Path::new(&started.source).parent().map(Path::to_owned));
     let caller = CallerWire {
         secrets: variables.collect(),
-        flow_dir: folder.unwrap_or_default(),
+        flow_dir: flow_folder(&run).to_owned(),
         ..CallerWire::default()
     };
     secrets_of(flow, &caller)

@@ -3,6 +3,7 @@
 //! Owns the choice of targets, the id of a notice and how a target stands in its row. Sends nothing: that is the
 //! dispatcher's, which may be another engine's, years later. So a row holds all that is needed but the secrets.
 
+use crate::query::load::flow_folder;
 use envoi_journal::Delivery;
 use envoi_kernel::{
     Event, Flow, Record, Run,
@@ -63,8 +64,7 @@ struct Holds<'r> {
 
 impl<'r> Holds<'r> {
     fn of(run: &'r Run) -> Self {
-        let source = run.started().map(|started| started.source.as_str()).unwrap_or_default();
-        Self { flow: run.flow(), folder: folder_of(source) }
+        Self { flow: run.flow(), folder: flow_folder(run).to_string_lossy().into_owned() }
     }
 
     /// A run that is just beginning has the place of its flow in these very records; a correction brings another flow.

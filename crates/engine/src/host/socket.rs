@@ -76,7 +76,7 @@ impl Listener {
                 let clients = served_clients.clone();
                 let served = thread::Builder::new().name("client".to_owned()).spawn(move || {
                     serve(&commands, &stream, &clients, &|| {
-                        notify_request.try_send(()).unwrap_or_default();
+                        let _ = notify_request.try_send(());
                     });
                 });
                 drop(served);
@@ -91,14 +91,16 @@ impl Listener {
 
     /// Returns after the first request has been dealt with so far that the loop knows of it, or after `longest`.
     pub(super) fn wait_for_request(&self, longest: Duration) {
-        self.requested.recv_timeout(longest).unwrap_or_default();
+        let _ = self.requested.recv_timeout(longest);
     }
 
     /// The loop is over: no client gets more than what was sent.
     pub(super) fn close(self) {
         let (tell, inbox) = mpsc::channel();
-        if !self.clients.shut(move || tell.send(()).unwrap_or_default()) {
-            inbox.recv_timeout(LAST_WORDS).unwrap_or_default();
+        if !self.clients.shut(move || {
+            let _ = tell.send(());
+        }) {
+            let _ = inbox.recv_timeout(LAST_WORDS);
         }
         self.closing.store(true, Ordering::SeqCst);
         // Wakes the thread that waits for a client.
@@ -177,7 +179,7 @@ fn answer(mut stream: &UnixStream, response: &Response) {
     let Ok(mut line) = serde_json::to_vec(response) else { return };
     line.push(b'\n');
     // A client that has gone away does not need it.
-    stream.write_all(&line).unwrap_or_default();
+    let _ = stream.write_all(&line);
 }
 
 /// A command's end.

@@ -199,7 +199,8 @@ pub fn judge<E>(
         Ok(size_without(&gone)? <= most)
     };
     // As few as make it fit; all of them if even they do not.
-    let (mut low, mut high) = (0, more.len());
+    let mut low = 0;
+    let mut high = more.len();
     while low < high {
         let middle = low.midpoint(high);
         if fits(middle)? {

@@ -91,25 +91,26 @@ pub(crate) fn is_at_work(layout: &Layout, run: &RunId, attempt: &AttemptId) -> b
     envoi_step::is_at_work(&AttemptDir::new(layout.attempt(run, attempt)), &layout.run(run))
 }
 
-/// Whether anything of an open attempt of a run can still change files. Without its events, every attempt that it has a folder
-/// of may be open.
+/// Whether anything of an open attempt of a run can still change files.
 pub(crate) fn has_attempt_at_work(layout: &Layout, reader: &Reader, run: &RunId) -> bool {
-    match reader.open_attempts(run) {
-        Ok(open) => open.iter().any(|attempt| is_at_work(layout, run, attempt)),
-        Err(_) => {
-            let run_base = layout.run(run);
-            let folders = fs::read_dir(run_base.join("attempts")).into_iter().flatten().flatten();
-            folders
-                .map(|entry| AttemptDir::new(entry.path()))
-                .any(|dir| envoi_step::is_at_work(&dir, &run_base))
-        }
-    }
+    let run_base = layout.run(run);
+    may_be_open(layout, reader, run).iter().any(|dir| envoi_step::is_at_work(dir, &run_base))
 }
 
-/// A run whose events cannot be read has none that is known of.
+/// Whether the supervisor of an open attempt of a run lives.
 fn has_live(layout: &Layout, reader: &Reader, run: &RunId) -> bool {
-    let open = reader.open_attempts(run).unwrap_or_default();
-    open.iter().any(|attempt| is_alive(layout, run, attempt))
+    may_be_open(layout, reader, run).iter().any(AttemptDir::is_locked)
+}
+
+/// The folders of the open attempts of a run. Without its events, every attempt that it has a folder of may be open.
+fn may_be_open(layout: &Layout, reader: &Reader, run: &RunId) -> Vec<AttemptDir> {
+    match reader.open_attempts(run) {
+        Ok(open) => open.iter().map(|attempt| AttemptDir::new(layout.attempt(run, attempt))).collect(),
+        Err(_) => {
+            let folders = fs::read_dir(layout.run(run).join("attempts")).into_iter().flatten().flatten();
+            folders.map(|entry| AttemptDir::new(entry.path())).collect()
+        }
+    }
 }
 
 fn timestamp(at: SystemTime) -> Option<Timestamp> {

@@ -8,6 +8,7 @@ use crate::model::{
 use envoi_flow::Report;
 use envoi_journal::{PinnedFlow, ReadError, Reader, RunPaths, Snapshot, with_causes};
 use envoi_kernel::{Run, flow::Versions, ids::RunId};
+use std::path::Path;
 
 /// Why a run cannot be had from the journal.
 #[derive(Debug)]
@@ -49,6 +50,13 @@ impl LoadError {
 /// A refusal that names what is missing or damaged.
 pub fn load_run(reader: &Reader, id: &RunId) -> Result<Run, Refused> {
     load_with_weight(reader, id).map(|(run, _)| run).map_err(|error| error.refused(id))
+}
+
+/// The folder of the file from which the flow of a run was read.
+#[must_use]
+pub fn flow_folder(run: &Run) -> &Path {
+    let folder = run.started().and_then(|started| Path::new(&started.source).parent());
+    folder.unwrap_or(Path::new("/"))
 }
 
 /// Why a run can be loaded by no engine, in a sentence; none if it can, or if the store cannot be read now.

@@ -3,7 +3,7 @@
 use super::load::load_run;
 use crate::model::protocol::Refused;
 use envoi_contract::time::Timestamp;
-use envoi_journal::{InboxRow, Reader};
+use envoi_journal::{InboxRow, ReadError, Reader};
 use envoi_kernel::{
     Event, Record, Run,
     event::{AttemptSettled, Blob, Change, FileChange, HandoffWritten, InterruptAnswered, InterruptRaised},
@@ -80,16 +80,18 @@ impl LoadedQuestion {
     }
 
     /// What the run had changed when the question opened, by path.
-    #[must_use]
-    pub fn changed(&self, reader: &Reader) -> Vec<Changed> {
-        let mut all = changed_by(reader, &self.settled);
+    ///
+    /// # Errors
+    /// As [`Reader::files_of`]: who answers must not be shown that nothing changed when that is not known.
+    pub fn changed(&self, reader: &Reader) -> Result<Vec<Changed>, ReadError> {
+        let mut all = changed_by(reader, &self.settled)?;
         // The question is open again: it is about the files that lay in the workspace then.
         for found in self.raised.iter().flat_map(|raised| &raised.found) {
             if let Some(known) = all.get_mut(&found.path) {
                 known.after = found.digest.map(|digest| Blob { digest, size: 0 });
             }
         }
-        differing(all)
+        Ok(differing(all))
     }
 }
 
@@ -101,7 +103,7 @@ pub fn changed_files(reader: &Reader, run: &RunId) -> Result<Vec<Changed>, Refus
     let next = load_run(reader, run)?.next_seq();
     let newest_first = reader.records_before(run, &["attempt_settled"], next, None)?.into_iter().rev();
     let settled: Vec<AttemptSettled> = newest_first.filter_map(settlement).collect();
-    Ok(differing(changed_by(reader, &settled)))
+    Ok(differing(changed_by(reader, &settled)?))
 }
 
 fn settlement(record: Record) -> Option<AttemptSettled> {
@@ -112,10 +114,10 @@ fn settlement(record: Record) -> Option<AttemptSettled> {
 }
 
 /// What these attempts have changed, in order: what each file was before the first, and after the last.
-fn changed_by(reader: &Reader, settled: &[AttemptSettled]) -> BTreeMap<String, Changed> {
+fn changed_by(reader: &Reader, settled: &[AttemptSettled]) -> Result<BTreeMap<String, Changed>, ReadError> {
     let mut all: BTreeMap<String, Changed> = BTreeMap::new();
     for settled in settled {
-        let files = reader.files_of(settled).unwrap_or_default();
+        let files = reader.files_of(settled)?;
         let changed = |file: &&FileChange| !settled.late && file.change != Change::Unchanged;
         for file in files.iter().filter(changed) {
             let known = all.entry(file.path.clone()).or_insert_with(|| Changed {
@@ -127,7 +129,7 @@ fn changed_by(reader: &Reader, settled: &[AttemptSettled]) -> BTreeMap<String, C
             known.after.clone_from(&file.blob);
         }
     }
-    all
+    Ok(all)
 }
 
 /// Those that are not as they were.

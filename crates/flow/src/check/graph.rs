@@ -379,7 +379,7 @@ impl<'d> Graph<'d> {
 }
 
 /// Which places are come to from these, which are among them. Stops early once `sought` is.
-fn reached(ways: &[Vec<usize>], from: Vec<usize>, sought: Option<usize>) -> Vec<bool> {
+pub(crate) fn reached(ways: &[Vec<usize>], from: Vec<usize>, sought: Option<usize>) -> Vec<bool> {
     let mut reached = vec![false; ways.len()];
     let mut open = from;
     while let Some(place) = open.pop() {

@@ -35,7 +35,7 @@ pub struct Account {
 
 pub(crate) fn read(node: &Node, problems: &mut Problems) -> BTreeMap<String, Account> {
     let mut all = BTreeMap::new();
-    for (name, node) in read::mapping(node, "`accounts`", problems).unwrap_or_default() {
+    for (name, node) in read::entries(node, "`accounts`", problems) {
         if !is_key(&name.text) {
             problems.add(names::bad_id(name.span, &name.text, names::ID));
         } else if let Some(account) = account(node, name, problems) {
@@ -91,7 +91,7 @@ fn account(node: &Node, name: &Key, problems: &mut Problems) -> Option<Account> 
 /// The members of the mapping under `key`.
 fn entries<'n>(fields: &Fields<'n>, key: &str, problems: &mut Problems) -> &'n [(Key, Node)] {
     let node = fields.get(key);
-    node.and_then(|node| read::mapping(node, &format!("`{key}`"), problems)).unwrap_or_default()
+    node.map(|node| read::entries(node, &format!("`{key}`"), problems)).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -112,7 +112,7 @@ fn named<'n, T>(
     read: Read<T>,
 ) -> BTreeMap<String, (&'n Node, T)> {
     let Some(node) = fields.get(key) else { return BTreeMap::new() };
-    let members = read::mapping(node, &format!("`{key}`"), problems).unwrap_or_default();
+    let members = read::entries(node, &format!("`{key}`"), problems);
     let mut all = BTreeMap::new();
     for (name, node) in members {
         if !is_name(&name.text) {

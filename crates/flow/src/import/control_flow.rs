@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     Span,
+    check::graph::reached,
     syntax::{
         diagnostic::{Diagnostic, Problems},
         read::{Spanned, refuse},
@@ -65,7 +66,8 @@ pub(super) fn find(steps: &[Step<'_>], notes: &mut Notes, problems: &mut Problem
     if problems.count() != before {
         return None;
     }
-    let reached = reached(&exits);
+    let ways: Vec<Vec<usize>> = exits.iter().map(|exits| exits.targets().collect()).collect();
+    let reached = reached(&ways, vec![0], None);
     for (step, _) in steps.iter().zip(&reached).filter(|(_, reached)| !**reached) {
         let what = format!("the step `{}`", step.id.value);
         notes.lost(step.id.span, what, "no step leads there, so that it never runs");
@@ -185,17 +187,4 @@ impl Finder<'_, '_> {
         }
         Some(ForkPlaces { span: routing.span, place, targets })
     }
-}
-
-/// Which steps a run can come to, from the first one listed.
-fn reached(exits: &[Exits]) -> Vec<bool> {
-    let mut reached = vec![false; exits.len()];
-    let mut open = vec![0];
-    while let Some(place) = open.pop() {
-        if let Some(seen) = reached.get_mut(place).filter(|seen| !**seen) {
-            *seen = true;
-            open.extend(exits.get(place).into_iter().flat_map(Exits::targets));
-        }
-    }
-    reached
 }

@@ -186,7 +186,7 @@ impl Reader<'_> {
     }
 
     fn steps<'n>(&mut self, node: &'n Node) -> Vec<Step<'n>> {
-        let items = read::list(node, "`steps`", "a list of steps", self.problems).unwrap_or_default();
+        let items = read::items(node, "`steps`", "a list of steps", self.problems);
         if items.is_empty() && matches!(node.kind, NodeKind::Sequence(_)) {
             self.problems.add(Diagnostic::invalid(node.span, "a flow has at least one step"));
         }
@@ -290,7 +290,7 @@ impl Reader<'_> {
     }
 
     fn branches(&mut self, node: &Node) -> Vec<(Spanned<String>, Spanned<String>)> {
-        let members = read::mapping(node, "`branches`", self.problems).unwrap_or_default();
+        let members = read::entries(node, "`branches`", self.problems);
         let mut branches = Vec::new();
         for (key, node) in members {
             if let Some(step) = self.name(node, "a step in `branches`") {
@@ -326,7 +326,7 @@ impl Reader<'_> {
             _ if is_null(node) => Vec::new(),
             NodeKind::Scalar(_) => self.name(node, name).into_iter().collect(),
             _ => {
-                let items = read::list(node, name, "a list of names", self.problems).unwrap_or_default();
+                let items = read::items(node, name, "a list of names", self.problems);
                 items.iter().filter_map(|item| self.name(item, &format!("an item of {name}"))).collect()
             }
         }

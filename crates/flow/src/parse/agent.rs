@@ -108,7 +108,7 @@ fn data(
     expressions: &mut Vec<Usage>,
     problems: &mut Problems,
 ) -> Vec<(String, InnerInput)> {
-    let members = read::mapping(node, "`data`", problems).unwrap_or_default();
+    let members = read::entries(node, "`data`", problems);
     let mut all = Vec::new();
     for (key, node) in members {
         if let Some(value) = subflow::input("member", key, node, place, expressions, problems) {

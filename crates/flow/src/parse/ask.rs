@@ -86,16 +86,7 @@ fn in_short(
         let expected = "a question: its text, or a mapping with `message`";
         return refuse(problems, read::mismatch(node, "`ask`", expected));
     }
-    Some(AskPlan {
-        kind: InterruptKind::Confirmation,
-        message: message(node, "`ask`", place, expressions, problems)?,
-        schema: None,
-        expires_in_ms: None,
-        on_deny: None,
-        on_expire: Overdue::Fail,
-        not_by_starter: false,
-        quorum: 1,
-    })
+    Some(AskPlan::plain(message(node, "`ask`", place, expressions, problems)?))
 }
 
 fn message(

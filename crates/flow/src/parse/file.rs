@@ -100,7 +100,7 @@ fn id(node: &Node, problems: &mut Problems) -> Option<String> {
 }
 
 fn inputs(node: &Node, draft: &mut Draft, problems: &mut Problems) {
-    for (key, node) in read::mapping(node, "`inputs`", problems).unwrap_or_default() {
+    for (key, node) in read::entries(node, "`inputs`", problems) {
         draft.input_names.push(key.text.clone());
         if !names::is_input(&key.text) {
             let message = format!("`{}` cannot name an input", key.text);
@@ -114,7 +114,7 @@ fn inputs(node: &Node, draft: &mut Draft, problems: &mut Problems) {
 }
 
 fn secrets(node: &Node, draft: &mut Draft, problems: &mut Problems) {
-    for (key, node) in read::mapping(node, "`secrets`", problems).unwrap_or_default() {
+    for (key, node) in read::entries(node, "`secrets`", problems) {
         draft.secret_names.push(Spanned { value: key.text.clone(), span: key.span });
         let named = names::variable(key, "a secret", problems);
         let what = format!("secret `{}`", key.text);
@@ -129,7 +129,7 @@ fn secrets(node: &Node, draft: &mut Draft, problems: &mut Problems) {
 fn pass_env(node: &Node, problems: &mut Problems) -> Vec<Spanned<String>> {
     let expected = "a list of names such as `[SSH_AUTH_SOCK, \"AWS_*\"]`";
     let mut names = Vec::new();
-    for item in read::list(node, "`pass_env`", expected, problems).unwrap_or_default() {
+    for item in read::items(node, "`pass_env`", expected, problems) {
         let Some(text) = read::text(item, "a name of `pass_env`", problems) else { continue };
         let wrong = |message: String| Diagnostic::invalid(item.span, message);
         let beginning = text.strip_suffix('*').unwrap_or(text);
@@ -154,7 +154,7 @@ fn pass_env(node: &Node, problems: &mut Problems) -> Vec<Spanned<String>> {
 
 /// Files of flows into which hints may lead.
 fn flows(node: &Node, named: &NamedFlows, problems: &mut Problems) {
-    let items = read::list(node, "`flows`", "a list of flow files", problems).unwrap_or_default();
+    let items = read::items(node, "`flows`", "a list of flow files", problems);
     if items.is_empty() && matches!(node.kind, Kind::Sequence(_)) {
         problems.add(Diagnostic::invalid(node.span, "`flows` names no file"));
     }

@@ -207,7 +207,7 @@ pub(crate) fn bad_url(span: Span, text: &str, name: &str) -> Option<Diagnostic> 
 
 /// What of an address stands between its scheme and its path.
 fn authority(rest: &str) -> &str {
-    rest.split(['/', '?', '#']).next().unwrap_or_default()
+    rest.split_once(['/', '?', '#']).map_or(rest, |(first, _)| first)
 }
 
 fn host_and_port(authority: &str) -> (&str, Option<&str>) {

@@ -207,7 +207,7 @@ fn asks(fields: &Fields<'_>, preset: Option<Preset>, is_fresh: bool, problems: &
     {
         for item in args {
             let Kind::Scalar(scalar) = &item.kind else { continue };
-            let word = scalar.text.split('=').next().unwrap_or_default();
+            let word = scalar.text.split_once('=').map_or(scalar.text.as_str(), |(first, _)| first);
             if preset.args_against_asking().contains(&word) {
                 let message = format!("`{word}` beside `ask`: it takes the questions away");
                 problems.add(Diagnostic::invalid(item.span, message).help("remove one of them"));

@@ -208,7 +208,7 @@ const LOOP: &str = "a loop has `kind: microloop` and `success_values`";
 
 fn statuses(fields: &Fields<'_>, problems: &mut Problems) -> BTreeMap<i32, String> {
     let Some(node) = fields.get("status_from_exit") else { return BTreeMap::new() };
-    let members = read::mapping(node, "`status_from_exit`", problems).unwrap_or_default();
+    let members = read::entries(node, "`status_from_exit`", problems);
     let mut statuses: BTreeMap<i32, String> = BTreeMap::new();
     for (key, node) in members {
         let code = key.text.parse::<u8>().ok().filter(|code| code.to_string() == key.text);

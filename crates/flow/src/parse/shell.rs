@@ -60,7 +60,8 @@ impl Shell {
         match self {
             Self::Unchecked => CommandPlan::Shell(script),
             Self::Program(interpreter) => {
-                let (interpreter, values) = (interpreter.clone(), values_of(interpreter));
+                let values = values_of(interpreter);
+                let interpreter = interpreter.clone();
                 CommandPlan::Script(ScriptPlan { interpreter, values, script })
             }
         }

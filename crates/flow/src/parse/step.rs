@@ -422,7 +422,7 @@ pub(crate) fn environment(
     problems: &mut Problems,
 ) -> Vec<(String, Template)> {
     let mut variables = Vec::new();
-    for (key, node) in read::mapping(node, "`env`", problems).unwrap_or_default() {
+    for (key, node) in read::entries(node, "`env`", problems) {
         if let Some(secret) = secrets.iter().find(|secret| secret.value == key.text) {
             problems.add(
                 Diagnostic::invalid(key.span, format!("`{}` is a secret and a variable of `env`", key.text))

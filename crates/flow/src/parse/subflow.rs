@@ -90,7 +90,7 @@ fn inputs(
     problems: &mut Problems,
 ) -> Vec<Given> {
     let mut given = Vec::new();
-    for (key, node) in read::mapping(node, "`inputs`", problems).unwrap_or_default() {
+    for (key, node) in read::entries(node, "`inputs`", problems) {
         let name = Spanned { value: key.text.clone(), span: key.span };
         if let Some(inner) = inner.filter(|inner| !inner.draft.input_names.contains(&key.text)) {
             let message = format!("flow `{}` has no input `{}`", inner.flow.id, key.text);
@@ -174,7 +174,7 @@ type Read = (Vec<(String, Expression)>, Vec<Usage>);
 /// Names and expressions; the expressions are noted apart, because they see the other flow.
 fn returns(node: &Node, problems: &mut Problems) -> Read {
     let mut read = Read::default();
-    for (key, node) in read::mapping(node, "`returns`", problems).unwrap_or_default() {
+    for (key, node) in read::entries(node, "`returns`", problems) {
         if !names::is_input(&key.text) {
             let message = format!("`{}` cannot name a value of `returns`", key.text);
             problems.add(Diagnostic::invalid(key.span, message).expecting(names::INPUT));

@@ -59,7 +59,7 @@ pub(crate) fn read(node: Option<&Node>, problems: &mut Problems) -> Workspace {
 fn bring(node: &Node, problems: &mut Problems) -> Vec<String> {
     let expected = "a list of paths such as `[.env, node_modules]`";
     let mut paths = Vec::new();
-    for item in read::list(node, "`bring`", expected, problems).unwrap_or_default() {
+    for item in read::items(node, "`bring`", expected, problems) {
         let Some(text) = path::inside(item, "a path of `bring`", problems) else { continue };
         let Some(text) = path::without_expression(item.span, text, "`bring`", problems) else { continue };
         let first = text.split('/').find(|part| !part.is_empty() && *part != ".");

@@ -1,10 +1,9 @@
 //! The worst case of a part of a flow: the flow, with steps that are left out as steps that do nothing.
 
 use super::{Plan, plan};
-use envoi_contract::envelope::InterruptKind;
 use envoi_kernel::{
     Refusal,
-    flow::{AskPlan, Flow, Overdue, RoutingPlan, Step, StepKind, Template},
+    flow::{AskPlan, Flow, RoutingPlan, Step, StepKind, Template},
     ids::StepId,
     part::{Missing, Part, Selection},
 };
@@ -48,16 +47,7 @@ fn to_be_taken(flow: &Flow, selection: &Selection) -> Vec<String> {
 
 /// A step that is left out: it leads on as before, and starts nothing.
 fn passed(step: &Step) -> Step {
-    let question = AskPlan {
-        kind: InterruptKind::Confirmation,
-        message: Template(String::new()),
-        schema: None,
-        expires_in_ms: None,
-        on_deny: None,
-        on_expire: Overdue::Fail,
-        not_by_starter: false,
-        quorum: 1,
-    };
+    let question = AskPlan::plain(Template(String::new()));
     let next = step.routing.next.clone();
     Step {
         needs: step.needs.clone(),

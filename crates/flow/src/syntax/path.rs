@@ -86,7 +86,7 @@ fn bad_glob(span: Span, glob: &str) -> Option<Diagnostic> {
         let message = format!("`{glob}` has an empty or `.` segment, which matches no file");
         return refused(message).map(|diagnostic| diagnostic.maybe_help(help));
     }
-    let first = glob.split('/').next().unwrap_or_default();
+    let first = glob.split_once('/').map_or(glob, |(first, _)| first);
     if matches!(first, "handoff" | ".envoi" | ".git") {
         return refused(format!("files under `{first}/` cannot be handed over"));
     }

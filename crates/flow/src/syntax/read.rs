@@ -142,6 +142,16 @@ pub(crate) fn list<'n>(
     }
 }
 
+/// The members of a [`mapping`]; none where there is a problem instead.
+pub(crate) fn entries<'n>(node: &'n Node, name: &str, problems: &mut Problems) -> &'n [(Key, Node)] {
+    mapping(node, name, problems).unwrap_or(&[])
+}
+
+/// The items of a [`list`]; none where there is a problem instead.
+pub(crate) fn items<'n>(node: &'n Node, name: &str, expected: &str, problems: &mut Problems) -> &'n [Node] {
+    list(node, name, expected, problems).unwrap_or(&[])
+}
+
 fn scalar(node: &Node) -> Option<&Scalar> {
     match &node.kind {
         Kind::Scalar(scalar) => Some(scalar),
@@ -274,7 +284,7 @@ pub fn parse_duration(text: &str) -> Option<u64> {
 
 /// A list of strings, each of them not blank.
 pub(crate) fn texts(node: &Node, name: &str, problems: &mut Problems) -> Vec<Spanned<String>> {
-    let items = list(node, name, "a list of strings", problems).unwrap_or_default();
+    let items = items(node, name, "a list of strings", problems);
     items
         .iter()
         .filter_map(|item| {

@@ -184,7 +184,7 @@ impl Writer {
         self.requests = None;
         if let Some(thread) = self.thread.take() {
             // A panic of a `done` has been reported by the panic hook; what was acknowledged is durable.
-            drop(thread.join());
+            let _ = thread.join();
         }
     }
 }

@@ -39,7 +39,7 @@ pub fn write(files: &[FileChange]) -> Result<(Manifest, Vec<u8>), serde_json::Er
     let total = u64::try_from(files.len()).unwrap_or(u64::MAX);
     // Writing to a string cannot fail.
     let mut text = String::new();
-    write!(text, "{{\"total\": {total}, \"bytes\": {bytes}, \"files\": [").unwrap_or_default();
+    let _ = write!(text, "{{\"total\": {total}, \"bytes\": {bytes}, \"files\": [");
     for (place, file) in files.iter().enumerate() {
         text.push_str(if place == 0 { "\n" } else { ",\n" });
         text.push_str(&serde_json::to_string(&line(file))?);

@@ -150,6 +150,35 @@ pub enum RunStatus {
 }
 
 impl RunRow {
+    /// The row of a run that has just begun, and of which nothing more is known.
+    #[must_use]
+    pub const fn begun(run: RunId, flow: FlowId, flow_digest: Digest, at: Timestamp) -> Self {
+        Self {
+            run,
+            flow,
+            flow_digest,
+            workspace: String::new(),
+            tenant: String::new(),
+            actor: String::new(),
+            started_at: at,
+            updated_at: at,
+            next_seq: 0,
+            live_attempts: 0,
+            open_interrupts: 0,
+            in_doubt: 0,
+            pending_timers: 0,
+            step: None,
+            ended: None,
+            forked_from: None,
+            root: None,
+            aside: None,
+            held_by: None,
+            waits_for: None,
+            part: None,
+            doing: None,
+        }
+    }
+
     /// Where the run stands. [`RunRow::in_doubt`] says which kind of waiting it is.
     #[must_use]
     pub fn status(&self) -> RunStatus {
@@ -340,33 +369,17 @@ mod tests {
     use super::*;
 
     fn row(live: u32, interrupts: u32, timers: u32, ended: Option<EndStatus>) -> RunRow {
+        let (run, flow) = (RunId::new("run_1").unwrap(), FlowId::new("f").unwrap());
         RunRow {
-            run: RunId::new("run_1").unwrap(),
-            flow: FlowId::new("f").unwrap(),
-            flow_digest: Digest::of(b""),
-            workspace: "/w".to_owned(),
-            tenant: "local".to_owned(),
-            actor: "ada".to_owned(),
-            started_at: Timestamp::from_millis(0),
-            updated_at: Timestamp::from_millis(0),
-            next_seq: 1,
             live_attempts: live,
             open_interrupts: interrupts,
-            in_doubt: 0,
             pending_timers: timers,
-            step: None,
             ended: ended.map(|status| Ended {
                 status,
                 terminal_reason: String::new(),
                 reason: String::new(),
             }),
-            forked_from: None,
-            root: None,
-            aside: None,
-            held_by: None,
-            waits_for: None,
-            part: None,
-            doing: None,
+            ..RunRow::begun(run, flow, Digest::of(b""), Timestamp::from_millis(0))
         }
     }
 

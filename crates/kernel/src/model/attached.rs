@@ -25,7 +25,7 @@ pub(crate) fn named(attachments: &[AttachmentRef]) -> Vec<(String, &AttachmentRe
 
 /// The last segment of a path, without what a shell or a terminal could stumble over.
 fn plain(name: &str) -> String {
-    let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
+    let last = name.rsplit_once(['/', '\\']).map_or(name, |(_, last)| last);
     let kept: String = last
         .chars()
         .map(|c| if c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | '+' | ' ') { c } else { '_' })

@@ -101,7 +101,8 @@ fn card(about: Agent<'_>, skills: Vec<Skill>) -> AgentCard {
 
 /// Whether a part may state this media type. Its parameters and the case of its letters do not matter.
 pub(crate) fn takes(media_type: &str) -> bool {
-    let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let essence =
+        media_type.split_once(';').map_or(media_type, |(first, _)| first).trim().to_ascii_lowercase();
     INPUT_MODES.iter().any(|mode| match mode.strip_suffix('*') {
         Some(range) => essence.strip_prefix(range).is_some_and(|rest| !rest.is_empty()),
         None => essence == *mode,

@@ -7,7 +7,7 @@ use crate::{
         scope::Scope,
         token::{self, Bearer},
     },
-    http::problem::Problem,
+    http::{only_header::only, problem::Problem},
     state::{app::App, contexts},
 };
 use axum::http::{HeaderMap, header};
@@ -48,15 +48,11 @@ pub(crate) struct Account {
 /// The token of a request.
 pub(super) fn token(headers: &HeaderMap) -> Option<String> {
     let token = if headers.contains_key(HEADER) {
-        let mut values = headers.get_all(HEADER).iter();
-        let (value, None) = (values.next()?, values.next()) else { return None };
-        value.to_str().ok()?.trim()
+        only(headers, HEADER)?.to_str().ok()?.trim()
     } else if headers.contains_key(header::AUTHORIZATION) {
         admission::bearer_token(headers, MAX_TOKEN)?
     } else {
-        let mut values = headers.get_all(KEY).iter();
-        let (value, None) = (values.next()?, values.next()) else { return None };
-        value.to_str().ok()?.trim()
+        only(headers, KEY)?.to_str().ok()?.trim()
     };
     (token.len() <= MAX_TOKEN).then(|| token.to_owned())
 }

@@ -141,7 +141,7 @@ impl Kind {
 
 /// A media type without its parameters.
 fn essence(mime: &str) -> String {
-    plain(mime.split(';').next().unwrap_or_default().trim()).to_ascii_lowercase()
+    plain(mime.split_once(';').map_or(mime, |(first, _)| first).trim()).to_ascii_lowercase()
 }
 
 /// As contract 5 names what is not readable.

@@ -2,11 +2,11 @@
 
 use crate::{http::problem::Problem, state::app::App};
 use envoi_engine::{
-    load_run,
+    flow_folder, load_run,
     protocol::{CallerWire, Request, Response},
 };
 use envoi_kernel::{Run, ids::RunId};
-use std::{path::Path, sync::mpsc, thread};
+use std::{sync::mpsc, thread};
 
 /// Sends a request to the engine, and returns its notes once the engine has accepted it. The journal has the result.
 pub(crate) fn submit(app: &App, request: Request) -> Result<Vec<String>, Problem> {
@@ -40,8 +40,7 @@ fn reply(responses: &mpsc::Receiver<Response>) -> Result<Vec<String>, Problem> {
 
 /// What commands of a run may see when it is resumed by this server.
 pub(crate) fn caller_of(app: &App, run: &Run) -> CallerWire {
-    let source = run.started().map(|started| started.source.clone()).unwrap_or_default();
-    (app.settings.caller)(run.flow(), Path::new(&source).parent().unwrap_or(Path::new("/")))
+    (app.settings.caller)(run.flow(), flow_folder(run))
 }
 
 /// As [`caller_of`], for a request that has not loaded the run.

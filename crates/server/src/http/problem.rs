@@ -15,7 +15,7 @@ use envoi_journal::{BlobError, CommitError, ReadError};
 pub(crate) struct Problem {
     pub(crate) status: StatusCode,
     pub(crate) code: Code,
-    detail: String,
+    pub(crate) detail: String,
     hint: Option<String>,
     retry_after_s: Option<u32>,
     /// For the log of the server, not for the client.

@@ -101,7 +101,7 @@ fn shown(app: &App, interrupt: &InterruptId, request: &ApiRequest) -> Result<Res
             load_question(reader, row).or_else(|refused| check_not_aside(reader, &run).and(Err(refused)))?;
         let context = QuestionContext {
             raised: question.raised.as_ref(),
-            files: question.changed(reader).into_iter().take(MOST_LISTED).map(changed_file).collect(),
+            files: question.changed(reader)?.into_iter().take(MOST_LISTED).map(changed_file).collect(),
             last_handoff: question.last_handoff(),
             given: question.given.clone(),
         };

@@ -33,28 +33,11 @@ pub(super) fn row(run: &RunId, records: &[Record]) -> Option<RunRow> {
 
 fn begun(run: &RunId, started: &RunStarted, first: &Record) -> RunRow {
     RunRow {
-        run: run.clone(),
-        flow: started.flow.clone(),
-        flow_digest: started.flow_digest,
         workspace: started.workspace.clone(),
         tenant: started.by.tenant.clone(),
         actor: started.by.actor.clone(),
-        started_at: first.at,
-        updated_at: first.at,
-        next_seq: 0,
-        live_attempts: 0,
-        open_interrupts: 0,
-        in_doubt: 0,
-        pending_timers: 0,
-        step: None,
-        ended: None,
-        forked_from: None,
-        root: None,
-        aside: None,
-        held_by: None,
-        waits_for: None,
         part: started.part.as_ref().map(|part| Box::new(Part { taken: Vec::new(), ..Part::clone(part) })),
-        doing: None,
+        ..RunRow::begun(run.clone(), started.flow.clone(), started.flow_digest, first.at)
     }
 }
 

@@ -47,8 +47,8 @@ pub struct Evidence {
     pub output_tail: String,
     /// The end of `supervisor.log`: usually empty, else why the supervisor gave up.
     pub supervisor_output: String,
-    /// Artifacts that differ from before the command; none if that is not known.
-    pub files_changed: Vec<FileChange>,
+    /// Artifacts that differ from before the command; `None` if that cannot be seen.
+    pub files_changed: Option<Vec<FileChange>>,
     /// The snapshot of the workspace before the command, if one was taken.
     pub snapshot_before: Option<Snapshot>,
     /// The files were set back before that, or were to be.
@@ -65,7 +65,7 @@ impl Evidence {
             ran_ms: None,
             output_tail,
             supervisor_output,
-            files_changed: Vec::new(),
+            files_changed: None,
             snapshot_before: None,
             set_back: None,
         }
@@ -345,10 +345,12 @@ pub fn evidence(dir: &AttemptDir, doubt: Doubt) -> Evidence {
     }
     let started_at_ms = read_started(dir).ok().flatten().map(|started| started.started_at_ms);
     let ran_ms = started_at_ms.zip(last_output_ms(dir)).map(|(from, to)| to.saturating_sub(from));
-    let before = Before::read(dir).ok();
-    let files_changed = before.as_ref().and_then(|before| before.changes_since().ok()).unwrap_or_default();
-    let (snapshot_before, set_back) =
-        before.map(|before| (before.snapshot, before.set_back)).unwrap_or_default();
+    let (files_changed, snapshot_before, set_back) = match Before::read(dir) {
+        Ok(before) => (before.changes_since().ok(), before.snapshot, before.set_back),
+        // It is written before the command begins.
+        Err(error) if plain::is_missing(&error) => (Some(Vec::new()), None, None),
+        Err(_) => (None, None, None),
+    };
     let supervisor_output = readable_end(&dir.supervisor_log()).unwrap_or_default();
     Evidence {
         doubt,

@@ -68,7 +68,7 @@ impl Drop for Opened {
             let is_lasting = !path.starts_with("/proc/self/fd");
             // What was removed meanwhile has no mode.
             if is_lasting && fs::symlink_metadata(&path).is_ok_and(|found| !found.is_symlink()) {
-                fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap_or_default();
+                let _ = fs::set_permissions(&path, Permissions::from_mode(mode));
             }
         }
     }

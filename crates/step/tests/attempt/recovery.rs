@@ -167,10 +167,13 @@ pub(crate) fn a_killed_supervisor_leaves_a_lost_attempt_and_nothing_alive() {
     assert_eq!(evidence.doubt, Doubt::SupervisorGone);
     assert_eq!(evidence.output_tail, "output so far\n");
     assert!(evidence.ran_ms.is_some());
-    let changed: Vec<_> =
-        evidence.files_changed.iter().map(|file| (file.path.as_str(), file.change)).collect();
+    let files = evidence.files_changed.unwrap();
+    let changed: Vec<_> = files.iter().map(|file| (file.path.as_str(), file.change)).collect();
     assert_eq!(changed, [("kept.txt", Change::Modified)]);
-    assert!(evidence.files_changed.iter().all(|file| file.before.is_none()));
+    assert!(files.iter().all(|file| file.before.is_none()));
+    fs::write(stage.dir.before(), "no record").unwrap();
+    let Probe::Lost(evidence) = stage.probe() else { panic!("nobody knows how it ended") };
+    assert_eq!(evidence.files_changed, None, "it is not known, and not said to be none");
     assert!(!stage.dir.path().join("before.pack").exists() && !stage.dir.before_files().exists());
     assert_eq!(end_leftovers(ATTEMPT, &stage.workspace()).unwrap(), 0, "of another run");
     assert_eq!(end_leftovers("work.1.2", &stage.run_base()).unwrap(), 0, "of another attempt");

@@ -65,7 +65,11 @@ pub(crate) fn look_through(place: &Path, order: &Order) -> io::Result<Vec<Late>>
         if is_being_written || !fs::symlink_metadata(&restore)?.is_dir() {
             continue;
         }
-        let paths = fs::read(restore.join(PATHS)).unwrap_or_default();
+        // Without the list they are named by their numbers; one that cannot be read now can be later.
+        let paths = match fs::read(restore.join(PATHS)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            read => read?,
+        };
         let paths: Vec<&[u8]> = paths.split(|byte| *byte == 0).collect();
         for entry in fs::read_dir(&restore)? {
             let entry = entry?;

@@ -215,6 +215,34 @@ fn what_is_typed_into_an_old_file_is_found_by_the_next_restore() {
     assert!(place.restore(&then.tree).late.is_empty(), "it is named once");
 }
 
+#[test]
+fn what_was_typed_late_stays_where_the_list_of_its_paths_cannot_be_read() {
+    let place = Place::new();
+    place.write("file", "then");
+    let then = place.keep();
+    place.write("file", "now");
+    let mut open = File::options().append(true).open(place.path("file")).unwrap();
+    place.restore(&then.tree);
+    open.write_all(b", typed late").unwrap();
+    let lists = || {
+        let places = fs::read_dir(place.order.caches.with_file_name("aside"))
+            .unwrap()
+            .map(|place| place.unwrap().path());
+        let restores = places.flat_map(|place| fs::read_dir(place).unwrap());
+        restores.map(|restore| restore.unwrap().path().join("paths")).find(|list| list.exists())
+    };
+    let list = lists().expect("a list of the displaced files");
+    let paths = fs::read(&list).unwrap();
+    fs::remove_file(&list).unwrap();
+    fs::create_dir(&list).unwrap();
+    let error = restore(&place.root, &place.order, &then.tree).unwrap_err();
+    assert!(matches!(error, NotRestored::NotStaged { .. }), "{error}");
+    fs::remove_dir(&list).unwrap();
+    fs::write(&list, paths).unwrap();
+    let restored = place.restore(&then.tree);
+    assert_eq!(restored.late.iter().map(|late| late.path.as_slice()).collect::<Vec<_>>(), [b"file"]);
+}
+
 /// An administrator may write everywhere, so that only an ordinary user shows what such permissions do.
 #[test]
 fn a_folder_that_may_not_be_written_to_is_named_before_anything_is_touched() {

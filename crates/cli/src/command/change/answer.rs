@@ -68,7 +68,8 @@ impl<'a> AnswerOptions<'a> {
         };
         let raise = args.raise.as_deref();
         let choice = args.choice.map(chosen).or(raise.map(|_| Choice::Raise));
-        let (envelope, form) = (args.envelope.as_deref(), Some(&args.form));
+        let envelope = args.envelope.as_deref();
+        let form = Some(&args.form);
         Ok(Self { command: "answer", choice, text, raise, envelope, form })
     }
 }

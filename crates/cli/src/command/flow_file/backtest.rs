@@ -152,12 +152,11 @@ fn told(found: &Backtest) -> String {
             }
         };
         // A String takes everything that is written to it.
-        writeln!(text, "{run}  {all} from texts, {} would differ{unknown}", differences.len())
-            .unwrap_or_default();
+        let _ = writeln!(text, "{run}  {all} from texts, {} would differ{unknown}", differences.len());
         for BacktestDifference { visit, then, now, .. } in differences {
-            writeln!(text, "  {visit}\n    then: {}", in_words(then)).unwrap_or_default();
+            let _ = writeln!(text, "  {visit}\n    then: {}", in_words(then));
             let now = now.as_ref().map_or_else(|| "the flow has no such step".to_owned(), in_words);
-            writeln!(text, "    now:  {now}").unwrap_or_default();
+            let _ = writeln!(text, "    now:  {now}");
         }
     }
     text

@@ -246,7 +246,8 @@ fn overview(
     say(format_args!("started by {} ({})", diff::printable(&by.actor), by.tenant))?;
     if let Some(Imported { file, at, signer, .. }) = &own.imported {
         let signer = signer.as_deref().map_or_else(String::new, |signer| format!(", signed by {signer}"));
-        let (file, signer) = (diff::printable(file), diff::printable(&signer));
+        let file = diff::printable(file);
+        let signer = diff::printable(&signer);
         let at = clock::local(*at);
         say(format_args!("imported   from {file} at {at}{signer}; it never goes on here"))?;
     }

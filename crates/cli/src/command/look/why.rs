@@ -136,7 +136,8 @@ fn concerns(event: &Event, place: Option<&Location>) -> bool {
 /// That the files were set back before an attempt.
 fn set_back(settled: &AttemptSettled) -> String {
     settled.set_back.as_ref().map_or_else(String::new, |set_back| {
-        let (from, to) = (set_back.from, set_back.to);
+        let from = set_back.from;
+        let to = set_back.to;
         format!("{}  files set back\n    from: {from}\n    to:   {to}\n", settled.attempt)
     })
 }
@@ -272,13 +273,14 @@ fn decision(routed: &Routed, audit: &Value, all: bool) -> String {
     if let Some(row) = audit.get("row").and_then(Value::as_str) {
         let because = audit.get("fired_because").map(plain).unwrap_or_default();
         // A String takes everything that is written to it.
-        let (decision, confidence) = (signal.decision.orchestrator_word(), signal.confidence.as_str());
+        let decision = signal.decision.orchestrator_word();
+        let confidence = signal.confidence.as_str();
         writeln!(text, "    rule {row} applies ({decision}, confidence {confidence}): {because}")
             .unwrap_or_default();
     }
     let passed = audit.get("passed_over").and_then(Value::as_object);
     for (row, why) in passed.into_iter().flat_map(|members| members.iter()) {
-        writeln!(text, "      rule {row} does not: {}", plain(why)).unwrap_or_default();
+        let _ = writeln!(text, "      rule {row} does not: {}", plain(why));
     }
     text
 }

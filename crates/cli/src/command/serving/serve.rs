@@ -74,7 +74,9 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     let (host, telemetry) = engine_client::start(&store, lease, other.as_ref(), args.jobs, per_attempt)?;
     let (signals, inbox) = mpsc::channel();
     let stop = signals.clone();
-    interrupts::mean(Mode::Serving(Box::new(move || stop.send(ServerSignal::Stop).unwrap_or_default())))?;
+    interrupts::mean(Mode::Serving(Box::new(move || {
+        let _ = stop.send(ServerSignal::Stop);
+    })))?;
     let first = first_token(&store)?;
     let settings = settings(&store, configured.server, tls, bridge);
     let server = Server::start(listener, settings, Arc::clone(&store), host.commands().clone())
@@ -84,7 +86,7 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     let desk = host.commands().clone();
     let going_on = thread::Builder::new().name("going on".to_owned()).spawn(move || {
         go_on(&reading, &desk);
-        signals.send(ServerSignal::RunsTakenUp).unwrap_or_default();
+        let _ = signals.send(ServerSignal::RunsTakenUp);
     });
     going_on.map_err(|error| Failure::machine("a thread", error))?;
     let mut is_to_stop = inbox.recv_timeout(PATIENCE) == Ok(ServerSignal::Stop);
@@ -317,7 +319,7 @@ fn take_up_beside(store: &Arc<Store>, desk: &Commands, row: RunRow) {
     let taking_up = thread::Builder::new().name("taking up".to_owned()).spawn(move || {
         take_up(&store, &desk, &row);
         // The other side may have stopped waiting.
-        signals.send(()).unwrap_or_default();
+        let _ = signals.send(());
     });
     match taking_up {
         Err(error) => {
@@ -379,7 +381,7 @@ fn leave(host: Host) -> Result<u8, Failure> {
     let under_way = host.requests_under_way();
     let (signals, inbox) = mpsc::channel();
     let closing = thread::Builder::new().name("closing".to_owned()).spawn(move || {
-        signals.send(host.close()).unwrap_or_default();
+        let _ = signals.send(host.close());
     });
     closing.map_err(|error| Failure::machine("a thread", error))?;
     let mut is_announced = false;

@@ -71,7 +71,9 @@ impl Beside for Web<'_> {
 
     fn stay(&mut self, host: &Host) -> Result<(), Failure> {
         let (signals, inbox) = mpsc::channel();
-        interrupts::mean(Mode::Serving(Box::new(move || signals.send(()).unwrap_or_default())))?;
+        interrupts::mean(Mode::Serving(Box::new(move || {
+            let _ = signals.send(());
+        })))?;
         messages::say("the page stays until Ctrl-C; the run goes on when it is answered there");
         while !host.is_over() && inbox.recv_timeout(serve::PAUSE) == Err(RecvTimeoutError::Timeout) {}
         Ok(())

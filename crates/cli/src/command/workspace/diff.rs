@@ -40,21 +40,18 @@ pub(crate) fn diff(
     let records = reader.records(&id, 0, None).map_err(Failure::store)?;
     let taken = snapshots::taken(&records);
     let (from, to) = points::range(&taken, range)?;
-    let now = match [from, to].contains(&Point::Now) {
-        true => Some(now(&store, Path::new(&reader.run(&id).map_err(Failure::store)?.workspace))?),
-        false => None,
-    };
     let shelf = snapshots::contents(store.layout()).shelf().map_err(Failure::store)?;
-    let tree = |point: Point| match (point, &now) {
-        (Point::Kept { snapshot, .. }, _) => tree_of(&shelf, &snapshot.digest),
-        (Point::Now, now) => Ok(now.clone().unwrap_or_default()),
+    let tree = |point: Point| match point {
+        Point::Kept { snapshot, .. } => tree_of(&shelf, &snapshot.digest),
+        Point::Now => now(&store, Path::new(&reader.run(&id).map_err(Failure::store)?.workspace)),
     };
     let before = tree(from)?;
     let after = tree(to)?;
     let mut found = differences(&before, &after);
     found.retain(|difference| view.path.is_none_or(|path| is_within(difference.path(), path)));
     if home.json || view.stat {
-        let by = authors(&shelf, &taken, from, to, now.as_ref())?;
+        let now = [(from, &before), (to, &after)].into_iter().find(|(point, _)| *point == Point::Now);
+        let by = authors(&shelf, &taken, from, to, now.map(|(_, tree)| tree))?;
         return print_rows(&found, &shelf, &by, home.json);
     }
     let mut text = String::new();

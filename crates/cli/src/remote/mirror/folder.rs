@@ -58,7 +58,7 @@ impl Drop for Folder {
 
 /// What cannot be removed can be read by no other user, and lies where the machine clears up.
 pub(super) fn remove(folder: &Path) {
-    fs::remove_dir_all(folder).unwrap_or_default();
+    let _ = fs::remove_dir_all(folder);
 }
 
 /// Removes those below `parent` that were left by processes of this user. What cannot be is left for the next one.
@@ -66,7 +66,7 @@ pub(super) fn sweep(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let is_one = entry.file_name().to_string_lossy().starts_with(PREFIX);
         if is_one && is_own(&entry) {
-            swept(&entry.path()).unwrap_or_default();
+            let _ = swept(&entry.path());
         }
     }
 }

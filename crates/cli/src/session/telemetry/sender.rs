@@ -68,7 +68,7 @@ impl Sender {
         let work = Work { reader, collector, trails: BTreeMap::new(), failing: false };
         let spawned = thread::Builder::new().name("spans".to_owned()).spawn(move || {
             work.until_closed(&watched);
-            tell.send(()).unwrap_or_default();
+            let _ = tell.send(());
         });
         if let Err(error) = spawned {
             return complain(&format!("no spans are sent: {error}"));

@@ -26,16 +26,18 @@ impl RunView {
     /// Something happened; returns the lines that it leaves for good.
     pub(crate) fn record(&mut self, record: &Record, reader: Option<&Reader>) -> Vec<String> {
         // A follower gets the events from its request on; the earlier ones are in the journal.
-        let missed = reader.filter(|_| record.seq > self.model.next());
-        let mut messages = missed.map(|reader| self.catch_up(reader)).unwrap_or_default();
+        let mut messages = match reader {
+            Some(reader) if record.seq > self.model.next() => self.catch_up(reader),
+            _ => Vec::new(),
+        };
         messages.extend(self.take(record, reader));
         messages
     }
 
     /// Takes the records that are in the journal and not on the model, and returns the lines that they leave. A run that
-    /// is not there yet has none.
+    /// is not there yet has none; what cannot be read now is read at the next look.
     pub(crate) fn catch_up(&mut self, reader: &Reader) -> Vec<String> {
-        let records = reader.records(&self.run, self.model.next(), None).unwrap_or_default();
+        let Ok(records) = reader.records(&self.run, self.model.next(), None) else { return Vec::new() };
         records.iter().flat_map(|record| self.take(record, Some(reader))).collect()
     }
 

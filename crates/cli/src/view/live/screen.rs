@@ -48,7 +48,7 @@ impl<W: io::Write> Screen<W> {
             let stands = !resized && !moved && self.drawn.get(at).is_some_and(|(drawn, _)| drawn == line);
             let (line, clear) = if stands { ("", "") } else { (line.as_str(), CLEAR_TO_END_OF_LINE) };
             // A String takes everything that is written to it.
-            write!(text, "{line}{clear}\r\n").unwrap_or_default();
+            let _ = write!(text, "{line}{clear}\r\n");
         }
         // Also what was typed: the terminal echoes it where the cursor rests.
         text.push_str(CLEAR_TO_END_OF_SCREEN);
@@ -66,7 +66,7 @@ impl<W: io::Write> Screen<W> {
         let top = self.move_to_the_top(columns);
         let mut text = format!("{top}{CLEAR_TO_END_OF_SCREEN}{}", text.replace('\n', "\r\n"));
         for (line, _) in &self.drawn {
-            write!(text, "{line}\r\n").unwrap_or_default();
+            let _ = write!(text, "{line}\r\n");
         }
         self.write(&text)
     }

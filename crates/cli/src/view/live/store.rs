@@ -55,14 +55,17 @@ impl StoreView {
 
     /// Reads what is new. Returns the lines that stay, and the picture.
     pub(super) fn look(&mut self, now: Timestamp, look: Look) -> (Vec<String>, Vec<Line>) {
-        let messages = self.read().unwrap_or_default();
+        let mut messages = Vec::new();
+        if let Err(error) = self.read(&mut messages) {
+            tracing::debug!(error = %error, "the store could not be read for the live picture; the next look reads it");
+        }
         self.runs.values_mut().for_each(RunView::look);
         (messages, self.picture(now, look))
     }
 
-    /// What has been committed since the last look; a store that is busy is read at the next one.
-    fn read(&mut self) -> Result<Vec<String>, ReadError> {
-        let mut messages = Vec::new();
+    /// What has been committed since the last look; a store that is busy is read at the next one. A line that a run has left is
+    /// kept also if a later run cannot be read: the run leaves it once.
+    fn read(&mut self, messages: &mut Vec<String>) -> Result<(), ReadError> {
         let rows = self.roster.rows(&self.reader)?;
         self.unreadable.retain(|run, _| rows.iter().any(|row| row.run == *run));
         for row in rows.iter().rev() {
@@ -73,7 +76,7 @@ impl StoreView {
                 messages.extend(self.bury(&run)?);
             }
         }
-        Ok(messages)
+        Ok(())
     }
 
     /// A run that is not among those to look at any more: over, or one of too many.

@@ -245,7 +245,8 @@ fn root(row: &RunRow) -> RunId {
 
 /// Whether the last thing that happened to the files of a run is that they were applied: not taken back, and nothing done after it.
 fn is_applied(records: &[Record]) -> bool {
-    let (mut applied, mut begun) = (false, None);
+    let mut applied = false;
+    let mut begun = None;
     for record in records {
         match &record.event {
             Event::FilesRestoring(wanted) if wanted.folder.is_some() => begun = Some(!wanted.undoes),

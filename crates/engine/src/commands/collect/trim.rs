@@ -60,7 +60,7 @@ fn trim(layout: &Layout, reader: &Reader, run: &RunId, does: bool) -> (u64, u64)
                 })
             };
             // What cannot be read or removed stays where it is.
-            below(&is_kept, copies, does, &mut all).unwrap_or_default();
+            let _ = below(&is_kept, copies, does, &mut all);
         }
     }
     all
@@ -92,7 +92,7 @@ fn below(
     folders.iter().try_for_each(|folder| below(is_kept, folder, does, all))?;
     if does {
         // One that has something left stays.
-        fs::remove_dir(folder).unwrap_or_default();
+        let _ = fs::remove_dir(folder);
     }
     Ok(())
 }

@@ -21,7 +21,7 @@ impl Span {
         let start = floor(text, self.start);
         let end = floor(text, self.end).max(start);
         let inside = text.get(start..end).unwrap_or_default();
-        let line = inside.split(['\n', '\r']).next().unwrap_or_default();
+        let line = inside.split_once(['\n', '\r']).map_or(inside, |(first, _)| first);
         Self { start, end: start.saturating_add(line.len()) }
     }
 }

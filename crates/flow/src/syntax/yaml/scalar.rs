@@ -41,7 +41,7 @@ impl Scalar {
 /// At most 40 characters of a text, on one line.
 pub(crate) fn shortened(text: &str) -> String {
     const LONGEST: usize = 40;
-    let line = text.split(['\n', '\r']).next().unwrap_or_default();
+    let line = text.split_once(['\n', '\r']).map_or(text, |(first, _)| first);
     let mut short: String = line.chars().take(LONGEST).collect();
     if short.len() < text.len() {
         short.push('…');

@@ -192,7 +192,7 @@ impl<'s> Parts<'s> {
                             ("$id" | "id", Value::String(id)) => {
                                 roots.push(value);
                                 // Before there were anchors, an id could be one.
-                                let name = id.rsplit('#').next().unwrap_or_default();
+                                let name = id.rsplit_once('#').map_or(id.as_str(), |(_, last)| last);
                                 anchors.entry(name).or_default().push(value);
                             }
                             ("$anchor" | "$dynamicAnchor", Value::String(name)) => {

@@ -117,34 +117,18 @@ impl Reader {
             what: format!("run `{run}`"),
             source: std::sync::Arc::new(error),
         })?;
+        let flow = started.as_ref().map_or(unnamed, |started| started.flow.clone());
+        let digest = digest.unwrap_or(Digest::from_bytes([0; 32]));
         let mut row = RunRow {
-            flow: started.as_ref().map_or(unnamed, |started| started.flow.clone()),
-            flow_digest: digest.unwrap_or(Digest::from_bytes([0; 32])),
-            workspace: String::new(),
-            tenant: String::new(),
-            actor: String::new(),
-            started_at,
             updated_at,
             next_seq,
-            live_attempts: 0,
-            open_interrupts: 0,
-            in_doubt: 0,
-            pending_timers: 0,
-            step: None,
-            ended: None,
-            forked_from: None,
-            root: None,
             aside: Some(Aside::new(
                 updated_at,
                 Code::RunInconsistent,
                 &format!("its row is missing; {next_seq} events are there"),
                 decode::LOOK_CLOSER,
             )),
-            held_by: None,
-            waits_for: None,
-            part: None,
-            doing: None,
-            run,
+            ..RunRow::begun(run, flow, digest, started_at)
         };
         if let Some(started) = started {
             let recorded = RunPaths {

@@ -136,9 +136,7 @@ const REFUSED: [Code; 3] = [Code::AgentThrottled, Code::AgentBilling, Code::Agen
 fn new_id(draft: &Draft<'_>) -> Option<String> {
     let run = draft.run().ok()?;
     let seed = derived(run, draft.control.next_seq, draft.now);
-    let hex = Digest::of(format!("agent session {run} {seed}").as_bytes()).hex();
-    let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
-    Some(format!("{}-{}-4{}-8{}-{}", part(0, 8), part(8, 12), part(12, 15), part(15, 18), part(18, 30)))
+    Some(Digest::of(format!("agent session {run} {seed}").as_bytes()).uuid('4'))
 }
 
 /// The session that the report of the live attempt of a visit names.

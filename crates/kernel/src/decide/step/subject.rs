@@ -36,10 +36,10 @@ pub(crate) fn digest(draft: &Draft<'_>, found: &[FoundFile]) -> Result<Digest, R
     for (path, digest) in files {
         let digest = digest.map_or_else(|| "deleted".to_owned(), |digest| digest.to_string());
         // Writing to a string cannot fail. The path comes last: it may have anything in it.
-        writeln!(text, "file {digest} {} {path}", path.len()).unwrap_or_default();
+        let _ = writeln!(text, "file {digest} {} {path}", path.len());
     }
     for handed in control.manifests.iter() {
-        writeln!(text, "manifest {}", handed.list.digest).unwrap_or_default();
+        let _ = writeln!(text, "manifest {}", handed.list.digest);
     }
     Ok(Digest::of(text.as_bytes()))
 }

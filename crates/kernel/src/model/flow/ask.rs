@@ -26,6 +26,21 @@ pub struct AskPlan {
 }
 
 impl AskPlan {
+    /// A question with a message and nothing else: one person decides, whenever that is.
+    #[must_use]
+    pub fn plain(message: Template) -> Self {
+        Self {
+            kind: InterruptKind::Confirmation,
+            message,
+            schema: None,
+            expires_in_ms: None,
+            on_deny: None,
+            on_expire: Overdue::Fail,
+            not_by_starter: false,
+            quorum: 1,
+        }
+    }
+
     /// Whether a denial or an expiry leads to `step`.
     #[must_use]
     pub fn diverts_to(&self, step: &StepId) -> bool {

@@ -159,13 +159,8 @@ fn exact_answer(question: &Question, members: &Object, words: Option<&str>) -> R
         Some(Value::String(text)) => Some(text.clone()),
         Some(_) => return Err(not_an_answer(question, "`text` is not a string")),
     };
-    let raise = members.get("raise").map(|more| amount::read("raise", more).ok()).unwrap_or_default();
-    if members.contains_key("raise") && raise.is_none() {
-        return Err(not_an_answer(
-            question,
-            "`raise` is not an object of numbers, `cost_usd` a decimal string",
-        ));
-    }
+    let raise = members.get("raise").map(|more| amount::read("raise", more)).transpose();
+    let raise = raise.map_err(|problem| not_an_answer(question, &problem.detail))?;
     let approved = members.get("approved").and_then(Value::as_bool);
     let choice = match (members.get("choice").and_then(Value::as_str), approved) {
         (Some(word), None) => choice(&question.choices, word),

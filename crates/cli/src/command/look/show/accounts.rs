@@ -139,7 +139,7 @@ fn steps(run: &Run) -> Vec<Vec<String>> {
 /// The steps' accounts, as the flow lists the steps; those of an inner flow after each other.
 fn in_order(run: &Run) -> Vec<(&str, &Ledger)> {
     let place = |step: &str| {
-        let outer = step.split('.').next().unwrap_or_default();
+        let outer = step.split_once('.').map_or(step, |(first, _)| first);
         run.flow().steps.iter().position(|listed| listed.id.as_str() == outer)
     };
     let mut accounts: Vec<(&str, &Ledger)> =

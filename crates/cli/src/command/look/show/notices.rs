@@ -54,7 +54,7 @@ fn target(row: &DeliveryRow) -> String {
     let at = |pointer: &str| to.and_then(|to| to.pointer(pointer)).and_then(Value::as_str);
     if let Some(url) = at("/webhook/url") {
         let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-        return format!("webhook {}", rest.split(['/', '?', '#']).next().unwrap_or_default());
+        return format!("webhook {}", rest.split_once(['/', '?', '#']).map_or(rest, |(first, _)| first));
     }
     let program = at("/command/exec/0").or_else(|| at("/command/shell")).unwrap_or("?");
     format!("command {}", envoi_api::words::head(program))
