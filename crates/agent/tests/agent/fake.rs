@@ -291,6 +291,8 @@ impl Agent {
             self.shared.1.notify_all();
             while line == Line::RepliesLate(looks) {
                 if let Some(result) = state.late.as_mut().and_then(|late| late.result.take()) {
+                    // It is taken once: a look after that finds nothing that is late.
+                    state.late = None;
                     return answer(&mut stream, "200 OK", &format!(r#"{{"jsonrpc":"2.0","id":1,{result}}}"#));
                 }
                 state = self.shared.1.wait(state).unwrap();
