@@ -35,7 +35,7 @@ pub struct Order {
     pub too_wide: Vec<PathBuf>,
     /// Bounds.
     pub bounds: Bounds,
-    /// Ends the git that is asked for the files of a folder; then there is no snapshot.
+    /// Ends the git that lists the files of a folder; then there is no snapshot.
     #[serde(skip)]
     pub stop: Stop,
 }

@@ -157,7 +157,7 @@ pub(crate) enum Command {
         /// Id of the run, or a unique beginning or end of it [default: the only unfinished one]
         run: Option<String>,
     },
-    /// Explain why a run stands as it does, and its decisions, one by one
+    /// Explain the present state of a run, and its decisions, one by one
     Why(WhyArgs),
     /// Check a flow file and show every mistake at its place
     Check {
@@ -235,7 +235,7 @@ pub(crate) enum Command {
     },
     /// Explain an error code and what to do
     Explain {
-        /// Such as TOOL_TIMEOUT
+        /// The code, such as TOOL_TIMEOUT
         code: String,
     },
     /// Print the JSON Schema of a message or of a flow file
@@ -281,7 +281,7 @@ pub(crate) enum Command {
     /// Be the engine of a store until nothing is under way (started by --detach, never by hand)
     #[command(name = "__engine", hide = true)]
     Engine {
-        /// Most attempts at once
+        /// The most attempts at the same time
         #[arg(long)]
         jobs: Option<usize>,
     },

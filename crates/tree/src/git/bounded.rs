@@ -27,13 +27,13 @@ const MOST_BYTES: usize = 256 << 20;
 /// When git has not ended for so long, what may stop it is looked for.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// So often it is asked whether git is still waited for.
+/// How often [`Stop`] is looked at while git runs.
 const TICK: Duration = Duration::from_millis(50);
 
 /// The first wait for a git that has closed its output, and is as good as over.
 const LAST_MOMENT: Duration = Duration::from_micros(100);
 
-/// A process that was asked to end, or was killed, is waited for so long.
+/// How long to wait for a process after TERM, and again after KILL.
 const END: Duration = Duration::from_secs(2);
 
 /// What git may take.
@@ -54,7 +54,7 @@ pub struct Finished {
     pub code: Option<i32>,
     /// What it has printed.
     pub stdout: Vec<u8>,
-    /// What it has said of it.
+    /// What it has printed on stderr.
     pub stderr: Vec<u8>,
 }
 
@@ -78,7 +78,7 @@ pub enum NotFinished {
     Io(#[from] io::Error),
 }
 
-/// Runs git to its end. `look` is asked once, when git has not ended after a second: an error is what it waits for.
+/// Runs git to its end. `look` is called once, when git has not ended after a second: its error says what git waits for.
 ///
 /// # Errors
 /// See [`NotFinished`].
@@ -98,7 +98,7 @@ pub fn finish(
     let mut pipes = pipes.map(|pipe| Pipe { from: pipe.map(File::from), bytes: Vec::new() });
     let waited = wait(group, &mut pipes, limits, look);
     if waited.is_err() {
-        // It takes away its lock files when it is asked to end.
+        // On TERM it removes its lock files.
         kill_process_group(group, Signal::TERM).ok();
         has_ended_in(END, group)?;
     }

@@ -1,4 +1,4 @@
-//! What git reads of a repository is looked at before git is asked: it waits for a pipe where it expects a file, and reads a file of rules
+//! What git reads of a repository is looked at before git runs: git waits for a pipe where it expects a file, and reads a file of rules
 //! whole into memory. A step can make both.
 
 use std::{fs, io, path::Path};
@@ -24,7 +24,7 @@ const READ_BY_GIT: &[&str] = &[
 /// Git itself passes over files of rules that are longer, from version 2.45 on, after it has read them.
 pub(crate) const MOST_BYTES_OF_RULES: u64 = 100 << 20;
 
-/// Whether git can be asked about the repository whose checkout begins at `top`. It cannot be known of all that git reads: what the
+/// Whether git can read the repository whose checkout begins at `top`. It cannot be known of all that git reads: what the
 /// configuration names stands anywhere.
 ///
 /// # Errors

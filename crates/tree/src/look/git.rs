@@ -17,7 +17,7 @@ const MOST_NAMES: usize = 1_000_000;
 /// The memory that git may use: it reads a file of rules whole. The list of a million files takes a tenth of it.
 const MOST_MEMORY: u64 = 1 << 30;
 
-/// Git as it is asked for one look at a folder. All questions together have one bound: a step can make any number of repositories.
+/// The calls of git for one look at a folder. All of them together have one bound: a step can make any number of repositories.
 pub(crate) struct Asking<'s> {
     stop: &'s Stop,
     left: Duration,
@@ -60,7 +60,7 @@ impl<'s> Asking<'s> {
             git::finish(git::command(folder).args(arguments), &limits, || refuse_pipes_of_rules(folder));
         self.left = self.left.saturating_sub(began.elapsed());
         match done {
-            // It did not come to its end, and what it would have said is not known.
+            // It did not come to its end, so its answer is not known.
             Ok(Finished { code: None, .. }) => Err(io::Error::other("git was ended by a signal")),
             Ok(answer) => Ok(Some(answer)),
             Err(NotFinished::NotStarted(_)) => Ok(None),

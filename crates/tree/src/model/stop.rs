@@ -2,8 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
-/// Says whether what is under way is not waited for any more: an attempt was cancelled, an engine ends. Cheap to clone. It may be asked
-/// often, from any thread.
+/// Says whether to give up what is under way, because an attempt was cancelled or an engine ends. Cheap to clone. It may be called often,
+/// from any thread.
 #[derive(Clone, Default)]
 pub struct Stop(Option<Arc<dyn Fn() -> bool + Send + Sync>>);
 

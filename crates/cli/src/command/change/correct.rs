@@ -170,7 +170,7 @@ pub(crate) fn shown(file: &Path, comparison: &Comparison, over: &[AttemptId]) ->
         over => {
             let names: Vec<String> = over.iter().map(|attempt| format!("`{attempt}`")).collect();
             text.push_str(&format!(
-                "nothing supervises {} any more: what has come of it is taken first, and if nobody knows that, it is in doubt\n",
+                "nothing supervises {} any more: its result is taken first, and if the result is not known, it is in doubt\n",
                 names.join(", ")
             ));
         }

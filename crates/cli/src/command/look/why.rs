@@ -275,8 +275,7 @@ fn decision(routed: &Routed, audit: &Value, all: bool) -> String {
         // A String takes everything that is written to it.
         let decision = signal.decision.orchestrator_word();
         let confidence = signal.confidence.as_str();
-        writeln!(text, "    rule {row} applies ({decision}, confidence {confidence}): {because}")
-            .unwrap_or_default();
+        let _ = writeln!(text, "    rule {row} applies ({decision}, confidence {confidence}): {because}");
     }
     let passed = audit.get("passed_over").and_then(Value::as_object);
     for (row, why) in passed.into_iter().flat_map(|members| members.iter()) {

@@ -14,7 +14,7 @@ pub(crate) struct DiffArgs {
     /// Only this file, or what is below this folder
     #[arg(value_name = "PATH")]
     pub(crate) path: Option<String>,
-    /// A line a file, with who changed it, in place of the lines that differ
+    /// One line for each file, with the step that changed it, in place of the lines that differ
     #[arg(long)]
     pub(crate) stat: bool,
 }

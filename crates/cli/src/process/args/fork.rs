@@ -30,7 +30,7 @@ pub(crate) struct ForkArgs {
     /// needs `--keep-files` for that
     #[arg(long, value_enum, default_value = "now")]
     pub(crate) files: Files,
-    /// Approve the questions of this step as soon as they are put; recorded as that
+    /// Approve this step's questions as soon as the run asks them; the record says so
     #[arg(long, value_name = "STEP")]
     pub(crate) yes_to: Vec<String>,
     #[command(flatten)]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// `envoi init`.
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
-    /// Where
+    /// The folder
     #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
     pub(crate) dir: PathBuf,
     /// What to start from
@@ -28,7 +28,7 @@ pub(crate) enum Template {
     Review,
     /// Parts are worked on at the same time, then gathered
     FanOut,
-    /// A job of every night; prints the line for the crontab
+    /// A job that runs each night; prints the line for the crontab
     Nightly,
     /// A version is tested, built, approved and published
     Release,

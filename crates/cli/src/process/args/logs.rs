@@ -16,7 +16,7 @@ pub(crate) struct LogsArgs {
     /// The events of agent programs (`agent` steps) as they wrote them, with secrets masked, in place of the readable log
     #[arg(long, conflicts_with = "stderr")]
     pub(crate) raw: bool,
-    /// Go on with what comes, until the run comes to rest
+    /// Print new lines as they come, until nothing of the run is at work
     #[arg(short, long)]
     pub(crate) follow: bool,
     /// Only the last N lines

@@ -20,7 +20,7 @@ pub(crate) struct RaiseArgs {
     /// More model calls
     #[arg(long, value_name = "N")]
     pub(crate) llm_calls: Option<u64>,
-    /// More time of work, such as 10m
+    /// More working time, such as 10m
     #[arg(long, value_name = "DURATION")]
     pub(crate) wall_time: Option<String>,
     /// More dollars, such as 2.50

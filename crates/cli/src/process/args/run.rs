@@ -30,7 +30,7 @@ pub(crate) struct RunArgs {
     /// Show the run on a web page too, at a port of 127.0.0.1, and print a link that signs you in; the page stays until Ctrl-C
     #[arg(long, conflicts_with = "detach")]
     pub(crate) web: bool,
-    /// Approve the questions of this step as soon as they are put; recorded as that
+    /// Approve this step's questions as soon as the run asks them; the record says so
     #[arg(long, value_name = "STEP")]
     pub(crate) yes_to: Vec<String>,
     #[command(flatten)]

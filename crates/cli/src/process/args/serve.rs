@@ -9,7 +9,7 @@ pub(crate) struct ServeArgs {
     /// Where to listen [default: the configuration's, else 127.0.0.1:7007]
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Option<SocketAddr>,
-    /// Most attempts at once [default: 2 x cores]
+    /// The most attempts at the same time [default: 2 x cores]
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<usize>,
     /// Become the engine even though another holds the store; that one can then neither commit nor start anything

@@ -8,7 +8,7 @@ use clap::{Subcommand, ValueEnum};
 pub(crate) enum TokenCommand {
     /// Make a token and print it: it cannot be seen again
     Create {
-        /// Its name: the actor of what is done with it; unique for each tenant, for ever
+        /// Its name, which is recorded with everything that is done with it; a tenant can use a name only once
         name: String,
         /// What it may do; may be given more than once. Every token may read
         #[arg(long = "scope", value_enum, value_name = "SCOPE", default_value = "read")]

@@ -5,7 +5,7 @@ use clap::Args;
 /// Options of the engine.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct EngineArgs {
-    /// Most attempts at once [default: 2 x cores]
+    /// The most attempts at the same time [default: 2 x cores]
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<usize>,
     /// Leave the run to an engine in the background and return
