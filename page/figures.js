@@ -31,6 +31,19 @@ steps:
     run: echo sent
 `;
 
+/** Of an item ten visits: the item, and nine steps that are skipped, so that nothing is started. */
+const PAGES = (items) => `
+flow: pages
+title: All pages of the site
+steps:
+  - id: prepare
+    run: echo prepared
+  - id: page
+    for_each: \${{ range(${items}) | list }}
+    flow: page.yaml
+`;
+const ONE_PAGE = `flow: page\nsteps:\n${Array.from({ length: 9 }, (_, nth) => `  - id: look_${nth}\n    if: "false"\n    run: echo looked\n`).join("")}`;
+
 const middle = (all) => [...all].sort((a, b) => a - b)[Math.floor(all.length / 2)];
 
 /** Rows of a run with this many visits, a failure among them. */
@@ -61,7 +74,36 @@ try {
   }
   console.log(`first paint, middle of 7: ${Math.round(middle(paints))} ms`);
 
-  const [row] = (await stage.ask("GET", `runs/${run}/steps`)).steps;
+  // Real runs, the server's part included. The first look after the server came up reads all events of the run.
+  for (const items of [1, 1000]) {
+    const { digest } = await stage.ask("POST", "flows", { flow: "pages.yaml", files: { "pages.yaml": PAGES(items), "page.yaml": ONE_PAGE } });
+    const pages = (await stage.ask("POST", "runs", { flow: digest, workspace: "shared" })).run;
+    await stage.until(pages, "succeeded");
+    await stage.kill();
+    await stage.restart();
+    await page.goto(`${stage.url}/#/r/${pages}`);
+    const looks = [];
+    for (let nth = 0; nth < 7; nth += 1) {
+      const asked = person.asked.length;
+      await page.reload();
+      await page.getByRole("treegrid").waitFor();
+      await page.getByRole("row", { name: /prepare/ }).waitFor();
+      looks.push(await page.evaluate(() => {
+        const all = [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")];
+        const rows = all.filter(({ name }) => /\/steps\?/.test(name));
+        return { paint: performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0, shown: performance.now(), bytes: all.reduce((sum, { transferSize }) => sum + transferSize, 0), steps: rows.reduce((sum, { transferSize }) => sum + transferSize, 0), elements: document.querySelectorAll("*").length, visits: document.querySelector(".tree .chosen, .tree button").textContent };
+      }));
+      looks.at(-1).requests = person.asked.length - asked;
+    }
+    const of = (name) => Math.round(middle(looks.map((look) => look[name])));
+    console.log(`a real run, ${looks[0].visits}: ${of("requests")} requests, ${of("bytes")} bytes (rows ${of("steps")}), ${of("elements")} elements, first paint ${of("paint")} ms, the tree after ${of("shown")} ms, the first time after ${Math.round(looks[0].shown)} ms`);
+  }
+
+  // Rows that are made up, among them three that failed, of a run that has failed.
+  const failed = await stage.run(FLOW.replace("title: Release of the notes", "title: All files of the library").replace("echo 'Three pages, all dates agree with the tags.'", "exit 2"));
+  await stage.until(failed, "failed");
+  await page.goto(`${stage.url}/#/r/${failed}`);
+  const [row] = (await stage.ask("GET", `runs/${failed}/steps`)).steps;
   for (const count of [10, 400, 10_000]) {
     const rows = rowsOf(row, count);
     await page.unrouteAll();
@@ -91,7 +133,7 @@ try {
     const elements = await page.evaluate(() => document.querySelectorAll("*").length);
     const sorted = [...frames].sort((a, b) => a - b);
     console.log(`${count} visits: ${elements} elements, shown after ${shown} ms, a frame takes ${Math.round(middle(frames))} ms, 95 of 100 at most ${Math.round(sorted[Math.floor(sorted.length * 0.95)])} ms`);
-    await person.shot(page, `visits-${count}-desk`);
+    if (count > 10) await person.shot(page, count === 400 ? "items" : "visits");
   }
   await page.emulateMedia({ colorScheme: "dark" });
   await person.shot(page, "visits-10000-dark");

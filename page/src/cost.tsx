@@ -18,6 +18,13 @@ const ROWS: readonly [member: keyof Amounts & keyof RunLedger["limits"], name: s
 
 const shown = (member: keyof Amounts, value: string | number): string => (member === "cost_usd" ? `$${value}` : member === "wall_time_ms" ? duration(Number(value)) : String(value));
 
+/** The dollars that are known to be used, and how many amounts are not. */
+export function dollars(used: string, limit: string | null, unknown: number): string {
+  return `${unknown > 0 ? "≥ " : ""}$${used}${limit === null ? "" : ` of $${limit}`}${unknown > 0 ? ` · ${unknown} unknown` : ""}`;
+}
+
+export const unknownIn = (ledger: RunLedger): number => ledger.unpriced_calls + ledger.attempts_in_doubt;
+
 /** Nothing, of numbers and of dollars. */
 const isNone = (value: string | number): boolean => Number(value) === 0;
 

@@ -15,6 +15,8 @@ const EVERY_MS = 1000;
 /** Lines of a block, which the browser lays out only when it is seen; and most lines that are shown at once. */
 const BLOCK = 200;
 const MOST = 2_000;
+/** Lines before one that is looked for. */
+const BEFORE = 100;
 
 /** Most bytes that are shown; the rest is for `envoi logs`. */
 const MOST_BYTES = 4 * 1024 * 1024;
@@ -37,7 +39,8 @@ interface Props {
 export function Log({ run, attempt, stream, isLive }: Props): JSX.Element {
   const wanted = place.value.query.get("log") === stream ? linesIn(place.value.query.get("line")) : undefined;
   const [tick, setTick] = useState(0);
-  // A line is counted from the beginning, so that all of it is needed.
+  // A line is counted from the beginning, so that this is what is needed.
+  const isLinked = wanted !== undefined;
   const [bytes, setBytes] = useState(wanted === undefined ? TAIL_BYTES : MOST_BYTES);
   useEffect(() => {
     if (!isLive) return setTick((tick) => tick + 1);
@@ -45,8 +48,8 @@ export function Log({ run, attempt, stream, isLive }: Props): JSX.Element {
     return () => clearInterval(timer);
   }, [isLive]);
   const [known, setKnown] = useState<[key: string, tail: Tail]>();
-  const key = `${attempt} ${stream} ${bytes}`;
-  const loaded = useLoaded<Tail>((signal) => tail(run, attempt, stream, signal, bytes), [key, tick], () => false);
+  const key = `${attempt} ${stream} ${bytes} ${isLinked}`;
+  const loaded = useLoaded<Tail>((signal) => tail(run, attempt, stream, signal, isLinked ? MOST_BYTES : bytes, !isLinked), [key, tick], () => false);
   useEffect(() => {
     if (loaded.value !== undefined) setKnown([key, loaded.value]);
   }, [loaded.value]);
@@ -62,14 +65,15 @@ export function Log({ run, attempt, stream, isLive }: Props): JSX.Element {
               {bytes < MOST_BYTES ? <button class="small" onClick={() => setBytes(Math.min(MOST_BYTES, bytes * 8))}>Show earlier lines</button> : <>all of it: <code>{`envoi logs ${run} --step ${attempt.replace(/\.\d+\.\d+$/, "")}`}</code></>}
             </p>
           )}
-          {found.text === "" ? <p class="note">{isLive ? "Nothing was written so far." : "Nothing was written."}</p> : <Text of={found} stream={stream} wanted={wanted} isLive={isLive} />}
+          {found.from === 0 && found.length < found.whole && <p class="note">{`the first ${size(found.length)} of ${size(found.whole)}, in which lines have numbers; all of it: `}<code>{`envoi logs ${run} --step ${attempt.replace(/\.\d+\.\d+$/, "")}`}</code></p>}
+          {found.text === "" ? <p class="note">{isLive ? "Nothing was written so far." : "Nothing was written."}</p> : <Text of={found} attempt={attempt} stream={stream} wanted={wanted} isLive={isLive} />}
         </>
       )}
     </Shown>
   );
 }
 
-function Text({ of: { text, from }, stream, wanted, isLive }: { of: Tail; stream: Stream; wanted: [number, number] | undefined; isLive: boolean }): JSX.Element {
+function Text({ of: { text, from }, attempt, stream, wanted, isLive }: { of: Tail; attempt: string; stream: Stream; wanted: [number, number] | undefined; isLive: boolean }): JSX.Element {
   const [query, setQuery] = useState("");
   const [nth, setNth] = useState(0);
   const [more, setMore] = useState(1);
@@ -79,7 +83,10 @@ function Text({ of: { text, from }, stream, wanted, isLive }: { of: Tail; stream
   const plainLines = useMemo(() => (query === "" ? [] : lines.map((line) => line.plain.toLowerCase())), [lines, query]);
   const found = useMemo(() => (query === "" ? [] : plainLines.flatMap((line, at) => (line.includes(query.toLowerCase()) ? [at] : []))), [plainLines, query]);
   const current = found[Math.min(nth, found.length - 1)];
-  const first = Math.max(0, Math.min(lines.length - MOST * more, current ?? lines.length, wanted === undefined || from > 0 ? lines.length : wanted[0] - 1));
+  // What is looked for is shown with what stands around it; else the end is. Never all: the browser would lay it out for seconds.
+  const anchor = current ?? (wanted === undefined || from > 0 ? undefined : wanted[0] - 1);
+  const first = Math.max(0, Math.min(lines.length - MOST * more, anchor === undefined ? lines.length : anchor - BEFORE));
+  const end = Math.min(lines.length, first + MOST * more);
   const hasNumbers = from === 0;
   // It stays at the end while it grows, if it was there; what is being read never moves.
   useLayoutEffect(() => {
@@ -91,19 +98,20 @@ function Text({ of: { text, from }, stream, wanted, isLive }: { of: Tail; stream
     element?.scrollIntoView({ block: "nearest" });
   }, [current, query, wanted?.[0], first]);
   const go = (by: 1 | -1): void => setNth((Math.min(nth, found.length - 1) + by + found.length) % found.length);
+  const beyond = wanted !== undefined && wanted[0] > lines.length;
   const mark = (event: MouseEvent): void => {
     const number = Number((event.target as HTMLElement).dataset["n"] ?? "");
     if (!hasNumbers || number === 0) return;
     const [a, b] = event.shiftKey && wanted !== undefined ? [Math.min(wanted[0], number), Math.max(wanted[0], number)] : [number, number];
-    replace(`${location.hash.split("?")[0]}?log=${stream}&line=${a === b ? a : `${a}-${b}`}`);
+    replace(`${location.hash.split("?")[0]}?attempt=${/\d+$/.exec(attempt)?.[0] ?? 1}&log=${stream}&line=${a === b ? a : `${a}-${b}`}`);
   };
   const blocks: JSX.Element[] = [];
   // Few lines are always laid out.
-  const isLong = lines.length - first > BLOCK;
-  for (let begin = first; begin < lines.length; begin += BLOCK) {
+  const isLong = end - first > BLOCK;
+  for (let begin = first; begin < end; begin += BLOCK) {
     blocks.push(
       <div class={isLong ? "block" : ""} key={begin}>
-        {lines.slice(begin, begin + BLOCK).map((line, at) => {
+        {lines.slice(begin, Math.min(end, begin + BLOCK)).map((line, at) => {
           const number = begin + at + 1;
           const isMarked = hasNumbers && wanted !== undefined && number >= wanted[0] && number <= wanted[1];
           const isFound = query !== "" && plainLines[number - 1]?.includes(query.toLowerCase());
@@ -122,11 +130,13 @@ function Text({ of: { text, from }, stream, wanted, isLive }: { of: Tail; stream
           {found.length > 1 && <><button class="small" onClick={() => go(-1)}>previous</button><button class="small" onClick={() => go(1)}>next</button></>}
         </p>
       )}
+      {beyond && <p class="warn" role="status">{`The link leads to line ${wanted[0]}. Here are ${plural(lines.length, "line")}.`}</p>}
       {first > 0 && <p class="note">{`${plural(first, "earlier line")} not shown `}<button class="small" onClick={() => setMore(more * 4)}>Show them</button></p>}
       <div ref={box} class={`output ${hasNumbers ? "numbers" : ""}`} dir="ltr" tabIndex={0} role="region" aria-label={stream} onClick={mark} onScroll={(event) => (isAtEnd.current = event.currentTarget.scrollTop + event.currentTarget.clientHeight >= event.currentTarget.scrollHeight - 4)}>
         {blocks}
         {isLive && <div class="note">…</div>}
       </div>
+      {end < lines.length && <p class="note">{`${plural(lines.length - end, "later line")} not shown `}<button class="small" onClick={() => setMore(more * 4)}>Show them</button></p>}
     </>
   );
 }

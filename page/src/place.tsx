@@ -1,6 +1,6 @@
 /** One visit of a run: what it handed over, what its attempts wrote. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { JSX } from "preact";
 
 import type { ChangedFile, Event, StepRow } from "./api.js";
@@ -13,8 +13,8 @@ import { useLoaded } from "./load.js";
 import type { Stream } from "./log.js";
 import { Log } from "./output.js";
 import { Shown, State, now } from "./parts.js";
-import { at, place as here } from "./router.js";
-import { rawMember } from "./raw.js";
+import { at, place as here, replace } from "./router.js";
+import { rawItems, rawMember } from "./raw.js";
 import { duration, moment, plural, since, until, when } from "./words.js";
 import { ask } from "./wire.js";
 
@@ -22,8 +22,6 @@ interface Handoff {
   status?: string;
   summary?: string;
   error?: string | null;
-  /** As it was written. */
-  data?: string;
   routing_signal?: unknown;
   routing_audit?: unknown;
   file_changes?: { files?: readonly FileChange[]; total?: number };
@@ -93,29 +91,50 @@ function Neighbours({ run, row, rows }: { run: string; row: StepRow; rows: Reado
 
 async function handoffOf(run: string, place: string, signal: AbortSignal): Promise<Handoff> {
   const text = await (await ask(`runs/${encodeURIComponent(run)}/handoffs/${encodeURIComponent(place)}`, { signal })).text();
-  const found = JSON.parse(text) as Handoff;
-  const data = rawMember(text, "data");
-  return data === undefined ? found : { ...found, data };
+  return JSON.parse(text) as Handoff;
 }
 
-/** Longer data is offered as a file only. */
+/** The data that the newest attempt of a visit has handed over, as it was written; undefined if there is none. */
+async function dataOf(run: string, row: StepRow, signal: AbortSignal): Promise<string | undefined> {
+  let found: string | undefined;
+  for (let after: number | null = row.first_seq - 1; after !== null && after < row.seq; ) {
+    const text: string = await (await ask(`runs/${encodeURIComponent(run)}/events?limit=200${after < 0 ? "" : `&after=${after}`}`, { signal })).text();
+    for (const item of rawItems(rawMember(text, "events") ?? "[]")) {
+      const event = rawMember(item, "event") ?? "{}";
+      if (rawMember(event, "type") !== '"attempt_settled"') continue;
+      const attempt: unknown = JSON.parse(rawMember(event, "attempt") ?? '""');
+      if (isOf(row.place, String(attempt))) found = rawMember(event, "data");
+    }
+    after = JSON.parse(rawMember(text, "next") ?? "null") as number | null;
+  }
+  return found === "null" || found === "{}" ? undefined : found;
+}
+
+/** Its data, asked for when it is wanted: it stands among the events of the run. */
+function Data({ run, row }: { run: string; row: StepRow }): JSX.Element {
+  const [open, setOpen] = useState(false);
+  const loaded = useLoaded<{ data: string | undefined }>(async (signal) => ({ data: open ? await dataOf(run, row, signal) : undefined }), [run, row.place, row.seq, open], () => false);
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>data</summary>
+      {open && <Shown of={loaded}>{({ data }) => (data === undefined ? <p class="note">It handed over no data.</p> : <Words text={data.slice(0, MOST_DATA)} from={data.length > MOST_DATA ? "the beginning of its data, as it was written" : "its data, as it was written"} />)}</Shown>}
+    </details>
+  );
+}
+
+/** So much of it is shown. */
 const MOST_DATA = 262_144;
 
 function HandedOver({ run, row, rows, forkedFrom }: { run: string; row: StepRow } & Pick<Props, "rows" | "forkedFrom">): JSX.Element {
   const loaded = useLoaded<Handoff>((signal) => handoffOf(run, row.place, signal), [row.place, row.seq], () => false);
   return (
     <Shown of={loaded}>
-      {({ summary = "", error, data, routing_signal: signal, routing_audit: audit, file_changes: changes }) => (
+      {({ summary = "", error, routing_signal: signal, routing_audit: audit, file_changes: changes }) => (
         <>
           {typeof error === "string" && <Words text={error} from="why it failed" />}
           {typeof error === "string" && row.attempts > 0 && <Attempts {...{ run, row, rows, forkedFrom }} />}
           {summary.trim() !== "" && <Words text={summary} from="its hand-off" />}
-          {data !== undefined && data !== "null" && data !== "{}" && (
-            <details>
-              <summary>data</summary>
-              <Words text={data.length > MOST_DATA ? data.slice(0, MOST_DATA) : data} from={data.length > MOST_DATA ? "the beginning of its data, as it was written" : "its data, as it was written"} />
-            </details>
-          )}
+          {row.attempts > 0 && <Data run={run} row={row} />}
           {changes?.files !== undefined && changes.files.some(({ change }) => change !== "unchanged") && (
             <>
               <h3 id="files" tabIndex={-1}>Files</h3>
@@ -192,10 +211,14 @@ function Started({ event: { attempt, command, env, cwd, timeout_ms: timeout } }:
 }
 
 function Attempts({ run, row, rows, forkedFrom }: { run: string; row: StepRow } & Pick<Props, "rows" | "forkedFrom">): JSX.Element {
-  const linked = here.value.query.get("log");
-  const [attempt, setAttempt] = useState(row.attempts);
+  const { query } = here.value;
+  const linked = query.get("log");
+  // A link to lines is one to those of an attempt, whatever was tried after it.
+  const asked = Number(query.get("attempt"));
+  const isAttempt = Number.isInteger(asked) && asked >= 1 && asked <= row.attempts;
+  const attempt = isAttempt ? asked : row.attempts;
+  const setAttempt = (to: number): void => replace(`${location.hash.split("?")[0]}?attempt=${to}&log=${stream}`);
   const [stream, setStream] = useState<Stream>(linked === "stdout" || linked === "stderr" ? linked : row.state === "failed" || row.state === "retries" ? "stderr" : "stdout");
-  useEffect(() => setAttempt(row.attempts), [row.attempts]);
   return (
     <section aria-label="output" id="output" tabIndex={-1}>
       <p class="facts" role="group" aria-label="which output">

@@ -7,8 +7,9 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
 
-import type { Answer, AttachmentRef, QuestionDetail, Questions } from "./api.js";
+import type { Answer, AttachmentRef, QuestionDetail, Questions, RunLedger } from "./api.js";
 import { BOUNDS, raised } from "./bounds.js";
+import { dollars, unknownIn } from "./cost.js";
 import { Files } from "./files.js";
 import { Form, fieldsOf, read, type Values } from "./form.js";
 import { Line, Words, plain } from "./foreign.js";
@@ -170,6 +171,14 @@ function LastHandoff({ question: { last_handoff: last } }: { question: QuestionD
       {last.summary.trim() !== "" && <Words text={last.summary} from={`in the words of ${last.handoff}`} />}
     </>
   );
+}
+
+/** What it has cost so far. What is not known of it is in the accounts of the run. */
+function Used({ question: { run, used, limits } }: { question: QuestionDetail }): JSX.Element {
+  const loaded = useLoaded<RunLedger>((signal) => json(`runs/${encodeURIComponent(run)}/ledger`, { signal }), [run], (change) => change.run === run);
+  // Before that is known, an amount would say that it is all.
+  if (loaded.value === undefined && loaded.error === undefined) return <span class="note" />;
+  return <span class="note">used {dollars(used.cost_usd, limits.cost_usd, loaded.value === undefined ? 0 : unknownIn(loaded.value))} · {plural(used.agent_hops, "attempt")}</span>;
 }
 
 function Closed({ question }: { question: QuestionDetail }): JSX.Element {
@@ -361,7 +370,7 @@ function AnswerForm({ question, isOther, again, done }: { question: QuestionDeta
         <button class="main" type="submit" disabled={isOff || draft.choice === "" || isOther}>
           {busy ? "Sending …" : draft.choice === "" ? "Choose first" : `Send: ${nameOf(draft.choice)}`}
         </button>
-        <span class="note">used ${question.used.cost_usd}{question.limits.cost_usd !== null && ` of $${question.limits.cost_usd}`} · {plural(question.used.agent_hops, "attempt")}</span>
+        <Used question={question} />
       </p>
     </form>
   );

@@ -16,6 +16,18 @@ export function rawMember(json: string, name: string): string | undefined {
   return undefined;
 }
 
+/** The texts of the items of an array, which is valid JSON. */
+export function rawItems(json: string): string[] {
+  const items: string[] = [];
+  for (let at = skip(json, json.indexOf("[") + 1); at < json.length && json[at] !== "]"; ) {
+    const stop = over(json, at);
+    items.push(json.slice(at, stop));
+    const comma = skip(json, stop);
+    at = skip(json, json[comma] === "," ? comma + 1 : comma);
+  }
+  return items;
+}
+
 function skip(json: string, at: number): number {
   while (/\s/.test(json[at] ?? "")) at += 1;
   return at;

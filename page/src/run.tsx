@@ -5,7 +5,7 @@ import type { JSX } from "preact";
 
 import type { FlowShape, Run, RunLedger, StepRow, Steps } from "./api.js";
 import { Actions } from "./actions.js";
-import { Cost } from "./cost.js";
+import { Cost, dollars, unknownIn } from "./cost.js";
 import { Drawing, countsOf } from "./drawing.js";
 import { EventsView } from "./events.js";
 import { ChangedFilesView } from "./files.js";
@@ -82,7 +82,6 @@ function Whole({ look, part, chosen, again }: { look: Look; part: Part; chosen: 
 }
 
 function Head({ look: { run, shape, ledger, rows }, again }: { look: Look; again: () => void }): JSX.Element {
-  const unknown = ledger.unpriced_calls + ledger.attempts_in_doubt;
   return (
     <header class="head">
       <h1><Line text={shape.title ?? run.flow} /></h1>
@@ -90,7 +89,7 @@ function Head({ look: { run, shape, ledger, rows }, again }: { look: Look; again
         <State of={stateOf(run)} />
         {run.terminal_reason === null ? <span>for {since(run.started_at, now.value)}</span> : <span>after {duration(Date.parse(run.updated_at) - Date.parse(run.started_at))}</span>}
         <span>started {moment(run.started_at)} by <Line text={run.actor} /></span>
-        <span>{unknown > 0 ? "≥ " : ""}${ledger.used.cost_usd}{ledger.limits.cost_usd !== null && ` of $${ledger.limits.cost_usd}`}{unknown > 0 && ` · ${unknown} unknown`}</span>
+        <span>{dollars(ledger.used.cost_usd, ledger.limits.cost_usd, unknownIn(ledger))}</span>
         <span>{plural(ledger.used.agent_hops, "attempt")}{ledger.limits.agent_hops !== null && ` of ${ledger.limits.agent_hops}`}</span>
         {run.part !== null && <span>a part of its flow</span>}
         <a href={at("flows", run.flow_digest)}><Line text={run.flow} /></a>

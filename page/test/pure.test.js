@@ -15,8 +15,8 @@ const { diff, counted } = await module("diff.ts");
 const { fieldsOf, read } = await module("form.tsx");
 const { treeOf, flat, every, above } = await module("tree.ts");
 const { axisOf } = await module("axis.ts");
-const { rawMember } = await module("raw.ts");
-const { lined } = await module("foreign.tsx");
+const { rawItems, rawMember } = await module("raw.ts");
+const { lined, named } = await module("foreign.tsx");
 const { linesOf, inWords } = await module("map.ts");
 const { blocks, inlines, values } = await module("markdown.ts");
 
@@ -145,7 +145,14 @@ test("a member of a document is shown as it stands there", () => {
   assert.equal(rawMember(text, "z"), "null");
   assert.equal(rawMember(text, "price"), undefined);
   assert.equal(rawMember("{}", "a"), undefined);
+  assert.deepEqual(rawItems('[ {"a": [1, 2]} ,"],", 1.00,[]]'), ['{"a": [1, 2]}', '"],"', "1.00", "[]"]);
+  assert.deepEqual(rawItems("[]"), []);
   assert.equal(rawMember(`{"data": ${"[".repeat(100_000)}${"]".repeat(100_000)}}`, "data").length, 200_000, "however deep it is");
+});
+
+test("characters that deceive are named: controls, bidi, invisible ones, halves of pairs", () => {
+  for (const [text, told] of [["a\u0000b", "aU+0000b"], ["\u202eab\u202c", "U+202EabU+202C"], ["in\u200bvisible", "inU+200Bvisible"], ["\ufeffx", "U+FEFFx"], ["\ud800", "U+D800"], ["x\udc00y", "xU+DC00y"], ["\u{e0041}", "U+E0041"], ["\u2066a\u2069", "U+2066aU+2069"], ["soft\u00adhyphen", "softU+00ADhyphen"]]) assert.equal(named(text), told);
+  for (const text of ["a\tb\n", "\u{1f600}", "áß漢字", "עברית"]) assert.equal(named(text), text);
 });
 
 test("an output is cut into lines, and colours go on over them", () => {

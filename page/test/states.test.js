@@ -92,6 +92,15 @@ test("loops are rounds, and 400 items are one row with counts", async () => {
   await person.accessible(page);
   const elements = await page.evaluate(() => document.querySelectorAll("*").length);
   assert(elements <= 1500, `${elements} elements`);
+  // The first item that failed among the 400: two keys, and one more for its screen.
+  await grid.focus();
+  const active = () => page.evaluate(() => document.getElementById(document.querySelector("[role=treegrid]").getAttribute("aria-activedescendant"))?.textContent ?? "");
+  await page.keyboard.press("e");
+  await eventually("the step", async () => /failed check/.test(await active()));
+  await page.keyboard.press("e");
+  await eventually("its first failure", async () => /failed 7(?!\d)/.test(await active()));
+  await page.keyboard.press("Enter");
+  await eventually("its screen", () => /at\/7\.check\.1$/.test(page.url()));
   await person.done();
   await stage.close();
 });
@@ -134,6 +143,61 @@ test("an output is searched", async () => {
   await stage.close();
 });
 
+/** Lines that are marked, by the numbers that they show. */
+const marked = (page) => page.locator(".output .ln.marked .no").evaluateAll((all) => all.map((each) => Number(each.dataset.n)));
+
+test("a line of an output has an address that stays: of that attempt, of that stream, in a long output too", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run(`
+flow: talks
+steps:
+  - id: long
+    run: seq 1 60000; echo 'the end'
+  - id: fails
+    run: |
+      if [ -e tried ]; then seq 501 600; echo second >&2; else touch tried; seq 1 300; echo first >&2; fi
+      exit 3
+    retry: { attempts: 2, backoff: 10ms..10ms }
+`);
+  await stage.until(run, "failed");
+  const person = await Person.at(stage, DESK);
+  const page = await person.tab(stage.link());
+  await page.goto(`${stage.url}/#/r/${run}/at/fails.1`);
+  await page.getByRole("region", { name: "stderr" }).getByText("second").waitFor();
+  await page.getByRole("group", { name: "which output" }).getByRole("combobox").selectOption("1");
+  await page.getByRole("region", { name: "stderr" }).getByText("first").waitFor();
+  await page.getByRole("button", { name: "stdout" }).click();
+  const output = page.getByRole("region", { name: "stdout" });
+  await output.getByText("300", { exact: true }).waitFor();
+  await output.locator('.no[data-n="120"]').click();
+  await output.locator('.no[data-n="130"]').click({ modifiers: ["Shift"] });
+  const address = page.url();
+  assert.match(new URL(address).hash, /at\/fails\.1\?attempt=1&log=stdout&line=120-130$/);
+  // In another tab the same lines are shown, although a later attempt and another stream would be shown without the link.
+  const other = await person.tab(address);
+  await other.getByRole("region", { name: "stdout" }).getByText("125", { exact: true }).waitFor();
+  assert.deepEqual(await marked(other), Array.from({ length: 11 }, (_, nth) => 120 + nth));
+  const seen = async (tab, number) => {
+    const [box, line] = [await tab.locator(".output").boundingBox(), await tab.locator(`.output .no[data-n="${number}"]`).boundingBox()];
+    assert(line.y >= box.y && line.y + line.height <= box.y + box.height + 1, `line ${number}: ${JSON.stringify([box, line])}`);
+  };
+  await eventually("the line is in view", () => seen(other, 120).then(() => true, () => false));
+  // A line far before the end that is shown without a link.
+  await other.goto(`${stage.url}/#/r/${run}/at/long.1?log=stdout&line=20000`);
+  await other.locator(".output .ln.marked", { hasText: "20000" }).waitFor();
+  assert.deepEqual(await marked(other), [20_000]);
+  assert.equal(await other.locator(".output .ln").count(), 2000, "with those around it, and not all");
+  await other.getByText("38102 later lines not shown").waitFor();
+  await eventually("the line is in view", () => seen(other, 20_000).then(() => true, () => false));
+  await person.accessible(other);
+  // One that is not there is not made up.
+  await other.goto(`${stage.url}/#/r/${run}/at/fails.1?attempt=1&log=stdout&line=9000`);
+  await other.getByText("The link leads to line 9000. Here are 300 lines.").waitFor();
+  assert.deepEqual(await marked(other), []);
+  await person.done();
+  await stage.close();
+});
+
 test("what a run has changed, its events, and how a step was started", async () => {
   const stage = await Stage.open();
   stage.write("old.txt", "one\ntwo\n");
@@ -160,6 +224,8 @@ test("what a run has changed, its events, and how a step was started", async () 
   await page.getByText("how it was started, and its events").click();
   await page.getByText("attempt write.1.1, with sh -e -c").waitFor();
   await page.getByText("<b>red</b>").waitFor();
+  await page.getByText("data", { exact: true }).click();
+  await page.getByText('{"price":1.00}', { exact: true }).waitFor();
   await person.accessible(page);
   await person.done();
   await stage.close();
@@ -177,6 +243,11 @@ test("what is not known of the cost is said, and not added up", async () => {
   await page.keyboard.press("c");
   await page.getByText("Not known: the cost of 2 model calls, and what 1 attempt in doubt used", { exact: false }).waitFor();
   await page.getByRole("row", { name: /dollars ≥ \$0\.00/ }).waitFor();
+  // Who decides is told so too.
+  const asks = await stage.run("flow: asks\nsteps:\n  - id: ok\n    ask: 'Publish the notes?'\n");
+  const { question } = await stage.question(asks);
+  await page.goto(`${stage.url}/#/q/${question}`);
+  await page.getByText("used ≥ $0.00 · 3 unknown").waitFor();
   await person.done();
   await stage.close();
 });

@@ -128,6 +128,123 @@ steps:
     ask: "Approve <u>this</u>? \u202egnihtemos\u202c \u200b [x](javascript:alert(1))"
 `;
 
+/** Every other place at which a text of a flow, a step or a person is shown. */
+const EVERYWHERE = String.raw`
+flow: everywhere
+title: "<img src=t onerror=alert(1)> \u202eeltit"
+inputs:
+  word: { type: string, description: "<b>bold</b> \u202etnirp", default: "<i>x</i>" }
+steps:
+  - id: files
+    artifacts: ["*.svg", "*.html", "*.md", "*.csv", "*.png", "*.txt"]
+    run: |
+      printf '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20"><script>document.title="owned";fetch("/owned")</script><image href="/owned.png"/><rect width="40" height="20" onload="alert(3)"/></svg>' > p.svg
+      printf '<html><script>document.title="owned"</script><img src=/owned.png><iframe src="/owned"></iframe></html>' > r.html
+      printf '# <b>h</b>\n\n![a](/owned.png) ![b](javascript:alert(4)) [c](javascript:alert(5)) [d](data:text/html,owned) <iframe src="/owned"></iframe>\n' > m.md
+      printf '<script>alert(6)</script>,b\n<img src=/owned.png>,\342\200\256x\n' > t.csv
+      printf 'no picture' > n.png
+      printf 'nul \000, odd \377\376, \355\240\200 and the end\n' > o.txt
+  - id: deep
+    data: json
+    run: |
+      (printf '{"d":'; head -c 100 /dev/zero | tr '\0' '['; head -c 100 /dev/zero | tr '\0' ']'; printf '}') > "$ENVOI_DATA"
+  - id: each
+    for_each: ['<u>one</u>', "tw\u202eo", three]
+    run: test "@{{ item }}" = three || { printf '\033]8;;javascript:alert(7)\033\\<img src=/owned.png>\033]8;;\033\\ \342\200\256failed\n' >&2; exit 3; }
+    continue_on_error: true
+  - id: form
+    ask:
+      message: "Fill <u>this</u> in. \u202e"
+      kind: clarification
+      schema:
+        type: object
+        properties:
+          "<img src=x>": { type: string, title: "<img src=/owned.png> \u202e", description: "<script>alert(8)</script>" }
+          one: { enum: ["<b>1</b>", "\u200b2"] }
+  - id: fails
+    run: printf '<script>alert(9)</script> \342\200\256why\n' >&2; exit 4
+`;
+
+test("a run's text is only text on every screen: names, values, files of all kinds, data, errors, forms, events", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run(EVERYWHERE.replaceAll("@{{", "${{"));
+  const { question } = await stage.question(run);
+  const { flow_digest: digest } = await stage.ask("GET", `runs/${run}`);
+  const person = await Person.at(stage, DESK);
+  person.allowed.push(/status of 416/);
+  const page = await person.tab(stage.link());
+  page.on("dialog", (dialog) => person.wrong.push(`dialog: ${dialog.message()}`));
+  const main = () => page.getByRole("main").innerText();
+  /** What only a text could have made; of pictures, only those that the page shows on purpose. */
+  const harmless = async (where) => {
+    const found = await page.evaluate(() => ({
+      made: [...document.querySelectorAll("main :is(script, iframe, object, embed, u, i, image, style, link, meta)")].map((each) => each.outerHTML),
+      pictures: [...document.querySelectorAll("img")].map((each) => each.getAttribute("src")).filter((src) => !src.startsWith("blob:")),
+      links: [...document.querySelectorAll("[href]")].map((each) => each.getAttribute("href")).filter((href) => !/^(#|blob:|app\.|icon\.)/.test(href)),
+      handlers: [...document.querySelectorAll("*")].flatMap((each) => [...each.attributes].map(({ name }) => name).filter((name) => /^on/.test(name))),
+      title: document.title,
+    }));
+    assert.deepEqual([found.made, found.pictures, found.links, found.handlers], [[], [], [], []], where);
+    assert.doesNotMatch(found.title, /owned|\u202e|\u200b/, where);
+    assert.doesNotMatch(await main(), /[\u202e\u200b]/, where);
+  };
+  const look = async (address, ...seen) => {
+    await page.goto(`${stage.url}/#/${address}`);
+    for (const each of seen) await page.getByRole("main").getByText(each, { exact: false }).first().waitFor();
+    await harmless(address);
+  };
+  await look("inbox", "Fill <u>this</u> in. U+202E", "<img src=t onerror=alert(1)> U+202Eeltit");
+  await look(`q/${question}`, "Fill <u>this</u> in. U+202E", "Your answer");
+  await page.getByText("Answer", { exact: true }).click();
+  for (const each of ["<img src=/owned.png> U+202E", "<script>alert(8)</script>", "<b>1</b>"]) await page.getByText(each, { exact: false }).first().waitFor();
+  await harmless("the form");
+  await stage.ask("POST", `questions/${question}/answer`, { choice: "respond", data: { one: "<b>1</b>" }, text: "<script>alert(10)</script> \u202eno" });
+  await stage.until(run, "failed");
+  await look("inbox?closed", "Fill <u>this</u> in. U+202E");
+  await look(`q/${question}`, "<script>alert(10)</script> U+202Eno");
+  await look("runs", "<script>alert(9)</script> U+202Ewhy");
+  await look(`r/${run}`, "<img src=t onerror=alert(1)>", "<script>alert(9)</script> U+202Ewhy");
+  await page.getByRole("button", { name: /failed/ }).click();
+  await page.getByRole("row", { name: /0\.each\.1.*<img src=\/owned\.png> U\+202Efailed/ }).waitFor();
+  await harmless("its failures");
+  await look(`r/${run}/at/0.each.1`, "item <u>one</u>", "<img src=/owned.png> U+202Efailed");
+  await look(`r/${run}/at/1.each.1`, "item twU+202Eo");
+  await page.getByText("how it was started, and its events").click();
+  await page.getByRole("main").getByText("attempt started").first().waitFor();
+  await harmless("how it was started");
+  await look(`r/${run}/at/deep.1`, "data");
+  await page.getByText("data", { exact: true }).click();
+  await page.getByText("[[[[[[[[", { exact: false }).first().waitFor();
+  await harmless("deep data");
+  await look(`r/${run}/why`, "<script>alert(9)</script> U+202Ewhy", "What decided");
+  await look(`r/${run}/cost`, "By step");
+  await look(`r/${run}/map`, "asks a person");
+  await look(`r/${run}/events`, "attempt started");
+  for (const summary of await page.locator(".events details summary").all()) await summary.click();
+  await harmless("all events, open");
+  await look("flows", "everywhere");
+  await look(`flows/${encodeURIComponent(digest)}`, "<img src=t onerror=alert(1)> U+202Eeltit");
+  await look(`start/${encodeURIComponent(digest)}`, "<b>bold</b> U+202Etnirp");
+  // Files: each as it looks, and as text.
+  await look(`r/${run}/at/files.1`, "r.html");
+  for (const [name, shown] of [["r.html", "<iframe src=\"/owned\">"], ["m.md", "[picture: a]"], ["t.csv", "<script>alert(6)</script>"], ["n.png", "This is no picture"], ["o.txt", "No text, or too long to be shown"]]) {
+    const file = page.getByRole("button", { name: new RegExp(name.replace(".", "\\.")) });
+    await file.click();
+    await page.getByText(shown, { exact: false }).first().waitFor();
+    await harmless(name);
+    await file.click();
+  }
+  await page.getByRole("button", { name: /p\.svg/ }).click();
+  const picture = page.getByRole("img", { name: "the file p.svg" });
+  await picture.waitFor();
+  assert.equal(await picture.evaluate((image) => image.decode().then(() => image.naturalWidth)), 40);
+  await harmless("the picture");
+  await person.accessible(page);
+  assert.deepEqual(person.asked.map((url) => url.replace(stage.url, "")).filter((path) => !/^(\/(#.*)?|\/(app|icon)\..*|\/v1\/.*|blob:.*)$/.test(path)), [], "nothing was asked that the page did not mean");
+  await person.done();
+  await stage.close();
+});
+
 test("what steps print is shown harmless, and by name", async () => {
   const stage = await Stage.open();
   const run = await stage.run(HOSTILE);

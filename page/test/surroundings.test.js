@@ -99,6 +99,7 @@ test("a question and a run are told to who does not see them as they were told b
   for (const [name, address, seen] of [["question", `q/${question}`, "two"], ["run", `r/${run}`, "Answer: ok.1"]]) {
     await page.goto(`${stage.url}/#/${address}`);
     await page.getByRole("main").getByText(seen).first().waitFor();
+    await page.getByRole("main").getByText(/\$0\.00/).first().waitFor();
     const told = steady(await page.getByRole("main").ariaSnapshot());
     stage.golden(`${name}.txt`, told);
   }

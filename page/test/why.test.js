@@ -78,6 +78,14 @@ test("attempts and rounds are compared", async () => {
   await page.goto(`${stage.url}/#/r/${run}/at/fails.1`);
   await page.getByLabel("compare with").selectOption({ label: "attempt 1 of this visit" });
   await page.getByRole("region", { name: "compared with attempt 1 of this visit" }).getByText("stderr: 2 lines differ").waitFor();
+  // A fork, with the run that it comes from.
+  const { run: fork } = await stage.ask("POST", `runs/${run}/fork`, { from: "draft", workspace: "shared" });
+  await stage.until(fork, "failed");
+  await page.goto(`${stage.url}/#/r/${fork}/at/draft.2`);
+  await page.getByLabel("compare with").selectOption({ label: "the run that it was forked from" });
+  const root = page.getByRole("region", { name: "compared with the run that it was forked from" });
+  await root.getByText("stdout: 2 lines differ").waitFor();
+  assert.match(await root.innerText(), /round 2[^]*round 3/);
   await person.done();
   await stage.close();
 });
