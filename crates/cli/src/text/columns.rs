@@ -154,7 +154,7 @@ mod tests {
     fn a_question_is_broken_at_its_words_and_keeps_its_lines() {
         let text = "one two three\n  - four five six\n\nseven";
         for (columns, expected) in
-            [(None, text), (Some(16), text), (Some(9), "one two\nthree\n  - four\n  five\n  six\n\nseven")]
+            [(None, text), (Some(17), text), (Some(9), "one two\nthree\n  - four\n  five\n  six\n\nseven")]
         {
             assert_eq!(prose(text, columns), expected, "{columns:?}");
         }

@@ -268,6 +268,13 @@ fn what_cannot_be_carried_over_is_refused_and_nothing_changes() {
         assert_eq!(correct(&mut driver, &to), format!("{expected} = nothing [failed 1]"));
         assert_eq!((driver.records.len(), driver.run.flow().digest), (records, first.digest));
     }
+    let graph = with(&|flow| (flow.graph, flow.steps) = (true, vec![step("a")]));
+    let mut driver = after(&graph, &["a.1.1 exit 1"]);
+    assert_eq!(
+        correct(&mut driver, &first),
+        "flow `demo` was a graph (`needs`) and is a list now = nothing [failed 1]"
+    );
+    assert_eq!(driver.run.flow(), &graph);
     for (inputs, expected) in [
         (
             vec!["a.1.1 exit 0", "b.1.1 exit 0"],
