@@ -29,6 +29,6 @@ pub use model::{
     stop::Stop,
 };
 pub use restore::{
-    Late, Merged, NotMerged, NotRestored, Restored, Stood, change, lay, merge, restore, stand, without,
-    write_into, written_since,
+    Late, Later, Merged, NotMerged, NotRestored, Restored, Stood, change, lay, merge, restore, stand,
+    with_ignored, without, write_into, written_since,
 };

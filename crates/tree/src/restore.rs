@@ -6,12 +6,14 @@
 
 mod aside;
 mod bring;
+mod ignored;
 mod place;
 mod plan;
 mod rules;
 
 pub use aside::Late;
 pub use bring::{Merged, NotMerged, merge};
+pub use ignored::{Later, with_ignored};
 
 use crate::{
     disk::{contents::ContentError, intake::Intake},

@@ -435,6 +435,36 @@ fn a_run_without_a_tree_of_its_own_is_not_applied_and_one_that_was_never_applied
 }
 
 #[test]
+fn what_a_run_begins_to_ignore_is_not_deleted_and_what_it_deletes_and_ignores_is() {
+    let stage = stage(
+        "flow: files\nworkspace: work\nsteps: [{ id: make, run: 'echo built2/ >> .gitignore; echo \"*.log\" >> .gitignore; rm b.log; echo 2 >> old.sh' }]\n",
+    );
+    in_git(&stage);
+    for name in ["built2/one", "built2/sub/two", "a.log", "b.log"] {
+        stage.write(&format!("work/{name}"), "mine\n");
+    }
+    let before = work(&stage);
+    stage.expect(0, &["run", "flow.yaml", "--isolate"]);
+    let id = stage.run_id();
+    let shown = stage.expect(0, &["diff", "--stat", &id]).out;
+    assert!(shown.contains("old.sh") && !shown.contains("built2/") && !shown.contains("a.log"), "{shown}");
+    let patch = stage.expect(0, &["apply", &id, "--patch", "-"]).out;
+    assert!(patch.contains("old.sh") && !patch.contains("deleted file"), "{patch}");
+    let done = stage.expect(0, &["apply", &id]);
+    assert!(done.err.contains("3 files stay"), "{done:?}");
+    assert!(!stage.path("work/b.log").exists(), "the run has deleted it");
+    for name in ["built2/one", "built2/sub/two", "a.log"] {
+        assert_eq!(stage.read(&format!("work/{name}")), "mine\n");
+    }
+    stage.expect(0, &["apply", &id, "--undo"]);
+    assert_eq!(work(&stage), before);
+    // Of a tree that is gone nobody knows what was deleted.
+    fs::remove_dir_all(stage.path(&tree(&stage))).unwrap();
+    stage.expect(0, &["apply", &id]);
+    assert_eq!(stage.read("work/b.log") + &stage.read("work/built2/one"), "mine\nmine\n");
+}
+
+#[test]
 fn an_ignored_file_in_the_way_of_the_result_is_not_lost() {
     let stage = stage(
         "flow: files\nworkspace: work\nsteps: [{ id: make, run: 'rm .gitignore; echo theirs > secret' }]\n",

@@ -16,7 +16,7 @@ use envoi_kernel::{
     ids::{RunId, VisitId},
 };
 use envoi_step::{AttemptDir, plain};
-use envoi_tree::{Difference, Entry, Late, NotMerged, Side, Tree};
+use envoi_tree::{Difference, Entry, Late, Later, NotMerged, Side, Tree};
 use serde::{Deserialize, Serialize};
 use std::{
     fmt::Write as _,
@@ -233,7 +233,7 @@ fn one_after_the_other<'o>(
     };
     for item in items {
         let base = tree(order, &item.base)?;
-        let theirs = tree(order, &item.theirs)?;
+        let theirs = with_ignored(order, &base, &tree(order, &item.theirs)?)?;
         match envoi_tree::merge(&order.snapshots, &base, &tip, &theirs, prefer) {
             Ok(merged) => {
                 let count = envoi_tree::differences(&tip, &merged.tree).len();
@@ -268,6 +268,14 @@ fn tree(order: &Order, digest: &Digest) -> Result<Tree, String> {
     let shelf = order.snapshots.contents.shelf().map_err(|error| failed(&error))?;
     let bytes = shelf.read(digest).map_err(|error| failed(&error))?;
     Tree::parse(&bytes).map_err(|error| failed(&error))
+}
+
+/// What an item has only begun to ignore is not deleted by it.
+fn with_ignored(order: &Order, base: &Tree, theirs: &Tree) -> Result<Tree, String> {
+    let failed = |error: &dyn core::fmt::Display| format!("a snapshot cannot be read: {error}");
+    let shelf = order.snapshots.contents.shelf().map_err(|error| failed(&error))?;
+    let found = envoi_tree::with_ignored(&shelf, base, theirs, Later::Snapshot);
+    found.map(|(tree, _)| tree).map_err(|error| failed(&error))
 }
 
 /// Leaves the conflicts as the report of the attempt, and names what is in the store. Where the others are merged, that is no failure.

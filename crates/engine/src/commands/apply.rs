@@ -23,9 +23,10 @@ use envoi_kernel::{
     ids::RunId,
 };
 use envoi_step::Presence;
-use envoi_tree::{Difference, Merged, NotMerged, NotRestored, Order, Side, Tree, differences};
+use envoi_tree::{Difference, Later, Merged, NotMerged, NotRestored, Order, Side, Tree, differences};
 use std::{
     fs,
+    os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
     sync::mpsc::Sender,
 };
@@ -68,7 +69,10 @@ impl Commands {
                 (tree(&order, &last.to)?, tree(&order, &last.from)?)
             }
             Applied::Whole | Applied::PreferFolder | Applied::PreferRun => {
-                (tree(&order, &isolated.base)?, self.result(&run, id, &order, &names)?)
+                let base = tree(&order, &isolated.base)?;
+                let (result, ignored) = self.result(&run, id, &base, &order, &names)?;
+                note(client, not_deleted(&ignored, &names));
+                (base, result)
             }
         };
         let prefer = match request.what {
@@ -131,17 +135,33 @@ impl Commands {
         Ok(())
     }
 
-    /// What the run has come to: its tree as it is, or the last state that is kept if the tree is gone ([`is_there`]).
-    fn result(&self, run: &Run, id: &RunId, order: &Order, names: &Names) -> Result<Tree, Refused> {
+    /// What the run has come to: its tree as it is, or the last state that is kept if the tree is gone ([`is_there`]). And the files of `base`
+    /// that the run has not deleted but has begun to ignore: they are as in `base`.
+    fn result(
+        &self,
+        run: &Run,
+        id: &RunId,
+        base: &Tree,
+        order: &Order,
+        names: &Names,
+    ) -> Result<(Tree, Vec<PathBuf>), Refused> {
         let started = at_rest(run)?;
+        let unread = |error: &dyn core::fmt::Display| {
+            names.refusal(Refused::failure(format!("the snapshot cannot be read: {error}")))
+        };
+        let with_ignored = |after: &Tree, later: Later<'_>| {
+            let shelf = order.contents.shelf().map_err(|error| unread(&error))?;
+            envoi_tree::with_ignored(&shelf, base, after, later).map_err(|error| unread(&error))
+        };
         let workspace = Path::new(&started.workspace);
         if is_there(workspace, started.isolated.as_deref()) {
-            return Ok(envoi_tree::keep(workspace, order).map_err(|error| not_kept(&error, names))?.tree);
+            let kept = envoi_tree::keep(workspace, order).map_err(|error| not_kept(&error, names))?;
+            return with_ignored(&kept.tree, Later::Folder(workspace));
         }
         let records = self.store.reader()?.records(id, 0, None)?;
         let last = snapshots::last(&records);
         match last.filter(|last| !last.moving) {
-            Some(last) => tree(order, &last.digest),
+            Some(last) => with_ignored(&tree(order, &last.digest)?, Later::Snapshot),
             None => Err(Refused::new(
                 Code::FilesNotKept,
                 format!("the tree `{}` is gone, and its last state was not kept", started.workspace),
@@ -170,6 +190,17 @@ impl Commands {
         let presence = presence.map_err(|occupied| Refused::workspace_busy(occupied.to_string()))?;
         Ok((found, presence))
     }
+}
+
+/// Says which files the run ignores now and has not deleted.
+fn not_deleted(ignored: &[PathBuf], names: &Names) -> Vec<String> {
+    let Some(first) = ignored.first() else { return Vec::new() };
+    let first = names.shown(first.as_os_str().as_bytes());
+    let stay = match ignored.len() {
+        1 => format!("`{first}` stays"),
+        count => format!("{count} files stay (`{first}` is one)"),
+    };
+    vec![format!("{stay}: the run ignores them now, and has not deleted them")]
 }
 
 /// Whether the tree is there. An empty folder, a link, or in git a folder that is no checkout stands where the tree was: a person has cleaned

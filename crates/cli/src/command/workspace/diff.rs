@@ -13,7 +13,7 @@ use envoi_api::file::{FileDifference, FileKind, FileState};
 use envoi_contract::{code::Code, digest::Digest};
 use envoi_engine::snapshots::{self, Taken};
 use envoi_journal::Store;
-use envoi_tree::{Difference, Entry, LeftOut, NotKept, Shelf, Tree, What, differences};
+use envoi_tree::{Difference, Entry, Later, LeftOut, NotKept, Shelf, Tree, What, differences};
 use std::{collections::BTreeMap, path::Path};
 
 /// What is to be printed.
@@ -40,13 +40,18 @@ pub(crate) fn diff(
     let records = reader.records(&id, 0, None).map_err(Failure::store)?;
     let taken = snapshots::taken(&records);
     let (from, to) = points::range(&taken, range)?;
+    let workspace = reader.run(&id).map_err(Failure::store)?.workspace;
     let shelf = snapshots::contents(store.layout()).shelf().map_err(Failure::store)?;
     let tree = |point: Point| match point {
         Point::Kept { snapshot, .. } => tree_of(&shelf, &snapshot.digest),
-        Point::Now => now(&store, Path::new(&reader.run(&id).map_err(Failure::store)?.workspace)),
+        Point::Now => now(&store, Path::new(&workspace)),
     };
     let before = tree(from)?;
-    let after = tree(to)?;
+    let later = match to {
+        Point::Kept { .. } => Later::Snapshot,
+        Point::Now => Later::Folder(Path::new(&workspace)),
+    };
+    let (after, _) = envoi_tree::with_ignored(&shelf, &before, &tree(to)?, later).map_err(Failure::store)?;
     let mut found = differences(&before, &after);
     found.retain(|difference| view.path.is_none_or(|path| is_within(difference.path(), path)));
     if home.json || view.stat {

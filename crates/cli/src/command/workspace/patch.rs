@@ -25,7 +25,7 @@ use envoi_contract::code::Code;
 use envoi_engine::snapshots;
 use envoi_journal::Reader;
 use envoi_kernel::{Run, Status, event::Isolated, ids::RunId};
-use envoi_tree::{Difference, Entry, Order, Tree, What, differences};
+use envoi_tree::{Difference, Entry, Later, Order, Tree, What, differences};
 use std::{fs, path::Path};
 use tempfile::TempDir;
 
@@ -47,7 +47,13 @@ pub(crate) fn patch(
     let id = select::run_or_newest(&reader, run)?;
     let loaded = envoi_engine::load_run(&reader, &id)?;
     let order = snapshots::order(store.layout(), environment::home_folder().into_iter().collect());
-    let (before, after) = states(&reader, &loaded, &order)?;
+    let (before, mut after) = states(&reader, &loaded, &order)?;
+    // A patch would delete them in the folder. In a commit they are no longer tracked, which is what the run wanted.
+    if matches!(form, Form::Patch(_)) {
+        let shelf = order.contents.shelf().map_err(Failure::store)?;
+        let found = envoi_tree::with_ignored(&shelf, &before, &after, Later::Snapshot);
+        (after, _) = found.map_err(Failure::store)?;
+    }
     // Git knows no empty folder.
     let before = without_folders(&before)?;
     let after = without_folders(&after)?;
