@@ -7,7 +7,7 @@ use super::label::is_word_part;
 use super::scan::has_pair;
 
 /// The step that a text names as the next one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Hint {
     pub(super) flow: Option<String>,
     pub(super) step_id: String,

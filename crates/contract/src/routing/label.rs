@@ -23,6 +23,11 @@ impl Stated {
         self.negated == other.negated && self.word.eq_ignore_ascii_case(&other.word)
     }
 
+    /// What statuses that agree have in common.
+    pub(super) fn key(&self) -> (bool, String) {
+        (self.negated, self.word.to_ascii_lowercase())
+    }
+
     /// Its name in a reason.
     pub(super) fn shown(&self) -> String {
         if self.negated { format!("not {}", self.word) } else { self.word.clone() }

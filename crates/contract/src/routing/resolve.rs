@@ -1,6 +1,7 @@
 //! The decision table: the first row that holds decides, and the audit states why the earlier ones did not.
 
 use alloc::borrow::Cow;
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -173,17 +174,12 @@ impl Table<'_> {
 
     /// The hints that differ, with a flow only where it is another one.
     fn distinct_hints(&self) -> Vec<Hint> {
-        let mut distinct: Vec<Hint> = Vec::new();
-        for hint in &self.findings.hints {
-            let mut hint = hint.clone();
-            if hint.flow == self.input.flow {
-                hint.flow = None;
-            }
-            if !distinct.contains(&hint) {
-                distinct.push(hint);
-            }
-        }
-        distinct
+        let hints = self.findings.hints.iter().map(|hint| {
+            let flow = hint.flow.clone().filter(|_| hint.flow != self.input.flow);
+            Hint { flow, step_id: hint.step_id.clone() }
+        });
+        let mut seen = BTreeSet::new();
+        hints.filter(|hint| seen.insert(hint.clone())).collect()
     }
 
     /// Whether the steps that may be named are known and this is none of them. Once the current flow is known, a step of
@@ -296,20 +292,17 @@ impl Table<'_> {
             let success = !last.negated && is_among(&last.word, expected);
             return Outcome::Read { success, inferred: false, shown: last.shown() };
         }
-        let mut distinct: Vec<&Stated> = Vec::new();
-        for status in statuses {
-            if !distinct.iter().any(|earlier| earlier.agrees_with(status)) {
-                distinct.push(status);
-            }
-        }
-        Outcome::Conflict(distinct.iter().map(|status| status.shown()).collect::<Vec<_>>().join(", "))
+        let mut seen = BTreeSet::new();
+        let distinct = statuses.iter().filter(|status| seen.insert(status.key()));
+        Outcome::Conflict(distinct.map(Stated::shown).collect::<Vec<_>>().join(", "))
     }
 
     /// Reads a status from unlabelled words: exactly one expected value, always affirmed or always denied.
     fn inferred(&self, expected: &[&str]) -> Outcome {
+        let values = Values::of(expected);
         let mut found: Option<(&str, bool)> = None;
         for line in self.reading.prose() {
-            for mention in mentions(line, expected) {
+            for mention in values.mentions(line) {
                 if found.is_some_and(|earlier| earlier != mention) {
                     return Outcome::Unclear;
                 }
@@ -354,13 +347,9 @@ fn expected_values(routing: &Routing) -> Vec<&str> {
     if routing.success_values.is_empty() {
         return routing.loop_target.as_deref().into_iter().collect();
     }
-    let mut values: Vec<&str> = Vec::new();
-    for value in &routing.success_values {
-        if !is_among(value, &values) {
-            values.push(value);
-        }
-    }
-    values
+    let mut seen = BTreeSet::new();
+    let values = routing.success_values.iter().map(String::as_str);
+    values.filter(|value| seen.insert(value.to_ascii_lowercase())).collect()
 }
 
 /// The name of the expected status in a reason.
@@ -372,38 +361,66 @@ fn is_among(word: &str, values: &[&str]) -> bool {
     values.iter().any(|value| value.eq_ignore_ascii_case(word))
 }
 
-/// Where an expected value stands in a line as a whole word, and whether it is denied there. A place in a list of
-/// alternatives is an echoed template and no mention.
-fn mentions<'v>(line: &str, expected: &[&'v str]) -> Vec<(&'v str, bool)> {
-    let mut mentions = Vec::new();
-    for value in expected.iter().filter(|value| may_stand_in(line, value)) {
-        for at in places(line, value) {
-            let (before, rest) = line.split_at(at);
-            let after = rest.get(value.len()..).unwrap_or_default();
-            let whole = !before.ends_with(label::is_word_part) && !after.starts_with(label::is_word_part);
-            if whole && !is_alternative(before, after) {
-                mentions.push((*value, is_denied(before)));
+/// So many values are looked for one by one before a line is read with care.
+const FEW_VALUES: usize = 8;
+
+/// The expected values, sorted without their case. A text is read once, however many there are.
+struct Values<'v>(Vec<(String, &'v str)>);
+
+impl<'v> Values<'v> {
+    fn of(expected: &[&'v str]) -> Values<'v> {
+        let mut values: Vec<_> = expected.iter().map(|value| (value.to_ascii_lowercase(), *value)).collect();
+        values.sort_unstable();
+        Values(values)
+    }
+
+    /// Where one of the values stands in a line as a whole word, and whether it is denied there. A place in a list of alternatives is an
+    /// echoed template and no mention.
+    fn mentions(&self, line: &str) -> Vec<(&'v str, bool)> {
+        let mut mentions = Vec::new();
+        if !self.may_stand_in(line) {
+            return mentions;
+        }
+        let mut before_is_part = false;
+        for (at, first) in line.char_indices() {
+            let begins = !core::mem::replace(&mut before_is_part, label::is_word_part(first));
+            if !begins {
+                continue;
+            }
+            let (before, from) = line.split_at(at);
+            self.at_start_of(from, |value| {
+                let after = from.get(value.len()..).unwrap_or_default();
+                if !after.starts_with(label::is_word_part) && !is_alternative(before, after) {
+                    mentions.push((value, is_denied(before)));
+                }
+            });
+        }
+        mentions
+    }
+
+    /// Whether a value can stand in `line` at all: a cheap test where there are few.
+    fn may_stand_in(&self, line: &str) -> bool {
+        let pair = |value: &str| value.as_bytes().first_chunk().is_none_or(|pair| has_pair(line, *pair));
+        self.0.len() > FEW_VALUES || self.0.iter().any(|(_, value)| pair(value))
+    }
+
+    /// Calls `found` with each value that `text` begins with, ignoring case: the values that may be it get fewer with each byte.
+    fn at_start_of(&self, text: &str, mut found: impl FnMut(&'v str)) {
+        let mut left = self.0.as_slice();
+        for (place, byte) in text.bytes().enumerate() {
+            let byte = byte.to_ascii_lowercase();
+            let here = |value: &(String, &str)| value.0.as_bytes().get(place).copied();
+            let start = left.partition_point(|value| here(value) < Some(byte));
+            let end = left.partition_point(|value| here(value) <= Some(byte));
+            left = left.get(start..end).unwrap_or_default();
+            // The shortest comes first, and each value once.
+            match left.first() {
+                None => return,
+                Some((lower, value)) if lower.len() == place + 1 => found(value),
+                Some(_) => {}
             }
         }
     }
-    mentions
-}
-
-/// Whether `value` can stand in `line` at all: a cheap test.
-fn may_stand_in(line: &str, value: &str) -> bool {
-    value.as_bytes().first_chunk().is_none_or(|pair| has_pair(line, *pair))
-}
-
-/// Where `value` stands in `line`, ignoring case.
-fn places<'l>(line: &'l str, value: &'l str) -> impl Iterator<Item = usize> + 'l {
-    let first = value.chars().next().unwrap_or_default();
-    let lower = first.to_ascii_lowercase();
-    let upper = first.to_ascii_uppercase();
-    let other_case = (lower != upper).then(|| line.match_indices(upper));
-    let starts = line.match_indices(lower).chain(other_case.into_iter().flatten());
-    let is_value =
-        |at: &usize| line.get(*at..at + value.len()).is_some_and(|there| there.eq_ignore_ascii_case(value));
-    starts.map(|(at, _)| at).filter(is_value)
 }
 
 fn is_alternative(before: &str, after: &str) -> bool {

@@ -46,6 +46,25 @@ fn the_audit_names_each_row_up_to_the_one_that_fired() {
     }
 }
 
+/// A text of 1 MiB with all statuses, hints or values different: each test here is over in a moment, or takes minutes where the search is
+/// not linear.
+#[test]
+fn many_different_statuses_hints_and_values_are_read_once() {
+    let lines = |line: fn(usize) -> String| (0..50_000).map(line).collect::<Vec<_>>().join("\n");
+    let statuses = reason(&input(&lines(|nth| format!("Status: W{nth}"))));
+    assert!(statuses.starts_with("Conflicting statuses: W0, W1, ") && statuses.ends_with(", W49999"));
+    let hints = reason(&input(&lines(|nth| format!("Go to step x{nth}"))));
+    assert!(hints.starts_with("Conflicting routing hints: x0, x1, ") && hints.ends_with(", x49999"));
+    let values = (0..20_000).map(|nth| format!("done {nth}"));
+    let routing = Routing { loop_target: None, success_values: values.collect(), ..microloop() };
+    let text = |end: &str| format!("{}{end}", "hello done world ".repeat(40_000));
+    let inferred =
+        |end: &str| resolved(&Input { routing: Some(routing.clone()), ..input(&text(end)) }).signal;
+    assert_eq!(inferred("it is Done 19999.").reason, "Loop target reached");
+    assert_eq!(inferred("it is not yet DONE 7.").decision, Decision::Loop);
+    assert_eq!(inferred("done 20000, done 7x").reason, "Handoff does not state a status");
+}
+
 #[test]
 fn an_unknown_hint_is_kept_beside_the_row_that_fired() {
     let audit = resolved(&Input { steps: Some(Vec::new()), ..input("Status: VERIFIED. Go to step z") }).audit;
