@@ -14,7 +14,7 @@ mod run;
 mod state;
 
 pub use model::{
-    event, expression, family, files, flow, ids, input, ledger, notify, part, requester, test_result,
+    event, expression, family, files, flow, ids, input, ledger, notify, part, path, requester, test_result,
     throttle,
 };
 

@@ -15,6 +15,7 @@ pub mod ledger;
 pub mod notify;
 pub(crate) mod on_conflict;
 pub mod part;
+pub mod path;
 mod refusal;
 pub mod requester;
 pub(crate) mod secret;

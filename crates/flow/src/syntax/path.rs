@@ -7,6 +7,7 @@ use crate::syntax::{
     read::{self, Spanned, refuse},
     yaml::Node,
 };
+use envoi_kernel::path::outside;
 use globset::GlobBuilder;
 
 /// The folder in which commands run, relative to the flow file; it may lead upward.
@@ -46,14 +47,6 @@ pub(crate) fn inside<'n>(node: &'n Node, name: &str, problems: &mut Problems) ->
         None => Some(text),
         Some(why) => refuse(problems, Diagnostic::invalid(node.span, format!("{name} {why}"))),
     }
-}
-
-/// Why a path leads out of the workspace.
-fn outside(text: &str) -> Option<&'static str> {
-    if text.starts_with('/') {
-        return Some("is relative to the workspace, not absolute");
-    }
-    text.split('/').any(|segment| segment == "..").then_some("stays inside the workspace: `..` is refused")
 }
 
 /// The globs of `artifacts`.

@@ -70,6 +70,7 @@ fn a_script_goes_to_its_interpreter_and_reads_values_in_its_own_words() {
 fn what_cannot_be_given_to_a_command_fails_before_the_start() {
     let large = format!(r#"{{"v":"{}"}}"#, "x".repeat(100 * 1024 + 1));
     let whole = step("a").exec(&["a", "${{ inputs.v }}"]);
+    let in_folder = step("a").with(|step| step.cwd = Some(Template("${{ inputs.v }}".to_owned())));
     for (what, inputs, step, code) in [
         ("undefined", "{}", whole.clone(), "EXPRESSION_FAILED"),
         ("no work", r#"{"v":1}"#, step("a").exec(&["${{ 1 + inputs }}"]), "EXPRESSION_FAILED"),
@@ -77,6 +78,8 @@ fn what_cannot_be_given_to_a_command_fails_before_the_start() {
         ("large, script", large.as_str(), step("a").shell("${{ inputs.v }}"), "VALUE_TOO_LARGE"),
         ("large, variable", large.as_str(), step("a").variable("V", "${{ inputs.v }}"), "VALUE_TOO_LARGE"),
         ("NUL", r#"{"v":"a\u0000b"}"#, whole, "VALUE_TOO_LARGE"),
+        ("absolute folder", r#"{"v":"/etc"}"#, in_folder.clone(), "TOOL_CANNOT_START"),
+        ("folder outside", r#"{"v":"../../x"}"#, in_folder, "TOOL_CANNOT_START"),
     ] {
         let driver = Driver::started_with(&flow([step, crate::flows::step("b")]), inputs);
         let expected = ["started", "a.1 stops", "a.1 failed", "over: tool_failed_fatally at a"];

@@ -18,6 +18,7 @@ use crate::{
         },
         ids::{AttemptId, VisitId},
         ledger::Budget,
+        path,
         size::{
             MAX_COMMAND_BYTES, MAX_ITEMS_BYTES, MAX_QUESTION_BYTES, MAX_VALUE_BYTES, is_reference,
             is_shortened,
@@ -298,7 +299,7 @@ pub(crate) fn attempt(
         attempt: visit.attempt(open.map_or(0, |open| open.attempts).saturating_add(1)),
         command,
         env,
-        cwd: step.cwd.as_ref().map_or_else(|| Ok(".".to_owned()), |cwd| value(&values, cwd))?,
+        cwd: step.cwd.as_ref().map_or_else(|| Ok(".".to_owned()), |cwd| folder(&values, cwd))?,
         timeout_ms: step.timeout_ms,
         iteration: loops::iteration(at.flow, loops, &visit.step),
         handoff: last_handoff(draft, at),
@@ -431,6 +432,15 @@ fn value(values: &Values<'_>, template: &Template) -> Result<String, SkillError>
     let text = values.render(template)?;
     check_size(&text)?;
     Ok(text)
+}
+
+/// The folder of a step. What an expression makes of it holds to the same rule as what is written in the flow file.
+fn folder(values: &Values<'_>, template: &Template) -> Result<String, SkillError> {
+    let text = value(values, template)?;
+    match path::outside(&text) {
+        None => Ok(text),
+        Some(why) => Err(SkillError::new(Code::ToolCannotStart, format!("`cwd` is `{text}`; it {why}"))),
+    }
 }
 
 fn expression_failed(error: &EvaluationError) -> SkillError {

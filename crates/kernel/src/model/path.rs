@@ -1,0 +1,10 @@
+//! Paths relative to the workspace.
+
+/// Why a path leads out of the workspace, as it is written: a link on the way is not known here.
+#[must_use]
+pub fn outside(path: &str) -> Option<&'static str> {
+    if path.starts_with('/') {
+        return Some("is relative to the workspace, not absolute");
+    }
+    path.split('/').any(|segment| segment == "..").then_some("stays inside the workspace: `..` is refused")
+}
