@@ -355,6 +355,21 @@ fn a_call_whose_process_was_killed_is_in_doubt() {
 }
 
 #[test]
+fn a_call_whose_record_somebody_has_removed_is_in_doubt() {
+    let (stage, _stub) = stage("silent", "");
+    let engine = stage.start(&["run", "flow.yaml"]);
+    wait_until("the call", || asked(&stage).len() == 1);
+    let dir = stage.attempt("ask.1.1").unwrap();
+    for name in ["calls", "unanswered"] {
+        fs::remove_file(dir.join(name)).unwrap();
+    }
+    signal(stage.supervisor("ask.1.1").unwrap(), Signal::KILL);
+    let done = engine.done();
+    assert_eq!(done.code, Some(5), "{done:?}");
+    assert_eq!(asked(&stage).len(), 1, "nobody knows that nothing was sent");
+}
+
+#[test]
 fn an_attempt_that_is_killed_while_it_waits_for_a_limit_runs_again_without_a_question() {
     let (stage, _stub) = stage("soon-once", "");
     let engine = stage.start(&["run", "flow.yaml"]);

@@ -33,6 +33,8 @@ pub(super) fn command(
     let place = dir.path().join("model.json");
     let known = Known::of(shared, job);
     plain::write(&place, &serde_json::to_vec(&order(shared, job, dir, call, &known))?)?;
+    // From here on a record that is missing says nothing: somebody has removed it.
+    plain::write(&dir.path().join(CALLS_FILE), b"0")?;
     variables.push((ORDER_VARIABLE.to_owned(), place.to_string_lossy().into_owned()));
     let key = shared.models.key(&call.model);
     variables.extend(key.map(|key| (KEY_VARIABLE.to_owned(), key.to_owned())));
@@ -53,22 +55,22 @@ pub(super) fn unanswered(job: &Job, dir: &AttemptDir, exit: &Exit) -> Option<Str
     Some(String::from_utf8_lossy(&reason).into_owned())
 }
 
-/// The calls of an attempt that is over, as it has counted them itself; none if it asks no model, or never came to a call.
+/// The calls of an attempt that is over, as it has counted them itself; none if it asks no model, or its record is gone.
 pub(super) fn calls(job: &Job, dir: &AttemptDir) -> Option<u64> {
     matches!(job.started.command, Command::Model(_)).then_some(())?;
     let text = plain::read(&dir.path().join(CALLS_FILE), MAX_COUNT_BYTES).ok()?;
     std::str::from_utf8(&text).ok()?.trim().parse().ok()
 }
 
-/// Whether an attempt that was lost has certainly sent no call that counts: it waited for a limit, or never came to a call. `boot_id` is
-/// that of now: what was written before the machine was started again may be lost.
+/// Whether an attempt that was lost has certainly sent no call that counts: it waited for a limit, or never came to a call, and its record
+/// says so. Without the record nobody knows. `boot_id` is that of now: what was written before the machine was started again may be lost.
 pub(super) fn has_sent_nothing(job: &Job, dir: &AttemptDir, boot_id: &str) -> bool {
     let is_of_now = || envoi_step::started(dir).is_some_and(|started| started.boot_id == boot_id);
     // The count comes first, so that a call which is not counted was not sent.
     matches!(job.started.command, Command::Model(_))
         && is_of_now()
         && is_absent(&dir.path().join(UNANSWERED_FILE))
-        && (is_absent(&dir.path().join(CALLS_FILE)) || calls(job, dir) == Some(0))
+        && calls(job, dir) == Some(0)
 }
 
 fn is_absent(path: &Path) -> bool {
