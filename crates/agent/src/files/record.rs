@@ -9,7 +9,10 @@ use crate::{
 };
 use envoi_contract::json::Value;
 use serde::{Deserialize, Serialize};
-use std::{fs, io, path::Path};
+use std::{io, path::Path};
+
+/// The largest record that is read. The largest reply of an agent, written as JSON once more, is smaller.
+const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
 /// See the module. Messages are counted by their turn.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -42,9 +45,10 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Reads the record of earlier attempts; empty if there is none.
+    /// Reads the record of earlier attempts; empty if there is none. A step may have put something else in its place: that is an error, and
+    /// nothing waits for it.
     pub(crate) fn load(path: &Path) -> io::Result<Self> {
-        match fs::read(path) {
+        match envoi_durable::read_regular(path, MAX_BYTES) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(io::Error::from),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
             Err(error) => Err(error),
@@ -68,6 +72,33 @@ impl Record {
     /// Replaces the file. The content and the name are durable when it returns.
     pub(crate) fn save(&self, path: &Path) -> io::Result<()> {
         envoi_durable::create_folders(envoi_durable::parent(path))?;
-        envoi_durable::replace(path, &serde_json::to_vec_pretty(self)?)
+        envoi_durable::replace(path, &serde_json::to_vec(self)?)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "what is not as a test expects ends it")]
+mod tests {
+    use super::*;
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    use std::{fs, os::unix::fs::symlink};
+
+    #[test]
+    fn what_is_no_record_of_ours_is_an_error_and_never_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let record = Record { task: Some("t-1".to_owned()), ..Record::default() };
+        record.save(&at("record")).unwrap();
+        assert_eq!(Record::load(&at("record")).unwrap(), record);
+        assert_eq!(Record::load(&at("nothing")).unwrap(), Record::default());
+        mknodat(CWD, at("pipe"), FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        symlink("/dev/zero", at("endless")).unwrap();
+        symlink(at("record"), at("link")).unwrap();
+        fs::File::create(at("huge")).unwrap().set_len(5 << 30).unwrap();
+        fs::create_dir(at("folder")).unwrap();
+        fs::write(at("broken"), "{").unwrap();
+        for name in ["pipe", "endless", "link", "huge", "folder", "broken"] {
+            assert!(Record::load(&at(name)).is_err(), "{name}");
+        }
     }
 }

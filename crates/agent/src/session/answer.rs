@@ -3,7 +3,10 @@
 use crate::{files::log, input::order::Order, protocol::message::Message};
 use envoi_a2a::extension::USER_ENVELOPE;
 use envoi_contract::{json::Value, user_envelope};
-use std::{fs, io, path::Path};
+use std::{io, path::Path};
+
+/// The largest file of an answer that is read; an envelope is smaller.
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The text of an answer without words.
 const WORDLESS: &str = "[Answered by operator]";
@@ -15,8 +18,8 @@ pub(crate) fn fill(
     takes_envelope: bool,
     message: &mut Message,
 ) -> io::Result<()> {
-    let content = fs::read_to_string(path)?;
-    let answer = Value::parse_str(&content).map_err(|error| io::Error::other(error.to_string()))?;
+    let content = envoi_durable::read_regular(path, MAX_BYTES)?;
+    let answer = Value::parse(&content).map_err(|error| io::Error::other(error.to_string()))?;
     let text = answer.get("text").and_then(Value::as_str).unwrap_or_default();
     let attachments = answer.get("attachments").and_then(Value::as_array).unwrap_or_default();
     message.data = answer.get("data").filter(|data| !data.is_null()).cloned();
