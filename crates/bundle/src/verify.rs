@@ -18,7 +18,7 @@ use sha2::{Digest as _, Sha256};
 use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::OsString,
-    io::{self, Read},
+    io::{self, BufRead, Read},
     path::{Component, PathBuf},
 };
 
@@ -30,6 +30,9 @@ const MAX_ENTRIES: usize = 2_000_000;
 
 /// The most bytes of an entry that has the name of the next one.
 const MAX_NAME_BYTES: u64 = 64 * 1024;
+
+/// The most zeros behind the last entry that are looked at. `tar` fills up to 10 KiB.
+const MAX_FILL_BYTES: u64 = 1 << 20;
 
 /// What a digest takes that is kept.
 const DIGEST_BYTES: u64 = 64;
@@ -176,7 +179,8 @@ fn of_archive(error: io::Error) -> Wrong {
 
 /// Reads the archive once, from its beginning to its end, and keeps at most so many bytes of it.
 fn read(source: impl Read, most_bytes: u64) -> Result<Entries, Wrong> {
-    let decoder = zstd::Decoder::new(source).map_err(of_archive)?;
+    // More frames would be read as one stream: what stands in them would be a part of this archive.
+    let decoder = zstd::Decoder::new(source).map_err(of_archive)?.single_frame();
     let mut archive = tar::Archive::new(decoder);
     let mut entries = Entries::default();
     // Lists of artifacts name contents; which contents are lists is known from the events, which come before them.
@@ -267,6 +271,7 @@ fn read(source: impl Read, most_bytes: u64) -> Result<Entries, Wrong> {
             return Err(wrong(&shown, "it stands there twice"));
         }
     }
+    check_end(archive.into_inner())?;
     Ok(entries)
 }
 
@@ -286,6 +291,17 @@ fn check_name(path: &str) -> Result<(), String> {
         ));
     }
     Ok(())
+}
+
+/// Behind the last entry there is nothing but the zeros that fill up an archive: two files that differ are not both the bundle.
+fn check_end(mut decoder: zstd::Decoder<'_, impl BufRead>) -> Result<(), Wrong> {
+    let mut rest = Vec::new();
+    decoder.by_ref().take(MAX_FILL_BYTES.saturating_add(1)).read_to_end(&mut rest).map_err(of_archive)?;
+    let is_short = u64::try_from(rest.len()).is_ok_and(|length| length <= MAX_FILL_BYTES);
+    let is_fill = is_short && rest.iter().all(|byte| *byte == 0);
+    let mut source = decoder.finish();
+    let is_at_end = source.fill_buf().map_err(of_archive)?.is_empty();
+    if is_fill && is_at_end { Ok(()) } else { Err(wrong("the archive", "something stands behind its end")) }
 }
 
 /// The name of the next entry, which is too long for a header, as GNU's tar or POSIX has it.
@@ -583,6 +599,26 @@ mod tests {
 
     fn refused(entries: &[(EntryType, &str, &[u8])]) -> String {
         read(archive(entries).as_slice(), 10_000).err().unwrap().to_string()
+    }
+
+    #[test]
+    fn nothing_stands_behind_the_end() {
+        let whole = archive(&[(EntryType::Regular, "run_a/logs/x", b"a")]);
+        let plain = zstd::decode_all(whole.as_slice()).unwrap();
+        let packed = |parts: &[&[u8]]| zstd::encode_all(parts.concat().as_slice(), 1).unwrap();
+        let skipped = [0x50, 0x2a, 0x4d, 0x18, 2, 0, 0, 0, 1, 1];
+        assert!(read(packed(&[&plain, &[0; 9_000]]).as_slice(), 10_000).is_ok());
+        for (name, file) in [
+            ("bytes", [whole.as_slice(), b"garbage"].concat()),
+            ("the file again", [whole.clone(), whole.clone()].concat()),
+            ("the archive again in one stream", packed(&[&plain, &plain])),
+            ("text in the stream", packed(&[&plain, b"xxxx"])),
+            ("many zeros", packed(&[&plain, &vec![0; 2 << 20]])),
+            ("a skipped frame behind it", [whole.as_slice(), &skipped].concat()),
+            ("a skipped frame before it", [&skipped, whole.as_slice()].concat()),
+        ] {
+            assert!(read(file.as_slice(), 10_000).is_err(), "{name}");
+        }
     }
 
     #[test]

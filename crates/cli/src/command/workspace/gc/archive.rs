@@ -1,13 +1,13 @@
 //! The bundle of a run that is about to be deleted.
 
-use crate::command::archive::export::ENDING;
+use crate::{command::archive::export::ENDING, process::files};
 use envoi_bundle::{ExportError, Manifest, Wanted, Whole, Wrong};
 use envoi_contract::digest::Digest;
 use envoi_durable::Temporary;
 use envoi_journal::{Layout, ReadError, Reader};
 use envoi_kernel::ids::{RunId, Seq};
 use std::{
-    fs::{self, File},
+    fs,
     io::{self, BufReader, BufWriter},
     path::{Path, PathBuf},
 };
@@ -115,7 +115,7 @@ impl Of<'_> {
 }
 
 fn verified(place: &Path) -> Result<Whole, NotArchived> {
-    let file = File::open(place).map_err(|error| NotArchived::Machine { place: place.to_owned(), error })?;
+    let file = files::open(place).map_err(|error| NotArchived::Machine { place: place.to_owned(), error })?;
     envoi_bundle::verify(BufReader::new(file))
         .map_err(|wrong| NotArchived::Wrong { place: place.to_owned(), wrong })
 }
