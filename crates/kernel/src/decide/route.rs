@@ -14,6 +14,7 @@ use crate::{
         flow::{OnBlocked, OnExhausted, OnReached, RoutingPlan},
         ids::{FlowId, InterruptId, StepId, VisitId},
         input::Refusal,
+        size::{MAX_MESSAGE_BYTES, shortened},
     },
     state::{bounds, graph, limit_question, loops, visit::VisitState},
 };
@@ -207,7 +208,8 @@ fn obey(draft: &Draft<'_>, at: &At<'_>, decided: Decided) -> Decided {
                 decided.ending(EndStatus::Failed, TerminalReason::ToolFailedFatally, reason, id)
             }
             OnBlocked::Ask => {
-                let question = format!("Step `{id}` cannot get further: {reason}. Proceed, again, or stop?");
+                let why = in_question(&reason);
+                let question = format!("Step `{id}` cannot get further: {why}. Proceed, again, or stop?");
                 decided.holding(About::Blocked, question)
             }
         },
@@ -217,9 +219,14 @@ fn obey(draft: &Draft<'_>, at: &At<'_>, decided: Decided) -> Decided {
 }
 
 fn review(at: &At<'_>, decided: Decided) -> Decided {
-    let question =
-        format!("Step `{}` needs a look: {}. Proceed, again, or stop?", at.id(), decided.signal.reason);
+    let why = in_question(&decided.signal.reason);
+    let question = format!("Step `{}` needs a look: {why}. Proceed, again, or stop?", at.id());
     decided.holding(About::Review, question)
+}
+
+/// A reason names all that a text says in conflict; a question has the beginning of that. The hand-off has all of it.
+fn in_question(reason: &str) -> String {
+    shortened(reason.to_owned(), MAX_MESSAGE_BYTES)
 }
 
 fn branch(draft: &Draft<'_>, at: &At<'_>, mut decided: Decided) -> Decided {

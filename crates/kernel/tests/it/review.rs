@@ -1,12 +1,27 @@
 //! Signals that need a person, and what a person may say.
 
 use crate::{
+    driver::{Driver, result, settled},
     flows::{With, bounded, branch, critic, flow, limits, step},
     story::{ends, plays},
 };
+use envoi_kernel::event::Outcome;
 
 fn talker(max_iterations: u64) -> envoi_kernel::flow::Step {
     critic("critic", "a", max_iterations).with(|step| step.routing.status_from_exit.clear())
+}
+
+#[test]
+fn a_question_names_the_beginning_of_a_long_reason_and_the_hand_off_all_of_it() {
+    let mut driver = Driver::started(&flow([step("a"), talker(2), step("b")]));
+    driver.exit("a.1.1", 0);
+    let lines: Vec<String> = (0..9_500).map(|nth| format!("Status: W{nth}")).collect();
+    let text = lines.join("\n");
+    driver.ok(settled(result("critic.1.1", Outcome::Exited { code: 0 }, &text)));
+    let asked = &driver.question().question;
+    assert!(asked.contains("Conflicting statuses: W0, W1, ") && asked.contains("bytes omitted]"), "{asked}");
+    assert!(asked.len() < 17_000, "{}", asked.len());
+    assert!(driver.handoff("critic.1").routing_signal.reason.ends_with(", W9499"));
 }
 
 #[test]
