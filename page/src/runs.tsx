@@ -3,7 +3,8 @@
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 
-import type { Run, Runs } from "./api.js";
+import type { Run, RunSoFar, Runs } from "./api.js";
+import { dollars } from "./cost.js";
 import { Line } from "./foreign.js";
 import { useLoaded } from "./load.js";
 import { Shown, State, now, titled } from "./parts.js";
@@ -28,15 +29,17 @@ export function RunsScreen(): JSX.Element {
   const loaded = useLoaded<Runs>(
     async (signal) => {
       const all: Run[] = [];
+      const soFar: RunSoFar[] = [];
       let next: string | null = null;
       for (let page = 0; page < pages; page += 1) {
-        const params = new URLSearchParams([...asked.map(([name, value]) => [name, name === "since" ? new Date(Date.now() - (AGES[value]?.[1] ?? 0)).toISOString() : value]), ["limit", String(PAGE)], ...(next === null ? [] : [["cursor", next]])]);
+        const params = new URLSearchParams([...asked.map(([name, value]) => [name, name === "since" ? new Date(Date.now() - (AGES[value]?.[1] ?? 0)).toISOString() : value]), ["limit", String(PAGE)], ["so_far", "true"], ...(next === null ? [] : [["cursor", next]])]);
         const found: Runs = await json(`runs?${params}`, { signal });
         all.push(...found.runs);
+        soFar.push(...found.so_far);
         next = found.next;
         if (next === null) break;
       }
-      return { runs: all, next };
+      return { runs: all, next, so_far: soFar };
     },
     [key, pages],
     () => true,
@@ -70,7 +73,8 @@ export function RunsScreen(): JSX.Element {
             <p class="empty">{asked.length === 0 ? <>There is no run yet. <code>envoi run FLOW</code> starts one{may("run") && <>, or <a href="#/flows">choose a flow</a></>}.</> : <>No run is like that: {asked.map(([name, value]) => `${{ status: "state", flow: "flow", q: "words", since: "began within a" }[name]} ${value}`).join(", ")}. <a href="#/runs">Show all</a></>}</p>
           ) : (
             <>
-              <ul class="rows runs">{families(found.runs).map(({ run, forks }) => <Family key={run.run} run={run} forks={forks} />)}</ul>
+              <p class="row heads" aria-hidden="true"><span>state</span><span>flow</span><span>why it ended, or what it is at</span><span>steps</span><span class="amount">cost</span><span>began</span><span class="took">took</span><span>run</span></p>
+              <ul class="rows runs">{families(found.runs).map(({ run, forks }) => <Family key={run.run} run={run} forks={forks} soFar={new Map(found.so_far.map((each) => [each.run, each]))} />)}</ul>
               {found.next !== null && <button onClick={() => setPages(pages + 1)}>Show more</button>}
             </>
           )
@@ -87,29 +91,37 @@ function families(runs: readonly Run[]): { run: Run; forks: Run[] }[] {
   return runs.filter((run) => !isUnder(run)).map((run) => ({ run, forks: runs.filter((each) => isUnder(each) && each.root === run.run) }));
 }
 
-function Family({ run, forks }: { run: Run; forks: readonly Run[] }): JSX.Element {
+function Family({ run, forks, soFar }: { run: Run; forks: readonly Run[]; soFar: ReadonlyMap<string, RunSoFar> }): JSX.Element {
   return (
     <li>
-      <Row run={run} />
+      <Row run={run} soFar={soFar.get(run.run)} />
       {forks.length > 0 && (
         <details class="older" open={forks.some((fork) => fork.terminal_reason === null)}>
           <summary class="note">{plural(forks.length, "fork")} of it, the newest {forks[0]?.status}</summary>
-          <ul class="rows runs">{forks.map((fork) => <li key={fork.run}><Row run={fork} /></li>)}</ul>
+          <ul class="rows runs">{forks.map((fork) => <li key={fork.run}><Row run={fork} soFar={soFar.get(fork.run)} /></li>)}</ul>
         </details>
       )}
     </li>
   );
 }
 
-function Row({ run }: { run: Run }): JSX.Element {
+/** What it cost itself; nothing where no step has told of a cost, and none is unknown. */
+const costOf = ({ cost_usd: cost, unknown_costs: unknown }: RunSoFar): string => (Number(cost) === 0 && unknown === 0 ? "" : dollars(cost, null, unknown));
+
+function Row({ run, soFar }: { run: Run; soFar: RunSoFar | undefined }): JSX.Element {
   const isOver = run.terminal_reason !== null;
   const took = Date.parse(isOver ? run.updated_at : new Date(now.value).toISOString()) - Date.parse(run.started_at);
   return (
     <a class="row" href={at("r", run.run)}>
       <State of={stateOf(run)} />
       <b><Line text={run.flow} /></b>
-      <span class="why"><Line text={inShort(run)} /></span>
-      <span class="ask">{run.open_questions > 0 && (run.open_questions === 1 ? "asks" : `${run.open_questions} questions`)}{run.forked_from !== null && <span class="note"> fork</span>}</span>
+      <span class="why">
+        {run.open_questions > 0 && <b class="ask">{run.open_questions === 1 ? "asks " : `${run.open_questions} questions `}</b>}
+        {run.forked_from !== null && <span class="note">fork </span>}
+        <Line text={inShort(run)} />
+      </span>
+      <span class="note progress">{soFar !== undefined && `${soFar.steps_done} of ${plural(soFar.steps, "step")}`}</span>
+      <span class="note amount">{soFar !== undefined && costOf(soFar)}</span>
       <span class="note when">{moment(run.started_at)}</span>
       <span class="note took">{duration(Math.max(0, took))}</span>
       <code class="note">{short(run.run)}</code>

@@ -81,6 +81,39 @@ test("a run that goes on is followed, cancelled and taken up again, each said be
   await stage.close();
 });
 
+/** A step that tells of its cost. */
+const COSTS = (dollars) => `printf '{"ok":true,"generatedAt":"t","skillName":"s","metrics":{"cost_usd":${dollars}}}' > $ENVOI_REPORT`;
+
+test("a list of runs says how far each is, and what it has cost; what is not known of it is said", async () => {
+  const stage = await Stage.open();
+  const failed = await stage.run(`flow: costs\nsteps:\n  - id: first\n    run: |\n      ${COSTS("0.25")}\n  - id: second\n    run: exit 3\n  - id: third\n    run: echo third\n`);
+  await stage.until(failed, "failed");
+  const asks = await stage.run("flow: asks\nsteps:\n  - id: ok\n    ask: 'Publish the notes?'\n  - id: send\n    run: echo sent\n");
+  const { question } = await stage.question(asks);
+  const person = await Person.at(stage, DESK);
+  const page = await person.tab(stage.link());
+  await page.goto(`${stage.url}/#/runs`);
+  await page.getByRole("link", { name: /failed costs .*1 of 3 steps \$0\.25/ }).waitFor();
+  const waits = page.getByRole("link", { name: /waiting asks/ });
+  await waits.getByText("0 of 2 steps").waitFor();
+  assert.doesNotMatch(await waits.innerText(), /\$/, "a run without a cost has none");
+  await person.accessible(page);
+  await person.shot(page, "runs-cost-desk");
+  // It is told anew when it has changed.
+  await stage.ask("POST", `questions/${question}/answer`, { choice: "approve" });
+  await page.getByRole("link", { name: /succeeded asks .*2 of 2 steps/ }).waitFor();
+  await page.route(/\/runs\?/, async (route) => {
+    const found = await (await route.fetch()).json();
+    await route.fulfill({ json: { ...found, so_far: found.so_far.filter(({ run }) => run === failed).map((each) => ({ ...each, unknown_costs: 2 })) } });
+  });
+  await page.getByLabel("Words").fill("s");
+  await page.getByLabel("Words").press("Enter");
+  await page.getByRole("link", { name: /failed costs .*≥ \$0\.25 · 2 unknown/ }).waitFor();
+  assert.doesNotMatch(await page.getByRole("link", { name: /succeeded asks/ }).innerText(), /of 2 steps/, "what was not told is not made up");
+  await person.done();
+  await stage.close();
+});
+
 test("ten thousand rows are few elements", async () => {
   const stage = await Stage.open();
   const run = await stage.run("flow: one\nsteps:\n  - id: a\n    run: echo a\n");

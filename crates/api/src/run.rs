@@ -10,7 +10,7 @@ use crate::{
     amounts::{Amounts, Limits},
     handoff::HandoffRow,
     question::Question,
-    scalar::{digest, words},
+    scalar::{digest, dollars, words},
 };
 use envoi_contract::digest::Digest;
 use envoi_kernel::ids::{FlowId, RunId, StepId};
@@ -168,6 +168,44 @@ pub struct Runs {
     /// The `cursor` of the next page; null on the last.
     #[schemars(with = "Option<String>")]
     pub next: Option<RunId>,
+    /// What these runs have done and used, if `so_far` asked for it; without those that are too long to be read with this page.
+    #[serde(default)]
+    pub so_far: Vec<RunSoFar>,
+}
+
+/// What a run has done and used so far.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunSoFar {
+    /// Its id.
+    #[schemars(with = "String")]
+    pub run: RunId,
+    /// Steps of its own flow that are over and have not failed, each counted once.
+    pub steps_done: u64,
+    /// Steps of its own flow.
+    pub steps: u64,
+    /// Attempts that it has used itself.
+    pub agent_hops: u64,
+    /// Dollars that it has used itself, without the other runs of its family.
+    #[schemars(schema_with = "dollars")]
+    pub cost_usd: String,
+    /// Calls of models and attempts whose cost is not known.
+    pub unknown_costs: u64,
+}
+
+impl RunSoFar {
+    /// Of a run; `rows` has taken the same events.
+    #[must_use]
+    pub fn of(id: &RunId, run: &envoi_kernel::Run, rows: &crate::step::StepRows) -> Self {
+        let used = run.own_share().used;
+        Self {
+            run: id.clone(),
+            steps_done: rows.steps_done(),
+            steps: u64::try_from(run.flow().steps.len()).unwrap_or(u64::MAX),
+            agent_hops: used.agent_hops,
+            cost_usd: used.cost.to_string(),
+            unknown_costs: rows.unpriced_calls().saturating_add(rows.doubted()),
+        }
+    }
 }
 
 /// A run that was forked from another one.

@@ -348,6 +348,7 @@ pub const ALL: &[Operation] = &[
             ),
             query("since", "string", "Only those that started then or later, RFC 3339"),
             query("root", "string", "Only this run and those that were forked from it, directly or not"),
+            query("so_far", "boolean", "Also what each has done and used so far"),
             LIMIT,
             CURSOR,
         ],

@@ -118,6 +118,15 @@ impl ApiRequest {
         Ok(after.map_or(0, |after| after.saturating_add(1)))
     }
 
+    /// A parameter of the query that is `true` or `false`; false by default.
+    pub(crate) fn truth(&self, name: &str) -> Result<bool, Problem> {
+        match self.query(name) {
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(_) => Err(Problem::bad_request(format!("`{name}` is neither `true` nor `false`"))),
+        }
+    }
+
     /// Whether events are wanted with their text in the journal.
     pub(crate) fn wants_stored(&self) -> Result<bool, Problem> {
         match self.query("form") {

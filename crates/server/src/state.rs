@@ -10,4 +10,5 @@ pub(crate) mod digest_cache;
 pub(crate) mod request_counts;
 pub(crate) mod settings;
 pub(crate) mod shown_events;
+pub(crate) mod so_far;
 pub(crate) mod step_rows;

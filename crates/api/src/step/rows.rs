@@ -13,7 +13,7 @@ use envoi_contract::{handoff::Status as HandoffStatus, time::Timestamp};
 use envoi_kernel::{
     Event, Progress, Record, Run,
     event::{About, AttemptSettled, HandoffWritten, ModelCallEnded, Outcome, is_exhausted},
-    ids::{AttemptId, InterruptId, Seq, VisitId},
+    ids::{AttemptId, InterruptId, Seq, StepId, VisitId},
     ledger::Cost,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,6 +81,16 @@ impl StepRows {
     #[must_use]
     pub fn doubted(&self) -> u64 {
         u64::try_from(self.doubted.len()).unwrap_or(u64::MAX)
+    }
+
+    /// Steps of the run's own flow whose newest visit is over and has not failed.
+    #[must_use]
+    pub fn steps_done(&self) -> u64 {
+        let own = self.visits.iter().filter(|(id, _)| id.scope.is_empty());
+        let newest: BTreeMap<&StepId, &Visit> = own.map(|(id, visit)| (&id.step, visit)).collect();
+        let is_done =
+            |visit: &&Visit| visit.over.as_ref().is_some_and(|over| over.state != StepState::Failed);
+        u64::try_from(newest.into_values().filter(is_done).count()).unwrap_or(u64::MAX)
     }
 
     /// Takes the next event of the run; another one changes nothing.

@@ -37,7 +37,7 @@ use envoi_kernel::{
 
 /// `listQuestions`.
 pub(crate) fn list(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
-    let (closed, newest_first) = (truth(request, "closed")?, truth(request, "newest")?);
+    let (closed, newest_first) = (request.truth("closed")?, request.truth("newest")?);
     let limit = request.limit()?;
     let page = InboxPage {
         tenant: request.bearer.tenant.clone(),
@@ -62,15 +62,6 @@ pub(crate) fn list(app: &App, request: &ApiRequest) -> Result<Response, Problem>
     let questions = rows.iter().map(|row| Question::of(row, now)).collect();
     let last_event_id = newest.map_or_else(|| NOTHING_SEEN.to_owned(), |(run, seq)| format!("{run}:{seq}"));
     rows::answer(200, &Questions { questions, next, last_event_id })
-}
-
-/// A parameter of the query that is `true` or `false`; false by default.
-fn truth(request: &ApiRequest, name: &str) -> Result<bool, Problem> {
-    match request.query(name) {
-        None | Some("false") => Ok(false),
-        Some("true") => Ok(true),
-        Some(_) => Err(Problem::bad_request(format!("`{name}` is neither `true` nor `false`"))),
-    }
 }
 
 /// `getQuestion`.

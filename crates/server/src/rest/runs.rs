@@ -56,17 +56,19 @@ pub(crate) fn list(app: &App, request: &ApiRequest) -> Result<Response, Problem>
         before,
         limit,
     };
-    let rows = app.read(|reader| {
+    let wants_so_far = request.truth("so_far")?;
+    let (rows, so_far) = app.read(|reader| {
         let mut rows = reader.run_page(&page).map_err(|error| match error {
             ReadError::Missing { .. } => bad_cursor(),
             error => error.into(),
         })?;
         look_at(app.layout(), reader, &mut rows)?;
-        Ok::<_, Problem>(rows)
+        let so_far = wants_so_far.then(|| app.so_far.of_runs(reader, &rows, &app.step_rows));
+        Ok::<_, Problem>((rows, so_far.unwrap_or_default()))
     })?;
     let full = u32::try_from(rows.len()).is_ok_and(|found| found == limit);
     let next = rows.last().filter(|_| full).map(|row| row.run.clone());
-    rows::answer(200, &Runs { runs: rows.iter().map(Run::from).collect(), next })
+    rows::answer(200, &Runs { runs: rows.iter().map(Run::from).collect(), next, so_far })
 }
 
 /// `getRun`.

@@ -2,7 +2,7 @@
 
 use super::{
     commit_watch::CommitWatch, digest_cache::DigestCache, request_counts::RequestCounts, settings::Settings,
-    shown_events::ShownEvents, step_rows::StepRowCache,
+    shown_events::ShownEvents, so_far::SoFarCache, step_rows::StepRowCache,
 };
 use crate::{
     auth::token::Bearer,
@@ -55,6 +55,7 @@ pub(crate) struct App {
     pub(crate) request_counts: RequestCounts,
     pub(crate) checked_digests: DigestCache,
     pub(crate) step_rows: StepRowCache,
+    pub(crate) so_far: SoFarCache,
     pub(crate) shown_events: ShownEvents,
     /// When the server came up.
     pub(crate) started_at: Timestamp,
@@ -114,6 +115,7 @@ impl App {
             shown_events: ShownEvents::default(),
             checked_digests: DigestCache::default(),
             step_rows: StepRowCache::default(),
+            so_far: SoFarCache::default(),
             started_at: envoi_engine::now(),
             stopping,
             providers: ProviderClient::default(),

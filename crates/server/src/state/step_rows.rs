@@ -32,16 +32,7 @@ impl StepRowCache {
             self.keep(id, &known);
             return Ok(known);
         }
-        let mut rows = Arc::unwrap_or_clone(known);
-        while rows.next() < until {
-            let from: Seq = rows.next();
-            let left = u32::try_from(until.saturating_sub(from)).unwrap_or(PAGE).min(PAGE);
-            reader.records(id, from, Some(left))?.iter().for_each(|record| rows.take(record));
-            if rows.next() == from {
-                return Err(ReadError::Missing { what: "event", id: format!("{from} of run {id}") });
-            }
-        }
-        let rows = Arc::new(rows);
+        let rows = Arc::new(read_on(Arc::unwrap_or_clone(known), reader, id, until)?);
         self.keep(id, &rows);
         Ok(rows)
     }
@@ -58,4 +49,22 @@ impl StepRowCache {
     fn lock(&self) -> MutexGuard<'_, Vec<(RunId, Arc<StepRows>)>> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The rows after the events before `until`.
+pub(super) fn read_on(
+    mut rows: StepRows,
+    reader: &Reader,
+    id: &RunId,
+    until: Seq,
+) -> Result<StepRows, ReadError> {
+    while rows.next() < until {
+        let from: Seq = rows.next();
+        let left = u32::try_from(until.saturating_sub(from)).unwrap_or(PAGE).min(PAGE);
+        reader.records(id, from, Some(left))?.iter().for_each(|record| rows.take(record));
+        if rows.next() == from {
+            return Err(ReadError::Missing { what: "event", id: format!("{from} of run {id}") });
+        }
+    }
+    Ok(rows)
 }

@@ -869,11 +869,28 @@ export interface RunLedger {
   used: Amounts;
 }
 
+export interface RunSoFar {
+  /** Attempts that it has used itself. */
+  agent_hops: number;
+  /** Dollars that it has used itself, without the other runs of its family. */
+  cost_usd: string;
+  /** Its id. */
+  run: string;
+  /** Steps of its own flow. */
+  steps: number;
+  /** Steps of its own flow that are over and have not failed, each counted once. */
+  steps_done: number;
+  /** Calls of models and attempts whose cost is not known. */
+  unknown_costs: number;
+}
+
 export interface Runs {
   /** The `cursor` of the next page; null on the last. */
   next: string | null;
   /** The runs. */
   runs: Run[];
+  /** What these runs have done and used, if `so_far` asked for it; without those that are too long to be read with this page. */
+  so_far: RunSoFar[];
 }
 
 export interface SignIn {

@@ -123,3 +123,54 @@ fn pages_of_whatever_length_and_later_looks_come_to_the_same_rows() {
     let other = again.client(&token(&stage, &["other"]));
     assert_eq!(by_place(&[steps(&other, &run, "")]), now);
 }
+
+/// Three steps with a report of their cost each, but the second one, which fails at first.
+const COSTS: &str = r#"
+flow: costs
+steps:
+  - id: first
+    run: |
+      printf '{"ok":true,"generatedAt":"t","skillName":"s","metrics":{"cost_usd":0.05}}' > $ENVOI_REPORT
+  - id: second
+    run: test -e good
+  - id: third
+    run: |
+      printf '{"ok":true,"generatedAt":"t","skillName":"s","metrics":{"cost_usd":0.05}}' > $ENVOI_REPORT
+"#;
+
+#[test]
+fn a_list_of_runs_has_what_each_has_done_and_used_so_far() {
+    let stage = Stage::new();
+    stage.write("costs.yaml", COSTS);
+    stage.write("outer.yaml", FLOW);
+    stage.write("inner.yaml", INNER);
+    let (_served, client) = served(&stage);
+    stage.expect(1, &["--json", "run", "costs.yaml"]);
+    stage.expect(3, &["--json", "run", "outer.yaml"]);
+    let told = |query: &str| {
+        let page = client.json(&format!("/v1/runs{query}"));
+        let of = |row: &Value| {
+            let members = ["steps_done", "steps", "agent_hops", "cost_usd", "unknown_costs"];
+            members.map(|name| row[name].clone())
+        };
+        let rows = page["so_far"].as_array().unwrap();
+        let order: Vec<Value> = rows.iter().map(|row| row["run"].clone()).collect();
+        let runs: Vec<Value> =
+            page["runs"].as_array().unwrap().iter().map(|row| row["run"].clone()).collect();
+        (runs, order, rows.iter().map(of).collect::<Vec<_>>())
+    };
+    assert_eq!(told("").2, Vec::<[Value; 5]>::new(), "only who asks for it pays for it");
+    let (runs, order, rows) = told("?so_far=true");
+    assert_eq!(order, runs);
+    // One has failed, and the run may go on past it. One was skipped, one is done, one asks.
+    assert_eq!(rows[0], [json!(2), json!(4), json!(4), json!("0.00"), json!(0)]);
+    assert_eq!(rows[1], [json!(1), json!(3), json!(2), json!("0.05"), json!(0)]);
+    let costs = text(&runs[1]);
+    let ledger = client.json(&format!("/v1/runs/{costs}/ledger"));
+    assert_eq!(ledger["own_used"]["cost_usd"], rows[1][3], "as its own view has it");
+    // What has changed since the last look is seen.
+    stage.write("good", "");
+    stage.expect(0, &["resume", &costs]);
+    assert_eq!(told("?so_far=true&flow=costs").2, [[json!(3), json!(3), json!(4), json!("0.10"), json!(0)]]);
+    assert_eq!(client.get("/v1/runs?so_far=perhaps").status, 400);
+}

@@ -741,11 +741,28 @@ class RunLedger(TypedDict):
     """What it and its family have used."""
 
 
+class RunSoFar(TypedDict):
+    agent_hops: int
+    """Attempts that it has used itself."""
+    cost_usd: str
+    """Dollars that it has used itself, without the other runs of its family."""
+    run: str
+    """Its id."""
+    steps: int
+    """Steps of its own flow."""
+    steps_done: int
+    """Steps of its own flow that are over and have not failed, each counted once."""
+    unknown_costs: int
+    """Calls of models and attempts whose cost is not known."""
+
+
 class Runs(TypedDict):
     next: Optional[str]
     """The `cursor` of the next page; null on the last."""
     runs: List[Run]
     """The runs."""
+    so_far: List[RunSoFar]
+    """What these runs have done and used, if `so_far` asked for it; without those that are too long to be read with this page."""
 
 
 class StepRow(TypedDict):

@@ -1,0 +1,69 @@
+//! What runs have done and used so far, kept so that a list of runs reads the events of each of them once.
+//!
+//! Owns how much one list may read. What a run that is not over has used is told after its newest event, never from before it.
+
+use super::step_rows::{StepRowCache, read_on};
+use envoi_api::{run::RunSoFar, step::StepRows};
+use envoi_engine::load_run;
+use envoi_journal::{Reader, RunRow};
+use envoi_kernel::ids::{RunId, Seq};
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+/// Runs that are known. When there are more, all are read again as they are asked for.
+const MAX_RUNS: usize = 10_000;
+
+/// Events after which one list reads those of no further run; the first run is read however many it has.
+const MAX_EVENTS: u64 = 20_000;
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct SoFarCache {
+    /// Each with the number of events after which it holds.
+    runs: Mutex<HashMap<RunId, (Seq, RunSoFar)>>,
+}
+
+impl SoFarCache {
+    /// Of the runs of a list; those that are too much for one list, or cannot be read, are left out.
+    pub(crate) fn of_runs(&self, reader: &Reader, rows: &[RunRow], cache: &StepRowCache) -> Vec<RunSoFar> {
+        let mut left = MAX_EVENTS;
+        let mut found = Vec::new();
+        for row in rows {
+            let known = self.lock().get(&row.run).filter(|(next, _)| *next == row.next_seq).cloned();
+            if let Some((_, so_far)) = known {
+                found.push(so_far);
+                continue;
+            }
+            if left == 0 {
+                continue;
+            }
+            left = left.saturating_sub(row.next_seq);
+            // One run's trouble is its own; its row says that it is set aside.
+            let Ok(run) = load_run(reader, &row.run) else { continue };
+            let steps = if row.ended.is_some() {
+                read_on(StepRows::default(), reader, &row.run, run.next_seq()).map(Into::into)
+            } else {
+                cache.of_run(reader, &row.run, &run)
+            };
+            let Ok(steps) = steps else { continue };
+            let so_far = RunSoFar::of(&row.run, &run, &steps);
+            self.keep(&row.run, run.next_seq(), &so_far);
+            found.push(so_far);
+        }
+        found
+    }
+
+    fn keep(&self, run: &RunId, next: Seq, so_far: &RunSoFar) {
+        let mut runs = self.lock();
+        if runs.len() >= MAX_RUNS {
+            runs.clear();
+        }
+        runs.insert(run.clone(), (next, so_far.clone()));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<RunId, (Seq, RunSoFar)>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
