@@ -225,7 +225,7 @@ impl Control {
                 self.restoring = None;
                 Ok(())
             }
-            Event::RunEnded(event) => self.run_ended(event),
+            Event::RunEnded(event) => self.run_ended(flow, event),
         }
     }
 

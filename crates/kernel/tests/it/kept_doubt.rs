@@ -3,7 +3,7 @@
 use crate::{
     corrected::{correction, version},
     driver::{Driver, slot},
-    flows::{With as _, flow, graph, step, step_id},
+    flows::{With as _, branch, flow, graph, step, step_id},
     story::{event, feed, stand},
 };
 use envoi_kernel::{
@@ -169,6 +169,28 @@ fn what_is_in_doubt_in_the_flow_of_an_item_is_asked_about_before_that_item_begin
         feed(&mut driver, words);
     }
     assert_eq!(stand(&driver.run), "= 0.x.2.s.1.1 live");
+}
+
+#[test]
+fn what_is_in_doubt_in_a_flow_that_a_text_led_into_is_asked_about_before_that_step_begins_anew() {
+    let leads = || {
+        branch("pick", &[]).with(|step| {
+            step.routing.flow_branches = vec![(FlowId::new("build").unwrap(), step_id("s"))];
+        })
+    };
+    let hint = "pick.1.1 says Go to flow 'build' step 's'";
+    let list = around([leads(), step("e")], vec![step("s"), step("t")]);
+    let after = graph([leads(), needs(step("e"), "pick")]);
+    let in_graph = Arc::new(Flow { flows: list.flows.clone(), ..Flow::clone(&after) });
+    for of in [list, in_graph] {
+        let mut driver = cancelled(&of, &[hint], "pick.1.s.1.1");
+        let said = feed(&mut driver, "reopen");
+        is_asked(&driver, &said, "pick.2", "pick.1.s.1.1");
+        assert!(!said.contains("pick.2.1 begins"), "{said}");
+        driver.restart();
+        let went = feed(&mut driver, "answer rerun");
+        assert!(went.ends_with("pick.2.1 begins = pick.2.1 live"), "{went}");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::{
         event::{EndStatus, RunEnded, RunForked, RunReopened},
         flow::Flow,
     },
-    state::{accounts::Accounts, agent_session::AgentSession, graph},
+    state::{accounts::Accounts, agent_session::AgentSession, flow_state::Kept, graph},
 };
 use std::sync::Arc;
 
@@ -57,18 +57,22 @@ impl Control {
         Ok(())
     }
 
-    pub(super) fn run_ended(&mut self, event: &RunEnded) -> Result<(), IllegalEvent> {
+    pub(super) fn run_ended(&mut self, flow: &Flow, event: &RunEnded) -> Result<(), IllegalEvent> {
         if self.open.values().any(|visit| visit.state == VisitState::Running) || !self.ending.is_empty() {
             return Err(IllegalEvent::AttemptStillLive);
         }
         self.take_back_unstarted_visits();
-        let hinted = self
-            .subflows
-            .iter()
-            .filter(|(_, flow_state)| flow_state.by_hint)
-            .map(|(inside, _)| inside.clone());
-        for inside in hinted.collect::<Vec<_>>() {
+        let hinted = self.subflows.iter().filter(|(_, flow_state)| flow_state.by_hint);
+        let hinted =
+            hinted.filter_map(|(inside, flow_state)| Some((inside.clone(), flow_state.caller.clone()?)));
+        for (inside, caller) in hinted.collect::<Vec<_>>() {
+            // The step that led there begins anew: what is in doubt in the flow is in doubt of the step.
+            let doubt = self.doubt_within(flow, &inside);
             self.drop_flow(&inside);
+            let is_there = caller.scope.is_empty() || self.subflows.contains_key(&caller.scope);
+            if let Some(doubt) = doubt.filter(|_| is_there) {
+                self.flow_state_mut(&caller.scope).step(&caller.step).kept = Some(Kept::Doubt(doubt));
+            }
         }
         self.timers.clear();
         self.interrupts.clear();
