@@ -309,6 +309,20 @@ fn the_configuration_names_targets_of_every_run_and_tokens_are_kept_nowhere() {
 }
 
 #[test]
+fn a_notice_leads_to_its_question_on_the_page_and_signs_nobody_in() {
+    let stage =
+        Stage::with_flow(&asking("{ command: 'cat >> told; echo $ENVOI_LINK >> links', on: question }"));
+    stage.write(".envoi/config.yaml", "server: { public_url: 'https://envoi.example' }\n");
+    stage.expect(3, &["run", "flow.yaml"]);
+    let event: Value = serde_json::from_str(&stage.lines("told")[0]).unwrap();
+    let link = format!("https://envoi.example/#/q/{}", text(&event["subject"]));
+    assert_eq!(
+        (event["data"]["link"].as_str(), stage.lines("links")),
+        (Some(link.as_str()), vec![link.clone()])
+    );
+}
+
+#[test]
 fn a_variable_that_has_a_token_is_read_by_no_expression() {
     let hook = "webhook: { url: 'https://hooks.example', token: { env: HOOK_TOKEN } }";
     let read = "steps:\n  - { id: a, run: [echo, '${{ env.HOOK_TOKEN }}'] }\n";

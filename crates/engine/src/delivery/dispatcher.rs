@@ -97,9 +97,10 @@ impl Deliveries for DueNotices {
     fn prepare(&mut self, row: &DeliveryRow) -> Result<Try<Outcome>, Outcome> {
         let called = self.callers.of(&row.run);
         let caller = called.as_deref().map(|called| &called.caller);
-        let prepared = notice::compose(&self.reader, row, self.notices.how_to_answer)
-            .and_then(|notice| PreparedDelivery::of(row, notice, &self.notices, caller))
-            .map_err(|error| Outcome::failed(error.to_string()))?;
+        let prepared =
+            notice::compose(&self.reader, row, self.notices.how_to_answer, self.notices.page.as_deref())
+                .and_then(|notice| PreparedDelivery::of(row, notice, &self.notices, caller))
+                .map_err(|error| Outcome::failed(error.to_string()))?;
         let heeds_flag = prepared.is_command();
         Ok(Try { run: Box::new(move |flag| prepared.run(flag)), heeds_flag })
     }

@@ -1,6 +1,6 @@
 //! The content of a notice: the event of the journal as a CloudEvent, and as variables for a command.
 //!
-//! Owns both vocabularies. All of it comes from the journal up to the event, so that every try sends the same.
+//! Owns both vocabularies. All of it but the address of the page comes from the journal up to the event, so that every try sends the same.
 
 use super::error::NotPrepared;
 use crate::{
@@ -45,7 +45,7 @@ struct Content<'a> {
     head: Option<String>,
 }
 
-/// The notice of this delivery.
+/// The notice of this delivery. `page`: where the web page is found.
 ///
 /// # Errors
 /// The journal cannot be read, or the event is none that has notices.
@@ -53,6 +53,7 @@ pub(super) fn compose(
     reader: &Reader,
     row: &DeliveryRow,
     how_to_answer: fn(&RunId, &InterruptRaised) -> String,
+    page: Option<&str>,
 ) -> Result<Notice, NotPrepared> {
     let records = reader.records(&row.run, row.delivery.seq, Some(1))?;
     let record = records.into_iter().next().ok_or(NotPrepared::NoEvent)?;
@@ -61,24 +62,25 @@ pub(super) fn compose(
         return Err(NotPrepared::OtherId { id: row.delivery.id.clone(), expected });
     }
     let flow = reader.run(&row.run)?.flow;
+    let notice = |content: &Content<'_>, trace| notice(row, &flow, &record, content, page, trace);
     match &record.event {
         Event::InterruptRaised(raised) => {
             let answer = how_to_answer(&row.run, raised);
             let trace = of_visit(reader, row, &raised.visit)?;
-            Ok(notice(row, &flow, &record, &of_question(raised, "waiting", Some(answer)), trace))
+            Ok(notice(&of_question(raised, "waiting", Some(answer)), trace))
         }
         Event::RunEnded(ended) => {
             let trace = of_run(reader, row)?;
             let head = reader.head_at(&row.run, record.seq)?;
             let content = Content { head: Some(head.to_string()), ..of_end(ended) };
-            Ok(notice(row, &flow, &record, &content, trace))
+            Ok(notice(&content, trace))
         }
         Event::InterruptExpired(expired) => {
             let earlier = reader.records(&row.run, 0, None)?;
             let raised = earlier.iter().find_map(|record| raised_as(record, &expired.interrupt));
             let raised = raised.ok_or(NotPrepared::NoQuestion)?;
             let trace = of_visit(reader, row, &raised.visit)?;
-            Ok(notice(row, &flow, &record, &of_question(raised, "expired", None), trace))
+            Ok(notice(&of_question(raised, "expired", None), trace))
         }
         other => Err(NotPrepared::NoNotice { event: other.name() }),
     }
@@ -142,9 +144,15 @@ fn notice(
     flow: &FlowId,
     record: &Record,
     content: &Content<'_>,
+    page: Option<&str>,
     trace: Option<Traceparent>,
 ) -> Notice {
     let kind = row.delivery.kind;
+    // It signs nobody in: who opens it needs a session of that page.
+    let link = page.map(|page| match content.interrupt {
+        Some(interrupt) => format!("{page}/#/q/{interrupt}"),
+        None => format!("{page}/#/r/{}", row.run),
+    });
     let text = |text: &str| Some(Value::from(text));
     let members = [
         ("kind", text(kind.word())),
@@ -160,6 +168,7 @@ fn notice(
         ("terminal_reason", content.terminal_reason.map(Value::from)),
         ("reason", content.reason.map(Value::from)),
         ("head", content.head.as_deref().map(Value::from)),
+        ("link", link.as_deref().map(Value::from)),
     ];
     let data: Object = members.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
     let event = CloudEvent {
@@ -170,7 +179,7 @@ fn notice(
         time: record.at,
         data,
     };
-    Notice { variables: variables(row, flow, content), event, trace }
+    Notice { variables: variables(row, flow, content, link.as_deref()), event, trace }
 }
 
 fn type_of(kind: Moment) -> &'static str {
@@ -185,7 +194,12 @@ fn type_of(kind: Moment) -> &'static str {
 const VARIABLE_CHARS: usize = 4_000;
 
 /// All of them are always set, so that a script may rely on it. NUL cannot stand in a variable.
-fn variables(row: &DeliveryRow, flow: &FlowId, content: &Content<'_>) -> Vec<(String, String)> {
+fn variables(
+    row: &DeliveryRow,
+    flow: &FlowId,
+    content: &Content<'_>,
+    link: Option<&str>,
+) -> Vec<(String, String)> {
     [
         (ID_VARIABLE, row.delivery.id.as_str()),
         ("ENVOI_NOTICE", row.delivery.kind.word()),
@@ -196,6 +210,7 @@ fn variables(row: &DeliveryRow, flow: &FlowId, content: &Content<'_>) -> Vec<(St
         ("ENVOI_QUESTION", content.question.unwrap_or_default()),
         ("ENVOI_STATUS", content.status),
         ("ENVOI_HEAD", content.head.as_deref().unwrap_or_default()),
+        ("ENVOI_LINK", link.unwrap_or_default()),
     ]
     .map(|(name, value)| {
         (name.to_owned(), value.chars().filter(|letter| *letter != '\0').take(VARIABLE_CHARS).collect())

@@ -114,6 +114,7 @@ fn notices() -> Notices {
         env: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
         variable: |_| None,
         how_to_answer: |_, _| String::new(),
+        page: None,
     }
 }
 

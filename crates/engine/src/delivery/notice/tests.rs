@@ -19,6 +19,10 @@ fn told_of(question: Event) -> Vec<Result<Notice, NotPrepared>> {
 
 /// The notices, and the lines of the events.
 fn told_with_lines(question: Event) -> (Vec<Result<Notice, NotPrepared>>, Vec<String>) {
+    told_with_page(question, None)
+}
+
+fn told_with_page(question: Event, page: Option<&str>) -> (Vec<Result<Notice, NotPrepared>>, Vec<String>) {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(Layout::new(folder.path())).unwrap();
     let writer = store.writer(store.take_epoch().unwrap()).unwrap();
@@ -34,7 +38,7 @@ fn told_with_lines(question: Event) -> (Vec<Result<Notice, NotPrepared>>, Vec<St
     let how: fn(&RunId, &InterruptRaised) -> String =
         |run, raised| format!("answer {run} {}", raised.interrupt);
     let lines = reader.event_texts(&run, 0, 99, usize::MAX, EventFilter::All).unwrap();
-    let told = rows.iter().map(|row| compose(&reader, row, how)).collect();
+    let told = rows.iter().map(|row| compose(&reader, row, how, page)).collect();
     (told, lines.into_iter().map(|text| text.json).collect())
 }
 
@@ -68,6 +72,7 @@ fn a_question_says_what_is_asked_and_how_to_answer() {
         ("ENVOI_QUESTION", "go on?"),
         ("ENVOI_STATUS", "waiting"),
         ("ENVOI_HEAD", ""),
+        ("ENVOI_LINK", ""),
     ];
     assert_eq!(notice.variables, variables.map(|(name, value)| (name.to_owned(), value.to_owned())));
 }
@@ -101,6 +106,17 @@ fn an_end_says_how_and_why_and_by_what_its_events_are_known() {
          \"terminal_reason\":\"completed\",\"reason\":\"every step is done\",\
          \"head\":\"HEAD\"}}"
     );
+}
+
+#[test]
+fn where_the_page_is_known_each_leads_to_its_question_or_its_run() {
+    let (told, _) = told_with_page(question(), Some("https://envoi.example:8443"));
+    for (notice, place) in told.into_iter().zip(["q/int_q", "q/int_q", "r/run_1"]) {
+        let notice = notice.unwrap();
+        let link = format!("https://envoi.example:8443/#/{place}");
+        assert_eq!(notice.event.data.get("link").and_then(Value::as_str), Some(link.as_str()));
+        assert!(notice.variables.contains(&("ENVOI_LINK".to_owned(), link)));
+    }
 }
 
 #[test]
