@@ -26,7 +26,7 @@ use envoi_engine::{
     retention::{CollectRequest, Collected},
 };
 use envoi_flow::config::Config;
-use envoi_journal::{CommitError, Holder, Layout, Lease, RunFilter, Store, Taken};
+use envoi_journal::{CommitError, Holder, Layout, Lease, ReadError, RunFilter, Store, Taken};
 use envoi_kernel::ids::RunId;
 use envoi_step::Launcher;
 use std::{
@@ -574,6 +574,8 @@ fn note_undelivered(store: &Arc<Store>, run: Option<&RunId>, printer: &mut Print
     let Some(run) = run else { return };
     let missed = match store.reader().and_then(|reader| reader.deliveries(run)) {
         Ok(rows) => rows.iter().filter(|row| row.delivered_at.is_none()).count(),
+        // It has not begun.
+        Err(ReadError::Missing { .. }) => return,
         Err(error) => {
             return printer
                 .note(&format!("whether all notices of this run are delivered is not known: {error}"));

@@ -580,7 +580,7 @@ fn what_another_agent_says_of_a_secret_reaches_the_disk_masked() {
         assert_eq!(asked.code, Some(3), "{asked:?}");
         let run = leaky.stage.run_id();
         let record = |visit: &str| leaky.stage.read(&format!(".envoi/runs/{run}/_a2a/{visit}.1.0.json"));
-        assert!(record("reply").contains("***") && record("ask").contains("\"question\": {"));
+        assert!(record("reply").contains("***") && record("ask").contains("\"question\":{"));
         leaky.assert_clean(&[&asked]);
         // Its question is the one that was shown, though what is compared was masked: the answer is sent.
         let again = leaky.command(&["--json", "answer", "--text", "the left one"]).done();
