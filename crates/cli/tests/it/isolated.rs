@@ -458,7 +458,7 @@ fn what_a_run_begins_to_ignore_is_not_deleted_and_what_it_deletes_and_ignores_is
     }
     stage.expect(0, &["apply", &id, "--undo"]);
     assert_eq!(work(&stage), before);
-    // Of a tree that is gone nobody knows what was deleted.
+    // Without the tree it is not known what the run has deleted.
     fs::remove_dir_all(stage.path(&tree(&stage))).unwrap();
     stage.expect(0, &["apply", &id]);
     assert_eq!(stage.read("work/b.log") + &stage.read("work/built2/one"), "mine\nmine\n");

@@ -366,7 +366,7 @@ fn a_call_whose_record_somebody_has_removed_is_in_doubt() {
     signal(stage.supervisor("ask.1.1").unwrap(), Signal::KILL);
     let done = engine.done();
     assert_eq!(done.code, Some(5), "{done:?}");
-    assert_eq!(asked(&stage).len(), 1, "nobody knows that nothing was sent");
+    assert_eq!(asked(&stage).len(), 1, "the first call may have been paid for");
 }
 
 #[test]

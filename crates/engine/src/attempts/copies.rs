@@ -1,4 +1,4 @@
-//! Files are copied into a tree that somebody is making.
+//! Copies files into a tree that is being made.
 //!
 //! Owns that nothing there is overwritten, that no link is followed, and that neither a repository nor a store is copied.
 

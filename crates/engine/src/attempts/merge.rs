@@ -134,7 +134,7 @@ fn merge(order: &Order) -> Result<Done, String> {
             let _ = writeln!(text, "the run's tree has other files by now, and they are merged with");
             continue;
         }
-        // What somebody has changed since the look stays as it is.
+        // A file that has changed since the snapshot is left as it is.
         let changed = envoi_tree::change(&order.workspace, &order.snapshots, &stands, &tip.tree);
         let changed = changed.map_err(|error| failed(&error))?;
         tell_late(&changed.late, &mut text);
@@ -146,7 +146,11 @@ fn merge(order: &Order) -> Result<Done, String> {
             take_all_away(order, &tip.conflicts, &mut text);
             return Ok(Done { fits: true, text });
         }
-        let _ = writeln!(text, "merged again, because somebody has changed {}", named(&changed.newer));
+        let _ = writeln!(
+            text,
+            "merged again, because these files have changed meanwhile: {}",
+            named(&changed.newer)
+        );
         stands = look()?.tree;
     }
     Err(format!(

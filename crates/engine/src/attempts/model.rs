@@ -33,7 +33,7 @@ pub(super) fn command(
     let place = dir.path().join("model.json");
     let known = Known::of(shared, job);
     plain::write(&place, &serde_json::to_vec(&order(shared, job, dir, call, &known))?)?;
-    // From here on a record that is missing says nothing: somebody has removed it.
+    // The record is there from the start. If it is missing later, it was removed, and does not show that nothing was sent.
     plain::write(&dir.path().join(CALLS_FILE), b"0")?;
     variables.push((ORDER_VARIABLE.to_owned(), place.to_string_lossy().into_owned()));
     let key = shared.models.key(&call.model);

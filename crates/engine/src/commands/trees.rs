@@ -168,7 +168,7 @@ pub fn remove(
     if !tree.is_begun {
         fs::rename(&tree.place, &aside)?;
     }
-    // Nobody finds it by its name any more. Who came, or wrote there, just before has not seen the new one.
+    // The tree has another name now, so no new process finds it. A process that came before may still be at work in it.
     let lost = || {
         let is_looked_at = !tree.is_begun && !tree.is_dropped;
         let lost = || {
