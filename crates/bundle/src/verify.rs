@@ -213,7 +213,9 @@ fn read(source: impl Read, most_bytes: u64) -> Result<Entries, Wrong> {
         if !is_plain || full.contains("//") || full.ends_with('/') || full.contains("/./") {
             return Err(wrong(&shown, "its name leads elsewhere"));
         }
-        check_name(full).map_err(|why| wrong(&shown, why))?;
+        if let Some(why) = why_no_file(full) {
+            return Err(wrong(&shown, why));
+        }
         if entry.header().entry_type() != tar::EntryType::Regular {
             return Err(wrong(&shown, "it is no plain file"));
         }
@@ -279,18 +281,18 @@ fn read(source: impl Read, most_bytes: u64) -> Result<Entries, Wrong> {
 const MAX_FILE_NAME_BYTES: usize = 255;
 const MAX_PATH_BYTES: usize = 4095;
 
-/// Whether a file of this name can be unpacked, and written by an import.
-fn check_name(path: &str) -> Result<(), String> {
+/// Why no file of this name can be unpacked, or written by an import.
+fn why_no_file(path: &str) -> Option<String> {
     if path.contains('\0') {
-        return Err("no file can have its name".to_owned());
+        return Some("no file can have its name".to_owned());
     }
     if path.len() > MAX_PATH_BYTES || path.split('/').any(|name| name.len() > MAX_FILE_NAME_BYTES) {
         let most = MAX_FILE_NAME_BYTES;
-        return Err(format!(
+        return Some(format!(
             "no file can have its name: one has at most {most} bytes, a path {MAX_PATH_BYTES}"
         ));
     }
-    Ok(())
+    None
 }
 
 /// Behind the last entry there is nothing but the zeros that fill up an archive: two files that differ are not both the bundle.
@@ -462,8 +464,8 @@ fn check_events(
         if record.seq != at {
             return Err(wrong(place, format!("it is event {}, not {at}", record.seq)));
         }
-        if let Some(name) = named::folder(&record.event) {
-            check_name(&name).map_err(|why| wrong(&place, why))?;
+        if let Some(why) = named::folder(&record.event).and_then(|name| why_no_file(&name)) {
+            return Err(wrong(&place, why));
         }
         if let Event::RunStarted(started) = &record.event
             && started.run != *run
@@ -653,7 +655,7 @@ mod tests {
             let message = refused(&entries);
             assert!(message.contains(": no file can have its name"), "{message}");
         }
-        assert_eq!(check_name(&"a".repeat(MAX_FILE_NAME_BYTES)), Ok(()));
+        assert_eq!(why_no_file(&"a".repeat(MAX_FILE_NAME_BYTES)), None);
     }
 
     #[test]

@@ -51,38 +51,48 @@ fn branch(place: &Path) -> String {
     format!("envoi/{}", place.file_name().unwrap_or_default().to_string_lossy())
 }
 
+/// Why an item has no tree to work in.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoTree {
+    #[error("the run has no tree of its own")]
+    NotIsolated,
+    /// Something may have worked in it.
+    #[error("the tree of the item is gone: `{}`", .0.display())]
+    Gone(PathBuf),
+    #[error("the tree of the item cannot be made: `{}`: {why}", .place.display())]
+    NotMade { place: PathBuf, why: Box<dyn core::error::Error + Send + Sync> },
+}
+
 /// Where the commands of an item work. The tree is made if it is not there.
 ///
 /// # Errors
-/// It cannot be made, or is gone although something may have worked in it.
-pub(super) fn ensure(layout: &Layout, job: &Job, item: &VisitId) -> Result<PathBuf, String> {
+/// See [`NoTree`].
+pub(super) fn ensure(layout: &Layout, job: &Job, item: &VisitId) -> Result<PathBuf, NoTree> {
     let Some(isolated) = job.isolated.as_deref() else {
-        return Err("the run has no tree of its own".to_owned());
+        return Err(NoTree::NotIsolated);
     };
     let root = Path::new(&isolated.place);
     let place = place(isolated, &job.run, item);
     let inside = place.join(job.workspace.strip_prefix(root).unwrap_or(Path::new("")));
-    let failed = |what: &Path, error: &dyn core::fmt::Display| {
-        format!("the tree of the item cannot be made: `{}`: {error}", what.display())
-    };
+    let not_made = |place: &Path, why| NoTree::NotMade { place: place.to_owned(), why };
     let made = made(layout, &job.run, item);
     if made.exists() {
         return match inside.is_dir() {
             true => Ok(inside),
-            false => Err(format!("the tree of the item is gone: `{}`", place.display())),
+            false => Err(NoTree::Gone(place)),
         };
     }
     // What an engine that went away has half made: nothing was started in it.
-    remove(isolated, &place, layout.root()).map_err(|error| failed(&place, &error))?;
+    remove(isolated, &place, layout.root()).map_err(|error| not_made(&place, error.into()))?;
     let create = |folder: &Path| fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    create(&place).map_err(|error| failed(&place, &error))?;
+    create(&place).map_err(|error| not_made(&place, error.into()))?;
     if isolated.branch.is_some() {
         let of = Repository { top: root.to_owned(), head: None };
         Git::new(&Stop::default())
             .add_worktree(&of, &place, &branch(&place), &format!("envoi {}", job.run), false)
-            .map_err(|error| failed(&place, &error))?;
+            .map_err(|error| not_made(&place, error.into()))?;
     }
-    bring(root, &place, Path::new("")).map_err(|error| failed(&place, &error))?;
+    bring(root, &place, Path::new("")).map_err(|error| not_made(&place, error.into()))?;
     if isolated.branch.is_some() {
         Git::new(&Stop::default()).refresh(&place);
     }
@@ -92,7 +102,7 @@ pub(super) fn ensure(layout: &Layout, job: &Job, item: &VisitId) -> Result<PathB
         made.parent().map(envoi_durable::create_folders).transpose()?;
         envoi_durable::replace(&made, b"")
     };
-    mark().map_err(|error| failed(&made, &error))?;
+    mark().map_err(|error| not_made(&made, error.into()))?;
     Ok(inside)
 }
 

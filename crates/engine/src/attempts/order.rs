@@ -39,7 +39,8 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir, start: &str) ->
     let moved;
     let job = match &started.tree {
         Some(item) => {
-            let workspace = item_trees::ensure(&shared.layout, job, item).map_err(OrderError::Step)?;
+            let workspace = item_trees::ensure(&shared.layout, job, item)
+                .map_err(|error| OrderError::Step(error.to_string()))?;
             moved = Job { workspace, ..job.clone() };
             &moved
         }
