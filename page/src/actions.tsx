@@ -8,7 +8,7 @@ import { BOUNDS, raised } from "./bounds.js";
 import { Line } from "./foreign.js";
 import { useLoaded } from "./load.js";
 import { deafSince } from "./live.js";
-import { Shown, State, Trouble } from "./parts.js";
+import { NextTry, Shown, State, Trouble } from "./parts.js";
 import { at, go } from "./router.js";
 import { useSending, type Sending } from "./send.js";
 import { may } from "./session.js";
@@ -60,6 +60,7 @@ export function Actions(props: Props): JSX.Element | null {
           {asked === "correct" && <Correct {...common} />}
           {asked === "raise" && <RaiseBound {...common} />}
           {asked === "fork" && <ForkRun {...common} />}
+          <NextTry comes at={sending.waitsUntil}>The server is busy, and nothing is done so far. It is sent again by itself.</NextTry>
           {sending.error !== undefined && <Trouble error={sending.error} />}
           <button disabled={sending.busy} onClick={close}>Leave it</button>
         </div>

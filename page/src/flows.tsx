@@ -1,17 +1,17 @@
 /** Flows: which are registered, what one consists of, and the start of a run. */
 
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { JSX } from "preact";
 
 import type { Flow, FlowInput, FlowShape, Flows, Run } from "./api.js";
 import { WorkspaceUse, type Use } from "./actions.js";
 import { Drawing } from "./drawing.js";
 import { Lines } from "./files.js";
-import { Form, fieldsOf, read, type Values } from "./form.js";
+import { Form, fieldsOf, read, refusedFields, type Values } from "./form.js";
 import { Line } from "./foreign.js";
 import { useLoaded } from "./load.js";
 import { deafSince } from "./live.js";
-import { Shown, Trouble, titled } from "./parts.js";
+import { NextTry, Shown, Trouble, titled } from "./parts.js";
 import { PlanInShort, PlanView } from "./plan.js";
 import { at, go } from "./router.js";
 import { useSending } from "./send.js";
@@ -73,7 +73,7 @@ function Missing(): JSX.Element {
 export function FlowScreen({ name }: { name: string }): JSX.Element {
   const loaded = useLoaded<Look>((signal) => look(name, signal), [name], () => false);
   if (loaded.error instanceof Refused && loaded.error.status === 404) return <Missing />;
-  return <section class="page"><Shown of={loaded}>{({ shape, flow }) => <Whole shape={shape} flow={flow} />}</Shown></section>;
+  return <section class="page"><Shown of={loaded} title="Flow">{({ shape, flow }) => <Whole shape={shape} flow={flow} />}</Shown></section>;
 }
 
 function Whole({ shape, flow }: Look): JSX.Element {
@@ -130,7 +130,7 @@ function FlowText({ digest, file, name }: { digest: string; file: string | undef
 export function StartScreen({ name }: { name: string }): JSX.Element {
   const loaded = useLoaded<Look>((signal) => look(name, signal), [name], () => false);
   if (loaded.error instanceof Refused && loaded.error.status === 404) return <Missing />;
-  return <section class="page"><Shown of={loaded}>{({ shape }) => <Start key={shape.digest} shape={shape} />}</Shown></section>;
+  return <section class="page"><Shown of={loaded} title="Start a run">{({ shape }) => <Start key={shape.digest} shape={shape} />}</Shown></section>;
 }
 
 /** Kept until it has begun, so that a reload loses nothing. */
@@ -154,6 +154,14 @@ function Start({ shape }: { shape: FlowShape }): JSX.Element {
   const [wrong, setWrong] = useState<Record<string, string>>({});
   const [use, setUse] = useState<Use>("alone");
   const sending = useSending();
+  // What the server says of an input stands there, as what the page itself finds wrong does.
+  useEffect(() => {
+    const refused = sending.error instanceof Refused ? refusedFields(sending.error, values) : undefined;
+    if (refused === undefined) return;
+    setWrong(refused);
+    document.getElementById(`field-${Object.keys(refused)[0] ?? ""}`)?.focus();
+  }, [sending.error]);
+  const isAtField = Object.keys(wrong).length > 0;
   titled(`Start ${shape.flow}`);
   const change = (name: string, value: string): void => {
     const all = { ...values, [name]: value };
@@ -188,7 +196,9 @@ function Start({ shape }: { shape: FlowShape }): JSX.Element {
       {fields.length === 0 ? <p class="note">It takes no inputs.</p> : <Form fields={fields} values={values} wrong={wrong} disabled={sending.busy} change={change} />}
       <WorkspaceUse value={use} change={setUse} />
       <PlanInShort flow={shape.digest} />
-      {sending.error !== undefined && <Trouble error={sending.error}><p>No run was seen to begin. What you typed is still here; sent again, it begins once.</p></Trouble>}
+      <NextTry comes at={sending.waitsUntil}>The server is busy, and no run has begun so far. It is sent again by itself.</NextTry>
+      {sending.error !== undefined && isAtField && <div class="trouble" role="alert"><p>No run has begun. What is wrong stands at its field.</p></div>}
+      {sending.error !== undefined && !isAtField && <Trouble error={sending.error}><p>No run was seen to begin. What you typed is still here; sent again, it begins once.</p></Trouble>}
       <p class="send"><button class="main" type="submit" disabled={sending.busy || deafSince.value !== undefined}>{sending.busy ? "Sending …" : `Start ${shape.flow}`}</button></p>
     </form>
   );

@@ -95,6 +95,29 @@ export function read(fields: Field[], values: Values): { data: Schema } | { wron
   return Object.keys(wrong).length > 0 ? { wrong } : { data: Object.fromEntries(data) };
 }
 
+/** Lines of a refusal, each with the field that it is about: `/count: …` of an answer, "input `count`: …" of a start. */
+const OF_A_FIELD = [/^\/([^/:]*)(?:\/[^:]*)?: (.*)$/, /^input `([^`]*)`: (.*)$/];
+
+/**
+ * What the server says of fields, by their names; undefined if it says something else too. What is too long for it is the longest
+ * of what was typed: `typed` has all of it.
+ */
+export function refusedFields({ status, detail }: { status: number; detail: string }, typed: Readonly<Record<string, string>>): Record<string, string> | undefined {
+  if (status === 413) {
+    const [longest] = Object.entries(typed).sort(([, a], [, b]) => b.length - a.length);
+    return longest === undefined ? undefined : { [longest[0]]: `This is too long for the server: ${detail}.` };
+  }
+  if (status !== 422) return undefined;
+  const wrong: Record<string, string> = {};
+  for (const line of detail.split("\n")) {
+    const [, pointer, said] = OF_A_FIELD.map((form) => form.exec(line)).find((found) => found !== null) ?? [];
+    const name = pointer?.replaceAll("~1", "/").replaceAll("~0", "~");
+    if (name === undefined || said === undefined || !Object.hasOwn(typed, name)) return undefined;
+    wrong[name] = wrong[name] === undefined ? `${said}.` : `${wrong[name]} ${said}.`;
+  }
+  return wrong;
+}
+
 function valueOf(field: Field, given: string): [value: unknown, mistake?: string] {
   switch (field.kind) {
     case "number": {
@@ -148,7 +171,7 @@ function OneField({ field, value, wrong, disabled, change }: { field: Field; val
   const about = (
     <>
       {field.about !== "" && <p class="note" id={`${id}-about`}><Line text={field.about} /></p>}
-      {wrong !== undefined && <p class="wrong" id={`${id}-wrong`}>{wrong}</p>}
+      {wrong !== undefined && <p class="wrong" id={`${id}-wrong`}><Line text={wrong} /></p>}
     </>
   );
   const options = field.kind === "truth" ? [true, false] : field.choices;

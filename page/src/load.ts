@@ -13,6 +13,8 @@ const RETRY_MS = 2_000;
 export interface Loaded<T> {
   value: T | undefined;
   error: Refused | Offline | undefined;
+  /** When it is asked again, if the server has said so. */
+  retryAt?: number | undefined;
   /** Asks again now. */
   again: () => void;
 }
@@ -43,9 +45,10 @@ export function useLoaded<T>(get: (signal: AbortSignal, before: T | undefined) =
         if (own.signal.aborted) return;
         if (error instanceof Refused && error.status === 401) return over("You were signed out: the session is over.");
         if (!(error instanceof Refused || error instanceof Offline)) throw error;
-        set({ value, error });
+        const wait = error instanceof Refused ? error.waitMs : undefined;
+        set({ value, error, retryAt: wait === undefined ? undefined : Date.now() + wait });
         if (error instanceof Offline) soon(RETRY_MS);
-        else if (error.retryAfterS !== undefined) soon(error.retryAfterS * 1000);
+        else if (wait !== undefined) soon(wait);
       } finally {
         busy = false;
         if (due && timer === undefined && !own.signal.aborted) soon(EVERY_MS);

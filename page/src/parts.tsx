@@ -1,6 +1,7 @@
 /** Small parts that several screens have: states, errors, times that pass. */
 
 import { signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
 import type { ComponentChildren, JSX } from "preact";
 
 import { Line, named } from "./foreign.js";
@@ -49,8 +50,19 @@ export function State({ of }: { of: string }): JSX.Element {
   );
 }
 
+/** How long it is until the next try. What is read aloud does not change every second. With `comes` it comes into sight. */
+export function NextTry({ at, comes = false, children }: { at: number | undefined; comes?: boolean; children: ComponentChildren }): JSX.Element | null {
+  const line = useRef<HTMLParagraphElement>(null);
+  useEffect(() => {
+    if (comes) line.current?.scrollIntoView({ block: "nearest" });
+  }, [at === undefined]);
+  if (at === undefined) return null;
+  const s = Math.ceil((at - now.value) / 1000);
+  return <p class="warn" role="status" ref={line}>{children} <span aria-hidden="true">{s > 0 ? `In ${s} s.` : "Now."}</span></p>;
+}
+
 /** Why something could not be done, and what to do. */
-export function Trouble({ error, children }: { error: Refused | Offline; children?: ComponentChildren }): JSX.Element {
+export function Trouble({ error, retryAt, children }: { error: Refused | Offline; retryAt?: number | undefined; children?: ComponentChildren }): JSX.Element {
   if (error instanceof Offline) {
     return <div class="trouble" role="alert"><p>There is no answer from the server. Nothing was done that is not shown here; the page tries again.</p>{children}</div>;
   }
@@ -63,16 +75,20 @@ export function Trouble({ error, children }: { error: Refused | Offline; childre
       <p class="note">
         {error.code !== "" && <code>{error.code}</code>} {error.requestId !== "" && <>request <code>{error.requestId}</code></>}
       </p>
+      <NextTry at={retryAt}>The page asks again by itself.</NextTry>
       {children}
     </div>
   );
 }
 
-/** What is there, what is awaited, or why there is nothing. What is shown stays when a later look fails. */
-export function Shown<T>({ of, children }: { of: Loaded<T>; children: (value: T) => ComponentChildren }): JSX.Element {
-  const { value, error } = of;
-  if (value === undefined) return error === undefined ? <p class="note" role="status">Asking the server …</p> : <Trouble error={error} />;
-  return <>{error !== undefined && !(error instanceof Offline) && <Trouble error={error} />}{children(value)}</>;
+/** What is there, what is awaited, or why there is nothing. What is shown stays when a later look fails. `title` is the heading until then. */
+export function Shown<T>({ of, title, children }: { of: Loaded<T>; title?: string; children: (value: T) => ComponentChildren }): JSX.Element {
+  const { value, error, retryAt } = of;
+  if (value === undefined) {
+    const heading = title !== undefined && <h1>{title}</h1>;
+    return <>{heading}{error === undefined ? <p class="note" role="status">Asking the server …</p> : <Trouble error={error} retryAt={retryAt} />}</>;
+  }
+  return <>{error !== undefined && !(error instanceof Offline) && <Trouble error={error} retryAt={retryAt} />}{children(value)}</>;
 }
 
 /** Sets the title of the tab. */

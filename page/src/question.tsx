@@ -11,11 +11,11 @@ import type { Answer, AttachmentRef, QuestionDetail, Questions, RunLedger } from
 import { BOUNDS, raised } from "./bounds.js";
 import { dollars, unknownIn } from "./cost.js";
 import { Files } from "./files.js";
-import { Form, fieldsOf, read, type Values } from "./form.js";
+import { Form, fieldsOf, read, refusedFields, type Values } from "./form.js";
 import { Line, Words, plain } from "./foreign.js";
 import { useLoaded } from "./load.js";
 import { deafSince } from "./live.js";
-import { Shown, State, Trouble, now, titled } from "./parts.js";
+import { NextTry, Shown, State, Trouble, now, titled } from "./parts.js";
 import { at } from "./router.js";
 import { duration, moment, plural, since, size, until } from "./words.js";
 import { Offline, Refused, ask, freshKey, json, patiently } from "./wire.js";
@@ -63,7 +63,7 @@ export function QuestionScreen({ id }: { id: string }): JSX.Element {
   if (loaded.error instanceof Refused && loaded.error.status === 404) {
     return <section class="page"><h1>No such question</h1><p>It is not there, or it is not yours. <a href="#/inbox">All questions</a></p></section>;
   }
-  return <section class="page question"><Shown of={loaded}>{(question) => <Question key={question.question} question={question} again={loaded.again} />}</Shown></section>;
+  return <section class="page question"><Shown of={loaded} title="Question">{(question) => <Question key={question.question} question={question} again={loaded.again} />}</Shown></section>;
 }
 
 function Question({ question, again }: { question: QuestionDetail; again: () => void }): JSX.Element {
@@ -262,6 +262,7 @@ function AnswerForm({ question, isOther, again, done }: { question: QuestionDeta
   const [wrong, setWrong] = useState<Record<string, string>>({});
   const [error, setError] = useState<Refused | Offline>();
   const [busy, setBusy] = useState(false);
+  const [waitsUntil, setWaits] = useState<number>();
   // One key for what is sent: a request that is sent again, because no answer came, is done once.
   const once = useRef<[body: string, key: string]>(["", ""]);
   useEffect(() => sessionStorage.setItem(draftOf(id), JSON.stringify(draft)), [draft]);
@@ -271,9 +272,10 @@ function AnswerForm({ question, isOther, again, done }: { question: QuestionDeta
   const isImpossible = (choice: string): boolean => lead(choice).startsWith("not possible");
   const hasForm = TAKES_FORM.has(draft.choice) && question.schema !== null;
   const [files, setFiles] = useState<readonly Uploaded[]>([]);
+  const [uploading, setUploading] = useState("");
 
   const send = async (): Promise<void> => {
-    if (busy || draft.choice === "" || isOther) return;
+    if (busy || uploading !== "" || draft.choice === "" || isOther) return;
     const body: Answer = { choice: draft.choice as NonNullable<Answer["choice"]> };
     const found: Record<string, string> = {};
     if (draft.words.trim() !== "") body.text = draft.words;
@@ -297,27 +299,32 @@ function AnswerForm({ question, isOther, again, done }: { question: QuestionDeta
       else body.raise = amount;
     }
     setWrong(found);
-    const [bad] = Object.keys(found);
-    if (bad !== undefined) {
-      const place = bad === "words" || bad === "amount" ? bad : `field-${bad}`;
-      document.getElementById(place)?.focus();
-      return;
-    }
+    if (Object.keys(found).length > 0) return toFirst(found);
     const text = JSON.stringify(body);
     if (once.current[0] !== text) once.current = [text, freshKey()];
     setBusy(true);
     setError(undefined);
     try {
-      const answered = await patiently(() => json<QuestionDetail>(`questions/${encodeURIComponent(id)}/answer`, { method: "POST", body, once: once.current[1] }));
+      const answered = await patiently(() => json<QuestionDetail>(`questions/${encodeURIComponent(id)}/answer`, { method: "POST", body, once: once.current[1] }), setWaits);
       sessionStorage.removeItem(draftOf(id));
       done(answered);
     } catch (error) {
       if (!(error instanceof Refused || error instanceof Offline)) throw error;
       setError(error);
-      if (error instanceof Refused && error.status === 409) again();
+      if (!(error instanceof Refused)) return;
+      if (error.status === 409) again();
+      const refused = refusedFields(error, { ...(hasForm ? draft.values : {}), words: draft.words });
+      if (refused === undefined) return;
+      setWrong(refused);
+      // Fields are off while it is sent.
+      setTimeout(() => toFirst(refused));
     } finally {
       setBusy(false);
     }
+  };
+  const toFirst = (found: Record<string, string>): void => {
+    const [bad = ""] = Object.keys(found);
+    document.getElementById(bad === "words" || bad === "amount" ? bad : `field-${bad}`)?.focus();
   };
 
   const key = (event: KeyboardEvent): void => {
@@ -347,7 +354,7 @@ function AnswerForm({ question, isOther, again, done }: { question: QuestionDeta
         <div class="field">
           <label for="field-">The form, as JSON</label>
           <textarea id="field-" class="code" rows={5} value={draft.values[""] ?? ""} disabled={busy} onInput={(event) => change({ values: { "": event.currentTarget.value } })} />
-          {wrong[""] !== undefined && <p class="wrong">{wrong[""]}</p>}
+          {wrong[""] !== undefined && <p class="wrong"><Line text={wrong[""]} /></p>}
         </div>
       )}
       {draft.choice === "raise" && (
@@ -364,10 +371,11 @@ function AnswerForm({ question, isOther, again, done }: { question: QuestionDeta
           {wrong["words"] !== undefined && <p class="wrong" id="words-wrong">{wrong["words"]}</p>}
         </div>
       )}
-      {draft.choice !== "" && draft.choice !== "raise" && <Attachments files={files} change={setFiles} disabled={busy} />}
-      {error !== undefined && <NotRecorded error={error} />}
+      {draft.choice !== "" && draft.choice !== "raise" && <Attachments files={files} change={setFiles} uploading={uploading} setUploading={setUploading} disabled={busy} />}
+      {error !== undefined && <NotRecorded error={error} isAtField={Object.keys(wrong).length > 0} />}
+      <NextTry comes at={waitsUntil}>The server is busy, and nothing is recorded so far. Your answer is sent again by itself.</NextTry>
       <p class="send">
-        <button class="main" type="submit" disabled={isOff || draft.choice === "" || isOther}>
+        <button class="main" type="submit" disabled={isOff || uploading !== "" || draft.choice === "" || isOther}>
           {busy ? "Sending …" : draft.choice === "" ? "Choose first" : `Send: ${nameOf(draft.choice)}`}
         </button>
         <Used question={question} />
@@ -376,32 +384,46 @@ function AnswerForm({ question, isOther, again, done }: { question: QuestionDeta
   );
 }
 
+/** What the refusal of a file says, and of which one. */
+interface NotTaken {
+  file: File;
+  error: Refused | Offline;
+}
+
 interface Uploaded {
   name: string;
   bytes: number;
   reference: AttachmentRef;
 }
 
+interface Attaching {
+  files: readonly Uploaded[];
+  change: (to: (before: readonly Uploaded[]) => readonly Uploaded[]) => void;
+  /** The name of the file that is sent; empty if none is. */
+  uploading: string;
+  setUploading: (name: string) => void;
+  disabled: boolean;
+}
+
 /** Files that come with the answer. Each is at the server before the answer is sent. */
-function Attachments({ files, change, disabled }: { files: readonly Uploaded[]; change: (files: readonly Uploaded[]) => void; disabled: boolean }): JSX.Element {
-  const [error, setError] = useState<Refused | Offline>();
-  const [busy, setBusy] = useState(false);
+function Attachments({ files, change, uploading, setUploading, disabled }: Attaching): JSX.Element {
+  const [refused, setRefused] = useState<readonly NotTaken[]>([]);
+  const [waitsUntil, setWaits] = useState<number>();
   const add = async (chosen: FileList | null): Promise<void> => {
-    setBusy(true);
-    setError(undefined);
-    try {
-      let all = files;
-      for (const file of chosen ?? []) {
-        const response = await ask("artifacts", { method: "POST", raw: file, headers: { "content-type": file.type || "application/octet-stream" } });
+    setRefused([]);
+    for (const file of chosen ?? []) {
+      setUploading(file.name);
+      try {
+        const headers = { "content-type": file.type || "application/octet-stream" };
+        const response = await patiently(() => ask("artifacts", { method: "POST", raw: file, headers }), setWaits);
         const reference = { ...((await response.json()) as object), filename: file.name };
-        all = [...all, { name: file.name, bytes: file.size, reference }];
-        change(all);
+        change((before) => [...before, { name: file.name, bytes: file.size, reference }]);
+      } catch (error) {
+        if (!(error instanceof Refused || error instanceof Offline)) throw error;
+        setRefused((before) => [...before, { file, error }]);
+      } finally {
+        setUploading("");
       }
-    } catch (error) {
-      if (!(error instanceof Refused || error instanceof Offline)) throw error;
-      setError(error);
-    } finally {
-      setBusy(false);
     }
   };
   return (
@@ -409,22 +431,33 @@ function Attachments({ files, change, disabled }: { files: readonly Uploaded[]; 
       <label for="attached">Files<span class="note"> (may be left out)</span></label>
       {files.length > 0 && (
         <ul class="plain">
-          {files.map((file, nth) => <li key={nth}><Line text={file.name} /> <span class="note">{size(file.bytes)}</span> <button type="button" class="link" disabled={disabled} onClick={() => change(files.filter((_, at) => at !== nth))}>remove</button></li>)}
+          {files.map((file, nth) => <li key={nth}><Line text={file.name} /> <span class="note">{size(file.bytes)}</span> <button type="button" class="link" disabled={disabled} onClick={() => change((before) => before.filter((each) => each !== file))}>remove</button></li>)}
         </ul>
       )}
-      <input id="attached" type="file" multiple disabled={disabled || busy} onChange={(event) => void add(event.currentTarget.files).finally(() => (event.target as HTMLInputElement).value = "")} />
-      {busy && <p class="note" role="status">Sending the file …</p>}
-      {error !== undefined && <Trouble error={error}><p>The file was not taken.</p></Trouble>}
+      <input id="attached" type="file" multiple disabled={disabled || uploading !== ""} aria-invalid={refused.length === 0 ? undefined : "true"} aria-describedby={refused.length === 0 ? undefined : "attached-wrong"} onChange={(event) => void add(event.currentTarget.files).finally(() => (event.target as HTMLInputElement).value = "")} />
+      {uploading !== "" && <p class="note" role="status">Sending <Line text={uploading} /> …</p>}
+      <NextTry comes at={waitsUntil}>The server is busy. The file is sent again by itself.</NextTry>
+      {refused.length > 0 && (
+        <div id="attached-wrong" role="alert">
+          {refused.map((each, nth) => <p key={nth} class="wrong"><Line text={each.file.name} /> ({size(each.file.size)}) was not taken. <Line text={notTaken(each)} /></p>)}
+        </div>
+      )}
     </div>
   );
 }
 
-function NotRecorded({ error }: { error: Refused | Offline }): JSX.Element {
+function notTaken({ error }: NotTaken): string {
+  if (error instanceof Offline) return "There is no answer from the server; choose the file again.";
+  return error.status === 413 ? `It is too large for the server: ${error.detail}.` : error.detail;
+}
+
+function NotRecorded({ error, isAtField }: { error: Refused | Offline; isAtField: boolean }): JSX.Element {
   if (error instanceof Offline) {
     return <div class="trouble" role="alert"><p>There is no answer from the server. It is not known whether yours was recorded. Send it again: it counts once.</p></div>;
   }
   if (error.code === "SUBJECT_CHANGED") {
     return <div class="trouble" role="alert"><p>Not recorded: what you looked at has changed since. Look at it again, then send your answer.</p></div>;
   }
+  if (isAtField) return <div class="trouble" role="alert"><p>Your answer was not recorded. What is wrong stands at its field; what you typed is still here.</p></div>;
   return <Trouble error={error}><p>Your answer was not recorded. What you typed is still here.</p></Trouble>;
 }

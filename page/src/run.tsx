@@ -53,7 +53,7 @@ export function RunScreen({ id, part, chosen }: { id: string; part: Part; chosen
   if (loaded.error instanceof Refused && loaded.error.status === 404) {
     return <section class="page"><h1>No such run</h1><p>It is not there, or it is not yours. <a href="#/runs">All runs</a></p></section>;
   }
-  return <section class="page wide run"><Shown of={loaded}>{(found) => <Whole look={found} part={part} chosen={chosen} again={loaded.again} />}</Shown></section>;
+  return <section class="page wide run"><Shown of={loaded} title="Run">{(found) => <Whole look={found} part={part} chosen={chosen} again={loaded.again} />}</Shown></section>;
 }
 
 function Whole({ look, part, chosen, again }: { look: Look; part: Part; chosen: string | undefined; again: () => void }): JSX.Element {

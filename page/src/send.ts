@@ -7,6 +7,8 @@ import { Offline, Refused, freshKey, json, patiently } from "./wire.js";
 export interface Sending {
   busy: boolean;
   error: Refused | Offline | undefined;
+  /** When it is sent again, while the server wants to be left alone. */
+  waitsUntil: number | undefined;
   /** What the server answers; undefined if it refuses, or says nothing: `error` has that. */
   send: <T>(path: string, body?: unknown) => Promise<T | undefined>;
   forget: () => void;
@@ -15,6 +17,7 @@ export interface Sending {
 export function useSending(): Sending {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<Refused | Offline>();
+  const [waitsUntil, setWaits] = useState<number>();
   // The same request has the same key, until it was answered.
   const once = useRef<[request: string, key: string]>(["", ""]);
   const send = async <T>(path: string, body?: unknown): Promise<T | undefined> => {
@@ -24,7 +27,7 @@ export function useSending(): Sending {
     setBusy(true);
     setError(undefined);
     try {
-      const answer = await patiently(() => json<T>(path, { method: "POST", ...(body === undefined ? {} : { body, once: once.current[1] }) }));
+      const answer = await patiently(() => json<T>(path, { method: "POST", ...(body === undefined ? {} : { body, once: once.current[1] }) }), setWaits);
       once.current = ["", ""];
       return answer;
     } catch (error) {
@@ -35,5 +38,5 @@ export function useSending(): Sending {
       setBusy(false);
     }
   };
-  return { busy, error, send, forget: () => setError(undefined) };
+  return { busy, error, waitsUntil, send, forget: () => setError(undefined) };
 }

@@ -16,6 +16,11 @@ export class Refused extends Error {
   ) {
     super(detail);
   }
+
+  /** How long the server, or a proxy before it, wants to be left alone until the same is asked again; undefined if that is of no use. */
+  get waitMs(): number | undefined {
+    return [429, 502, 503, 504].includes(this.status) ? Math.max(300, (this.retryAfterS ?? 2) * 1000) : undefined;
+  }
 }
 
 /** There is no answer. */
@@ -80,15 +85,20 @@ async function refused(response: Response): Promise<Refused> {
   } catch {
     // What is not the server's has no body that could be read.
   }
-  const retry = Number(response.headers.get("retry-after") ?? "x");
   return new Refused(
     response.status,
     of(problem["code"]),
     of(problem["detail"]) || `the server answered ${response.status}`,
     of(problem["hint"]) || null,
     of(problem["request_id"]) || (response.headers.get("x-request-id") ?? ""),
-    Number.isFinite(retry) ? retry : undefined,
+    secondsUntil(response.headers.get("retry-after") ?? ""),
   );
+}
+
+/** `Retry-After` as seconds, or as a date, which proxies send. */
+function secondsUntil(text: string): number | undefined {
+  const seconds = /^\d+$/.test(text) ? Number(text) : Math.ceil((Date.parse(text) - Date.now()) / 1000);
+  return Number.isNaN(seconds) ? undefined : Math.max(0, seconds);
 }
 
 export async function json<T>(path: string, options: Ask = {}): Promise<T> {
@@ -100,19 +110,27 @@ export function freshKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
+/** So long it is tried again without an answer, and so long if the server says when. */
 const PATIENCE_MS = 20_000;
+const LONGEST_WAIT_MS = 120_000;
 
-/** Asks again while there is no answer, or the server says later: under one key it is done once. */
-export async function patiently<T>(get: () => Promise<T>): Promise<T> {
-  const until = Date.now() + PATIENCE_MS;
+/**
+ * Asks again while there is no answer, or the server says later: under one key it is done once. `waits` is called with the time of
+ * the next try while the server is waited for, and then without.
+ */
+export async function patiently<T>(get: () => Promise<T>, waits: (until?: number) => void = () => undefined): Promise<T> {
+  const began = Date.now();
   for (let wait = 300; ; wait = Math.min(wait * 2, 3000)) {
     try {
       return await get();
     } catch (error) {
-      const later = error instanceof Refused && (error.status === 503 || error.status === 429) ? (error.retryAfterS ?? 1) * 1000 : undefined;
+      const later = error instanceof Refused ? error.waitMs : undefined;
       if (!(error instanceof Offline) && later === undefined) throw error;
-      if (Date.now() + (later ?? wait) > until) throw error;
+      const next = Date.now() + (later ?? wait);
+      if (next > began + (later === undefined ? PATIENCE_MS : LONGEST_WAIT_MS)) throw error;
+      if (later !== undefined) waits(next);
       await new Promise((resolve) => setTimeout(resolve, later ?? wait));
+      waits();
     }
   }
 }

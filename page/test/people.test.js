@@ -174,13 +174,25 @@ test("a file comes with the answer", async () => {
   await page.goto(`${stage.url}/#/q/${question}`);
   await page.getByText("Approve", { exact: true }).click();
   await page.getByLabel("Files").setInputFiles([{ name: "tags <b>.txt", mimeType: "text/plain", buffer: Buffer.from("0.9\n") }, { name: "more.txt", mimeType: "text/plain", buffer: Buffer.from("x") }]);
-  await page.getByText("more.txt").waitFor();
-  await page.getByRole("button", { name: "remove" }).last().click();
+  await page.getByRole("listitem").filter({ hasText: "more.txt" }).getByRole("button", { name: "remove" }).click();
+  // While a file is on its way no answer goes without it, and what is removed meanwhile stays so.
+  let release;
+  const held = new Promise((resolve) => (release = resolve));
+  await page.route(/\/artifacts$/, async (route) => (await held, route.continue()));
+  await page.getByLabel("Files").setInputFiles([{ name: "late.txt", mimeType: "text/plain", buffer: Buffer.from("late") }]);
+  await page.getByText("Sending late.txt", { exact: false }).waitFor();
+  assert(await page.getByRole("button", { name: "Send: Approve" }).isDisabled());
+  await page.getByRole("listitem").filter({ hasText: "tags <b>.txt" }).getByRole("button", { name: "remove" }).click();
+  release();
+  await page.getByRole("listitem").filter({ hasText: "late.txt" }).waitFor();
+  assert.equal(await page.getByRole("listitem").filter({ hasText: "tags <b>.txt" }).count(), 0);
+  await page.getByLabel("Files").setInputFiles([{ name: "tags <b>.txt", mimeType: "text/plain", buffer: Buffer.from("0.9\n") }]);
+  await page.getByRole("listitem").filter({ hasText: "tags <b>.txt" }).waitFor();
   await person.accessible(page);
   await page.getByRole("button", { name: "Send: Approve" }).click();
   await page.getByText(/Approve, by/).waitFor();
   const { given } = await stage.ask("GET", `questions/${question}`);
-  assert.deepEqual(given.attachments.map(({ filename, size }) => [filename, size]), [["tags <b>.txt", 4]]);
+  assert.deepEqual(given.attachments.map(({ filename, size }) => [filename, size]), [["late.txt", 4], ["tags <b>.txt", 4]]);
   await person.done();
   await stage.close();
 });
