@@ -34,6 +34,22 @@ pub fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::rename(&temp, path)
 }
 
+/// Puts a new file in the place of whatever has the name: a link is not followed, a pipe is not waited for, and readers see the whole file
+/// or what was there. Not synced: for files that a later step makes durable, or that may be lost.
+///
+/// # Errors
+/// The file cannot be written, or a folder has the name.
+pub fn renew(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let temp = temp_beside(path);
+    let written =
+        create(&temp).and_then(|mut file| file.write_all(bytes)).and_then(|()| fs::rename(&temp, path));
+    if written.is_err() {
+        // The caller reports why it was not written; half a file that stays adds nothing to that.
+        fs::remove_file(&temp).ok();
+    }
+    written
+}
+
 /// A name in the same folder that no other process uses.
 #[must_use]
 pub fn temp_beside(path: &Path) -> PathBuf {
@@ -173,6 +189,19 @@ mod tests {
             (fs::read(&path).unwrap(), fs::read(&victim).unwrap()),
             (b"{}".to_vec(), b"as it was".to_vec())
         );
+        for name in [&path, &temp_beside(&path)] {
+            fs::remove_file(name).ok();
+            std::os::unix::fs::symlink(&victim, name).unwrap();
+        }
+        renew(&path, b"[]").unwrap();
+        assert!(fs::symlink_metadata(&path).unwrap().is_file());
+        assert_eq!(
+            (fs::read(&path).unwrap(), fs::read(&victim).unwrap()),
+            (b"[]".to_vec(), b"as it was".to_vec())
+        );
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert!(renew(&path, b"{}").is_err());
         assert_eq!(names(place.path()), 2);
     }
 }

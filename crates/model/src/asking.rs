@@ -16,10 +16,13 @@ use envoi_preset::{
     Class, end_of_feedback,
     protocol::{End, Protocol, Question, Reply},
 };
-use std::{fs, io, path::Path, thread, time::Duration};
+use std::{io, path::Path, thread, time::Duration};
 
 /// A limit that is over so soon is waited for by the attempt itself.
 const SHORT_WAIT: Duration = Duration::from_secs(20);
+
+/// The most bytes of feedback that are read; its end goes into the prompt.
+const MAX_FEEDBACK_FILE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// How often in a row it is.
 const SHORT_WAITS: u32 = 2;
@@ -70,7 +73,7 @@ pub(crate) fn ask(order: &Order, key: Option<&str>, around: &dyn Around) -> io::
     };
     let feedback = order.feedback.as_deref().map(text).transpose()?;
     let prompt = compose(&order.prompt, order.failure.as_deref(), feedback.as_deref());
-    fs::write(order.folder.join("prompt.txt"), &prompt)?;
+    envoi_durable::renew(&order.folder.join("prompt.txt"), prompt.as_bytes())?;
     let temperature = order.temperature.as_deref().and_then(Number::parse);
     let mut repairs: Vec<(String, String)> = Vec::new();
     let mut is_limit_of_completion = false;
@@ -275,7 +278,7 @@ fn compose(prompt: &str, failure: Option<&str>, feedback: Option<&str>) -> Strin
 
 /// The text of a file, with bytes that are no UTF-8 replaced.
 fn text(path: &Path) -> io::Result<String> {
-    Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())
+    Ok(String::from_utf8_lossy(&envoi_durable::read_regular(path, MAX_FEEDBACK_FILE_BYTES)?).into_owned())
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use crate::{Access, Around, CALLS_FILE, Order, UNANSWERED_FILE};
 use envoi_contract::{json::Value, time::Timestamp};
+use envoi_durable::renew;
 use envoi_http::{Client, NoAnswer};
 use envoi_preset::{
     Class, Failure, Masking,
@@ -59,16 +60,17 @@ pub(crate) fn call(
     before: usize,
     around: &dyn Around,
 ) -> io::Result<Called> {
-    let count = |calls: usize| fs::write(order.folder.join(CALLS_FILE), calls.to_string());
+    let count = |calls: usize| renew(&order.folder.join(CALLS_FILE), calls.to_string().as_bytes());
     count(before.saturating_add(1))?;
     let unanswered = order.folder.join(UNANSWERED_FILE);
     let to = format!("the call of model `{}` at provider `{}`", order.model, access.provider);
-    fs::write(&unanswered, format!("{to} was sent, and its answer did not arrive"))?;
+    renew(&unanswered, format!("{to} was sent, and its answer did not arrive").as_bytes())?;
     let called = send(access, protocol, key, body, around);
     match &called {
         Err(NoAnswer::Unknown(why)) => {
             println!("{why}");
-            fs::write(&unanswered, format!("{to} was sent, and it is not known what became of it: {why}"))?;
+            let what = format!("{to} was sent, and it is not known what became of it: {why}");
+            renew(&unanswered, what.as_bytes())?;
         }
         Ok(Called::Failed { counts: false, .. }) | Err(NoAnswer::NotSent(_)) => {
             fs::remove_file(&unanswered)?;

@@ -8,7 +8,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use envoi_contract::{code::Code, skill_report::SkillError};
 use envoi_preset::protocol::Part;
 use std::{
-    fs::{self, File},
+    fs,
     io::{self, Read as _},
     path::{Path, PathBuf},
 };
@@ -88,11 +88,13 @@ fn is_allowed(order: &Order, place: &Path) -> bool {
 
 /// The first bytes of a regular file.
 fn read(place: &Path, max: u64) -> io::Result<Vec<u8>> {
-    if !fs::metadata(place)?.is_file() {
-        return Err(io::Error::other("it is no file"));
-    }
+    let file =
+        envoi_durable::open_regular(place).map_err(|error| match envoi_durable::is_not_regular(&error) {
+            true => io::Error::other("it is no file"),
+            false => error,
+        })?;
     let mut bytes = Vec::new();
-    File::open(place)?.take(max).read_to_end(&mut bytes)?;
+    file.take(max).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -10,7 +10,7 @@ use envoi_contract::{
     skill_report::{SkillError, SkillReport},
 };
 use envoi_kernel::ledger::Cost;
-use std::{fs, io};
+use std::io;
 
 /// Longest message of an error; the text has the whole.
 const MAX_MESSAGE_CHARS: usize = 2_000;
@@ -25,7 +25,7 @@ pub(crate) fn write(order: &Order, finished: &Finished, around: &dyn Around) -> 
     if let Some(error) = &error {
         println!("{}: {}", error.code, error.message);
     }
-    fs::write(&order.output, around.mask_text(&finished.text))?;
+    envoi_durable::renew(&order.output, around.mask_text(&finished.text).as_bytes())?;
     let ok = error.is_none();
     let report = SkillReport {
         ok,
@@ -36,7 +36,7 @@ pub(crate) fn write(order: &Order, finished: &Finished, around: &dyn Around) -> 
         error: error.map(|error| error.to_value()),
         unknown: Object::from([("model", around.mask_value(&model(order, finished)))]),
     };
-    fs::write(&order.report, report.to_value().compact())?;
+    envoi_durable::renew(&order.report, report.to_value().compact().as_bytes())?;
     Ok(ok)
 }
 

@@ -18,6 +18,8 @@ pub struct ProgramLine {
     pub raw: String,
     /// What it says to people, in lines; none for what is of no interest to them.
     pub shown: Vec<String>,
+    /// It is an event: a JSON object that names its type. Anything else says nothing about whether the program works.
+    pub is_event: bool,
 }
 
 /// What has been read of one process.
@@ -126,17 +128,21 @@ impl<'m> Reading<'m> {
     }
 
     fn read(&mut self, raw: String) -> ProgramLine {
+        let mut is_event = false;
         let shown = match Value::parse_str(&raw) {
-            Ok(event @ Value::Object(_)) => match &mut self.events {
-                Events::Claude(events) => events.read(&event, self.masking),
-                Events::Codex(events) => events.read(&event, self.masking),
-            },
+            Ok(event @ Value::Object(_)) => {
+                is_event = event.get("type").and_then(Value::as_str).is_some();
+                match &mut self.events {
+                    Events::Claude(events) => events.read(&event, self.masking),
+                    Events::Codex(events) => events.read(&event, self.masking),
+                }
+            }
             Ok(_) | Err(_) => {
                 self.unread = self.unread.saturating_add(1);
                 vec![one_line(&raw, self.masking)]
             }
         };
-        ProgramLine { raw, shown }
+        ProgramLine { raw, shown, is_event }
     }
 }
 
@@ -156,4 +162,20 @@ fn unsuccessful(outcome: &Outcome, exit: Exit, wants_data: bool, masking: Maskin
         return Some(Failure::new(Class::Schema, message));
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_object_that_names_its_type_is_an_event() {
+        let mask = |text: &str| text.to_owned();
+        for preset in [Preset::Claude, Preset::Codex] {
+            let mut reading = Reading::of(preset, Masking::with(&mask));
+            let lines = reading.push(b"still here\n[1]\n{}\n{\"type\":1}\n{\"type\":\"new\"}\n");
+            let events: Vec<bool> = lines.iter().map(|line| line.is_event).collect();
+            assert_eq!(events, [false, false, false, false, true]);
+        }
+    }
 }

@@ -1,15 +1,79 @@
-//! Files in the folder of an attempt.
+//! Files in the folder of an attempt. The program may have put anything there, so no link is followed and nothing is waited for.
 
-use std::{fs, io, path::Path};
+use envoi_durable::{open_regular_with, read_regular};
+use rustix::fs::OFlags;
+use std::{
+    fs::File,
+    io::{self, Write as _},
+    path::Path,
+};
 
-/// Writes a file that readers see whole or not at all.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let temporary = path.with_extension("new");
-    fs::write(&temporary, bytes)?;
-    fs::rename(&temporary, path)
-}
+/// The most bytes of a file that is read whole.
+const MAX_READ_BYTES: u64 = 16 * 1024 * 1024;
+
+/// The most bytes of events that are kept. The rest is read, and not kept.
+const MAX_EVENTS_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The text of a file, with bytes that are no UTF-8 replaced.
 pub(crate) fn text(path: &Path) -> io::Result<String> {
-    Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())
+    Ok(String::from_utf8_lossy(&read_regular(path, MAX_READ_BYTES)?).into_owned())
+}
+
+/// A file to which lines are added; made if nothing is there.
+pub(crate) fn added_to(path: &Path) -> io::Result<File> {
+    open_regular_with(path, OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND)
+}
+
+/// The file with the events.
+pub(crate) struct KeptEvents {
+    file: File,
+    left_bytes: u64,
+    is_full: bool,
+}
+
+impl KeptEvents {
+    /// Goes on with the file at `path`.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        Self::with(path, MAX_EVENTS_BYTES)
+    }
+
+    fn with(path: &Path, most_bytes: u64) -> io::Result<Self> {
+        let file = added_to(path)?;
+        let left_bytes = most_bytes.saturating_sub(file.metadata()?.len());
+        Ok(Self { file, left_bytes, is_full: false })
+    }
+
+    /// Adds a line, or says once, in its place, that no more are kept. True if that was said now.
+    pub(crate) fn keep(&mut self, line: &str) -> io::Result<bool> {
+        if self.is_full {
+            return Ok(false);
+        }
+        let bytes = u64::try_from(line.len()).unwrap_or(u64::MAX).saturating_add(1);
+        self.is_full = bytes > self.left_bytes;
+        self.left_bytes = self.left_bytes.saturating_sub(bytes);
+        let line =
+            if self.is_full { r#"{"type":"envoi","left_out":"the events after this one"}"# } else { line };
+        self.file.write_all(format!("{line}\n").as_bytes())?;
+        Ok(self.is_full)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_past_the_bound_are_left_out_and_that_is_said_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("events.jsonl");
+        let mut events = KeptEvents::with(&path, 12).unwrap();
+        let said: Vec<bool> =
+            ["12345", "12345", "1", "1"].iter().map(|line| events.keep(line).unwrap()).collect();
+        assert_eq!(said, [false, false, true, false]);
+        assert!(KeptEvents::with(&path, 12).unwrap().keep("1").unwrap(), "what is there counts");
+        let kept = text(&path).unwrap();
+        let kept: Vec<&str> = kept.lines().collect();
+        assert_eq!((&kept[..2], kept.len()), (&["12345", "12345"][..], 4));
+        assert!(kept[2].contains("left_out"), "{kept:?}");
+    }
 }

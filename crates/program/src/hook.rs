@@ -5,13 +5,12 @@
 //! resumed, it comes back with exactly that call, and the answer is for no other one. An answer is used once: it is marked as used, on
 //! disk, before it is given. What cannot be decided is an error, and then the program makes no call.
 
-use crate::Order;
+use crate::{Order, files};
 use envoi_contract::json::{Object, Value};
 use envoi_kernel::event::CallAnswer;
 use envoi_preset::{OWN_QUESTION, Pattern, ToolCall};
 use serde::{Deserialize, Serialize};
 use std::{
-    fs::{self, OpenOptions},
     io::{self, Read, Write},
     path::{Path, PathBuf},
     process::ExitCode,
@@ -92,7 +91,7 @@ fn quoted(path: &Path) -> String {
 
 /// The call that was put off, and the ids of those that were refused.
 pub(crate) fn decided(folder: &Path) -> io::Result<(Option<String>, Vec<String>)> {
-    let read = |name: &str| match fs::read_to_string(folder.join(name)) {
+    let read = |name: &str| match files::text(&folder.join(name)) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
@@ -120,7 +119,7 @@ pub fn decide_call(policy: &Path) -> ExitCode {
 /// What the program is to do with the call on `input`. `None`: what it would do anyway.
 fn decide(policy: &Path, input: impl Read) -> io::Result<Option<Value>> {
     let folder = policy.parent().map(Path::to_owned).unwrap_or_default();
-    let policy: Policy = serde_json::from_slice(&fs::read(policy)?)?;
+    let policy: Policy = serde_json::from_str(&files::text(policy)?)?;
     let mut bytes = Vec::new();
     input.take(MAX_INPUT_BYTES.saturating_add(1)).read_to_end(&mut bytes)?;
     let event = Value::parse(&bytes).map_err(io::Error::other)?;
@@ -198,7 +197,7 @@ impl Notes {
     }
 
     fn refuse(&self, call: &ToolCall, reason: &str) -> io::Result<Value> {
-        let mut file = OpenOptions::new().create(true).append(true).open(self.folder.join(REFUSED))?;
+        let mut file = files::added_to(&self.folder.join(REFUSED))?;
         file.write_all(format!("{}\n", call.id).as_bytes())?;
         Ok(decision("deny", [("permissionDecisionReason", Value::from(reason))]))
     }
@@ -213,6 +212,7 @@ pub(crate) fn has_own_questions(order: &Order) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use tempfile::TempDir;
 
     struct Attempt {

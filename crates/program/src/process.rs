@@ -1,7 +1,8 @@
 //! The program as a process: started, read line by line, waited for.
 
 use crate::{
-    EVENTS_FILE, Mask, ORDER_VARIABLE, Order, SECRET_VARIABLES, SESSION_FILE, USED_FILE, files,
+    EVENTS_FILE, Mask, ORDER_VARIABLE, Order, SECRET_VARIABLES, SESSION_FILE, USED_FILE,
+    files::{self, KeptEvents},
     hook::{self, Policy},
     prompt,
     used::{metrics, of_attempt},
@@ -15,7 +16,6 @@ use envoi_preset::{
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::{consts::SIGTERM, iterator::Signals};
 use std::{
-    fs::{self, File, OpenOptions},
     io::{self, Read, Write as _},
     os::unix::process::ExitStatusExt as _,
     process::{Child, Command, ExitStatus, Stdio},
@@ -27,6 +27,9 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
+
+/// The prompt, in the folder of the attempt.
+const PROMPT_FILE: &str = "prompt.txt";
 
 /// How much of the end of standard error is kept, to say why a program has failed.
 const STDERR_BYTES: usize = 16 * 1024;
@@ -83,9 +86,9 @@ impl Work<'_> {
             feedback.as_deref(),
         );
         // The call that a person has decided is all that it goes on with.
-        fs::write(order.folder.join("prompt.txt"), if answer.is_some() { "" } else { &prompt })?;
+        put_prompt(order, if answer.is_some() { "" } else { &prompt })?;
         if let Some(schema) = &order.schema {
-            fs::write(order.folder.join("schema.json"), schema.compact())?;
+            envoi_durable::renew(&order.folder.join("schema.json"), schema.compact().as_bytes())?;
         }
         let id = order.session.as_deref();
         let session = match id {
@@ -103,7 +106,7 @@ impl Work<'_> {
             let before = prompt::Before::CutOff;
             let feedback = feedback.as_deref();
             let prompt = prompt::compose(&order.prompt, before, order.failure.as_deref(), feedback);
-            fs::write(order.folder.join("prompt.txt"), prompt)?;
+            put_prompt(order, &prompt)?;
             first = self.run(Resume::From(id), None)?;
         }
         let Finished::Ran { outcome, .. } = &first else { return Ok(first) };
@@ -111,7 +114,7 @@ impl Work<'_> {
             Resume::From(id) | Resume::Fork { of: id, .. } if outcome.lost => id,
             _ => return Ok(first),
         };
-        fs::write(order.folder.join("prompt.txt"), &prompt)?;
+        put_prompt(order, &prompt)?;
         let new = id.filter(|_| self.preset.takes_session_id());
         if let (Resume::From(_), Resume::Fork { of, .. }) = (session, self.beginning(new)) {
             // It was cut off before it had begun.
@@ -207,7 +210,7 @@ impl Work<'_> {
             command.env_remove(format!("{SECRET_VARIABLES}{number}"));
         }
         // An open pipe keeps some programs waiting for ever; a file ends.
-        command.stdin(File::open(order.folder.join("prompt.txt"))?);
+        command.stdin(envoi_durable::open_regular(&order.folder.join(PROMPT_FILE))?);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         Ok(command)
     }
@@ -217,14 +220,13 @@ impl Work<'_> {
         let Some(stdout) = child.stdout.take() else { return Ok(None) };
         let pieces = pieces_of(stdout)?;
         let idle = self.order.idle_ms.map(Duration::from_millis);
-        let mut events =
-            OpenOptions::new().create(true).append(true).open(self.order.folder.join(EVENTS_FILE))?;
+        let mut events = KeptEvents::open(&self.order.folder.join(EVENTS_FILE))?;
         let mut known = None;
         let mut noted = None;
         let mut last = Instant::now();
         let mut ended: Option<Instant> = None;
         loop {
-            // Bytes that end no line are no event.
+            // Bytes that end no line are no event, and neither is a line that tells nothing of the program.
             let left = idle.map_or(SILENCE, |idle| idle.saturating_sub(last.elapsed()));
             let wait = if ended.is_some() { LEFT_OPEN } else { left.min(SILENCE) };
             let lines = match pieces.recv_timeout(wait) {
@@ -238,23 +240,19 @@ impl Work<'_> {
                     continue;
                 }
                 Err(RecvTimeoutError::Timeout) if left > SILENCE || idle.is_none() => continue,
-                Err(RecvTimeoutError::Timeout) => {
-                    let message = format!(
-                        "no event for {} seconds: the program was ended",
-                        idle.unwrap_or_default().as_secs_f64()
-                    );
-                    return Ok(Some(Failure::new(Class::Idle, message)));
-                }
+                Err(RecvTimeoutError::Timeout) => return Ok(Some(silent(idle))),
             };
-            if !lines.is_empty() {
-                last = Instant::now();
-            }
             self.keep(&mut events, &lines)?;
+            if lines.iter().any(|line| line.is_event) {
+                last = Instant::now();
+            } else if ended.is_none() && idle.is_some_and(|idle| last.elapsed() >= idle) {
+                return Ok(Some(silent(idle)));
+            }
             let used = reading.usage();
             if noted != Some(used) {
                 let metrics = metrics(&of_attempt(used, self.order, false), &self.order.before.figures());
                 // For people, and for what becomes of an attempt whose end is not known: its report has the last word.
-                files::replace(
+                envoi_durable::renew(
                     &self.order.folder.join(USED_FILE),
                     Value::Object(metrics).compact().as_bytes(),
                 )?;
@@ -297,9 +295,11 @@ impl Work<'_> {
         Some(Failure::new(Class::NotInstalled, message))
     }
 
-    fn keep(&self, events: &mut File, lines: &[ProgramLine]) -> io::Result<()> {
+    fn keep(&self, events: &mut KeptEvents, lines: &[ProgramLine]) -> io::Result<()> {
         for line in lines {
-            events.write_all(format!("{}\n", self.mask.text(&line.raw)).as_bytes())?;
+            if events.keep(&self.mask.text(&line.raw))? {
+                self.show(&[format!("warning: {EVENTS_FILE} is full: the events that follow are not kept")]);
+            }
             self.show(&line.shown);
         }
         Ok(())
@@ -313,6 +313,17 @@ impl Work<'_> {
             let _unread = writeln!(out, "{line}");
         }
     }
+}
+
+/// Nothing that counts came for the whole of `idle`.
+fn silent(idle: Option<Duration>) -> Failure {
+    let seconds = idle.unwrap_or_default().as_secs_f64();
+    Failure::new(Class::Idle, format!("no event for {seconds} seconds: the program was ended"))
+}
+
+/// What the program gets as its standard input.
+fn put_prompt(order: &Order, prompt: &str) -> io::Result<()> {
+    envoi_durable::renew(&order.folder.join(PROMPT_FILE), prompt.as_bytes())
 }
 
 /// The output in pieces, as they come. A process that the program leaves behind may hold the pipe: the thread is then left.
@@ -457,6 +468,7 @@ impl End {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::ExitCode;
 
     #[test]
     fn the_end_of_some_output_begins_with_a_whole_line() {
@@ -478,6 +490,61 @@ mod tests {
 
         fn value(&self, value: &Value) -> Value {
             value.clone()
+        }
+    }
+
+    /// A program that does `first` in the folder of its attempt, and then reports success.
+    fn attempt(folder: &std::path::Path, first: &str, idle_ms: Option<u64>) -> Order {
+        use std::os::unix::fs::PermissionsExt as _;
+        let program = folder.join("program");
+        let hello = concat!(env!("CARGO_MANIFEST_DIR"), "/../preset/tests/transcripts/claude/hello.jsonl");
+        let script =
+            format!("#!/bin/sh\ncat > /dev/null\ncd {}\n{first}\ngrep -v '^# ' {hello}\n", folder.display());
+        std::fs::write(&program, script).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let order = serde_json::json!({
+            "preset": "claude", "program": program, "prompt": "Say hello.", "may": "run", "folder": folder,
+            "report": folder.join("report.json"), "output": folder.join("output"), "idle_ms": idle_ms, "ask": ["Bash(git push *)"],
+        });
+        serde_json::from_value(order).unwrap()
+    }
+
+    #[test]
+    fn what_a_program_leaves_in_the_place_of_a_file_is_neither_followed_nor_waited_for() {
+        for name in
+            ["report.json", "output", "used.json", "session", "call-put-off", "calls-refused", "events.jsonl"]
+        {
+            for odd in ["ln -s victim", "mkfifo", "mkdir"] {
+                let folder = tempfile::tempdir().unwrap();
+                std::fs::write(folder.path().join("victim"), "as it was").unwrap();
+                let order = attempt(folder.path(), &format!("rm -rf {name}; {odd} {name}"), None);
+                let code = crate::run(&order, &Plain);
+                assert_eq!(
+                    std::fs::read(folder.path().join("victim")).unwrap(),
+                    b"as it was",
+                    "{odd} {name}"
+                );
+                let report = std::fs::symlink_metadata(folder.path().join("report.json"));
+                let is_whole = report.is_ok_and(|report| report.is_file());
+                assert_eq!(code == ExitCode::SUCCESS, is_whole, "{odd} {name}");
+                if ["report.json", "output"].contains(&name) {
+                    assert_eq!(is_whole, odd != "mkdir", "{odd} {name}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn lines_that_are_no_events_do_not_count_as_a_sign_of_work() {
+        for line in ["{}", r#"{"type":1}"#] {
+            let folder = tempfile::tempdir().unwrap();
+            let order = attempt(folder.path(), &format!("yes '{line}'"), Some(300));
+            let work = Work { order: &order, preset: Preset::Claude, mask: &Plain };
+            let Finished::Ran { outcome, .. } = work.to_the_end().unwrap() else { unreachable!() };
+            assert!(
+                outcome.failure.is_some_and(|failure| failure.message.contains("no event for 0.3")),
+                "{line}"
+            );
         }
     }
 

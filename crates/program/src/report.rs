@@ -11,7 +11,7 @@ use envoi_contract::{
     time::Timestamp,
 };
 use envoi_preset::{Class, Outcome, Preset, ToolCall};
-use std::{fs, io, time::SystemTime};
+use std::{io, time::SystemTime};
 
 /// Longest message of an error; the text has the whole.
 const MAX_MESSAGE_CHARS: usize = 2_000;
@@ -31,7 +31,7 @@ pub(crate) fn write(order: &Order, preset: Preset, finished: &Finished, mask: &d
     if let Some(error) = &error {
         println!("{}: {}", error.code, error.message);
     }
-    fs::write(&order.output, mask.text(&outcome.text))?;
+    envoi_durable::renew(&order.output, mask.text(&outcome.text).as_bytes())?;
     let ok = error.is_none();
     let before = if began_anew { Default::default() } else { order.before.figures() };
     let usage = of_attempt(outcome.usage, order, began_anew);
@@ -83,7 +83,7 @@ pub(crate) fn write(order: &Order, preset: Preset, finished: &Finished, mask: &d
         error: error.map(|error| error.to_value()),
         unknown: Object::from([("agent", mask.value(&Value::Object(agent)))]),
     };
-    fs::write(&order.report, report.to_value().compact())?;
+    envoi_durable::renew(&order.report, report.to_value().compact().as_bytes())?;
     Ok(ok)
 }
 

@@ -146,7 +146,7 @@ const TABLE: &[Row] = &[
     },
     Row {
         name: "envoi-model",
-        uses: &["envoi-contract", "envoi-kernel", "envoi-http", "envoi-preset"],
+        uses: &["envoi-contract", "envoi-durable", "envoi-kernel", "envoi-http", "envoi-preset"],
         tests_use: &[],
     },
     Row { name: "envoi-engine", uses: BELOW_ENGINE, tests_use: &[] },

@@ -3,7 +3,13 @@
 use super::log;
 use crate::{input::mask::Mask, protocol::task::Task};
 use envoi_a2a::model::{Artifact, Content};
-use std::{collections::BTreeSet, fs, io, path::Path};
+use envoi_durable::Temporary;
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::{self, Write as _},
+    path::Path,
+};
 
 /// Longest name of a file, before its extension and a number. File systems allow 255 bytes, and a temporary name adds some.
 const MAX_FILE_NAME_BYTES: usize = 200;
@@ -62,13 +68,9 @@ fn artifact_name(artifact: &Artifact, index: usize) -> String {
 
 fn write(folder: &Path, name: &str, content: &[u8]) -> io::Result<()> {
     fs::create_dir_all(folder)?;
-    let temp = folder.join(format!(".{name}.tmp"));
-    let written = fs::write(&temp, content).and_then(|()| fs::rename(&temp, folder.join(name)));
-    if written.is_err() {
-        // The caller reports the error of writing; an incomplete file that also cannot be removed adds nothing to it.
-        let _still_there = fs::remove_file(&temp);
-    }
-    written
+    let (temporary, mut file) = Temporary::create_with(folder, 0o666)?;
+    file.write_all(content)?;
+    temporary.rename(&folder.join(name))
 }
 
 /// A name without folders and special characters, because the agent's text is not trusted. `extension` is added if the name

@@ -12,7 +12,7 @@ use envoi_contract::{
     skill_report::{SkillError, SkillReport},
     time::Timestamp,
 };
-use std::{fs, io, process::ExitCode, time::SystemTime};
+use std::{io, process::ExitCode, time::SystemTime};
 
 /// Longest message of an error; the text has the whole.
 const MAX_MESSAGE_CHARS: usize = 2_000;
@@ -76,7 +76,8 @@ pub(crate) fn write(order: &Order, outcome: &Outcome, mask: &dyn Mask) -> io::Re
     if let Some(error) = &error {
         log::print(&format!("{}: {}", error.code, error.message));
     }
-    fs::write(&order.output, content.text.map(|text| mask.text(&text)).unwrap_or_default())?;
+    let text = content.text.map(|text| mask.text(&text)).unwrap_or_default();
+    envoi_durable::renew(&order.output, text.as_bytes())?;
     let ok = error.is_none();
     let report = SkillReport {
         ok,
@@ -87,7 +88,7 @@ pub(crate) fn write(order: &Order, outcome: &Outcome, mask: &dyn Mask) -> io::Re
         error: error.map(|error| error.to_value()),
         unknown: Object::from([("agent", mask.value(&Value::Object(content.agent)))]),
     };
-    fs::write(&order.report, report.to_value().compact())?;
+    envoi_durable::renew(&order.report, report.to_value().compact().as_bytes())?;
     Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
