@@ -5,11 +5,11 @@ use super::{
     call::{Server, good, segment},
 };
 use crate::{
-    command::logs::{self, Output, Outputs, PIECE_BYTES, View},
+    command::logs::{self, Output, Outputs, PAGE, PIECE_BYTES, View},
     process::failure::Failure,
 };
 use envoi_contract::code::Code;
-use envoi_journal::RunStatus;
+use envoi_journal::{Reader, RunStatus};
 use envoi_kernel::{
     Record,
     ids::{AttemptId, RunId, Seq},
@@ -30,14 +30,29 @@ struct Afar<'r> {
     run: RunId,
 }
 
+impl Afar<'_> {
+    /// Sees all that has happened to the run so far.
+    fn reader(&self) -> Result<Reader, Failure> {
+        self.remote.pull(&self.run)
+    }
+}
+
 impl Outputs for Afar<'_> {
     fn is_at_rest(&mut self) -> Result<bool, Failure> {
         Ok(self.remote.row(&self.run)?.status() != RunStatus::Running)
     }
 
     fn records(&mut self, from: Seq) -> Result<Vec<Record>, Failure> {
-        let reader = self.remote.pull(&self.run)?;
-        reader.records(&self.run, from, None).map_err(Failure::store)
+        self.reader()?.records(&self.run, from, None).map_err(Failure::store)
+    }
+
+    fn attempts(&mut self, before: Option<Seq>) -> Result<Vec<(Seq, AttemptId)>, Failure> {
+        self.reader()?.attempts_started_before(&self.run, before, PAGE).map_err(Failure::store)
+    }
+
+    fn all_attempts(&mut self) -> Result<Vec<AttemptId>, Failure> {
+        let all = self.reader()?.attempts_started(&self.run, 0, u32::MAX).map_err(Failure::store)?;
+        Ok(all.into_iter().map(|(_, attempt)| attempt).collect())
     }
 
     fn output(&mut self, attempt: &AttemptId, stream: &'static str) -> Box<dyn Output> {

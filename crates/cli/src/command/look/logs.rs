@@ -32,6 +32,12 @@ pub(crate) trait Outputs {
     /// What has happened from this event on.
     fn records(&mut self, from: Seq) -> Result<Vec<Record>, Failure>;
 
+    /// Attempts that were started before this event, or all, each with its place: the newest [`PAGE`] of them, newest first.
+    fn attempts(&mut self, before: Option<Seq>) -> Result<Vec<(Seq, AttemptId)>, Failure>;
+
+    /// All attempts in the order in which they were started.
+    fn all_attempts(&mut self) -> Result<Vec<AttemptId>, Failure>;
+
     /// `stdout` or `stderr` of an attempt.
     fn output(&mut self, attempt: &AttemptId, stream: &'static str) -> Box<dyn Output>;
 
@@ -44,6 +50,9 @@ pub(crate) trait Output {
     /// Adds what there is from this byte on, at most [`PIECE_BYTES`], and says how much that is.
     fn read(&mut self, from: u64, into: &mut Vec<u8>) -> Result<usize, Failure>;
 }
+
+/// Attempts that are asked for at once, where the last lines are wanted.
+pub(crate) const PAGE: u32 = 200;
 
 /// Most bytes of an output that are read before the next one gets its turn.
 pub(crate) const PIECE_BYTES: u64 = 256 * 1024;
@@ -72,31 +81,57 @@ pub(crate) fn print(outputs: &mut dyn Outputs, view: &View, follow: bool) -> Res
     if follow {
         return follow::follow(outputs, view);
     }
-    let mut is_silent = true;
-    let mut last = VecDeque::new();
-    for record in outputs.records(0)? {
-        let Some(attempt) = view.started(&record) else { continue };
-        for stream in view.streams() {
-            let text = all(outputs.output(attempt, stream).as_mut())?;
-            let lines = text.lines().map(|line| view.line(attempt, stream, line));
-            is_silent &= text.is_empty();
-            match view.limit {
-                None => output::data(&lines.collect::<String>())?,
-                Some(most) => {
-                    last.extend(lines);
-                    last.drain(..last.len().saturating_sub(most));
-                }
-            }
+    let is_silent = match view.limit {
+        None => all(outputs, view)?,
+        Some(most) => {
+            let last = last(outputs, view, most)?;
+            output::data(&last.iter().flatten().map(String::as_str).collect::<String>())?;
+            last.is_none()
         }
-    }
-    output::data(&last.into_iter().collect::<String>())?;
+    };
     if is_silent {
         messages::say(view.silence());
     }
     Ok(0)
 }
 
-fn all(output: &mut dyn Output) -> Result<String, Failure> {
+/// Prints everything, and says whether that is nothing.
+fn all(outputs: &mut dyn Outputs, view: &View) -> Result<bool, Failure> {
+    let mut is_silent = true;
+    for attempt in outputs.all_attempts()? {
+        let lines = view.written(outputs, &attempt)?;
+        is_silent &= lines.is_empty();
+        output::data(&lines.concat())?;
+    }
+    Ok(is_silent)
+}
+
+/// The last lines; `None`: nothing was written. Attempts are read from the newest back, until there are enough lines.
+fn last(outputs: &mut dyn Outputs, view: &View, most: usize) -> Result<Option<Vec<String>>, Failure> {
+    let mut newest_first: Vec<Vec<String>> = Vec::new();
+    let mut count = 0_usize;
+    let mut page = VecDeque::from(outputs.attempts(None)?);
+    while let Some((seq, attempt)) = page.pop_front() {
+        let lines = view.written(outputs, &attempt)?;
+        if !lines.is_empty() {
+            count = count.saturating_add(lines.len());
+            newest_first.push(lines);
+            if count >= most {
+                break;
+            }
+        }
+        if page.is_empty() {
+            page = outputs.attempts(Some(seq))?.into();
+        }
+    }
+    if newest_first.is_empty() {
+        return Ok(None);
+    }
+    let lines = newest_first.into_iter().rev().flatten();
+    Ok(Some(lines.skip(count.saturating_sub(most)).collect()))
+}
+
+fn text(output: &mut dyn Output) -> Result<String, Failure> {
     let mut bytes = Vec::new();
     while output.read(bytes.len() as u64, &mut bytes)? > 0 {}
     Ok(String::from_utf8_lossy(&bytes).into_owned())
@@ -105,9 +140,26 @@ fn all(output: &mut dyn Output) -> Result<String, Failure> {
 impl View {
     /// The attempt that began with this record, if its output is wanted.
     fn started<'r>(&self, record: &'r Record) -> Option<&'r AttemptId> {
-        let Event::AttemptStarted(started) = &record.event else { return None };
-        let is_wanted = self.place.as_ref().is_none_or(|place| place.has_attempt(&started.attempt));
-        is_wanted.then_some(&started.attempt)
+        match &record.event {
+            Event::AttemptStarted(started) if self.wants(&started.attempt) => Some(&started.attempt),
+            _ => None,
+        }
+    }
+
+    fn wants(&self, attempt: &AttemptId) -> bool {
+        self.place.as_ref().is_none_or(|place| place.has_attempt(attempt))
+    }
+
+    /// What an attempt has written, if that is wanted: its lines as they are printed.
+    fn written(&self, outputs: &mut dyn Outputs, attempt: &AttemptId) -> Result<Vec<String>, Failure> {
+        let mut lines = Vec::new();
+        if self.wants(attempt) {
+            for stream in self.streams() {
+                let text = text(outputs.output(attempt, stream).as_mut())?;
+                lines.extend(text.lines().map(|line| self.line(attempt, stream, line)));
+            }
+        }
+        Ok(lines)
     }
 
     /// The message for an empty output. Without it a person could think that the command did not work.
@@ -142,5 +194,87 @@ impl View {
             true => format!("{head}{}\n", shown(line, Charset::Unicode)),
             false => format!("{head}{line}\n"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    /// Attempts, by their place among the events, with what each has written.
+    struct Written(BTreeMap<Seq, (AttemptId, String)>);
+
+    impl Written {
+        fn of(texts: &[&str]) -> Self {
+            let attempt = |nth: usize| AttemptId::parse(&format!("step.{nth}.1")).unwrap();
+            let place = |nth: usize| Seq::try_from(nth * 3).unwrap();
+            let all = texts
+                .iter()
+                .enumerate()
+                .map(|(nth, text)| (place(nth), (attempt(nth + 1), (*text).to_owned())));
+            Self(all.collect())
+        }
+    }
+
+    struct Text(String);
+
+    impl Output for Text {
+        fn read(&mut self, from: u64, into: &mut Vec<u8>) -> Result<usize, Failure> {
+            let rest = self.0.as_bytes().get(usize::try_from(from).unwrap()..).unwrap_or_default();
+            into.extend_from_slice(rest);
+            Ok(rest.len())
+        }
+    }
+
+    impl Outputs for Written {
+        fn is_at_rest(&mut self) -> Result<bool, Failure> {
+            Ok(true)
+        }
+
+        fn records(&mut self, _: Seq) -> Result<Vec<Record>, Failure> {
+            Ok(Vec::new())
+        }
+
+        fn attempts(&mut self, before: Option<Seq>) -> Result<Vec<(Seq, AttemptId)>, Failure> {
+            let before = self.0.range(..before.unwrap_or(Seq::MAX)).rev();
+            // Pages are shorter here than in life.
+            Ok(before.map(|(seq, (attempt, _))| (*seq, attempt.clone())).take(2).collect())
+        }
+
+        fn all_attempts(&mut self) -> Result<Vec<AttemptId>, Failure> {
+            Ok(self.0.values().map(|(attempt, _)| attempt.clone()).collect())
+        }
+
+        fn output(&mut self, attempt: &AttemptId, stream: &'static str) -> Box<dyn Output> {
+            let found = self.0.values().find(|(each, _)| each == attempt).filter(|_| stream == "stdout");
+            Box::new(Text(found.map(|(_, text)| text.clone()).unwrap_or_default()))
+        }
+
+        fn pause(&self) -> Duration {
+            Duration::ZERO
+        }
+    }
+
+    #[test]
+    fn the_last_lines_are_the_end_of_all_lines() {
+        let view = View { place: None, stderr: false, raw: false, json: true, limit: None };
+        for texts in [
+            &["a\nb\n", "", "c\n", "", "", "d\ne\nf", "", "\n", ""][..],
+            &["", "", "", "", "only\n"],
+            &["first\n", "", "", "", ""],
+        ] {
+            let mut written = Written::of(texts);
+            let attempts = written.all_attempts().unwrap();
+            let all: Vec<String> =
+                attempts.iter().flat_map(|attempt| view.written(&mut written, attempt).unwrap()).collect();
+            for most in 0..=all.len() + 1 {
+                let expected = &all[all.len().saturating_sub(most)..];
+                let last = last(&mut written, &view, most).unwrap().expect("something was written");
+                assert_eq!(last, expected, "{most} of {texts:?}");
+            }
+        }
+        assert_eq!(last(&mut Written::of(&["", "", ""]), &view, 5).unwrap(), None);
+        assert_eq!(last(&mut Written::of(&[]), &view, 0).unwrap(), None);
     }
 }

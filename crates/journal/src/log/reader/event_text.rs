@@ -15,7 +15,7 @@ use envoi_kernel::{
     event::{Event, Record},
     ids::{AttemptId, RunId, Seq},
 };
-use rusqlite::{OptionalExtension as _, Row, params};
+use rusqlite::{OptionalExtension as _, Params, Row, params};
 
 /// Which events are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub struct EventText {
 }
 
 /// What decides nothing, whatever is in it.
-const OTHERS: &str = "('run_started', 'attempt_started', 'handoff_written', 'timer_fired')";
+const OTHERS: [&str; 4] = ["run_started", "attempt_started", "handoff_written", "timer_fired"];
 
 impl Reader {
     /// The first events of a run from `from` on, at most `limit`, in order. A page that has `most_bytes` ends there, after one
@@ -54,21 +54,45 @@ impl Reader {
         most_bytes: usize,
         filter: EventFilter,
     ) -> Result<Vec<EventText>, ReadError> {
-        let sql = match filter {
+        let key = self.key(run)?;
+        self.texts(key, "seq >= ?2", "ASC", params![key, signed(from), limit], most_bytes, filter)
+    }
+
+    /// The last events of a run before this place, or without one its last, at most `limit`; the newest first.
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when there is no such run.
+    pub fn event_texts_back(
+        &self,
+        run: &RunId,
+        before: Option<Seq>,
+        limit: u32,
+        filter: EventFilter,
+    ) -> Result<Vec<EventText>, ReadError> {
+        let key = self.key(run)?;
+        let values = params![key, before.map_or(i64::MAX, signed), limit];
+        self.texts(key, "seq < ?2", "DESC", values, usize::MAX, filter)
+    }
+
+    fn texts(
+        &self,
+        key: RunKey,
+        which: &str,
+        order: &str,
+        values: impl Params,
+        most_bytes: usize,
+        filter: EventFilter,
+    ) -> Result<Vec<EventText>, ReadError> {
+        let filtered = match filter {
             EventFilter::All => String::new(),
-            EventFilter::Deciding => format!(
-                "AND body ->> '$.type' NOT IN {OTHERS} \
-                 AND NOT (body ->> '$.type' = 'attempt_settled' AND coalesce(body ->> '$.ok', 0))"
-            ),
+            EventFilter::Deciding => deciding(),
         };
         let sql = format!(
-            "SELECT seq, at_ms, body FROM events \
-             WHERE run = ?1 AND seq >= ?2 {sql} ORDER BY seq LIMIT ?3"
+            "SELECT seq, at_ms, body FROM events WHERE run = ?1 AND {which} {filtered} ORDER BY seq {order} LIMIT ?3"
         );
-        let key = self.key(run)?;
         let read = || {
             let mut statement = self.conn.prepare_cached(&sql)?;
-            let mut rows = statement.query(params![key, signed(from), limit])?;
+            let mut rows = statement.query(values)?;
             let mut page = Vec::new();
             let mut bytes = 0_usize;
             while let Some(row) = rows.next()?.filter(|_| bytes < most_bytes) {
@@ -116,10 +140,30 @@ impl Reader {
         from: Seq,
         limit: u32,
     ) -> Result<Vec<(Seq, AttemptId)>, ReadError> {
-        let sql = "SELECT seq, body ->> '$.attempt' AS attempt FROM events \
-                   WHERE run = ?1 AND seq >= ?2 AND body ->> '$.type' = 'attempt_started' ORDER BY seq LIMIT ?3";
-        let read = |row: &Row<'_>| Ok((unsigned(row.get("seq")?), attempt(row)?));
-        self.rows(sql, params![self.key(run)?, signed(from), limit], read, "an event")
+        let sql = format!(
+            "SELECT seq, body ->> '$.attempt' AS attempt FROM events WHERE run = ?1 AND seq >= ?2 AND {} ORDER BY seq LIMIT ?3",
+            is_of("attempt_started")
+        );
+        self.rows(&sql, params![self.key(run)?, signed(from), limit], started, "an event")
+    }
+
+    /// As [`Reader::attempts_started`], from the newest back: those before this place, or without one the newest.
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when there is no such run.
+    pub fn attempts_started_before(
+        &self,
+        run: &RunId,
+        before: Option<Seq>,
+        limit: u32,
+    ) -> Result<Vec<(Seq, AttemptId)>, ReadError> {
+        let sql = format!(
+            "SELECT seq, body ->> '$.attempt' AS attempt FROM events WHERE run = ?1 AND seq < ?2 AND {} \
+             ORDER BY seq DESC LIMIT ?3",
+            is_of("attempt_started")
+        );
+        let before = before.map_or(i64::MAX, signed);
+        self.rows(&sql, params![self.key(run)?, before, limit], started, "an event")
     }
 
     /// Attempts of a run that were started and are not settled, in no order.
@@ -127,12 +171,8 @@ impl Reader {
     /// # Errors
     /// [`ReadError::Missing`] when there is no such run.
     pub fn open_attempts(&self, run: &RunId) -> Result<Vec<AttemptId>, ReadError> {
-        // Events are written with their kind first: comparing the beginning is little beside reading all of it as JSON.
         let of = |kind: &str| {
-            format!(
-                "SELECT body ->> '$.attempt' AS attempt FROM events WHERE run = ?1 \
-                 AND body >= '{{\"type\":\"{kind}\"' AND body < '{{\"type\":\"{kind}#'"
-            )
+            format!("SELECT body ->> '$.attempt' AS attempt FROM events WHERE run = ?1 AND {}", is_of(kind))
         };
         let sql = format!("{} EXCEPT {}", of("attempt_started"), of("attempt_settled"));
         self.rows(&sql, [self.key(run)?], attempt, "an event")
@@ -148,6 +188,27 @@ impl Reader {
         let found = self.one(sql, params![self.key(run)?, attempt.to_string()], |row| row.get(0))?;
         Ok(found.unwrap_or(false))
     }
+}
+
+/// Whether an event is of this kind. Events are written with their kind first: comparing the beginning is little beside reading all of it as
+/// JSON.
+fn is_of(kind: &str) -> String {
+    format!("body >= '{{\"type\":\"{kind}\"' AND body < '{{\"type\":\"{kind}#'")
+}
+
+/// What of a run decides. The cheap tests come first: only what is left is read as JSON.
+fn deciding() -> String {
+    let others = OTHERS.map(|kind| format!("NOT ({})", is_of(kind))).join(" AND ");
+    let types = OTHERS.map(|kind| format!("'{kind}'")).join(", ");
+    format!(
+        "AND {others} AND NOT ({} AND coalesce(body ->> '$.ok', 0)) AND body ->> '$.type' NOT IN ({types}) \
+         AND NOT (body ->> '$.type' = 'attempt_settled' AND coalesce(body ->> '$.ok', 0))",
+        is_of("attempt_settled")
+    )
+}
+
+fn started(row: &Row<'_>) -> rusqlite::Result<(Seq, AttemptId)> {
+    Ok((unsigned(row.get("seq")?), attempt(row)?))
 }
 
 fn attempt(row: &Row<'_>) -> rusqlite::Result<AttemptId> {

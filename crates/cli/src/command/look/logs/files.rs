@@ -1,6 +1,6 @@
 //! The outputs of a run of a store of this machine: files.
 
-use super::{Output, Outputs, PIECE_BYTES};
+use super::{Output, Outputs, PAGE, PIECE_BYTES};
 use crate::process::failure::Failure;
 use envoi_journal::{Layout, Reader, RunStatus};
 use envoi_kernel::{
@@ -32,6 +32,15 @@ impl Outputs for Files {
 
     fn records(&mut self, from: Seq) -> Result<Vec<Record>, Failure> {
         self.reader.records(&self.run, from, None).map_err(Failure::store)
+    }
+
+    fn attempts(&mut self, before: Option<Seq>) -> Result<Vec<(Seq, AttemptId)>, Failure> {
+        self.reader.attempts_started_before(&self.run, before, PAGE).map_err(Failure::store)
+    }
+
+    fn all_attempts(&mut self) -> Result<Vec<AttemptId>, Failure> {
+        let all = self.reader.attempts_started(&self.run, 0, u32::MAX).map_err(Failure::store)?;
+        Ok(all.into_iter().map(|(_, attempt)| attempt).collect())
     }
 
     fn output(&mut self, attempt: &AttemptId, stream: &'static str) -> Box<dyn Output> {

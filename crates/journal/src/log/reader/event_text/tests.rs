@@ -83,6 +83,15 @@ fn what_decides_is_all_but_what_went_as_it_was_to_go() {
     assert_eq!(story(0, 100), expected);
     assert_eq!(story(0, 2), expected[..2]);
     assert_eq!(story(expected[1].seq + 1, 2), expected[2..4]);
+    let back = |before, limit| {
+        let mut texts =
+            place.reader.event_texts_back(&run("a"), before, limit, EventFilter::Deciding).unwrap();
+        texts.reverse();
+        texts
+    };
+    assert_eq!(back(None, 100), expected);
+    assert_eq!(back(None, 2), expected[3..]);
+    assert_eq!(back(Some(expected[3].seq), 2), expected[1..3]);
 }
 
 #[test]
@@ -93,7 +102,12 @@ fn attempts_are_found_by_the_events_that_started_them() {
     let listed = |from, limit| place.reader.attempts_started(&run("a"), from, limit).unwrap();
     assert_eq!(listed(0, 9), [(1, first.clone()), (6, second.clone())]);
     assert_eq!(listed(0, 1), [(1, first.clone())]);
-    assert_eq!(listed(2, 9), [(6, second)]);
+    assert_eq!(listed(2, 9), [(6, second.clone())]);
+    let back = |before, limit| place.reader.attempts_started_before(&run("a"), before, limit).unwrap();
+    assert_eq!(back(None, 9), [(6, second.clone()), (1, first.clone())]);
+    assert_eq!(back(None, 1), [(6, second)]);
+    assert_eq!(back(Some(6), 9), [(1, first.clone())]);
+    assert_eq!(back(Some(1), 9), []);
     assert!(place.reader.has_started(&run("a"), &first).unwrap());
     assert!(!place.reader.has_started(&run("a"), &AttemptId::parse("a.1.2").unwrap()).unwrap());
 }
