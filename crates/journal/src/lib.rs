@@ -43,7 +43,7 @@ pub use folder::{
 pub use log::{
     journal::{DiskJournal, Journal},
     reader::{
-        Loaded, Reader, digests,
+        KeptEvent, Loaded, Reader, digests,
         event_text::{EventFilter, EventText},
         handoff_bytes,
     },

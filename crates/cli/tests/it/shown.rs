@@ -250,6 +250,22 @@ fn why_shows_the_newest_decisions_unless_more_are_wanted() {
         "{newest}"
     );
     assert!(newest.contains("\ns209.1  "), "{newest}");
+    // What is shown are the last lines of all, also where a page of events is not enough.
+    let (_, decisions) = all.split_once("\n\n").unwrap();
+    for limit in ["1", "2", "199", "200", "201", "211", "500"] {
+        let some = stage.expect(0, &["why", "--limit", limit]).out;
+        assert!(decisions.ends_with(&some), "{limit}: {some}");
+        assert_eq!(some.lines().count(), decisions.lines().count().min(limit.parse().unwrap()), "{limit}");
+    }
+    let place = stage.expect(0, &["why", "--step", "s7"]).out;
+    assert!(all.contains(&place) && place.starts_with("s7.1  ") && place.lines().count() == 1, "{place}");
+    let rows = stage.json(&["--json", "why"]);
+    let rows = rows.as_array().unwrap();
+    let some = stage.json(&["--json", "why", "--limit", "205"]);
+    assert_eq!(some.as_array().unwrap()[..], rows[rows.len() - 205..]);
+    let place = stage.json(&["--json", "why", "--step", "s7"]);
+    let of_place: Vec<_> = rows.iter().filter(|row| row["event"]["visit"]["step"] == "s7").collect();
+    assert!(place.as_array().unwrap().iter().eq(of_place), "{place}");
 }
 
 #[test]
@@ -270,6 +286,8 @@ fn what_is_cut_short_is_said_and_the_newest_is_what_is_left() {
     assert!(last.lines().count() == 2 && all.ends_with(&last), "{last}");
     let logs = stage.expect(0, &["logs", "--limit", "2"]).out;
     assert_eq!(logs, "3.look.1.1 | saw d\n4.look.1.1 | saw e\n");
+    let place = stage.expect(0, &["logs", "--step", "1.look", "--limit", "2"]).out;
+    assert_eq!(place, stage.expect(0, &["logs", "--step", "1.look"]).out);
     let all = stage.expect(0, &["why"]).out;
     let last = stage.expect(0, &["why", "--limit", "1"]).out;
     assert!(last.len() < all.len() && all.ends_with(&last) && last.starts_with("succeeded "), "{last}");

@@ -12,6 +12,7 @@ mod deliveries;
 pub(crate) mod event_text;
 mod events;
 mod handoffs;
+mod kept;
 mod locations;
 pub(crate) mod lost;
 mod network;
@@ -22,6 +23,7 @@ mod runs;
 
 pub use events::Loaded;
 pub use handoffs::handoff_bytes;
+pub use kept::KeptEvent;
 pub use retention::digests;
 pub(crate) use runs::is_row_whole;
 

@@ -12,7 +12,7 @@ use crate::{
 };
 use envoi_api::{cause::failure, event, words::plain};
 use envoi_contract::json::Value;
-use envoi_journal::{EventFilter, Reader};
+use envoi_journal::{EventFilter, EventText, ReadError, Reader};
 use envoi_kernel::{
     Event, Record, Run, Status,
     event::{
@@ -21,13 +21,17 @@ use envoi_kernel::{
     },
     ids::{RunId, Seq, StepId, VisitId},
 };
-use std::{collections::BTreeSet, fmt::Write as _};
+use serde::{Deserialize, de::IgnoredAny};
+use std::{fmt::Write as _, ops::ControlFlow, sync::Arc};
 
 pub(crate) fn why(home: &Home, run: Option<&str>, which: &Which<'_>) -> Result<u8, Failure> {
     let (_, reader) = home.reader()?;
     let id = select::run_or_newest(&reader, run)?;
     print(&reader, &id, which, home.json)
 }
+
+/// Events that are read at once.
+const PAGE: u32 = 200;
 
 /// Decisions that people see without `--limit`.
 const MOST_SHOWN: usize = 200;
@@ -46,10 +50,7 @@ pub(crate) struct Which<'a> {
 /// newest, where that is wanted.
 pub(crate) fn print(reader: &Reader, id: &RunId, which: &Which<'_>, json: bool) -> Result<u8, Failure> {
     let Which { step, limit, all } = *which;
-    let records = reader.records(id, 0, None).map_err(Failure::store)?;
     let place = step.map(Location::new);
-    let events: Vec<&Record> =
-        records.iter().filter(|record| concerns(&record.event, place.as_ref())).collect();
     let most = match limit {
         // As for `envoi show`, a limit of 0 is none.
         Some(0) => usize::MAX,
@@ -57,20 +58,13 @@ pub(crate) fn print(reader: &Reader, id: &RunId, which: &Which<'_>, json: bool) 
         None if json => usize::MAX,
         None => MOST_SHOWN,
     };
-    let newest = |mut all: Vec<String>| {
-        let earlier = all.len().saturating_sub(most);
-        all.drain(..earlier);
-        (earlier, all)
-    };
     if json {
-        let wanted: BTreeSet<Seq> = events.iter().map(|record| record.seq).collect();
-        let texts = reader.event_texts(id, 0, u32::MAX, usize::MAX, EventFilter::Deciding);
-        let texts = texts.map_err(Failure::store)?.into_iter().filter(|text| wanted.contains(&text.seq));
-        let (_, rows) = newest(texts.map(|text| event::text(text.json)).collect());
+        let rows = rows(reader, id, place.as_ref(), most).map_err(Failure::store)?;
         return output::data(&format!("[{}]\n", rows.join(","))).map(|()| 0);
     }
-    let texts = events.iter().map(|record| as_text(record, &records, all)).filter(|text| !text.is_empty());
-    let (earlier, mut texts) = newest(texts.collect());
+    let newest = Newest { place: place.as_ref(), most, is_counted: limit.is_none(), all };
+    let Decisions { newest_first, earlier, has_rule } = newest.read(reader, id).map_err(Failure::store)?;
+    let mut texts: Vec<String> = newest_first.into_iter().rev().collect();
     // A limit that was given is known; the usual one is not, so a line says it.
     if earlier > 0 && limit.is_none() {
         texts.insert(0, format!("… and {earlier} earlier; --limit N shows more, --limit 0 all\n"));
@@ -88,10 +82,179 @@ pub(crate) fn print(reader: &Reader, id: &RunId, which: &Which<'_>, json: bool) 
         texts.insert(0, answer);
     }
     let text = texts.concat();
-    if !all && events.iter().any(|record| matches!(record.event, Event::Routed(_))) {
+    if !all && has_rule {
         stderr::line(format_args!("{} why {id} --all shows the rule of each decision", invocation::envoi()));
     }
     output::data(&diff::lines(&text)).map(|()| 0)
+}
+
+/// The events that decided, as programs see them: the newest of this place, in order.
+fn rows(
+    reader: &Reader,
+    id: &RunId,
+    place: Option<&Location>,
+    most: usize,
+) -> Result<Vec<String>, ReadError> {
+    let mut rows = Vec::new();
+    let mut before = None;
+    while rows.len() < most {
+        let page = reader.event_texts_back(id, before, PAGE, EventFilter::Deciding)?;
+        let Some(first) = page.last().map(|text| text.seq) else { break };
+        before = Some(first);
+        for text in page {
+            let record = decoded(&text)?;
+            if rows.len() < most && concerns(&record.event, place) {
+                rows.push(event::shown(&record));
+            }
+        }
+    }
+    rows.reverse();
+    Ok(rows)
+}
+
+fn decoded(text: &EventText) -> Result<Record, ReadError> {
+    serde_json::from_str(&text.json)
+        .map_err(|error| ReadError::Damaged { what: format!("event {}", text.seq), source: Arc::new(error) })
+}
+
+/// Decisions in lines.
+#[derive(Default)]
+struct Decisions {
+    newest_first: Vec<String>,
+    /// How many there are before them.
+    earlier: usize,
+    /// Whether a rule has decided one of them, or an earlier one.
+    has_rule: bool,
+}
+
+/// Which decisions people want to see.
+struct Newest<'a> {
+    place: Option<&'a Location>,
+    most: usize,
+    /// Whether those that are left out are counted.
+    is_counted: bool,
+    all: bool,
+}
+
+impl Newest<'_> {
+    /// The run is read from its end; events of which nothing is shown are not decoded.
+    fn read(&self, reader: &Reader, id: &RunId) -> Result<Decisions, ReadError> {
+        let mut found = Decisions::default();
+        reader.events_back(id, None, |event| {
+            let is_shown = found.newest_first.len() < self.most;
+            if !is_shown && !self.is_counted && (self.all || found.has_rule) {
+                return Ok(ControlFlow::Break(()));
+            }
+            match telling(event.name(), || event.members())? {
+                Telling::Nothing => {}
+                Telling::Something if !is_shown && self.place.is_none() => {
+                    found.earlier = found.earlier.saturating_add(1);
+                    found.has_rule |= event.name() == "routed";
+                }
+                _ => self.take(&mut found, reader, id, &event.record()?, is_shown)?,
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(found)
+    }
+
+    fn take(
+        &self,
+        found: &mut Decisions,
+        reader: &Reader,
+        id: &RunId,
+        record: &Record,
+        is_shown: bool,
+    ) -> Result<(), ReadError> {
+        if !concerns(&record.event, self.place) {
+            return Ok(());
+        }
+        found.has_rule |= matches!(record.event, Event::Routed(_));
+        let beside = if is_shown { Beside::of(reader, id, record, self.all)? } else { Beside::default() };
+        let text = as_text(record, &beside, self.all);
+        if text.is_empty() {
+        } else if is_shown {
+            found.newest_first.push(text);
+        } else {
+            found.earlier = found.earlier.saturating_add(1);
+        }
+        Ok(())
+    }
+}
+
+/// Whether there are lines about an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Telling {
+    Nothing,
+    Something,
+    /// Its lines have to be made.
+    Perhaps,
+}
+
+/// What of a settled attempt leads to lines.
+#[derive(Deserialize)]
+struct Settled {
+    ok: bool,
+    #[serde(default)]
+    given_up: bool,
+    #[serde(default)]
+    set_back: Option<IgnoredAny>,
+}
+
+/// Told without decoding the event, where many of a run are of its kind.
+fn telling<E>(name: &str, settled: impl FnOnce() -> Result<Settled, E>) -> Result<Telling, E> {
+    Ok(match name {
+        "attempt_started" | "handoff_written" | "step_entered" | "flow_returned" | "timer_fired"
+        | "model_call_started" => Telling::Nothing,
+        "routed" | "fanned_out" | "flow_entered" | "timer_set" | "interrupt_raised" => Telling::Something,
+        "attempt_settled" => match settled()? {
+            Settled { ok: true, given_up: false, set_back: None } => Telling::Nothing,
+            _ => Telling::Perhaps,
+        },
+        _ => Telling::Perhaps,
+    })
+}
+
+/// What the lines of an event take from others.
+#[derive(Debug, Default)]
+struct Beside {
+    /// Why a visit leads where it does.
+    audit: Value,
+    /// What a reopening opened.
+    reopened: String,
+}
+
+impl Beside {
+    fn of(reader: &Reader, id: &RunId, record: &Record, all: bool) -> Result<Self, ReadError> {
+        Ok(match &record.event {
+            Event::Routed(routed) if all => {
+                Self { audit: audit(routed, record.seq, reader, id)?, ..Self::default() }
+            }
+            Event::RunReopened(_) => {
+                let records = commit_of(reader, id, record)?;
+                let reopening = crate::view::reopening::of(&records, record.seq);
+                let reopened = reopening.map(|reopening| reopening.describe()).unwrap_or_default();
+                Self { reopened, ..Self::default() }
+            }
+            _ => Self::default(),
+        })
+    }
+}
+
+/// The record and those that follow it at the same time.
+fn commit_of(reader: &Reader, id: &RunId, record: &Record) -> Result<Vec<Record>, ReadError> {
+    let mut records = Vec::new();
+    let mut from = record.seq;
+    loop {
+        let page = reader.records(id, from, Some(PAGE))?;
+        let Some(last) = page.last() else { return Ok(records) };
+        let is_over = last.at != record.at;
+        from = last.seq.saturating_add(1);
+        records.extend(page);
+        if is_over {
+            return Ok(records);
+        }
+    }
 }
 
 /// Why the run stands as it does, in a line or two: what most people want to know.
@@ -142,11 +305,11 @@ fn set_back(settled: &AttemptSettled) -> String {
     })
 }
 
-/// One of `records` in lines.
-fn as_text(record: &Record, records: &[Record], all: bool) -> String {
+/// One record in lines.
+fn as_text(record: &Record, beside: &Beside, all: bool) -> String {
     let at = clock::local(record.at);
     match &record.event {
-        Event::Routed(routed) => decision(routed, audit(routed, record.seq, records), all),
+        Event::Routed(routed) => decision(routed, &beside.audit, all),
         Event::StepsGivenUp(given) => format!("{}\n", without(given)),
         Event::FannedOut(fanned) => format!("{}  {}\n", fanned.visit, has_items(fanned)),
         Event::FlowEntered(entered) => format!("{}  {}\n", entered.visit, flow_of(entered)),
@@ -193,10 +356,7 @@ fn as_text(record: &Record, records: &[Record], all: bool) -> String {
         }
         Event::RunReopened(reopened) => {
             let why = reopened.why.as_deref().map_or_else(String::new, |why| format!(": {why}"));
-            let where_to = crate::view::reopening::of(records, record.seq)
-                .map(|reopening| reopening.describe())
-                .unwrap_or_default();
-            format!("reopened {where_to} at {at}{why}\n")
+            format!("reopened {} at {at}{why}\n", beside.reopened)
         }
         Event::CorrectionRequested(wanted) => {
             format!("correction of the flow requested by {} at {}{}\n", wanted.by.actor, at, because(wanted))
@@ -249,18 +409,29 @@ fn without(given: &StepsGivenUp) -> String {
 }
 
 /// Why a visit leads where it does: the hand-off that follows has it, unless the event itself does.
-fn audit<'r>(routed: &'r Routed, seq: Seq, records: &'r [Record]) -> &'r Value {
-    let later = records.iter().filter(|record| record.seq > seq);
-    let of_visit = |record: &'r Record| match &record.event {
-        Event::HandoffWritten(written) if written.visit == routed.visit => {
-            Some(&written.handoff.routing_audit)
-        }
-        _ => None,
+fn audit(routed: &Routed, seq: Seq, reader: &Reader, id: &RunId) -> Result<Value, ReadError> {
+    let newest = match reader.handoff_row(id, &routed.visit) {
+        Err(ReadError::Missing { .. }) => None,
+        row => Some(row?.seq),
     };
-    if routed.audit.is_null() {
-        later.filter_map(of_visit).next().unwrap_or(&routed.audit)
-    } else {
-        &routed.audit
+    if !routed.audit.is_null() || newest.is_none_or(|newest| newest < seq) {
+        return Ok(routed.audit.clone());
+    }
+    // It is the next event, as far as is known.
+    let mut from = seq.saturating_add(1);
+    let mut most = 1;
+    loop {
+        let page = reader.records(id, from, Some(most))?;
+        let Some(last) = page.last() else { return Ok(Value::Null) };
+        (from, most) = (last.seq.saturating_add(1), PAGE);
+        for record in page {
+            match record.event {
+                Event::HandoffWritten(written) if written.visit == routed.visit => {
+                    return Ok(written.handoff.routing_audit);
+                }
+                _ => {}
+            }
+        }
     }
 }
 
@@ -298,5 +469,29 @@ pub(crate) fn course(course: &Course) -> String {
         Course::Complete => "the end".to_owned(),
         Course::Hold => "waits for a person".to_owned(),
         Course::Stop => "stops".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Records of every type, as journals have them.
+    const STORED: &str = include_str!("../../../../kernel/tests/it/stored/records.jsonl");
+
+    #[test]
+    fn what_is_told_of_an_event_without_decoding_it_holds_for_its_lines() {
+        let mut seen = [0, 0];
+        for line in STORED.lines() {
+            let record: Record = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+            let settled = || serde_json::from_str(&record.event.kept().unwrap());
+            let is_silent = as_text(&record, &Beside::default(), false).is_empty();
+            match telling(record.event.name(), settled).unwrap() {
+                Telling::Nothing => assert!(is_silent, "{line}"),
+                Telling::Something => assert!(!is_silent, "{line}"),
+                Telling::Perhaps => seen[usize::from(is_silent)] += 1,
+            }
+        }
+        assert!(seen.iter().all(|seen| *seen > 0), "both are among the records: {seen:?}");
     }
 }

@@ -1,0 +1,92 @@
+//! The events of a run from the newest back, each decoded only if the caller wants that.
+//!
+//! For commands that show the end of a run, and of what lies before it need little: what an event is called stands at its beginning.
+
+use super::{Reader, read_error};
+use crate::{
+    model::error::ReadError,
+    tables::{
+        projection,
+        sql::{EventDamage, damaged, signed, unsigned},
+    },
+};
+use envoi_kernel::{
+    event::Record,
+    ids::{RunId, Seq},
+};
+use rusqlite::{Row, params};
+use serde::de::DeserializeOwned;
+use std::ops::ControlFlow;
+
+/// An event as the journal has it.
+#[derive(Debug)]
+pub struct KeptEvent<'r> {
+    row: &'r Row<'r>,
+    seq: Seq,
+    body: &'r str,
+}
+
+impl KeptEvent<'_> {
+    /// Its place in the run.
+    #[must_use]
+    pub fn seq(&self) -> Seq {
+        self.seq
+    }
+
+    /// What it is called, such as `attempt_settled`; nothing, if it does not begin with that.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        let after = self.body.strip_prefix("{\"type\":\"").unwrap_or_default();
+        after.split_once('"').map_or("", |(name, _)| name)
+    }
+
+    /// Some of its members.
+    ///
+    /// # Errors
+    /// [`ReadError::Damaged`] when they cannot be understood.
+    pub fn members<T: DeserializeOwned>(&self) -> Result<T, ReadError> {
+        serde_json::from_str(self.body).map_err(|error| {
+            let damage = EventDamage { seq: self.seq, reason: error.to_string() };
+            read_error(damaged(damage.into()), "an event")
+        })
+    }
+
+    /// The event.
+    ///
+    /// # Errors
+    /// [`ReadError::Damaged`] when it cannot be understood.
+    pub fn record(&self) -> Result<Record, ReadError> {
+        projection::record(self.row).map_err(|error| read_error(error, "an event"))
+    }
+}
+
+impl Reader {
+    /// Calls `visit` with the events of a run, the newest first, until it breaks off.
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when there is no such run; the machine's; those of `visit`.
+    pub fn events_back(
+        &self,
+        run: &RunId,
+        before: Option<Seq>,
+        mut visit: impl FnMut(&KeptEvent<'_>) -> Result<ControlFlow<()>, ReadError>,
+    ) -> Result<(), ReadError> {
+        let key = self.key(run)?;
+        let failed = |error| read_error(error, "an event");
+        let sql = "SELECT seq, at_ms, body FROM events WHERE run = ?1 AND seq < ?2 ORDER BY seq DESC";
+        let mut statement = self.conn.prepare_cached(sql).map_err(failed)?;
+        let mut rows = statement.query(params![key, before.map_or(i64::MAX, signed)]).map_err(failed)?;
+        while let Some(row) = rows.next().map_err(failed)? {
+            let seq = unsigned(row.get("seq").map_err(failed)?);
+            // Bytes that are no text are no event: decoding it says so.
+            let body = row.get_ref("body").map_err(failed)?.as_str().unwrap_or_default();
+            if visit(&KeptEvent { row, seq, body })?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+//! Events from the newest back are the events.
+
+use super::*;
+use crate::testing::{TestStore, attempt, commit, handoff, place, run, settled, started};
+use serde::Deserialize;
+
+fn lived() -> (TestStore, Vec<Record>) {
+    let place = place();
+    let events = [
+        started(&run("a")),
+        attempt("a", 1),
+        settled("a", 1, &[]),
+        handoff("a", 1, "words"),
+        attempt("b", 1),
+        settled("b", 1, &[]),
+    ];
+    let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
+    writer.commit(commit(&run("a"), 0, events)).unwrap();
+    let records = place.reader.records(&run("a"), 0, None).unwrap();
+    (place, records)
+}
+
+#[test]
+fn the_newest_comes_first_and_none_after_the_break() {
+    let (place, records) = lived();
+    let back = |before, most: usize| {
+        let mut found = Vec::new();
+        let read = place.reader.events_back(&run("a"), before, |event| {
+            let record = event.record()?;
+            assert_eq!((event.seq(), event.name()), (record.seq, record.event.name()));
+            found.push(record);
+            Ok(if found.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        });
+        read.unwrap();
+        found
+    };
+    let newest_first: Vec<Record> = records.into_iter().rev().collect();
+    assert_eq!(back(None, 100), newest_first);
+    assert_eq!(back(None, 2), newest_first[..2]);
+    assert_eq!(back(Some(4), 100), newest_first[2..]);
+    let none = place.reader.events_back(&run("b"), None, |_| Ok(ControlFlow::Continue(())));
+    assert!(matches!(none, Err(ReadError::Missing { .. })));
+}
+
+#[test]
+fn what_is_not_decoded_cannot_fail_and_what_is_says_where() {
+    #[derive(Debug, Deserialize)]
+    struct Outcome {
+        ok: bool,
+    }
+    let (place, _) = lived();
+    let conn = rusqlite::Connection::open(place.store.layout().db()).unwrap();
+    let damage = r#"UPDATE events SET body = '{"type":"attempt_settled","ok":7}' WHERE seq = 5"#;
+    conn.execute_batch(damage).unwrap();
+    let mut names = Vec::new();
+    let mut wrong = Vec::new();
+    let read = place.reader.events_back(&run("a"), None, |event| {
+        names.push(event.name().to_owned());
+        if event.name() == "attempt_settled" {
+            match event.members::<Outcome>() {
+                Ok(outcome) => assert!(outcome.ok),
+                Err(error) => wrong.push(error.to_string()),
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    });
+    read.unwrap();
+    assert_eq!(
+        (names.len(), names[0].as_str(), wrong.len()),
+        (6, "attempt_settled", 1),
+        "{names:?} {wrong:?}"
+    );
+    assert!(wrong[0].contains("event 5"), "{wrong:?}");
+    let read =
+        place.reader.events_back(&run("a"), None, |event| event.record().map(|_| ControlFlow::Continue(())));
+    let error = read.unwrap_err();
+    assert!(matches!(&error, ReadError::Damaged { what, .. } if what == "event 5"), "{error:?}");
+}
