@@ -975,6 +975,8 @@ export interface RunSoFar {
   agent_hops: number;
   /** Dollars that it has used itself, without the other runs of its family. */
   cost_usd: string;
+  /** When the first of its steps that wait for their next try is tried again; null if none waits for that. */
+  next_try_at: string | null;
   /** Its id. */
   run: string;
   /** Steps of its own flow. */

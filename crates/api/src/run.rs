@@ -190,6 +190,9 @@ pub struct RunSoFar {
     pub cost_usd: String,
     /// Calls of models and attempts whose cost is not known.
     pub unknown_costs: u64,
+    /// When the first of its steps that wait for their next try is tried again; null if none waits for that.
+    #[serde(default)]
+    pub next_try_at: Option<Time>,
 }
 
 impl RunSoFar {
@@ -204,6 +207,7 @@ impl RunSoFar {
             agent_hops: used.agent_hops,
             cost_usd: used.cost.to_string(),
             unknown_costs: rows.unpriced_calls().saturating_add(rows.doubted()),
+            next_try_at: rows.next_try(run).map(Into::into),
         }
     }
 }

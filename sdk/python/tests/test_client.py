@@ -323,6 +323,17 @@ class AskingAgain(WithAnswers):
         server = self.server(page(7, 1), page(None, 8))
         self.assertEqual([event["seq"] for event in self.client(server).explain_run("run_1")], [1, 8])
 
+    def test_runs_come_with_what_they_have_done_so_far_page_by_page_and_some_without(self) -> None:
+        kind = {"Content-Type": "application/json"}
+        pages = [
+            (200, kind, b'{"runs":[{"run":"run_3"},{"run":"run_2"}],"next":"run_2","so_far":[{"run":"run_2","steps_done":1}]}'),
+            (200, kind, b'{"runs":[{"run":"run_1"}],"next":null,"so_far":[{"run":"run_1","steps_done":2}]}'),
+        ]
+        server = self.server(*pages)
+        found = [(run["run"], so_far and so_far["steps_done"]) for run, so_far in self.client(server).list_runs_so_far(flow="f")]
+        self.assertEqual(found, [("run_3", None), ("run_2", 1), ("run_1", 2)])
+        self.assertEqual([request.partition("?")[2] for request in server.requests], ["flow=f&so_far=true&limit=100", "flow=f&so_far=true&limit=100&cursor=run_2"])
+
     def test_a_server_that_says_nothing_is_given_up(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as listener:
             client = Client(f"http://127.0.0.1:{listener.getsockname()[1]}", "t", timeout=0.01, patience=0.2)

@@ -76,6 +76,10 @@ class ARun(WithServer):
         change = next(self.client.follow_tenant(after="0"))
         self.assertEqual((change.run, change.newest, change.question), (run, events[-1]["seq"], True))
         self.assertEqual([row["run"] for row in self.client.list_runs(q="PUBLISH", since=answered["raised_at"][:10] + "T00:00:00Z", root=run)], [run])
+        [(row, so_far)] = self.client.list_runs_so_far(flow="publish")
+        assert so_far is not None
+        self.assertEqual((row["run"], so_far["run"], so_far["steps_done"], so_far["steps"]), (run, run, len(shape["steps"]), len(shape["steps"])))
+        self.assertEqual((so_far["agent_hops"], so_far["cost_usd"], so_far["next_try_at"]), (self.client.get_run_ledger(run)["own_used"]["agent_hops"], "0.00", None))
         handoff = self.client.get_handoff(run, "draft")
         self.assertEqual((handoff.step_id, handoff.summary), ("draft", "words"))
         envelope = self.client.get_envelope(run)

@@ -2,7 +2,7 @@
  * A thin client of `envoi serve`: starts runs, follows them, answers their questions with files. For Node and for pages that
  * the server lets ask; nothing but `fetch`.
  *
- * Each method is one operation of `spec/openapi.json`, named as there. What they have in common is elsewhere: asking again
+ * Each method is one operation of `spec/openapi.json`, named as there; `listRunsSoFar` is `listRuns` with `so_far`. What they have in common is elsewhere: asking again
  * (`caller`), streams (`stream`), bytes (`content`), the wire (`wire`).
  */
 
@@ -11,7 +11,7 @@ import { digestOf, uploadOf, type Content } from "./client/content.js";
 import { DigestMismatch } from "./client/errors.js";
 import { CLOCK, freshKey, type Clock, type Fetch, type Signal } from "./client/platform.js";
 import { row, rows, type QuestionEvent } from "./client/rows.js";
-import type { Answer, ChangedFiles, Compare, Comparison, Correct, Event, Flow, FlowPlan, FlowShape, Fork, Forked, HandoffRow, Health, Log, PinnedFlow, Question, QuestionDetail, Raise, Resume, Run, RunLedger, Start, Steps, Token } from "./client/shapes.js";
+import type { Answer, ChangedFiles, Compare, Comparison, Correct, Event, Flow, FlowPlan, FlowShape, Fork, Forked, HandoffRow, Health, Log, PinnedFlow, Question, QuestionDetail, Raise, Resume, Run, RunLedger, RunSoFar, Start, Steps, Token } from "./client/shapes.js";
 import { follow } from "./client/stream.js";
 import { Server, pathOf, type Reply, type Request } from "./client/wire.js";
 import { Envelope } from "./envelope/envelope.js";
@@ -26,7 +26,7 @@ export type { Content, Upload } from "./client/content.js";
 export { ApiError, DigestMismatch, Unreachable, type Refusal } from "./client/errors.js";
 export type { BlobLike, BodyReader, Clock, Fetch, FetchResponse, Signal } from "./client/platform.js";
 export type { QuestionEvent } from "./client/rows.js";
-export type { Answer, ChangedFiles, Compare, Comparison, Correct, Event, Flow, FlowPlan, FlowShape, Fork, Forked, HandoffRow, Health, Log, PinnedFlow, Question, QuestionDetail, Raise, Resume, Run, RunLedger, Start, StepRow, Steps, Token } from "./client/shapes.js";
+export type { Answer, ChangedFiles, Compare, Comparison, Correct, Event, Flow, FlowPlan, FlowShape, Fork, Forked, HandoffRow, Health, Log, PinnedFlow, Question, QuestionDetail, Raise, Resume, Run, RunLedger, RunSoFar, Start, StepRow, Steps, Token } from "./client/shapes.js";
 
 /** Rows of one request. */
 const PAGE = 100;
@@ -54,6 +54,15 @@ export interface ClientOptions {
 /** What every call takes: a signal that ends it, with its reason. */
 export interface Call {
   signal?: Signal | undefined;
+}
+
+/** Which runs a list has: `q` is a text in the id, flow, step, starter or reason; `since` a time (RFC 3339); `root` a run, for its forks. */
+export interface RunFilter {
+  status?: Run["status"];
+  flow?: string;
+  q?: string;
+  since?: string;
+  root?: string;
 }
 
 /** A call that is done once, under a key; default: a fresh one. */
@@ -151,16 +160,28 @@ export class Client {
     return row(await this.post(call, ["runs"], start));
   }
 
-  /**
-   * Runs, newest first; pages are read as one goes through them. `q` is a text in the id, flow, step, starter or reason; `since` a
-   * time (RFC 3339); `root` a run, for its forks.
-   */
+  /** Runs, newest first; pages are read as one goes through them. */
   async *listRuns(
-    { status, flow, q, since, root, signal }: { status?: Run["status"]; flow?: string; q?: string; since?: string; root?: string } & Call = {},
+    { signal, ...filter }: RunFilter & Call = {},
   ): AsyncGenerator<Run, void, undefined> {
+    for await (const page of this.runPages({ signal }, filter)) yield* rows<Run>(page, "runs");
+  }
+
+  /**
+   * Runs as `listRuns` has them, each with what it has done and used so far; undefined for a run with so many events that this page
+   * could not read them: ask again for it.
+   */
+  async *listRunsSoFar({ signal, ...filter }: RunFilter & Call = {}): AsyncGenerator<{ run: Run; soFar: RunSoFar | undefined }, void, undefined> {
+    for await (const page of this.runPages({ signal }, { ...filter, so_far: "true" })) {
+      const soFar = new Map(rows<RunSoFar>(page, "so_far").map((each) => [each.run, each]));
+      for (const run of rows<Run>(page, "runs")) yield { run, soFar: soFar.get(run.run) };
+    }
+  }
+
+  private async *runPages(call: Call, query: RunFilter & { so_far?: string }): AsyncGenerator<JsonObject, void, undefined> {
     for (let cursor: string | undefined, isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
-      const page = (await this.get({ signal }, ["runs"], { status, flow, q, since, root, limit: PAGE, cursor })).object();
-      yield* rows<Run>(page, "runs");
+      const page = (await this.get(call, ["runs"], { ...query, limit: PAGE, cursor })).object();
+      yield page;
       cursor = asString(page.get("next"));
     }
   }

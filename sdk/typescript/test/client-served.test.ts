@@ -71,6 +71,9 @@ test("a run is started, followed, answered with files, and ends", NEEDS_SERVER, 
       break;
     }
     assert.deepEqual((await all(client.listRuns({ q: "PUBLISH", since: "2020-01-01T00:00:00Z", root: run }))).map((each) => each.run), [run]);
+    const [known] = await all(client.listRunsSoFar({ flow: "publish" }));
+    assert.deepEqual([known?.run.run, known?.soFar?.run, known?.soFar?.steps_done, known?.soFar?.cost_usd, known?.soFar?.next_try_at], [run, run, known?.soFar?.steps, "0.00", null]);
+    assert.equal(known?.soFar?.agent_hops, (await client.getRunLedger(run)).own_used.agent_hops);
     const handoff = await client.getHandoff(run, "draft");
     assert.deepEqual([handoff.step_id, handoff.summary], ["draft", "words"]);
     const envelope = await client.getEnvelope(run);

@@ -204,6 +204,17 @@ test("events are read page by page", async () => {
   assert.deepEqual((await client.explainRun("run_1")).map(({ seq }) => seq), [1, 8]);
 });
 
+test("runs come with what they have done so far, page by page, and some without", async () => {
+  const pages: Given[] = [
+    [200, {}, '{"runs":[{"run":"run_3"},{"run":"run_2"}],"next":"run_2","so_far":[{"run":"run_2","steps_done":1}]}'],
+    [200, {}, '{"runs":[{"run":"run_1"}],"next":null,"so_far":[{"run":"run_1","steps_done":2}]}'],
+  ];
+  const { client, asked } = scripted(pages);
+  const found = await all(client.listRunsSoFar({ flow: "f" }));
+  assert.deepEqual(found.map(({ run, soFar }) => [run.run, soFar?.steps_done]), [["run_3", undefined], ["run_2", 1], ["run_1", 2]]);
+  assert.deepEqual(asked.map(({ url }) => url.search), ["?flow=f&so_far=true&limit=100", "?flow=f&so_far=true&limit=100&cursor=run_2"]);
+});
+
 test("numbers of any size are read as they are written", async () => {
   const evidence = '{"net":1.00,"id":123456789012345678901234567890,"far":1e400}';
   const { client } = scripted([[200, {}, `{"visit":1,"evidence":${evidence},"later":123456789012345678901,"choices":["a"]}`]]);

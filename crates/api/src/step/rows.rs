@@ -93,6 +93,17 @@ impl StepRows {
         u64::try_from(newest.into_values().filter(is_done).count()).unwrap_or(u64::MAX)
     }
 
+    /// When the first of the visits that wait for their next try is tried again. `run` has taken the same events.
+    #[must_use]
+    pub fn next_try(&self, run: &Run) -> Option<Timestamp> {
+        let waiting = self.open.iter().filter_map(|id| Some((id, self.visits.get(id)?)));
+        let mut waiting = waiting.filter(|(_, visit)| visit.next_try.is_some()).peekable();
+        waiting.peek()?;
+        let now = Now::of(run, &|_| true);
+        let retries = waiting.filter(|(id, visit)| now.state(id, visit) == StepState::Retries);
+        retries.filter_map(|(_, visit)| visit.next_try).min()
+    }
+
     /// Takes the next event of the run; another one changes nothing.
     pub fn take(&mut self, record: &Record) {
         if record.seq != self.next {

@@ -28,7 +28,7 @@ pub(crate) struct SoFarCache {
 impl SoFarCache {
     /// Of the runs of a list; those that are too much for one list, or cannot be read, are left out.
     pub(crate) fn of_runs(&self, reader: &Reader, rows: &[RunRow], cache: &StepRowCache) -> Vec<RunSoFar> {
-        let mut left = MAX_EVENTS;
+        let mut budget = Budget { left: MAX_EVENTS };
         let mut found = Vec::new();
         for row in rows {
             let known = self.lock().get(&row.run).filter(|(next, _)| *next == row.next_seq).cloned();
@@ -36,10 +36,9 @@ impl SoFarCache {
                 found.push(so_far);
                 continue;
             }
-            if left == 0 {
+            if !budget.takes(row.next_seq) {
                 continue;
             }
-            left = left.saturating_sub(row.next_seq);
             // One run's trouble is its own; its row says that it is set aside.
             let Ok(run) = load_run(reader, &row.run) else { continue };
             let steps = if row.ended.is_some() {
@@ -65,5 +64,36 @@ impl SoFarCache {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<RunId, (Seq, RunSoFar)>> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The events that one list may still read.
+struct Budget {
+    left: u64,
+}
+
+impl Budget {
+    /// Whether a run of so many events is read. One that is begun is read to its end.
+    fn takes(&mut self, events: u64) -> bool {
+        let is_read = self.left > 0;
+        self.left = self.left.saturating_sub(events);
+        is_read
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_reads_its_first_run_whole_and_none_after_twenty_thousand_events() {
+        let read = |runs: &[u64]| -> Vec<bool> {
+            let mut budget = Budget { left: MAX_EVENTS };
+            runs.iter().map(|events| budget.takes(*events)).collect()
+        };
+        assert_eq!(read(&[1_000_000, 1, 1]), [true, false, false], "the first one, however long it is");
+        assert_eq!(read(&[8_000, 8_000, 8_000, 1]), [true, true, true, false], "the one that was begun");
+        assert_eq!(read(&[10_000, 10_000, 1]), [true, true, false], "exactly as many");
+        assert_eq!(read(&[400; 50]), [true; 50], "a whole page of usual runs");
     }
 }

@@ -4,7 +4,7 @@ use super::{
     client::{Client, Served, token},
     served,
 };
-use crate::stage::{Stage, text};
+use crate::stage::{Stage, text, wait_for};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -137,6 +137,21 @@ steps:
     run: |
       printf '{"ok":true,"generatedAt":"t","skillName":"s","metrics":{"cost_usd":0.05}}' > $ENVOI_REPORT
 "#;
+
+#[test]
+fn a_list_of_runs_says_when_a_step_is_tried_again_and_not_of_a_run_that_is_over() {
+    let stage = Stage::new();
+    let (_served, client) = served(&stage);
+    let run = client.run(
+        "flow: waits\nsteps:\n  - id: one\n    run: 'false'\n    retry: { attempts: 2, backoff: 3h..3h }\n",
+    );
+    let next_try = || client.json("/v1/runs?so_far=true")["so_far"][0]["next_try_at"].clone();
+    let due = wait_for("the time of the next try", || Some(next_try()).filter(|due| !due.is_null()));
+    assert_eq!(due, rows(&steps(&client, &run, ""))[0]["next_try_at"], "as its own view has it");
+    assert_eq!(client.post(&format!("/v1/runs/{run}/cancel"), "").status, 202);
+    client.wait_until_run_is(&run, "cancelled");
+    assert_eq!(next_try(), Value::Null);
+}
 
 #[test]
 fn a_list_of_runs_has_what_each_has_done_and_used_so_far() {

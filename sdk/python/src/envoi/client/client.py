@@ -1,4 +1,4 @@
-"""The operations of the server, one method each, named as in `spec/openapi.json`.
+"""The operations of the server, one method each, named as in `spec/openapi.json`; `list_runs_so_far` is `listRuns` with `so_far`.
 
 What they have in common is elsewhere: repeated requests (`caller`), streams (`stream`), bytes (`content`), the wire (`wire`).
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import replace
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union, cast
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union, cast
 from uuid import uuid4
 
 from .. import json
@@ -35,6 +35,8 @@ from .shapes import (
     Questions,
     Run,
     RunLedger,
+    Runs,
+    RunSoFar,
     Steps,
     Token,
 )
@@ -153,11 +155,32 @@ class Client:
 
         `q` is a text in the id, flow, step, starter or reason; `since` a time (RFC 3339); `root` a run, for its forks.
         """
+        for page in self._run_pages({"status": status, "flow": flow, "q": q, "since": since, "root": root}):
+            yield from page["runs"]
+
+    def list_runs_so_far(
+        self,
+        *,
+        status: Optional[str] = None,
+        flow: Optional[str] = None,
+        q: Optional[str] = None,
+        since: Optional[str] = None,
+        root: Optional[str] = None,
+    ) -> Iterator[Tuple[Run, Optional[RunSoFar]]]:
+        """Runs as `list_runs` has them, each with what it has done and used so far.
+
+        That is `None` for a run with so many events that this page could not read them; ask again for it.
+        """
+        query = {"status": status, "flow": flow, "q": q, "since": since, "root": root, "so_far": "true"}
+        for page in self._run_pages(query):
+            so_far = {each["run"]: each for each in page["so_far"]}
+            yield from ((run, so_far.get(run["run"])) for run in page["runs"])
+
+    def _run_pages(self, query: Dict[str, Optional[str]]) -> Iterator[Runs]:
         cursor = None
-        query = {"status": status, "flow": flow, "q": q, "since": since, "root": root}
         while True:
-            page = self._get("runs", **query, limit=PAGE, cursor=cursor).object()
-            yield from cast(List[Run], page["runs"])
+            page = cast(Runs, self._get("runs", **query, limit=PAGE, cursor=cursor).object())
+            yield page
             cursor = page["next"]
             if cursor is None:
                 return

@@ -746,6 +746,8 @@ class RunSoFar(TypedDict):
     """Attempts that it has used itself."""
     cost_usd: str
     """Dollars that it has used itself, without the other runs of its family."""
+    next_try_at: Optional[str]
+    """When the first of its steps that wait for their next try is tried again; null if none waits for that."""
     run: str
     """Its id."""
     steps: int
