@@ -120,10 +120,10 @@ function Resume({ run, sending, done }: Asked): JSX.Element {
     <>
       <p>Steps that are done stay done. What failed, or was under way, is done again: what it did outside is done twice.</p>
       <Shown of={loaded}>
-        {(found) => <Steps steps={found.steps} goesOn={found.goes_on_at} />}
+        {(found) => <><Steps steps={found.steps} goesOn={found.goes_on_at} /><Notes of={found} /></>}
       </Shown>
       <Why value={why} change={setWhy} />
-      <Do sending={sending} act={async () => void ((await sending.send(pathOf(run, "resume"), reason(why))) !== undefined && done())}>Go on with this run</Do>
+      <Do sending={sending} off={(loaded.value?.refusals.length ?? 0) > 0} act={async () => void ((await sending.send(pathOf(run, "resume"), reason(why))) !== undefined && done())}>Go on with this run</Do>
     </>
   );
 }
@@ -150,6 +150,17 @@ function Steps({ steps, goesOn }: { steps: readonly ComparedStep[]; goesOn: stri
         </tbody>
       </table>
     </div>
+  );
+}
+
+/** What is to be known besides, and what stands against it. */
+function Notes({ of: { limits, notes, refusals }, verb = "go on" }: { of: Comparison; verb?: string }): JSX.Element {
+  return (
+    <>
+      {limits.length > 0 && <p>Limits: <Line text={limits.join("; ")} /></p>}
+      {(notes ?? []).map((note) => <p key={note}><Line text={note} /></p>)}
+      {refusals.length > 0 && <div class="trouble"><p>It cannot {verb}:</p><ul>{refusals.map((each) => <li key={each}><Line text={each} /></li>)}</ul></div>}
+    </>
   );
 }
 
@@ -195,11 +206,9 @@ function Correct({ run, shape, sending, done }: Asked): JSX.Element {
                 {(compared) => compared !== null && (
                   <>
                     <Steps steps={compared.steps} goesOn={compared.goes_on_at} />
-                    {compared.limits.length > 0 && <p>Limits: <Line text={compared.limits.join("; ")} /></p>}
-                    {(compared.notes ?? []).map((note) => <p key={note}><Line text={note} /></p>)}
+                    <Notes of={compared} verb="take over" />
                     {compared.waits && <p>An attempt is running: the corrected flow takes over when it has settled.</p>}
                     {compared.is_same && <p>There is nothing to correct.</p>}
-                    {compared.refusals.length > 0 && <div class="trouble"><p>It cannot take over:</p><ul>{compared.refusals.map((each) => <li key={each}><Line text={each} /></li>)}</ul></div>}
                   </>
                 )}
               </Shown>
@@ -286,7 +295,7 @@ export function WorkspaceUse({ value, change }: { value: Use; change: (use: Use)
 /** What is done again in a fork from there: as if the run itself began again at the step. */
 function Again({ run, from }: { run: Run; from: string }): JSX.Element {
   const loaded = useLoaded<Comparison>((signal) => compared(run, { from }, signal), [run.run, from], () => false);
-  return <Shown of={loaded}>{({ steps }) => <Steps steps={steps} goesOn={from} />}</Shown>;
+  return <Shown of={loaded}>{(found) => <><Steps steps={found.steps} goesOn={from} /><Notes of={{ ...found, refusals: [] }} /></>}</Shown>;
 }
 
 function ForkRun({ run, shape, rows, sending }: Asked): JSX.Element {

@@ -10,13 +10,13 @@ import type { JSX } from "preact";
 import type { Answer, AttachmentRef, QuestionDetail, Questions, RunLedger } from "./api.js";
 import { BOUNDS, raised } from "./bounds.js";
 import { dollars, unknownIn } from "./cost.js";
-import { Files } from "./files.js";
 import { Form, fieldsOf, read, refusedFields, type Values } from "./form.js";
 import { Line, Words, plain } from "./foreign.js";
 import { useLoaded } from "./load.js";
 import { deafSince } from "./live.js";
 import { NextTry, Shown, State, Trouble, now, titled } from "./parts.js";
 import { at } from "./router.js";
+import { Changes } from "./since.js";
 import { duration, moment, plural, since, size, until } from "./words.js";
 import { Offline, Refused, ask, freshKey, json, patiently } from "./wire.js";
 
@@ -41,6 +41,8 @@ const KINDS: Readonly<Record<string, string>> = {
   exhausted: "A loop has had its last round",
   stuck: "Rounds pass and no goal is reached",
   limit: "A limit is used up",
+  throttled: "An account is at its limit",
+  conflict: "Items of a step have changed the same lines",
   in_doubt: "It is not known how an attempt ended",
 };
 
@@ -87,8 +89,7 @@ function Question({ question, again }: { question: QuestionDetail; again: () => 
         </div>
       )}
       <Evidence question={shown} />
-      {shown.files.length > 0 ? <h2>What changed</h2> : <p class="note">The run has changed no file so far.</p>}
-      {shown.files.length > 0 && <Files run={shown.run} files={shown.files} />}
+      <Changes key={`${shown.question} ${shown.subject}`} question={shown} name={nameOf} />
       <LastHandoff question={shown} />
       {isOpen && recorded === undefined && shown.given === null && <ToAnswer />}
       {recorded !== undefined || shown.given !== null || !isOpen ? <Closed question={recorded ?? shown} /> : <AnswerForm question={shown} isOther={isOther} again={again} done={setRecorded} />}

@@ -10,7 +10,7 @@ import { useLoaded } from "./load.js";
 import { Shown, State, now, titled } from "./parts.js";
 import { at, place, replace } from "./router.js";
 import { may } from "./session.js";
-import { inShort, stateOf } from "./standing.js";
+import { inShort, stateInList } from "./standing.js";
 import { duration, moment, plural, short } from "./words.js";
 import { json } from "./wire.js";
 
@@ -113,12 +113,12 @@ function Row({ run, soFar }: { run: Run; soFar: RunSoFar | undefined }): JSX.Ele
   const took = Date.parse(isOver ? run.updated_at : new Date(now.value).toISOString()) - Date.parse(run.started_at);
   return (
     <a class="row" href={at("r", run.run)}>
-      <State of={stateOf(run)} />
+      <State of={stateInList(run, soFar)} />
       <b><Line text={run.flow} /></b>
       <span class="why">
         {run.open_questions > 0 && <b class="ask">{run.open_questions === 1 ? "asks " : `${run.open_questions} questions `}</b>}
         {run.forked_from !== null && <span class="note">fork </span>}
-        <Line text={inShort(run)} />
+        <Line text={inShort(run, soFar)} />
       </span>
       <span class="note progress">{soFar !== undefined && `${soFar.steps_done} of ${plural(soFar.steps, "step")}`}</span>
       <span class="note amount">{soFar !== undefined && costOf(soFar)}</span>

@@ -47,6 +47,8 @@ export async function signOut(): Promise<void> {
     // A session that is over is what was wanted.
     if (!(error instanceof Refused && error.status === 401)) throw error;
   }
+  // What was typed is for nobody who signs in after this; a session that lapses keeps it.
+  for (const name of Object.keys(sessionStorage)) if (/^envoi:(draft|start):/.test(name)) sessionStorage.removeItem(name);
   over("");
 }
 

@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 
-import type { Run, StepRow } from "./api.js";
+import type { Run, RunSoFar, StepRow } from "./api.js";
 import { Line, Words } from "./foreign.js";
 import { now } from "./parts.js";
 import { at } from "./router.js";
@@ -23,11 +23,17 @@ export function waitsFor({ waits_for: wait }: Run): string | undefined {
   return wait.resets_at === null ? `waiting for ${wait.account}, next try ${when(wait.next_try)}` : `waiting for ${wait.account} until ${moment(wait.resets_at)}`;
 }
 
+/** Whether it goes on by itself only with the next try of a step: the terminal says so too. */
+const isRetried = (run: Run, soFar: RunSoFar | undefined): boolean => soFar?.next_try_at != null && run.live_attempts === 0 && run.status === "running" && run.activity === "working";
+
+/** The state of a run in a list. */
+export const stateInList = (run: Run, soFar: RunSoFar | undefined): string => (stateOf(run) === "running" && isRetried(run, soFar) ? "held" : stateOf(run));
+
 /** Of the list of runs: why it ended, or what it is at. */
-export function inShort(run: Run): string {
+export function inShort(run: Run, soFar?: RunSoFar): string {
   const at = run.step === null ? "" : `at ${run.step}`;
   if (run.set_aside !== null) return `${run.set_aside.code}: ${run.set_aside.reason}`;
-  return run.reason ?? [at, waitsFor(run) ?? (run.step_works ? "the step goes on, and no engine waits for it" : "")].filter((each) => each !== "").join(", ");
+  return run.reason ?? [at, waitsFor(run) ?? (isRetried(run, soFar) ? `next try ${when(soFar?.next_try_at ?? "")}` : run.step_works ? "the step goes on, and no engine waits for it" : "")].filter((each) => each !== "").join(", ");
 }
 
 /** Rows of one kind that are named one by one. */

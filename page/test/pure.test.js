@@ -15,6 +15,7 @@ const { diff, counted } = await module("diff.ts");
 const { fieldsOf, read } = await module("form.tsx");
 const { treeOf, flat, every, above } = await module("tree.ts");
 const { axisOf } = await module("axis.ts");
+const { changedSince } = await module("changed.ts");
 const { rawItems, rawMember } = await module("raw.ts");
 const { lined, named } = await module("foreign.tsx");
 const { linesOf, inWords } = await module("map.ts");
@@ -122,6 +123,17 @@ test("steps of inner flows are seen before they run; of items, those that failed
   assert.deepEqual(node.parts.map(({ name }) => name), ["2", "3", "1", "0", "4"]);
   assert.deepEqual(node.items.strip, ["succeeded", "running", "failed", "asks", "succeeded"]);
   assert.deepEqual([...node.items.counts], [["failed", 1], ["asks", 1], ["running", 1], ["succeeded", 2]]);
+});
+
+test("what changed since a question was put before is told against what was there then", () => {
+  const file = (path, before, after) => ({ path, created: before === null, before, after });
+  const since = (before, now) => changedSince(before, now).map(({ path, created, before: from, after }) => [path, created, from, after]);
+  assert.deepEqual(since([file("a", null, "1")], [file("a", null, "1")]), [], "as it was");
+  assert.deepEqual(since([file("a", null, "1")], [file("a", null, "2")]), [["a", false, "1", "2"]], "made in the first round, changed in the second");
+  assert.deepEqual(since([], [file("a", "0", "1"), file("b", null, "1")]), [["a", false, "0", "1"], ["b", true, null, "1"]], "first touched since then");
+  assert.deepEqual(since([file("a", "0", "1"), file("b", null, "1")], []), [["a", false, "1", "0"], ["b", false, "1", null]], "put back");
+  assert.deepEqual(since([file("a", "0", null)], [file("a", "0", "2")]), [["a", true, null, "2"]], "deleted then, there again");
+  assert.deepEqual(since([], [{ path: "a", created: false, before: null, after: "1" }]), [["a", false, null, "1"]], "what it was is not known");
 });
 
 test("the axis leaves out what is long and idle, and keeps the order of times", () => {

@@ -136,11 +136,65 @@ test("what changes while it is read is not approved unseen", async () => {
   await page.getByText("What you looked at has changed", { exact: false }).waitFor();
   assert.equal((await stage.ask("GET", `runs/${run}`)).status, "waiting");
   await page.getByRole("link", { name: "Look at it as it is now" }).click();
+  // What differs from what was seen, and not from what was there before the run.
+  await page.getByText("It was asked before,", { exact: false }).waitFor();
+  await page.getByRole("button", { name: "what differs" }).click();
+  const lines = async () => (await page.locator(".diff").getByRole("row").allInnerTexts()).map((line) => line.replaceAll(/\s+/g, " ").trim());
   await page.getByText("another thing").waitFor();
+  assert.match((await lines()).join("|"), /− one.*− two.*\+ another thing/);
+  await page.getByRole("button", { name: "since the run began" }).click();
+  await page.getByRole("button", { name: "what differs" }).click();
+  await page.getByText("another thing").waitFor();
+  assert.doesNotMatch((await lines()).join("|"), /two/);
+  await person.accessible(page);
   assert(await page.getByRole("button", { name: "Choose first" }).isDisabled(), "what was chosen for another thing is not chosen for this one");
   assert.equal(await page.getByLabel("In words").count(), 0);
   await page.getByText("Approve", { exact: true }).click();
   assert.equal(await page.getByLabel("In words").inputValue(), "looks fine");
+  await person.done();
+  await stage.close();
+});
+
+const ROUNDS = `
+flow: rounds
+steps:
+  - id: draft
+    run: 'if [ -e notes.md ]; then printf "one\\ntwo\\nthree\\n" > notes.md; echo new > more.md; else printf "one\\ntwo\\n" > notes.md; echo old > same.md; fi'
+    artifacts: ['*.md']
+  - id: ok
+    ask: 'Publish the notes?'
+    routing: { loop_to: draft, max_iterations: 3 }
+`;
+
+test("in a further round, what changed since the last one is shown, and what was answered then", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run(ROUNDS);
+  const { question } = await stage.question(run);
+  const person = await Person.at(stage, PHONE);
+  const page = await person.tab(stage.link("--for", "ann", "--scope", "answer"));
+  await page.goto(`${stage.url}/#/q/${question}`);
+  await page.getByRole("heading", { name: "What changed", exact: true }).waitFor();
+  assert.equal(await page.getByText("It was asked before,", { exact: false }).count(), 0);
+  await page.getByText("Once more", { exact: true }).tap();
+  await page.getByLabel("In words").fill("a third line, please");
+  await page.getByRole("button", { name: "Send: Once more" }).tap();
+  await page.getByText(/Once more, by ann/).waitFor();
+  const next = await eventually("the next round", async () => (await stage.ask("GET", `questions?run=${run}`)).questions.find((each) => each.question !== question));
+  await page.goto(`${stage.url}/#/q/${next.question}`);
+  await page.getByRole("heading", { name: "What changed since then" }).waitFor();
+  await page.getByText("a third line, please").waitFor();
+  const files = () => page.locator(".files > li > button").allInnerTexts();
+  assert.deepEqual((await files()).map((file) => /(\w+\.md)\s+(\w+)/.exec(file)?.slice(1)), [["more.md", "new"], ["notes.md", "changed"]], "what has not changed since is not listed");
+  await page.getByRole("button", { name: /notes\.md/ }).tap();
+  await page.getByRole("button", { name: "what differs" }).tap();
+  await page.getByRole("row").filter({ hasText: "three" }).waitFor();
+  assert.match(await page.getByRole("button", { name: /notes\.md/ }).innerText(), /\+1 −0/);
+  await person.accessible(page);
+  await person.shot(page, "round-phone");
+  await page.getByRole("button", { name: "since the run began" }).tap();
+  await page.getByRole("heading", { name: "What changed", exact: true }).waitFor();
+  assert.equal((await files()).length, 3);
+  await person.accessible(page);
   await person.done();
   await stage.close();
 });
@@ -166,9 +220,12 @@ test("who may not answer is told why, and a session that ends leads back to wher
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByText("Publish the notes?").waitFor();
   assert.equal(new URL(page.url()).hash, `#/q/${question}`);
+  await page.getByText("Approve", { exact: true }).click();
+  await page.getByLabel("In words").fill("for my eyes");
+  await eventually("it is kept", () => page.evaluate(() => Object.values(sessionStorage).some((each) => each.includes("for my eyes"))));
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.getByRole("heading", { name: "Sign in" }).waitFor();
-  assert.deepEqual(await page.evaluate(() => Object.keys(localStorage)), []);
+  assert.deepEqual(await page.evaluate(() => [Object.keys(localStorage), Object.keys(sessionStorage)]), [[], []], "nothing is left for who signs in next");
   await person.done();
   await stage.close();
 });
