@@ -25,7 +25,7 @@ use crate::{
         response,
         work::{blocking, in_time},
     },
-    limits::concurrency_limit::Permit,
+    limits::{byte_limit::KeptBytes, concurrency_limit::Permit},
     models::{
         catalog::{ChosenModel, Models, Provider},
         provider::{PostError, ProviderError, ProviderResponse},
@@ -153,7 +153,7 @@ impl BridgeRequest {
 
     /// `callModel`. The order of the checks is that of contract 5.
     async fn turn(self, body: &mut Body, permit: Permit) -> Result<Response, Refusal> {
-        let body = self.body(body, MAX_TURN).await?;
+        let (body, mut kept) = self.body(body, MAX_TURN).await?;
         let read = |models: &Models, body: &[u8]| {
             let turn = MessageRequest::read(body)?;
             let chosen = models.choose(turn.model.as_deref(), Protocol::Chat).map_err(Refusal::NoModel)?;
@@ -173,7 +173,13 @@ impl BridgeRequest {
             }
         };
         let request = message(&meter.chosen().offer.name, &envelope.text, turn.system.as_deref(), given);
+        // Files make it larger than the body.
+        if !kept.add(request.len()) {
+            meter.end(CallOutcome::Failed).await;
+            return Err(Refusal::TooManyBytes);
+        }
         let mut answer = self.ask(&mut meter, Protocol::Chat, request).await?;
+        drop(kept);
         let whole = self.whole(&mut meter, &mut answer).await?;
         let document: Value = serde_json::from_slice(&whole).unwrap_or_default();
         meter.used(usage::read(&document));
@@ -201,7 +207,7 @@ impl BridgeRequest {
 
     /// `completeChat`, `createResponse` and `createMessage`.
     async fn pass_on(self, protocol: Protocol, body: &mut Body, permit: Permit) -> Result<Response, Refusal> {
-        let body = self.body(body, MAX_CHAT).await?;
+        let (body, kept) = self.body(body, MAX_CHAT).await?;
         let read: Read = match protocol {
             Protocol::Chat => |models, body| for_provider(Protocol::Chat, models, body),
             Protocol::Responses => |models, body| for_provider(Protocol::Responses, models, body),
@@ -215,6 +221,7 @@ impl BridgeRequest {
         }
         let mut meter = self.meter(account, chosen, permit).await?;
         let mut answer = self.ask(&mut meter, protocol, request).await?;
+        drop(kept);
         let kind = answer.kind.clone();
         let provider = meter.chosen().provider.clone();
         let limits = core::mem::take(&mut answer.limits);
@@ -248,7 +255,7 @@ impl BridgeRequest {
 
     /// `countMessageTokens`.
     async fn count(self, body: &mut Body, _permit: Permit) -> Result<Response, Refusal> {
-        let body = self.body(body, MAX_CHAT).await?;
+        let (body, _kept) = self.body(body, MAX_CHAT).await?;
         let read: Read = |models, body| for_provider(Protocol::Messages, models, body);
         let ForProvider { chosen, request, .. } = self.parse(body, read).await?;
         let path = format!("{}{COUNT}", Protocol::Messages.path());
@@ -284,9 +291,20 @@ impl BridgeRequest {
         refusal
     }
 
-    async fn body(&self, body: &mut Body, limit: u64) -> Result<Bytes, Refusal> {
-        let read = body::whole(body, limit);
-        in_time(self.app.settings.limits.request, read).await?.ok_or(Refusal::TooLarge(limit))
+    /// The body. Its bytes count as kept until the second value is dropped: that is, until a provider has answered.
+    async fn body(&self, body: &mut Body, limit: u64) -> Result<(Bytes, KeptBytes), Refusal> {
+        let mut kept = self.app.model_bodies.begin(&self.caller.tenant);
+        let read =
+            body::whole_if(
+                body,
+                limit,
+                |bytes| {
+                    if kept.add(bytes) { Ok(()) } else { Err(Refusal::TooManyBytes) }
+                },
+            );
+        let within = async { Ok(read.await) };
+        let whole = in_time(self.app.settings.limits.request, within).await??;
+        Ok((whole.ok_or(Refusal::TooLarge(limit))?, kept))
     }
 
     /// Parses a body, in turns of tenants.

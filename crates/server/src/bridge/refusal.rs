@@ -18,6 +18,9 @@ pub(crate) const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-re
 /// Where a message with files is sent; everything else of the bridge is below it.
 pub(crate) const TURN_PATH: &str = "/api/llm-bridge";
 
+/// When a request may fit that did not, in seconds.
+const BYTES_AGAIN_S: u32 = 2;
+
 /// Below it, the paths of Anthropic messages.
 const MESSAGES: &str = "/v1/messages";
 
@@ -60,6 +63,8 @@ pub(crate) enum Refusal {
     Exhausted(String),
     /// The caller has as many calls under way as it may.
     TooMany,
+    /// The requests of the tenant, or of all, that are kept have as many bytes as they may.
+    TooManyBytes,
     /// The run is over.
     RunOver(String),
     /// The provider was not reached.
@@ -166,6 +171,11 @@ impl Refusal {
                 let message = "as many calls as may be are under way with this token";
                 ErrorBody { kind: "rate_limit_error", ..ErrorBody::bad(Code::TooManyCalls, message) }
             }
+            Self::TooManyBytes => {
+                let message = "the requests under way have as many bytes as they may have together";
+                let bad = ErrorBody::bad(Code::TooManyCalls, message);
+                ErrorBody { kind: "rate_limit_error", retry_after_s: Some(BYTES_AGAIN_S), ..bad }
+            }
             Self::RunOver(detail) => ErrorBody { again: false, ..ErrorBody::bad(Code::RunOver, detail) },
             Self::Unreached => {
                 ErrorBody::failed(Code::ProviderFailed, "the model's provider cannot be reached")
@@ -259,6 +269,7 @@ mod tests {
             (Refusal::Exhausted(String::new()), 429, Some("false")),
             (Refusal::RunOver(String::new()), 409, Some("false")),
             (Refusal::TooMany, 429, None),
+            (Refusal::TooManyBytes, 429, None),
             (Refusal::NoModel(NoModel::NoProvider), 503, None),
             (Refusal::Unreached, 502, None),
             (Refusal::Provider(String::new()), 502, Some("false")),

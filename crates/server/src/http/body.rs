@@ -23,12 +23,22 @@ pub(crate) async fn piece(body: &mut Body) -> Result<Option<Bytes>, Problem> {
 
 /// All of a body; `None` if it has more than `limit` bytes.
 pub(crate) async fn whole(body: &mut Body, limit: u64) -> Result<Option<Bytes>, Problem> {
+    whole_if(body, limit, |_| Ok(())).await
+}
+
+/// As [`whole`]; `may_keep` is asked about the bytes of each piece before it is kept.
+pub(crate) async fn whole_if<E: From<Problem>>(
+    body: &mut Body,
+    limit: u64,
+    mut may_keep: impl FnMut(usize) -> Result<(), E>,
+) -> Result<Option<Bytes>, E> {
     let mut read = BytesMut::new();
     while let Some(piece) = piece(body).await? {
         let size = u64::try_from(read.len().saturating_add(piece.len())).unwrap_or(u64::MAX);
         if size > limit {
             return Ok(None);
         }
+        may_keep(piece.len())?;
         read.extend_from_slice(&piece);
     }
     Ok(Some(read.freeze()))

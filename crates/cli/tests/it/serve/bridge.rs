@@ -578,6 +578,39 @@ fn a_key_that_its_provider_repeats_is_masked_in_every_answer_and_every_spelling(
 }
 
 #[test]
+fn the_requests_of_a_tenant_that_wait_have_a_bound_together_and_are_forgotten_when_they_end() {
+    let Land { stage: _stage, served, lab, admin } = land();
+    const MANY: usize = 4;
+    lab.will_say((0..MANY).map(|_| Say::Hang(vec![])));
+    let small = r#"{"model": "small"}"#;
+    let large = [small, &" ".repeat((16 << 20) - small.len())].concat();
+    let waiting: Vec<TcpStream> = (0..MANY)
+        .map(|_| {
+            let mut client = TcpStream::connect(served.address()).unwrap();
+            let head = format!(
+                "POST {CHAT} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\ncontent-length: {}\r\n\r\n",
+                served.address(),
+                served.first.as_deref().unwrap(),
+                large.len()
+            );
+            client.write_all(head.as_bytes()).unwrap();
+            client.write_all(large.as_bytes()).unwrap();
+            client
+        })
+        .collect();
+    wait_until("all wait for the provider", || lab.asked().len() == MANY);
+    for (path, body) in [(CHAT, small), (TURN, r#"{"user": "a"}"#)] {
+        let refused = admin.post(path, body);
+        let told = if path == TURN { refused.json() } else { error(&refused) };
+        assert_eq!((refused.status, &told["code"]), (429, &json!("TOO_MANY_CALLS")), "{}", refused.text());
+        assert_eq!(refused.header("retry-after"), "2");
+    }
+    assert_eq!(lab.asked().len(), MANY, "no model is called");
+    drop(waiting);
+    wait_until("they are forgotten", || admin.post(CHAT, small).status == 200);
+}
+
+#[test]
 fn a_client_that_goes_away_breaks_its_call_off() {
     let Land { stage, served, lab, admin } = land();
     let run = admin.run(APPROVAL);
