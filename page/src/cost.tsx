@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 
 import type { Amounts, RunLedger } from "./api.js";
 import { Line } from "./foreign.js";
+import { useWorstCase } from "./plan.js";
 import { duration, plural } from "./words.js";
 
 /** The bounds, in the order in which they are shown. */
@@ -28,7 +29,9 @@ export const unknownIn = (ledger: RunLedger): number => ledger.unpriced_calls + 
 /** Nothing, of numbers and of dollars. */
 const isNone = (value: string | number): boolean => Number(value) === 0;
 
-export function Cost({ ledger }: { ledger: RunLedger }): JSX.Element {
+export function Cost({ ledger, flow }: { ledger: RunLedger; flow: string }): JSX.Element {
+  // A flow that is not registered has no plan at the server.
+  const worst = useWorstCase(flow);
   const { used, own_used: own, reserved, raised, limits } = ledger;
   const isFamily = ROWS.some(([member]) => String(used[member]) !== String(own[member]));
   const unknown = [
@@ -40,7 +43,7 @@ export function Cost({ ledger }: { ledger: RunLedger }): JSX.Element {
       {unknown.length > 0 && <p class="trouble">Not known: {unknown.join(", and ")}.</p>}
       <div class="across" tabIndex={0} role="region" aria-label="what was used">
         <table>
-          <thead><tr><th scope="col">what</th><th scope="col">used</th>{isFamily && <th scope="col">of that by this run</th>}<th scope="col">reserved</th><th scope="col">limit</th></tr></thead>
+          <thead><tr><th scope="col">what</th><th scope="col">used</th>{isFamily && <th scope="col">of that by this run</th>}<th scope="col">reserved</th><th scope="col">limit</th>{worst !== undefined && <th scope="col">at most, by its flow</th>}</tr></thead>
           <tbody>
             {ROWS.map(([member, name]) => {
               const limit = limits[member];
@@ -51,10 +54,11 @@ export function Cost({ ledger }: { ledger: RunLedger }): JSX.Element {
                   {isFamily && <td class="amount">{shown(member, own[member])}</td>}
                   <td class="amount">{isNone(reserved[member]) ? "–" : shown(member, reserved[member])}</td>
                   <td class="amount">{limit === null ? "none" : shown(member, limit)}{!isNone(raised[member]) && <span class="note"> raised by {shown(member, raised[member])}</span>}</td>
+                  {worst !== undefined && <td class="amount">{worst[member]}</td>}
                 </tr>
               );
             })}
-            <tr><th scope="row">tokens</th><td class="amount">{`${used.tokens_in} in, ${used.tokens_out} out`}</td>{isFamily && <td class="amount">{`${own.tokens_in} in, ${own.tokens_out} out`}</td>}<td class="amount">–</td><td class="amount">none</td></tr>
+            <tr><th scope="row">tokens</th><td class="amount">{`${used.tokens_in} in, ${used.tokens_out} out`}</td>{isFamily && <td class="amount">{`${own.tokens_in} in, ${own.tokens_out} out`}</td>}<td class="amount">–</td><td class="amount">none</td>{worst !== undefined && <td class="amount">–</td>}</tr>
           </tbody>
         </table>
       </div>

@@ -5,6 +5,7 @@ import type { JSX } from "preact";
 
 import type { ChangedFile, ChangedFiles } from "./api.js";
 import { counted, diff, type Change } from "./diff.js";
+import { Download } from "./download.js";
 import { Line, named, plain } from "./foreign.js";
 import { useLoaded } from "./load.js";
 import { Shown, Trouble } from "./parts.js";
@@ -44,17 +45,6 @@ function asText(bytes: Uint8Array): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Offers a file as it is. It is never opened under the address of the page. */
-async function download(run: string, digest: string, path: string): Promise<void> {
-  const response = await ask(`runs/${encodeURIComponent(run)}/contents/${digest}`);
-  const url = URL.createObjectURL(new Blob([await response.arrayBuffer()], { type: "application/octet-stream" }));
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = path.split("/").at(-1) || "file";
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
 /** All files that a run has changed so far. */
@@ -108,7 +98,7 @@ function File({ run, file, isAlone }: { run: string; file: ChangedFile; isAlone:
       {open && (look === undefined ? <p class="note" role="status">Asking the server …</p> : look instanceof Error ? <Trouble error={look} /> : <Looked {...{ look, isKnown, run, file }} />)}
       {open && file.after !== null && (
         <p class="note digest">
-          <button class="link" onClick={() => void download(run, file.after ?? "", file.path)}>download</button> <span title={file.after}>{short(file.after)}</span>
+          <Download path={`runs/${encodeURIComponent(run)}/contents/${file.after}`} name={file.path.split("/").at(-1) || "file"}>download</Download> <span title={file.after}>{short(file.after)}</span>
         </p>
       )}
     </li>

@@ -7,7 +7,7 @@ import { choose, settings, type Theme } from "./settings.js";
 
 const KEYS: readonly [keys: string, does: string][] = [
   ["g i, g r, g f", "go to the questions, the runs, the flows"],
-  ["/", "go to the filter, or find in an output"],
+  ["/", "go to the filter of the runs or the steps, or find in an output"],
   ["j k, arrows", "next and previous row"],
   ["→ ←, space", "unfold and fold"],
   ["Enter", "open the place"],
@@ -15,6 +15,7 @@ const KEYS: readonly [keys: string, does: string][] = [
   ["f", "to the newest row"],
   ["w s d c m", "of a run: why, its steps, its files, what it cost, its map"],
   ["l", "of a visit: to its output"],
+  ["n p", "of a file: to the next and the previous change"],
   ["[ ]", "of a visit: the visit before, and the next one"],
   [".", "to what can be done with the run"],
   ["Esc", "close the visit, or go back to the list"],

@@ -1,6 +1,6 @@
 /** What a screen shows, asked for again whenever it may have changed. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 import { listen, type Change } from "./live.js";
 import { over } from "./session.js";
@@ -26,9 +26,12 @@ export interface Loaded<T> {
 export function useLoaded<T>(get: (signal: AbortSignal, before: T | undefined) => Promise<T>, keys: unknown[], concerns: (change: Change) => boolean): Loaded<T> {
   const [state, set] = useState<Omit<Loaded<T>, "again">>({ value: undefined, error: undefined });
   const [forced, force] = useState(0);
+  // What is asked for again is shown until there is an answer; something else is not.
+  const last = useRef<[keys: unknown[], value: T | undefined]>([[], undefined]);
   useEffect(() => {
     const own = new AbortController();
-    let value: T | undefined;
+    const isSame = last.current[0].length === keys.length && keys.every((key, nth) => Object.is(key, last.current[0][nth]));
+    let value = isSame ? last.current[1] : undefined;
     let due = false;
     let busy = false;
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -40,7 +43,9 @@ export function useLoaded<T>(get: (signal: AbortSignal, before: T | undefined) =
       [due, busy] = [false, true];
       try {
         value = await get(own.signal, value);
-        if (!own.signal.aborted) set({ value, error: undefined });
+        if (own.signal.aborted) return;
+        last.current = [keys, value];
+        set({ value, error: undefined });
       } catch (error) {
         if (own.signal.aborted) return;
         if (error instanceof Refused && error.status === 401) return over("You were signed out: the session is over.");
@@ -54,7 +59,7 @@ export function useLoaded<T>(get: (signal: AbortSignal, before: T | undefined) =
         if (due && timer === undefined && !own.signal.aborted) soon(EVERY_MS);
       }
     };
-    set({ value: undefined, error: undefined });
+    set({ value, error: undefined });
     void run();
     const deaf = listen((change) => (change === undefined || concerns(change)) && soon(EVERY_MS));
     return () => (deaf(), clearTimeout(timer), own.abort());

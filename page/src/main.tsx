@@ -127,6 +127,18 @@ function reach(id: string, how: "click" | "focus"): boolean {
   return element !== null;
 }
 
+/** To the next place, or the one before, at which a file differs; the lines that differ there have the focus. */
+function toChange(by: 1 | -1): void {
+  const isChange = (line: Element | null): boolean => line !== null && /^(added|removed)$/.test(line.className);
+  const all = [...document.querySelectorAll<HTMLElement>(".diff > [role=row]")].filter((line) => isChange(line) && !isChange(line.previousElementSibling));
+  const here = all.findIndex((line) => line === document.activeElement);
+  const to = all[here === -1 ? (by === 1 ? 0 : all.length - 1) : here + by];
+  if (to === undefined) return;
+  to.tabIndex = -1;
+  to.focus();
+  to.scrollIntoView({ block: "center" });
+}
+
 function back(): void {
   const { parts } = place.value;
   if (parts[2] === "at") go(at("r", parts[1] ?? ""));
@@ -137,20 +149,27 @@ function back(): void {
 function useKeys(): void {
   useEffect(() => {
     let before = "";
+    const SCREENS: Readonly<Record<string, string>> = { i: "#/inbox", r: "#/runs", f: "#/flows" };
+    // Two keys in a row come first: the second one alone may mean something to what has the focus.
+    const hearTwo = (event: KeyboardEvent): void => {
+      const isKey = !event.ctrlKey && !event.metaKey && !event.altKey && !takesLetters(event.target as HTMLElement) && settings.value.letters;
+      const to = isKey && before === "g" ? SCREENS[event.key] : undefined;
+      before = isKey && event.key === "g" ? "g" : "";
+      if (to === undefined) return;
+      event.preventDefault();
+      event.stopPropagation();
+      go(to);
+    };
     const hear = (event: KeyboardEvent): void => {
       const target = event.target as HTMLElement;
       if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
       if (event.key === "Escape") return takesLetters(target) ? target.blur() : back();
       if (takesLetters(target) || !settings.value.letters) return;
-      const pressed = before + event.key;
-      before = event.key === "g" ? "g" : "";
       const { parts } = place.value;
       const isRun = parts[0] === "r" && parts[1] !== undefined;
       const own = OF_A_RUN[event.key];
-      if (pressed === "gi") go("#/inbox");
-      else if (pressed === "gr") go("#/runs");
-      else if (pressed === "gf") go("#/flows");
-      else if (event.key === "?") go("#/keys");
+      if (event.key === "?") go("#/keys");
+      else if (event.key === "n" || event.key === "p") toChange(event.key === "n" ? 1 : -1);
       else if (isRun && own !== undefined) go(at("r", parts[1] ?? "", ...own));
       else if (isRun && event.key === "l") reach("output", "focus");
       else if (isRun && event.key === "[") reach("before", "click");
@@ -158,8 +177,9 @@ function useKeys(): void {
       else if (event.key === "." && reach("actions", "focus")) event.preventDefault();
       else if (event.key === "/" && (reach("find", "focus") || reach("filter", "focus"))) event.preventDefault();
     };
+    addEventListener("keydown", hearTwo, true);
     addEventListener("keydown", hear);
-    return () => removeEventListener("keydown", hear);
+    return () => (removeEventListener("keydown", hearTwo, true), removeEventListener("keydown", hear));
   }, []);
 }
 

@@ -6,6 +6,7 @@ import type { ComponentChildren, JSX } from "preact";
 
 import { Line, named } from "./foreign.js";
 import type { Loaded } from "./load.js";
+import { who } from "./session.js";
 import { Offline, Refused } from "./wire.js";
 
 /** The present time, to the second; it stands still while nobody looks. */
@@ -66,11 +67,11 @@ export function Trouble({ error, retryAt, children }: { error: Refused | Offline
   if (error instanceof Offline) {
     return <div class="trouble" role="alert"><p>There is no answer from the server. Nothing was done that is not shown here; the page tries again.</p>{children}</div>;
   }
-  const scope = error.status === 403 && error.code === "SCOPE_TOO_SMALL";
+  const [, scope] = error.code === "SCOPE_TOO_SMALL" ? (/\bscope (\w+)/.exec(error.detail) ?? []) : [];
   return (
     <div class="trouble" role="alert">
       <p><Line text={error.detail} /></p>
-      {scope && <p>Whoever runs the server can give you more: <code>envoi page --for NAME --scope SCOPE</code>.</p>}
+      {scope !== undefined && <p>Your session has not the scope <code>{scope}</code>. Whoever runs the server can make a link that has: <code>{`envoi page --for ${who.value?.name ?? "NAME"} --scope ${scope}`}</code>.</p>}
       {error.hint !== null && <p class="note"><Line text={error.hint} /></p>}
       <p class="note">
         {error.code !== "" && <code>{error.code}</code>} {error.requestId !== "" && <>request <code>{error.requestId}</code></>}

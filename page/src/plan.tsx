@@ -16,6 +16,20 @@ function usePlan(flow: string): ReturnType<typeof useLoaded<FlowPlan>> {
   return useLoaded<FlowPlan>((signal) => json(`flows/${encodeURIComponent(flow)}/plan`, { signal }), [flow], () => false);
 }
 
+/** What a run of the flow may come to at most, by the names of the ledger; undefined if it is not known. */
+export function useWorstCase(flow: string): Readonly<Record<string, string>> | undefined {
+  const plan = usePlan(flow).value;
+  if (plan === undefined) return undefined;
+  return {
+    cost_usd: plan.cost_usd === null ? "not bounded" : `$${plan.cost_usd}`,
+    agent_hops: most(plan.attempts),
+    llm_calls: plan.llm_calls === null ? "not bounded" : most(plan.llm_calls),
+    iterations: most(plan.loop_backs),
+    rounds: plan.rounds === null ? "–" : String(plan.rounds),
+    wall_time_ms: time(plan.time_ms),
+  };
+}
+
 /** For who starts a run: what it may cost at most. */
 export function PlanInShort({ flow }: { flow: string }): JSX.Element {
   return (

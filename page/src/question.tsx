@@ -72,6 +72,8 @@ function Question({ question, again }: { question: QuestionDetail; again: () => 
   // What was read first is what is answered; if it becomes something else, that is said, and looked at anew.
   const [shown, setShown] = useState(question);
   const [recorded, setRecorded] = useState<QuestionDetail>();
+  // An answer that came after another one, or too late.
+  const [late, setLate] = useState<Refused>();
   const isOther = shown.subject !== question.subject && question.state === "open";
   useEffect(() => {
     if (!isOther) setShown(question);
@@ -92,7 +94,8 @@ function Question({ question, again }: { question: QuestionDetail; again: () => 
       <Changes key={`${shown.question} ${shown.subject}`} question={shown} name={nameOf} />
       <LastHandoff question={shown} />
       {isOpen && recorded === undefined && shown.given === null && <ToAnswer />}
-      {recorded !== undefined || shown.given !== null || !isOpen ? <Closed question={recorded ?? shown} /> : <AnswerForm question={shown} isOther={isOther} again={again} done={setRecorded} />}
+      {late !== undefined && !isOpen && shown.state !== "changed" && <div class="trouble" role="alert"><p>Your answer was not recorded: <Line text={late.detail} />.</p></div>}
+      {recorded !== undefined || shown.given !== null || !isOpen ? <Closed question={recorded ?? shown} /> : <AnswerForm question={shown} isOther={isOther} again={again} late={setLate} done={setRecorded} />}
     </>
   );
 }
@@ -248,7 +251,7 @@ function kept(id: string): Partial<Draft> {
 /** Choices that take the form. */
 const TAKES_FORM = new Set(["approve", "respond"]);
 
-function AnswerForm({ question, isOther, again, done }: { question: QuestionDetail; isOther: boolean; again: () => void; done: (answered: QuestionDetail) => void }): JSX.Element {
+function AnswerForm({ question, isOther, again, late, done }: { question: QuestionDetail; isOther: boolean; again: () => void; late: (refused: Refused) => void; done: (answered: QuestionDetail) => void }): JSX.Element {
   const id = question.question;
   const fields = useMemo(() => fieldsOf(question.schema, question.fields), [question.schema]);
   const isFree = question.schema !== null && fields === undefined;
@@ -313,7 +316,7 @@ function AnswerForm({ question, isOther, again, done }: { question: QuestionDeta
       if (!(error instanceof Refused || error instanceof Offline)) throw error;
       setError(error);
       if (!(error instanceof Refused)) return;
-      if (error.status === 409) again();
+      if (error.status === 409) late(error), again();
       const refused = refusedFields(error, { ...(hasForm ? draft.values : {}), words: draft.words });
       if (refused === undefined) return;
       setWrong(refused);

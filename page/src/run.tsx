@@ -68,12 +68,12 @@ function Whole({ look, part, chosen, again }: { look: Look; part: Part; chosen: 
       </p>
       {part === "why" && <Why run={run} rows={rows} />}
       {part === "files" && <ChangedFilesView run={run.run} />}
-      {part === "cost" && <Cost ledger={ledger} />}
+      {part === "cost" && <Cost ledger={ledger} flow={run.flow_digest} />}
       {part === "map" && <Drawing shape={shape} counts={countsOf(rows)} />}
       {part === "events" && <EventsView run={run.run} newest={look.newest} />}
       {part === "steps" && (
         <div class={`split ${chosen === undefined ? "" : "has-place"}`}>
-          <Tree nodes={nodes} run={run.run} chosen={chosen} />
+          <Tree nodes={nodes} run={run.run} account={run.waits_for?.account} chosen={chosen} />
           {chosen !== undefined && <PlaceView key={chosen} run={run.run} place={chosen} rows={rows} forkedFrom={run.forked_from} />}
         </div>
       )}

@@ -15,15 +15,20 @@ import { clock, duration, moment, plural, since } from "./words.js";
 const HEIGHT = 28;
 const BEYOND = 12;
 
+/** So few rows need no filter. */
+const FEW = 10;
+
 type Filter = "all" | "failed" | "open";
 
 interface Props {
   nodes: Node[];
   run: string;
+  /** The account that it waits for. */
+  account: string | undefined;
   chosen: string | undefined;
 }
 
-export function Tree({ nodes, run, chosen }: Props): JSX.Element {
+export function Tree({ nodes, run, account, chosen }: Props): JSX.Element {
   const [folds, setFolds] = useState<ReadonlyMap<string, boolean>>(new Map());
   const [filter, setFilter] = useState<Filter>("all");
   const [scroll, setScroll] = useState({ top: 0, height: 600 });
@@ -34,7 +39,15 @@ export function Tree({ nodes, run, chosen }: Props): JSX.Element {
   const visits = all.filter((node) => node.group === undefined);
   const failed = all.filter(isBad);
   const open = all.filter((node) => node.row !== undefined && node.row.ended_at === null);
-  const rows = useMemo(() => (filter === "all" ? flat(nodes, isOpen) : filter === "failed" ? failed : open), [nodes, filter, folds]);
+  const [words, setWords] = useState("");
+  const wanted = words.trim().toLowerCase();
+  // Those that are chosen stand alone, without what is above them.
+  const isWhole = filter !== "all" || wanted !== "";
+  const rows = useMemo(() => {
+    if (!isWhole) return flat(nodes, isOpen);
+    const chosen = filter === "failed" ? failed : filter === "open" ? open : visits;
+    return wanted === "" ? chosen : chosen.filter(({ place, row }) => [place, row?.value, row?.summary].some((text) => text?.toLowerCase().includes(wanted)));
+  }, [nodes, filter, wanted, folds]);
   const at0 = Math.max(0, rows.findIndex((node) => node.place === (active ?? chosen)));
   useEffect(() => {
     const element = box.current;
@@ -82,7 +95,7 @@ export function Tree({ nodes, run, chosen }: Props): JSX.Element {
     const found = by === 1 ? all.find((node, nth) => nth > here && isBad(node)) : all.findLast((node, nth) => nth < here && isBad(node));
     const target = found ?? (isBad(rows[at0] ?? ({} as Node)) ? undefined : failed[0]);
     if (target === undefined) return;
-    if (filter === "all") reach(target.place);
+    if (!isWhole) reach(target.place);
     else move(rows.indexOf(target));
   };
   const key = (event: KeyboardEvent): void => {
@@ -105,7 +118,7 @@ export function Tree({ nodes, run, chosen }: Props): JSX.Element {
       E: () => jump(-1),
       f: () => {
         const newest = all.filter((each) => each.row !== undefined && each.row.items === null).reduce<Node | undefined>((best, each) => ((each.row?.seq ?? -1) >= (best?.row?.seq ?? -1) ? each : best), undefined);
-        if (newest !== undefined) setFilter("all"), reach(newest.place);
+        if (newest !== undefined) setFilter("all"), setWords(""), reach(newest.place);
       },
     };
     const found = keys[event.key];
@@ -122,16 +135,17 @@ export function Tree({ nodes, run, chosen }: Props): JSX.Element {
         {choice("all", plural(visits.length, "row"))}
         {choice("failed", `${failed.length} failed${failed.some((node) => node.row?.state !== "failed") ? " or in doubt" : ""}`)}
         {choice("open", `${open.length} not over`)}
+        {visits.length > FEW && <input id="filter" type="search" aria-label="words in steps" placeholder="words in steps" value={words} onInput={(event) => setWords(event.currentTarget.value)} />}
       </p>
       {rows.length > 0 && <Head axis={axis} />}
       <div ref={box} class="rowbox" role="treegrid" aria-label="steps" aria-rowcount={rows.length} tabIndex={0} onKeyDown={key} aria-activedescendant={rows[at0] && at0 >= first && at0 < last ? `row-${at0}` : undefined}>
         <div class="spacer" role="presentation" style={{ height: `${rows.length * HEIGHT}px` }}>
           {rows.slice(first, last).map((node, nth) => (
-            <StepLine key={node.place} {...{ node, isOpen: isOpen(node), axis, depth: filter === "all" ? node.level : 1, isWhole: filter !== "all" }} nth={first + nth} isChosen={node.place === chosen} isActive={first + nth === at0} fold={(to) => fold(node, to)} choose={() => (setActive(node.place), choose(node))} />
+            <StepLine key={node.place} {...{ node, account, isOpen: isOpen(node), axis, depth: isWhole ? 1 : node.level, isWhole }} nth={first + nth} isChosen={node.place === chosen} isActive={first + nth === at0} fold={(to) => fold(node, to)} choose={() => (setActive(node.place), choose(node))} />
           ))}
         </div>
       </div>
-      {rows.length === 0 && <p class="empty">{filter === "failed" ? "Nothing has failed." : filter === "open" ? "All that has begun is over." : "There is no step."}</p>}
+      {rows.length === 0 && <p class="empty">{wanted !== "" ? "No step has these words." : filter === "failed" ? "Nothing has failed." : filter === "open" ? "All that has begun is over." : "There is no step."}</p>}
     </div>
   );
 }
@@ -196,6 +210,7 @@ function countsIn({ counts }: Items): string {
 
 interface LineProps {
   node: Node;
+  account: string | undefined;
   axis: Axis;
   nth: number;
   depth: number;
@@ -208,12 +223,13 @@ interface LineProps {
 }
 
 /** What is to be known of a row beside its name. */
-function factsOf({ row, shape, group, items }: Node): string {
+function factsOf({ row, shape, group, items }: Node, account: string | undefined): string {
   const facts = [
     group?.kind === "loop" && `${plural(group.count, "round")}${group.most === undefined ? "" : ` of at most ${group.most}`}`,
     items !== undefined && items.strip.length > 0 && countsIn(items),
     row !== undefined && row.visit > 1 && `visit ${row.visit}`,
     row !== undefined && row.attempts > 1 && `attempt ${row.attempts}`,
+    row?.next_try_at != null && account !== undefined && `waits for ${account}`,
     row?.next_try_at != null && `next try ${moment(row.next_try_at)}`,
     row === undefined && shape?.for_each && "for each of a list",
     row === undefined && shape?.loop_to != null && `loops to ${shape.loop_to}`,
@@ -222,7 +238,7 @@ function factsOf({ row, shape, group, items }: Node): string {
   return facts.filter(Boolean).join(" · ");
 }
 
-function StepLine({ node, axis, nth, depth, isOpen, isWhole, isChosen, isActive, fold, choose }: LineProps): JSX.Element {
+function StepLine({ node, account, axis, nth, depth, isOpen, isWhole, isChosen, isActive, fold, choose }: LineProps): JSX.Element {
   const { row, group, parts, items } = node;
   const span = group === undefined ? undefined : spanOf(node);
   const took = span !== undefined ? duration(span[1] - span[0]) : row === undefined ? "" : row.took_ms !== null ? duration(row.took_ms) : row.ended_at === null && row.state === "running" ? since(row.started_at, now.value) : "";
@@ -236,7 +252,7 @@ function StepLine({ node, axis, nth, depth, isOpen, isWhole, isChosen, isActive,
         {group?.kind === "loop" && <span class="loop" aria-hidden="true">↺ </span>}
         <State of={row?.state ?? group?.state ?? "not begun"} /> <b>{group?.kind === "loop" && <span class="hidden">loop </span>}<Line text={isWhole ? node.place : node.name} /></b>
       </span>
-      <span role="gridcell" class="note">{factsOf(node)}</span>
+      <span role="gridcell" class="note">{factsOf(node, account)}</span>
       <span role="gridcell" class="summary">{items !== undefined && items.strip.length > 1 && <Strip items={items} />}<Line text={row?.summary ?? group?.words ?? ""} /></span>
       <span role="gridcell" class="bar-cell" aria-label={begun}><Bar node={node} axis={axis} /></span>
       <span role="gridcell" class="note took">{row?.cost_usd != null && `$${row.cost_usd} `}{took}</span>

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 
-import { DESK, PHONE, Person, Stage, ended } from "./stage.js";
+import { DESK, PHONE, Person, Stage, ended, eventually } from "./stage.js";
 
 after(ended);
 
@@ -119,6 +119,105 @@ test("with the keyboard alone, from the link to the answer", async () => {
   await page.keyboard.press("i");
   assert.equal(new URL(page.url()).hash, "#/keys");
   await person.accessible(page);
+  await person.done();
+  await stage.close();
+});
+
+const KEYS = `
+flow: keys
+steps:
+  - id: one
+    run: 'if [ -e notes.md ]; then seq 1 60 | sed "s/^5$/five/; s/^50$/fifty/" > notes.md; else seq 1 60 > notes.md; fi; cat notes.md'
+    artifacts: [notes.md]
+  - id: each
+    for_each: ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j']
+    run: test \${{ item }} != c; test \${{ item }} != f
+    continue_on_error: true
+  - id: ok
+    ask: 'Go on?'
+    routing: { loop_to: one }
+`;
+
+test("each key does what the help says, and none answers", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run(KEYS);
+  const { question } = await stage.question(run);
+  await stage.ask("POST", `questions/${question}/answer`, { choice: "again" });
+  const second = await eventually("the next round", async () => (await stage.ask("GET", `questions?run=${run}`)).questions[0]);
+  const person = await Person.at(stage, DESK);
+  person.allowed.push(/status of 416/);
+  const page = await person.tab(stage.link());
+  await page.getByRole("link", { name: /Go on/ }).waitFor();
+  const hash = () => new URL(page.url()).hash;
+  const focused = () => page.evaluate(() => document.activeElement?.id ?? "");
+  const active = () => page.locator(".line.active .name").innerText().then((text) => text.replaceAll(/\s+/g, " ").trim());
+  const rows = () => page.locator(".line[role=row]").count();
+  const open = async (address) => {
+    await page.goto(`${stage.url}/#/${address}`);
+    await page.getByRole("main").locator("h1").waitFor();
+  };
+  /** Presses keys, one after the other, until the last one has done what is said. */
+  const press = async (keys, what, holds) => {
+    for (const key of keys.split(" ")) await page.keyboard.press(key === "Space" ? " " : key);
+    await eventually(`${keys}: ${what}`, holds);
+  };
+  await open(`r/${run}`);
+  const grid = page.getByRole("treegrid");
+  await grid.focus();
+  await press("Home j", "the second row", async () => (await active()) !== "" && (await page.locator(".line").nth(2).getAttribute("class")).includes("active"));
+  await press("k", "the first one", async () => (await page.locator(".line[role=row]").first().getAttribute("class")).includes("active"));
+  // The loop, with its rounds, is the first row.
+  const before = await rows();
+  await press("ArrowLeft", "folded", async () => (await rows()) < before);
+  await press("ArrowRight", "unfolded", async () => (await rows()) === before);
+  await press("Space", "folded", async () => (await rows()) < before);
+  await press("Space", "unfolded", async () => (await rows()) === before);
+  await press("e e", "the next failure", async () => /failed/.test(await active()));
+  const failure = await active();
+  await press("e", "another one", async () => (await active()) !== failure);
+  await press("E", "the one before", async () => (await active()) === failure);
+  await press("f", "the newest row", async () => /ok/.test(await active()));
+  await press(".", "what can be done", async () => (await focused()) === "actions");
+  await press("/", "the filter of the steps", async () => (await focused()) === "filter");
+  await page.keyboard.type("c");
+  await press("Escape", "out of the field", async () => (await focused()) === "");
+  for (const [key, part] of [["w", "/why"], ["d", "/files"], ["c", "/cost"], ["m", "/map"], ["s", ""]]) await press(key, part, () => hash() === `#/r/${run}${part}`);
+  // Two keys in a row also where the second one alone does something.
+  for (const [keys, to] of [["g f", "#/flows"], ["g r", "#/runs"], ["g i", "#/inbox"]]) {
+    await open(`r/${run}`);
+    await grid.focus();
+    await press(keys, to, () => hash() === to);
+  }
+  await press("?", "the help", () => hash() === "#/keys");
+  await open("runs");
+  await press("/", "the filter", async () => (await focused()) === "filter");
+  await open(`r/${run}/at/one.1`);
+  await page.getByRole("link", { name: "the next visit" }).waitFor();
+  await press("]", "the next visit", () => hash() === `#/r/${run}/at/one.2`);
+  await press("[", "the visit before", () => hash() === `#/r/${run}/at/one.1`);
+  await page.locator(".output").waitFor();
+  await press("l", "its output", async () => (await focused()) === "output");
+  await press("Escape", "closed", () => hash() === `#/r/${run}`);
+  await press("Escape", "the list", () => hash() === "#/runs");
+  // The answer, from change to change; with a choice made, no key sends it but Ctrl+Enter.
+  await open(`q/${second.question}`);
+  await page.getByRole("button", { name: "what differs" }).click();
+  await page.getByRole("row").filter({ hasText: "fifty" }).waitFor();
+  const line = () => page.evaluate(() => document.activeElement?.textContent ?? "");
+  await press("n", "the first change", async () => /5$/.test(await line()));
+  await press("n", "the next one", async () => /50$/.test(await line()));
+  await press("p", "the one before", async () => /removed−5$/.test(await line()));
+  await page.getByText("Approve", { exact: true }).click();
+  await page.getByRole("button", { name: "Send: Approve" }).waitFor();
+  for (const letter of "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 ./[]") {
+    await page.keyboard.press(letter);
+    if (hash() !== `#/q/${second.question}`) await open(`q/${second.question}`);
+  }
+  await person.accessible(page);
+  assert.deepEqual(person.asked.filter((url) => /\/(answer|cancel|resume|fork)$/.test(url)), [], "no single key answers");
+  await page.getByLabel("In words").focus();
+  await page.keyboard.press("Control+Enter");
+  await stage.until(run, "succeeded");
   await person.done();
   await stage.close();
 });

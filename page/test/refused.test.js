@@ -179,3 +179,81 @@ test("what only the server knows to be wrong is said at its field: of an answer,
   await person.done();
   await stage.close();
 });
+
+test("what a session may not do is said with the scope that is missing, and how to get it", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run(ASKS);
+  await stage.question(run);
+  const person = await Person.at(stage, DESK);
+  person.allowed.push(/status of 403/);
+  const page = await person.tab(stage.link("--for", "ann", "--scope", "answer"));
+  await page.getByRole("link", { name: /Publish the notes/ }).waitFor();
+  // The page is of the time before ann could do less: it believes that she may still do all.
+  await page.route(/\/v1\/token$/, async (route) => route.fulfill({ json: { ...(await (await route.fetch()).json()), scopes: ["admin"] } }));
+  await page.goto(`${stage.url}/#/r/${run}`);
+  await page.reload();
+  await page.getByRole("button", { name: "Cancel …" }).click();
+  await page.getByRole("button", { name: "Cancel this run" }).click();
+  await page.getByText("envoi page --for ann --scope run", { exact: true }).waitFor();
+  await page.getByText("SCOPE_TOO_SMALL", { exact: true }).waitFor();
+  await page.getByText(/request req_[0-9a-z]+/).waitFor();
+  await person.accessible(page);
+  assert.equal((await stage.ask("GET", `runs/${run}`)).status, "waiting");
+  await person.done();
+  await stage.close();
+});
+
+test("who answers second is told who was first, and one answer counts", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run(ASKS);
+  const { question } = await stage.question(run);
+  const people = [];
+  for (const name of ["ann", "bob"]) {
+    const person = await Person.at(stage, PHONE);
+    person.allowed.push(/status of 409/);
+    const page = await person.tab(stage.link("--for", name, "--scope", "answer"));
+    await page.goto(`${stage.url}/#/q/${question}`);
+    await page.getByText("Approve", { exact: true }).tap();
+    people.push([person, page]);
+  }
+  const [[ann, hers], [bob, his]] = people;
+  // Bob's page hears of nothing.
+  await his.route(/\/v1\/(stream|questions\/[^/]*)$/, (route) => route.abort());
+  bob.allowed.push(/Failed to load resource/);
+  await hers.getByRole("button", { name: "Send: Approve" }).tap();
+  await hers.getByText(/Approve, by ann/).waitFor();
+  await his.getByText("Deny", { exact: true }).tap();
+  await his.getByLabel("In words").fill("not yet");
+  await his.getByRole("button", { name: "Send: Deny" }).tap();
+  await his.getByText(/was answered .*approve by ann/).waitFor();
+  await his.getByText("Your answer was not recorded.", { exact: false }).waitFor();
+  await bob.accessible(his);
+  assert.equal((await answers(stage, run)).length, 1);
+  // Once it is known to be closed, that stays beside what ann has answered.
+  await his.unroute(/\/v1\/(stream|questions\/[^/]*)$/);
+  await his.getByText(/Approve, by ann at/).waitFor();
+  await his.getByText(/Your answer was not recorded: .* was answered .*approve by ann/).waitFor();
+  await bob.accessible(his);
+  await ann.done();
+  await bob.done();
+  await stage.close();
+});
+
+test("a file whose content is gone says so, and keeps its digest", async () => {
+  const stage = await Stage.open();
+  const run = await stage.run("flow: makes\nsteps:\n  - id: make\n    run: seq 1 2000 > old.txt\n    artifacts: [old.txt]\n  - id: ok\n    ask: 'Fine?'\n");
+  const { question } = await stage.question(run);
+  const [{ after }] = (await stage.ask("GET", `questions/${question}`)).files;
+  const person = await Person.at(stage, DESK);
+  person.allowed.push(/status of 404/);
+  const page = await person.tab(stage.link());
+  await page.route(/\/contents\//, (route) => route.fulfill({ status: 404, contentType: "application/problem+json", body: PROBLEM(404, "CONTENT_NOT_FOUND") }));
+  await page.goto(`${stage.url}/#/q/${question}`);
+  await page.getByText("The store does not have its content any more.").waitFor();
+  await page.getByText(after.slice(0, 19)).waitFor();
+  await page.getByRole("button", { name: "download" }).click();
+  await page.getByText("The store does not have its content any more.").nth(1).waitFor();
+  await person.accessible(page);
+  await person.done();
+  await stage.close();
+});

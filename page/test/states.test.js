@@ -1,6 +1,7 @@
 // A run in the states that are hard to come by: each is shown as what it is, and says what to do.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { after, test } from "node:test";
 
 import { DESK, NARROW, PHONE, Person, Stage, ended, eventually } from "./stage.js";
@@ -17,7 +18,7 @@ test("a run that waits for an account says so, until when, and can be tried befo
   await page.goto(`${stage.url}/#/runs`);
   await page.getByRole("link", { name: /running.*at fix, waiting for claude of flow fixes until/ }).click();
   await page.getByText(/It is waiting for claude of flow fixes until .* The account is at its limit/).waitFor();
-  await page.getByRole("row", { name: /retries fix/ }).waitFor();
+  await page.getByRole("row", { name: /retries fix.*waits for claude of flow fixes · next try/ }).waitFor();
   await person.accessible(page);
   await page.getByRole("button", { name: "Try now …" }).click();
   await page.getByText("before the account claude of flow fixes is said to be open", { exact: false }).waitFor();
@@ -103,6 +104,12 @@ test("loops are rounds, and 400 items are one row with counts", async () => {
   await eventually("its first failure", async () => /failed 7(?!\d)/.test(await active()));
   await page.keyboard.press("Enter");
   await eventually("its screen", () => /at\/7\.check\.1$/.test(page.url()));
+  // Among all of them, by words: of a place, a value, what it came to.
+  await page.getByLabel("words in steps").fill("399.check");
+  await page.getByRole("row", { name: /succeeded 399\.check\.1/ }).waitFor();
+  assert.equal(await page.getByRole("treegrid").getAttribute("aria-rowcount"), "1");
+  await page.getByLabel("words in steps").fill("no such words");
+  await page.getByText("No step has these words.").waitFor();
   await person.done();
   await stage.close();
 });
@@ -141,6 +148,13 @@ test("an output is searched", async () => {
   await page.getByText("1 of 11 lines").waitFor();
   await page.keyboard.press("Enter");
   await page.getByText("2 of 11 lines").waitFor();
+  // All of an output is had as a file, also what the page does not show.
+  await page.goto(`${stage.url}/#/r/${run}/at/long.1`);
+  await page.getByText(/the last 64\.0 KiB of/).waitFor();
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "download" }).click()]);
+  assert.equal(download.suggestedFilename(), "long.1.1.stdout.txt");
+  const kept = readFileSync(await download.path(), "utf8").split("\n");
+  assert.deepEqual([kept.length, kept[0], kept.at(-2)], [60_002, "1", "the end"]);
   await person.done();
   await stage.close();
 });
