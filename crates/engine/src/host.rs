@@ -35,6 +35,7 @@ use std::{
     path::PathBuf,
     sync::{
         Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
         mpsc::{self, Receiver, RecvTimeoutError, Sender},
     },
     thread::{self, JoinHandle},
@@ -78,7 +79,7 @@ pub struct Host {
     commands: Commands,
     mailbox: Sender<Message>,
     closing: Sender<()>,
-    thread: JoinHandle<Ending>,
+    thread: JoinHandle<Option<EngineError>>,
     dispatcher: DeliveryLoop,
     socket: socket::Listener,
     stopping: Stopping,
@@ -212,7 +213,7 @@ impl Host {
     }
 
     /// Ends when nothing is under way any more: live attempts of all runs and the requests that were taken are waited for, notices
-    /// that are due are tried for a moment unless the engine was stopped, then the writer finishes and the lock is given back.
+    /// that are due are tried for a moment unless the engine was stopped (other requests are taken meanwhile), then the writer finishes and the lock is given back.
     /// Returns why the loop had stopped by itself, if it had.
     #[must_use]
     pub fn close(self) -> Option<EngineError> {
@@ -221,9 +222,9 @@ impl Host {
         let _ = closing.send(());
         let _ = mailbox.send(Message::Wake);
         let panicked = || EngineError::Stopping { reason: "the loop panicked".into() };
-        let Ending { stopped, in_haste } =
-            thread.join().unwrap_or_else(|_| Ending { stopped: Some(panicked()), in_haste: true });
-        dispatcher.close(if in_haste { Duration::ZERO } else { DISPATCH_PATIENCE });
+        let stopped = thread.join().unwrap_or_else(|_| Some(panicked()));
+        // What is still under way has had its time.
+        dispatcher.close(Duration::ZERO);
         socket.close();
         // Before the next engine comes up: it would take this one for a process of another store if it cannot see it.
         commands.presences.leave_all();
@@ -272,19 +273,12 @@ fn git_stop(stopping: &Stopping) -> Stop {
     Stop::when(move || stopping.get().is_some_and(|since| since.elapsed() >= GIT_PATIENCE))
 }
 
-/// How the loop has ended.
-pub(crate) struct Ending {
-    stopped: Option<EngineError>,
-    /// Nothing more is to be done than what has to be.
-    in_haste: bool,
-}
-
 /// A host without its lease.
 struct Parts {
     commands: Commands,
     mailbox: Sender<Message>,
     closing: Sender<()>,
-    thread: JoinHandle<Ending>,
+    thread: JoinHandle<Option<EngineError>>,
     dispatcher: DeliveryLoop,
     socket: socket::Listener,
     stopping: Stopping,
@@ -304,7 +298,7 @@ fn start_loop(
     boot_id: String,
     channels: Channels,
     (followers, placing, presences, under_way): (Followers, Placing, Arc<Presences>, UnderWay),
-) -> Result<JoinHandle<Ending>, HostError> {
+) -> Result<JoinHandle<Option<EngineError>>, HostError> {
     let Channels { mailbox, inbox, closed } = channels;
     let wake = mailbox.clone();
     let layout = store.layout().clone();
@@ -327,6 +321,7 @@ fn start_loop(
         .with_points(settings.reached)
         .with_placing(placing.clone());
     let jobs = settings.jobs;
+    let dispatcher = log.dispatcher.clone();
     let thread = thread::Builder::new().name("envoi-engine".to_owned()).spawn(move || {
         let world = World {
             clock: Box::new(SystemClock { boot_id, since: Instant::now() }),
@@ -335,7 +330,8 @@ fn start_loop(
             observer: Box::new(projector),
         };
         let engine = Engine::new(world, jobs).with_outbox(outbox).with_closed(accounts);
-        run_loop(engine, (&inbox, &wake), &closed, (&followers, &placing, &under_way))
+        let notices = move |told: Told| dispatcher.tell_when_done(DISPATCH_PATIENCE, told);
+        run_loop(engine, (&inbox, &wake), &closed, (&followers, &placing, &under_way), &notices)
     })?;
     Ok(thread)
 }
@@ -344,13 +340,21 @@ fn start_loop(
 /// the wall clock set forward.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
+/// Called when the notices that are due have been tried.
+pub(crate) type Told = Box<dyn FnOnce() + Send>;
+
+/// Runs until the engine stops by itself, or is closed and has nothing under way. `notices` calls back when those that are due have been tried:
+/// until then requests are taken as before, since what is told may answer. Returns why the engine has stopped by itself.
 pub(crate) fn run_loop(
     mut engine: Engine,
     (inbox, mailbox): (&Receiver<Message>, &Sender<Message>),
     closed: &Receiver<()>,
     (followers, placing, under_way): (&Followers, &Placing, &UnderWay),
-) -> Ending {
+    notices: &dyn Fn(Told),
+) -> Option<EngineError> {
     let mut closing = false;
+    // Whether the notices have been tried; none while that is not waited for.
+    let mut tried: Option<Arc<AtomicBool>> = None;
     while engine.stopped().is_none() {
         closing = closing || closed.try_recv().is_ok();
         if (closing || engine.is_draining()) && engine.is_idle() {
@@ -359,6 +363,29 @@ pub(crate) fn run_loop(
             placing.wait_for_all();
             if let Ok(message) = inbox.try_recv() {
                 engine.handle(message);
+                continue;
+            }
+            let waits_for = tried.get_or_insert_with(|| {
+                let tried = Arc::new(AtomicBool::new(engine.is_draining()));
+                if !engine.is_draining() {
+                    let (done, wake) = (Arc::clone(&tried), mailbox.clone());
+                    notices(Box::new(move || {
+                        done.store(true, Ordering::SeqCst);
+                        let _ = wake.send(Message::Wake);
+                    }));
+                }
+                tried
+            });
+            if !waits_for.load(Ordering::SeqCst) && !engine.is_draining() {
+                match inbox.recv_timeout(until_next(&engine)) {
+                    Ok(message) => {
+                        // What a request has led to may be told too.
+                        tried = tried.filter(|_| !matches!(message, Message::Committed { .. }));
+                        engine.handle(message);
+                    }
+                    Err(RecvTimeoutError::Timeout) => engine.handle(Message::Wake),
+                    Err(RecvTimeoutError::Disconnected) => break,
+                }
                 continue;
             }
             // What was taken is finished, and what comes later is the next engine's.
@@ -372,6 +399,8 @@ pub(crate) fn run_loop(
                 }
                 continue;
             }
+        } else {
+            tried = None;
         }
         match inbox.recv_timeout(until_next(&engine)) {
             Ok(message) => engine.handle(message),
@@ -383,7 +412,7 @@ pub(crate) fn run_loop(
     let stopped = engine.stopped().cloned();
     let reason = stopped.as_ref().map_or_else(|| "it was asked to".to_owned(), ToString::to_string);
     followers.stopped(&reason);
-    Ending { in_haste: stopped.is_some() || engine.is_draining(), stopped }
+    stopped
 }
 
 fn until_next(engine: &Engine) -> Duration {

@@ -124,6 +124,19 @@ enum Request {
     Close { until: Instant },
     /// Once it is to be closed, wait for nothing.
     Hurry,
+    /// Tell when nothing that is due is left to do, or at that time.
+    Tell { until: Instant, told: Told },
+}
+
+/// Tells somebody, at the latest when it is dropped: nobody waits for a loop that has ended.
+struct Told(Option<Box<dyn FnOnce() + Send>>);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        if let Some(tell) = self.0.take() {
+            tell();
+        }
+    }
 }
 
 /// Wakes a loop from any thread. Cheap to clone.
@@ -139,6 +152,11 @@ impl Waker {
     /// When the loop is closed, or is just being closed, it waits for nothing.
     pub fn hurry(&self) {
         (self.0)(Request::Hurry);
+    }
+
+    /// Calls `told` once nothing that is due is left to do, after `patience` at the latest, and at once if the loop has ended. The loop goes on.
+    pub fn tell_when_done(&self, patience: Duration, told: impl FnOnce() + Send + 'static) {
+        (self.0)(Request::Tell { until: Instant::now() + patience, told: Told(Some(Box::new(told))) });
     }
 }
 
@@ -240,6 +258,7 @@ impl<D: Deliveries> LoopState<D> {
     fn go(mut self, inbox: &Receiver<Signal<D>>) {
         let mut closing = None::<Closing>;
         let mut in_haste = false;
+        let mut to_tell: Vec<(Instant, Told)> = Vec::new();
         loop {
             let left =
                 closing.as_ref().map(|closing| closing.until.saturating_duration_since(Instant::now()));
@@ -251,11 +270,17 @@ impl<D: Deliveries> LoopState<D> {
             if left.is_some() && self.turns.is_empty() {
                 break;
             }
-            match inbox.recv_timeout(left.unwrap_or(idle)) {
+            let at = Instant::now();
+            let is_done = in_haste || self.turns.is_empty();
+            to_tell.retain(|(until, _)| !is_done && *until > at);
+            let next_told = to_tell.iter().map(|(until, _)| until.saturating_duration_since(at)).min();
+            let wait = left.unwrap_or(idle);
+            match inbox.recv_timeout(next_told.map_or(wait, |told| told.min(wait))) {
                 Ok(Signal::Request(Request::Close { until })) => {
                     closing = Some(Closing { until, now: self.deliveries.now() });
                 }
                 Ok(Signal::Request(Request::Hurry)) => in_haste = true,
+                Ok(Signal::Request(Request::Tell { until, told })) => to_tell.push((until, told)),
                 Ok(Signal::Request(Request::Look)) | Err(_) => {}
                 Ok(Signal::Tried { item, outcome }) => self.tried(item, outcome),
                 Ok(Signal::Recorded { key, result }) => {
@@ -266,6 +291,7 @@ impl<D: Deliveries> LoopState<D> {
                 }
             }
         }
+        drop(to_tell);
         self.cut_short(inbox);
     }
 

@@ -266,6 +266,23 @@ fn a_receiver_that_hangs_holds_up_neither_the_run_nor_its_exit_code() {
 }
 
 #[test]
+fn a_notice_may_answer_what_it_tells_of_while_its_engine_ends() {
+    let answers = format!(
+        "if {} answer --choice approve > said 2>&1; then echo 0 > ends; else echo 1 > ends; fi; mv ends code",
+        env!("CARGO_BIN_EXE_envoi")
+    );
+    let stage = Stage::new();
+    stage.write(
+        "flow.yaml",
+        format!("flow: asking\nnotify: {{ command: '{answers}', on: question }}\nsteps:\n  - {{ id: sure, ask: 'Go on?' }}\n  - {{ id: last, run: touch went }}\n"),
+    );
+    stage.expect(3, &["run", "flow.yaml"]);
+    wait_until("the end of the command", || stage.path("code").exists());
+    assert_eq!(stage.read("code"), "0\n", "{}", stage.read("said"));
+    assert!(stage.path("went").exists());
+}
+
+#[test]
 fn steps_go_on_while_a_receiver_of_another_run_hangs() {
     let receiver = Receiver::new(&[Answer::Hangs]);
     let webhook = format!("{{ webhook: {{ url: '{}', timeout: 1m }} }}", receiver.url);

@@ -144,6 +144,33 @@ fn a_delivery_keeps_its_turn_until_its_outcome_is_recorded() {
 }
 
 #[test]
+fn who_waits_for_what_is_due_is_told_when_it_is_done_or_its_patience_is_over_and_the_loop_goes_on() {
+    let desk = Desk::default();
+    let delivering = desk.start();
+    let (tell, told) = mpsc::channel();
+    let ask = |patience: Duration| {
+        let tell = tell.clone();
+        delivering.waker().tell_when_done(patience, move || tell.send(()).unwrap());
+    };
+    ask(AMPLE);
+    told.recv_timeout(AMPLE).unwrap();
+    desk.with(|books| books.due = vec![1]);
+    delivering.waker().wake();
+    desk.begun(&[1]);
+    ask(Duration::ZERO);
+    told.recv_timeout(AMPLE).unwrap();
+    ask(AMPLE);
+    assert!(told.try_recv().is_err() && desk.recorded().is_empty(), "it is under way");
+    desk.with(|books| books.let_go.push(1));
+    told.recv_timeout(AMPLE).unwrap();
+    assert_eq!(desk.recorded(), [tried(1)]);
+    let waker = delivering.waker();
+    delivering.close(AMPLE);
+    waker.tell_when_done(AMPLE, move || tell.send(()).unwrap());
+    told.recv_timeout(AMPLE).unwrap();
+}
+
+#[test]
 fn one_that_is_closed_makes_the_tries_that_are_due_and_waits_for_them() {
     let desk = Desk::default();
     desk.with(|books| books.due = vec![1, 2]);

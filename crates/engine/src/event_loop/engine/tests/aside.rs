@@ -293,7 +293,13 @@ fn a_loop_that_is_closed_ends_when_a_run_whose_files_are_missing_is_set_aside() 
         mailbox.send(aside_is_durable("a")).unwrap();
     });
     let wake = mpsc::channel().0;
-    run_loop(engine, (&inbox, &wake), &closed, (&Followers::default(), &placing, &UnderWay::default()));
+    run_loop(
+        engine,
+        (&inbox, &wake),
+        &closed,
+        (&Followers::default(), &placing, &UnderWay::default()),
+        &|told| told(),
+    );
     drop(disk.join());
     let expected =
         ["run_a is set aside: RUN_FILES_FAILED", "run_a is shown as set aside: RUN_FILES_FAILED: no room"];
