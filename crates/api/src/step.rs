@@ -6,8 +6,10 @@ pub mod cause;
 pub mod handoff;
 pub mod headline;
 
+mod outline;
 mod rows;
 
+pub use outline::{Newest, Outline, Touch, subject};
 pub use rows::StepRows;
 
 use crate::{
@@ -101,6 +103,14 @@ pub struct StepRow {
     pub first_seq: u64,
     /// The newest event that changed the row.
     pub seq: u64,
+}
+
+impl StepRow {
+    /// The visit that it is of.
+    #[must_use]
+    pub fn id(&self) -> VisitId {
+        VisitId { scope: self.scope.clone(), step: self.step.clone(), visit: self.visit }
+    }
 }
 
 /// Steps of a run that have changed, in the order of the events that changed them. On the last page the steps that are not

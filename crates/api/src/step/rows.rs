@@ -138,6 +138,12 @@ impl StepRows {
         }
     }
 
+    /// Takes an event that comes later than the next one. Those between are not known: nothing that is asked for depends on them.
+    pub fn take_later(&mut self, record: &Record) {
+        self.next = record.seq;
+        self.take(record);
+    }
+
     /// Marks a visit, and what it is part of, as changed. With `begins` it is there from now on.
     fn touch(&mut self, visit: &VisitId, record: &Record, begins: bool) -> Option<&mut Visit> {
         for each in wholes(visit).into_iter().rev() {

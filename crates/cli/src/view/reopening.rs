@@ -2,11 +2,15 @@
 //!
 //! Owns how that is read from a run's records. What is to start again is the kernel's to decide.
 
+use envoi_journal::{ReadError, Reader};
 use envoi_kernel::{
     Event, Record,
     event::{Course, RunReopened, StepEntered},
-    ids::Seq,
+    ids::{RunId, Seq},
 };
+
+/// Events that are read at once.
+const PAGE: u32 = 100;
 
 /// One time that a run was reopened.
 pub(crate) struct Reopening<'r> {
@@ -37,6 +41,22 @@ pub(crate) fn all(records: &[Record]) -> impl Iterator<Item = Reopening<'_>> {
         }
         None
     })
+}
+
+/// What [`of`] needs to know of a reopening: the record and those that follow it at the same time.
+pub(crate) fn commit_of(reader: &Reader, run: &RunId, record: &Record) -> Result<Vec<Record>, ReadError> {
+    let mut records = Vec::new();
+    let mut from = record.seq;
+    loop {
+        let page = reader.records(run, from, Some(PAGE))?;
+        let Some(last) = page.last() else { return Ok(records) };
+        let is_over = last.at != record.at;
+        from = last.seq.saturating_add(1);
+        records.extend(page);
+        if is_over {
+            return Ok(records);
+        }
+    }
 }
 
 /// The reopening of this record.

@@ -280,7 +280,17 @@ fn what_is_cut_short_is_said_and_the_newest_is_what_is_left() {
     assert_eq!(visits.len(), 3, "the two newest, and what they are part of: {shown}");
     assert!(visits[1].contains("3.look.1 d") && visits[2].contains("4.look.1 e"), "{shown}");
     assert!(shown.contains("… and 3 earlier visits; --limit N shows more"), "{shown}");
-    assert!(!stage.expect(0, &["show", "--limit", "0"]).out.contains("earlier visits"));
+    let whole = stage.expect(0, &["show", "--limit", "0"]).out;
+    assert!(!whole.contains("earlier visits"), "{whole}");
+    let rows = |shown: &str| -> Vec<String> {
+        shown.lines().filter(|line| line.contains("look.1 ")).map(str::to_owned).collect()
+    };
+    let all = rows(&whole);
+    for limit in 1..=6 {
+        let some = rows(&stage.expect(0, &["show", "--limit", &limit.to_string()]).out);
+        let newest = &all[all.len() - limit.min(5)..];
+        assert_eq!(some, [&all[..1], newest].concat(), "{limit}");
+    }
     let all = stage.expect(0, &["show", "--events"]).out;
     let last = stage.expect(0, &["show", "--events", "--limit", "2"]).out;
     assert!(last.lines().count() == 2 && all.ends_with(&last), "{last}");

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod notices;
+mod past;
 mod unread;
 mod visits;
 
@@ -39,6 +40,7 @@ use envoi_kernel::{
     event::{Correction, InterruptRaised},
     ids::{AttemptId, RunId, VisitId},
 };
+use past::Past;
 use std::{collections::BTreeSet, fmt::Write as _};
 
 /// Visits of a run that are shown if nothing else is wanted.
@@ -124,8 +126,11 @@ pub(crate) fn print(
     output::data(&text).map(|()| 0)
 }
 
-fn records(reader: &Reader, id: &RunId) -> Result<Vec<Record>, Failure> {
-    reader.records(id, 0, None).map_err(Failure::store)
+/// The reopenings among these records, oldest first, each with its commit.
+fn reopened(reader: &Reader, id: &RunId, notable: &[Record]) -> Result<Vec<Vec<Record>>, Failure> {
+    let reopened = notable.iter().filter(|record| matches!(record.event, Event::RunReopened(_)));
+    let commits = reopened.map(|record| reopening::commit_of(reader, id, record));
+    commits.collect::<Result<_, _>>().map_err(Failure::store)
 }
 
 /// What a record says of a flow that has taken over.
@@ -260,12 +265,14 @@ fn overview(
     if let Some(forked) = run.forked() {
         say(format_args!("forked from {} at step {} by {}", forked.from, forked.step, forked.by.actor))?;
     }
-    let records = records(reader, id)?;
-    for correction in records.iter().filter_map(corrected) {
+    let past = Past::read(reader, id).map_err(Failure::store)?;
+    let notable = &past.notable;
+    for correction in notable.iter().filter_map(corrected) {
         let from = correction.from.as_ref().map_or_else(String::new, |step| format!(", from {step} on"));
         say(format_args!("corrected  by {}{from}: {}", correction.by.actor, correction.source))?;
     }
-    for reopening in reopening::all(&records) {
+    let reopened = reopened(reader, id, notable)?;
+    for reopening in reopened.iter().filter_map(|commit| reopening::all(commit).next()) {
         say(format_args!("reopened   {}", reopening.describe()))?;
     }
     say(format_args!("workspace  {}", diff::printable(&workspace)))?;
@@ -277,7 +284,7 @@ fn overview(
             Event::FilesRestoring(wanted) => wanted.folder.is_some(),
             _ => false,
         };
-        if matches!(run.status(), Status::Ended(_)) && !records.iter().any(is_applied) {
+        if matches!(run.status(), Status::Ended(_)) && !notable.iter().any(is_applied) {
             let envoi = invocation::envoi();
             say(format_args!(
                 "           {envoi} diff {id} shows what it changed there; {envoi} apply {id} brings that into {of}"
@@ -304,8 +311,9 @@ fn overview(
     text.push_str(&accounts::tables(run));
     text.push_str(&accounts::of_family(run));
     text.push('\n');
-    text.push_str(&visits::table(run, &records, &running, most_visits));
-    for record in &records {
+    let (rows, earlier) = past.rows(reader, run, id, &running, most_visits).map_err(Failure::store)?;
+    text.push_str(&visits::table(&rows, earlier));
+    for record in notable {
         let Event::AttemptSettled(settled) = &record.event else { continue };
         for warning in &settled.warnings {
             writeln!(text, "\nwarning: {}: {warning}", settled.attempt).map_err(Failure::store)?;
@@ -359,13 +367,15 @@ fn detail(
         let command = how_to_answer(id, raised, is_alone, run.step(&raised.visit));
         Ok::<_, Failure>(OpenQuestion { question: Question::of(&row, now), evidence, command })
     };
-    let records = records(reader, id)?;
-    let reopened = reopening::all(&records).map(|reopening| Reopened {
+    let notable = Past::read(reader, id).map_err(Failure::store)?.notable;
+    let reopened = reopened(reader, id, &notable)?;
+    let reopened = reopened.iter().filter_map(|commit| reopening::all(commit).next());
+    let reopened = reopened.map(|reopening| Reopened {
         at: reopening.record.at.into(),
         by: reopening.event.by.actor.clone(),
         steps: reopening.steps,
     });
-    let corrected = records.iter().filter_map(|record| {
+    let corrected = notable.iter().filter_map(|record| {
         let correction = corrected(record)?;
         Some(Corrected {
             at: record.at.into(),

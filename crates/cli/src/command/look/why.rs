@@ -8,6 +8,7 @@ use crate::{
     view::{
         describe::{self, flow_of, goals, has_items, model_call, stopping},
         questions::open,
+        reopening,
     },
 };
 use envoi_api::{cause::failure, event, words::plain};
@@ -231,29 +232,13 @@ impl Beside {
                 Self { audit: audit(routed, record.seq, reader, id)?, ..Self::default() }
             }
             Event::RunReopened(_) => {
-                let records = commit_of(reader, id, record)?;
-                let reopening = crate::view::reopening::of(&records, record.seq);
+                let records = reopening::commit_of(reader, id, record)?;
+                let reopening = reopening::of(&records, record.seq);
                 let reopened = reopening.map(|reopening| reopening.describe()).unwrap_or_default();
                 Self { reopened, ..Self::default() }
             }
             _ => Self::default(),
         })
-    }
-}
-
-/// The record and those that follow it at the same time.
-fn commit_of(reader: &Reader, id: &RunId, record: &Record) -> Result<Vec<Record>, ReadError> {
-    let mut records = Vec::new();
-    let mut from = record.seq;
-    loop {
-        let page = reader.records(id, from, Some(PAGE))?;
-        let Some(last) = page.last() else { return Ok(records) };
-        let is_over = last.at != record.at;
-        from = last.seq.saturating_add(1);
-        records.extend(page);
-        if is_over {
-            return Ok(records);
-        }
     }
 }
 

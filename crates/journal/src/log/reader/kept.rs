@@ -40,6 +40,20 @@ impl KeptEvent<'_> {
         after.split_once('"').map_or("", |(name, _)| name)
     }
 
+    /// Its first member, if that has this name and can be read. What follows is not looked at.
+    #[must_use]
+    pub fn first<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
+        let (_, members) = self.body.strip_prefix("{\"type\":\"")?.split_once("\",\"")?;
+        let value = members.strip_prefix(name)?.strip_prefix("\":")?;
+        serde_json::Deserializer::from_str(value).into_iter().next()?.ok()
+    }
+
+    /// Whether this text is in it.
+    #[must_use]
+    pub fn mentions(&self, text: &str) -> bool {
+        self.body.contains(text)
+    }
+
     /// Some of its members.
     ///
     /// # Errors

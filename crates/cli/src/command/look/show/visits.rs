@@ -1,6 +1,6 @@
 //! The table of a run's visits: what is part of a visit (its items, the flow that it runs) stands indented below it.
 //!
-//! Owns the order: as they began, a whole before its parts. The words are those of [`StepRows`], as everywhere.
+//! Owns the order: as they began, a whole before its parts. The words are those of the rows, as everywhere.
 
 use crate::{
     process::{output, terminal},
@@ -10,9 +10,8 @@ use crate::{
         words::MAX_ITEM,
     },
 };
-use envoi_api::step::{StepRow, StepRows};
-use envoi_kernel::{Record, Run, ids::AttemptId};
-use std::collections::{BTreeMap, BTreeSet};
+use envoi_api::step::StepRow;
+use std::collections::BTreeMap;
 
 /// Columns of a visit with the value of its item that are always left.
 const MIN_NAME: usize = 20;
@@ -20,16 +19,14 @@ const MIN_NAME: usize = 20;
 const MIN_SUMMARY: usize = 16;
 
 /// See the module.
-pub(super) fn table(run: &Run, records: &[Record], running: &[AttemptId], most: usize) -> String {
-    let mut rows = StepRows::default();
-    records.iter().for_each(|record| rows.take(record));
-    let visits = rows.all(run, &|attempt| running.contains(attempt));
-    let seen = Seen::of(&visits);
+///
+/// `earlier`: how many visits are left out.
+pub(super) fn table(visits: &[StepRow], earlier: usize) -> String {
+    let seen = Seen::of(visits);
     let mut table =
         vec![["VISIT", "STATUS", "ATTEMPTS", "TIME", "LEADS TO", "SUMMARY"].map(str::to_owned).to_vec()];
     let mut order: Vec<(Vec<usize>, usize)> =
         visits.iter().enumerate().map(|(at, row)| (seen.path(row), at)).collect();
-    let earlier = seen.keep_newest(&mut order, most);
     order.sort();
     for (path, at) in order {
         if let Some(visit) = visits.get(at) {
@@ -75,18 +72,6 @@ impl<'r> Seen<'r> {
         let mut path: Vec<usize> = self.wholes(at).map(own).collect();
         path.reverse();
         path
-    }
-
-    /// Leaves the visits that began last, and what they are part of. Returns how many are left out.
-    fn keep_newest(&self, order: &mut Vec<(Vec<usize>, usize)>, most: usize) -> usize {
-        let all = order.len();
-        if all <= most {
-            return 0;
-        }
-        let newest = all.saturating_sub(most)..all;
-        let kept: BTreeSet<usize> = newest.flat_map(|at| self.wholes(at)).collect();
-        order.retain(|(_, at)| kept.contains(at));
-        all.saturating_sub(order.len())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::testing::{TestStore, attempt, commit, handoff, place, run, settled, started};
+use envoi_kernel::event::Event;
 use serde::Deserialize;
 
 fn lived() -> (TestStore, Vec<Record>) {
@@ -28,6 +29,18 @@ fn the_newest_comes_first_and_none_after_the_break() {
         let read = place.reader.events_back(&run("a"), before, |event| {
             let record = event.record()?;
             assert_eq!((event.seq(), event.name()), (record.seq, record.event.name()));
+            let visit = match &record.event {
+                Event::HandoffWritten(written) => Some(written.visit.clone()),
+                _ => None,
+            };
+            assert_eq!(event.first("visit"), visit, "{}", event.name());
+            let attempt = match &record.event {
+                Event::AttemptStarted(started) => Some(started.attempt.clone()),
+                Event::AttemptSettled(settled) => Some(settled.attempt.clone()),
+                _ => None,
+            };
+            assert_eq!(event.first("attempt"), attempt, "{}", event.name());
+            assert_eq!(event.mentions("\"outcome\":"), event.name() == "attempt_settled");
             found.push(record);
             Ok(if found.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         });
