@@ -46,7 +46,7 @@ interface Props {
 
 export function PlaceView({ run, place, rows, forkedFrom }: Props): JSX.Element {
   const row = rows.get(place);
-  if (row === undefined) return <aside class="place"><p>There is no step at <code>{place}</code> in this run. <a href={at("r", run)}>The run</a></p></aside>;
+  if (row === undefined) return <aside class="place"><p>There is no step at <code><Line text={place} /></code> in this run. <a href={at("r", run)}>The run</a></p></aside>;
   const parts = [...rows.values()].filter((each) => each.part_of === place);
   return (
     <aside class="place" aria-label={place}>

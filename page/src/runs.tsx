@@ -70,7 +70,7 @@ export function RunsScreen(): JSX.Element {
       <Shown of={loaded}>
         {(found) =>
           found.runs.length === 0 ? (
-            <p class="empty">{asked.length === 0 ? <>There is no run yet. <code>envoi run FLOW</code> starts one{may("run") && <>, or <a href="#/flows">choose a flow</a></>}.</> : <>No run is like that: {asked.map(([name, value]) => `${{ status: "state", flow: "flow", q: "words", since: "began within a" }[name]} ${value}`).join(", ")}. <a href="#/runs">Show all</a></>}</p>
+            <p class="empty">{asked.length === 0 ? <>There is no run yet. <code>envoi run FLOW</code> starts one{may("run") && <>, or <a href="#/flows">choose a flow</a></>}.</> : <>No run is like that: <Line text={asked.map(([name, value]) => `${{ status: "state", flow: "flow", q: "words", since: "began within a" }[name]} ${value}`).join(", ")} />. <a href="#/runs">Show all</a></>}</p>
           ) : (
             <>
               <p class="row heads" aria-hidden="true"><span>state</span><span>flow</span><span>why it ended, or what it is at</span><span>steps</span><span class="amount">cost</span><span>began</span><span class="took">took</span><span>run</span></p>
