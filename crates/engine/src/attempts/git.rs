@@ -126,10 +126,22 @@ impl<'s> Git<'s> {
         reason: &str,
         with_files: bool,
     ) -> Result<(), GitError> {
-        let mut arguments: Vec<&OsStr> =
-            ["worktree", "add", "--quiet", "--no-track", "--lock", "--reason", reason, "-b", branch]
-                .map(OsStr::new)
-                .to_vec();
+        // Git is to remember what was checked out there, also where it remembers nothing of the repository: see `lost_commits`.
+        let mut arguments: Vec<&OsStr> = [
+            "-c",
+            "core.logAllRefUpdates=true",
+            "worktree",
+            "add",
+            "--quiet",
+            "--no-track",
+            "--lock",
+            "--reason",
+            reason,
+            "-b",
+            branch,
+        ]
+        .map(OsStr::new)
+        .to_vec();
         if !with_files {
             arguments.push(OsStr::new("--no-checkout"));
         }
@@ -169,19 +181,37 @@ impl<'s> Git<'s> {
         git.run(folder, ["branch", "--quiet", "-D", branch]).map(drop)
     }
 
-    /// Whether all commits that were checked out in this worktree are on a branch, a tag or another name: the others go with it. Its reflog
-    /// knows them.
-    pub(crate) fn has_all_on_branches(self, folder: &Path) -> Result<bool, GitError> {
+    /// Which commits would go with this worktree, in a sentence; none if all that were checked out in it are on a branch, a tag or another
+    /// name. Its reflog knows them. Submodules that were taken down have their commits in the worktree's own part of the repository.
+    pub(crate) fn lost_commits(self, folder: &Path) -> Result<Option<String>, GitError> {
+        let own = PathBuf::from(self.run(folder, ["rev-parse", "--absolute-git-dir"])?);
+        let modules = own.join("modules");
+        match fs::read_dir(&modules).map(|mut entries| entries.next().is_none()) {
+            Ok(true) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Ok(false) | Err(_) => {
+                return Ok(Some(format!(
+                    "no snapshot keeps the history of its submodules, in `{}`",
+                    modules.display()
+                )));
+            }
+        }
         let log =
             answer(self.run(folder, ["reflog", "show", "--format=%H", "HEAD", "--"]))?.unwrap_or_default();
         let mut commits: BTreeSet<&str> = log.split_whitespace().collect();
+        if commits.is_empty() {
+            return Ok(Some(
+                "git has no log of what was checked out there, so its commits are not known".to_owned(),
+            ));
+        }
         commits.insert("HEAD");
         // References of the worktree alone go with it.
         let others =
             ["refs/worktree/*", "refs/bisect/*", "refs/rewritten/*"].map(|own| format!("--exclude={own}"));
         let others = ["--not"].into_iter().chain(others.iter().map(String::as_str)).chain(["--glob=*", "--"]);
         let words = ["rev-list", "--max-count=1"].into_iter().chain(commits).chain(others);
-        Ok(answer(self.run(folder, words))?.is_some_and(|lost| lost.is_empty()))
+        let is_none_lost = answer(self.run(folder, words))?.is_some_and(|lost| lost.is_empty());
+        Ok((!is_none_lost).then(|| "commits that were made there are on no branch".to_owned()))
     }
 
     /// Has git forget a worktree that is gone, and the branch if nothing was committed there. Says what is left, for a person.
@@ -271,7 +301,8 @@ impl<'s> Git<'s> {
             command.arg(argument);
         }
         let works = ["worktree", "read-tree", "update-index", "ls-files", "branch"];
-        let is_work = words.first().is_some_and(|word| works.contains(&word.as_str()));
+        let verb = if words.first().is_some_and(|word| word == "-c") { words.get(2) } else { words.first() };
+        let is_work = verb.is_some_and(|word| works.contains(&word.as_str()));
         let longest = if is_work { LONGEST_WORK } else { LONGEST_LOOK };
         let limits = Limits { longest: longest.min(self.longest), stop: self.stop, memory: None };
         let done =
@@ -319,6 +350,62 @@ mod tests {
         let late = GitError::NotFinished { command: "rev-parse".to_owned(), source: late };
         assert!(matches!(answer(Err(late)), Err(GitError::NotFinished { .. })));
         assert!(matches!(answer(Ok("yes".to_owned())), Ok(Some(_))));
+    }
+
+    /// What git does for a person.
+    fn by_hand(folder: &Path, words: &[&str]) {
+        let who = ["-c", "user.name=a", "-c", "user.email=a@b.example", "-c", "protocol.file.allow=always"];
+        let done = std::process::Command::new("git")
+            .current_dir(folder)
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .args(who)
+            .args(words)
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{words:?}: {}", String::from_utf8_lossy(&done.stderr));
+    }
+
+    #[test]
+    fn a_commit_that_only_a_worktree_knows_is_found_whatever_git_was_told_to_log() {
+        let stop = Stop::default();
+        let git = Git::new(&stop);
+        let root = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(root.path()).unwrap();
+        for name in ["sub", "top"] {
+            fs::create_dir(root.join(name)).unwrap();
+            by_hand(&root.join(name), &["init", "-q"]);
+            by_hand(&root.join(name), &["config", "core.logAllRefUpdates", "false"]);
+            by_hand(&root.join(name), &["commit", "-q", "--allow-empty", "-m", "one"]);
+        }
+        let top = root.join("top");
+        by_hand(&top, &["submodule", "--quiet", "add", "../sub", "sub"]);
+        by_hand(&top, &["commit", "-q", "-m", "sub"]);
+        let repository = git.repository(&top).unwrap().unwrap();
+        let lost = |name: &str, then: &[&[&str]]| {
+            let place = root.join(name);
+            git.add_worktree(&repository, &place, name, "a test", true).unwrap();
+            assert_eq!(git.lost_commits(&place).unwrap(), None, "{name}");
+            then.iter().for_each(|words| by_hand(&place, words));
+            git.lost_commits(&place).unwrap().unwrap_or_default()
+        };
+        // Two commits of one second with the same words would be one.
+        let first: &[&str] = &["commit", "-q", "--allow-empty", "-m", "first"];
+        let second: &[&str] = &["commit", "-q", "--allow-empty", "-m", "second"];
+        let third: &[&str] = &["commit", "-q", "--allow-empty", "-m", "third"];
+        assert_eq!(lost("kept", &[first, &["branch", "-f", "other"]]), "");
+        assert!(lost("reset", &[second, &["reset", "-q", "HEAD~"]]).contains("on no branch"));
+        assert!(
+            lost("detached", &[&["checkout", "-q", "--detach"], third, &["checkout", "-q", "detached"]])
+                .contains("on no branch")
+        );
+        let update: &[&str] = &["submodule", "--quiet", "update", "--init"];
+        assert!(
+            lost("sub-down", &[update, &["submodule", "--quiet", "deinit", "-f", "sub"]])
+                .contains("submodules")
+        );
+        // As an older version made it.
+        by_hand(&top, &["worktree", "add", "-q", "-b", "older", "../older"]);
+        assert!(git.lost_commits(&root.join("older")).unwrap().is_some_and(|why| why.contains("no log")));
     }
 
     #[test]

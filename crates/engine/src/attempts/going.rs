@@ -59,9 +59,8 @@ pub(crate) fn history_lost_with(folder: &Path, is_worktree: bool) -> Option<Stri
     if !is_own {
         return None;
     }
-    match Git::new(&Stop::default()).has_all_on_branches(folder) {
-        Ok(true) => None,
-        Ok(false) => Some("commits that were made there are on no branch".to_owned()),
+    match Git::new(&Stop::default()).lost_commits(folder) {
+        Ok(lost) => lost,
         Err(error) => Some(format!("it is not known whether its commits are on a branch: {error}")),
     }
 }
