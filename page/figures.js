@@ -95,6 +95,12 @@ try {
       }));
       looks.at(-1).requests = person.asked.length - asked;
     }
+    const shows = Array.from({ length: 7 }, () => {
+      const begun = Date.now();
+      stage.envoi("show", pages);
+      return Date.now() - begun;
+    });
+    console.log(`\`envoi show\` of it, middle of 7: ${middle(shows)} ms`);
     const of = (name) => Math.round(middle(looks.map((look) => look[name])));
     console.log(`a real run, ${looks[0].visits}: ${of("requests")} requests, ${of("bytes")} bytes (rows ${of("steps")}), ${of("elements")} elements, first paint ${of("paint")} ms, the tree after ${of("shown")} ms, the first time after ${Math.round(looks[0].shown)} ms`);
   }

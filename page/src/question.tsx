@@ -9,6 +9,7 @@ import type { JSX } from "preact";
 
 import type { Answer, AttachmentRef, QuestionDetail, Questions, RunLedger } from "./api.js";
 import { BOUNDS, raised } from "./bounds.js";
+import { Conflicts, conflictsIn } from "./conflicts.js";
 import { dollars, unknownIn } from "./cost.js";
 import { Form, fieldsOf, read, refusedFields, type Values } from "./form.js";
 import { Line, Words, plain } from "./foreign.js";
@@ -149,11 +150,14 @@ function Evidence({ question }: { question: QuestionDetail }): JSX.Element | nul
   if (typeof evidence !== "object" || evidence === null) return null;
   const order = Object.keys(EVIDENCE);
   const place = (name: string): number => (order.includes(name) ? order.indexOf(name) : order.length);
-  const known = Object.entries(evidence).filter(([, value]) => !["", "null", "[]", "0", "{}"].includes(said(value))).sort(([a], [b]) => place(a) - place(b));
-  if (known.length === 0) return null;
+  const conflicts = conflictsIn(evidence);
+  const isShown = (name: string): boolean => conflicts.length === 0 || !["conflicts", "in_conflict"].includes(name);
+  const known = Object.entries(evidence).filter(([name, value]) => isShown(name) && !["", "null", "[]", "0", "{}"].includes(said(value))).sort(([a], [b]) => place(a) - place(b));
+  if (known.length === 0 && conflicts.length === 0) return null;
   return (
     <>
-      <h2>What is known</h2>
+      {conflicts.length > 0 && <Conflicts conflicts={conflicts} />}
+      {known.length > 0 && <h2>What is known</h2>}
       <dl class="evidence">
         {known.map(([name, value]) => {
           const [label = name.replaceAll("_", " "), shown = said] = EVIDENCE[name] ?? [];

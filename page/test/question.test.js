@@ -199,6 +199,28 @@ test("in a further round, what changed since the last one is shown, and what was
   await stage.close();
 });
 
+test("items in conflict are said with their files, in words", async () => {
+  const stage = await Stage.open();
+  const { digest } = await stage.ask("POST", "flows", "flow: edits\ntitle: Two edits\nworkspace: { isolate: tree }\nsteps:\n  - id: base\n    run: seq 1 3 > notes.md; echo old > gone.md\n    artifacts: ['*.md']\n  - id: edit\n    for_each: ['alpha', 'beta']\n    isolate: true\n    run: sed -i \"s/2/${{ item }}/\" notes.md\n  - id: done\n    run: cat notes.md\n");
+  const { run } = await stage.ask("POST", "runs", { flow: digest });
+  const { question } = await stage.question(run);
+  const person = await Person.at(stage, PHONE);
+  const page = await person.tab(stage.link());
+  await page.getByText("Items of a step have changed the same lines", { exact: true }).waitFor();
+  await page.goto(`${stage.url}/#/q/${question}`);
+  await page.getByRole("heading", { name: "What is in conflict" }).waitFor();
+  await page.getByText("Item 1, notes.md: both have changed the same lines").waitFor();
+  assert.doesNotMatch(await page.getByRole("main").innerText(), /[{[]\s*"/, "no JSON for who has to decide");
+  await person.accessible(page);
+  await person.shot(page, "conflict");
+  await page.getByText("Go on", { exact: true }).tap();
+  await page.getByRole("button", { name: "Send: Go on" }).tap();
+  await page.getByText(/Go on, by/).waitFor();
+  await stage.until(run, "succeeded");
+  await person.done();
+  await stage.close();
+});
+
 test("who may not answer is told why, and a session that ends leads back to where one was", async () => {
   const stage = await Stage.open();
   const run = await stage.run(APPROVAL);
