@@ -51,9 +51,9 @@ cat <<'END'
 # The first hour, recorded
 
 `docs/first-hour.sh` made this page: it installs a package and uses it as a new user does, in an empty folder, with an empty home and nothing
-of a checkout. The binary in the package was a debug build; a release build is faster. Everything below is what the commands printed. The clock
-counts from the first command. It counts the machine, not the reading and the typing: a person takes longer, and has two minutes for the first
-chapter and ten for the second.
+of a checkout. It was recorded with the package of a release build, on a bare Debian 12 on which only `python3` and `python3-venv` had been installed. Everything
+below is what the commands printed. The clock counts from the first command. It counts the machine, not the reading and the typing: a person
+takes longer, and has two minutes for the first chapter and ten for the second.
 
 END
 

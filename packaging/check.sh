@@ -14,6 +14,8 @@ else
     packages=$scratch/packages
     "$here/build.sh" "$packages" "${ENVOI:-${CARGO_TARGET_DIR:-$root/target}/debug/envoi}"
 fi
+# Packages that are given to others name the commit that they were built from.
+is_for_others=$(($# >= 1))
 (cd "$packages" && sha256sum --quiet -c SHA256SUMS)
 
 # Run a flow with the command at $1, with nothing of this machine's environment.
@@ -29,6 +31,11 @@ echo "-- wheel"
 python3 -m venv "$scratch/venv"
 "$scratch/venv/bin/pip" install --quiet --disable-pip-version-check --no-index "$packages"/*.whl
 use "$scratch/venv/bin/envoi"
+version=$("$scratch/venv/bin/envoi" --version)
+if ((is_for_others)) && [[ ! $version =~ \([0-9a-f]{7,}\ of\ [0-9-]{10}\)$ ]]; then
+    echo "packaging/check.sh: these packages name no clean commit that they were built from: $version" >&2
+    exit 1
+fi
 (cd "$scratch" && "$scratch/venv/bin/python" -I -c 'import envoi; print(envoi.__file__)') | grep -q "^$scratch/venv/"
 
 echo "-- the first hour, with the wheel"
@@ -39,6 +46,8 @@ echo "-- npm"
 mkdir "$scratch/npm"
 (cd "$scratch/npm" && printf '{"private": true, "type": "module"}' >package.json && npm install --silent --offline --no-audit --no-fund "$packages"/*.tgz)
 use "$scratch/npm/node_modules/.bin/envoi"
+npm install --silent --offline --no-audit --no-fund --global --prefix "$scratch/npm-global" "$packages"/*.tgz
+use "$scratch/npm-global/bin/envoi"
 (cd "$scratch/npm" && node -e 'import("envoi").then((envoi) => { if (!envoi.judge({ exit: 0 }).ok) process.exit(1); })')
 
 echo "-- deb"
@@ -60,6 +69,8 @@ bash --norc -c '. "$1"; COMP_WORDS=(envoi resu) COMP_CWORD=1; _envoi envoi resu 
 if command -v systemd-analyze >/dev/null; then
     sed -e "s|^ExecStart=/usr/bin|ExecStart=$scratch/deb/usr/bin|" -e '/^Documentation=/d' "$scratch/deb/lib/systemd/system/envoi.service" >"$scratch/envoi.service"
     systemd-analyze verify "$scratch/envoi.service"
+else
+    echo "systemd-analyze is missing: the unit is not checked"
 fi
 zcat "$scratch/deb/usr/share/man/man1/envoi-run.1.gz" | grep -q '^\.TH'
 
