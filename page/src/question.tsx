@@ -28,6 +28,9 @@ const NAMES: Readonly<Record<string, string>> = {
   respond: "Answer",
   proceed: "Go on",
   again: "Once more",
+  ours: "Keep what is there",
+  theirs: "Take theirs",
+  edit: "Use edited files",
   stop: "Stop",
   rerun: "Run it again",
   fail: "Count it as failed",
@@ -346,7 +349,7 @@ function AnswerForm({ question, isOther, again, late, done }: { question: Questi
       {question.quorum > 1 && <p class="note">{`${question.quorum} people have to approve. So far: ${question.votes.length === 0 ? "nobody" : question.votes.map((vote) => vote.by).join(", ")}.`}</p>}
       <fieldset class="choices">
         <legend class="hidden">Decision</legend>
-        {question.choices.map((choice) => (
+        {question.choices.filter((choice) => choice !== "edit").map((choice) => (
           <label key={choice} class={`choice ${draft.choice === choice ? "chosen" : ""}`}>
             <input type="radio" name="choice" value={choice} checked={draft.choice === choice} disabled={isOff || isImpossible(choice)} onChange={() => change({ choice })} />
             <b>{nameOf(choice)}</b>
@@ -365,6 +368,7 @@ function AnswerForm({ question, isOther, again, late, done }: { question: Questi
           {wrong[""] !== undefined && <p class="wrong"><Line text={wrong[""]} /></p>}
         </div>
       )}
+      {question.choices.includes("edit") && <p class="note">To edit the files in conflict yourself, type <code>envoi show {question.question}</code> on the machine.</p>}
       {draft.choice === "raise" && (
         <div class="field">
           <label for="amount">{BOUNDS[bound]?.[1] ?? "By how much"}</label>

@@ -45,6 +45,10 @@ words! {
         Proceed = "proceed",
         /// Another round of the loop.
         Again = "again",
+        /// Of items in conflict: for the lines in conflict, what is there.
+        Ours = "ours",
+        /// Of items in conflict: for the lines in conflict, what the items have.
+        Theirs = "theirs",
         /// The run fails.
         Stop = "stop",
     }
@@ -63,6 +67,12 @@ words! {
         Proceed = "proceed",
         /// Another round of the loop.
         Again = "again",
+        /// Of items in conflict: for the lines in conflict, what is there.
+        Ours = "ours",
+        /// Of items in conflict: for the lines in conflict, what the items have.
+        Theirs = "theirs",
+        /// Of items in conflict: `data.files` says by path what becomes of each file, as the digest of an attachment or null.
+        Edit = "edit",
         /// The run fails.
         Stop = "stop",
         /// A new attempt.

@@ -3,6 +3,7 @@
 pub(crate) mod accounts;
 mod agent;
 pub(crate) mod callable_models;
+mod conflict_edit;
 pub(crate) mod copies;
 mod failed_command;
 mod feedback;

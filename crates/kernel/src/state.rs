@@ -2,6 +2,7 @@
 //!
 //! Knows the types of [`crate::model`]. Decides nothing: no file here imports one of [`crate::decide`].
 
+pub(crate) mod conflict;
 pub(crate) mod control;
 mod correction;
 pub(crate) mod doubt;

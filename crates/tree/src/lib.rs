@@ -29,6 +29,6 @@ pub use model::{
     stop::Stop,
 };
 pub use restore::{
-    Late, Later, Merged, NotMerged, NotRestored, Restored, Stood, change, lay, merge, restore, stand,
-    with_ignored, without, write_into, written_since,
+    Comes, InConflict, Late, Later, Merged, NotMerged, NotRestored, Restored, Stood, change, has_markers,
+    lay, lay_conflicts, merge, restore, stand, with_ignored, without, write_into, written_since,
 };

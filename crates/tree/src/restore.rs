@@ -6,6 +6,7 @@
 
 mod aside;
 mod bring;
+mod conflict;
 mod ignored;
 mod place;
 mod plan;
@@ -13,6 +14,7 @@ mod rules;
 
 pub use aside::Late;
 pub use bring::{Merged, NotMerged, merge};
+pub use conflict::{Comes, InConflict, has_markers, lay_conflicts};
 pub use ignored::{Later, with_ignored};
 
 use crate::{

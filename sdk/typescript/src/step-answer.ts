@@ -9,7 +9,7 @@ import { readAttachment, type AttachmentRef } from "./user-envelope/attachment.j
 import { INTERRUPT_KINDS, type InterruptKind } from "./vocabulary.js";
 
 /** What a person decided. */
-export const ANSWER_CHOICES = ["approve", "deny", "proceed", "again", "stop", "respond", "rerun", "fail", "raise"] as const;
+export const ANSWER_CHOICES = ["approve", "deny", "proceed", "again", "ours", "theirs", "edit", "stop", "respond", "rerun", "fail", "raise"] as const;
 export type AnswerChoice = (typeof ANSWER_CHOICES)[number];
 
 /** A file that came with an answer: where it lies, or why it could not be fetched. */

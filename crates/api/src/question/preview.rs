@@ -65,6 +65,8 @@ fn tried(
     choice: Choice,
     by: &Principal,
 ) -> Result<Vec<Record>, Refusal> {
+    // Both lead to the same; what is edited is not known yet.
+    let choice = if choice == Choice::Edit { Choice::Ours } else { choice };
     let asks = run.step(&raised.visit).and_then(|step| step.asks());
     let form = asks.filter(|_| raised.about == About::Ask).and_then(|plan| plan.schema.as_ref());
     let says_yes = matches!(choice, Choice::Approve | Choice::Respond);

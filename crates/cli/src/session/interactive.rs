@@ -29,7 +29,7 @@ use envoi_engine::{
 use envoi_journal::{Reader, Store};
 use envoi_kernel::{
     Run,
-    event::InterruptRaised,
+    event::{Choice, InterruptRaised},
     ids::{Principal, RunId},
 };
 use std::io::{self, IsTerminal as _, Write as _};
@@ -190,7 +190,9 @@ fn put(
     input: &mut Keyboard<'_>,
     output: &mut Screen,
 ) -> io::Result<Reply> {
-    let choices = preview::choices(run, raised, by);
+    let mut choices = preview::choices(run, raised, by);
+    // Files are edited elsewhere, and answered with a command.
+    choices.retain(|(choice, _)| *choice != Choice::Edit);
     prompt::put(&choices, output)?;
     input.begin();
     prompt::ask(run, raised, &choices, by.clone(), input, output)

@@ -54,12 +54,14 @@ pub(crate) fn how_to_answer(
         About::Throttled => format!("{}, or {envoi} resume {run} --now", choose("rerun, or fail")),
         About::InDoubt if !is_alone => choose("rerun, or fail"),
         About::Exhausted if !is_alone => choose("proceed, or stop"),
-        About::Blocked | About::Review | About::Stuck | About::Conflict if !is_alone => {
+        About::Conflict if !is_alone => choose("again, ours, theirs, proceed or stop"),
+        About::Conflict => format!("{envoi} resume {run} --review again, ours, theirs, proceed or stop"),
+        About::Blocked | About::Review | About::Stuck if !is_alone => {
             choose("proceed, again or stop") + &with_words()
         }
         About::InDoubt => format!("{envoi} resume {run} --in-doubt rerun, or fail"),
         About::Exhausted => format!("{envoi} resume {run} --review proceed, or stop"),
-        About::Blocked | About::Review | About::Stuck | About::Conflict => {
+        About::Blocked | About::Review | About::Stuck => {
             format!("{envoi} resume {run} --review proceed, again or stop{}", with_words())
         }
         About::Limit => format!("{envoi} answer {} --raise MORE, or {envoi} deny {0}", raised.interrupt),

@@ -3,7 +3,7 @@
 //! What is shown is what the answer counts for: the pinned flow, the last hand-off and the artifacts as the store has them.
 
 use crate::{
-    process::{clock, failure::Failure, output, terminal},
+    process::{clock, failure::Failure, invocation, output, terminal},
     text::{columns::prose, diff, duration::between},
     view::{describe, last_words::last_words, questions::stands},
 };
@@ -313,6 +313,17 @@ impl Question {
         writeln!(text)?;
         for (choice, leads) in preview::choices(&self.run, raised, &self.by) {
             writeln!(text, "{:<10} {leads}", choice.word())?;
+        }
+        let base = self.run.started().map(|started| Path::new(&started.run_base));
+        if let Some(place) = base.zip(raised.evidence.get("edit").and_then(Value::as_str)) {
+            let place = place.0.join(place.1);
+            writeln!(
+                text,
+                "\nto edit the files in conflict: write into {} what is to stand there, without markers, or delete a file there. Then: {} answer {} --choice edit",
+                place.display(),
+                invocation::envoi(),
+                raised.interrupt
+            )?;
         }
         if let Some(leads) = preview::silence(&self.run, raised) {
             writeln!(text, "{:<10} {leads}", "no answer")?;

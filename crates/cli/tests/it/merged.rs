@@ -179,7 +179,7 @@ fn is_done_again(result: &[(String, String)]) {
 
 #[test]
 fn a_person_is_asked_about_items_in_conflict_and_may_have_them_done_again_or_leave_them_out() {
-    for (choice, starts) in [("again", 10), ("proceed", 7)] {
+    for (choice, starts) in [("again", 10), ("proceed", 7), ("ours", 8), ("theirs", 8)] {
         let stage = stage(&flow(""));
         with_lines(&stage);
         let said = stage.expect(3, &["run", "flow.yaml"]);
@@ -199,9 +199,114 @@ fn a_person_is_asked_about_items_in_conflict_and_may_have_them_done_again_or_lea
         let found = result(&stage, &id);
         match choice {
             "again" => is_done_again(&found),
+            "theirs" => assert_eq!(content(&found, "shared.txt"), "first by 2\n\n\n\n\nlast by 4\n"),
             _ => assert_eq!(content(&found, "shared.txt"), "first by 1\n\n\n\n\nlast by 3\n"),
         }
+        let is_in = choice != "proceed";
+        for nth in [2, 4] {
+            assert_eq!(!content(&found, &format!("own-{nth}")).is_empty(), is_in, "{choice}: {found:?}");
+        }
+        assert_eq!(trees_of_items(&stage, &id), if is_in { 0 } else { 2 }, "{choice}");
         assert_eq!(count(&stage, &id, "attempt_started", None), starts);
+        stage.assert_nothing_left();
+    }
+}
+
+/// A flow whose items also have a file that one changes and another deletes.
+const TO_BE_EDITED: &str = "
+flow: files
+workspace: { folder: work, isolate: tree }
+steps:
+  - id: fix
+    for_each: [0, 1, 2]
+    isolate: true
+    on_in_doubt: rerun
+    files: restore
+    run: |
+      sed -i \"s/^first.*/& by $ENVOI_ITEM/\" shared.txt
+      case $ENVOI_ITEM in 0) echo more >> gone.txt;; 1) rm gone.txt;; esac
+";
+
+/// A run that asks about its items 1 and 2, its id, its question, and where the files lie that can be edited.
+fn to_be_edited() -> (Stage, String, String, String) {
+    let stage = stage(TO_BE_EDITED);
+    with_lines(&stage);
+    stage.write("work/gone.txt", "kept\n");
+    stage.expect(3, &["run", "flow.yaml"]);
+    let id = stage.run_id();
+    let events = stage.events(&id);
+    let raised = events.iter().find(|event| event["type"] == "interrupt_raised").unwrap();
+    let interrupt = text(&raised["interrupt"]);
+    let place = stage.store().join("runs").join(&id).join(text(&raised["evidence"]["edit"]));
+    let shown = stage.expect(0, &["show", &interrupt]).out;
+    assert!(shown.contains(place.to_str().unwrap()) && shown.contains("--choice edit"), "{shown}");
+    (stage, id, interrupt, place.to_str().unwrap().to_owned())
+}
+
+#[test]
+fn a_person_edits_the_files_in_conflict_and_a_marker_that_is_left_is_refused() {
+    let (stage, id, interrupt, place) = to_be_edited();
+    let edit = |name: &str| format!("{place}/{name}");
+    let marked = fs::read_to_string(edit("shared.txt")).unwrap();
+    assert!(
+        marked.contains("<<<<<<< ours\n") && marked.contains("first by 0\n=======\nfirst by 1\n"),
+        "{marked}"
+    );
+    assert!(marked.contains(">>>>>>> item 2\n") && marked.ends_with("\nlast\n"), "{marked}");
+    let gone = fs::read_to_string(edit("gone.txt")).unwrap();
+    assert!(gone.contains("kept\nmore\n=======\n(deleted)\n>>>>>>> item 1\n"), "{gone}");
+    let answer = ["answer", &interrupt, "--choice", "edit"];
+    let refused = stage.expect(2, &answer).err;
+    assert!(refused.contains("markers") && refused.contains("gone.txt"), "{refused}");
+    fs::remove_file(edit("gone.txt")).unwrap();
+    fs::write(edit("shared.txt"), "first by all\nlast\n").unwrap();
+    stage.expect(0, &answer);
+    let found = result(&stage, &id);
+    assert_eq!(content(&found, "shared.txt"), "first by all\nlast\n");
+    assert!(found.iter().all(|(name, _)| name != "gone.txt"), "{found:?}");
+    assert_eq!(trees_of_items(&stage, &id), 0);
+    assert_eq!(stage.read("work/shared.txt"), "first\n\n\n\n\nlast\n");
+    stage.assert_nothing_left();
+}
+
+#[test]
+fn a_file_in_conflict_that_has_changed_since_it_was_shown_is_asked_about_again() {
+    let (stage, id, interrupt, place) = to_be_edited();
+    fs::remove_file(format!("{place}/gone.txt")).unwrap();
+    fs::write(format!("{place}/shared.txt"), "first by all\n").unwrap();
+    stage.write(&format!(".local/state/envoi/trees/{id}/shared.txt"), "first by a person\n\n\n\n\nlast\n");
+    let said = stage.expect(3, &["answer", &interrupt, "--choice", "edit"]);
+    assert!(said.err.contains("changed the same lines"), "{said:?}");
+    assert_eq!(content(&result(&stage, &id), "shared.txt"), "first by a person\n\n\n\n\nlast\n");
+    stage.expect(0, &["resume", &id, "--review", "ours"]);
+    let found = result(&stage, &id);
+    assert_eq!(content(&found, "shared.txt"), "first by a person\n\n\n\n\nlast\n");
+}
+
+#[test]
+fn a_merge_of_edited_files_that_is_killed_ends_with_the_same_files() {
+    type Moment = (&'static str, fn(&Stage, &str) -> bool);
+    let moments: [Moment; 2] = [
+        ("the merge has begun", |stage, id| count(stage, id, "attempt_started", Some("fix.2.1")) > 0),
+        ("files are in the run's tree", |stage, id| {
+            content(&result(stage, id), "shared.txt").contains("all")
+        }),
+    ];
+    for (what, is_reached) in moments {
+        let (stage, id, interrupt, place) = to_be_edited();
+        fs::remove_file(format!("{place}/gone.txt")).unwrap();
+        fs::write(format!("{place}/shared.txt"), "first by all\n").unwrap();
+        let answer = stage.start(&["answer", &interrupt, "--choice", "edit"]);
+        wait_until(what, || is_reached(&stage, &id));
+        answer.kill();
+        stage.supervisors().into_iter().for_each(|pid| signal(pid, Signal::KILL));
+        if text(&stage.json(&["--json", "show", &id])["status"]) != "succeeded" {
+            stage.expect(0, &["resume", &id]);
+        }
+        let found = result(&stage, &id);
+        assert_eq!(content(&found, "shared.txt"), "first by all\n", "{what}");
+        assert!(found.iter().all(|(name, _)| name != "gone.txt"), "{what}: {found:?}");
+        assert_eq!(trees_of_items(&stage, &id), 0, "{what}");
         stage.assert_nothing_left();
     }
 }

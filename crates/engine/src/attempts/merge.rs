@@ -3,7 +3,11 @@
 //! Owns the order in which it works. Everything that it reads are snapshots, so that done again it comes to the same. The run's tree is
 //! changed only if all items fit; then the trees of the items go.
 
-use super::{item_trees, shared::Shared};
+use super::{
+    conflict_edit::{self, Edited},
+    item_trees,
+    shared::Shared,
+};
 use crate::{model::runner::Job, query::snapshots};
 use envoi_contract::{
     code::Code,
@@ -12,7 +16,7 @@ use envoi_contract::{
 };
 use envoi_kernel::{
     event::{Isolated, MergeCall, MergeItem},
-    flow::OnConflict,
+    flow::{MergeDecision, OnConflict},
     ids::{RunId, VisitId},
 };
 use envoi_step::{AttemptDir, plain};
@@ -53,6 +57,8 @@ struct Order {
     visit: VisitId,
     call: MergeCall,
     report: PathBuf,
+    /// Where a person finds files in conflict, to edit them.
+    edit: PathBuf,
     /// The folder of the store.
     store: PathBuf,
 }
@@ -76,6 +82,7 @@ pub(super) fn command(
         visit: job.started.attempt.visit.clone(),
         call: call.clone(),
         report: dir.report(),
+        edit: dir.path().join("edit"),
         store: shared.layout.root().to_owned(),
     };
     plain::write(&place, &serde_json::to_vec(&order)?)?;
@@ -166,14 +173,36 @@ struct Tip<'o> {
 
 fn tip<'o>(order: &'o Order, stands: Tree, text: &mut String) -> Result<Tip<'o>, String> {
     let all: Vec<&MergeItem> = order.call.items.iter().collect();
-    let (tree, conflicts) = one_after_the_other(order, stands, &all, text)?;
+    let edited = edited(order, &stands, &all, text)?;
+    let stands = conflict_edit::with(&stands, &edited)?;
+    let (tree, conflicts) = one_after_the_other(order, stands, &all, &edited, text)?;
     if !order.call.on_conflict.puts_off() || conflicts.is_empty() {
         return Ok(Tip { tree, conflicts });
     }
     // What one did not fit to may have come after it, and what it is in conflict with now counts.
     let late: Vec<&MergeItem> = conflicts.iter().map(|conflict| conflict.item).collect();
-    let (tree, conflicts) = one_after_the_other(order, tree, &late, text)?;
+    let (tree, conflicts) = one_after_the_other(order, tree, &late, &edited, text)?;
     Ok(Tip { tree, conflicts })
+}
+
+/// The files that a person has edited, as they come in.
+fn edited<'o>(
+    order: &'o Order,
+    stands: &Tree,
+    items: &[&MergeItem],
+    text: &mut String,
+) -> Result<Edited<'o>, String> {
+    let Some(MergeDecision::Edited(files)) = &order.call.decided else { return Ok(Vec::new()) };
+    let theirs: Vec<Tree> =
+        items.iter().map(|item| tree(order, &item.theirs)).collect::<Result<_, String>>()?;
+    let shelf = order.snapshots.contents.shelf().map_err(|error| error.to_string())?;
+    let edited = conflict_edit::edited(&shelf, stands, &theirs.iter().collect::<Vec<_>>(), files)?;
+    for file in files {
+        let comes = edited.iter().any(|(path, _)| *path == file.path);
+        let what = if comes { "as it was edited" } else { "has changed since it was edited" };
+        let _ = writeln!(text, "`{}`: {what}", file.path);
+    }
+    Ok(edited)
 }
 
 /// What was written into a file while another one came in its place. It is in the store.
@@ -227,17 +256,19 @@ fn one_after_the_other<'o>(
     order: &Order,
     mut tip: Tree,
     items: &[&'o MergeItem],
+    edited: &Edited<'_>,
     text: &mut String,
 ) -> Result<(Tree, Vec<Conflict<'o>>), String> {
     let mut conflicts = Vec::new();
-    let prefer = match order.call.on_conflict {
-        OnConflict::Fail | OnConflict::Ask | OnConflict::Again => None,
-        OnConflict::Ours => Some(Side::Ours),
-        OnConflict::Theirs => Some(Side::Theirs),
+    let prefer = match (&order.call.decided, order.call.on_conflict) {
+        (Some(MergeDecision::Ours), _) | (None, OnConflict::Ours) => Some(Side::Ours),
+        (Some(MergeDecision::Theirs), _) | (None, OnConflict::Theirs) => Some(Side::Theirs),
+        (Some(MergeDecision::Edited(_)), _) | (None, _) => None,
     };
     for item in items {
         let base = tree(order, &item.base)?;
         let theirs = with_ignored(order, &base, &tree(order, &item.theirs)?)?;
+        let theirs = conflict_edit::with(&theirs, edited)?;
         match envoi_tree::merge(&order.snapshots, &base, &tip, &theirs, prefer) {
             Ok(merged) => {
                 let count = envoi_tree::differences(&tip, &merged.tree).len();
@@ -290,7 +321,14 @@ fn report(order: &Order, tip: &Tip<'_>, late: &[Late]) -> Result<(), String> {
     if !conflicts.is_empty() {
         let numbers = conflicts.iter().map(|conflict| Value::from(conflict.item.item)).collect();
         data.insert("in_conflict", Value::Array(numbers));
-        data.insert("conflicts", Value::Array(told(conflicts, tree)));
+        let (named, all) = told(conflicts, tree);
+        data.insert("conflicts", Value::Array(named));
+        if all
+            && fits
+            && let Some(place) = to_edit(order, tree, conflicts)?
+        {
+            data.insert("edit", Value::from(place));
+        }
     }
     let digests = late.iter().filter_map(|late| late.digest).map(|digest| Value::from(digest.to_string()));
     let digests: Vec<Value> = digests.take(MOST_LATE).collect();
@@ -315,10 +353,30 @@ fn report(order: &Order, tip: &Tip<'_>, late: &[Late]) -> Result<(), String> {
     plain::write(&order.report, Value::Object(report).compact().as_bytes()).map_err(|error| error.to_string())
 }
 
-/// The files of each item that both sides have changed, with what each has there, as far as there is room in an event.
-fn told(conflicts: &[Conflict<'_>], tip: &Tree) -> Vec<Value> {
+/// Lays the files in conflict where a person can edit them, and says where that is in the folder of the run. `None`: not all of them can be edited.
+fn to_edit(order: &Order, tip: &Tree, conflicts: &[Conflict<'_>]) -> Result<Option<String>, String> {
+    let changes: Vec<conflict_edit::Changes<'_>> = conflicts
+        .iter()
+        .map(|conflict| conflict_edit::Changes {
+            item: conflict.item.item,
+            base: &conflict.base,
+            theirs: &conflict.theirs,
+            paths: &conflict.paths,
+        })
+        .collect();
+    let is_there = conflict_edit::lay(&order.edit, &order.snapshots, tip, &changes)
+        .map_err(|error| error.to_string())?;
+    let run_base = order.store.join("runs").join(order.run.as_str());
+    let place = order.edit.strip_prefix(run_base).unwrap_or(&order.edit);
+    Ok(is_there.then(|| place.to_string_lossy().into_owned()))
+}
+
+/// The files of each item that both sides have changed, with what each has there, as far as there is room in an event; and whether these
+/// are all of them.
+fn told(conflicts: &[Conflict<'_>], tip: &Tree) -> (Vec<Value>, bool) {
     let mut room = MOST_TOLD_BYTES;
     let mut all = Vec::new();
+    let mut is_complete = true;
     for Conflict { item, base, theirs, paths } in conflicts {
         let mut files = Vec::new();
         for difference in envoi_tree::differences(base, theirs) {
@@ -327,7 +385,10 @@ fn told(conflicts: &[Conflict<'_>], tip: &Tree) -> Vec<Value> {
                 continue;
             }
             let file = Value::Object(file(&difference, tip.get(difference.path())));
-            let Some(left) = room.checked_sub(file.compact().len()) else { break };
+            let Some(left) = room.checked_sub(file.compact().len()) else {
+                is_complete = false;
+                break;
+            };
             room = left;
             files.push(file);
         }
@@ -336,7 +397,7 @@ fn told(conflicts: &[Conflict<'_>], tip: &Tree) -> Vec<Value> {
             all.push(Value::Object(Object::from(members)));
         }
     }
-    all
+    (all, is_complete)
 }
 
 /// A file that both sides have changed, and the three versions by digest.

@@ -104,7 +104,14 @@ fn approved(choice: Choice) -> Option<bool> {
     match choice {
         Choice::Approve | Choice::Proceed => Some(true),
         Choice::Deny | Choice::Stop => Some(false),
-        Choice::Rerun | Choice::Fail | Choice::Again | Choice::Respond | Choice::Raise => None,
+        Choice::Rerun
+        | Choice::Fail
+        | Choice::Again
+        | Choice::Ours
+        | Choice::Theirs
+        | Choice::Edit
+        | Choice::Respond
+        | Choice::Raise => None,
     }
 }
 

@@ -18,7 +18,10 @@ use crate::{
         ids::VisitId,
         input::Refusal,
     },
-    state::item_trees::{self, ItemTree},
+    state::{
+        conflict,
+        item_trees::{self, ItemTree},
+    },
 };
 use envoi_contract::{
     code::Code,
@@ -45,10 +48,11 @@ pub(crate) fn attempt(draft: &Draft<'_>, visit: &VisitId, step: &Step) -> Result
         let fan = open.and_then(|open| open.for_each.as_ref());
         fan.zip(number).and_then(|(fan, number)| fan.trees.earlier.get(&number)).cloned().unwrap_or_default()
     };
+    let decided = open.and_then(|open| open.for_each.as_ref()).and_then(|fan| fan.trees.decided.clone());
     let items = items?.into_iter().map(|item| MergeItem { earlier: earlier(&item), ..item }).collect();
     Ok(AttemptStarted {
         attempt: visit.attempt(open.map_or(0, |open| open.attempts).saturating_add(1)),
-        command: Command::Merge(Box::new(MergeCall { items, on_conflict: step.on_conflict })),
+        command: Command::Merge(Box::new(MergeCall { items, on_conflict: step.on_conflict, decided })),
         env: Vec::new(),
         cwd: ".".to_owned(),
         timeout_ms: None,
@@ -130,8 +134,9 @@ fn put_off(
     } else if at.step.on_conflict == OnConflict::Again && at.step.routing.on_exhausted == OnExhausted::Fail {
         conclude::failed(at, &error)
     } else {
+        let edit = if conflict::may_be_edited(&settled.data) { ", edit the files" } else { "" };
         let question = format!(
-            "Items of step `{id}` have changed the same lines: {}{more}. The others are merged. Do these again, proceed without them, or stop?",
+            "Items of step `{id}` have changed the same lines: {}{more}. The others are merged. Do these again, take ours (what is there) or theirs{edit}, proceed without them, or stop?",
             named.join(", ")
         );
         let signal = Signal::new(Decision::Advance, "Items are in conflict", "1.0");

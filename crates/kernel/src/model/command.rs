@@ -1,6 +1,10 @@
 //! What one attempt executes, with its templates filled in.
 
-use crate::model::{ids::InterruptId, ledger::Cost, on_conflict::OnConflict};
+use crate::model::{
+    ids::InterruptId,
+    ledger::Cost,
+    on_conflict::{MergeDecision, OnConflict},
+};
 use envoi_contract::{digest::Digest, json::Value};
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +50,9 @@ pub struct MergeCall {
     /// What decides where several of them have changed the same lines.
     #[serde(default, skip_serializing_if = "OnConflict::is_fail")]
     pub on_conflict: OnConflict,
+    /// What a person has decided about these items, which are in conflict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided: Option<MergeDecision>,
 }
 
 /// What one item has changed.

@@ -31,7 +31,7 @@ pub use structure::{KnownStructure, Loop, Span, Structure, reached};
 pub use subflow::{InnerInput, InnerPlan, InputCheck, InputMisfit};
 pub use versions::Versions;
 
-pub use crate::model::on_conflict::OnConflict;
+pub use crate::model::on_conflict::{EditedFile, MergeDecision, OnConflict};
 use crate::model::{
     ids::{FlowId, StepId},
     notify::Target,

@@ -1,5 +1,6 @@
 //! What follows where items of a step have changed the same lines.
 
+use envoi_contract::digest::Digest;
 use serde::{Deserialize, Serialize};
 
 /// `on_conflict`: what decides where items of a step with `isolate` have changed the same lines, or an item and the run.
@@ -29,4 +30,29 @@ impl OnConflict {
     pub fn puts_off(self) -> bool {
         matches!(self, Self::Ask | Self::Again)
     }
+}
+
+/// What a person has decided about items in conflict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MergeDecision {
+    /// For the lines in conflict: what is there already.
+    Ours,
+    /// For the lines in conflict: what the items have.
+    Theirs,
+    /// These files become what the person has made of them. Any other conflict is asked about again.
+    Edited(Vec<EditedFile>),
+}
+
+/// What becomes of one file in conflict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EditedFile {
+    /// Its path in the tree.
+    pub path: String,
+    /// Its content. `None`: it is deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<Digest>,
+    /// What the run's tree had there when the person was asked. If it has something else by now, that is a conflict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead_of: Option<Digest>,
 }

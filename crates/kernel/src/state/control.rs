@@ -356,6 +356,7 @@ impl Control {
         if self.subflows.get(&event.visit.inside()).is_some_and(|inner| inner.by_hint) {
             self.drop_flow(&event.visit.inside());
         }
+        let is_as_decided = self.is_merged_as_decided(&scope, step);
         let flow_state = self.flow_state_mut(&scope);
         if event.course != Course::Gathered {
             flow_state.step(step).held = event.course == Course::Hold;
@@ -375,9 +376,13 @@ impl Control {
                 self.open_anew(&scope, next);
             }
             Course::LoopBack(target) => {
-                loops::go_back(of, &mut flow_state.loops, step, target, feedback);
-                if let Some(state) = flow_state.loops.get_mut(step) {
-                    state.sent_back_by.clone_from(&event.answer);
+                // To merge as a person has decided is no round of a loop.
+                let is_a_round = !(is_as_decided && step == target);
+                if is_a_round {
+                    loops::go_back(of, &mut flow_state.loops, step, target, feedback);
+                    if let Some(state) = flow_state.loops.get_mut(step) {
+                        state.sent_back_by.clone_from(&event.answer);
+                    }
                 }
                 // A step on the way of a denial may repeat itself; only going back to the question undoes the denial.
                 let stays = |at: &StepId| !graph::is_back(of, at, target);
@@ -389,12 +394,18 @@ impl Control {
                 if of.graph {
                     let again = graph::descendants(of, target);
                     flow_state.reset(&again);
+                    let items = self.take_items_in_conflict(&scope, target).filter(|_| step == target);
                     for step in again {
                         self.forget(&scope, step);
                         self.leave_hint(&scope, step);
                     }
+                    if items.is_some() {
+                        self.flow_state_mut(&scope).step(target).kept = items;
+                    }
                 }
-                self.ledger.iterations = self.ledger.iterations.saturating_add(1);
+                if is_a_round {
+                    self.ledger.iterations = self.ledger.iterations.saturating_add(1);
+                }
                 // A step that was given up before its needs were over is entered when they are.
                 if !of.graph || graph::may_enter(of, self.flow_state(&scope), target) {
                     self.go_back(&scope, target, step);

@@ -47,7 +47,7 @@ impl ForEachItems {
             items.len() > *item && before.and_then(|before| before.items.get(*item)) == items.get(*item)
         };
         let done = |(item, result): (&usize, &Arc<StepResult>)| {
-            let is_put_off = before.is_some_and(|before| before.trees.in_conflict.contains(item));
+            let is_put_off = before.is_some_and(|before| before.trees.is_put_off(*item));
             let done = result.status == Status::Succeeded && !is_put_off && is_same(item);
             done.then(|| (*item, Arc::clone(result)))
         };

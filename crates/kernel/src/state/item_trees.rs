@@ -3,7 +3,7 @@
 //! Owns the snapshots of each item. How they become one is decided elsewhere, and done outside the kernel.
 
 use crate::{
-    model::{command::MergeCall, files::Snapshot},
+    model::{command::MergeCall, files::Snapshot, on_conflict::MergeDecision},
     state::files_at_entry::{Began, FilesAtEntry},
 };
 use envoi_contract::{digest::Digest, json::Value};
@@ -25,6 +25,9 @@ pub(crate) struct ItemTrees {
     /// What items had left that were put off.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) earlier: BTreeMap<usize, Vec<Digest>>,
+    /// What a person has decided about those in conflict. They are not done again then, but merged in this way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) decided: Option<MergeDecision>,
 }
 
 /// The snapshots of one item. `None`: it was not taken.
@@ -45,8 +48,11 @@ impl ItemTrees {
         self.merged.remove(&item);
     }
 
-    /// The items that were put off are done again.
+    /// The items that were put off are done again, if nobody has decided how they are merged.
     pub(crate) fn do_again(&mut self) {
+        if self.decided.is_some() {
+            self.in_conflict.clear();
+        }
         for item in std::mem::take(&mut self.in_conflict) {
             let left = self.left.remove(&item).and_then(|tree| tree.theirs);
             self.earlier.entry(item).or_default().extend(left.map(|left| left.digest));
@@ -55,9 +61,14 @@ impl ItemTrees {
 
     /// A merge is done, and has left this.
     pub(crate) fn merge(&mut self, call: &MergeCall, data: &Value) {
-        self.in_conflict = in_conflict(data);
+        (self.in_conflict, self.decided) = (in_conflict(data), None);
         let items = call.items.iter().filter_map(|item| usize::try_from(item.item).ok());
         self.merged.extend(items.filter(|item| !self.in_conflict.contains(item)));
+    }
+
+    /// Whether this item is to be done again, because it was in conflict.
+    pub(crate) fn is_put_off(&self, item: usize) -> bool {
+        self.decided.is_none() && self.in_conflict.contains(&item)
     }
 
     /// Items whose files are not in the run's tree yet, in their order.

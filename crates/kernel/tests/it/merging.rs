@@ -1,9 +1,10 @@
 //! `isolate: true`: the items of a step work in trees of their own, and what they have changed is merged when all are over.
 
 use crate::{
+    ask::file,
     corrected::{correction, version},
     driver::{Driver, doubtful, exited, person, reported, settled, slot},
-    flows::{With as _, critic, flow, step},
+    flows::{With as _, critic, flow, graph, step, step_id},
     set_back::isolated,
     story::feed,
 };
@@ -11,7 +12,7 @@ use envoi_contract::digest::Digest;
 use envoi_kernel::{
     Flow, Input, Refusal,
     event::{About, Choice, Command, MergeItem, Snapshot},
-    flow::{Expression, ForEach, OnConflict, OnExhausted, Step},
+    flow::{EditedFile, Expression, ForEach, MergeDecision, OnConflict, OnExhausted, Step},
     input::{Answer, AttemptResult},
 };
 use std::sync::Arc;
@@ -288,4 +289,133 @@ fn a_correction_puts_the_question_about_a_conflict_again_and_keeps_items_in_thei
     assert!(raised.interrupt != shown && raised.about == About::Conflict, "the yes would be to another flow");
     answer(&mut driver, Choice::Again);
     is_done_again(&mut driver);
+}
+
+/// All files in conflict are named, so that they can be edited.
+const TO_BE_EDITED: &str = r#""ok":true,"data":{"in_conflict":[1],"edit":"attempts/fix.1.1/merge/edit","conflicts":[{"item":1,"files":[{"path":"a/x","kind":"content"},{"path":"b","kind":"modify/delete"}]}]}"#;
+
+/// The item that was put off is merged as it was decided, without being done again, and that is no round of a loop.
+fn is_merged_as(driver: &mut Driver, decided: &MergeDecision) {
+    let live: Vec<String> = driver.run.wants().attempts.iter().map(ToString::to_string).collect();
+    assert_eq!(live, ["fix.2.1"]);
+    let begun = driver.begun("fix.2.1");
+    assert_eq!((begun.iteration, begun.feedback.as_ref(), begun.set_back), (0, None, None));
+    let Command::Merge(call) = &begun.command else { panic!("it merges nothing") };
+    assert_eq!(call.decided.as_ref(), Some(decided));
+    assert!(call.on_conflict.puts_off(), "what cannot be settled so is asked about again");
+    let items: Vec<_> = call.items.iter().map(|item| (item.item, item.theirs)).collect();
+    assert_eq!(items, [(1, digest("one"))]);
+    assert_eq!(driver.run.ledger().iterations, 0);
+}
+
+#[test]
+fn a_person_takes_one_side_of_a_conflict_and_no_item_is_done_again() {
+    for (choice, decided) in [(Choice::Ours, MergeDecision::Ours), (Choice::Theirs, MergeDecision::Theirs)] {
+        for on_conflict in [OnConflict::Ask, OnConflict::Again] {
+            let step = deciding(on_conflict).with(|step| step.routing.max_iterations = 0);
+            let mut driver = put_off(step);
+            answer(&mut driver, choice);
+            is_merged_as(&mut driver, &decided);
+            driver.ok(item("fix.2.1", 0, "all"));
+            fill(&mut driver);
+            driver.restart();
+            assert_eq!(driver.handoff("fix.2").error, None);
+            driver.begun("last.1.1");
+        }
+    }
+}
+
+#[test]
+fn what_one_side_does_not_settle_is_asked_about_again() {
+    let mut driver = put_off(deciding(OnConflict::Ask));
+    answer(&mut driver, Choice::Ours);
+    driver.ok(settled(reported("fix.2.1", IN_CONFLICT)));
+    fill(&mut driver);
+    driver.restart();
+    let raised = driver.run.interrupts().next().unwrap().clone();
+    assert_eq!((raised.about, raised.visit.to_string().as_str()), (About::Conflict, "fix.2"));
+    driver.ok(Input::Answer(Box::new(Answer::new(raised.interrupt, Choice::Again, person("zed")))));
+    fill(&mut driver);
+    driver.restart();
+    let live: Vec<String> = driver.run.wants().attempts.iter().map(ToString::to_string).collect();
+    assert_eq!(live, ["1.fix.3.1"], "what was decided before does not hold any more");
+}
+
+#[test]
+fn a_merge_as_decided_that_fails_is_done_again_in_the_same_way() {
+    let mut driver = put_off(deciding(OnConflict::Ask));
+    answer(&mut driver, Choice::Theirs);
+    driver.ok(settled(exited("fix.2.1", 2)));
+    fill(&mut driver);
+    feed(&mut driver, "reopen");
+    fill(&mut driver);
+    driver.restart();
+    let Command::Merge(call) = &driver.begun("fix.3.1").command else { panic!("it merges nothing") };
+    assert_eq!(call.decided, Some(MergeDecision::Theirs));
+}
+
+fn put_off_to_be_edited() -> Driver {
+    let mut driver = isolated(&flow([deciding(OnConflict::Ask), step("last")]));
+    fill(&mut driver);
+    driver.ok(item("0.fix.1.1", 0, "zero")).ok(item("1.fix.1.1", 0, "one"));
+    fill(&mut driver);
+    driver.ok(settled(reported("fix.1.1", TO_BE_EDITED)));
+    fill(&mut driver);
+    driver.restart();
+    driver
+}
+
+#[test]
+fn a_person_edits_files_in_conflict_and_says_what_becomes_of_each() {
+    let attached = digest("right");
+    let edit = |driver: &Driver, files: &str| {
+        let raised = driver.run.interrupts().next().unwrap().clone();
+        let files =
+            files.replace("RIGHT", &attached.to_string()).replace("OTHER", &digest("other").to_string());
+        let data = envoi_contract::json::Value::parse_str(&format!(r#"{{"files":{files}}}"#)).unwrap();
+        let answer = Answer::new(raised.interrupt, Choice::Edit, person("zed"));
+        Input::Answer(Box::new(Answer { data: Some(data), attachments: vec![file("right")], ..answer }))
+    };
+    let mut driver = put_off_to_be_edited();
+    for (files, why) in [
+        (r#"{"a/x":"RIGHT"}"#, "`b` is missing"),
+        (r#"{"a/x":"RIGHT","b":null,"c":null}"#, "`c` in `files` is not in conflict"),
+        (r#"{"a/x":"OTHER","b":null}"#, "`a/x` in `files` is neither null nor the digest of an attachment"),
+        ("[]", "`a/x` is missing"),
+    ] {
+        let refused = driver.feed(edit(&driver, files));
+        assert!(matches!(&refused, Err(Refusal::Misfit { reason }) if reason.contains(why)), "{refused:?}");
+    }
+    driver.ok(edit(&driver, r#"{"a/x":"RIGHT","b":null}"#));
+    fill(&mut driver);
+    driver.restart();
+    let edited = |path: &str, content| EditedFile { path: path.to_owned(), content, instead_of: None };
+    is_merged_as(&mut driver, &MergeDecision::Edited(vec![edited("a/x", Some(attached)), edited("b", None)]));
+}
+
+#[test]
+fn files_in_conflict_are_edited_only_where_all_of_them_are_named() {
+    let mut driver = put_off(deciding(OnConflict::Ask));
+    let raised = driver.run.interrupts().next().unwrap().clone();
+    assert!(!raised.question.contains("edit"), "{}", raised.question);
+    let edit = Answer::new(raised.interrupt, Choice::Edit, person("zed"));
+    let refused = driver.feed(Input::Answer(Box::new(edit)));
+    assert!(matches!(&refused, Err(Refusal::WrongChoice { .. })), "{refused:?}");
+    assert!(put_off_to_be_edited().run.interrupts().next().unwrap().question.contains("edit the files"));
+}
+
+#[test]
+fn in_a_graph_too_items_in_conflict_are_merged_as_decided_or_done_again_alone() {
+    for (choice, expected) in [(Choice::Ours, "fix.2.1"), (Choice::Again, "1.fix.2.1")] {
+        let flow =
+            graph([deciding(OnConflict::Ask), step("last").with(|step| step.needs = vec![step_id("fix")])]);
+        let mut driver = isolated(&flow);
+        fill(&mut driver);
+        driver.ok(item("0.fix.1.1", 0, "zero")).ok(item("1.fix.1.1", 0, "one"));
+        fill(&mut driver);
+        driver.ok(settled(reported("fix.1.1", IN_CONFLICT)));
+        answer(&mut driver, choice);
+        let live: Vec<String> = driver.run.wants().attempts.iter().map(ToString::to_string).collect();
+        assert_eq!(live, [expected]);
+    }
 }

@@ -159,12 +159,15 @@ pub(crate) fn answer(app: &App, request: &ApiRequest) -> Result<Response, Proble
 
 /// The decision. Without one, text or a form is the answer, where the question takes it.
 fn choice(members: &Object, run: &Run, raised: Option<&InterruptRaised>) -> Result<Choice, Problem> {
-    const CHOICES: [Choice; 9] = [
+    const CHOICES: [Choice; 12] = [
         Choice::Approve,
         Choice::Deny,
         Choice::Respond,
         Choice::Proceed,
         Choice::Again,
+        Choice::Ours,
+        Choice::Theirs,
+        Choice::Edit,
         Choice::Stop,
         Choice::Rerun,
         Choice::Fail,

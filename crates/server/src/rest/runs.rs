@@ -203,9 +203,12 @@ pub(crate) fn resume(app: &App, request: &ApiRequest) -> Result<Response, Proble
         Some("fail") => Some(Choice::Fail),
         Some("proceed") => Some(Choice::Proceed),
         Some("again") => Some(Choice::Again),
+        Some("ours") => Some(Choice::Ours),
+        Some("theirs") => Some(Choice::Theirs),
         Some("stop") => Some(Choice::Stop),
         Some(_) => {
-            let detail = "`choice` is none of `rerun`, `fail`, `proceed`, `again` and `stop`";
+            let detail =
+                "`choice` is none of `rerun`, `fail`, `proceed`, `again`, `ours`, `theirs` and `stop`";
             return Err(Problem::bad_request(detail));
         }
     };

@@ -18,11 +18,50 @@ pub enum Side {
     Theirs,
 }
 
+/// How the line begins after which the folder's lines stand, and the one before which those that come end.
+pub(crate) const OURS: &str = "<<<<<<<";
+pub(crate) const THEIRS: &str = ">>>>>>>";
+
 /// Lines of the base, and the lines of one side that stand in their place.
 type Hunk = (Range<usize>, Range<usize>);
 
 /// The text with the changes of both sides. `None`: a conflict that `prefer` does not decide, or no text.
 pub(crate) fn merged(base: &[u8], ours: &[u8], theirs: &[u8], prefer: Option<Side>) -> Option<Vec<u8>> {
+    merged_with(base, ours, theirs, |one, other| match prefer? {
+        Side::Ours => Some(one),
+        Side::Theirs => Some(other),
+    })
+}
+
+/// The text with the changes of both sides. Where they changed the same lines, both stand between markers. `None`: it is no text.
+pub(crate) fn marked(base: &[u8], ours: &[u8], theirs: &[u8], names: [&str; 2]) -> Option<Vec<u8>> {
+    merged_with(base, ours, theirs, |one, other| Some(markers(&one, &other, names)))
+}
+
+/// Both sides between markers, each marker on a line of its own.
+pub(crate) fn markers(ours: &[u8], theirs: &[u8], [one, other]: [&str; 2]) -> Vec<u8> {
+    let mut text = format!("{OURS} {one}\n").into_bytes();
+    push_whole_lines(&mut text, ours);
+    text.extend_from_slice(b"=======\n");
+    push_whole_lines(&mut text, theirs);
+    text.extend_from_slice(format!("{THEIRS} {other}\n").as_bytes());
+    text
+}
+
+fn push_whole_lines(text: &mut Vec<u8>, lines: &[u8]) {
+    text.extend_from_slice(lines);
+    if lines.last().is_some_and(|last| *last != b'\n') {
+        text.push(b'\n');
+    }
+}
+
+/// As [`merged`]; `decide` says what stands where both sides changed the same lines, if anything.
+fn merged_with(
+    base: &[u8],
+    ours: &[u8],
+    theirs: &[u8],
+    decide: impl Fn(Vec<u8>, Vec<u8>) -> Option<Vec<u8>>,
+) -> Option<Vec<u8>> {
     let is_text = |bytes: &[u8]| bytes.len() <= MOST_BYTES && !bytes.contains(&0);
     if ![base, ours, theirs].into_iter().all(is_text) {
         return None;
@@ -54,13 +93,11 @@ pub(crate) fn merged(base: &[u8], ours: &[u8], theirs: &[u8], prefer: Option<Sid
         let whole = start..end;
         let one = side(&base, &ours, &whole, left.drain(..taken.0).collect())?;
         let other = side(&base, &theirs, &whole, right.drain(..taken.1).collect())?;
-        text.extend(match (taken.0, taken.1, prefer) {
-            (0, _, _) => other,
-            (_, 0, _) => one,
+        text.extend(match taken {
+            (0, _) => other,
+            (_, 0) => one,
             _ if one == other => one,
-            (_, _, Some(Side::Ours)) => one,
-            (_, _, Some(Side::Theirs)) => other,
-            (_, _, None) => return None,
+            _ => decide(one, other)?,
         });
         at = end;
     }
@@ -126,6 +163,20 @@ mod tests {
         }
         assert_eq!(merge("", "x\n", "y\n", None), None);
         assert_eq!(merge("a\0", "a\0", "b\0", None), None, "no text");
+    }
+
+    #[test]
+    fn lines_in_conflict_stand_between_markers_and_the_others_come_together() {
+        let marked = |base: &str, ours: &str, theirs: &str| {
+            let text = marked(base.as_bytes(), ours.as_bytes(), theirs.as_bytes(), ["ours", "item 2"])?;
+            String::from_utf8(text).ok()
+        };
+        assert_eq!(
+            marked("a\nb\nc\nd\n", "A\nb\nX\nd\n", "a\nb\nY\nd\n").as_deref(),
+            Some("A\nb\n<<<<<<< ours\nX\n=======\nY\n>>>>>>> item 2\nd\n")
+        );
+        assert_eq!(marked("", "x", "y").as_deref(), Some("<<<<<<< ours\nx\n=======\ny\n>>>>>>> item 2\n"));
+        assert_eq!(marked("", "x\0", "y"), None);
     }
 
     #[test]

@@ -37,7 +37,7 @@ export interface Answer {
   /** Files that come with it. */
   attachments?: readonly AttachmentRef[] | undefined;
   /** The decision; where the question takes words, they are the answer without one. */
-  choice?: "approve" | "deny" | "respond" | "proceed" | "again" | "stop" | "rerun" | "fail" | "raise" | undefined;
+  choice?: "approve" | "deny" | "respond" | "proceed" | "again" | "ours" | "theirs" | "edit" | "stop" | "rerun" | "fail" | "raise" | undefined;
   /** The form, filled in. */
   data?: unknown;
   /** With the choice `raise`: by how much. */
@@ -779,7 +779,7 @@ export interface Refused {
 
 export interface Resume {
   /** A decision on what the run waits for; without one, a run that failed is reopened. */
-  choice?: "rerun" | "fail" | "proceed" | "again" | "stop" | undefined;
+  choice?: "rerun" | "fail" | "proceed" | "again" | "ours" | "theirs" | "stop" | undefined;
   /** Whether steps whose account is closed by a limit are tried now, before its reset; also of a run that failed at it. */
   now?: boolean | undefined;
   /** Why, for the journal. */

@@ -1,6 +1,7 @@
 //! `envoi approve`, `deny` and `answer`: a person decides, and the run goes on.
 
 use crate::{
+    command::change::edited,
     process::{
         args::{AnswerArgs, ApproveArgs, Decision, DenyArgs, Form, Reply},
         environment,
@@ -93,6 +94,9 @@ fn chosen(decision: Decision) -> Choice {
         Decision::Respond => Choice::Respond,
         Decision::Proceed => Choice::Proceed,
         Decision::Again => Choice::Again,
+        Decision::Ours => Choice::Ours,
+        Decision::Theirs => Choice::Theirs,
+        Decision::Edit => Choice::Edit,
         Decision::Stop => Choice::Stop,
         Decision::Rerun => Choice::Rerun,
         Decision::Fail => Choice::Fail,
@@ -110,7 +114,15 @@ fn give(home: &Home, reply: &Reply, given: &AnswerOptions<'_>) -> Result<u8, Fai
     let by =
         tenant.map_or_else(environment::principal, |tenant| Principal { tenant, ..environment::principal() });
     let mut attach = |path: &Path| attachment::attach(&store, &by, path);
-    let answer = composed(question, &environment::principal(), reply, given, &mut attach)?;
+    let mut answer = composed(question, &environment::principal(), reply, given, &mut attach)?;
+    if answer.choice == Choice::Edit
+        && answer.data.is_none()
+        && let Some(raised) = run.interrupts().find(|raised| raised.interrupt == interrupt)
+    {
+        let (data, attached) = edited::data(&store.layout().run(&id), raised, &mut attach)?;
+        answer.data = Some(data);
+        answer.attachments.extend(attached);
+    }
     for file in attachment::unreadable(&reader, &answer.attachments) {
         let name = file.filename.as_deref().unwrap_or(&file.artifact_id);
         crate::process::messages::say(&format!(
@@ -221,8 +233,9 @@ fn filled(
     let says_yes = matches!(choice, Choice::Approve | Choice::Respond | Choice::Proceed);
     let given_any = given.is_some_and(|form| form.data.is_some() || !form.fields.is_empty());
     let Some(schema) = schema.filter(|_| says_yes) else {
-        // Any text may go to another agent, and an approved call of a tool may be changed.
-        let free = given.filter(|_| raised.about == About::Agent && says_yes);
+        // Any text may go to another agent, an approved call of a tool may be changed, and files in conflict become what is said.
+        let is_free = raised.about == About::Agent && says_yes || choice == Choice::Edit;
+        let free = given.filter(|_| is_free);
         if let Some(given) = free.filter(|_| given_any) {
             let any = Value::Object(Object::from([("type", Value::from("object"))]));
             return form::given(&any, given);

@@ -105,6 +105,8 @@ pub(crate) fn choice(args: &ResumeArgs) -> Option<Choice> {
         (Some(InDoubt::Fail), _) => Some(Choice::Fail),
         (_, Some(Review::Proceed)) => Some(Choice::Proceed),
         (_, Some(Review::Again)) => Some(Choice::Again),
+        (_, Some(Review::Ours)) => Some(Choice::Ours),
+        (_, Some(Review::Theirs)) => Some(Choice::Theirs),
         (_, Some(Review::Stop)) => Some(Choice::Stop),
         (None, None) => None,
     }

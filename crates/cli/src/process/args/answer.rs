@@ -60,6 +60,12 @@ pub(crate) enum Decision {
     Proceed,
     /// Another round
     Again,
+    /// Items in conflict: for the lines in conflict, what is there
+    Ours,
+    /// Items in conflict: for the lines in conflict, what the items have
+    Theirs,
+    /// Items in conflict: the files as you have edited them
+    Edit,
     /// The run fails
     Stop,
     /// In doubt: a new attempt of the same visit

@@ -55,6 +55,10 @@ pub(crate) enum Review {
     Proceed,
     /// Another round of the loop
     Again,
+    /// Items in conflict: for the lines in conflict, what is there
+    Ours,
+    /// Items in conflict: for the lines in conflict, what the items have
+    Theirs,
     /// The run fails
     Stop,
 }

@@ -21,7 +21,7 @@ use crate::{
         input::{Answer, Refusal},
         size::{RESERVED, is_reference},
     },
-    state::{bounds, limit_question, loops},
+    state::{bounds, conflict, limit_question, loops},
 };
 use envoi_contract::envelope::TerminalReason;
 use envoi_contract::{
@@ -50,6 +50,9 @@ impl Choice {
             Choice::Fail => "fail",
             Choice::Proceed => "proceed",
             Choice::Again => "again",
+            Choice::Ours => "ours",
+            Choice::Theirs => "theirs",
+            Choice::Edit => "edit",
             Choice::Stop => "stop",
             Choice::Approve => "approve",
             Choice::Deny => "deny",
@@ -81,7 +84,11 @@ pub(crate) fn accepts(step: &Step, raised: &InterruptRaised) -> Vec<Choice> {
         About::InDoubt | About::Throttled => vec![Choice::Rerun, Choice::Fail],
         About::Exhausted => vec![Choice::Proceed, Choice::Stop],
         About::Blocked | About::Review => vec![Choice::Proceed, Choice::Again, Choice::Stop],
-        About::Conflict => vec![Choice::Again, Choice::Proceed, Choice::Stop],
+        About::Conflict => {
+            let edit = conflict::may_be_edited(&raised.evidence).then_some(Choice::Edit);
+            let others = [Choice::Again, Choice::Ours, Choice::Theirs];
+            others.into_iter().chain(edit).chain([Choice::Proceed, Choice::Stop]).collect()
+        }
         About::Limit => vec![Choice::Raise, Choice::Stop],
         About::Agent if raised.kind() == InterruptKind::Confirmation => vec![Choice::Approve, Choice::Deny],
         About::Agent => vec![Choice::Respond, Choice::Deny],
@@ -209,7 +216,14 @@ fn check_content(
     let schema = plan.is_some_and(|plan| plan.schema.is_some());
     let says_yes = matches!(answer.choice, Choice::Approve | Choice::Respond);
     let may_have_data = schema || raised.about == About::Agent;
-    if answer.data.is_some() && !(may_have_data && says_yes) {
+    let edits = answer.choice == Choice::Edit;
+    if edits {
+        let data = answer.data.as_ref().unwrap_or(&Value::Null);
+        if let Err(reason) = conflict::edited(&raised.evidence, data, &answer.attachments) {
+            return misfit(reason);
+        }
+    }
+    if answer.data.is_some() && !(may_have_data && says_yes || edits) {
         return misfit("this question takes no form with this answer".to_owned());
     }
     if answer.data.is_none() && schema && says_yes {
@@ -434,6 +448,9 @@ fn decided(at: &At<'_>, about: About, answered: &InterruptAnswered) -> Decided {
         Choice::Again => {
             let target = if about == About::Conflict { at.id() } else { loops::back_target(at.step) };
             Decided::new(signal(Decision::Loop), Course::LoopBack(target.clone()), audit)
+        }
+        Choice::Ours | Choice::Theirs | Choice::Edit => {
+            Decided::new(signal(Decision::Loop), Course::LoopBack(at.id().clone()), audit)
         }
         Choice::Stop => {
             let mut decided = Decided::new(signal(Decision::Terminate), Course::Stop, audit);

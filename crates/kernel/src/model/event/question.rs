@@ -100,6 +100,12 @@ pub enum Choice {
     Proceed,
     /// Another round of the loop; refused past a bound.
     Again,
+    /// Of items in conflict: for the lines in conflict, what is there already.
+    Ours,
+    /// Of items in conflict: for the lines in conflict, what the items have.
+    Theirs,
+    /// Of items in conflict: the files become what came with the answer.
+    Edit,
     /// The run fails.
     Stop,
     /// Yes.

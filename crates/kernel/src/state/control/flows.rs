@@ -69,13 +69,22 @@ impl Control {
         self.open_visit(scope, step);
     }
 
-    /// Opens a visit of the step to which a loop goes back: it knows the files that the step began with.
-    pub(super) fn go_back(&mut self, scope: &str, step: &StepId, from: &StepId) {
+    /// A step with items in conflict that goes back to itself does those again, and no other.
+    pub(super) fn take_items_in_conflict(&mut self, scope: &str, step: &StepId) -> Option<Kept> {
         let is_put_off =
             |kept: &mut Kept| matches!(kept, Kept::Items(fan) if !fan.trees.in_conflict.is_empty());
-        // A step with items in conflict that goes back to itself does those again, and no other.
-        let items =
-            self.flow_state_mut(scope).step(step).kept.take_if(|kept| from == step && is_put_off(kept));
+        self.flow_state_mut(scope).step(step).kept.take_if(is_put_off)
+    }
+
+    /// Whether a person has decided how the items in conflict of this step are merged: none is done again.
+    pub(super) fn is_merged_as_decided(&self, scope: &str, step: &StepId) -> bool {
+        let kept = self.flow_state(scope).steps.get(step).and_then(|state| state.kept.as_ref());
+        matches!(kept, Some(Kept::Items(fan)) if fan.trees.decided.is_some())
+    }
+
+    /// Opens a visit of the step to which a loop goes back: it knows the files that the step began with.
+    pub(super) fn go_back(&mut self, scope: &str, step: &StepId, from: &StepId) {
+        let items = self.take_items_in_conflict(scope, step).filter(|_| from == step);
         self.open_anew(scope, step);
         if items.is_some() {
             self.flow_state_mut(scope).step(step).kept = items;

@@ -10,7 +10,10 @@ use crate::{
         flow::{Flow, Overdue},
         ids::InterruptId,
     },
-    state::flow_state::Diverted,
+    state::{
+        conflict,
+        flow_state::{Diverted, Kept},
+    },
 };
 use std::sync::Arc;
 
@@ -75,7 +78,13 @@ impl Control {
                     visit.state = VisitState::Ready;
                 }
             }
-            About::Exhausted | About::Blocked | About::Review | About::Stuck | About::Conflict => {}
+            About::Conflict => {
+                let step = self.flow_state_mut(raised.visit.flow_scope()).step(&raised.visit.step);
+                if let Some(Kept::Items(fan)) = &mut step.kept {
+                    fan.trees.decided = conflict::decision(&raised.evidence, event);
+                }
+            }
+            About::Exhausted | About::Blocked | About::Review | About::Stuck => {}
         }
         Ok(())
     }

@@ -22,11 +22,14 @@ const APPROVED: &str = "[Approved by operator]";
 const DENIED: &str = "[Denied by operator]";
 
 /// The decisions that a person may state in one word.
-const DECISIONS: [Choice; 9] = [
+const DECISIONS: [Choice; 12] = [
     Choice::Rerun,
     Choice::Fail,
     Choice::Proceed,
     Choice::Again,
+    Choice::Ours,
+    Choice::Theirs,
+    Choice::Edit,
     Choice::Stop,
     Choice::Approve,
     Choice::Deny,

@@ -1,0 +1,65 @@
+//! Files in conflict that a person has edited where the merge laid them: they become the attachments and the data of the answer `edit`.
+//!
+//! A file that is gone there is deleted by the merge. One in which markers still stand is refused: it was forgotten.
+
+use crate::process::{failure::Failure, files};
+use envoi_contract::{
+    code::Code,
+    json::{Object, Value},
+    user_envelope::AttachmentRef,
+};
+use envoi_kernel::event::InterruptRaised;
+use std::{
+    collections::BTreeSet,
+    io,
+    path::{Path, PathBuf},
+};
+
+/// Where the files in conflict of a question lie, below the folder of its run. `None`: they cannot be edited.
+pub(crate) fn folder(run_base: &Path, raised: &InterruptRaised) -> Option<PathBuf> {
+    raised.evidence.get("edit").and_then(Value::as_str).map(|place| run_base.join(place))
+}
+
+/// The data of the answer; what became of each file is attached.
+pub(super) fn data(
+    run_base: &Path,
+    raised: &InterruptRaised,
+    attach: &mut dyn FnMut(&Path) -> Result<AttachmentRef, Failure>,
+) -> Result<(Value, Vec<AttachmentRef>), Failure> {
+    let refused = |message: String| {
+        Failure::new(Code::AnswerInvalid, message)
+            .hint("nothing was answered; `envoi show INT` says what the question takes")
+    };
+    let Some(folder) = folder(run_base, raised) else {
+        return Err(refused(format!("question `{}` takes no edited files", raised.interrupt)));
+    };
+    if !folder.is_dir() {
+        return Err(refused(format!("the folder with the files in conflict is gone: {}", folder.display())));
+    }
+    let (mut members, mut attached) = (Object::default(), Vec::new());
+    for path in paths(raised) {
+        let place = folder.join(path);
+        let content = match files::read(&place) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                members.insert(path, Value::Null);
+                continue;
+            }
+            read => read.map_err(|error| refused(format!("{}: {error}", place.display())))?,
+        };
+        if envoi_tree::has_markers(&content) {
+            let message = format!("markers of the conflict still stand in {}", place.display());
+            return Err(refused(message)
+                .hint("write what is to stand there, or delete the file if the result is not to have it"));
+        }
+        let file = attach(&place)?;
+        members.insert(path, Value::from(file.digest.as_str()));
+        attached.push(file);
+    }
+    Ok((Value::Object(Object::from([("files", Value::Object(members))])), attached))
+}
+
+fn paths(raised: &InterruptRaised) -> BTreeSet<&str> {
+    let items = raised.evidence.get("conflicts").and_then(Value::as_array).unwrap_or_default();
+    let files = items.iter().filter_map(|item| item.get("files").and_then(Value::as_array)).flatten();
+    files.filter_map(|file| file.get("path").and_then(Value::as_str)).collect()
+}

@@ -1,0 +1,113 @@
+//! Files in conflict that a person edits: where they lie, and how what the person made of them comes into a merge.
+//!
+//! The folder is in that of the attempt that found the conflict. It is there only if every file in conflict can be settled in this way.
+
+use envoi_kernel::flow::EditedFile;
+use envoi_tree::{Comes, Entry, InConflict, NotRestored, Order, Shelf, Tree, What, lay_conflicts};
+use std::{collections::BTreeMap, path::Path};
+
+/// The most files: each comes as an attachment of the answer.
+const MOST_FILES: usize = envoi_contract::user_envelope::MAX_ATTACHMENTS;
+
+/// What one item has changed, and the files of it that are in conflict.
+pub(super) struct Changes<'t> {
+    pub(super) item: u64,
+    pub(super) base: &'t Tree,
+    pub(super) theirs: &'t Tree,
+    /// Each with the reason, for people.
+    pub(super) paths: &'t [String],
+}
+
+/// Lays the files in conflict into this new folder. Says whether they can be edited: if not, there is no folder.
+///
+/// # Errors
+/// The folder cannot be written, or a content cannot be read.
+pub(super) fn lay(
+    folder: &Path,
+    order: &Order,
+    stands: &Tree,
+    conflicts: &[Changes<'_>],
+) -> Result<bool, NotRestored> {
+    let Some(files) = files(stands, conflicts) else { return Ok(false) };
+    lay_conflicts(folder, order, &files)?;
+    Ok(true)
+}
+
+/// `None`: not all of them can be edited.
+fn files<'t>(stands: &'t Tree, conflicts: &[Changes<'t>]) -> Option<Vec<InConflict<'t>>> {
+    let mut files: BTreeMap<&[u8], InConflict<'t>> = BTreeMap::new();
+    for Changes { item, base, theirs, paths } in conflicts {
+        let changed = envoi_tree::differences(base, theirs);
+        for shown in *paths {
+            let path = shown.strip_prefix('`').and_then(|path| path.strip_suffix('`'))?;
+            // Another reason, or a name that is no UTF-8, stands for no path of the tree.
+            let difference = changed.iter().find(|difference| difference.path() == path.as_bytes())?;
+            let path = difference.path();
+            let ours = stands.get(path);
+            let is_kept = |entry: &Entry| !matches!(entry.what, What::LeftOut { .. } | What::EmptyFolder);
+            if ![difference.before, ours, difference.after].into_iter().flatten().all(is_kept) {
+                return None;
+            }
+            let file = files.entry(path).or_insert_with(|| InConflict { path, ours, theirs: Vec::new() });
+            let name = format!("item {item}");
+            file.theirs.push(Comes { name, base: difference.before, theirs: difference.after });
+        }
+    }
+    let is_below = |path: &&[u8]| path.contains(&b'/') && files.keys().any(|above| is_above(above, path));
+    let fits = (1..=MOST_FILES).contains(&files.len()) && !files.keys().any(is_below);
+    fits.then(|| files.into_values().collect())
+}
+
+fn is_above(above: &[u8], path: &[u8]) -> bool {
+    path.strip_prefix(above).is_some_and(|rest| rest.first() == Some(&b'/'))
+}
+
+/// What these files become in every list of the merge, by path.
+pub(super) type Edited<'f> = Vec<(&'f str, Option<Entry>)>;
+
+/// What becomes of the files that a person has edited. One is left out if the run's tree has something else there than the person saw.
+///
+/// # Errors
+/// A content cannot be read.
+pub(super) fn edited<'f>(
+    shelf: &Shelf,
+    stands: &Tree,
+    theirs: &[&Tree],
+    files: &'f [EditedFile],
+) -> Result<Edited<'f>, String> {
+    let digest = |entry: Option<&Entry>| entry.and_then(Entry::content).map(|(digest, _)| digest);
+    let mut edited = Vec::new();
+    for file in files {
+        let path = file.path.as_bytes();
+        let there = digest(stands.get(path));
+        // After a merge that was killed it may be there already.
+        if there != file.instead_of && there != file.content {
+            continue;
+        }
+        let entry = match file.content {
+            None => None,
+            Some(digest) => {
+                let content = shelf.read(&digest).map_err(|error| format!("`{}`: {error}", file.path))?;
+                let size = u64::try_from(content.len()).unwrap_or(u64::MAX);
+                let all = [stands].into_iter().chain(theirs.iter().copied());
+                let is_file = |entry: &&Entry| matches!(entry.what, What::File { .. });
+                let mode =
+                    all.filter_map(|tree| tree.get(path)).find(is_file).map_or(0o644, |file| file.mode);
+                Some(Entry { path: path.to_vec(), mode, what: What::File { digest, size } })
+            }
+        };
+        edited.push((file.path.as_str(), entry));
+    }
+    Ok(edited)
+}
+
+/// The list with these files in it.
+///
+/// # Errors
+/// They cannot stand in one list.
+pub(super) fn with(tree: &Tree, edited: &Edited<'_>) -> Result<Tree, String> {
+    let stays = |entry: &&Entry| !edited.iter().any(|(path, _)| path.as_bytes() == entry.path);
+    let others = tree.entries().iter().filter(stays).cloned();
+    let comes = edited.iter().filter_map(|(_, entry)| entry.clone());
+    Tree::new(others.chain(comes).collect()).map_err(|error| error.to_string())
+}

@@ -1,0 +1,81 @@
+//! What a person decides about items in conflict, as their answer says it.
+//!
+//! Owns the form of the answer `edit`: its data has `files`, which says by path what becomes of each file in conflict. It is the digest of a
+//! file that came with the answer, or `null` where the file is deleted. What is in conflict stands in the evidence of the question.
+
+use crate::model::{
+    event::{Choice, InterruptAnswered},
+    on_conflict::{EditedFile, MergeDecision},
+};
+use envoi_contract::{
+    digest::Digest,
+    json::{Object, Value},
+    user_envelope::AttachmentRef,
+};
+use std::collections::BTreeMap;
+
+/// The decision of this answer. `None`: the items are done again, left out, or the run stops.
+pub(crate) fn decision(evidence: &Value, answered: &InterruptAnswered) -> Option<MergeDecision> {
+    match answered.choice {
+        Choice::Ours => Some(MergeDecision::Ours),
+        Choice::Theirs => Some(MergeDecision::Theirs),
+        Choice::Edit => {
+            edited(evidence, &answered.data, &answered.attachments).ok().map(MergeDecision::Edited)
+        }
+        _ => None,
+    }
+}
+
+/// Whether all files in conflict are named, so that a person can say what becomes of each.
+pub(crate) fn may_be_edited(evidence: &Value) -> bool {
+    evidence.get("edit").and_then(Value::as_str).is_some()
+}
+
+/// What becomes of each file in conflict.
+///
+/// # Errors
+/// What of the answer is missing or wrong.
+pub(crate) fn edited(
+    evidence: &Value,
+    data: &Value,
+    attachments: &[AttachmentRef],
+) -> Result<Vec<EditedFile>, String> {
+    let in_conflict = in_conflict(evidence);
+    let no_files = Object::default();
+    let files = data.get("files").and_then(Value::as_object).unwrap_or(&no_files);
+    let other = files.iter().find(|(path, _)| !in_conflict.contains_key(*path));
+    if let Some((path, _)) = other {
+        return Err(format!("`{path}` in `files` is not in conflict"));
+    }
+    let of = |(path, instead_of): (&str, Option<Digest>)| {
+        let content = match files.get(path) {
+            None => {
+                return Err(format!(
+                    "`files` says by path what becomes of each file in conflict, and `{path}` is missing"
+                ));
+            }
+            Some(Value::Null) => None,
+            Some(digest) => Some(attached(digest, attachments).ok_or_else(|| {
+                format!("`{path}` in `files` is neither null nor the digest of an attachment of this answer")
+            })?),
+        };
+        Ok(EditedFile { path: path.to_owned(), content, instead_of })
+    };
+    in_conflict.into_iter().map(of).collect()
+}
+
+fn attached(digest: &Value, attachments: &[AttachmentRef]) -> Option<Digest> {
+    let text = digest.as_str()?;
+    attachments.iter().any(|file| file.digest == text).then(|| Digest::parse(text))?
+}
+
+/// The files in conflict, and what the run's tree had there when the question was put.
+fn in_conflict(evidence: &Value) -> BTreeMap<&str, Option<Digest>> {
+    let items = evidence.get("conflicts").and_then(Value::as_array).unwrap_or_default();
+    let files = items.iter().filter_map(|item| item.get("files").and_then(Value::as_array)).flatten();
+    let of = |file| {
+        let ours = Value::get(file, "ours").and_then(Value::as_str).and_then(Digest::parse);
+        Some((Value::get(file, "path")?.as_str()?, ours))
+    };
+    files.filter_map(of).collect()
+}

@@ -1,0 +1,112 @@
+//! Files in conflict, as a person is given them to edit: one text a file, with markers where lines are in conflict.
+//!
+//! What is no text, or is deleted on one side, cannot be marked line by line. In its place stands a short text between markers that says what
+//! each side has.
+
+use super::{NotRestored, staged};
+use crate::{
+    disk::{contents::Shelf, intake::Intake},
+    keep::Order,
+    model::{
+        list::{Entry, Tree, What},
+        merge::{self, OURS, THEIRS},
+    },
+};
+use std::{fs, path::Path};
+
+/// What the one side is called in the markers.
+const STANDS: &str = "ours";
+
+/// One file in conflict.
+#[derive(Debug, Clone)]
+pub struct InConflict<'t> {
+    /// Relative to the folder.
+    pub path: &'t [u8],
+    /// What stands there.
+    pub ours: Option<&'t Entry>,
+    /// What comes, one after the other.
+    pub theirs: Vec<Comes<'t>>,
+}
+
+/// What comes from one side.
+#[derive(Debug, Clone)]
+pub struct Comes<'t> {
+    /// What it is called in the markers.
+    pub name: String,
+    /// What it began with.
+    pub base: Option<&'t Entry>,
+    /// What it has left.
+    pub theirs: Option<&'t Entry>,
+}
+
+/// Writes these files into a new folder. Durable. Only the owner may read them.
+///
+/// # Errors
+/// The folder is not empty, cannot be written, or a content cannot be read.
+pub fn lay_conflicts(folder: &Path, order: &Order, files: &[InConflict<'_>]) -> Result<(), NotRestored> {
+    let shelf = order.contents.shelf().map_err(|source| staged(&order.contents.packs, source))?;
+    let mut intake = Intake::new(&shelf);
+    let store = |source| staged(&order.contents.files, source);
+    let mut entries = Vec::new();
+    for file in files {
+        let text = text(file, &shelf)?;
+        let size = u64::try_from(text.len()).unwrap_or(u64::MAX);
+        let digest = intake.take(&text).map_err(store)?;
+        entries.push(Entry { path: file.path.to_vec(), mode: 0o600, what: What::File { digest, size } });
+    }
+    intake.finish().map_err(store)?;
+    let tree =
+        Tree::new(entries).map_err(|error| NotRestored::InTheWay { paths: vec![error.to_string()] })?;
+    super::write_into(folder, order, &tree)?;
+    let folder_file = fs::File::open(folder).map_err(|source| staged(folder, source))?;
+    rustix::fs::syncfs(&folder_file).map_err(|errno| staged(folder, errno.into()))
+}
+
+fn text(file: &InConflict<'_>, shelf: &Shelf) -> Result<Vec<u8>, NotRestored> {
+    let mut text = content(file.ours, shelf)?;
+    for Comes { name, base, theirs } in &file.theirs {
+        let base = content(*base, shelf)?.unwrap_or_default();
+        let comes = content(*theirs, shelf)?;
+        let marked = match (&text, &comes) {
+            (Some(ours), Some(theirs)) => merge::marked(&base, ours, theirs, [STANDS, name]),
+            _ => None,
+        };
+        let shown = |content: &Option<Vec<u8>>, entry: Option<&Entry>| match content {
+            Some(text) if !text.contains(&0) => text.clone(),
+            _ => described(entry).into_bytes(),
+        };
+        let both = || merge::markers(&shown(&text, file.ours), &shown(&comes, *theirs), [STANDS, name]);
+        text = Some(marked.unwrap_or_else(both));
+    }
+    Ok(text.unwrap_or_default())
+}
+
+/// The content of a file. `None`: there is none, or it is no file.
+fn content(entry: Option<&Entry>, shelf: &Shelf) -> Result<Option<Vec<u8>>, NotRestored> {
+    match entry.map(|entry| entry.what) {
+        Some(What::File { digest, .. }) => Ok(Some(shelf.read(&digest)?)),
+        _ => Ok(None),
+    }
+}
+
+/// What stands there, in a line.
+fn described(entry: Option<&Entry>) -> String {
+    match entry.map(|entry| entry.what) {
+        None => "(deleted)\n".to_owned(),
+        Some(What::File { digest, size }) => format!("(no text: {size} bytes, {digest})\n"),
+        Some(What::Link { digest, .. }) => format!("(a link: {digest})\n"),
+        Some(What::EmptyFolder) => "(a folder)\n".to_owned(),
+        Some(What::LeftOut { size, .. }) => format!("(not kept: {size} bytes)\n"),
+    }
+}
+
+/// Whether markers of [`lay_conflicts`] stand in this text.
+#[must_use]
+pub fn has_markers(text: &[u8]) -> bool {
+    let begins = |line: &[u8]| {
+        [OURS, THEIRS]
+            .iter()
+            .any(|marker| line.strip_prefix(marker.as_bytes()).is_some_and(|rest| rest.starts_with(b" ")))
+    };
+    text.split(|byte| *byte == b'\n').any(begins)
+}
