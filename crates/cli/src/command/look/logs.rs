@@ -208,7 +208,7 @@ mod tests {
     impl Written {
         fn of(texts: &[&str]) -> Self {
             let attempt = |nth: usize| AttemptId::parse(&format!("step.{nth}.1")).unwrap();
-            let place = |nth: usize| Seq::try_from(nth * 3).unwrap();
+            let place = |nth: usize| Seq::try_from(nth).unwrap();
             let all = texts
                 .iter()
                 .enumerate()
