@@ -24,7 +24,7 @@ use crate::{
 use envoi_contract::code::Code;
 use envoi_contract::envelope::InterruptKind;
 use envoi_contract::json::{Object, Value};
-use envoi_journal::{Layout, PinnedFlow, Reader, RunFilter};
+use envoi_journal::{Layout, PinnedFlow, Reader};
 use envoi_kernel::{
     Flow, Refusal, Run,
     event::Isolated,
@@ -252,9 +252,7 @@ impl Commands {
         agreed: impl Fn(bool) -> bool,
     ) -> Result<(), Refused> {
         let reader = self.store.reader()?;
-        let unfinished = RunFilter { unfinished: true, ..RunFilter::default() };
-        let rows = reader.runs(unfinished)?;
-        for row in rows {
+        for row in reader.live_runs()? {
             let run_base = self.layout.run(&row.run);
             let other = Claim {
                 run: row.run.clone(),
@@ -262,8 +260,7 @@ impl Commands {
                 run_base: run_base.to_string_lossy().into_owned(),
                 shared: false,
             };
-            let there = row.live_attempts > 0
-                && claim.collides(&other)
+            let there = claim.collides(&other)
                 && !Claim::is_called_by(within, &row.run)
                 && !agreed(shares(&reader, &row.run))
                 && has_attempt_at_work(&self.layout, &reader, &row.run);

@@ -94,6 +94,15 @@ impl Reader {
         self.rows(&sql, [limit], |row| self.run_row(row), "a run")
     }
 
+    /// Runs that are unfinished and have an attempt that is not settled, newest first. Those that wait for something else are not read.
+    ///
+    /// # Errors
+    /// [`ReadError::Damaged`] or the machine's.
+    pub fn live_runs(&self) -> Result<Vec<RunRow>, ReadError> {
+        let sql = select_runs("WHERE ended IS NULL AND live_attempts > 0 ORDER BY runs.run DESC");
+        self.rows(&sql, [], |row| self.run_row(row), "a run")
+    }
+
     /// A run that is no fork and all that go back to it by forks, oldest first: those that share its bounds.
     ///
     /// # Errors

@@ -4,15 +4,15 @@ use super::*;
 use crate::{
     Class, Found, Match, Writer,
     testing::{
-        TestStore, commit, flow, handoff, interrupt, pinned, place, raised, run, started, step, timer_set,
-        visit,
+        TestStore, attempt, commit, ended, flow, handoff, interrupt, pinned, place, raised, run, settled,
+        started, step, timer_set, visit,
     },
 };
 use crate::{Commit, PinnedFlow, TaskPage};
 use envoi_contract::{digest::Digest, json::Value};
 use envoi_kernel::{
     Event,
-    event::{About, Correction, RunStarted},
+    event::{About, Correction, EndStatus, RunStarted},
     ids::{Principal, RunId},
     part::{Part, Selection, TakenHandOff},
 };
@@ -168,6 +168,21 @@ fn a_row_says_which_part_of_its_flow_a_run_does() {
         listed.iter().filter(|row| row.part.is_some()).map(|row| &row.run).collect::<Vec<_>>(),
         [&run]
     );
+}
+
+#[test]
+fn a_run_is_live_while_an_attempt_of_it_is_not_settled() {
+    let (place, writer) = lived();
+    let live = || place.reader.live_runs().unwrap().into_iter().map(|row| row.run).collect::<Vec<_>>();
+    assert_eq!(live(), [], "timers and questions are no attempts");
+    for name in ["0aa1", "0aa2"] {
+        writer.commit(commit(&run(name), 2, [attempt("a", 1)])).unwrap();
+    }
+    assert_eq!(live(), [run("0aa2"), run("0aa1")]);
+    writer.commit(commit(&run("0aa2"), 3, [settled("a", 1, &[])])).unwrap();
+    assert_eq!(live(), [run("0aa1")]);
+    writer.commit(commit(&run("0aa1"), 3, [ended(EndStatus::Failed)])).unwrap();
+    assert_eq!(live(), [], "an ended run has none");
 }
 
 #[test]
