@@ -224,7 +224,7 @@ function Attempts({ run, row, rows, forkedFrom }: { run: string; row: StepRow } 
     <section aria-label="output" id="output" tabIndex={-1}>
       <p class="facts" role="group" aria-label="which output">
         {(["stdout", "stderr"] as const).map((each) => <button key={each} class={`small ${each === stream ? "chosen" : ""}`} aria-pressed={each === stream} onClick={() => setStream(each)}>{each}</button>)}
-        <Download path={`runs/${encodeURIComponent(run)}/logs/${encodeURIComponent(`${row.place}.${attempt}`)}/${stream}`} name={`${row.place}.${attempt}.${stream}.txt`}>download</Download>
+        <Download path={`runs/${encodeURIComponent(run)}/logs/${encodeURIComponent(`${row.place}.${attempt}`)}/${stream}`} name={`${row.place}.${attempt}.${stream}.txt`}>download {stream}</Download>
         {row.attempts > 1 && (
           <label>attempt <select value={attempt} onChange={(event) => setAttempt(Number(event.currentTarget.value))}>
             {Array.from({ length: row.attempts }, (_, nth) => <option key={nth} value={nth + 1}>{nth + 1}</option>)}

@@ -251,7 +251,7 @@ test("a file whose content is gone says so, and keeps its digest", async () => {
   await page.goto(`${stage.url}/#/q/${question}`);
   await page.getByText("The store does not have its content any more.").waitFor();
   await page.getByText(after.slice(0, 19)).waitFor();
-  await page.getByRole("button", { name: "download" }).click();
+  await page.getByRole("button", { name: "download", exact: true }).click();
   await page.getByText("The store does not have its content any more.").nth(1).waitFor();
   await person.accessible(page);
   await person.done();

@@ -151,7 +151,7 @@ test("an output is searched", async () => {
   // All of an output is had as a file, also what the page does not show.
   await page.goto(`${stage.url}/#/r/${run}/at/long.1`);
   await page.getByText(/the last 64\.0 KiB of/).waitFor();
-  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "download" }).click()]);
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "download stdout" }).click()]);
   assert.equal(download.suggestedFilename(), "long.1.1.stdout.txt");
   const kept = readFileSync(await download.path(), "utf8").split("\n");
   assert.deepEqual([kept.length, kept[0], kept.at(-2)], [60_002, "1", "the end"]);

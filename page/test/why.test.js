@@ -118,7 +118,7 @@ test("files of a step: Markdown, a table, a picture, each harmless; and as they 
   assert.equal(await picture.evaluate((image) => image.decode().then(() => image.naturalWidth)), 40);
   await person.accessible(page);
   await person.shot(page, "files-phone");
-  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "download" }).tap()]);
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "download", exact: true }).tap()]);
   assert.equal(download.suggestedFilename(), "p.svg");
   await person.done();
   await stage.close();
