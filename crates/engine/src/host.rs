@@ -344,7 +344,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 pub(crate) type Told = Box<dyn FnOnce() + Send>;
 
 /// Runs until the engine stops by itself, or is closed and has nothing under way. `notices` calls back when those that are due have been tried:
-/// until then requests are taken as before, since what is told may answer. Returns why the engine has stopped by itself.
+/// until then the engine takes requests as before, because a notice command may send an answer. Returns why the engine has stopped by itself.
 pub(crate) fn run_loop(
     mut engine: Engine,
     (inbox, mailbox): (&Receiver<Message>, &Sender<Message>),

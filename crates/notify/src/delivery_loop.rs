@@ -128,7 +128,7 @@ enum Request {
     Tell { until: Instant, told: Told },
 }
 
-/// Tells somebody, at the latest when it is dropped: nobody waits for a loop that has ended.
+/// Calls the callback, at the latest on drop, so that no caller waits for a loop that has ended.
 struct Told(Option<Box<dyn FnOnce() + Send>>);
 
 impl Drop for Told {

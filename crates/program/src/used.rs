@@ -5,7 +5,7 @@ use envoi_contract::json::{Object, Value};
 use envoi_kernel::ledger::Cost;
 use envoi_preset::{Figures, Usage};
 
-/// What counts of what the program has reported: of a session that has just begun in another one, not what that one has used.
+/// The reported usage to charge. A forked session is not charged for what its source used.
 pub(crate) fn of_attempt(usage: Usage, order: &Order, began_anew: bool) -> Usage {
     if order.fork_of.is_some() && !began_anew { usage.of_fork() } else { usage }
 }

@@ -91,7 +91,7 @@ pub(crate) fn offered(configured: configured::Models, folder: &Path) -> Models {
 enum KeyError {
     #[error(transparent)]
     Source(#[from] SourceError),
-    #[error("its key is empty, or holds what no key holds")]
+    #[error("its key is empty or has an invalid character")]
     NotAKey,
 }
 

@@ -58,7 +58,7 @@ pub(crate) enum GitError {
     NotStarted(io::Error),
     #[error("`git {command}`: {source}")]
     NotFinished { command: String, source: NotFinished },
-    #[error("git is not asked: {0}")]
+    #[error("the repository cannot be read, so git was not started: {0}")]
     NotAsked(io::Error),
     #[error("the folder for the tree: {0}")]
     Place(io::Error),

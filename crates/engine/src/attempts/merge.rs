@@ -179,7 +179,7 @@ fn tip<'o>(order: &'o Order, stands: Tree, text: &mut String) -> Result<Tip<'o>,
     if !order.call.on_conflict.puts_off() || conflicts.is_empty() {
         return Ok(Tip { tree, conflicts });
     }
-    // What one did not fit to may have come after it, and what it is in conflict with now counts.
+    // Items in conflict are tried again on top of all others, so that the report has their conflicts with the final tree.
     let late: Vec<&MergeItem> = conflicts.iter().map(|conflict| conflict.item).collect();
     let (tree, conflicts) = one_after_the_other(order, tree, &late, &edited, text)?;
     Ok(Tip { tree, conflicts })
@@ -205,7 +205,7 @@ fn edited<'o>(
     Ok(edited)
 }
 
-/// What was written into a file while another one came in its place. It is in the store.
+/// Says which contents a program wrote to a file while the merge replaced it. They are in the store.
 fn tell_late(late: &[Late], text: &mut String) {
     for Late { path, digest, .. } in late {
         let path = String::from_utf8_lossy(path);
@@ -305,7 +305,7 @@ fn tree(order: &Order, digest: &Digest) -> Result<Tree, String> {
     Tree::parse(&bytes).map_err(|error| failed(&error))
 }
 
-/// What an item has only begun to ignore is not deleted by it.
+/// An item that adds an ignore rule does not delete the files that the rule matches.
 fn with_ignored(order: &Order, base: &Tree, theirs: &Tree) -> Result<Tree, String> {
     let failed = |error: &dyn core::fmt::Display| format!("a snapshot cannot be read: {error}");
     let shelf = order.snapshots.contents.shelf().map_err(|error| failed(&error))?;
@@ -313,7 +313,7 @@ fn with_ignored(order: &Order, base: &Tree, theirs: &Tree) -> Result<Tree, Strin
     found.map(|(tree, _)| tree).map_err(|error| failed(&error))
 }
 
-/// Leaves the conflicts as the report of the attempt, and names what is in the store. Where the others are merged, that is no failure.
+/// Leaves the conflicts as the report of the attempt, and names what is in the store. If the other items are merged, the attempt still succeeds.
 fn report(order: &Order, tip: &Tip<'_>, late: &[Late]) -> Result<(), String> {
     let Tip { tree, conflicts } = tip;
     let fits = conflicts.is_empty() || order.call.on_conflict.puts_off();

@@ -1,4 +1,4 @@
-//! What dominates: the figure of the flow files whose lowering by one lowers the total most.
+//! Finds the setting of the flow files whose decrease by one reduces the total most.
 
 use super::{
     Figures, Lengths, Whole,
@@ -104,13 +104,13 @@ impl Lever {
         lower
     }
 
-    /// Nothing bounds it, so that it is what to look at first, whatever one less saves.
+    /// It has no bound, so it is reported first.
     fn is_open(self) -> bool {
         matches!(self, Self::Items(_, _, false))
     }
 }
 
-/// The figure that dominates the total of what `weights` says an attempt weighs; none where none lowers it.
+/// The setting that affects the weighted total most; none if no setting reduces it. `weights` says what an attempt weighs.
 pub(super) fn dominant(
     whole: &Whole<'_>,
     figures: &Figures,

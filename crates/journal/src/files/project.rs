@@ -25,8 +25,8 @@ pub fn project(
     write(layout, reader, run, flow, record, Order::Unknown)
 }
 
-/// As [`project`], by who writes the files of each record of the run before those of the next one, and has made sure that
-/// no other process has committed anything.
+/// Like [`project`]. The caller must write the files of the records in order, and must ensure that no other process has
+/// committed anything.
 ///
 /// # Errors
 /// As [`project`].

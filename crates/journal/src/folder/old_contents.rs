@@ -1,4 +1,4 @@
-//! Contents in files that nothing names: laid aside, from where they can still be read, brought back, and removed.
+//! Content files that nothing refers to any more: how they are moved aside, read there, restored, and deleted.
 //!
 //! Owns the moves. What is named is the caller's to find out. A content is first renamed into a folder beside; a writer that needs it
 //! meanwhile writes it again, and a reader that has just seen it there finds it. Only what is still not named when all
@@ -56,7 +56,7 @@ impl Layout {
         Ok(found)
     }
 
-    /// Lays a content aside. It is readable all the time. It has waited since `now` says so when it is there.
+    /// Moves a content aside. It is readable all the time. Its waiting time starts at `now`, once the move is done.
     ///
     /// # Errors
     /// The machine's; it is in one of the two places.
@@ -64,7 +64,7 @@ impl Layout {
         let folder = self.old_contents();
         envoi_durable::create_folders(&folder)?;
         self.check_own(&folder)?;
-        // Killed in between, it waits longer, and not as if it had been there since it was put.
+        // After a kill between the two calls the content waits longer than needed, never shorter.
         set_time(&file.path, now().saturating_add_ms(FAR_MS))?;
         let place = folder.join(file.digest.hex());
         fs::rename(&file.path, &place)?;

@@ -7,7 +7,7 @@ use crate::disk::plain;
 use serde::{Deserialize, Serialize};
 use std::fs;
 
-/// Less is done before anybody wonders.
+/// Shorter work needs no message.
 const MANY_BYTES: u64 = 32 * 1024 * 1024;
 
 /// As [`MANY_BYTES`], of files.

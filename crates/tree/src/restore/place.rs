@@ -1,4 +1,4 @@
-//! Writes what is to come aside, all of it, and then lets each file change places with what stands there.
+//! Writes all new files to a staging folder, then swaps each with the current file.
 
 use super::{
     NotRestored, Restored,
@@ -30,7 +30,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// So often a file is tried that others take away and put back meanwhile.
+/// The most tries for a file that another program keeps replacing.
 const TRIES: u32 = 100;
 
 /// A folder without this bit for its owner cannot change its parent.
@@ -55,8 +55,8 @@ pub(crate) fn carry_out(
     Ok(restored)
 }
 
-/// Writes the contents that are to come, and the list of all paths. Removed again if it fails. The folder gets its number when all of it is
-/// written: what stands in one without a number is nothing that anybody but this has written.
+/// Writes the contents that are to come, and the list of all paths. Removed again if it fails. The folder is renamed to a number when it
+/// is complete: one without a number has only what this function wrote.
 fn stage(place: &Path, shelf: &Shelf, plan: &Plan<'_>) -> Result<PathBuf, NotRestored> {
     let number =
         (0_u32..).map(|nth| place.join(nth.to_string())).find(|path| fs::symlink_metadata(path).is_err());

@@ -148,7 +148,9 @@ fn told(found: &Backtest) -> String {
         let unknown = match unknown {
             0 => String::new(),
             unknown => {
-                format!(", {unknown} cannot be told: the text is not kept, or more than the text decided")
+                format!(
+                    ", {unknown} cannot be told: the text was not kept, or the decision did not depend on the text alone"
+                )
             }
         };
         // A String takes everything that is written to it.

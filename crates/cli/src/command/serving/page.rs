@@ -136,7 +136,7 @@ fn allowed(row: &TokenRow, wanted: &[Scope]) -> Result<Scopes, Failure> {
         Some(scope) => {
             let message = format!("token `{}` has not the scope `{scope}`; it has {whole}", row.name);
             Err(Failure::new(Code::TokenInvalid, message)
-                .hint("a session never may more than its token; name another one with --for"))
+                .hint("a session cannot have more scopes than its token; choose another token with --for"))
         }
     }
 }

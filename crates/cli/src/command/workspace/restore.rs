@@ -140,7 +140,8 @@ fn named(records: &[Record], at: &str) -> Result<Snapshot, Failure> {
     if snapshot.moving {
         let message =
             format!("while the snapshot of `{at}` was taken, another attempt worked in the same folder");
-        return Err(Failure::new(Code::FilesMoving, message).hint("a state before or after both of them"));
+        return Err(Failure::new(Code::FilesMoving, message)
+            .hint("choose a snapshot from before or after both attempts"));
     }
     Ok(snapshot)
 }

@@ -125,7 +125,7 @@ impl Reader {
             }
             let sql = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'";
             let tables: Vec<String> = self.rows(sql, [], |row| row.get(0), "the schema")?;
-            // These have contents, and are not what names them. What a tombstone has is no content.
+            // These tables store contents; they do not refer to them. A tombstone has no content.
             let own = ["blobs", "old_blobs", "tombstones", "migrations"];
             for table in tables.iter().filter(|table| !own.contains(&table.as_str())) {
                 self.digests_in(table, &keys, &mut found).map_err(|error| read_error(error, table))?;

@@ -87,7 +87,7 @@ enum VersionError {
     Unreadable(io::Error),
     #[error("`{program} --version` has not ended after {} seconds: it cannot be used", PATIENCE.as_secs())]
     Endless { program: &'static str },
-    #[error("its end cannot be seen: {0}")]
+    #[error("cannot wait for the program to exit: {0}")]
     EndUnseen(io::Error),
     #[error("`{program} --version` prints no version: is it another program?")]
     NoVersion { program: &'static str },

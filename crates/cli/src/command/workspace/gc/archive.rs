@@ -25,7 +25,7 @@ pub(super) enum NotArchived {
     #[error("`{}`: {wrong}", place.display())]
     Wrong { place: PathBuf, wrong: Wrong },
     /// What was read again differs from what was written.
-    #[error("what was written is not what is read")]
+    #[error("the archive differs from what was written: check the disk")]
     Changed,
     #[error("`{}`: {error}", place.display())]
     Machine { place: PathBuf, error: io::Error },
