@@ -318,7 +318,7 @@ fn a_tree_of_an_item_stays_with_what_no_snapshot_keeps_and_no_store_is_copied_in
 flow: files
 workspace: { folder: work, isolate: tree }
 steps:
-  - { id: make, run: 'mkdir kept; echo store > kept/envoi.db' }
+  - { id: make, run: 'mkdir kept; printf \"SQLite format 3\\0\" > kept/envoi.db' }
   - id: each
     for_each: [0, 1, 2]
     isolate: true
@@ -326,7 +326,7 @@ steps:
       test ! -e kept
       case $ENVOI_ITEM in
         0) rm .git; git init -q; git -c user.name=N -c user.email=n@example.org commit -q --allow-empty -m own; echo > zero;;
-        1) mkdir with; echo store > with/envoi.db;;
+        1) mkdir with; printf \"SQLite format 3\\0\" > with/envoi.db;;
       esac
 ",
     );

@@ -5,13 +5,29 @@
 use super::git::Git;
 use envoi_tree::Stop;
 use std::{
-    fs, io,
+    fs,
+    io::{self, Read as _},
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
 
 /// The file by which the folder of a store is known.
 pub(crate) const STORE_FILE: &str = "envoi.db";
+
+/// How the database of a store begins.
+const STORE_BEGINS: &[u8] = b"SQLite format 3\0";
+
+/// Whether the database of a store is at `path`: another file may have its name. What cannot be read counts as one.
+pub(crate) fn is_store_file(path: &Path) -> bool {
+    let mut head = Vec::new();
+    match envoi_step::plain::open(path) {
+        Ok(file) => {
+            let most = u64::try_from(STORE_BEGINS.len()).unwrap_or(0);
+            file.take(most).read_to_end(&mut head).is_err() || head == STORE_BEGINS
+        }
+        Err(_) => path.is_file(),
+    }
+}
 
 /// Why a tree stays in which another store has work.
 const OCCUPIED: &str = "a run of another store works there";
@@ -72,7 +88,9 @@ fn history_below(folder: &Path, own: Option<&Path>) -> Option<PathBuf> {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
             let kind = entry.file_type();
-            let is_store = entry.file_name() == STORE_FILE && kind.as_ref().is_ok_and(fs::FileType::is_file);
+            let is_store = entry.file_name() == STORE_FILE
+                && kind.as_ref().is_ok_and(fs::FileType::is_file)
+                && is_store_file(&path);
             if is_store || entry.file_name() == ".git" && Some(path.as_path()) != own {
                 return Some(path);
             }
