@@ -147,6 +147,22 @@ class ARun(WithServer):
         self.assertEqual(self.client.wait_until(fork["run"])["flow_digest"], digest)
         self.assertEqual(self.did(), ["made", "used", "other"])
 
+    def test_a_part_is_run_with_what_another_run_has_left(self) -> None:
+        flow = """
+flow: parts
+steps:
+  - id: make
+    run: echo made >> did.txt; echo words
+  - id: use
+    run: echo ${{ steps.make.text }} >> did.txt
+"""
+        self.client.register_flow(flow)
+        whole = self.client.start_run("parts")["run"]
+        self.assertEqual(self.client.wait_until(whole)["status"], "succeeded")
+        part = self.client.start_run("parts", part={"only": ["use"], "with": whole})["run"]
+        self.assertEqual(self.client.wait_until(part)["status"], "succeeded")
+        self.assertEqual(self.did(), ["made", "words", "words"])
+
     def test_a_wait_has_an_end(self) -> None:
         self.client.register_flow(WAITING)
         run = self.client.start_run("slow")["run"]

@@ -1,6 +1,9 @@
 //! A typo does not throw away what is finished: the file is corrected, and the run goes on.
 
-use crate::stage::{Stage, text, wait_until};
+use crate::{
+    stage::{Stage, text, wait_until},
+    terminal::Terminal,
+};
 use serde_json::Value;
 
 fn types(stage: &Stage, run: &str) -> Vec<String> {
@@ -251,6 +254,49 @@ fn a_step_that_runs_settles_first_and_the_next_one_is_the_corrected_one() {
     stage.write("go", "");
     assert_eq!(process.done().code, Some(0));
     assert_eq!(stage.lines("ledger"), ["made", "used", "last"]);
+}
+
+#[test]
+fn a_step_that_outlived_its_engine_settles_first_and_the_next_one_is_the_corrected_one() {
+    let waits = |command: &str| {
+        flow(command)
+            .replace("echo made >> ledger;", "echo made >> ledger; while [ ! -e go ]; do sleep 0.05; done;")
+    };
+    let stage = Stage::with_flow(&waits(TYPO));
+    let engine = stage.start(&["run", "flow.yaml"]);
+    wait_until("the first step runs", || stage.path("ledger").exists());
+    let supervisor = stage.supervisor("make.1.1").unwrap();
+    engine.kill();
+    assert!(crate::stage::lives(supervisor));
+    assert_eq!(stage.runs()[0]["activity"], "stopped");
+    let run = stage.run_id();
+    stage.write("fixed.yaml", waits(RIGHT));
+    let corrected = stage.start(&["resume", &run, "--flow", "fixed.yaml", "--yes"]);
+    wait_until("the wish is recorded", || types(&stage, &run).contains(&"correction_requested".to_owned()));
+    assert!(!types(&stage, &run).contains(&"flow_corrected".to_owned()), "the step still works");
+    stage.write("go", "");
+    assert_eq!(corrected.done().code, Some(0));
+    assert_eq!(stage.lines("ledger"), ["made", "used", "last"]);
+    let begun = types(&stage, &run).into_iter().filter(|kind| kind == "attempt_started");
+    assert_eq!(begun.count(), 3, "each step has begun once");
+}
+
+#[test]
+fn a_person_at_the_terminal_sees_the_comparison_and_must_say_yes() {
+    let (stage, run) = failed();
+    stage.write("fixed.yaml", flow(RIGHT));
+    for (typed, code, done) in [("\r", 2, &["made"][..]), ("y\r", 0, &["made", "used", "last"])] {
+        let terminal = Terminal::start(&stage, &["resume", &run, "--flow", "fixed.yaml"], 200, &[]);
+        wait_until("the question", || terminal.shows().contains("Go on with the corrected flow? [y/N]"));
+        let shows = terminal.shows();
+        assert!(shows.contains("changed: run") && shows.contains("the run goes on at `use`"), "{shows}");
+        assert_eq!(stage.lines("ledger"), ["made"], "nothing happens before the answer");
+        terminal.types(typed);
+        let (said, exited, _) = terminal.done();
+        assert_eq!(exited, Some(code), "{said}");
+        assert_eq!(stage.lines("ledger"), done);
+    }
+    assert_eq!(types(&stage, &run).iter().filter(|kind| *kind == "flow_corrected").count(), 1);
 }
 
 #[test]

@@ -88,6 +88,21 @@ fn the_same_thing_is_the_same_row_at_rest_and_in_json() {
     compare(&stage, &client, &schemas, &run, &question);
 }
 
+#[test]
+fn what_an_event_holds_is_no_json_in_a_text() {
+    let stage =
+        Stage::with_flow("flow: f\nsteps:\n  - { id: a, run: 'echo a' }\n  - { id: b, run: 'echo b' }\n");
+    stage.expect(0, &["run", "flow.yaml"]);
+    let events = stage.events(&stage.run_id());
+    for (kind, member) in [("routed", "signal"), ("handoff_written", "handoff")] {
+        let found: Vec<&Value> = events.iter().filter(|event| event["type"] == kind).collect();
+        assert_eq!(found.len(), 2, "{kind}");
+        for event in found {
+            assert!(event[member].is_object(), "{member}: {event:#}");
+        }
+    }
+}
+
 fn compare(stage: &Stage, client: &Client, schemas: &Schemas, run: &str, question: &str) {
     // Runs.
     let (runs, page) = (stage.json(&["--json", "runs"]), client.json("/v1/runs"));

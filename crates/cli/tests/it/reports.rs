@@ -106,6 +106,7 @@ fn a_report_behind_the_output_option_counts_in_a_script_too() {
         let done = stage.expect(1, &["run", "flow.yaml"]);
         let code = if run.starts_with("skill") { "SKILL_REPORT_INVALID" } else { "SKILL_REPORTED_FAILURE" };
         assert!(done.err.contains(code), "{run}: {done:?}");
+        assert!(!done.err.contains(&format!("{code}: {code}")), "the code stands once: {run}: {done:?}");
         assert!(!stage.path("deployed").exists(), "{run}");
         let events = stage.events(&stage.run_id());
         let settled = events.iter().find(|event| event["type"] == "attempt_settled").unwrap();

@@ -183,6 +183,28 @@ fn lists_fit_a_terminal_of_eighty_columns_and_their_short_ids_name_the_run() {
 }
 
 #[test]
+fn what_is_shown_of_a_run_fits_a_terminal_of_eighty_columns() {
+    let stage = Stage::with_flow(
+        "flow: a-flow-with-a-rather-long-name\nsteps:\n  - id: a-step-with-quite-a-long-name-for-a-step\n    \
+         run: |\n      mkdir -p out/a-folder-with-a-name/and-another-one\n      \
+         echo x > out/a-folder-with-a-name/and-another-one/report-of-the-whole-week.txt\n      \
+         echo A result of the step that is longer than what is left of a line of eighty columns\n    \
+         artifacts: ['out/**']\n",
+    );
+    stage.expect(0, &["run", "flow.yaml"]);
+    for arguments in [&["show"][..], &["artifacts", "list"], &["why"], &["check", "flow.yaml"]] {
+        let (text, code, _) = Terminal::start(&stage, arguments, 80, &[]).done();
+        assert_eq!(code, Some(0), "{arguments:?}: {text}");
+        // Folders and digests are there to be copied: no part of them is left out.
+        let is_copied =
+            |line: &&str| ["workspace ", "files ", "head "].iter().any(|name| line.starts_with(name));
+        let long: Vec<&str> =
+            text.lines().filter(|line| line.chars().count() > 80 && !is_copied(line)).collect();
+        assert_eq!(long, Vec::<&str>::new(), "{arguments:?}: {text}");
+    }
+}
+
+#[test]
 fn an_inbox_on_a_narrow_terminal_cuts_no_question_no_answer_and_no_time() {
     let question =
         "Publish version 1.2 of the shop to production, with the new prices of winter for all countries?";

@@ -2,7 +2,7 @@
 //! they are read.
 
 use crate::{
-    process::{args::ArtifactsCommand, failure::Failure, files, output, stderr},
+    process::{args::ArtifactsCommand, failure::Failure, files, output, stderr, terminal},
     store::{home::Home, select},
     text::{diff, location::Location},
 };
@@ -76,6 +76,19 @@ fn versions(reader: &Reader, run: &RunId) -> Result<Vec<Version>, Failure> {
 /// How many rows people are shown.
 const SHOWN: usize = 200;
 
+/// A table as the terminal has room for it: first its digests go, which programs read with `--json`, then paths and visits are cut.
+fn narrowed(mut rows: Vec<Vec<String>>) -> String {
+    let whole = output::table(&rows);
+    let fits = |most: usize| whole.lines().all(|line| line.chars().count() <= most);
+    if terminal::columns_of_stdout().is_none_or(fits) {
+        return whole;
+    }
+    for row in &mut rows {
+        row.pop();
+    }
+    output::list(&rows, &[], &[0, 1])
+}
+
 fn list(versions: Vec<Version>, all: bool, limit: Option<usize>, json: bool) -> Result<u8, Failure> {
     let mut wanted = versions;
     if !all {
@@ -103,7 +116,7 @@ fn list(versions: Vec<Version>, all: bool, limit: Option<usize>, json: bool) -> 
         let size = row.size.map_or_else(|| "deleted".to_owned(), |size| format!("{size} bytes"));
         vec![diff::printable(&row.path), row.visit.clone(), size, row.digest.clone().unwrap_or_default()]
     };
-    output::data(&output::table(&rows.iter().map(cells).collect::<Vec<_>>()))?;
+    output::data(&narrowed(rows.iter().map(cells).collect()))?;
     if left > 0 {
         stderr::line(format_args!("{left} later paths are left out; --limit N shows more"));
     }

@@ -183,7 +183,7 @@ fn print_rows(
             row.by.join(", "),
         ]
     };
-    print(&output::table(&rows.iter().map(cells).collect::<Vec<_>>()))
+    print(&output::list(&rows.iter().map(cells).collect::<Vec<_>>(), &[], &[0, 3]))
 }
 
 fn print(text: &str) -> Result<u8, Failure> {
