@@ -15,7 +15,7 @@ import { NextTry, Shown, Trouble, titled } from "./parts.js";
 import { PlanInShort, PlanView } from "./plan.js";
 import { at, go } from "./router.js";
 import { useSending } from "./send.js";
-import { may } from "./session.js";
+import { may, who } from "./session.js";
 import { moment, plural, short } from "./words.js";
 import { Refused, ask, json } from "./wire.js";
 
@@ -134,7 +134,8 @@ export function StartScreen({ name }: { name: string }): JSX.Element {
 }
 
 /** Kept until it has begun, so that a reload loses nothing. */
-const draftOf = (digest: string): string => `envoi:start:${digest}`;
+/** One for each person, as of an answer. */
+const draftOf = (digest: string): string => `envoi:start:${who.value?.name ?? ""}:${digest}`;
 
 function kept(digest: string): Values {
   try {

@@ -17,6 +17,7 @@ import { useLoaded } from "./load.js";
 import { deafSince } from "./live.js";
 import { NextTry, Shown, State, Trouble, now, titled } from "./parts.js";
 import { at } from "./router.js";
+import { who } from "./session.js";
 import { Changes } from "./since.js";
 import { duration, moment, plural, since, size, until } from "./words.js";
 import { Offline, Refused, ask, freshKey, json, patiently } from "./wire.js";
@@ -244,7 +245,8 @@ interface Draft {
   values: Values;
 }
 
-const draftOf = (id: string): string => `envoi:draft:${id}`;
+/** One for each person: who signs in next in this tab does not see it. */
+const draftOf = (id: string): string => `envoi:draft:${who.value?.name ?? ""}:${id}`;
 
 function kept(id: string): Partial<Draft> {
   try {

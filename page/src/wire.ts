@@ -116,10 +116,11 @@ const LONGEST_WAIT_MS = 120_000;
 
 /**
  * Asks again while there is no answer, or the server says later: under one key it is done once. `waits` is called with the time of
- * the next try while the server is waited for, and then without.
+ * the next try while the server is waited for, and then without. It is not asked again in the name of somebody else, who has signed in meanwhile.
  */
 export async function patiently<T>(get: () => Promise<T>, waits: (until?: number) => void = () => undefined): Promise<T> {
   const began = Date.now();
+  const asks = key.get();
   for (let wait = 300; ; wait = Math.min(wait * 2, 3000)) {
     try {
       return await get();
@@ -131,6 +132,7 @@ export async function patiently<T>(get: () => Promise<T>, waits: (until?: number
       if (later !== undefined) waits(next);
       await new Promise((resolve) => setTimeout(resolve, later ?? wait));
       waits();
+      if (key.get() !== asks) throw error;
     }
   }
 }

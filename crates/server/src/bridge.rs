@@ -168,14 +168,14 @@ impl BridgeRequest {
         let given = match self.attached(&account, &turn, envelope.attachments).await {
             Ok(given) => given,
             Err(refusal) => {
-                meter.end(CallOutcome::Failed).await;
+                meter.end_unasked().await;
                 return Err(refusal);
             }
         };
         let request = message(&meter.chosen().offer.name, &envelope.text, turn.system.as_deref(), given);
         // Files make it larger than the body.
         if !kept.add(request.len()) {
-            meter.end(CallOutcome::Failed).await;
+            meter.end_unasked().await;
             return Err(Refusal::TooManyBytes);
         }
         let mut answer = self.ask(&mut meter, Protocol::Chat, request).await?;

@@ -13,7 +13,11 @@ use crate::{
         messages,
     },
     session::{
-        accounts, configured_models, interactive::Conversation, outcome::End, telemetry::Telemetry, zygote,
+        accounts, configured_models,
+        interactive::{Conversation, WAITS},
+        outcome::End,
+        telemetry::Telemetry,
+        zygote,
     },
     store::config,
     view::{describe::how_to_answer, printer::Printer},
@@ -380,6 +384,14 @@ fn leave(
     let stopped = host.close();
     telemetry.end(LAST_SPANS);
     note_undelivered(setup.store, run, printer);
+    let outcome = match (outcome, run) {
+        // The command of a notice may have answered while the engine ended. Another engine may be at work on the run by now.
+        (Some(Ok(WAITS)), Some(run)) if stopped.is_none() => {
+            let now = stands_now(setup.store, run, WAITS, printer);
+            Some(now.map(|code| if code == STOPPED { WAITS } else { code }))
+        }
+        (outcome, _) => outcome,
+    };
     match (outcome, stopped) {
         (None | Some(Ok(STOPPED)), Some(error)) => Err(stopped_by(&error)),
         (Some(outcome), Some(error)) => {

@@ -36,7 +36,8 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 /// Exit codes of a run that waits: for an answer, or for a word about an attempt in doubt.
 const WAITING: [u8; 2] = [WAITS, 5];
-const WAITS: u8 = 3;
+/// The exit code of a run that waits for an answer.
+pub(super) const WAITS: u8 = 3;
 
 /// See the module.
 pub(crate) struct Conversation {

@@ -276,7 +276,10 @@ fn a_notice_may_answer_what_it_tells_of_while_its_engine_ends() {
         "flow.yaml",
         format!("flow: asking\nnotify: {{ command: '{answers}', on: question }}\nsteps:\n  - {{ id: sure, ask: 'Go on?' }}\n  - {{ id: last, run: touch went }}\n"),
     );
-    stage.expect(3, &["run", "flow.yaml"]);
+    let done = stage.envoi(&["run", "flow.yaml"]);
+    // On a busy machine the engine may have ended before the answer came; then it waits for it.
+    assert!(matches!(done.code, Some(0 | 3)), "{done:?}");
+    assert_eq!(done.code == Some(0), done.out.contains("succeeded"), "{done:?}");
     wait_until("the end of the command", || stage.path("code").exists());
     assert_eq!(stage.read("code"), "0\n", "{}", stage.read("said"));
     assert!(stage.path("went").exists());

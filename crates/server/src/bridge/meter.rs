@@ -154,6 +154,12 @@ impl Meter {
         }
     }
 
+    /// Ends a call for which no provider was asked: it has cost nothing, and that is known.
+    pub(crate) async fn end_unasked(&mut self) {
+        self.used(Some(Usage::default()));
+        self.end(CallOutcome::Failed).await;
+    }
+
     fn charge(&mut self, outcome: CallOutcome) -> Option<impl FnOnce() + Send + 'static> {
         let (run, call) = self.open.take()?;
         let Charge { tokens_in, tokens_out, cost } = Charge::of(self.usage, self.pieces, &self.chosen.offer);

@@ -75,9 +75,10 @@ const MAX_STARTS_A_TENANT: usize = 4;
 /// Model calls under way at once, by one token or attempt: as many as it may have streams, unless that is configured.
 const MAX_CALLS: usize = 32;
 
-/// Bytes of requests for models that are kept at once, until their providers answer, and of those of one tenant.
-const MAX_MODEL_BYTES: u64 = 128 * 1024 * 1024;
-const MAX_MODEL_BYTES_A_TENANT: u64 = 64 * 1024 * 1024;
+/// Bytes of requests for models that are kept at once, until their providers answer, and of those of one tenant. A message with all the
+/// files that it may have, 64 MiB, fits: they are sent as base64.
+const MAX_MODEL_BYTES: u64 = 192 * 1024 * 1024;
+const MAX_MODEL_BYTES_A_TENANT: u64 = 96 * 1024 * 1024;
 
 /// Messages whose files are read at once: each may hold tens of megabytes.
 const MAX_READINGS: usize = 4;

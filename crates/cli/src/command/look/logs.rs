@@ -66,7 +66,7 @@ pub(crate) struct View {
     /// The events of agent programs, and nothing else.
     pub(crate) raw: bool,
     pub(crate) json: bool,
-    /// Only the last so many lines.
+    /// Only the last so many lines; 0 is no limit.
     pub(crate) limit: Option<usize>,
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn print(outputs: &mut dyn Outputs, view: &View, follow: bool) -> Res
     if follow {
         return follow::follow(outputs, view);
     }
-    let is_silent = match view.limit {
+    let is_silent = match view.limit.filter(|most| *most > 0) {
         None => all(outputs, view)?,
         Some(most) => {
             let last = last(outputs, view, most)?;

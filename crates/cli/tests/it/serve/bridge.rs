@@ -580,7 +580,7 @@ fn a_key_that_its_provider_repeats_is_masked_in_every_answer_and_every_spelling(
 #[test]
 fn the_requests_of_a_tenant_that_wait_have_a_bound_together_and_are_forgotten_when_they_end() {
     let Land { stage: _stage, served, lab, admin } = land();
-    const MANY: usize = 4;
+    const MANY: usize = 6;
     lab.will_say((0..MANY).map(|_| Say::Hang(vec![])));
     let small = r#"{"model": "small"}"#;
     let large = [small, &" ".repeat((16 << 20) - small.len())].concat();
