@@ -48,12 +48,12 @@ test("why it failed, in two keys; the place has its output, in colours", async (
   assert.match(decodeURIComponent(new URL(page.url()).hash), /at\/(check\.1|7\.check\.1)$/);
   await page.getByRole("button", { name: /failed/ }).click();
   await page.getByRole("row", { name: /7\.check\.1/ }).first().click();
-  await page.getByRole("button", { name: "stdout" }).click();
+  await page.getByRole("button", { name: "stdout", exact: true }).click();
   await page.getByText("looked at 7").first().waitFor();
   await person.accessible(page);
   await person.shot(page, "place-desk");
   await page.goto(`${stage.url}/#/r/${run}/at/prepare.1`);
-  await page.getByRole("button", { name: "stdout" }).click();
+  await page.getByRole("button", { name: "stdout", exact: true }).click();
   await page.locator(".output .fg-green", { hasText: "ready" }).waitFor();
   await person.done();
   await stage.close();

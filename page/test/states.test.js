@@ -182,7 +182,7 @@ steps:
   await page.getByRole("region", { name: "stderr" }).getByText("second").waitFor();
   await page.getByRole("group", { name: "which output" }).getByRole("combobox").selectOption("1");
   await page.getByRole("region", { name: "stderr" }).getByText("first").waitFor();
-  await page.getByRole("button", { name: "stdout" }).click();
+  await page.getByRole("button", { name: "stdout", exact: true }).click();
   const output = page.getByRole("region", { name: "stdout" });
   await output.getByText("300", { exact: true }).waitFor();
   await output.locator('.no[data-n="120"]').click();

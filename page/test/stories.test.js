@@ -276,7 +276,7 @@ test("what steps print is shown harmless, and by name", async () => {
   await harmless();
   await person.accessible(page);
   await page.goto(`${stage.url}/#/r/${run}/at/prints.1`);
-  await page.getByRole("button", { name: "stdout" }).click();
+  await page.getByRole("button", { name: "stdout", exact: true }).click();
   await page.locator(".output", { hasText: "the end" }).waitFor();
   const output = await page.locator(".output").innerText();
   assert.match(await main(), /the last 64\.0 KiB of 293\.\d KiB/, "what is long is cut, and that is said");
@@ -286,7 +286,7 @@ test("what steps print is shown harmless, and by name", async () => {
   const small = await stage.run(HOSTILE.replace("head -c 300000", "head -c 300").replace("flow: hostile", "flow: hostile_small"));
   await stage.question(small);
   await page.goto(`${stage.url}/#/r/${small}/at/prints.1`);
-  await page.getByRole("button", { name: "stdout" }).click();
+  await page.getByRole("button", { name: "stdout", exact: true }).click();
   await page.locator(".output", { hasText: "the end" }).waitFor();
   const text = await page.locator(".output").innerText();
   assert.match(text, /<script>document\.title="owned"<\/script><img src=x/);

@@ -247,7 +247,12 @@ fn what_a_command_has_brought_that_is_killed_is_removed_by_the_next_one_and_what
     let follower = afar.start(&["resume", &run]);
     let held = wait_for("its folder, alone", || {
         let here = mirrors(&stage);
-        let is_its = here.len() == 1 && here[0].extension().is_none() && here != left;
+        // While it is made it has another name.
+        let is_made = |place: &PathBuf| {
+            place.extension().is_none()
+                && place.file_name().is_some_and(|name| name.to_string_lossy().starts_with("envoi-mirror-"))
+        };
+        let is_its = here.len() == 1 && is_made(&here[0]) && here != left;
         (is_its && abandoned(&stage).is_empty()).then_some(here)
     });
     afar.expect(0, &["show", &run]);
