@@ -85,6 +85,8 @@ pub(crate) struct Tally {
     pub(crate) inner: u64,
     pub(crate) left_out: u64,
     pub(crate) corrected: u64,
+    pub(crate) died_correcting: u64,
+    pub(crate) died_leaving_out: u64,
     pub(crate) model_calls: u64,
     pub(crate) set_aside: u64,
 }
@@ -312,13 +314,21 @@ impl<'p> Driver<'p> {
         let line = format!("{run}: durable ({fate:?}): {}", names.join(" "));
         self.note(line);
         self.tally.commits = self.tally.commits.saturating_add(1);
+        let corrects = records.iter().any(|record| matches!(record.event, Event::FlowCorrected(_)));
+        let mut leaves_out = false;
         if let Some(books) = self.books.get_mut(&run) {
+            let before = books.left_out;
             books.enter(&records)?;
+            leaves_out = books.left_out > before;
             if self.dice.permille(50) {
                 books.check_snapshot()?;
             }
         }
-        self.mishap_after_commit();
+        if self.mishap_after_commit() {
+            let tally = &mut self.tally;
+            tally.died_correcting = tally.died_correcting.saturating_add(u64::from(corrects));
+            tally.died_leaving_out = tally.died_leaving_out.saturating_add(u64::from(leaves_out));
+        }
         Ok(())
     }
 

@@ -56,6 +56,13 @@ pub(crate) const CALM: Faults = Faults {
     most: 0,
 };
 
+impl Faults {
+    /// Whether an engine dies after each commit, as long as there may be faults at all.
+    pub(crate) fn has_a_crash_after_every_commit(&self) -> bool {
+        self.crash_unheard == 1000
+    }
+}
+
 /// The worlds of each seed beside the calm one.
 pub(crate) const WORLDS: [Faults; 7] = [
     Faults { name: "crash after every commit", crash_unheard: 1000, most: 400, ..CALM },

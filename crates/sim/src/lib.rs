@@ -67,6 +67,10 @@ pub struct Report {
     pub left_out: u64,
     /// Runs whose flow was corrected.
     pub corrected: u64,
+    /// In the world where engines die after every commit: commits by which a corrected flow took over, each with such a death.
+    pub died_correcting: u64,
+    /// In the same world: commits by which steps were left out, each with such a death.
+    pub died_leaving_out: u64,
     /// Calls of models that were counted.
     pub model_calls: u64,
     /// Runs that were set aside, and gone on with later.
@@ -135,6 +139,10 @@ fn live(plan: &Plan, faults: Faults, calm: Option<&End>, report: &mut Report) ->
     report.inner = report.inner.saturating_add(end.tally.inner);
     report.left_out = report.left_out.saturating_add(end.tally.left_out);
     report.corrected = report.corrected.saturating_add(end.tally.corrected);
+    if faults.has_a_crash_after_every_commit() {
+        report.died_correcting = report.died_correcting.saturating_add(end.tally.died_correcting);
+        report.died_leaving_out = report.died_leaving_out.saturating_add(end.tally.died_leaving_out);
+    }
     report.model_calls = report.model_calls.saturating_add(end.tally.model_calls);
     report.set_aside = report.set_aside.saturating_add(end.tally.set_aside);
     Ok(end)

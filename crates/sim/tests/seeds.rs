@@ -40,6 +40,8 @@ fn every_promise_holds_whatever_happens() {
         ("inner flows", sum(|report| report.inner)),
         ("left out", sum(|report| report.left_out)),
         ("corrected", sum(|report| report.corrected)),
+        ("crashes after the commit of a correction", sum(|report| report.died_correcting)),
+        ("crashes after a commit that leaves out steps", sum(|report| report.died_leaving_out)),
         ("model calls", sum(|report| report.model_calls)),
         ("set aside", sum(|report| report.set_aside)),
     ];

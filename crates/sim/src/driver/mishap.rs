@@ -56,10 +56,13 @@ impl Driver<'_> {
         Ok(())
     }
 
-    pub(super) fn mishap_after_commit(&mut self) {
-        if self.strikes(self.faults.crash_unheard) {
+    /// Whether the engine has died.
+    pub(super) fn mishap_after_commit(&mut self) -> bool {
+        let dies = self.strikes(self.faults.crash_unheard);
+        if dies {
             self.crash("before it gets the outcome of a commit");
         }
+        dies
     }
 
     /// The effect, unless the engine dies or falls asleep before it.
