@@ -324,7 +324,8 @@ impl<'p> Driver<'p> {
                 books.check_snapshot()?;
             }
         }
-        if self.mishap_after_commit() {
+        // A commit of nothing, with which an engine takes a run over, is made again by each: after it nobody would ever get further.
+        if !records.is_empty() && self.mishap_after_commit() {
             let tally = &mut self.tally;
             tally.died_correcting = tally.died_correcting.saturating_add(u64::from(corrects));
             tally.died_leaving_out = tally.died_leaving_out.saturating_add(u64::from(leaves_out));
