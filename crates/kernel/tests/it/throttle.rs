@@ -1,6 +1,7 @@
 //! The account of an agent program is closed for a while: steps wait for it, durably, and as long as their flow allows.
 
 use crate::{
+    corrected::{correction, version},
     driver::{BEGINNING_MS, Driver, exited, person, reported, settled},
     flows::{With as _, flow, graph},
     programs::{call, program, session},
@@ -14,7 +15,7 @@ use envoi_kernel::{
         StepKind, Template,
     },
     input::{AttemptResult, Slot},
-    throttle::{FIRST_PROBE_MS, MARGIN_MS, Standing, Standings, Throttled},
+    throttle::{AccountWait, FIRST_PROBE_MS, MARGIN_MS, Standing, Standings, Throttled},
 };
 use std::sync::Arc;
 
@@ -386,6 +387,36 @@ fn the_first_attempt_after_a_reset_goes_alone_and_its_end_lets_the_others_begin(
     driver.feed_with(settled(exited("a.1.1", 0)), tried(60_000)).unwrap();
     assert_eq!(driver.run.wants().attempts.len(), 1, "the next step does not wait for its own run");
     assert_eq!(driver.run.account_waits().count(), 0);
+}
+
+#[test]
+fn a_step_that_waits_for_its_account_waits_as_long_under_a_corrected_flow() {
+    let old = flow([program("a", Some("a")), program("b", Some("b"))]);
+    let fixed = version("fixed", &flow([program("a", Some("a")), program("b", Some("b")).tries(2)]));
+    for is_refused_itself in [true, false] {
+        let mut driver = Driver::new(&old);
+        let start = driver.start();
+        if is_refused_itself {
+            driver.feed(start).unwrap();
+            driver.ok(refused("a.1.1", Some(at(HOUR))));
+        } else {
+            driver.feed_with(start, closed("claude", at(HOUR))).unwrap();
+        }
+        let waits = |driver: &Driver| -> Vec<(String, AccountWait, Timestamp)> {
+            let waits = driver.run.account_waits();
+            waits.map(|(visit, wait, due)| (visit.to_string(), wait.clone(), due)).collect()
+        };
+        let before = waits(&driver);
+        assert_eq!(before.len(), 1);
+        driver.run.learn(Arc::clone(&fixed));
+        driver.feed_with(correction(&fixed, None), closed("claude", at(HOUR))).unwrap();
+        driver.restart();
+        assert_eq!(driver.run.flow().digest, fixed.digest);
+        assert_eq!(waits(&driver), before, "the same account, until the same time");
+        assert!(driver.run.wants().attempts.is_empty(), "nothing begins");
+        driver.timer_due();
+        assert_eq!(driver.run.wants().attempts.len(), 1, "it is tried when the account opens");
+    }
 }
 
 #[test]
