@@ -21,6 +21,32 @@ const { lined, named } = await module("foreign.tsx");
 const { linesOf, inWords } = await module("map.ts");
 const { blocks, inlines, values } = await module("markdown.ts");
 
+// What a browser has, and node has not.
+const kept = new Map();
+globalThis.location = { pathname: "/" };
+globalThis.localStorage = { getItem: (name) => kept.get(name) ?? null, setItem: (name, value) => kept.set(name, value), removeItem: (name) => kept.delete(name) };
+const { Refused, key, patiently } = await module("wire.ts");
+
+test("what waits for a busy server is not asked again in the name of somebody else", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout", "Date"] });
+  for (const [next, expected, times] of [["of-ann", "answer", 2], ["of-ben", "OVERLOADED", 1], [undefined, "OVERLOADED", 1]]) {
+    key.set("of-ann");
+    let asked = 0;
+    const answer = async () => {
+      asked += 1;
+      if (asked === 1) throw new Refused(503, "OVERLOADED", "busy", null, "", 3);
+      return "answer";
+    };
+    let done;
+    await new Promise((waits) => {
+      done = patiently(answer, (until) => until !== undefined && queueMicrotask(waits)).catch((error) => error.code);
+    });
+    key.set(next);
+    t.mock.timers.tick(3000);
+    assert.deepEqual([await done, asked], [expected, times], String(next));
+  }
+});
+
 test("a difference turns the old text into the new one", () => {
   const words = ["a", "b", "c", "d"];
   // Every pair of texts of up to four lines of two words, and some longer ones.

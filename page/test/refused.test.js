@@ -71,39 +71,6 @@ test("a server that is busy is left alone as long as it says, and counts down me
   await stage.close();
 });
 
-test("what waits for a busy server is not sent in the name of the next person, who does not see what was typed either", async () => {
-  const stage = await Stage.open();
-  const person = await Person.at(stage, DESK);
-  person.allowed.push(/Failed to load resource/);
-  const page = await person.tab(stage.link("--for", "ann", "--scope", "answer"));
-  const run = await stage.run(ASKS);
-  const { question } = await stage.question(run);
-  await page.goto(`${stage.url}/#/q/${question}`);
-  await page.getByText("Approve", { exact: true }).click();
-  await page.getByLabel("In words").fill("words of ann");
-  let sent = 0;
-  await page.route(/\/answer$/, (route) => {
-    sent += 1;
-    return route.fulfill({ status: 503, headers: { "retry-after": "3", "content-type": "application/problem+json" }, body: PROBLEM(503, "OVERLOADED") });
-  });
-  await page.getByRole("button", { name: "Send: Approve" }).click();
-  const waits = page.getByText("The server is busy, and nothing is recorded so far.", { exact: false });
-  await waits.waitFor();
-  // As if ben had signed in: the key of the session is another one.
-  await page.evaluate(() => Object.keys(localStorage).filter((name) => name.startsWith("envoi:/")).forEach((name) => localStorage.setItem(name, "of-ben")));
-  await waits.waitFor({ state: "detached" });
-  await page.getByRole("button", { name: "Send: Approve" }).waitFor();
-  assert.deepEqual([sent, (await answers(stage, run)).length], [1, 0], "not sent again");
-  await page.unroute(/\/answer$/);
-  const next = stage.link("--for", "ben", "--scope", "answer");
-  await page.goto(next);
-  await page.goto(`${stage.url}/#/q/${question}`);
-  await page.getByText("Approve", { exact: true }).click();
-  assert.equal(await page.getByLabel("In words").inputValue(), "", "what ann typed");
-  await person.done();
-  await stage.close();
-});
-
 test("a screen that the server refuses for now says when it asks again, and does", async () => {
   const stage = await Stage.open();
   const person = await Person.at(stage, DESK);
