@@ -47,7 +47,7 @@ export async function signOut(): Promise<void> {
     // A session that is over is what was wanted.
     if (!(error instanceof Refused && error.status === 401)) throw error;
   }
-  // What was typed is for nobody who signs in after this; a session that lapses keeps it.
+  // Drafts go with a sign-out. After a session that lapsed the same person finds them again.
   for (const name of Object.keys(sessionStorage)) if (/^envoi:(draft|start):/.test(name)) sessionStorage.removeItem(name);
   over("");
 }

@@ -116,7 +116,7 @@ const LONGEST_WAIT_MS = 120_000;
 
 /**
  * Asks again while there is no answer, or the server says later: under one key it is done once. `waits` is called with the time of
- * the next try while the server is waited for, and then without. It is not asked again in the name of somebody else, who has signed in meanwhile.
+ * the next try while the server is waited for, and then without. If somebody else signs in meanwhile, it gives up: the request was not theirs.
  */
 export async function patiently<T>(get: () => Promise<T>, waits: (until?: number) => void = () => undefined): Promise<T> {
   const began = Date.now();

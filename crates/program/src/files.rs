@@ -43,7 +43,7 @@ impl KeptEvents {
         Ok(Self { file, left_bytes, is_full: false })
     }
 
-    /// Adds a line, or says once, in its place, that no more are kept. True if that was said now.
+    /// Adds a line. The first one past the limit is replaced by a note that no more are kept; that call returns true.
     pub(crate) fn keep(&mut self, line: &str) -> io::Result<bool> {
         if self.is_full {
             return Ok(false);

@@ -324,7 +324,7 @@ impl<'p> Driver<'p> {
                 books.check_snapshot()?;
             }
         }
-        // A commit of nothing, with which an engine takes a run over, is made again by each: after it nobody would ever get further.
+        // Each engine commits nothing once to take a run over. If it died there each time, no engine would get further.
         if !records.is_empty() && self.mishap_after_commit() {
             let tally = &mut self.tally;
             tally.died_correcting = tally.died_correcting.saturating_add(u64::from(corrects));

@@ -48,7 +48,7 @@ impl ItemTrees {
         self.merged.remove(&item);
     }
 
-    /// The items that were put off are done again, if nobody has decided how they are merged.
+    /// Forgets the items that were put off, so that their work is done again. If somebody decided how to merge them, their work is kept.
     pub(crate) fn do_again(&mut self) {
         if self.decided.is_some() {
             self.in_conflict.clear();

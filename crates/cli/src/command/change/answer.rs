@@ -233,7 +233,7 @@ fn filled(
     let says_yes = matches!(choice, Choice::Approve | Choice::Respond | Choice::Proceed);
     let given_any = given.is_some_and(|form| form.data.is_some() || !form.fields.is_empty());
     let Some(schema) = schema.filter(|_| says_yes) else {
-        // Any text may go to another agent, an approved call of a tool may be changed, and files in conflict become what is said.
+        // The data is free: a reply to another agent, a changed call of a tool, or what becomes of files in conflict.
         let is_free = raised.about == About::Agent && says_yes || choice == Choice::Edit;
         let free = given.filter(|_| is_free);
         if let Some(given) = free.filter(|_| given_any) {
