@@ -8,8 +8,9 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::error::{Diagnostic, shorten};
+use crate::error::Diagnostic;
 use crate::json::{Members, Object, Value, escape_segment};
+use crate::quoted::shorten;
 use crate::suggestion::nearest;
 
 /// How much of a name a refusal shows.

@@ -10,6 +10,7 @@ use alloc::string::String;
 use core::fmt;
 
 use crate::json::{self, Value};
+use crate::quoted::shorten;
 
 /// How many Unicode scalars of a found value a diagnostic shows.
 const FOUND_LIMIT: usize = 60;
@@ -175,13 +176,5 @@ pub(crate) fn describe(value: &Value) -> String {
     match value {
         Value::Array(_) | Value::Object(_) => value.kind().to_owned(),
         scalar => shorten(&scalar.compact(), FOUND_LIMIT),
-    }
-}
-
-/// `text` in backticks, cut after `limit` Unicode scalars.
-pub(crate) fn shorten(text: &str, limit: usize) -> String {
-    match text.char_indices().nth(limit) {
-        Some((end, _)) => format!("`{}…`", text.get(..end).unwrap_or(text)),
-        None => format!("`{text}`"),
     }
 }

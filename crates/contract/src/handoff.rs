@@ -392,7 +392,7 @@ fn status(fields: &mut Fields) -> Result<Option<Status>, Diagnostic> {
 fn checked_error(status: Status, error: Option<String>) -> Result<Option<String>, Diagnostic> {
     match (status, &error) {
         (Status::Succeeded, Some(text)) => {
-            let found = crate::error::shorten(text, 60);
+            let found = crate::quoted::shorten(text, 60);
             Err(Diagnostic::new(HANDOFF_INVALID, "/error", "no error beside the status `succeeded`", &found)
                 .with_hint("set the status to `failed`, or leave the error out"))
         }

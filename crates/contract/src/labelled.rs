@@ -46,14 +46,14 @@ impl Labels {
                 entries.push(self.entry((start, label), value, &mut lines));
             } else if let Some((label, meant)) = self.misspelt(line) {
                 let expected = format!("one of the labels {}", self.names.join(", "));
-                let refusal = self.refusal(bytes, start, &expected, &crate::error::shorten(label, 40));
+                let refusal = self.refusal(bytes, start, &expected, &crate::quoted::shorten(label, 40));
                 return Err(refusal.with_hint(format!("did you mean `{meant}`?")));
             } else if let Some(open) = entries.last_mut().filter(|entry| entry.goes_on) {
                 open.value.push('\n');
                 open.value.push_str(line.trim_end_matches(['\n', '\r']));
             } else if !line.trim_ascii().is_empty() {
                 let expected = format!("one of the labels {}", self.names.join(", "));
-                let found = crate::error::shorten(line.trim_ascii(), 40);
+                let found = crate::quoted::shorten(line.trim_ascii(), 40);
                 return Err(self.refusal(bytes, start, &expected, &found));
             }
         }

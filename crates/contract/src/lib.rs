@@ -37,6 +37,7 @@ pub mod handoff;
 pub mod interpretation;
 pub mod json;
 mod labelled;
+mod quoted;
 pub mod routing;
 #[cfg(feature = "serde")]
 mod row;

@@ -290,7 +290,7 @@ impl Found {
             Err(refusal) => Found::Refused(refusal.without_code()),
             Ok((report, filled)) => match observed.skill {
                 Some(skill) if report.skill_name != skill => {
-                    let found = crate::error::shorten(&report.skill_name, 60);
+                    let found = crate::quoted::shorten(&report.skill_name, 60);
                     Found::Refused(format!(
                         "expected the `skillName` `{skill}` that the step declares, found {found}"
                     ))

@@ -174,7 +174,7 @@ fn refuse_unknown(fields: Fields) -> Result<(), Diagnostic> {
         None => Ok(()),
         Some((name, _)) => {
             let pointer = format!("/{}", crate::json::escape_segment(name));
-            let found = crate::error::shorten(name, 60);
+            let found = crate::quoted::shorten(name, 60);
             Err(Diagnostic::new(INVALID_USER_ENVELOPE, &pointer, "no further member", &found))
         }
     }

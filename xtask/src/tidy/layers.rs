@@ -1,98 +1,137 @@
-//! Layers inside a crate: a file of a lower folder names nothing of a higher one.
+//! Layers inside a crate: a file names nothing of a higher layer of its crate, nor of another part of its own layer.
 
 use super::{bans::Source, imports::imports, problem::Problem};
+use std::collections::BTreeSet;
 
-/// The folders of one crate below `src`, the lowest first.
-struct Layers {
-    /// The crate's folder.
-    base: &'static str,
-    /// Names of its layers.
-    folders: &'static [&'static str],
-}
-
-/// The crates that have layers.
-const LAYERED: &[Layers] = &[
-    Layers { base: "crates/kernel/src/", folders: &["model", "state", "decide"] },
-    Layers { base: "crates/flow/src/", folders: &["syntax", "values", "parse", "check"] },
-    Layers {
-        base: "crates/cli/src/",
-        folders: &["text", "process", "store", "view", "session", "command", "remote"],
-    },
-    Layers { base: "crates/journal/src/", folders: &["model", "folder", "tables", "log", "files", "repair"] },
-    Layers {
-        base: "crates/a2a/src/",
-        folders: &[
-            "base64_bytes",
-            "object_writer",
-            "version",
-            "extension",
-            "model",
+/// Each crate with its layers, the lowest first. A layer is one string with the files and folders of `src` that stand in it.
+/// `lib.rs` and `main.rs` stand above all of them.
+const LAYERS: &[(&str, &[&str])] = &[
+    (
+        "a2a",
+        &[
+            "base64_bytes extension model object_writer version",
             "fault",
-            "request",
-            "field_reader",
-            "v1",
-            "v03",
+            "card field_reader json_rpc request service_parameters",
+            "v03 v1",
             "received",
-            "card",
-            "service_parameters",
-            "json_rpc",
         ],
-    },
-    Layers { base: "crates/agent/src/", folders: &["input", "protocol", "files", "session"] },
-    Layers {
-        base: "crates/engine/src/",
-        folders: &["model", "query", "event_loop", "observe", "attempts", "delivery", "commands", "host"],
-    },
-    Layers {
-        base: "crates/step/src/",
-        folders: &["disk", "mask", "attempt", "output", "workspace", "control", "supervisor"],
-    },
-    Layers { base: "crates/tree/src/", folders: &["model", "disk", "look", "keep", "restore"] },
-    Layers {
-        base: "crates/server/src/",
-        folders: &[
-            "http",
-            "limits",
-            "auth",
-            "push",
-            "models",
-            "state",
-            "admission",
-            "request",
-            "commands",
-            "bridge",
-            "a2a",
-            "rest",
-            "request_log",
+    ),
+    ("agent", &["input", "protocol", "files", "session"]),
+    (
+        "api",
+        &[
+            "event from_flow problem scalar words",
+            "flow question request step",
+            "bridge run",
+            "from_journal store",
+            "schema",
+        ],
+    ),
+    ("bundle", &["manifest named", "archive verify", "export import"]),
+    ("cli", &["text", "process", "store", "view", "session", "command", "remote"]),
+    (
+        "contract",
+        &[
+            "code digest quoted suggestion time vocabulary",
+            "json",
+            "error stored",
+            "decode interpretation labelled",
+            "envelope routing skill_report",
+            "handoff user_envelope",
+            "conformance row",
+            "schema",
+        ],
+    ),
+    ("durable", &["copied folder mounts plain regular temporary", "publish"]),
+    ("engine", &["model", "observe query", "attempts event_loop", "delivery", "commands", "host"]),
+    ("flow", &["syntax", "plan values", "editor parse", "check config", "load", "import"]),
+    ("http", &["no_answer"]),
+    ("journal", &["model testing", "folder", "tables", "log", "conformance files", "repair"]),
+    ("kernel", &["model", "state", "decide", "run"]),
+    ("model", &["calling material order", "asking", "report"]),
+    (
+        "notify",
+        &[
+            "client command event fair_share ip_ranges outcome retry",
+            "egress_policy http_post turns webhook",
+            "delivery_loop",
+        ],
+    ),
+    (
+        "preset",
+        &[
+            "failure feedback lines member usage",
+            "ask protocol reset",
+            "outcome preset",
+            "events invocation",
+            "reading",
+        ],
+    ),
+    ("program", &["files limit order prompt used", "hook", "process", "report"]),
+    (
+        "server",
+        &[
+            "auth http limits models",
+            "operation push request_log",
+            "openapi state",
+            "admission commands request",
+            "a2a bridge page rest",
             "cors",
             "router",
             "server",
         ],
-    },
+    ),
+    (
+        "sim",
+        &[
+            "dice faults finished store uses violation",
+            "budgets flows instance questions work",
+            "books corrections models world",
+            "plan",
+            "calls",
+            "driver",
+        ],
+    ),
+    ("step", &["disk mask", "attempt", "output", "workspace", "control", "supervisor"]),
+    ("testkit", &["image", "state", "watched", "shim", "disk"]),
+    ("tree", &["model", "disk git", "look", "keep", "restore"]),
+    ("zygote", &["argument_area fd_message unsupported", "server", "client"]),
 ];
 
 pub(crate) fn check(sources: &[Source]) -> Vec<Problem> {
-    LAYERED.iter().flat_map(|layers| check_crate(layers, sources)).collect()
-}
-
-fn check_crate(layers: &Layers, sources: &[Source]) -> Vec<Problem> {
     let mut problems = Vec::new();
+    let mut unlisted = BTreeSet::new();
     for source in sources {
-        let Some(file) = source.path.strip_prefix(layers.base).and_then(|file| file.strip_suffix(".rs"))
+        let Some((name, file)) =
+            source.path.strip_prefix("crates/").and_then(|path| path.split_once("/src/"))
         else {
             continue;
         };
+        let Some(file) = file.strip_suffix(".rs") else { continue };
         let here: Vec<String> = file.split('/').map(str::to_owned).collect();
-        let Some(folder) = here.first() else { continue };
-        let level_of = |name: &String| layers.folders.iter().position(|layer| layer == name);
-        let Some(level) = level_of(folder) else { continue };
-        for import in imports(source, &here) {
-            let Some(target) = import.path.first() else { continue };
-            if level_of(target).is_some_and(|above| above > level) {
-                let named = import.path.join("::");
-                let message = format!("`{folder}` is below `{target}` and does not know it: `{named}`");
-                problems.push(Problem::new(&source.path, import.line, message));
+        let Some(part) = here.first().filter(|part| !matches!(part.as_str(), "lib" | "main")) else {
+            continue;
+        };
+        let layers = LAYERS.iter().find(|(of, _)| *of == name).map_or(&[][..], |(_, layers)| *layers);
+        let level_of = |part: &str| layers.iter().position(|layer| layer.split(' ').any(|name| name == part));
+        let Some(level) = level_of(part) else {
+            if part != "tests" && unlisted.insert((name, part.clone())) {
+                let message =
+                    format!("`{part}` has no layer in `{name}`: add it to xtask/src/tidy/layers.rs");
+                problems.push(Problem::new(&source.path, 1, message));
             }
+            continue;
+        };
+        for import in imports(source, &here) {
+            let Some(target) = import.path.first().filter(|target| *target != part) else { continue };
+            let relation = match level_of(target) {
+                Some(above) if above > level => "is below",
+                Some(beside) if beside == level => "stands beside",
+                _ => continue,
+            };
+            let named = import.path.join("::");
+            let message = format!("`{part}` {relation} `{target}` and does not know it: `{named}`");
+            problems.push(Problem::new(&source.path, import.line, message));
         }
     }
     problems
@@ -122,6 +161,10 @@ mod tests {
             ("model/a.rs", "#[cfg(test)]\nmod tests {\n    use crate::decide::b;\n}", 0),
             ("decide/a.rs", "use crate::{model::b, state::c};", 0),
             ("run.rs", "use crate::decide::b;", 0),
+            ("decide/a.rs", "use crate::run::b;", 1),
+            ("other.rs", "use crate::decide::b;", 1),
+            ("other/a.rs", "", 1),
+            ("lib.rs", "use crate::decide::b;", 0),
         ] {
             assert_eq!(problems(&[(path, text)]).len(), count, "{path}: {text}");
         }

@@ -6,8 +6,9 @@ use super::{
     HANDOFF_INVALID, Handoff, MAX_SUMMARY_SCALARS, artifact, artifact_pointer, check_id, checked_error,
     has_content, too_long,
 };
-use crate::error::{Diagnostic, shorten};
+use crate::error::Diagnostic;
 use crate::json::{CompactObject, MAX_U53, Value};
+use crate::quoted::shorten;
 use crate::time;
 
 /// The members of a hand-off.

@@ -133,7 +133,7 @@ fn moment(
 fn read_time(name: &str, text: &str) -> Result<Timestamp, Diagnostic> {
     Timestamp::parse(text).ok_or_else(|| {
         let expected = "an RFC 3339 time with its offset, such as `2026-01-02T03:04:05Z`";
-        Diagnostic::new(HANDOFF_INVALID, &format!("/{name}"), expected, &crate::error::shorten(text, 60))
+        Diagnostic::new(HANDOFF_INVALID, &format!("/{name}"), expected, &crate::quoted::shorten(text, 60))
     })
 }
 
@@ -154,7 +154,7 @@ fn place(artifacts: Artifacts, flow_key: &str) -> Result<Members<String>, Diagno
                 HANDOFF_INVALID,
                 &pointer,
                 expected,
-                &crate::error::shorten(path, 60),
+                &crate::quoted::shorten(path, 60),
             ));
         }
     }

@@ -335,7 +335,7 @@ fn ambiguous() -> Number {
 
 fn unknown_word(word: &str) -> Diagnostic {
     let expected = "advance, loop, terminate or branch (or proceed, rerun, blocked, route)";
-    let found = crate::error::shorten(word, 60);
+    let found = crate::quoted::shorten(word, 60);
     Diagnostic::new(ROUTING_SIGNAL_INVALID, "/decision", expected, &found)
         .with_hint("an unknown word is never taken for `advance`")
 }
