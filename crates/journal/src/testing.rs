@@ -306,5 +306,6 @@ pub(crate) fn reopened(name: &str) -> Event {
         step: step(name),
         decides: None,
         elsewhere: Default::default(),
+        request: None,
     })
 }

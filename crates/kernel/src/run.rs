@@ -258,15 +258,19 @@ impl Run {
             Input::Expire { interrupt } => expire::expire(draft, interrupt),
             Input::TimerDue { timer } => timer::due(draft, timer),
             Input::Raise { more, by, why, request, elsewhere } => {
-                raise::raise(draft, more, request, Reopen { by, why, elsewhere })
+                raise::raise(draft, more, request, Reopen { by, why, request: None, elsewhere })
             }
             Input::Correct(correct) => correct::correct(draft, *correct),
-            Input::TryNow { by, why, elsewhere } => try_now::try_now(draft, Reopen { by, why, elsewhere }),
+            Input::TryNow { by, why, request, elsewhere } => {
+                try_now::try_now(draft, Reopen { by, why, request, elsewhere })
+            }
             Input::RestoreFiles(wanted) => files::restore(draft, *wanted),
             Input::FilesRestored(restored) => files::restored(draft, *restored),
             Input::FilesKept { reason } => files::kept(draft, reason),
             Input::Cancel { by } => cancel::cancel(draft, by),
-            Input::Reopen { by, why, elsewhere } => reopen::reopen(draft, Reopen { by, why, elsewhere }),
+            Input::Reopen { by, why, request, elsewhere } => {
+                reopen::reopen(draft, Reopen { by, why, request, elsewhere })
+            }
         }?;
         Ok(decided.finish())
     }

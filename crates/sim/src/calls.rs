@@ -85,6 +85,7 @@ pub(crate) fn wanted(
             input: Input::Reopen {
                 by: person(),
                 why: Some("once more".to_owned()),
+                request: None,
                 elsewhere: Default::default(),
             },
             errand: Errand::Reopen,

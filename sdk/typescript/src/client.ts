@@ -289,12 +289,9 @@ export class Client {
     return row((await this.caller.ask(request, 202)).object());
   }
 
-  /**
-   * Lets a run go on that has stopped, or decides what is in doubt. Only a decision is kept under its key; without a `choice`
-   * the request is sent once: after `Unreachable`, look at the run.
-   */
+  /** Lets a run go on that has stopped, or decides what is in doubt. */
   async resumeRun(run: string, resume: Resume = {}, call: KeyedCall = {}): Promise<Run> {
-    return row(await this.post(call, ["runs", run, "resume"], resume, resume.choice !== undefined));
+    return row(await this.post(call, ["runs", run, "resume"], resume));
   }
 
   /**
@@ -479,11 +476,10 @@ export class Client {
     { idempotencyKey = freshKey(), signal }: KeyedCall,
     segments: readonly string[],
     body: object,
-    isRepeatable = true,
   ): Promise<JsonObject> {
     const headers = { "content-type": "application/json", "idempotency-key": idempotencyKey };
     const request: Request = { method: "POST", path: pathOf(...segments), headers, body: compact(toJson(body)), signal };
-    return (await this.caller.ask({ ...request, isRepeatable }, 200, 201, 202)).object();
+    return (await this.caller.ask(request, 200, 201, 202)).object();
   }
 
   private stream(path: string, lastId: string | undefined, call: FollowCall): ReturnType<typeof follow> {

@@ -208,5 +208,5 @@ impl<'r> Attended<'r> {
 pub(crate) fn send(remote: &Remote, request: &Request) -> Result<(), Failure> {
     let Some(post) = request::post(request)? else { return Ok(()) };
     let headers = [("idempotency-key", post.key.as_str()), ("content-type", "application/json")];
-    good(remote.server.post(&post.path, &headers, &post.body, post.again)?).map(drop)
+    good(remote.server.post(&post.path, &headers, &post.body)?).map(drop)
 }

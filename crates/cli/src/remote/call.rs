@@ -1,7 +1,7 @@
 //! Requests to the server: sent, and sent again where that is safe.
 //!
-//! A request that changes nothing, or that the server does only once (an `Idempotency-Key`), is sent again while no answer comes,
-//! and while the server says that it has no time. Any other request is sent again only if it was not sent.
+//! Each request changes nothing, or the server does it only once (an `Idempotency-Key`). So it is sent again while no answer comes, and
+//! while the server says that it has no time.
 
 use super::{
     address::Address,
@@ -65,26 +65,15 @@ impl Reply {
 
 /// A request.
 #[derive(Clone, Copy)]
-pub(crate) struct Ask<'a> {
-    /// Whether something is sent.
+pub(crate) struct HttpRequest<'a> {
+    /// Whether it has a body.
     pub(crate) post: bool,
     pub(crate) path: &'a str,
     pub(crate) headers: &'a [(&'a str, &'a str)],
 }
 
-/// Whether a request may be repeated.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Again {
-    /// Repeating it changes nothing.
-    Yes,
-    /// It may have been done although no answer came.
-    No,
-}
-
 /// No answer came.
 pub(crate) struct Broken {
-    /// Nothing has reached the server.
-    pub(crate) unsent: bool,
     pub(crate) why: String,
 }
 
@@ -120,58 +109,52 @@ impl Server {
 
     /// As [`Server::get`]; whatever the status is.
     pub(crate) fn any_reply(&self, path: &str, headers: &[(&str, &str)]) -> Result<Reply, Failure> {
-        let ask = Ask { post: false, path, headers };
-        self.patiently(Again::Yes, || self.once(ask, ()).and_then(whole))
+        let request = HttpRequest { post: false, path, headers };
+        self.patiently(|| self.once(request, ()).and_then(whole))
     }
 
-    /// Has something done.
-    pub(crate) fn post(
-        &self,
-        path: &str,
-        headers: &[(&str, &str)],
-        body: &str,
-        again: Again,
-    ) -> Result<Reply, Failure> {
-        let ask = Ask { post: true, path, headers };
-        self.patiently(again, || self.once(ask, body.as_bytes()).and_then(whole))
+    /// Has something done that may be done twice, or that has a key.
+    pub(crate) fn post(&self, path: &str, headers: &[(&str, &str)], body: &str) -> Result<Reply, Failure> {
+        let request = HttpRequest { post: true, path, headers };
+        self.patiently(|| self.once(request, body.as_bytes()).and_then(whole))
     }
 
     /// Brings a file. It may be brought twice.
     pub(crate) fn upload(&self, path: &str, mime: &str, file: &File) -> Result<Reply, Failure> {
         let headers = [("content-type", mime)];
-        let ask = Ask { post: true, path, headers: &headers };
-        self.patiently(Again::Yes, || {
-            io::Seek::rewind(&mut { file }).map_err(|error| broken(Error::Io(error)))?;
-            self.once(ask, file).and_then(whole)
+        let request = HttpRequest { post: true, path, headers: &headers };
+        self.patiently(|| {
+            io::Seek::rewind(&mut { file }).map_err(|error| broken(&Error::Io(error)))?;
+            self.once(request, file).and_then(whole)
         })
     }
 
     /// One try; the answer's body is not read.
-    pub(crate) fn once(&self, ask: Ask<'_>, body: impl AsSendBody) -> Result<Response<Body>, Broken> {
-        let method = if ask.post { "POST" } else { "GET" };
-        let mut request = http::Request::builder()
+    pub(crate) fn once(
+        &self,
+        request: HttpRequest<'_>,
+        body: impl AsSendBody,
+    ) -> Result<Response<Body>, Broken> {
+        let method = if request.post { "POST" } else { "GET" };
+        let mut sent = http::Request::builder()
             .method(method)
-            .uri(format!("{}{}", self.url, ask.path))
+            .uri(format!("{}{}", self.url, request.path))
             .header("authorization", &*self.bearer);
-        for (name, value) in ask.headers {
-            request = request.header(*name, *value);
+        for (name, value) in request.headers {
+            sent = sent.header(*name, *value);
         }
-        let request = request.body(body).map_err(|error| broken(Error::Http(error)))?;
-        let response = self.agent.run(request).map_err(broken)?;
+        let sent = sent.body(body).map_err(|error| broken(&Error::Http(error)))?;
+        let response = self.agent.run(sent).map_err(|error| broken(&error))?;
         self.was_there.store(true, Ordering::Relaxed);
         Ok(response)
     }
 
-    fn patiently(
-        &self,
-        again: Again,
-        mut ask: impl FnMut() -> Result<Reply, Broken>,
-    ) -> Result<Reply, Failure> {
+    fn patiently(&self, mut try_once: impl FnMut() -> Result<Reply, Broken>) -> Result<Reply, Failure> {
         let until = Instant::now() + PATIENCE;
         let mut pause = PAUSE;
         loop {
-            let wait = match ask() {
-                Ok(reply) if matches!(reply.status, 429 | 502 | 503 | 504) && again == Again::Yes => {
+            let wait = match try_once() {
+                Ok(reply) if matches!(reply.status, 429 | 502 | 503 | 504) => {
                     let wait = reply.retry_after.unwrap_or(pause);
                     if Instant::now() + wait > until {
                         return Ok(reply);
@@ -180,9 +163,8 @@ impl Server {
                 }
                 Ok(reply) => return Ok(reply),
                 Err(broken) => {
-                    let may = again == Again::Yes || broken.unsent;
                     let was_there = self.was_there.load(Ordering::Relaxed);
-                    if !may || !was_there || Instant::now() + pause > until {
+                    if !was_there || Instant::now() + pause > until {
                         return Err(self.unreachable(&broken.why));
                     }
                     pause
@@ -218,10 +200,8 @@ pub(crate) fn good(reply: Reply) -> Result<Vec<u8>, Failure> {
 pub(crate) fn whole(mut response: Response<Body>) -> Result<Reply, Broken> {
     let status = response.status().as_u16();
     let retry_after = retry_after(&response);
-    let body = response.body_mut().with_config().limit(MAX_ANSWER).read_to_vec().map_err(|error| {
-        // It has answered, so the request has arrived.
-        Broken { unsent: false, why: error.to_string() }
-    })?;
+    let body = response.body_mut().with_config().limit(MAX_ANSWER).read_to_vec();
+    let body = body.map_err(|error| Broken { why: error.to_string() })?;
     Ok(Reply { status, retry_after, body })
 }
 
@@ -232,19 +212,14 @@ pub(crate) fn retry_after(response: &Response<Body>) -> Option<Duration> {
     wait.trim().parse().ok().map(|seconds: u64| Duration::from_secs(seconds.min(3_600)))
 }
 
-fn broken(error: Error) -> Broken {
-    let unsent = match &error {
-        Error::Io(error) => error.kind() == io::ErrorKind::ConnectionRefused,
-        Error::HostNotFound | Error::BadUri(_) | Error::Http(_) | Error::Tls(_) | Error::Rustls(_) => true,
-        _ => false,
-    };
-    let why = match &error {
+fn broken(error: &Error) -> Broken {
+    let why = match error {
         Error::Timeout(_) => "it takes too long".to_owned(),
         // Both may quote what was sent.
         Error::BadUri(_) | Error::Http(_) => "the address or the token cannot be sent".to_owned(),
         other => other.to_string(),
     };
-    Broken { unsent, why }
+    Broken { why }
 }
 
 /// What is encoded in a piece of a path: all but the unreserved characters (RFC 3986 §2.3) and the colon of a digest.
@@ -280,7 +255,7 @@ mod tests {
         let (server, requests) = fake::server(&[DONE, "", BUSY, DONE]);
         assert!(server.get("/v1/token").is_ok());
         let key = [("idempotency-key", "once")];
-        let reply = server.post("/v1/runs", &key, "{\"flow\":1}", Again::Yes);
+        let reply = server.post("/v1/runs", &key, "{\"flow\":1}");
         assert!(reply.is_ok_and(|reply| reply.status == 201));
         let requests = requests.join().unwrap();
         assert!(
@@ -291,23 +266,14 @@ mod tests {
     }
 
     #[test]
-    fn what_may_have_been_done_and_cannot_be_done_twice_is_not_asked_again() {
-        // A second request would be done.
-        let (server, _) = fake::server(&[DONE, "", DONE]);
-        assert!(server.get("/v1/token").is_ok());
-        let failure = server.post("/v1/runs/run_1/resume", &[], "{}", Again::No).err();
-        assert_eq!(failure.and_then(|failure| failure.code.known()), Some(Code::ServerUnreachable));
-    }
-
-    #[test]
     fn a_server_that_was_never_there_is_not_waited_for() {
         let nowhere = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let address = Address { url: format!("http://{nowhere}"), token: "evt_x".to_owned(), roots: None };
         let Ok(server) = Server::at(&address) else { panic!("a client") };
         let mut tries = 0;
-        let failure = server.patiently(Again::Yes, || {
+        let failure = server.patiently(|| {
             tries += 1;
-            server.once(Ask { post: false, path: "/v1/token", headers: &[] }, ()).and_then(whole)
+            server.once(HttpRequest { post: false, path: "/v1/token", headers: &[] }, ()).and_then(whole)
         });
         assert_eq!(failure.err().map(|failure| failure.exit_code), Some(8));
         assert_eq!(tries, 1);

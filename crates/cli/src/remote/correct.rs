@@ -3,7 +3,7 @@
 use super::{
     Remote,
     attend::Attended,
-    call::{Again, good, read, segment},
+    call::{good, read, segment},
     runs,
     start::{may_not_bring, named_or_brought},
 };
@@ -83,7 +83,7 @@ pub(crate) fn resume(remote: &Remote, args: &ResumeArgs, file: &Path) -> Result<
 fn compared(remote: &Remote, run: &RunId, (flow, brought): (&Object, bool)) -> Result<Comparison, Failure> {
     let path = format!("/v1/runs/{}/compare", segment(run.as_str()));
     let body = Value::Object(flow.clone()).compact();
-    let reply = remote.server.post(&path, &[("content-type", "application/json")], &body, Again::Yes)?;
+    let reply = remote.server.post(&path, &[("content-type", "application/json")], &body)?;
     if reply.status == 403 {
         return Err(may_not_bring(&reply, brought));
     }
@@ -104,5 +104,5 @@ fn corrected(
     let key = environment::random_id("req_")?;
     let headers = [("idempotency-key", key.as_str()), ("content-type", "application/json")];
     let path = format!("/v1/runs/{}/correct", segment(run.as_str()));
-    good(remote.server.post(&path, &headers, &Value::Object(body).compact(), Again::Yes)?).map(drop)
+    good(remote.server.post(&path, &headers, &Value::Object(body).compact())?).map(drop)
 }

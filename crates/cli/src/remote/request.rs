@@ -1,6 +1,6 @@
 //! The requests of a command to the engine, as requests to the server.
 
-use super::call::{Again, segment};
+use super::call::segment;
 use crate::process::{environment, failure::Failure};
 use envoi_contract::json::{Object, Value};
 use envoi_engine::protocol::{AnswerRequest, Request, ResumeRequest};
@@ -9,13 +9,11 @@ use envoi_kernel::{
     ledger::{Cost, Ledger},
 };
 
-/// One request.
+/// One request. The server does it once for its key, so that it may be sent again.
 pub(crate) struct Post {
     pub(crate) path: String,
     pub(crate) body: String,
-    /// So that it is done once.
     pub(crate) key: String,
-    pub(crate) again: Again,
 }
 
 /// The request that does this; `None` if there is nothing to be done, and the run is only followed.
@@ -25,7 +23,6 @@ pub(crate) fn post(request: &Request) -> Result<Option<Post>, Failure> {
             path: format!("/v1/questions/{}/answer", segment(request.answer.interrupt.as_str())),
             body: answer(request).compact(),
             key: key(request.answer.request.as_deref())?,
-            again: Again::Yes,
         },
         Request::Resume(request) => match resumed(request)? {
             Some(post) => post,
@@ -34,9 +31,8 @@ pub(crate) fn post(request: &Request) -> Result<Option<Post>, Failure> {
         Request::Cancel { run, .. } => Post {
             path: format!("/v1/runs/{}/cancel", segment(run.as_str())),
             body: String::new(),
+            // What is being ended already is ended once, whatever its key.
             key: key(None)?,
-            // What is being ended already is ended once.
-            again: Again::Yes,
         },
         Request::Start(_)
         | Request::Fork(_)
@@ -58,20 +54,15 @@ fn resumed(request: &ResumeRequest) -> Result<Option<Post>, Failure> {
     let mut say = |name: &str, value: Value| drop(body.insert(name.to_owned(), value));
     let run = segment(request.run.as_str());
     let mut path = format!("/v1/runs/{run}/resume");
-    let again = match (&request.raise, request.choice, request.reopen) {
+    match (&request.raise, request.choice, request.reopen) {
         (Some(more), _, _) => {
             path = format!("/v1/runs/{run}/raise");
             say("more", amounts(more));
-            Again::Yes
         }
-        (None, Some(choice), _) => {
-            say("choice", Value::from(choice.word()));
-            Again::Yes
-        }
-        // Opened, and failed again before the answer was lost, it would be opened twice.
-        (None, None, true) => Again::No,
+        (None, Some(choice), _) => say("choice", Value::from(choice.word())),
+        (None, None, true) => {}
         (None, None, false) => return Ok(None),
-    };
+    }
     if request.now {
         say("now", Value::from(true));
     }
@@ -79,7 +70,7 @@ fn resumed(request: &ResumeRequest) -> Result<Option<Post>, Failure> {
         say("why", Value::from(why.as_str()));
     }
     let key = key(request.request.as_deref())?;
-    Ok(Some(Post { path, body: Value::Object(body).compact(), key, again }))
+    Ok(Some(Post { path, body: Value::Object(body).compact(), key }))
 }
 
 fn answer(request: &AnswerRequest) -> Value {
@@ -142,8 +133,8 @@ mod tests {
         ResumeRequest::follow(RunId::new("run_1").unwrap(), by, CallerWire::default())
     }
 
-    fn posted(request: Request) -> Option<(String, String, bool)> {
-        post(&request).unwrap().map(|post| (post.path, post.body, post.again == Again::Yes))
+    fn posted(request: Request) -> Option<(String, String)> {
+        post(&request).unwrap().map(|post| (post.path, post.body))
     }
 
     #[test]
@@ -153,12 +144,12 @@ mod tests {
         let path = "/v1/runs/run_1/resume".to_owned();
         assert_eq!(
             posted(Request::Resume(Box::new(reopen))),
-            Some((path.clone(), r#"{"why":"again"}"#.to_owned(), false))
+            Some((path.clone(), r#"{"why":"again"}"#.to_owned()))
         );
         let decide = ResumeRequest { choice: Some(Choice::Rerun), ..follow() };
         assert_eq!(
             posted(Request::Resume(Box::new(decide))),
-            Some((path, r#"{"choice":"rerun"}"#.to_owned(), true))
+            Some((path, r#"{"choice":"rerun"}"#.to_owned()))
         );
     }
 
@@ -167,10 +158,7 @@ mod tests {
         let more = Ledger { iterations: 2, cost: Cost::parse("1.50").unwrap(), ..Ledger::default() };
         let raise = ResumeRequest { raise: Some(more), ..follow() };
         let body = r#"{"more":{"iterations":2,"cost_usd":"1.50"}}"#.to_owned();
-        assert_eq!(
-            posted(Request::Resume(Box::new(raise))),
-            Some(("/v1/runs/run_1/raise".to_owned(), body, true))
-        );
+        assert_eq!(posted(Request::Resume(Box::new(raise))), Some(("/v1/runs/run_1/raise".to_owned(), body)));
     }
 
     #[test]
@@ -190,7 +178,7 @@ mod tests {
         let body = r#"{"choice":"respond","text":" as it is \n","data":{"amount":1.00},"resume":false}"#;
         assert_eq!(
             posted(Request::Answer(Box::new(request))),
-            Some(("/v1/questions/int_1/answer".to_owned(), body.to_owned(), true))
+            Some(("/v1/questions/int_1/answer".to_owned(), body.to_owned()))
         );
     }
 }

@@ -6,7 +6,7 @@
 use super::{
     Remote,
     attend::Attended,
-    call::{Again, Reply, good, read, segment},
+    call::{Reply, good, read, segment},
     problem::not_understood,
     rows,
 };
@@ -202,7 +202,7 @@ fn registered(remote: &Remote, loaded: &ParsedFlow, (path, text): (&Path, String
     } else {
         ("application/json", Value::Object(files(loaded, path, text)).compact())
     };
-    let reply = remote.server.post("/v1/flows", &[("content-type", kind)], &body, Again::Yes)?;
+    let reply = remote.server.post("/v1/flows", &[("content-type", kind)], &body)?;
     match reply.status {
         200 | 201 => Ok(()),
         403 => Err(reply.failure().hint(
@@ -260,7 +260,7 @@ fn begun(remote: &Remote, path: &str, (body, brought): (Object, bool)) -> Result
         .filter(|trace| trace.bytes().all(|byte| byte.is_ascii_graphic()));
     let mut headers = vec![("idempotency-key", key.as_str()), ("content-type", "application/json")];
     headers.extend(trace.as_deref().map(|trace| ("traceparent", trace)));
-    let reply = remote.server.post(path, &headers, &Value::Object(body).compact(), Again::Yes)?;
+    let reply = remote.server.post(path, &headers, &Value::Object(body).compact())?;
     if reply.status == 403 {
         return Err(may_not_bring(&reply, brought));
     }

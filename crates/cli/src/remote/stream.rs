@@ -3,7 +3,7 @@
 //! Each event is handed over once, in order, whatever happens to the connection or the server. An event counts as arrived when it is
 //! whole.
 
-use super::call::{Ask, Broken, PATIENCE, Server, first_pause, longer, retry_after, whole};
+use super::call::{Broken, HttpRequest, PATIENCE, Server, first_pause, longer, retry_after, whole};
 use crate::process::failure::Failure;
 use envoi_contract::code::Code;
 use std::{
@@ -80,7 +80,7 @@ pub(crate) fn follow(
 
 fn opened(server: &Server, path: &str, last: Option<&str>) -> Result<Response<Body>, Broken> {
     let headers: Vec<(&str, &str)> = last.map(|id| ("last-event-id", id)).into_iter().collect();
-    server.once(Ask { post: false, path, headers: &headers }, ())
+    server.once(HttpRequest { post: false, path, headers: &headers }, ())
 }
 
 fn is_stream(response: &Response<Body>) -> bool {

@@ -10,6 +10,7 @@ mod described;
 mod door;
 mod fair;
 mod going_on;
+mod keys;
 mod lab;
 mod logged;
 mod pages;

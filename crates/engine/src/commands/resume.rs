@@ -30,6 +30,7 @@ impl Commands {
     ) -> Result<(), Refused> {
         if self.was_done(&request.run, request.request.as_deref())? {
             (request.choice, request.raise, request.reopen) = (None, None, false);
+            request.now = false;
             request.correct = None;
         }
         let aside = match request.again {
@@ -196,11 +197,13 @@ fn inputs(
         false => run.account_waits().next().is_some() || asks(),
     };
     if request.now && meant {
-        return Ok(vec![Input::TryNow { by: by.clone(), why: request.why.clone(), elsewhere: elsewhere()? }]);
+        let (why, request) = (request.why.clone(), request.request.clone());
+        return Ok(vec![Input::TryNow { by: by.clone(), why, request, elsewhere: elsewhere()? }]);
     }
     // One that has succeeded may have come to its end just as its engine was killed: that end is then the response.
     if stopped && request.choice.is_none() && request.reopen {
-        return Ok(vec![Input::Reopen { by: by.clone(), why: request.why.clone(), elsewhere: elsewhere()? }]);
+        let (why, request) = (request.why.clone(), request.request.clone());
+        return Ok(vec![Input::Reopen { by: by.clone(), why, request, elsewhere: elsewhere()? }]);
     }
     let Some(choice) = request.choice else { return Ok(Vec::new()) };
     let in_doubt = matches!(choice, Choice::Rerun | Choice::Fail);

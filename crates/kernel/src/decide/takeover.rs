@@ -157,7 +157,7 @@ pub(crate) fn take_over(
         let step = step.filter(|step| new.step(step).is_some()).or_else(|| first_to_do(draft, new));
         let step =
             step.ok_or_else(|| Refusal::Inconsistent { reason: "the flow has no steps".to_owned() })?;
-        let reopen = Reopen { by, why, elsewhere };
+        let reopen = Reopen { by, why, request: None, elsewhere };
         match again {
             true => draft.emit(reopen.at(step))?,
             false => reopen.go_on(draft, old, step)?,

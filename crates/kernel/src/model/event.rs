@@ -134,6 +134,8 @@ impl Event {
         match self {
             Self::InterruptAnswered(answered) | Self::VoteCast(answered) => answered.request.as_deref(),
             Self::LimitsRaised(raised) => raised.request.as_deref(),
+            Self::RunReopened(reopened) => reopened.request.as_deref(),
+            Self::AccountsTried(tried) => tried.request.as_deref(),
             Self::CorrectionRequested(of) | Self::FlowCorrected(of) => of.request.as_deref(),
             _ => None,
         }

@@ -86,6 +86,8 @@ pub enum Input {
         by: Principal,
         /// The reason, if one was given.
         why: Option<String>,
+        /// The id of the request, if it may be made twice.
+        request: Option<String>,
         /// What others of its family have used and been given beyond what it knows of, if it is reopened.
         elsewhere: Share,
     },
@@ -109,6 +111,8 @@ pub enum Input {
         by: Principal,
         /// The reason, if one was given.
         why: Option<String>,
+        /// The id of the request, if it may be made twice.
+        request: Option<String>,
         /// What others of its family have used and been given beyond what it knows of.
         elsewhere: Share,
     },

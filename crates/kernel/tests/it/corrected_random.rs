@@ -84,7 +84,7 @@ fn corrected(
     driver.run.learn(Arc::clone(&new));
     let from = from.map(|from| new.steps[from.index(new.steps.len())].id.clone());
     let lived = driver.records.len();
-    let resume = Input::Reopen { by: person("bob"), why: None, elsewhere: Share::default() };
+    let resume = Input::Reopen { by: person("bob"), why: None, request: None, elsewhere: Share::default() };
     let anyway = driver
         .run
         .decide(resume, slot(), driver.now)

@@ -70,7 +70,7 @@ fn the_envelope_follows_a_run_that_loops_fails_and_is_tried_again() {
     see(&driver);
     driver.exit("report.1.1", 1);
     see(&driver);
-    driver.ok(Input::Reopen { by: person("bob"), why: None, elsewhere: Default::default() });
+    driver.ok(Input::Reopen { by: person("bob"), why: None, request: None, elsewhere: Default::default() });
     see(&driver);
     driver.exit("report.2.1", 0);
     see(&driver);
@@ -165,7 +165,14 @@ fn an_ended_run_says_why_and_when() {
         assert_eq!(dict.get("terminal_reason").and_then(Value::as_str), Some(terminal));
         assert_eq!(envelope.termination_reason.as_deref(), Some(reason));
         assert_eq!(envelope.completed_at.as_deref(), Some("2026-11-21T00:00:00.005Z"));
-        driver.feed(Input::Reopen { by: person("bob"), why: None, elsewhere: Default::default() }).ok();
+        driver
+            .feed(Input::Reopen {
+                by: person("bob"),
+                why: None,
+                request: None,
+                elsewhere: Default::default(),
+            })
+            .ok();
     }
 }
 

@@ -432,7 +432,7 @@ fn the_bounds_are_those_of_the_whole_family() {
     assert_eq!(counted(&family.used), used(4, 4));
     let elsewhere = family.beyond(&root.run.known_share());
     assert_eq!(counted(&elsewhere.used), used(2, 1));
-    root.ok(Input::Reopen { by: person("bob"), why: None, elsewhere });
+    root.ok(Input::Reopen { by: person("bob"), why: None, request: None, elsewhere });
     root.restart();
     assert_eq!(stand(&root.run), "= nothing [exhausted 4]");
     assert_eq!(root.run.ledger(), &family.used);
@@ -448,7 +448,7 @@ fn the_bounds_are_those_of_the_whole_family() {
     family.add(&forked.run.own_share());
     let elsewhere = family.beyond(&forked.run.known_share());
     assert_eq!((counted(&elsewhere.used), &elsewhere.raised), (used(1, 0), &used(1, 0)));
-    forked.ok(Input::Reopen { by: person("bob"), why: None, elsewhere });
+    forked.ok(Input::Reopen { by: person("bob"), why: None, request: None, elsewhere });
     assert_eq!(stand(&forked.run), "= nothing [exhausted 4]", "five of five");
     assert_eq!(forked.run.limits().agent_hops, Some(5));
     assert!(forked.run.own_share().raised == Ledger::default());

@@ -54,7 +54,7 @@ fn reopening_gives_nothing_back() {
     let mut driver = Driver::started(&flow([step("a")]));
     let failed = reported("a.1.1", r#""metrics":{"llm_calls":2,"tokens_in":5}"#);
     driver.ok(settled(AttemptResult { outcome: Outcome::Exited { code: 1 }, ..failed }));
-    driver.ok(Input::Reopen { by: person("bob"), why: None, elsewhere: Default::default() });
+    driver.ok(Input::Reopen { by: person("bob"), why: None, request: None, elsewhere: Default::default() });
     driver.restart();
     driver.ok(settled(reported("a.2.1", r#""metrics":{"llm_calls":1,"tokens_in":6}"#)));
     let expected =

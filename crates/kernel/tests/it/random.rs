@@ -525,6 +525,7 @@ impl Turn {
             Turn::Reopen => Input::Reopen {
                 by: person("bob"),
                 why: Some("once more".to_owned()),
+                request: None,
                 elsewhere: Default::default(),
             },
             Turn::Clock(by) => {

@@ -1,10 +1,11 @@
 //! An ended run goes on.
 
 use crate::{
-    driver::Driver,
+    driver::{Driver, person},
     flows::{critic, flow, step},
     story::{ends, plays},
 };
+use envoi_kernel::{Input, family::Share};
 
 #[test]
 fn the_step_that_stopped_the_run_gets_a_new_visit() {
@@ -113,10 +114,25 @@ fn a_stopped_run_can_be_reopened() {
 #[test]
 fn a_run_that_has_not_begun_cannot_be_reopened() {
     let mut driver = Driver::new(&flow([step("a")]));
-    let reopen = envoi_kernel::Input::Reopen {
-        by: crate::driver::person("bob"),
-        why: None,
-        elsewhere: Default::default(),
-    };
+    let reopen = Input::Reopen { by: person("bob"), why: None, request: None, elsewhere: Default::default() };
     assert_eq!(driver.feed(reopen), Err(envoi_kernel::Refusal::NotStarted));
+}
+
+#[test]
+fn a_run_that_goes_on_has_the_request_that_wanted_it_in_its_journal() {
+    let request = || Some("req_1".to_owned());
+    let (by, why, elsewhere) = (person("bob"), None::<String>, Share::default());
+    let reopen =
+        Input::Reopen { by: by.clone(), why: why.clone(), request: request(), elsewhere: elsewhere.clone() };
+    let try_now = Input::TryNow { by, why, request: request(), elsewhere };
+    for input in [reopen, try_now] {
+        let mut driver = Driver::started(&flow([step("a")]));
+        driver.exit("a.1.1", 1);
+        let before = driver.records.len();
+        driver.ok(input);
+        let found: Vec<_> =
+            driver.records[before..].iter().filter_map(|record| record.event.request()).collect();
+        assert_eq!(found, ["req_1"]);
+        driver.restart();
+    }
 }

@@ -111,7 +111,9 @@ fn input(driver: &mut Driver, words: &str) -> Option<Input> {
         "call" => begin_call(rest),
         "called" => end_call(rest),
         "cancel" => Input::Cancel { by: person("bob") },
-        "reopen" => Input::Reopen { by: person("bob"), why: None, elsewhere: Default::default() },
+        "reopen" => {
+            Input::Reopen { by: person("bob"), why: None, request: None, elsewhere: Default::default() }
+        }
         verb if is_choice(verb.trim_end_matches(':')) => said(words, question(driver)),
         id => attempt_input(id, rest),
     })

@@ -318,7 +318,7 @@ fn a_person_may_have_it_tried_before_its_time() {
 }
 
 fn try_now() -> Input {
-    Input::TryNow { by: person("ada"), why: None, elsewhere: Default::default() }
+    Input::TryNow { by: person("ada"), why: None, request: None, elsewhere: Default::default() }
 }
 
 /// Accounts that were tried before their time, in order.
@@ -337,7 +337,8 @@ fn a_run_that_failed_at_a_closed_account_is_reopened_and_tries_it_before_its_tim
     driver.ok(refused("a.1.1", Some(at(100 * HOUR))));
     assert_eq!(driver.run.status().word(), "failed");
     // Without that word it fails again, and nothing is started.
-    let reopen = || Input::Reopen { by: person("ada"), why: None, elsewhere: Default::default() };
+    let reopen =
+        || Input::Reopen { by: person("ada"), why: None, request: None, elsewhere: Default::default() };
     driver.feed_with(reopen(), far()).unwrap();
     assert_eq!((driver.run.status().word(), tried(&driver).len()), ("failed", 0));
     driver.feed_with(try_now(), far()).unwrap();
@@ -365,7 +366,11 @@ fn a_question_whether_to_wait_is_answered_by_a_try() {
     let mut driver = Driver::started(&flow([bounded("a", 0, AfterWait::Ask)]));
     driver.ok(refused("a.1.1", Some(at(HOUR))));
     assert_eq!(driver.question().about, About::Throttled);
-    driver.feed_with(try_now(), closed("claude", at(HOUR))).unwrap();
+    let request = Some("req_1".to_owned());
+    let by_request = Input::TryNow { by: person("ada"), why: None, request, elsewhere: Default::default() };
+    driver.feed_with(by_request, closed("claude", at(HOUR))).unwrap();
+    let found: Vec<_> = driver.records.iter().filter_map(|record| record.event.request()).collect();
+    assert_eq!(found, ["req_1", "req_1"], "the accounts that were tried, and the answer");
     assert_eq!((driver.run.interrupts().count(), driver.run.wants().attempts.len()), (0, 1));
     assert_eq!((tried(&driver), driver.answered(0).choice), (vec![vec!["claude".to_owned()]], Choice::Rerun));
     driver.restart();

@@ -217,6 +217,12 @@ pub(crate) fn resume(app: &App, request: &ApiRequest) -> Result<Response, Proble
     }
     let why = text(&members, "why")?.map(str::to_owned);
     let run = request.run(app)?;
+    // A decision may consist of several answers, which one id holds together. What has neither is not known later, and needs no id.
+    let needs_id = choice.is_some() || request.key()?.is_some();
+    let id = needs_id.then(|| request.request_id(app, "resumeRun", &run)).transpose()?;
+    if request.was_done(app, "resumeRun", &run)? {
+        return shown(app, 202, &run);
+    }
     let command = Request::Resume(Box::new(ResumeRequest {
         correct: None,
         run: run.clone(),
@@ -226,7 +232,7 @@ pub(crate) fn resume(app: &App, request: &ApiRequest) -> Result<Response, Proble
         now: flag(&members, "now")?,
         files: None,
         raise: None,
-        request: choice.map(|_| request.request_id(app, "resumeRun", &run)).transpose()?,
+        request: id,
         why,
         by: request.principal(),
         caller: caller_or_default(app, &run),

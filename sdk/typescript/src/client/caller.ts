@@ -5,11 +5,8 @@ import { Patience } from "./patience.js";
 import type { Clock } from "./platform.js";
 import { Lost, type Reply, type Request, type Server } from "./wire.js";
 
-/** The server refused before it did anything: any request can be repeated. */
-const NOT_DONE: readonly number[] = [429];
-
-/** It is unknown whether the request was done: only an idempotent one is repeated. */
-const PERHAPS_DONE: readonly number[] = [502, 503, 504];
+/** The server has no time. It may have done the request all the same: each one is idempotent. */
+const PASSING: readonly number[] = [429, 502, 503, 504];
 
 /** Sends requests to one server, with so much patience. */
 export class Caller {
@@ -25,25 +22,22 @@ export class Caller {
 
   /** The answer to a request. @throws ApiError for another status than those expected, Unreachable for none */
   async ask(request: Request, ...expected: readonly number[]): Promise<Reply> {
-    const canRepeat = request.isRepeatable ?? true;
     const patience = new Patience(this.patienceMs, this.clock, request.signal);
     for (;;) {
       try {
         const reply = await (await this.server.open(request)).reply();
         if (expected.includes(reply.status)) return reply;
-        if (!isPassing(reply.status, canRepeat)) throw reply.error();
+        if (!isPassing(reply.status)) throw reply.error();
         await patience.wait(reply.error(), reply.retryAfterMs);
       } catch (error) {
         if (!(error instanceof Lost)) throw error;
-        const trouble = new Unreachable(error.cause);
-        if (error.wasSent && !canRepeat) throw trouble;
-        await patience.wait(trouble);
+        await patience.wait(new Unreachable(error.cause));
       }
     }
   }
 }
 
 /** Whether the same request may fare better later. */
-export function isPassing(status: number, canRepeat: boolean): boolean {
-  return NOT_DONE.includes(status) || (canRepeat && PERHAPS_DONE.includes(status));
+export function isPassing(status: number): boolean {
+  return PASSING.includes(status);
 }

@@ -115,7 +115,7 @@ async function open(
       }
       const reply = await exchange.reply();
       if (reply.status === 204) return undefined;
-      if (!isPassing(reply.status, true)) throw reply.error();
+      if (!isPassing(reply.status)) throw reply.error();
       await patience.wait(reply.error(), reply.retryAfterMs);
     } catch (error) {
       if (!(error instanceof Lost)) throw error;

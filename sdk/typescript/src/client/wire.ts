@@ -8,12 +8,8 @@ import type { BlobLike, BodyReader, Fetch, FetchResponse, Signal } from "./platf
 
 /** The connection failed. */
 export class Lost extends Error {
-  /** Whether the server may have seen the request. */
-  readonly wasSent: boolean;
-
-  constructor(cause: unknown, wasSent: boolean) {
+  constructor(cause: unknown) {
     super("the connection failed", { cause });
-    this.wasSent = wasSent;
   }
 }
 
@@ -24,8 +20,6 @@ export interface Request {
   query?: Readonly<Record<string, string | number | boolean | null | undefined>>;
   headers?: Readonly<Record<string, string>>;
   body?: Uint8Array | BlobLike | string;
-  /** Whether the request is idempotent; default true. */
-  isRepeatable?: boolean;
   signal?: Signal | undefined;
 }
 
@@ -35,9 +29,6 @@ export function pathOf(...segments: readonly string[]): string {
   if (lost !== undefined) throw new RangeError(`\`${lost}\` names nothing`);
   return `/v1/${segments.map(encodeURIComponent).join("/")}`;
 }
-
-/** The error of a failed `fetch` when nothing was sent. */
-const NEVER_SENT = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|UND_ERR_CONNECT_TIMEOUT)$/;
 
 /** Where a server is, and how to speak to it. */
 export class Server {
@@ -121,9 +112,7 @@ class Watch {
   verdict(error: unknown): unknown {
     this.done();
     if (this.caller?.aborted) return this.caller.reason;
-    const cause = this.controller.signal.aborted ? this.controller.signal.reason : error;
-    const { code } = Object(error instanceof Error ? error.cause : undefined) as { code?: unknown };
-    return new Lost(cause, !NEVER_SENT.test(String(code)));
+    return new Lost(this.controller.signal.aborted ? this.controller.signal.reason : error);
   }
 
   done(): void {

@@ -7,20 +7,21 @@ use crate::model::{
     protocol::{AnswerRequest, CallerWire, CorrectedFlow, ResumeRequest, WorkspaceUse},
     runner::CallingAttempt,
 };
-use envoi_contract::code::Code;
+use envoi_contract::{code::Code, json::Object};
 use envoi_journal::{Commit, PinnedFlow, Writer};
 use envoi_kernel::{
-    Input, Run,
-    event::Choice,
+    Input, Run, Status,
+    event::{Choice, Outcome},
     family::Share,
     ids::{Principal, RunId, StepId},
-    input::{Answer, Slot, Start},
+    input::{Answer, AttemptResult, Slot, Start},
     ledger::Ledger,
 };
 use std::{
     collections::BTreeMap,
     sync::mpsc::Receiver,
     thread::{self, JoinHandle},
+    time::Duration,
 };
 
 const ASKS: &str = "flow: f\nsteps:\n  - id: a\n    ask: Go on?\n";
@@ -109,6 +110,58 @@ impl Place {
         (heard, thread::spawn(move || commands.serve(request, &client)))
     }
 
+    /// The live attempt fails, or nobody knows how it ended; nothing, if none is live.
+    fn stops(&self, in_doubt: bool) {
+        let run = self.commands.load(&self.id).unwrap();
+        if let Status::Ended(_) = run.status() {
+            return;
+        }
+        if run.wants().attempts.is_empty() {
+            self.decides(Input::SlotFree, slot());
+        }
+        let run = self.commands.load(&self.id).unwrap();
+        let Some(attempt) = run.wants().attempts.first().cloned() else {
+            return;
+        };
+        let (outcome, evidence) = (Outcome::Exited { code: 1 }, Object::new().into());
+        self.decides(
+            match in_doubt {
+                true => Input::InDoubt { attempt, evidence },
+                false => Input::Settled(Box::new(AttemptResult::empty(
+                    attempt,
+                    outcome,
+                    crate::model::clock::now(),
+                ))),
+            },
+            None,
+        );
+    }
+
+    /// What the loop does with a run that it is given; then the engine goes away before it replies.
+    fn does(&self, adopt: Adopt) {
+        let mut run = self.commands.load(&self.id).unwrap();
+        let pinned = adopt.corrected.map(|corrected| {
+            run.learn(corrected.flow);
+            corrected.pinned
+        });
+        let input = adopt.inputs.into_iter().next().unwrap();
+        let records = run.decide(input, slot(), crate::model::clock::now()).unwrap();
+        self.commit(run.next_seq(), records, pinned);
+        (adopt.reply)(Err(EngineError::Stopping { reason: "killed".to_owned() }));
+    }
+
+    /// What the loop is given; `None`: the request is done without it.
+    fn adopted_or_done(&self, served: &JoinHandle<()>) -> Option<Adopt> {
+        loop {
+            match self.told.recv_timeout(Duration::from_millis(20)) {
+                Ok(Message::Adopt(adopt)) => return Some(*adopt),
+                Ok(_) => panic!("the loop is asked to adopt the run"),
+                Err(_) if served.is_finished() => return None,
+                Err(_) => {}
+            }
+        }
+    }
+
     fn adopted(&self) -> Adopt {
         match self.told.recv().unwrap() {
             Message::Adopt(adopt) => *adopt,
@@ -174,6 +227,49 @@ fn a_correction_that_is_sent_again_because_no_reply_came_is_not_made_again() {
     assert_eq!(third.inputs.len(), 1);
     (third.reply)(Ok(()));
     served.join().unwrap();
+}
+
+/// The engine is killed after it has committed what was requested, and the run comes to a new end before the request arrives again.
+#[test]
+fn a_request_that_has_an_id_is_done_once_whatever_it_wants() {
+    let more = Ledger { agent_hops: 1, ..Ledger::default() };
+    let correct = CorrectedFlow {
+        name: "/fixed.yaml".to_owned(),
+        text: BOUNDED.replace("true", "false"),
+        parts: BTreeMap::new(),
+        language: None,
+        from: Some(StepId::new("a").unwrap()),
+        seen: None,
+    };
+    let id = RunId::new("run_a").unwrap();
+    let follow = || ResumeRequest::follow(id.clone(), by(), CallerWire::default());
+    for (what, wanted) in [
+        ("reopen", ResumeRequest { reopen: true, ..follow() }),
+        ("now", ResumeRequest { reopen: true, now: true, ..follow() }),
+        ("raise", ResumeRequest { raise: Some(more), ..follow() }),
+        ("correct", ResumeRequest { correct: Some(correct), ..follow() }),
+        ("decide", ResumeRequest { choice: Some(Choice::Rerun), ..follow() }),
+    ] {
+        let place = place(BOUNDED);
+        place.stops(wanted.choice.is_some());
+        let wanted = ResumeRequest { request: Some("req_1".to_owned()), ..wanted };
+        let (_heard, served) = place.serves(Request::Resume(Box::new(wanted.clone())));
+        let first = place.adopted();
+        assert_eq!(first.inputs.len(), 1, "{what}");
+        place.does(first);
+        served.join().unwrap();
+        place.stops(wanted.choice.is_some());
+        let before = place.commands.load(&id).unwrap();
+        let (heard, served) = place.serves(Request::Resume(Box::new(wanted.clone())));
+        // A run that has ended, and stays so, is not given to the loop.
+        if let Some(second) = place.adopted_or_done(&served) {
+            assert!(second.inputs.is_empty(), "{what}: {:?}", second.inputs);
+            (second.reply)(Ok(()));
+        }
+        served.join().unwrap();
+        assert!(matches!(heard.try_recv(), Ok(Response::Accepted { .. })), "{what}");
+        assert_eq!(place.commands.load(&id).unwrap(), before, "{what}");
+    }
 }
 
 #[test]

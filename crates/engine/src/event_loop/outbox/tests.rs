@@ -134,6 +134,7 @@ fn reopened() -> Event {
         step: envoi_kernel::ids::StepId::new("a").unwrap(),
         decides: None,
         elsewhere: envoi_kernel::family::Share::default(),
+        request: None,
     })
 }
 

@@ -16,13 +16,15 @@ use crate::{
 pub(crate) struct Reopen {
     pub(crate) by: Principal,
     pub(crate) why: Option<String>,
+    /// The id of the request, unless another event of it has the id.
+    pub(crate) request: Option<String>,
     pub(crate) elsewhere: Share,
 }
 
 impl Reopen {
     pub(crate) fn at(self, step: StepId) -> Event {
-        let Self { by, why, elsewhere } = self;
-        Event::RunReopened(RunReopened { by, why, step, decides: None, elsewhere })
+        let Self { by, why, request, elsewhere } = self;
+        Event::RunReopened(RunReopened { by, why, step, decides: None, elsewhere, request })
     }
 
     /// The run goes on at this step, which is done again; or where its last visit leads, if only a bound was in its way under `before`
@@ -30,9 +32,9 @@ impl Reopen {
     pub(crate) fn go_on(self, draft: &mut Draft<'_>, before: &Flow, step: StepId) -> Result<(), Refusal> {
         let way = way_back::of_end(&draft.control, before, draft.flow).filter(|way| way.visit.step == step);
         let Some(way) = way else { return draft.emit(self.at(step)) };
-        let Self { by, why, elsewhere } = self;
+        let Self { by, why, request, elsewhere } = self;
         let decides = Some(way.visit.clone());
-        draft.emit(Event::RunReopened(RunReopened { by, why, step, decides, elsewhere }))?;
+        draft.emit(Event::RunReopened(RunReopened { by, why, step, decides, elsewhere, request }))?;
         after_bound::go_back(draft, &way)
     }
 

@@ -37,16 +37,17 @@ fn of_ended(mut draft: Draft<'_>, who: Reopen) -> Result<Draft<'_>, Refusal> {
     }
     let by = who.by.clone();
     let why = who.why.clone();
+    let request = who.request.clone();
     who.emit(&mut draft)?;
     if !accounts.is_empty() {
-        open(&mut draft, accounts, AccountsTried { accounts: Vec::new(), by, why })?;
+        open(&mut draft, accounts, AccountsTried { accounts: Vec::new(), by, why, request })?;
     }
     advance(draft)
 }
 
 /// What waits for an account, or asks whether it is to wait.
 fn of_waiting(mut draft: Draft<'_>, who: Reopen) -> Result<Draft<'_>, Refusal> {
-    let Reopen { by, why, .. } = who;
+    let Reopen { by, why, request, .. } = who;
     let awaited = |(timer, (_, visit)): (&TimerId, &(_, VisitId))| {
         let wait = draft.control.open.get(visit)?.waited.wait.as_ref()?;
         Some((timer.clone(), wait.account.clone()))
@@ -67,13 +68,18 @@ fn of_waiting(mut draft: Draft<'_>, who: Reopen) -> Result<Draft<'_>, Refusal> {
     if accounts.is_empty() || draft.control.winds_down() {
         return Err(Refusal::NoAccountAwaited);
     }
-    open(&mut draft, accounts, AccountsTried { accounts: Vec::new(), by: by.clone(), why: why.clone() })?;
+    let tried =
+        AccountsTried { accounts: Vec::new(), by: by.clone(), why: why.clone(), request: request.clone() };
+    open(&mut draft, accounts, tried)?;
     for (timer, _) in awaited {
         draft.emit(Event::TimerFired(TimerFired { timer }))?;
     }
     for (interrupt, _) in questions {
         let answer = Answer::new(interrupt, Choice::Rerun, by.clone());
-        answer::take(&mut draft, Answer { text: why.clone(), channel: CHANNEL.to_owned(), ..answer })?;
+        answer::take(
+            &mut draft,
+            Answer { text: why.clone(), channel: CHANNEL.to_owned(), request: request.clone(), ..answer },
+        )?;
     }
     advance(draft)
 }

@@ -136,6 +136,10 @@ pub struct RunReopened {
     /// What others of its family have used and been given since it knew of it last.
     #[serde(default, skip_serializing_if = "Share::is_nothing")]
     pub elsewhere: Share,
+    /// As in [`InterruptAnswered::request`](super::InterruptAnswered::request). `None` also where a raise or a correction reopens the
+    /// run: their events have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
 }
 
 /// See [`Event::RunForked`](super::Event::RunForked).

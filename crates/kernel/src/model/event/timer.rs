@@ -31,6 +31,9 @@ pub struct AccountsTried {
     /// The reason, if one was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// As in [`InterruptAnswered::request`](super::InterruptAnswered::request).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
 }
 
 /// See [`Event::TimerFired`](super::Event::TimerFired).

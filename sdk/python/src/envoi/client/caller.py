@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Tuple
-
 from .errors import Unreachable
 from .patience import Clock, Patience
 from .wire import Lost, Reply, Request, Server
 
-NOT_DONE = (429,)
-"""The server refused before it did anything: any request can be repeated."""
-
-PERHAPS_DONE = (502, 503, 504)
-"""It is unknown whether the request was done: only an idempotent one is repeated."""
+PASSING = (429, 502, 503, 504)
+"""The server has no time. It may have done the request all the same: each one is idempotent."""
 
 
 class Caller:
@@ -25,8 +20,7 @@ class Caller:
 
     def ask(self, request: Request, *expected: int) -> Reply:
         """The answer to a request. Raises ApiError for another status than those expected, Unreachable for none."""
-        is_there = request.content is None or request.content.can_be_repeated
-        can_repeat = request.is_repeatable and is_there
+        can_repeat = request.content is None or request.content.can_be_repeated
         patience = Patience(self.patience, self.clock)
         while True:
             try:
@@ -40,15 +34,14 @@ class Caller:
                 continue
             if reply.status in expected:
                 return reply
-            if not is_there or not is_passing(reply.status, can_repeat):
+            if not can_repeat or not is_passing(reply.status):
                 raise reply.error()
             patience.wait(reply.error(), reply.retry_after)
 
 
-def is_passing(status: int, can_repeat: bool) -> bool:
+def is_passing(status: int) -> bool:
     """Whether the same request may fare better later."""
-    again: Tuple[int, ...] = NOT_DONE + PERHAPS_DONE if can_repeat else NOT_DONE
-    return status in again
+    return status in PASSING
 
 
 def unreachable(lost: Lost) -> Unreachable:

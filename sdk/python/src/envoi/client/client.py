@@ -278,10 +278,9 @@ class Client:
         """Lets a run go on that has stopped, or decides what is in doubt.
 
         With `now`, steps whose account is closed by a limit are tried before its reset; also of a run that failed at it.
-        Only a decision is kept under its key; without a `choice` the request is sent once: after Unreachable, look at the run.
         """
         body = {"choice": choice, "why": why, "now": now}
-        return cast(Run, self._post(body, idempotency_key, "runs", run, "resume", is_repeatable=choice is not None))
+        return cast(Run, self._post(body, idempotency_key, "runs", run, "resume"))
 
     def follow_run(self, run: str, after: Optional[int] = None, *, patience: float = 300.0) -> Iterator[Event]:
         """What happens, as it happens, after the event with this `seq` or from the first on; ends when the run is over.
@@ -524,11 +523,11 @@ class Client:
     def _get(self, *segments: str, **query: Union[str, int, bool, None]) -> Reply:
         return self._caller.ask(Request("GET", path_of(*segments), query), 200)
 
-    def _post(self, body: Mapping[str, Any], key: Optional[str], *segments: str, is_repeatable: bool = True) -> Any:
+    def _post(self, body: Mapping[str, Any], key: Optional[str], *segments: str) -> Any:
         """Sends the members that are not None, under a key that stays the same when they are sent again."""
         members = {name: value for name, value in body.items() if value is not None}
         headers = {"Idempotency-Key": uuid4().hex if key is None else key}
-        request = Request("POST", path_of(*segments), {}, headers, _json(members), is_repeatable)
+        request = Request("POST", path_of(*segments), {}, headers, _json(members))
         return self._caller.ask(request, 200, 201, 202).object()
 
     def _follower(self, run: str, after: Optional[int], patience: float) -> Follower:

@@ -113,7 +113,7 @@ class Follower:
                     raise unreachable(lost) from lost
                 self._pause(unreachable(lost))
                 continue
-            if not is_passing(reply.status, can_repeat=True):
+            if not is_passing(reply.status):
                 raise reply.error()
             self._pause(reply.error(), reply.retry_after)
 

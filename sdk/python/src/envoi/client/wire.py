@@ -40,8 +40,6 @@ class Request:
     query: Mapping[str, Union[str, int, bool, None]] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     content: Optional[Content] = None
-    is_repeatable: bool = True
-    """Whether the request is idempotent."""
 
     @property
     def target(self) -> str:

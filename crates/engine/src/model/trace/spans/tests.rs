@@ -74,7 +74,7 @@ impl Lived {
                 Input::TimerDue { timer }
             }
             ["cancel"] => Input::Cancel { by: by() },
-            ["reopen"] => Input::Reopen { by: by(), why: None, elsewhere },
+            ["reopen"] => Input::Reopen { by: by(), why: None, request: None, elsewhere },
             ["call", name, by @ ..] => Input::ModelCall(Box::new(ModelCall {
                 call: call(name),
                 attempt: by.first().map(|id| attempt(id)),

@@ -527,7 +527,7 @@ fn a_failure_says_why_and_a_run_that_is_reopened_is_at_work_again() {
     assert_eq!(failed.status.state, TaskState::Failed);
     let conversation = talk(&failed);
     assert!(conversation[0].contains("Step `draft` failed"), "{conversation:?}");
-    life.feed(Input::Reopen { by: ann(), why: None, elsewhere: Default::default() });
+    life.feed(Input::Reopen { by: ann(), why: None, request: None, elsewhere: Default::default() });
     life.settled("draft.2.1", 0, "", &[]);
     life.answered("approve", Choice::Deny, None);
     let states: Vec<String> =
