@@ -14,6 +14,10 @@ pub(crate) struct Lines {
     skips: bool,
     /// Lines that were skipped.
     pub(crate) skipped: u64,
+    /// Those of them that began as an object and have come to their end.
+    pub(crate) skipped_objects: u64,
+    /// The line that is skipped began as an object.
+    is_object: bool,
 }
 
 impl Lines {
@@ -34,6 +38,8 @@ impl Lines {
         if !self.skips && self.begun.len().saturating_add(part.len()) > MAX_LINE_BYTES {
             self.skips = true;
             self.skipped = self.skipped.saturating_add(1);
+            self.is_object =
+                self.begun.iter().chain(part).find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
             self.begun = Vec::new();
         }
         if !self.skips {
@@ -43,7 +49,9 @@ impl Lines {
 
     /// The line that was begun, if it has anything in it.
     pub(crate) fn end(&mut self) -> Option<String> {
-        self.skips = false;
+        if core::mem::take(&mut self.skips) && self.is_object {
+            self.skipped_objects = self.skipped_objects.saturating_add(1);
+        }
         let line = core::mem::take(&mut self.begun);
         let text = String::from_utf8_lossy(line.trim_ascii()).into_owned();
         (!text.is_empty()).then_some(text)

@@ -18,8 +18,6 @@ pub struct ProgramLine {
     pub raw: String,
     /// What it says to people, in lines; none for what is of no interest to them.
     pub shown: Vec<String>,
-    /// It is an event: a JSON object that names its type. Anything else says nothing about whether the program works.
-    pub is_event: bool,
 }
 
 /// What has been read of one process.
@@ -28,6 +26,8 @@ pub struct Reading<'m> {
     lines: Lines,
     events: Events,
     masking: Masking<'m>,
+    /// Events that were read.
+    read: u64,
     unread: u64,
 }
 
@@ -45,7 +45,7 @@ impl<'m> Reading<'m> {
             Preset::Claude => Events::Claude(claude::Events::default()),
             Preset::Codex => Events::Codex(codex::Events::default()),
         };
-        Self { lines: Lines::default(), events, masking, unread: 0 }
+        Self { lines: Lines::default(), events, masking, read: 0, unread: 0 }
     }
 
     /// Takes a piece of its standard output, of any size, and returns the lines that it ends.
@@ -57,6 +57,13 @@ impl<'m> Reading<'m> {
     /// The line that was begun when its standard output ended, if there is one.
     pub fn end(&mut self) -> Option<ProgramLine> {
         self.lines.end().map(|line| self.read(line))
+    }
+
+    /// The events that it has written so far: JSON objects that name their type, and objects that are too long to be read. Any other line
+    /// says nothing about whether the program works.
+    #[must_use]
+    pub fn events(&self) -> u64 {
+        self.read.saturating_add(self.lines.skipped_objects)
     }
 
     /// The id of the session, as soon as the program has reported it.
@@ -128,10 +135,11 @@ impl<'m> Reading<'m> {
     }
 
     fn read(&mut self, raw: String) -> ProgramLine {
-        let mut is_event = false;
         let shown = match Value::parse_str(&raw) {
             Ok(event @ Value::Object(_)) => {
-                is_event = event.get("type").and_then(Value::as_str).is_some();
+                if event.get("type").and_then(Value::as_str).is_some() {
+                    self.read = self.read.saturating_add(1);
+                }
                 match &mut self.events {
                     Events::Claude(events) => events.read(&event, self.masking),
                     Events::Codex(events) => events.read(&event, self.masking),
@@ -142,7 +150,7 @@ impl<'m> Reading<'m> {
                 vec![one_line(&raw, self.masking)]
             }
         };
-        ProgramLine { raw, shown, is_event }
+        ProgramLine { raw, shown }
     }
 }
 
@@ -169,13 +177,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_object_that_names_its_type_is_an_event() {
+    fn an_event_is_an_object_that_names_its_type_or_is_too_long_to_be_read() {
         let mask = |text: &str| text.to_owned();
         for preset in [Preset::Claude, Preset::Codex] {
             let mut reading = Reading::of(preset, Masking::with(&mask));
-            let lines = reading.push(b"still here\n[1]\n{}\n{\"type\":1}\n{\"type\":\"new\"}\n");
-            let events: Vec<bool> = lines.iter().map(|line| line.is_event).collect();
-            assert_eq!(events, [false, false, false, false, true]);
+            let mut events = |bytes: &[u8]| {
+                let before = reading.events();
+                reading.push(bytes);
+                reading.events() - before
+            };
+            for line in ["still here\n", "[1]\n", "{}\n", "{\"type\":1}\n"] {
+                assert_eq!(events(line.as_bytes()), 0, "{line}");
+            }
+            assert_eq!(events(b"{\"type\":\"new\"}\n"), 1);
+            let more = vec![b'x'; MAX_LINE_BYTES];
+            for (begin, counts) in [(" {\"type\":\"long\",\"is\":\"", 1), ("words", 0)] {
+                assert_eq!(
+                    (events(begin.as_bytes()), events(&more), events(b"x")),
+                    (0, 0, 0),
+                    "it has no end yet"
+                );
+                assert_eq!(events(b"\"}\n"), counts, "{begin}");
+            }
         }
     }
 }

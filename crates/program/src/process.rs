@@ -224,6 +224,7 @@ impl Work<'_> {
         let mut known = None;
         let mut noted = None;
         let mut last = Instant::now();
+        let mut seen = 0;
         let mut ended: Option<Instant> = None;
         loop {
             // Bytes that end no line are no event, and neither is a line that tells nothing of the program.
@@ -243,7 +244,8 @@ impl Work<'_> {
                 Err(RecvTimeoutError::Timeout) => return Ok(Some(silent(idle))),
             };
             self.keep(&mut events, &lines)?;
-            if lines.iter().any(|line| line.is_event) {
+            if reading.events() > seen {
+                seen = reading.events();
                 last = Instant::now();
             } else if ended.is_none() && idle.is_some_and(|idle| last.elapsed() >= idle) {
                 return Ok(Some(silent(idle)));
