@@ -14,6 +14,7 @@ pub(crate) mod merge;
 mod model;
 pub(crate) mod not_passed;
 mod order;
+pub(crate) mod outside;
 pub(crate) mod presence;
 pub(crate) mod processes;
 mod program;

@@ -22,6 +22,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+/// So much of a path that is too long is said.
+const MOST_CHARS_OF_A_PATH: usize = 200;
+
 /// How the snapshots of a store are taken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
@@ -81,6 +84,15 @@ pub enum NotKept {
         /// The bound.
         most_bytes: u64,
     },
+    /// The system cannot open a path as a whole, so the file could not be kept.
+    #[error(
+        "a path in the folder is longer than the system takes, and would be missing in a snapshot; `.gitignore` or `.envoiignore` leaves out what need not be kept: `{}`",
+        cut(path)
+    )]
+    PathTooLong {
+        /// Which.
+        path: PathBuf,
+    },
     /// The system failed.
     #[error("`{}`: {source}", path.display())]
     Io {
@@ -89,6 +101,15 @@ pub enum NotKept {
         /// How.
         source: io::Error,
     },
+}
+
+/// The begin of a path that fills screens.
+fn cut(path: &Path) -> String {
+    let shown = path.display().to_string();
+    match shown.char_indices().nth(MOST_CHARS_OF_A_PATH) {
+        Some((end, _)) => format!("{}…", shown.get(..end).unwrap_or_default()),
+        None => shown,
+    }
 }
 
 /// Takes a snapshot of `folder`.
@@ -114,6 +135,7 @@ pub(crate) fn keep_with(folder: &Path, order: &Order, target: Option<&Tree>) -> 
     };
     let found = look().map_err(|error| match error {
         WalkError::TooMany => NotKept::TooManyFiles { most: order.bounds.max_files },
+        WalkError::TooLong { path } => NotKept::PathTooLong { path },
         WalkError::Io { path, source } => NotKept::Io { path, source },
     })?;
     let in_store = |source| NotKept::Io { path: order.contents.files.clone(), source };

@@ -941,6 +941,41 @@ fn what_a_run_has_changed_is_a_patch_that_git_applies() {
 }
 
 #[test]
+fn a_run_in_a_folder_of_a_repository_says_what_it_has_changed_elsewhere_and_its_patch_fits() {
+    let flow = "
+flow: part
+workspace: work/part
+steps: [{ id: change, run: 'echo more >> a.txt; [ -z \"$ELSEWHERE\" ] || { echo more >> ../a.txt; rm ../b.txt; echo x > ../new; }', env: { ELSEWHERE: '${{ inputs.elsewhere }}' } }]
+inputs: { elsewhere: { default: '' } }
+";
+    let stage = stage(flow);
+    stage.write("work/part/a.txt", "part\n");
+    in_git(&stage);
+    git(&stage, &["add", "part"]);
+    git(&stage, &["commit", "-qm", "part"]);
+    // Uncommitted at the start, and nothing that the run has done.
+    stage.write("work/old.sh", "#!/bin/sh\n# mine\n");
+    stage.expect(0, &["run", "flow.yaml", "--isolate"]);
+    let nothing = stage.expect(0, &["diff"]);
+    assert!(!nothing.err.contains("outside"), "{nothing:?}");
+    stage.expect(0, &["run", "flow.yaml", "--isolate", "--input", "elsewhere=1"]);
+    let id = stage.expect(0, &["--json", "runs"]).out;
+    let id = serde_json::from_str::<serde_json::Value>(&id).unwrap()[0]["run"].as_str().unwrap().to_owned();
+    let said = "3 more files were changed (`a.txt` is one): they lie outside of `part`";
+    for arguments in [&["diff", &id][..], &["apply", &id, "--patch", "changes.patch"], &["apply", &id]] {
+        let done = stage.expect(0, arguments);
+        assert!(done.err.contains(said) || done.out.contains(said), "{arguments:?}: {done:?}");
+    }
+    // The paths are those of the repository, so that `git apply` finds the file wherever it is called.
+    stage.expect(0, &["apply", &id, "--undo"]);
+    git(&stage, &["-C", "part", "apply", "../../changes.patch"]);
+    assert_eq!(stage.read("work/part/a.txt"), "part\nmore\n");
+    git(&stage, &["apply", "-R", "../changes.patch"]);
+    assert_eq!(stage.read("work/part/a.txt"), "part\n");
+    assert_eq!(stage.read("work/a.txt"), "a, not committed\n");
+}
+
+#[test]
 fn a_run_without_a_tree_of_its_own_has_a_patch_and_no_branch() {
     let stage = stage(ALL_KINDS);
     for name in ["a", "b"] {

@@ -11,7 +11,7 @@ use std::{
     collections::BTreeSet,
     ffi::{OsStr, OsString},
     fs, io,
-    os::unix::fs::DirBuilderExt as _,
+    os::unix::{ffi::OsStrExt as _, fs::DirBuilderExt as _},
     path::{Path, PathBuf},
     thread,
     time::Duration,
@@ -273,12 +273,41 @@ impl<'s> Git<'s> {
         Ok(listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect())
     }
 
-    /// What git prints, without the end of the line. Tried again where another git was in the way.
+    /// Files of the worktree at `place` that are not as the commit has them, but for those below `below`: changed, gone, or new and not
+    /// ignored. Relative to `place`.
+    pub(crate) fn changed_beside(
+        self,
+        place: &Path,
+        commit: &str,
+        below: &Path,
+    ) -> Result<Vec<PathBuf>, GitError> {
+        envoi_tree::git::check_readable(place).map_err(GitError::NotAsked)?;
+        let beside = format!(":(top,exclude,literal){}", below.display());
+        let changed = ["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv"];
+        let changed = self.printed(place, changed.into_iter().chain([commit, "--", ":/", &beside]))?;
+        let new = ["ls-files", "-z", "--others", "--exclude-standard", "--", ":/", &beside];
+        let new = self.printed(place, new)?;
+        let paths = changed.split(|byte| *byte == 0).chain(new.split(|byte| *byte == 0));
+        let paths = paths.filter(|path| !path.is_empty());
+        Ok(paths.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect())
+    }
+
+    /// What git prints, without the end of the line.
     fn run<A: AsRef<OsStr>>(
         self,
         folder: &Path,
         arguments: impl IntoIterator<Item = A>,
     ) -> Result<String, GitError> {
+        let printed = self.printed(folder, arguments)?;
+        Ok(String::from_utf8_lossy(&printed).trim_end_matches('\n').to_owned())
+    }
+
+    /// What git prints. Tried again where another git was in the way.
+    fn printed<A: AsRef<OsStr>>(
+        self,
+        folder: &Path,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Result<Vec<u8>, GitError> {
         let arguments: Vec<OsString> =
             arguments.into_iter().map(|argument| argument.as_ref().to_owned()).collect();
         let mut tries = 1;
@@ -293,14 +322,14 @@ impl<'s> Git<'s> {
         }
     }
 
-    fn run_once<A: AsRef<OsStr>>(self, folder: &Path, arguments: &[A]) -> Result<String, GitError> {
+    fn run_once<A: AsRef<OsStr>>(self, folder: &Path, arguments: &[A]) -> Result<Vec<u8>, GitError> {
         let mut command = envoi_tree::git::command(folder);
         let mut words = Vec::new();
         for argument in arguments {
             words.push(argument.as_ref().to_string_lossy().into_owned());
             command.arg(argument);
         }
-        let works = ["worktree", "read-tree", "update-index", "ls-files", "branch"];
+        let works = ["worktree", "read-tree", "update-index", "ls-files", "branch", "diff"];
         let verb = if words.first().is_some_and(|word| word == "-c") { words.get(2) } else { words.first() };
         let is_work = verb.is_some_and(|word| works.contains(&word.as_str()));
         let longest = if is_work { LONGEST_WORK } else { LONGEST_LOOK };
@@ -311,7 +340,7 @@ impl<'s> Git<'s> {
                 source => GitError::NotFinished { command: words.join(" "), source },
             })?;
         match done.code {
-            Some(0) => Ok(String::from_utf8_lossy(&done.stdout).trim_end_matches('\n').to_owned()),
+            Some(0) => Ok(done.stdout),
             _ => {
                 let stderr: String =
                     String::from_utf8_lossy(&done.stderr).trim().chars().take(MOST_STDERR).collect();

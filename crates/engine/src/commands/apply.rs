@@ -10,6 +10,7 @@ use super::{
     restore::{Ended, at_rest, isolated, late, not_kept, note, of, refused, remarks, tree},
 };
 use crate::{
+    attempts::outside::changed_outside,
     model::{
         message::Purpose,
         protocol::{Applied, ApplyRequest, CallerWire, Refused, Response, Standing},
@@ -72,6 +73,7 @@ impl Commands {
                 let base = tree(&order, &isolated.base)?;
                 let (result, ignored) = self.result(&run, id, &base, &order, &names)?;
                 note(client, not_deleted(&ignored, &names));
+                note(client, outside(&run, &names));
                 (base, result)
             }
         };
@@ -201,6 +203,15 @@ fn not_deleted(ignored: &[PathBuf], names: &Names) -> Vec<String> {
         count => format!("{count} files stay (`{first}` is one)"),
     };
     vec![format!("{stay}: the run ignores them now, and has not deleted them")]
+}
+
+/// Says what the run has changed outside of its workspace, which is not brought.
+fn outside(run: &Run, names: &Names) -> Vec<String> {
+    let Some(started) = run.started() else { return Vec::new() };
+    match changed_outside(started) {
+        Ok(found) => found.and_then(|found| found.told(|path| names.shown(path))).into_iter().collect(),
+        Err(unknown) => vec![unknown],
+    }
 }
 
 /// Whether the tree is there. An empty folder, a link, or in git a folder that is no checkout stands where the tree was: a person has cleaned

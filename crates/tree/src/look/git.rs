@@ -17,6 +17,9 @@ const MOST_NAMES: usize = 1_000_000;
 /// The memory that git may use: it reads a file of rules whole. The list of a million files takes a tenth of it.
 const MOST_MEMORY: u64 = 1 << 30;
 
+/// A longer message of git has a path of about the most bytes that a path can have.
+const MOST_BYTES_SAID: usize = 4000;
+
 /// The calls of git for one look at a folder. All of them together have one bound: a step can make any number of repositories.
 pub(crate) struct Asking<'s> {
     stop: &'s Stop,
@@ -44,6 +47,10 @@ impl<'s> Asking<'s> {
         }
         let arguments = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
         match self.answer_of(folder, &arguments)? {
+            // Git leaves such a folder out, says so, and succeeds.
+            Some(Finished { code: Some(0), stderr, .. }) if has_left_out(&stderr).is_some() => {
+                Err(io::Error::new(io::ErrorKind::InvalidFilename, has_left_out(&stderr).unwrap_or_default()))
+            }
             Some(Finished { code: Some(0), stdout, .. }) => {
                 let paths = stdout.split(|byte| *byte == 0).filter(|path| !path.is_empty());
                 Ok(Some(paths.map(<[u8]>::to_vec).collect()))
@@ -73,6 +80,15 @@ impl<'s> Asking<'s> {
             Err(NotFinished::Io(error)) => Err(error),
         }
     }
+}
+
+/// The folder that git could not open because its path is too long, as git has said it.
+fn has_left_out(stderr: &[u8]) -> Option<String> {
+    let said = String::from_utf8_lossy(stderr);
+    // Git cuts its message, so that of a long path the reason is missing.
+    let is_too_long = |line: &&str| line.ends_with(": File name too long") || line.len() > MOST_BYTES_SAID;
+    let line = said.lines().filter(|line| line.contains("could not open directory")).find(is_too_long)?;
+    Some(line.split('\'').nth(1).unwrap_or(line).to_owned())
 }
 
 /// Git reads `.gitignore` of every folder that it enters, and waits for one that is a pipe.

@@ -16,6 +16,7 @@ use crate::{
 use envoi_durable::{is_too_large, read_regular};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use std::{
+    cell::OnceCell,
     collections::{BTreeMap, BTreeSet, HashMap},
     ffi::OsStr,
     fs, io,
@@ -37,7 +38,14 @@ const MOST_BYTES_OF_RULES: u64 = 1 << 20;
 #[derive(Debug)]
 pub(crate) enum WalkError {
     TooMany,
-    Io { path: PathBuf, source: io::Error },
+    /// What is there would be left out of the list.
+    TooLong {
+        path: PathBuf,
+    },
+    Io {
+        path: PathBuf,
+        source: io::Error,
+    },
 }
 
 /// Looks at `root`, and at no more than `most` files of it.
@@ -45,10 +53,21 @@ pub(crate) fn walk(root: &Path, never: &[PathBuf], most: usize, stop: &Stop) -> 
     let identity = |path: &PathBuf| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
     let never = never.iter().filter_map(identity).collect();
     let git = Asking::new(stop);
-    let mut walk = Walk { root, never, most, git, found: Found::new(), folders: HashMap::new() };
+    let mut walk = Walk {
+        root,
+        never,
+        most,
+        git,
+        found: Found::new(),
+        folders: HashMap::new(),
+        too_long: OnceCell::new(),
+    };
     walk.folders.insert(Vec::new(), true);
     walk.enter(Vec::new())?;
-    Ok(walk.found)
+    match walk.too_long.into_inner() {
+        Some(path) => Err(WalkError::TooLong { path }),
+        None => Ok(walk.found),
+    }
 }
 
 /// The full path of a path in a list.
@@ -76,11 +95,25 @@ struct Walk<'r> {
     found: Found,
     /// Whether a path is a folder that is entered: no link, and nothing that is left out, in its last place or on the way.
     folders: HashMap<Vec<u8>, bool>,
+    /// A path that the system cannot open as a whole.
+    too_long: OnceCell<PathBuf>,
 }
 
 impl Walk<'_> {
     fn failed(&self, path: &[u8], source: io::Error) -> WalkError {
         WalkError::Io { path: full(self.root, path), source }
+    }
+
+    /// What stands at a path. `None`: nothing, or it cannot be looked at.
+    fn stat(&self, path: &[u8]) -> Option<fs::Metadata> {
+        let place = full(self.root, path);
+        match fs::symlink_metadata(&place) {
+            Err(error) if is_name_too_long(&error) => {
+                self.too_long.get_or_init(|| place);
+                None
+            }
+            found => found.ok(),
+        }
     }
 
     /// A folder that may be a repository: the root, or one with `.git`.
@@ -89,7 +122,10 @@ impl Walk<'_> {
         let is_top = fs::symlink_metadata(path.join(".git")).is_ok();
         // What is not a repository of its own within the root is listed by what surrounds it.
         let listed = match is_top || folder.is_empty() {
-            true => self.git.list(&path, is_top).map_err(|error| self.failed(&folder, error))?,
+            true => self.git.list(&path, is_top).map_err(|error| match is_name_too_long(&error) {
+                true => WalkError::TooLong { path: path.join(error.to_string()) },
+                false => self.failed(&folder, error),
+            })?,
             false => None,
         };
         match listed {
@@ -111,17 +147,12 @@ impl Walk<'_> {
             while above.len() > folder.len() && around.insert(above.clone()) {
                 above = self::parent(&above).to_vec();
             }
-            match fs::symlink_metadata(full(self.root, &path)) {
+            match self.stat(&path) {
                 // Listed, and removed since; or taken away while this looks.
-                Err(_) => {}
-                Ok(found) if found.is_dir() => {
-                    if fs::symlink_metadata(full(self.root, &path).join(".git")).is_ok()
-                        && self.is_entered(&path)
-                    {
-                        repositories.insert(path);
-                    }
-                }
-                Ok(found) => self.take(path, Stat::of(&found))?,
+                None => {}
+                Some(found) if found.is_dir() && !self.is_repository(&path) => {}
+                Some(found) if found.is_dir() => drop(repositories.insert(path)),
+                Some(found) => self.take(path, Stat::of(&found))?,
             }
         }
         for repository in &repositories {
@@ -133,6 +164,11 @@ impl Walk<'_> {
             self.find_empty(&folder)?;
         }
         Ok(())
+    }
+
+    /// Whether a folder is a repository of its own, and is entered.
+    fn is_repository(&mut self, folder: &[u8]) -> bool {
+        fs::symlink_metadata(full(self.root, folder).join(".git")).is_ok() && self.is_entered(folder)
     }
 
     /// Git passes over rules that are too long, and lists what they would leave out.
@@ -160,8 +196,8 @@ impl Walk<'_> {
         }
         let is_entered = self.is_entered(parent(folder))
             && {
-                let found = fs::symlink_metadata(full(self.root, folder));
-                found.is_ok_and(|found| found.is_dir() && !self.never.contains(&(found.dev(), found.ino())))
+                let found = self.stat(folder);
+                found.is_some_and(|found| found.is_dir() && !self.never.contains(&(found.dev(), found.ino())))
             }
             && !is_never(name(folder));
         self.folders.insert(folder.to_vec(), is_entered);
@@ -220,7 +256,7 @@ impl Walk<'_> {
         for name in names {
             let path = below(&folder, &name);
             let place = full(self.root, &path);
-            let Ok(found) = fs::symlink_metadata(&place) else { continue };
+            let Some(found) = self.stat(&path) else { continue };
             if is_never(&name) || is_ignored(&rules, &place, found.is_dir()) {
                 continue;
             }
@@ -308,7 +344,13 @@ fn add_all(root: &Path, folder: &[u8], found: &mut Found, most: usize) -> Result
     for entry in fs::read_dir(full(root, folder)).map_err(failed)? {
         let name = entry.map_err(failed)?.file_name();
         let path = below(folder, name.as_bytes());
-        let Ok(there) = fs::symlink_metadata(full(root, &path)) else { continue };
+        let there = match fs::symlink_metadata(full(root, &path)) {
+            Err(error) if is_name_too_long(&error) => {
+                return Err(WalkError::TooLong { path: full(root, &path) });
+            }
+            Err(_) => continue,
+            Ok(there) => there,
+        };
         if is_never(name.as_bytes()) {
             continue;
         }
@@ -322,6 +364,10 @@ fn add_all(root: &Path, folder: &[u8], found: &mut Found, most: usize) -> Result
         }
     }
     Ok(())
+}
+
+fn is_name_too_long(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::InvalidFilename
 }
 
 fn parent(path: &[u8]) -> &[u8] {

@@ -276,3 +276,44 @@ fn what_a_store_has_of_a_folder_is_for_its_owner_alone() {
         assert!(looked_at >= 2);
     }
 }
+
+/// A file whose path, relative to the place, has so many bytes.
+fn deep(place: &Place, top: &str, bytes: usize) {
+    use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
+
+    fs::create_dir(place.path(top)).unwrap();
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    let mut at = openat(CWD, place.path(top), flags, Mode::empty()).unwrap();
+    let mut left = bytes - top.len() - "/file".len();
+    while left > 0 {
+        // Never one byte, which would be a slash without a name.
+        let length = if left > 202 { 200 } else { left - 1 };
+        let name = "d".repeat(length);
+        mkdirat(&at, &name, Mode::RWXU).unwrap();
+        at = openat(&at, &name, flags, Mode::empty()).unwrap();
+        left -= length + 1;
+    }
+    openat(&at, "file", OFlags::CREATE | OFlags::WRONLY, Mode::RUSR).unwrap();
+}
+
+#[test]
+fn a_path_that_the_system_cannot_open_is_said_and_never_left_out() {
+    for is_git in [false, true] {
+        // As long as git still lists it, and longer.
+        for bytes in [4080, 4500, 9000] {
+            let place = Place::new();
+            if is_git {
+                place.git("", &["init", "-q"]);
+            }
+            place.write("near", "1");
+            deep(&place, "far", bytes);
+            let refused = place.try_keep();
+            assert!(matches!(refused, Err(NotKept::PathTooLong { .. })), "{is_git} {bytes}: {refused:?}");
+            let said = refused.unwrap_err().to_string();
+            assert!(said.contains("far/ddd") && said.len() < 600, "{said}");
+            // What is ignored is not looked at.
+            place.write(".gitignore", "/far\n");
+            assert_eq!(place.paths(), [".gitignore", "near"], "{is_git} {bytes}");
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! `envoi diff`: what differs between two states of a run's workspace.
 
 use crate::{
-    process::{environment, failure::Failure, invocation, output, pager},
+    process::{environment, failure::Failure, invocation, messages, output, pager},
     store::{
         home::Home,
         points::{self, Point},
@@ -13,6 +13,7 @@ use envoi_api::file::{FileDifference, FileKind, FileState};
 use envoi_contract::{code::Code, digest::Digest};
 use envoi_engine::snapshots::{self, Taken};
 use envoi_journal::Store;
+use envoi_kernel::{Event, Record};
 use envoi_tree::{Difference, Entry, Later, LeftOut, NotKept, Shelf, Tree, What, differences};
 use std::{collections::BTreeMap, path::Path};
 
@@ -54,6 +55,7 @@ pub(crate) fn diff(
     let (after, _) = envoi_tree::with_ignored(&shelf, &before, &tree(to)?, later).map_err(Failure::store)?;
     let mut found = differences(&before, &after);
     found.retain(|difference| view.path.is_none_or(|path| is_within(difference.path(), path)));
+    say_what_is_outside(&records);
     if home.json || view.stat {
         let now = [(from, &before), (to, &after)].into_iter().find(|(point, _)| *point == Point::Now);
         let by = authors(&shelf, &taken, from, to, now.map(|(_, tree)| tree))?;
@@ -64,6 +66,18 @@ pub(crate) fn diff(
         text.push_str(&shown(difference, &shelf)?);
     }
     print(&diff::lines(&text))
+}
+
+/// Says which files a run has changed outside of its workspace: no state has them.
+pub(super) fn say_what_is_outside(records: &[Record]) {
+    let Some(Event::RunStarted(started)) = records.first().map(|record| &record.event) else { return };
+    let note = match envoi_engine::changed_outside(started) {
+        Ok(found) => {
+            found.and_then(|found| found.told(|path| diff::printable(&String::from_utf8_lossy(path))))
+        }
+        Err(unknown) => Some(diff::printable(&unknown)),
+    };
+    note.into_iter().for_each(|note| messages::say(&format!("note: {note}")));
 }
 
 /// The list of a snapshot.
@@ -82,7 +96,10 @@ fn now(store: &Store, workspace: &Path) -> Result<Tree, Failure> {
 pub(crate) fn not_kept(error: &NotKept) -> Failure {
     let code = match error {
         NotKept::TooWide { .. } => Code::WorkspaceTooWide,
-        NotKept::TooManyFiles { .. } | NotKept::TooMuchNew { .. } | NotKept::Io { .. } => Code::FilesNotKept,
+        NotKept::TooManyFiles { .. }
+        | NotKept::TooMuchNew { .. }
+        | NotKept::PathTooLong { .. }
+        | NotKept::Io { .. } => Code::FilesNotKept,
     };
     Failure::new(code, error.to_string())
 }

@@ -4,7 +4,10 @@
 //! states of the files that differ are laid beside each other, and git compares them. For a branch the patch is applied to the commit that
 //! the tree of the run was made from, in an index of its own; all of it fits, or there is no branch.
 
-use super::{diff::tree_of, restore::say_not_there};
+use super::{
+    diff::{say_what_is_outside, tree_of},
+    restore::say_not_there,
+};
 use crate::{
     process::{
         environment,
@@ -23,8 +26,11 @@ use crate::{
 use envoi_api::output::{NewBranch, WrittenPatch};
 use envoi_contract::code::Code;
 use envoi_engine::snapshots;
-use envoi_journal::Reader;
-use envoi_kernel::{Run, Status, event::Isolated, ids::RunId};
+use envoi_kernel::{
+    Record, Run, Status,
+    event::{Isolated, RunStarted},
+    ids::RunId,
+};
 use envoi_tree::{Difference, Entry, Later, Order, Tree, What, differences};
 use std::{fs, path::Path};
 use tempfile::TempDir;
@@ -47,7 +53,9 @@ pub(crate) fn patch(
     let id = select::run_or_newest(&reader, run)?;
     let loaded = envoi_engine::load_run(&reader, &id)?;
     let order = snapshots::order(store.layout(), environment::home_folder().into_iter().collect());
-    let (before, mut after) = states(&reader, &loaded, &order)?;
+    let Some(started) = loaded.started() else { return Err(Failure::store("the run has not started")) };
+    let records = reader.records(&id, 0, None).map_err(Failure::store)?;
+    let (before, mut after) = states(&records, started, &order)?;
     // A patch would delete them in the folder. In a commit they are no longer tracked, which is what the run wanted.
     if matches!(form, Form::Patch(_)) {
         let shelf = order.contents.shelf().map_err(Failure::store)?;
@@ -59,9 +67,16 @@ pub(crate) fn patch(
     let after = without_folders(&after)?;
     let found = differences(&before, &after);
     let scratch = scratch()?;
-    let mut left = lay(&scratch.path().join("a"), &order, found.iter().filter_map(|found| found.before))?;
-    left.extend(lay(&scratch.path().join("b"), &order, found.iter().filter_map(|found| found.after))?);
+    // In git the paths of a patch are relative to the top of the checkout, from wherever `git apply` is called.
+    let below = match form {
+        Form::Patch(_) => below_top(started, &scratch.path().join("index")),
+        Form::Branch(_) => String::new(),
+    };
+    let side = |name: &str| scratch.path().join(name).join(&below);
+    let mut left = lay(&side("a"), &order, found.iter().filter_map(|found| found.before))?;
+    left.extend(lay(&side("b"), &order, found.iter().filter_map(|found| found.after))?);
     say_not_there(&reader, &id, &left);
+    say_what_is_outside(&records);
     if !matches!(loaded.status(), Status::Ended(_)) {
         messages::say("note: the run is not over; this is what it had changed at its last snapshot");
     }
@@ -107,10 +122,8 @@ fn print(home: &Home, row: &impl serde::Serialize, what: &str, files: u64) -> Re
 }
 
 /// What the run began with, and its last snapshot.
-fn states(reader: &Reader, run: &Run, order: &Order) -> Result<(Tree, Tree), Failure> {
-    let Some(started) = run.started() else { return Err(Failure::store("the run has not started")) };
-    let records = reader.records(&started.run, 0, None).map_err(Failure::store)?;
-    let (start, end) = points::range(&snapshots::taken(&records), None)?;
+fn states(records: &[Record], started: &RunStarted, order: &Order) -> Result<(Tree, Tree), Failure> {
+    let (start, end) = points::range(&snapshots::taken(records), None)?;
     let shelf = order.contents.shelf().map_err(Failure::store)?;
     let digest = |point: Point| match point {
         Point::Kept { snapshot, .. } => Ok(snapshot.digest),
@@ -121,6 +134,18 @@ fn states(reader: &Reader, run: &Run, order: &Order) -> Result<(Tree, Tree), Fai
         None => digest(start)?,
     };
     Ok((tree_of(&shelf, &base)?, tree_of(&shelf, &digest(end)?)?))
+}
+
+/// Where the workspace is in the checkout of a git repository: empty at its top, and where it is in none.
+fn below_top(started: &RunStarted, index: &Path) -> String {
+    let folder = started.isolated.as_deref().map_or(started.workspace.as_str(), |isolated| &isolated.of);
+    let prefix = At { folder: Path::new(folder), index }.run(&["rev-parse", "--show-prefix"]).ok();
+    // The folder is gone, or git does not answer there: the tree is like it.
+    let in_tree = || {
+        let place = &started.isolated.as_deref()?.place;
+        Path::new(&started.workspace).strip_prefix(place).ok()?.to_str().map(str::to_owned)
+    };
+    prefix.or_else(in_tree).unwrap_or_default()
 }
 
 fn without_folders(tree: &Tree) -> Result<Tree, Failure> {
