@@ -154,6 +154,7 @@ impl BridgeRequest {
     /// `callModel`. The order of the checks is that of contract 5.
     async fn turn(self, body: &mut Body, permit: Permit) -> Result<Response, Refusal> {
         let (body, mut kept) = self.body(body, MAX_TURN).await?;
+        let body_bytes = body.len();
         let read = |models: &Models, body: &[u8]| {
             let turn = MessageRequest::read(body)?;
             let chosen = models.choose(turn.model.as_deref(), Protocol::Chat).map_err(Refusal::NoModel)?;
@@ -163,9 +164,14 @@ impl BridgeRequest {
         };
         let (turn, chosen, envelope) = self.parse(body, read).await?;
         let account = self.account().await?;
-        // Files are read only after the call is counted: a caller without budget costs no reading.
-        let mut meter = self.meter(account.clone(), chosen, permit).await?;
-        let given = match self.attached(&account, &turn, envelope.attachments).await {
+        let files = self.files(&account, &turn, envelope.attachments);
+        // There is room for the files before the call is counted.
+        if !kept.add(self.weight(&files).await?) {
+            return Err(Refusal::TooManyBytes);
+        }
+        // They are read only after that: a caller without budget costs no reading.
+        let mut meter = self.meter(account, chosen, permit).await?;
+        let given = match self.read_files(files).await {
             Ok(given) => given,
             Err(refusal) => {
                 meter.end_unasked().await;
@@ -173,8 +179,8 @@ impl BridgeRequest {
             }
         };
         let request = message(&meter.chosen().offer.name, &envelope.text, turn.system.as_deref(), given);
-        // Files make it larger than the body.
-        if !kept.add(request.len()) {
+        // Beside the files, it is the text of the body once more. Escapes make it longer.
+        if !kept.set(size(body_bytes).saturating_add(size(request.len()))) {
             meter.end_unasked().await;
             return Err(Refusal::TooManyBytes);
         }
@@ -293,17 +299,9 @@ impl BridgeRequest {
 
     /// The body. Its bytes count as kept until the second value is dropped: that is, until a provider has answered.
     async fn body(&self, body: &mut Body, limit: u64) -> Result<(Bytes, KeptBytes), Refusal> {
-        let mut kept = self.app.model_bodies.begin(&self.caller.tenant);
-        let read =
-            body::whole_if(
-                body,
-                limit,
-                |bytes| {
-                    if kept.add(bytes) { Ok(()) } else { Err(Refusal::TooManyBytes) }
-                },
-            );
-        let within = async { Ok(read.await) };
-        let whole = in_time(self.app.settings.limits.request, within).await??;
+        let mut kept = self.app.model_bodies.begin(&self.caller.tenant, &self.caller.name);
+        let may_keep = |bytes| if kept.add(size(bytes)) { Ok(()) } else { Err(Refusal::TooManyBytes) };
+        let whole = in_time(self.app.settings.limits.request, body::whole_if(body, limit, may_keep)).await?;
         Ok((whole.ok_or(Refusal::TooLarge(limit))?, kept))
     }
 
@@ -328,17 +326,13 @@ impl BridgeRequest {
         Ok(blocking(move || caller.account(&app, &headers)).await?)
     }
 
-    /// The files of a message, as parts for the model. They must belong to the run that pays. If the request names two
-    /// different runs, no file is given.
-    async fn attached(
+    /// The files of a message. They must belong to the run that pays. If the request names two different runs, no file is given.
+    fn files(
         &self,
         account: &Account,
         turn: &MessageRequest,
         references: Vec<user_envelope::AttachmentRef>,
-    ) -> Result<FileParts, Refusal> {
-        if references.is_empty() {
-            return Ok(FileParts::default());
-        }
+    ) -> NamedFiles {
         let run = account.run.as_ref().map(|run| run.as_str());
         let agrees = turn.agent_run.as_deref().is_none_or(|named| Some(named) == run);
         let tenant = match run {
@@ -346,12 +340,23 @@ impl BridgeRequest {
             Some(_) if account.contradicted || !agrees => Err("the request names two different runs"),
             Some(_) => Ok(self.caller.tenant.clone()),
         };
+        NamedFiles { tenant, references }
+    }
+
+    /// About how many bytes of a request they make. Nothing of them is read.
+    async fn weight(&self, files: &NamedFiles) -> Result<u64, Refusal> {
+        let Some(files) = files.clone().filled() else { return Ok(0) };
+        let app = Arc::clone(&self.app);
+        Ok(blocking(move || Ok(file_parts::weight(&app, files.tenant(), &files.references))).await?)
+    }
+
+    /// As parts for the model.
+    async fn read_files(&self, files: NamedFiles) -> Result<FileParts, Refusal> {
+        let Some(files) = files.filled() else { return Ok(FileParts::default()) };
         // The semaphore is never closed.
         let _reading = self.app.file_reads.acquire().await;
         let app = Arc::clone(&self.app);
-        let read =
-            move || Ok(file_parts::read(&app, tenant.as_deref().map_err(|reason| *reason), &references));
-        Ok(blocking(read).await?)
+        Ok(blocking(move || Ok(file_parts::read(&app, files.tenant(), &files.references))).await?)
     }
 
     /// Counts the call.
@@ -404,6 +409,28 @@ impl BridgeRequest {
             }
         }
     }
+}
+
+/// The files that a message names.
+#[derive(Clone)]
+struct NamedFiles {
+    /// Whose they must be, or why none is given.
+    tenant: Result<String, &'static str>,
+    references: Vec<user_envelope::AttachmentRef>,
+}
+
+impl NamedFiles {
+    fn filled(self) -> Option<Self> {
+        Some(self).filter(|files| !files.references.is_empty())
+    }
+
+    fn tenant(&self) -> Result<&str, &str> {
+        self.tenant.as_deref().map_err(|reason| *reason)
+    }
+}
+
+fn size(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
 /// The body of an answer, on a thread of its own: it may be large.

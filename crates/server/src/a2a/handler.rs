@@ -308,7 +308,7 @@ async fn perform(
 
 async fn in_request_time<T>(app: &App, work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
     let longest = app.settings.limits.request;
-    in_time(longest, async { Ok(work.await) }).await.map_err(Fault::from)?
+    in_time(longest, work).await
 }
 
 /// For a message that may start a run, because it names no task: the key under which the same message comes again.

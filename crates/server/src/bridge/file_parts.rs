@@ -6,7 +6,7 @@
 
 use crate::state::{
     app::App,
-    attachments::{self, Unreadable},
+    attachments::{self, FoundContent, Unreadable},
 };
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use envoi_contract::user_envelope::AttachmentRef;
@@ -43,6 +43,16 @@ pub(crate) fn read(app: &App, tenant: Result<&str, &str>, references: &[Attachme
     })
 }
 
+/// About how many bytes the parts have that [`read`] makes of these. Reads no file. Blocks.
+pub(crate) fn weight(app: &App, tenant: Result<&str, &str>, references: &[AttachmentRef]) -> u64 {
+    let Ok(tenant) = tenant else { return 0 };
+    let mut left = MAX_ALL_BYTES;
+    let found = references.iter().map(|reference| {
+        app.read(|reader| Ok::<_, NotGiven>(accepted(reader, tenant, reference, &mut left)?.weight()))
+    });
+    found.map(|weight| weight.unwrap_or(0)).fold(0, u64::saturating_add)
+}
+
 /// Why a file is not given, and what is known of it.
 #[derive(Debug)]
 struct NotGiven {
@@ -65,6 +75,12 @@ impl From<ReadError> for NotGiven {
     }
 }
 
+impl FoundContent {
+    fn not_given(&self, why: Unreadable) -> NotGiven {
+        NotGiven { known: Some((self.mime.clone(), self.size)), why }
+    }
+}
+
 /// What `read` makes of these; each reading takes from the bytes that are left.
 fn given(
     references: &[AttachmentRef],
@@ -84,15 +100,31 @@ fn given(
     FileParts { parts, manifest }
 }
 
-fn content(
+/// A file that is given, if its content can be read.
+struct Accepted {
+    found: FoundContent,
+    kind: Kind,
+}
+
+impl Accepted {
+    /// About how many bytes its part has. Base64 makes four bytes of three.
+    fn weight(&self) -> u64 {
+        match self.kind {
+            Kind::Text => self.found.size,
+            Kind::Image | Kind::Pdf => self.found.size.div_ceil(3).saturating_mul(4),
+        }
+    }
+}
+
+/// Whether a file is given, by its type and its size, which then counts.
+fn accepted(
     reader: &Reader,
     tenant: &str,
     reference: &AttachmentRef,
     left: &mut u64,
-) -> Result<Value, NotGiven> {
+) -> Result<Accepted, NotGiven> {
     let found = attachments::find(reader, tenant, reference)?;
-    let known = || Some((found.mime.clone(), found.size));
-    let not = |reason: &str| NotGiven { known: known(), why: Unreadable::because(reason) };
+    let not = |reason: &str| found.not_given(Unreadable::because(reason));
     let kind = Kind::of(&found.mime).ok_or_else(|| not("models are not given files of this type"))?;
     let most = if kind == Kind::Text { MAX_TEXT_BYTES } else { MAX_BYTES };
     if found.size > most.min(*left) {
@@ -100,10 +132,21 @@ fn content(
         return Err(not(&format!("it has {} bytes, and {whose} may have {}", found.size, most.min(*left))));
     }
     *left = left.saturating_sub(found.size);
+    Ok(Accepted { found, kind })
+}
+
+fn content(
+    reader: &Reader,
+    tenant: &str,
+    reference: &AttachmentRef,
+    left: &mut u64,
+) -> Result<Value, NotGiven> {
+    let Accepted { found, kind } = accepted(reader, tenant, reference, left)?;
     let mut bytes = Vec::new();
-    attachments::write(reader, &found, &mut bytes).map_err(|why| NotGiven { known: known(), why })?;
+    attachments::write(reader, &found, &mut bytes).map_err(|why| found.not_given(why))?;
     let name = reference.title.as_ref().or(found.name.as_ref()).unwrap_or(&reference.artifact_id);
-    kind.part(&plain(name), &essence(&found.mime), bytes).ok_or_else(|| not("it is not UTF-8"))
+    let part = kind.part(&plain(name), &essence(&found.mime), bytes);
+    part.ok_or_else(|| found.not_given(Unreadable::because("it is not UTF-8")))
 }
 
 /// How a type is given.
@@ -218,6 +261,18 @@ mod tests {
         assert_eq!(reasons(70, &files), [damaged, damaged, past, damaged]);
         let past = "it has 10 bytes, and what is left for this message may have 9";
         assert_eq!(reasons(99, &files), [damaged, damaged, damaged, past]);
+    }
+
+    #[test]
+    fn what_a_file_makes_of_a_request_is_known_before_it_is_read() {
+        for (kind, mime, size) in [(Kind::Text, "text/plain", 300_u64), (Kind::Image, "image/png", 301)] {
+            let digest = Digest::of(b"content");
+            let found = FoundContent { digest, size, mime: mime.to_owned(), name: None };
+            let bytes = vec![b'a'; size.try_into().unwrap()];
+            let part = kind.part("n", mime, bytes).unwrap().to_string().len() as u64;
+            let weight = Accepted { found, kind }.weight();
+            assert!(weight >= size && weight <= part && weight + 100 > part, "{mime}: {weight} of {part}");
+        }
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub(super) async fn parse<T: Send + 'static>(
     if body.len() <= SMALL {
         return read(&body);
     }
-    let turn = in_time(longest, async { Ok(turns.acquire(client).await) }).await?;
+    let turn = in_time(longest, async { Ok::<_, Refusal>(turns.acquire(client).await) }).await?;
     let read = move || {
         let _turn = turn;
         Ok(read(&body))

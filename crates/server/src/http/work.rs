@@ -5,11 +5,11 @@ use envoi_contract::code::Code;
 use std::time::Duration;
 
 /// Fails with a problem when `work` takes longer than it may.
-pub(crate) async fn in_time<T>(
+pub(crate) async fn in_time<T, E: From<Problem>>(
     longest: Duration,
-    work: impl Future<Output = Result<T, Problem>>,
-) -> Result<T, Problem> {
-    let late = |_| Err(timed_out(format!("it took longer than {} s", longest.as_secs())));
+    work: impl Future<Output = Result<T, E>>,
+) -> Result<T, E> {
+    let late = |_| Err(timed_out(format!("it took longer than {} s", longest.as_secs())).into());
     tokio::time::timeout(longest, work).await.unwrap_or_else(late)
 }
 

@@ -1,20 +1,31 @@
-//! How many bytes of bodies are kept at the same time: in all, and of each client.
+//! How many bytes of bodies are kept at the same time: in all, of each group, and of each client of a group.
+//!
+//! Nobody can use up a bound alone: a group may keep as many bytes as are then left in all, a client [`CLIENT_SHARE`] times as many as are then
+//! left to its group. A group that keeps more than its share, because others have come since, gets no more until some of its requests end.
 
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},
 };
 
+/// How many times the bytes that are left to its group a client may keep. A client that is alone has three quarters of them.
+const CLIENT_SHARE: u64 = 3;
+
 /// A count of bytes for each client. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct ByteLimit {
     all: u64,
-    each: u64,
     kept: Arc<Mutex<Kept>>,
 }
 
 #[derive(Default)]
 struct Kept {
+    in_all: u64,
+    of_groups: BTreeMap<String, Group>,
+}
+
+#[derive(Default)]
+struct Group {
     in_all: u64,
     of_clients: BTreeMap<String, u64>,
 }
@@ -22,50 +33,85 @@ struct Kept {
 /// The bytes that one request keeps, until it is dropped.
 pub(crate) struct KeptBytes {
     limit: ByteLimit,
+    group: String,
     client: String,
     bytes: u64,
 }
 
 impl ByteLimit {
-    /// At most `all` bytes in all, and `each` of one client.
-    pub(crate) fn new(all: u64, each: u64) -> Self {
-        Self { all, each, kept: Arc::default() }
+    /// At most `all` bytes in all.
+    pub(crate) fn new(all: u64) -> Self {
+        Self { all, kept: Arc::default() }
     }
 
-    /// Nothing yet, for this client.
-    pub(crate) fn begin(&self, client: &str) -> KeptBytes {
-        KeptBytes { limit: self.clone(), client: client.to_owned(), bytes: 0 }
+    /// Nothing yet, for this client of this group.
+    pub(crate) fn begin(&self, group: &str, client: &str) -> KeptBytes {
+        KeptBytes { limit: self.clone(), group: group.to_owned(), client: client.to_owned(), bytes: 0 }
     }
 }
 
 impl KeptBytes {
     /// So many bytes more. False: they do not fit now, and do not count.
     #[must_use]
-    pub(crate) fn add(&mut self, bytes: usize) -> bool {
-        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+    pub(crate) fn add(&mut self, bytes: u64) -> bool {
+        if bytes == 0 {
+            return true;
+        }
         let mut kept = self.limit.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let in_all = kept.in_all.saturating_add(bytes);
-        let own = kept.of_clients.get(&self.client).copied().unwrap_or(0).saturating_add(bytes);
-        if in_all > self.limit.all || own > self.limit.each {
+        let Some(left) = self.limit.all.checked_sub(kept.in_all).and_then(|left| left.checked_sub(bytes))
+        else {
+            return false;
+        };
+        let group = kept.of_groups.get(&self.group);
+        let of_group = group.map_or(0, |group| group.in_all).saturating_add(bytes);
+        let of_client = group.and_then(|group| group.of_clients.get(&self.client).copied());
+        let of_client = of_client.unwrap_or(0).saturating_add(bytes);
+        // What is left to the group gets fewer with each byte that it takes, by one byte from the group's side and by one from that of all.
+        let Some(left_to_group) = left.checked_sub(of_group).map(|left| left / 2) else { return false };
+        if of_client > left_to_group.saturating_mul(CLIENT_SHARE) {
             return false;
         }
-        kept.in_all = in_all;
-        kept.of_clients.insert(self.client.clone(), own);
+        kept.in_all = kept.in_all.saturating_add(bytes);
+        let group = kept.of_groups.entry(self.group.clone()).or_default();
+        group.in_all = of_group;
+        group.of_clients.insert(self.client.clone(), of_client);
         self.bytes = self.bytes.saturating_add(bytes);
         true
+    }
+
+    /// The request keeps so many bytes now. False: it would be more than before, and more than fits; then nothing changes.
+    #[must_use]
+    pub(crate) fn set(&mut self, bytes: u64) -> bool {
+        match bytes.checked_sub(self.bytes) {
+            Some(more) => self.add(more),
+            None => {
+                self.give_back(self.bytes.saturating_sub(bytes));
+                true
+            }
+        }
+    }
+
+    fn give_back(&mut self, bytes: u64) {
+        self.bytes = self.bytes.saturating_sub(bytes);
+        let mut kept = self.limit.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.in_all = kept.in_all.saturating_sub(bytes);
+        let Some(group) = kept.of_groups.get_mut(&self.group) else { return };
+        group.in_all = group.in_all.saturating_sub(bytes);
+        if let Some(own) = group.of_clients.get_mut(&self.client) {
+            *own = own.saturating_sub(bytes);
+            if *own == 0 {
+                group.of_clients.remove(&self.client);
+            }
+        }
+        if group.of_clients.is_empty() {
+            kept.of_groups.remove(&self.group);
+        }
     }
 }
 
 impl Drop for KeptBytes {
     fn drop(&mut self) {
-        let mut kept = self.limit.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.in_all = kept.in_all.saturating_sub(self.bytes);
-        if let Some(own) = kept.of_clients.get_mut(&self.client) {
-            *own = own.saturating_sub(self.bytes);
-            if *own == 0 {
-                kept.of_clients.remove(&self.client);
-            }
-        }
+        self.give_back(self.bytes);
     }
 }
 
@@ -73,19 +119,45 @@ impl Drop for KeptBytes {
 mod tests {
     use super::*;
 
+    /// The most bytes that a request of this client gets.
+    fn most(limit: &ByteLimit, group: &str, client: &str) -> u64 {
+        let mut kept = limit.begin(group, client);
+        let fits = |kept: &mut KeptBytes| kept.add(1);
+        core::iter::repeat_with(|| fits(&mut kept)).take_while(|fits| *fits).count().try_into().unwrap()
+    }
+
     #[test]
-    fn what_is_kept_has_a_bound_for_each_and_for_all_and_is_given_back() {
-        let limit = ByteLimit::new(15, 10);
-        let mut first = limit.begin("a");
-        assert!(first.add(6) && first.add(4) && !first.add(1), "ten of one client");
-        assert!(!limit.begin("a").add(1), "whatever request it is of");
-        let mut other = limit.begin("b");
-        assert!(other.add(5) && !other.add(1), "fifteen in all");
-        drop(first);
-        assert!(other.add(5) && !other.add(usize::MAX));
-        assert!(limit.begin("a").add(5));
-        drop(other);
-        let kept = limit.kept.lock().unwrap();
-        assert_eq!((kept.in_all, kept.of_clients.len()), (0, 0), "nothing is kept of those who are gone");
+    fn whoever_takes_all_that_is_left_leaves_something_to_the_next_one() {
+        let limit = ByteLimit::new(256);
+        let mut kept = Vec::new();
+        let mut take = |group: &str, client: &str| {
+            let bytes = most(&limit, group, client);
+            let mut taken = limit.begin(group, client);
+            assert!(taken.add(bytes) && !taken.add(1));
+            kept.push(taken);
+            bytes
+        };
+        assert_eq!(take("a", "one"), 96, "three quarters of a half");
+        assert_eq!(take("a", "one"), 0, "whatever request it is of");
+        assert_eq!(take("a", "two"), 24, "the same group has room for others");
+        assert_eq!(take("b", "three"), 51, "and other groups have");
+        assert_eq!(take("a", "four"), 0, "this group keeps more than its share by now");
+        assert_eq!((take("c", "five"), take("d", "six")), (31, 20));
+        kept.remove(0);
+        assert!(most(&limit, "a", "four") > 0);
+        kept.clear();
+        assert_eq!(most(&limit, "a", "one"), 96);
+        let rest = limit.kept.lock().unwrap();
+        assert_eq!((rest.in_all, rest.of_groups.len()), (0, 0), "nothing is kept of those who are gone");
+    }
+
+    #[test]
+    fn what_a_request_keeps_may_become_more_or_less() {
+        let limit = ByteLimit::new(256);
+        let mut kept = limit.begin("a", "one");
+        assert!(kept.add(90) && kept.set(10));
+        assert_eq!(most(&limit, "a", "one"), 86);
+        assert!(kept.set(96) && !kept.set(97) && !kept.set(u64::MAX) && !kept.add(u64::MAX));
+        assert_eq!(kept.bytes, 96);
     }
 }

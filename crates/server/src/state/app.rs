@@ -48,7 +48,7 @@ pub(crate) struct App {
     pub(crate) parse_turns: FairSemaphore,
     /// Calls of models under way, by one token or attempt.
     pub(crate) model_calls: ConcurrencyLimit,
-    /// Bytes of requests for models that are kept, by tenant.
+    /// Bytes of requests for models that are kept, by tenant and token.
     pub(crate) model_bodies: ByteLimit,
     /// Messages whose files may be read at the same time.
     pub(crate) file_reads: Semaphore,
@@ -75,10 +75,9 @@ const MAX_STARTS_A_TENANT: usize = 4;
 /// Model calls under way at once, by one token or attempt: as many as it may have streams, unless that is configured.
 const MAX_CALLS: usize = 32;
 
-/// Bytes of requests for models that are kept at once, until their providers answer, and of those of one tenant. A message with all the
-/// files that it may have, 64 MiB, fits: they are sent as base64.
-const MAX_MODEL_BYTES: u64 = 192 * 1024 * 1024;
-const MAX_MODEL_BYTES_A_TENANT: u64 = 96 * 1024 * 1024;
+/// Bytes of requests for models that are kept at once, until their providers answer. A token that is alone may have 96 MiB of them: a message
+/// with all the files that it may have, 64 MiB, fits. They are sent as base64.
+const MAX_MODEL_BYTES: u64 = 256 * 1024 * 1024;
 
 /// Messages whose files are read at once: each may hold tens of megabytes.
 const MAX_READINGS: usize = 4;
@@ -116,7 +115,7 @@ impl App {
             same_key_turns: FairSemaphore::new(Semaphore::MAX_PERMITS, 1),
             parse_turns: FairSemaphore::new(MAX_PARSINGS, 1),
             model_calls: ConcurrencyLimit::new(MAX_CALLS),
-            model_bodies: ByteLimit::new(MAX_MODEL_BYTES, MAX_MODEL_BYTES_A_TENANT),
+            model_bodies: ByteLimit::new(MAX_MODEL_BYTES),
             file_reads: Semaphore::new(MAX_READINGS),
             start_rate,
             key_locks: KeyLocks::default(),

@@ -577,14 +577,14 @@ fn a_key_that_its_provider_repeats_is_masked_in_every_answer_and_every_spelling(
     }
 }
 
-#[test]
-fn the_requests_of_a_tenant_that_wait_have_a_bound_together_and_are_forgotten_when_they_end() {
-    let Land { stage: _stage, served, lab, admin } = land();
-    const MANY: usize = 6;
-    lab.will_say((0..MANY).map(|_| Say::Hang(vec![])));
-    let small = r#"{"model": "small"}"#;
-    let large = [small, &" ".repeat((16 << 20) - small.len())].concat();
-    let waiting: Vec<TcpStream> = (0..MANY)
+/// A request for a model, as small as it may be.
+const SMALL: &str = r#"{"model": "small"}"#;
+
+/// So many requests of 16 MiB of the first token. They wait for their provider until they are dropped.
+fn waiting(served: &Served, lab: &Lab, count: usize) -> Vec<TcpStream> {
+    lab.will_say((0..count).map(|_| Say::Hang(vec![])));
+    let large = [SMALL, &" ".repeat((16 << 20) - SMALL.len())].concat();
+    let waiting = (0..count)
         .map(|_| {
             let mut client = TcpStream::connect(served.address()).unwrap();
             let head = format!(
@@ -598,16 +598,54 @@ fn the_requests_of_a_tenant_that_wait_have_a_bound_together_and_are_forgotten_wh
             client
         })
         .collect();
-    wait_until("all wait for the provider", || lab.asked().len() == MANY);
-    for (path, body) in [(CHAT, small), (TURN, r#"{"user": "a"}"#)] {
+    wait_until("all wait for the provider", || lab.asked().len() == count);
+    waiting
+}
+
+#[test]
+fn the_requests_of_a_token_that_wait_have_a_bound_leave_room_for_others_and_are_forgotten_when_they_end() {
+    let Land { stage, served, lab, admin } = land();
+    const MANY: usize = 6;
+    let waiting = waiting(&served, &lab, MANY);
+    for (path, body) in [(CHAT, SMALL), (TURN, r#"{"user": "a"}"#)] {
         let refused = admin.post(path, body);
         let told = if path == TURN { refused.json() } else { error(&refused) };
         assert_eq!((refused.status, &told["code"]), (429, &json!("TOO_MANY_CALLS")), "{}", refused.text());
         assert_eq!(refused.header("retry-after"), "2");
     }
     assert_eq!(lab.asked().len(), MANY, "no model is called");
+    for arguments in
+        [&["second", "--scope", "admin"][..], &["other", "--scope", "admin", "--tenant", "north"]]
+    {
+        let other = served.client(&token(&stage, arguments));
+        assert_eq!(other.post(CHAT, SMALL).status, 200, "{arguments:?}");
+    }
     drop(waiting);
-    wait_until("they are forgotten", || admin.post(CHAT, small).status == 200);
+    wait_until("they are forgotten", || admin.post(CHAT, SMALL).status == 200);
+}
+
+#[test]
+fn a_message_whose_files_have_no_room_is_refused_before_its_call_counts() {
+    let Land { stage, served, lab, admin } = land();
+    let typed = [("content-type", "image/png")];
+    let image = admin.call("POST", "/v1/artifacts", &typed, &vec![7; 13 << 20]).json();
+    let run = admin.run(APPROVAL);
+    admin.question(&run);
+    let waiting = waiting(&served, &lab, 5);
+    let body = json!({"user": "What is it?", "attachments": [image]}).to_string();
+    let context = [("x-envoi-a2a-context-id", run.as_str())];
+    let ask = || admin.call("POST", TURN, &context, body.as_bytes());
+    let refused = ask();
+    assert_eq!(
+        (refused.status, &refused.json()["code"]),
+        (429, &json!("TOO_MANY_CALLS")),
+        "{}",
+        refused.text()
+    );
+    assert!(names(&stage.events(&run)).is_empty(), "the call does not count");
+    drop(waiting);
+    wait_until("there is room", || ask().status == 200);
+    assert_eq!(names(&stage.events(&run)), ["model_call_started", "model_call_ended"]);
 }
 
 #[test]
